@@ -1,0 +1,29 @@
+// Prints a line for each file as it ends, every failure in full, and `N passed, N failed` as the last line.
+import { relative } from 'node:path';
+
+/** @param {AsyncIterable<{ type: string, data: any }>} events */
+export default async function* report(events) {
+  let passed = 0;
+  let failed = 0;
+  let skipped = 0;
+  const failures = [];
+  for await (const { type, data } of events) {
+    if (type === 'test:stdout' || type === 'test:stderr') yield data.message;
+    if (type !== 'test:pass' && type !== 'test:fail') continue;
+    const file = data.file === undefined ? '' : relative(process.cwd(), data.file);
+    const seconds = (data.details.duration_ms / 1000).toFixed(2);
+    if (data.nesting === 0) yield `${type === 'test:pass' ? 'ok  ' : 'FAIL'} ${file}: ${data.name} (${seconds} s)\n`;
+    if (data.details.type === 'suite') continue;
+    if (data.skip !== undefined) {
+      skipped += 1;
+      yield `skip ${file}: ${data.name}: ${data.skip === true ? '' : data.skip}\n`;
+    } else if (type === 'test:pass') passed += 1;
+    else {
+      failed += 1;
+      const cause = data.details.error?.cause ?? data.details.error;
+      failures.push(`\nFAILED ${file}: ${data.name}\n${cause?.stack ?? cause}\n`);
+    }
+  }
+  for (const failure of failures) yield failure;
+  yield `\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`;
+}

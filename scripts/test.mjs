@@ -1,0 +1,26 @@
+// Runs every test file on the project's own Node, with a PostgreSQL beside it.
+// Words narrow the run to files whose path contains one of them; --flags go to the runner.
+import { spawn } from 'node:child_process';
+import { globSync } from 'node:fs';
+import { startTestPostgres } from './test-postgres.mjs';
+
+const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
+const flags = process.argv.slice(2).filter((word) => word.startsWith('--'));
+const files = globSync(['packages/*/src/**/*.test.ts', 'tests/**/*.test.ts', 'scripts/**/*.test.ts'])
+  .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
+  .sort();
+if (files.length === 0) {
+  process.stderr.write(`no test file matches ${words.join(' ')}\n`);
+  process.exit(1);
+}
+const postgres = await startTestPostgres();
+const runner = spawn(
+  process.execPath,
+  ['--test', '--test-concurrency=2', '--test-reporter=./scripts/reporter.mjs', '--test-reporter-destination=stdout', ...flags, ...files],
+  { stdio: 'inherit', env: { ...process.env, BERTH_TEST_DATABASE_URL: postgres.url } },
+);
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.on(signal, () => runner.kill(signal));
+runner.on('exit', async (code) => {
+  await postgres.stop();
+  process.exit(code ?? 1);
+});
