@@ -1,0 +1,28 @@
+import type { Kind } from './kind.ts';
+
+/** One thing that an operator can set. Its path in the file is its key in the list of knobs. */
+export interface Knob<T = unknown> {
+  kind: Kind<T>;
+  default: T;
+  /** What it is for, and why one would change it. */
+  description: string;
+  /** Where the value's form needs showing: lines of YAML. */
+  example?: string;
+  /** The environment variable, where it is not the one that the path gives. */
+  variable?: string;
+  /** Also a flag of `berth up`, under the name of the path. */
+  flag?: true;
+  /** Never shown: not in an error, not in a log. */
+  secret?: true;
+}
+
+/** Holds the default to the type of the kind. */
+export function knob<T>(definition: Omit<Knob<T>, 'default'> & { default: NoInfer<T> }): Knob<T> {
+  return definition;
+}
+
+/** `webhooks.allowPrivate` is set by `BERTH_WEBHOOKS_ALLOW_PRIVATE`. Nothing for a knob that only the file can hold. */
+export function variableOf(path: string, { kind, variable }: Pick<Knob, 'variable'> & { kind: { fromText?: unknown } }): string | undefined {
+  if (kind.fromText === undefined) return undefined;
+  return variable ?? `BERTH_${path.replace(/([a-z0-9])([A-Z])/g, '$1_$2').replaceAll('.', '_').toUpperCase()}`;
+}

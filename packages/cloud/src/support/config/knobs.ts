@@ -1,0 +1,158 @@
+import { dataCenterList } from './data-centers.ts';
+import { day, key32, listOrWord, oneOf, optionalText, text, toggle, webAddress, wholeNumber } from './kind.ts';
+import { knob, variableOf, type Knob } from './knob.ts';
+import { noPrices, priceTable } from './prices.ts';
+
+/**
+ * Every knob of Berth, in the order in which people read about them. An entry here is all
+ * that a new one needs: its type in `Config`, its variable, its checks, its line in
+ * `berth config` and in docs/configuration.md follow from it.
+ */
+export const knobs = {
+  host: knob({
+    kind: text('a host name or an IP address', (value) => /^[A-Za-z0-9._:%-]+$/.test(value)),
+    default: '127.0.0.1',
+    flag: true,
+    description: 'The address to listen on. Loopback keeps Berth to this machine; 0.0.0.0 or :: opens it to the network.',
+  }),
+  port: knob({
+    kind: wholeNumber(0, 65535),
+    default: 8484,
+    flag: true,
+    description: 'The port to listen on. 0 takes a free one; the line "berth is up at" says which.',
+  }),
+  data: knob({
+    kind: text('the path of a folder', (value) => value !== '' && !value.includes('\0')),
+    default: './.berth',
+    flag: true,
+    description: 'The folder for what Berth keeps: the SQLite database, the root key, volumes and logs. Change it to put them on another disk.',
+  }),
+  database: knob({
+    kind: optionalText('an address such as postgres://user:password@host:5432/berth', (value) => (/^postgres(ql)?:\/\//.test(value) && URL.canParse(value) ? value : undefined)),
+    default: '',
+    flag: true,
+    variable: 'BERTH_DATABASE_URL',
+    secret: true,
+    description: 'A PostgreSQL database for the state and the queue. Empty means SQLite in the data folder. Several Berth servers that share the work need PostgreSQL.',
+  }),
+  databasePool: knob({
+    kind: wholeNumber(1, 1000),
+    default: 10,
+    description: 'How many connections this server opens to PostgreSQL at most. All servers together must stay below what the database allows.',
+  }),
+  publicUrl: knob({
+    kind: webAddress(),
+    default: '',
+    description: 'The address under which clients reach Berth, where that is not the one it listens on: behind a proxy or a load balancer. Empty derives it from host and port.',
+  }),
+  workerUrl: knob({
+    kind: webAddress(),
+    default: '',
+    description: 'The address under which workers and pods reach Berth, where theirs differs from the public one. Empty lets each engine choose.',
+  }),
+  rootKey: knob({
+    kind: optionalText('at least 16 characters without spaces', (value) => (/^[!-~]{16,}$/.test(value) ? value : undefined)),
+    default: '',
+    secret: true,
+    description: 'The API key of the root account, for installations that hand out their keys themselves. Empty makes one at the first start and keeps it in the data folder.',
+  }),
+  masterKey: knob({
+    kind: key32(),
+    default: '',
+    secret: true,
+    description:
+      'The key that seals secrets, registry passwords and environment values at rest. Empty makes one and keeps it in the data folder; ' +
+      'set it to keep the key apart from the data, and alike on all servers of one database. Values sealed with a lost key are lost.',
+  }),
+  'log.level': knob({
+    kind: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+    default: 'info',
+    description: 'The least level that is logged. debug and trace are for finding a fault; warn and above keep a busy log short.',
+  }),
+  'log.format': knob({
+    kind: oneOf(['auto', 'json', 'text']),
+    default: 'auto',
+    description: 'json is one object per line, for collectors; text is for people. auto is text on a terminal and json elsewhere.',
+  }),
+  stopTimeout: knob({
+    kind: wholeNumber(0, 3600),
+    default: 10,
+    description: 'How many seconds requests under way get to end when Berth is told to stop. Raise it where long synchronous calls should outlast a deployment.',
+  }),
+  rateLimits: knob({
+    kind: toggle(['on', 'off']),
+    default: true,
+    description: 'Whether any rate limit applies. Switch it off for load tests, or where a proxy in front already limits.',
+  }),
+  'rateLimit.perMinute': knob({
+    kind: wholeNumber(1),
+    default: 3000,
+    description: 'How many requests of REST v2 one key may make in a minute.',
+  }),
+  'rateLimit.perHour': knob({
+    kind: wholeNumber(1),
+    default: 60000,
+    description: 'How many requests of REST v2 one key may make in an hour.',
+  }),
+  'rateLimit.perDay': knob({
+    kind: wholeNumber(1),
+    default: 1000000,
+    description: 'How many requests of REST v2 one key may make in a day.',
+  }),
+  'v1.enabled': knob({
+    kind: toggle(['true', 'false']),
+    default: true,
+    description: 'Whether REST v1 is served. Turn it off once every client has moved to v2.',
+  }),
+  'v1.sunset': knob({
+    kind: day(),
+    default: '2026-11-15',
+    description: 'The day that answers of REST v1 announce as their last. v1 is served after it, unless it is turned off.',
+  }),
+  'graphql.maxDepth': knob({
+    kind: wholeNumber(1, 1000),
+    default: 20,
+    description: 'How deep the selections of a GraphQL query may nest. It bounds the work that one request can cause.',
+  }),
+  'graphql.maxFields': knob({
+    kind: wholeNumber(1),
+    default: 2000,
+    description: 'How many fields a GraphQL query may select in all, with its fragments spread out.',
+  }),
+  'webhooks.allowPrivate': knob({
+    kind: toggle(['true', 'false']),
+    default: false,
+    description:
+      'Whether webhooks may go to loopback and private addresses. Whoever can submit a job chooses the address, ' +
+      'so allow it only where all of them may reach your network, or for trials on one machine.',
+  }),
+  gpus: knob({
+    kind: listOrWord(['auto', 'none'], 'GPU type ids'),
+    default: 'auto',
+    description:
+      'The GPU types on offer. auto offers those that are found, and virtual ones of three common types where there are none; ' +
+      'a list names the types of the virtual ones; none offers no virtual GPU.',
+    example: 'gpus: [NVIDIA GeForce RTX 4090, NVIDIA A40]',
+  }),
+  dataCenters: knob({
+    kind: dataCenterList(),
+    default: [{ id: 'LOCAL-1' }],
+    description: 'The places where pods and workers run. Each is served by one engine; without one named, it is processes on this machine.',
+    example: 'dataCenters:\n  - { id: LOCAL-1 }\n  - { id: EU-1, name: Rack 7, region: EUROPE, engine: docker }',
+  }),
+  prices: knob({
+    kind: priceTable(),
+    default: noPrices,
+    description: 'Prices in US dollars that replace the built-in ones: of an hour by GPU or CPU type, of a GB and month by kind of disk. Set them so that usage shows what your machines cost.',
+    example: 'prices:\n  gpu: { NVIDIA A40: 0.40 }\n  cpu: { cpu3c: 0.04 }\n  disk: { container: 0.10 }',
+  }),
+};
+
+export type KnobPath = keyof typeof knobs;
+
+/** The knobs as a plain list, for what treats them all alike. */
+export const knobList: readonly { path: KnobPath; knob: Knob; variable: string | undefined }[] = Object.entries(knobs).map(([path, entry]) => ({
+  path: path as KnobPath,
+  knob: entry,
+  variable: variableOf(path, entry),
+}));

@@ -1,0 +1,42 @@
+import { FILE_VARIABLE } from './from-environment.ts';
+import { knobList } from './knobs.ts';
+
+/** The text of docs/configuration.md. */
+export function configurationPage(): string {
+  return `# Configuration
+
+<!-- Written by scripts/write-configuration-page.ts from the list of knobs; change it there. -->
+
+Berth runs without any configuration. What can be set is set in one of four places; the first that holds a value wins:
+
+1. a flag of \`berth up\`: ${knobList.filter(({ knob }) => knob.flag).map(({ path }) => `\`--${path}\``).join(', ')}, and \`--config\` for the file;
+2. an environment variable, named beside each setting below; an empty one counts as not set;
+3. a YAML file, named by \`--config\` or \`${FILE_VARIABLE}\`;
+4. the default.
+
+\`berth config\` prints a file with every default and a comment on each. A value that is not allowed stops the start with a
+message that names the setting, its place and what is allowed, and so does an unknown flag or an unknown key of the file. An unknown
+variable that starts with \`BERTH_\` is only mentioned in the log. Secret values are never shown.
+
+| setting | variable | default |
+|---|---|---|
+${knobList.map(({ path, knob, variable }) => `| [\`${path}\`](#${anchor(path)}) | ${variable === undefined ? 'file only' : `\`${variable}\``} | \`${knob.kind.toYaml(knob.default)}\` |`).join('\n')}
+
+${knobList.map(section).join('\n')}`;
+}
+
+function section({ path, knob, variable }: (typeof knobList)[number]): string {
+  const facts = [
+    `- Allowed: ${knob.kind.allowed}`,
+    `- Default: \`${knob.kind.toYaml(knob.default)}\``,
+    variable === undefined ? '- From the file only' : `- Variable: \`${variable}\`${knob.flag ? `, flag: \`--${path}\`` : ''}`,
+    ...(knob.secret ? ['- Secret: never shown'] : []),
+  ];
+  const example = knob.example === undefined ? '' : `\n\`\`\`yaml\n${knob.example}\n\`\`\`\n`;
+  return `## ${path}\n\n${knob.description}\n\n${facts.join('\n')}\n${example}`;
+}
+
+/** How Markdown viewers name a heading: in lower case, without dots. */
+function anchor(path: string): string {
+  return path.toLowerCase().replaceAll('.', '');
+}

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { check } from '../../../../tests/support/seed.ts';
+import { digest, hashKey, Sealer } from './crypto.ts';
+import { BerthError } from './errors.ts';
+
+const masterKey = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes));
+const text = fc.string({ unit: 'grapheme' });
+const doesNotOpen = (error: unknown): boolean => error instanceof BerthError && error.code === 'internal';
+
+describe('a sealed value', () => {
+  test('opens to what it was, and does not show it', async () => {
+    await check(
+      fc.property(masterKey, text, text, (key, plain, context) => {
+        const sealed = new Sealer(key).seal(plain, context);
+        assert.equal(new Sealer(key).open(sealed, context), plain);
+        assert.match(sealed, /^v1\.[A-Za-z0-9+/]+=*$/);
+        if (plain.length > 5) assert.ok(!Buffer.from(sealed.slice(3), 'base64').includes(plain));
+      }),
+    );
+  });
+
+  test('does not open with another key', async () => {
+    await check(
+      fc.property(masterKey, masterKey, text, text, (key, other, plain, context) => {
+        fc.pre(!key.equals(other));
+        assert.throws(() => new Sealer(other).open(new Sealer(key).seal(plain, context), context), doesNotOpen);
+      }),
+    );
+  });
+
+  test('does not open in another place', async () => {
+    await check(
+      fc.property(masterKey, text, text, text, (key, plain, context, other) => {
+        fc.pre(context !== other);
+        assert.throws(() => new Sealer(key).open(new Sealer(key).seal(plain, context), other), doesNotOpen);
+      }),
+    );
+  });
+
+  test('does not open once a bit of it is turned, or a part of it is missing', async () => {
+    await check(
+      fc.property(masterKey, text, fc.nat(), fc.nat(7), fc.nat(), (key, plain, place, bit, cut) => {
+        const sealer = new Sealer(key);
+        const bytes = Buffer.from(sealer.seal(plain, 'row').slice(3), 'base64');
+        const turned = Buffer.from(bytes);
+        turned[place % turned.length]! ^= 1 << bit;
+        assert.throws(() => sealer.open(`v1.${turned.toString('base64')}`, 'row'), doesNotOpen);
+        assert.throws(() => sealer.open(`v1.${bytes.subarray(0, cut % bytes.length).toString('base64')}`, 'row'), doesNotOpen);
+      }),
+    );
+  });
+
+  test('is another each time, so that equal values cannot be told', () => {
+    const sealer = new Sealer(Buffer.alloc(32));
+    assert.equal(new Set(Array.from({ length: 100 }, () => sealer.seal('same', 'row'))).size, 100);
+  });
+
+  test('that is no such thing does not open', async () => {
+    const sealer = new Sealer(Buffer.alloc(32));
+    await check(fc.property(fc.string(), (junk) => assert.throws(() => sealer.open(junk, 'row'), doesNotOpen)));
+  });
+});
+
+describe('the hash of a key', () => {
+  test('tells keys apart and is no plain digest', async () => {
+    await check(fc.property(text, text, (one, other) => assert.equal(hashKey(one) === hashKey(other), one === other)));
+    assert.notEqual(hashKey('key'), digest('key'));
+    assert.match(hashKey('key'), /^[0-9a-f]{64}$/);
+  });
+});

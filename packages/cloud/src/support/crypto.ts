@@ -1,0 +1,49 @@
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { BerthError } from './errors.ts';
+
+/** AES-256-GCM: a 96-bit nonce, a 128-bit tag. */
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const FORMAT = 'v1.';
+
+/**
+ * Keeps secret values, registry passwords and environment values unreadable on disk.
+ * `context` names the row that a value belongs to; a value moved to another row does not open.
+ */
+export class Sealer {
+  readonly #key: Buffer;
+
+  constructor(masterKey: Buffer) {
+    this.#key = Buffer.from(hkdfSync('sha256', masterKey, '', 'berth sealed values', 32));
+  }
+
+  seal(plain: string, context: string): string {
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv('aes-256-gcm', this.#key, nonce);
+    cipher.setAAD(Buffer.from(context));
+    const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
+    return FORMAT + Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64');
+  }
+
+  open(sealed: string, context: string): string {
+    const bytes = Buffer.from(sealed.slice(FORMAT.length), 'base64');
+    try {
+      // Without its length said, a tag that was cut short would be checked for what is left of it.
+      const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
+      decipher.setAAD(Buffer.from(context));
+      decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
+    } catch (cause) {
+      throw new BerthError('internal', `a stored value of ${context} does not open with this master key`, { cause });
+    }
+  }
+}
+
+/** API keys are long random text, so one fast hash is enough: there is nothing to guess. */
+export function hashKey(key: string): string {
+  return createHash('sha256').update('berth api key\n').update(key).digest('hex');
+}
+
+export function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,73 @@
+/**
+ * What can go wrong, as a closed set. A rule throws one of these; each face has one
+ * exhaustive table from code to its own status and body.
+ */
+export type ErrorCode =
+  /** The bytes are not JSON, or not text that can be kept (NUL, broken Unicode, nested too deep). */
+  | 'malformed'
+  /** The shape is wrong: a missing, unknown or mistyped field. `details` lists each finding. */
+  | 'schema'
+  /** The shape is right, but a rule forbids the value. */
+  | 'rule'
+  /** No key, or one that is unknown, expired, disabled or revoked. */
+  | 'unauthenticated'
+  /** A valid key without the scope for this. */
+  | 'forbidden'
+  /** No such thing, or it belongs to another account. */
+  | 'not-found'
+  /** No such address. */
+  | 'no-route'
+  /** The address exists, the method does not. */
+  | 'method'
+  /** Another of its kind holds this name. */
+  | 'taken'
+  /** The same, where REST v2 answers 409: secrets and accounts. */
+  | 'conflict'
+  /** Something else still uses this. */
+  | 'in-use'
+  /** Not possible in the present state. */
+  | 'state'
+  /** Nothing connected can run this now. */
+  | 'capacity'
+  /** The body is over its limit. */
+  | 'too-large'
+  /** The body is of a type that is not read here. */
+  | 'media-type'
+  /** Too many requests in a window. */
+  | 'rate'
+  /** The interface is switched off. */
+  | 'retired'
+  /** A part that is needed does not answer now. */
+  | 'unavailable'
+  /** A defect of ours. */
+  | 'internal';
+
+export interface ErrorExtras {
+  /** One line per finding. */
+  details?: string[];
+  /** Headers that belong to the answer: Allow, Retry-After. */
+  headers?: Record<string, string>;
+  cause?: unknown;
+}
+
+export class BerthError extends Error {
+  readonly code: ErrorCode;
+  readonly details: string[];
+  readonly headers: Record<string, string>;
+
+  constructor(code: ErrorCode, message: string, extras: ErrorExtras = {}) {
+    super(message, extras.cause === undefined ? undefined : { cause: extras.cause });
+    this.name = 'BerthError';
+    this.code = code;
+    this.details = extras.details ?? [];
+    this.headers = extras.headers ?? {};
+  }
+}
+
+export function notFound(kind: string, id: string): BerthError {
+  return new BerthError('not-found', `${kind} ${JSON.stringify(id.slice(0, 64))} not found`);
+}
+
+export function rule(message: string, details: string[] = []): BerthError {
+  return new BerthError('rule', message, { details });
+}

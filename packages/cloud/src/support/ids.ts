@@ -1,0 +1,35 @@
+import { randomBytes } from 'node:crypto';
+
+const LETTERS = '0123456789abcdefghijklmnopqrstuvwxyz';
+
+/** Ids and keys come from here, so that a test can make them predictable. */
+export interface Ids {
+  /** A resource id: lower-case letters and digits, safe in a path and a host name. */
+  resource(length?: number): string;
+  /** The text of a new API key. */
+  apiKey(): string;
+}
+
+/** Length of a resource id. 36^14 is 72 bits: no two meet by chance. */
+const RESOURCE_ID_LENGTH = 14;
+
+/** Existing tools know API keys by this prefix. */
+const API_KEY_PREFIX = 'rpa_';
+const API_KEY_LENGTH = 44;
+
+export const randomIds: Ids = {
+  resource: (length = RESOURCE_ID_LENGTH) => randomText(length),
+  apiKey: () => API_KEY_PREFIX + randomText(API_KEY_LENGTH).toUpperCase(),
+};
+
+/** Uniform: bytes above the last whole multiple of the alphabet are thrown away. */
+function randomText(length: number): string {
+  const limit = 256 - (256 % LETTERS.length);
+  let text = '';
+  while (text.length < length) {
+    for (const byte of randomBytes(length * 2)) {
+      if (byte < limit && text.length < length) text += LETTERS[byte % LETTERS.length];
+    }
+  }
+  return text;
+}

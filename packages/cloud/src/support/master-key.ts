@@ -1,0 +1,27 @@
+import { hkdfSync, randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { readIfThere, writePrivateFile } from './private-file.ts';
+
+const KEY_BYTES = 32;
+
+/**
+ * The key that seals values at rest: the one given, else the one in the data directory, else a
+ * new one that is kept there. A new one grows out of a given root key, so that servers which
+ * share a database and were given the same root key read each other's values.
+ */
+export function loadMasterKey(data: string, given: Buffer | undefined, rootKey: string | undefined): Buffer {
+  if (given !== undefined) return given;
+  const file = join(data, 'master.key');
+  const kept = readIfThere(file);
+  if (kept !== undefined) return parseMasterKey(kept.trim());
+  const fresh = rootKey === undefined ? randomBytes(KEY_BYTES) : Buffer.from(hkdfSync('sha256', rootKey, '', 'berth master key', KEY_BYTES));
+  writePrivateFile(file, `${fresh.toString('hex')}\n`);
+  return fresh;
+}
+
+/** 32 bytes, as 64 hexadecimal digits or in base64. */
+export function parseMasterKey(text: string): Buffer {
+  const key = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64');
+  if (key.length !== KEY_BYTES) throw new Error('a master key is 32 bytes, as 64 hexadecimal digits or in base64');
+  return key;
+}

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { readIfThere, writePrivateFile } from './private-file.ts';
+
+describe('a private file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-private-'));
+  const file = join(folder, 'key');
+  after(() => rmSync(folder, { recursive: true }));
+
+  test('is for its owner alone, whatever the mask and whatever was there', () => {
+    const mask = process.umask(0);
+    try {
+      writePrivateFile(file, 'one\n');
+      assert.equal(statSync(file).mode & 0o777, 0o600);
+      const open = join(folder, 'open');
+      writeFileSync(open, 'old', { mode: 0o666 });
+      writePrivateFile(open, 'new');
+      assert.equal(statSync(open).mode & 0o777, 0o600);
+    } finally {
+      process.umask(mask);
+    }
+  });
+
+  test('is replaced as a whole and leaves no draft', () => {
+    writePrivateFile(file, 'a longer text\n');
+    writePrivateFile(file, 'short\n');
+    assert.equal(readIfThere(file), 'short\n');
+    assert.deepEqual(readdirSync(folder).sort(), ['key', 'open']);
+  });
+
+  test('that is not there is undefined; one that cannot be read is a fault', () => {
+    assert.equal(readIfThere(join(folder, 'missing')), undefined);
+    mkdirSync(join(folder, 'folder'));
+    assert.throws(() => readIfThere(join(folder, 'folder')), /EISDIR/);
+  });
+});

@@ -1,0 +1,18 @@
+import { chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+
+/** A file that only its owner may read, and that is there whole or not at all. */
+export function writePrivateFile(path: string, text: string): void {
+  const draft = `${path}.${process.pid}`;
+  writeFileSync(draft, text, { mode: 0o600, flush: true });
+  chmodSync(draft, 0o600);
+  renameSync(draft, path);
+}
+
+export function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
