@@ -1,0 +1,25 @@
+import type { JobStore } from './jobs.ts';
+import type { Dialect, Steps } from './sql.ts';
+import type { Wakeups } from './wakeups.ts';
+
+/** One database, whichever it is. The steps may run more than once, so they change nothing but the database. */
+export interface Database {
+  readonly dialect: Dialect;
+  /** Runs steps that only look. */
+  read<T>(steps: () => Steps<T>): Promise<T>;
+  /** Runs steps as one transaction. When the promise resolves, the change is on disk. */
+  write<T>(steps: () => Steps<T>): Promise<T>;
+  /** The queue in the same database. The schema must be there. */
+  jobs(): JobStore;
+  /** What tells the servers on this database of each other's changes. */
+  wakeups(): Promise<Wakeups>;
+  close(): Promise<void>;
+}
+
+/** A row with this unique value is there already. */
+export class UniqueViolation extends Error {
+  constructor(cause: unknown) {
+    super('a row with this value exists', { cause });
+    this.name = 'UniqueViolation';
+  }
+}

@@ -1,0 +1,12 @@
+import { accountsAndResources } from './0001-accounts-and-resources.ts';
+import { endpoints } from './0002-endpoints.ts';
+import { jobs } from './0003-jobs.ts';
+
+/** One step of the schema. Steps are numbered from 1 without gaps and never change once released. */
+export interface Migration {
+  name: string;
+  /** Statements that both databases understand. */
+  statements: string[];
+}
+
+export const migrations: Migration[] = [accountsAndResources, endpoints, jobs];

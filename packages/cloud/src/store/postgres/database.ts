@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import { createRequire } from 'node:module';
+import type { Pool, PoolClient, QueryResult } from 'pg';
+import { BerthError } from '../../support/errors.ts';
+import type { Database } from '../database.ts';
+import { UniqueViolation } from '../database.ts';
+import { render } from '../sql.ts';
+import type { Outcome, Row, Statement, Steps } from '../sql.ts';
+import { postgresJobs } from './jobs.ts';
+import { listenForWakeups } from './wakeups.ts';
+
+const UNIQUE_VIOLATION = '23505';
+/** Two transactions met; running one of them again is the documented answer. */
+const RETRYABLE = new Set(['40001', '40P01']);
+const ATTEMPTS = 5;
+/** Connection failures and shutdowns: the server is away, not wrong. */
+const AWAY = /^(08|57P|53)/;
+const OLDEST_SERVER = 140000;
+
+export interface PostgresOptions {
+  url: string;
+  poolSize: number;
+  onError(error: Error): void;
+}
+
+export async function openPostgres({ url, poolSize, onError }: PostgresOptions): Promise<Database> {
+  // Loaded here and not above: a server on SQLite starts without it.
+  const pg = createRequire(import.meta.url)('pg') as typeof import('pg');
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: poolSize,
+    application_name: 'berth',
+    types: { getTypeParser: (oid: number, format?: 'text' | 'binary') => (oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format ?? 'text')) },
+  });
+  pool.on('error', onError);
+  await checkVersion(pool);
+  const server = randomUUID().slice(0, 8);
+  return {
+    dialect: 'postgres',
+    read: (steps) => withClient(pool, (client) => run(client, steps)),
+    write: (steps) => retried(() => withClient(pool, (client) => transaction(client, steps))),
+    jobs: () => postgresJobs(pool, server),
+    wakeups: () => listenForWakeups({ url, server, pool, onError }),
+    close: () => pool.end(),
+  };
+}
+
+async function checkVersion(pool: Pool): Promise<void> {
+  const answer = await translated(pool.query<{ version: string }>(`select current_setting('server_version_num') as version`));
+  const version = Number(answer.rows[0]?.version);
+  if (version < OLDEST_SERVER) {
+    throw new BerthError('unavailable', `PostgreSQL 14 or newer is needed; this server is ${Math.floor(version / 10000)}`);
+  }
+}
+
+export async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  const client = await translated(pool.connect());
+  let broken = false;
+  try {
+    return await work(client);
+  } catch (error) {
+    broken = error instanceof BerthError && error.code === 'unavailable';
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
+
+async function run<T>(client: PoolClient, steps: () => Steps<T>): Promise<T> {
+  const work = steps();
+  let step = work.next();
+  while (step.done !== true) step = work.next(await execute(client, step.value));
+  return step.value;
+}
+
+async function transaction<T>(client: PoolClient, steps: () => Steps<T>): Promise<T> {
+  await translated(client.query('begin'));
+  try {
+    const result = await run(client, steps);
+    await translated(client.query('commit'));
+    return result;
+  } catch (error) {
+    await client.query('rollback').catch(() => undefined);
+    throw error;
+  }
+}
+
+async function execute(client: PoolClient, statement: Statement): Promise<Outcome> {
+  const answer: QueryResult<Row> = await translated(client.query<Row>(render(statement, 'postgres'), [...statement.values]));
+  return { rows: answer.rows, changes: answer.rowCount ?? 0 };
+}
+
+async function retried<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt === ATTEMPTS || !RETRYABLE.has(codeOf(error))) throw error;
+    }
+  }
+}
+
+export async function translated<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === UNIQUE_VIOLATION) throw new UniqueViolation(error);
+    if (AWAY.test(code) || /^E[A-Z]+$/.test(code) || /Connection terminated|timeout exceeded/i.test(String(error))) {
+      throw new BerthError('unavailable', 'the database does not answer; try again', { cause: error });
+    }
+    throw error;
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+}

@@ -1,0 +1,112 @@
+import type { JobStore } from './jobs.ts';
+import type { Account, ApiKey, AuditEntry, Endpoint, NetworkVolume, Owned, Page, Registry, RegistryDelegation, Secret, Template } from './records.ts';
+import type { Wakeups } from './wakeups.ts';
+
+/**
+ * What the rules ask of a store. Operations are named for their meaning; each is one
+ * transaction, writes its audit entry with the change, and is on disk when it resolves.
+ * A unique name that is already taken rejects with UniqueViolation.
+ */
+export interface Store {
+  readonly accounts: AccountStore;
+  readonly keys: KeyStore;
+  readonly templates: TemplateStore;
+  readonly endpoints: EndpointStore;
+  readonly volumes: Collection<NetworkVolume>;
+  readonly registries: Collection<Registry>;
+  readonly delegations: Collection<RegistryDelegation>;
+  readonly secrets: SecretStore;
+  readonly audit: AuditStore;
+  readonly jobs: JobStore;
+  readonly wakeups: Wakeups;
+  /** Resolves when the database answers. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Things of one kind that accounts own. Someone else's thing is simply not there. */
+export interface Collection<T extends Owned> {
+  insert(record: T, audit: AuditEntry): Promise<void>;
+  find(accountId: string, id: string): Promise<T | undefined>;
+  /** Newest first; all of them without a page. */
+  list(accountId: string, page?: Page): Promise<T[]>;
+  /**
+   * Reads the record, asks `next` what it becomes, and writes that: no other change comes between.
+   * `next` may throw to refuse. Undefined where there is no such record.
+   */
+  change(accountId: string, id: string, next: (current: T) => Changed<T>): Promise<T | undefined>;
+  /** True where there was one. */
+  remove(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
+}
+
+export interface Changed<T> {
+  record: T;
+  audit: AuditEntry;
+}
+
+export interface AccountStore {
+  insert(account: Account, firstKey: ApiKey, audit: AuditEntry): Promise<void>;
+  find(id: string): Promise<Account | undefined>;
+  list(): Promise<Account[]>;
+  changeSshKeys(id: string, next: (current: string[]) => { keys: string[]; audit: AuditEntry }): Promise<Account | undefined>;
+}
+
+export interface KeyStore extends Collection<ApiKey> {
+  findByHash(hash: string): Promise<ApiKey | undefined>;
+  /** Whoever owns it. */
+  findAnywhere(id: string): Promise<ApiKey | undefined>;
+  root(): Promise<ApiKey | undefined>;
+  noteUse(lastUsed: ReadonlyMap<string, number>): Promise<void>;
+}
+
+export interface TemplateStore extends Collection<Template> {
+  /** `follow` says what becomes of each endpoint that is linked to the template, in the same transaction; undefined leaves it as it is. */
+  change(accountId: string, id: string, next: (current: Template) => Changed<Template> & { follow?: (linked: Endpoint) => Changed<Endpoint> | undefined }): Promise<Template | undefined>;
+  findByName(accountId: string, name: string): Promise<Template | undefined>;
+  /** A public template of any account. */
+  findPublic(id: string): Promise<Template | undefined>;
+  listPublic(limit: number): Promise<Template[]>;
+}
+
+export interface EndpointStore extends Omit<Collection<Endpoint>, 'insert' | 'change'> {
+  /** Holds what the endpoint stands on, asks `make` for it, and writes it. */
+  insert(accountId: string, ids: FootingIds, make: (footing: Footing) => ChangedEndpoint): Promise<Endpoint>;
+  change(accountId: string, id: string, ids: FootingIds, next: (current: Endpoint, footing: Footing) => ChangedEndpoint): Promise<Endpoint | undefined>;
+  /** Whoever owns it. */
+  findAnywhere(id: string): Promise<Endpoint | undefined>;
+}
+
+/** What an endpoint is about to refer to. */
+export interface FootingIds {
+  templateId?: string;
+  registryId?: string;
+  volumeIds?: readonly string[];
+}
+
+/** The same, as far as the account has it. None of it can change or go before the endpoint is written. */
+export interface Footing {
+  template: Template | undefined;
+  registryFound: boolean;
+  volumes: NetworkVolume[];
+}
+
+export interface ChangedEndpoint extends Changed<Endpoint> {
+  /** A template that is made together with the endpoint. */
+  template?: Template;
+}
+
+export interface SecretStore {
+  insert(secret: Secret, value: string, audit: AuditEntry): Promise<void>;
+  find(accountId: string, id: string): Promise<Secret | undefined>;
+  list(accountId: string): Promise<Secret[]>;
+  /** Without a value the old one stays. */
+  change(accountId: string, id: string, next: (current: Secret) => Changed<Secret> & { value?: string }): Promise<Secret | undefined>;
+  remove(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
+  /** The values of these names, for a container that starts. */
+  values(accountId: string, names: string[]): Promise<Map<string, string>>;
+}
+
+export interface AuditStore {
+  /** Newest first. */
+  list(accountId: string, page: { limit: number; before?: number }): Promise<(AuditEntry & { id: number })[]>;
+}

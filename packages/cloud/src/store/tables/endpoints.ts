@@ -1,0 +1,82 @@
+import type { Sealer } from '../../support/crypto.ts';
+import type { Database } from '../database.ts';
+import type { Template } from '../records.ts';
+import { assignments, changes, join, perDialect, row, rows, rowValues, sql } from '../sql.ts';
+import type { Row, Statement, Steps } from '../sql.ts';
+import type { EndpointStore, Footing, FootingIds } from '../store.ts';
+import { recordAudit } from './audit.ts';
+import { endpointRows } from './endpoint-rows.ts';
+import { collection, lockRow } from './owned-table.ts';
+import { templateRows } from './templates.ts';
+import { volumeFromRow } from './volumes.ts';
+
+/** Keeps a row from being changed or removed until this transaction ends; others may hold it as well. */
+const holdRow: Statement = perDialect({ sqlite: '', postgres: ' for share' });
+
+export function endpointTable(database: Database, sealer: Sealer): EndpointStore {
+  const { toRow, fromRow } = endpointRows(sealer);
+  const templates = templateRows(sealer);
+  const { find, list } = collection(database, { table: 'endpoints', toRow, fromRow });
+
+  /** Always in this order, so that two transactions never wait for each other. */
+  function* hold(accountId: string, { templateId, registryId, volumeIds = [] }: FootingIds): Steps<Footing> {
+    const template = templateId === undefined ? undefined : yield* row<Row>(sql`select * from templates where id = ${templateId} and account_id = ${accountId}${holdRow}`);
+    const registry = registryId === undefined ? undefined : yield* row<Row>(sql`select id from registries where id = ${registryId} and account_id = ${accountId}${holdRow}`);
+    const ids = volumeIds.length === 0 ? undefined : join(volumeIds.map((id) => sql`${id}`), ', ');
+    const volumes = ids === undefined ? [] : yield* rows<Row>(sql`select * from network_volumes where account_id = ${accountId} and id in (${ids}) order by id${holdRow}`);
+    return { template: template && templates.fromRow(template), registryFound: registry !== undefined, volumes: volumes.map(volumeFromRow) };
+  }
+
+  function* insertTemplate(template: Template | undefined): Steps<void> {
+    if (template !== undefined) yield* changes(sql`insert into templates ${rowValues(templates.toRow(template))}`);
+  }
+
+  function* removeTemplate(accountId: string, id: string | null): Steps<void> {
+    yield* changes(sql`delete from templates where id = ${id} and account_id = ${accountId}`);
+  }
+
+  return {
+    find,
+    list,
+
+    findAnywhere: (id) =>
+      database.read(function* () {
+        const found = yield* row<Row>(sql`select * from endpoints where id = ${id}`);
+        return found === undefined ? undefined : fromRow(found);
+      }),
+
+    insert: (accountId, ids, make) =>
+      database.write(function* () {
+        const { record, template, audit } = make(yield* hold(accountId, ids));
+        yield* insertTemplate(template);
+        yield* changes(sql`insert into endpoints ${rowValues(toRow(record))}`);
+        yield* recordAudit(audit);
+        return record;
+      }),
+
+    change: (accountId, id, ids, next) =>
+      database.write(function* () {
+        const footing = yield* hold(accountId, ids);
+        const found = yield* row<Row>(sql`select * from endpoints where id = ${id} and account_id = ${accountId}${lockRow}`);
+        if (found === undefined) return undefined;
+        const current = fromRow(found);
+        const { record, template, audit } = next(current, footing);
+        yield* insertTemplate(template);
+        yield* changes(sql`update endpoints set ${assignments(toRow(record))} where id = ${id}`);
+        if (current.templateBound && current.templateId !== record.templateId) yield* removeTemplate(accountId, current.templateId);
+        yield* recordAudit(audit);
+        return record;
+      }),
+
+    remove: (accountId, id, audit) =>
+      database.write(function* () {
+        const found = yield* row<Row>(sql`select * from endpoints where id = ${id} and account_id = ${accountId}${lockRow}`);
+        if (found === undefined) return false;
+        yield* changes(sql`delete from endpoints where id = ${id}`);
+        const { templateBound, templateId } = fromRow(found);
+        if (templateBound) yield* removeTemplate(accountId, templateId);
+        yield* recordAudit(audit);
+        return true;
+      }),
+  };
+}

@@ -1,0 +1,75 @@
+import type { Database } from '../database.ts';
+import type { Owned, Page } from '../records.ts';
+import { assignments, changes, name, perDialect, row, rows, rowValues, sql } from '../sql.ts';
+import type { Row, Statement, Steps } from '../sql.ts';
+import type { Collection } from '../store.ts';
+import { recordAudit } from './audit.ts';
+
+/** How records of one kind lie in their table. */
+export interface OwnedTable<T extends Owned> {
+  table: string;
+  toRow(record: T): Row;
+  fromRow(row: Row): T;
+  /** What else a removal must change, in the same transaction. */
+  onRemove?(accountId: string, id: string): Steps<void>;
+}
+
+/** Keeps a row from being changed by another transaction until this one ends. SQLite has one writer at a time anyway. */
+export const lockRow: Statement = perDialect({ sqlite: '', postgres: ' for update' });
+
+/** The operations that every kind of owned thing has, over any table. */
+export function collection<T extends Owned>(database: Database, { table, toRow, fromRow, onRemove }: OwnedTable<T>): Collection<T> {
+  const from = name(table);
+  return {
+    insert: (record, audit) =>
+      database.write(function* () {
+        yield* changes(sql`insert into ${from} ${rowValues(toRow(record))}`);
+        yield* recordAudit(audit);
+      }),
+
+    find: (accountId, id) =>
+      database.read(function* () {
+        const found = yield* row<Row>(sql`select * from ${from} where id = ${id} and account_id = ${accountId}`);
+        return found === undefined ? undefined : fromRow(found);
+      }),
+
+    list: (accountId, page) =>
+      database.read(function* () {
+        const found = yield* rows<Row>(sql`select * from ${from} where account_id = ${accountId}${older(page)} order by created_at desc, id desc${limit(page)}`);
+        return found.map(fromRow);
+      }),
+
+    change: (accountId, id, next) =>
+      database.write(function* () {
+        const found = yield* row<Row>(sql`select * from ${from} where id = ${id} and account_id = ${accountId}${lockRow}`);
+        if (found === undefined) return undefined;
+        const { record, audit } = next(fromRow(found));
+        yield* changes(sql`update ${from} set ${assignments(toRow(record))} where id = ${id}`);
+        yield* recordAudit(audit);
+        return record;
+      }),
+
+    remove: (accountId, id, audit) =>
+      database.write(function* () {
+        const removed = yield* changes(sql`delete from ${from} where id = ${id} and account_id = ${accountId}`);
+        if (removed === 0) return false;
+        if (onRemove !== undefined) yield* onRemove(accountId, id);
+        yield* recordAudit(audit);
+        return true;
+      }),
+  };
+}
+
+function older(page: Page | undefined): Statement {
+  if (page?.after === undefined) return sql``;
+  return sql` and (created_at, id) < (${page.after.createdAt}, ${page.after.id})`;
+}
+
+function limit(page: Page | undefined): Statement {
+  return page === undefined ? sql`` : sql` limit ${page.limit}`;
+}
+
+/** Booleans are kept as 0 and 1. */
+export function flag(value: boolean): number {
+  return value ? 1 : 0;
+}

@@ -1,0 +1,58 @@
+import type { Sealer } from '../../support/crypto.ts';
+import type { Database } from '../database.ts';
+import type { Registry, RegistryDelegation } from '../records.ts';
+import { changes, sql } from '../sql.ts';
+import type { Collection } from '../store.ts';
+import { collection } from './owned-table.ts';
+
+export function registryTable(database: Database, sealer: Sealer): Collection<Registry> {
+  return collection(database, {
+    table: 'registries',
+    toRow: (registry) => ({
+      id: registry.id,
+      account_id: registry.accountId,
+      name: registry.name,
+      sealed_username: sealer.seal(registry.username, `registry ${registry.id} username`),
+      sealed_password: sealer.seal(registry.password, `registry ${registry.id} password`),
+      created_at: registry.createdAt,
+    }),
+    fromRow: (found) => ({
+      id: String(found['id']),
+      accountId: String(found['account_id']),
+      name: String(found['name']),
+      username: sealer.open(String(found['sealed_username']), `registry ${found['id']} username`),
+      password: sealer.open(String(found['sealed_password']), `registry ${found['id']} password`),
+      createdAt: Number(found['created_at']),
+    }),
+    // Templates and endpoints lose the reference; their images are then pulled without credentials.
+    *onRemove(accountId, id) {
+      for (const table of [sql`templates`, sql`endpoints`]) yield* changes(sql`update ${table} set registry_id = null where account_id = ${accountId} and registry_id = ${id}`);
+    },
+  });
+}
+
+export function delegationTable(database: Database): Collection<RegistryDelegation> {
+  return collection(database, {
+    table: 'registry_delegations',
+    toRow: (delegation) => ({
+      id: delegation.id,
+      account_id: delegation.accountId,
+      name: delegation.name,
+      aws_user: delegation.awsUser,
+      aws_region: delegation.awsRegion,
+      repository: delegation.repository,
+      tag: delegation.tag,
+      created_at: delegation.createdAt,
+    }),
+    fromRow: (found) => ({
+      id: String(found['id']),
+      accountId: String(found['account_id']),
+      name: found['name'] as string | null,
+      awsUser: String(found['aws_user']),
+      awsRegion: String(found['aws_region']),
+      repository: String(found['repository']),
+      tag: String(found['tag']),
+      createdAt: Number(found['created_at']),
+    }),
+  });
+}

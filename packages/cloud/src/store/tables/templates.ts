@@ -1,0 +1,158 @@
+import type { Sealer } from '../../support/crypto.ts';
+import { BerthError } from '../../support/errors.ts';
+import type { Database } from '../database.ts';
+import type { Template, TemplateCategory } from '../records.ts';
+import { assignments, changes, row, rows, sql } from '../sql.ts';
+import type { Row } from '../sql.ts';
+import type { TemplateStore } from '../store.ts';
+import { recordAudit } from './audit.ts';
+import { endpointRows } from './endpoint-rows.ts';
+import { collection, flag, lockRow } from './owned-table.ts';
+
+interface TemplateRow {
+  id: string;
+  account_id: string;
+  name: string;
+  image: string;
+  args: string;
+  container_disk: number;
+  volume_size: number;
+  volume_path: string;
+  ports: string;
+  port_labels: string;
+  sealed_env: string;
+  registry_id: string | null;
+  category: string;
+  public: number;
+  serverless: number;
+  readme: string;
+  start_ssh: number;
+  start_jupyter: number;
+  start_script: string;
+  advanced_start: number;
+  allowed_cuda_versions: string;
+  config: string;
+  created_at: number;
+  updated_at: number;
+}
+
+/** How a template lies in its table. */
+export interface TemplateRows {
+  toRow(template: Template): Row & TemplateRow;
+  fromRow(found: Row): Template;
+}
+
+export function templateRows(sealer: Sealer): TemplateRows {
+  const toRow = (template: Template): Row & TemplateRow => ({
+    id: template.id,
+    account_id: template.accountId,
+    name: template.name,
+    image: template.image,
+    args: template.args,
+    container_disk: template.containerDisk,
+    volume_size: template.volumeSize,
+    volume_path: template.volumePath,
+    ports: JSON.stringify(template.ports),
+    port_labels: JSON.stringify(template.portLabels),
+    sealed_env: sealer.seal(JSON.stringify(template.env), `template ${template.id}`),
+    registry_id: template.registryId,
+    category: template.category,
+    public: flag(template.public),
+    serverless: flag(template.serverless),
+    readme: template.readme,
+    start_ssh: flag(template.startSsh),
+    start_jupyter: flag(template.startJupyter),
+    start_script: template.startScript,
+    advanced_start: flag(template.advancedStart),
+    allowed_cuda_versions: JSON.stringify(template.allowedCudaVersions),
+    config: JSON.stringify(template.config ?? null),
+    created_at: template.createdAt,
+    updated_at: template.updatedAt,
+  });
+
+  const fromRow = (found: Row): Template => {
+    const template = found as unknown as TemplateRow;
+    return {
+      id: template.id,
+      accountId: template.account_id,
+      name: template.name,
+      image: template.image,
+      args: template.args,
+      containerDisk: template.container_disk,
+      volumeSize: template.volume_size,
+      volumePath: template.volume_path,
+      ports: JSON.parse(template.ports) as string[],
+      portLabels: JSON.parse(template.port_labels) as Template['portLabels'],
+      env: JSON.parse(sealer.open(template.sealed_env, `template ${template.id}`)) as Record<string, string>,
+      registryId: template.registry_id,
+      category: template.category as TemplateCategory,
+      public: template.public === 1,
+      serverless: template.serverless === 1,
+      readme: template.readme,
+      startSsh: template.start_ssh === 1,
+      startJupyter: template.start_jupyter === 1,
+      startScript: template.start_script,
+      advancedStart: template.advanced_start === 1,
+      allowedCudaVersions: JSON.parse(template.allowed_cuda_versions) as string[],
+      config: JSON.parse(template.config) as unknown,
+      createdAt: template.created_at,
+      updatedAt: template.updated_at,
+    };
+  };
+
+  return { toRow, fromRow };
+}
+
+export function templateTable(database: Database, sealer: Sealer): TemplateStore {
+  const { toRow, fromRow } = templateRows(sealer);
+  const endpoints = endpointRows(sealer);
+  const linkedTo = (accountId: string, id: string) => sql`account_id = ${accountId} and template_id = ${id} and template_linked = 1`;
+
+  return {
+    ...collection(database, {
+      table: 'templates',
+      toRow,
+      fromRow,
+      // Asked after the row is gone: whoever held it for an endpoint has written that endpoint by then.
+      *onRemove(accountId, id) {
+        const user = yield* row<{ id: string; name: string }>(sql`select id, name from endpoints where ${linkedTo(accountId, id)} limit 1`);
+        if (user !== undefined) throw new BerthError('in-use', `endpoint ${JSON.stringify(user.name)} (${user.id}) uses this template; give it another one, or delete the endpoint first`);
+      },
+    }),
+
+    change: (accountId, id, next) =>
+      database.write(function* () {
+        const found = yield* row<Row>(sql`select * from templates where id = ${id} and account_id = ${accountId}${lockRow}`);
+        if (found === undefined) return undefined;
+        const { record, audit, follow } = next(fromRow(found));
+        yield* changes(sql`update templates set ${assignments(toRow(record))} where id = ${id}`);
+        yield* recordAudit(audit);
+        const linked = follow === undefined ? [] : yield* rows<Row>(sql`select * from endpoints where ${linkedTo(accountId, id)} order by id${lockRow}`);
+        for (const endpoint of linked.map(endpoints.fromRow)) {
+          const changed = follow?.(endpoint);
+          if (changed === undefined) continue;
+          yield* changes(sql`update endpoints set ${assignments(endpoints.toRow(changed.record))} where id = ${endpoint.id}`);
+          yield* recordAudit(changed.audit);
+        }
+        return record;
+      }),
+
+    findByName: (accountId, name) =>
+      database.read(function* () {
+        const found = yield* row<Row>(sql`select * from templates where account_id = ${accountId} and name = ${name}`);
+        return found === undefined ? undefined : fromRow(found);
+      }),
+
+    findPublic: (id) =>
+      database.read(function* () {
+        const found = yield* row<Row>(sql`select * from templates where id = ${id} and public = 1`);
+        return found === undefined ? undefined : fromRow(found);
+      }),
+
+    listPublic: (limit) =>
+      database.read(function* () {
+        const found = yield* rows<Row>(sql`select * from templates where public = 1 order by created_at desc, id desc limit ${limit}`);
+        return found.map(fromRow);
+      }),
+  };
+}

@@ -1,0 +1,40 @@
+import { BerthError } from '../../support/errors.ts';
+import type { Database } from '../database.ts';
+import type { NetworkVolume, VolumeType } from '../records.ts';
+import { row, sql } from '../sql.ts';
+import type { Row } from '../sql.ts';
+import type { Collection } from '../store.ts';
+import { collection } from './owned-table.ts';
+
+export function volumeTable(database: Database): Collection<NetworkVolume> {
+  return collection(database, {
+    table: 'network_volumes',
+    toRow: (volume) => ({
+      id: volume.id,
+      account_id: volume.accountId,
+      name: volume.name,
+      size: volume.size,
+      data_center_id: volume.dataCenterId,
+      type: volume.type,
+      created_at: volume.createdAt,
+    }),
+    fromRow: volumeFromRow,
+    // Asked after the row is gone: whoever held it for an endpoint has written that endpoint by then.
+    *onRemove(accountId, id) {
+      const user = yield* row<{ id: string; name: string }>(sql`select id, name from endpoints where account_id = ${accountId} and network_volume_ids like ${`%"${id}"%`} limit 1`);
+      if (user !== undefined) throw new BerthError('in-use', `endpoint ${JSON.stringify(user.name)} (${user.id}) uses this network volume; take it from the endpoint, or delete the endpoint first`);
+    },
+  });
+}
+
+export function volumeFromRow(found: Row): NetworkVolume {
+  return {
+    id: String(found['id']),
+    accountId: String(found['account_id']),
+    name: String(found['name']),
+    size: Number(found['size']),
+    dataCenterId: String(found['data_center_id']),
+    type: found['type'] as VolumeType,
+    createdAt: Number(found['created_at']),
+  };
+}
