@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ManualClock } from '../../support/clock.ts';
+import type { GpuCapacity } from '../engine.ts';
+import { ProcessEngine } from './engine.ts';
+import type { Machine } from './machine.ts';
+
+const real: GpuCapacity = { gpuTypeId: 'NVIDIA H200', total: 1, free: 1, virtual: false, cudaVersion: '13.0', memoryInGb: 140 };
+const virtual: GpuCapacity = { gpuTypeId: 'NVIDIA L4', total: 2, free: 2, virtual: true, cudaVersion: null, memoryInGb: 24 };
+const bare: Machine = { cpu: { model: 'Sample CPU', cores: 2, threads: 2 }, memoryInGb: 8, gpus: [], gpuProblem: null, gpusKnown: true };
+
+async function gpusOf(machine: Machine): Promise<readonly GpuCapacity[]> {
+  const engine = new ProcessEngine({ virtualGpus: [virtual], readMachine: () => Promise.resolve(machine) });
+  return (await engine.capacity()).gpus;
+}
+
+describe('the process engine', () => {
+  test('offers virtual GPUs where there is no real one', async () => {
+    assert.deepEqual(await gpusOf(bare), [virtual]);
+    assert.deepEqual(await gpusOf({ ...bare, gpuProblem: 'No devices were found' }), [virtual]);
+  });
+
+  test('offers real GPUs alone', async () => {
+    assert.deepEqual(await gpusOf({ ...bare, gpus: [real] }), [real]);
+  });
+
+  test('offers no virtual GPU while real ones may be hidden', async () => {
+    assert.deepEqual(await gpusOf({ ...bare, gpuProblem: 'no answer', gpusKnown: false }), []);
+  });
+
+  test('looks at the machine when it is asked, and once a minute at most', async () => {
+    const clock = new ManualClock();
+    let readings = 0;
+    const engine = new ProcessEngine({
+      virtualGpus: [],
+      clock,
+      readMachine: () => {
+        readings += 1;
+        return Promise.resolve(bare);
+      },
+    });
+    assert.equal(readings, 0);
+    assert.deepEqual(await engine.capacity(), { cpu: bare.cpu, memoryInGb: 8, gpus: [] });
+    clock.advance(59_999);
+    await engine.capacity();
+    assert.equal(readings, 1);
+    clock.advance(1);
+    await engine.capacity();
+    assert.equal(readings, 2);
+  });
+});

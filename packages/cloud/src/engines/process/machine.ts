@@ -1,0 +1,45 @@
+import { cpus, totalmem } from 'node:os';
+import type { CpuCapacity, GpuCapacity } from '../engine.ts';
+import { findNvidiaGpus, type NvidiaFindings } from './nvidia-smi.ts';
+
+/** This machine, as far as it can be seen from a process. */
+export interface Machine {
+  cpu: CpuCapacity;
+  memoryInGb: number;
+  /** Real ones only. */
+  gpus: GpuCapacity[];
+  /** Why no GPU was found although there should be one. */
+  gpuProblem: string | null;
+  /** False when there may be GPUs that did not show themselves. */
+  gpusKnown: boolean;
+}
+
+export async function readMachine(findGpus: () => Promise<NvidiaFindings> = findNvidiaGpus): Promise<Machine> {
+  const findings = await findGpus();
+  return { cpu: readCpu(), memoryInGb: readMemory(), gpus: gpuCapacities(findings), gpuProblem: findings.problem, gpusKnown: findings.answered };
+}
+
+/** GPUs of one name are one entry. Memory is the smallest of them, so that what is promised fits on each. */
+export function gpuCapacities({ gpus, cudaVersion }: NvidiaFindings): GpuCapacity[] {
+  const byName = Map.groupBy(gpus, (gpu) => gpu.name);
+  return [...byName].map(([name, same]) => ({
+    gpuTypeId: name,
+    total: same.length,
+    free: same.length,
+    virtual: false,
+    cudaVersion,
+    memoryInGb: Math.round(Math.min(...same.map((gpu) => gpu.memoryInMib)) / 1024),
+  }));
+}
+
+/** Node counts threads and does not tell which of them share a core, so each counts as one. */
+function readCpu(): CpuCapacity {
+  const threads = cpus();
+  return { model: threads[0]?.model.trim() || 'unknown', cores: threads.length, threads: threads.length };
+}
+
+/** What the machine has, or what the container that Berth runs in leaves of it. */
+function readMemory(): number {
+  const limit = process.constrainedMemory() || Infinity;
+  return Math.max(1, Math.round(Math.min(totalmem(), limit) / 1024 ** 3));
+}

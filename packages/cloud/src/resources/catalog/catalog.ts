@@ -1,0 +1,146 @@
+import { type Engine, NO_CAPACITY } from '../../engines/engine.ts';
+import { BerthError, notFound, rule } from '../../support/errors.ts';
+import { availabilityLevel } from './availability.ts';
+import { CPU_FLAVORS, findCpuFlavor } from './cpu-flavors.ts';
+import { type CpuOffer, cpuOffer, type CpuRequest, cpuRequestsThatFit } from './cpu-offer.ts';
+import { type DataCenterDefinition, type DataCenterFilter, matchesDataCenter } from './data-centers.ts';
+import { type GpuOffer, gpuOffer, type GpuRequest, ordersThatFit, usableGpus } from './gpu-offer.ts';
+import { GPU_POOLS, type GpuPool } from './gpu-pools.ts';
+import { findGpuType, type GpuType } from './gpu-types.ts';
+import { type HostCpu, hostCpusOf } from './host-cpus.ts';
+import { type AvailabilityOf, connectedTypes, type Place, typesAt } from './places.ts';
+import { cpuPrices, gpuPrices, type PriceSettings } from './prices.ts';
+
+export interface CatalogParts {
+  dataCenters: readonly DataCenterDefinition[];
+  /** By the name that a data center's definition gives. */
+  engines: ReadonlyMap<string, Engine>;
+  prices: PriceSettings;
+}
+
+/** Stock of GPUs, wherever or in some data centers. */
+export interface GpuFilter extends GpuRequest {
+  within?: DataCenterFilter;
+}
+
+/** Stock of CPU machines, wherever or in some data centers. */
+export interface CpuFilter extends CpuRequest {
+  within?: DataCenterFilter;
+}
+
+interface Site {
+  dataCenter: DataCenterDefinition;
+  engine: Engine;
+}
+
+/** What can be rented here, where, and for how much: asked of the engines each time, so that it is never a promise without a machine. */
+export class Catalog {
+  readonly #sites: readonly Site[];
+  readonly #prices: PriceSettings;
+
+  constructor({ dataCenters, engines, prices }: CatalogParts) {
+    this.#sites = dataCenters.map((dataCenter) => ({ dataCenter, engine: engineOf(dataCenter, engines) }));
+    this.#prices = prices;
+  }
+
+  /** Every known type and every connected one. With country codes, only types that have machines in those countries. */
+  async gpus(filter: GpuFilter = {}): Promise<GpuOffer[]> {
+    const places = await this.#places();
+    const countryCodes = filter.within?.countryCodes ?? [];
+    const types = countryCodes.length === 0 ? typesAt(places) : connectedTypes(within(places, { countryCodes }));
+    return types.map((type) => this.#gpuOffer(type, places, filter));
+  }
+
+  async gpu(id: string, filter: GpuFilter = {}): Promise<GpuOffer> {
+    const places = await this.#places();
+    const type = findGpuType(id) ?? connectedTypes(places).find((connected) => connected.id === id);
+    if (type === undefined) throw notFound('GPU type', id);
+    return this.#gpuOffer(type, places, filter);
+  }
+
+  async cpus(filter: CpuFilter = {}): Promise<CpuOffer[]> {
+    const places = within(await this.#places(), filter.within ?? {});
+    return CPU_FLAVORS.map((flavor) => cpuOffer(flavor, places, filter, cpuPrices(this.#prices, flavor.id)));
+  }
+
+  async cpu(id: string, filter: CpuFilter = {}): Promise<CpuOffer> {
+    const flavor = findCpuFlavor(id);
+    if (flavor === undefined) throw notFound('CPU type', id);
+    const places = within(await this.#places(), filter.within ?? {});
+    return cpuOffer(flavor, places, filter, cpuPrices(this.#prices, id));
+  }
+
+  dataCenters(filter: DataCenterFilter = {}): DataCenterDefinition[] {
+    return this.#sites.map((site) => site.dataCenter).filter((dataCenter) => matchesDataCenter(dataCenter, filter));
+  }
+
+  dataCenter(id: string): DataCenterDefinition {
+    return this.#site(id).dataCenter;
+  }
+
+  /** The GPU types that a data center has, also those of which all are taken. */
+  async gpusIn(dataCenterId: string, request: GpuRequest = {}): Promise<AvailabilityOf[]> {
+    const place = await placeOf(this.#site(dataCenterId));
+    return connectedTypes([place]).map(({ id, name }) => ({
+      id,
+      name,
+      availability: availabilityLevel(ordersThatFit(usableGpus(place, id, request), request)),
+    }));
+  }
+
+  /** The CPU flavours that a data center has room for. */
+  async cpusIn(dataCenterId: string, request: CpuRequest = {}): Promise<AvailabilityOf[]> {
+    const place = await placeOf(this.#site(dataCenterId));
+    return CPU_FLAVORS.map((flavor) => ({ flavor, fitting: cpuRequestsThatFit(flavor, place, request) }))
+      .filter(({ fitting }) => fitting > 0)
+      .map(({ flavor: { id, name }, fitting }) => ({ id, name, availability: availabilityLevel(fitting) }));
+  }
+
+  pools(): readonly GpuPool[] {
+    return GPU_POOLS;
+  }
+
+  countryCodes(): string[] {
+    const codes = this.#sites.map((site) => site.dataCenter.countryCode).filter((code) => code !== null);
+    return [...new Set(codes)].sort();
+  }
+
+  async hostCpus(): Promise<HostCpu[]> {
+    const places = await this.#places();
+    return hostCpusOf(places.map(({ capacity }) => capacity).filter((capacity) => capacity !== NO_CAPACITY));
+  }
+
+  #gpuOffer(type: GpuType, places: readonly Place[], filter: GpuFilter): GpuOffer {
+    return gpuOffer(type, places, within(places, filter.within ?? {}), filter, gpuPrices(this.#prices, type.id));
+  }
+
+  #places(): Promise<Place[]> {
+    return Promise.all(this.#sites.map(placeOf));
+  }
+
+  #site(dataCenterId: string): Site {
+    const site = this.#sites.find(({ dataCenter }) => dataCenter.id === dataCenterId);
+    if (site === undefined) throw notFound('data center', dataCenterId);
+    return site;
+  }
+}
+
+function engineOf({ id, engine }: DataCenterDefinition, engines: ReadonlyMap<string, Engine>): Engine {
+  const found = engines.get(engine);
+  if (found === undefined) throw rule(`data center ${id} names the engine ${JSON.stringify(engine)}, which is not connected`);
+  return found;
+}
+
+/** An engine that does not answer now has nothing to offer now; the rest of the catalog still stands. */
+async function placeOf({ dataCenter, engine }: Site): Promise<Place> {
+  try {
+    return { dataCenter, capacity: await engine.capacity() };
+  } catch (error) {
+    if (error instanceof BerthError && error.code === 'unavailable') return { dataCenter, capacity: NO_CAPACITY };
+    throw error;
+  }
+}
+
+function within(places: readonly Place[], filter: DataCenterFilter): Place[] {
+  return places.filter(({ dataCenter }) => matchesDataCenter(dataCenter, filter));
+}

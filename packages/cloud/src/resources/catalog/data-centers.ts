@@ -1,0 +1,74 @@
+export type Region = 'NORTH_AMERICA' | 'SOUTH_AMERICA' | 'EUROPE' | 'ASIA' | 'MIDDLE_EAST' | 'AFRICA' | 'OCEANIA' | 'ANTARCTICA' | 'UNKNOWN';
+export type NetworkVolumeType = 'STANDARD' | 'HIGH_PERFORMANCE';
+
+/** The tier of a volume whose owner names none; a data center lists it first. */
+export const DEFAULT_NETWORK_VOLUME_TYPE: NetworkVolumeType = 'STANDARD';
+
+/** A named place to run things, served by one engine. */
+export interface DataCenterDefinition {
+  id: string;
+  name: string;
+  region: Region;
+  /** The name of the engine that serves it. */
+  engine: string;
+  networkVolumeTypes: readonly NetworkVolumeType[];
+  compliance: readonly string[];
+  /** Its pods reach those of other data centers over a private network. */
+  globalNetwork: boolean;
+  /** ISO 3166-1, two letters; null where it was not said. */
+  countryCode: string | null;
+}
+
+const PROCESS_ENGINE = 'process';
+
+/**
+ * Fills in what a definition leaves out. Both tiers of volumes lie on the same disks here;
+ * offering both lets existing definitions run.
+ */
+export function defineDataCenter(given: Pick<DataCenterDefinition, 'id'> & Partial<DataCenterDefinition>): DataCenterDefinition {
+  return {
+    name: (given.engine ?? PROCESS_ENGINE) === PROCESS_ENGINE ? 'This machine' : given.id,
+    region: 'UNKNOWN',
+    engine: PROCESS_ENGINE,
+    networkVolumeTypes: [DEFAULT_NETWORK_VOLUME_TYPE, 'HIGH_PERFORMANCE'],
+    compliance: [],
+    globalNetwork: false,
+    countryCode: null,
+    ...given,
+  };
+}
+
+/** What there is without any configuration. */
+export const DEFAULT_DATA_CENTERS: readonly DataCenterDefinition[] = [defineDataCenter({ id: 'LOCAL-1' })];
+
+/** Every condition that is given must hold. */
+export interface DataCenterFilter {
+  /** One of these. */
+  ids?: readonly string[];
+  /** In one of these. */
+  regions?: readonly Region[];
+  /** In one of these. */
+  countryCodes?: readonly string[];
+  /** With all of these. */
+  networkVolumeTypes?: readonly NetworkVolumeType[];
+  /** With all of these. */
+  compliance?: readonly string[];
+  globalNetwork?: boolean;
+}
+
+/** An empty list asks for nothing. */
+export function matchesDataCenter(dataCenter: DataCenterDefinition, filter: DataCenterFilter): boolean {
+  return (
+    isOneOf(filter.ids, dataCenter.id) &&
+    isOneOf(filter.regions, dataCenter.region) &&
+    isOneOf(filter.countryCodes, dataCenter.countryCode) &&
+    (filter.networkVolumeTypes ?? []).every((type) => dataCenter.networkVolumeTypes.includes(type)) &&
+    (filter.compliance ?? []).every((name) => dataCenter.compliance.includes(name)) &&
+    (filter.globalNetwork === undefined || filter.globalNetwork === dataCenter.globalNetwork)
+  );
+}
+
+function isOneOf<T>(choices: readonly T[] | undefined, value: T | null): boolean {
+  if (choices === undefined || choices.length === 0) return true;
+  return value !== null && choices.includes(value);
+}

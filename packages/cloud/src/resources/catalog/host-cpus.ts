@@ -1,0 +1,26 @@
+import type { Capacity } from '../../engines/engine.ts';
+
+/** A processor that machines here are built with. Nobody orders one; it tells what a machine is. */
+export interface HostCpu {
+  id: string;
+  name: string;
+  manufacturer: string;
+  cores: number;
+  threadsPerCore: number;
+}
+
+/** Each model once. */
+export function hostCpusOf(capacities: readonly Capacity[]): HostCpu[] {
+  const models = new Map(capacities.map(({ cpu }) => [cpu.model, cpu]));
+  return [...models.values()].map(({ model, cores, threads }) => ({
+    id: model,
+    name: model,
+    manufacturer: manufacturerOf(model),
+    cores,
+    threadsPerCore: Math.max(1, Math.round(threads / cores)),
+  }));
+}
+
+function manufacturerOf(model: string): string {
+  return /\b(Intel|AMD|Apple|Ampere)\b/i.exec(model)?.[1] ?? 'unknown';
+}

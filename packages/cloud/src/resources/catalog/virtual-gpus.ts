@@ -1,0 +1,23 @@
+import type { GpuCapacity } from '../../engines/engine.ts';
+import { rule } from '../../support/errors.ts';
+import { findGpuType, type GpuType } from './gpu-types.ts';
+
+/** Which virtual GPUs a machine without a real one offers: the common ones, none, or those of these types. */
+export type GpuSetting = 'auto' | 'none' | readonly string[];
+
+const COMMON_GPU_TYPES: readonly string[] = ['NVIDIA GeForce RTX 4090', 'NVIDIA A100 80GB PCIe', 'NVIDIA H100 80GB HBM3'];
+const COUNT_OF_EACH = 2;
+
+/** They have no hardware behind them: with them, definitions that ask for a GPU can be tried anywhere. */
+export function virtualGpus(setting: GpuSetting): GpuCapacity[] {
+  if (setting === 'none') return [];
+  const ids = setting === 'auto' ? COMMON_GPU_TYPES : setting;
+  const types = new Set(ids.map(knownType));
+  return [...types].map(({ id, memoryInGb }) => ({ gpuTypeId: id, total: COUNT_OF_EACH, free: COUNT_OF_EACH, virtual: true, cudaVersion: null, memoryInGb }));
+}
+
+function knownType(id: string): GpuType {
+  const type = findGpuType(id);
+  if (type !== undefined) return type;
+  throw rule(`gpus: there is no GPU type ${JSON.stringify(id)}; name types by the ids of the catalog, such as ${JSON.stringify(COMMON_GPU_TYPES[0])}, or write auto or none`);
+}
