@@ -1,0 +1,50 @@
+import { UniqueViolation } from '../../store/database.ts';
+import type { ApiKey } from '../../store/records.ts';
+import { hashKey } from '../../support/crypto.ts';
+import type { Caller } from '../caller.ts';
+import { auditOf } from '../context.ts';
+import type { Context } from '../context.ts';
+import { FULL_SCOPES, newKey } from '../keys/new-key.ts';
+
+/** The account of whoever runs this installation. Its keys with full access manage the other accounts. */
+export const ROOT_ACCOUNT_ID = 'root';
+
+/** Berth itself, where no key stands behind a change. */
+export const SYSTEM: Caller = {
+  accountId: ROOT_ACCOUNT_ID,
+  keyId: null,
+  operator: true,
+  fullAccess: true,
+  interface: 'system',
+  requestId: 'start',
+};
+
+/**
+ * Sees to it that the root account and its key exist. With a key given, that one becomes the
+ * root key; without one, the key that exists stays. Servers that start together on a new
+ * database agree on whoever was first.
+ */
+export async function ensureRoot(context: Context, given: string | undefined): Promise<{ created: string | undefined }> {
+  const { store, clock } = context;
+  const existing = await store.keys.root();
+  if (existing !== undefined) {
+    if (given !== undefined && hashKey(given) !== existing.hash) await replaceRootKey(context, existing, given);
+    return { created: undefined };
+  }
+  const { record, key } = newKey(context, { accountId: ROOT_ACCOUNT_ID, name: 'root key', access: 'all', scopes: FULL_SCOPES, endpoints: null, expiresAt: null }, given);
+  const account = { id: ROOT_ACCOUNT_ID, name: 'root', sshKeys: [], createdAt: clock.now() };
+  try {
+    await store.accounts.insert(account, { ...record, root: true }, auditOf(context, SYSTEM, 'create', 'account', ROOT_ACCOUNT_ID));
+  } catch (error) {
+    if (!(error instanceof UniqueViolation)) throw error;
+    return ensureRoot(context, given);
+  }
+  return { created: key };
+}
+
+async function replaceRootKey(context: Context, existing: ApiKey, key: string): Promise<void> {
+  await context.store.keys.change(ROOT_ACCOUNT_ID, existing.id, (current) => ({
+    record: { ...current, hash: hashKey(key) },
+    audit: auditOf(context, SYSTEM, 'replace', 'API key', existing.id),
+  }));
+}

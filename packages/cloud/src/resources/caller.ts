@@ -1,0 +1,12 @@
+/** Who asks, and through which interface: what a rule needs to know, and what the audit log records. */
+export interface Caller {
+  accountId: string;
+  /** The key that was shown; null where Berth itself acts. */
+  keyId: string | null;
+  /** May manage accounts: a key with full access of the root account. */
+  operator: boolean;
+  /** May manage keys: a key with full access. A narrower key could otherwise make itself a wider one. */
+  fullAccess: boolean;
+  interface: 'rest-v1' | 'rest-v2' | 'graphql' | 'jobs' | 'system';
+  requestId: string;
+}

@@ -1,0 +1,38 @@
+import type { AuditEntry, Change } from '../store/records.ts';
+import type { Store } from '../store/store.ts';
+import type { Clock } from '../support/clock.ts';
+import type { Ids } from '../support/ids.ts';
+import type { Caller } from './caller.ts';
+
+/** What every kind of resource works with. */
+export interface Context {
+  store: Store;
+  clock: Clock;
+  ids: Ids;
+}
+
+/** The audit entry of one change. */
+export function auditOf(context: Context, caller: Caller, action: string, resource: string, resourceId: string, changes: Change[] = []): AuditEntry {
+  return {
+    at: context.clock.now(),
+    accountId: caller.accountId,
+    keyId: caller.keyId,
+    interface: caller.interface,
+    requestId: caller.requestId,
+    action,
+    resource,
+    resourceId,
+    changes,
+  };
+}
+
+/** What differs between two versions of a record. Hidden fields are named, their values are not kept. */
+export function changesBetween<T extends object>(before: T, after: T, hidden: (keyof T)[] = []): Change[] {
+  const changes: Change[] = [];
+  for (const field of Object.keys(after) as (keyof T & string)[]) {
+    const [from, to] = [before[field], after[field]];
+    if (field === 'updatedAt' || JSON.stringify(from) === JSON.stringify(to)) continue;
+    changes.push(hidden.includes(field) ? { field } : { field, from, to });
+  }
+  return changes;
+}

@@ -1,0 +1,110 @@
+import type { AccessLevel, ApiKey, Scopes } from '../../store/records.ts';
+import { BerthError, notFound, rule } from '../../support/errors.ts';
+import type { Caller } from '../caller.ts';
+import { auditOf, changesBetween } from '../context.ts';
+import type { Context } from '../context.ts';
+import { FULL_SCOPES, newKey, READ_SCOPES } from './new-key.ts';
+
+const KIND = 'API key';
+export const MAX_KEY_NAME_LENGTH = 191;
+
+export interface NewKey {
+  name: string;
+  access: AccessLevel;
+  /** Of a restricted key; what is not said is none. */
+  scopes?: Partial<Scopes>;
+  endpoints?: string[] | null;
+  expiresAt?: number | null;
+}
+
+export type KeyChange = Partial<Pick<ApiKey, 'name' | 'enabled' | 'expiresAt' | 'access' | 'endpoints'>> & { scopes?: Partial<Scopes> };
+
+const NO_SCOPES: Scopes = { rest: 'none', graphql: 'none', serverless: 'none' };
+
+export class Keys {
+  readonly #context: Context;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  /** The key itself is in this answer and in no other. */
+  async create(caller: Caller, fields: NewKey, accountId = caller.accountId): Promise<{ record: ApiKey; key: string }> {
+    this.#checkManager(caller, accountId);
+    if ((await this.#context.store.accounts.find(accountId)) === undefined) throw notFound('account', accountId);
+    this.#checkName(fields.name);
+    this.#checkExpiry(fields.expiresAt ?? null);
+    const { record, key } = newKey(this.#context, {
+      accountId,
+      name: fields.name,
+      access: fields.access,
+      scopes: scopesOf(fields.access, fields.scopes),
+      endpoints: fields.access === 'restricted' ? (fields.endpoints ?? null) : null,
+      expiresAt: fields.expiresAt ?? null,
+    });
+    await this.#context.store.keys.insert(record, auditOf(this.#context, caller, 'create', KIND, record.id));
+    return { record, key };
+  }
+
+  list(caller: Caller, accountId = caller.accountId): Promise<ApiKey[]> {
+    if (accountId !== caller.accountId) this.#checkManager(caller, accountId);
+    return this.#context.store.keys.list(accountId);
+  }
+
+  async update(caller: Caller, id: string, { scopes, ...fields }: KeyChange): Promise<ApiKey> {
+    const { accountId } = await this.#managed(caller, id);
+    const changed = await this.#context.store.keys.change(accountId, id, (current) => {
+      const access = fields.access ?? current.access;
+      // What another level granted does not carry over: a key that becomes restricted has only what is said.
+      const before = current.access === 'restricted' ? current.scopes : NO_SCOPES;
+      const endpoints = access === 'restricted' ? (fields.endpoints === undefined ? current.endpoints : fields.endpoints) : null;
+      this.#checkName(fields.name ?? current.name);
+      if (fields.expiresAt !== undefined) this.#checkExpiry(fields.expiresAt);
+      const record = { ...current, ...fields, endpoints, scopes: scopesOf(access, { ...before, ...scopes }) };
+      return { record, audit: auditOf(this.#context, caller, 'update', KIND, id, changesBetween(current, record, ['hash'])) };
+    });
+    if (changed === undefined) throw notFound(KIND, id);
+    return changed;
+  }
+
+  /** Holds from the next request on. */
+  async revoke(caller: Caller, id: string): Promise<void> {
+    const { accountId } = await this.#managed(caller, id);
+    const removed = await this.#context.store.keys.remove(accountId, id, auditOf(this.#context, caller, 'revoke', KIND, id));
+    if (!removed) throw notFound(KIND, id);
+  }
+
+  /** The key that this caller may change: of the own account, or, for the operator, of any. */
+  async #managed(caller: Caller, id: string): Promise<ApiKey> {
+    const { keys } = this.#context.store;
+    const key = caller.operator ? await keys.findAnywhere(id) : await keys.find(caller.accountId, id);
+    if (key === undefined) throw notFound(KIND, id);
+    this.#checkManager(caller, key.accountId);
+    if (key.root) throw rule('the root key cannot be changed or revoked here; start Berth with another BERTH_ROOT_KEY to replace it');
+    return key;
+  }
+
+  #checkManager(caller: Caller, accountId: string): void {
+    if (!caller.fullAccess) throw new BerthError('forbidden', 'only a key with full access may manage keys');
+    if (accountId !== caller.accountId && !caller.operator) throw notFound('account', accountId);
+  }
+
+  #checkName(name: string): void {
+    if (name.trim() === '' || name.length > MAX_KEY_NAME_LENGTH) throw rule(`a key's name must have 1 to ${MAX_KEY_NAME_LENGTH} characters`);
+  }
+
+  #checkExpiry(expiresAt: number | null): void {
+    if (expiresAt !== null && expiresAt <= this.#context.clock.now()) throw rule('the expiry must be in the future');
+  }
+}
+
+function scopesOf(access: AccessLevel, scopes: Partial<Scopes> | undefined): Scopes {
+  switch (access) {
+    case 'all':
+      return FULL_SCOPES;
+    case 'read-only':
+      return READ_SCOPES;
+    case 'restricted':
+      return { ...NO_SCOPES, ...scopes };
+  }
+}

@@ -1,0 +1,20 @@
+import type { Accounts } from './accounts/accounts.ts';
+import type { Catalog } from './catalog/catalog.ts';
+import type { Keys } from './keys/keys.ts';
+import type { Delegations } from './registries/delegations.ts';
+import type { Registries } from './registries/registries.ts';
+import type { Secrets } from './secrets/secrets.ts';
+import type { Templates } from './templates/templates.ts';
+import type { Volumes } from './volumes/volumes.ts';
+
+/** What people own, each with its rules. The faces speak to these and to nothing below. */
+export interface Resources {
+  accounts: Accounts;
+  keys: Keys;
+  templates: Templates;
+  volumes: Volumes;
+  registries: Registries;
+  delegations: Delegations;
+  secrets: Secrets;
+  catalog: Catalog;
+}

@@ -1,0 +1,111 @@
+import type { Page, Template } from '../../store/records.ts';
+import { UniqueViolation } from '../../store/database.ts';
+import { BerthError, notFound, rule } from '../../support/errors.ts';
+import type { Caller } from '../caller.ts';
+import { auditOf, changesBetween } from '../context.ts';
+import type { Context } from '../context.ts';
+import { officialTemplates } from '../catalog/official-templates.ts';
+import { checkTemplate } from './rules.ts';
+
+/** What a person may set; the rest is Berth's. */
+export type TemplateFields = Omit<Template, 'id' | 'accountId' | 'createdAt' | 'updatedAt'>;
+export type NewTemplate = Pick<TemplateFields, 'name' | 'image'> & Partial<TemplateFields>;
+
+/** What a template is where nothing is said. The interfaces differ in some of these and say so themselves. */
+const DEFAULTS: Omit<TemplateFields, 'name' | 'image'> = {
+  args: '',
+  containerDisk: 50,
+  volumeSize: 0,
+  volumePath: '/workspace',
+  ports: [],
+  portLabels: [],
+  env: {},
+  registryId: null,
+  category: 'NVIDIA',
+  public: false,
+  serverless: false,
+  readme: '',
+  startSsh: true,
+  startJupyter: true,
+  startScript: '',
+  advancedStart: false,
+  allowedCudaVersions: [],
+  config: null,
+};
+
+const KIND = 'template';
+/** Values of the environment are nobody's business but the container's. */
+const HIDDEN: (keyof Template)[] = ['env', 'config'];
+
+export class Templates {
+  readonly #context: Context;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  async create(caller: Caller, fields: NewTemplate): Promise<Template> {
+    const { store, clock, ids } = this.#context;
+    const now = clock.now();
+    const template = checkTemplate({ ...DEFAULTS, ...fields, id: ids.resource(10), accountId: caller.accountId, createdAt: now, updatedAt: now });
+    await this.#checkRegistry(caller, template.registryId);
+    await refuseTakenName(template.name, store.templates.insert(template, auditOf(this.#context, caller, 'create', KIND, template.id)));
+    return template;
+  }
+
+  /** Only what is said changes. `command` makes the new command out of the present one. */
+  async update(caller: Caller, id: string, fields: Partial<TemplateFields>, command?: (args: string) => string): Promise<Template> {
+    if (fields.registryId !== undefined) await this.#checkRegistry(caller, fields.registryId);
+    const changing = this.#context.store.templates.change(caller.accountId, id, (current) => {
+      const args = command === undefined ? (fields.args ?? current.args) : command(current.args);
+      const record = checkTemplate({ ...current, ...fields, args, updatedAt: this.#context.clock.now() });
+      return { record, audit: auditOf(this.#context, caller, 'update', KIND, id, changesBetween(current, record, HIDDEN)) };
+    });
+    const changed = await refuseTakenName(fields.name ?? '', changing);
+    if (changed === undefined) throw notFound(KIND, id);
+    return changed;
+  }
+
+  /** One's own, anyone's public one, or one that comes with Berth. */
+  async get(caller: Caller, id: string): Promise<Template> {
+    const { templates } = this.#context.store;
+    const found = (await templates.find(caller.accountId, id)) ?? (await templates.findPublic(id)) ?? officialTemplates.find((template) => template.id === id);
+    if (found === undefined) throw notFound(KIND, id);
+    return found;
+  }
+
+  list(caller: Caller, page?: Page): Promise<Template[]> {
+    return this.#context.store.templates.list(caller.accountId, page);
+  }
+
+  /** Public templates of every account. */
+  listPublic(limit: number): Promise<Template[]> {
+    return this.#context.store.templates.listPublic(limit);
+  }
+
+  async remove(caller: Caller, id: string): Promise<void> {
+    const removed = await this.#context.store.templates.remove(caller.accountId, id, auditOf(this.#context, caller, 'delete', KIND, id));
+    if (!removed) throw notFound(KIND, id);
+  }
+
+  async removeByName(caller: Caller, name: string): Promise<void> {
+    const found = await this.#context.store.templates.findByName(caller.accountId, name);
+    if (found === undefined) throw notFound(KIND, name);
+    await this.remove(caller, found.id);
+  }
+
+  async #checkRegistry(caller: Caller, id: string | null): Promise<void> {
+    if (id === null) return;
+    const found = await this.#context.store.registries.find(caller.accountId, id);
+    if (found === undefined) throw rule(`registry ${JSON.stringify(id.slice(0, 64))} does not exist in this account; create it first or leave it out`);
+  }
+}
+
+async function refuseTakenName<T>(name: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof UniqueViolation) throw new BerthError('taken', `a template named ${JSON.stringify(name)} exists already; choose another name, or update that one by its id`);
+    throw error;
+  }
+}

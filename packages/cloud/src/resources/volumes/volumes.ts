@@ -1,0 +1,102 @@
+import type { NetworkVolume, VolumeType } from '../../store/records.ts';
+import { notFound, rule } from '../../support/errors.ts';
+import type { Caller } from '../caller.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import { auditOf, changesBetween } from '../context.ts';
+import type { Context } from '../context.ts';
+
+export interface NewVolume {
+  name: string;
+  size: number;
+  dataCenterId: string;
+  /** The data center's first tier where nothing is said. */
+  type?: VolumeType;
+}
+
+export interface VolumeChange {
+  name?: string;
+  size?: number;
+}
+
+/** How large a volume may be: the interfaces differ. */
+export interface SizeBounds {
+  minimum: number;
+  maximum: number;
+}
+export const V1_VOLUME_SIZE: SizeBounds = { minimum: 0, maximum: 4000 };
+export const V2_VOLUME_SIZE: SizeBounds = { minimum: 10, maximum: 4096 };
+
+/** Whether a growth may leave the size as it is: REST v2 says yes, the older interfaces no. */
+export type Growth = 'larger' | 'not-smaller';
+
+const KIND = 'network volume';
+
+export class Volumes {
+  readonly #context: Context;
+  readonly #catalog: Catalog;
+
+  constructor(context: Context, catalog: Catalog) {
+    this.#context = context;
+    this.#catalog = catalog;
+  }
+
+  async create(caller: Caller, { name, size, dataCenterId, type }: NewVolume): Promise<NetworkVolume> {
+    const { store, clock, ids } = this.#context;
+    const volume: NetworkVolume = {
+      id: ids.resource(10),
+      accountId: caller.accountId,
+      name,
+      size,
+      dataCenterId,
+      type: this.#tier(dataCenterId, type),
+      createdAt: clock.now(),
+    };
+    await store.volumes.insert(volume, auditOf(this.#context, caller, 'create', KIND, volume.id));
+    return volume;
+  }
+
+  async update(caller: Caller, id: string, change: VolumeChange, growth: Growth): Promise<NetworkVolume> {
+    const changed = await this.#context.store.volumes.change(caller.accountId, id, (current) => {
+      const record = { ...current, ...change, size: grown(current.size, change.size, growth) };
+      return { record, audit: auditOf(this.#context, caller, 'update', KIND, id, changesBetween(current, record)) };
+    });
+    if (changed === undefined) throw notFound(KIND, id);
+    return changed;
+  }
+
+  async get(caller: Caller, id: string): Promise<NetworkVolume> {
+    const found = await this.#context.store.volumes.find(caller.accountId, id);
+    if (found === undefined) throw notFound(KIND, id);
+    return found;
+  }
+
+  list(caller: Caller): Promise<NetworkVolume[]> {
+    return this.#context.store.volumes.list(caller.accountId);
+  }
+
+  async remove(caller: Caller, id: string): Promise<void> {
+    const removed = await this.#context.store.volumes.remove(caller.accountId, id, auditOf(this.#context, caller, 'delete', KIND, id));
+    if (!removed) throw notFound(KIND, id);
+  }
+
+  #tier(dataCenterId: string, wanted: VolumeType | undefined): VolumeType {
+    const dataCenters = this.#catalog.dataCenters();
+    const dataCenter = dataCenters.find(({ id }) => id === dataCenterId);
+    if (dataCenter === undefined) {
+      throw rule(`data center ${JSON.stringify(dataCenterId.slice(0, 64))} does not exist here; available: ${dataCenters.map(({ id }) => id).join(', ')}`);
+    }
+    const type = wanted ?? dataCenter.networkVolumeTypes[0];
+    if (type === undefined || !dataCenter.networkVolumeTypes.includes(type)) {
+      throw rule(`data center ${dataCenterId} has no ${type ?? ''} network volumes; available: ${dataCenter.networkVolumeTypes.join(', ') || 'none'}`);
+    }
+    return type;
+  }
+}
+
+/** A volume only grows: data is never cut off. */
+export function grown(current: number, wanted: number | undefined, growth: Growth): number {
+  if (wanted === undefined) return current;
+  if (wanted < current) throw rule(`a network volume cannot shrink: it has ${current} GB and ${wanted} GB were asked for`);
+  if (wanted === current && growth === 'larger') throw rule(`the new size must be greater than the current size of ${current} GB`);
+  return wanted;
+}
