@@ -1,0 +1,111 @@
+import { join } from 'node:path';
+import { mkdirSync } from 'node:fs';
+import type { FastifyInstance } from 'fastify';
+import type { Engine } from './engines/engine.ts';
+import { ProcessEngine } from './engines/process/engine.ts';
+import { createHttpServer } from './http/server.ts';
+import { Accounts } from './resources/accounts/accounts.ts';
+import { ensureRoot } from './resources/accounts/root.ts';
+import { Catalog } from './resources/catalog/catalog.ts';
+import { defineDataCenter } from './resources/catalog/data-centers.ts';
+import { virtualGpus } from './resources/catalog/virtual-gpus.ts';
+import type { Context } from './resources/context.ts';
+import { Gate } from './resources/keys/gate.ts';
+import { Keys } from './resources/keys/keys.ts';
+import { Delegations } from './resources/registries/delegations.ts';
+import { Registries } from './resources/registries/registries.ts';
+import type { Resources } from './resources/resources.ts';
+import { Secrets } from './resources/secrets/secrets.ts';
+import { Templates } from './resources/templates/templates.ts';
+import { Volumes } from './resources/volumes/volumes.ts';
+import { openStore } from './store/open.ts';
+import { lockData } from './store/sqlite/lock.ts';
+import type { Clock } from './support/clock.ts';
+import { systemClock } from './support/clock.ts';
+import type { Config } from './support/config/config.ts';
+import { Sealer } from './support/crypto.ts';
+import type { Ids } from './support/ids.ts';
+import { randomIds } from './support/ids.ts';
+import type { Log } from './support/log.ts';
+import { loadMasterKey } from './support/master-key.ts';
+import { readIfThere, writePrivateFile } from './support/private-file.ts';
+
+const NOTE_USES_EVERY_MS = 30_000;
+
+export interface CloudParts {
+  config: Config;
+  log: Log;
+  clock?: Clock;
+  ids?: Ids;
+}
+
+export interface Cloud {
+  http: FastifyInstance;
+  /** Set where this start made the root key. */
+  newRootKey: string | undefined;
+  close(): Promise<void>;
+}
+
+/** The one place where the parts are wired together. */
+export async function createCloud({ config, log, clock = systemClock, ids = randomIds }: CloudParts): Promise<Cloud> {
+  mkdirSync(config.data, { recursive: true, mode: 0o700 });
+  const lock = config.database === '' ? lockData(config.data) : undefined;
+  try {
+    const given = config.rootKey || undefined;
+    const masterKey = loadMasterKey(config.data, config.masterKey === '' ? undefined : Buffer.from(config.masterKey, 'hex'), given);
+    const store = await openStore({
+      database: config.database,
+      data: config.data,
+      poolSize: config.databasePool,
+      sealer: new Sealer(masterKey),
+      onError: (error) => log.warn({ err: error }, 'a database connection failed'),
+    });
+    const context: Context = { store, clock, ids };
+    const newRootKey = await settleRootKey(context, config.data, given);
+
+    const engines = new Map<string, Engine>([['process', new ProcessEngine({ clock, virtualGpus: virtualGpus(config.gpus) })]]);
+    const catalog = new Catalog({ dataCenters: config.dataCenters.map(defineDataCenter), engines, prices: config.prices });
+    const resources: Resources = {
+      accounts: new Accounts(context),
+      keys: new Keys(context),
+      templates: new Templates(context),
+      volumes: new Volumes(context, catalog),
+      registries: new Registries(context),
+      delegations: new Delegations(context),
+      secrets: new Secrets(context),
+      catalog,
+    };
+    const gate = new Gate(context);
+    const noting = setInterval(() => void gate.noteUses().catch((error: unknown) => log.warn({ err: error }, 'the last uses of keys were not written down')), NOTE_USES_EVERY_MS);
+    noting.unref();
+
+    const http = createHttpServer(
+      { resources, gate, clock, log, ready: () => store.ping() },
+      { v1: config.v1, rateLimit: config.rateLimits ? config.rateLimit : undefined, graphql: config.graphql },
+    );
+    return {
+      http,
+      newRootKey,
+      close: async () => {
+        clearInterval(noting);
+        await http.close();
+        await gate.noteUses();
+        await store.close();
+        lock?.release();
+      },
+    };
+  } catch (error) {
+    lock?.release();
+    throw error;
+  }
+}
+
+/** The root key is kept where the command line finds it, readable by its owner alone. */
+async function settleRootKey(context: Context, data: string, given: string | undefined): Promise<string | undefined> {
+  const file = join(data, 'root.key');
+  const kept = readIfThere(file)?.trim();
+  const { created } = await ensureRoot(context, given ?? (kept === '' ? undefined : kept));
+  const current = given ?? created;
+  if (current !== undefined && current !== kept) writePrivateFile(file, `${current}\n`);
+  return created;
+}

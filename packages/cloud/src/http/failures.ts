@@ -1,0 +1,24 @@
+import type { FastifyBaseLogger } from 'fastify';
+import { BerthError } from '../support/errors.ts';
+import type { ErrorCode } from '../support/errors.ts';
+
+/** The web framework's own refusals, in our words. */
+const FRAMEWORK: Record<string, [ErrorCode, string]> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ['too-large', 'the body is larger than what is read here'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['media-type', 'send the body as application/json'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['malformed', 'the body is not as long as Content-Length says'],
+  FST_ERR_BAD_URL: ['malformed', 'the address is not a valid URL path'],
+  FST_ERR_MAX_PARAM_LENGTH: ['no-route', 'no such address'],
+};
+
+/** Whatever was thrown, as one of the errors that a face can answer. What is not one of them is a defect: it is logged whole and shown as nothing. */
+export function asBerthError(error: unknown, log: FastifyBaseLogger, requestId: string): BerthError {
+  if (error instanceof BerthError) {
+    if (error.code === 'internal' || error.code === 'unavailable') log.error({ err: error }, error.message);
+    return error;
+  }
+  const known = error instanceof Error && 'code' in error && typeof error.code === 'string' ? FRAMEWORK[error.code] : undefined;
+  if (known !== undefined) return new BerthError(known[0], known[1]);
+  log.error({ err: error }, 'unexpected error');
+  return new BerthError('internal', `something went wrong inside Berth; its log has the details under request ${requestId}`);
+}

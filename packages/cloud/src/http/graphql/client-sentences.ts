@@ -1,0 +1,11 @@
+import { BerthError } from '../../support/errors.ts';
+
+/**
+ * Sentences that clients look for. GraphQL failures have no status of their own, so some
+ * clients read the message; these words must stay as they are.
+ */
+
+/** dstack takes this for a volume that is gone already, and goes on. */
+export function deletedNoVolume(id: string): BerthError {
+  return new BerthError('not-found', `Tried to delete nonexistent network volume ${JSON.stringify(id.slice(0, 64))}`);
+}

@@ -1,0 +1,68 @@
+import type { FastifyReply } from 'fastify';
+import type { BerthError, ErrorCode } from '../../support/errors.ts';
+
+/** One thing that went wrong, and where in the document or the answer. */
+export interface Finding {
+  error: BerthError;
+  path?: readonly (string | number)[] | undefined;
+  locations?: readonly { line: number; column: number }[] | undefined;
+}
+
+/** A document that is not carried out, for one reason or several. */
+export class Refused extends Error {
+  readonly findings: readonly Finding[];
+
+  constructor(findings: readonly Finding[]) {
+    super('the document was refused');
+    this.name = 'Refused';
+    this.findings = findings;
+  }
+}
+
+/** Clients demand 200 and read `errors`; only these codes have a status of their own. */
+const STATUS: Record<ErrorCode, number> = {
+  malformed: 200,
+  schema: 200,
+  rule: 200,
+  unauthenticated: 401,
+  forbidden: 403,
+  'not-found': 200,
+  'no-route': 404,
+  method: 405,
+  taken: 200,
+  conflict: 200,
+  'in-use': 200,
+  state: 200,
+  capacity: 200,
+  'too-large': 413,
+  'media-type': 200,
+  rate: 429,
+  retired: 410,
+  unavailable: 503,
+  internal: 200,
+};
+
+/** Clients test whether the key `errors` is there, so a success has none. */
+export function sendData(reply: FastifyReply, data: Record<string, unknown>): FastifyReply {
+  return sendJson(reply, { data });
+}
+
+/** Where some fields have an answer, they are in it and the status is 200. */
+export function sendFindings(reply: FastifyReply, findings: readonly Finding[], data: Record<string, unknown> | null = null): FastifyReply {
+  const first = findings[0]?.error;
+  if (data === null && first !== undefined) reply.code(STATUS[first.code]).headers(first.headers);
+  return sendJson(reply, { errors: findings.map(show), data });
+}
+
+function show({ error, path, locations }: Finding) {
+  return {
+    message: error.message,
+    ...(path !== undefined && { path }),
+    ...(locations !== undefined && { locations }),
+    extensions: { code: error.code.toUpperCase().replaceAll('-', '_'), ...(error.details.length > 0 && { details: error.details }) },
+  };
+}
+
+function sendJson(reply: FastifyReply, body: unknown): FastifyReply {
+  return reply.type('application/json; charset=utf-8').send(JSON.stringify(body));
+}

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { GRANTS } from '../../store/records.ts';
+import { readPermissions, writePermissions } from './key-permissions.ts';
+
+const ALL_NONE = { rest: 'none', graphql: 'none', serverless: 'none' } as const;
+
+test('the levels are words', () => {
+  assert.deepEqual(readPermissions('ALL'), { access: 'all', scopes: ALL_NONE, endpoints: null });
+  assert.deepEqual(readPermissions('READ_ONLY'), { access: 'read-only', scopes: ALL_NONE, endpoints: null });
+  assert.equal(writePermissions({ access: 'all', scopes: ALL_NONE, endpoints: null }), 'ALL');
+  assert.equal(writePermissions({ access: 'read-only', scopes: ALL_NONE, endpoints: null }), 'READ_ONLY');
+});
+
+test('what a restricted key is not granted, it may not do', () => {
+  assert.deepEqual(readPermissions('{"serverless":"read","endpoints":["a"]}'), { access: 'restricted', scopes: { ...ALL_NONE, serverless: 'read' }, endpoints: ['a'] });
+  assert.deepEqual(readPermissions('{}'), { access: 'restricted', scopes: ALL_NONE, endpoints: null });
+});
+
+test('what is written reads back the same', () => {
+  const grant = fc.constantFrom(...GRANTS);
+  fc.assert(
+    fc.property(fc.record({ rest: grant, graphql: grant, serverless: grant }), fc.option(fc.array(fc.string())), (scopes, endpoints) => {
+      assert.deepEqual(readPermissions(writePermissions({ access: 'restricted', scopes, endpoints })), { access: 'restricted', scopes, endpoints });
+    }),
+    { verbose: true },
+  );
+});
+
+test('anything else is refused, with the form that is wanted', () => {
+  for (const text of ['all', 'write', '[]', 'null', '"ALL"', '{"rest":"all"}', '{"rest":null}', '{"admin":"write"}', '{"endpoints":"a"}', '{"endpoints":[1]}', '{"__proto__":"write"}']) {
+    assert.throws(() => readPermissions(text), /permissions must be ALL, READ_ONLY, or JSON text/, text);
+  }
+});

@@ -1,0 +1,56 @@
+import type { NewKey } from '../../resources/keys/keys.ts';
+import type { ApiKey, Grant, Scopes } from '../../store/records.ts';
+import { GRANTS } from '../../store/records.ts';
+import { rule } from '../../support/errors.ts';
+
+/**
+ * What a key may do, as one text: `ALL`, `READ_ONLY`, or for a restricted key the JSON text
+ * `{"rest":"write","graphql":"read","serverless":"none","endpoints":["id"]}`. An interface
+ * that is not named is `none`; without `endpoints`, serverless means every endpoint.
+ */
+export type Permissions = Required<Pick<NewKey, 'access' | 'endpoints'>> & { scopes: Scopes };
+
+const FORM = 'permissions must be ALL, READ_ONLY, or JSON text such as {"rest":"write","graphql":"read","serverless":"none","endpoints":["id"]}';
+const NO_SCOPES: Scopes = { rest: 'none', graphql: 'none', serverless: 'none' };
+
+export function readPermissions(text: string): Permissions {
+  if (text === 'ALL') return { access: 'all', scopes: NO_SCOPES, endpoints: null };
+  if (text === 'READ_ONLY') return { access: 'read-only', scopes: NO_SCOPES, endpoints: null };
+  const { endpoints = null, ...scopes } = readObject(text);
+  for (const [family, grant] of Object.entries(scopes)) {
+    if (!Object.hasOwn(NO_SCOPES, family)) throw rule(`${FORM}; ${JSON.stringify(family.slice(0, 32))} is no part of it`);
+    if (!isGrant(grant)) throw rule(`${FORM}; ${family} must be one of ${GRANTS.join(', ')}`);
+  }
+  if (endpoints !== null && !isTextList(endpoints)) throw rule(`${FORM}; endpoints must be a list of endpoint ids`);
+  return { access: 'restricted', scopes: { ...NO_SCOPES, ...(scopes as Partial<Scopes>) }, endpoints };
+}
+
+export function writePermissions({ access, scopes, endpoints }: Pick<ApiKey, 'access' | 'scopes' | 'endpoints'>): string {
+  switch (access) {
+    case 'all':
+      return 'ALL';
+    case 'read-only':
+      return 'READ_ONLY';
+    case 'restricted':
+      return JSON.stringify({ rest: scopes.rest, graphql: scopes.graphql, serverless: scopes.serverless, ...(endpoints !== null && { endpoints }) });
+  }
+}
+
+function readObject(text: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw rule(FORM);
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw rule(FORM);
+  return value as Record<string, unknown>;
+}
+
+function isGrant(value: unknown): value is Grant {
+  return GRANTS.some((grant) => grant === value);
+}
+
+function isTextList(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+}

@@ -1,0 +1,234 @@
+import type { Caller } from '../../resources/caller.ts';
+import { officialTemplates } from '../../resources/catalog/official-templates.ts';
+import type { Resources } from '../../resources/resources.ts';
+import { parseArgs } from '../../resources/templates/command.ts';
+import { splitPorts } from '../../resources/templates/ports.ts';
+import type { TemplateFields } from '../../resources/templates/templates.ts';
+import type { Template, TemplateCategory } from '../../store/records.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { rule } from '../../support/errors.ts';
+import { required } from './inputs.ts';
+import type { Part } from './part.ts';
+
+const sdl = `
+  "A reusable container configuration"
+  type PodTemplate {
+    id: String
+    name: String
+    imageName: String
+    "The command: shell text, or the JSON text {\\"entrypoint\\": [], \\"cmd\\": []}"
+    dockerArgs: String
+    "The same as dockerArgs"
+    containerArgs: String
+    env: [EnvironmentVariable]
+    "Such as 8888/http,22/tcp"
+    ports: String
+    portsConfig: [TemplatePort]
+    containerDiskInGb: Int
+    containerRegistryAuthId: String
+    volumeInGb: Int
+    volumeMountPath: String
+    readme: String
+    category: String
+    advancedStart: Boolean
+    startScript: String
+    startSsh: Boolean
+    startJupyter: Boolean
+    isPublic: Boolean
+    "Comes with this installation"
+    isRunpod: Boolean
+    isServerless: Boolean
+    boundEndpointId: String
+    earned: Float
+    runtimeInMin: Int
+    userId: String
+    config: JSON
+  }
+  type TemplatePort { port: String name: String }
+  input TemplatePortInput { port: String name: String }
+  input PodTemplateInput { isRunpod: Boolean isPublic: Boolean }
+  "With an id, what is said here changes; without one, a template is made, which needs name, imageName, containerDiskInGb and volumeInGb"
+  input SaveTemplateInput {
+    id: String
+    name: String
+    imageName: String
+    dockerArgs: String
+    "The same as dockerArgs"
+    containerArgs: String
+    env: [EnvironmentVariableInput]
+    ports: String
+    portsConfig: [TemplatePortInput]
+    containerDiskInGb: Int
+    containerRegistryAuthId: String
+    volumeInGb: Int
+    volumeMountPath: String
+    readme: String
+    category: String
+    advancedStart: Boolean
+    startScript: String
+    startSsh: Boolean
+    startJupyter: Boolean
+    isPublic: Boolean
+    isServerless: Boolean
+    config: JSON
+  }
+
+  extend type Query {
+    "One of yours, a public one, or one that comes with this installation"
+    podTemplate(id: String): PodTemplate
+    "Public ones of every account and of this installation; with isPublic false, yours that are not public"
+    podTemplates(input: PodTemplateInput): [PodTemplate]
+  }
+  extend type Mutation {
+    saveTemplate(input: SaveTemplateInput): PodTemplate
+    deleteTemplate(templateName: String): Void
+  }
+  extend type User { podTemplates: [PodTemplate] }
+`;
+
+interface SaveTemplate {
+  id?: string;
+  name?: string;
+  imageName?: string;
+  dockerArgs?: string;
+  containerArgs?: string;
+  env?: { key?: string; value?: string }[];
+  ports?: string;
+  portsConfig?: { port?: string; name?: string }[];
+  containerDiskInGb?: number;
+  containerRegistryAuthId?: string;
+  volumeInGb?: number;
+  volumeMountPath?: string;
+  readme?: string;
+  category?: string;
+  advancedStart?: boolean;
+  startScript?: string;
+  startSsh?: boolean;
+  startJupyter?: boolean;
+  isPublic?: boolean;
+  isServerless?: boolean;
+  config?: unknown;
+}
+
+const MAX_PUBLIC = 1000;
+const MAX_IMAGE_NAME_LENGTH = 500;
+const CATEGORIES: readonly TemplateCategory[] = ['NVIDIA', 'AMD', 'CPU'];
+
+export function templatePart({ templates }: Resources): Part {
+  const save = async ({ input = {} }: { input?: SaveTemplate }, caller: Caller) => {
+    const fields = fieldsOf(input);
+    if (input.id !== undefined) return show(await templates.update(caller, input.id, fields));
+    const { name, imageName } = required(input, 'name', 'imageName', 'containerDiskInGb', 'volumeInGb');
+    return show(await templates.create(caller, { ...fields, name, image: imageName }));
+  };
+
+  const listed = async ({ input = {} }: { input?: { isRunpod?: boolean; isPublic?: boolean } }, caller: Caller) => {
+    const found = input.isPublic === false ? (await templates.list(caller)).filter((template) => !template.public) : [...officialTemplates, ...(await templates.listPublic(MAX_PUBLIC))];
+    return found.map(show).filter(({ isRunpod }) => input.isRunpod === undefined || input.isRunpod === isRunpod);
+  };
+
+  return {
+    sdl,
+    keyed: {
+      Query: {
+        podTemplate: async (args: { id?: string }, caller) => show(await templates.get(caller, required(args, 'id').id)),
+        podTemplates: listed,
+      },
+      Mutation: {
+        saveTemplate: save,
+        deleteTemplate: async (args: { templateName?: string }, caller) => {
+          await templates.removeByName(caller, required(args, 'templateName').templateName);
+          return null;
+        },
+      },
+      User: { podTemplates: async (_args: unknown, caller) => (await templates.list(caller)).map(show) },
+    },
+  };
+}
+
+/** Only what is said. */
+function fieldsOf(input: SaveTemplate): Partial<TemplateFields> {
+  const { name, imageName, env, ports, portsConfig, containerDiskInGb, containerRegistryAuthId, volumeInGb, volumeMountPath, category, isPublic, isServerless } = input;
+  const { readme, advancedStart, startScript, startSsh, startJupyter, config } = input;
+  const args = argsOf(input);
+  if (imageName !== undefined && imageName.length > MAX_IMAGE_NAME_LENGTH) throw rule(`imageName must be at most ${MAX_IMAGE_NAME_LENGTH} characters long`);
+  return {
+    ...(name !== undefined && { name }),
+    ...(imageName !== undefined && { image: imageName }),
+    ...(args !== undefined && { args }),
+    ...(env !== undefined && { env: environmentOf(env) }),
+    ...(ports !== undefined && { ports: splitPorts(ports) }),
+    ...(portsConfig !== undefined && { portLabels: portLabelsOf(portsConfig) }),
+    ...(containerDiskInGb !== undefined && { containerDisk: containerDiskInGb }),
+    ...(containerRegistryAuthId !== undefined && { registryId: containerRegistryAuthId }),
+    ...(volumeInGb !== undefined && { volumeSize: volumeInGb }),
+    ...(volumeMountPath !== undefined && { volumePath: volumeMountPath }),
+    ...(readme !== undefined && { readme }),
+    ...(category !== undefined && { category: categoryOf(category) }),
+    ...(advancedStart !== undefined && { advancedStart }),
+    ...(startScript !== undefined && { startScript }),
+    ...(startSsh !== undefined && { startSsh }),
+    ...(startJupyter !== undefined && { startJupyter }),
+    ...(isPublic !== undefined && { public: isPublic }),
+    ...(isServerless !== undefined && { serverless: isServerless }),
+    ...(config !== undefined && { config }),
+  };
+}
+
+/** The command has two names here; said under both, it must agree. */
+function argsOf({ dockerArgs, containerArgs }: SaveTemplate): string | undefined {
+  if (dockerArgs !== undefined && containerArgs !== undefined && !isDeepStrictEqual(parseArgs(dockerArgs), parseArgs(containerArgs))) {
+    throw rule('dockerArgs and containerArgs are two names of one thing and say different things; send one of them');
+  }
+  return dockerArgs ?? containerArgs;
+}
+
+export function environmentOf(variables: readonly { key?: string; value?: string }[]): Record<string, string> {
+  const nameless = variables.findIndex(({ key }) => key === undefined);
+  if (nameless !== -1) throw rule(`env[${nameless}].key is required: missing or empty`);
+  return Object.fromEntries(variables.map(({ key = '', value = '' }) => [key, value]));
+}
+
+function portLabelsOf(labels: readonly { port?: string; name?: string }[]): Template['portLabels'] {
+  return labels.map((label) => {
+    const { port, name } = required(label, 'port', 'name');
+    return { port, name };
+  });
+}
+
+function categoryOf(word: string): TemplateCategory {
+  const category = CATEGORIES.find((known) => known === word.toUpperCase());
+  if (category === undefined) throw rule(`category must be one of ${CATEGORIES.join(', ')}`);
+  return category;
+}
+
+function show(found: Template) {
+  return {
+    id: found.id,
+    name: found.name,
+    imageName: found.image,
+    dockerArgs: found.args,
+    containerArgs: found.args,
+    env: Object.entries(found.env).map(([key, value]) => ({ key, value })),
+    ports: found.ports.join(','),
+    portsConfig: found.portLabels,
+    containerDiskInGb: found.containerDisk,
+    containerRegistryAuthId: found.registryId,
+    volumeInGb: found.volumeSize,
+    volumeMountPath: found.volumePath,
+    readme: found.readme,
+    category: found.category,
+    advancedStart: found.advancedStart,
+    startScript: found.startScript,
+    startSsh: found.startSsh,
+    startJupyter: found.startJupyter,
+    isPublic: found.public,
+    isRunpod: officialTemplates.includes(found),
+    isServerless: found.serverless,
+    boundEndpointId: null,
+    earned: 0,
+    runtimeInMin: 0,
+    userId: found.accountId === '' ? null : found.accountId,
+    config: found.config,
+  };
+}

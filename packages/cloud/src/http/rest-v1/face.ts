@@ -1,0 +1,63 @@
+import type { Resources } from '../../resources/resources.ts';
+import { BerthError } from '../../support/errors.ts';
+import type { RestFace } from '../rest/face.ts';
+import { metaOperations } from '../rest/meta.ts';
+import type { Operation } from '../rest/operation.ts';
+import { text } from '../rest/schema.ts';
+import { failV1, failure } from './failures.ts';
+import { networkVolumeOperations } from './network-volumes.ts';
+import { registryOperations } from './registries.ts';
+import { templateOperations } from './templates.ts';
+
+const BODY_LIMIT = 1_048_576;
+/** The version that the published description of v1 carries. */
+const VERSION = '0.1.0';
+/** When v1 was announced to end: 1 August 2026. */
+const DEPRECATED_SINCE = '@1785542400';
+
+export interface V1Options {
+  enabled: boolean;
+  /** The last day, as YYYY-MM-DD. */
+  sunset: string;
+}
+
+export function restV1(resources: Resources, { enabled, sunset }: V1Options): RestFace {
+  const operations: Operation[] = [...templateOperations(resources), ...networkVolumeOperations(resources), ...registryOperations(resources)];
+  operations.push(...metaOperations(() => describe(operations)));
+  const headers = { deprecation: DEPRECATED_SINCE, sunset: new Date(sunset).toUTCString(), link: '</v2/docs>; rel="successor-version"' };
+  return {
+    prefix: '/v1',
+    interface: 'rest-v1',
+    operations,
+    bodyLimit: BODY_LIMIT,
+    fail: failV1,
+    headers: () => headers,
+    closed: () => (enabled ? undefined : new BerthError('retired', 'REST v1 is turned off here; use REST v2 at /v2 (its reference is at /v2/docs)')),
+  };
+}
+
+async function describe(operations: Operation[]) {
+  const { openApiDocument } = await import('../rest/openapi.ts');
+  return openApiDocument({
+    title: 'Berth REST v1',
+    version: VERSION,
+    description: 'The older management interface, kept for the clients that speak it. New ones use REST v2.',
+    prefix: '',
+    serverUrl: '/v1',
+    operations,
+    errorSchema: failure,
+    errorMediaType: 'application/json',
+    commonFailures: [401, 403, 500, 503],
+    securityDescription: 'An API key as `Authorization: Bearer <key>`',
+    tags: [
+      { name: 'Templates', description: 'Reusable container configurations' },
+      { name: 'Network volumes', description: 'Disks that outlive what mounts them' },
+      { name: 'Container registry authentications', description: 'Credentials for private images' },
+      { name: 'About', description: 'This description' },
+    ],
+    responseHeaders: {
+      Deprecation: { description: 'Since when v1 is deprecated', schema: text() },
+      Sunset: { description: 'The last day that is promised', schema: text() },
+    },
+  });
+}

@@ -1,0 +1,131 @@
+import { parseArgs } from '../../resources/templates/command.ts';
+import { MAX_NAME_LENGTH } from '../../resources/templates/rules.ts';
+import type { TemplateFields } from '../../resources/templates/templates.ts';
+import type { Resources } from '../../resources/resources.ts';
+import type { Template } from '../../store/records.ts';
+import type { Operation } from '../rest/operation.ts';
+import { operation } from '../rest/operation.ts';
+import { boolean, integer, list, map, named, nullable, object, oneOf, text } from '../rest/schema.ts';
+import type { Static } from '../rest/schema.ts';
+import { byId } from './common.ts';
+import { commandOf, containerFields, persistentMount } from './container.ts';
+import { paged, pageQuery, pagination } from './pagination.ts';
+
+const category = oneOf(['CPU', 'NVIDIA', 'AMD'], { description: 'How the template is grouped; it chooses no hardware' });
+const cudaVersions = list(text({ pattern: '^\\d+\\.\\d+$' }), { description: 'CUDA versions that a machine may have; empty is any' });
+
+/** What comes out may be smaller than what may be sent: other interfaces allow smaller sizes. */
+const shownMounts = object({}, { persistent: object({ size: integer(), path: text() }) });
+
+export const template = named(
+  'Template',
+  object(
+    {
+      id: text(),
+      name: text(),
+      image: text(),
+      args: text(),
+      cmd: list(text()),
+      entrypoint: list(text()),
+      disk: integer(),
+      env: map(text()),
+      ports: list(text()),
+      registry: nullable(text()),
+      mounts: shownMounts,
+      serverless: boolean(),
+      public: boolean(),
+      category,
+      startSsh: boolean(),
+      startJupyter: boolean(),
+      allowedCudaVersions: list(text()),
+    },
+    {},
+    { description: 'A reusable container configuration' },
+  ),
+);
+
+const name = text({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: 'Unique in the account' });
+const image = text({ minLength: 1, maxLength: 500, description: 'Container image with tag' });
+
+const settings = {
+  ...containerFields,
+  mounts: object({}, { persistent: persistentMount }, { description: 'A disk that outlives restarts. Omitted or empty: as it is' }),
+  public: boolean({ description: 'Readable by every account' }),
+  serverless: boolean({ description: 'For endpoints rather than pods' }),
+  category,
+  startSsh: boolean({ description: "Put the account's SSH keys into the container" }),
+  startJupyter: boolean({ description: 'Set a Jupyter password' }),
+  allowedCudaVersions: cudaVersions,
+};
+
+const createTemplate = named('CreateTemplate', object({ name, image }, settings));
+const updateTemplate = named('UpdateTemplate', object({}, { name, image, ...settings }));
+
+export function templateOperations({ templates }: Resources): Operation[] {
+  const tag = 'Templates';
+  return [
+    operation({
+      id: 'listTemplates', method: 'GET', path: '/templates', tag, summary: 'List your templates, newest first', access: 'read',
+      query: object({}, pageQuery),
+      status: 200, answer: named('TemplateList', object({ templates: list(template), pagination })), failures: [422],
+      handle: async ({ caller, query }) => {
+        const page = await paged('templates', query, (stretch) => templates.list(caller, stretch));
+        return { templates: page.items.map(showTemplate), pagination: page.pagination };
+      },
+    }),
+    operation({
+      id: 'createTemplate', method: 'POST', path: '/templates', tag, summary: 'Create a template', access: 'write',
+      body: createTemplate, status: 201, answer: template, failures: [400, 413, 422],
+      handle: async ({ caller, body }) => showTemplate(await templates.create(caller, { ...fieldsOf(body), name: body.name, image: body.image, args: commandOf(body, '') })),
+    }),
+    operation({
+      id: 'getTemplate', method: 'GET', path: '/templates/{id}', tag, summary: 'Get a template of yours or a public one', access: 'read',
+      params: byId, status: 200, answer: template, failures: [404],
+      handle: async ({ caller, params }) => showTemplate(await templates.get(caller, params.id)),
+    }),
+    operation({
+      id: 'updateTemplate', method: 'PATCH', path: '/templates/{id}', tag, summary: 'Change a template', access: 'write',
+      params: byId, body: updateTemplate, status: 200, answer: template, failures: [400, 404, 413, 422],
+      handle: async ({ caller, params, body }) => showTemplate(await templates.update(caller, params.id, fieldsOf(body), (args) => commandOf(body, args))),
+    }),
+    operation({
+      id: 'deleteTemplate', method: 'DELETE', path: '/templates/{id}', tag, summary: 'Delete a template that nothing uses', access: 'write',
+      params: byId, status: 204, failures: [400, 404],
+      handle: ({ caller, params }) => templates.remove(caller, params.id),
+    }),
+  ];
+}
+
+export function showTemplate(found: Template): Static<typeof template> {
+  const { entrypoint, cmd } = parseArgs(found.args);
+  return {
+    id: found.id,
+    name: found.name,
+    image: found.image,
+    args: found.args,
+    cmd,
+    entrypoint,
+    disk: found.containerDisk,
+    env: found.env,
+    ports: found.ports,
+    registry: found.registryId,
+    mounts: found.volumeSize === 0 ? {} : { persistent: { size: found.volumeSize, path: found.volumePath } },
+    serverless: found.serverless,
+    public: found.public,
+    category: found.category,
+    startSsh: found.startSsh,
+    startJupyter: found.startJupyter,
+    allowedCudaVersions: found.allowedCudaVersions,
+  };
+}
+
+/** Only what the body says; the command apart, since it may build on the present one. */
+function fieldsOf({ args: _args, cmd: _cmd, entrypoint: _entrypoint, disk, registry, mounts, ...same }: Static<typeof updateTemplate>): Partial<TemplateFields> {
+  const persistent = mounts?.persistent;
+  return {
+    ...same,
+    ...(disk !== undefined && { containerDisk: disk }),
+    ...(registry !== undefined && { registryId: registry }),
+    ...(persistent !== undefined && { volumeSize: persistent.size, volumePath: persistent.path }),
+  };
+}

@@ -1,0 +1,128 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../../resources/caller.ts';
+import type { Gate } from '../../resources/keys/gate.ts';
+import { BerthError } from '../../support/errors.ts';
+import { bearerKey } from '../bearer.ts';
+import { asBerthError } from '../failures.ts';
+import { checkText, parseJson } from '../json.ts';
+import type { Access, Operation } from './operation.ts';
+import { allowedMethods } from './routes.ts';
+import { queryReader, validator } from './validate.ts';
+
+/** One REST interface: its operations, and what is its own about the way it answers. */
+export interface RestFace {
+  prefix: string;
+  interface: Caller['interface'] & ('rest-v1' | 'rest-v2');
+  operations: Operation[];
+  /** Bytes of body that are read, unless an operation says otherwise. */
+  bodyLimit: number;
+  /** The body of a failure. Its status comes from the interface's own table. */
+  fail(reply: FastifyReply, error: BerthError): FastifyReply;
+  /** Headers that every answer carries. */
+  headers?(): Record<string, string>;
+  /** Counts the call; throws when the caller has had enough. Returns headers for the answer. */
+  meter?(caller: Caller): Record<string, string>;
+  /** Where this answers with an error, the whole interface does. */
+  closed?(): BerthError | undefined;
+}
+
+/** Serves an interface below its prefix. */
+export function restFace(face: RestFace, gate: Gate) {
+  return async function mount(app: FastifyInstance): Promise<void> {
+    app.removeAllContentTypeParsers();
+    app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+      try {
+        done(null, body.length === 0 ? undefined : parseJson(body as Buffer));
+      } catch (error) {
+        done(error as Error);
+      }
+    });
+    app.addHook('onRequest', async (_request, reply) => {
+      if (face.headers !== undefined) reply.headers(face.headers());
+      const closed = face.closed?.();
+      if (closed !== undefined) throw closed;
+    });
+    app.setErrorHandler((error, request, reply) => face.fail(reply, asBerthError(error, request.log, request.id)));
+    app.setNotFoundHandler((request, reply) => {
+      const allow = allowedMethods(face.operations, pathBelow(face.prefix, request.url));
+      const error =
+        allow.length > 0
+          ? new BerthError('method', `${request.method} is not allowed here; allowed: ${allow.join(', ')}`, { headers: { allow: allow.join(', ') } })
+          : new BerthError('no-route', 'no such address');
+      return face.fail(reply, error);
+    });
+    for (const operation of face.operations) serve(app, face, operation, gate);
+  };
+}
+
+function serve(app: FastifyInstance, face: RestFace, operation: Operation, gate: Gate): void {
+  const limit = operation.bodyLimit ?? face.bodyLimit;
+  app.route({
+    method: operation.method,
+    url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    bodyLimit: limit,
+    onRequest: async (request) => {
+      const announced = Number(request.headers['content-length'] ?? 0);
+      if (announced > limit) throw new BerthError('too-large', `the body has ${announced} bytes; at most ${limit} are read here`);
+    },
+    preParsing: async (request, reply) => {
+      if (operation.access === 'open') return;
+      const caller = await gate.admit(bearerKey(request.headers.authorization), {
+        interface: face.interface,
+        family: 'rest',
+        need: operation.access === 'read' ? 'read' : 'write',
+        requestId: request.id,
+      });
+      if (face.meter !== undefined) reply.headers(face.meter(caller));
+      checkOperator(operation.access, caller);
+      callers.set(request, caller);
+    },
+    handler: async (request, reply) => {
+      const answer = await operation.handle({
+        caller: callers.get(request) ?? NOBODY,
+        params: readParams(request.params as Record<string, string>),
+        query: readQuery(operation, request),
+        body: readBody(operation, request.body),
+      });
+      reply.code(operation.status);
+      if (operation.status === 204) return reply.send();
+      if (operation.page === true) return reply.type('text/html; charset=utf-8').send(answer);
+      return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer));
+    },
+  });
+}
+
+const callers = new WeakMap<FastifyRequest, Caller>();
+
+/** Whoever calls an operation that is open to all. */
+const NOBODY: Caller = { accountId: '', keyId: null, operator: false, fullAccess: false, interface: 'system', requestId: '' };
+
+function checkOperator(access: Access, caller: Caller): void {
+  if (access === 'operator' && !caller.operator) throw new BerthError('forbidden', 'access denied: this needs a key with full access of the root account');
+}
+
+function readParams(params: Record<string, string>): Record<string, string> {
+  for (const value of Object.values(params)) checkText(value);
+  return params;
+}
+
+function readQuery(operation: Operation, request: FastifyRequest): unknown {
+  if (operation.query === undefined) return {};
+  const raw = request.query as Record<string, string | string[]>;
+  for (const value of Object.values(raw).flat()) checkText(value);
+  const { value, findings } = queryReader(operation.query)(raw);
+  if (findings.length > 0) throw new BerthError('schema', 'Request validation failed.', { details: findings });
+  return value;
+}
+
+function readBody(operation: Operation, body: unknown): unknown {
+  if (operation.body === undefined) return undefined;
+  if (body === undefined) throw new BerthError('schema', 'Request validation failed.', { details: ['$: a JSON body is needed'] });
+  const findings = validator(operation.body)(body);
+  if (findings.length > 0) throw new BerthError('schema', 'Request validation failed.', { details: findings });
+  return body;
+}
+
+function pathBelow(prefix: string, url: string): string {
+  return (url.split('?')[0] ?? '').slice(prefix.length);
+}

@@ -1,0 +1,245 @@
+import { STATUS_CODES } from 'node:http';
+import type { Access, Operation } from './operation.ts';
+import { fieldsOf, isCommaList, nameOf } from './schema.ts';
+import type { Schema } from './schema.ts';
+
+/** The OpenAPI 3.1 description of one REST interface, made from its operations alone. */
+export interface OpenApiDocument {
+  openapi: '3.1.0';
+  info: { title: string; version: string; description: string; license: { name: string; identifier: string } };
+  servers: { url: string }[];
+  security: Requirement[];
+  tags: Tag[];
+  paths: Record<string, Record<string, OperationObject>>;
+  components: {
+    securitySchemes: Record<string, { type: 'http'; scheme: 'bearer'; description: string }>;
+    schemas: Record<string, JsonSchema>;
+    responses: Record<string, ResponseObject>;
+    headers: Record<string, HeaderObject>;
+  };
+}
+
+export type JsonSchema = Record<string, unknown>;
+export interface Reference { $ref: string }
+export interface Tag { name: string; description?: string }
+export interface HeaderObject { description: string; schema: JsonSchema }
+type Requirement = Record<string, string[]>;
+type Content = Record<string, { schema: JsonSchema }>;
+
+export interface ParameterObject {
+  name: string;
+  in: 'path' | 'query';
+  required: boolean;
+  description?: string;
+  style?: 'form';
+  explode?: boolean;
+  schema: JsonSchema;
+}
+
+export interface ResponseObject {
+  description: string;
+  headers?: Record<string, HeaderObject | Reference>;
+  content?: Content;
+}
+
+export interface OperationObject {
+  operationId: string;
+  summary: string;
+  description?: string;
+  tags: string[];
+  /** What the key needs. */
+  'x-berth-access': Access;
+  security?: Requirement[];
+  parameters?: ParameterObject[];
+  requestBody?: { required: boolean; description?: string; content: Content };
+  responses: Record<string, ResponseObject | Reference>;
+}
+
+export interface OpenApiOptions {
+  title: string;
+  version: string;
+  description: string;
+  /** Stands before the path of each operation: `/v2`, or nothing where the server's address already ends in it. */
+  prefix: string;
+  /** What the paths are below. */
+  serverUrl: string;
+  operations: readonly Operation[];
+  errorSchema: Schema;
+  errorMediaType: string;
+  /** The failures that every operation may have. An open one has neither 401 nor 403 unless it names them itself. */
+  commonFailures: readonly number[];
+  securityDescription: string;
+  /** In the order in which they shall stand. */
+  tags: readonly Tag[];
+  /** Headers of every answer, such as those of the rate limit. */
+  responseHeaders?: Readonly<Record<string, { description: string; schema: Schema }>>;
+}
+
+const LICENSE = { name: 'Apache License 2.0', identifier: 'Apache-2.0' };
+const KEY = 'bearerAuth';
+const JSON_TYPE = 'application/json';
+
+export function openApiDocument(options: OpenApiOptions): OpenApiDocument {
+  const schemas = new Components();
+  const headers = Object.entries(options.responseHeaders ?? {}).map(([name, header]): [string, HeaderObject] => [name, { description: header.description, schema: schemas.place(header.schema) }]);
+  const headerReferences = Object.fromEntries(headers.map(([name]) => [name, { $ref: `#/components/headers/${name}` }]));
+  const withHeaders = (answer: ResponseObject): ResponseObject => {
+    const all = { ...headerReferences, ...answer.headers };
+    return { description: answer.description, ...(Object.keys(all).length > 0 && { headers: all }), ...(answer.content && { content: answer.content }) };
+  };
+
+  const paths: OpenApiDocument['paths'] = {};
+  const failures = new Set<number>();
+  for (const operation of options.operations) {
+    const responses: OperationObject['responses'] = { [operation.status]: withHeaders(success(operation, schemas)) };
+    for (const status of failuresOf(operation, options.commonFailures)) {
+      failures.add(status);
+      responses[status] = { $ref: `#/components/responses/${failureName(status)}` };
+    }
+    const path = (paths[options.prefix + operation.path] ??= {});
+    const method = operation.method.toLowerCase();
+    if (path[method] !== undefined) throw new Error(`${operation.method} ${operation.path} is described twice`);
+    path[method] = { ...request(operation, schemas), responses };
+  }
+
+  const failureContent = { [options.errorMediaType]: { schema: schemas.place(options.errorSchema) } };
+  const failureAnswers = [...failures].sort((a, b) => a - b).map((status) => [failureName(status), withHeaders({ ...failure(status), content: failureContent })] as const);
+  return {
+    openapi: '3.1.0',
+    info: { title: options.title, version: options.version, description: options.description, license: LICENSE },
+    servers: [{ url: options.serverUrl.replace(/(.)\/+$/, '$1') }],
+    security: [{ [KEY]: [] }],
+    tags: tagsInUse(options),
+    paths,
+    components: {
+      securitySchemes: { [KEY]: { type: 'http', scheme: 'bearer', description: options.securityDescription } },
+      schemas: schemas.sorted(),
+      responses: Object.fromEntries(failureAnswers),
+      headers: Object.fromEntries(headers),
+    },
+  };
+}
+
+/** Named schemas, wherever they are met, move to one place and leave a reference behind. */
+class Components {
+  readonly #schemas = new Map<string, JsonSchema>();
+  /** By the schema itself, so that one that is used often is not walked again. */
+  readonly #known = new Set<Schema>();
+
+  place(schema: Schema): JsonSchema {
+    const name = nameOf(schema);
+    if (name === undefined) return this.#copy(schema);
+    if (!this.#known.has(schema)) {
+      this.#known.add(schema);
+      const copy = this.#copy(schema);
+      const other = this.#schemas.get(name);
+      if (other !== undefined && JSON.stringify(other) !== JSON.stringify(copy)) throw new Error(`two different schemas are named ${name}`);
+      this.#schemas.set(name, copy);
+    }
+    return { $ref: `#/components/schemas/${name}` };
+  }
+
+  sorted(): Record<string, JsonSchema> {
+    return Object.fromEntries([...this.#schemas].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  #copy(schema: Schema): JsonSchema {
+    return Object.fromEntries(Object.entries(schema).filter(([, value]) => value !== undefined).map(([keyword, value]) => [keyword, this.#copyValue(value)]));
+  }
+
+  /** Keywords hold schemas, lists and maps of schemas, or plain data; only a named schema is treated apart. */
+  #copyValue(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map((item) => this.#copyValue(item));
+    return typeof value === 'object' && value !== null ? this.place(value as Schema) : value;
+  }
+}
+
+function request(operation: Operation, schemas: Components): Omit<OperationObject, 'responses'> {
+  const parameters = [...pathParameters(operation, schemas), ...queryParameters(operation, schemas)];
+  return {
+    operationId: operation.id,
+    summary: operation.summary,
+    ...(operation.description !== undefined && { description: operation.description }),
+    tags: [operation.tag],
+    'x-berth-access': operation.access,
+    ...(operation.access === 'open' && { security: [] }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(operation.body !== undefined && {
+      requestBody: {
+        required: true,
+        ...(operation.bodyLimit !== undefined && { description: `At most ${operation.bodyLimit.toLocaleString('en')} bytes.` }),
+        content: { [JSON_TYPE]: { schema: schemas.place(operation.body) } },
+      },
+    }),
+  };
+}
+
+function pathParameters(operation: Operation, schemas: Components): ParameterObject[] {
+  const names = [...operation.path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1]!);
+  const fields = fieldsOf(operation.params ?? {});
+  const stray = Object.keys(fields).find((name) => !names.includes(name));
+  if (stray !== undefined) throw new Error(`${operation.id}: the path ${operation.path} has no parameter ${stray}`);
+  return names.map((name) => ({ name, in: 'path', required: true, ...described(fields[name] ?? { type: 'string' }, schemas) }));
+}
+
+function queryParameters(operation: Operation, schemas: Components): ParameterObject[] {
+  const query = operation.query ?? {};
+  const required = (query['required'] ?? []) as string[];
+  return Object.entries(fieldsOf(query)).map(([name, field]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    ...([field['type']].flat().includes('array') && { style: 'form', explode: !isCommaList(field) }),
+    ...described(field, schemas),
+  }));
+}
+
+/** A parameter's description stands at the parameter, where tools look for it, and not a second time in its schema. */
+function described(field: Schema, schemas: Components): { description?: string; schema: JsonSchema } {
+  const { description, ...schema } = field;
+  if (typeof description !== 'string') return { schema: schemas.place(field) };
+  return { description, schema: nameOf(field) === undefined ? schemas.place(schema) : schemas.place(field) };
+}
+
+function success(operation: Operation, schemas: Components): ResponseObject {
+  const description = { 200: 'Done.', 201: 'Created.', 204: 'Done; there is nothing to say.' }[operation.status];
+  if (operation.page === true) return { description, content: { 'text/html': { schema: { type: 'string' } } } };
+  return operation.answer === undefined ? { description } : { description, content: { [JSON_TYPE]: { schema: schemas.place(operation.answer) } } };
+}
+
+function failuresOf(operation: Operation, common: readonly number[]): number[] {
+  const possible = operation.access === 'open' ? common.filter((status) => status !== 401 && status !== 403) : common;
+  return [...new Set([...possible, ...(operation.failures ?? [])])].sort((a, b) => a - b);
+}
+
+function failureName(status: number): string {
+  return (STATUS_CODES[status] ?? `Status${status}`).replace(/[^A-Za-z]/g, '');
+}
+
+const FAILURES: Record<number, string> = {
+  400: 'The request cannot be read, or a rule forbids it.',
+  401: 'No key was sent, or one that is unknown, expired, disabled or revoked.',
+  403: 'The key is valid, but it may not do this.',
+  404: 'There is no such thing, or it belongs to another account.',
+  405: 'This address does not know that method.',
+  409: 'Something else has this name or uses this, or its present state does not allow it.',
+  413: 'The body is over its limit.',
+  415: 'The body is of a type that is not read here.',
+  422: 'A field is missing, unknown or not of the right form.',
+  429: 'Too many requests. Try again later.',
+  500: 'A defect of this server.',
+  503: 'A part that is needed does not answer now. Try again later.',
+};
+
+function failure(status: number): ResponseObject {
+  const description = FAILURES[status] ?? STATUS_CODES[status] ?? `Status ${status}`;
+  if (status === 405) return { description, headers: { Allow: { description: 'The methods that it does know.', schema: { type: 'string' } } } };
+  if (status === 429) return { description, headers: { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } } };
+  return { description };
+}
+
+function tagsInUse(options: OpenApiOptions): Tag[] {
+  const used = new Set(options.operations.map((operation) => operation.tag));
+  const known = options.tags.filter((tag) => used.has(tag.name));
+  return [...known, ...[...used].filter((name) => !known.some((tag) => tag.name === name)).map((name) => ({ name }))];
+}

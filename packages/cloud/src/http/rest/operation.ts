@@ -1,0 +1,56 @@
+import type { Caller } from '../../resources/caller.ts';
+import type { Schema, Static } from './schema.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** What a key needs for an operation: reading, writing, being this installation's operator, or nothing at all. */
+export type Access = 'open' | 'read' | 'write' | 'operator';
+
+/** One operation of a REST interface: enough to serve it, to check it and to document it. */
+export interface Operation {
+  /** The name in the OpenAPI document; unique within its interface. */
+  id: string;
+  method: Method;
+  /** Below the interface's prefix, parameters in braces: `/templates/{id}`. */
+  path: string;
+  tag: string;
+  summary: string;
+  description?: string;
+  access: Access;
+  params?: Schema;
+  query?: Schema;
+  body?: Schema;
+  /** Where the body may be larger than the interface's own limit, in bytes. */
+  bodyLimit?: number;
+  /** The status of success and what it carries; nothing for 204. */
+  status: 200 | 201 | 204;
+  answer?: Schema;
+  /** Answers a page for people instead of JSON. */
+  page?: true;
+  /** Failures that this operation has beyond those that every operation has. */
+  failures?: number[];
+  handle(request: Call<unknown, unknown, unknown>): Promise<unknown>;
+}
+
+/** What an operation's code receives. */
+export interface Call<P, Q, B> {
+  caller: Caller;
+  params: P;
+  query: Q;
+  body: B;
+}
+
+type ValueOf<S> = S extends Schema ? Static<S> : Record<never, never>;
+
+/** Ties the schemas of an operation to the types that its code sees. */
+export function operation<P extends Schema | undefined, Q extends Schema | undefined, B extends Schema | undefined, A extends Schema | undefined>(
+  definition: Omit<Operation, 'params' | 'query' | 'body' | 'answer' | 'handle'> & {
+    params?: P;
+    query?: Q;
+    body?: B;
+    answer?: A;
+    handle(call: Call<ValueOf<P>, ValueOf<Q>, ValueOf<B>>): Promise<A extends Schema ? Static<A> : void>;
+  },
+): Operation {
+  return definition as unknown as Operation;
+}

@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+import Fastify, { LogController } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { Gate } from '../resources/keys/gate.ts';
+import type { Resources } from '../resources/resources.ts';
+import type { Clock } from '../support/clock.ts';
+import { BerthError } from '../support/errors.ts';
+import { asBerthError } from './failures.ts';
+import { graphqlFace } from './graphql/face.ts';
+import { healthRoutes } from './health.ts';
+import { createMetrics } from './metrics.ts';
+import { restV1 } from './rest-v1/face.ts';
+import type { V1Options } from './rest-v1/face.ts';
+import { failV2 } from './rest-v2/failures.ts';
+import { restV2 } from './rest-v2/face.ts';
+import { restFace } from './rest/face.ts';
+import { RateLimiter } from './rest/rate-limit.ts';
+
+/** Clients keep idle connections for up to 15 s and some resend nothing when one is gone: the server waits much longer. */
+const KEEP_ALIVE_MS = 75_000;
+/** Workers name hundreds of jobs in one address. */
+const MAX_HEADER_BYTES = 128 * 1024;
+const MAX_PARAM_LENGTH = 500;
+
+export interface HttpOptions {
+  v1: V1Options;
+  /** Requests per key and window; undefined switches limits off. */
+  rateLimit: { perMinute: number; perHour: number; perDay: number } | undefined;
+  graphql: { maxDepth: number; maxFields: number };
+}
+
+export interface HttpParts {
+  resources: Resources;
+  gate: Gate;
+  clock: Clock;
+  log: FastifyBaseLogger;
+  ready(): Promise<void>;
+}
+
+/** The one server in front of all interfaces. */
+export function createHttpServer({ resources, gate, clock, log, ready }: HttpParts, { v1, rateLimit, graphql }: HttpOptions): FastifyInstance {
+  const app = Fastify({
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: () => randomUUID(),
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    http: { maxHeaderSize: MAX_HEADER_BYTES },
+    frameworkErrors: (error, request, reply) => void failV2(reply, asBerthError(error, request.log, request.id)),
+  });
+  const metrics = createMetrics();
+  metrics.observe(app);
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    // The path alone: a query string may carry a key.
+    request.log.debug({ method: request.method, path: request.url.split('?')[0], status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, 'request');
+  });
+  app.setErrorHandler((error, request, reply) => failV2(reply, asBerthError(error, request.log, request.id)));
+  app.setNotFoundHandler((_request, reply) => failV2(reply, new BerthError('no-route', 'no such address; the interfaces are at /v1, /v2 and /graphql')));
+
+  healthRoutes(app, { ready, registry: metrics.registry });
+  const v1Face = restV1(resources, v1);
+  const v2Face = restV2(resources, rateLimit === undefined ? undefined : limiterOf(rateLimit, clock));
+  void app.register(restFace(v1Face, gate), { prefix: v1Face.prefix });
+  void app.register(restFace(v2Face, gate), { prefix: v2Face.prefix });
+  void app.register(graphqlFace(resources, gate, graphql));
+  return app;
+}
+
+function limiterOf({ perMinute, perHour, perDay }: NonNullable<HttpOptions['rateLimit']>, clock: Clock): RateLimiter {
+  return new RateLimiter(
+    [
+      { name: 'minute', seconds: 60, quota: perMinute },
+      { name: 'hour', seconds: 3600, quota: perHour },
+      { name: 'day', seconds: 86_400, quota: perDay },
+    ],
+    clock,
+  );
+}

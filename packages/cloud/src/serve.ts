@@ -1,0 +1,68 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AddressInfo } from 'node:net';
+import { createCloud } from './cloud.ts';
+import type { Cloud } from './cloud.ts';
+import type { Config } from './support/config/config.ts';
+import { createLog } from './support/log.ts';
+import type { Log } from './support/log.ts';
+import { writePrivateFile } from './support/private-file.ts';
+
+export interface ServerOptions {
+  config: Config;
+  warnings: string[];
+}
+
+/** Runs Berth until it is told to stop. Resolves once it has stopped. */
+export async function runServer({ config, warnings }: ServerOptions): Promise<void> {
+  const log = createLog(config.log);
+  for (const warning of warnings) log.warn(warning);
+  const stop = stopSignal();
+  const cloud = await createCloud({ config, log });
+  const url = await listen(cloud, config);
+  const card = join(config.data, 'server.json');
+  writePrivateFile(card, `${JSON.stringify({ url, pid: process.pid })}\n`);
+  process.stdout.write(greeting(config, url, cloud.newRootKey));
+
+  const signal = await stop;
+  log.info({ signal }, 'stopping: requests under way may end');
+  await closeInTime(cloud, config.stopTimeout * 1000, log);
+  rmSync(card, { force: true });
+  log.info('stopped');
+}
+
+async function listen(cloud: Cloud, { host, port }: Config): Promise<string> {
+  await cloud.http.listen({ host, port });
+  const { address, port: taken, family } = cloud.http.server.address() as AddressInfo;
+  const shown = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : family === 'IPv6' ? `[${address}]` : address;
+  return `http://${shown}:${taken}`;
+}
+
+function greeting(config: Config, url: string, newRootKey: string | undefined): string {
+  const origin = config.publicUrl === '' ? url : config.publicUrl.replace(/\/+$/, '');
+  const lines = [
+    `  REST v2   ${origin}/v2        reference at ${origin}/v2/docs`,
+    `  REST v1   ${config.v1.enabled ? `${origin}/v1` : 'turned off'}`,
+    `  GraphQL   ${origin}/graphql`,
+    `  data      ${config.data}`,
+  ];
+  if (newRootKey !== undefined) lines.push('', `  root key  ${newRootKey}`, `            also in ${join(config.data, 'root.key')}; it opens everything, keep it to yourself`);
+  return `berth is up at ${url}\n${lines.join('\n')}\n`;
+}
+
+/** Listens from the first moment, so that a signal during the start is not lost. */
+function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve);
+  });
+}
+
+/** Requests under way get their time; what still hangs then is cut off, and the process ends all the same. */
+async function closeInTime(cloud: Cloud, milliseconds: number, log: Log): Promise<void> {
+  const cut = setTimeout(() => {
+    log.warn('some requests did not end in time and are cut off');
+    cloud.http.server.closeAllConnections();
+  }, milliseconds);
+  await cloud.close();
+  clearTimeout(cut);
+}
