@@ -1,0 +1,122 @@
+import type { Environment } from '../support/config/from-environment.ts';
+import { Failure } from './failure.ts';
+import { DEFAULT_URL, dataFolder, localKey, localUrl } from './local-server.ts';
+import { visible } from './output.ts';
+
+/** A command is for people who wait: a server that takes longer than this has a fault. */
+const ANSWER_WITHIN_MS = 30_000;
+
+/** The server refused. */
+export class Refusal extends Failure {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+interface Access {
+  url: string;
+  key: string | undefined;
+  /** Where the key is from, or why there is none: for the message when it is refused. */
+  keyOrigin: string;
+}
+
+/** Finds the server and the key: BERTH_URL with BERTH_API_KEY, or else the server on this machine with its root key. */
+export async function connect({ options, env }: { options: { data: string | undefined }; env: Environment }): Promise<Client> {
+  const folder = dataFolder(options.data, env);
+  const wanted = env['BERTH_URL'] || undefined;
+  if (wanted !== undefined && !/^https?:$/.test(URL.parse(wanted)?.protocol ?? '')) throw new Failure(`BERTH_URL is ${JSON.stringify(wanted)}; allowed: an address such as ${DEFAULT_URL}`);
+  if (env['BERTH_API_KEY']) return new Client({ url: wanted ?? (await localUrl(folder)) ?? DEFAULT_URL, key: env['BERTH_API_KEY'].trim(), keyOrigin: 'BERTH_API_KEY' });
+  const local = (await localUrl(folder)) ?? DEFAULT_URL;
+  // The root key opens everything, so it is shown to no other server than the one that wrote it.
+  if (wanted !== undefined && new URL(wanted).origin !== new URL(local).origin) {
+    return new Client({ url: wanted, key: undefined, keyOrigin: 'BERTH_URL is set without BERTH_API_KEY' });
+  }
+  const found = env['BERTH_ROOT_KEY'] ? { key: env['BERTH_ROOT_KEY'], origin: 'BERTH_ROOT_KEY' } : await localKey(folder);
+  return new Client({ url: wanted ?? local, key: found?.key, keyOrigin: found?.origin ?? `there is no root.key in ${folder}` });
+}
+
+/** Speaks REST v2 with a server. */
+export class Client {
+  readonly url: string;
+  readonly keyOrigin: string;
+  readonly #key: string | undefined;
+
+  constructor({ url, key, keyOrigin }: Access) {
+    this.url = url.replace(/\/+$/, '');
+    this.#key = key;
+    this.keyOrigin = keyOrigin;
+  }
+
+  get hasKey(): boolean {
+    return this.#key !== undefined;
+  }
+
+  get<T>(path: string): Promise<T> {
+    return this.#json('GET', path);
+  }
+
+  post<T>(path: string, body: unknown): Promise<T> {
+    return this.#json('POST', path, body);
+  }
+
+  async delete(path: string): Promise<void> {
+    const response = await this.send('DELETE', path);
+    if (!response.ok) throw await this.#refusal(response);
+  }
+
+  /** A list and the answer that wraps it under `name`. */
+  async list<T>(path: string, name: string): Promise<{ answer: unknown; rows: T[] }> {
+    const answer = await this.get<Record<string, T[] | undefined>>(path);
+    const rows = answer[name];
+    if (!Array.isArray(rows)) throw new Failure(`${this.url} answered without ${name}; is it a Berth server of this version?`);
+    return { answer, rows };
+  }
+
+  /** Any answer, refusals too. */
+  async send(method: string, path: string, body?: unknown): Promise<Response> {
+    const headers: Record<string, string> = { accept: 'application/json' };
+    if (this.#key !== undefined) headers['authorization'] = `Bearer ${this.#key}`;
+    if (body !== undefined) headers['content-type'] = 'application/json';
+    try {
+      return await fetch(this.url + path, { method, headers, signal: AbortSignal.timeout(ANSWER_WITHIN_MS), ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+    } catch (cause) {
+      if ((cause as Error).name === 'TimeoutError') throw new Failure(`Berth at ${this.url} did not answer within ${ANSWER_WITHIN_MS / 1000} s`, { cause });
+      throw new Failure(`Berth does not answer at ${this.url}; start it with "npm start" or set BERTH_URL`, { cause });
+    }
+  }
+
+  async #json<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const response = await this.send(method, path, body);
+    if (!response.ok) throw await this.#refusal(response);
+    try {
+      return (await response.json()) as T;
+    } catch (cause) {
+      throw new Failure(`${this.url} does not answer as Berth does; check BERTH_URL`, { cause });
+    }
+  }
+
+  /** REST v2 refuses with a problem object; a proxy in between may answer anything. */
+  async #refusal(response: Response): Promise<Refusal> {
+    const problem = readProblem(await response.text());
+    const reasons = [problem.detail ?? problem.title ?? `${this.url} answered ${response.status} ${response.statusText}`.trimEnd(), ...(problem.errors ?? [])];
+    if (response.status === 401) reasons.push(this.#key === undefined ? `no key was sent: ${this.keyOrigin}; set BERTH_API_KEY` : `the key is from ${this.keyOrigin}`);
+    return new Refusal(response.status, visible(reasons.join('; ')));
+  }
+}
+
+function readProblem(text: string): { title?: string; detail?: string; errors?: string[] } {
+  try {
+    const problem = JSON.parse(text) as { title?: unknown; detail?: unknown; errors?: unknown } | null;
+    return {
+      ...(typeof problem?.title === 'string' ? { title: problem.title } : {}),
+      ...(typeof problem?.detail === 'string' ? { detail: problem.detail } : {}),
+      ...(Array.isArray(problem?.errors) ? { errors: problem.errors.map(String) } : {}),
+    };
+  } catch {
+    // Not a problem object: the status says what there is to say.
+    return {};
+  }
+}

@@ -1,0 +1,56 @@
+import type { Output } from './output.ts';
+import type { Surroundings } from './surroundings.ts';
+
+/** An option of a command. Every command also has --json and --help. */
+export interface Option {
+  /** text: one value. list: may be repeated. switch: no value. */
+  kind: 'text' | 'list' | 'switch';
+  description: string;
+  /** What stands for the value in the help: `ID`. */
+  value?: string;
+  choices?: readonly string[];
+  required?: true;
+}
+export type Options = Readonly<Record<string, Option>>;
+
+/**
+ * The words after the command's name, in order, with what each means. `NAME` must be given,
+ * `NAME?` may be left out, and `NAME...` takes all that follows as it stands.
+ */
+export type Words = Readonly<Record<string, string>>;
+
+type Chosen<O extends Option> = O extends { choices: readonly (infer C)[] } ? C : string;
+type OptionValue<O extends Option> = O['kind'] extends 'switch' ? boolean : O['kind'] extends 'list' ? Chosen<O>[] : O extends { required: true } ? Chosen<O> : Chosen<O> | undefined;
+export type OptionValues<O extends Options> = { [N in keyof O]: OptionValue<O[N]> } & { json: boolean };
+
+type WordName<W> = W extends `${infer Name}?` ? Name : W extends `${infer Name}...` ? Name : W;
+type WordValue<W> = W extends `${string}?` ? string | undefined : W extends `${string}...` ? string[] : string;
+export type WordValues<W extends Words> = { [N in keyof W as WordName<N> & string]: WordValue<N> };
+
+/** What a command's code receives. */
+export interface Call<W, O> extends Surroundings {
+  words: W;
+  options: O;
+  output: Output;
+}
+
+export interface Command {
+  /** What is typed after `berth`: `key create`. */
+  name: string;
+  /** One line for the list of commands. */
+  summary: string;
+  /** What the help says beyond that. */
+  details?: string;
+  words: Words;
+  options: Options;
+  /** A server goes on when nobody reads its output any more; any other command ends. */
+  outlivesReader?: true;
+  run(call: Call<unknown, unknown>): Promise<void>;
+}
+
+/** Ties the words and options of a command to the types that its code sees. */
+export function command<const W extends Words, const O extends Options>(
+  definition: Omit<Command, 'words' | 'options' | 'run'> & { words?: W; options?: O; run(call: Call<WordValues<W>, OptionValues<O>>): Promise<void> },
+): Command {
+  return { words: {}, options: {}, ...definition };
+}

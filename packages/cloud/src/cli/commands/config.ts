@@ -1,0 +1,13 @@
+import { describeConfig } from '../../support/config/describe.ts';
+import { loadConfig } from '../../support/config/load.ts';
+import { command } from '../command.ts';
+
+export const config = command({
+  name: 'config',
+  summary: 'Print a configuration file with every setting at its default.',
+  details: 'Save it, change what should differ, and start with "berth up --config FILE". It is YAML wherever it goes; --json gives the defaults alone.',
+  async run({ options, output }) {
+    if (options.json) output.record((await loadConfig({})).config);
+    else output.text(describeConfig());
+  },
+});

@@ -1,0 +1,62 @@
+import { wrap } from '../support/config/wrap.ts';
+import type { Command, Option } from './command.ts';
+import { commonOptions } from './parse.ts';
+
+const WIDTH = 100;
+
+export function commandHelp({ name, summary, details, words, options }: Command): string {
+  const all = Object.entries({ ...options, ...commonOptions });
+  return sections([
+    [usage({ name, words, options })],
+    [...wrap(summary, WIDTH), ...(details === undefined ? [] : ['', ...wrap(details, WIDTH)])],
+    entries(Object.entries(words).map(([word, description]) => [bareWord(word), description])),
+    ['Options:', ...entries(all.map(([option, definition]) => [written(option, definition), definition.description]))],
+  ]);
+}
+
+/** `Usage: berth key revoke ID [options]`; what must be given is written out. */
+export function usage({ name, words, options }: Pick<Command, 'name' | 'words' | 'options'>): string {
+  const wordList = Object.keys(words).map((word) => (word.endsWith('?') || word.endsWith('...') ? `[${word.replace('?', '')}]` : word));
+  const needed = Object.entries(options).flatMap(([option, definition]) => (definition.required ? [written(option, definition)] : []));
+  return ['Usage: berth', name, ...wordList, ...needed, '[options]'].join(' ');
+}
+
+export function programHelp(commands: readonly Command[]): string {
+  return sections([
+    ['Usage: berth COMMAND [options]'],
+    ['Berth is a compute cloud that anyone can host: pods, serverless endpoints and what they need.'],
+    ['Commands:', ...entries(commands.map(({ name, summary }) => [name, summary]))],
+    [
+      ...wrap(
+        'Commands talk to the server at BERTH_URL with the key in BERTH_API_KEY, or else to the server on this machine, which they find by its data folder (--data, BERTH_DATA or ./.berth).',
+        WIDTH,
+      ),
+      '"berth COMMAND --help" tells more of a command, "berth --version" the version.',
+    ],
+  ]);
+}
+
+function written(name: string, { kind, value, choices }: Option): string {
+  return kind === 'switch' ? `--${name}` : `--${name} ${choices?.join('|') ?? value ?? 'VALUE'}`;
+}
+
+function bareWord(word: string): string {
+  return word.replace(/(\?|\.\.\.)$/, '');
+}
+
+/** Two columns; where the first is wide, the second starts on the next line. */
+function entries(rows: [string, string][]): string[] {
+  const column = Math.min(30, Math.max(0, ...rows.map(([left]) => left.length)));
+  return rows.flatMap(([left, right]) => {
+    const lines = wrap(right, WIDTH - column - 4).map((line) => `${' '.repeat(column + 4)}${line}`);
+    if (left.length > column) return [`  ${left}`, ...lines];
+    return lines.map((line, index) => (index === 0 ? `  ${left.padEnd(column)}  ${line.trimStart()}` : line));
+  });
+}
+
+function sections(parts: string[][]): string {
+  return parts
+    .filter((lines) => lines.length > 0)
+    .map((lines) => `${lines.join('\n')}\n`)
+    .join('\n');
+}

@@ -1,0 +1,48 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Environment } from '../support/config/from-environment.ts';
+import { knobs } from '../support/config/knobs.ts';
+import type { Options } from './command.ts';
+import { Failure } from './failure.ts';
+
+/** For commands that talk to the server. */
+export const serverOptions = {
+  data: { kind: 'text', value: 'FOLDER', description: 'The data folder of the server on this machine, where BERTH_URL is not set.' },
+} as const satisfies Options;
+
+export const DEFAULT_URL = `http://${knobs.host.default}:${knobs.port.default}`;
+
+export function dataFolder(option: string | undefined, env: Environment): string {
+  return option ?? (env['BERTH_DATA'] || knobs.data.default);
+}
+
+/** The address that the server wrote into its data folder when it started. */
+export async function localUrl(folder: string): Promise<string | undefined> {
+  const path = join(folder, 'server.json');
+  const content = await readIfThere(path);
+  if (content === undefined) return undefined;
+  try {
+    const { url } = JSON.parse(content) as { url?: unknown };
+    if (typeof url === 'string' && URL.canParse(url)) return url;
+  } catch (cause) {
+    throw new Failure(`${path} is not readable as JSON; restart Berth, which writes it anew`, { cause });
+  }
+  throw new Failure(`${path} names no address; restart Berth, which writes it anew`);
+}
+
+/** The root key that the server keeps for the command line. */
+export async function localKey(folder: string): Promise<{ key: string; origin: string } | undefined> {
+  const origin = join(folder, 'root.key');
+  const key = (await readIfThere(origin))?.trim();
+  return key === undefined || key === '' ? undefined : { key, origin };
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    throw new Failure(`${path} cannot be read (${code}); run as the user that runs Berth, or set BERTH_URL and BERTH_API_KEY`, { cause });
+  }
+}

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Output, shown, visible } from './output.ts';
+
+function written(isTTY: boolean, json: boolean, write: (output: Output) => void): string {
+  let text = '';
+  write(new Output({ isTTY, write: (part) => (text += part) }, json));
+  return text;
+}
+
+const columns = [
+  { title: 'ID', value: (row: { id: string; note: string | null }) => row.id },
+  { title: 'NOTE', value: (row: { id: string; note: string | null }) => row.note },
+];
+const rows = [
+  { id: 'a', note: 'first' },
+  { id: 'longer', note: null },
+];
+
+test('people get columns that line up', () => {
+  assert.equal(written(true, false, (output) => output.table({ rows }, rows, columns, 'nothing')), 'ID      NOTE\na       first\nlonger  -\n');
+  assert.equal(written(true, false, (output) => output.table({ rows: [] }, [], columns, 'nothing')), 'nothing\n');
+  assert.equal(written(true, false, (output) => output.record({ id: 'a', longer: true }, 'A note.')), 'id:     a\nlonger: yes\nA note.\n');
+});
+
+test('programs get JSON and nothing else', () => {
+  assert.equal(written(false, false, (output) => output.table({ rows }, rows, columns, 'nothing')), `${JSON.stringify({ rows })}\n`);
+  assert.equal(written(false, false, (output) => output.record({ id: 'a' }, 'A note.')), '{"id":"a"}\n');
+  assert.equal(written(true, true, (output) => output.record({ id: 'a' }, 'A note.')), '{\n  "id": "a"\n}\n');
+});
+
+test('values read as words', () => {
+  assert.deepEqual([null, undefined, '', [], {}, false, 3, ['a', 'b'], { rest: 'READ', jobs: null }].map(shown), ['-', '-', '-', '-', '-', 'no', '3', 'a, b', 'rest=READ jobs=-']);
+});
+
+test('a name cannot play with the terminal', () => {
+  assert.equal(visible('a\u001b[2Jb\r\n\u202ec'), 'a\\u001b[2Jb\\u000d\\u000a\\u202ec');
+  assert.equal(visible('Ünïcödé 漢字 🚢'), 'Ünïcödé 漢字 🚢');
+});

@@ -1,0 +1,21 @@
+import { ManualClock } from '../support/clock.ts';
+import { runCommandLine } from './main.ts';
+
+export interface Ran {
+  code: number;
+  out: string;
+  err: string;
+}
+
+/** Runs a command line in this process, with its output kept. */
+export async function runBerth(argv: readonly string[], { env = {}, terminal = false }: { env?: Record<string, string>; terminal?: boolean } = {}): Promise<Ran> {
+  const ran: Ran = { code: 0, out: '', err: '' };
+  ran.code = await runCommandLine(argv, {
+    env,
+    stdout: { isTTY: terminal, write: (text) => (ran.out += text) },
+    stderr: { isTTY: terminal, write: (text) => (ran.err += text) },
+    clock: new ManualClock(),
+    endWithReader: () => undefined,
+  });
+  return ran;
+}
