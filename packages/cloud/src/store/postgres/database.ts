@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
+import type * as Pg from 'pg';
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import { BerthError } from '../../support/errors.ts';
 import type { Database } from '../database.ts';
@@ -25,7 +26,7 @@ export interface PostgresOptions {
 
 export async function openPostgres({ url, poolSize, onError }: PostgresOptions): Promise<Database> {
   // Loaded here and not above: a server on SQLite starts without it.
-  const pg = createRequire(import.meta.url)('pg') as typeof import('pg');
+  const pg = createRequire(import.meta.url)('pg') as typeof Pg;
   const pool = new pg.Pool({
     connectionString: url,
     max: poolSize,

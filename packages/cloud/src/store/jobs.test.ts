@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { DATABASES, freshDatabase } from '../../../../tests/support/databases.ts';
+import type { TestDatabase } from '../../../../tests/support/databases.ts';
+import { newJob } from '../jobs/submission.ts';
+import type { QueueSettings, RequestTerms } from '../jobs/submission.ts';
+import * as transitions from '../jobs/transitions.ts';
+import type { Database } from './database.ts';
+import type { Delivery, Job, WholeJob } from './job-records.ts';
+import type { JobStore } from './jobs.ts';
+import { migrate } from './migrate.ts';
+import { openDatabase } from './open.ts';
+
+const NOW = 1_800_000_000_000;
+const onError = (error: Error): never => {
+  throw error;
+};
+
+for (const kind of DATABASES) {
+  describe(`job store on ${kind}`, () => {
+    let place: TestDatabase;
+    let database: Database;
+    let store: JobStore;
+    let number = 0;
+
+    before(async () => {
+      place = await freshDatabase(kind);
+      database = await openDatabase({ database: place.url, data: place.data, poolSize: 5, onError });
+      await migrate(database);
+      store = database.jobs();
+    });
+    after(async () => {
+      await database.close();
+      await place.drop();
+    });
+
+    const endpoint = (id: string): QueueSettings => ({ id, accountId: 'one', executionTimeout: 600_000, jobTtl: 86_400_000, retention: null, maxRetries: 1 });
+    const made = (endpointId: string, terms: RequestTerms = {}, accountId = 'one'): WholeJob => newJob(endpoint(endpointId), accountId, `{"input":{"n":${++number},"big":9007199254740993,"float":1.0}}`, terms, number, NOW);
+    const submit = async (endpointId: string, terms: RequestTerms = {}, accountId = 'one'): Promise<Job> => (await store.submit(made(endpointId, terms, accountId))).job;
+    const takeAll = (endpointId: string, wanted = 100, worker = 'w1'): ReturnType<JobStore['take']> => store.take(endpointId, wanted, (job) => transitions.take(job, worker, `lease ${job.seq}`, NOW + 5));
+
+    test('a job comes back with every field and its text to the letter', async () => {
+      const whole = made('fields', { webhook: 'https://example.com', lowPriority: true });
+      assert.deepEqual(await store.submit(whole), { job: whole.job, created: true, bodyHash: null });
+      assert.deepEqual(await store.find('fields', whole.job.seq), whole);
+      assert.equal(await store.find('fields', 999_999), undefined);
+      assert.equal(await store.find('elsewhere', whole.job.seq), undefined);
+    });
+
+    test('submitting the same job again changes nothing: a store that answered late may be asked twice', async () => {
+      const whole = made('twice');
+      assert.equal((await store.submit(whole)).created, true);
+      assert.equal((await store.submit(whole)).created, true);
+      assert.equal((await store.counts('twice')).inQueue, 1);
+      const other = made('twice');
+      const collision = await store.submit({ ...other, job: { ...other.job, seq: whole.job.seq } });
+      assert.deepEqual({ created: collision.created, bodyHash: collision.bodyHash }, { created: false, bodyHash: null });
+    });
+
+    test('jobs go out oldest first, low priority last, and each once', async () => {
+      const low = await submit('order', { lowPriority: true });
+      const first = await submit('order');
+      const second = await submit('order');
+      const taken = await takeAll('order', 2);
+      assert.deepEqual(taken.map(({ job }) => job.seq), [first.seq, second.seq]);
+      assert.deepEqual((await takeAll('order')).map(({ job }) => job.seq), [low.seq]);
+      assert.deepEqual(await takeAll('order'), []);
+      assert.match(taken[0]?.request ?? '', /9007199254740993,"float":1\.0/);
+      assert.equal((await store.find('order', first.seq))?.job.workerId, 'w1');
+    });
+
+    test('takers that meet never get the same job', async () => {
+      for (let n = 0; n < 60; n += 1) await submit('meet');
+      const rounds = await Promise.all(Array.from({ length: 12 }, (_, worker) => takeAll('meet', 7, `w${worker}`)));
+      const seqs = rounds.flat().map(({ job }) => job.seq);
+      assert.equal(new Set(seqs).size, seqs.length);
+      const rest = await takeAll('meet', 100);
+      assert.equal(seqs.length + rest.length, 60);
+    });
+
+    test('accounts that share an endpoint take turns', async () => {
+      for (let n = 0; n < 10; n += 1) await submit('shared', {}, 'many');
+      await submit('shared', {}, 'few');
+      await submit('shared', {}, 'few');
+      const taken = await takeAll('shared', 4);
+      assert.deepEqual(taken.map(({ job }) => job.accountId).sort(), ['few', 'few', 'many', 'many']);
+    });
+
+    test('a change sees the job as it is, and refusing changes nothing', async () => {
+      const job = await submit('change');
+      await takeAll('change');
+      const stale = await store.change('change', job.seq, (current) => transitions.finish(current, { workerId: 'other' }, { output: '1', error: null }, NOW));
+      assert.equal(stale?.changed, false);
+      const done = await store.change('change', job.seq, (current) => transitions.finish(current, { workerId: 'w1', lease: `lease ${job.seq}` }, { output: '{"x":1.0}', error: null }, NOW + 9));
+      assert.equal(done?.changed, true);
+      assert.deepEqual([done.before.status, done.after.status], ['IN_PROGRESS', 'COMPLETED']);
+      assert.equal((await store.find('change', job.seq))?.payloads.output, '{"x":1.0}');
+      assert.equal(await store.change('change', 12_345_678, () => undefined), undefined);
+    });
+
+    test('of changes that meet, one wins', async () => {
+      const job = await submit('race');
+      await takeAll('race');
+      const outcomes = await Promise.all([
+        ...Array.from({ length: 5 }, (_, n) => store.change('race', job.seq, (current) => transitions.finish(current, { workerId: 'w1' }, { output: String(n), error: null }, NOW))),
+        store.change('race', job.seq, (current) => transitions.cancel(current, NOW)),
+      ]);
+      assert.equal(outcomes.filter((outcome) => outcome?.changed === true).length, 1);
+      const counts = await store.counts('race');
+      assert.deepEqual([counts.inQueue, counts.inProgress], [0, 0]);
+    });
+
+    test('an idempotency key leads to the job that has it', async () => {
+      const first = await store.submit(made('idem'), { key: 'k', bodyHash: 'a' });
+      const again = await store.submit(made('idem'), { key: 'k', bodyHash: 'b' });
+      assert.equal(first.created, true);
+      assert.deepEqual([again.created, again.job.seq, again.bodyHash], [false, first.job.seq, 'a']);
+      const both = await Promise.all([store.submit(made('idem'), { key: 'm', bodyHash: 'x' }), store.submit(made('idem'), { key: 'm', bodyHash: 'x' })]);
+      assert.equal(both[0].job.seq, both[1].job.seq);
+      assert.equal((await store.submit(made('elsewhere'), { key: 'k', bodyHash: 'b' })).created, true);
+    });
+
+    test('chunks keep their order and their numbers, only while the job is held', async () => {
+      const job = await submit('chunks');
+      await takeAll('chunks');
+      const holds = (current: Job): boolean => transitions.holds(current, { workerId: 'w1' });
+      assert.equal(await store.appendChunks('chunks', job.seq, ['{"output":1}', '{"output":2}'], holds), 2);
+      assert.equal(await store.appendChunks('chunks', job.seq, ['{"output":3}'], holds), 3);
+      assert.equal(await store.appendChunks('chunks', job.seq, ['{"output":4}'], () => false), 0);
+      assert.deepEqual(await store.chunks('chunks', job.seq, 1, 1_000), [{ number: 2, text: '{"output":2}' }, { number: 3, text: '{"output":3}' }]);
+      assert.deepEqual((await store.chunks('chunks', job.seq, 0, 13)).map((chunk) => chunk.number), [1]);
+      await store.change('chunks', job.seq, (current) => transitions.lose(current, { workerId: 'w1' }, 'gone', NOW));
+      assert.deepEqual(await store.chunks('chunks', job.seq, 0, 1_000), []);
+    });
+
+    test('what is due is found, the longest due first', async () => {
+      const soon = await submit('due', { ttl: 10_000 });
+      const later = await submit('due', { ttl: 20_000 });
+      assert.deepEqual((await store.due(NOW + 9_999, 10)).filter((job) => job.endpointId === 'due'), []);
+      assert.deepEqual((await store.due(NOW + 30_000, 1_000)).filter((job) => job.endpointId === 'due').map((job) => job.seq), [soon.seq, later.seq]);
+      const gone = await store.change('due', soon.seq, (current) => transitions.whenDue(current, NOW + 10_000, true));
+      assert.equal(gone?.after.status, 'TIMED_OUT');
+      assert.equal(await store.find('due', soon.seq), undefined);
+      assert.deepEqual(await store.counts('due'), { inQueue: 1, inProgress: 0, completed: 0, failed: 1, retried: 0 });
+    });
+
+    test('a purge removes what waits and nothing else', async () => {
+      const running = await submit('purge');
+      await takeAll('purge', 1);
+      await submit('purge');
+      await submit('purge', { lowPriority: true });
+      assert.equal(await store.purge('purge'), 2);
+      assert.equal(await store.purge('purge'), 0);
+      assert.ok(await store.find('purge', running.seq));
+      assert.deepEqual(await store.counts('purge'), { inQueue: 0, inProgress: 1, completed: 0, failed: 0, retried: 0 });
+    });
+
+    test('counts follow every move', async () => {
+      const jobs = [await submit('counts'), await submit('counts'), await submit('counts')];
+      await takeAll('counts', 2);
+      assert.deepEqual(await store.counts('counts'), { inQueue: 1, inProgress: 2, completed: 0, failed: 0, retried: 0 });
+      await store.change('counts', jobs[0]?.seq ?? 0, (job) => transitions.lose(job, { workerId: 'w1' }, 'gone', NOW));
+      await store.change('counts', jobs[1]?.seq ?? 0, (job) => transitions.finish(job, { workerId: 'w1' }, { output: null, error: '"no"' }, NOW));
+      assert.deepEqual(await store.counts('counts'), { inQueue: 2, inProgress: 0, completed: 0, failed: 1, retried: 1 });
+    });
+
+    test('lists, running jobs and what is ahead', async () => {
+      const jobs = [await submit('list'), await submit('list'), await submit('list', { lowPriority: true })];
+      assert.deepEqual((await store.list('list', { limit: 2, offset: 0 })).map(({ job }) => job.seq), [jobs[2]?.seq, jobs[1]?.seq]);
+      assert.deepEqual((await store.list('list', { limit: 2, offset: 2 })).map(({ job }) => job.seq), [jobs[0]?.seq]);
+      assert.equal(await store.ahead(jobs[2] as Job, 100), 2);
+      assert.equal(await store.ahead(jobs[2] as Job, 1), 1);
+      await takeAll('list', 1);
+      assert.deepEqual((await store.running('list')).map((job) => job.seq), [jobs[0]?.seq]);
+      assert.deepEqual((await store.list('list', { status: 'IN_QUEUE', limit: 9, offset: 0 })).length, 2);
+      assert.ok((await store.running()).length >= 1);
+    });
+
+    test('an end with a webhook makes its delivery in the same move', async () => {
+      const job = await submit('hook', { webhook: 'https://example.com/hook' });
+      await takeAll('hook');
+      const delivery = (request: string): Delivery => ({ id: 'd1', endpointId: 'hook', accountId: 'one', jobId: job.id, url: 'https://example.com/hook', body: request, attempts: 0, nextAt: NOW, state: 'pending', lastStatus: null, lastError: null, createdAt: NOW, updatedAt: NOW });
+      await store.change('hook', job.seq, (current) => {
+        const change = transitions.finish(current, { workerId: 'w1' }, { output: '[1]', error: null }, NOW);
+        return change === undefined ? undefined : { ...change, delivery: (payloads) => delivery(JSON.stringify(payloads)) };
+      });
+      const [due] = await store.dueDeliveries(NOW, 10);
+      assert.equal(due?.id, 'd1');
+      assert.deepEqual((JSON.parse(due.body) as { output: string }).output, '[1]');
+      await store.saveDelivery({ ...due, attempts: 1, state: 'delivered', nextAt: null, lastStatus: 200 });
+      assert.deepEqual(await store.dueDeliveries(NOW, 10), []);
+      assert.equal((await store.findDelivery('hook', 'd1'))?.attempts, 1);
+      assert.equal((await store.deliveries('hook', { jobId: job.id, limit: 5 })).length, 1);
+    });
+
+    test('workers are noted and found while they are fresh', async () => {
+      await store.noteWorkers([{ endpointId: 'w', workerId: 'a', seenAt: 100, busy: 1, unhealthy: null }, { endpointId: 'w', workerId: 'b', seenAt: 200, busy: 0, unhealthy: 'memory' }]);
+      await store.noteWorkers([{ endpointId: 'w', workerId: 'a', seenAt: 300, busy: 0, unhealthy: null }]);
+      assert.deepEqual((await store.workers('w', 250)).map(({ workerId, busy }) => [workerId, busy]), [['a', 0]]);
+      assert.equal((await store.workers('w', 0)).length, 2);
+    });
+
+    test('removing an endpoint leaves nothing of it', async () => {
+      const job = await submit('gone');
+      await store.removeEndpoint('gone');
+      assert.equal(await store.find('gone', job.seq), undefined);
+      assert.deepEqual(await store.counts('gone'), { inQueue: 0, inProgress: 0, completed: 0, failed: 0, retried: 0 });
+    });
+  });
+}

@@ -1,0 +1,124 @@
+import type { Delivery, Job, JobChange, JobStatus, WholeJob } from './job-records.ts';
+
+/**
+ * What the queue asks of a store. Calls that arrive together are committed together, and a
+ * call resolves only when the commit that holds its change is on disk. Rules come in as
+ * functions and run inside the transaction, on the job as it is there.
+ */
+export interface JobStore {
+  /** Adds a job. With an idempotency key that is taken, the job that has it is answered instead. */
+  submit(whole: WholeJob, idempotency?: Idempotency): Promise<Submitted>;
+  /** Hands out up to `wanted` jobs: normal before low priority, accounts in turn, each account's oldest first. */
+  take(endpointId: string, wanted: number, lease: (job: Job) => JobChange): Promise<TakenJob[]>;
+  /** Asks `next` what becomes of a job and writes it. Answers the job before and after; undefined where there is none. */
+  change(endpointId: string, seq: number, next: (job: Job) => JobChange | undefined): Promise<Changed | undefined>;
+  find(endpointId: string, seq: number): Promise<WholeJob | undefined>;
+  /** Adds to what a job has streamed, if `allowed` says so. Answers the number of the last chunk, 0 where it was refused. */
+  appendChunks(endpointId: string, seq: number, chunks: string[], allowed: (job: Job) => boolean): Promise<number>;
+  /** Chunks after number `after`, in order, together at most `bytes` large but at least one. */
+  chunks(endpointId: string, seq: number, after: number, bytes: number): Promise<Chunk[]>;
+  /** Jobs of any endpoint that time has something to do with, the longest due first. */
+  due(now: number, limit: number): Promise<Job[]>;
+  /** Removes every waiting job of an endpoint; answers how many. */
+  purge(endpointId: string): Promise<number>;
+  /** Newest first. */
+  list(endpointId: string, filter: JobFilter): Promise<WholeJob[]>;
+  counts(endpointId: string): Promise<JobCounts>;
+  /** How many waiting jobs are before this one, counted up to `limit`. */
+  ahead(job: Job, limit: number): Promise<number>;
+  /** The jobs that workers hold, of one endpoint or of all. */
+  running(endpointId?: string): Promise<Job[]>;
+  /** Everything of an endpoint. */
+  removeEndpoint(endpointId: string): Promise<void>;
+
+  /** Writes down which workers were seen, and when. */
+  noteWorkers(workers: WorkerRecord[]): Promise<void>;
+  workers(endpointId: string, seenSince: number): Promise<WorkerRecord[]>;
+
+  /** Deliveries that wait for their next attempt, the longest due first. */
+  dueDeliveries(now: number, limit: number): Promise<Delivery[]>;
+  saveDelivery(delivery: Delivery): Promise<void>;
+  deliveries(endpointId: string, filter: { jobId?: string; limit: number }): Promise<Delivery[]>;
+  findDelivery(endpointId: string, id: string): Promise<Delivery | undefined>;
+}
+
+export interface Idempotency {
+  key: string;
+  /** Tells the same body from another. */
+  bodyHash: string;
+}
+
+export interface Submitted {
+  job: Job;
+  created: boolean;
+  /** Of the job that holds the key, where it was not created. */
+  bodyHash: string | null;
+}
+
+export interface TakenJob {
+  job: Job;
+  request: string;
+}
+
+export interface Changed {
+  before: Job;
+  /** The same where the rule changed nothing. */
+  after: Job;
+  changed: boolean;
+}
+
+export interface Chunk {
+  number: number;
+  /** JSON text of the whole chunk. */
+  text: string;
+}
+
+export interface JobFilter {
+  status?: JobStatus;
+  limit: number;
+  offset: number;
+}
+
+/** Waiting and running are as of now, the others since the endpoint was made. */
+export interface JobCounts {
+  inQueue: number;
+  inProgress: number;
+  completed: number;
+  failed: number;
+  retried: number;
+}
+
+export interface WorkerRecord {
+  endpointId: string;
+  workerId: string;
+  seenAt: number;
+  /** Jobs that it runs. */
+  busy: number;
+  /** Set where it reported that a check failed. */
+  unhealthy: string | null;
+}
+
+/** How the counts of an endpoint move when a job does. */
+export interface CountMoves {
+  queued: number;
+  running: number;
+  completed: number;
+  failed: number;
+  retried: number;
+}
+
+/** What a change of one job does to the counts. A job that is gone counts nowhere as waiting or running. */
+export function countMoves(before: Job | undefined, after: Job | undefined): CountMoves {
+  const ended = (status: JobStatus): number => (after?.status === status && before?.status !== status ? 1 : 0);
+  return {
+    queued: at(after, 'IN_QUEUE') - at(before, 'IN_QUEUE'),
+    running: at(after, 'IN_PROGRESS') - at(before, 'IN_PROGRESS'),
+    completed: ended('COMPLETED'),
+    failed: ended('FAILED') + ended('TIMED_OUT'),
+    retried: after !== undefined && before !== undefined ? Math.max(0, after.retries - before.retries) : 0,
+  };
+}
+
+function at(job: Job | undefined, status: JobStatus): number {
+  return job?.status === status ? 1 : 0;
+}

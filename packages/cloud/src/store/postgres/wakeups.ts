@@ -1,0 +1,114 @@
+import { createRequire } from 'node:module';
+import type * as Pg from 'pg';
+import type { Client, Pool } from 'pg';
+import type { Wakeup, Wakeups } from '../wakeups.ts';
+
+const CHANNEL = 'berth';
+/** PostgreSQL carries at most 8000 bytes in one notification. */
+const LARGEST_MESSAGE = 7_500;
+const HELLO_EVERY_MS = 5_000;
+/** A server that has not said hello for this long is gone; one that is alone tells nobody anything. */
+const PEER_LIVES_MS = 15_000;
+const RECONNECT_MS = 500;
+
+interface Options {
+  url: string;
+  server: string;
+  pool: Pool;
+  onError(error: Error): void;
+}
+
+interface Message {
+  from: string;
+  wakeups: Wakeup[];
+}
+
+/** Carries wake-ups between servers with NOTIFY: those of one turn of the event loop go together, each once. */
+export async function listenForWakeups({ url, server, pool, onError }: Options): Promise<Wakeups> {
+  const pg = createRequire(import.meta.url)('pg') as typeof Pg;
+  const handlers: ((wakeup: Wakeup) => void)[] = [];
+  let waiting = new Map<string, Wakeup>();
+  let scheduled = false;
+  let peerHeardAt = 0;
+  let closed = false;
+  let client: Client | undefined;
+  let reconnecting: NodeJS.Timeout | undefined;
+
+  const receive = (payload: string): void => {
+    const { from, wakeups } = JSON.parse(payload) as Message;
+    if (from === server) return;
+    const isNew = Date.now() - peerHeardAt > PEER_LIVES_MS;
+    peerHeardAt = Date.now();
+    if (isNew) send([]);
+    for (const wakeup of wakeups) for (const handler of handlers) handler(wakeup);
+  };
+
+  const send = (wakeups: Wakeup[]): void => {
+    if (closed) return;
+    pool.query('select pg_notify($1, $2)', [CHANNEL, JSON.stringify({ from: server, wakeups } satisfies Message)]).catch(onError);
+  };
+
+  const flush = (): void => {
+    scheduled = false;
+    const wakeups = [...waiting.values()];
+    waiting = new Map();
+    for (const message of inMessages(wakeups)) send(message);
+  };
+
+  const connect = async (): Promise<void> => {
+    const next = new pg.Client({ connectionString: url, application_name: 'berth wakeups' });
+    const lost = (error?: Error): void => {
+      if (closed || client !== next) return;
+      client = undefined;
+      if (error !== undefined) onError(error);
+      reconnecting = setTimeout(() => void connect().catch((failure: Error) => lost(failure)), RECONNECT_MS);
+    };
+    client = next;
+    next.on('error', lost);
+    next.on('end', () => lost());
+    next.on('notification', ({ payload }) => receive(payload ?? '{"from":"","wakeups":[]}'));
+    try {
+      await next.connect();
+      await next.query(`listen ${CHANNEL}`);
+    } catch (error) {
+      lost(error instanceof Error ? error : new Error(String(error)));
+    }
+  };
+
+  await connect();
+  send([]);
+  const hello = setInterval(() => send([]), HELLO_EVERY_MS);
+  hello.unref();
+
+  return {
+    publish: (wakeup) => {
+      if (Date.now() - peerHeardAt > PEER_LIVES_MS) return;
+      waiting.set(JSON.stringify(wakeup), wakeup);
+      if (scheduled) return;
+      scheduled = true;
+      setImmediate(flush);
+    },
+    listen: (handler) => void handlers.push(handler),
+    close: async () => {
+      closed = true;
+      clearInterval(hello);
+      clearTimeout(reconnecting);
+      await client?.end();
+    },
+  };
+}
+
+function inMessages(wakeups: Wakeup[]): Wakeup[][] {
+  const messages: Wakeup[][] = [];
+  let size = LARGEST_MESSAGE;
+  for (const wakeup of wakeups) {
+    const length = JSON.stringify(wakeup).length + 1;
+    if (size + length > LARGEST_MESSAGE) {
+      messages.push([]);
+      size = 60;
+    }
+    size += length;
+    messages.at(-1)?.push(wakeup);
+  }
+  return messages;
+}
