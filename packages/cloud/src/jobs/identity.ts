@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../support/clock.ts';
+
+/**
+ * A job's number counts up with time: milliseconds since 2026, then a counter. It orders the
+ * queue, and it is part of the job's public id, so that finding a job by its id needs no
+ * index of its own. The rest of the id is random: nobody finds a job by counting.
+ */
+const EPOCH = Date.UTC(2026, 0, 1);
+const PER_MILLISECOND = 4096;
+/** Several servers may count in the same millisecond; each starts somewhere in the lower half. */
+const START_BELOW = 2048;
+
+export class JobNumbers {
+  readonly #clock: Clock;
+  #millisecond = 0;
+  #count = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Never the same twice, never smaller than before, also when the clock is set back. */
+  next(): number {
+    const now = Math.max(0, this.#clock.now() - EPOCH);
+    if (now > this.#millisecond) {
+      this.#millisecond = now;
+      this.#count = Math.floor(Math.random() * START_BELOW);
+    } else if (this.#count + 1 < PER_MILLISECOND) {
+      this.#count += 1;
+    } else {
+      this.#millisecond += 1;
+      this.#count = 0;
+    }
+    return this.#millisecond * PER_MILLISECOND + this.#count;
+  }
+}
+
+const SYNC = 'sync-';
+const SUFFIX = '-u1';
+const RANDOM_BYTES = 8;
+const POOL = 4096;
+
+let pool = Buffer.alloc(0);
+let used = 0;
+
+/** Random bytes come from a pool: asking the system for eight at a time costs more than the rest of the id. */
+function randomHex(): string {
+  if (used + RANDOM_BYTES > pool.length) {
+    pool = randomBytes(POOL);
+    used = 0;
+  }
+  used += RANDOM_BYTES;
+  return pool.toString('hex', used - RANDOM_BYTES, used);
+}
+
+/** A UUID of version 8 (free form) and a suffix; synchronous jobs begin with `sync-`. */
+export function jobId(seq: number, sync: boolean): string {
+  const number = seq.toString(16).padStart(15, '0');
+  const random = randomHex();
+  const variant = '89ab'[Number.parseInt(random.charAt(0), 16) & 3];
+  return `${sync ? SYNC : ''}${number.slice(0, 8)}-${number.slice(8, 12)}-8${number.slice(12)}-${variant}${random.slice(1, 4)}-${random.slice(4)}${SUFFIX}`;
+}
+
+const JOB_ID = /^(?:sync-)?([0-9a-f]{8})-([0-9a-f]{4})-8([0-9a-f]{3})-[89ab][0-9a-f]{3}-[0-9a-f]{12}-u1$/;
+
+/** The number inside an id; undefined for a text that is no id of ours. */
+export function seqOf(id: string): number | undefined {
+  const match = JOB_ID.exec(id);
+  if (match === null) return undefined;
+  const seq = Number.parseInt(`${match[1]}${match[2]}${match[3]}`, 16);
+  return Number.isSafeInteger(seq) ? seq : undefined;
+}
+
+/** The token of a lease. */
+export function leaseToken(): string {
+  return randomHex();
+}

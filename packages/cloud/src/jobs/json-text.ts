@@ -1,0 +1,95 @@
+/**
+ * JSON kept as text. What a client sends and a worker answers passes through Berth as it was
+ * written: 1.0 stays 1.0, and a number above 2^53 keeps its digits. Only the outermost object
+ * is looked into.
+ */
+export interface Member {
+  key: string;
+  /** Where the key's own quote begins. */
+  start: number;
+  /** The text of the value. */
+  valueStart: number;
+  valueEnd: number;
+}
+
+/** The members of the outermost object of a valid JSON text. */
+export function membersOf(text: string): Member[] {
+  const members: Member[] = [];
+  let at = skipSpace(text, 0) + 1;
+  for (;;) {
+    at = skipSpace(text, at);
+    if (text.charCodeAt(at) === 0x7d) return members;
+    const start = at;
+    at = skipString(text, at);
+    const key = JSON.parse(text.slice(start, at)) as string;
+    at = skipSpace(text, skipSpace(text, at) + 1);
+    const valueStart = at;
+    at = skipValue(text, at);
+    members.push({ key, start, valueStart, valueEnd: at });
+    at = skipSpace(text, at);
+    if (text.charCodeAt(at) === 0x2c) at += 1;
+  }
+}
+
+/** The text of one member's value; the last one counts where a key stands twice, as in JSON.parse. */
+export function memberText(text: string, key: string): string | undefined {
+  const found = membersOf(text).findLast((member) => member.key === key);
+  return found === undefined ? undefined : text.slice(found.valueStart, found.valueEnd);
+}
+
+/** The object with this member set: first, and nowhere else. */
+export function withMember(text: string, key: string, value: string): string {
+  const kept = membersOf(text).filter((member) => member.key !== key).map(({ start, valueEnd }) => text.slice(start, valueEnd));
+  return `{${[`${JSON.stringify(key)}:${value}`, ...kept].join(',')}}`;
+}
+
+const NOT_A_NUMBER = /NaN|Infinity/;
+
+/**
+ * Python writes NaN and Infinity where JSON has no word for them. They become null, outside
+ * of strings only; the rest of the text stays as it is.
+ */
+export function withoutNotANumber(text: string): string {
+  if (!NOT_A_NUMBER.test(text)) return text;
+  return text.replace(/"(?:[^"\\]|\\.)*"|-?Infinity|NaN/g, (token) => (token.startsWith('"') ? token : 'null'));
+}
+
+function skipSpace(text: string, at: number): number {
+  let next = at;
+  for (let code = text.charCodeAt(next); code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09; code = text.charCodeAt(next)) next += 1;
+  return next;
+}
+
+function skipString(text: string, at: number): number {
+  let next = at + 1;
+  for (;;) {
+    const quote = text.indexOf('"', next);
+    let slashes = 0;
+    while (text.charCodeAt(quote - 1 - slashes) === 0x5c) slashes += 1;
+    if (slashes % 2 === 0) return quote + 1;
+    next = quote + 1;
+  }
+}
+
+function skipValue(text: string, at: number): number {
+  const first = text.charCodeAt(at);
+  if (first === 0x22) return skipString(text, at);
+  if (first !== 0x7b && first !== 0x5b) {
+    let next = at;
+    while (next < text.length && !/[,\]}\s]/.test(text.charAt(next))) next += 1;
+    return next;
+  }
+  let depth = 0;
+  let next = at;
+  for (;;) {
+    const code = text.charCodeAt(next);
+    if (code === 0x22) {
+      next = skipString(text, next);
+      continue;
+    }
+    if (code === 0x7b || code === 0x5b) depth += 1;
+    if (code === 0x7d || code === 0x5d) depth -= 1;
+    next += 1;
+    if (depth === 0) return next;
+  }
+}

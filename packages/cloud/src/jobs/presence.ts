@@ -1,0 +1,186 @@
+import type { JobStore, WorkerRecord } from '../store/jobs.ts';
+import type { Clock } from '../support/clock.ts';
+
+/** Three missed pings: a worker that has said nothing for this long is taken for dead. */
+export const SILENT_MS = 30_000;
+/** How long evidence must stand that a worker no longer has a job before the job is given up. */
+const DOUBT_MS = 15_000;
+/** How often what was seen is written down for the other servers. */
+const NOTE_EVERY_MS = 5_000;
+
+interface Held {
+  jobId: string;
+  seq: number;
+  since: number;
+  /** The worker has shown that it has the job. */
+  shown: boolean;
+  /** Since when the worker says things that do not fit with having it. */
+  doubtSince: number | null;
+}
+
+interface Worker {
+  endpointId: string;
+  workerId: string;
+  seenAt: number;
+  /** Requests of it that are open now. */
+  open: number;
+  lastTakeAt: number;
+  /** Gets no job before this time. */
+  restsUntil: number;
+  unhealthy: string | null;
+  jobs: Map<number, Held>;
+  noted: boolean;
+}
+
+/**
+ * Who works here. A worker is alive as long as anything is heard of it, by any of its
+ * requests. A ping proves little: one can outlive its worker, and one can be missing while
+ * the worker is busy. So a job is given up only on evidence that is specific to it: the worker
+ * asked for work anew, says that it runs nothing or leaves the job out of its list, and sticks
+ * to that.
+ */
+export class Presence {
+  readonly #clock: Clock;
+  readonly #workers = new Map<string, Worker>();
+  readonly #startedAt: number;
+  #notedAt = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#startedAt = clock.now();
+  }
+
+  /** Anything was heard of a worker. Call the answer when its request ends. */
+  enter(endpointId: string, workerId: string): () => void {
+    const worker = this.seen(endpointId, workerId);
+    worker.open += 1;
+    return () => {
+      worker.open -= 1;
+      worker.seenAt = this.#clock.now();
+    };
+  }
+
+  seen(endpointId: string, workerId: string): Worker {
+    const key = `${endpointId} ${workerId}`;
+    let worker = this.#workers.get(key);
+    if (worker === undefined) {
+      worker = { endpointId, workerId, seenAt: 0, open: 0, lastTakeAt: 0, restsUntil: 0, unhealthy: null, jobs: new Map(), noted: false };
+      this.#workers.set(key, worker);
+    }
+    worker.seenAt = this.#clock.now();
+    worker.noted = false;
+    return worker;
+  }
+
+  /** It asks for work. `idle`: it says that it runs nothing. */
+  asksForWork(endpointId: string, workerId: string, idle: boolean): void {
+    const worker = this.seen(endpointId, workerId);
+    worker.lastTakeAt = this.#clock.now();
+    if (idle) for (const held of worker.jobs.values()) this.#doubt(held);
+  }
+
+  /** It lists what it runs. */
+  lists(endpointId: string, workerId: string, jobIds: readonly string[]): void {
+    const worker = this.seen(endpointId, workerId);
+    const listed = new Set(jobIds);
+    for (const held of worker.jobs.values()) {
+      if (listed.has(held.jobId)) this.#trust(held);
+      else if (worker.lastTakeAt > held.since) this.#doubt(held);
+    }
+  }
+
+  /** It showed that it has this job: a chunk, some progress. */
+  showsJob(endpointId: string, workerId: string, seq: number): void {
+    const held = this.seen(endpointId, workerId).jobs.get(seq);
+    if (held !== undefined) this.#trust(held);
+  }
+
+  given(endpointId: string, workerId: string, seq: number, jobId: string): void {
+    this.seen(endpointId, workerId).jobs.set(seq, { jobId, seq, since: this.#clock.now(), shown: false, doubtSince: null });
+  }
+
+  /** After a restart: a worker holds this job, and has time to show itself. */
+  remember(endpointId: string, workerId: string, seq: number, jobId: string): void {
+    this.given(endpointId, workerId, seq, jobId);
+  }
+
+  released(endpointId: string, workerId: string | null, seq: number): void {
+    if (workerId !== null) this.#workers.get(`${endpointId} ${workerId}`)?.jobs.delete(seq);
+  }
+
+  unhealthy(endpointId: string, workerId: string, reason: string): void {
+    this.seen(endpointId, workerId).unhealthy = reason;
+  }
+
+  /** No new jobs for a while: it asked to be replaced. */
+  rest(endpointId: string, workerId: string, milliseconds: number): void {
+    this.seen(endpointId, workerId).restsUntil = this.#clock.now() + milliseconds;
+  }
+
+  rests(endpointId: string, workerId: string): boolean {
+    return (this.#workers.get(`${endpointId} ${workerId}`)?.restsUntil ?? 0) > this.#clock.now();
+  }
+
+  /** Undefined where this server has never heard of it: another one may have. */
+  lives(endpointId: string, workerId: string): boolean | undefined {
+    const now = this.#clock.now();
+    const worker = this.#workers.get(`${endpointId} ${workerId}`);
+    if (worker === undefined) return now - this.#startedAt < SILENT_MS ? true : undefined;
+    return worker.open > 0 || now - worker.seenAt < SILENT_MS;
+  }
+
+  /** Nothing of it is open, and nothing was heard of it since. */
+  goneSince(endpointId: string, workerId: string, since: number): boolean {
+    const worker = this.#workers.get(`${endpointId} ${workerId}`);
+    return worker === undefined || (worker.open === 0 && worker.seenAt <= since);
+  }
+
+  /** Jobs that their living worker evidently no longer has. */
+  lostJobs(): { endpointId: string; workerId: string; seq: number; shown: boolean }[] {
+    const now = this.#clock.now();
+    const lost = [];
+    for (const { endpointId, workerId, jobs } of this.#workers.values()) {
+      for (const { seq, shown, doubtSince } of jobs.values()) {
+        if (doubtSince !== null && now - doubtSince >= DOUBT_MS) lost.push({ endpointId, workerId, seq, shown });
+      }
+    }
+    return lost;
+  }
+
+  /** Tells the other servers who was seen, now and then; forgets who has not been for long. */
+  async note(store: Pick<JobStore, 'noteWorkers'>): Promise<void> {
+    const now = this.#clock.now();
+    if (now - this.#notedAt < NOTE_EVERY_MS) return;
+    this.#notedAt = now;
+    const records: WorkerRecord[] = [];
+    for (const [key, worker] of this.#workers) {
+      if (worker.open > 0) worker.seenAt = now;
+      else if (now - worker.seenAt > 2 * SILENT_MS && worker.jobs.size === 0) this.#workers.delete(key);
+      if (worker.noted && worker.open === 0) continue;
+      worker.noted = true;
+      records.push({ endpointId: worker.endpointId, workerId: worker.workerId, seenAt: worker.seenAt, busy: worker.jobs.size, unhealthy: worker.unhealthy });
+    }
+    if (records.length > 0) await store.noteWorkers(records);
+  }
+
+  /** The workers of an endpoint that are alive as far as this server knows. */
+  here(endpointId: string): WorkerRecord[] {
+    const now = this.#clock.now();
+    return [...this.#workers.values()]
+      .filter((worker) => worker.endpointId === endpointId && (worker.open > 0 || now - worker.seenAt < SILENT_MS))
+      .map(({ workerId, seenAt, jobs, unhealthy }) => ({ endpointId, workerId, seenAt, busy: jobs.size, unhealthy }));
+  }
+
+  forgetEndpoint(endpointId: string): void {
+    for (const [key, worker] of this.#workers) if (worker.endpointId === endpointId) this.#workers.delete(key);
+  }
+
+  #trust(held: Held): void {
+    held.shown = true;
+    held.doubtSince = null;
+  }
+
+  #doubt(held: Held): void {
+    held.doubtSince ??= this.#clock.now();
+  }
+}

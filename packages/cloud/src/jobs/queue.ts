@@ -1,0 +1,427 @@
+import type { Delivery, Job, JobChange, WholeJob } from '../store/job-records.ts';
+import type { Changed, Chunk, JobCounts, JobFilter, JobStore, TakenJob, WorkerRecord } from '../store/jobs.ts';
+import type { Wakeup, Wakeups } from '../store/wakeups.ts';
+import type { Clock } from '../support/clock.ts';
+import { BerthError } from '../support/errors.ts';
+import type { Log } from '../support/log.ts';
+import { JobNumbers, leaseToken } from './identity.ts';
+import { hasEnded } from './job.ts';
+import { Presence, SILENT_MS } from './presence.ts';
+import { persist } from './persist.ts';
+import { StopList } from './stop-list.ts';
+import { newJob } from './submission.ts';
+import type { QueueSettings, RequestTerms } from './submission.ts';
+import { Takers } from './takers.ts';
+import type { Taker } from './takers.ts';
+import * as transitions from './transitions.ts';
+import type { Holder, Result } from './transitions.ts';
+import { Waiters } from './waiters.ts';
+
+/** One commit carries no more than this many hand-outs of an endpoint. */
+const LARGEST_TAKE = 500;
+/** A worker that asked to be replaced gets nothing for this long; by then whoever runs it has acted. */
+const REST_MS = 15_000;
+
+export interface QueueParts {
+  store: JobStore;
+  wakeups: Wakeups;
+  clock: Clock;
+  log: Log;
+  /** The delivery of a job's webhook, where it has one. */
+  deliveryOf(job: Job, payloads: WholeJob['payloads']): Delivery;
+  /** A webhook is due: tells whoever sends them. */
+  onDelivery(): void;
+}
+
+export interface SubmitRequest {
+  endpoint: QueueSettings;
+  accountId: string;
+  /** The body as it came. */
+  request: string;
+  terms: RequestTerms;
+  idempotency?: { key: string; bodyHash: string };
+}
+
+/**
+ * The queue: accepts, hands out and ends jobs. What a job is lies in the store and nowhere
+ * else; here is only who waits for what, and which workers were heard of.
+ */
+export class JobQueue {
+  readonly #parts: QueueParts;
+  readonly #numbers: JobNumbers;
+  readonly #waiters = new Waiters();
+  readonly #takers = new Map<string, Takers<TakenJob>>();
+  /** Endpoints whose takers are being served, and whether something came in since. */
+  readonly #serving = new Map<string, { again: boolean }>();
+  readonly presence: Presence;
+  readonly stops: StopList;
+
+  constructor(parts: QueueParts) {
+    this.#parts = parts;
+    this.#numbers = new JobNumbers(parts.clock);
+    this.presence = new Presence(parts.clock);
+    this.stops = new StopList(parts.clock);
+    parts.wakeups.listen((wakeup) => this.#onWakeup(wakeup));
+  }
+
+  /** After a restart: what workers hold is theirs, and they have time to show themselves. */
+  async recover(): Promise<void> {
+    for (const job of await this.#parts.store.running()) {
+      if (job.workerId !== null) this.presence.remember(job.endpointId, job.workerId, job.seq, job.id);
+    }
+  }
+
+  // What clients do.
+
+  async submit({ endpoint, accountId, request, terms, idempotency }: SubmitRequest): Promise<Job> {
+    const { store, clock } = this.#parts;
+    for (;;) {
+      const whole = newJob(endpoint, accountId, request, terms, this.#numbers.next(), clock.now());
+      const submitting = persist(() => store.submit(whole, idempotency), clock);
+      this.#wakeTakers(endpoint.id);
+      const outcome = await submitting;
+      if (outcome.created) {
+        this.#parts.wakeups.publish({ kind: 'queue', endpointId: endpoint.id });
+        this.#wakeTakers(endpoint.id);
+        return outcome.job;
+      }
+      if (outcome.bodyHash === null) continue;
+      if (outcome.bodyHash !== idempotency?.bodyHash) throw new BerthError('conflict', 'this Idempotency-Key was used with another body; use a new key for a new request');
+      return outcome.job;
+    }
+  }
+
+  find(endpointId: string, seq: number): Promise<WholeJob | undefined> {
+    return this.#parts.store.find(endpointId, seq);
+  }
+
+  /** Resolves when the job has ended or is gone, the time is over, or the caller gives up; with the job as it then is. */
+  async waitForEnd(endpointId: string, seq: number, milliseconds: number, signal: AbortSignal): Promise<WholeJob | undefined> {
+    const until = this.#parts.clock.now() + milliseconds;
+    for (;;) {
+      const changed = this.#waiters.wait(jobKey(endpointId, seq), Math.max(0, until - this.#parts.clock.now()), signal);
+      const found = await this.find(endpointId, seq);
+      if (found === undefined || hasEnded(found.job) || signal.aborted || this.#parts.clock.now() >= until) return found;
+      await changed;
+    }
+  }
+
+  /** Resolves when something happens to the job, at the latest after the time. */
+  waitForChange(endpointId: string, seq: number, milliseconds: number, signal: AbortSignal): Promise<void> {
+    return this.#waiters.wait(jobKey(endpointId, seq), milliseconds, signal);
+  }
+
+  async cancel(endpointId: string, seq: number): Promise<Job | undefined> {
+    return (await this.#change(endpointId, seq, (job, now) => transitions.cancel(job, now)))?.after;
+  }
+
+  /** Undefined where there is no such job; `changed` is false where its state does not allow it. */
+  retry(endpointId: string, seq: number): Promise<Changed | undefined> {
+    const position = this.#numbers.next();
+    return this.#change(endpointId, seq, (job, now) => transitions.retry(job, position, now));
+  }
+
+  setTimeToLive(endpointId: string, seq: number, ttl: number): Promise<Changed | undefined> {
+    return this.#change(endpointId, seq, (job, now) => transitions.setTimeToLive(job, ttl, now));
+  }
+
+  /** Removes what waits. Synchronous callers of those jobs are told. */
+  async purge(endpointId: string): Promise<number> {
+    const removed = await this.#parts.store.purge(endpointId);
+    this.#waiters.wakeWhere((key) => key.startsWith(`${endpointId} `));
+    return removed;
+  }
+
+  list(endpointId: string, filter: JobFilter): Promise<WholeJob[]> {
+    return this.#parts.store.list(endpointId, filter);
+  }
+
+  counts(endpointId: string): Promise<JobCounts> {
+    return this.#parts.store.counts(endpointId);
+  }
+
+  ahead(job: Job, limit: number): Promise<number> {
+    return this.#parts.store.ahead(job, limit);
+  }
+
+  /** The workers of an endpoint that any server has heard of lately. */
+  async workers(endpointId: string): Promise<WorkerRecord[]> {
+    const here = this.presence.here(endpointId);
+    const known = new Set(here.map(({ workerId }) => workerId));
+    const elsewhere = await this.#parts.store.workers(endpointId, this.#parts.clock.now() - SILENT_MS);
+    return [...here, ...elsewhere.filter(({ workerId }) => !known.has(workerId))];
+  }
+
+  chunks(endpointId: string, seq: number, after: number, bytes: number): Promise<Chunk[]> {
+    return this.#parts.store.chunks(endpointId, seq, after, bytes);
+  }
+
+  /** Marks chunks as handed out by the stream; false where another reader was faster. */
+  async drainTo(job: Job, number: number): Promise<boolean> {
+    const done = await this.#parts.store.change(job.endpointId, job.seq, (current) => (current.drained === job.drained ? { job: { ...current, drained: number } } : undefined));
+    return done?.changed ?? false;
+  }
+
+  async removeEndpoint(endpointId: string): Promise<void> {
+    for (const { workerId, id, seq } of await this.#parts.store.running(endpointId)) this.#stop(endpointId, workerId, id, seq);
+    await this.#parts.store.removeEndpoint(endpointId);
+    this.presence.forgetEndpoint(endpointId);
+    this.#waiters.wakeWhere((key) => key.startsWith(`${endpointId} `));
+  }
+
+  // What workers do.
+
+  /** Waits for up to `room` jobs. Answers none when the time is over, the worker gives up, or it shall rest. */
+  take(endpointId: string, workerId: string, room: number, milliseconds: number, signal: AbortSignal): Promise<TakenJob[]> {
+    return new Promise((resolve) => {
+      const takers = this.#takersOf(endpointId);
+      const end = (): void => {
+        takers.remove(taker);
+        taker.hand([]);
+      };
+      const timer = setTimeout(end, milliseconds);
+      const taker: Taker<TakenJob> = {
+        workerId,
+        room,
+        assigned: [],
+        hand: (given) => {
+          clearTimeout(timer);
+          signal.removeEventListener('abort', end);
+          resolve(given);
+        },
+      };
+      signal.addEventListener('abort', end, { once: true });
+      if (signal.aborted || this.presence.rests(endpointId, workerId)) {
+        // A worker that rests waits its time out all the same: an answer at once would make it ask again at once.
+        if (signal.aborted) end();
+        return;
+      }
+      takers.add(taker);
+      this.#wakeTakers(endpointId);
+    });
+  }
+
+  /** Jobs that were taken and did not reach their worker. */
+  async giveBack(endpointId: string, taken: readonly TakenJob[]): Promise<void> {
+    await Promise.all(
+      taken.map(({ job }) => this.#change(endpointId, job.seq, (current, now) => transitions.giveBack(current, { workerId: job.workerId ?? '', lease: job.lease ?? undefined }, now))),
+    );
+  }
+
+  /** False where the worker does not hold the job, or no longer: then nothing changes. */
+  async finish(endpointId: string, seq: number, holder: Holder, result: Result): Promise<boolean> {
+    const done = await this.#change(endpointId, seq, (job, now) => transitions.finish(job, holder, result, now));
+    return done?.changed ?? false;
+  }
+
+  async progress(endpointId: string, seq: number, holder: Holder, output: string): Promise<void> {
+    this.presence.showsJob(endpointId, holder.workerId, seq);
+    await this.#change(endpointId, seq, (job) => transitions.progress(job, holder, output));
+  }
+
+  async appendChunks(endpointId: string, seq: number, holder: Holder, chunks: string[]): Promise<void> {
+    this.presence.showsJob(endpointId, holder.workerId, seq);
+    const { store, clock } = this.#parts;
+    const last = await persist(() => store.appendChunks(endpointId, seq, chunks, (job) => transitions.holds(job, holder)), clock);
+    if (last > 0) this.#announce(endpointId, seq);
+  }
+
+  /** The worker asked to be replaced: it gets no more jobs, and what it waits for ends now. */
+  rest(endpointId: string, workerId: string): void {
+    this.presence.rest(endpointId, workerId, REST_MS);
+    this.release(endpointId, workerId);
+  }
+
+  /** Ends what a worker waits for. */
+  release(endpointId: string, workerId: string): void {
+    this.#takers.get(endpointId)?.release((taker) => taker.workerId === workerId);
+    this.#waiters.wake(stopKey(endpointId, workerId));
+  }
+
+  /** The jobs that a worker shall stop, waiting for the first one. */
+  async jobsToStop(endpointId: string, workerId: string, milliseconds: number, signal: AbortSignal): Promise<string[]> {
+    const now = this.stops.due(endpointId, workerId);
+    if (now.length > 0) return now;
+    await this.#waiters.wait(stopKey(endpointId, workerId), Math.min(milliseconds, this.stops.nextIn(endpointId, workerId)), signal);
+    return this.stops.due(endpointId, workerId);
+  }
+
+  // What time does.
+
+  /** Looks after every job that is due. Answers whether there may be more. */
+  async sweep(limit = 500): Promise<boolean> {
+    const { store, clock } = this.#parts;
+    const due = await store.due(clock.now(), limit);
+    await Promise.all(
+      due.map(async (job) => {
+        const lives = job.status === 'IN_PROGRESS' ? await this.#workerLives(job) : true;
+        await this.#change(job.endpointId, job.seq, (current, now) => transitions.whenDue(current, now, lives));
+      }),
+    );
+    return due.length === limit;
+  }
+
+  /** Gives up jobs that their worker evidently no longer has. */
+  async sweepLost(): Promise<void> {
+    await Promise.all(
+      this.presence.lostJobs().map(async ({ endpointId, workerId, seq, shown }) => {
+        const reason = shown ? 'the worker ended the job without a result' : 'the worker never started the job';
+        await this.#change(endpointId, seq, (job, now) => transitions.lose(shown ? { ...job, retriesLeft: 0 } : job, { workerId }, reason, now));
+        this.presence.released(endpointId, workerId, seq);
+      }),
+    );
+    await this.presence.note(this.#parts.store);
+  }
+
+  /** A worker is gone for certain: what it holds goes back now. */
+  async workerGone(endpointId: string, workerId: string, reason: string): Promise<void> {
+    const held = (await this.#parts.store.running(endpointId)).filter((job) => job.workerId === workerId);
+    await Promise.all(held.map(({ seq }) => this.#change(endpointId, seq, (job, now) => transitions.lose(job, { workerId }, reason, now))));
+  }
+
+  /** Lets everyone go who waits: the server stops. */
+  close(): void {
+    for (const takers of this.#takers.values()) takers.release(() => true);
+    this.#waiters.wakeAll();
+  }
+
+  // How it works.
+
+  async #change(endpointId: string, seq: number, next: (job: Job, now: number) => JobChange | undefined): Promise<Changed | undefined> {
+    const { store, clock } = this.#parts;
+    const done = await persist(() => store.change(endpointId, seq, (job) => this.#withDelivery(job, next(job, clock.now()))), clock);
+    if (done?.changed === true) this.#afterChange(done);
+    return done;
+  }
+
+  /** A job that ends with a webhook gets its delivery in the same transaction. */
+  #withDelivery(before: Job, change: JobChange | undefined): JobChange | undefined {
+    if (change === undefined || change.job.webhook === null || hasEnded(before) || !hasEnded(change.job)) return change;
+    return { ...change, delivery: (payloads) => this.#parts.deliveryOf(change.job, payloads) };
+  }
+
+  #afterChange({ before, after }: Changed): void {
+    const { endpointId, seq } = after;
+    if (before.status === 'IN_PROGRESS' && after.status !== 'IN_PROGRESS') {
+      this.presence.released(endpointId, before.workerId, seq);
+      if (after.status === 'CANCELLED' || after.status === 'TIMED_OUT') this.#stop(endpointId, before.workerId, before.id, seq);
+    }
+    if (before.status !== 'IN_QUEUE' && after.status === 'IN_QUEUE') {
+      this.#wakeTakers(endpointId);
+      this.#parts.wakeups.publish({ kind: 'queue', endpointId });
+    }
+    if (after.webhook !== null && hasEnded(after) && !hasEnded(before)) this.#parts.onDelivery();
+    if (before.status !== after.status) this.#announce(endpointId, seq);
+  }
+
+  #announce(endpointId: string, seq: number): void {
+    this.#waiters.wake(jobKey(endpointId, seq));
+    this.#parts.wakeups.publish({ kind: 'job', endpointId, seq });
+  }
+
+  #stop(endpointId: string, workerId: string | null, jobId: string, seq: number): void {
+    if (workerId === null) return;
+    this.presence.released(endpointId, workerId, seq);
+    this.stops.add(endpointId, workerId, jobId);
+    this.#waiters.wake(stopKey(endpointId, workerId));
+    this.#parts.wakeups.publish({ kind: 'stop', endpointId, workerId, jobId });
+  }
+
+  #onWakeup(wakeup: Wakeup): void {
+    switch (wakeup.kind) {
+      case 'queue':
+        return this.#wakeTakers(wakeup.endpointId);
+      case 'job':
+        return this.#waiters.wake(jobKey(wakeup.endpointId, wakeup.seq));
+      case 'stop':
+        this.stops.add(wakeup.endpointId, wakeup.workerId, wakeup.jobId);
+        return this.#waiters.wake(stopKey(wakeup.endpointId, wakeup.workerId));
+      case 'forget':
+        return;
+    }
+  }
+
+  async #workerLives(job: Job): Promise<boolean> {
+    const here = this.presence.lives(job.endpointId, job.workerId ?? '');
+    if (here === true) return true;
+    const seen = await this.#parts.store.workers(job.endpointId, this.#parts.clock.now() - SILENT_MS);
+    return seen.some(({ workerId }) => workerId === job.workerId);
+  }
+
+  #takersOf(endpointId: string): Takers<TakenJob> {
+    let takers = this.#takers.get(endpointId);
+    if (takers === undefined) {
+      takers = new Takers();
+      this.#takers.set(endpointId, takers);
+    }
+    return takers;
+  }
+
+  /** Serves those who wait on an endpoint, one round at a time. What comes in meanwhile makes another round. */
+  #wakeTakers(endpointId: string): void {
+    const takers = this.#takers.get(endpointId);
+    if (takers === undefined || takers.size === 0) return;
+    const serving = this.#serving.get(endpointId);
+    if (serving !== undefined) {
+      serving.again = true;
+      return;
+    }
+    const round = { again: false };
+    this.#serving.set(endpointId, round);
+    void this.#serve(endpointId, takers).then((given) => {
+      this.#serving.delete(endpointId);
+      if (takers.size === 0) this.#takers.delete(endpointId);
+      if (round.again || given > 0) this.#wakeTakers(endpointId);
+    });
+  }
+
+  async #serve(endpointId: string, takers: Takers<TakenJob>): Promise<number> {
+    const { store, clock, log } = this.#parts;
+    const turns = takers.turns();
+    const leases = new Set<string>();
+    const owners = new Map<string, Taker<TakenJob>>();
+    let taken: TakenJob[];
+    try {
+      taken = await store.take(endpointId, Math.min(takers.room(), LARGEST_TAKE), (job) => {
+        const turn = turns.next();
+        const lease = leaseToken();
+        leases.add(lease);
+        if (turn.done === true) return transitions.take(job, '', lease, clock.now());
+        owners.set(lease, turn.value);
+        return transitions.take(job, turn.value.workerId, lease, clock.now());
+      });
+    } catch (error) {
+      log.warn({ err: error, endpointId }, 'jobs could not be handed out; trying again');
+      await this.#undoTake(endpointId, leases);
+      return 1;
+    }
+    const given = new Map<Taker<TakenJob>, TakenJob[]>();
+    for (const job of taken) {
+      const owner = owners.get(job.job.lease ?? '');
+      if (owner !== undefined) given.set(owner, [...(given.get(owner) ?? []), job]);
+      this.#waiters.wake(jobKey(endpointId, job.job.seq));
+    }
+    for (const [taker, jobs] of given) {
+      takers.remove(taker);
+      for (const { job } of jobs) this.presence.given(endpointId, taker.workerId, job.seq, job.id);
+      taker.hand(jobs);
+    }
+    return taken.length;
+  }
+
+  /** A take that failed may have taken effect all the same: whatever carries its leases goes back. */
+  async #undoTake(endpointId: string, leases: ReadonlySet<string>): Promise<void> {
+    const { store, clock } = this.#parts;
+    if (leases.size === 0) return;
+    const stray = (await persist(() => store.running(endpointId), clock)).filter(({ lease }) => lease !== null && leases.has(lease));
+    await this.giveBack(endpointId, stray.map((job) => ({ job, request: '' })));
+  }
+}
+
+function jobKey(endpointId: string, seq: number): string {
+  return `${endpointId} ${seq}`;
+}
+
+function stopKey(endpointId: string, workerId: string): string {
+  return `stop ${endpointId} ${workerId}`;
+}

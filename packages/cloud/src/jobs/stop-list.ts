@@ -1,0 +1,65 @@
+import type { Clock } from '../support/clock.ts';
+
+/** A worker forgets what it was told about a job that it has not begun, so it is told again, at this pace. */
+const REPEAT_MS = 3_000;
+/** After this the worker has heard it, or never will. */
+const GIVE_UP_MS = 60_000;
+
+interface Stop {
+  addedAt: number;
+  toldAt: number;
+}
+
+/** Which jobs each worker shall stop. */
+export class StopList {
+  readonly #clock: Clock;
+  readonly #stops = new Map<string, Map<string, Stop>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  add(endpointId: string, workerId: string, jobId: string): void {
+    const key = `${endpointId} ${workerId}`;
+    const stops = this.#stops.get(key) ?? new Map<string, Stop>();
+    this.#stops.set(key, stops);
+    if (!stops.has(jobId)) stops.set(jobId, { addedAt: this.#clock.now(), toldAt: -Infinity });
+  }
+
+  /** The job is over for the worker too: it posted a result, or no longer lists it. */
+  settle(endpointId: string, workerId: string, jobId: string): void {
+    const stops = this.#stops.get(`${endpointId} ${workerId}`);
+    stops?.delete(jobId);
+    if (stops?.size === 0) this.#stops.delete(`${endpointId} ${workerId}`);
+  }
+
+  /** What the worker lists is still running there; what it was told and does not list is settled. */
+  listed(endpointId: string, workerId: string, jobIds: readonly string[]): void {
+    const stops = this.#stops.get(`${endpointId} ${workerId}`);
+    if (stops === undefined) return;
+    for (const [jobId, { toldAt }] of stops) if (toldAt > 0 && !jobIds.includes(jobId)) this.settle(endpointId, workerId, jobId);
+  }
+
+  /** What to tell the worker now. */
+  due(endpointId: string, workerId: string): string[] {
+    const now = this.#clock.now();
+    const stops = this.#stops.get(`${endpointId} ${workerId}`);
+    const told: string[] = [];
+    for (const [jobId, stop] of stops ?? []) {
+      if (now - stop.addedAt > GIVE_UP_MS) this.settle(endpointId, workerId, jobId);
+      else if (now - stop.toldAt >= REPEAT_MS) {
+        stop.toldAt = now;
+        told.push(jobId);
+      }
+    }
+    return told;
+  }
+
+  /** Milliseconds until something has to be said again. */
+  nextIn(endpointId: string, workerId: string): number {
+    const now = this.#clock.now();
+    let next = Infinity;
+    for (const { toldAt } of this.#stops.get(`${endpointId} ${workerId}`)?.values() ?? []) next = Math.min(next, Math.max(0, toldAt + REPEAT_MS - now));
+    return next;
+  }
+}

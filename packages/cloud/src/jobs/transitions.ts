@@ -1,0 +1,127 @@
+import type { EndStatus, Job, JobChange } from '../store/job-records.ts';
+import { hasEnded } from './job.ts';
+
+/**
+ * The state machine, as pure functions from a job to what becomes of it. `undefined` means
+ * that nothing does: the job has moved on, or whoever asks does not hold it.
+ *
+ *   IN_QUEUE     take -> IN_PROGRESS    cancel -> CANCELLED    time to live -> TIMED_OUT, gone    purge -> gone
+ *   IN_PROGRESS  finish -> COMPLETED or FAILED    cancel -> CANCELLED    execution time -> TIMED_OUT
+ *                worker lost -> IN_QUEUE, at its old place, while retries are left; then FAILED
+ *                delivery failed -> IN_QUEUE, as if never taken    time to live -> TIMED_OUT, gone
+ *   FAILED, TIMED_OUT    retry -> IN_QUEUE, at the end    retention -> gone
+ *   COMPLETED, CANCELLED    retention -> gone
+ */
+
+/** How long a lease holds before somebody looks whether its worker still lives. */
+export const LEASE_MS = 10_000;
+
+export interface Holder {
+  workerId: string;
+  /** Without a token, the worker alone is asked for: the public protocol carries none. */
+  lease?: string | undefined;
+}
+
+export function take(job: Job, workerId: string, lease: string, now: number): JobChange {
+  return withDue({ ...job, status: 'IN_PROGRESS', attempt: job.attempt + 1, lease, workerId, takenAt: now, endedAt: null }, now);
+}
+
+export function holds(job: Job, { workerId, lease }: Holder): boolean {
+  return job.status === 'IN_PROGRESS' && job.workerId === workerId && (lease === undefined || job.lease === lease);
+}
+
+export interface Result {
+  output: string | null;
+  error: string | null;
+}
+
+export function finish(job: Job, holder: Holder, { output, error }: Result, now: number): JobChange | undefined {
+  if (!holds(job, holder)) return undefined;
+  return { ...end(job, error === null ? 'COMPLETED' : 'FAILED', now), output, error };
+}
+
+/** Progress shows as the output of a job that still runs. */
+export function progress(job: Job, holder: Holder, output: string): JobChange | undefined {
+  return holds(job, holder) ? { job, output } : undefined;
+}
+
+export function cancel(job: Job, now: number): JobChange | undefined {
+  return hasEnded(job) ? undefined : { ...end(job, 'CANCELLED', now), output: null };
+}
+
+export function canRetry({ status }: Pick<Job, 'status'>): boolean {
+  return status === 'FAILED' || status === 'TIMED_OUT';
+}
+
+/** By hand: the same job and input at the end of the queue, everything it left behind removed, its time to live anew. */
+export function retry(job: Job, position: number, now: number): JobChange | undefined {
+  if (!canRetry(job)) return undefined;
+  const queued: Job = { ...waiting(job), position, queuedAt: now, ttlAt: now + job.ttl, drained: 0 };
+  return { ...withDue(queued, now), output: null, error: null, clearChunks: true };
+}
+
+/** The worker is gone. While retries are left the job goes back to its old place, which is the head; then it has failed. */
+export function lose(job: Job, holder: Holder, reason: string, now: number): JobChange | undefined {
+  if (!holds(job, holder)) return undefined;
+  if (job.retriesLeft <= 0) return { ...end(job, 'FAILED', now), error: JSON.stringify(`${reason} (after ${job.retries} ${job.retries === 1 ? 'retry' : 'retries'})`) };
+  const queued: Job = { ...waiting(job), retriesLeft: job.retriesLeft - 1, retries: job.retries + 1, drained: 0 };
+  return { ...withDue(queued, now), output: null, clearChunks: true };
+}
+
+/** The job never reached the worker: it goes back as if it had never been taken. */
+export function giveBack(job: Job, holder: Holder, now: number): JobChange | undefined {
+  return holds(job, holder) ? withDue({ ...waiting(job), attempt: job.attempt - 1 }, now) : undefined;
+}
+
+/** Its worker lives: look again later. */
+export function renew(job: Job, holder: Holder, now: number): JobChange | undefined {
+  return holds(job, holder) ? withDue(job, now) : undefined;
+}
+
+/** What time does to a job that is due; `workerLives` answers for the one that holds it. */
+export function whenDue(job: Job, now: number, workerLives: boolean): JobChange | undefined {
+  if (now < job.dueAt) return undefined;
+  if (now >= job.ttlAt && !hasEnded(job)) return { ...end(job, 'TIMED_OUT', now), error: JSON.stringify('the time to live of the job is over'), remove: true };
+  if (job.status === 'IN_QUEUE') return withDue(job, now);
+  if (job.status !== 'IN_PROGRESS') return { job, remove: true };
+  if (isOverTime(job, now)) return { ...end(job, 'TIMED_OUT', now), error: JSON.stringify(`the job ran longer than its execution timeout of ${job.executionTimeout} ms`) };
+  const holder = { workerId: job.workerId ?? '', lease: job.lease ?? undefined };
+  return workerLives ? renew(job, holder, now) : lose(job, holder, 'the worker that ran the job was lost', now);
+}
+
+export function isOverTime(job: Job, now: number): boolean {
+  return job.status === 'IN_PROGRESS' && job.executionTimeout > 0 && now >= (job.takenAt ?? now) + job.executionTimeout;
+}
+
+/** A time to live that is set while the job lives counts from now. */
+export function setTimeToLive(job: Job, ttl: number, now: number): JobChange | undefined {
+  return hasEnded(job) ? undefined : withDue({ ...job, ttl, ttlAt: now + ttl }, now);
+}
+
+export function dueAt(job: Job, now: number): number {
+  switch (job.status) {
+    case 'IN_QUEUE':
+      return job.ttlAt;
+    case 'IN_PROGRESS': {
+      const over = job.executionTimeout > 0 ? (job.takenAt ?? now) + job.executionTimeout : Infinity;
+      return Math.min(now + LEASE_MS, over, job.ttlAt);
+    }
+    case 'COMPLETED':
+    case 'FAILED':
+    case 'CANCELLED':
+    case 'TIMED_OUT':
+      return Math.min((job.endedAt ?? now) + job.retention, job.ttlAt);
+  }
+}
+
+function end(job: Job, status: EndStatus, now: number): JobChange {
+  return withDue({ ...job, status, endedAt: now, lease: null }, now);
+}
+
+function waiting(job: Job): Job {
+  return { ...job, status: 'IN_QUEUE', lease: null, workerId: null, takenAt: null, endedAt: null };
+}
+
+function withDue(job: Job, now: number): JobChange {
+  return { job: { ...job, dueAt: dueAt(job, now) } };
+}
