@@ -126,6 +126,21 @@ export const knobs = {
       'Whether webhooks may go to loopback and private addresses. Whoever can submit a job chooses the address, ' +
       'so allow it only where all of them may reach your network, or for trials on one machine.',
   }),
+  'webhooks.attempts': knob({
+    kind: wholeNumber(1, 100),
+    default: 3,
+    description: 'How often a webhook is tried in all before it counts as failed. Any answer from 200 to 299 ends the tries.',
+  }),
+  'webhooks.pause': knob({
+    kind: wholeNumber(0, 3600),
+    default: 10,
+    description: 'How many seconds lie between two tries of a webhook. Raise it, or the number of tries, where receivers are away for longer.',
+  }),
+  'webhooks.timeout': knob({
+    kind: wholeNumber(1, 300),
+    default: 10,
+    description: 'How many seconds a receiver of a webhook has to answer before the try has failed.',
+  }),
   gpus: knob({
     kind: listOrWord(['auto', 'none'], 'GPU type ids'),
     default: 'auto',

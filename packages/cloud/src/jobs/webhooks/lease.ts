@@ -1,0 +1,33 @@
+import type { Delivery } from '../../store/job-records.ts';
+import type { JobStore } from '../../store/jobs.ts';
+
+export type DeliveryStore = Pick<JobStore, 'dueDeliveries' | 'saveDelivery' | 'deliveries' | 'findDelivery'>;
+
+/** Two servers that lease in the same millisecond still end at different ones, which is how each knows its own. */
+const SPREAD_MS = 1_000;
+
+/**
+ * A **lease** keeps other servers off a delivery while one works on it. It is nothing but the
+ * time of the next attempt, moved into the future before anything is sent: should this server
+ * die, the delivery comes due again by itself. Undefined where another server was faster.
+ */
+export async function lease(store: DeliveryStore, delivery: Delivery, now: number, milliseconds: number): Promise<LeasedDelivery | undefined> {
+  const nextAt = now + milliseconds + Math.floor(Math.random() * SPREAD_MS);
+  await store.saveDelivery({ ...delivery, nextAt });
+  return findLeased(store, { ...delivery, nextAt });
+}
+
+export type LeasedDelivery = Delivery & { nextAt: number };
+
+/** The delivery, if the lease that ends at `nextAt` is still ours. */
+export async function findLeased(store: DeliveryStore, { endpointId, id, nextAt }: Pick<LeasedDelivery, 'endpointId' | 'id' | 'nextAt'>): Promise<LeasedDelivery | undefined> {
+  const current = await store.findDelivery(endpointId, id);
+  return current?.nextAt === nextAt && current.state === 'pending' ? { ...current, nextAt } : undefined;
+}
+
+/** Writes what became of a leased delivery, unless the lease was lost: then it is somebody else's to tell. */
+export async function settle(store: DeliveryStore, leased: LeasedDelivery, next: Delivery): Promise<boolean> {
+  if ((await findLeased(store, leased)) === undefined) return false;
+  await store.saveDelivery(next);
+  return true;
+}

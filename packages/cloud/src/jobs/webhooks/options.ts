@@ -1,0 +1,30 @@
+import type { Config } from '../../support/config/config.ts';
+import type { SeriesRules } from './delivery.ts';
+import type { ReceiverLimits } from './receivers.ts';
+
+export interface SenderOptions extends SeriesRules, ReceiverLimits {
+  allowPrivate: boolean;
+  /** Milliseconds until an attempt without an answer has failed. */
+  timeout: number;
+  /** Milliseconds between two looks for what other servers left behind. */
+  lookEvery: number;
+  /** Milliseconds that attempts under way get to end when the sender closes. */
+  closeGrace: number;
+}
+
+const SECOND = 1_000;
+
+/** What the operator says, and what does not need saying. */
+export function senderOptions({ allowPrivate, attempts, pause, timeout }: Config['webhooks']): SenderOptions {
+  return {
+    allowPrivate,
+    attempts,
+    pause: pause * SECOND,
+    timeout: timeout * SECOND,
+    together: 64,
+    perHost: 8,
+    parked: 10_000,
+    lookEvery: 15 * SECOND,
+    closeGrace: 2 * SECOND,
+  };
+}

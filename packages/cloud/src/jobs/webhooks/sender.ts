@@ -1,0 +1,226 @@
+import type { Delivery } from '../../store/job-records.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { persist } from '../persist.ts';
+import { Agenda } from './agenda.ts';
+import { afterAttempt } from './delivery.ts';
+import type { Outcome } from './delivery.ts';
+import { findLeased, lease, settle } from './lease.ts';
+import type { DeliveryStore, LeasedDelivery } from './lease.ts';
+import type { SenderOptions } from './options.ts';
+import { post } from './post.ts';
+import { Receivers } from './receivers.ts';
+import { sign } from './signature.ts';
+import { findTarget, RefusedTarget, targetRules } from './target.ts';
+import type { TargetRules } from './target.ts';
+
+/** Deliveries are read with their bodies: so many at a time. */
+const LOOK_SIZE = 16;
+/** How much longer than its attempt a lease lasts, for writing down what came of it. */
+const LEASE_SLACK_MS = 5_000;
+/** How long a delivery waits for its receiver before it is leased anew. */
+const PARK_MS = 60_000;
+/** After the store failed. */
+const LOOK_AGAIN_MS = 1_000;
+
+export interface SenderParts {
+  store: DeliveryStore;
+  clock: Clock;
+  log: Log;
+  options: SenderOptions;
+  /** What the webhooks of an account are signed with. */
+  secretOf(accountId: string): string;
+  /** Where webhooks may go; from the options unless given. */
+  rules?: TargetRules;
+}
+
+/**
+ * Brings deliveries to their receivers.
+ *
+ * What is due lies in the store. A **look** reads it and leases each delivery: to send it now,
+ * or to let it wait in memory while its receiver has no room. A look happens on a poke, when a
+ * known attempt comes due, and now and then for what a server left behind that is gone. So
+ * nothing but the store needs to survive, and a slow receiver holds up only its own webhooks.
+ * Delivery is at least once: a receiver tells repetitions by their id.
+ */
+export class WebhookSender {
+  readonly #parts: SenderParts;
+  readonly #rules: TargetRules;
+  readonly #agenda: Agenda;
+  readonly #receivers: Receivers;
+  /** Deliveries under way, by id. */
+  readonly #sending = new Map<string, Promise<void>>();
+  /** One for each attempt under way, to break it off. */
+  readonly #attempts = new Set<AbortController>();
+  #looking: Promise<void> | undefined;
+  #lookAgain = false;
+  #open = false;
+  /** Set when attempts are no longer waited for. */
+  #stopped = false;
+
+  constructor(parts: SenderParts) {
+    this.#parts = parts;
+    this.#rules = parts.rules ?? targetRules(parts.options);
+    this.#receivers = new Receivers(parts.options);
+    this.#agenda = new Agenda(parts.clock, parts.options.lookEvery, () => this.poke());
+  }
+
+  start(): void {
+    this.#open = true;
+    this.#agenda.start();
+    this.poke();
+  }
+
+  /** Something may be due now. */
+  poke(): void {
+    if (!this.#open) return;
+    this.#lookAgain = true;
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined;
+      if (this.#lookAgain) this.poke();
+    });
+  }
+
+  /** Attempts under way get a moment to end. Those that do not are broken off and come due at once for whoever starts next. */
+  async close(): Promise<void> {
+    this.#open = false;
+    this.#agenda.close();
+    const over = setTimeout(() => {
+      this.#stopped = true;
+      for (const attempt of this.#attempts) attempt.abort();
+    }, this.#parts.options.closeGrace);
+    await this.#looking;
+    await Promise.all(this.#sending.values());
+    clearTimeout(over);
+  }
+
+  async #look(): Promise<void> {
+    const { store, clock, log } = this.#parts;
+    while (this.#open && this.#lookAgain) {
+      this.#lookAgain = false;
+      try {
+        const due = await store.dueDeliveries(clock.now(), LOOK_SIZE);
+        const fresh = due.filter(({ id }) => !this.#sending.has(id));
+        await Promise.all(fresh.map((delivery) => this.#receive(delivery)));
+        if (due.length === LOOK_SIZE && fresh.length > 0) this.#lookAgain = true;
+      } catch (error) {
+        log.warn({ err: error }, 'webhooks that are due could not be read or leased; trying again');
+        this.#lookAgain = false;
+        this.#agenda.add(clock.now() + LOOK_AGAIN_MS);
+      }
+    }
+  }
+
+  /** Leases a delivery that is due, and sends it where its receiver has room. Resolves when the lease is written. */
+  async #receive(delivery: Delivery): Promise<void> {
+    const { store, clock } = this.#parts;
+    const host = hostOf(delivery);
+    if (this.#receivers.enter(host)) {
+      await this.#send(delivery.id, host, () => this.#leaseToSend(delivery));
+      return;
+    }
+    const leased = await lease(store, delivery, clock.now(), PARK_MS);
+    if (leased !== undefined) this.#receivers.park(host, { endpointId: leased.endpointId, id: leased.id, until: leased.nextAt });
+    // A place may have become free while the lease was written.
+    this.#sendParked();
+  }
+
+  #sendParked(): void {
+    const { store, log } = this.#parts;
+    while (this.#open) {
+      const turn = this.#receivers.next();
+      if (turn === undefined) return;
+      const { host, parked } = turn;
+      const leasing = this.#send(parked.id, host, async () => {
+        const waiting = await findLeased(store, { ...parked, nextAt: parked.until });
+        return waiting && this.#leaseToSend(waiting);
+      });
+      leasing.catch((error: unknown) => log.warn({ err: error, delivery: parked.id }, 'a waiting webhook could not be leased; it is sent later'));
+    }
+  }
+
+  #leaseToSend(delivery: Delivery): Promise<LeasedDelivery | undefined> {
+    const { store, clock, options } = this.#parts;
+    return lease(store, delivery, clock.now(), options.timeout + LEASE_SLACK_MS);
+  }
+
+  /** Holds a place at the receiver, which was taken before, over one attempt. Answers the lease; the attempt goes on by itself. */
+  #send(id: string, host: string, start: () => Promise<LeasedDelivery | undefined>): Promise<LeasedDelivery | undefined> {
+    const { log } = this.#parts;
+    const leasing = start();
+    const work = leasing
+      .then(
+        (leased) => leased && this.#attempt(leased, host),
+        // Whoever asked for the lease is told.
+        () => undefined,
+      )
+      .catch((error: unknown) => log.error({ err: error, delivery: id }, 'what came of a webhook could not be written down; it is sent again when its lease is over'))
+      .finally(() => {
+        this.#sending.delete(id);
+        this.#receivers.leave(host);
+        this.#sendParked();
+      });
+    this.#sending.set(id, work);
+    return leasing;
+  }
+
+  async #attempt(leased: LeasedDelivery, host: string): Promise<void> {
+    const { store, clock, log, options } = this.#parts;
+    const outcome = await this.#deliver(leased, host);
+    const now = clock.now();
+    const next = outcome === undefined ? { ...leased, nextAt: now } : afterAttempt(leased, outcome, options, now);
+    const kept = await persist(() => settle(store, leased, next), clock);
+    const about = { delivery: leased.id, endpoint: leased.endpointId, job: leased.jobId, host, attempt: leased.attempts + 1, status: next.lastStatus, reason: next.lastError };
+    if (!kept) log.debug(about, 'a webhook was sent, and another server holds it by now');
+    else if (outcome === undefined) log.debug(about, 'a webhook was broken off by the stop of this server');
+    else if (next.state === 'failed') log.warn(about, 'a webhook failed for good');
+    else log.debug(about, next.state === 'delivered' ? 'a webhook was delivered' : 'a webhook failed and is sent again');
+    if (kept && next.nextAt !== null) this.#agenda.add(next.nextAt);
+  }
+
+  /** One attempt. Undefined where it was broken off because the server stops. */
+  async #deliver({ id, accountId, url, body, attempts }: LeasedDelivery, host: string): Promise<Outcome | undefined> {
+    const { options, secretOf } = this.#parts;
+    if (this.#stopped) return undefined;
+    const bytes = Buffer.from(body);
+    const attempt = new AbortController();
+    this.#attempts.add(attempt);
+    const late = setTimeout(() => attempt.abort(), options.timeout);
+    try {
+      const target = await orAborted(findTarget(url, this.#rules), attempt.signal);
+      const headers = {
+        'Content-Type': 'application/json',
+        'User-Agent': 'Berth-Webhook/1',
+        'X-Berth-Signature': sign(secretOf(accountId), bytes),
+        'X-Berth-Delivery': id,
+        'X-Berth-Attempt': String(attempts + 1),
+      };
+      return { status: await post(target, bytes, headers, attempt.signal) };
+    } catch (error) {
+      if (!attempt.signal.aborted) return { error: reasonOf(error, host) };
+      return this.#stopped ? undefined : { error: `no answer within ${options.timeout / 1000} seconds` };
+    } finally {
+      clearTimeout(late);
+      this.#attempts.delete(attempt);
+    }
+  }
+}
+
+function hostOf({ url }: Delivery): string {
+  return URL.parse(url)?.host ?? '';
+}
+
+function reasonOf(error: unknown, host: string): string {
+  if (error instanceof RefusedTarget) return error.message;
+  const reason = error instanceof Error && 'code' in error ? String(error.code) : error instanceof Error ? error.message : String(error);
+  return `${host} could not be reached: ${reason}`;
+}
+
+/** Work that knows no signal, such as a question to a name server, goes on unheard when its time is over. */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason as Error);
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
