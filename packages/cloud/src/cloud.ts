@@ -3,13 +3,28 @@ import { mkdirSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import type { Engine } from './engines/engine.ts';
 import { ProcessEngine } from './engines/process/engine.ts';
+import { originOf } from './http/origin.ts';
+import { JobFace } from './http/jobs/face.ts';
+import { JobRateLimits } from './http/jobs/rate-limits.ts';
 import { createHttpServer } from './http/server.ts';
+import { EndpointTraffic } from './http/traffic.ts';
+import { WorkerFace } from './http/workers/face.ts';
+import { WorkerTokens } from './http/workers/tokens.ts';
+import { JobQueue } from './jobs/queue.ts';
+import { Sweeper } from './jobs/sweeper.ts';
+import { deliveryOf } from './jobs/webhooks/delivery.ts';
+import { senderOptions } from './jobs/webhooks/options.ts';
+import { WebhookSender } from './jobs/webhooks/sender.ts';
+import { webhookSecret } from './jobs/webhooks/signature.ts';
+import { Webhooks } from './jobs/webhooks/webhooks.ts';
 import { Accounts } from './resources/accounts/accounts.ts';
 import { ensureRoot } from './resources/accounts/root.ts';
 import { Catalog } from './resources/catalog/catalog.ts';
 import { defineDataCenter } from './resources/catalog/data-centers.ts';
 import { virtualGpus } from './resources/catalog/virtual-gpus.ts';
 import type { Context } from './resources/context.ts';
+import { EndpointDirectory } from './resources/endpoints/directory.ts';
+import { Endpoints } from './resources/endpoints/endpoints.ts';
 import { Gate } from './resources/keys/gate.ts';
 import { Keys } from './resources/keys/keys.ts';
 import { Delegations } from './resources/registries/delegations.ts';
@@ -65,22 +80,58 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
 
     const engines = new Map<string, Engine>([['process', new ProcessEngine({ clock, virtualGpus: virtualGpus(config.gpus) })]]);
     const catalog = new Catalog({ dataCenters: config.dataCenters.map(defineDataCenter), engines, prices: config.prices });
+    const directory = new EndpointDirectory(store.endpoints, clock);
+    const gate = new Gate(context);
+    const sender = new WebhookSender({ store: store.jobs, clock, log, options: senderOptions(config.webhooks), secretOf: (accountId) => webhookSecret(masterKey, accountId) });
+    const queue = new JobQueue({
+      store: store.jobs,
+      wakeups: store.wakeups,
+      clock,
+      log,
+      deliveryOf: (job, payloads) => deliveryOf(job, payloads, ids.resource(), clock.now()),
+      onDelivery: () => sender.poke(),
+    });
+    const sweeper = new Sweeper(queue, log);
+    await queue.recover();
+    store.wakeups.listen((wakeup) => {
+      if (wakeup.kind !== 'forget') return;
+      if (wakeup.what === 'keys') gate.forget();
+      else directory.forget();
+    });
+    const templates = new Templates(context, (endpointId) => directory.forget(endpointId));
     const resources: Resources = {
       accounts: new Accounts(context),
-      keys: new Keys(context),
-      templates: new Templates(context),
+      keys: new Keys(context, () => {
+        gate.forget();
+        store.wakeups.publish({ kind: 'forget', what: 'keys' });
+      }),
+      templates,
+      endpoints: new Endpoints(context, { catalog, templates, directory, onRemoved: (endpointId) => queue.removeEndpoint(endpointId) }),
       volumes: new Volumes(context, catalog),
       registries: new Registries(context),
       delegations: new Delegations(context),
       secrets: new Secrets(context),
       catalog,
     };
-    const gate = new Gate(context);
     const noting = setInterval(() => void gate.noteUses().catch((error: unknown) => log.warn({ err: error }, 'the last uses of keys were not written down')), NOTE_USES_EVERY_MS);
     noting.unref();
 
-    const http = createHttpServer(
-      { resources, gate, clock, log, ready: () => store.ping() },
+    const jobs = new JobFace({
+      queue,
+      webhooks: new Webhooks({ store: store.jobs, clock, onDue: () => sender.poke() }),
+      endpoints: directory,
+      gate,
+      limits: config.rateLimits ? new JobRateLimits(clock) : undefined,
+      log,
+      fleetReason: () => undefined,
+    });
+    const workers = new WorkerFace({ queue, endpoints: directory, gate, tokens: new WorkerTokens(masterKey), log });
+    const traffic = new EndpointTraffic({ jobs, workers, queue, log });
+    sweeper.start();
+    sender.start();
+
+    const http: FastifyInstance = createHttpServer(
+      { resources, gate, clock, log, traffic, origin: () => originOf(config.publicUrl, http.server), ready: () => store.ping() },
       { v1: config.v1, rateLimit: config.rateLimits ? config.rateLimit : undefined, graphql: config.graphql },
     );
     return {
@@ -89,6 +140,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       close: async () => {
         clearInterval(noting);
         await http.close();
+        await Promise.all([sweeper.close(), sender.close()]);
         await gate.noteUses();
         await store.close();
         lock?.release();

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import Fastify, { LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Gate } from '../resources/keys/gate.ts';
@@ -15,6 +17,8 @@ import { failV2 } from './rest-v2/failures.ts';
 import { restV2 } from './rest-v2/face.ts';
 import { restFace } from './rest/face.ts';
 import { RateLimiter } from './rest/rate-limit.ts';
+import type { EndpointTraffic } from './traffic.ts';
+import { Urls } from './urls.ts';
 
 /** Clients keep idle connections for up to 15 s and some resend nothing when one is gone: the server waits much longer. */
 const KEEP_ALIVE_MS = 75_000;
@@ -34,24 +38,48 @@ export interface HttpParts {
   gate: Gate;
   clock: Clock;
   log: FastifyBaseLogger;
+  /** What belongs to endpoints and goes past the web framework. */
+  traffic: EndpointTraffic;
+  /** Where clients reach this server. */
+  origin(): string;
   ready(): Promise<void>;
 }
 
 /** The one server in front of all interfaces. */
-export function createHttpServer({ resources, gate, clock, log, ready }: HttpParts, { v1, rateLimit, graphql }: HttpOptions): FastifyInstance {
+export function createHttpServer({ resources, gate, clock, log, traffic, origin, ready }: HttpParts, { v1, rateLimit, graphql }: HttpOptions): FastifyInstance {
+  const v1Face = restV1(resources, v1);
+  const v2Face = restV2(resources, new Urls(origin), rateLimit === undefined ? undefined : limiterOf(rateLimit, clock));
   const app = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    serverFactory: (handler) => serverWith(traffic, handler),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
-    http: { maxHeaderSize: MAX_HEADER_BYTES },
-    frameworkErrors: (error, request, reply) => void failV2(reply, asBerthError(error, request.log, request.id)),
+    frameworkErrors: (error, request, reply) => {
+      const face = [v1Face, v2Face].find(({ prefix }) => request.url.startsWith(`${prefix}/`)) ?? v2Face;
+      if (face.headers !== undefined) reply.headers(face.headers());
+      void face.fail(reply, face.closed?.() ?? asBerthError(error, request.log, request.id));
+    },
   });
   const metrics = createMetrics();
   metrics.observe(app);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
+  });
+  let closing = false;
+  app.addHook('preClose', async () => {
+    closing = true;
+    traffic.close();
+  });
+  app.addHook('onSend', async (request, reply) => {
+    if (!request.raw.complete) {
+      // An answer that comes before the end of the body. To close on a client that still sends would lose it: the rest is read and dropped.
+      reply.removeHeader('connection');
+      request.raw.resume();
+    } else if (closing) {
+      // A connection that is kept would keep the server from ending.
+      reply.header('connection', 'close');
+    }
   });
   app.addHook('onResponse', async (request, reply) => {
     // The path alone: a query string may carry a key.
@@ -61,12 +89,18 @@ export function createHttpServer({ resources, gate, clock, log, ready }: HttpPar
   app.setNotFoundHandler((_request, reply) => failV2(reply, new BerthError('no-route', 'no such address; the interfaces are at /v1, /v2 and /graphql')));
 
   healthRoutes(app, { ready, registry: metrics.registry });
-  const v1Face = restV1(resources, v1);
-  const v2Face = restV2(resources, rateLimit === undefined ? undefined : limiterOf(rateLimit, clock));
   void app.register(restFace(v1Face, gate), { prefix: v1Face.prefix });
   void app.register(restFace(v2Face, gate), { prefix: v2Face.prefix });
   void app.register(graphqlFace(resources, gate, graphql));
   return app;
+}
+
+function serverWith(traffic: EndpointTraffic, handler: RequestListener): Server {
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
+    if (!traffic.serve(request, response)) handler(request, response);
+  });
+  server.on('upgrade', (request, socket, head) => void traffic.upgrade(request, socket, head));
+  return server;
 }
 
 function limiterOf({ perMinute, perHour, perDay }: NonNullable<HttpOptions['rateLimit']>, clock: Clock): RateLimiter {

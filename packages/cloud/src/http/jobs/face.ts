@@ -1,0 +1,258 @@
+import { createHash } from 'node:crypto';
+import type { FastifyBaseLogger } from 'fastify';
+import { seqOf } from '../../jobs/identity.ts';
+import type { JobQueue } from '../../jobs/queue.ts';
+import { clamp, TIME_TO_LIVE } from '../../jobs/submission.ts';
+import type { Webhooks } from '../../jobs/webhooks/webhooks.ts';
+import type { EndpointDirectory } from '../../resources/endpoints/directory.ts';
+import { checkGrant } from '../../resources/keys/gate.ts';
+import type { Gate } from '../../resources/keys/gate.ts';
+import { JOB_STATUSES } from '../../store/job-records.ts';
+import type { JobStatus, WholeJob } from '../../store/job-records.ts';
+import type { ApiKey, Endpoint } from '../../store/records.ts';
+import { BerthError, notFound } from '../../support/errors.ts';
+import { bearerOrBareKey } from '../bearer.ts';
+import { asBerthError } from '../failures.ts';
+import { goneSignal, readBody, sendJson } from '../raw.ts';
+import type { Request, Response } from '../raw.ts';
+import type { JobAddress } from './address.ts';
+import { briefText, requestText, statusText } from './answers.ts';
+import { wantsEnvelope } from './envelope.ts';
+import { failJob } from './failures.ts';
+import type { JobRateLimits } from './rate-limits.ts';
+import { waitingReason } from './reason.ts';
+import { readMilliseconds, readTerms, readWait } from './request.ts';
+import { drainStream, followStream, STREAM_HOLD_MS } from './stream.ts';
+
+const MEGABYTE = 1024 * 1024;
+export const RUN_LIMIT = 10 * MEGABYTE;
+export const RUNSYNC_LIMIT = 20 * MEGABYTE;
+const SMALL_BODY = MEGABYTE;
+const LONGEST_STREAM_HOLD = { minimum: 0, maximum: 90_000 };
+const LONGEST_STATUS_WAIT = { minimum: 1_000, maximum: 300_000 };
+
+export interface JobFaceParts {
+  queue: JobQueue;
+  webhooks: Webhooks;
+  endpoints: EndpointDirectory;
+  gate: Gate;
+  limits: JobRateLimits | undefined;
+  log: FastifyBaseLogger;
+  /** Why an endpoint has no workers, where that is known. */
+  fleetReason(endpointId: string): string | undefined;
+}
+
+interface Call {
+  request: Request;
+  response: Response;
+  endpoint: Endpoint;
+  key: ApiKey;
+  /** What follows the operation in the path. */
+  rest: string[];
+  query: URLSearchParams;
+}
+
+interface JobOperation {
+  methods: string[];
+  need: 'read' | 'write';
+  handle(call: Call): Promise<void>;
+}
+
+/** The client side of a queue endpoint: `/v2/{endpoint_id}/run` and its neighbours. */
+export class JobFace {
+  readonly #parts: JobFaceParts;
+  readonly #operations: Readonly<Record<string, JobOperation>>;
+
+  constructor(parts: JobFaceParts) {
+    this.#parts = parts;
+    this.#operations = {
+      run: { methods: ['POST'], need: 'write', handle: (call) => this.#run(call) },
+      runsync: { methods: ['POST'], need: 'write', handle: (call) => this.#runSync(call) },
+      // The local server of the Python SDK takes POST here, so code that was written against it does too.
+      status: { methods: ['GET', 'POST'], need: 'read', handle: (call) => this.#status(call) },
+      'status-sync': { methods: ['GET', 'POST'], need: 'read', handle: (call) => this.#statusSync(call) },
+      stream: { methods: ['GET', 'POST'], need: 'read', handle: (call) => this.#stream(call) },
+      cancel: { methods: ['POST'], need: 'write', handle: (call) => this.#cancel(call) },
+      retry: { methods: ['POST'], need: 'write', handle: (call) => this.#retry(call) },
+      'purge-queue': { methods: ['POST'], need: 'write', handle: (call) => this.#purge(call) },
+      health: { methods: ['GET'], need: 'read', handle: (call) => this.#health(call) },
+      requests: { methods: ['GET'], need: 'read', handle: (call) => this.#requests(call) },
+      webhooks: { methods: ['GET', 'POST'], need: 'write', handle: (call) => this.#webhooks(call) },
+    };
+  }
+
+  handles(operation: string): boolean {
+    return Object.hasOwn(this.#operations, operation);
+  }
+
+  async serve(request: Request, response: Response, address: JobAddress): Promise<void> {
+    let leave: (() => void) | undefined;
+    try {
+      const operation = this.#operations[address.operation] as JobOperation;
+      const key = await this.#parts.gate.identify(bearerOrBareKey(request.headers.authorization));
+      const endpoint = await this.#parts.endpoints.find(address.endpointId);
+      if (endpoint === undefined || endpoint.accountId !== key.accountId) throw notFound('endpoint', address.endpointId);
+      if (!operation.methods.includes(request.method ?? '')) {
+        throw new BerthError('method', `${request.method} is not allowed here; allowed: ${operation.methods.join(', ')}`, { headers: { allow: operation.methods.join(', ') } });
+      }
+      checkGrant(key, { family: 'serverless', need: operation.need, endpointId: endpoint.id });
+      if (endpoint.type !== 'QUEUE') throw new BerthError('rule', 'not allowed for a load balancing endpoint: it has no queue');
+      leave = this.#parts.limits?.enter(key.accountId, endpoint.id, address.operation, () => this.#parts.queue.presence.here(endpoint.id).filter(({ busy }) => busy > 0).length);
+      await operation.handle({ request, response, endpoint, key, rest: address.rest, query: new URLSearchParams(address.query) });
+    } catch (error) {
+      if (!request.readableEnded) request.resume();
+      failJob(response, asBerthError(error, this.#parts.log, address.endpointId));
+    } finally {
+      leave?.();
+    }
+  }
+
+  async #run({ request, response, endpoint, key }: Call): Promise<void> {
+    const text = await readBody(request, RUN_LIMIT);
+    const job = await this.#submit(request, endpoint, key, text, readTerms(text));
+    sendJson(response, 200, briefText(job));
+  }
+
+  async #runSync({ request, response, endpoint, key, query }: Call): Promise<void> {
+    const wait = readWait(query);
+    const gone = goneSignal(response);
+    const text = await readBody(request, RUNSYNC_LIMIT);
+    const job = await this.#submit(request, endpoint, key, text, { ...readTerms(text), sync: { wait, waitGiven: query.has('wait') } });
+    const found = await this.#parts.queue.waitForEnd(endpoint.id, job.seq, wait, gone);
+    sendJson(response, 200, statusText(found ?? missing(job.id)));
+  }
+
+  #submit(request: Request, endpoint: Endpoint, key: ApiKey, text: string, terms: ReturnType<typeof readTerms>) {
+    const given = request.headers['idempotency-key'];
+    const idempotencyKey = typeof given === 'string' && given !== '' ? given.slice(0, 255) : undefined;
+    return this.#parts.queue.submit({
+      endpoint,
+      accountId: key.accountId,
+      request: text,
+      terms,
+      ...(idempotencyKey !== undefined && { idempotency: { key: idempotencyKey, bodyHash: createHash('sha256').update(text).digest('hex') } }),
+    });
+  }
+
+  async #status({ response, endpoint, rest, query }: Call): Promise<void> {
+    const { seq, id } = jobOf(rest);
+    const ttl = query.get('ttl');
+    if (ttl !== null) {
+      const milliseconds = clamp(readMilliseconds(ttl, 'ttl'), TIME_TO_LIVE);
+      this.#same(await this.#find(endpoint.id, seq, id), id);
+      await this.#parts.queue.setTimeToLive(endpoint.id, seq, milliseconds);
+    }
+    const found = await this.#find(endpoint.id, seq, id);
+    const reason = found.job.status === 'IN_QUEUE' ? await waitingReason(this.#parts.queue, found.job, this.#parts.fleetReason) : undefined;
+    sendJson(response, 200, statusText(found, reason));
+  }
+
+  async #statusSync({ response, endpoint, rest, query }: Call): Promise<void> {
+    const { seq, id } = jobOf(rest);
+    const found = await this.#parts.queue.waitForEnd(endpoint.id, seq, readWait(query, 90_000, LONGEST_STATUS_WAIT), goneSignal(response));
+    sendJson(response, 200, statusText(this.#same(found, id)));
+  }
+
+  async #stream({ request, response, endpoint, rest, query }: Call): Promise<void> {
+    const { seq, id } = jobOf(rest);
+    const gone = goneSignal(response);
+    const { queue } = this.#parts;
+    if (request.headers.accept?.includes('text/event-stream') === true) {
+      const last = request.headers['last-event-id'];
+      return followStream(queue, endpoint.id, seq, id, typeof last === 'string' && /^\d{1,9}$/.test(last) ? Number(last) : 0, response, gone);
+    }
+    const hold = readWait(query, STREAM_HOLD_MS, LONGEST_STREAM_HOLD);
+    const { status, chunks } = await drainStream(queue, endpoint.id, seq, id, hold, gone);
+    const list = `[${chunks.map((chunk) => chunk.text).join(',')}]`;
+    sendJson(response, 200, wantsEnvelope(request.method ?? '', request.headers, query) ? `{"id":"${id}","status":"${status}","stream":${list}}` : list);
+  }
+
+  async #cancel({ request, response, endpoint, rest }: Call): Promise<void> {
+    await readBody(request, SMALL_BODY);
+    const { seq, id } = jobOf(rest);
+    await this.#find(endpoint.id, seq, id);
+    const job = await this.#parts.queue.cancel(endpoint.id, seq);
+    if (job === undefined) throw missingJob(id);
+    sendJson(response, 200, briefText(job));
+  }
+
+  async #retry({ request, response, endpoint, rest }: Call): Promise<void> {
+    await readBody(request, SMALL_BODY);
+    const { seq, id } = jobOf(rest);
+    await this.#find(endpoint.id, seq, id);
+    const done = await this.#parts.queue.retry(endpoint.id, seq);
+    if (done === undefined) throw missingJob(id);
+    if (!done.changed) throw new BerthError('state', `only a FAILED or TIMED_OUT job can be retried; this one is ${done.before.status}`);
+    sendJson(response, 200, briefText(done.after));
+  }
+
+  async #purge({ request, response, endpoint }: Call): Promise<void> {
+    await readBody(request, SMALL_BODY);
+    const removed = await this.#parts.queue.purge(endpoint.id);
+    sendJson(response, 200, `{"removed":${removed},"status":"completed"}`);
+  }
+
+  async #health({ response, endpoint }: Call): Promise<void> {
+    const [jobs, workers] = await Promise.all([this.#parts.queue.counts(endpoint.id), this.#parts.queue.workers(endpoint.id)]);
+    const healthy = workers.filter(({ unhealthy }) => unhealthy === null);
+    const running = healthy.filter(({ busy }) => busy > 0).length;
+    const counters = { idle: healthy.length - running, initializing: 0, ready: healthy.length, running, throttled: 0, unhealthy: workers.length - healthy.length };
+    const { completed, failed, inProgress, inQueue, retried } = jobs;
+    sendJson(response, 200, JSON.stringify({ jobs: { completed, failed, inProgress, inQueue, retried }, workers: counters }));
+  }
+
+  async #requests({ response, endpoint, query }: Call): Promise<void> {
+    const status = query.get('status');
+    if (status !== null && !JOB_STATUSES.includes(status as JobStatus)) throw new BerthError('rule', `status must be one of ${JOB_STATUSES.join(', ')}`);
+    const limit = clamp(readCount(query, 'limit', 100), { minimum: 1, maximum: 1000 });
+    const offset = Math.max(0, readCount(query, 'offset', 0));
+    const found = await this.#parts.queue.list(endpoint.id, { ...(status !== null && { status: status as JobStatus }), limit, offset });
+    sendJson(response, 200, `{"requests":[${found.map(requestText).join(',')}]}`);
+  }
+
+  /** `GET webhooks[?jobId=]`: the delivery log; `POST webhooks/{deliveryId}/redeliver`: once more. */
+  async #webhooks({ request, response, endpoint, rest, query }: Call): Promise<void> {
+    const [id, action] = rest;
+    if (request.method === 'GET' && id === undefined) {
+      const jobId = query.get('jobId');
+      const found = await this.#parts.webhooks.list(endpoint.id, { limit: clamp(readCount(query, 'limit', 100), { minimum: 1, maximum: 1000 }), ...(jobId !== null && { jobId }) });
+      return sendJson(response, 200, JSON.stringify({ deliveries: found.map(({ body: _, accountId: __, ...shown }) => shown) }));
+    }
+    if (request.method !== 'POST' || id === undefined || action !== 'redeliver') throw new BerthError('no-route', 'no such address');
+    await readBody(request, SMALL_BODY);
+    const { body: _, accountId: __, ...shown } = await this.#parts.webhooks.redeliver(endpoint.id, id);
+    sendJson(response, 200, JSON.stringify(shown));
+  }
+
+  async #find(endpointId: string, seq: number, id: string): Promise<WholeJob> {
+    return this.#same(await this.#parts.queue.find(endpointId, seq), id);
+  }
+
+  /** The number inside an id finds a job; the whole id must be its own. */
+  #same(found: WholeJob | undefined, id: string): WholeJob {
+    if (found === undefined || found.job.id !== id) throw missingJob(id);
+    return found;
+  }
+}
+
+function jobOf([id = '']: string[]): { seq: number; id: string } {
+  const seq = seqOf(id);
+  if (seq === undefined) throw missingJob(id);
+  return { seq, id };
+}
+
+function missingJob(id: string): BerthError {
+  return new BerthError('not-found', `job not found: ${JSON.stringify(id.slice(0, 64))} is unknown or its result has expired`);
+}
+
+function missing(id: string): never {
+  throw missingJob(id);
+}
+
+function readCount(query: URLSearchParams, name: string, fallback: number): number {
+  const text = query.get(name);
+  if (text === null) return fallback;
+  if (!/^\d{1,9}$/.test(text)) throw new BerthError('rule', `${name} must be a whole number`);
+  return Number(text);
+}
+

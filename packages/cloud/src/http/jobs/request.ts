@@ -1,0 +1,76 @@
+import { clamp, EXECUTION_TIMEOUT, RETENTION, TIME_TO_LIVE, WAIT } from '../../jobs/submission.ts';
+import type { RequestTerms } from '../../jobs/submission.ts';
+import { BerthError } from '../../support/errors.ts';
+
+/** What a request body may say beside its input. What is not known here travels on to the worker. */
+interface Body {
+  input?: unknown;
+  webhook?: unknown;
+  webhookV2?: unknown;
+  policy?: unknown;
+  /** Berth's own: how long the result is kept, in milliseconds. */
+  retention?: unknown;
+}
+
+/** Reads what a request asks for. The text itself is kept as it came. */
+export function readTerms(text: string): RequestTerms {
+  const body = parseObject(text);
+  if (body.input === undefined || body.input === null) throw bad('the body needs "input": the value that the handler receives');
+  const policy = optionalObject(body.policy, 'policy');
+  const webhook = body.webhook ?? body.webhookV2;
+  if (webhook !== undefined && webhook !== null && (typeof webhook !== 'string' || !isWebAddress(webhook))) throw bad('webhook must be an http or https address');
+  const executionTimeout = optionalNumber(policy['executionTimeout'], 'policy.executionTimeout');
+  const ttl = optionalNumber(policy['ttl'], 'policy.ttl');
+  const retention = optionalNumber(body.retention ?? policy['retention'], 'retention');
+  if (policy['lowPriority'] !== undefined && typeof policy['lowPriority'] !== 'boolean') throw bad('policy.lowPriority must be true or false');
+  return {
+    ...(executionTimeout !== undefined && { executionTimeout: clamp(executionTimeout, EXECUTION_TIMEOUT) }),
+    ...(ttl !== undefined && { ttl: clamp(ttl, TIME_TO_LIVE) }),
+    ...(retention !== undefined && { retention: clamp(retention, { minimum: 0, maximum: RETENTION.longest }) }),
+    ...(policy['lowPriority'] === true && { lowPriority: true }),
+    ...(typeof webhook === 'string' && { webhook }),
+  };
+}
+
+/** A wait in milliseconds: out of range it is moved into it, anything but a number is a mistake. */
+export function readWait(query: URLSearchParams, fallback: number = WAIT.default, bounds: { minimum: number; maximum: number } = WAIT): number {
+  const text = query.get('wait');
+  if (text === null) return fallback;
+  return clamp(readMilliseconds(text, 'wait'), bounds);
+}
+
+export function readMilliseconds(text: string, name: string): number {
+  if (!/^-?\d{1,15}(\.\d+)?$/.test(text)) throw bad(`${name} must be a number of milliseconds, got ${JSON.stringify(text.slice(0, 32))}`);
+  return Math.round(Number(text));
+}
+
+function parseObject(text: string): Body {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw bad(text === '' ? 'the body is empty: send a JSON object with "input"' : 'the body is not valid JSON');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('the body must be a JSON object with "input"');
+  return value;
+}
+
+function optionalObject(value: unknown, name: string): Record<string, unknown> {
+  if (value === undefined || value === null) return {};
+  if (typeof value !== 'object' || Array.isArray(value)) throw bad(`${name} must be an object`);
+  return value as Record<string, unknown>;
+}
+
+function optionalNumber(value: unknown, name: string): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== 'number' || !Number.isFinite(value)) throw bad(`${name} must be a number of milliseconds`);
+  return Math.round(value);
+}
+
+function isWebAddress(text: string): boolean {
+  return /^https?:\/\//i.test(text) && URL.canParse(text);
+}
+
+function bad(message: string): BerthError {
+  return new BerthError('rule', message);
+}

@@ -1,0 +1,196 @@
+import type { Duplex } from 'node:stream';
+import type { FastifyBaseLogger } from 'fastify';
+import { seqOf } from '../../jobs/identity.ts';
+import type { JobQueue } from '../../jobs/queue.ts';
+import { jobText, POLL_MS, RESULT_LIMIT } from './face.ts';
+import { LineReader } from './lines.ts';
+import { readChunks, readPost, readValue } from './results.ts';
+
+export const CHANNEL_PROTOCOL = 'berth-worker/1';
+/** A worker whose connection broke has this long to come back before its jobs go to others. */
+const RETURN_WITHIN_MS = 10_000;
+/** Beyond this a slow worker gets no more jobs until it has read what it has. */
+const UNREAD_LIMIT = 8 * 1024 * 1024;
+const STOP_LOOK_MS = 3_000;
+const MOST_CREDITS = 10_000;
+
+export interface ChannelParts {
+  socket: Duplex;
+  queue: JobQueue;
+  endpointId: string;
+  workerId: string;
+  log: FastifyBaseLogger;
+}
+
+/**
+ * One worker's connection: takes, results, chunks, stops and pings as lines of text, many to
+ * a packet. docs/worker-channel.md is its description.
+ */
+export class WorkerChannel {
+  readonly #parts: ChannelParts;
+  readonly #lines = new LineReader(RESULT_LIMIT + 1024);
+  readonly #gone = new AbortController();
+  readonly #leave: () => void;
+  /** Chunks and progress on their way, by job: its result waits for them. */
+  readonly #pending = new Map<string, Promise<void>>();
+  #credits = 0;
+  #taking = false;
+  #outgoing: string[] = [];
+  #stopTimer: NodeJS.Timeout | undefined;
+
+  constructor(parts: ChannelParts) {
+    this.#parts = parts;
+    const { socket, queue, endpointId, workerId } = parts;
+    this.#leave = queue.presence.enter(endpointId, workerId);
+    socket.on('data', (bytes: Buffer) => this.#read(bytes));
+    socket.on('close', () => this.#closed());
+    socket.on('error', () => socket.destroy());
+    this.#lookForStops();
+  }
+
+  /** Tells the worker to go elsewhere: this server stops. */
+  goAway(): void {
+    this.#send('G');
+    this.#flush();
+    this.#gone.abort();
+    this.#parts.socket.end();
+  }
+
+  #read(bytes: Buffer): void {
+    try {
+      for (const line of this.#lines.read(bytes)) this.#understand(line);
+    } catch (error) {
+      this.#parts.log.warn({ err: error, workerId: this.#parts.workerId }, 'a worker sent something that is not of the protocol; its connection is closed');
+      this.#parts.socket.destroy();
+    }
+  }
+
+  #understand(line: string): void {
+    const { queue, endpointId, workerId } = this.#parts;
+    const rest = line.slice(2);
+    switch (line.charAt(0)) {
+      case 'T':
+        this.#credits = Math.min(MOST_CREDITS, this.#credits + Math.max(0, Number.parseInt(rest, 10) || 0));
+        return this.#take();
+      case 'D':
+        return this.#result(...fields(rest));
+      case 'S':
+        return this.#append(...fields(rest), (seq, holder, body) => queue.appendChunks(endpointId, seq, holder, readChunks(body)));
+      case 'P':
+        return this.#append(...fields(rest), (seq, holder, body) => queue.progress(endpointId, seq, holder, readValue(body)));
+      case 'L': {
+        const jobs = rest.split(',').filter((id) => id !== '');
+        queue.presence.asksForWork(endpointId, workerId, jobs.length === 0);
+        queue.presence.lists(endpointId, workerId, jobs);
+        queue.stops.listed(endpointId, workerId, jobs);
+        return;
+      }
+      case 'U': {
+        const { check, reason } = JSON.parse(rest) as { check?: unknown; reason?: unknown };
+        return queue.presence.unhealthy(endpointId, workerId, `${String(check)}: ${String(reason)}`.slice(0, 512));
+      }
+      case 'Q':
+        this.#credits = 0;
+        return queue.rest(endpointId, workerId);
+      default:
+        throw new Error(`unknown line ${JSON.stringify(line.slice(0, 16))}`);
+    }
+  }
+
+  #take(): void {
+    if (this.#taking || this.#credits === 0 || this.#gone.signal.aborted) return;
+    this.#taking = true;
+    void this.#takeOnce().finally(() => {
+      this.#taking = false;
+      this.#take();
+    });
+  }
+
+  async #takeOnce(): Promise<void> {
+    const { queue, endpointId, workerId, socket, log } = this.#parts;
+    if (socket.writableLength > UNREAD_LIMIT) await new Promise<void>((resolve) => socket.once('drain', resolve).once('close', resolve));
+    const taken = await queue.take(endpointId, workerId, this.#credits, POLL_MS, this.#gone.signal);
+    if (taken.length === 0) return;
+    if (socket.destroyed || this.#gone.signal.aborted) return queue.giveBack(endpointId, taken).catch((error: unknown) => log.error({ err: error }, 'a job that did not reach its worker could not be put back'));
+    this.#credits -= taken.length;
+    for (const job of taken) this.#send(`J ${job.job.lease ?? ''} ${jobText(job)}`);
+  }
+
+  #result(jobId: string, lease: string, body: string): void {
+    const { queue, endpointId, workerId } = this.#parts;
+    const post = readPost(body);
+    const seq = seqOf(jobId);
+    const finish = async (): Promise<void> => {
+      if (seq !== undefined && post.kind === 'result') {
+        await queue.finish(endpointId, seq, { workerId, lease }, post);
+        queue.stops.settle(endpointId, workerId, jobId);
+        if (post.refresh) queue.rest(endpointId, workerId);
+      }
+      this.#send(`A ${jobId} ${lease}`);
+    };
+    const before = this.#pending.get(jobId);
+    this.#watch(before === undefined ? finish() : before.then(finish));
+  }
+
+  #append(jobId: string, lease: string, body: string, write: (seq: number, holder: { workerId: string; lease: string }, body: string) => Promise<void>): void {
+    const seq = seqOf(jobId);
+    if (seq === undefined) return;
+    const done = (this.#pending.get(jobId) ?? Promise.resolve()).then(() => write(seq, { workerId: this.#parts.workerId, lease }, body));
+    this.#pending.set(jobId, done);
+    this.#watch(done.finally(() => {
+      if (this.#pending.get(jobId) === done) this.#pending.delete(jobId);
+    }));
+  }
+
+  /** What could not be kept is not acknowledged; on its next connection the worker says it again. */
+  #watch(work: Promise<void>): void {
+    work.catch((error: unknown) => {
+      this.#parts.log.warn({ err: error, workerId: this.#parts.workerId }, 'what a worker said could not be kept; its connection is closed so that it says it again');
+      this.#parts.socket.destroy();
+    });
+  }
+
+  #lookForStops(): void {
+    const { queue, endpointId, workerId } = this.#parts;
+    void (async () => {
+      while (!this.#gone.signal.aborted) {
+        const jobs = await queue.jobsToStop(endpointId, workerId, POLL_MS, this.#gone.signal);
+        for (const jobId of jobs) this.#send(`X ${jobId}`);
+        if (jobs.length > 0) await new Promise<void>((resolve) => {
+          this.#stopTimer = setTimeout(resolve, STOP_LOOK_MS);
+          this.#gone.signal.addEventListener('abort', () => resolve(), { once: true });
+        });
+      }
+    })();
+  }
+
+  #send(line: string): void {
+    if (this.#outgoing.push(line) === 1) setImmediate(() => this.#flush());
+  }
+
+  #flush(): void {
+    const lines = this.#outgoing;
+    this.#outgoing = [];
+    if (lines.length > 0 && !this.#parts.socket.destroyed) this.#parts.socket.write(`${lines.join('\n')}\n`);
+  }
+
+  #closed(): void {
+    const { queue, endpointId, workerId, log } = this.#parts;
+    clearTimeout(this.#stopTimer);
+    this.#gone.abort();
+    this.#leave();
+    const since = Date.now();
+    setTimeout(() => {
+      if (!queue.presence.goneSince(endpointId, workerId, since)) return;
+      queue.workerGone(endpointId, workerId, 'the worker that ran the job went away').catch((error: unknown) => log.warn({ err: error }, 'the jobs of a worker that went away could not be put back'));
+    }, RETURN_WITHIN_MS).unref();
+  }
+}
+
+/** `<jobId> <lease> <json>` */
+function fields(rest: string): [string, string, string] {
+  const first = rest.indexOf(' ');
+  const second = rest.indexOf(' ', first + 1);
+  if (first === -1 || second === -1) throw new Error('a line with too few fields');
+  return [rest.slice(0, first), rest.slice(first + 1, second), rest.slice(second + 1)];
+}

@@ -1,0 +1,189 @@
+import type { FastifyBaseLogger } from 'fastify';
+import { seqOf } from '../../jobs/identity.ts';
+import { withMember } from '../../jobs/json-text.ts';
+import type { JobQueue } from '../../jobs/queue.ts';
+import type { EndpointDirectory } from '../../resources/endpoints/directory.ts';
+import { checkGrant } from '../../resources/keys/gate.ts';
+import type { Gate } from '../../resources/keys/gate.ts';
+import type { TakenJob } from '../../store/jobs.ts';
+import type { Endpoint } from '../../store/records.ts';
+import { BerthError, notFound } from '../../support/errors.ts';
+import { bearerOrBareKey } from '../bearer.ts';
+import { asBerthError } from '../failures.ts';
+import type { JobAddress } from '../jobs/address.ts';
+import { failJob } from '../jobs/failures.ts';
+import { goneSignal, readBody, sendJson, sendNothing } from '../raw.ts';
+import type { Request, Response } from '../raw.ts';
+import { readChunks, readPost } from './results.ts';
+import type { WorkerTokens } from './tokens.ts';
+
+/** A long poll is answered before any worker's patience ends: the oldest in use wait 30 s. */
+export const POLL_MS = 20_000;
+/** An unmodified worker that is answered at once asks again at once, thousands of times a second. Refusals take their time. */
+const REFUSAL_MS = 2_000;
+const BUSY_SECONDS = 5;
+export const RESULT_LIMIT = 64 * 1024 * 1024;
+const LARGEST_BATCH = 1_000;
+
+export interface WorkerFaceParts {
+  queue: JobQueue;
+  endpoints: EndpointDirectory;
+  gate: Gate;
+  tokens: WorkerTokens;
+  log: FastifyBaseLogger;
+}
+
+interface Call {
+  request: Request;
+  response: Response;
+  endpoint: Endpoint;
+  workerId: string;
+  /** Of the job that the path names, where it names one. */
+  jobId: string;
+  query: URLSearchParams;
+}
+
+/** The worker side, as the public worker SDKs speak it. */
+export class WorkerFace {
+  readonly #parts: WorkerFaceParts;
+  readonly #operations: Readonly<Record<string, (call: Call) => Promise<void>>>;
+
+  constructor(parts: WorkerFaceParts) {
+    this.#parts = parts;
+    this.#operations = {
+      'job-take': (call) => this.#take(call, false),
+      'job-take-batch': (call) => this.#take(call, true),
+      'job-done': (call) => this.#done(call),
+      'job-stream': (call) => this.#chunk(call),
+      'job-stop': (call) => this.#stops(call),
+      ping: (call) => this.#ping(call),
+    };
+  }
+
+  handles(operation: string): boolean {
+    return Object.hasOwn(this.#operations, operation);
+  }
+
+  async serve(request: Request, response: Response, address: JobAddress): Promise<void> {
+    try {
+      const [workerId = '', jobId = ''] = address.rest.map(decoded);
+      const endpoint = await this.admit(request, address.endpointId, workerId);
+      const left = this.#parts.queue.presence.enter(endpoint.id, workerId);
+      response.on('close', left);
+      await this.#operations[address.operation]?.({ request, response, endpoint, workerId, jobId, query: new URLSearchParams(address.query) });
+    } catch (error) {
+      await this.#refuse(request, response, asBerthError(error, this.#parts.log, address.endpointId), address.operation);
+    }
+  }
+
+  /** The endpoint, if the token is this worker's or a key that may run things on it. */
+  async admit(request: Request, endpointId: string, workerId: string): Promise<Endpoint> {
+    const token = bearerOrBareKey(request.headers.authorization) ?? '';
+    const { tokens, gate, endpoints } = this.#parts;
+    if (workerId === '') throw new BerthError('no-route', 'the address names no worker');
+    const endpoint = await endpoints.find(endpointId);
+    if (tokens.isToken(token)) {
+      if (endpoint === undefined || !tokens.matches(token, endpointId, workerId)) throw new BerthError('unauthenticated', 'this token is not for this worker');
+      return endpoint;
+    }
+    const key = await gate.identify(token);
+    if (endpoint === undefined || endpoint.accountId !== key.accountId) throw notFound('endpoint', endpointId);
+    checkGrant(key, { family: 'serverless', need: 'write', endpointId });
+    return endpoint;
+  }
+
+  async #take({ request, response, endpoint, workerId, query }: Call, batch: boolean): Promise<void> {
+    const { queue } = this.#parts;
+    const idle = query.get('job_in_progress') === '0';
+    queue.presence.asksForWork(endpoint.id, workerId, idle);
+    const room = batch ? Math.min(LARGEST_BATCH, Math.max(1, Number(query.get('batch_size')) || 1)) : 1;
+    const taken = await queue.take(endpoint.id, workerId, room, POLL_MS, goneSignal(response));
+    if (taken.length === 0) return sendNothing(response);
+    if (response.destroyed || request.destroyed) return queue.giveBack(endpoint.id, taken);
+    // Until the answer has left this process, the job is still ours to give to someone else.
+    let left = false;
+    response.on('finish', () => {
+      left = true;
+    });
+    response.on('close', () => {
+      if (!left) void queue.giveBack(endpoint.id, taken).catch((error: unknown) => this.#parts.log.error({ err: error }, 'a job that did not reach its worker could not be put back'));
+    });
+    const jobs = taken.map(jobText);
+    sendJson(response, 200, batch ? `[${jobs.join(',')}]` : (jobs[0] ?? ''));
+  }
+
+  async #done({ request, response, endpoint, workerId, jobId }: Call): Promise<void> {
+    const { queue } = this.#parts;
+    const seq = seqOf(jobId);
+    let body: string;
+    try {
+      body = await readBody(request, RESULT_LIMIT);
+    } catch (error) {
+      // A result that is too large must not leave its job waiting for ever.
+      if (seq !== undefined && error instanceof BerthError && error.code === 'too-large') {
+        await queue.finish(endpoint.id, seq, { workerId }, { output: null, error: JSON.stringify(`the result is larger than ${RESULT_LIMIT} bytes; store it elsewhere and return its address`) });
+      }
+      throw error;
+    }
+    const post = readPost(body);
+    if (seq !== undefined) {
+      if (post.kind === 'progress') await queue.progress(endpoint.id, seq, { workerId }, post.output);
+      else {
+        await queue.finish(endpoint.id, seq, { workerId }, post);
+        queue.stops.settle(endpoint.id, workerId, jobId);
+        if (post.refresh) queue.rest(endpoint.id, workerId);
+      }
+    }
+    // Late, repeated and unknown posts are answered alike: there is nothing that the worker could do about them.
+    sendJson(response, 200, '{}');
+  }
+
+  async #chunk({ request, response, endpoint, workerId, jobId }: Call): Promise<void> {
+    const chunks = readChunks(await readBody(request, RESULT_LIMIT));
+    const seq = seqOf(jobId);
+    if (seq !== undefined) await this.#parts.queue.appendChunks(endpoint.id, seq, { workerId }, chunks);
+    sendJson(response, 200, '{}');
+  }
+
+  async #stops({ response, endpoint, workerId }: Call): Promise<void> {
+    const jobs = await this.#parts.queue.jobsToStop(endpoint.id, workerId, POLL_MS, goneSignal(response));
+    if (jobs.length === 0) return sendNothing(response);
+    sendJson(response, 200, JSON.stringify({ jobsToStop: jobs }));
+  }
+
+  async #ping({ response, endpoint, workerId, query }: Call): Promise<void> {
+    const { queue } = this.#parts;
+    const jobs = (query.get('job_id') ?? '').split(',').filter((id) => id !== '');
+    if (query.get('status') === 'unhealthy') queue.presence.unhealthy(endpoint.id, workerId, `${query.get('check') ?? 'check'}: ${query.get('reason') ?? 'failed'}`.slice(0, 512));
+    else {
+      queue.presence.lists(endpoint.id, workerId, jobs);
+      queue.stops.listed(endpoint.id, workerId, jobs);
+    }
+    sendJson(response, 200, '{}');
+  }
+
+  async #refuse(request: Request, response: Response, error: BerthError, operation: string): Promise<void> {
+    if (!request.readableEnded) request.resume();
+    const polls = operation === 'job-take' || operation === 'job-take-batch' || operation === 'job-stop';
+    if (!polls && error.code !== 'unauthenticated' && error.code !== 'forbidden') return failJob(response, error);
+    await new Promise((resolve) => setTimeout(resolve, REFUSAL_MS));
+    if (polls && error.code !== 'unauthenticated' && error.code !== 'forbidden' && error.code !== 'not-found') {
+      return sendJson(response, 429, JSON.stringify({ error: error.message }), { 'retry-after': String(BUSY_SECONDS) });
+    }
+    failJob(response, error);
+  }
+}
+
+/** A part of a path that is no valid text names nothing. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new BerthError('malformed', 'the address is not a valid URL path');
+  }
+}
+
+/** The job as its handler sees it: the request with the id in it. */
+export function jobText({ job, request }: TakenJob): string {
+  return withMember(request, 'id', `"${job.id}"`);
+}

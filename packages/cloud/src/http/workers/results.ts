@@ -1,0 +1,69 @@
+import { memberText, withoutNotANumber } from '../../jobs/json-text.ts';
+import { BerthError } from '../../support/errors.ts';
+
+/** What a worker says about a job. */
+export type WorkerPost =
+  | { kind: 'progress'; output: string }
+  | { kind: 'result'; output: string | null; error: string | null; refresh: boolean };
+
+/** Reads the body of job-done. It is JSON, whatever its content type says, and may hold Python's NaN. */
+export function readPost(body: string): WorkerPost {
+  const text = withoutNotANumber(body);
+  const value = parse(text);
+  if (value['status'] === 'IN_PROGRESS') return { kind: 'progress', output: memberText(text, 'output') ?? 'null' };
+  const failed = value['error'] !== undefined && value['error'] !== null;
+  return {
+    kind: 'result',
+    output: memberText(text, 'output') ?? null,
+    error: failed ? (memberText(text, 'error') ?? null) : null,
+    refresh: value['stopPod'] === true,
+  };
+}
+
+/** A single value, as the text that it is. */
+export function readValue(body: string): string {
+  const text = withoutNotANumber(body);
+  JSON.parse(text);
+  return text;
+}
+
+/** The largest chunk that a stream carries; a larger one is cut into several. */
+export const LARGEST_CHUNK = 1024 * 1024;
+
+/** Reads the body of job-stream as one or more chunks. */
+export function readChunks(body: string): string[] {
+  const text = withoutNotANumber(body);
+  const value = parse(text);
+  if (Buffer.byteLength(text) <= LARGEST_CHUNK) return [text];
+  const output = value['output'];
+  // What is no text is cut as the text of its JSON, and says so.
+  if (typeof output === 'string') return cut(output).map((piece) => JSON.stringify({ output: piece }));
+  const pieces = cut(memberText(text, 'output') ?? 'null');
+  return pieces.map((piece, index) => JSON.stringify({ output: piece, part: index + 1, parts: pieces.length }));
+}
+
+/** Pieces whose JSON stays below the limit, never cut inside a character. */
+function cut(text: string): string[] {
+  // A character takes at most six bytes of JSON text; a third of the limit in characters is safe for all but control characters.
+  const size = Math.floor(LARGEST_CHUNK / 7);
+  const pieces: string[] = [];
+  for (let at = 0; at < text.length; ) {
+    let end = Math.min(text.length, at + size);
+    const code = text.charCodeAt(end - 1);
+    if (end < text.length && code >= 0xd800 && code <= 0xdbff) end -= 1;
+    pieces.push(text.slice(at, end));
+    at = end;
+  }
+  return pieces;
+}
+
+function parse(text: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new BerthError('malformed', 'the body is not valid JSON');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new BerthError('malformed', 'the body must be a JSON object');
+  return value as Record<string, unknown>;
+}
