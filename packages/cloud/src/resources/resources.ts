@@ -1,5 +1,6 @@
 import type { Accounts } from './accounts/accounts.ts';
 import type { Catalog } from './catalog/catalog.ts';
+import type { Endpoints } from './endpoints/endpoints.ts';
 import type { Keys } from './keys/keys.ts';
 import type { Delegations } from './registries/delegations.ts';
 import type { Registries } from './registries/registries.ts';
@@ -12,6 +13,7 @@ export interface Resources {
   accounts: Accounts;
   keys: Keys;
   templates: Templates;
+  endpoints: Endpoints;
   volumes: Volumes;
   registries: Registries;
   delegations: Delegations;

@@ -25,7 +25,7 @@ export function readDocument(text: string, limits: GraphqlLimits): ReadDocument 
 }
 
 /** The parser quotes the word that it stumbled over, and that may be a password. The place is told beside the message. */
-export function withoutContent(message: string): string {
+function withoutContent(message: string): string {
   return message
     .replace(/\b(Name|String|BlockString|Int|Float|Comment) "[\s\S]*"/, '$1')
     .replace(/\b(sequence|digit but got|digit after 0|character within String): [\s\S]*$/, '$1.');

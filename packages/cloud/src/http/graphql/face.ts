@@ -45,6 +45,8 @@ export function graphqlFace(resources: Resources, gate: Gate, limits: GraphqlLim
       onRequest: async (request) => {
         const announced = Number(request.headers['content-length'] ?? 0);
         if (announced > BODY_LIMIT) throw new BerthError('too-large', `the body has ${announced} bytes; at most ${BODY_LIMIT} are read here`);
+        // Clients send this and that, and the framework refuses what is no type at all.
+        delete request.raw.headers['content-type'];
       },
       // A key that opens nothing is refused before the body is read. Without one, the document says whether one is needed.
       preParsing: async (request) => {

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +11,8 @@ import { Catalog } from '../../resources/catalog/catalog.ts';
 import { defineDataCenter } from '../../resources/catalog/data-centers.ts';
 import { virtualGpus } from '../../resources/catalog/virtual-gpus.ts';
 import type { Context } from '../../resources/context.ts';
+import { EndpointDirectory } from '../../resources/endpoints/directory.ts';
+import { Endpoints } from '../../resources/endpoints/endpoints.ts';
 import { Gate } from '../../resources/keys/gate.ts';
 import { Keys } from '../../resources/keys/keys.ts';
 import type { NewKey } from '../../resources/keys/keys.ts';
@@ -65,10 +68,13 @@ export async function startGraphql({ limits = DEFAULT_LIMITS, replace = {} }: { 
     engines: new Map([['process', engine]]),
     prices: { gpu: { 'NVIDIA GeForce RTX 4090': { secure: 0.5, community: 0.4, spot: 0.2, serverless: 0.6 } }, cpu: { cpu3c: { secure: 0.04, serverless: 0.03 } } },
   });
+  const gate = new Gate(context);
+  const templates = new Templates(context);
   const resources: Resources = {
     accounts: new Accounts(context),
-    keys: new Keys(context),
-    templates: new Templates(context),
+    keys: new Keys(context, () => gate.forget()),
+    templates,
+    endpoints: new Endpoints(context, { catalog, templates, directory: new EndpointDirectory(store.endpoints, clock), onRemoved: async () => undefined }),
     volumes: new Volumes(context, catalog),
     registries: new Registries(context),
     delegations: new Delegations(context),
@@ -78,11 +84,14 @@ export async function startGraphql({ limits = DEFAULT_LIMITS, replace = {} }: { 
   };
   const logged: string[] = [];
   const app = Fastify({ logger: { level: 'debug', stream: { write: (line: string) => void logged.push(line) } } });
-  void app.register(graphqlFace(resources, new Gate(context), limits));
+  void app.register(graphqlFace(resources, gate, limits));
   await app.ready();
 
   const post = async (body: string | Buffer, headers: Record<string, string> = {}, query: Record<string, string> = {}): Promise<GraphqlAnswer> =>
     readAnswer(await app.inject({ method: 'POST', url: '/graphql', payload: body, headers, query }));
+
+  const ask = (query: string, { key = rootKey, ...rest }: Ask = {}): Promise<GraphqlAnswer> =>
+    post(JSON.stringify({ query, ...rest }), { 'content-type': 'application/json', ...(key !== null && { authorization: `Bearer ${key}` }) });
 
   return {
     app,
@@ -92,8 +101,9 @@ export async function startGraphql({ limits = DEFAULT_LIMITS, replace = {} }: { 
     /** Every line of the log. */
     logged,
     post,
-    ask: (query: string, { key = rootKey, ...rest }: Ask = {}): Promise<GraphqlAnswer> =>
-      post(JSON.stringify({ query, ...rest }), { 'content-type': 'application/json', ...(key !== null && { authorization: `Bearer ${key}` }) }),
+    ask,
+    /** Calls a mutation that takes one input object. */
+    call: (mutation: string, type: string, selection: string, input: Record<string, unknown>, key = rootKey): Promise<GraphqlAnswer> => ask(`mutation ($input: ${type}) { ${mutation}(input: $input) ${selection} }`, { variables: { input }, key }),
     /** The first key of a new account. */
     account: async (name: string): Promise<string> => (await resources.accounts.create(SYSTEM, name)).key,
     /** Another key of the root account. */
@@ -106,8 +116,16 @@ export async function startGraphql({ limits = DEFAULT_LIMITS, replace = {} }: { 
   };
 }
 
+export type Shown = Record<string, unknown> & { id: string };
+
+/** The one thing that an answer without errors holds. */
+export function shown({ data, errors }: GraphqlAnswer): Shown {
+  assert.deepEqual(errors, []);
+  return Object.values(data ?? {})[0] as Shown;
+}
+
 function readAnswer(response: LightMyRequestResponse): GraphqlAnswer {
-  const body = (response.body === '' ? {} : response.json()) as { data?: Record<string, unknown> | null; errors?: GraphqlAnswer['errors'] };
+  const body: { data?: Record<string, unknown> | null; errors?: GraphqlAnswer['errors'] } = response.body === '' ? {} : response.json();
   const errors = body.errors ?? [];
   return { status: response.statusCode, headers: response.headers, text: response.body, data: body.data, errors, message: errors[0]?.message ?? '', code: errors[0]?.extensions.code ?? '' };
 }

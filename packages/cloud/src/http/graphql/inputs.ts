@@ -27,6 +27,6 @@ export function instantOf(name: string, value: unknown): number {
   return Date.parse(value);
 }
 
-export function listed(words: readonly string[]): string {
+function listed(words: readonly string[]): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }

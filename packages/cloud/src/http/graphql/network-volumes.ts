@@ -40,12 +40,12 @@ export function networkVolumePart({ volumes, catalog }: Resources): Part {
         createNetworkVolume: async ({ input = {} }: { input?: { name?: string; size?: number; dataCenterId?: string; type?: string } }, caller) => {
           const { name, size, dataCenterId, type } = required(input, 'name', 'size', 'dataCenterId');
           const fields = { name: checkName(name), size: checkSize(size), dataCenterId, ...(type !== undefined && { type: typeOf(type) }) };
-          return show(await volumes.create(caller, fields), catalog);
+          return showVolume(await volumes.create(caller, fields), catalog);
         },
         updateNetworkVolume: async ({ input = {} }: { input?: { id?: string; name?: string; size?: number } }, caller) => {
           const { id, name, size } = required(input, 'id');
           const change = { ...(name !== undefined && { name: checkName(name) }), ...(size !== undefined && { size: checkSize(size) }) };
-          return show(await volumes.update(caller, id, change, 'larger'), catalog);
+          return showVolume(await volumes.update(caller, id, change, 'larger'), catalog);
         },
         deleteNetworkVolume: async ({ input = {} }: { input?: { id?: string } }, caller) => {
           const { id } = required(input, 'id');
@@ -57,7 +57,7 @@ export function networkVolumePart({ volumes, catalog }: Resources): Part {
           return null;
         },
       },
-      User: { networkVolumes: async (_args: unknown, caller) => (await volumes.list(caller)).map((volume) => show(volume, catalog)) },
+      User: { networkVolumes: async (_args: unknown, caller) => (await volumes.list(caller)).map((volume) => showVolume(volume, catalog)) },
     },
   };
 }
@@ -75,7 +75,7 @@ function typeOf(word: string): VolumeType {
 }
 
 /** A volume whose data center is no longer in the configuration is still there, and shown without it. */
-function show({ id, name, size, dataCenterId, type }: NetworkVolume, catalog: Catalog) {
+export function showVolume({ id, name, size, dataCenterId, type }: NetworkVolume, catalog: Catalog) {
   const dataCenter = catalog.dataCenters({ ids: [dataCenterId] })[0];
   return { id, name, size, dataCenterId, dataCenter: dataCenter === undefined ? null : showDataCenter(dataCenter), type };
 }

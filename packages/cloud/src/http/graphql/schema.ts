@@ -7,6 +7,7 @@ import type { Asking } from './asking.ts';
 import { common } from './common.ts';
 import { cpuPart } from './cpus.ts';
 import { dataCenterPart } from './data-centers.ts';
+import { endpointPart } from './endpoints.ts';
 import { gpuPart } from './gpus.ts';
 import { networkVolumePart } from './network-volumes.ts';
 import type { Part } from './part.ts';
@@ -21,6 +22,7 @@ export function parts(resources: Resources): Part[] {
     common,
     accountPart(resources),
     templatePart(resources),
+    endpointPart(resources),
     registryPart(resources),
     networkVolumePart(resources),
     secretPart(resources),

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Caller } from '../../resources/caller.ts';
 import { officialTemplates } from '../../resources/catalog/official-templates.ts';
 import type { Resources } from '../../resources/resources.ts';
@@ -5,7 +6,6 @@ import { parseArgs } from '../../resources/templates/command.ts';
 import { splitPorts } from '../../resources/templates/ports.ts';
 import type { TemplateFields } from '../../resources/templates/templates.ts';
 import type { Template, TemplateCategory } from '../../store/records.ts';
-import { isDeepStrictEqual } from 'node:util';
 import { rule } from '../../support/errors.ts';
 import { required } from './inputs.ts';
 import type { Part } from './part.ts';
@@ -86,7 +86,7 @@ const sdl = `
   extend type User { podTemplates: [PodTemplate] }
 `;
 
-interface SaveTemplate {
+export interface SaveTemplate {
   id?: string;
   name?: string;
   imageName?: string;
@@ -116,22 +116,22 @@ const CATEGORIES: readonly TemplateCategory[] = ['NVIDIA', 'AMD', 'CPU'];
 
 export function templatePart({ templates }: Resources): Part {
   const save = async ({ input = {} }: { input?: SaveTemplate }, caller: Caller) => {
-    const fields = fieldsOf(input);
-    if (input.id !== undefined) return show(await templates.update(caller, input.id, fields));
+    const fields = templateFields(input);
+    if (input.id !== undefined) return showTemplate(await templates.update(caller, input.id, fields));
     const { name, imageName } = required(input, 'name', 'imageName', 'containerDiskInGb', 'volumeInGb');
-    return show(await templates.create(caller, { ...fields, name, image: imageName }));
+    return showTemplate(await templates.create(caller, { ...fields, name, image: imageName }));
   };
 
   const listed = async ({ input = {} }: { input?: { isRunpod?: boolean; isPublic?: boolean } }, caller: Caller) => {
     const found = input.isPublic === false ? (await templates.list(caller)).filter((template) => !template.public) : [...officialTemplates, ...(await templates.listPublic(MAX_PUBLIC))];
-    return found.map(show).filter(({ isRunpod }) => input.isRunpod === undefined || input.isRunpod === isRunpod);
+    return found.map(showTemplate).filter(({ isRunpod }) => input.isRunpod === undefined || input.isRunpod === isRunpod);
   };
 
   return {
     sdl,
     keyed: {
       Query: {
-        podTemplate: async (args: { id?: string }, caller) => show(await templates.get(caller, required(args, 'id').id)),
+        podTemplate: async (args: { id?: string }, caller) => showTemplate(await templates.get(caller, required(args, 'id').id)),
         podTemplates: listed,
       },
       Mutation: {
@@ -141,13 +141,13 @@ export function templatePart({ templates }: Resources): Part {
           return null;
         },
       },
-      User: { podTemplates: async (_args: unknown, caller) => (await templates.list(caller)).map(show) },
+      User: { podTemplates: async (_args: unknown, caller) => (await templates.list(caller)).map(showTemplate) },
     },
   };
 }
 
 /** Only what is said. */
-function fieldsOf(input: SaveTemplate): Partial<TemplateFields> {
+export function templateFields(input: SaveTemplate): Partial<TemplateFields> {
   const { name, imageName, env, ports, portsConfig, containerDiskInGb, containerRegistryAuthId, volumeInGb, volumeMountPath, category, isPublic, isServerless } = input;
   const { readme, advancedStart, startScript, startSsh, startJupyter, config } = input;
   const args = argsOf(input);
@@ -202,7 +202,7 @@ function categoryOf(word: string): TemplateCategory {
   return category;
 }
 
-function show(found: Template) {
+export function showTemplate(found: Template) {
   return {
     id: found.id,
     name: found.name,

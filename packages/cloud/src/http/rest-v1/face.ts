@@ -4,6 +4,7 @@ import type { RestFace } from '../rest/face.ts';
 import { metaOperations } from '../rest/meta.ts';
 import type { Operation } from '../rest/operation.ts';
 import { text } from '../rest/schema.ts';
+import { endpointOperations } from './endpoints.ts';
 import { failV1, failure } from './failures.ts';
 import { networkVolumeOperations } from './network-volumes.ts';
 import { registryOperations } from './registries.ts';
@@ -22,7 +23,7 @@ export interface V1Options {
 }
 
 export function restV1(resources: Resources, { enabled, sunset }: V1Options): RestFace {
-  const operations: Operation[] = [...templateOperations(resources), ...networkVolumeOperations(resources), ...registryOperations(resources)];
+  const operations: Operation[] = [...endpointOperations(resources), ...templateOperations(resources), ...networkVolumeOperations(resources), ...registryOperations(resources)];
   operations.push(...metaOperations(() => describe(operations)));
   const headers = { deprecation: DEPRECATED_SINCE, sunset: new Date(sunset).toUTCString(), link: '</v2/docs>; rel="successor-version"' };
   return {
@@ -50,6 +51,7 @@ async function describe(operations: Operation[]) {
     commonFailures: [401, 403, 500, 503],
     securityDescription: 'An API key as `Authorization: Bearer <key>`',
     tags: [
+      { name: 'Endpoints', description: 'Serverless addresses that take jobs' },
       { name: 'Templates', description: 'Reusable container configurations' },
       { name: 'Network volumes', description: 'Disks that outlive what mounts them' },
       { name: 'Container registry authentications', description: 'Credentials for private images' },

@@ -14,7 +14,7 @@ import type { Static } from '../rest/schema.ts';
 const category = oneOf(['NVIDIA', 'AMD', 'CPU'], { description: 'How the template is grouped' });
 const disk = nullable(integer({ minimum: 0, maximum: MAX_DISK_GB, description: 'Size in GB' }));
 
-const template = named(
+export const template = named(
   'Template',
   object(
     {
@@ -76,7 +76,7 @@ export function templateOperations({ templates }: Resources): Operation[] {
   const update = {
     tag, access: 'write' as const, params: byTemplateId, body: updateInput, status: 200 as const, answer: template, failures: [400, 404],
     handle: async ({ caller, params, body }: { caller: Caller; params: { templateId: string }; body: Static<typeof updateInput> }) =>
-      show(await templates.update(caller, params.templateId, fieldsOf(body), (args) => commandOf(body, args))),
+      showTemplate(await templates.update(caller, params.templateId, fieldsOf(body), (args) => commandOf(body, args))),
   };
   return [
     operation({
@@ -85,7 +85,7 @@ export function templateOperations({ templates }: Resources): Operation[] {
       handle: async ({ caller, body }) => {
         const { isServerless = false, category: group, ...rest } = body;
         const fields = { ...(isServerless ? {} : POD_DEFAULTS), ...fieldsOf(rest), ...(group !== undefined && { category: group }) };
-        return show(await templates.create(caller, { ...fields, name: body.name, image: body.imageName, args: commandOf(rest, ''), serverless: isServerless }));
+        return showTemplate(await templates.create(caller, { ...fields, name: body.name, image: body.imageName, args: commandOf(rest, ''), serverless: isServerless }));
       },
     }),
     operation({
@@ -95,13 +95,13 @@ export function templateOperations({ templates }: Resources): Operation[] {
         const own = await templates.list(caller);
         const others = query.includePublicTemplates === true ? (await templates.listPublic(MAX_PUBLIC)).filter(({ accountId }) => accountId !== caller.accountId) : [];
         const official = query.includeRunpodTemplates === true ? officialTemplates : [];
-        return [...own, ...others, ...official].map(show);
+        return [...own, ...others, ...official].map(showTemplate);
       },
     }),
     operation({
       id: 'getTemplate', method: 'GET', path: '/templates/{templateId}', tag, summary: 'Get a template', access: 'read',
       params: byTemplateId, query: object({}, include), status: 200, answer: template, failures: [400, 404],
-      handle: async ({ caller, params }) => show(await templates.get(caller, params.templateId)),
+      handle: async ({ caller, params }) => showTemplate(await templates.get(caller, params.templateId)),
     }),
     operation({ ...update, id: 'updateTemplate', method: 'PATCH', path: '/templates/{templateId}', summary: 'Change a template' }),
     operation({ ...update, id: 'updateTemplateByPost', method: 'POST', path: '/templates/{templateId}/update', summary: 'Change a template (the same as PATCH)' }),
@@ -137,7 +137,7 @@ function fieldsOf(body: Static<typeof updateInput>): Partial<TemplateFields> {
   };
 }
 
-function show(found: Template): Static<typeof template> {
+export function showTemplate(found: Template): Static<typeof template> {
   const { entrypoint, cmd } = parseArgs(found.args);
   return {
     id: found.id,

@@ -51,7 +51,7 @@ export function accountOperations({ accounts }: Resources): Operation[] {
       id: 'listAuditLog', method: 'GET', path: '/account/audit-log', tag, summary: 'Who changed what, newest first', access: 'read',
       query: object({}, {
         limit: integer({ minimum: 1, maximum: 1000, default: 100, description: 'How many to answer' }),
-        before: integer({ minimum: 1, description: 'Only entries with a smaller id: the last id of the page before' }),
+        before: integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Only entries with a smaller id: the last id of the page before' }),
       }),
       status: 200, answer: named('AuditLog', object({ entries: list(auditEntry) })), failures: [422],
       handle: async ({ caller, query: { limit = 100, before } }) => {

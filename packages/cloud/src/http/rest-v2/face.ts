@@ -4,9 +4,11 @@ import { metaOperations } from '../rest/meta.ts';
 import type { Operation } from '../rest/operation.ts';
 import type { RateLimiter } from '../rest/rate-limit.ts';
 import { text } from '../rest/schema.ts';
+import type { Urls } from '../urls.ts';
 import { accountOperations } from './account.ts';
 import { apiKeyOperations } from './api-keys.ts';
 import { catalogOperations } from './catalog.ts';
+import { endpointOperations } from './endpoints.ts';
 import { failV2, problem, PROBLEM_TYPE } from './failures.ts';
 import { networkVolumeOperations } from './network-volumes.ts';
 import { registryOperations } from './registries.ts';
@@ -18,6 +20,7 @@ const BODY_LIMIT = 102_400;
 const VERSION = '2.0.0';
 
 const TAGS = [
+  { name: 'Serverless', description: 'Endpoints: addresses that take jobs or HTTP requests and run them on workers' },
   { name: 'Templates', description: 'Reusable container configurations' },
   { name: 'Network volumes', description: 'Disks that outlive what mounts them' },
   { name: 'Registries', description: 'Credentials and delegations for private images' },
@@ -28,8 +31,9 @@ const TAGS = [
   { name: 'About', description: 'This description' },
 ];
 
-export function restV2(resources: Resources, limiter: RateLimiter | undefined): RestFace {
+export function restV2(resources: Resources, urls: Urls, limiter: RateLimiter | undefined): RestFace {
   const operations: Operation[] = [
+    ...endpointOperations(resources, urls),
     ...templateOperations(resources),
     ...networkVolumeOperations(resources),
     ...registryOperations(resources),

@@ -52,16 +52,16 @@ describe('pages of a list', () => {
         for (const createdAt of times) await insert(accountId, context.ids.resource(), createdAt);
         const expected = new Set((await context.store.volumes.list(accountId)).map(({ id }) => id));
         const seen: string[] = [];
-        let cursor: string | null | undefined;
+        let cursor: string | undefined;
         do {
           const { items, pagination } = await page(accountId, { limit: 2, ...(cursor !== undefined && { cursor }) });
           seen.push(...items.map(({ id }) => id));
-          cursor = pagination.nextCursor;
+          cursor = pagination.nextCursor ?? undefined;
           const change = changes.pop();
           if (change === 'insert') await insert(accountId, context.ids.resource(), 100 + changes.length);
           const removed = items.at(-1)?.id;
           if (change === 'remove' && removed !== undefined) await context.store.volumes.remove(accountId, removed, auditOf(context, context.root, 'delete', 'network volume', removed));
-        } while (cursor !== null);
+        } while (cursor !== undefined);
         assert.deepEqual(new Set(seen), expected);
         assert.equal(seen.length, expected.size);
       }),

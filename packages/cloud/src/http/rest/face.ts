@@ -37,20 +37,15 @@ export function restFace(face: RestFace, gate: Gate) {
         done(error as Error);
       }
     });
-    app.addHook('onRequest', async (_request, reply) => {
+    app.addHook('onRequest', async (request, reply) => {
       if (face.headers !== undefined) reply.headers(face.headers());
       const closed = face.closed?.();
       if (closed !== undefined) throw closed;
+      // Here and not in the handler below: that one would have the body read first.
+      if (request.is404) throw nothingThere(face, request);
     });
     app.setErrorHandler((error, request, reply) => face.fail(reply, asBerthError(error, request.log, request.id)));
-    app.setNotFoundHandler((request, reply) => {
-      const allow = allowedMethods(face.operations, pathBelow(face.prefix, request.url));
-      const error =
-        allow.length > 0
-          ? new BerthError('method', `${request.method} is not allowed here; allowed: ${allow.join(', ')}`, { headers: { allow: allow.join(', ') } })
-          : new BerthError('no-route', 'no such address');
-      return face.fail(reply, error);
-    });
+    app.setNotFoundHandler((request, reply) => face.fail(reply, nothingThere(face, request)));
     for (const operation of face.operations) serve(app, face, operation, gate);
   };
 }
@@ -121,6 +116,13 @@ function readBody(operation: Operation, body: unknown): unknown {
   const findings = validator(operation.body)(body);
   if (findings.length > 0) throw new BerthError('schema', 'Request validation failed.', { details: findings });
   return body;
+}
+
+/** The address is not known, or it does not have the method. */
+function nothingThere(face: RestFace, request: FastifyRequest): BerthError {
+  const allow = allowedMethods(face.operations, pathBelow(face.prefix, request.url));
+  if (allow.length === 0) return new BerthError('no-route', 'no such address');
+  return new BerthError('method', `${request.method} is not allowed here; allowed: ${allow.join(', ')}`, { headers: { allow: allow.join(', ') } });
 }
 
 function pathBelow(prefix: string, url: string): string {

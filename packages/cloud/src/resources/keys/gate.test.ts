@@ -21,7 +21,7 @@ describe('the gate', () => {
   before(async () => {
     context = await freshContext();
     gate = new Gate(context);
-    keys = new Keys(context);
+    keys = new Keys(context, () => gate.forget());
     ann = await context.account('ann');
   });
   after(() => context.close());
@@ -66,6 +66,34 @@ describe('the gate', () => {
     await gate.admit(toggled.key, reading);
     await keys.revoke(ann, toggled.record.id);
     await assert.rejects(gate.admit(toggled.key, reading), refusedAs('unauthenticated'));
+  });
+
+  test('does not remember a key that was revoked while it was looked up', async () => {
+    const { record, key } = await keys.create(ann, { name: 'k', access: 'all' });
+    const lookedUp = Promise.withResolvers<void>();
+    const revoked = Promise.withResolvers<void>();
+    // A database that takes its time: it has read the key, and answers once the key is gone.
+    const slow = new Gate({
+      ...context,
+      store: {
+        ...context.store,
+        keys: {
+          ...context.store.keys,
+          findByHash: async (hash) => {
+            const found = await context.store.keys.findByHash(hash);
+            lookedUp.resolve();
+            await revoked.promise;
+            return found;
+          },
+        },
+      },
+    });
+    const admitted = slow.admit(key, reading);
+    await lookedUp.promise;
+    await new Keys(context, () => slow.forget()).revoke(ann, record.id);
+    revoked.resolve();
+    await admitted;
+    await assert.rejects(slow.admit(key, reading), refusedAs('unauthenticated'));
   });
 
   test('notes when a key was last used, to the minute, and not what it was refused', async () => {

@@ -11,6 +11,9 @@ import type { Family, Need } from './scopes.ts';
 const LONGEST_KEY = 512;
 /** How exact "last used" is; a write for every request would cost more than it tells. */
 const USE_RESOLUTION_MS = 60_000;
+/** A key that was looked up is remembered this long at most; a change on this server, or one that another tells of, ends that at once. */
+const REMEMBER_MS = 1_000;
+const REMEMBERED_KEYS = 10_000;
 
 export interface Visit {
   interface: Caller['interface'];
@@ -24,6 +27,9 @@ export interface Visit {
 export class Gate {
   readonly #context: Context;
   readonly #lastUsed = new Map<string, number>();
+  readonly #remembered = new Map<string, { record: ApiKey; at: number }>();
+  /** How often keys have changed. What was looked up before a change and arrives after it is not remembered. */
+  #changes = 0;
 
   constructor(context: Context) {
     this.#context = context;
@@ -32,18 +38,37 @@ export class Gate {
   /** Who holds this key. A missing, wrong, expired, disabled or revoked one is answered alike. */
   async identify(key: string | undefined): Promise<ApiKey> {
     if (key === undefined || key === '') throw new BerthError('unauthenticated', 'missing bearer token');
-    const found = key.length > LONGEST_KEY ? undefined : await this.#context.store.keys.findByHash(hashKey(key));
     const now = this.#context.clock.now();
+    const found = this.#recall(key, now) ?? (await this.#look(key, now));
     if (found === undefined || !isLive(found, now)) throw new BerthError('unauthenticated', 'invalid API key');
     if (now - (this.#lastUsed.get(found.id) ?? found.lastUsedAt ?? 0) >= USE_RESOLUTION_MS) this.#lastUsed.set(found.id, now);
     return found;
   }
 
+  /** Keys have changed: the next request looks again. */
+  forget(): void {
+    this.#remembered.clear();
+    this.#changes += 1;
+  }
+
+  #recall(key: string, now: number): ApiKey | undefined {
+    const remembered = this.#remembered.get(key);
+    return remembered !== undefined && Math.abs(now - remembered.at) < REMEMBER_MS ? remembered.record : undefined;
+  }
+
+  async #look(key: string, now: number): Promise<ApiKey | undefined> {
+    if (key.length > LONGEST_KEY) return undefined;
+    const changes = this.#changes;
+    const record = await this.#context.store.keys.findByHash(hashKey(key));
+    if (record === undefined || changes !== this.#changes) return record;
+    if (this.#remembered.size >= REMEMBERED_KEYS) this.#remembered.clear();
+    this.#remembered.set(key, { record, at: now });
+    return record;
+  }
+
   async admit(key: string | undefined, visit: Visit): Promise<Caller> {
     const record = await this.identify(key);
-    if (!permits(grantOf(record, visit.family, visit.endpointId), visit.need)) {
-      throw new BerthError('forbidden', `access denied: this key may not ${visit.need} through this interface`);
-    }
+    checkGrant(record, visit);
     return callerOf(record, visit);
   }
 
@@ -54,6 +79,10 @@ export class Gate {
     this.#lastUsed.clear();
     await this.#context.store.keys.noteUse(uses);
   }
+}
+
+export function checkGrant(record: ApiKey, { family, need, endpointId }: Pick<Visit, 'family' | 'need' | 'endpointId'>): void {
+  if (!permits(grantOf(record, family, endpointId), need)) throw new BerthError('forbidden', `access denied: this key may not ${need} through this interface`);
 }
 
 function callerOf(key: ApiKey, visit: Pick<Visit, 'interface' | 'requestId'>): Caller {

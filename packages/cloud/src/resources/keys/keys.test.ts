@@ -64,7 +64,8 @@ describe('keys', () => {
     await assert.rejects(keys.update(bob, annsKey.id, { name: 'taken over' }), refusedAs('not-found'));
     await assert.rejects(keys.revoke(bob, annsKey.id), refusedAs('not-found'));
     await assert.rejects(keys.create(bob, { name: 'k', access: 'all' }, ann.accountId), refusedAs('not-found'));
-    await assert.rejects(async () => keys.list(bob, ann.accountId), refusedAs('not-found'));
+    await assert.rejects(keys.list(bob, ann.accountId), refusedAs('not-found'));
+    await assert.rejects(keys.list(context.root, 'nobody'), refusedAs('not-found'));
     await assert.rejects(keys.create(context.root, { name: 'k', access: 'all' }, 'nobody'), refusedAs('not-found'));
     const { record } = await keys.create(context.root, { name: 'by the operator', access: 'all' }, ann.accountId);
     assert.equal(record.accountId, ann.accountId);

@@ -23,15 +23,18 @@ const NO_SCOPES: Scopes = { rest: 'none', graphql: 'none', serverless: 'none' };
 
 export class Keys {
   readonly #context: Context;
+  readonly #changed: () => void;
 
-  constructor(context: Context) {
+  /** `changed` is told when a key has become another or is gone. */
+  constructor(context: Context, changed: () => void = () => undefined) {
     this.#context = context;
+    this.#changed = changed;
   }
 
   /** The key itself is in this answer and in no other. */
   async create(caller: Caller, fields: NewKey, accountId = caller.accountId): Promise<{ record: ApiKey; key: string }> {
     this.#checkManager(caller, accountId);
-    if ((await this.#context.store.accounts.find(accountId)) === undefined) throw notFound('account', accountId);
+    await this.#checkAccount(accountId);
     this.#checkName(fields.name);
     this.#checkExpiry(fields.expiresAt ?? null);
     const { record, key } = newKey(this.#context, {
@@ -46,8 +49,11 @@ export class Keys {
     return { record, key };
   }
 
-  list(caller: Caller, accountId = caller.accountId): Promise<ApiKey[]> {
-    if (accountId !== caller.accountId) this.#checkManager(caller, accountId);
+  async list(caller: Caller, accountId = caller.accountId): Promise<ApiKey[]> {
+    if (accountId !== caller.accountId) {
+      this.#checkManager(caller, accountId);
+      await this.#checkAccount(accountId);
+    }
     return this.#context.store.keys.list(accountId);
   }
 
@@ -64,6 +70,7 @@ export class Keys {
       return { record, audit: auditOf(this.#context, caller, 'update', KIND, id, changesBetween(current, record, ['hash'])) };
     });
     if (changed === undefined) throw notFound(KIND, id);
+    this.#changed();
     return changed;
   }
 
@@ -72,6 +79,7 @@ export class Keys {
     const { accountId } = await this.#managed(caller, id);
     const removed = await this.#context.store.keys.remove(accountId, id, auditOf(this.#context, caller, 'revoke', KIND, id));
     if (!removed) throw notFound(KIND, id);
+    this.#changed();
   }
 
   /** The key that this caller may change: of the own account, or, for the operator, of any. */
@@ -87,6 +95,10 @@ export class Keys {
   #checkManager(caller: Caller, accountId: string): void {
     if (!caller.fullAccess) throw new BerthError('forbidden', 'only a key with full access may manage keys');
     if (accountId !== caller.accountId && !caller.operator) throw notFound('account', accountId);
+  }
+
+  async #checkAccount(accountId: string): Promise<void> {
+    if ((await this.#context.store.accounts.find(accountId)) === undefined) throw notFound('account', accountId);
   }
 
   #checkName(name: string): void {

@@ -1,10 +1,13 @@
-import type { Page, Template } from '../../store/records.ts';
+import type { Endpoint, Page, Template } from '../../store/records.ts';
 import { UniqueViolation } from '../../store/database.ts';
+import type { Changed } from '../../store/store.ts';
 import { BerthError, notFound, rule } from '../../support/errors.ts';
 import type { Caller } from '../caller.ts';
 import { auditOf, changesBetween } from '../context.ts';
 import type { Context } from '../context.ts';
 import { officialTemplates } from '../catalog/official-templates.ts';
+import { needsRelease, withVersion } from '../endpoints/release.ts';
+import { containerOf, followTemplate } from '../endpoints/template-link.ts';
 import { checkTemplate } from './rules.ts';
 
 /** What a person may set; the rest is Berth's. */
@@ -39,30 +42,47 @@ const HIDDEN: (keyof Template)[] = ['env', 'config'];
 
 export class Templates {
   readonly #context: Context;
+  readonly #onEndpointChanged: (endpointId: string) => void;
 
-  constructor(context: Context) {
+  /** `onEndpointChanged` hears of endpoints that a change of their template has reached. */
+  constructor(context: Context, onEndpointChanged: (endpointId: string) => void = () => undefined) {
     this.#context = context;
+    this.#onEndpointChanged = onEndpointChanged;
   }
 
   async create(caller: Caller, fields: NewTemplate): Promise<Template> {
-    const { store, clock, ids } = this.#context;
-    const now = clock.now();
-    const template = checkTemplate({ ...DEFAULTS, ...fields, id: ids.resource(10), accountId: caller.accountId, createdAt: now, updatedAt: now });
-    await this.#checkRegistry(caller, template.registryId);
-    await refuseTakenName(template.name, store.templates.insert(template, auditOf(this.#context, caller, 'create', KIND, template.id)));
+    const template = await this.draft(caller, fields);
+    await refuseTakenName(template.name, this.#context.store.templates.insert(template, auditOf(this.#context, caller, 'create', KIND, template.id)));
     return template;
   }
 
-  /** Only what is said changes. `command` makes the new command out of the present one. */
+  /** A template that keeps the rules and is not kept yet. */
+  async draft(caller: Caller, fields: NewTemplate): Promise<Template> {
+    const { clock, ids } = this.#context;
+    const now = clock.now();
+    const template = checkTemplate({ ...DEFAULTS, ...fields, id: ids.resource(10), accountId: caller.accountId, createdAt: now, updatedAt: now });
+    await this.#checkRegistry(caller, template.registryId);
+    return template;
+  }
+
+  /** Only what is said changes, also in the endpoints that follow this template. `command` makes the new command out of the present one. */
   async update(caller: Caller, id: string, fields: Partial<TemplateFields>, command?: (args: string) => string): Promise<Template> {
     if (fields.registryId !== undefined) await this.#checkRegistry(caller, fields.registryId);
+    let followers = new Set<string>();
     const changing = this.#context.store.templates.change(caller.accountId, id, (current) => {
+      followers = new Set();
       const args = command === undefined ? (fields.args ?? current.args) : command(current.args);
       const record = checkTemplate({ ...current, ...fields, args, updatedAt: this.#context.clock.now() });
-      return { record, audit: auditOf(this.#context, caller, 'update', KIND, id, changesBetween(current, record, HIDDEN)) };
+      const follow = (linked: Endpoint): Changed<Endpoint> | undefined => {
+        const followed = this.#followed(caller, linked, current, record);
+        if (followed !== undefined) followers.add(linked.id);
+        return followed;
+      };
+      return { record, audit: auditOf(this.#context, caller, 'update', KIND, id, changesBetween(current, record, HIDDEN)), follow };
     });
     const changed = await refuseTakenName(fields.name ?? '', changing);
     if (changed === undefined) throw notFound(KIND, id);
+    for (const endpointId of followers) this.#onEndpointChanged(endpointId);
     return changed;
   }
 
@@ -92,6 +112,14 @@ export class Templates {
     const found = await this.#context.store.templates.findByName(caller.accountId, name);
     if (found === undefined) throw notFound(KIND, name);
     await this.remove(caller, found.id);
+  }
+
+  #followed(caller: Caller, linked: Endpoint, before: Template, after: Template): Changed<Endpoint> | undefined {
+    const container = followTemplate(linked, containerOf(before, linked.accountId), containerOf(after, linked.accountId));
+    const endpoint = { ...linked, ...container, updatedAt: this.#context.clock.now() };
+    if (!needsRelease(linked, endpoint)) return undefined;
+    const record = withVersion(linked, endpoint);
+    return { record, audit: auditOf(this.#context, caller, 'update', 'endpoint', linked.id, changesBetween(linked, record, ['env'])) };
   }
 
   async #checkRegistry(caller: Caller, id: string | null): Promise<void> {

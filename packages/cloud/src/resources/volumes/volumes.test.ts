@@ -59,7 +59,7 @@ describe('volumes', () => {
   before(async () => {
     context = await freshContext();
     const dataCenters = [defineDataCenter({ id: 'LOCAL-1' }), defineDataCenter({ id: 'FAST-1', networkVolumeTypes: ['HIGH_PERFORMANCE'] }), defineDataCenter({ id: 'NONE-1', networkVolumeTypes: [] })];
-    const catalog = new Catalog({ dataCenters, engines: new Map([['process', new ProcessEngine({ clock: context.clock, virtualGpus: [] })]]), prices: { gpu: {}, cpu: {}, disk: {} } });
+    const catalog = new Catalog({ dataCenters, engines: new Map([['process', new ProcessEngine({ clock: context.clock, virtualGpus: [] })]]), prices: { gpu: {}, cpu: {} } });
     volumes = new Volumes(context, catalog);
     ann = await context.account('ann');
   });

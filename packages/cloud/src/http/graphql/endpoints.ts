@@ -1,0 +1,223 @@
+import type { Caller } from '../../resources/caller.ts';
+import { instanceId } from '../../resources/endpoints/cpu-selection.ts';
+import { formatGpuIds } from '../../resources/endpoints/gpu-selection.ts';
+import { locationsOf } from '../../resources/endpoints/placement.ts';
+import { wholeScalerValue } from '../../resources/endpoints/scaler-value.ts';
+import type { Resources } from '../../resources/resources.ts';
+import type { Endpoint, NetworkVolume } from '../../store/records.ts';
+import { isoTime } from '../../support/clock.ts';
+import { BerthError } from '../../support/errors.ts';
+import type { Asking } from './asking.ts';
+import type { SaveEndpoint } from './endpoint-input.ts';
+import { ENDPOINT_TYPES, orderOfChange, orderOfCreation } from './endpoint-input.ts';
+import { required } from './inputs.ts';
+import { showVolume } from './network-volumes.ts';
+import type { Part } from './part.ts';
+import { showTemplate } from './templates.ts';
+
+const sdl = `
+  enum ComputeType { CPU GPU }
+  enum FlashBootType { OFF FLASHBOOT PRIORITY_FLASHBOOT }
+  "A queue of jobs, or load balancing"
+  enum EndpointType { QB LB }
+
+  "A serverless address"
+  type Endpoint {
+    id: String
+    name: String
+    aiKey: String
+    userId: String
+    type: EndpointType
+    "Counts the changes that need new containers"
+    version: Int
+    createdAt: DateTime
+    templateId: String
+    template: PodTemplate
+    computeType: ComputeType
+    "GPU pools, with a minus before each GPU type that they are taken without"
+    gpuIds: String
+    gpuCount: Int
+    "CPU machines such as cpu3g-4-16"
+    instanceIds: [String]
+    "Such as 12.8,12.6"
+    allowedCudaVersions: String
+    minCudaVersion: String
+    "Data centers and countries"
+    locations: String
+    compliance: [Compliance]
+    networkVolumeId: String
+    networkVolume: NetworkVolume
+    networkVolumeIds: [EndpointNetworkVolume]
+    env: [EnvironmentVariable]
+    "Seconds"
+    idleTimeout: Int
+    "0 is no limit"
+    executionTimeoutMs: Int
+    scalerType: String
+    scalerValue: Int
+    workersMin: Int
+    workersMax: Int
+    workersStandby: Int
+    workersPFBTarget: Int
+    flashBootType: FlashBootType
+    flashEnvironmentId: String
+    activeBuildid: String
+    idePodId: String
+    hubReleaseId: String
+    modelReferences: [String]
+  }
+  type EndpointNetworkVolume { networkVolumeId: String dataCenterId: String }
+  input NetworkVolumeIdsInput { networkVolumeId: String dataCenterId: String }
+  "A template that belongs to its endpoint alone"
+  input EndpointTemplateInput {
+    name: String
+    imageName: String
+    dockerArgs: String
+    containerArgs: String
+    env: [EnvironmentVariableInput]
+    ports: String
+    containerDiskInGb: Int
+    containerRegistryAuthId: String
+    volumeInGb: Int
+    volumeMountPath: String
+    readme: String
+    advancedStart: Boolean
+    startScript: String
+    startSsh: Boolean
+    startJupyter: Boolean
+    isServerless: Boolean
+    config: JSON
+  }
+  "With an id, what is said here changes; without one, an endpoint is made, which needs templateId or template"
+  input EndpointInput {
+    id: String
+    name: String
+    templateId: String
+    template: EndpointTemplateInput
+    hubReleaseId: String
+    gpuIds: String
+    gpuCount: Int
+    instanceIds: [String]
+    type: EndpointType
+    computeType: ComputeType
+    allowedCudaVersions: String
+    minCudaVersion: String
+    locations: String
+    compliance: [Compliance]
+    networkVolumeId: String
+    networkVolumeIds: [NetworkVolumeIdsInput]
+    env: [EnvironmentVariableInput]
+    idleTimeout: Int
+    executionTimeoutMs: Int
+    "QUEUE_DELAY or REQUEST_COUNT"
+    scalerType: String
+    scalerValue: Int
+    workersMin: Int
+    workersMax: Int
+    workersStandby: Int
+    flashBootType: FlashBootType
+    modelReferences: [String]
+  }
+  input UpdateEndpointTemplateInput { endpointId: String templateId: String }
+
+  extend type Mutation {
+    saveEndpoint(input: EndpointInput): Endpoint
+    updateEndpointTemplate(input: UpdateEndpointTemplateInput): Endpoint
+    deleteEndpoint(id: String): Void
+  }
+  extend type User {
+    endpoints: [Endpoint]
+    "Null where there is none"
+    endpoint(id: String): Endpoint
+  }
+`;
+
+export function endpointPart({ endpoints, volumes, catalog }: Resources): Part {
+  const save = async ({ input = {} }: { input?: SaveEndpoint }, caller: Caller) => {
+    const dataCenters = catalog.dataCenters();
+    return show(await (input.id === undefined ? endpoints.create(caller, orderOfCreation(input, dataCenters)) : endpoints.update(caller, input.id, orderOfChange(input, dataCenters))));
+  };
+  const volumesOf = async ({ kept }: Shown, asking: Asking): Promise<NetworkVolume[]> => {
+    if (kept.networkVolumeIds.length === 0) return [];
+    const all = await asking.once('network volumes', () => volumes.list(asking.caller));
+    return kept.networkVolumeIds.flatMap((id) => all.filter((volume) => volume.id === id));
+  };
+  return {
+    sdl,
+    keyed: {
+      Mutation: {
+        saveEndpoint: save,
+        updateEndpointTemplate: async ({ input = {} }: { input?: { endpointId?: string; templateId?: string } }, caller) => {
+          const { endpointId, templateId } = required(input, 'endpointId', 'templateId');
+          return show(await endpoints.update(caller, endpointId, { template: { as: 'link', id: templateId }, settings: () => ({}) }));
+        },
+        deleteEndpoint: async (args: { id?: string }, caller) => {
+          await endpoints.remove(caller, required(args, 'id').id);
+          return null;
+        },
+      },
+      User: {
+        endpoints: async (_args: unknown, caller) => (await endpoints.list(caller)).map(show),
+        endpoint: async (args: { id?: string }, caller) => {
+          try {
+            return show(await endpoints.get(caller, required(args, 'id').id));
+          } catch (error) {
+            if (error instanceof BerthError && error.code === 'not-found') return null;
+            throw error;
+          }
+        },
+      },
+    },
+    fields: {
+      Endpoint: {
+        template: async ({ kept }: Shown, _args: unknown, asking) => showTemplate(await endpoints.templateOf(asking.caller, kept)),
+        networkVolume: async (shown: Shown, _args: unknown, asking) => {
+          const [first] = await volumesOf(shown, asking);
+          return first === undefined ? null : showVolume(first, catalog);
+        },
+        networkVolumeIds: async (shown: Shown, _args: unknown, asking) => (await volumesOf(shown, asking)).map(({ id, dataCenterId }) => ({ networkVolumeId: id, dataCenterId })),
+      },
+    },
+  };
+}
+
+type Shown = ReturnType<typeof show>;
+
+function show(found: Endpoint) {
+  return {
+    /** For the fields that need more than is here. */
+    kept: found,
+    id: found.id,
+    name: found.name,
+    aiKey: null,
+    userId: found.accountId,
+    type: ENDPOINT_TYPES[found.type],
+    version: found.version,
+    createdAt: isoTime(found.createdAt),
+    templateId: found.templateId,
+    computeType: found.compute,
+    gpuIds: formatGpuIds(found),
+    gpuCount: found.gpuCount,
+    instanceIds: found.cpuFlavors.map(instanceId),
+    allowedCudaVersions: found.allowedCudaVersions.join(','),
+    minCudaVersion: found.minCudaVersion,
+    locations: locationsOf(found),
+    compliance: found.compliance,
+    networkVolumeId: found.networkVolumeIds[0] ?? null,
+    env: Object.entries(found.env).map(([key, value]) => ({ key, value })),
+    idleTimeout: found.idleTimeout,
+    executionTimeoutMs: found.executionTimeout,
+    scalerType: found.scalerType,
+    scalerValue: wholeScalerValue(found),
+    workersMin: found.workersMin,
+    workersMax: found.workersMax,
+    workersStandby: found.workersStandby,
+    workersPFBTarget: 0,
+    flashBootType: found.flashboot,
+    flashEnvironmentId: null,
+    activeBuildid: null,
+    idePodId: null,
+    hubReleaseId: null,
+    modelReferences: found.modelReferences,
+  };
+}

@@ -1,0 +1,50 @@
+import type { CpuChoice } from '../../store/records.ts';
+import { rule } from '../../support/errors.ts';
+import type { CpuFlavor } from '../catalog/cpu-flavors.ts';
+import { CPU_FLAVORS, findCpuFlavor } from '../catalog/cpu-flavors.ts';
+import type { Offer } from './offer.ts';
+import { unknown } from './offer.ts';
+
+/** What a worker gets where nothing is said. */
+export const DEFAULT_VCPU_COUNT = 2;
+
+/** Memory in GB that comes with a choice. */
+export function memoryOf({ id, vcpuCount }: CpuChoice): number {
+  return vcpuCount * (findCpuFlavor(id)?.ramGbPerVcpu ?? 0);
+}
+
+/** `cpu3c-4-8`: the flavour, its vCPUs, its GB of memory. */
+export function instanceId(choice: CpuChoice): string {
+  return `${choice.id}-${choice.vcpuCount}-${memoryOf(choice)}`;
+}
+
+export function parseInstanceId(text: string): CpuChoice {
+  const [, id = '', vcpus = ''] = /^([a-z0-9]+)-(\d{1,4})-\d{1,5}$/.exec(text) ?? [];
+  const choice: CpuChoice = { id, vcpuCount: Number(vcpus) };
+  if (id === '') throw rule(`instance id ${JSON.stringify(text.slice(0, 64))} must be <flavour>-<vCPUs>-<GB of memory>, for example cpu3g-4-16`);
+  if (findCpuFlavor(id) !== undefined && instanceId(choice) !== text) throw rule(`instance id ${JSON.stringify(text)} has another amount of memory than comes with it: ${instanceId(choice)}`);
+  return choice;
+}
+
+/** Where no flavour is named, each that runs workers will do. */
+export function anyCpu(vcpuCount = DEFAULT_VCPU_COUNT): CpuChoice[] {
+  return CPU_FLAVORS.filter(({ products }) => products.includes('SERVERLESS')).map(({ id }) => ({ id, vcpuCount }));
+}
+
+export function cpuFindings(choices: readonly CpuChoice[], { cpuFlavors }: Offer): string[] {
+  if (choices.length === 0) return ['a CPU endpoint needs at least one CPU flavour'];
+  const seen = new Set<string>();
+  return choices.flatMap((choice) => {
+    const flavor = cpuFlavors.find(({ id }) => id === choice.id);
+    if (flavor === undefined) return [unknown('CPU flavour', choice.id, cpuFlavors.map(({ id }) => id))];
+    const twice = seen.has(instanceId(choice));
+    seen.add(instanceId(choice));
+    return [...vcpuFindings(choice, flavor), ...(twice ? [`CPU flavour ${choice.id} with ${choice.vcpuCount} vCPUs is listed twice`] : [])];
+  });
+}
+
+/** Existing definitions also ask for a single vCPU. */
+function vcpuFindings({ id, vcpuCount }: CpuChoice, { maxVcpu }: CpuFlavor): string[] {
+  const fits = Number.isInteger(vcpuCount) && vcpuCount >= 1 && vcpuCount <= maxVcpu && Number.isInteger(Math.log2(vcpuCount));
+  return fits ? [] : [`vcpuCount of ${id} must be a power of two of at most ${maxVcpu}, got ${vcpuCount}`];
+}

@@ -1,0 +1,66 @@
+import type { Endpoint } from '../../store/records.ts';
+import type { EndpointStore } from '../../store/store.ts';
+import type { Clock } from '../../support/clock.ts';
+
+/** How old an answer may be: another server may have changed the endpoint, and this one is not told. */
+const MAX_AGE_MS = 2000;
+/** Beyond this many, those looked up longest ago are forgotten. */
+const MOST_KEPT = 10_000;
+
+interface Entry {
+  /** When it was asked for. */
+  at: number;
+  found: Promise<Endpoint | undefined>;
+}
+
+/** Endpoints by id, whoever owns them, kept in memory for those who ask at every request. */
+export class EndpointDirectory {
+  readonly #store: Pick<EndpointStore, 'findAnywhere'>;
+  readonly #clock: Clock;
+  readonly #maxAge: number;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(store: Pick<EndpointStore, 'findAnywhere'>, clock: Clock, maxAge = MAX_AGE_MS) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#maxAge = maxAge;
+  }
+
+  find(id: string): Promise<Endpoint | undefined> {
+    const now = this.#clock.now();
+    const kept = this.#entries.get(id);
+    return kept !== undefined && Math.abs(now - kept.at) < this.#maxAge ? kept.found : this.#look(id, now);
+  }
+
+  /** Called when an endpoint has changed or gone; without an id, all are forgotten. */
+  forget(id?: string): void {
+    if (id === undefined) this.#entries.clear();
+    else this.#entries.delete(id);
+  }
+
+  async #look(id: string, at: number): Promise<Endpoint | undefined> {
+    const entry: Entry = { at, found: this.#store.findAnywhere(id) };
+    this.#entries.delete(id);
+    this.#entries.set(id, entry);
+    const drop = (): void => {
+      if (this.#entries.get(id) === entry) this.#entries.delete(id);
+    };
+    try {
+      const found = await entry.found;
+      // An id that nobody has is not kept: there is no end of those.
+      if (found === undefined) drop();
+      this.#cut();
+      return found;
+    } catch (error) {
+      drop();
+      throw error;
+    }
+  }
+
+  #cut(): void {
+    for (const id of this.#entries.keys()) {
+      if (this.#entries.size <= MOST_KEPT) return;
+      this.#entries.delete(id);
+    }
+  }
+}

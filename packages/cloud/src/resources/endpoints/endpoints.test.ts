@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { freshContext } from '../../../../../tests/support/context.ts';
+import type { TestContext } from '../../../../../tests/support/context.ts';
+import { ProcessEngine } from '../../engines/process/engine.ts';
+import type { Endpoint } from '../../store/records.ts';
+import { BerthError } from '../../support/errors.ts';
+import type { Caller } from '../caller.ts';
+import { Catalog } from '../catalog/catalog.ts';
+import { defineDataCenter } from '../catalog/data-centers.ts';
+import { Registries } from '../registries/registries.ts';
+import { Templates } from '../templates/templates.ts';
+import { Volumes } from '../volumes/volumes.ts';
+import { EndpointDirectory } from './directory.ts';
+import { Endpoints } from './endpoints.ts';
+import type { EndpointOrder, EndpointSettings } from './order.ts';
+
+const refusedAs = (code: string, words: RegExp) => (error: unknown) => error instanceof BerthError && error.code === code && words.test([error.message, ...error.details].join('\n'));
+const order = (settings: Partial<EndpointSettings> = {}, references: Omit<EndpointOrder, 'settings'> = {}): EndpointOrder => ({ ...references, settings: () => settings });
+const plain: Partial<EndpointSettings> = { name: 'plain', image: 'python:3.12', compute: 'CPU' };
+
+describe('endpoints', () => {
+  let context: TestContext;
+  let endpoints: Endpoints;
+  let templates: Templates;
+  let volumes: Volumes;
+  let registries: Registries;
+  let directory: EndpointDirectory;
+  let ann: Caller;
+  let bob: Caller;
+  const removed: string[] = [];
+
+  before(async () => {
+    context = await freshContext();
+    const catalog = new Catalog({
+      dataCenters: [defineDataCenter({ id: 'LOCAL-1' }), defineDataCenter({ id: 'EU-RO-1' })],
+      engines: new Map([['process', new ProcessEngine({ virtualGpus: [] })]]),
+      prices: { gpu: {}, cpu: {} },
+    });
+    directory = new EndpointDirectory(context.store.endpoints, context.clock);
+    templates = new Templates(context, (id) => directory.forget(id));
+    volumes = new Volumes(context, catalog);
+    registries = new Registries(context);
+    endpoints = new Endpoints(context, {
+      catalog,
+      templates,
+      directory,
+      onRemoved: async (id) => {
+        removed.push(id);
+      },
+    });
+    ann = await context.account('ann');
+    bob = await context.account('bob');
+  });
+  after(() => context.close());
+
+  test('are filled in where nothing is said, and come back as they were made', async () => {
+    const made = await endpoints.create(ann, order(plain));
+    assert.match(made.id, /^[a-z0-9]{14}$/);
+    assert.deepEqual([made.workersMin, made.workersMax, made.idleTimeout, made.scalerType, made.scalerValue, made.executionTimeout], [0, 3, 5, 'QUEUE_DELAY', 4, 600_000]);
+    assert.deepEqual([made.version, made.flashboot, made.jobTtl, made.retention, made.maxRetries], [0, 'OFF', 86_400_000, null, 1]);
+    assert.deepEqual(await endpoints.get(ann, made.id), made);
+    assert.deepEqual(await endpoints.list(ann), [made]);
+    await assert.rejects(endpoints.get(bob, made.id), refusedAs('not-found', /endpoint/));
+    await assert.rejects(endpoints.update(bob, made.id, order({ name: 'mine' })), refusedAs('not-found', /endpoint/));
+    await assert.rejects(endpoints.remove(bob, made.id), refusedAs('not-found', /endpoint/));
+  });
+
+  test('change only in what is said, and count what needs new containers', async () => {
+    const made = await endpoints.create(ann, order(plain));
+    context.clock.advance(5);
+    const renamed = await endpoints.update(ann, made.id, order({ name: 'new', workersMax: 9 }));
+    assert.deepEqual(renamed, { ...made, name: 'new', workersMax: 9, updatedAt: made.updatedAt + 5 });
+    const rebuilt = await endpoints.update(ann, made.id, order({ image: 'python:3.13' }));
+    assert.deepEqual(rebuilt, { ...renamed, image: 'python:3.13', version: 1 });
+    await assert.rejects(endpoints.update(ann, made.id, order({ type: 'LOAD_BALANCER', scalerType: 'REQUEST_COUNT' })), refusedAs('rule', /type is fixed/));
+    await assert.rejects(endpoints.update(ann, made.id, order({ compute: 'GPU' })), refusedAs('rule', /compute is fixed/));
+    assert.deepEqual(await endpoints.get(ann, made.id), rebuilt);
+  });
+
+  test('run on GPUs or on CPUs; what is said of the other is not kept', async () => {
+    const gpu = await endpoints.create(ann, order({ ...plain, compute: 'GPU', gpuTypeIds: ['NVIDIA  A30'], cpuFlavors: [{ id: 'cpu3c', vcpuCount: 2 }] }));
+    assert.deepEqual([gpu.gpuTypeIds, gpu.gpuCount, gpu.cpuFlavors], [['NVIDIA A30'], 1, []]);
+    const cpu = await endpoints.create(ann, order({ ...plain, gpuTypeIds: ['no such thing'], gpuCount: 5, minCudaVersion: '12.8' }));
+    assert.deepEqual([cpu.gpuTypeIds, cpu.gpuCount, cpu.minCudaVersion, cpu.cpuFlavors.length], [[], 0, null, 4]);
+  });
+
+  test('are refused for every mistake at once', async () => {
+    const wrong = order({ ...plain, compute: 'GPU', name: '', gpuTypeIds: ['no such thing'], dataCenterIds: ['MOON-1'], workersMin: 4 }, { networkVolumeIds: ['gone'] });
+    await assert.rejects(endpoints.create(ann, wrong), (error) => {
+      assert.ok(error instanceof BerthError && error.code === 'rule');
+      assert.equal(error.details.length, 5, error.details.join('\n'));
+      return true;
+    });
+  });
+
+  test('may keep a place that has gone from the catalog', async () => {
+    const made = await endpoints.create(ann, order(plain));
+    await context.store.endpoints.change(ann.accountId, made.id, {}, (current) => ({
+      record: { ...current, dataCenterIds: ['GONE-1'] },
+      audit: { at: 1, accountId: ann.accountId, keyId: null, interface: 'system', requestId: 'r', action: 'update', resource: 'endpoint', resourceId: made.id, changes: [] },
+    }));
+    assert.deepEqual((await endpoints.update(ann, made.id, order({ name: 'still here' }))).dataCenterIds, ['GONE-1']);
+    await assert.rejects(endpoints.update(ann, made.id, order({ dataCenterIds: ['GONE-1', 'GONE-2'] })), refusedAs('rule', /GONE-2/));
+  });
+
+  test('mount volumes of their account, one in each place, and keep them from being deleted', async () => {
+    const [here, there, another, foreign] = await Promise.all([
+      volumes.create(ann, { name: 'a', size: 10, dataCenterId: 'LOCAL-1' }),
+      volumes.create(ann, { name: 'b', size: 10, dataCenterId: 'EU-RO-1' }),
+      volumes.create(ann, { name: 'c', size: 10, dataCenterId: 'LOCAL-1' }),
+      volumes.create(bob, { name: 'd', size: 10, dataCenterId: 'LOCAL-1' }),
+    ]);
+    await assert.rejects(endpoints.create(ann, order(plain, { networkVolumeIds: [foreign.id] })), refusedAs('rule', /does not exist in this account/));
+    await assert.rejects(endpoints.create(ann, order(plain, { networkVolumeIds: [here.id, another.id] })), refusedAs('rule', /both in LOCAL-1/));
+    const made = await endpoints.create(ann, order(plain, { networkVolumeIds: [there.id, here.id, here.id] }));
+    assert.deepEqual(made.networkVolumeIds, [there.id, here.id]);
+    await assert.rejects(volumes.remove(ann, here.id), refusedAs('in-use', /plain/));
+    await assert.rejects(endpoints.update(ann, made.id, order({ dataCenterIds: ['LOCAL-1'] })), refusedAs('rule', /is in EU-RO-1, which is not among/));
+    assert.equal((await endpoints.update(ann, made.id, order({ dataCenterIds: ['LOCAL-1'] }, { networkVolumeIds: [here.id] }))).version, 1);
+    await volumes.remove(ann, there.id);
+  });
+
+  test('pull with credentials of their account only', async () => {
+    const mine = await registries.create(ann, { name: 'mine', username: 'u', password: 'p' });
+    const other = await registries.create(bob, { name: 'other', username: 'u', password: 'p' });
+    assert.equal((await endpoints.create(ann, order(plain, { registryId: mine.id }))).registryId, mine.id);
+    await assert.rejects(endpoints.create(ann, order(plain, { registryId: other.id })), refusedAs('rule', /registry/));
+  });
+
+  describe('made from a template', () => {
+    const linkedTo = (id: string): Omit<EndpointOrder, 'settings'> => ({ template: { as: 'link', id } });
+    const read = (id: string): Promise<Endpoint> => endpoints.get(ann, id);
+
+    test('by link follow it, except in what they hold otherwise', async () => {
+      const template = await templates.create(ann, { name: 'followed', image: 'a', env: { A: '1', B: '1' }, category: 'CPU', allowedCudaVersions: ['12.8'] });
+      const made = await endpoints.create(ann, order({}, linkedTo(template.id)));
+      assert.deepEqual([made.name, made.image, made.compute, made.templateId, made.templateLinked], ['followed', 'a', 'CPU', template.id, true]);
+      const own = await endpoints.create(ann, order({ image: 'mine', env: { A: 'mine', B: '1' } }, linkedTo(template.id)));
+      assert.equal((await directory.find(made.id))?.image, 'a');
+
+      await templates.update(ann, template.id, { image: 'b', env: { A: '2', B: '2', C: '2' } });
+      assert.deepEqual([(await read(made.id)).image, (await read(made.id)).env, (await read(made.id)).version], ['b', { A: '2', B: '2', C: '2' }, 1]);
+      assert.deepEqual([(await read(own.id)).image, (await read(own.id)).env, (await read(own.id)).version], ['mine', { A: 'mine', B: '2', C: '2' }, 1]);
+      assert.equal((await directory.find(made.id))?.image, 'b', 'the directory has heard of it');
+
+      await templates.update(ann, template.id, { readme: 'words' });
+      assert.equal((await read(made.id)).version, 1, 'nothing that a container is made of has changed');
+      await assert.rejects(templates.remove(ann, template.id), refusedAs('in-use', /uses this template/));
+      await endpoints.remove(ann, made.id);
+      await endpoints.remove(ann, own.id);
+      await templates.remove(ann, template.id);
+    });
+
+    test('by copy keep what they took, and do not hold it', async () => {
+      const template = await templates.create(ann, { name: 'copied', image: 'a', env: { A: '1' }, serverless: true, allowedCudaVersions: ['12.8'] });
+      const made = await endpoints.create(ann, order({}, { template: { as: 'copy', id: template.id } }));
+      assert.deepEqual([made.image, made.env, made.allowedCudaVersions, made.templateId, made.templateLinked], ['a', { A: '1' }, ['12.8'], null, false]);
+      const floor = await endpoints.create(ann, order({ minCudaVersion: '12.1' }, { template: { as: 'copy', id: template.id } }));
+      assert.deepEqual([floor.allowedCudaVersions, floor.minCudaVersion], [[], '12.1']);
+      await templates.update(ann, template.id, { image: 'b' });
+      assert.equal((await read(made.id)).image, 'a');
+      await templates.remove(ann, template.id);
+      assert.equal((await endpoints.templateOf(ann, made)).image, 'a', 'what it holds can still be told as a template');
+    });
+
+    test('of others copy a public one, and never follow it', async () => {
+      const registry = await registries.create(bob, { name: 'private', username: 'u', password: 'p' });
+      const open = await templates.create(bob, { name: 'open', image: 'a', public: true, category: 'CPU', registryId: registry.id });
+      const made = await endpoints.create(ann, order({}, linkedTo(open.id)));
+      assert.deepEqual([made.image, made.templateId, made.templateLinked, made.registryId], ['a', open.id, false, null]);
+      await templates.update(bob, open.id, { image: 'evil' });
+      assert.equal((await read(made.id)).image, 'a');
+      await templates.remove(bob, open.id);
+    });
+
+    test('refuse one that is not there or of the wrong kind, in the manner of the interface', async () => {
+      const hidden = await templates.create(bob, { name: 'hidden', image: 'a', serverless: true });
+      const pod = await templates.create(ann, { name: 'for pods', image: 'a' });
+      await assert.rejects(endpoints.create(ann, order({}, linkedTo(hidden.id))), refusedAs('rule', /does not exist/));
+      await assert.rejects(endpoints.create(ann, order({}, { template: { as: 'copy', id: hidden.id } })), refusedAs('not-found', /template/));
+      await assert.rejects(endpoints.create(ann, order({}, { template: { as: 'copy', id: pod.id } })), refusedAs('schema', /is for pods/));
+      assert.equal((await endpoints.create(ann, order({ compute: 'CPU' }, linkedTo(pod.id)))).image, 'a');
+    });
+
+    test('may change to another, and the same one said again changes nothing', async () => {
+      const [first, second] = [await templates.create(ann, { name: 'first', image: 'a', category: 'CPU' }), await templates.create(ann, { name: 'second', image: 'b', env: { B: '1' } })];
+      const made = await endpoints.create(ann, order({ env: { OWN: '1' } }, linkedTo(first.id)));
+      const same = await endpoints.update(ann, made.id, order({}, linkedTo(first.id)));
+      assert.deepEqual([same.env, same.version], [{ OWN: '1' }, 0]);
+      const moved = await endpoints.update(ann, made.id, order({}, linkedTo(second.id)));
+      assert.deepEqual([moved.image, moved.env, moved.templateId, moved.version, moved.name], ['b', { B: '1' }, second.id, 1, 'first']);
+      await templates.remove(ann, first.id);
+    });
+
+    test('of their own take it along', async () => {
+      const own = (fields: { name?: string; image?: string; env?: Record<string, string> }): Omit<EndpointOrder, 'settings'> => ({ template: { as: 'own', fields } });
+      const made = await endpoints.create(ann, order({ name: 'bound', compute: 'CPU' }, own({ name: 'inline', image: 'a' })));
+      assert.deepEqual([made.image, made.templateLinked, made.templateBound], ['a', true, true]);
+      const template = await templates.get(ann, made.templateId ?? '');
+      assert.deepEqual([template.name, template.serverless], ['inline', true]);
+
+      const twin = await endpoints.create(ann, order({ name: 'twin', compute: 'CPU' }, own({ name: 'inline', image: 'a' })));
+      assert.match((await templates.get(ann, twin.templateId ?? '')).name, /^inline /, 'a taken name is made free');
+
+      const changed = await endpoints.update(ann, made.id, order({ workersMax: 7 }, own({ image: 'b' })));
+      assert.deepEqual([changed.image, changed.workersMax, changed.templateId, changed.version], ['b', 7, made.templateId, 1]);
+      await endpoints.remove(ann, made.id);
+      await assert.rejects(templates.get(ann, template.id), refusedAs('not-found', /template/));
+      await assert.rejects(endpoints.create(ann, order({}, own({ name: 'no image' }))), refusedAs('rule', /image must/));
+    });
+  });
+
+  test('tell when they go, and are gone', async () => {
+    const made = await endpoints.create(ann, order(plain));
+    assert.ok(await directory.find(made.id));
+    await endpoints.remove(ann, made.id);
+    assert.ok(removed.includes(made.id));
+    assert.equal(await directory.find(made.id), undefined);
+    await assert.rejects(endpoints.remove(ann, made.id), refusedAs('not-found', /endpoint/));
+  });
+
+  test('leave a trace of every change, without values of the environment', async () => {
+    const made = await endpoints.create(ann, order({ ...plain, env: { TOKEN: 'hidden value' } }));
+    await endpoints.update(ann, made.id, order({ env: { TOKEN: 'another hidden value' }, workersMax: 5 }));
+    const entries = (await context.store.audit.list(ann.accountId, { limit: 2 })).map(({ action, resource, resourceId, changes }) => ({ action, resource, resourceId, changes }));
+    assert.deepEqual(entries, [
+      { action: 'update', resource: 'endpoint', resourceId: made.id, changes: [{ field: 'env' }, { field: 'workersMax', from: 3, to: 5 }, { field: 'version', from: 0, to: 1 }] },
+      { action: 'create', resource: 'endpoint', resourceId: made.id, changes: [] },
+    ]);
+  });
+});

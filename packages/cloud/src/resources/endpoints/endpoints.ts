@@ -1,0 +1,188 @@
+import { UniqueViolation } from '../../store/database.ts';
+import type { Endpoint, Page, Template } from '../../store/records.ts';
+import type { ChangedEndpoint, Footing, FootingIds } from '../../store/store.ts';
+import { BerthError, notFound, rule } from '../../support/errors.ts';
+import type { Caller } from '../caller.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import { auditOf, changesBetween } from '../context.ts';
+import type { Context } from '../context.ts';
+import type { Templates } from '../templates/templates.ts';
+import type { EndpointDirectory } from './directory.ts';
+import { offerOf } from './offer.ts';
+import { carryOut, DEFAULTS } from './order.ts';
+import type { EndpointOrder, TemplateUse } from './order.ts';
+import { withVersion } from './release.ts';
+import { endpointId } from './reserved-ids.ts';
+import { containerOf, impliedTemplate } from './template-link.ts';
+
+const KIND = 'endpoint';
+/** Values of the environment are nobody's business but the container's. */
+const HIDDEN: (keyof Endpoint)[] = ['env'];
+
+export interface EndpointParts {
+  catalog: Catalog;
+  templates: Templates;
+  directory: EndpointDirectory;
+  /** What else goes with an endpoint. */
+  onRemoved(endpointId: string): Promise<void>;
+}
+
+/** Where an endpoint's container comes from. */
+interface Source {
+  use: TemplateUse['as'];
+  template: Template;
+}
+
+export class Endpoints {
+  readonly #context: Context;
+  readonly #parts: EndpointParts;
+
+  constructor(context: Context, parts: EndpointParts) {
+    this.#context = context;
+    this.#parts = parts;
+  }
+
+  async create(caller: Caller, order: EndpointOrder): Promise<Endpoint> {
+    const { store, clock, ids } = this.#context;
+    const offer = await offerOf(this.#parts.catalog);
+    const id = endpointId(ids);
+    const now = clock.now();
+    const source = await this.#source(caller, id, order.template);
+    return retriedWithFreeName(id, source, (from) =>
+      store.endpoints.insert(caller.accountId, footingIds(caller, order, from, []), (footing) => {
+        const blank: Endpoint = { ...DEFAULTS, id, accountId: caller.accountId, createdAt: now, updatedAt: now };
+        const template = from && currentTemplate(caller, from, footing);
+        const base = template === undefined ? blank : { ...built(blank, from, template), ...defaultsFrom(template) };
+        const record = carryOut(withoutInheritedCuda(order), base, undefined, offer, footing);
+        return withOwnTemplate({ record, audit: auditOf(this.#context, caller, 'create', KIND, id) }, from);
+      }),
+    );
+  }
+
+  async update(caller: Caller, id: string, order: EndpointOrder): Promise<Endpoint> {
+    const { store, clock } = this.#context;
+    const offer = await offerOf(this.#parts.catalog);
+    const present = await this.get(caller, id);
+    const source = await this.#newSource(caller, present, order.template);
+    const changed = await retriedWithFreeName(id, source, (from) =>
+      store.endpoints.change(caller.accountId, id, footingIds(caller, order, from, present.networkVolumeIds), (current, footing) => {
+        const template = from && currentTemplate(caller, from, footing);
+        const base = template === undefined ? current : built(current, from, template);
+        const record = withVersion(current, { ...carryOut(order, base, current, offer, footing), updatedAt: clock.now() });
+        return withOwnTemplate({ record, audit: auditOf(this.#context, caller, 'update', KIND, id, changesBetween(current, record, HIDDEN)) }, from);
+      }),
+    );
+    this.#parts.directory.forget(id);
+    if (changed === undefined) throw notFound(KIND, id);
+    return changed;
+  }
+
+  async get(caller: Caller, id: string): Promise<Endpoint> {
+    const found = await this.#context.store.endpoints.find(caller.accountId, id);
+    if (found === undefined) throw notFound(KIND, id);
+    return found;
+  }
+
+  list(caller: Caller, page?: Page): Promise<Endpoint[]> {
+    return this.#context.store.endpoints.list(caller.accountId, page);
+  }
+
+  /** The template that it follows, or else one that says what it holds. */
+  async templateOf(caller: Caller, endpoint: Endpoint): Promise<Template> {
+    return endpoint.templateLinked && endpoint.templateId !== null ? this.#parts.templates.get(caller, endpoint.templateId) : impliedTemplate(endpoint);
+  }
+
+  /** With it go its jobs, its workers, and a template that was made for it alone. */
+  async remove(caller: Caller, id: string): Promise<void> {
+    const removed = await this.#context.store.endpoints.remove(caller.accountId, id, auditOf(this.#context, caller, 'delete', KIND, id));
+    this.#parts.directory.forget(id);
+    if (!removed) throw notFound(KIND, id);
+    await this.#parts.onRemoved(id);
+  }
+
+  /** The template that an endpoint already has, said again, changes nothing; one of its own is changed where it is. */
+  async #newSource(caller: Caller, { id, templateId, templateBound }: Endpoint, use: TemplateUse | undefined): Promise<Source | undefined> {
+    if (use?.as === 'link' && use.id === templateId) return undefined;
+    if (use?.as !== 'own' || !templateBound || templateId === null) return this.#source(caller, id, use);
+    await this.#parts.templates.update(caller, templateId, use.fields);
+    return undefined;
+  }
+
+  async #source(caller: Caller, endpoint: string, use: TemplateUse | undefined): Promise<Source | undefined> {
+    if (use === undefined) return undefined;
+    if (use.as === 'own') {
+      const { name = `template of ${endpoint}`, image = '', ...rest } = use.fields;
+      return { use: 'own', template: await this.#parts.templates.draft(caller, { ...rest, name, image, serverless: true }) };
+    }
+    const template = await this.#parts.templates.get(caller, use.id).catch((error: unknown) => {
+      if (use.as === 'link' && error instanceof BerthError && error.code === 'not-found') throw noTemplate(use.id);
+      throw error;
+    });
+    if (use.as === 'copy' && !template.serverless) {
+      throw new BerthError('schema', 'Request validation failed.', { details: [`$.templateId: template ${JSON.stringify(template.name)} is for pods; an endpoint needs a serverless one`] });
+    }
+    return { use: use.as, template };
+  }
+}
+
+/** A template of one's own is followed; one that belongs to someone else, or to Berth, is only copied: nobody else shall change what runs here. */
+function isFollowed(caller: Pick<Caller, 'accountId'>, { use, template }: Source): boolean {
+  return use === 'own' || (use === 'link' && template.accountId === caller.accountId);
+}
+
+function footingIds(caller: Caller, { registryId, networkVolumeIds }: EndpointOrder, source: Source | undefined, volumeIds: readonly string[]): FootingIds {
+  const held = source !== undefined && source.use === 'link' && isFollowed(caller, source);
+  return {
+    ...(held && { templateId: source.template.id }),
+    ...(typeof registryId === 'string' && { registryId }),
+    volumeIds: networkVolumeIds ?? volumeIds,
+  };
+}
+
+/** A template that is followed is taken as it is at the moment of writing. */
+function currentTemplate(caller: Caller, source: Source, { template }: Footing): Template {
+  if (source.use !== 'link' || !isFollowed(caller, source)) return source.template;
+  if (template === undefined) throw noTemplate(source.template.id);
+  return template;
+}
+
+/** The endpoint with a template's container in it. A copy leaves no trace of where it came from. */
+function built(endpoint: Endpoint, source: Source | undefined, template: Template): Endpoint {
+  const withContainer = { ...endpoint, ...containerOf(template, endpoint.accountId) };
+  if (source === undefined || source.use === 'copy') return withContainer;
+  return { ...withContainer, templateId: template.id, templateLinked: isFollowed(endpoint, source), templateBound: source.use === 'own' };
+}
+
+/** What a template says of a new endpoint where the order does not. */
+function defaultsFrom({ name, category, allowedCudaVersions }: Template): Pick<Endpoint, 'name' | 'compute' | 'allowedCudaVersions'> {
+  return { name, compute: category === 'CPU' ? 'CPU' : 'GPU', allowedCudaVersions };
+}
+
+/** A template's CUDA versions are a default; a floor that is asked for takes their place. */
+function withoutInheritedCuda(order: EndpointOrder): EndpointOrder {
+  return {
+    ...order,
+    settings: (base) => {
+      const said = order.settings(base);
+      return typeof said.minCudaVersion === 'string' && said.allowedCudaVersions === undefined ? { ...said, allowedCudaVersions: [] } : said;
+    },
+  };
+}
+
+function withOwnTemplate(changed: ChangedEndpoint, source: Source | undefined): ChangedEndpoint {
+  return source?.use === 'own' ? { ...changed, template: source.template } : changed;
+}
+
+/** The template of one endpoint alone yields where its name is taken. */
+async function retriedWithFreeName<T>(id: string, source: Source | undefined, write: (source: Source | undefined) => Promise<T>): Promise<T> {
+  try {
+    return await write(source);
+  } catch (error) {
+    if (!(error instanceof UniqueViolation) || source?.use !== 'own') throw error;
+    return write({ ...source, template: { ...source.template, name: `${source.template.name.slice(0, 160)} ${id} ${source.template.id}` } });
+  }
+}
+
+function noTemplate(id: string): BerthError {
+  return rule(`template ${JSON.stringify(id.slice(0, 64))} does not exist, or is not yours to use; create it first or name another`);
+}

@@ -1,0 +1,19 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Endpoint } from '../../store/records.ts';
+
+/** What is built into a running worker. The rest takes effect on the workers that are there. */
+const BUILT_IN: readonly (keyof Endpoint)[] = [
+  'image', 'args', 'containerDisk', 'ports', 'env', 'registryId',
+  'gpuTypeIds', 'gpuPools', 'excludedGpuTypes', 'gpuCount', 'cpuFlavors', 'allowedCudaVersions', 'minCudaVersion',
+  'dataCenterIds', 'networkVolumeIds', 'modelReferences', 'compliance',
+];
+
+/** Whether a change needs new containers: then it is a release of its own. */
+export function needsRelease(before: Endpoint, after: Endpoint): boolean {
+  return BUILT_IN.some((field) => !isDeepStrictEqual(before[field], after[field]));
+}
+
+/** The endpoint with the version that it has after this change. */
+export function withVersion(before: Endpoint, after: Endpoint): Endpoint {
+  return { ...after, version: needsRelease(before, after) ? before.version + 1 : before.version };
+}
