@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AddressInfo } from 'node:net';
 import { createCloud } from './cloud.ts';
 import type { Cloud } from './cloud.ts';
+import { listeningAt } from './http/origin.ts';
 import type { Config } from './support/config/config.ts';
 import { createLog } from './support/log.ts';
 import type { Log } from './support/log.ts';
@@ -33,9 +33,7 @@ export async function runServer({ config, warnings }: ServerOptions): Promise<vo
 
 async function listen(cloud: Cloud, { host, port }: Config): Promise<string> {
   await cloud.http.listen({ host, port });
-  const { address, port: taken, family } = cloud.http.server.address() as AddressInfo;
-  const shown = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : family === 'IPv6' ? `[${address}]` : address;
-  return `http://${shown}:${taken}`;
+  return listeningAt(cloud.http.server);
 }
 
 function greeting(config: Config, url: string, newRootKey: string | undefined): string {

@@ -57,7 +57,7 @@ export function createHttpServer({ resources, gate, clock, log, traffic, origin,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     frameworkErrors: (error, request, reply) => {
       const face = [v1Face, v2Face].find(({ prefix }) => request.url.startsWith(`${prefix}/`)) ?? v2Face;
-      if (face.headers !== undefined) reply.headers(face.headers());
+      reply.headers({ 'x-request-id': request.id, ...face.headers?.() });
       void face.fail(reply, face.closed?.() ?? asBerthError(error, request.log, request.id));
     },
   });

@@ -17,6 +17,7 @@ export interface TrafficParts {
 export class EndpointTraffic {
   readonly #parts: TrafficParts;
   readonly #channels = new Set<WorkerChannel>();
+  #closing = false;
 
   constructor(parts: TrafficParts) {
     this.#parts = parts;
@@ -26,6 +27,8 @@ export class EndpointTraffic {
   serve(request: Request, response: Response): boolean {
     const address = jobAddress(request.url ?? '');
     if (address === undefined) return false;
+    // A connection that is kept would keep the server from ending.
+    if (this.#closing) response.shouldKeepAlive = false;
     const { jobs, workers } = this.#parts;
     if (jobs.handles(address.operation)) void jobs.serve(request, response, address);
     else if (workers.handles(address.operation)) void workers.serve(request, response, address);
@@ -55,6 +58,7 @@ export class EndpointTraffic {
 
   /** Lets everyone go who waits, and sends the workers elsewhere: the server stops. */
   close(): void {
+    this.#closing = true;
     this.#parts.queue.close();
     for (const channel of this.#channels) channel.goAway();
   }

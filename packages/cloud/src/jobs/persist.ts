@@ -1,7 +1,7 @@
 import type { Clock } from '../support/clock.ts';
 
-/** How long a store may be away before whoever waits is told. Workers wait longer than this for an answer. */
-const PATIENCE_MS = 30_000;
+/** How long a store may be away before whoever waits is told. A worker has nowhere else to bring its result, and waits minutes for an answer; a client can try again. */
+export const PATIENCE = { client: 5_000, worker: 60_000 };
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
 
@@ -9,8 +9,8 @@ const LONGEST_PAUSE_MS = 2_000;
  * Tries until the store answers. Only for work that may safely run twice: every rule looks at
  * the job as it is, so a change that has happened already is not made again.
  */
-export async function persist<T>(work: () => Promise<T>, clock: Clock): Promise<T> {
-  const until = clock.now() + PATIENCE_MS;
+export async function persist<T>(work: () => Promise<T>, clock: Clock, patience: number = PATIENCE.worker): Promise<T> {
+  const until = clock.now() + patience;
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     try {
       return await work();

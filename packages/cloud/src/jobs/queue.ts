@@ -7,7 +7,7 @@ import type { Log } from '../support/log.ts';
 import { JobNumbers, leaseToken } from './identity.ts';
 import { hasEnded } from './job.ts';
 import { Presence, SILENT_MS } from './presence.ts';
-import { persist } from './persist.ts';
+import { PATIENCE, persist } from './persist.ts';
 import { StopList } from './stop-list.ts';
 import { newJob } from './submission.ts';
 import type { QueueSettings, RequestTerms } from './submission.ts';
@@ -53,6 +53,7 @@ export class JobQueue {
   readonly #takers = new Map<string, Takers<TakenJob>>();
   /** Endpoints whose takers are being served, and whether something came in since. */
   readonly #serving = new Map<string, { again: boolean }>();
+  #closed = false;
   readonly presence: Presence;
   readonly stops: StopList;
 
@@ -77,7 +78,7 @@ export class JobQueue {
     const { store, clock } = this.#parts;
     for (;;) {
       const whole = newJob(endpoint, accountId, request, terms, this.#numbers.next(), clock.now());
-      const submitting = persist(() => store.submit(whole, idempotency), clock);
+      const submitting = persist(() => store.submit(whole, idempotency), clock, PATIENCE.client);
       this.#wakeTakers(endpoint.id);
       const outcome = await submitting;
       if (outcome.created) {
@@ -101,7 +102,7 @@ export class JobQueue {
     for (;;) {
       const changed = this.#waiters.wait(jobKey(endpointId, seq), Math.max(0, until - this.#parts.clock.now()), signal);
       const found = await this.find(endpointId, seq);
-      if (found === undefined || hasEnded(found.job) || signal.aborted || this.#parts.clock.now() >= until) return found;
+      if (found === undefined || hasEnded(found.job) || signal.aborted || this.#closed || this.#parts.clock.now() >= until) return found;
       await changed;
     }
   }
@@ -112,17 +113,17 @@ export class JobQueue {
   }
 
   async cancel(endpointId: string, seq: number): Promise<Job | undefined> {
-    return (await this.#change(endpointId, seq, (job, now) => transitions.cancel(job, now)))?.after;
+    return (await this.#change(endpointId, seq, (job, now) => transitions.cancel(job, now), PATIENCE.client))?.after;
   }
 
   /** Undefined where there is no such job; `changed` is false where its state does not allow it. */
   retry(endpointId: string, seq: number): Promise<Changed | undefined> {
     const position = this.#numbers.next();
-    return this.#change(endpointId, seq, (job, now) => transitions.retry(job, position, now));
+    return this.#change(endpointId, seq, (job, now) => transitions.retry(job, position, now), PATIENCE.client);
   }
 
   setTimeToLive(endpointId: string, seq: number, ttl: number): Promise<Changed | undefined> {
-    return this.#change(endpointId, seq, (job, now) => transitions.setTimeToLive(job, ttl, now));
+    return this.#change(endpointId, seq, (job, now) => transitions.setTimeToLive(job, ttl, now), PATIENCE.client);
   }
 
   /** Removes what waits. Synchronous callers of those jobs are told. */
@@ -191,6 +192,7 @@ export class JobQueue {
         },
       };
       signal.addEventListener('abort', end, { once: true });
+      if (this.#closed) return end();
       if (signal.aborted || this.presence.rests(endpointId, workerId)) {
         // A worker that rests waits its time out all the same: an answer at once would make it ask again at once.
         if (signal.aborted) end();
@@ -222,7 +224,7 @@ export class JobQueue {
   async appendChunks(endpointId: string, seq: number, holder: Holder, chunks: string[]): Promise<void> {
     this.presence.showsJob(endpointId, holder.workerId, seq);
     const { store, clock } = this.#parts;
-    const last = await persist(() => store.appendChunks(endpointId, seq, chunks, (job) => transitions.holds(job, holder)), clock);
+    const last = await persist(() => store.appendChunks(endpointId, seq, chunks, (job) => transitions.holds(job, holder)), clock, PATIENCE.worker);
     if (last > 0) this.#announce(endpointId, seq);
   }
 
@@ -241,7 +243,7 @@ export class JobQueue {
   /** The jobs that a worker shall stop, waiting for the first one. */
   async jobsToStop(endpointId: string, workerId: string, milliseconds: number, signal: AbortSignal): Promise<string[]> {
     const now = this.stops.due(endpointId, workerId);
-    if (now.length > 0) return now;
+    if (now.length > 0 || this.#closed) return now;
     await this.#waiters.wait(stopKey(endpointId, workerId), Math.min(milliseconds, this.stops.nextIn(endpointId, workerId)), signal);
     return this.stops.due(endpointId, workerId);
   }
@@ -281,15 +283,16 @@ export class JobQueue {
 
   /** Lets everyone go who waits: the server stops. */
   close(): void {
+    this.#closed = true;
     for (const takers of this.#takers.values()) takers.release(() => true);
     this.#waiters.wakeAll();
   }
 
   // How it works.
 
-  async #change(endpointId: string, seq: number, next: (job: Job, now: number) => JobChange | undefined): Promise<Changed | undefined> {
+  async #change(endpointId: string, seq: number, next: (job: Job, now: number) => JobChange | undefined, patience = PATIENCE.worker): Promise<Changed | undefined> {
     const { store, clock } = this.#parts;
-    const done = await persist(() => store.change(endpointId, seq, (job) => this.#withDelivery(job, next(job, clock.now()))), clock);
+    const done = await persist(() => store.change(endpointId, seq, (job) => this.#withDelivery(job, next(job, clock.now()))), clock, patience);
     if (done?.changed === true) this.#afterChange(done);
     return done;
   }
@@ -413,7 +416,7 @@ export class JobQueue {
   async #undoTake(endpointId: string, leases: ReadonlySet<string>): Promise<void> {
     const { store, clock } = this.#parts;
     if (leases.size === 0) return;
-    const stray = (await persist(() => store.running(endpointId), clock)).filter(({ lease }) => lease !== null && leases.has(lease));
+    const stray = (await persist(() => store.running(endpointId), clock, PATIENCE.worker)).filter(({ lease }) => lease !== null && leases.has(lease));
     await this.giveBack(endpointId, stray.map((job) => ({ job, request: '' })));
   }
 }

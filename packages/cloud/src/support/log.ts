@@ -8,9 +8,9 @@ export interface LogOptions {
   format: 'auto' | 'json' | 'text';
 }
 
-/** Nothing that opens a door is written down, however far inside a logged object it stands, up to DEPTH. */
-const REDACTED = ['authorization', 'apiKey', 'api_key', 'key', 'password', 'secret', 'value', 'env', 'token'];
-const DEPTH = 4;
+/** What opens a door, by the names under which it is logged. */
+const SECRET_NAMES = new Set(['authorization', 'apiKey', 'api_key', 'key', 'password', 'secret', 'value', 'env', 'token']);
+const DEEPEST = 8;
 
 /** Structured lines on standard error, so that standard output stays the program's own. */
 export function createLog({ level, format }: LogOptions): Log {
@@ -20,11 +20,20 @@ export function createLog({ level, format }: LogOptions): Log {
       level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-      redact: { paths: REDACTED.flatMap((name) => Array.from({ length: DEPTH }, (_, level) => '*.'.repeat(level) + name)), censor: '(hidden)' },
+      formatters: { level: (label) => ({ level: label }), log: (logged) => withoutSecrets(logged) as Record<string, unknown> },
+      serializers: { err: (error: Error) => withoutSecrets(pino.stdSerializers.err(error)) },
     },
     asText ? { write: (line: string) => process.stderr.write(forPeople(line)) } : pino.destination({ dest: 2, sync: true }),
   );
+}
+
+/** A copy without what opens a door, wherever in it that stands. Bytes are counted and not shown: they may hold anything. */
+function withoutSecrets(logged: unknown, depth = 0): unknown {
+  if (typeof logged !== 'object' || logged === null || logged instanceof Error || logged instanceof Date) return logged;
+  if (ArrayBuffer.isView(logged)) return `(${logged.byteLength} bytes)`;
+  if (depth === DEEPEST) return '(more)';
+  if (Array.isArray(logged)) return logged.map((item) => withoutSecrets(item, depth + 1));
+  return Object.fromEntries(Object.entries(logged).map(([name, inner]) => [name, SECRET_NAMES.has(name) ? '(hidden)' : withoutSecrets(inner, depth + 1)]));
 }
 
 function forPeople(line: string): string {

@@ -169,6 +169,9 @@ export function endpointPart({ endpoints, volumes, catalog }: Resources): Part {
       },
     },
     fields: {
+      PodTemplate: {
+        boundEndpointId: async ({ id }: { id: string }, _args: unknown, asking) => (await asking.once('bound templates', () => endpoints.boundTemplates(asking.caller))).get(id) ?? null,
+      },
       Endpoint: {
         template: async ({ kept }: Shown, _args: unknown, asking) => showTemplate(await endpoints.templateOf(asking.caller, kept)),
         networkVolume: async (shown: Shown, _args: unknown, asking) => {

@@ -225,7 +225,6 @@ export function showTemplate(found: Template) {
     isPublic: found.public,
     isRunpod: officialTemplates.includes(found),
     isServerless: found.serverless,
-    boundEndpointId: null,
     earned: 0,
     runtimeInMin: 0,
     userId: found.accountId === '' ? null : found.accountId,

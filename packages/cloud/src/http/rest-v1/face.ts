@@ -48,7 +48,7 @@ async function describe(operations: Operation[]) {
     operations,
     errorSchema: failure,
     errorMediaType: 'application/json',
-    commonFailures: [401, 403, 500, 503],
+    commonFailures: [401, 403, 410, 500, 503],
     securityDescription: 'An API key as `Authorization: Bearer <key>`',
     tags: [
       { name: 'Endpoints', description: 'Serverless addresses that take jobs' },

@@ -71,7 +71,7 @@ const byTemplateId = object({ templateId: text({ minLength: 1 }) });
 const POD_DEFAULTS: Partial<TemplateFields> = { ports: ['8888/http', '22/tcp'], volumeSize: 20 };
 const MAX_PUBLIC = 1000;
 
-export function templateOperations({ templates }: Resources): Operation[] {
+export function templateOperations({ templates, endpoints }: Resources): Operation[] {
   const tag = 'Templates';
   const update = {
     tag, access: 'write' as const, params: byTemplateId, body: updateInput, status: 200 as const, answer: template, failures: [400, 404],
@@ -92,7 +92,8 @@ export function templateOperations({ templates }: Resources): Operation[] {
       id: 'listTemplates', method: 'GET', path: '/templates', tag, summary: 'List templates', access: 'read',
       query: object({}, include), status: 200, answer: list(template), failures: [400],
       handle: async ({ caller, query }) => {
-        const own = await templates.list(caller);
+        const bound = query.includeEndpointBoundTemplates === true ? undefined : await endpoints.boundTemplates(caller);
+        const own = (await templates.list(caller)).filter(({ id }) => bound?.has(id) !== true);
         const others = query.includePublicTemplates === true ? (await templates.listPublic(MAX_PUBLIC)).filter(({ accountId }) => accountId !== caller.accountId) : [];
         const official = query.includeRunpodTemplates === true ? officialTemplates : [];
         return [...own, ...others, ...official].map(showTemplate);

@@ -223,6 +223,7 @@ const FAILURES: Record<number, string> = {
   404: 'There is no such thing, or it belongs to another account.',
   405: 'This address does not know that method.',
   409: 'Something else has this name or uses this, or its present state does not allow it.',
+  410: 'The operator has turned this interface off.',
   413: 'The body is over its limit.',
   415: 'The body is of a type that is not read here.',
   422: 'A field is missing, unknown or not of the right form.',

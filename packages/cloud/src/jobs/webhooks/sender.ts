@@ -126,14 +126,15 @@ export class WebhookSender {
   }
 
   #sendParked(): void {
-    const { store, log } = this.#parts;
+    const { store, clock, log, options } = this.#parts;
     while (this.#open) {
       const turn = this.#receivers.next();
       if (turn === undefined) return;
       const { host, parked } = turn;
       const leasing = this.#send(parked.id, host, async () => {
         const waiting = await findLeased(store, { ...parked, nextAt: parked.until });
-        return waiting && this.#leaseToSend(waiting);
+        const lastsLongEnough = waiting !== undefined && waiting.nextAt >= clock.now() + options.timeout + LEASE_SLACK_MS;
+        return lastsLongEnough ? waiting : waiting && this.#leaseToSend(waiting);
       });
       leasing.catch((error: unknown) => log.warn({ err: error, delivery: parked.id }, 'a waiting webhook could not be leased; it is sent later'));
     }

@@ -92,6 +92,12 @@ export class Endpoints {
     return endpoint.templateLinked && endpoint.templateId !== null ? this.#parts.templates.get(caller, endpoint.templateId) : impliedTemplate(endpoint);
   }
 
+  /** Templates that belong to one endpoint alone, and to which. */
+  async boundTemplates(caller: Caller): Promise<Map<string, string>> {
+    const bound = (await this.list(caller)).filter(({ templateBound }) => templateBound);
+    return new Map(bound.map(({ id, templateId }) => [templateId ?? '', id]));
+  }
+
   /** With it go its jobs, its workers, and a template that was made for it alone. */
   async remove(caller: Caller, id: string): Promise<void> {
     const removed = await this.#context.store.endpoints.remove(caller.accountId, id, auditOf(this.#context, caller, 'delete', KIND, id));
