@@ -13,7 +13,8 @@ export default async function* report(events) {
     const file = data.file === undefined ? '' : relative(process.cwd(), data.file);
     const seconds = (data.details.duration_ms / 1000).toFixed(2);
     if (data.nesting === 0) yield `${type === 'test:pass' ? 'ok  ' : 'FAIL'} ${file}: ${data.name} (${seconds} s)\n`;
-    if (data.details.type === 'suite') continue;
+    // A suite fails with its tests, which are told already, or by itself, where a hook failed.
+    if (data.details.type === 'suite' && (type === 'test:pass' || data.details.error?.failureType === 'subtestsFailed')) continue;
     if (data.skip !== undefined) {
       skipped += 1;
       yield `skip ${file}: ${data.name}: ${data.skip === true ? '' : data.skip}\n`;

@@ -16,7 +16,7 @@ if (files.length === 0) {
 const postgres = await startTestPostgres();
 const runner = spawn(
   process.execPath,
-  ['--test', '--test-concurrency=2', '--test-reporter=./scripts/reporter.mjs', '--test-reporter-destination=stdout', ...flags, ...files],
+  ['--test', '--test-concurrency=2', '--test-timeout=240000', '--test-reporter=./scripts/reporter.mjs', '--test-reporter-destination=stdout', ...flags, ...files],
   { stdio: 'inherit', env: { ...process.env, BERTH_TEST_DATABASE_URL: postgres.url } },
 );
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.on(signal, () => runner.kill(signal));

@@ -23,12 +23,12 @@ export function clientOf(url: string, key: string | undefined): Client {
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...headers,
       },
-      ...(body !== undefined && { body: raw ? (body as string | Uint8Array<ArrayBuffer>) : JSON.stringify(body) }),
+      ...(body !== undefined && { body: raw ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body) }),
     });
     const text = await response.text();
     return { status: response.status, headers: response.headers, text, body: parsed(text) as never };
   };
-  return { url, call, graphql: (query, variables) => call('POST', '/graphql', { query, ...(variables !== undefined && { variables }) }) as never };
+  return { url, call, graphql: (query, variables) => call('POST', '/graphql', { query, ...(variables !== undefined && { variables }) }) };
 }
 
 function parsed(text: string): unknown {

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
-import { createInterface } from 'node:readline';
+import { clientOf } from './client.ts';
+import type { Client } from './client.ts';
 import type { TestDatabase } from './databases.ts';
+import { BERTH } from './program.ts';
 
-const BERTH = fileURLToPath(new URL('../../packages/cloud/bin/berth', import.meta.url));
 export const ROOT_KEY = 'rpa_TESTROOTKEYTESTROOTKEYTESTROOTKEY';
 
 /** The real program, started as a person starts it. */
@@ -13,8 +13,14 @@ export interface TestServer {
   url: string;
   key: string;
   process: ChildProcess;
+  /** A client with this key, or with the root key. */
+  client(key?: string): Client;
+  /** All that it has printed. */
+  output(): string;
   /** All that it has written to its log. */
   log(): string;
+  /** Resolves with its exit code once it has ended; null where a signal ended it. */
+  ended: Promise<number | null>;
   /** Ends it as an operator would; resolves with its exit code. */
   stop(): Promise<number | null>;
   /** Ends it as a power cut would. */
@@ -26,37 +32,40 @@ export async function startServer(database: Pick<TestDatabase, 'data' | 'url'>, 
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], BERTH_ROOT_KEY: ROOT_KEY, BERTH_DATABASE_URL: database.url, BERTH_LOG_FORMAT: 'json', ...env },
   });
+  let output = '';
   let log = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    log += chunk.toString();
-  });
-  const exited = once(child, 'exit') as Promise<[number | null]>;
-  const url = await upLine(child, () => log);
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (output += chunk));
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (log += chunk));
+  const ended = once(child, 'exit').then(([code]) => code as number | null);
+  const key = env['BERTH_ROOT_KEY'] ?? ROOT_KEY;
+  const url = await upLine(child, ended, () => output, () => log);
   return {
     url,
-    key: env['BERTH_ROOT_KEY'] ?? ROOT_KEY,
+    key,
     process: child,
+    client: (other = key) => clientOf(url, other),
+    output: () => output,
     log: () => log,
+    ended,
     stop: async () => {
       child.kill('SIGTERM');
-      return (await exited)[0];
+      return ended;
     },
     kill: async () => {
       child.kill('SIGKILL');
-      await exited;
+      await ended;
     },
   };
 }
 
-async function upLine(child: ChildProcess, log: () => string): Promise<string> {
-  if (child.stdout === null) throw new Error('no standard output');
-  const lines = createInterface({ input: child.stdout });
-  for await (const line of lines) {
-    const url = /^berth is up at (\S+)$/.exec(line)?.[1];
-    if (url !== undefined) {
-      child.stdout.resume();
-      return url;
-    }
+/** The address in the line that the program prints when it serves. */
+async function upLine(child: ChildProcess, ended: Promise<unknown>, output: () => string, log: () => string): Promise<string> {
+  let over = false;
+  void ended.then(() => (over = true));
+  for (;;) {
+    const url = /^berth is up at (\S+)\n/m.exec(output())?.[1];
+    if (url !== undefined) return url;
+    if (over || child.stdout === null) throw new Error(`berth did not start:\n${log()}`);
+    await Promise.race([once(child.stdout, 'data'), ended]);
   }
-  throw new Error(`berth did not start:\n${log()}`);
 }

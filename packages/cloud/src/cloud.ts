@@ -156,7 +156,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
 async function settleRootKey(context: Context, data: string, given: string | undefined): Promise<string | undefined> {
   const file = join(data, 'root.key');
   const kept = readIfThere(file)?.trim();
-  const { created } = await ensureRoot(context, given ?? (kept === '' ? undefined : kept));
+  const { created } = await ensureRoot(context, given, kept === '' ? undefined : kept);
   const current = given ?? created;
   if (current !== undefined && current !== kept) writePrivateFile(file, `${current}\n`);
   return created;

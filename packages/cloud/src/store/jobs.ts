@@ -38,6 +38,10 @@ export interface JobStore {
   /** Deliveries that wait for their next attempt, the longest due first. */
   dueDeliveries(now: number, limit: number): Promise<Delivery[]>;
   saveDelivery(delivery: Delivery): Promise<void>;
+  /** Writes `next` if the delivery is still due when it was seen to be; false where somebody else was faster. */
+  changeDelivery(seen: Pick<Delivery, 'id' | 'endpointId' | 'nextAt'>, next: Delivery): Promise<boolean>;
+  /** Forgets deliveries that came to their end before this time. */
+  forgetDeliveries(before: number): Promise<void>;
   deliveries(endpointId: string, filter: { jobId?: string; limit: number }): Promise<Delivery[]>;
   findDelivery(endpointId: string, id: string): Promise<Delivery | undefined>;
 }

@@ -1,7 +1,7 @@
 import type { Delivery } from '../../store/job-records.ts';
 import type { JobStore } from '../../store/jobs.ts';
 
-export type DeliveryStore = Pick<JobStore, 'dueDeliveries' | 'saveDelivery' | 'deliveries' | 'findDelivery'>;
+export type DeliveryStore = Pick<JobStore, 'dueDeliveries' | 'saveDelivery' | 'changeDelivery' | 'deliveries' | 'findDelivery'>;
 
 /** Two servers that lease in the same millisecond still end at different ones, which is how each knows its own. */
 const SPREAD_MS = 1_000;
@@ -13,8 +13,8 @@ const SPREAD_MS = 1_000;
  */
 export async function lease(store: DeliveryStore, delivery: Delivery, now: number, milliseconds: number): Promise<LeasedDelivery | undefined> {
   const nextAt = now + milliseconds + Math.floor(Math.random() * SPREAD_MS);
-  await store.saveDelivery({ ...delivery, nextAt });
-  return findLeased(store, { ...delivery, nextAt });
+  const leased = { ...delivery, nextAt };
+  return (await store.changeDelivery(delivery, leased)) ? leased : undefined;
 }
 
 export type LeasedDelivery = Delivery & { nextAt: number };
@@ -26,8 +26,6 @@ export async function findLeased(store: DeliveryStore, { endpointId, id, nextAt 
 }
 
 /** Writes what became of a leased delivery, unless the lease was lost: then it is somebody else's to tell. */
-export async function settle(store: DeliveryStore, leased: LeasedDelivery, next: Delivery): Promise<boolean> {
-  if ((await findLeased(store, leased)) === undefined) return false;
-  await store.saveDelivery(next);
-  return true;
+export function settle(store: DeliveryStore, leased: LeasedDelivery, next: Delivery): Promise<boolean> {
+  return store.changeDelivery(leased, next);
 }

@@ -121,6 +121,14 @@ class WatchedStore implements DeliveryStore {
     for (const wake of this.#waiting.splice(0)) wake();
   }
 
+  async changeDelivery(seen: Pick<Delivery, 'id' | 'endpointId' | 'nextAt'>, next: Delivery): Promise<boolean> {
+    this.beforeSave(next);
+    const changed = await this.#store.changeDelivery(seen, next);
+    if (changed) this.saved.push(next);
+    for (const wake of this.#waiting.splice(0)) wake();
+    return changed;
+  }
+
   /** The first version of a delivery that was written and is so. */
   async when(id: string, is: (delivery: Delivery) => boolean): Promise<Delivery> {
     for (;;) {

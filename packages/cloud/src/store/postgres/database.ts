@@ -34,6 +34,8 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
     types: { getTypeParser: (oid: number, format?: 'text' | 'binary') => (oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format ?? 'text')) },
   });
   pool.on('error', onError);
+  // The pool listens to idle connections alone. One that breaks while it is in use tells its query, and the event beside that must not end the process.
+  pool.on('connect', (client) => void client.on('error', () => undefined));
   await checkVersion(pool);
   const server = randomUUID().slice(0, 8);
   return {
@@ -107,7 +109,7 @@ export async function translated<T>(work: Promise<T>): Promise<T> {
   } catch (error) {
     const code = codeOf(error);
     if (code === UNIQUE_VIOLATION) throw new UniqueViolation(error);
-    if (AWAY.test(code) || /^E[A-Z]+$/.test(code) || /Connection terminated|timeout exceeded/i.test(String(error))) {
+    if (AWAY.test(code) || /^E[A-Z]+$/.test(code) || /Connection terminated|timeout exceeded|not queryable/i.test(String(error))) {
       throw new BerthError('unavailable', 'the database does not answer; try again', { cause: error });
     }
     throw error;

@@ -195,6 +195,17 @@ export function postgresJobs(pool: Pool, server: string): JobStore {
       await query(SAVE_DELIVERY, deliveryValues(delivery));
     },
 
+    changeDelivery: async (seen, next) => {
+      const columns = DELIVERY_COLUMNS.map((column, index) => `${column} = $${index + 1}`).join(', ');
+      const [id, endpointId, nextAt] = [1, 2, 3].map((offset) => `$${DELIVERY_COLUMNS.length + offset}`);
+      const changed = await query(`update webhook_deliveries set ${columns} where id = ${id} and endpoint_id = ${endpointId} and next_at is not distinct from ${nextAt} returning id`, [...deliveryValues(next), seen.id, seen.endpointId, seen.nextAt]);
+      return changed.length > 0;
+    },
+
+    forgetDeliveries: async (before) => {
+      await query('delete from webhook_deliveries where next_at is null and updated_at < $1', [before]);
+    },
+
     deliveries: async (endpointId, { jobId, limit }) =>
       (await query('select * from webhook_deliveries where endpoint_id = $1 and ($2::text is null or job_id = $2) order by created_at desc, id desc limit $3', [endpointId, jobId ?? null, limit])).map(deliveryFromRow),
 

@@ -227,6 +227,18 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         saveDelivery.run(...deliveryValues(delivery));
       }),
 
+    changeDelivery: (seen, next) =>
+      run(() => {
+        const columns = assign(DELIVERY_COLUMNS);
+        const changed = statement(`update webhook_deliveries set ${columns} where id = ? and endpoint_id = ? and next_at is ?`).run(...deliveryValues(next), seen.id, seen.endpointId, seen.nextAt);
+        return changed.changes > 0;
+      }),
+
+    forgetDeliveries: (before) =>
+      run(() => {
+        statement('delete from webhook_deliveries where next_at is null and updated_at < ?').run(before);
+      }),
+
     deliveries: (endpointId, { jobId, limit }) =>
       look(() => {
         const only = jobId === undefined ? '' : 'and job_id = ?';

@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { clientOf } from './support/client.ts';
+import { DATABASES, freshDatabase } from './support/databases.ts';
+import type { TestDatabase } from './support/databases.ts';
+import { runBerth } from './support/program.ts';
+import { startServer } from './support/server.ts';
+import type { TestServer } from './support/server.ts';
+import { logLines } from './support/story.ts';
+
+for (const kind of DATABASES) {
+  describe(`the first start, on ${kind}`, () => {
+    let database: TestDatabase;
+    let server: TestServer;
+    const kept = (name: string): string => readFileSync(join(database.data, name), 'utf8');
+    const mode = (name: string): number => statSync(join(database.data, name)).mode & 0o777;
+
+    before(async () => {
+      database = await freshDatabase(kind);
+      server = await startServer(database, { BERTH_ROOT_KEY: '' });
+    });
+    after(async () => {
+      await server.stop();
+      await database.drop();
+    });
+
+    test('prints where everything is, and the root key this once', async () => {
+      assert.match(server.output(), /^berth is up at http:\/\/127\.0\.0\.1:\d+\n/);
+      for (const address of ['/v2', '/v2/docs', '/v1', '/graphql']) assert.ok(server.output().includes(server.url + address), address);
+      const key = /root key {2}(rpa_\S+)/.exec(server.output())?.[1];
+      assert.ok(key !== undefined);
+      assert.equal(kept('root.key'), `${key}\n`);
+      assert.equal((await server.client(key).call('GET', '/v2/account')).status, 200);
+    });
+
+    test('keeps what is secret for its owner alone', () => {
+      for (const name of ['root.key', 'master.key', 'server.json']) assert.equal(mode(name), 0o600, name);
+      assert.doesNotMatch(server.log(), new RegExp(kept('root.key').trim()));
+      assert.doesNotMatch(server.log(), new RegExp(kept('master.key').trim()));
+    });
+
+    test('leaves a card that says where it is', () => assert.deepEqual(JSON.parse(kept('server.json')), { url: server.url, pid: server.process.pid }));
+
+    test('answers whoever watches, without a key', async () => {
+      const nobody = clientOf(server.url, undefined);
+      assert.deepEqual((await nobody.call('GET', '/healthz')).body, { status: 'ok' });
+      assert.deepEqual((await nobody.call('GET', '/readyz')).body, { status: 'ready' });
+      await nobody.call('GET', '/v2/templates/some-id');
+      const metrics = await nobody.call('GET', '/metrics');
+      assert.match(metrics.headers.get('content-type') ?? '', /^text\/plain/);
+      assert.match(metrics.text, /^process_cpu_seconds_total /m);
+      assert.match(metrics.text, /^berth_http_request_seconds_count\{method="GET",route="\/v2\/templates\/:id",status="401"\} 1$/m);
+      assert.doesNotMatch(metrics.text, /some-id/);
+      for (const path of ['/healthz', '/readyz', '/metrics']) {
+        const refused = await nobody.call('POST', path, {});
+        assert.deepEqual([refused.status, refused.headers.get('allow')], [405, 'GET'], path);
+      }
+    });
+
+    test('is quiet about itself to strangers', async () => {
+      const nobody = clientOf(server.url, undefined);
+      for (const path of ['/', '/unknown', '/v2', '/v1', '/.env', '/v2/accounts']) {
+        const { headers, text } = await nobody.call('GET', path);
+        assert.equal(headers.get('server') ?? headers.get('x-powered-by'), null);
+        assert.doesNotMatch(text, /fastify|node_modules|\n {4}at /i);
+      }
+    });
+  });
+
+  describe(`stopping and starting again, on ${kind}`, () => {
+    let database: TestDatabase;
+    before(async () => {
+      database = await freshDatabase(kind);
+    });
+    after(() => database.drop());
+
+    test('a request under way is answered, then the program ends with 0 and takes its card away', async () => {
+      const server = await startServer(database);
+      const answer = await halfSent(server, () => {
+        server.process.kill('SIGTERM');
+        return loggedLine(server, 'stopping');
+      });
+      assert.deepEqual([answer.status, answer.connection], [201, 'close']);
+      assert.equal(JSON.parse(answer.text).name, 'under-way');
+      assert.equal(await server.ended, 0);
+      assert.ok(!existsSync(join(database.data, 'server.json')));
+      assert.equal(logLines(server).at(-1)?.['msg'], 'stopped');
+    });
+
+    test('a request that never ends does not keep it from ending', async () => {
+      const server = await startServer(database, { BERTH_STOP_TIMEOUT: '0' });
+      const cut = halfSent(server, () => new Promise(() => undefined)).catch((error: Error) => error);
+      assert.equal(await server.stop(), 0);
+      assert.ok((await cut) instanceof Error);
+    });
+
+    test('what was written is there again, and no second key is shown', async () => {
+      const server = await startServer(database);
+      assert.doesNotMatch(server.output(), /root key/);
+      const { body } = await server.client().call<{ templates: { name: string }[] }>('GET', '/v2/templates');
+      assert.deepEqual(body.templates.map(({ name }) => name), ['under-way']);
+      assert.equal(await server.stop(), 0);
+    });
+
+    test('another BERTH_ROOT_KEY replaces the root key, at once and for the command line too', async () => {
+      const key = 'rpa_ANOTHERROOTKEYOFTHEOPERATOR';
+      const server = await startServer(database, { BERTH_ROOT_KEY: key });
+      assert.equal((await server.client(key).call('GET', '/v2/accounts')).status, 200);
+      assert.equal((await server.client('rpa_TESTROOTKEYTESTROOTKEYTESTROOTKEY').call('GET', '/v2/accounts')).status, 401);
+      assert.equal(readFileSync(join(database.data, 'root.key'), 'utf8'), `${key}\n`);
+      assert.equal((await runBerth(['account', 'list', '--data', database.data])).code, 0);
+      assert.equal(await server.stop(), 0);
+      const again = await startServer(database, { BERTH_ROOT_KEY: '' });
+      assert.equal((await again.client(key).call('GET', '/v2/accounts')).status, 200);
+      assert.equal(await again.stop(), 0);
+    });
+
+    test('another master key is refused before any harm, and says what to do', async () => {
+      const refused = await runBerth(['up', '--port', '0', '--data', database.data], { BERTH_DATABASE_URL: database.url, BERTH_MASTER_KEY: 'ff'.repeat(32) });
+      assert.equal(refused.code, 1);
+      assert.match(refused.stderr, /sealed with another master key; set BERTH_MASTER_KEY/);
+    });
+  });
+}
+
+describe('two servers', () => {
+  let database: TestDatabase;
+  before(async () => {
+    database = await freshDatabase('sqlite');
+  });
+  after(() => database.drop());
+
+  test('never share one data directory on SQLite; a killed one leaves no lock', async () => {
+    const first = await startServer(database);
+    const second = await runBerth(['up', '--port', '0', '--data', database.data]);
+    assert.equal(second.code, 1);
+    assert.match(second.stderr, new RegExp(`^berth: another Berth server uses the data directory ${database.data} \\(process ${first.process.pid}, ${first.url}\\); stop it, or give this one its own directory with --data\n$`));
+    assert.equal((await first.client().call('GET', '/readyz')).status, 200);
+    await first.kill();
+    const third = await startServer(database);
+    assert.equal((await third.client().call('GET', '/readyz')).status, 200);
+    assert.equal(JSON.parse(readFileSync(join(database.data, 'server.json'), 'utf8')).pid, third.process.pid);
+    assert.equal(await third.stop(), 0);
+  });
+
+  test('do not share a port', async () => {
+    const first = await startServer(database);
+    const other = await freshDatabase('sqlite');
+    const second = await runBerth(['up', '--port', new URL(first.url).port, '--data', other.data]);
+    assert.equal(second.code, 1);
+    assert.match(second.stderr, /EADDRINUSE|in use/);
+    await first.stop();
+    await other.drop();
+  });
+});
+
+describe('two servers on PostgreSQL', () => {
+  test('share one database: what one writes the other reads, with one root key', async () => {
+    const database = await freshDatabase('postgres');
+    const elsewhere = await freshDatabase('sqlite');
+    const [one, other] = await Promise.all([startServer(database), startServer({ data: elsewhere.data, url: database.url })]);
+    const made = await one.client().call<{ id: string }>('POST', '/v2/templates', { name: 'shared', image: 'a', env: { TOKEN: 'sealed' } });
+    const seen = await other.client().call<{ env: object }>('GET', `/v2/templates/${made.body.id}`);
+    assert.deepEqual(seen.body.env, { TOKEN: 'sealed' });
+    assert.equal(await one.stop(), 0);
+    assert.equal(await other.stop(), 0);
+    await elsewhere.drop();
+    await database.drop();
+  });
+});
+
+describe('a configuration that makes no sense', () => {
+  let database: TestDatabase;
+  before(async () => {
+    database = await freshDatabase('sqlite');
+  });
+  after(() => database.drop());
+  const up = (args: string[], env: Record<string, string> = {}) => runBerth(['up', '--data', database.data, ...args], env);
+
+  test('stops the start with 2, and each mistake is named with what is allowed', async () => {
+    const refused = await up(['--port', '99999'], { BERTH_RATE_LIMIT_PER_MINUTE: 'many', BERTH_LOG_LEVEL: 'loud', BERTH_ROOT_KEY: 'hunter2' });
+    assert.equal(refused.code, 2);
+    for (const words of [/port from .* is "?99999"?; allowed: a whole number from 0 to 65535/, /rateLimit\.perMinute from BERTH_RATE_LIMIT_PER_MINUTE is "many"/, /log\.level from BERTH_LOG_LEVEL is "loud"; allowed: trace/, /rootKey from BERTH_ROOT_KEY/]) assert.match(refused.stderr, words);
+    assert.doesNotMatch(refused.stderr, /hunter2|\n {4}at /);
+    assert.equal(refused.stdout, '');
+  });
+
+  test('is named in the file too, and a file that is not there is said to be missing', async () => {
+    const file = join(database.data, 'berth.yaml');
+    writeFileSync(file, 'rateLimit:\n  perMinite: 5\n');
+    const misspelt = await up(['--config', file]);
+    assert.equal(misspelt.code, 2);
+    assert.match(misspelt.stderr, /perMinite/);
+    const missing = await up(['--config', join(database.data, 'missing.yaml')]);
+    assert.equal(missing.code, 2);
+    assert.match(missing.stderr, /missing\.yaml/);
+  });
+
+  test('with a database that does not answer ends with a sentence, not with a stack', async () => {
+    const refused = await up(['--port', '0'], { BERTH_DATABASE_URL: 'postgres://nobody:hunter2@127.0.0.1:9/none' });
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /database does not answer/);
+    assert.doesNotMatch(refused.stderr, /hunter2|\n {4}at /);
+  });
+});
+
+/** Sends the head and half the body of a request, waits for what `meanwhile` does, and then sends the rest. */
+function halfSent(server: TestServer, meanwhile: () => Promise<unknown>): Promise<{ status: number; text: string; connection: string | undefined }> {
+  const body = JSON.stringify({ name: 'under-way', image: 'python:3.12' });
+  return new Promise((resolve, reject) => {
+    const sending = request(`${server.url}/v2/templates`, { method: 'POST', headers: { authorization: `Bearer ${server.key}`, 'content-type': 'application/json', 'content-length': body.length, expect: '100-continue' } });
+    sending.on('error', reject);
+    sending.on('response', (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, text, connection: response.headers.connection }));
+      response.on('error', reject);
+    });
+    // The server says that it has read the head.
+    sending.on('continue', () => {
+      sending.write(body.slice(0, 10));
+      meanwhile().then(() => sending.end(body.slice(10)), reject);
+    });
+    sending.flushHeaders();
+  });
+}
+
+async function loggedLine(server: TestServer, words: string): Promise<void> {
+  const { stderr } = server.process;
+  while (!server.log().includes(words)) await new Promise((resolve) => stderr?.once('data', resolve));
+}
