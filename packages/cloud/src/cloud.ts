@@ -1,9 +1,11 @@
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { mkdirSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
-import type { Engine } from './engines/engine.ts';
+import type { InstanceEngine } from './engines/engine.ts';
 import { ProcessEngine } from './engines/process/engine.ts';
-import { originOf } from './http/origin.ts';
+import { Fleet } from './fleet/fleet.ts';
+import { probe } from './http/gateway/health-check.ts';
+import { listeningAt, originOf } from './http/origin.ts';
 import { JobFace } from './http/jobs/face.ts';
 import { JobRateLimits } from './http/jobs/rate-limits.ts';
 import { createHttpServer } from './http/server.ts';
@@ -25,11 +27,14 @@ import { virtualGpus } from './resources/catalog/virtual-gpus.ts';
 import type { Context } from './resources/context.ts';
 import { EndpointDirectory } from './resources/endpoints/directory.ts';
 import { Endpoints } from './resources/endpoints/endpoints.ts';
+import { EndpointWorkers } from './resources/endpoints/workers.ts';
+import { Images } from './resources/images/images.ts';
+import { volumeFolder } from './resources/volumes/folder.ts';
 import { Gate } from './resources/keys/gate.ts';
 import { Keys } from './resources/keys/keys.ts';
 import { Delegations } from './resources/registries/delegations.ts';
 import { Registries } from './resources/registries/registries.ts';
-import type { Resources } from './resources/resources.ts';
+import type { AllResources } from './resources/resources.ts';
 import { Secrets } from './resources/secrets/secrets.ts';
 import { Templates } from './resources/templates/templates.ts';
 import { Volumes } from './resources/volumes/volumes.ts';
@@ -46,6 +51,7 @@ import { loadMasterKey } from './support/master-key.ts';
 import { readIfThere, writePrivateFile } from './support/private-file.ts';
 
 const NOTE_USES_EVERY_MS = 30_000;
+const PROBE_WITHIN_MS = 2_000;
 
 export interface CloudParts {
   config: Config;
@@ -58,6 +64,8 @@ export interface Cloud {
   http: FastifyInstance;
   /** Set where this start made the root key. */
   newRootKey: string | undefined;
+  /** Takes up the workers that are there and begins to look after them. Call it when the server listens: they must reach it. */
+  begin(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -78,8 +86,10 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
     const context: Context = { store, clock, ids };
     const newRootKey = await settleRootKey(context, config.data, given);
 
-    const engines = new Map<string, Engine>([['process', new ProcessEngine({ clock, virtualGpus: virtualGpus(config.gpus) })]]);
-    const catalog = new Catalog({ dataCenters: config.dataCenters.map(defineDataCenter), engines, prices: config.prices });
+    const processes = new ProcessEngine({ clock, ids, log, virtualGpus: virtualGpus(config.gpus), data: resolve(config.data) });
+    const engines = new Map<string, InstanceEngine>([['process', processes]]);
+    const dataCenters = config.dataCenters.map(defineDataCenter);
+    const catalog = new Catalog({ dataCenters, engines, prices: config.prices });
     const directory = new EndpointDirectory(store.endpoints, clock);
     const gate = new Gate(context);
     const sender = new WebhookSender({ store: store.jobs, clock, log, options: senderOptions(config.webhooks), secretOf: (accountId) => webhookSecret(masterKey, accountId) });
@@ -98,20 +108,56 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       if (wakeup.what === 'keys') gate.forget();
       else directory.forget();
     });
-    const templates = new Templates(context, (endpointId) => directory.forget(endpointId));
-    const resources: Resources = {
+    const tokens = new WorkerTokens(masterKey);
+    const secrets = new Secrets(context);
+    const fleet = new Fleet({
+      store: store.fleet,
+      queue,
+      engines: new Map(dataCenters.flatMap(({ id, engine }) => { const found = engines.get(engine); return found === undefined ? [] : [[id, found] as const]; })),
+      endpoint: (id) => directory.find(id),
+      resolveEnv: (accountId, env) => secrets.resolve(accountId, env),
+      credentials: (accountId, registryId) => store.registries.find(accountId, registryId),
+      volume: (endpoint, dataCenterId) => volumeFolder(store, config.data, endpoint, dataCenterId),
+      tokenOf: (endpointId, workerId) => tokens.of(endpointId, workerId),
+      workerUrl: () => (config.workerUrl === '' ? listeningAt(http.server) : config.workerUrl),
+      probe: (host, port, path) => probe(host, port, path, PROBE_WITHIN_MS),
+      clock,
+      ids,
+      log,
+    });
+    const templates = new Templates(context, (endpointId) => {
+      directory.forget(endpointId);
+      fleet.poke(endpointId);
+    });
+    const endpoints = new Endpoints(context, {
+      catalog,
+      templates,
+      directory,
+      onChanged: (endpointId) => {
+        store.wakeups.publish({ kind: 'forget', what: 'endpoints' });
+        fleet.poke(endpointId);
+      },
+      onRemoved: async (endpointId) => {
+        await fleet.removeEndpoint(endpointId);
+        await queue.removeEndpoint(endpointId);
+        store.wakeups.publish({ kind: 'forget', what: 'endpoints' });
+      },
+    });
+    const resources: AllResources = {
       accounts: new Accounts(context),
       keys: new Keys(context, () => {
         gate.forget();
         store.wakeups.publish({ kind: 'forget', what: 'keys' });
       }),
       templates,
-      endpoints: new Endpoints(context, { catalog, templates, directory, onRemoved: (endpointId) => queue.removeEndpoint(endpointId) }),
+      endpoints,
       volumes: new Volumes(context, catalog),
       registries: new Registries(context),
       delegations: new Delegations(context),
-      secrets: new Secrets(context),
+      secrets,
       catalog,
+      images: new Images(context, { folder: join(resolve(config.data), 'images') }),
+      workers: new EndpointWorkers(endpoints, fleet, store.fleet, clock),
     };
     const noting = setInterval(() => void gate.noteUses().catch((error: unknown) => log.warn({ err: error }, 'the last uses of keys were not written down')), NOTE_USES_EVERY_MS);
     noting.unref();
@@ -123,9 +169,10 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       gate,
       limits: config.rateLimits ? new JobRateLimits(clock) : undefined,
       log,
-      fleetReason: () => undefined,
+      fleetReason: ({ id, workersMax }) => fleet.reason(id, workersMax),
+      fleetCounts: (endpointId) => fleet.counts(endpointId),
     });
-    const workers = new WorkerFace({ queue, endpoints: directory, gate, tokens: new WorkerTokens(masterKey), log });
+    const workers = new WorkerFace({ queue, endpoints: directory, gate, tokens, log });
     const traffic = new EndpointTraffic({ jobs, workers, queue, log });
     sweeper.start();
     sender.start();
@@ -137,9 +184,11 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
     return {
       http,
       newRootKey,
+      begin: () => fleet.start(),
       close: async () => {
         clearInterval(noting);
         await http.close();
+        await fleet.close();
         await Promise.all([sweeper.close(), sender.close()]);
         await gate.noteUses();
         await store.close();

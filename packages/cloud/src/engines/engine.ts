@@ -1,16 +1,93 @@
-export type EngineKind = 'process';
+import type { Address, Execution, ExecutionOptions, Instance, InstanceEvent, InstanceHandle, InstanceSpec, Usage } from './instance.ts';
+import type { LogLine, LogQuery } from './logs/log-line.ts';
 
-/** A driver that runs instances: the containers or processes behind pods and workers. */
+export type EngineKind = 'process' | 'docker' | 'kubernetes';
+
+/** A driver with machines under it, as far as one needs to know who only asks what there is. */
 export interface Engine {
   readonly kind: EngineKind;
 
-  /** What it has to run things on. Rejects with `unavailable` when the engine cannot be reached. */
+  /** What it has to run things on, less what its instances hold. Rejects with `unavailable` when the engine cannot be reached. */
   capacity(): Promise<Capacity>;
+}
+
+/**
+ * A driver that runs instances: the containers or processes behind pods and workers.
+ *
+ * Every action is idempotent by instance id, and nothing here depends on the life of the
+ * process that calls it: instances go on when Berth ends, in whatever way, and the next Berth
+ * finds them with `list` and `adopt`, with their logs and their exit codes.
+ *
+ * An id is free again after `remove`. Until then an instance that has ended is still known, and
+ * `start` runs it again with a fresh container disk; its log goes on where it was.
+ */
+export interface InstanceEngine extends Engine {
+  readonly abilities: EngineAbilities;
+
+  /** Why it cannot run this image, in words for people; undefined where it can, as far as that is known without trying. */
+  imageProblem(image: string): string | undefined;
+
+  /**
+   * Resolves when the instance runs. For an id that already runs it resolves with the handle of
+   * that one, whatever the rest of the spec says. Rejects with a reason for people: `rule` when
+   * it can never run like this, `capacity` when there is no room now, `unavailable` when the
+   * engine cannot do it now. Nothing is left behind then.
+   */
+  start(spec: InstanceSpec): Promise<InstanceHandle>;
+
+  /** The instance behind a saved handle, running or ended; undefined when it is gone, or when its id is that of another one by now. */
+  adopt(handle: InstanceHandle): Promise<Instance | undefined>;
+
+  /** Asks it to end, and ends it after the grace period. Resolves when nothing of it runs any more. A second call may shorten the wait of the first. */
+  stop(id: string, graceMs: number): Promise<void>;
+
+  /** Stops it, at once if no grace period is given, and forgets it with its container disk. Its log stays readable for a set time. */
+  remove(id: string, graceMs?: number): Promise<void>;
+
+  /** Every instance of this engine that was not removed. */
+  list(): Promise<Instance[]>;
+
+  /** Tells every change from now on. The listener must not throw. Answers the way to stop it. */
+  watch(listener: (event: InstanceEvent) => void): () => void;
+
+  /**
+   * What it wrote and what was said about it, in the order of the numbers `seq`, everything that
+   * was written before the call included. With `follow` it goes on until the instance has ended
+   * and all is told. It ends quietly on the signal. Of an unknown instance there is nothing to tell.
+   */
+  logs(id: string, query?: LogQuery, signal?: AbortSignal): AsyncIterable<LogLine>;
+
+  /** Adds a system line to its log. */
+  note(id: string, line: string): Promise<void>;
+
+  /** Runs a command beside what it runs: same place, same environment. Ends with the instance at the latest. Rejects with `state` when it does not run. */
+  exec(id: string, argv: readonly string[], options?: ExecutionOptions): Promise<Execution>;
+
+  /** Where a declared port can be reached now; undefined while nothing listens there. */
+  address(id: string, port: number): Promise<Address | undefined>;
+
+  /** What it uses now; undefined when it does not run. */
+  usage(id: string): Promise<Usage | undefined>;
+
+  /** Lets go of everything that the engine holds in this process. Instances go on. */
+  close(): Promise<void>;
+}
+
+/** What a driver can do is declared, so that nobody has to try. */
+export interface EngineAbilities {
+  /** Images of a registry, or only folders of this machine. */
+  images: 'containers' | 'folders';
+  /** A command can be run in a terminal. */
+  terminal: boolean;
+  /** Cores are not reserved: instances share those there are. */
+  sharesCores: boolean;
 }
 
 export interface Capacity {
   cpu: CpuCapacity;
   memoryInGb: number;
+  /** What is really free now, where the driver can tell. */
+  freeMemoryInGb?: number;
   /** One entry per machine and GPU type: a request for several GPUs must fit into one entry. */
   gpus: readonly GpuCapacity[];
 }

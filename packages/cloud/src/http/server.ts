@@ -4,7 +4,7 @@ import type { RequestListener, Server } from 'node:http';
 import Fastify, { LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Gate } from '../resources/keys/gate.ts';
-import type { Resources } from '../resources/resources.ts';
+import type { AllResources } from '../resources/resources.ts';
 import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
 import { asBerthError } from './failures.ts';
@@ -34,7 +34,7 @@ export interface HttpOptions {
 }
 
 export interface HttpParts {
-  resources: Resources;
+  resources: AllResources;
   gate: Gate;
   clock: Clock;
   log: FastifyBaseLogger;

@@ -50,6 +50,11 @@ export class Presence {
     this.#startedAt = clock.now();
   }
 
+  /** The time that all this goes by. */
+  now(): number {
+    return this.#clock.now();
+  }
+
   /** Anything was heard of a worker. Call the answer when its request ends. */
   enter(endpointId: string, workerId: string): () => void {
     const worker = this.seen(endpointId, workerId);
@@ -109,7 +114,8 @@ export class Presence {
   }
 
   unhealthy(endpointId: string, workerId: string, reason: string): void {
-    this.seen(endpointId, workerId).unhealthy = reason;
+    // PostgreSQL keeps no text with a NUL.
+    this.seen(endpointId, workerId).unhealthy = reason.replaceAll('\0', '');
   }
 
   /** No new jobs for a while: it asked to be replaced. */
@@ -119,6 +125,22 @@ export class Presence {
 
   rests(endpointId: string, workerId: string): boolean {
     return (this.#workers.get(`${endpointId} ${workerId}`)?.restsUntil ?? 0) > this.#clock.now();
+  }
+
+  /** What is known of a worker here; undefined before it was first heard of. */
+  view(endpointId: string, workerId: string): { busy: number; unhealthy: string | null } | undefined {
+    const worker = this.#workers.get(`${endpointId} ${workerId}`);
+    return worker === undefined || worker.seenAt === 0 ? undefined : { busy: worker.jobs.size, unhealthy: worker.unhealthy };
+  }
+
+  /** No new jobs ever: it is on its way out. */
+  dismiss(endpointId: string, workerId: string): void {
+    this.rest(endpointId, workerId, Infinity);
+  }
+
+  /** It has ended. */
+  forget(endpointId: string, workerId: string): void {
+    this.#workers.delete(`${endpointId} ${workerId}`);
   }
 
   /** Undefined where this server has never heard of it: another one may have. */

@@ -21,6 +21,10 @@ import { Waiters } from './waiters.ts';
 const LARGEST_TAKE = 500;
 /** A worker that asked to be replaced gets nothing for this long; by then whoever runs it has acted. */
 const REST_MS = 15_000;
+/** What a resting worker asks for is held this long: it shall neither spin nor, when it is told to end, wait for an answer that never comes. */
+const RESTING_HOLD_MS = 1_500;
+/** Before jobs are handed out again after the store refused. */
+const TAKE_AGAIN_MS = 250;
 
 export interface QueueParts {
   store: JobStore;
@@ -56,6 +60,10 @@ export class JobQueue {
   #closed = false;
   readonly presence: Presence;
   readonly stops: StopList;
+  /** Told when jobs wait on an endpoint. */
+  onWaiting: (endpointId: string) => void = () => undefined;
+  /** Told when a worker asks to be replaced. */
+  onRefresh: (endpointId: string, workerId: string) => void = () => undefined;
 
   constructor(parts: QueueParts) {
     this.#parts = parts;
@@ -84,6 +92,7 @@ export class JobQueue {
       if (outcome.created) {
         this.#parts.wakeups.publish({ kind: 'queue', endpointId: endpoint.id });
         this.#wakeTakers(endpoint.id);
+        this.onWaiting(endpoint.id);
         return outcome.job;
       }
       if (outcome.bodyHash === null) continue;
@@ -180,7 +189,8 @@ export class JobQueue {
         takers.remove(taker);
         taker.hand([]);
       };
-      const timer = setTimeout(end, milliseconds);
+      const rests = this.presence.rests(endpointId, workerId);
+      const timer = setTimeout(end, rests ? Math.min(milliseconds, RESTING_HOLD_MS) : milliseconds);
       const taker: Taker<TakenJob> = {
         workerId,
         room,
@@ -193,11 +203,9 @@ export class JobQueue {
       };
       signal.addEventListener('abort', end, { once: true });
       if (this.#closed) return end();
-      if (signal.aborted || this.presence.rests(endpointId, workerId)) {
-        // A worker that rests waits its time out all the same: an answer at once would make it ask again at once.
-        if (signal.aborted) end();
-        return;
-      }
+      if (signal.aborted) return end();
+      // A worker that rests waits for nothing, but it waits: an answer at once would make it ask again at once.
+      if (rests) return;
       takers.add(taker);
       this.#wakeTakers(endpointId);
     });
@@ -232,6 +240,18 @@ export class JobQueue {
   rest(endpointId: string, workerId: string): void {
     this.presence.rest(endpointId, workerId, REST_MS);
     this.release(endpointId, workerId);
+    this.onRefresh(endpointId, workerId);
+  }
+
+  /** The worker is on its way out: it gets no more jobs, and what it waits for ends now. */
+  dismiss(endpointId: string, workerId: string): void {
+    this.presence.dismiss(endpointId, workerId);
+    this.release(endpointId, workerId);
+  }
+
+  /** What waits on an endpoint, for whoever decides about workers. */
+  waiting(endpointId: string, queuedBefore: number, limit: number): Promise<{ waiting: number; late: number }> {
+    return this.#parts.store.waiting(endpointId, queuedBefore, limit);
   }
 
   /** Ends what a worker waits for. */
@@ -244,7 +264,8 @@ export class JobQueue {
   async jobsToStop(endpointId: string, workerId: string, milliseconds: number, signal: AbortSignal): Promise<string[]> {
     const now = this.stops.due(endpointId, workerId);
     if (now.length > 0 || this.#closed) return now;
-    await this.#waiters.wait(stopKey(endpointId, workerId), Math.min(milliseconds, this.stops.nextIn(endpointId, workerId)), signal);
+    const longest = this.presence.rests(endpointId, workerId) ? RESTING_HOLD_MS : milliseconds;
+    await this.#waiters.wait(stopKey(endpointId, workerId), Math.min(longest, this.stops.nextIn(endpointId, workerId)), signal);
     return this.stops.due(endpointId, workerId);
   }
 
@@ -281,6 +302,13 @@ export class JobQueue {
     await Promise.all(held.map(({ seq }) => this.#change(endpointId, seq, (job, now) => transitions.lose(job, { workerId }, reason, now))));
   }
 
+  /** A worker left this server and did not come back since: what it holds goes back, unless another server has heard of it. */
+  async workerLeft(endpointId: string, workerId: string, since: number, reason: string): Promise<void> {
+    if (!this.presence.goneSince(endpointId, workerId, since)) return;
+    const elsewhere = await this.#parts.store.workers(endpointId, since + 1);
+    if (!elsewhere.some((worker) => worker.workerId === workerId)) await this.workerGone(endpointId, workerId, reason);
+  }
+
   /** Lets everyone go who waits: the server stops. */
   close(): void {
     this.#closed = true;
@@ -310,6 +338,7 @@ export class JobQueue {
       if (after.status === 'CANCELLED' || after.status === 'TIMED_OUT') this.#stop(endpointId, before.workerId, before.id, seq);
     }
     if (before.status !== 'IN_QUEUE' && after.status === 'IN_QUEUE') {
+      this.onWaiting(endpointId);
       this.#wakeTakers(endpointId);
       this.#parts.wakeups.publish({ kind: 'queue', endpointId });
     }
@@ -333,6 +362,7 @@ export class JobQueue {
   #onWakeup(wakeup: Wakeup): void {
     switch (wakeup.kind) {
       case 'queue':
+        this.onWaiting(wakeup.endpointId);
         return this.#wakeTakers(wakeup.endpointId);
       case 'job':
         return this.#waiters.wake(jobKey(wakeup.endpointId, wakeup.seq));
@@ -395,21 +425,39 @@ export class JobQueue {
       });
     } catch (error) {
       log.warn({ err: error, endpointId }, 'jobs could not be handed out; trying again');
-      await this.#undoTake(endpointId, leases);
+      await this.#putBack(this.#undoTake(endpointId, leases));
+      await new Promise((resolve) => setTimeout(resolve, TAKE_AGAIN_MS));
       return 1;
     }
     const given = new Map<Taker<TakenJob>, TakenJob[]>();
+    const stray: TakenJob[] = [];
     for (const job of taken) {
       const owner = owners.get(job.job.lease ?? '');
-      if (owner !== undefined) given.set(owner, [...(given.get(owner) ?? []), job]);
+      // Whoever left while its jobs were on their way gets none of them.
+      if (owner === undefined || !takers.has(owner)) stray.push(job);
+      else given.set(owner, [...(given.get(owner) ?? []), job]);
       this.#waiters.wake(jobKey(endpointId, job.job.seq));
     }
     for (const [taker, jobs] of given) {
       takers.remove(taker);
-      for (const { job } of jobs) this.presence.given(endpointId, taker.workerId, job.seq, job.id);
+      for (const { job } of jobs) {
+        this.presence.given(endpointId, taker.workerId, job.seq, job.id);
+        // An earlier attempt may have been stopped on the same worker: that is no word about this one.
+        this.stops.settle(endpointId, taker.workerId, job.id);
+      }
       taker.hand(jobs);
     }
+    if (stray.length > 0) await this.#putBack(this.giveBack(endpointId, stray));
     return taken.length;
+  }
+
+  /** Jobs that cannot be put back now are found when their lease runs out. */
+  async #putBack(work: Promise<void>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      this.#parts.log.warn({ err: error }, 'jobs that reached no worker could not be put back yet');
+    }
   }
 
   /** A take that failed may have taken effect all the same: whatever carries its leases goes back. */

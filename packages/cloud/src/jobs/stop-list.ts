@@ -14,19 +14,26 @@ interface Stop {
 export class StopList {
   readonly #clock: Clock;
   readonly #stops = new Map<string, Map<string, Stop>>();
+  #clearedAt = -Infinity;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   add(endpointId: string, workerId: string, jobId: string): void {
+    this.#clear();
     const key = `${endpointId} ${workerId}`;
     const stops = this.#stops.get(key) ?? new Map<string, Stop>();
     this.#stops.set(key, stops);
     if (!stops.has(jobId)) stops.set(jobId, { addedAt: this.#clock.now(), toldAt: -Infinity });
   }
 
-  /** The job is over for the worker too: it posted a result, or no longer lists it. */
+  /** How many workers have something to stop. */
+  get size(): number {
+    return this.#stops.size;
+  }
+
+  /** The job is over for the worker too: it posted a result, no longer lists it, or was given it anew. */
   settle(endpointId: string, workerId: string, jobId: string): void {
     const stops = this.#stops.get(`${endpointId} ${workerId}`);
     stops?.delete(jobId);
@@ -61,5 +68,16 @@ export class StopList {
     let next = Infinity;
     for (const { toldAt } of this.#stops.get(`${endpointId} ${workerId}`)?.values() ?? []) next = Math.min(next, Math.max(0, toldAt + REPEAT_MS - now));
     return next;
+  }
+
+  /** A worker that never asks, or asks another server, leaves nothing behind. */
+  #clear(): void {
+    const now = this.#clock.now();
+    if (now - this.#clearedAt < GIVE_UP_MS) return;
+    this.#clearedAt = now;
+    for (const [worker, stops] of this.#stops) {
+      for (const [jobId, { addedAt }] of stops) if (now - addedAt > GIVE_UP_MS) stops.delete(jobId);
+      if (stops.size === 0) this.#stops.delete(worker);
+    }
   }
 }

@@ -20,6 +20,10 @@ export class Takers<Given> {
     this.#waiting.delete(taker);
   }
 
+  has(taker: Taker<Given>): boolean {
+    return this.#waiting.has(taker);
+  }
+
   get size(): number {
     return this.#waiting.size;
   }

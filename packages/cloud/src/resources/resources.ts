@@ -1,5 +1,7 @@
 import type { Accounts } from './accounts/accounts.ts';
 import type { Catalog } from './catalog/catalog.ts';
+import type { EndpointWorkers } from './endpoints/workers.ts';
+import type { Images } from './images/images.ts';
 import type { Endpoints } from './endpoints/endpoints.ts';
 import type { Keys } from './keys/keys.ts';
 import type { Delegations } from './registries/delegations.ts';
@@ -19,4 +21,10 @@ export interface Resources {
   delegations: Delegations;
   secrets: Secrets;
   catalog: Catalog;
+}
+
+/** With what REST v2 alone shows. */
+export interface AllResources extends Resources {
+  images: Images;
+  workers: EndpointWorkers;
 }

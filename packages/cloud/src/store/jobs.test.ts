@@ -170,6 +170,9 @@ for (const kind of DATABASES) {
       assert.deepEqual((await store.list('list', { limit: 2, offset: 2 })).map(({ job }) => job.seq), [jobs[0]?.seq]);
       assert.equal(await store.ahead(jobs[2] as Job, 100), 2);
       assert.equal(await store.ahead(jobs[2] as Job, 1), 1);
+      assert.deepEqual(await store.waiting('list', NOW - 1, 100), { waiting: 2, late: 0 });
+      assert.deepEqual(await store.waiting('list', NOW, 100), { waiting: 2, late: 2 });
+      assert.deepEqual(await store.waiting('list', NOW, 1), { waiting: 1, late: 1 });
       await takeAll('list', 1);
       assert.deepEqual((await store.running('list')).map((job) => job.seq), [jobs[0]?.seq]);
       assert.deepEqual((await store.list('list', { status: 'IN_QUEUE', limit: 9, offset: 0 })).length, 2);

@@ -24,6 +24,8 @@ export interface JobStore {
   /** Newest first. */
   list(endpointId: string, filter: JobFilter): Promise<WholeJob[]>;
   counts(endpointId: string): Promise<JobCounts>;
+  /** How many jobs of normal priority wait, and how many of them since before a time; each counted up to `limit`. */
+  waiting(endpointId: string, queuedBefore: number, limit: number): Promise<{ waiting: number; late: number }>;
   /** How many waiting jobs are before this one, counted up to `limit`. */
   ahead(job: Job, limit: number): Promise<number>;
   /** The jobs that workers hold, of one endpoint or of all. */

@@ -9,6 +9,7 @@ import { openSqlite } from './sqlite/database.ts';
 import type { Store } from './store.ts';
 import { accountTable } from './tables/accounts.ts';
 import { auditTable } from './tables/audit.ts';
+import { fleetTable } from './tables/fleet.ts';
 import { endpointTable } from './tables/endpoints.ts';
 import { keyTable } from './tables/keys.ts';
 import { delegationTable, registryTable } from './tables/registries.ts';
@@ -56,6 +57,7 @@ export function storeOver(database: Database, sealer: Sealer, wakeups: Wakeups =
     secrets: secretTable(database, sealer),
     audit: auditTable(database),
     jobs: database.jobs(),
+    fleet: fleetTable(database, sealer),
     wakeups,
     ping: () =>
       database.read(function* () {

@@ -1,3 +1,4 @@
+import type { FleetStore } from './fleet.ts';
 import type { JobStore } from './jobs.ts';
 import type { Account, ApiKey, AuditEntry, Endpoint, NetworkVolume, Owned, Page, Registry, RegistryDelegation, Secret, Template } from './records.ts';
 import type { Wakeups } from './wakeups.ts';
@@ -18,6 +19,7 @@ export interface Store {
   readonly secrets: SecretStore;
   readonly audit: AuditStore;
   readonly jobs: JobStore;
+  readonly fleet: FleetStore;
   readonly wakeups: Wakeups;
   /** Resolves when the database answers. */
   ping(): Promise<void>;

@@ -1,37 +1,311 @@
+import { createHash } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type Clock, systemClock } from '../../support/clock.ts';
-import type { Capacity, Engine, GpuCapacity } from '../engine.ts';
+import { BerthError, notFound, rule } from '../../support/errors.ts';
+import { type Ids, randomIds } from '../../support/ids.ts';
+import type { Log } from '../../support/log.ts';
+import type { Capacity, EngineAbilities, GpuCapacity, InstanceEngine } from '../engine.ts';
+import type { Address, Execution, ExecutionOptions, Instance, InstanceEvent, InstanceHandle, InstanceSpec, Usage } from '../instance.ts';
+import { LogBook } from '../logs/log-book.ts';
+import type { LogLine, LogQuery } from '../logs/log-line.ts';
+import { Cgroups } from './cgroups.ts';
+import { countedThrough } from './gpu-shelf.ts';
+import { Holdings } from './holdings.ts';
+import { type ImagePlaces, imageProblem } from './images.ts';
+import type { InstanceFolder, SavedInstance, Started } from './instance-folder.ts';
+import { KeptLogs } from './kept-logs.ts';
+import { launch, type LaunchGround } from './launch.ts';
 import { type Machine, readMachine } from './machine.ts';
+import { ProcessInstance } from './process-instance.ts';
+import { recoverInstances } from './recovery.ts';
 import { refreshed } from './refreshed.ts';
+import { supervisionProblem } from './supervise.ts';
+import { Turns } from './turns.ts';
 
 /** How old what is known of the machine may be. */
 const MACHINE_LIFETIME_MS = 60_000;
+/** For instances whose supervisor another Berth started: nobody tells us of their end. */
+const LOOK_AT_ADOPTED_EVERY_MS = 250;
+const SWEEP_LOGS_EVERY_MS = 3_600_000;
+const KEEP_LOGS_MS = 7 * 24 * 3_600_000;
+const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+const BYTES_PER_GB = 1024 ** 3;
 
 export interface ProcessEngineParts {
   /** Offered where the machine has no real GPU. */
   virtualGpus: readonly GpuCapacity[];
   clock?: Clock;
+  ids?: Ids;
+  log?: Log;
   readMachine?: () => Promise<Machine>;
+  /** What is free of the machine's memory, in bytes. */
+  freeMemory?: () => number;
+  /** Where instances, their logs and their images are. Without it nothing can be started. */
+  data?: string;
+  /** A folder of which each folder is an image; null for none. */
+  examples?: string | null;
+  /** The file of the worker library, which handlers in TypeScript and JavaScript are run with. */
+  workerModule?: string;
+  /** How long the log of an instance that was removed can be read. */
+  keepLogsMs?: number;
 }
 
-/** Runs instances as processes of this machine. */
-export class ProcessEngine implements Engine {
+/** Runs instances as processes of this machine, as the user that Berth runs as. */
+export class ProcessEngine implements InstanceEngine {
   readonly kind = 'process';
+  readonly abilities: EngineAbilities = { images: 'folders', terminal: true, sharesCores: true };
   readonly #machine: () => Promise<Machine>;
   readonly #virtualGpus: readonly GpuCapacity[];
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #log: Log | undefined;
+  readonly #freeMemory: () => number;
+  readonly #data: string | undefined;
+  readonly #places: ImagePlaces;
+  readonly #logs: KeptLogs;
+  readonly #holdings = new Holdings();
+  readonly #turns = new Turns();
+  readonly #instances = new Map<string, ProcessInstance>();
+  readonly #listeners = new Set<(event: InstanceEvent) => void>();
+  readonly #adopted = new Set<ProcessInstance>();
+  #knownMachine: Machine | undefined;
+  #opening: Promise<void> | undefined;
+  #cgroups: Cgroups | undefined;
+  #timers: NodeJS.Timeout[] = [];
 
   constructor(parts: ProcessEngineParts) {
-    this.#machine = refreshed(parts.readMachine ?? readMachine, MACHINE_LIFETIME_MS, parts.clock ?? systemClock);
+    this.#clock = parts.clock ?? systemClock;
+    this.#ids = parts.ids ?? randomIds;
+    this.#log = parts.log;
+    this.#machine = refreshed(parts.readMachine ?? readMachine, MACHINE_LIFETIME_MS, this.#clock);
     this.#virtualGpus = parts.virtualGpus;
+    this.#freeMemory = parts.freeMemory ?? (() => process.availableMemory());
+    this.#data = parts.data === undefined ? undefined : resolve(parts.data);
+    const data = this.#data ?? '';
+    this.#places = {
+      images: join(data, 'images'),
+      examples: parts.examples === undefined ? fileURLToPath(new URL('../../../../../examples', import.meta.url)) : parts.examples,
+      workerModule: parts.workerModule ?? fileURLToPath(new URL('../../../../worker/src/worker.ts', import.meta.url)),
+      pythonCache: join(data, 'cache', 'python'),
+    };
+    this.#logs = new KeptLogs(join(data, 'logs'), parts.keepLogsMs ?? KEEP_LOGS_MS, this.#clock);
   }
 
   async capacity(): Promise<Capacity> {
-    const machine = await this.#machine();
+    const machine = await this.#readMachine();
+    if (this.#problem() === undefined) await this.#open();
     const { cpu, memoryInGb } = machine;
-    return { cpu, memoryInGb, gpus: this.#gpus(machine) };
+    return { cpu, memoryInGb, freeMemoryInGb: Math.floor((10 * this.#freeMemory()) / BYTES_PER_GB) / 10, gpus: this.#holdings.gpus.left(this.#gpus(machine)) };
+  }
+
+  imageProblem(image: string): string | undefined {
+    return imageProblem(image, this.#places);
+  }
+
+  async start(spec: InstanceSpec): Promise<InstanceHandle> {
+    if (!ID.test(spec.id)) throw rule(`${JSON.stringify(spec.id)} is no id for an instance`);
+    await this.#open();
+    return this.#turns.run(spec.id, () => this.#start(spec));
+  }
+
+  async #start(spec: InstanceSpec): Promise<InstanceHandle> {
+    const before = this.#instances.get(spec.id);
+    if (before !== undefined && before.isRunning && !before.isStopping) return before.handle;
+    await before?.gone;
+    const ground = await this.#ground();
+    this.#tell({ id: spec.id, status: 'starting', exitCode: null, signal: null, at: this.#clock.now() });
+    const { supervisor, book, ...launched } = await launch(spec, ground, {
+      path: this.#instancesPath(),
+      places: this.#places,
+      logs: this.#logs,
+      holdings: this.#holdings,
+      cgroups: this.#cgroups,
+      clock: this.#clock,
+      ids: this.#ids,
+    });
+    const instance = this.#know(launched);
+    supervisor.once('exit', () => void instance.end());
+    instance.attend(book);
+    this.#tellOf(instance);
+    return instance.handle;
+  }
+
+  async adopt(handle: InstanceHandle): Promise<Instance | undefined> {
+    await this.#open();
+    await this.#turns.idle(handle.id);
+    const instance = this.#instances.get(handle.id);
+    return instance !== undefined && isSame(instance.handle, handle) ? instance.describe() : undefined;
+  }
+
+  async stop(id: string, graceMs: number): Promise<void> {
+    await this.#open();
+    await this.#turns.idle(id);
+    await this.#instances.get(id)?.stop(graceMs);
+  }
+
+  async remove(id: string, graceMs = 0): Promise<void> {
+    await this.stop(id, graceMs);
+    await this.#turns.run(id, async () => {
+      const instance = this.#instances.get(id);
+      if (instance === undefined) return;
+      await instance.stop(0);
+      await this.#logs.age(id);
+      await instance.folder.remove();
+      this.#instances.delete(id);
+    });
+    await this.#sweepLogs();
+  }
+
+  async list(): Promise<Instance[]> {
+    await this.#open();
+    return [...this.#instances.values()].map((instance) => instance.describe());
+  }
+
+  watch(listener: (event: InstanceEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async *logs(id: string, query: LogQuery = {}, signal?: AbortSignal): AsyncGenerator<LogLine, void, undefined> {
+    await this.#open();
+    await this.#turns.idle(id);
+    const instance = this.#instances.get(id);
+    if (instance !== undefined) yield* instance.logs(query, signal);
+    else if (ID.test(id)) yield* (await LogBook.read(this.#logs.folder(id))).lines(query, signal);
+  }
+
+  async note(id: string, line: string): Promise<void> {
+    await (await this.#instance(id)).note(line);
+  }
+
+  async exec(id: string, argv: readonly string[], options: ExecutionOptions = {}): Promise<Execution> {
+    return (await this.#instance(id)).exec(argv, options);
+  }
+
+  async address(id: string, port: number): Promise<Address | undefined> {
+    await this.#open();
+    return this.#instances.get(id)?.address(port);
+  }
+
+  async usage(id: string): Promise<Usage | undefined> {
+    await this.#open();
+    return this.#instances.get(id)?.usage();
+  }
+
+  async close(): Promise<void> {
+    await this.#opening?.catch(() => undefined);
+    await this.#turns.allIdle();
+    for (const timer of this.#timers) clearInterval(timer);
+    await Promise.all([...this.#instances.values()].map((instance) => instance.release()));
+    this.#cgroups?.close();
+  }
+
+  async #instance(id: string): Promise<ProcessInstance> {
+    await this.#open();
+    await this.#turns.idle(id);
+    const instance = this.#instances.get(id);
+    if (instance === undefined) throw notFound('instance', id);
+    return instance;
+  }
+
+  /** Why nothing can run here. */
+  #problem(): string | undefined {
+    return this.#data === undefined ? 'this engine was given no folder to run instances in' : supervisionProblem();
+  }
+
+  #open(): Promise<void> {
+    this.#opening ??= this.#recover();
+    return this.#opening;
+  }
+
+  /** Takes up what an earlier Berth left, the running ones first: they may share what an ended one held. */
+  async #recover(): Promise<void> {
+    const problem = this.#problem();
+    if (problem !== undefined) throw new BerthError('unavailable', problem);
+    await mkdir(this.#instancesPath(), { recursive: true, mode: 0o700 });
+    this.#cgroups = Cgroups.open(`berth-${createHash('sha256').update(this.#instancesPath()).digest('hex').slice(0, 12)}`);
+    const recovered = await recoverInstances(this.#instancesPath());
+    for (const { isRunning, ...parts } of recovered.filter((one) => one.isRunning)) {
+      this.#holdings.hold(parts.saved);
+      const instance = this.#know(parts);
+      this.#adopted.add(instance);
+      instance.attend(await LogBook.open(this.#logs.folder(instance.id)));
+    }
+    for (const { isRunning, ...parts } of recovered.filter((one) => !one.isRunning)) await this.#know(parts).settle();
+    await this.#sweepLogs();
+    this.#timers = [setInterval(() => this.#lookAtAdopted(), LOOK_AT_ADOPTED_EVERY_MS), setInterval(() => void this.#sweepLogs(), SWEEP_LOGS_EVERY_MS)];
+    for (const timer of this.#timers) timer.unref();
+  }
+
+  #know(parts: { saved: SavedInstance; folder: InstanceFolder; started: Started; env?: Readonly<Record<string, string>> }): ProcessInstance {
+    const instance = new ProcessInstance({
+      ...parts,
+      logFolder: this.#logs.folder(parts.saved.id),
+      clock: this.#clock,
+      onEnded: () => {
+        this.#adopted.delete(instance);
+        this.#holdings.release(instance.saved);
+        this.#tellOf(instance);
+      },
+      onProblem: (what, error) => this.#log?.warn({ err: error }, what),
+    });
+    this.#instances.set(instance.id, instance);
+    return instance;
+  }
+
+  #lookAtAdopted(): void {
+    for (const instance of this.#adopted) if (!instance.supervisorIsAlive) void instance.end();
+  }
+
+  async #sweepLogs(): Promise<void> {
+    try {
+      await this.#logs.sweep((id) => this.#instances.has(id));
+    } catch (error) {
+      this.#log?.warn({ err: error }, 'old logs could not be removed');
+    }
+  }
+
+  #tellOf(instance: ProcessInstance): void {
+    const { id, status, exitCode, signal, startedAt, endedAt } = instance.describe();
+    this.#tell({ id, status, exitCode, signal, at: endedAt ?? startedAt });
+  }
+
+  #tell(event: InstanceEvent): void {
+    for (const listener of this.#listeners) listener(event);
+  }
+
+  async #ground(): Promise<LaunchGround> {
+    const machine = await this.#machineAtHand();
+    const gpus = this.#gpus(machine);
+    return { memoryInGb: machine.memoryInGb, freeMemoryInBytes: this.#freeMemory(), gpus, gpuIndexes: (gpus === machine.gpus ? machine.gpuIndexes : undefined) ?? countedThrough(gpus) };
+  }
+
+  async #readMachine(): Promise<Machine> {
+    const machine = await this.#machine();
+    this.#knownMachine = machine;
+    return machine;
+  }
+
+  /** What was known last, while a new reading is under way: no start waits for the driver of a GPU twice. */
+  async #machineAtHand(): Promise<Machine> {
+    const reading = this.#readMachine();
+    if (this.#knownMachine === undefined) return reading;
+    reading.catch((error: unknown) => this.#log?.warn({ err: error }, 'the machine could not be looked at'));
+    return this.#knownMachine;
   }
 
   /** Virtual GPUs never stand beside real ones, nor in for real ones whose driver is only slow to answer. */
   #gpus({ gpus, gpusKnown }: Machine): readonly GpuCapacity[] {
     return gpus.length === 0 && gpusKnown ? this.#virtualGpus : gpus;
   }
+
+  #instancesPath(): string {
+    return join(this.#data ?? '', 'instances');
+  }
+}
+
+function isSame(one: InstanceHandle, other: InstanceHandle): boolean {
+  return one.engine === other.engine && one.id === other.id && Object.entries(one.state).every(([name, value]) => other.state[name] === value);
 }

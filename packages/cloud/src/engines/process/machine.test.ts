@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { cpus } from 'node:os';
 import { describe, test } from 'node:test';
-import { gpuCapacities, readMachine } from './machine.ts';
+import { gpuCapacities, gpuIndexes, readMachine } from './machine.ts';
 import type { NvidiaFindings } from './nvidia-smi.ts';
 
 const none: NvidiaFindings = { gpus: [], cudaVersion: null, problem: null, answered: true };
@@ -17,6 +17,11 @@ describe('the machine', () => {
       { gpuTypeId: 'NVIDIA H200', total: 2, free: 2, virtual: false, cudaVersion: '13.0', memoryInGb: 140 },
       { gpuTypeId: 'NVIDIA GeForce RTX 3060', total: 1, free: 1, virtual: false, cudaVersion: '13.0', memoryInGb: 12 },
     ]);
+  });
+
+  test('GPUs are numbered as the driver lists them', () => {
+    const gpus = [nvidia('NVIDIA H200', 143771), nvidia('NVIDIA GeForce RTX 3060', 12288), nvidia('NVIDIA H200', 143771)];
+    assert.deepEqual([...gpuIndexes({ gpus })], [['NVIDIA H200', [0, 2]], ['NVIDIA GeForce RTX 3060', [1]]]);
   });
 
   test('its processor and memory are those of this machine', async () => {

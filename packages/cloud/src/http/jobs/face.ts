@@ -39,7 +39,9 @@ export interface JobFaceParts {
   limits: JobRateLimits | undefined;
   log: FastifyBaseLogger;
   /** Why an endpoint has no workers, where that is known. */
-  fleetReason(endpointId: string): string | undefined;
+  fleetReason(endpoint: Endpoint): string | undefined;
+  /** Workers that nobody has heard of yet, or that do not come up. */
+  fleetCounts?(endpointId: string): { initializing: number; throttled: number; unhealthy: number } | undefined;
 }
 
 interface Call {
@@ -143,7 +145,7 @@ export class JobFace {
       await this.#parts.queue.setTimeToLive(endpoint.id, seq, milliseconds);
     }
     const found = await this.#find(endpoint.id, seq, id);
-    const reason = found.job.status === 'IN_QUEUE' ? await waitingReason(this.#parts.queue, found.job, this.#parts.fleetReason) : undefined;
+    const reason = found.job.status === 'IN_QUEUE' ? await waitingReason(this.#parts.queue, found.job, () => this.#parts.fleetReason(endpoint)) : undefined;
     sendJson(response, 200, statusText(found, reason));
   }
 
@@ -196,7 +198,8 @@ export class JobFace {
     const [jobs, workers] = await Promise.all([this.#parts.queue.counts(endpoint.id), this.#parts.queue.workers(endpoint.id)]);
     const healthy = workers.filter(({ unhealthy }) => unhealthy === null);
     const running = healthy.filter(({ busy }) => busy > 0).length;
-    const counters = { idle: healthy.length - running, initializing: 0, ready: healthy.length, running, throttled: 0, unhealthy: workers.length - healthy.length };
+    const { initializing = 0, throttled = 0, unhealthy = 0 } = this.#parts.fleetCounts?.(endpoint.id) ?? {};
+    const counters = { idle: healthy.length - running, initializing, ready: healthy.length, running, throttled, unhealthy: Math.max(unhealthy, workers.length - healthy.length) };
     const { completed, failed, inProgress, inQueue, retried } = jobs;
     sendJson(response, 200, JSON.stringify({ jobs: { completed, failed, inProgress, inQueue, retried }, workers: counters }));
   }

@@ -5,12 +5,12 @@ import type { Job } from '../../store/job-records.ts';
 const COUNTED = 1000;
 
 /** Why a job still waits, in words for whoever asks. `fleetReason` knows why there are no workers. */
-export async function waitingReason(queue: JobQueue, job: Job, fleetReason: (endpointId: string) => string | undefined): Promise<string> {
+export async function waitingReason(queue: JobQueue, job: Job, fleetReason: () => string | undefined): Promise<string> {
   const workers = await queue.workers(job.endpointId);
   const healthy = workers.filter(({ unhealthy }) => unhealthy === null);
   if (healthy.length === 0) {
     const unhealthy = workers.find((worker) => worker.unhealthy !== null)?.unhealthy;
-    return fleetReason(job.endpointId) ?? (unhealthy === undefined || unhealthy === null ? 'no worker is connected to this endpoint' : `no healthy worker is connected; the last one reported: ${unhealthy}`);
+    return fleetReason() ?? (unhealthy === undefined || unhealthy === null ? 'no worker is connected to this endpoint' : `no healthy worker is connected; the last one reported: ${unhealthy}`);
   }
   const ahead = await queue.ahead(job, COUNTED + 1);
   if (ahead === 0) return `next in line: ${healthy.length} ${healthy.length === 1 ? 'worker is' : 'workers are'} busy`;

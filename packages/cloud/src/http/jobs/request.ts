@@ -67,8 +67,9 @@ function optionalNumber(value: unknown, name: string): number | undefined {
   return Math.round(value);
 }
 
+/** Control characters are none of an address, and PostgreSQL keeps no text with a NUL. */
 function isWebAddress(text: string): boolean {
-  return /^https?:\/\//i.test(text) && URL.canParse(text);
+  return /^https?:\/\/\P{Cc}+$/iu.test(text) && URL.canParse(text);
 }
 
 function bad(message: string): BerthError {

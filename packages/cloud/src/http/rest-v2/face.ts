@@ -1,4 +1,4 @@
-import type { Resources } from '../../resources/resources.ts';
+import type { AllResources } from '../../resources/resources.ts';
 import type { RestFace } from '../rest/face.ts';
 import { metaOperations } from '../rest/meta.ts';
 import type { Operation } from '../rest/operation.ts';
@@ -10,10 +10,12 @@ import { apiKeyOperations } from './api-keys.ts';
 import { catalogOperations } from './catalog.ts';
 import { endpointOperations } from './endpoints.ts';
 import { failV2, problem, PROBLEM_TYPE } from './failures.ts';
+import { imageOperations } from './images.ts';
 import { networkVolumeOperations } from './network-volumes.ts';
 import { registryOperations } from './registries.ts';
 import { secretOperations } from './secrets.ts';
 import { templateOperations } from './templates.ts';
+import { workerOperations } from './workers.ts';
 
 /** 100 KiB hold any definition; what is larger is data and belongs elsewhere. */
 const BODY_LIMIT = 102_400;
@@ -31,9 +33,11 @@ const TAGS = [
   { name: 'About', description: 'This description' },
 ];
 
-export function restV2(resources: Resources, urls: Urls, limiter: RateLimiter | undefined): RestFace {
+export function restV2(resources: AllResources, urls: Urls, limiter: RateLimiter | undefined): RestFace {
   const operations: Operation[] = [
     ...endpointOperations(resources, urls),
+    ...workerOperations(resources),
+    ...imageOperations(resources),
     ...templateOperations(resources),
     ...networkVolumeOperations(resources),
     ...registryOperations(resources),

@@ -4,7 +4,10 @@ import type { Gate } from '../../resources/keys/gate.ts';
 import { BerthError } from '../../support/errors.ts';
 import { bearerKey } from '../bearer.ts';
 import { asBerthError } from '../failures.ts';
+import { goneSignal } from '../raw.ts';
 import { checkText, parseJson } from '../json.ts';
+import { sendEvents } from './events.ts';
+import type { ServerEvent } from './events.ts';
 import type { Access, Operation } from './operation.ts';
 import { allowedMethods } from './routes.ts';
 import { queryReader, validator } from './validate.ts';
@@ -78,7 +81,10 @@ function serve(app: FastifyInstance, face: RestFace, operation: Operation, gate:
         params: readParams(request.params as Record<string, string>),
         query: readQuery(operation, request),
         body: readBody(operation, request.body),
+        lastEventId: request.headers['last-event-id'] as string | undefined,
+        signal: goneSignal(reply.raw),
       });
+      if (operation.events === true) return sendEvents(reply, answer as AsyncIterable<ServerEvent>);
       reply.code(operation.status);
       if (operation.status === 204) return reply.send();
       if (operation.page === true) return reply.type('text/html; charset=utf-8').send(answer);

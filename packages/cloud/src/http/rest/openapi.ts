@@ -204,6 +204,7 @@ function described(field: Schema, schemas: Components): { description?: string; 
 function success(operation: Operation, schemas: Components): ResponseObject {
   const description = { 200: 'Done.', 201: 'Created.', 204: 'Done; there is nothing to say.' }[operation.status];
   if (operation.page === true) return { description, content: { 'text/html': { schema: { type: 'string' } } } };
+  if (operation.events === true) return { description, content: { 'text/event-stream': { schema: { type: 'string' } } } };
   return operation.answer === undefined ? { description } : { description, content: { [JSON_TYPE]: { schema: schemas.place(operation.answer) } } };
 }
 

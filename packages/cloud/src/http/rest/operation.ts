@@ -27,6 +27,8 @@ export interface Operation {
   answer?: Schema;
   /** Answers a page for people instead of JSON. */
   page?: true;
+  /** Answers server-sent events: `handle` gives them one by one, as long as somebody reads. */
+  events?: true;
   /** Failures that this operation has beyond those that every operation has. */
   failures?: number[];
   handle(request: Call<unknown, unknown, unknown>): Promise<unknown>;
@@ -38,6 +40,10 @@ export interface Call<P, Q, B> {
   params: P;
   query: Q;
   body: B;
+  /** Of a reader of events that comes back. */
+  lastEventId: string | undefined;
+  /** Aborted when whoever asked goes away. */
+  signal: AbortSignal;
 }
 
 type ValueOf<S> = S extends Schema ? Static<S> : Record<never, never>;

@@ -12,6 +12,7 @@ const RETURN_WITHIN_MS = 10_000;
 /** Beyond this a slow worker gets no more jobs until it has read what it has. */
 const UNREAD_LIMIT = 8 * 1024 * 1024;
 const STOP_LOOK_MS = 3_000;
+const SILENCE_LOOK_MS = 2_000;
 const MOST_CREDITS = 10_000;
 
 export interface ChannelParts {
@@ -30,22 +31,28 @@ export class WorkerChannel {
   readonly #parts: ChannelParts;
   readonly #lines = new LineReader(RESULT_LIMIT + 1024);
   readonly #gone = new AbortController();
-  readonly #leave: () => void;
   /** Chunks and progress on their way, by job: its result waits for them. */
   readonly #pending = new Map<string, Promise<void>>();
   #credits = 0;
   #taking = false;
   #outgoing: string[] = [];
   #stopTimer: NodeJS.Timeout | undefined;
+  readonly #silenceTimer: NodeJS.Timeout;
 
   constructor(parts: ChannelParts) {
     this.#parts = parts;
     const { socket, queue, endpointId, workerId } = parts;
-    this.#leave = queue.presence.enter(endpointId, workerId);
+    queue.presence.seen(endpointId, workerId);
     socket.on('data', (bytes: Buffer) => this.#read(bytes));
+    // The server's side stays open when the other one closes; a worker that has closed is gone.
+    socket.on('end', () => socket.destroy());
     socket.on('close', () => this.#closed());
     socket.on('error', () => socket.destroy());
     this.#lookForStops();
+    // An open connection proves nothing: that of a frozen worker, or of a machine without power, stays open too. What counts is what it says.
+    this.#silenceTimer = setInterval(() => {
+      if (queue.presence.lives(endpointId, workerId) !== true) socket.destroy();
+    }, SILENCE_LOOK_MS).unref();
   }
 
   /** Tells the worker to go elsewhere: this server stops. */
@@ -57,6 +64,7 @@ export class WorkerChannel {
   }
 
   #read(bytes: Buffer): void {
+    this.#parts.queue.presence.seen(this.#parts.endpointId, this.#parts.workerId);
     try {
       for (const line of this.#lines.read(bytes)) this.#understand(line);
     } catch (error) {
@@ -177,12 +185,11 @@ export class WorkerChannel {
   #closed(): void {
     const { queue, endpointId, workerId, log } = this.#parts;
     clearTimeout(this.#stopTimer);
+    clearInterval(this.#silenceTimer);
     this.#gone.abort();
-    this.#leave();
-    const since = Date.now();
+    const since = queue.presence.now();
     setTimeout(() => {
-      if (!queue.presence.goneSince(endpointId, workerId, since)) return;
-      queue.workerGone(endpointId, workerId, 'the worker that ran the job went away').catch((error: unknown) => log.warn({ err: error }, 'the jobs of a worker that went away could not be put back'));
+      queue.workerLeft(endpointId, workerId, since, 'the worker that ran the job went away').catch((error: unknown) => log.warn({ err: error }, 'the jobs of a worker that went away could not be put back'));
     }, RETURN_WITHIN_MS).unref();
   }
 }

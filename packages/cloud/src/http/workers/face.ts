@@ -24,6 +24,8 @@ const REFUSAL_MS = 2_000;
 const BUSY_SECONDS = 5;
 export const RESULT_LIMIT = 64 * 1024 * 1024;
 const LARGEST_BATCH = 1_000;
+/** What a worker may be called: it stands in addresses, tables and logs. */
+const WORKER_ID = /^[^\s\p{Cc}]{1,200}$/u;
 
 export interface WorkerFaceParts {
   queue: JobQueue;
@@ -31,6 +33,11 @@ export interface WorkerFaceParts {
   gate: Gate;
   tokens: WorkerTokens;
   log: FastifyBaseLogger;
+}
+
+interface WorkerOperation {
+  method: 'GET' | 'POST';
+  handle(call: Call): Promise<void>;
 }
 
 interface Call {
@@ -46,17 +53,17 @@ interface Call {
 /** The worker side, as the public worker SDKs speak it. */
 export class WorkerFace {
   readonly #parts: WorkerFaceParts;
-  readonly #operations: Readonly<Record<string, (call: Call) => Promise<void>>>;
+  readonly #operations: Readonly<Record<string, WorkerOperation>>;
 
   constructor(parts: WorkerFaceParts) {
     this.#parts = parts;
     this.#operations = {
-      'job-take': (call) => this.#take(call, false),
-      'job-take-batch': (call) => this.#take(call, true),
-      'job-done': (call) => this.#done(call),
-      'job-stream': (call) => this.#chunk(call),
-      'job-stop': (call) => this.#stops(call),
-      ping: (call) => this.#ping(call),
+      'job-take': { method: 'GET', handle: (call) => this.#take(call, false) },
+      'job-take-batch': { method: 'GET', handle: (call) => this.#take(call, true) },
+      'job-done': { method: 'POST', handle: (call) => this.#done(call) },
+      'job-stream': { method: 'POST', handle: (call) => this.#chunk(call) },
+      'job-stop': { method: 'GET', handle: (call) => this.#stops(call) },
+      ping: { method: 'GET', handle: (call) => this.#ping(call) },
     };
   }
 
@@ -67,10 +74,16 @@ export class WorkerFace {
   async serve(request: Request, response: Response, address: JobAddress): Promise<void> {
     try {
       const [workerId = '', jobId = ''] = address.rest.map(decoded);
+      const operation = this.#operations[address.operation] as WorkerOperation;
       const endpoint = await this.admit(request, address.endpointId, workerId);
+      if (request.method !== operation.method) {
+        throw new BerthError('method', `${request.method} is not allowed here; allowed: ${operation.method}`, { headers: { allow: operation.method } });
+      }
       const left = this.#parts.queue.presence.enter(endpoint.id, workerId);
-      response.on('close', left);
-      await this.#operations[address.operation]?.({ request, response, endpoint, workerId, jobId, query: new URLSearchParams(address.query) });
+      // Who left while it was let in is not here.
+      if (response.destroyed) left();
+      else response.on('close', left);
+      await operation.handle({ request, response, endpoint, workerId, jobId, query: new URLSearchParams(address.query) });
     } catch (error) {
       await this.#refuse(request, response, asBerthError(error, this.#parts.log, address.endpointId), address.operation);
     }
@@ -81,6 +94,7 @@ export class WorkerFace {
     const token = bearerOrBareKey(request.headers.authorization) ?? '';
     const { tokens, gate, endpoints } = this.#parts;
     if (workerId === '') throw new BerthError('no-route', 'the address names no worker');
+    if (!WORKER_ID.test(workerId)) throw new BerthError('malformed', 'the address names no valid worker: 1 to 200 characters without spaces');
     const endpoint = await endpoints.find(endpointId);
     if (tokens.isToken(token)) {
       if (endpoint === undefined || !tokens.matches(token, endpointId, workerId)) throw new BerthError('unauthenticated', 'this token is not for this worker');
@@ -164,6 +178,7 @@ export class WorkerFace {
 
   async #refuse(request: Request, response: Response, error: BerthError, operation: string): Promise<void> {
     if (!request.readableEnded) request.resume();
+    if (error.code === 'method') return failJob(response, error);
     const polls = operation === 'job-take' || operation === 'job-take-batch' || operation === 'job-stop';
     if (!polls && error.code !== 'unauthenticated' && error.code !== 'forbidden') return failJob(response, error);
     await new Promise((resolve) => setTimeout(resolve, REFUSAL_MS));

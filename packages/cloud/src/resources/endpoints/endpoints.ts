@@ -23,6 +23,8 @@ export interface EndpointParts {
   catalog: Catalog;
   templates: Templates;
   directory: EndpointDirectory;
+  /** One was made or has become another. */
+  onChanged?(endpointId: string): void;
   /** What else goes with an endpoint. */
   onRemoved(endpointId: string): Promise<void>;
 }
@@ -48,7 +50,7 @@ export class Endpoints {
     const id = endpointId(ids);
     const now = clock.now();
     const source = await this.#source(caller, id, order.template);
-    return retriedWithFreeName(id, source, (from) =>
+    const created = await retriedWithFreeName(id, source, (from) =>
       store.endpoints.insert(caller.accountId, footingIds(caller, order, from, []), (footing) => {
         const blank: Endpoint = { ...DEFAULTS, id, accountId: caller.accountId, createdAt: now, updatedAt: now };
         const template = from && currentTemplate(caller, from, footing);
@@ -57,6 +59,8 @@ export class Endpoints {
         return withOwnTemplate({ record, audit: auditOf(this.#context, caller, 'create', KIND, id) }, from);
       }),
     );
+    this.#parts.onChanged?.(id);
+    return created;
   }
 
   async update(caller: Caller, id: string, order: EndpointOrder): Promise<Endpoint> {
@@ -74,6 +78,7 @@ export class Endpoints {
     );
     this.#parts.directory.forget(id);
     if (changed === undefined) throw notFound(KIND, id);
+    this.#parts.onChanged?.(id);
     return changed;
   }
 

@@ -1,6 +1,7 @@
 import { accountsAndResources } from './0001-accounts-and-resources.ts';
 import { endpoints } from './0002-endpoints.ts';
 import { jobs } from './0003-jobs.ts';
+import { fleet } from './0004-fleet.ts';
 
 /** One step of the schema. Steps are numbered from 1 without gaps and never change once released. */
 export interface Migration {
@@ -9,4 +10,4 @@ export interface Migration {
   statements: string[];
 }
 
-export const migrations: Migration[] = [accountsAndResources, endpoints, jobs];
+export const migrations: Migration[] = [accountsAndResources, endpoints, jobs, fleet];

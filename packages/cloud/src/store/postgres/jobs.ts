@@ -163,6 +163,14 @@ export function postgresJobs(pool: Pool, server: string): JobStore {
       return { inQueue: Number(row?.['queued']), inProgress: Number(row?.['running']), completed: Number(row?.['completed']), failed: Number(row?.['failed']), retried: Number(row?.['retried']) };
     },
 
+    waiting: async (endpointId, queuedBefore, limit) => {
+      const [row] = await query(
+        `select count(*) as waiting, count(*) filter (where queued_at <= $2) as late from (select queued_at from jobs where endpoint_id = $1 and low_priority = 0 and status = 'IN_QUEUE' order by account_id, position limit $3) as heads`,
+        [endpointId, queuedBefore, limit],
+      );
+      return { waiting: Number(row?.['waiting']), late: Number(row?.['late']) };
+    },
+
     ahead: async (job, limit) => {
       const [row] = await query(
         `select count(*) as before from (select 1 from jobs where endpoint_id = $1 and status = 'IN_QUEUE' and (low_priority < $2 or (low_priority = $2 and position < $3)) limit $4) as waiting`,

@@ -190,6 +190,14 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         return { ...sum };
       }),
 
+    waiting: (endpointId, queuedBefore, limit) =>
+      look(() => {
+        const found = statement(
+          `select count(*) as waiting, coalesce(sum(queued_at <= ?), 0) as late from (select queued_at from jobs where endpoint_id = ? and low_priority = 0 and status = 'IN_QUEUE' order by account_id, position limit ?)`,
+        ).get(queuedBefore, endpointId, limit) as { waiting: number; late: number };
+        return { ...found };
+      }),
+
     ahead: (job, limit) =>
       look(() => {
         const { before } = statement(

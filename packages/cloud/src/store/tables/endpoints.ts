@@ -5,6 +5,8 @@ import { assignments, changes, join, perDialect, row, rows, rowValues, sql } fro
 import type { Row, Statement, Steps } from '../sql.ts';
 import type { EndpointStore, Footing, FootingIds } from '../store.ts';
 import { recordAudit } from './audit.ts';
+import { recordRelease } from './fleet.ts';
+import { releaseOf } from '../releases.ts';
 import { endpointRows } from './endpoint-rows.ts';
 import { collection, lockRow } from './owned-table.ts';
 import { templateRows } from './templates.ts';
@@ -50,6 +52,7 @@ export function endpointTable(database: Database, sealer: Sealer): EndpointStore
         const { record, template, audit } = make(yield* hold(accountId, ids));
         yield* insertTemplate(template);
         yield* changes(sql`insert into endpoints ${rowValues(toRow(record))}`);
+        yield* recordRelease(releaseOf(undefined, record), sealer);
         yield* recordAudit(audit);
         return record;
       }),
@@ -63,6 +66,7 @@ export function endpointTable(database: Database, sealer: Sealer): EndpointStore
         const { record, template, audit } = next(current, footing);
         yield* insertTemplate(template);
         yield* changes(sql`update endpoints set ${assignments(toRow(record))} where id = ${id}`);
+        if (record.version !== current.version) yield* recordRelease(releaseOf(current, record), sealer);
         if (current.templateBound && current.templateId !== record.templateId) yield* removeTemplate(accountId, current.templateId);
         yield* recordAudit(audit);
         return record;

@@ -5,7 +5,9 @@ import type { Template, TemplateCategory } from '../records.ts';
 import { assignments, changes, row, rows, sql } from '../sql.ts';
 import type { Row } from '../sql.ts';
 import type { TemplateStore } from '../store.ts';
+import { releaseOf } from '../releases.ts';
 import { recordAudit } from './audit.ts';
+import { recordRelease } from './fleet.ts';
 import { endpointRows } from './endpoint-rows.ts';
 import { collection, flag, lockRow } from './owned-table.ts';
 
@@ -132,6 +134,7 @@ export function templateTable(database: Database, sealer: Sealer): TemplateStore
           const changed = follow?.(endpoint);
           if (changed === undefined) continue;
           yield* changes(sql`update endpoints set ${assignments(endpoints.toRow(changed.record))} where id = ${endpoint.id}`);
+          if (changed.record.version !== endpoint.version) yield* recordRelease(releaseOf(endpoint, changed.record), sealer);
           yield* recordAudit(changed.audit);
         }
         return record;

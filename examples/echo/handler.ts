@@ -1,0 +1,4 @@
+/** Answers what it was asked. */
+export default function echo(job: { input: unknown }): unknown {
+  return job.input;
+}

@@ -1,0 +1,115 @@
+import type { Readable, Writable } from 'node:stream';
+import type { EngineKind } from './engine.ts';
+
+/** What is to run. */
+export interface InstanceSpec {
+  /** Letters, digits, dots, dashes and underscores. */
+  id: string;
+  /** Kept with the instance, for whoever lists it later. */
+  labels: Readonly<Record<string, string>>;
+  image: string;
+  /** Takes the place of the image's own, as with containers: an empty list leaves the image's. */
+  command: { entrypoint: readonly string[]; cmd: readonly string[] };
+  env: Readonly<Record<string, string>>;
+  ports: readonly InstancePort[];
+  mounts: readonly InstanceMount[];
+  cpu: number;
+  memoryInGb: number;
+  gpus: GpuWish | null;
+  containerDiskInGb: number;
+  /** To fetch the image with. */
+  registry?: { username: string; password: string };
+  /** Told how the start goes on, line by line; the same lines are in the log as system lines. */
+  onProgress?: (line: string) => void;
+}
+
+export interface InstancePort {
+  port: number;
+  protocol: 'http' | 'tcp';
+  /**
+   * The environment variable that tells the instance the number to listen on, such as PORT. The
+   * engine sets it, over what `env` says: to `port` where an instance has its ports to itself,
+   * to a free one of the machine where it does not.
+   */
+  announceAs?: string;
+}
+
+export interface InstanceMount {
+  /** A folder of the machine, absolute. */
+  source: string;
+  /** Where the instance sees it, absolute. */
+  path: string;
+}
+
+export interface GpuWish {
+  typeId: string;
+  count: number;
+  /** These and no others, as the machine counts its GPUs. */
+  indexes?: readonly number[];
+}
+
+/** What `adopt` finds the instance by. Plain JSON, to be saved by whoever started it; only its driver reads the state. */
+export interface InstanceHandle {
+  readonly engine: EngineKind;
+  readonly id: string;
+  readonly state: { readonly [name: string]: string | number | null };
+}
+
+export type InstanceStatus = 'starting' | 'running' | 'exited';
+
+export interface Instance {
+  id: string;
+  labels: Readonly<Record<string, string>>;
+  image: string;
+  handle: InstanceHandle;
+  status: InstanceStatus;
+  startedAt: number;
+  endedAt: number | null;
+  /** As containers have it: 128 + n after signal n. Null while it runs, and where nobody saw the end. */
+  exitCode: number | null;
+  /** The signal's name, where the exit code tells one. */
+  signal: string | null;
+}
+
+export interface InstanceEvent {
+  id: string;
+  status: InstanceStatus;
+  exitCode: number | null;
+  signal: string | null;
+  at: number;
+}
+
+export interface ExecutionOptions {
+  /** In a terminal of this size. Its output is all in `stdout` then. */
+  tty?: TerminalSize;
+  /** Added to the instance's own. */
+  env?: Readonly<Record<string, string>>;
+}
+
+export interface TerminalSize {
+  columns: number;
+  rows: number;
+}
+
+/** A command that runs in an instance. */
+export interface Execution {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Resolves when it has ended and its output is complete. */
+  readonly exited: Promise<{ exitCode: number; signal: string | null }>;
+  /** Without a terminal this does nothing. */
+  resize(size: TerminalSize): Promise<void>;
+  kill(signal?: NodeJS.Signals): void;
+}
+
+export interface Address {
+  host: string;
+  port: number;
+}
+
+export interface Usage {
+  /** Cores in use, over the time since it was last asked. */
+  cpu: number;
+  memoryInBytes: number;
+}

@@ -1,0 +1,23 @@
+/** `container`: what the instance wrote. `system`: what is said about it. */
+export type LogSource = 'container' | 'system';
+
+export interface LogLine {
+  /** Milliseconds since 1970; never smaller than that of an earlier line. */
+  ts: number;
+  /** Counts the lines of one instance from 1, also those that were dropped. */
+  seq: number;
+  source: LogSource;
+  line: string;
+}
+
+/** Strictly after this line, or after everything of this moment. */
+export type LogPosition = { seq: number } | { ts: number };
+
+export interface LogQuery {
+  after?: LogPosition;
+  /** The last lines only, of those that are asked for. Does not count where `after` is given. */
+  tail?: number;
+  /** Go on with what is yet to come. */
+  follow?: boolean;
+  source?: LogSource;
+}

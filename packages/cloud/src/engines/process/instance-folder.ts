@@ -1,0 +1,108 @@
+import { readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { writePrivateFile } from '../../support/private-file.ts';
+import { type ProcessEntry, parseStat } from './process-table.ts';
+
+/** What is written down of an instance before it starts. The environment is not: it may hold secrets. */
+export interface SavedInstance {
+  id: string;
+  /** Differs from one start of the same id to the next. */
+  run: string;
+  labels: Readonly<Record<string, string>>;
+  image: string;
+  bootId: string;
+  startedAt: number;
+  /** Declared number to number on this machine. */
+  ports: readonly { port: number; hostPort: number }[];
+  gpus: { typeId: string; indexes: readonly number[] } | null;
+  /** Mount paths outside its folder that are links now. */
+  links: readonly string[];
+  cgroup: string | null;
+}
+
+/** The two processes of an instance that are known by number. */
+export interface Started {
+  supervisor: ProcessEntry;
+  /** The instance's first process, the leader of its session. */
+  child: ProcessEntry;
+}
+
+/**
+ * The folder of one instance:
+ * `root` is its working folder, and stands for the container disk; `tmp` is for temporary files;
+ * `instance.json` is what Berth knows; `started`, `output` and `exit` are the supervisor's.
+ */
+export class InstanceFolder {
+  readonly path: string;
+  readonly root: string;
+  readonly tmp: string;
+  readonly output: string;
+
+  constructor(path: string) {
+    this.path = path;
+    this.root = join(path, 'root');
+    this.tmp = join(path, 'tmp');
+    this.output = join(path, 'output');
+  }
+
+  /** Fresh and empty, whatever an earlier run left here. */
+  async make(): Promise<void> {
+    await this.remove();
+    await mkdir(this.root, { recursive: true, mode: 0o700 });
+    await mkdir(this.tmp, { mode: 0o700 });
+  }
+
+  async empty(): Promise<void> {
+    await Promise.all([rm(this.root, { recursive: true, force: true }), rm(this.tmp, { recursive: true, force: true })]);
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.path, { recursive: true, force: true, maxRetries: 3 });
+  }
+
+  save(instance: SavedInstance): void {
+    writePrivateFile(join(this.path, 'instance.json'), JSON.stringify(instance));
+  }
+
+  /** Undefined where nothing, or nothing whole, was written. */
+  saved(): SavedInstance | undefined {
+    const text = this.#read('instance.json');
+    if (text === undefined) return undefined;
+    try {
+      return JSON.parse(text) as SavedInstance;
+    } catch {
+      return undefined;
+    }
+  }
+
+  started(): Started | undefined {
+    const [supervisor, child, rest] = (this.#read('started') ?? '').split('\n');
+    if (supervisor === undefined || child === undefined || rest === undefined) return undefined;
+    return { supervisor: parseStat(supervisor), child: parseStat(child) };
+  }
+
+  /** How and when it ended; undefined where the supervisor did not live to write it. */
+  exit(): { exitCode: number; at: number } | undefined {
+    const text = this.#read('exit') ?? '';
+    return text.endsWith('\n') ? { exitCode: Number(text), at: Math.round(statSync(join(this.path, 'exit')).mtimeMs) } : undefined;
+  }
+
+  /** There is output that is not in the log yet. */
+  hasOutput(): boolean {
+    return statSync(this.output, { throwIfNoEntry: false }) !== undefined;
+  }
+
+  dropOutput(): void {
+    rmSync(this.output, { force: true });
+  }
+
+  #read(name: string): string | undefined {
+    try {
+      return readFileSync(join(this.path, name), 'utf8');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { BerthError } from '../../support/errors.ts';
+import { killCgroup, membersOfCgroup } from './cgroups.ts';
+import type { Started } from './instance-folder.ts';
+import { allProcesses, environmentOf, findProcess, type ProcessEntry } from './process-table.ts';
+
+export interface Belonging {
+  /** Unique to the instance, and in the environment of whatever it starts. */
+  root: string;
+  cgroup: string | null;
+  started: Started | undefined;
+}
+
+const SHORTEST_WAIT_MS = 2;
+const LONGEST_WAIT_MS = 50;
+const GIVE_UP_AFTER_MS = 10_000;
+
+/** The very process, and not a later one that got its number. */
+export function isAlive({ pid, startTicks }: Pick<ProcessEntry, 'pid' | 'startTicks'>): boolean {
+  const found = findProcess(pid);
+  return found?.startTicks === startTicks && !found.ended;
+}
+
+/**
+ * The living processes of an instance, its supervisor not counted. One belongs to it by its
+ * session, its cgroup, or its environment: so also one that went into a session of its own
+ * before it was in the cgroup, or where there is none.
+ */
+export function membersOf({ root, cgroup, started }: Belonging): ProcessEntry[] {
+  const inCgroup = new Set(cgroup === null ? [] : membersOfCgroup(cgroup));
+  const since = started?.supervisor.startTicks ?? 0;
+  const session = started === undefined ? undefined : ownSession(started);
+  return allProcesses().filter((process) => {
+    // Whatever was there before the supervisor is not ours: this spares a look at most of the machine.
+    if (process.ended || process.startTicks < since || process.pid === started?.supervisor.pid) return false;
+    return inCgroup.has(process.pid) || process.pid === session || process.session === session || environmentOf(process.pid)?.['BERTH_ROOT'] === root;
+  });
+}
+
+/** The number of a session says whose it is as long as its leader is there; after that it may be given again. */
+function ownSession({ child }: Started): number | undefined {
+  return findProcess(child.pid)?.startTicks === child.startTicks ? child.pid : undefined;
+}
+
+/** Ends all of them, those that they start meanwhile too. */
+export async function endMembers(belonging: Belonging): Promise<void> {
+  const since = performance.now();
+  for (let wait = SHORTEST_WAIT_MS; ; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
+    const members = membersOf(belonging);
+    if (members.length === 0) return;
+    if (performance.now() - since > GIVE_UP_AFTER_MS) throw new BerthError('unavailable', `the kernel does not end process ${members.map(({ pid }) => pid).join(', ')}`);
+    if (belonging.cgroup !== null) killCgroup(belonging.cgroup);
+    for (const { pid } of members) sendSignal(pid, 'SIGKILL');
+    await pause(wait);
+  }
+}
+
+/** Answers whether there was somebody to get it. A negative number is a group. */
+export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    throw error;
+  }
+}

@@ -1,0 +1,51 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { BerthError } from '../../support/errors.ts';
+
+/** Below the numbers that the kernel gives to outgoing connections, so that none of those comes in between. */
+const FIRST = 20_000;
+const COUNT = 10_000;
+
+/** Numbers for instances to listen on. One that was given back is the last to be given again. */
+export class PortPool {
+  readonly #held = new Set<number>();
+  #next: number;
+
+  /** Different starts keep two servers on one machine out of each other's way. */
+  constructor(start = process.pid * 64) {
+    this.#next = start % COUNT;
+  }
+
+  hold(ports: readonly number[]): void {
+    for (const port of ports) this.#held.add(port);
+  }
+
+  release(ports: readonly number[]): void {
+    for (const port of ports) this.#held.delete(port);
+  }
+
+  async take(): Promise<number> {
+    for (let tries = 0; tries < COUNT; tries += 1) {
+      const port = FIRST + this.#next;
+      this.#next = (this.#next + 1) % COUNT;
+      if (this.#held.has(port)) continue;
+      this.#held.add(port);
+      if (await isFree(port)) return port;
+      this.#held.delete(port);
+    }
+    throw new BerthError('capacity', `none of the ${COUNT} ports from ${FIRST} on is free on this machine`);
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    server.listen({ port, exclusive: true });
+    await once(server, 'listening');
+  } catch {
+    return false;
+  }
+  server.close();
+  await once(server, 'close');
+  return true;
+}

@@ -1,0 +1,252 @@
+import { BerthError } from '../../support/errors.ts';
+import type { Clock } from '../../support/clock.ts';
+import { signalOf } from '../exit-code.ts';
+import type { Address, Execution, ExecutionOptions, Instance, InstanceHandle, Usage } from '../instance.ts';
+import type { LogLine, LogQuery } from '../logs/log-line.ts';
+import { LogBook } from '../logs/log-book.ts';
+import { joinCgroup, removeCgroup } from './cgroups.ts';
+import { startExecution } from './execution.ts';
+import type { InstanceFolder, SavedInstance, Started } from './instance-folder.ts';
+import { findListener } from './listeners.ts';
+import { type Belonging, endMembers, isAlive, membersOf, sendSignal } from './membership.ts';
+import { environmentOf, type ProcessEntry, residentBytes, TICKS_PER_SECOND } from './process-table.ts';
+import { Spool } from './spool.ts';
+import { watchFolder } from './watch-folder.ts';
+
+/** How long an address that was found is taken for granted. */
+const ADDRESS_LIFETIME_MS = 1000;
+/** The most that a timer can wait. */
+const LONGEST_GRACE_MS = 2 ** 31 - 1;
+
+export interface ProcessInstanceParts {
+  saved: SavedInstance;
+  folder: InstanceFolder;
+  logFolder: string;
+  clock: Clock;
+  started: Started;
+  /** Known where this Berth started it; else it is asked of the kernel. */
+  env?: Readonly<Record<string, string>>;
+  /** Told when nothing of it runs any more. */
+  onEnded: (instance: ProcessInstance) => void;
+  /** Told of what could not be done and has nobody to be told otherwise. */
+  onProblem: (what: string, error: unknown) => void;
+}
+
+/** One run of an instance, from when its process is there. */
+export class ProcessInstance {
+  readonly saved: SavedInstance;
+  readonly folder: InstanceFolder;
+  readonly #parts: ProcessInstanceParts;
+  readonly #gone = Promise.withResolvers<void>();
+  #writing: { book: LogBook; spool: Spool; watcher: { close(): void } } | undefined;
+  #exit: { exitCode: number | null; at: number } | undefined;
+  #ending = false;
+  #stopping = false;
+  #killAt = Infinity;
+  #killTimer: NodeJS.Timeout | undefined;
+  #found = new Map<number, { address: Address; until: number }>();
+  #sample: { cpuTicks: number; at: number };
+
+  constructor(parts: ProcessInstanceParts) {
+    this.saved = parts.saved;
+    this.folder = parts.folder;
+    this.#parts = parts;
+    this.#sample = { cpuTicks: parts.env === undefined ? this.#cpuTicks(this.#members()) : 0, at: performance.now() };
+    // A stop that fails is told to those who asked for it.
+    this.#gone.promise.catch(() => undefined);
+  }
+
+  get id(): string {
+    return this.saved.id;
+  }
+
+  get isRunning(): boolean {
+    return this.#exit === undefined;
+  }
+
+  get isStopping(): boolean {
+    return this.#stopping;
+  }
+
+  /** Resolves when nothing of it runs any more. */
+  get gone(): Promise<void> {
+    return this.#gone.promise;
+  }
+
+  get supervisorIsAlive(): boolean {
+    return isAlive(this.#parts.started.supervisor);
+  }
+
+  get handle(): InstanceHandle {
+    const { supervisor } = this.#parts.started;
+    return { engine: 'process', id: this.id, state: { run: this.saved.run, pid: supervisor.pid, startTicks: supervisor.startTicks, bootId: this.saved.bootId } };
+  }
+
+  describe(): Instance {
+    const { id, labels, image, startedAt } = this.saved;
+    const exitCode = this.#exit?.exitCode ?? null;
+    return { id, labels, image, handle: this.handle, status: this.isRunning ? 'running' : 'exited', startedAt, endedAt: this.#exit?.at ?? null, exitCode, signal: signalOf(exitCode) };
+  }
+
+  /** Takes its output down from now on, into this log. */
+  attend(book: LogBook): void {
+    const spool = new Spool({ path: this.folder.output, run: this.saved.run, book, clock: this.#parts.clock });
+    const carry = (): void => void spool.drain().catch((error: unknown) => this.#parts.onProblem(`the output of ${this.id} could not be written to its log`, error));
+    this.#writing = { book, spool, watcher: watchFolder(this.folder.path, carry) };
+    carry();
+    void this.#joinCgroup().catch((error: unknown) => this.#parts.onProblem(`${this.id} could not be moved to its cgroup`, error));
+  }
+
+  /** What is known of a run that ended while nobody looked. */
+  async settle(): Promise<void> {
+    this.#ending = true;
+    if (this.folder.hasOutput()) {
+      const book = await LogBook.open(this.#parts.logFolder);
+      this.#writing = { book, spool: new Spool({ path: this.folder.output, run: this.saved.run, book, clock: this.#parts.clock }), watcher: { close: () => undefined } };
+    }
+    await this.#conclude();
+  }
+
+  /** To be called when its supervisor has ended. */
+  async end(): Promise<void> {
+    if (this.#ending) return;
+    this.#ending = true;
+    await this.#conclude();
+  }
+
+  async #conclude(): Promise<void> {
+    clearTimeout(this.#killTimer);
+    const exit = this.folder.exit();
+    try {
+      await endMembers(this.#belonging);
+      await this.#closeLog(exit?.exitCode ?? null);
+    } catch (error) {
+      this.#parts.onProblem(`${this.id} has ended, but not everything about it could be put in order`, error);
+    }
+    if (this.saved.cgroup !== null) removeCgroup(this.saved.cgroup);
+    this.#exit = { exitCode: exit?.exitCode ?? null, at: exit?.at ?? this.#parts.clock.now() };
+    this.#parts.onEnded(this);
+    this.#gone.resolve();
+  }
+
+  async #closeLog(exitCode: number | null): Promise<void> {
+    if (this.#writing === undefined) return;
+    const { book, spool, watcher } = this.#writing;
+    watcher.close();
+    await spool.finish();
+    await book.append([this.#systemLine(farewell(exitCode))]);
+    await book.end();
+    this.folder.dropOutput();
+    this.#writing = undefined;
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    if (this.isRunning) {
+      if (!this.#stopping) {
+        this.#stopping = true;
+        this.note(`Asked to end, within ${graceMs / 1000} s.`).catch((error: unknown) => this.#parts.onProblem(`the log of ${this.id} could not be written`, error));
+        this.#askToEnd();
+      }
+      this.#killWithin(Math.min(graceMs, LONGEST_GRACE_MS));
+      await this.gone;
+    }
+    await this.folder.empty();
+  }
+
+  #askToEnd(): void {
+    const { child } = this.#parts.started;
+    // In its first moment it has no group of its own yet.
+    if (isAlive(child) && !sendSignal(-child.pid, 'SIGTERM')) sendSignal(child.pid, 'SIGTERM');
+  }
+
+  #killWithin(milliseconds: number): void {
+    const at = performance.now() + milliseconds;
+    if (at >= this.#killAt || this.#ending) return;
+    this.#killAt = at;
+    clearTimeout(this.#killTimer);
+    this.#killTimer = setTimeout(() => void endMembers(this.#belonging).catch((error: unknown) => this.#gone.reject(error)), milliseconds);
+  }
+
+  async note(line: string): Promise<void> {
+    if (this.#writing !== undefined) return this.#writing.book.append([this.#systemLine(line)]);
+    const book = await LogBook.open(this.#parts.logFolder);
+    await book.append([this.#systemLine(line)]);
+    await book.end();
+  }
+
+  async *logs(query: LogQuery, signal: AbortSignal | undefined): AsyncGenerator<LogLine, void, undefined> {
+    const writing = this.#writing;
+    await writing?.spool.drain();
+    yield* (writing?.book ?? (await LogBook.read(this.#parts.logFolder))).lines(query, signal);
+  }
+
+  async exec(argv: readonly string[], { tty, env: added }: ExecutionOptions): Promise<Execution> {
+    const own = this.#parts.env ?? environmentOf(this.#parts.started.supervisor.pid);
+    if (!this.isRunning || own === undefined) throw new BerthError('state', `${this.id} does not run`);
+    const { pid, execution } = await startExecution({ argv, cwd: this.folder.root, env: { ...own, ...added }, ...(tty === undefined ? {} : { tty }) });
+    if (this.saved.cgroup !== null) await joinCgroup(this.saved.cgroup, pid);
+    return execution;
+  }
+
+  address(port: number): Address | undefined {
+    const mapped = this.saved.ports.find((entry) => entry.port === port);
+    if (mapped === undefined || !this.isRunning) return undefined;
+    const now = performance.now();
+    const known = this.#found.get(port);
+    if (known !== undefined && known.until > now) return known.address;
+    const address = findListener([mapped.hostPort, port], () => this.#members().map(({ pid }) => pid));
+    if (address === undefined) this.#found.delete(port);
+    else this.#found.set(port, { address, until: now + ADDRESS_LIFETIME_MS });
+    return address;
+  }
+
+  usage(): Usage | undefined {
+    if (!this.isRunning) return undefined;
+    const members = this.#members();
+    const cpuTicks = this.#cpuTicks(members);
+    const now = performance.now();
+    const seconds = Math.max((now - this.#sample.at) / 1000, 1 / TICKS_PER_SECOND);
+    const cpu = Math.max(0, cpuTicks - this.#sample.cpuTicks) / TICKS_PER_SECOND / seconds;
+    this.#sample = { cpuTicks, at: now };
+    return { cpu, memoryInBytes: members.reduce((sum, { pid }) => sum + residentBytes(pid), 0) };
+  }
+
+  /** Lets go of it; it goes on. */
+  async release(): Promise<void> {
+    this.#ending = true;
+    clearTimeout(this.#killTimer);
+    this.#writing?.watcher.close();
+    await this.#writing?.spool.close();
+    await this.#writing?.book.end();
+  }
+
+  get #belonging(): Belonging {
+    return { root: this.folder.root, cgroup: this.saved.cgroup, started: this.#parts.started };
+  }
+
+  #members(): ProcessEntry[] {
+    return membersOf(this.#belonging);
+  }
+
+  #cpuTicks(members: readonly ProcessEntry[]): number {
+    return members.reduce((sum, member) => sum + member.cpuTicks, 0);
+  }
+
+  /** Its first process has a head start of a few milliseconds, in which others may have come from it. */
+  async #joinCgroup(): Promise<void> {
+    const { cgroup } = this.saved;
+    if (cgroup === null) return;
+    if (isAlive(this.#parts.started.child)) await joinCgroup(cgroup, this.#parts.started.child.pid);
+    for (const { pid } of this.#members()) await joinCgroup(cgroup, pid);
+  }
+
+  #systemLine(line: string): { ts: number; source: 'system'; line: string } {
+    return { ts: this.#parts.clock.now(), source: 'system', line };
+  }
+}
+
+function farewell(exitCode: number | null): string {
+  if (exitCode === null) return 'Ended, and nobody saw how.';
+  const signal = signalOf(exitCode);
+  return `Ended with exit code ${exitCode}${signal === null ? '' : ` (${signal})`}.`;
+}

@@ -1,0 +1,95 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+
+/** A process as the kernel sees it. Times are in the kernel's ticks. */
+export interface ProcessEntry {
+  pid: number;
+  group: number;
+  session: number;
+  /** Since the machine was started. No later process with the same number has the same. */
+  startTicks: number;
+  /** It has ended, and only its parent's question for the exit code is missing. */
+  ended: boolean;
+  /** Its own processor time and that of its children that have ended. */
+  cpuTicks: number;
+}
+
+/** Processor time is given in hundredths of a second on every common Linux. */
+export const TICKS_PER_SECOND = 100;
+
+export function findProcess(pid: number): ProcessEntry | undefined {
+  const stat = readProc(`${pid}/stat`);
+  return stat === undefined ? undefined : parseStat(stat);
+}
+
+export function allProcesses(): ProcessEntry[] {
+  return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? (findProcess(Number(name)) ?? []) : []));
+}
+
+/** The name in brackets may hold spaces and brackets itself, so fields are counted from its end. */
+export function parseStat(stat: string): ProcessEntry {
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const number = (field: number): number => Number(fields[field - 3]);
+  return {
+    pid: Number.parseInt(stat, 10),
+    group: number(5),
+    session: number(6),
+    startTicks: number(22),
+    ended: fields[0] === 'Z' || fields[0] === 'X',
+    cpuTicks: number(14) + number(15) + number(16) + number(17),
+  };
+}
+
+/** The environment that it was started with; undefined where it is gone or not ours to see. */
+export function environmentOf(pid: number): Record<string, string> | undefined {
+  const text = readProc(`${pid}/environ`);
+  if (text === undefined) return undefined;
+  const pairs = text.split('\0').filter((pair) => pair.includes('='));
+  return Object.fromEntries(pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]));
+}
+
+export function residentBytes(pid: number): number {
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readProc(`${pid}/status`) ?? '')?.[1];
+  return Number(kilobytes ?? 0) * 1024;
+}
+
+/** The numbers of the sockets that a process holds. */
+export function socketsOf(pid: number): number[] {
+  const folder = `/proc/${pid}/fd`;
+  try {
+    return readdirSync(folder).flatMap((name) => {
+      const inode = /^socket:\[(\d+)\]$/.exec(readLink(`${folder}/${name}`))?.[1];
+      return inode === undefined ? [] : [Number(inode)];
+    });
+  } catch (error) {
+    if (isGone(error)) return [];
+    throw error;
+  }
+}
+
+/** Differs from one start of the machine to the next. */
+export function bootId(): string {
+  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+}
+
+function readLink(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch (error) {
+    if (isGone(error)) return '';
+    throw error;
+  }
+}
+
+function readProc(path: string): string | undefined {
+  try {
+    return readFileSync(`/proc/${path}`, 'utf8');
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
+}
+
+/** A process may end between two looks at it, and those of others do not show everything. */
+function isGone(error: unknown): boolean {
+  return ['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '');
+}

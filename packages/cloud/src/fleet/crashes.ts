@@ -1,0 +1,28 @@
+/** What is remembered of an endpoint whose workers end when they should not. */
+export interface Crashes {
+  /** Ends in a row. */
+  count: number;
+  lastAt: number;
+  /** What the last one said before it ended. */
+  lastLine: string;
+}
+
+export const NO_CRASHES: Crashes = { count: 0, lastAt: 0, lastLine: '' };
+
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
+/** From this many on, the endpoint counts as crash-looping. */
+const LOOPING_FROM = 2;
+
+export function afterCrash({ count }: Crashes, lastLine: string, now: number): Crashes {
+  return { count: count + 1, lastAt: now, lastLine };
+}
+
+/** When the next worker may start: at once after a first mishap, then later and later. */
+export function nextStartAt({ count, lastAt }: Crashes): number {
+  return count < LOOPING_FROM ? 0 : lastAt + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (count - LOOPING_FROM));
+}
+
+export function isLooping({ count }: Crashes): boolean {
+  return count >= LOOPING_FROM;
+}

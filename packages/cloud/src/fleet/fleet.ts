@@ -1,0 +1,510 @@
+import type { InstanceEngine } from '../engines/engine.ts';
+import type { Instance, InstanceEvent, InstanceHandle, InstanceSpec } from '../engines/instance.ts';
+import type { JobQueue } from '../jobs/queue.ts';
+import { parseArgs } from '../resources/templates/command.ts';
+import type { FleetStore, Worker } from '../store/fleet.ts';
+import type { Endpoint } from '../store/records.ts';
+import type { Clock } from '../support/clock.ts';
+import { BerthError } from '../support/errors.ts';
+import type { Ids } from '../support/ids.ts';
+import type { Log } from '../support/log.ts';
+import { afterCrash, isLooping, nextStartAt, NO_CRASHES } from './crashes.ts';
+import { EndpointFleet } from './endpoint-fleet.ts';
+import type { Member } from './endpoint-fleet.ts';
+import { place } from './placement.ts';
+import type { Place, Site } from './placement.ts';
+import { scale } from './scaler.ts';
+import { workerEnvironment } from './worker-environment.ts';
+
+const TICK_MS = 500;
+/** A worker that was not heard of within this time has failed to start. Its own RUNPOD_INIT_TIMEOUT (seconds) says otherwise. */
+const START_WITHIN_MS = 7 * 60_000;
+const STOP_GRACE_MS = 10_000;
+/** How often a worker that leaves is asked whether it is done. */
+const LOOK_AGAIN_MS = 100;
+const HEALTH_EVERY_MS = 5_000;
+const STRIKES = 3;
+const KEEP_ENDED_MS = 60 * 60_000;
+const FORGET_EVERY_MS = 10 * 60_000;
+
+export interface FleetParts {
+  store: FleetStore;
+  queue: JobQueue;
+  /** By data center. */
+  engines: ReadonlyMap<string, InstanceEngine>;
+  endpoint(id: string): Promise<Endpoint | undefined>;
+  /** The environment with its secrets filled in. */
+  resolveEnv(accountId: string, env: Record<string, string>): Promise<Record<string, string>>;
+  /** The registry credentials of an endpoint that names some. */
+  credentials(accountId: string, registryId: string): Promise<{ username: string; password: string } | undefined>;
+  /** Where a network volume of the endpoint lies in a data center; undefined where it has none there. */
+  volume(endpoint: Endpoint, dataCenterId: string): Promise<{ id: string; folder: string } | undefined>;
+  tokenOf(endpointId: string, workerId: string): string;
+  /** Where workers of a data center reach this server. */
+  workerUrl(dataCenterId: string): string;
+  /** Asks a load balanced worker how it is. */
+  probe(host: string, port: number, path: string): Promise<'ready' | 'starting' | 'unhealthy'>;
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+}
+
+/**
+ * Makes what is wanted into what is: looks at each endpoint that needs it, asks the scaler how
+ * many workers there should be, and starts or ends some. Every step is written down before
+ * it is taken and can be taken twice, so a restart goes on where the last one stopped, with
+ * the workers that are there.
+ */
+export class Fleet {
+  readonly #parts: FleetParts;
+  readonly #fleets = new Map<string, EndpointFleet>();
+  /** Endpoints that are being looked at, and whether something happened since. */
+  readonly #looking = new Map<string, { again: boolean }>();
+  readonly #changes = new Map<string, Set<() => void>>();
+  readonly #unwatch: (() => void)[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #forgotAt = 0;
+  #closed = false;
+
+  constructor(parts: FleetParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes up the workers that are there, removes instances that nobody knows, and begins. */
+  async start(): Promise<void> {
+    const { store, engines, queue } = this.#parts;
+    const living = await store.livingWorkers();
+    for (const [dataCenterId, engine] of engines) {
+      await this.#adopt(dataCenterId, engine, living.filter((worker) => worker.dataCenterId === dataCenterId));
+      this.#unwatch.push(engine.watch((event) => this.#onEvent(event)));
+    }
+    queue.onWaiting = (endpointId) => this.#onWaiting(endpointId);
+    queue.onRefresh = (endpointId, workerId) => this.#onRefresh(endpointId, workerId);
+    for (const endpointId of await store.activeEndpoints()) this.poke(endpointId);
+    this.#timer = setInterval(() => this.#tick(), TICK_MS);
+  }
+
+  /** Something about this endpoint changed: look at it now. */
+  poke(endpointId: string): void {
+    if (this.#closed) return;
+    const looking = this.#looking.get(endpointId);
+    if (looking !== undefined) {
+      looking.again = true;
+      return;
+    }
+    const round = { again: false };
+    this.#looking.set(endpointId, round);
+    void this.#look(endpointId)
+      .catch((error: unknown) => this.#parts.log.error({ err: error, endpointId }, 'an endpoint could not be looked after; trying again'))
+      .finally(() => {
+        this.#looking.delete(endpointId);
+        if (round.again) this.poke(endpointId);
+      });
+  }
+
+  /** The endpoint is gone: its workers end now, and nothing of them stays. */
+  async removeEndpoint(endpointId: string): Promise<void> {
+    const fleet = this.#fleets.get(endpointId);
+    await Promise.all([...(fleet?.members.values() ?? [])].map(async ({ record }) => {
+      await this.#engineOf(record)?.remove(record.id, 0);
+      fleet?.members.delete(record.id);
+    }));
+    this.#fleets.delete(endpointId);
+    await this.#parts.store.removeEndpoint(endpointId);
+  }
+
+  /** The workers that live, the newest last. */
+  workers(endpointId: string): Member[] {
+    return [...(this.#fleets.get(endpointId)?.members.values() ?? [])];
+  }
+
+  counts(endpointId: string): ReturnType<EndpointFleet['counts']> | undefined {
+    return this.#fleets.get(endpointId)?.counts();
+  }
+
+  /** Why an endpoint has no worker for its jobs. */
+  reason(endpointId: string, workersMax: number): string | undefined {
+    return (this.#fleets.get(endpointId) ?? new EndpointFleet(endpointId)).reason(workersMax);
+  }
+
+  engine(dataCenterId: string): InstanceEngine | undefined {
+    return this.#parts.engines.get(dataCenterId);
+  }
+
+  // What the gateway asks.
+
+  ready(endpointId: string): { id: string; host: string; port: number }[] {
+    return this.workers(endpointId).flatMap(({ record, address, unhealthy }) => (record.state === 'ready' && address !== undefined && unhealthy === null ? [{ id: record.id, ...address }] : []));
+  }
+
+  demand(endpointId: string, requests: number): void {
+    const fleet = this.#fleetOf(endpointId);
+    const before = fleet.demand;
+    fleet.demand = requests;
+    if (requests > 0 && (before === 0 || fleet.members.size === 0)) this.poke(endpointId);
+  }
+
+  /** A worker has `inFlight` requests now. */
+  touched(endpointId: string, workerId: string, inFlight: number): void {
+    const member = this.#fleets.get(endpointId)?.members.get(workerId);
+    if (member === undefined) return;
+    member.busy = inFlight > 0;
+    member.idleSince = inFlight > 0 ? null : this.#parts.clock.now();
+  }
+
+  waitForChange(endpointId: string, milliseconds: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const waiting = this.#changes.get(endpointId) ?? new Set();
+      this.#changes.set(endpointId, waiting);
+      const done = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', done);
+        waiting.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, milliseconds);
+      waiting.add(done);
+      signal.addEventListener('abort', done, { once: true });
+      if (signal.aborted) done();
+    });
+  }
+
+  /** Lets go. Workers go on. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    for (const unwatch of this.#unwatch) unwatch();
+    await Promise.all([...this.#parts.engines.values()].map((engine) => engine.close()));
+  }
+
+  // How it works.
+
+  #tick(): void {
+    for (const endpointId of this.#fleets.keys()) this.poke(endpointId);
+    const now = this.#parts.clock.now();
+    if (now - this.#forgotAt < FORGET_EVERY_MS) return;
+    this.#forgotAt = now;
+    this.#parts.store.forgetWorkers(now - KEEP_ENDED_MS).catch((error: unknown) => this.#parts.log.warn({ err: error }, 'workers that ended long ago could not be forgotten'));
+  }
+
+  #fleetOf(endpointId: string): EndpointFleet {
+    let fleet = this.#fleets.get(endpointId);
+    if (fleet === undefined) {
+      fleet = new EndpointFleet(endpointId);
+      this.#fleets.set(endpointId, fleet);
+    }
+    return fleet;
+  }
+
+  #engineOf({ dataCenterId }: Worker): InstanceEngine | undefined {
+    return this.#parts.engines.get(dataCenterId);
+  }
+
+  /** With no worker yet, a job that waits is reason to look at once; otherwise the next tick is soon enough. */
+  #onWaiting(endpointId: string): void {
+    const fleet = this.#fleets.get(endpointId);
+    if (fleet === undefined || fleet.members.size === 0) this.poke(endpointId);
+  }
+
+  #onRefresh(endpointId: string, workerId: string): void {
+    const member = this.#fleets.get(endpointId)?.members.get(workerId);
+    if (member !== undefined) void this.#dismiss(member, null);
+  }
+
+  async #look(endpointId: string): Promise<void> {
+    const { queue, clock } = this.#parts;
+    const endpoint = await this.#parts.endpoint(endpointId);
+    if (endpoint === undefined) return this.removeEndpoint(endpointId);
+    const fleet = this.#fleetOf(endpointId);
+    const now = clock.now();
+    await this.#watchMembers(fleet, endpoint, now);
+    for (const member of fleet.members.values()) {
+      const { state, version } = member.record;
+      if ((state === 'ready' || state === 'starting') && version < endpoint.version) void this.#dismiss(member, null);
+    }
+    const load = endpoint.type === 'QUEUE'
+      ? { ...(await queue.waiting(endpointId, now - endpoint.scalerValue * 1000, countLimit(endpoint))), inProgress: (await queue.counts(endpointId)).inProgress }
+      : { waiting: fleet.demand, late: 0, inProgress: 0 };
+    const { start, stop } = scale(endpoint, load, fleet.scaled(), now);
+    for (const id of stop) {
+      const member = fleet.members.get(id);
+      if (member !== undefined) void this.#dismiss(member, null);
+    }
+    if (start > 0) await this.#startSome(fleet, endpoint, start, now);
+    else Object.assign(fleet, { throttled: 0, refused: undefined });
+    if (fleet.members.size === 0 && load.waiting === 0 && endpoint.workersMin === 0 && fleet.crashes.count === 0) this.#fleets.delete(endpointId);
+    else if (fleet.crashes.count > 0 && load.waiting === 0 && fleet.members.size === 0 && now - fleet.crashes.lastAt > KEEP_ENDED_MS) fleet.crashes = NO_CRASHES;
+  }
+
+  /** What became of each worker since the last look. */
+  async #watchMembers(fleet: EndpointFleet, endpoint: Endpoint, now: number): Promise<void> {
+    await Promise.all([...fleet.members.values()].map(async (member) => {
+      const { record } = member;
+      if (endpoint.type === 'LOAD_BALANCER') await this.#check(member, endpoint, now);
+      else this.#observe(member, endpoint, now);
+      if (record.state === 'starting' && now - record.createdAt > startLimit(endpoint)) {
+        await this.#ended(fleet, member, null, `it was not ready within ${Math.round(startLimit(endpoint) / 1000)} s`);
+        await this.#engineOf(record)?.remove(record.id, STOP_GRACE_MS);
+      }
+    }));
+  }
+
+  #observe(member: Member, endpoint: Endpoint, now: number): void {
+    const seen = this.#parts.queue.presence.view(endpoint.id, member.record.id);
+    if (seen === undefined) return;
+    member.unhealthy = seen.unhealthy;
+    if (member.record.state === 'starting') this.#becomesReady(member, now);
+    const busy = seen.busy > 0;
+    if (busy) member.idleSince = null;
+    else if (member.busy || member.idleSince === null) member.idleSince = now;
+    member.busy = busy;
+  }
+
+  async #check(member: Member, endpoint: Endpoint, now: number): Promise<void> {
+    const { record } = member;
+    if (record.handle === null || (record.state === 'ready' && now - member.checkedAt < HEALTH_EVERY_MS)) return;
+    member.checkedAt = now;
+    const engine = this.#engineOf(record);
+    const [port, healthPort] = balancedPorts(endpoint);
+    const address = await engine?.address(record.id, port);
+    const health = healthPort === port ? address : await engine?.address(record.id, healthPort);
+    if (address === undefined || health === undefined) return;
+    const state = await this.#parts.probe(health.host, health.port, endpoint.env['HEALTH_CHECK_PATH'] ?? '/ping');
+    if (state === 'ready') {
+      member.address = address;
+      member.strikes = 0;
+      member.unhealthy = null;
+      if (record.state === 'starting') {
+        this.#becomesReady(member, now);
+        member.idleSince = now;
+      }
+      this.#announce(endpoint.id);
+    } else if (record.state === 'ready') {
+      member.strikes += 1;
+      if (member.strikes >= STRIKES) member.unhealthy = 'its health check fails';
+    }
+  }
+
+  #becomesReady(member: Member, now: number): void {
+    member.record = { ...member.record, state: 'ready', readyAt: now };
+    void this.#save(member.record);
+    this.#announce(member.record.endpointId);
+  }
+
+  async #startSome(fleet: EndpointFleet, endpoint: Endpoint, wanted: number, now: number): Promise<void> {
+    if (now < nextStartAt(fleet.crashes)) return;
+    // A crash loop is tried one at a time.
+    const count = isLooping(fleet.crashes) ? 1 : wanted;
+    const sites = await this.#sites(endpoint);
+    for (let started = 0; started < count; started += 1) {
+      const placement = place(endpoint, sites);
+      if ('refused' in placement) return void Object.assign(fleet, { refused: placement.refused, throttled: wanted - started });
+      reserve(sites, placement.place);
+      this.#begin(fleet, endpoint, placement.place);
+    }
+    Object.assign(fleet, { refused: undefined, throttled: 0 });
+  }
+
+  #begin(fleet: EndpointFleet, endpoint: Endpoint, where: Place): void {
+    const { ids, clock } = this.#parts;
+    const member = fleet.add({
+      id: ids.resource(),
+      accountId: endpoint.accountId,
+      endpointId: endpoint.id,
+      version: endpoint.version,
+      dataCenterId: where.dataCenterId,
+      image: endpoint.image,
+      gpuTypeId: where.gpuTypeId,
+      gpuCount: where.gpuCount,
+      state: 'starting',
+      handle: null,
+      createdAt: clock.now(),
+      readyAt: null,
+      endedAt: null,
+      exitCode: null,
+      reason: null,
+    });
+    void this.#launch(fleet, endpoint, member, where).catch((error: unknown) => this.#parts.log.error({ err: error }, 'a worker could not be started'));
+  }
+
+  async #launch(fleet: EndpointFleet, endpoint: Endpoint, member: Member, where: Place): Promise<void> {
+    const engine = this.#engineOf(member.record);
+    await this.#save(member.record);
+    try {
+      const handle = await engine?.start(await this.#spec(endpoint, member.record, where));
+      if (member.record.endedAt === null && handle !== undefined) {
+        member.record = { ...member.record, handle: JSON.stringify(handle) };
+        await this.#save(member.record);
+      }
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      await engine?.note(member.record.id, message);
+      if (error instanceof BerthError && error.code === 'capacity') {
+        Object.assign(fleet, { refused: message, throttled: 1 });
+        return this.#end(fleet, member, null, message);
+      }
+      await this.#ended(fleet, member, null, message);
+    }
+  }
+
+  async #spec(endpoint: Endpoint, record: Worker, where: Place): Promise<InstanceSpec> {
+    const { resolveEnv, credentials, volume, tokenOf, workerUrl } = this.#parts;
+    const mounted = await volume(endpoint, where.dataCenterId);
+    const registry = endpoint.registryId === null ? undefined : await credentials(endpoint.accountId, endpoint.registryId);
+    const balanced = endpoint.type === 'LOAD_BALANCER';
+    const [port, healthPort] = balancedPorts(endpoint);
+    const ports: InstanceSpec['ports'] = balanced
+      ? [{ port, protocol: 'http', announceAs: 'PORT' }, ...(healthPort === port ? [] : [{ port: healthPort, protocol: 'http' as const, announceAs: 'PORT_HEALTH' }])]
+      : endpoint.ports.map((entry) => ({ port: Number.parseInt(entry, 10), protocol: entry.endsWith('/http') ? ('http' as const) : ('tcp' as const) }));
+    return {
+      id: record.id,
+      labels: { kind: 'worker', account: endpoint.accountId, endpoint: endpoint.id, version: String(endpoint.version) },
+      image: endpoint.image,
+      command: parseArgs(endpoint.args),
+      env: {
+        ...(await resolveEnv(endpoint.accountId, endpoint.env)),
+        ...workerEnvironment({ id: record.id, endpoint, ...where, url: workerUrl(where.dataCenterId), token: tokenOf(endpoint.id, record.id), volumeId: mounted?.id }),
+      },
+      ports,
+      mounts: mounted === undefined ? [] : [{ source: mounted.folder, path: '/runpod-volume' }],
+      cpu: where.cpu,
+      memoryInGb: where.memoryInGb,
+      gpus: where.gpuTypeId === null ? null : { typeId: where.gpuTypeId, count: where.gpuCount },
+      containerDiskInGb: endpoint.containerDisk,
+      ...(registry !== undefined && { registry }),
+    };
+  }
+
+  async #sites(endpoint: Endpoint): Promise<Site[]> {
+    const { engines, volume } = this.#parts;
+    const sites = await Promise.all([...engines].map(async ([dataCenterId, engine]): Promise<Site | undefined> => {
+      try {
+        return { dataCenterId, capacity: await engine.capacity(), imageProblem: engine.imageProblem(endpoint.image), volumeId: (await volume(endpoint, dataCenterId))?.id };
+      } catch (error) {
+        this.#parts.log.warn({ err: error, dataCenterId }, 'an engine does not answer');
+        return undefined;
+      }
+    }));
+    return sites.filter((site) => site !== undefined);
+  }
+
+  /**
+   * Lets a worker go: no more jobs, what it waits for ends now, it finishes what it has, and
+   * only then is it told to end. A job that reached it before is done before.
+   */
+  async #dismiss(member: Member, reason: string | null): Promise<void> {
+    const { record } = member;
+    if (record.state === 'leaving' || record.state === 'ended') return;
+    const { queue, log } = this.#parts;
+    member.record = { ...record, state: 'leaving' };
+    queue.dismiss(record.endpointId, record.id);
+    this.#announce(record.endpointId);
+    await this.#save(member.record);
+    try {
+      while (!this.#closed && member.record.endedAt === null && this.#isBusy(member)) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+      if (this.#closed || member.record.endedAt !== null) return;
+      await this.#engineOf(record)?.stop(record.id, STOP_GRACE_MS);
+      await this.#end(this.#fleetOf(record.endpointId), member, null, reason);
+    } catch (error) {
+      log.warn({ err: error, workerId: record.id }, 'a worker could not be ended; trying again');
+      member.record = { ...member.record, state: record.state };
+    }
+  }
+
+  #isBusy(member: Member): boolean {
+    const { endpointId, id } = member.record;
+    return (this.#parts.queue.presence.view(endpointId, id)?.busy ?? 0) > 0 || (member.busy && member.address !== undefined);
+  }
+
+  #onEvent({ id, status, exitCode, signal }: InstanceEvent): void {
+    if (status !== 'exited') return;
+    for (const fleet of this.#fleets.values()) {
+      const member = fleet.members.get(id);
+      if (member === undefined) continue;
+      void this.#ended(fleet, member, exitCode, signal === null ? `it ended with code ${exitCode ?? 'unknown'}` : `it was ended by ${signal}`)
+        .catch((error: unknown) => this.#parts.log.error({ err: error }, 'the end of a worker could not be written down'));
+    }
+  }
+
+  /** A worker ended by itself. Where it was not told to, that is a mishap, and the next one waits a little longer. */
+  async #ended(fleet: EndpointFleet, member: Member, exitCode: number | null, reason: string): Promise<void> {
+    const { record } = member;
+    if (record.endedAt !== null) return;
+    const { queue, clock } = this.#parts;
+    const expected = record.state === 'leaving' || (exitCode === 0 && record.readyAt !== null);
+    const lastLine = expected ? '' : await this.#lastLine(record);
+    await this.#end(fleet, member, exitCode, expected ? null : lastLine === '' ? reason : `${reason}: ${lastLine}`);
+    await queue.workerGone(record.endpointId, record.id, `the worker that ran the job ended: ${reason}${lastLine === '' ? '' : `: ${lastLine}`}`);
+    if (expected) fleet.crashes = NO_CRASHES;
+    else fleet.crashes = afterCrash(fleet.crashes, lastLine === '' ? reason : lastLine, clock.now());
+    this.poke(record.endpointId);
+  }
+
+  async #end(fleet: EndpointFleet, member: Member, exitCode: number | null, reason: string | null): Promise<void> {
+    const { record } = member;
+    member.record = { ...record, state: 'ended', endedAt: this.#parts.clock.now(), exitCode, reason };
+    fleet.members.delete(record.id);
+    this.#parts.queue.presence.forget(record.endpointId, record.id);
+    await this.#engineOf(record)?.remove(record.id);
+    await this.#save(member.record);
+    this.#announce(record.endpointId);
+  }
+
+  async #lastLine(record: Worker): Promise<string> {
+    let last = '';
+    const engine = this.#engineOf(record);
+    if (engine === undefined) return last;
+    for await (const { line } of engine.logs(record.id, { tail: 5, source: 'container' })) if (line.trim() !== '') last = line.trim();
+    return last.slice(0, 500);
+  }
+
+  async #adopt(dataCenterId: string, engine: InstanceEngine, living: readonly Worker[]): Promise<void> {
+    const running = new Map((await engine.list()).map((instance): [string, Instance] => [instance.id, instance]));
+    for (const record of living) {
+      const instance = running.get(record.id) ?? (record.handle === null ? undefined : await engine.adopt(JSON.parse(record.handle) as InstanceHandle));
+      running.delete(record.id);
+      const fleet = this.#fleetOf(record.endpointId);
+      const member = fleet.add({ ...record, state: record.state === 'leaving' ? 'ready' : record.state });
+      if (instance === undefined || instance.status === 'exited') await this.#ended(fleet, member, instance?.exitCode ?? null, 'it ended while Berth was away');
+      else if (record.handle === null) await this.#save((member.record = { ...member.record, handle: JSON.stringify(instance.handle) }));
+    }
+    for (const stray of running.values()) {
+      if (stray.labels['kind'] !== 'worker') continue;
+      this.#parts.log.warn({ dataCenterId, instance: stray.id }, 'an instance that nobody knows is removed');
+      await engine.remove(stray.id, 0);
+    }
+  }
+
+  async #save(record: Worker): Promise<void> {
+    await this.#parts.store.saveWorker(record);
+  }
+
+  #announce(endpointId: string): void {
+    for (const done of [...(this.#changes.get(endpointId) ?? [])]) done();
+  }
+}
+
+/** Counting more jobs than could ever matter is wasted. */
+function countLimit({ workersMax, scalerType, scalerValue }: Endpoint): number {
+  return Math.max(1, workersMax) * (scalerType === 'REQUEST_COUNT' ? Math.ceil(scalerValue) : 1) + 1;
+}
+
+function startLimit({ env }: Endpoint): number {
+  const own = Number(env['RUNPOD_INIT_TIMEOUT']);
+  return Number.isFinite(own) && own > 0 ? own * 1000 : START_WITHIN_MS;
+}
+
+/** The port for requests and the one for health checks. */
+function balancedPorts({ env, ports }: Endpoint): [number, number] {
+  const declared = ports.map((entry) => Number.parseInt(entry, 10))[0];
+  const port = Number(env['PORT']) || declared || 80;
+  return [port, Number(env['PORT_HEALTH']) || port];
+}
+
+/** What this round has already given away is no longer free for the rest of it. */
+function reserve(sites: Site[], { dataCenterId, gpuTypeId, gpuCount }: Place): void {
+  const site = sites.find((candidate) => candidate.dataCenterId === dataCenterId);
+  if (site === undefined || gpuTypeId === null) return;
+  const gpus = site.capacity.gpus.map((gpu) => (gpu.gpuTypeId === gpuTypeId && gpu.free >= gpuCount ? { ...gpu, free: gpu.free - gpuCount } : gpu));
+  site.capacity = { ...site.capacity, gpus };
+}

@@ -1,0 +1,70 @@
+import type { Capacity } from '../engines/engine.ts';
+import type { Endpoint } from '../store/records.ts';
+import { findCpuFlavor } from '../resources/catalog/cpu-flavors.ts';
+import { matchesCuda } from '../resources/catalog/cuda-match.ts';
+import { eligibleGpuTypes } from '../resources/endpoints/gpu-selection.ts';
+
+/** One data center as a place for a worker. */
+export interface Site {
+  dataCenterId: string;
+  capacity: Capacity;
+  /** Why its engine cannot run the image; undefined where it can. */
+  imageProblem: string | undefined;
+  /** The endpoint's volume in this data center. */
+  volumeId: string | undefined;
+}
+
+export interface Place {
+  dataCenterId: string;
+  gpuTypeId: string | null;
+  gpuCount: number;
+  cpu: number;
+  memoryInGb: number;
+  volumeId: string | undefined;
+}
+
+/** What a worker with GPUs gets of the machine for each of them. */
+const CPU_PER_GPU = 4;
+const MEMORY_PER_GPU_GB = 16;
+
+/** Kept word for word: clients recognise a full house by it. */
+const NO_CAPACITY = 'There are no longer any instances available with the requested specifications. Please refresh and try again.';
+
+export type Placement = { place: Place } | { refused: string };
+
+/** Where a worker of this endpoint shall run: the most wanted hardware first, among the data centers that may have it. */
+export function place(endpoint: Endpoint, sites: readonly Site[]): Placement {
+  const allowed = sites.filter(({ dataCenterId, volumeId }) => isAllowed(endpoint, dataCenterId, volumeId));
+  if (allowed.length === 0) return { refused: `none of the data centers ${endpoint.dataCenterIds.join(', ') || '(any)'} is connected${endpoint.networkVolumeIds.length > 0 ? ' with the endpoint\'s network volume' : ''}` };
+  const able = allowed.filter(({ imageProblem }) => imageProblem === undefined);
+  if (able.length === 0) return { refused: allowed[0]?.imageProblem ?? 'no engine can run the image' };
+  const found = endpoint.compute === 'CPU' ? cpuPlace(endpoint, able) : gpuPlace(endpoint, able);
+  return found === undefined ? { refused: NO_CAPACITY } : { place: found };
+}
+
+function isAllowed({ dataCenterIds, networkVolumeIds }: Endpoint, dataCenterId: string, volumeId: string | undefined): boolean {
+  return (dataCenterIds.length === 0 || dataCenterIds.includes(dataCenterId)) && (networkVolumeIds.length === 0 || volumeId !== undefined);
+}
+
+/** Cores are shared, and memory is what runs out: the engine itself knows when. */
+function cpuPlace({ cpuFlavors }: Endpoint, sites: readonly Site[]): Place | undefined {
+  const [site] = sites;
+  const [choice] = cpuFlavors;
+  if (site === undefined) return undefined;
+  const cpu = choice?.vcpuCount ?? 2;
+  const memoryInGb = cpu * (findCpuFlavor(choice?.id ?? '')?.ramGbPerVcpu ?? 2);
+  return { dataCenterId: site.dataCenterId, gpuTypeId: null, gpuCount: 0, cpu, memoryInGb, volumeId: site.volumeId };
+}
+
+function gpuPlace(endpoint: Endpoint, sites: readonly Site[]): Place | undefined {
+  const { gpuCount, allowedCudaVersions, minCudaVersion } = endpoint;
+  const eligible = eligibleGpuTypes(endpoint);
+  const types = eligible.length > 0 ? eligible : [...new Set(sites.flatMap(({ capacity }) => capacity.gpus.map(({ gpuTypeId }) => gpuTypeId)))];
+  for (const gpuTypeId of types) {
+    for (const { dataCenterId, capacity, volumeId } of sites) {
+      const fits = capacity.gpus.some((gpu) => gpu.gpuTypeId === gpuTypeId && gpu.free >= gpuCount && matchesCuda(gpu, { allowed: allowedCudaVersions, minimum: minCudaVersion }));
+      if (fits) return { dataCenterId, gpuTypeId, gpuCount, cpu: CPU_PER_GPU * gpuCount, memoryInGb: MEMORY_PER_GPU_GB * gpuCount, volumeId };
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,46 @@
+import { RESERVED_SEGMENTS } from '../../resources/endpoints/reserved-ids.ts';
+
+const PREFIX = '/v2/';
+
+/** Where a request to an endpoint goes. */
+export interface GatewayAddress {
+  endpointId: string;
+  /** Path and query as the worker sees them. */
+  path: string;
+  /** What the client put before that path: `/v2/{endpoint_id}`, or nothing where the host name says which endpoint it is. */
+  prefix: string;
+}
+
+/** Takes `/v2/{endpoint_id}<path>` apart; undefined where it is no address of an endpoint. */
+export function pathAddress(url: string): GatewayAddress | undefined {
+  if (!url.startsWith(PREFIX)) return undefined;
+  const end = endOfSegment(url, PREFIX.length);
+  const endpointId = url.slice(PREFIX.length, end);
+  if (endpointId === '' || RESERVED_SEGMENTS.has(endpointId)) return undefined;
+  const path = url.slice(end);
+  return { endpointId, path: path.startsWith('/') ? path : `/${path}`, prefix: url.slice(0, end) };
+}
+
+/** The endpoint that a host name `{endpoint_id}.<domain>` names. Where no domain is set up, none does. */
+export function hostEndpoint(host: string | undefined, domain: string): string | undefined {
+  if (domain === '' || host === undefined) return undefined;
+  const name = host.toLowerCase().replace(/:\d+$/, '');
+  const suffix = `.${domain.toLowerCase()}`;
+  if (!name.endsWith(suffix)) return undefined;
+  const label = name.slice(0, -suffix.length);
+  return /^[a-z0-9]+$/.test(label) ? label : undefined;
+}
+
+/** The same as an address: with a host name, the whole path is the worker's. */
+export function hostAddress(host: string | undefined, url: string, domain: string): GatewayAddress | undefined {
+  const endpointId = hostEndpoint(host, domain);
+  return endpointId === undefined ? undefined : { endpointId, path: url.startsWith('/') ? url : `/${url}`, prefix: '' };
+}
+
+function endOfSegment(url: string, from: number): number {
+  for (let at = from; at < url.length; at += 1) {
+    const code = url.charCodeAt(at);
+    if (code === 0x2f || code === 0x3f) return at;
+  }
+  return url.length;
+}

@@ -1,0 +1,61 @@
+import type { Socket } from 'node:net';
+import type { Request } from '../raw.ts';
+
+/** Passes a request's body on as it comes, no faster than the worker reads it, and counts it. */
+export class BodySender {
+  readonly #request: Request;
+  readonly #socket: Socket;
+  /** The worker gets chunks where the client sends chunks. */
+  readonly #chunked: boolean;
+  readonly #limit: number;
+  readonly #tooLarge: () => void;
+  #size = 0;
+  /** It has been passed on whole. */
+  done = false;
+  readonly #onData = (chunk: Buffer): void => this.#send(chunk);
+  readonly #onEnd = (): void => this.#end();
+
+  constructor(request: Request, socket: Socket, { length, limit, tooLarge }: { length: number | undefined; limit: number; tooLarge: () => void }) {
+    this.#request = request;
+    this.#socket = socket;
+    this.#chunked = length === undefined;
+    this.#limit = limit;
+    this.#tooLarge = tooLarge;
+  }
+
+  start(): void {
+    this.#request.on('data', this.#onData).on('end', this.#onEnd);
+  }
+
+  resume(): void {
+    if (!this.done) this.#request.resume();
+  }
+
+  stop(): void {
+    this.#request.off('data', this.#onData).off('end', this.#onEnd);
+  }
+
+  #send(chunk: Buffer): void {
+    this.#size += chunk.length;
+    if (this.#size > this.#limit) return this.#tooLarge();
+    if (!this.#chunked) {
+      if (!this.#socket.write(chunk)) this.#request.pause();
+      return;
+    }
+    this.#socket.cork();
+    this.#socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1');
+    this.#socket.write(chunk);
+    const flows = this.#socket.write('\r\n', 'latin1');
+    this.#socket.uncork();
+    if (!flows) this.#request.pause();
+  }
+
+  #end(): void {
+    this.done = true;
+    if (!this.#chunked) return;
+    const { rawTrailers } = this.#request;
+    let text = '0\r\n';
+    for (let at = 0; at < rawTrailers.length; at += 2) text += `${rawTrailers[at]}: ${rawTrailers[at + 1]}\r\n`;
+    this.#socket.write(`${text}\r\n`, 'latin1');
+  }
+}

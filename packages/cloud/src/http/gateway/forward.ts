@@ -1,0 +1,138 @@
+import type { Socket } from 'node:net';
+import type { BerthError } from '../../support/errors.ts';
+import type { Request, Response } from '../raw.ts';
+import type { GatewayAddress } from './address.ts';
+import { BodySender } from './body.ts';
+import type { RequestHead } from './headers.ts';
+import type { GatewayLimits } from './limits.ts';
+import type { BalancedWorker } from './pool.ts';
+import { badGateway, dropRest, overTime, refuse, requestTooLarge } from './refusals.ts';
+import type { Refusal } from './refusals.ts';
+import { Relay } from './relay.ts';
+import type { Connection, ReplyListener } from './upstream/connection.ts';
+import type { Connections } from './upstream/connections.ts';
+import type { RawHeaders, ReplyHead } from './upstream/reply-parser.ts';
+
+export interface ExchangeParts {
+  request: Request;
+  response: Response;
+  worker: BalancedWorker;
+  address: GatewayAddress;
+  head: RequestHead;
+  connections: Connections;
+  limits: GatewayLimits;
+  /** The client waits for `100 Continue` before it sends its body. */
+  waitsToContinue: boolean;
+}
+
+/**
+ * Takes one request to a worker and its answer back, both as they come: nothing is kept here
+ * but what is on its way. Resolves when it is over: answered, refused or cut off. Answers
+ * false where the worker could not be reached: then nothing of the request was read or sent,
+ * and it may go to another.
+ */
+export function forward(parts: ExchangeParts): Promise<boolean> {
+  return new Promise((resolve) => {
+    if (parts.response.destroyed) return resolve(true);
+    new Exchange(parts, resolve).start();
+  });
+}
+
+class Exchange implements ReplyListener {
+  readonly #parts: ExchangeParts;
+  readonly #resolve: (reached: boolean) => void;
+  readonly #connection: Connection;
+  readonly #relay: Relay;
+  readonly #timer: NodeJS.Timeout;
+  #body: BodySender | undefined;
+  #reached = false;
+  #over = false;
+  readonly #onGone = (): void => this.#settle(true);
+  readonly #onDrain = (): void => void this.#connection.socket.resume();
+
+  constructor(parts: ExchangeParts, resolve: (reached: boolean) => void) {
+    const { request, response, worker, address, connections, limits } = parts;
+    this.#parts = parts;
+    this.#resolve = resolve;
+    this.#connection = connections.take(worker.host, worker.port);
+    this.#relay = new Relay({ response, workerId: worker.id, address, host: request.headers.host, method: request.method ?? 'GET', bodyBytes: limits.bodyBytes });
+    this.#timer = setTimeout(() => this.#fail(overTime(limits.requestMs)), limits.requestMs);
+  }
+
+  start(): void {
+    const { request, response, head } = this.#parts;
+    response.on('close', this.#onGone);
+    response.on('drain', this.#onDrain);
+    const { socket } = this.#connection;
+    // The head and the part of the body that is here already leave as one.
+    const hasBody = head.length !== 0;
+    if (hasBody) socket.cork();
+    socket.write(head.text, 'latin1');
+    this.#connection.begin(request.method ?? 'GET', this);
+    if (hasBody) process.nextTick(() => socket.uncork());
+  }
+
+  connected(): void {
+    this.#reached = true;
+    const { request, response, head, limits, waitsToContinue } = this.#parts;
+    if (head.length === 0) return;
+    this.#body = new BodySender(request, this.#connection.socket, { length: head.length, limit: limits.bodyBytes, tooLarge: () => this.#fail(requestTooLarge(limits.bodyBytes)) });
+    this.#body.start();
+    if (waitsToContinue) response.writeContinue();
+  }
+
+  drained(): void {
+    this.#body?.resume();
+  }
+
+  head(head: ReplyHead): void {
+    if (!this.#over && !this.#relay.head(head)) this.#settle(true);
+  }
+
+  data(chunk: Buffer): void {
+    if (!this.#over && !this.#relay.data(chunk, () => this.#connection.socket.pause())) this.#settle(true);
+  }
+
+  end(trailers: RawHeaders): void {
+    if (this.#over) return;
+    this.#relay.end(trailers);
+    this.#settle(true);
+  }
+
+  caughtUp(): void {
+    this.#relay.flush();
+  }
+
+  upgraded(socket: Socket): void {
+    socket.destroy();
+  }
+
+  broken(error: Error): void {
+    if (this.#reached) this.#fail(badGateway(error.message));
+    else this.#settle(false);
+  }
+
+  /** Where the answer has begun, this cuts it off. */
+  #fail(refusal: Refusal | BerthError): void {
+    if (this.#over) return;
+    this.#settle(true);
+    refuse(this.#parts.response, refusal, this.#parts.worker.id);
+  }
+
+  #settle(reached: boolean): void {
+    if (this.#over) return;
+    this.#over = true;
+    const { request, response, head, connections, limits } = this.#parts;
+    clearTimeout(this.#timer);
+    response.off('close', this.#onGone).off('drain', this.#onDrain);
+    const sent = head.length === 0 || this.#body?.done === true;
+    if (sent) connections.free(this.#connection);
+    else this.#connection.destroy();
+    if (!sent && reached) {
+      // Whoever answers before it has read everything does not want the rest.
+      this.#body?.stop();
+      dropRest(request, limits.bodyBytes);
+    }
+    this.#resolve(reached);
+  }
+}

@@ -1,0 +1,142 @@
+import type { Duplex } from 'node:stream';
+import type { FastifyBaseLogger } from 'fastify';
+import type { EndpointDirectory } from '../../resources/endpoints/directory.ts';
+import { checkGrant } from '../../resources/keys/gate.ts';
+import type { Gate } from '../../resources/keys/gate.ts';
+import type { Endpoint } from '../../store/records.ts';
+import { BerthError, notFound } from '../../support/errors.ts';
+import { bearerOrBareKey } from '../bearer.ts';
+import { asBerthError } from '../failures.ts';
+import { goneSignal } from '../raw.ts';
+import type { Request, Response } from '../raw.ts';
+import type { GatewayAddress } from './address.ts';
+import { isStrict, readAffinity, WORKER_HEADER } from './affinity.ts';
+import type { Affinity } from './affinity.ts';
+import { Balancer } from './balancer.ts';
+import type { Place } from './balancer.ts';
+import { Caller } from './caller.ts';
+import { forward } from './forward.ts';
+import { requestHead } from './headers.ts';
+import { GATEWAY_LIMITS } from './limits.ts';
+import type { GatewayLimits } from './limits.ts';
+import type { BalancedWorker, WorkerPool } from './pool.ts';
+import { badGateway, dropRest, Refusal, refuse, requestTooLarge } from './refusals.ts';
+import { tunnel } from './tunnel.ts';
+import { Connections } from './upstream/connections.ts';
+
+const AFFINITY = WORKER_HEADER.toLowerCase();
+
+export interface GatewayParts {
+  pool: WorkerPool;
+  gate: Gate;
+  endpoints: EndpointDirectory;
+  log: FastifyBaseLogger;
+  limits?: Partial<GatewayLimits>;
+}
+
+/**
+ * In front of load balancing endpoints: takes every request to one of the endpoint's workers.
+ * There are no retries: only a request that no worker has seen anything of goes to a second one.
+ */
+export class Gateway {
+  readonly #parts: GatewayParts;
+  readonly #limits: GatewayLimits;
+  readonly #balancer: Balancer;
+  readonly #connections: Connections;
+  /** Connections that ask for, or speak, another protocol. */
+  readonly #callers = new Set<Duplex>();
+
+  constructor(parts: GatewayParts) {
+    this.#parts = parts;
+    this.#limits = { ...GATEWAY_LIMITS, ...parts.limits };
+    this.#balancer = new Balancer(parts.pool, this.#limits, parts.log);
+    this.#connections = new Connections(this.#limits.connectMs);
+  }
+
+  /** `waitsToContinue`: the client has sent its headers and waits for `100 Continue`; it gets that once a worker is there. */
+  async serve(request: Request, response: Response, address: GatewayAddress, waitsToContinue = false): Promise<void> {
+    try {
+      const endpoint = await this.#admit(request, address.endpointId);
+      const head = requestHead(request, address);
+      if (head.length !== undefined && head.length > this.#limits.bodyBytes) throw requestTooLarge(this.#limits.bodyBytes);
+      await this.#withPlace(endpoint, request, () => goneSignal(response), (worker) =>
+        forward({ request, response, worker, address, head, connections: this.#connections, limits: this.#limits, waitsToContinue }),
+      );
+    } catch (error) {
+      dropRest(request, this.#limits.bodyBytes);
+      this.#refuse(response, error, address);
+    }
+  }
+
+  /** A WebSocket, or any other protocol that begins as a request. While it is open it counts as one request in flight. */
+  async upgrade(request: Request, socket: Duplex, head: Buffer, address: GatewayAddress): Promise<void> {
+    const caller = new Caller(socket, head);
+    this.#callers.add(socket);
+    socket.on('close', () => this.#callers.delete(socket));
+    try {
+      const endpoint = await this.#admit(request, address.endpointId);
+      const opening = requestHead(request, address, request.headers.upgrade);
+      if (opening.length !== 0) throw new BerthError('rule', 'a request that changes the protocol has no body');
+      await this.#withPlace(endpoint, request, () => caller.gone, (worker) => tunnel({ request, caller, worker, address, head: opening, connections: this.#connections, limits: this.#limits }));
+    } catch (error) {
+      if (!socket.destroyed) this.#refuse(caller.answer(request), error, address);
+    }
+  }
+
+  /** How many requests each worker of an endpoint has in flight. */
+  loads(endpointId: string): ReadonlyMap<string, number> {
+    return this.#balancer.loads(endpointId);
+  }
+
+  /** Requests of an endpoint in flight and waiting. */
+  demand(endpointId: string): number {
+    return this.#balancer.demand(endpointId);
+  }
+
+  /** The server stops: nobody waits any longer, and open connections of other protocols are closed. Requests under way may end. */
+  close(): void {
+    this.#balancer.close();
+    for (const socket of this.#callers) socket.destroy();
+    this.#connections.close();
+  }
+
+  async #admit(request: Request, endpointId: string): Promise<Endpoint> {
+    const key = await this.#parts.gate.identify(bearerOrBareKey(request.headers.authorization));
+    const endpoint = await this.#parts.endpoints.find(endpointId);
+    if (endpoint === undefined || endpoint.accountId !== key.accountId) throw notFound('endpoint', endpointId);
+    checkGrant(key, { family: 'serverless', need: 'write', endpointId: endpoint.id });
+    if (endpoint.type !== 'LOAD_BALANCER') throw new BerthError('rule', 'not allowed for QB API');
+    return endpoint;
+  }
+
+  /** Gets a worker for a request, and another one where the first cannot be reached. */
+  async #withPlace(endpoint: Endpoint, request: Request, gone: () => AbortSignal, send: (worker: BalancedWorker) => Promise<boolean>): Promise<void> {
+    const affinity = readAffinity(request.headers[AFFINITY]);
+    let place = this.#balancer.find(endpoint, affinity) ?? (await this.#balancer.wait(endpoint, affinity, gone()));
+    try {
+      if (await send(place.worker)) return;
+      place = this.#instead(endpoint, place, affinity);
+      if (!(await send(place.worker))) throw unreachable(place.worker);
+    } finally {
+      place.leave();
+    }
+  }
+
+  #instead(endpoint: Endpoint, place: Place, affinity: Affinity | undefined): Place {
+    this.#parts.log.info({ endpointId: endpoint.id, workerId: place.worker.id }, 'a worker that is said to be ready cannot be reached');
+    const other = isStrict(affinity) ? undefined : this.#balancer.another(endpoint, place.worker.id);
+    if (other === undefined) throw unreachable(place.worker);
+    place.leave();
+    return other;
+  }
+
+  #refuse(response: Response, error: unknown, { endpointId }: GatewayAddress): void {
+    refuse(response, error instanceof Refusal ? error : asBerthError(error, this.#parts.log, endpointId));
+  }
+}
+
+function unreachable({ id }: BalancedWorker): Refusal {
+  const refusal = badGateway('it cannot be reached');
+  refusal.headers[WORKER_HEADER] = id;
+  return refusal;
+}

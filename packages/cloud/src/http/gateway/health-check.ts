@@ -1,0 +1,20 @@
+import { request } from 'node:http';
+
+/** What a worker says of itself: 200 is ready, 204 is still starting, anything else or nothing is unhealthy. */
+export type Health = 'ready' | 'starting' | 'unhealthy';
+
+/** Asks a worker how it is. Never throws: no answer is an answer. */
+export function probe(host: string, port: number, path: string, timeoutMs: number): Promise<Health> {
+  return new Promise((resolve) => {
+    const asking = request({ host, port, path: encodeURI(path.startsWith('/') ? path : `/${path}`), agent: false, headers: { connection: 'close', 'user-agent': 'berth-health-check' } });
+    const settle = (health: Health): void => {
+      clearTimeout(timer);
+      resolve(health);
+      asking.destroy();
+    };
+    const timer = setTimeout(() => settle('unhealthy'), timeoutMs);
+    asking.on('error', () => settle('unhealthy'));
+    asking.on('response', ({ statusCode }) => settle(statusCode === 200 ? 'ready' : statusCode === 204 ? 'starting' : 'unhealthy'));
+    asking.end();
+  });
+}

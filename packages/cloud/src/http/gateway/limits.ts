@@ -1,0 +1,34 @@
+const MEGABYTE = 1024 * 1024;
+
+export interface GatewayLimits {
+  /** Of a request's body and of a response's, each. */
+  bodyBytes: number;
+  /** From the moment a worker gets a request until it has answered it whole. An opened WebSocket has no limit. */
+  requestMs: number;
+  /** How long a request waits for a free worker. */
+  waitMs: number;
+  /** How long one waits that will have no other worker than its own. */
+  strictWaitMs: number;
+  /** Requests of one endpoint that may wait at the same time. */
+  waiting: number;
+  /** How long a worker may take to accept a connection. */
+  connectMs: number;
+}
+
+export const GATEWAY_LIMITS: Readonly<GatewayLimits> = {
+  bodyBytes: 30 * MEGABYTE,
+  requestMs: 330_000,
+  waitMs: 120_000,
+  strictWaitMs: 300_000,
+  waiting: 1000,
+  connectMs: 5_000,
+};
+
+/** What a caller is told to wait when there is no worker, in seconds. */
+export const RETRY_AFTER_S = 5;
+
+/** A worker that refused a connection is left alone this long, while there are others. */
+export const SHUN_MS = 1_000;
+
+/** As large as what clients may send here. */
+export const MAX_HEADER_BYTES = 128 * 1024;

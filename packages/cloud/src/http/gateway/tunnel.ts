@@ -1,0 +1,166 @@
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Request } from '../raw.ts';
+import type { GatewayAddress } from './address.ts';
+import type { Caller } from './caller.ts';
+import { lasting } from './caller.ts';
+import { upgradeHead } from './headers.ts';
+import type { RequestHead } from './headers.ts';
+import type { GatewayLimits } from './limits.ts';
+import type { BalancedWorker } from './pool.ts';
+import { badGateway, overTime, refuse } from './refusals.ts';
+import type { Refusal } from './refusals.ts';
+import { Relay } from './relay.ts';
+import type { Connection, ReplyListener } from './upstream/connection.ts';
+import type { Connections } from './upstream/connections.ts';
+import type { RawHeaders, ReplyHead } from './upstream/reply-parser.ts';
+
+export interface TunnelParts {
+  request: Request;
+  caller: Caller;
+  worker: BalancedWorker;
+  address: GatewayAddress;
+  head: RequestHead;
+  connections: Connections;
+  limits: GatewayLimits;
+}
+
+/**
+ * Takes a request for another protocol to a worker. Where the worker agrees, the two
+ * connections become one, whatever is spoken on it, until either side closes. Where it does
+ * not, its answer goes back. Resolves when all is over; answers false where the worker could
+ * not be reached.
+ */
+export function tunnel(parts: TunnelParts): Promise<boolean> {
+  return new Promise((resolve) => {
+    if (parts.caller.gone.aborted) return resolve(true);
+    new Opening(parts, resolve).start();
+  });
+}
+
+class Opening implements ReplyListener {
+  readonly #parts: TunnelParts;
+  readonly #resolve: (reached: boolean) => void;
+  readonly #connection: Connection;
+  readonly #timer: NodeJS.Timeout;
+  #relay: Relay | undefined;
+  #agreed: ReplyHead | undefined;
+  #reached = false;
+  #over = false;
+  readonly #onGone = (): void => this.#settle(true);
+
+  constructor(parts: TunnelParts, resolve: (reached: boolean) => void) {
+    const { worker, connections, limits } = parts;
+    this.#parts = parts;
+    this.#resolve = resolve;
+    this.#connection = connections.take(worker.host, worker.port);
+    this.#timer = setTimeout(() => this.#fail(overTime(limits.requestMs)), limits.requestMs);
+  }
+
+  start(): void {
+    const { request, caller, head } = this.#parts;
+    caller.gone.addEventListener('abort', this.#onGone, { once: true });
+    this.#connection.socket.write(head.text, 'latin1');
+    this.#connection.begin(request.method ?? 'GET', this, true);
+  }
+
+  connected(): void {
+    this.#reached = true;
+  }
+
+  drained(): void {
+    // Nothing but the head is written before the worker agrees.
+  }
+
+  head(head: ReplyHead): void {
+    const { request, caller, worker, address, limits } = this.#parts;
+    if (head.status === 101) {
+      this.#agreed = head;
+      return;
+    }
+    const response = caller.answer(request);
+    response.on('drain', () => this.#connection.socket.resume());
+    this.#relay = new Relay({ response, workerId: worker.id, address, host: request.headers.host, method: request.method ?? 'GET', bodyBytes: limits.bodyBytes });
+    if (!this.#relay.head(head)) this.#settle(true);
+  }
+
+  data(chunk: Buffer): void {
+    if (!this.#over && this.#relay?.data(chunk, () => this.#connection.socket.pause()) !== true) this.#settle(true);
+  }
+
+  end(trailers: RawHeaders): void {
+    if (this.#over) return;
+    this.#relay?.end(trailers);
+    this.#settle(true);
+  }
+
+  caughtUp(): void {
+    this.#relay?.flush();
+  }
+
+  upgraded(far: Socket, rest: Buffer): void {
+    const { caller, worker } = this.#parts;
+    if (this.#over || this.#agreed === undefined) {
+      far.destroy();
+      return;
+    }
+    this.#over = true;
+    this.#stopListening();
+    const early = caller.take();
+    caller.socket.write(upgradeHead(this.#agreed, worker.id), 'latin1');
+    if (rest.length > 0) caller.socket.write(rest);
+    if (early.length > 0) far.write(early);
+    void join(caller.socket, far).then(() => this.#resolve(true));
+  }
+
+  broken(error: Error): void {
+    if (this.#relay !== undefined) {
+      this.#parts.caller.socket.destroy();
+      this.#settle(true);
+    } else if (this.#reached) this.#fail(badGateway(error.message));
+    else this.#settle(false);
+  }
+
+  #fail(refusal: Refusal): void {
+    if (this.#over) return;
+    this.#settle(true);
+    if (this.#relay !== undefined) this.#parts.caller.socket.destroy();
+    else refuse(this.#parts.caller.answer(this.#parts.request), refusal, this.#parts.worker.id);
+  }
+
+  #settle(reached: boolean): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#stopListening();
+    this.#parts.connections.free(this.#connection);
+    this.#resolve(reached);
+  }
+
+  #stopListening(): void {
+    clearTimeout(this.#timer);
+    this.#parts.caller.gone.removeEventListener('abort', this.#onGone);
+  }
+}
+
+/** Makes one connection of two. Resolves when both are closed. */
+async function join(near: Duplex, far: Socket): Promise<void> {
+  lasting(far);
+  near.pipe(far);
+  far.pipe(near);
+  await Promise.all([closed(near, far), closed(far, near)]);
+}
+
+/** What ended well lets the other side finish writing; what broke takes the other down with it. */
+function closed(side: Duplex, other: Duplex): Promise<void> {
+  return new Promise((resolve) => {
+    const over = (): void => {
+      if (!side.readableEnded) other.destroy();
+      else if ('destroySoon' in other && typeof other.destroySoon === 'function') other.destroySoon();
+      else other.end();
+      resolve();
+    };
+    side.on('error', () => other.destroy());
+    if (side.destroyed) over();
+    else side.on('close', over);
+  });
+}

@@ -1,0 +1,79 @@
+import { connect } from 'node:net';
+import { Connection } from './connection.ts';
+
+/**
+ * How long an unused connection to a worker is kept. Servers close idle ones after a while
+ * (the common ones after 2 to 5 s), and a request that meets such a close is lost: it may not
+ * be sent twice. So ours are gone first.
+ */
+const IDLE_MS = 1_500;
+const SWEEP_MS = 500;
+/** To one worker. */
+const MOST_IDLE = 1_024;
+
+/** Connections to workers, kept for the next request. */
+export class Connections {
+  readonly #connectMs: number;
+  readonly #idle = new Map<string, Connection[]>();
+  #sweeper: NodeJS.Timeout | undefined;
+
+  constructor(connectMs: number) {
+    this.#connectMs = connectMs;
+  }
+
+  /** A connection that is free, or a new one. */
+  take(host: string, port: number): Connection {
+    const place = `${host} ${port}`;
+    const idle = this.#idle.get(place);
+    const now = Date.now();
+    for (let connection = idle?.pop(); connection !== undefined; connection = idle?.pop()) {
+      if (!connection.socket.destroyed && Math.abs(now - connection.freedAt) < IDLE_MS) return connection;
+      connection.destroy();
+    }
+    return new Connection(place, connect({ host, port, noDelay: true }), this.#connectMs, (gone) => this.#drop(gone));
+  }
+
+  /** Its request is over. */
+  free(connection: Connection): void {
+    if (!connection.release()) return;
+    const { place } = connection;
+    let idle = this.#idle.get(place);
+    if (idle === undefined) {
+      idle = [];
+      this.#idle.set(place, idle);
+    }
+    if (idle.length >= MOST_IDLE) return connection.destroy();
+    connection.freedAt = Date.now();
+    idle.push(connection);
+    this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS);
+  }
+
+  close(): void {
+    for (const idle of this.#idle.values()) for (const connection of idle) connection.destroy();
+    this.#idle.clear();
+    clearInterval(this.#sweeper);
+    this.#sweeper = undefined;
+  }
+
+  #drop(gone: Connection): void {
+    const idle = this.#idle.get(gone.place);
+    const at = idle?.indexOf(gone) ?? -1;
+    if (at !== -1) idle?.splice(at, 1);
+  }
+
+  #sweep(): void {
+    const now = Date.now();
+    for (const [place, idle] of this.#idle) {
+      const kept = idle.filter((connection) => {
+        const fresh = Math.abs(now - connection.freedAt) < IDLE_MS;
+        if (!fresh) connection.destroy();
+        return fresh;
+      });
+      if (kept.length === 0) this.#idle.delete(place);
+      else this.#idle.set(place, kept);
+    }
+    if (this.#idle.size > 0) return;
+    clearInterval(this.#sweeper);
+    this.#sweeper = undefined;
+  }
+}

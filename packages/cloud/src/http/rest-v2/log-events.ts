@@ -1,0 +1,29 @@
+import type { LogLine, LogQuery } from '../../engines/logs/log-line.ts';
+import type { ServerEvent } from '../rest/events.ts';
+import { integer, object, oneOf, text } from '../rest/schema.ts';
+import type { Static } from '../rest/schema.ts';
+import { instant } from './common.ts';
+
+export const logQuery = object({}, {
+  source: oneOf(['container', 'system'], { description: 'Only what the container wrote, or only what was said about it' }),
+  tail: integer({ minimum: 0, maximum: 5000, default: 100, description: 'How many of the last lines to begin with' }),
+  since: instant('Only lines after this time'),
+});
+
+export const logLine = object({ ts: text({ format: 'date-time' }), source: oneOf(['container', 'system']), line: text() });
+
+/** Where to begin: after the last line that a reader had, else after a time, else with the last lines. */
+export function readLogQuery({ source, tail = 100, since }: Static<typeof logQuery>, lastEventId: string | undefined): LogQuery {
+  const only = source === undefined ? {} : { source };
+  const seq = /\/(\d{1,15})$/.exec(lastEventId ?? '')?.[1];
+  if (seq !== undefined) return { ...only, follow: true, after: { seq: Number(seq) } };
+  const time = Date.parse(lastEventId ?? since ?? '');
+  return Number.isNaN(time) ? { ...only, follow: true, tail } : { ...only, follow: true, after: { ts: time } };
+}
+
+export async function* logEvents(lines: AsyncIterable<LogLine>): AsyncGenerator<ServerEvent> {
+  for await (const { ts, seq, source, line } of lines) {
+    const at = new Date(ts).toISOString();
+    yield { id: `${at}/${String(seq).padStart(12, '0')}`, data: { ts: at, source, line } };
+  }
+}

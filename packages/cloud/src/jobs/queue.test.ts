@@ -1,0 +1,456 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { DATABASES, freshDatabase } from '../../../../tests/support/databases.ts';
+import type { DatabaseKind, TestDatabase } from '../../../../tests/support/databases.ts';
+import type { Database } from '../store/database.ts';
+import type { Delivery, Job } from '../store/job-records.ts';
+import type { JobStore, TakenJob } from '../store/jobs.ts';
+import { migrate } from '../store/migrate.ts';
+import { openDatabase } from '../store/open.ts';
+import type { Wakeup } from '../store/wakeups.ts';
+import { ManualClock } from '../support/clock.ts';
+import { createLog } from '../support/log.ts';
+import { JobQueue } from './queue.ts';
+import type { QueueSettings, RequestTerms } from './submission.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const POLL_MS = 20 * SECOND;
+
+/** A queue over a real store, with a clock that is turned by hand. */
+class Bench {
+  readonly clock = new ManualClock(Date.UTC(2026, 5, 1));
+  readonly published: Wakeup[] = [];
+  readonly store: JobStore;
+  queue: JobQueue;
+  readonly #endpoint: QueueSettings;
+  readonly #leaving = new AbortController();
+
+  constructor(store: JobStore, endpointId: string, settings: Partial<QueueSettings> = {}) {
+    this.store = store;
+    this.#endpoint = { id: endpointId, accountId: 'a', executionTimeout: 0, jobTtl: 24 * HOUR, retention: null, maxRetries: 1, ...settings };
+    this.queue = this.newServer();
+  }
+
+  /** A server that starts anew on the same store. */
+  newServer(store = this.store): JobQueue {
+    this.queue = new JobQueue({
+      store,
+      wakeups: { publish: (wakeup) => void this.published.push(wakeup), listen: () => undefined, close: async () => undefined },
+      clock: this.clock,
+      log: createLog({ level: 'silent', format: 'json' }),
+      deliveryOf: (): Delivery => assert.fail('no job here has a webhook'),
+      onDelivery: () => assert.fail('no job here has a webhook'),
+    });
+    return this.queue;
+  }
+
+  get id(): string {
+    return this.#endpoint.id;
+  }
+
+  submit(terms: RequestTerms = {}): Promise<Job> {
+    return this.queue.submit({ endpoint: this.#endpoint, accountId: 'a', request: '{"input":1}', terms });
+  }
+
+  get signal(): AbortSignal {
+    return this.#leaving.signal;
+  }
+
+  take(workerId: string, room = 1, signal = this.signal): Promise<TakenJob[]> {
+    return this.queue.take(this.id, workerId, room, POLL_MS, signal);
+  }
+
+  async takeOne(workerId: string): Promise<Job> {
+    const [taken] = await this.take(workerId);
+    assert.ok(taken !== undefined);
+    return taken.job;
+  }
+
+  finish(workerId: string, { seq }: Job, lease?: string): Promise<boolean> {
+    return this.queue.finish(this.id, seq, { workerId, lease }, { output: '"done"', error: null });
+  }
+
+  async job({ seq }: Job): Promise<Job | undefined> {
+    return (await this.queue.find(this.id, seq))?.job;
+  }
+
+  async status(job: Job): Promise<string> {
+    return (await this.job(job))?.status ?? 'gone';
+  }
+
+  async error({ seq }: Job): Promise<string | null | undefined> {
+    return (await this.queue.find(this.id, seq))?.payloads.error;
+  }
+
+  async sweep(): Promise<void> {
+    while (await this.queue.sweep());
+    await this.queue.sweepLost();
+  }
+
+  /** Lets time pass in small steps, sweeping after each; `each` is what goes on meanwhile. */
+  async pass(milliseconds: number, each: () => void = () => undefined, step = SECOND): Promise<void> {
+    for (let passed = 0; passed < milliseconds; passed += step) {
+      this.clock.advance(Math.min(step, milliseconds - passed));
+      each();
+      await this.sweep();
+    }
+  }
+
+  close(): void {
+    this.#leaving.abort();
+  }
+}
+
+for (const kind of DATABASES) {
+  describe(`the queue, on ${kind}`, () => {
+    const bench = benches(kind);
+
+    test('a job that nobody takes lives as long as it may, and is gone then', async () => {
+      const on = bench();
+      const [day, short] = [await on.submit(), await on.submit({ ttl: 10 * SECOND })];
+      await on.pass(9_999);
+      assert.equal(await on.status(short), 'IN_QUEUE');
+      await on.pass(1);
+      assert.equal(await on.status(short), 'gone');
+      on.clock.advance(24 * HOUR - 10_001);
+      await on.sweep();
+      assert.equal(await on.status(day), 'IN_QUEUE');
+      await on.pass(1);
+      assert.equal(await on.status(day), 'gone');
+    });
+
+    test('a result is kept for 30 minutes, a synchronous one for 1 to 5 as the wait was, or as the request or endpoint says', async () => {
+      const on = bench();
+      const sync = (wait: number, waitGiven: boolean): RequestTerms => ({ sync: { wait, waitGiven } });
+      const cases: [RequestTerms, number][] = [
+        [{}, 30 * MINUTE], [sync(90 * SECOND, false), MINUTE], [sync(SECOND, true), MINUTE], [sync(2 * MINUTE, true), 2 * MINUTE], [sync(5 * MINUTE, true), 5 * MINUTE], [{ retention: 7 * SECOND }, 7 * SECOND], [{ ttl: 20 * SECOND }, 20 * SECOND],
+      ];
+      for (const [terms, kept] of cases) {
+        const job = await on.submit(terms);
+        await on.takeOne('w');
+        assert.equal(await on.finish('w', job), true);
+        on.clock.advance(kept - 1);
+        await on.sweep();
+        assert.equal(await on.status(job), 'COMPLETED', JSON.stringify(terms));
+        await on.pass(1);
+        assert.equal(await on.status(job), 'gone', JSON.stringify(terms));
+      }
+      const own = bench({ retention: 3 * SECOND });
+      const job = await own.submit(sync(5 * MINUTE, true));
+      await own.takeOne('w');
+      await own.finish('w', job);
+      await own.pass(3 * SECOND);
+      assert.equal(await own.status(job), 'gone');
+    });
+
+    test('a job may run as long as its execution timeout says, however long its worker lives', async () => {
+      const on = bench({ executionTimeout: 10 * MINUTE });
+      const [limited, endless] = [await on.submit(), await on.submit({ executionTimeout: 0 })];
+      await on.take('w', 2);
+      const lives = (): void => on.queue.presence.lists(on.id, 'w', [limited.id, endless.id]);
+      await on.pass(10 * MINUTE - 1, lives, 5 * SECOND);
+      assert.equal(await on.status(limited), 'IN_PROGRESS');
+      await on.pass(1, lives);
+      assert.equal(await on.status(limited), 'TIMED_OUT');
+      assert.deepEqual(on.queue.stops.due(on.id, 'w'), [limited.id]);
+      assert.ok(on.published.some((wakeup) => wakeup.kind === 'stop' && wakeup.jobId === limited.id));
+      await on.pass(2 * HOUR, () => on.queue.presence.lists(on.id, 'w', [endless.id]), 20 * SECOND);
+      assert.equal(await on.status(endless), 'IN_PROGRESS');
+    });
+
+    test('a retry by hand starts the time to live anew', async () => {
+      const on = bench();
+      const job = await on.submit({ ttl: HOUR, retention: HOUR });
+      await on.pass(50 * MINUTE, undefined, 10 * MINUTE);
+      await on.takeOne('w');
+      await on.queue.finish(on.id, job.seq, { workerId: 'w' }, { output: null, error: '"no"' });
+      assert.equal((await on.queue.retry(on.id, job.seq))?.after.status, 'IN_QUEUE');
+      await on.pass(59 * MINUTE, undefined, 10 * MINUTE);
+      assert.equal(await on.status(job), 'IN_QUEUE');
+      await on.pass(MINUTE);
+      assert.equal(await on.status(job), 'gone');
+    });
+
+    test('the job of a silent worker goes back to the head of the queue, once; then it has failed', async () => {
+      const on = bench();
+      const [job, next] = [await on.submit(), await on.submit()];
+      await on.takeOne('w1');
+      await on.pass(29 * SECOND);
+      assert.equal(await on.status(job), 'IN_PROGRESS');
+      await on.pass(12 * SECOND);
+      assert.equal(await on.status(job), 'IN_QUEUE');
+      assert.deepEqual((await on.take('w2', 2)).map(({ job: { seq } }) => seq), [job.seq, next.seq]);
+      assert.equal(await on.finish('w1', job), false, 'whoever was thought lost no longer counts');
+      await on.pass(41 * SECOND, () => on.queue.presence.lists(on.id, 'w1', [job.id]));
+      assert.deepEqual([await on.status(job), await on.error(job)], ['FAILED', '"the worker that ran the job was lost (after 1 retry)"']);
+      assert.equal(await on.finish('w2', job), false);
+      assert.deepEqual(await on.queue.counts(on.id), { inQueue: 1, inProgress: 0, completed: 0, failed: 1, retried: 2 });
+    });
+
+    test('an endpoint without retries fails the job of a lost worker at once, one with more tries longer', async () => {
+      const [none, three] = [bench({ maxRetries: 0 }), bench({ maxRetries: 3 })];
+      const lost = await none.submit();
+      await none.takeOne('w');
+      await none.queue.workerGone(none.id, 'w', 'the container stopped');
+      assert.deepEqual([await none.status(lost), await none.error(lost)], ['FAILED', '"the container stopped (after 0 retries)"']);
+      const tried = await three.submit();
+      for (let time = 0; time < 4; time += 1) {
+        assert.equal(await three.status(tried), 'IN_QUEUE');
+        await three.takeOne(`w${time}`);
+        await three.queue.workerGone(three.id, `w${time}`, 'the container stopped');
+      }
+      assert.equal(await three.error(tried), '"the container stopped (after 3 retries)"');
+    });
+
+    test('pings keep a job, and so does an open request without any ping', async () => {
+      const on = bench();
+      const [pinged, polled] = [await on.submit(), await on.submit()];
+      await on.takeOne('pings');
+      await on.takeOne('polls');
+      const left = on.queue.presence.enter(on.id, 'polls');
+      await on.pass(5 * MINUTE, () => on.queue.presence.lists(on.id, 'pings', [pinged.id]), 10 * SECOND);
+      assert.deepEqual([await on.status(pinged), await on.status(polled)], ['IN_PROGRESS', 'IN_PROGRESS']);
+      left();
+      await on.pass(41 * SECOND, () => on.queue.presence.lists(on.id, 'pings', [pinged.id]));
+      assert.deepEqual([await on.status(pinged), await on.status(polled)], ['IN_PROGRESS', 'IN_QUEUE']);
+    });
+
+    test('a worker that says it is idle has lost its job: noticed within 70 s, and given to another if it never showed it', async () => {
+      const on = bench();
+      const job = await on.submit();
+      await on.takeOne('w');
+      // It polls every 20 s and pings every 10 s, and knows nothing of the job.
+      let since = 0;
+      const idles = (): void => {
+        since += SECOND;
+        if (since % (20 * SECOND) === SECOND) on.queue.presence.asksForWork(on.id, 'w', true);
+        if (since % (10 * SECOND) === 0) on.queue.presence.lists(on.id, 'w', []);
+      };
+      while ((await on.status(job)) === 'IN_PROGRESS' && since < 70 * SECOND) await on.pass(SECOND, idles);
+      assert.ok(since >= 15 * SECOND, 'there is a grace for a result on its way');
+      assert.deepEqual([await on.status(job), (await on.job(job))?.retries], ['IN_QUEUE', 1]);
+      await on.takeOne('w2');
+      assert.equal(await on.finish('w2', job), true);
+    });
+
+    test('a job that the worker had shown and then dropped without a result has failed', async () => {
+      const on = bench();
+      const job = await on.submit();
+      await on.takeOne('w');
+      await on.pass(20 * SECOND, () => on.queue.presence.lists(on.id, 'w', [job.id]));
+      let since = 0;
+      while ((await on.status(job)) === 'IN_PROGRESS' && since < 70 * SECOND) {
+        await on.pass(SECOND, () => {
+          since += SECOND;
+          on.queue.presence.asksForWork(on.id, 'w', true);
+          on.queue.presence.lists(on.id, 'w', []);
+        });
+      }
+      assert.deepEqual([await on.status(job), await on.error(job)], ['FAILED', '"the worker ended the job without a result (after 0 retries)"']);
+    });
+
+    test('a job that is missing from pings is kept while its worker asks for nothing: a blocked loop lists nothing', async () => {
+      const on = bench();
+      const job = await on.submit();
+      await on.takeOne('w');
+      await on.pass(3 * MINUTE, () => on.queue.presence.lists(on.id, 'w', []), 5 * SECOND);
+      assert.equal(await on.status(job), 'IN_PROGRESS');
+      assert.equal(await on.finish('w', job), true);
+    });
+
+    test('a result that comes while the worker is doubted counts, and a list that names the job ends the doubt', async () => {
+      const on = bench();
+      const [late, listed] = [await on.submit(), await on.submit()];
+      await on.take('w', 2);
+      on.queue.presence.asksForWork(on.id, 'w', true);
+      await on.pass(14 * SECOND);
+      assert.equal(await on.finish('w', late), true);
+      on.queue.presence.lists(on.id, 'w', [listed.id]);
+      await on.pass(MINUTE, () => on.queue.presence.lists(on.id, 'w', [listed.id]), 10 * SECOND);
+      assert.deepEqual([await on.status(late), await on.status(listed)], ['COMPLETED', 'IN_PROGRESS']);
+    });
+
+    test('a server that starts anew knows who holds what, and gives them time to show themselves', async () => {
+      const on = bench();
+      const [finished, silent] = [await on.submit(), await on.submit()];
+      const [held] = [await on.takeOne('w1'), await on.takeOne('w2')];
+      on.clock.advance(HOUR);
+      await on.newServer().recover();
+      await on.pass(29 * SECOND);
+      assert.deepEqual([await on.status(finished), await on.status(silent)], ['IN_PROGRESS', 'IN_PROGRESS']);
+      assert.equal(await on.finish('w1', finished, held.lease ?? undefined), true);
+      await on.pass(12 * SECOND);
+      assert.equal(await on.status(silent), 'IN_QUEUE');
+    });
+
+    test('a worker that another server has heard of lives', async () => {
+      const on = bench();
+      const job = await on.submit();
+      await on.takeOne('w');
+      const elsewhere = (): Promise<void> => on.store.noteWorkers([{ endpointId: on.id, workerId: 'w', seenAt: on.clock.now(), busy: 1, unhealthy: null }]);
+      for (let time = 0; time < 6; time += 1) {
+        await elsewhere();
+        await on.pass(20 * SECOND);
+      }
+      assert.equal(await on.status(job), 'IN_PROGRESS');
+      await on.pass(MINUTE);
+      assert.equal(await on.status(job), 'IN_QUEUE');
+    });
+
+    test('jobs that did not reach their worker go back as if never taken', async () => {
+      const on = bench();
+      const job = await on.submit();
+      const taken = await on.take('w');
+      await on.queue.giveBack(on.id, taken);
+      assert.deepEqual([(await on.job(job))?.status, (await on.job(job))?.attempt, (await on.job(job))?.retries], ['IN_QUEUE', 0, 0]);
+      assert.equal((await on.takeOne('w2')).seq, job.seq);
+      await on.queue.giveBack(on.id, taken);
+      assert.equal((await on.job(job))?.workerId, 'w2', 'an old hold takes nothing away from a new one');
+    });
+
+    test('waiting workers get one job each before any gets two, and no more than they asked for', async () => {
+      const on = bench();
+      const polls = [on.take('a', 3), on.take('b', 3), on.take('c', 1)];
+      await Promise.all(Array.from({ length: 4 }, () => on.submit()));
+      const counts = (await Promise.all(polls)).map(({ length }) => length);
+      assert.ok(counts.every((count) => count === 1 || count === 2) && counts[2] === 1, String(counts));
+    });
+
+    test('a waiting worker is woken by a new job, a retry and a job that goes back', async () => {
+      const on = bench();
+      const first = on.takeOne('w1');
+      const job = await on.submit();
+      assert.equal((await first).seq, job.seq);
+      const second = on.takeOne('w2');
+      await on.queue.workerGone(on.id, 'w1', 'gone');
+      assert.equal((await second).seq, job.seq);
+      const third = on.takeOne('w3');
+      await on.queue.finish(on.id, job.seq, { workerId: 'w2' }, { output: null, error: '"no"' });
+      await on.queue.retry(on.id, job.seq);
+      assert.equal((await third).seq, job.seq);
+      assert.ok(on.published.filter(({ kind: what }) => what === 'queue').length >= 3);
+    });
+
+    test('a worker that rests gets nothing and is answered soon; a dismissed one never gets anything again', async () => {
+      const on = bench();
+      const waiting = on.take('w');
+      on.queue.rest(on.id, 'w');
+      assert.deepEqual(await waiting, []);
+      await on.submit();
+      const from = performance.now();
+      const [taken, stops] = await Promise.all([on.take('w'), on.queue.jobsToStop(on.id, 'w', POLL_MS, on.signal)]);
+      assert.deepEqual([taken, stops], [[], []]);
+      const held = performance.now() - from;
+      assert.ok(held >= 1_000 && held < 5_000, `held ${held} ms`);
+      on.clock.advance(16 * SECOND);
+      assert.equal((await on.take('w')).length, 1);
+      await on.submit();
+      on.queue.dismiss(on.id, 'w');
+      on.clock.advance(24 * HOUR);
+      assert.deepEqual(await on.take('w'), []);
+    });
+
+    test('a worker that leaves while jobs are on their way to it gets none, and they lose nothing by it', async () => {
+      const on = bench();
+      const gate = Promise.withResolvers<void>();
+      const reached = Promise.withResolvers<void>();
+      on.newServer({ ...on.store, take: async (...args) => {
+        const taken = await on.store.take(...args);
+        reached.resolve();
+        await gate.promise;
+        return taken;
+      } });
+      const [job, other] = [await on.submit(), await on.submit()];
+      const leaving = new AbortController();
+      const polls = [on.take('leaves', 1, leaving.signal), on.take('stays', 1)];
+      await reached.promise;
+      leaving.abort();
+      gate.resolve();
+      const [left = [], stayed = []] = await Promise.all(polls);
+      assert.deepEqual(left, []);
+      assert.equal(stayed.length, 1);
+      const back = [job, other].find(({ seq }) => seq !== stayed[0]?.job.seq) as Job;
+      const again = await on.takeOne('next');
+      assert.deepEqual([again.seq, again.attempt, again.retries], [back.seq, 1, 0]);
+    });
+
+    test('a worker that leaves before its job was chosen leaves no job behind with nobody', async () => {
+      const on = bench();
+      const gate = Promise.withResolvers<void>();
+      on.newServer({ ...on.store, take: async (...args) => {
+        await gate.promise;
+        return on.store.take(...args);
+      } });
+      const leaving = new AbortController();
+      const poll = on.take('leaves', 1, leaving.signal);
+      const job = await on.submit();
+      leaving.abort();
+      gate.resolve();
+      assert.deepEqual(await poll, []);
+      const again = await on.takeOne('next');
+      assert.deepEqual([again.seq, again.attempt, again.retries, again.workerId], [job.seq, 1, 0, 'next']);
+    });
+
+    test('a store that refuses to hand out is asked again, with a pause, and what it took all the same goes back', async () => {
+      const on = bench();
+      let refusals = 3;
+      const asked: number[] = [];
+      on.newServer({ ...on.store, take: async (...args) => {
+        asked.push(performance.now());
+        if (refusals <= 0) return on.store.take(...args);
+        refusals -= 1;
+        if (refusals === 1) await on.store.take(...args);
+        throw new Error('the store is away');
+      } });
+      const job = await on.submit();
+      const taken = await on.takeOne('w');
+      assert.deepEqual([taken.seq, taken.attempt], [job.seq, 1]);
+      assert.equal(asked.length, 4);
+      assert.ok((asked[3] ?? 0) - (asked[0] ?? 0) >= 600, 'it was not asked in a tight loop');
+    });
+
+    test('a purge tells those who wait, and leaves who runs alone', async () => {
+      const on = bench();
+      const running = await on.submit();
+      await on.takeOne('w');
+      const waiting = await on.submit();
+      const caller = on.queue.waitForEnd(on.id, waiting.seq, POLL_MS, on.signal);
+      assert.equal(await on.queue.purge(on.id), 1);
+      assert.equal(await caller, undefined);
+      assert.equal(await on.status(running), 'IN_PROGRESS');
+    });
+  });
+}
+
+/** A store for the tests of a suite; every call answers a queue of its own on it. */
+function benches(kind: DatabaseKind): (settings?: Partial<QueueSettings>) => Bench {
+  let place: TestDatabase;
+  let database: Database;
+  let store: JobStore;
+  const made: Bench[] = [];
+  before(async () => {
+    place = await freshDatabase(kind);
+    database = await openDatabase({
+      database: place.url,
+      data: place.data,
+      poolSize: 5,
+      onError: (error) => {
+        throw error;
+      },
+    });
+    await migrate(database);
+    store = database.jobs();
+  });
+  after(async () => {
+    for (const bench of made) bench.close();
+    await database.close();
+    await place.drop();
+  });
+  return (settings) => {
+    const bench = new Bench(store, `endpoint${made.length}`, settings);
+    made.push(bench);
+    return bench;
+  };
+}

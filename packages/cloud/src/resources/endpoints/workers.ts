@@ -1,0 +1,88 @@
+import type { LogLine, LogQuery } from '../../engines/logs/log-line.ts';
+import type { Member } from '../../fleet/endpoint-fleet.ts';
+import type { Fleet } from '../../fleet/fleet.ts';
+import type { FleetStore, Release, Worker } from '../../store/fleet.ts';
+import type { Endpoint } from '../../store/records.ts';
+import type { Clock } from '../../support/clock.ts';
+import { notFound } from '../../support/errors.ts';
+import type { Caller } from '../caller.ts';
+import type { Endpoints } from './endpoints.ts';
+
+export type WorkerStatus = 'RUNNING' | 'IDLE' | 'INITIALIZING' | 'THROTTLED' | 'UNHEALTHY';
+
+export interface WorkerView {
+  worker: Worker;
+  status: WorkerStatus;
+  /** Made from an earlier version of the endpoint. */
+  stale: boolean;
+  uptimeSeconds: number;
+}
+
+export interface Rollout {
+  inProgress: boolean;
+  workersOnLatest: number;
+  workersTotal: number;
+  percentOnLatest: number;
+}
+
+/** What an endpoint's owner sees of its workers and its releases. */
+export class EndpointWorkers {
+  readonly #endpoints: Endpoints;
+  readonly #fleet: Fleet;
+  readonly #store: FleetStore;
+  readonly #clock: Clock;
+
+  constructor(endpoints: Endpoints, fleet: Fleet, store: FleetStore, clock: Clock) {
+    this.#endpoints = endpoints;
+    this.#fleet = fleet;
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  async list(caller: Caller, endpointId: string): Promise<{ endpoint: Endpoint; workers: WorkerView[] }> {
+    const endpoint = await this.#endpoints.get(caller, endpointId);
+    return { endpoint, workers: this.#fleet.workers(endpointId).map((member) => this.#view(member, endpoint)) };
+  }
+
+  /** The log of a worker, also of one that has ended. */
+  async logs(caller: Caller, endpointId: string, workerId: string, query: LogQuery, signal: AbortSignal): Promise<AsyncIterable<LogLine>> {
+    await this.#endpoints.get(caller, endpointId);
+    const worker = this.#fleet.workers(endpointId).find(({ record }) => record.id === workerId)?.record ?? (await this.#store.findWorker(endpointId, workerId));
+    const engine = worker === undefined ? undefined : this.#fleet.engine(worker.dataCenterId);
+    if (engine === undefined) throw notFound('worker', workerId);
+    return engine.logs(workerId, query, signal);
+  }
+
+  async releases(caller: Caller, endpointId: string, page: { limit: number; before?: number }): Promise<{ endpoint: Endpoint; releases: Release[]; rollout: Rollout; workersOn(version: number): number }> {
+    const { endpoint, workers } = await this.list(caller, endpointId);
+    const workersOn = (version: number): number => workers.filter(({ worker }) => worker.version === version).length;
+    const [workersOnLatest, workersTotal] = [workersOn(endpoint.version), workers.length];
+    return {
+      endpoint,
+      releases: await this.#store.releases(endpointId, page),
+      rollout: { inProgress: workersOnLatest < workersTotal, workersOnLatest, workersTotal, percentOnLatest: workersTotal === 0 ? 100 : Math.round((100 * workersOnLatest) / workersTotal) },
+      workersOn,
+    };
+  }
+
+  /** Goes back to what an earlier release was: that is a release of its own. */
+  async rollBack(caller: Caller, endpointId: string, version: number): Promise<Endpoint> {
+    await this.#endpoints.get(caller, endpointId);
+    const release = await this.#store.release(endpointId, version);
+    if (release === undefined) throw notFound('release', String(version));
+    const { image, args, containerDisk, env, ports, registryId, gpuTypeIds, gpuPools, excludedGpuTypes, gpuCount, cpuFlavors, allowedCudaVersions, minCudaVersion, dataCenterIds, networkVolumeIds } = release.endpoint;
+    const changed = await this.#endpoints.update(caller, endpointId, {
+      registryId,
+      networkVolumeIds,
+      settings: () => ({ image, args, containerDisk, env, ports, gpuTypeIds, gpuPools, excludedGpuTypes, gpuCount, cpuFlavors, allowedCudaVersions, minCudaVersion, dataCenterIds }),
+    });
+    this.#fleet.poke(endpointId);
+    return changed;
+  }
+
+  #view(member: Member, endpoint: Endpoint): WorkerView {
+    const { record, busy, unhealthy } = member;
+    const status = unhealthy !== null ? 'UNHEALTHY' : record.state === 'starting' ? 'INITIALIZING' : busy ? 'RUNNING' : 'IDLE';
+    return { worker: record, status, stale: record.version < endpoint.version, uptimeSeconds: Math.max(0, Math.floor((this.#clock.now() - record.createdAt) / 1000)) };
+  }
+}

@@ -1,0 +1,91 @@
+import { BerthError, notFound } from '../../support/errors.ts';
+import type { Caller } from '../caller.ts';
+import type { Context } from '../context.ts';
+import { digestOf, fileFindings } from './files.ts';
+import type { ImageFile } from './files.ts';
+import { imageNameFindings, imageOf, nameWithin, ownedName } from './names.ts';
+import { SnapshotFolder } from './snapshot-folder.ts';
+import type { Snapshot } from './snapshot-folder.ts';
+
+const KIND = 'image';
+
+export interface Image extends Snapshot {
+  name: string;
+  /** What an endpoint names to run it. */
+  image: string;
+}
+
+export interface ListedImage extends Image {
+  /** Ids of the endpoints that run it. */
+  endpoints: string[];
+}
+
+export interface ImageParts {
+  /** Where the engine looks for them too. */
+  folder: string;
+  /** Images of an account that something else than its endpoints and templates still needs. */
+  alsoUsed?(accountId: string): Promise<Iterable<string>>;
+}
+
+/**
+ * Images of the process engine: folders that people uploaded. The same files under the same name
+ * are one image. Each account sees its own alone.
+ */
+export class Images {
+  readonly #context: Context;
+  readonly #parts: ImageParts;
+  readonly #snapshots: SnapshotFolder;
+
+  constructor(context: Context, parts: ImageParts) {
+    this.#context = context;
+    this.#parts = parts;
+    this.#snapshots = new SnapshotFolder(parts.folder);
+  }
+
+  async store({ accountId }: Caller, name: string, files: readonly ImageFile[]): Promise<Image> {
+    const findings = [...imageNameFindings(name), ...fileFindings(files)];
+    if (findings.length > 0) throw new BerthError('rule', findings.join('; '), { details: findings });
+    const digest = digestOf(files);
+    const owned = ownedName(accountId, name);
+    const card = { files: files.length, size: files.reduce((sum, { content }) => sum + content.length, 0), createdAt: this.#context.clock.now() };
+    const known = await this.#snapshots.find(owned, digest);
+    if (known === undefined) await this.#snapshots.write(owned, digest, files, card, this.#context.ids.resource());
+    return shown(accountId, name, known ?? { digest, ...card });
+  }
+
+  /** Newest first. */
+  async list({ accountId }: Caller): Promise<ListedImage[]> {
+    const images = (await Promise.all((await this.#snapshots.names()).map((owned) => this.#ofName(accountId, owned)))).flat();
+    const endpoints = await this.#context.store.endpoints.list(accountId);
+    return images
+      .map((image) => ({ ...image, endpoints: endpoints.filter((endpoint) => endpoint.image === image.image).map(({ id }) => id) }))
+      .sort((a, b) => b.createdAt - a.createdAt || a.image.localeCompare(b.image));
+  }
+
+  /** Of the images of this name, those that nothing uses. */
+  async remove({ accountId }: Caller, name: string): Promise<{ removed: string[]; kept: string[] }> {
+    const owned = ownedName(accountId, name);
+    const images = imageNameFindings(name).length > 0 ? [] : await this.#ofName(accountId, owned);
+    if (images.length === 0) throw notFound(KIND, name);
+    const used = await this.#used(accountId);
+    const [free, kept] = [images.filter(({ image }) => !used.has(image)), images.filter(({ image }) => used.has(image))];
+    if (free.length === 0) throw new BerthError('in-use', `${kept.map(({ image }) => image).join(', ')}: an endpoint, a template or a pod of yours names it; remove that, or give it another image`);
+    for (const { digest } of free) await this.#snapshots.remove(owned, digest, this.#context.ids.resource());
+    return { removed: free.map(({ image }) => image), kept: kept.map(({ image }) => image) };
+  }
+
+  async #ofName(accountId: string, owned: string): Promise<Image[]> {
+    const name = nameWithin(accountId, owned);
+    return name === undefined ? [] : (await this.#snapshots.list(owned)).map((snapshot) => shown(accountId, name, snapshot));
+  }
+
+  async #used(accountId: string): Promise<Set<string>> {
+    const { store } = this.#context;
+    const [endpoints, templates, others] = await Promise.all([store.endpoints.list(accountId), store.templates.list(accountId), this.#parts.alsoUsed?.(accountId) ?? []]);
+    return new Set([...endpoints.map(({ image }) => image), ...templates.map(({ image }) => image), ...others]);
+  }
+}
+
+function shown(accountId: string, name: string, snapshot: Snapshot): Image {
+  return { name, image: imageOf(accountId, name, snapshot.digest), ...snapshot };
+}

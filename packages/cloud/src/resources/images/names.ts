@@ -1,0 +1,45 @@
+import { ROOT_ACCOUNT_ID } from '../accounts/root.ts';
+
+/**
+ * An image of the process engine is a folder that someone uploaded. `local/<name>:<digest>` is one
+ * of the root account; `local/<account>.<name>:<digest>` is one of any other. A name itself has no
+ * dot, so whose an image is can be read from what it is called, and nobody can write a name that
+ * is another account's by accident.
+ */
+export const IMAGE_NAME_PATTERN = '^[a-z0-9]+(?:[_-][a-z0-9]+)*$';
+export const MAX_IMAGE_NAME_LENGTH = 63;
+
+/** The bare machine has this name. */
+const RESERVED = 'shell';
+
+const LOCAL = /^local\/([^:]+)(?::(.*))?$/s;
+
+export function imageNameFindings(name: string): string[] {
+  if (!new RegExp(IMAGE_NAME_PATTERN).test(name)) return [`an image's name has lower-case letters and digits, with single dashes or underscores between them, got ${JSON.stringify(name.slice(0, 80))}`];
+  if (name.length > MAX_IMAGE_NAME_LENGTH) return [`an image's name has at most ${MAX_IMAGE_NAME_LENGTH} characters`];
+  return name === RESERVED ? [`"${RESERVED}" is the bare machine and can be no image of yours; choose another name`] : [];
+}
+
+/** What stands between `local/` and the digest; the folder of the images of this name is called so too. */
+export function ownedName(accountId: string, name: string): string {
+  return accountId === ROOT_ACCOUNT_ID ? name : `${accountId}.${name}`;
+}
+
+/** The name as its owner gave it; undefined where it is another account's. */
+export function nameWithin(accountId: string, owned: string): string | undefined {
+  const [owner, name] = owned.includes('.') ? owned.split('.', 2) : [ROOT_ACCOUNT_ID, owned];
+  return owner === accountId && name !== undefined && imageNameFindings(name).length === 0 ? name : undefined;
+}
+
+export function imageOf(accountId: string, name: string, digest: string): string {
+  return `local/${ownedName(accountId, name)}:${digest}`;
+}
+
+/** Why an account may not run this image; undefined where it may, or where the image is no uploaded folder. */
+export function foreignImage(accountId: string, image: string): string | undefined {
+  const [, name, tag = 'latest'] = LOCAL.exec(image) ?? [];
+  if (name === undefined || name === RESERVED) return undefined;
+  // Without a digest it is one of the examples, which are everybody's.
+  const owner = name.includes('.') ? name.split('.', 1)[0] : tag === 'latest' ? accountId : ROOT_ACCOUNT_ID;
+  return owner === accountId ? undefined : `the image ${JSON.stringify(image.slice(0, 200))} belongs to another account; "berth deploy" makes one of your own from a folder`;
+}

@@ -1,0 +1,147 @@
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { writePrivateFile } from '../../support/private-file.ts';
+import type { ImageFile } from './files.ts';
+import { DIGEST } from './files.ts';
+
+/** What is written down of a snapshot, beside its folder. */
+export interface SnapshotCard {
+  files: number;
+  size: number;
+  createdAt: number;
+}
+
+export interface Snapshot extends SnapshotCard {
+  digest: string;
+}
+
+const DRAFT = '.draft-';
+/** A draft as old as this is what a server that ended half-way has left. */
+const DRAFT_LIFETIME_MS = 3_600_000;
+/** Files written at a time: enough for the disk to settle several with one turn. */
+const WRITERS = 16;
+
+/**
+ * Snapshots of folders on disk: `<folder>/<name>/<digest>/` holds the files and
+ * `<folder>/<name>/<digest>.json` what is known of them. A snapshot is there whole or not at all,
+ * and never changes.
+ */
+export class SnapshotFolder {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async find(name: string, digest: string): Promise<Snapshot | undefined> {
+    const place = join(this.#folder, name, digest);
+    if (!(await isThere(place))) return undefined;
+    return { digest, ...(JSON.parse(await readFile(`${place}.json`, 'utf8')) as SnapshotCard) };
+  }
+
+  async names(): Promise<string[]> {
+    return (await entries(this.#folder)).filter((name) => !name.startsWith('.'));
+  }
+
+  async list(name: string): Promise<Snapshot[]> {
+    const found = await Promise.all((await entries(join(this.#folder, name))).filter((entry) => DIGEST.test(entry)).sort().map((digest) => this.find(name, digest)));
+    return found.filter((snapshot) => snapshot !== undefined);
+  }
+
+  /** `unique` tells this draft from those that are written at the same time. */
+  async write(name: string, digest: string, files: readonly ImageFile[], card: SnapshotCard, unique: string): Promise<void> {
+    const home = join(this.#folder, name);
+    const draft = join(this.#folder, DRAFT + unique);
+    await mkdir(home, { recursive: true, mode: 0o700 });
+    await this.#dropOldDrafts(card.createdAt);
+    try {
+      await mkdir(draft, { mode: 0o700 });
+      await writeFiles(draft, files);
+      writePrivateFile(join(home, `${digest}.json`), JSON.stringify(card));
+      await rename(draft, join(home, digest));
+      await settle(home);
+    } catch (error) {
+      // Someone uploaded the same files in the meantime: theirs are as good.
+      if (!isTaken(error)) throw error;
+    } finally {
+      await rm(draft, { recursive: true, force: true });
+    }
+  }
+
+  /** It is gone at once; its files go after that. */
+  async remove(name: string, digest: string, unique: string): Promise<void> {
+    const home = join(this.#folder, name);
+    const draft = join(this.#folder, DRAFT + unique);
+    await rename(join(home, digest), draft);
+    await rm(join(home, `${digest}.json`), { force: true });
+    await rm(draft, { recursive: true, force: true });
+  }
+
+  async #dropOldDrafts(now: number): Promise<void> {
+    for (const name of await entries(this.#folder)) {
+      if (!name.startsWith(DRAFT)) continue;
+      const draft = join(this.#folder, name);
+      const written = await stat(draft).catch(() => undefined);
+      if (written !== undefined && now - written.mtimeMs > DRAFT_LIFETIME_MS) await rm(draft, { recursive: true, force: true });
+    }
+  }
+}
+
+async function writeFiles(root: string, files: readonly ImageFile[]): Promise<void> {
+  for (const folder of new Set(files.map(({ path }) => dirname(join(root, path))))) await mkdir(folder, { recursive: true, mode: 0o755 });
+  const waiting = files.values();
+  await Promise.all(
+    Array.from({ length: WRITERS }, async () => {
+      for (const file of waiting) await writeFile(root, file);
+    }),
+  );
+}
+
+/** On disk when it resolves: what an endpoint is told to run must survive a power cut. */
+async function writeFile(root: string, { path, executable, content }: ImageFile): Promise<void> {
+  const file = await open(join(root, path), 'wx', executable ? 0o755 : 0o644);
+  try {
+    await file.writeFile(content);
+    // The mode above is less what the umask takes away.
+    await file.chmod(executable ? 0o755 : 0o644);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** The name in a folder is on disk only when the folder is. */
+async function settle(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function entries(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return [];
+    throw error;
+  }
+}
+
+async function isThere(folder: string): Promise<boolean> {
+  try {
+    return (await stat(folder)).isDirectory();
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return false;
+    throw error;
+  }
+}
+
+function isTaken(error: unknown): boolean {
+  return codeOf(error) === 'ENOTEMPTY' || codeOf(error) === 'EEXIST';
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
+}

@@ -1,0 +1,54 @@
+import type { Change, Endpoint, Owned } from './records.ts';
+
+/** What the fleet keeps: which workers live, so that a restart takes them up again, and every release. */
+export interface FleetStore {
+  /** Adds a worker or writes what became of it. */
+  saveWorker(worker: Worker): Promise<void>;
+  findWorker(endpointId: string, id: string): Promise<Worker | undefined>;
+  /** Those that have not ended, of one endpoint or of all. */
+  livingWorkers(endpointId?: string): Promise<Worker[]>;
+  /** Forgets workers that ended before this time. */
+  forgetWorkers(endedBefore: number): Promise<Worker[]>;
+  /** Endpoints that need looking after: a minimum of workers, living workers, or waiting jobs. */
+  activeEndpoints(): Promise<string[]>;
+  /** Newest first. */
+  releases(endpointId: string, page: { limit: number; before?: number }): Promise<Release[]>;
+  release(endpointId: string, version: number): Promise<Release | undefined>;
+  /** Everything of an endpoint. */
+  removeEndpoint(endpointId: string): Promise<void>;
+}
+
+export type WorkerState = 'starting' | 'ready' | 'leaving' | 'ended';
+
+/** One running copy of an endpoint's container. */
+export interface Worker extends Owned {
+  endpointId: string;
+  /** The version of the endpoint that it was made from. */
+  version: number;
+  dataCenterId: string;
+  image: string;
+  gpuTypeId: string | null;
+  gpuCount: number;
+  state: WorkerState;
+  /** What its engine needs to find it again; null until it was started. */
+  handle: string | null;
+  /** When it was first heard of. */
+  readyAt: number | null;
+  endedAt: number | null;
+  exitCode: number | null;
+  /** Why it ended, where that is worth saying. */
+  reason: string | null;
+}
+
+/** One version of an endpoint's configuration. */
+export interface Release {
+  endpointId: string;
+  version: number;
+  id: string;
+  accountId: string;
+  createdAt: number;
+  /** What it changed. Values of the environment are named, not kept here. */
+  changes: Change[];
+  /** The endpoint as it was then. */
+  endpoint: Endpoint;
+}

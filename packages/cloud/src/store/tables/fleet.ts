@@ -1,0 +1,133 @@
+import type { Sealer } from '../../support/crypto.ts';
+import type { Database } from '../database.ts';
+import type { FleetStore, Release, Worker, WorkerState } from '../fleet.ts';
+import type { Change, Endpoint } from '../records.ts';
+import { assignments, changes, row, rows, rowValues, sql } from '../sql.ts';
+import type { Row, Steps } from '../sql.ts';
+
+export function fleetTable(database: Database, sealer: Sealer): FleetStore {
+  const releaseOf = (found: Row): Release => releaseFromRow(found, sealer);
+  return {
+    saveWorker: (worker) =>
+      database.write(function* () {
+        const values = workerToRow(worker);
+        const { id: _, ...rest } = values;
+        yield* changes(sql`insert into workers ${rowValues(values)} on conflict (id) do update set ${assignments(rest)}`);
+      }),
+
+    findWorker: (endpointId, id) =>
+      database.read(function* () {
+        const found = yield* row<Row>(sql`select * from workers where id = ${id} and endpoint_id = ${endpointId}`);
+        return found === undefined ? undefined : workerFromRow(found);
+      }),
+
+    livingWorkers: (endpointId) =>
+      database.read(function* () {
+        const only = endpointId === undefined ? sql`` : sql` and endpoint_id = ${endpointId}`;
+        return (yield* rows<Row>(sql`select * from workers where ended_at is null${only} order by created_at, id`)).map(workerFromRow);
+      }),
+
+    forgetWorkers: (endedBefore) =>
+      database.write(function* () {
+        const gone = yield* rows<Row>(sql`select * from workers where ended_at < ${endedBefore}`);
+        if (gone.length > 0) yield* changes(sql`delete from workers where ended_at < ${endedBefore}`);
+        return gone.map(workerFromRow);
+      }),
+
+    activeEndpoints: () =>
+      database.read(function* () {
+        const found = yield* rows<{ id: string }>(sql`select id from endpoints where workers_min > 0
+          union select endpoint_id from workers where ended_at is null
+          union select endpoint_id from job_counts group by endpoint_id having sum(queued) > 0`);
+        return found.map(({ id }) => id);
+      }),
+
+    releases: (endpointId, { limit, before }) =>
+      database.read(function* () {
+        const older = before === undefined ? sql`` : sql` and version < ${before}`;
+        return (yield* rows<Row>(sql`select * from releases where endpoint_id = ${endpointId}${older} order by version desc limit ${limit}`)).map(releaseOf);
+      }),
+
+    release: (endpointId, version) =>
+      database.read(function* () {
+        const found = yield* row<Row>(sql`select * from releases where endpoint_id = ${endpointId} and version = ${version}`);
+        return found === undefined ? undefined : releaseOf(found);
+      }),
+
+    removeEndpoint: (endpointId) =>
+      database.write(function* () {
+        yield* changes(sql`delete from workers where endpoint_id = ${endpointId}`);
+        yield* changes(sql`delete from releases where endpoint_id = ${endpointId}`);
+      }),
+  };
+}
+
+/** Written inside the transaction of the change that makes it. */
+export function* recordRelease(release: Release, sealer: Sealer): Steps<void> {
+  const values: Row = {
+    endpoint_id: release.endpointId,
+    version: release.version,
+    id: release.id,
+    account_id: release.accountId,
+    created_at: release.createdAt,
+    changes: JSON.stringify(release.changes),
+    sealed_endpoint: sealer.seal(JSON.stringify(release.endpoint), contextOf(release)),
+  };
+  yield* changes(sql`insert into releases ${rowValues(values)}`);
+}
+
+function releaseFromRow(found: Row, sealer: Sealer): Release {
+  const release = {
+    endpointId: found['endpoint_id'] as string,
+    version: found['version'] as number,
+    id: found['id'] as string,
+    accountId: found['account_id'] as string,
+    createdAt: found['created_at'] as number,
+    changes: JSON.parse(found['changes'] as string) as Change[],
+  };
+  return { ...release, endpoint: JSON.parse(sealer.open(found['sealed_endpoint'] as string, contextOf(release))) as Endpoint };
+}
+
+function contextOf({ endpointId, version }: Pick<Release, 'endpointId' | 'version'>): string {
+  return `release ${version} of endpoint ${endpointId}`;
+}
+
+function workerToRow(worker: Worker): Row {
+  return {
+    id: worker.id,
+    endpoint_id: worker.endpointId,
+    account_id: worker.accountId,
+    version: worker.version,
+    data_center_id: worker.dataCenterId,
+    image: worker.image,
+    gpu_type_id: worker.gpuTypeId,
+    gpu_count: worker.gpuCount,
+    state: worker.state,
+    handle: worker.handle,
+    created_at: worker.createdAt,
+    ready_at: worker.readyAt,
+    ended_at: worker.endedAt,
+    exit_code: worker.exitCode,
+    reason: worker.reason,
+  };
+}
+
+function workerFromRow(found: Row): Worker {
+  return {
+    id: found['id'] as string,
+    endpointId: found['endpoint_id'] as string,
+    accountId: found['account_id'] as string,
+    version: found['version'] as number,
+    dataCenterId: found['data_center_id'] as string,
+    image: found['image'] as string,
+    gpuTypeId: found['gpu_type_id'] as string | null,
+    gpuCount: found['gpu_count'] as number,
+    state: found['state'] as WorkerState,
+    handle: found['handle'] as string | null,
+    createdAt: found['created_at'] as number,
+    readyAt: found['ready_at'] as number | null,
+    endedAt: found['ended_at'] as number | null,
+    exitCode: found['exit_code'] as number | null,
+    reason: found['reason'] as string | null,
+  };
+}

@@ -1,0 +1,82 @@
+import { FastSource } from './fast/source.ts';
+import type { FastSourceParts } from './fast/source.ts';
+import type { Consumer, JobSource } from './job-source.ts';
+import type { PublicSource } from './public/source.ts';
+
+interface AutoSourceParts extends Omit<FastSourceParts, 'elsewhere' | 'onOpen' | 'onRefused'> {
+  publicSource: PublicSource;
+  /** Take jobs over the channel only. */
+  fastOnly: boolean;
+}
+
+/** The channel where the server offers it, else the public protocol. Both ways back stay open: a job ends where it can. */
+export class AutoSource implements JobSource {
+  readonly #parts: AutoSourceParts;
+  readonly #public: PublicSource;
+  readonly #fast: FastSource;
+  #consumer: Consumer | undefined;
+  #onPublic = false;
+  #wasOpen = false;
+  #leaving = false;
+  #tryingAgain: NodeJS.Timeout | undefined;
+
+  constructor(parts: AutoSourceParts) {
+    this.#parts = parts;
+    this.#public = parts.publicSource;
+    this.#fast = new FastSource({
+      ...parts,
+      elsewhere: (job) => this.#public.deliveryOf(job),
+      onOpen: () => this.#useFast(),
+      ...(parts.fastOnly ? {} : { onRefused: ({ why, lasting }) => this.#usePublic(why, lasting) }),
+    });
+  }
+
+  open(consumer: Consumer): void {
+    this.#consumer = {
+      room: () => consumer.room(),
+      deliver: (delivery) => consumer.deliver(delivery),
+      stop: (jobId) => consumer.stop(jobId),
+      held: () => [...new Set([...consumer.held(), ...this.#fast.unacknowledged()])],
+    };
+    this.#fast.open(consumer);
+  }
+
+  roomGrew(): void {
+    this.#fast.roomGrew();
+    this.#public.roomGrew();
+  }
+
+  async leave(): Promise<void> {
+    this.#leaving = true;
+    clearTimeout(this.#tryingAgain);
+    await Promise.all([this.#fast.leave(), this.#public.leave()]);
+  }
+
+  async close(): Promise<void> {
+    await this.#fast.close();
+    await this.#public.close();
+  }
+
+  async reportUnhealthy(check: string, reason: string): Promise<void> {
+    if (!(await this.#fast.tellUnhealthy(check, reason))) await this.#public.reportUnhealthy(check, reason);
+  }
+
+  #useFast(): void {
+    this.#wasOpen = true;
+    if (!this.#onPublic) return;
+    this.#onPublic = false;
+    this.#parts.log.info('The server offers its channel again; jobs come over it from now on.');
+    void this.#public.rest();
+  }
+
+  #usePublic(why: string, lasting: boolean): void {
+    if (this.#leaving) return;
+    if (!this.#onPublic && this.#consumer !== undefined) {
+      this.#onPublic = true;
+      this.#parts.log.info(`The server does not offer its channel (${why}); jobs come by the public protocol.`);
+      this.#public.open(this.#consumer);
+    }
+    if (lasting && !this.#wasOpen) return;
+    this.#tryingAgain = setTimeout(() => this.#fast.tryAgain(), this.#parts.pace.upgradeAgain * (0.5 + Math.random() / 2));
+  }
+}

@@ -1,0 +1,41 @@
+import { constants } from 'node:os';
+
+/** Something that runs until it is stopped. */
+export interface Ending {
+  readonly done: Promise<void>;
+  /** Nothing is left to do for the process when it is done. */
+  readonly endsProcess: boolean;
+  stop(): Promise<void>;
+  abort(): void;
+}
+
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+/** For handlers to hear of the second signal. */
+const ABORT_MS = 2_000;
+
+/**
+ * Ties a worker to its process. The first SIGTERM or SIGINT stops it, the second aborts what it
+ * runs. The process ends with it, whatever else the program has open: with 0 when it was stopped
+ * or is to be replaced, with 1 when it could not work.
+ */
+export function endWithProcess(worker: Ending): void {
+  let signalled = false;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (signalled) {
+      setTimeout(() => process.exit(128 + constants.signals[signal]), ABORT_MS);
+      worker.abort();
+      return;
+    }
+    signalled = true;
+    // What comes of it is seen below, at `done`.
+    worker.stop().catch(() => undefined);
+  };
+  for (const signal of SIGNALS) process.on(signal, onSignal);
+  worker.done.then(
+    () => {
+      if (signalled || worker.endsProcess) process.exit();
+      for (const signal of SIGNALS) process.off(signal, onSignal);
+    },
+    () => process.exit(1),
+  );
+}

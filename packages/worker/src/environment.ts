@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto';
+import { Addresses } from './public/addresses.ts';
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** Who this worker is, as it says in error reports. */
+export interface Identity {
+  workerId: string;
+  hostname: string;
+}
+
+export interface Environment extends Identity {
+  apiKey: string;
+  pingMs: number;
+  addresses: Addresses;
+}
+
+const PING_MS = 10_000;
+const SHORTEST_PING_MS = 100;
+
+export function readIdentity(variables: Variables): Identity {
+  return { workerId: variables['RUNPOD_POD_ID'] ?? randomUUID(), hostname: variables['RUNPOD_POD_HOSTNAME'] ?? 'unknown' };
+}
+
+/** What the platform tells a worker. The names are those of the public worker protocol. */
+export function readEnvironment(variables: Variables): Environment {
+  const identity = readIdentity(variables);
+  const pingMs = Number(variables['RUNPOD_PING_INTERVAL'] ?? PING_MS);
+  return {
+    ...identity,
+    apiKey: variables['RUNPOD_AI_API_KEY'] ?? '',
+    pingMs: Number.isFinite(pingMs) && pingMs > 0 ? Math.max(SHORTEST_PING_MS, pingMs) : PING_MS,
+    addresses: new Addresses(
+      {
+        take: address(variables, 'RUNPOD_WEBHOOK_GET_JOB'),
+        done: address(variables, 'RUNPOD_WEBHOOK_POST_OUTPUT'),
+        stream: optionalAddress(variables, 'RUNPOD_WEBHOOK_POST_STREAM'),
+        ping: optionalAddress(variables, 'RUNPOD_WEBHOOK_PING'),
+      },
+      identity.workerId,
+    ),
+  };
+}
+
+function optionalAddress(variables: Variables, name: string): string | undefined {
+  return variables[name] === undefined || variables[name] === '' ? undefined : address(variables, name);
+}
+
+function address(variables: Variables, name: string): string {
+  const value = variables[name];
+  if (value === undefined) throw new TypeError(`${name} is not set; the platform sets it together with RUNPOD_WEBHOOK_GET_JOB`);
+  if (!/^https?:$/.test(URL.parse(value)?.protocol ?? '')) throw new TypeError(`${name} is "${value}"; it has to be an http or https address`);
+  return value;
+}

@@ -1,0 +1,104 @@
+import type { Socket } from 'node:net';
+import { LineReader } from './line-reader.ts';
+
+/** How long a dead peer may go unnoticed by the system while nothing is said. */
+const PROBE_MS = 10_000;
+
+export interface ChannelEvents {
+  line(line: string): void;
+  /** Lines are about to be written: the last moment to add some. */
+  beforeWrite(): void;
+  /** What was written is on its way: there is space for more. */
+  drained(): void;
+  /** The connection is gone, and with it these lines, which were never written. */
+  closed(unwritten: string[], why: string | undefined): void;
+}
+
+/** One open connection. All lines of one turn of the event loop are written in one go. */
+export class Channel {
+  readonly #socket: Socket;
+  readonly #events: ChannelEvents;
+  #lines: string[] = [];
+  #scheduled = false;
+  /** The last write is not through yet: what comes meanwhile waits and goes in one go as well. */
+  #congested = false;
+  #ended = false;
+  #closed = false;
+  #error: Error | undefined;
+  #farewell: NodeJS.Timeout | undefined;
+  readonly openedAt = Date.now();
+  /** When the server last said anything. */
+  heardAt = Date.now();
+
+  constructor(socket: Socket, head: Buffer, events: ChannelEvents) {
+    this.#socket = socket;
+    this.#events = events;
+    const reader = new LineReader((line) => events.line(line));
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, PROBE_MS);
+    socket.setTimeout(0);
+    if (head.length > 0) socket.unshift(head);
+    socket.on('data', (piece: Buffer) => {
+      this.heardAt = Date.now();
+      reader.push(piece);
+    });
+    socket.on('drain', () => {
+      this.#congested = false;
+      events.drained();
+      this.#write();
+    });
+    socket.on('error', (error) => (this.#error = error));
+    socket.on('close', () => {
+      this.#closed = true;
+      clearTimeout(this.#farewell);
+      events.closed(this.#lines, this.#error?.message);
+    });
+  }
+
+  get congested(): boolean {
+    return this.#congested;
+  }
+
+  /** It was ended from this side; what still comes in is read. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  send(line: string): void {
+    this.#lines.push(line);
+    this.wake();
+  }
+
+  /** Something may have to be written. */
+  wake(): void {
+    if (this.#scheduled || this.#congested || this.#ended || this.#closed) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#write();
+    });
+  }
+
+  /** Writes what waits and says that nothing more comes. The other side then closes, or is not waited for any longer. */
+  end(farewellMs: number): void {
+    if (this.#ended || this.#closed) return;
+    this.#congested = false;
+    this.#write();
+    this.#ended = true;
+    this.#socket.end();
+    this.#farewell = setTimeout(() => this.destroy(), farewellMs);
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  #write(): void {
+    if (this.#congested || this.#ended || this.#closed) return;
+    this.#events.beforeWrite();
+    if (this.#lines.length === 0) return;
+    const text = `${this.#lines.join('\n')}\n`;
+    this.#lines = [];
+    this.#congested = !this.#socket.write(text);
+  }
+}

@@ -1,0 +1,46 @@
+import type { Job } from '../handler.ts';
+import type { Delivery } from '../job-source.ts';
+import type { FastSource } from './source.ts';
+
+/** A job that came over the channel. What it says goes over the channel too, or over HTTP where there is none any more. */
+export class FastDelivery implements Delivery {
+  readonly job: Job;
+  readonly lease: string;
+  /** What names this attempt in every line. */
+  readonly name: string;
+  readonly #source: FastSource;
+  #elsewhere: Delivery | undefined;
+  /** A value to show that could not be sent yet. */
+  progressToSend: string | undefined;
+
+  constructor(job: Job, lease: string, source: FastSource) {
+    this.job = job;
+    this.lease = lease;
+    this.name = `${job.id} ${lease}`;
+    this.#source = source;
+  }
+
+  progress(value: string): void {
+    if (this.#elsewhere !== undefined) this.#elsewhere.progress(value);
+    else this.#source.sendProgress(this, value);
+  }
+
+  chunk(body: string): Promise<void> | undefined {
+    return this.#elsewhere === undefined ? this.#source.sendChunk(this, body) : this.#elsewhere.chunk(body);
+  }
+
+  finish(body: string, streamed: boolean): Promise<void> | undefined {
+    return this.#elsewhere === undefined ? this.#source.sendResult(this, body, streamed) : this.#elsewhere.finish(body, streamed);
+  }
+
+  drop(): void {
+    this.#elsewhere?.drop();
+    this.#source.forget(this);
+  }
+
+  /** From now on over HTTP. */
+  moveTo(elsewhere: Delivery): Delivery {
+    this.#elsewhere ??= elsewhere;
+    return this.#elsewhere;
+  }
+}

@@ -1,0 +1,30 @@
+import { StringDecoder } from 'node:string_decoder';
+
+/** Cuts what comes in pieces, which may end anywhere, even inside a character, into lines. */
+export class LineReader {
+  readonly #decoder = new StringDecoder('utf8');
+  readonly #onLine: (line: string) => void;
+  /** The pieces of a line that has not ended. They are joined once: a long line comes in many pieces. */
+  #begun: string[] = [];
+
+  constructor(onLine: (line: string) => void) {
+    this.#onLine = onLine;
+  }
+
+  push(piece: Buffer): void {
+    const text = this.#decoder.write(piece);
+    let from = 0;
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', from)) {
+      const line = text.slice(from, end);
+      from = end + 1;
+      if (this.#begun.length === 0) this.#onLine(line);
+      else {
+        this.#begun.push(line);
+        const whole = this.#begun.join('');
+        this.#begun = [];
+        this.#onLine(whole);
+      }
+    }
+    if (from < text.length) this.#begun.push(from === 0 ? text : text.slice(from));
+  }
+}

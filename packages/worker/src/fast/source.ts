@@ -1,0 +1,344 @@
+import { messageOf } from '../failure.ts';
+import type { Job } from '../handler.ts';
+import type { Consumer, Delivery, JobSource } from '../job-source.ts';
+import type { Log } from '../log.ts';
+import { Backoff } from '../pace.ts';
+import type { Pace } from '../pace.ts';
+import { pause } from '../pause.ts';
+import { isJob } from '../public/takes.ts';
+import { Channel } from './channel.ts';
+import { FastDelivery } from './delivery.ts';
+import { upgrade } from './upgrade.ts';
+import type { Upgrade } from './upgrade.ts';
+
+export interface FastSourceParts {
+  address: string;
+  apiKey: string;
+  pingMs: number;
+  log: Log;
+  pace: Pace;
+  /** The way over HTTP for a job that came over the channel. */
+  elsewhere(job: Job): Delivery;
+  /** The channel is open. */
+  onOpen?(): void;
+  /** The server does not offer the channel. Without this, it is tried again and again. */
+  onRefused?(refusal: Upgrade & { kind: 'refused' }): void;
+}
+
+interface SentResult {
+  delivery: FastDelivery;
+  body: string;
+  streamed: boolean;
+  sentAt: number;
+  /** It is on its way over HTTP. */
+  moved: boolean;
+}
+
+/** With so many results not acknowledged, jobs keep their places: the server is behind. */
+const MOST_UNACKNOWLEDGED = 10_000;
+
+/**
+ * Jobs over Berth's own channel: one connection, both ways, in batches. Every result is kept
+ * until it is acknowledged, and sent again on the next connection. Credits are what the server
+ * may still send on this connection; they follow the room that the consumer has.
+ */
+export class FastSource implements JobSource {
+  readonly #parts: FastSourceParts;
+  readonly #backoff: Backoff;
+  /** Ends the waiting for a connection. */
+  readonly #enough = new AbortController();
+  #consumer: Consumer | undefined;
+  #channel: Channel | undefined;
+  #connecting: Promise<void> = Promise.resolve();
+  #credits = 0;
+  readonly #deliveries = new Map<string, FastDelivery>();
+  readonly #results = new Map<string, SentResult>();
+  /** Chunks that wait for a connection. */
+  #chunks: { delivery: FastDelivery; body: string }[] = [];
+  /** Who waits until more can be sent. */
+  #waiting: (() => void)[] = [];
+  #onAcknowledged: (() => void) | undefined;
+  /** The server does not offer the channel now: everything goes elsewhere. */
+  #refused = false;
+  /** This server stops: no credits any more, and another connection as soon as the results are acknowledged. */
+  #serverStops = false;
+  #leaving = false;
+  #closing = false;
+
+  constructor(parts: FastSourceParts) {
+    this.#parts = parts;
+    this.#backoff = new Backoff(parts.pace);
+  }
+
+  open(consumer: Consumer): void {
+    this.#consumer = consumer;
+    this.tryAgain();
+  }
+
+  /** After a refusal. */
+  tryAgain(): void {
+    this.#connecting = this.#stayConnected();
+  }
+
+  roomGrew(): void {
+    this.#channel?.wake();
+  }
+
+  leave(): Promise<void> {
+    if (!this.#leaving) {
+      this.#leaving = true;
+      this.#channel?.send('Q');
+    }
+    return Promise.resolve();
+  }
+
+  async close(): Promise<void> {
+    const { pace, log } = this.#parts;
+    if (this.#results.size > 0) await Promise.race([this.#allAcknowledged(), pause(pace.lastResult, this.#enough.signal)]);
+    for (const { delivery } of this.#results.values()) log.error('The result was given up: it was not acknowledged', delivery.job.id);
+    this.#results.clear();
+    this.#closing = true;
+    this.#enough.abort();
+    // Jobs may be on their way until the server has read Q. They arrive before it closes its side.
+    this.#channel?.end(pace.farewell);
+    await this.#connecting;
+  }
+
+  /** The jobs whose results are not acknowledged. They are still in this worker's hands. */
+  unacknowledged(): string[] {
+    return [...this.#results.values()].map(({ delivery }) => delivery.job.id);
+  }
+
+  /** Resolves to false where there is no channel to tell it on. */
+  async tellUnhealthy(check: string, reason: string): Promise<boolean> {
+    const { address, apiKey, pace } = this.#parts;
+    const outcome = await upgrade(address, apiKey, pace.unhealthyReport, this.#enough.signal);
+    if (outcome.kind !== 'opened') return false;
+    await new Promise<void>((resolve) => {
+      const channel = new Channel(outcome.socket, outcome.head, { line: () => undefined, beforeWrite: () => undefined, drained: () => undefined, closed: () => resolve() });
+      channel.send(`U ${JSON.stringify({ check, reason })}`);
+      channel.end(pace.unhealthyReport);
+    });
+    return true;
+  }
+
+  async reportUnhealthy(check: string, reason: string): Promise<void> {
+    if (!(await this.tellUnhealthy(check, reason))) this.#parts.log.warn('The failed check could not be reported');
+  }
+
+  // What the deliveries say.
+
+  sendProgress(delivery: FastDelivery, value: string): void {
+    if (this.#goesElsewhere) this.#elsewhere(delivery).progress(value);
+    else if (this.#channel === undefined) delivery.progressToSend = value;
+    else this.#channel.send(`P ${delivery.name} ${value}`);
+  }
+
+  sendChunk(delivery: FastDelivery, body: string): Promise<void> | undefined {
+    if (this.#goesElsewhere) return this.#elsewhere(delivery).chunk(body);
+    if (this.#channel === undefined) this.#chunks.push({ delivery, body });
+    else this.#channel.send(`S ${delivery.name} ${body}`);
+    return this.#untilSent();
+  }
+
+  sendResult(delivery: FastDelivery, body: string, streamed: boolean): Promise<void> | undefined {
+    this.#deliveries.delete(delivery.name);
+    if (this.#goesElsewhere) return this.#elsewhere(delivery).finish(body, streamed);
+    this.#results.set(delivery.name, { delivery, body, streamed, sentAt: Date.now(), moved: false });
+    this.#channel?.send(`D ${delivery.name} ${body}`);
+    return this.#results.size > MOST_UNACKNOWLEDGED || this.#channel?.congested === true ? this.#untilSent() : undefined;
+  }
+
+  forget(delivery: FastDelivery): void {
+    this.#deliveries.delete(delivery.name);
+    this.#chunks = this.#chunks.filter((chunk) => chunk.delivery !== delivery);
+    this.#move();
+  }
+
+  get #goesElsewhere(): boolean {
+    return this.#refused || this.#closing;
+  }
+
+  #elsewhere(delivery: FastDelivery): Delivery {
+    return delivery.moveTo(this.#parts.elsewhere(delivery.job));
+  }
+
+  /** Undefined where more can be sent at once. */
+  #untilSent(): Promise<void> | undefined {
+    if (this.#channel !== undefined && !this.#channel.congested && this.#results.size <= MOST_UNACKNOWLEDGED) return undefined;
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #move(): void {
+    if (this.#waiting.length === 0) return;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const resolve of waiting) resolve();
+  }
+
+  // The connection.
+
+  async #stayConnected(): Promise<void> {
+    const { address, apiKey, log, pace, onRefused } = this.#parts;
+    const { signal } = this.#enough;
+    while (!signal.aborted) {
+      const outcome = await upgrade(address, apiKey, pace.upgrade, signal);
+      if (outcome.kind === 'opened') {
+        await this.#use(outcome.socket, outcome.head);
+      } else if (signal.aborted) {
+        return;
+      } else if (outcome.kind === 'refused' && onRefused !== undefined) {
+        this.#moveElsewhere();
+        onRefused(outcome);
+        return;
+      } else {
+        log.warn(`There is no connection to the server: ${outcome.why}`);
+      }
+      await pause(this.#backoff.next(), signal);
+    }
+  }
+
+  /** Resolves when the connection is gone. */
+  #use(socket: ConstructorParameters<typeof Channel>[0], head: Buffer): Promise<void> {
+    const { pace, log, pingMs } = this.#parts;
+    return new Promise((resolve) => {
+      const channel = new Channel(socket, head, {
+        line: (line) => this.#read(line),
+        beforeWrite: () => this.#grantCredits(),
+        drained: () => this.#move(),
+        closed: (unwritten, why) => {
+          clearInterval(heartbeat);
+          this.#channel = undefined;
+          this.#keepChunks(unwritten);
+          if (Date.now() - channel.openedAt >= pace.goodConnection) this.#backoff.reset();
+          if (!channel.ended) log.warn(`The connection to the server broke: ${why ?? 'the server closed it'}`);
+          resolve();
+        },
+      });
+      const heartbeat = setInterval(() => this.#beat(channel), pingMs);
+      this.#channel = channel;
+      this.#greet(channel);
+    });
+  }
+
+  /** What a new connection begins with: what this worker has in hand, what was not sent or not acknowledged, and new credits. */
+  #greet(channel: Channel): void {
+    this.#credits = 0;
+    this.#serverStops = false;
+    this.#refused = false;
+    this.#parts.onOpen?.();
+    channel.send(this.#list());
+    for (const { delivery, body } of this.#chunks) channel.send(`S ${delivery.name} ${body}`);
+    this.#chunks = [];
+    for (const delivery of this.#deliveries.values()) {
+      if (delivery.progressToSend !== undefined) channel.send(`P ${delivery.name} ${delivery.progressToSend}`);
+      delivery.progressToSend = undefined;
+    }
+    for (const [name, { body, moved }] of this.#results) if (!moved) channel.send(`D ${name} ${body}`);
+    if (this.#leaving) channel.send('Q');
+    this.#move();
+  }
+
+  #beat(channel: Channel): void {
+    const [oldest] = this.#results.values();
+    const long = Date.now() - this.#parts.pace.deadConnection;
+    if (oldest !== undefined && Math.max(oldest.sentAt, channel.heardAt) < long) channel.destroy();
+    else channel.send(this.#list());
+  }
+
+  #list(): string {
+    return `L ${[...new Set([...(this.#consumer?.held() ?? []), ...this.unacknowledged()])].join(',')}`;
+  }
+
+  #grantCredits(): void {
+    if (this.#leaving || this.#serverStops || this.#channel === undefined || this.#consumer === undefined) return;
+    const more = this.#consumer.room() - this.#credits;
+    if (more <= 0) return;
+    this.#credits += more;
+    this.#channel.send(`T ${more}`);
+  }
+
+  #read(line: string): void {
+    switch (line.charCodeAt(0)) {
+      case 0x4a: // J
+        return this.#readJob(line);
+      case 0x41: // A
+        return this.#acknowledged(line.slice(2));
+      case 0x58: // X
+        this.#consumer?.stop(line.slice(2));
+        return;
+      case 0x47: // G
+        return this.#serverGoes();
+    }
+  }
+
+  #readJob(line: string): void {
+    const leaseEnd = line.indexOf(' ', 2);
+    this.#credits = Math.max(0, this.#credits - 1);
+    let job: unknown;
+    try {
+      job = JSON.parse(line.slice(leaseEnd + 1));
+    } catch (error) {
+      this.#parts.log.error(`The server sent a job that is not JSON: ${messageOf(error)}`);
+      return;
+    }
+    if (!isJob(job)) {
+      this.#parts.log.error('The server sent a job without an id that is text; it is left out.');
+      return;
+    }
+    const delivery = new FastDelivery(job, line.slice(2, leaseEnd), this);
+    if (this.#deliveries.has(delivery.name) || this.#results.has(delivery.name)) return;
+    this.#deliveries.set(delivery.name, delivery);
+    this.#consumer?.deliver(delivery);
+  }
+
+  #acknowledged(name: string): void {
+    if (!this.#results.delete(name)) return;
+    if (this.#waiting.length > 0 && this.#results.size <= MOST_UNACKNOWLEDGED && this.#channel?.congested === false) this.#move();
+    if (this.#results.size > 0) return;
+    this.#onAcknowledged?.();
+    if (this.#serverStops) this.#channel?.end(this.#parts.pace.farewell);
+  }
+
+  #allAcknowledged(): Promise<void> {
+    return new Promise((resolve) => (this.#onAcknowledged = resolve));
+  }
+
+  #serverGoes(): void {
+    const channel = this.#channel;
+    if (channel === undefined) return;
+    this.#parts.log.info('The server stops; this worker looks for another, or for its return.');
+    this.#serverStops = true;
+    const { farewell } = this.#parts.pace;
+    if (this.#results.size === 0) channel.end(farewell);
+    else setTimeout(() => channel.end(farewell), farewell);
+  }
+
+  /** Lines that were never written: chunks among them go with the next connection. Results are kept anyway. */
+  #keepChunks(unwritten: readonly string[]): void {
+    for (const line of unwritten) {
+      if (!line.startsWith('S ')) continue;
+      const nameEnd = line.indexOf(' ', line.indexOf(' ', 2) + 1);
+      const name = line.slice(2, nameEnd);
+      const delivery = this.#deliveries.get(name) ?? this.#results.get(name)?.delivery;
+      if (delivery !== undefined) this.#chunks.push({ delivery, body: line.slice(nameEnd + 1) });
+    }
+  }
+
+  /** There is no channel any more: what was to be sent over it goes over HTTP. */
+  #moveElsewhere(): void {
+    this.#refused = true;
+    for (const { delivery, body } of this.#chunks) void this.#elsewhere(delivery).chunk(body);
+    this.#chunks = [];
+    for (const delivery of this.#deliveries.values()) {
+      if (delivery.progressToSend !== undefined) this.#elsewhere(delivery).progress(delivery.progressToSend);
+      delivery.progressToSend = undefined;
+    }
+    for (const [name, result] of this.#results) {
+      if (result.moved) continue;
+      result.moved = true;
+      void this.#elsewhere(result.delivery).finish(result.body, result.streamed)?.then(() => this.#acknowledged(name));
+    }
+    this.#move();
+  }
+}

@@ -1,0 +1,39 @@
+import type { Job } from './handler.ts';
+
+/** A job in this worker's hands, and the way back for what comes of it. */
+export interface Delivery {
+  readonly job: Job;
+  /** Shows JSON text as the output so far. */
+  progress(value: string): void;
+  /** Sends the body of a chunk after those before it. A promise asks to be awaited before the next one. It never rejects. */
+  chunk(body: string): Promise<void> | undefined;
+  /** Sends the result until it is acknowledged. A promise asks that the job keeps its place until then. It never rejects. */
+  finish(body: string, streamed: boolean): Promise<void> | undefined;
+  /** No result is wanted any more: nothing is sent from now on, and whoever waits here goes on. */
+  drop(): void;
+}
+
+/** Who takes the jobs. */
+export interface Consumer {
+  /** How many more jobs it can take now. */
+  room(): number;
+  deliver(delivery: Delivery): void;
+  /** Stops a job. False where it has no such job, or has stopped it before. */
+  stop(jobId: string): boolean;
+  /** The jobs that it has in hand. */
+  held(): string[];
+}
+
+/** Where jobs come from and results go. */
+export interface JobSource {
+  /** Begins to take jobs. */
+  open(consumer: Consumer): void;
+  /** The consumer has more room than before. */
+  roomGrew(): void;
+  /** Takes no more jobs. Resolves when none can come any more, as far as can be known. */
+  leave(): Promise<void>;
+  /** After `leave`, when the consumer has nothing in hand: waits for the last acknowledgements and lets go of everything. */
+  close(): Promise<void>;
+  /** A fitness check failed. Resolves when it is told or cannot be. */
+  reportUnhealthy(check: string, reason: string): Promise<void>;
+}

@@ -1,0 +1,83 @@
+import { VERSION } from '../version.ts';
+
+export interface Templates {
+  take: string;
+  done: string;
+  stream: string | undefined;
+  ping: string | undefined;
+}
+
+/** The list of a ping is cut to this length, so that servers still accept the address. */
+const LONGEST_LIST = 65_535;
+
+/**
+ * The addresses of the public protocol. In the one of job-take, `$ID` is the worker; in those of
+ * results and chunks, `$RUNPOD_POD_ID` is the worker and `$ID` the job.
+ */
+export class Addresses {
+  readonly #take: string;
+  readonly #done: string;
+  readonly #stream: string | undefined;
+  readonly #ping: string | undefined;
+
+  constructor({ take, done, stream, ping }: Templates, workerId: string) {
+    const withWorker = (template: string): string => template.replaceAll('$RUNPOD_POD_ID', () => workerId);
+    this.#take = take.replaceAll('$ID', () => workerId);
+    this.#done = withWorker(done);
+    this.#stream = stream === undefined ? undefined : withWorker(stream);
+    this.#ping = ping === undefined ? undefined : withWorker(ping);
+  }
+
+  /** One job is asked for at one address, several at another. */
+  take(room: number, busy: boolean): string {
+    const inProgress = `job_in_progress=${busy ? 1 : 0}`;
+    if (room === 1) return withQuery(this.#take, inProgress);
+    return withQuery(this.#take.replace('/job-take/', '/job-take-batch/'), `batch_size=${room}&${inProgress}`);
+  }
+
+  /** Undefined where the address of job-take does not have the shape that these are derived from. */
+  get stops(): string | undefined {
+    return this.#sibling('/job-stop/');
+  }
+
+  get channel(): string | undefined {
+    return this.#sibling('/job-channel/');
+  }
+
+  done(jobId: string, streamed: boolean): string {
+    return withQuery(withJob(this.#done, jobId), `isStream=${streamed}`);
+  }
+
+  /** `isStream` is false here: it marks the result that ends a stream. */
+  stream(jobId: string): string | undefined {
+    return this.#stream === undefined ? undefined : withQuery(withJob(this.#stream, jobId), 'isStream=false');
+  }
+
+  ping(jobIds: readonly string[]): string | undefined {
+    if (this.#ping === undefined) return undefined;
+    const list = jobIds.length === 0 ? '' : `job_id=${encodeURIComponent(cutList(jobIds))}&`;
+    return withQuery(this.#ping, `${list}berth_version=${VERSION}`);
+  }
+
+  unhealthy(check: string, reason: string): string | undefined {
+    if (this.#ping === undefined) return undefined;
+    return withQuery(this.#ping, `status=unhealthy&check=${encodeURIComponent(check)}&reason=${encodeURIComponent(reason)}&berth_version=${VERSION}`);
+  }
+
+  #sibling(part: string): string | undefined {
+    return this.#take.includes('/job-take/') ? this.#take.replace('/job-take/', part) : undefined;
+  }
+}
+
+function withJob(template: string, jobId: string): string {
+  return template.replaceAll('$ID', () => encodeURIComponent(jobId));
+}
+
+function withQuery(address: string, query: string): string {
+  return `${address}${address.includes('?') ? '&' : '?'}${query}`;
+}
+
+function cutList(jobIds: readonly string[]): string {
+  const list = jobIds.join(',');
+  return list.length <= LONGEST_LIST ? list : list.slice(0, list.lastIndexOf(',', LONGEST_LIST));
+}

@@ -1,0 +1,58 @@
+import type { Job } from '../handler.ts';
+import type { Delivery } from '../job-source.ts';
+import type { Posts } from './posts.ts';
+
+/** So many chunks may be under way before the handler has to wait. They are posted one by one, in order. */
+const CHUNKS_AHEAD = 16;
+
+/** A job whose progress, chunks and result go over HTTP. */
+export class PublicDelivery implements Delivery {
+  readonly job: Job;
+  readonly #posts: Posts;
+  readonly #dropped = new AbortController();
+  #chunksUnderWay = 0;
+  #lastChunk: Promise<void> = Promise.resolve();
+  /** The latest value that is not yet on its way; earlier ones are of no interest any more. */
+  #progress: string | undefined;
+  #progressing: Promise<void> | undefined;
+
+  constructor(job: Job, posts: Posts) {
+    this.job = job;
+    this.#posts = posts;
+  }
+
+  progress(value: string): void {
+    this.#progress = value;
+    this.#progressing ??= this.#sendProgress();
+  }
+
+  chunk(body: string): Promise<void> | undefined {
+    this.#chunksUnderWay += 1;
+    this.#lastChunk = this.#lastChunk.then(async () => {
+      if (!this.#dropped.signal.aborted) await this.#posts.chunk(this.job.id, body, this.#dropped.signal);
+      this.#chunksUnderWay -= 1;
+    });
+    return this.#chunksUnderWay < CHUNKS_AHEAD ? undefined : this.#lastChunk;
+  }
+
+  async finish(body: string, streamed: boolean): Promise<void> {
+    await this.#lastChunk;
+    // A result that overtakes progress would be overwritten by a careless server.
+    this.#progress = undefined;
+    await this.#progressing;
+    if (!this.#dropped.signal.aborted) await this.#posts.result(this.job.id, body, streamed, this.#dropped.signal);
+  }
+
+  drop(): void {
+    this.#dropped.abort();
+  }
+
+  async #sendProgress(): Promise<void> {
+    while (this.#progress !== undefined && !this.#dropped.signal.aborted) {
+      const value = this.#progress;
+      this.#progress = undefined;
+      await this.#posts.progress(this.job.id, value, this.#dropped.signal);
+    }
+    this.#progressing = undefined;
+  }
+}

@@ -1,0 +1,109 @@
+import http from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { VERSION } from '../version.ts';
+
+export interface Question {
+  /** JSON text. With a body it is a POST, without one a GET. */
+  body?: string;
+  /** The job that it is about. */
+  jobId?: string;
+  /** Given up after this long without a byte in either direction. */
+  silenceMs: number;
+  /** Ends it, unless the answer has begun to come. */
+  signal?: AbortSignal;
+}
+
+export interface Answer {
+  status: number;
+  /** Of a body that is JSON, else undefined. */
+  json: unknown;
+  retryAfterMs: number | undefined;
+}
+
+/** A connection that the server had closed while it was idle: nothing of the request was read. */
+class StaleConnection extends Error {}
+
+/** Plain HTTP over connections that are kept. */
+export class HttpClient {
+  readonly #apiKey: string;
+  readonly #agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) };
+
+  constructor(apiKey: string) {
+    this.#apiKey = apiKey;
+  }
+
+  async ask(address: string, question: Question): Promise<Answer> {
+    try {
+      return await this.#send(address, question, true);
+    } catch (error) {
+      if (error instanceof StaleConnection) return await this.#send(address, question, false);
+      throw error;
+    }
+  }
+
+  close(): void {
+    for (const agent of Object.values(this.#agents)) agent.destroy();
+  }
+
+  #send(address: string, { body, jobId, silenceMs, signal }: Question, onKeptConnection: boolean): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const url = new URL(address);
+      const secure = url.protocol === 'https:';
+      const agent = secure ? this.#agents['https:'] : this.#agents['http:'];
+      const request = (secure ? https : http).request(url, {
+        method: body === undefined ? 'GET' : 'POST',
+        agent: onKeptConnection ? agent : false,
+        headers: {
+          Accept: 'application/json',
+          'User-Agent': `berth-worker/${VERSION} (${process.platform}; ${process.arch}) node/${process.versions.node}`,
+          ...(this.#apiKey === '' ? {} : { Authorization: this.#apiKey }),
+          ...(jobId === undefined ? {} : { 'X-Request-ID': jobId }),
+          // The public protocol sends JSON under this name, and its servers expect it.
+          ...(body === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded', charset: 'utf-8' }),
+        },
+      });
+      let answering = false;
+      const abort = (): void => {
+        if (!answering) request.destroy(new Error('no longer wanted'));
+      };
+      const fail = (error: Error): void => {
+        signal?.removeEventListener('abort', abort);
+        reject(!answering && onKeptConnection && request.reusedSocket && 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE') ? new StaleConnection() : error);
+      };
+      signal?.addEventListener('abort', abort, { once: true });
+      request.setTimeout(silenceMs, () => request.destroy(new Error(`no answer within ${silenceMs / 1000} s`)));
+      request.on('error', fail);
+      request.on('response', (response) => {
+        answering = true;
+        readAnswer(response).then((answer) => {
+          signal?.removeEventListener('abort', abort);
+          resolve(answer);
+        }, fail);
+      });
+      request.end(body);
+      if (signal?.aborted === true) abort();
+    });
+  }
+}
+
+async function readAnswer(response: IncomingMessage): Promise<Answer> {
+  response.setEncoding('utf8');
+  let text = '';
+  for await (const part of response) text += part as string;
+  const retryAfter = Number(response.headers['retry-after'] ?? NaN);
+  return {
+    status: response.statusCode ?? 0,
+    json: /^application\/json\b/i.test(response.headers['content-type'] ?? '') ? parsed(text) : undefined,
+    retryAfterMs: Number.isFinite(retryAfter) && retryAfter >= 0 ? retryAfter * 1000 : undefined,
+  };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // What is not JSON is no answer; the status says the rest.
+    return undefined;
+  }
+}

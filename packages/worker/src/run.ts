@@ -1,0 +1,63 @@
+import type { Context, Job } from './handler.ts';
+import type { Delivery } from './job-source.ts';
+import { jsonOf, unsendable } from './result.ts';
+
+/** One run of a job in this worker. */
+export class Run {
+  readonly delivery: Delivery;
+  readonly context: Context;
+  #controller: AbortController | undefined;
+  #stopped: DOMException | undefined;
+  /** The handler is through: what it still says about the job no longer counts. */
+  over = false;
+
+  constructor(delivery: Delivery) {
+    this.delivery = delivery;
+    this.context = new RunContext(this);
+  }
+
+  get job(): Job {
+    return this.delivery.job;
+  }
+
+  get stopped(): boolean {
+    return this.#stopped !== undefined;
+  }
+
+  /** Made when it is asked for: most handlers never do. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#stopped !== undefined) this.#controller.abort(this.#stopped);
+    return this.#controller.signal;
+  }
+
+  stop(reason: string): void {
+    if (this.#stopped !== undefined) return;
+    this.#stopped = new DOMException(reason, 'AbortError');
+    this.delivery.drop();
+    this.#controller?.abort(this.#stopped);
+  }
+}
+
+class RunContext implements Context {
+  readonly #run: Run;
+  readonly progress: (value: unknown) => void;
+
+  constructor(run: Run) {
+    this.#run = run;
+    this.progress = (value) => {
+      if (run.over || run.stopped) return;
+      let text: string;
+      try {
+        text = jsonOf(value);
+      } catch (error) {
+        throw unsendable('progress', error);
+      }
+      run.delivery.progress(text);
+    };
+  }
+
+  get signal(): AbortSignal {
+    return this.#run.signal;
+  }
+}

@@ -1,0 +1,81 @@
+import type { Duplex } from 'node:stream';
+import type { TestJob, TestServer } from './test-server.ts';
+
+/** The platform's end of one channel. */
+export class TestChannel {
+  readonly #server: TestServer;
+  readonly #socket: Duplex;
+  readonly workerId: string;
+  credits = 0;
+  /** The worker said that it goes. */
+  quit = false;
+
+  constructor(server: TestServer, workerId: string, socket: Duplex, head: Buffer) {
+    this.#server = server;
+    this.#socket = socket;
+    this.workerId = workerId;
+    let rest: Buffer = head;
+    socket.on('data', (piece: Buffer) => {
+      rest = Buffer.concat([rest, piece]);
+      for (let end = rest.indexOf(0x0a); end >= 0; end = rest.indexOf(0x0a)) {
+        const line = rest.toString('utf8', 0, end);
+        rest = rest.subarray(end + 1);
+        this.#read(line);
+      }
+    });
+    socket.on('end', () => socket.end());
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => {
+      server.channels.delete(this);
+      server.changed();
+    });
+  }
+
+  send(line: string): void {
+    this.#socket.write(`${line}\n`);
+  }
+
+  /** Raw bytes, cut wherever a test wants. */
+  write(bytes: Buffer): void {
+    this.#socket.write(bytes);
+  }
+
+  give(jobId: string, job: unknown): void {
+    this.credits -= 1;
+    this.send(`J ${this.#server.jobs.get(jobId)?.lease ?? ''} ${JSON.stringify(job)}`);
+  }
+
+  break(): void {
+    this.#socket.destroy();
+  }
+
+  #read(line: string): void {
+    const what = line.charAt(0);
+    this.#server.hear({ what, at: Date.now(), query: new URLSearchParams(), headers: {}, text: line.slice(2) });
+    if (what === 'T') {
+      this.credits += Number(line.slice(2));
+      this.#server.handOut();
+    } else if (what === 'Q') {
+      this.quit = true;
+      this.credits = 0;
+    } else if ('DPS'.includes(what)) this.#readAbout(what, line);
+  }
+
+  #readAbout(what: string, line: string): void {
+    const idEnd = line.indexOf(' ', 2);
+    const leaseEnd = line.indexOf(' ', idEnd + 1);
+    const lease = line.slice(idEnd + 1, leaseEnd);
+    const job = this.#server.jobs.get(line.slice(2, idEnd));
+    const value: unknown = JSON.parse(line.slice(leaseEnd + 1));
+    if (what === 'D' && this.#server.acknowledges) this.send(`A ${line.slice(2, leaseEnd)}`);
+    if (job === undefined || job.lease !== lease) return;
+    this.#accept(what, job, value);
+    this.#server.changed();
+  }
+
+  #accept(what: string, job: TestJob, value: unknown): void {
+    if (what === 'P') job.progress.push(value);
+    else if (what === 'S') job.chunks.push((value as { output: unknown }).output);
+    else this.#server.finish(job, { body: value as Record<string, unknown>, way: 'channel', isStream: undefined });
+  }
+}

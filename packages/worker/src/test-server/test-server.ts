@@ -1,0 +1,263 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { TestChannel } from './test-channel.ts';
+
+export interface TestResult {
+  body: Record<string, unknown>;
+  /** How it came. */
+  way: 'http' | 'channel';
+  isStream: boolean | undefined;
+}
+
+export interface TestJob {
+  id: string;
+  input: unknown;
+  extra: Record<string, unknown>;
+  state: 'waiting' | 'given' | 'ended' | 'cancelled';
+  lease: string;
+  timesGiven: number;
+  progress: unknown[];
+  chunks: unknown[];
+  results: TestResult[];
+}
+
+/** Everything that a worker said, in order. */
+export interface Said {
+  /** `job-take`, `job-take-batch`, `job-stop`, `job-done`, `job-stream`, `ping`, `job-channel`, or the letter of a line. */
+  what: string;
+  at: number;
+  query: URLSearchParams;
+  headers: http.IncomingHttpHeaders;
+  text: string;
+}
+
+interface Held {
+  workerId: string;
+  room: number;
+  response: ServerResponse;
+}
+
+const ENDPOINT = 'ep1';
+const KEY = 'key of the worker';
+
+/**
+ * The platform's side of both ways, as small as it can be and on real sockets: a queue in memory
+ * that a test can look into, break and bring back.
+ */
+export class TestServer {
+  readonly jobs = new Map<string, TestJob>();
+  readonly said: Said[] = [];
+  readonly channels = new Set<TestChannel>();
+  readonly #sockets = new Set<Duplex>();
+  readonly #takes = new Set<Held>();
+  readonly #stops = new Set<Held>();
+  readonly #watchers = new Set<() => void>();
+  #server: http.Server | undefined;
+  #port = 0;
+  #number = 0;
+  offersChannel: boolean;
+  /** Results and chunks on the channel are acknowledged. */
+  acknowledges = true;
+  /** Questions that have nothing to tell are answered at once instead of held. */
+  holds = true;
+  /** A status that a request is answered with instead of the right one; 0 closes its connection. */
+  fault: (what: string, jobId: string | undefined) => number | undefined = () => undefined;
+
+  constructor({ channel }: { channel: boolean }) {
+    this.offersChannel = channel;
+  }
+
+  static async start(options: { channel: boolean }): Promise<TestServer> {
+    const server = new TestServer(options);
+    await server.listen();
+    return server;
+  }
+
+  async listen(): Promise<void> {
+    const server = http.createServer((request, response) => void this.#answer(request, response));
+    server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.on('close', () => this.#sockets.delete(socket));
+    });
+    server.listen(this.#port, '127.0.0.1');
+    await once(server, 'listening');
+    this.#port = (server.address() as AddressInfo).port;
+    this.#server = server;
+  }
+
+  /** Breaks every connection and is gone, until `listen`. What it knows of jobs, it keeps. */
+  async stop(): Promise<void> {
+    const server = this.#server;
+    if (server === undefined) return;
+    this.#server = undefined;
+    const closed = once(server, 'close');
+    server.close();
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  environment(variables: Record<string, string> = {}): Record<string, string> {
+    const base = `http://127.0.0.1:${this.#port}/v2/${ENDPOINT}`;
+    return {
+      RUNPOD_POD_ID: 'worker-1',
+      RUNPOD_POD_HOSTNAME: 'worker-1-host',
+      RUNPOD_ENDPOINT_ID: ENDPOINT,
+      RUNPOD_AI_API_KEY: KEY,
+      RUNPOD_WEBHOOK_GET_JOB: `${base}/job-take/$ID?gpu=none`,
+      RUNPOD_WEBHOOK_POST_OUTPUT: `${base}/job-done/$RUNPOD_POD_ID/$ID?gpu=none`,
+      RUNPOD_WEBHOOK_POST_STREAM: `${base}/job-stream/$RUNPOD_POD_ID/$ID?gpu=none`,
+      RUNPOD_WEBHOOK_PING: `${base}/ping/$RUNPOD_POD_ID?gpu=none`,
+      RUNPOD_LOG_LEVEL: 'ERROR',
+      ...variables,
+    };
+  }
+
+  submit(input: unknown, extra: Record<string, unknown> = {}): TestJob {
+    this.#number += 1;
+    const job: TestJob = { id: `job-${this.#number}`, input, extra, state: 'waiting', lease: '', timesGiven: 0, progress: [], chunks: [], results: [] };
+    this.jobs.set(job.id, job);
+    this.handOut();
+    return job;
+  }
+
+  cancel(job: TestJob): void {
+    job.state = 'cancelled';
+    for (const channel of this.channels) channel.send(`X ${job.id}`);
+    for (const stop of this.#stops) this.#tell(stop, { jobsToStop: [job.id] });
+  }
+
+  /** The result of a job, as soon as there is one. */
+  async result(job: TestJob): Promise<TestResult> {
+    await this.until(() => job.results.length > 0);
+    return job.results[0] as TestResult;
+  }
+
+  /** Resolves when something that the worker did makes it true. */
+  until(condition: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const look = (): void => {
+        if (!condition()) return;
+        this.#watchers.delete(look);
+        resolve();
+      };
+      this.#watchers.add(look);
+      look();
+    });
+  }
+
+  count(...what: string[]): number {
+    return this.said.filter((said) => what.includes(said.what)).length;
+  }
+
+  // What the two ways have in common.
+
+  hear(said: Said): void {
+    this.said.push(said);
+    this.changed();
+  }
+
+  changed(): void {
+    for (const look of [...this.#watchers]) look();
+  }
+
+  /** Late and repeated results change nothing. */
+  finish(job: TestJob | undefined, result: TestResult): void {
+    if (job?.state === 'given') {
+      job.state = 'ended';
+      job.results.push(result);
+    }
+    this.changed();
+  }
+
+  handOut(): void {
+    for (const take of [...this.#takes]) {
+      const given = this.#next(take.room);
+      if (given.length > 0) this.#tell(take, take.room === 1 ? given[0] : given);
+    }
+    for (const channel of this.channels) {
+      for (const job of this.#next(channel.credits)) channel.give(String(job['id']), job);
+    }
+    this.changed();
+  }
+
+  #next(room: number): Record<string, unknown>[] {
+    return [...this.jobs.values()]
+      .filter(({ state }) => state === 'waiting')
+      .slice(0, room)
+      .map((job) => {
+        job.state = 'given';
+        job.timesGiven += 1;
+        job.lease = `lease-${job.id}-${job.timesGiven}`;
+        return { id: job.id, input: job.input, ...job.extra };
+      });
+  }
+
+  #tell(held: Held, body: unknown): void {
+    this.#takes.delete(held);
+    this.#stops.delete(held);
+    held.response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const [what, workerId] = this.#hearRequest(request, '');
+    const status = this.fault(what, undefined);
+    if (status === 0) socket.destroy();
+    else if (!this.offersChannel || status !== undefined || request.headers.upgrade !== 'berth-worker/1' || request.headers.authorization !== KEY) {
+      socket.end(`HTTP/1.1 ${status ?? 404} No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+    } else {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: berth-worker/1\r\n\r\n');
+      this.channels.add(new TestChannel(this, workerId, socket, head));
+    }
+  }
+
+  #hearRequest(request: IncomingMessage, text: string): [what: string, workerId: string, jobId: string | undefined, query: URLSearchParams] {
+    const url = new URL(request.url ?? '', 'http://server');
+    const [, , endpoint, what = '', workerId = '', jobId] = url.pathname.split('/');
+    if (endpoint !== ENDPOINT) throw new Error(`a wrong address: ${request.url}`);
+    this.hear({ what, at: Date.now(), query: url.searchParams, headers: request.headers, text });
+    return [what, workerId, jobId, url.searchParams];
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const pieces: Buffer[] = [];
+    for await (const piece of request) pieces.push(piece as Buffer);
+    const text = Buffer.concat(pieces).toString();
+    const [what, workerId, jobId, query] = this.#hearRequest(request, text);
+    const fault = request.headers.authorization === KEY ? this.fault(what, jobId) : 401;
+    if (fault === 0) request.socket.destroy();
+    else if (fault !== undefined) response.writeHead(fault).end();
+    else if (what === 'job-take' || what === 'job-take-batch') this.#hold(this.#takes, { workerId, room: Number(query.get('batch_size') ?? 1), response });
+    else if (what === 'job-stop') this.#hold(this.#stops, { workerId, room: 0, response });
+    else {
+      if (what !== 'ping') this.#post(what, this.jobs.get(jobId ?? ''), JSON.parse(text) as Record<string, unknown>, query.get('isStream'));
+      response.writeHead(200).end();
+    }
+  }
+
+  #hold(among: Set<Held>, held: Held): void {
+    among.add(held);
+    held.response.on('close', () => {
+      among.delete(held);
+      this.changed();
+    });
+    this.handOut();
+    if (this.holds || !among.delete(held)) return;
+    held.response.writeHead(204).end();
+  }
+
+  /** Questions that wait for an answer. */
+  get held(): number {
+    return this.#takes.size + this.#stops.size;
+  }
+
+  #post(what: string, job: TestJob | undefined, body: Record<string, unknown>, isStream: string | null): void {
+    if (what === 'job-stream') job?.chunks.push(body['output']);
+    else if (body['status'] === 'IN_PROGRESS') job?.progress.push(body['output']);
+    else this.finish(job, { body, way: 'http', isStream: isStream === 'true' });
+    this.changed();
+  }
+}
