@@ -27,8 +27,8 @@ export interface TestServer {
   kill(): Promise<void>;
 }
 
-export async function startServer(database: Pick<TestDatabase, 'data' | 'url'>, env: Record<string, string> = {}): Promise<TestServer> {
-  const child = spawn(BERTH, ['up', '--port', '0', '--data', database.data], {
+export async function startServer(database: Pick<TestDatabase, 'data' | 'url'>, env: Record<string, string> = {}, flags: string[] = ['--port', '0']): Promise<TestServer> {
+  const child = spawn(BERTH, ['up', ...flags, '--data', database.data], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], BERTH_ROOT_KEY: ROOT_KEY, BERTH_DATABASE_URL: database.url, BERTH_LOG_FORMAT: 'json', ...env },
   });

@@ -65,7 +65,7 @@ export interface Cloud {
   /** Set where this start made the root key. */
   newRootKey: string | undefined;
   /** Takes up the workers that are there and begins to look after them. Call it when the server listens: they must reach it. */
-  begin(): Promise<void>;
+  begin(): void;
   close(): Promise<void>;
 }
 
@@ -184,7 +184,11 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
     return {
       http,
       newRootKey,
-      begin: () => fleet.start(),
+      begin: () =>
+        store.leadership.begin(
+          () => void fleet.start().catch((error: unknown) => log.error({ err: error }, 'workers cannot be looked after; restart Berth when this is mended')),
+          () => fleet.pause(),
+        ),
       close: async () => {
         clearInterval(noting);
         await http.close();

@@ -22,11 +22,10 @@ export async function runServer({ config, warnings }: ServerOptions): Promise<vo
   const url = await listen(cloud, config);
   const card = join(config.data, 'server.json');
   writePrivateFile(card, `${JSON.stringify({ url, pid: process.pid })}\n`);
-  const begun = cloud.begin().catch((error: unknown) => log.error({ err: error }, 'workers cannot be looked after; restart Berth when this is mended'));
+  cloud.begin();
   process.stdout.write(greeting(config, url, cloud.newRootKey));
 
   const signal = await stop;
-  await begun;
   log.info({ signal }, 'stopping: requests under way may end');
   await closeInTime(cloud, config.stopTimeout * 1000, log);
   rmSync(card, { force: true });

@@ -14,6 +14,7 @@ import type { Member } from './endpoint-fleet.ts';
 import { place } from './placement.ts';
 import type { Place, Site } from './placement.ts';
 import { scale } from './scaler.ts';
+import { tellingLine } from './telling-line.ts';
 import { workerEnvironment } from './worker-environment.ts';
 
 const TICK_MS = 500;
@@ -24,6 +25,8 @@ const STOP_GRACE_MS = 10_000;
 const LOOK_AGAIN_MS = 100;
 const HEALTH_EVERY_MS = 5_000;
 const STRIKES = 3;
+const LAST_LINES = 30;
+const LONGEST_REASON = 500;
 const KEEP_ENDED_MS = 60 * 60_000;
 const FORGET_EVERY_MS = 10 * 60_000;
 
@@ -65,6 +68,7 @@ export class Fleet {
   #timer: NodeJS.Timeout | undefined;
   #forgotAt = 0;
   #closed = false;
+  #leading = false;
 
   constructor(parts: FleetParts) {
     this.#parts = parts;
@@ -73,6 +77,7 @@ export class Fleet {
   /** Takes up the workers that are there, removes instances that nobody knows, and begins. */
   async start(): Promise<void> {
     const { store, engines, queue } = this.#parts;
+    this.#leading = true;
     const living = await store.livingWorkers();
     for (const [dataCenterId, engine] of engines) {
       await this.#adopt(dataCenterId, engine, living.filter((worker) => worker.dataCenterId === dataCenterId));
@@ -86,7 +91,7 @@ export class Fleet {
 
   /** Something about this endpoint changed: look at it now. */
   poke(endpointId: string): void {
-    if (this.#closed) return;
+    if (this.#closed || !this.#leading) return;
     const looking = this.#looking.get(endpointId);
     if (looking !== undefined) {
       looking.again = true;
@@ -169,11 +174,20 @@ export class Fleet {
     });
   }
 
+  /** Another server looks after them now. */
+  pause(): void {
+    clearInterval(this.#timer);
+    for (const unwatch of this.#unwatch.splice(0)) unwatch();
+    this.#parts.queue.onWaiting = () => undefined;
+    this.#parts.queue.onRefresh = () => undefined;
+    this.#fleets.clear();
+    this.#leading = false;
+  }
+
   /** Lets go. Workers go on. */
   async close(): Promise<void> {
     this.#closed = true;
-    clearInterval(this.#timer);
-    for (const unwatch of this.#unwatch) unwatch();
+    this.pause();
     await Promise.all([...this.#parts.engines.values()].map((engine) => engine.close()));
   }
 
@@ -451,11 +465,11 @@ export class Fleet {
   }
 
   async #lastLine(record: Worker): Promise<string> {
-    let last = '';
+    const lines: string[] = [];
     const engine = this.#engineOf(record);
-    if (engine === undefined) return last;
-    for await (const { line } of engine.logs(record.id, { tail: 5, source: 'container' })) if (line.trim() !== '') last = line.trim();
-    return last.slice(0, 500);
+    if (engine === undefined) return '';
+    for await (const { line } of engine.logs(record.id, { tail: LAST_LINES, source: 'container' })) lines.push(line);
+    return tellingLine(lines).slice(0, LONGEST_REASON);
   }
 
   async #adopt(dataCenterId: string, engine: InstanceEngine, living: readonly Worker[]): Promise<void> {

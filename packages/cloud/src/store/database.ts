@@ -1,5 +1,6 @@
 import type { JobStore } from './jobs.ts';
 import type { Dialect, Steps } from './sql.ts';
+import type { Leadership } from './leadership.ts';
 import type { Wakeups } from './wakeups.ts';
 
 /** One database, whichever it is. The steps may run more than once, so they change nothing but the database. */
@@ -13,6 +14,7 @@ export interface Database {
   jobs(): JobStore;
   /** What tells the servers on this database of each other's changes. */
   wakeups(): Promise<Wakeups>;
+  leadership(): Leadership;
   close(): Promise<void>;
 }
 

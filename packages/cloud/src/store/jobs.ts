@@ -13,8 +13,8 @@ export interface JobStore {
   /** Asks `next` what becomes of a job and writes it. Answers the job before and after; undefined where there is none. */
   change(endpointId: string, seq: number, next: (job: Job) => JobChange | undefined): Promise<Changed | undefined>;
   find(endpointId: string, seq: number): Promise<WholeJob | undefined>;
-  /** Adds to what a job has streamed, if `allowed` says so. Answers the number of the last chunk, 0 where it was refused. */
-  appendChunks(endpointId: string, seq: number, chunks: string[], allowed: (job: Job) => boolean): Promise<number>;
+  /** Adds to what a job has streamed, if `allowed` says so, which is told the number of the last chunk so far. Answers that of the last one now, 0 where it was refused. */
+  appendChunks(endpointId: string, seq: number, chunks: string[], allowed: (job: Job, last: number) => boolean): Promise<number>;
   /** Chunks after number `after`, in order, together at most `bytes` large but at least one. */
   chunks(endpointId: string, seq: number, after: number, bytes: number): Promise<Chunk[]>;
   /** Jobs of any endpoint that time has something to do with, the longest due first. */

@@ -46,6 +46,7 @@ export async function openDatabase({ database, data, poolSize, onError }: Omit<S
 }
 
 export function storeOver(database: Database, sealer: Sealer, wakeups: Wakeups = noWakeups): Store {
+  const leadership = database.leadership();
   return {
     accounts: accountTable(database),
     keys: keyTable(database),
@@ -59,12 +60,13 @@ export function storeOver(database: Database, sealer: Sealer, wakeups: Wakeups =
     jobs: database.jobs(),
     fleet: fleetTable(database, sealer),
     wakeups,
+    leadership,
     ping: () =>
       database.read(function* () {
         yield sql`select 1`;
       }),
     close: async () => {
-      await wakeups.close();
+      await Promise.all([wakeups.close(), leadership.close()]);
       await database.close();
     },
   };

@@ -1,5 +1,6 @@
 import type { FleetStore } from './fleet.ts';
 import type { JobStore } from './jobs.ts';
+import type { Leadership } from './leadership.ts';
 import type { Account, ApiKey, AuditEntry, Endpoint, NetworkVolume, Owned, Page, Registry, RegistryDelegation, Secret, Template } from './records.ts';
 import type { Wakeups } from './wakeups.ts';
 
@@ -21,6 +22,7 @@ export interface Store {
   readonly jobs: JobStore;
   readonly fleet: FleetStore;
   readonly wakeups: Wakeups;
+  readonly leadership: Leadership;
   /** Resolves when the database answers. */
   ping(): Promise<void>;
   close(): Promise<void>;

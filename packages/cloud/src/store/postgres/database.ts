@@ -8,6 +8,7 @@ import { UniqueViolation } from '../database.ts';
 import { render } from '../sql.ts';
 import type { Outcome, Row, Statement, Steps } from '../sql.ts';
 import { postgresJobs } from './jobs.ts';
+import { leadOnPostgres } from './leadership.ts';
 import { listenForWakeups } from './wakeups.ts';
 
 const UNIQUE_VIOLATION = '23505';
@@ -44,6 +45,7 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
     write: (steps) => retried(() => withClient(pool, (client) => transaction(client, steps))),
     jobs: () => postgresJobs(pool, server),
     wakeups: () => listenForWakeups({ url, server, pool, onError }),
+    leadership: () => leadOnPostgres(url, onError),
     close: () => pool.end(),
   };
 }

@@ -113,15 +113,15 @@ export function postgresJobs(pool: Pool, server: string): JobStore {
 
     appendChunks: (endpointId, seq, chunks, allowed) =>
       inTransaction(pool, async (client) => {
-        const { rows: [row] } = await client.query<Row>(`select ${JOB} from jobs where endpoint_id = $1 and seq = $2 for update`, [endpointId, seq]);
-        if (row === undefined || !allowed(jobFromRow(row))) return 0;
-        const { rows: [last] } = await client.query<Row>(
-          `with last as (select coalesce(max(number), 0) as number from job_chunks where endpoint_id = $1 and seq = $2),
-            added as (insert into job_chunks (endpoint_id, seq, number, chunk) select $1, $2, last.number + given.place, given.chunk from last, unnest($3::text[]) with ordinality as given (chunk, place))
-            select number from last`,
-          [endpointId, seq, chunks],
+        // The number may be an old one where this waited for another append. Then the numbers are taken, and the whole is tried again.
+        const { rows: [row] } = await client.query<Row>(
+          `select ${JOB}, (select coalesce(max(number), 0) from job_chunks where endpoint_id = $1 and seq = $2) as last from jobs where endpoint_id = $1 and seq = $2 for update`,
+          [endpointId, seq],
         );
-        return Number(last?.['number']) + chunks.length;
+        const last = Number(row?.['last']);
+        if (row === undefined || !allowed(jobFromRow(row), last)) return 0;
+        await client.query('insert into job_chunks (endpoint_id, seq, number, chunk) select $1, $2, $4::int + given.place, given.chunk from unnest($3::text[]) with ordinality as given (chunk, place)', [endpointId, seq, chunks, last]);
+        return last + chunks.length;
       }),
 
     chunks: async (endpointId, seq, after, bytes) => {

@@ -5,6 +5,7 @@ import type { Database } from '../database.ts';
 import { UniqueViolation } from '../database.ts';
 import { render } from '../sql.ts';
 import type { Outcome, Row, Statement, Steps } from '../sql.ts';
+import { leadAlone } from '../leadership.ts';
 import { noWakeups } from '../wakeups.ts';
 import { GroupCommit } from './group-commit.ts';
 import { sqliteJobs } from './jobs.ts';
@@ -78,6 +79,7 @@ export function openSqlite(file: string): Database {
     write: (steps) => settle(() => transaction(steps)),
     jobs: () => sqliteJobs(connection, group),
     wakeups: async () => noWakeups,
+    leadership: leadAlone,
     close: () =>
       settle(() => {
         group.flush();

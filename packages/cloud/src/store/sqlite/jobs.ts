@@ -145,8 +145,9 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     appendChunks: (endpointId, seq, chunks, allowed) =>
       run(() => {
         const row = selectJob.get(endpointId, seq) as Row | undefined;
-        if (row === undefined || !allowed(jobFromRow(row))) return 0;
+        if (row === undefined) return 0;
         const { last } = statement('select coalesce(max(number), 0) as last from job_chunks where endpoint_id = ? and seq = ?').get(endpointId, seq) as { last: number };
+        if (!allowed(jobFromRow(row), last)) return 0;
         const insert = statement('insert into job_chunks (endpoint_id, seq, number, chunk) values (?, ?, ?, ?)');
         chunks.forEach((chunk, index) => insert.run(endpointId, seq, last + index + 1, chunk));
         return last + chunks.length;

@@ -1,0 +1,61 @@
+import { createRequire } from 'node:module';
+import type * as Pg from 'pg';
+import type { Leadership } from '../leadership.ts';
+
+/** Held by one session at a time; PostgreSQL gives it back when that session ends, however it ends. */
+const LOCK = 8484002;
+const TRY_EVERY_MS = 2_000;
+
+/** Of several servers on one database one leads: the one whose session holds the lock. */
+export function leadOnPostgres(url: string, onError: (error: Error) => void): Leadership {
+  const pg = createRequire(import.meta.url)('pg') as typeof Pg;
+  let closed = false;
+  let client: Pg.Client | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let lead: () => void = () => undefined;
+  let lose: () => void = () => undefined;
+  let leading = false;
+
+  const lost = (): void => {
+    client = undefined;
+    if (leading) lose();
+    leading = false;
+    if (!closed) timer = setTimeout(() => void attempt(), TRY_EVERY_MS);
+  };
+
+  const attempt = async (): Promise<void> => {
+    try {
+      if (client === undefined) {
+        const next = new pg.Client({ connectionString: url, application_name: 'berth leadership' });
+        next.on('error', (error) => {
+          onError(error);
+          if (client === next) lost();
+        });
+        await next.connect();
+        client = next;
+      }
+      const answer = await client.query<{ held: boolean }>('select pg_try_advisory_lock($1) as held', [LOCK]);
+      if (closed) return;
+      if (answer.rows[0]?.held === true) {
+        leading = true;
+        lead();
+      } else timer = setTimeout(() => void attempt(), TRY_EVERY_MS);
+    } catch (error) {
+      onError(error instanceof Error ? error : new Error(String(error)));
+      lost();
+    }
+  };
+
+  return {
+    begin: (onLead, onLost) => {
+      lead = onLead;
+      lose = onLost;
+      void attempt();
+    },
+    close: async () => {
+      closed = true;
+      clearTimeout(timer);
+      await client?.end();
+    },
+  };
+}

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { clientOf } from './client.ts';
+import type { Answer, Client } from './client.ts';
+import { publicWorker } from './worker.ts';
+import type { PublicWorker } from './worker.ts';
+
+/** A job as the interface shows it. */
+export interface JobView {
+  id: string;
+  status: string;
+  output?: unknown;
+  error?: unknown;
+  input?: unknown;
+  delayTime?: number;
+  executionTime?: number;
+  workerId?: string;
+  retries?: number;
+  reason?: string;
+}
+
+export interface HealthView {
+  jobs: { completed: number; failed: number; inProgress: number; inQueue: number; retried: number };
+  workers: { idle: number; initializing: number; ready: number; running: number; throttled: number; unhealthy: number };
+}
+
+/** A queue endpoint on which nothing runs but what a test starts. */
+export interface TestEndpoint {
+  id: string;
+  key: string;
+  /** Any operation of the job interface, by its path below the endpoint. */
+  call<T = JobView>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<T>>;
+  /** Submits and answers the id. */
+  run(input?: unknown, rest?: Record<string, unknown>): Promise<string>;
+  /** Submits and waits; `wait` in milliseconds. */
+  runSync(input?: unknown, wait?: number, rest?: Record<string, unknown>): Promise<Answer<JobView>>;
+  status(id: string): Promise<JobView>;
+  /** The job once it has ended. */
+  ended(id: string): Promise<JobView>;
+  health(): Promise<HealthView>;
+  /** A worker of the public protocol, with the account's key. */
+  worker(id?: string): PublicWorker;
+}
+
+let workers = 0;
+
+export async function newEndpoint(url: string, key: string, settings: Record<string, unknown> = {}): Promise<TestEndpoint> {
+  const client = clientOf(url, key);
+  const body = { name: 'jobs', type: 'QUEUE', image: 'local/shell', cpu: [{ id: 'cpu3c', vcpuCount: 2 }], scaling: { type: 'QUEUE_DELAY', queueDelay: 4 }, workers: { min: 0, max: 0 }, ...settings };
+  const made = await client.call<{ id: string }>('POST', '/v2/serverless', body);
+  assert.equal(made.status, 201, made.text);
+  return endpointOf(client, made.body.id, key);
+}
+
+/** The same endpoint, through any client: another server, another key. */
+export function endpointOf(client: Client, id: string, key: string): TestEndpoint {
+  const call: TestEndpoint['call'] = (method, path, body, headers) => client.call(method, `/v2/${id}/${path}`, body, headers);
+  return {
+    id,
+    key,
+    call,
+    run: async (input = {}, rest = {}) => {
+      const { status, body, text } = await call('POST', 'run', { input, ...rest });
+      assert.equal(status, 200, text);
+      return body.id;
+    },
+    runSync: (input = {}, wait, rest = {}) => call('POST', wait === undefined ? 'runsync' : `runsync?wait=${wait}`, { input, ...rest }),
+    status: async (job) => {
+      const { status, body, text } = await call('GET', `status/${job}`);
+      assert.equal(status, 200, text);
+      return body;
+    },
+    ended: async (job) => {
+      const { status, body, text } = await call('GET', `status-sync/${job}?wait=60000`);
+      assert.equal(status, 200, text);
+      assert.ok(!['IN_QUEUE', 'IN_PROGRESS'].includes(body.status), text);
+      return body;
+    },
+    health: async () => (await call<HealthView>('GET', 'health')).body,
+    worker: (name = `worker-${(workers += 1)}`) => publicWorker({ url: client.url, endpointId: id, workerId: name, key }),
+  };
+}
+
+/** What is woken comes in milliseconds, on a busy machine in seconds; what is not, after the 20 s of a poll. */
+export const PROMPT_MS = 6_000;
+
+const LOOK_EVERY_MS = 25;
+
+/** Looks again and again until nothing is wrong any more, or the time is over. For what no request waits for. */
+export async function eventually<T>(look: () => Promise<T> | T, within = 10_000): Promise<T> {
+  const until = Date.now() + within;
+  for (;;) {
+    try {
+      return await look();
+    } catch (error) {
+      if (Date.now() >= until) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+  }
+}
+
+/** How long something took, in milliseconds. */
+export async function timed<T>(work: () => Promise<T>): Promise<{ took: number; result: T }> {
+  const from = performance.now();
+  const result = await work();
+  return { took: performance.now() - from, result };
+}
