@@ -148,6 +148,14 @@ for (const kind of DATABASES) {
       await until('nothing runs any more', async () => processesOf(endpoint).length === 0);
     });
 
+    test('a job has its own log', async () => {
+      const endpoint = await deploy(client, 'talker', `export default (job: { id: string; input: string }) => { console.log('I heard ' + job.input); return 1; };\n`, { workers: { min: 0, max: 1 } });
+      const { body } = await client.call<JobAnswer>('POST', `/v2/${endpoint}/runsync`, { input: 'this' });
+      await client.call('POST', `/v2/${endpoint}/runsync`, { input: 'that' });
+      await until('the line is there', async () => (await client.call('GET', `/v2/${endpoint}/logs/${body.id}`)).text.includes('I heard this'));
+      assert.equal((await client.call('GET', `/v2/${endpoint}/logs/no-such-job`)).status, 404);
+    });
+
     test('what is uploaded again under its name is a new image', async () => {
       const first = await upload(client, 'twice', ECHO);
       assert.equal(await upload(client, 'twice', ECHO), first);

@@ -171,6 +171,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       log,
       fleetReason: ({ id, workersMax }) => fleet.reason(id, workersMax),
       fleetCounts: (endpointId) => fleet.counts(endpointId),
+      jobLogs: (job, signal) => fleet.jobLogs(job, signal),
     });
     const workers = new WorkerFace({ queue, endpoints: directory, gate, tokens, log });
     const traffic = new EndpointTraffic({ jobs, workers, queue, log });

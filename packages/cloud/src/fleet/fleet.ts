@@ -1,8 +1,10 @@
 import type { InstanceEngine } from '../engines/engine.ts';
 import type { Instance, InstanceEvent, InstanceHandle, InstanceSpec } from '../engines/instance.ts';
+import type { LogLine } from '../engines/logs/log-line.ts';
 import type { JobQueue } from '../jobs/queue.ts';
 import { parseArgs } from '../resources/templates/command.ts';
 import type { FleetStore, Worker } from '../store/fleet.ts';
+import type { Job } from '../store/job-records.ts';
 import type { Endpoint } from '../store/records.ts';
 import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
@@ -11,6 +13,7 @@ import type { Log } from '../support/log.ts';
 import { afterCrash, isLooping, nextStartAt, NO_CRASHES } from './crashes.ts';
 import { EndpointFleet } from './endpoint-fleet.ts';
 import type { Member } from './endpoint-fleet.ts';
+import { jobLines } from './job-lines.ts';
 import { place } from './placement.ts';
 import type { Place, Site } from './placement.ts';
 import { scale } from './scaler.ts';
@@ -25,6 +28,8 @@ const STOP_GRACE_MS = 10_000;
 const LOOK_AGAIN_MS = 100;
 const HEALTH_EVERY_MS = 5_000;
 const STRIKES = 3;
+/** What a handler prints last is read a little after its result. */
+const LOG_SLACK_MS = 1_000;
 const LAST_LINES = 30;
 const LONGEST_REASON = 500;
 const KEEP_ENDED_MS = 60 * 60_000;
@@ -134,6 +139,17 @@ export class Fleet {
 
   engine(dataCenterId: string): InstanceEngine | undefined {
     return this.#parts.engines.get(dataCenterId);
+  }
+
+  /** What the worker of a job wrote while it had it; follows one that still runs. */
+  async *jobLogs(job: Pick<Job, 'endpointId' | 'id' | 'workerId' | 'takenAt' | 'endedAt'>, signal: AbortSignal): AsyncGenerator<LogLine> {
+    const { endpointId, id, workerId, takenAt, endedAt } = job;
+    if (workerId === null || takenAt === null) return;
+    const worker = this.#fleets.get(endpointId)?.members.get(workerId)?.record ?? (await this.#parts.store.findWorker(endpointId, workerId));
+    const engine = worker === undefined ? undefined : this.#engineOf(worker);
+    if (engine === undefined) return;
+    const lines = engine.logs(workerId, { after: { ts: takenAt - 1 }, follow: endedAt === null }, signal);
+    yield* jobLines(lines, id, endedAt === null ? null : endedAt + LOG_SLACK_MS);
   }
 
   // What the gateway asks.

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
+import type { LogLine } from '../../engines/logs/log-line.ts';
 import { seqOf } from '../../jobs/identity.ts';
 import type { JobQueue } from '../../jobs/queue.ts';
 import { clamp, TIME_TO_LIVE } from '../../jobs/submission.ts';
@@ -8,7 +9,7 @@ import type { EndpointDirectory } from '../../resources/endpoints/directory.ts';
 import { checkGrant } from '../../resources/keys/gate.ts';
 import type { Gate } from '../../resources/keys/gate.ts';
 import { JOB_STATUSES } from '../../store/job-records.ts';
-import type { JobStatus, WholeJob } from '../../store/job-records.ts';
+import type { Job, JobStatus, WholeJob } from '../../store/job-records.ts';
 import type { ApiKey, Endpoint } from '../../store/records.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import { bearerOrBareKey } from '../bearer.ts';
@@ -28,6 +29,10 @@ const MEGABYTE = 1024 * 1024;
 export const RUN_LIMIT = 10 * MEGABYTE;
 export const RUNSYNC_LIMIT = 20 * MEGABYTE;
 const SMALL_BODY = MEGABYTE;
+/** A reader of a job's log is let go after this long. */
+const LONGEST_LOG_MS = 60 * 60_000;
+/** What a handler printed last may come after its result. */
+const LOG_TAIL_MS = 500;
 const LONGEST_STREAM_HOLD = { minimum: 0, maximum: 90_000 };
 const LONGEST_STATUS_WAIT = { minimum: 1_000, maximum: 300_000 };
 
@@ -40,6 +45,8 @@ export interface JobFaceParts {
   log: FastifyBaseLogger;
   /** Why an endpoint has no workers, where that is known. */
   fleetReason(endpoint: Endpoint): string | undefined;
+  /** What the worker of a job wrote while it had it. */
+  jobLogs?(job: Job, signal: AbortSignal): AsyncIterable<LogLine>;
   /** Workers that nobody has heard of yet, or that do not come up. */
   fleetCounts?(endpointId: string): { initializing: number; throttled: number; unhealthy: number } | undefined;
 }
@@ -79,6 +86,7 @@ export class JobFace {
       'purge-queue': { methods: ['POST'], need: 'write', handle: (call) => this.#purge(call) },
       health: { methods: ['GET'], need: 'read', handle: (call) => this.#health(call) },
       requests: { methods: ['GET'], need: 'read', handle: (call) => this.#requests(call) },
+      logs: { methods: ['GET'], need: 'read', handle: (call) => this.#logs(call) },
       webhooks: { methods: ['GET', 'POST'], need: 'write', handle: (call) => this.#webhooks(call) },
     };
   }
@@ -102,6 +110,8 @@ export class JobFace {
       leave = this.#parts.limits?.enter(key.accountId, endpoint.id, address.operation, () => this.#parts.queue.presence.here(endpoint.id).filter(({ busy }) => busy > 0).length);
       await operation.handle({ request, response, endpoint, key, rest: address.rest, query: new URLSearchParams(address.query) });
     } catch (error) {
+      // Whoever broke off in the middle of a request waits for no answer.
+      if (request.destroyed && !request.complete) return;
       if (!request.readableEnded) request.resume();
       failJob(response, asBerthError(error, this.#parts.log, address.endpointId));
     } finally {
@@ -211,6 +221,29 @@ export class JobFace {
     const offset = Math.max(0, readCount(query, 'offset', 0));
     const found = await this.#parts.queue.list(endpoint.id, { ...(status !== null && { status: status as JobStatus }), limit, offset });
     sendJson(response, 200, `{"requests":[${found.map(requestText).join(',')}]}`);
+  }
+
+  /** What the worker wrote while it ran the job: a list, or as events that go on while it runs. */
+  async #logs({ request, response, endpoint, rest }: Call): Promise<void> {
+    const { seq, id } = jobOf(rest);
+    const { job } = await this.#find(endpoint.id, seq, id);
+    const gone = goneSignal(response);
+    const live = request.headers.accept?.includes('text/event-stream') === true;
+    const lines = this.#parts.jobLogs?.(live ? job : { ...job, endedAt: job.endedAt ?? Date.now() }, gone) ?? [];
+    if (!live) {
+      const found: string[] = [];
+      for await (const { ts, source, line } of lines) found.push(JSON.stringify({ ts: new Date(ts).toISOString(), source, line }));
+      return sendJson(response, 200, `{"logs":[${found.join(',')}]}`);
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' });
+    const ended = job.endedAt === null ? this.#parts.queue.waitForEnd(endpoint.id, seq, LONGEST_LOG_MS, gone) : Promise.resolve(undefined);
+    void ended.then(() => setTimeout(() => response.end(), job.endedAt === null ? LOG_TAIL_MS : 0));
+    for await (const { ts, seq: number, source, line } of lines) {
+      if (response.destroyed || response.writableEnded) return;
+      const at = new Date(ts).toISOString();
+      response.write(`id: ${at}/${number}\ndata: ${JSON.stringify({ ts: at, source, line })}\n\n`);
+    }
+    response.end();
   }
 
   /** `GET webhooks[?jobId=]`: the delivery log; `POST webhooks/{deliveryId}/redeliver`: once more. */
