@@ -4,9 +4,11 @@ import type { FastifyInstance } from 'fastify';
 import type { InstanceEngine } from './engines/engine.ts';
 import { ProcessEngine } from './engines/process/engine.ts';
 import { Fleet } from './fleet/fleet.ts';
+import { Gateway } from './http/gateway/gateway.ts';
 import { probe } from './http/gateway/health-check.ts';
 import { listeningAt, originOf } from './http/origin.ts';
 import { JobFace } from './http/jobs/face.ts';
+import { OpenAiFace } from './http/openai/face.ts';
 import { JobRateLimits } from './http/jobs/rate-limits.ts';
 import { createHttpServer } from './http/server.ts';
 import { EndpointTraffic } from './http/traffic.ts';
@@ -162,19 +164,23 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
     const noting = setInterval(() => void gate.noteUses().catch((error: unknown) => log.warn({ err: error }, 'the last uses of keys were not written down')), NOTE_USES_EVERY_MS);
     noting.unref();
 
+    const limits = config.rateLimits ? new JobRateLimits(clock) : undefined;
     const jobs = new JobFace({
       queue,
       webhooks: new Webhooks({ store: store.jobs, clock, onDue: () => sender.poke() }),
       endpoints: directory,
       gate,
-      limits: config.rateLimits ? new JobRateLimits(clock) : undefined,
+      limits,
       log,
       fleetReason: ({ id, workersMax }) => fleet.reason(id, workersMax),
       fleetCounts: (endpointId) => fleet.counts(endpointId),
       jobLogs: (job, signal) => fleet.jobLogs(job, signal),
     });
     const workers = new WorkerFace({ queue, endpoints: directory, gate, tokens, log });
-    const traffic = new EndpointTraffic({ jobs, workers, queue, log });
+    const gateway = new Gateway({ pool: fleet, gate, endpoints: directory, log });
+    fleet.inFlight = (endpointId, workerId) => gateway.loads(endpointId).get(workerId) ?? 0;
+    const openai = new OpenAiFace({ queue, endpoints: directory, gate, limits, clock, log });
+    const traffic = new EndpointTraffic({ jobs, workers, queue, log, balancing: { gateway, openai, endpoints: directory, domain: config.domain } });
     sweeper.start();
     sender.start();
 

@@ -71,6 +71,8 @@ export class Fleet {
   readonly #changes = new Map<string, Set<() => void>>();
   readonly #unwatch: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
+  /** How many requests the gateway has with a load balanced worker. */
+  inFlight: (endpointId: string, workerId: string) => number = () => 0;
   #forgotAt = 0;
   #closed = false;
   #leading = false;
@@ -165,12 +167,10 @@ export class Fleet {
     if (requests > 0 && (before === 0 || fleet.members.size === 0)) this.poke(endpointId);
   }
 
-  /** A worker has `inFlight` requests now. */
-  touched(endpointId: string, workerId: string, inFlight: number): void {
+  /** A worker was given a request, or is done with one: its idle time starts anew. */
+  touched(endpointId: string, workerId: string): void {
     const member = this.#fleets.get(endpointId)?.members.get(workerId);
-    if (member === undefined) return;
-    member.busy = inFlight > 0;
-    member.idleSince = inFlight > 0 ? null : this.#parts.clock.now();
+    if (member !== undefined) member.idleSince = this.#parts.clock.now();
   }
 
   waitForChange(endpointId: string, milliseconds: number, signal: AbortSignal): Promise<void> {
@@ -288,10 +288,12 @@ export class Fleet {
     if (busy) member.idleSince = null;
     else if (member.busy || member.idleSince === null) member.idleSince = now;
     member.busy = busy;
+    if (!busy && this.#parts.queue.stops.isStubborn(endpoint.id, member.record.id)) void this.#dismiss(member, 'it went on with a job that was cancelled or had run out of time');
   }
 
   async #check(member: Member, endpoint: Endpoint, now: number): Promise<void> {
     const { record } = member;
+    member.busy = this.inFlight(endpoint.id, record.id) > 0;
     if (record.handle === null || (record.state === 'ready' && now - member.checkedAt < HEALTH_EVERY_MS)) return;
     member.checkedAt = now;
     const engine = this.#engineOf(record);
@@ -443,7 +445,7 @@ export class Fleet {
 
   #isBusy(member: Member): boolean {
     const { endpointId, id } = member.record;
-    return (this.#parts.queue.presence.view(endpointId, id)?.busy ?? 0) > 0 || (member.busy && member.address !== undefined);
+    return (this.#parts.queue.presence.view(endpointId, id)?.busy ?? 0) > 0 || this.inFlight(endpointId, id) > 0;
   }
 
   #onEvent({ id, status, exitCode, signal }: InstanceEvent): void {

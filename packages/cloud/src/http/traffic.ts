@@ -1,7 +1,15 @@
 import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
+import type { EndpointDirectory } from '../resources/endpoints/directory.ts';
+import { asBerthError } from './failures.ts';
+import { hostAddress, pathAddress } from './gateway/address.ts';
+import type { GatewayAddress } from './gateway/address.ts';
+import type { Gateway } from './gateway/gateway.ts';
 import { jobAddress } from './jobs/address.ts';
+import type { JobAddress } from './jobs/address.ts';
 import type { JobFace } from './jobs/face.ts';
+import { failJob } from './jobs/failures.ts';
+import type { OpenAiFace } from './openai/face.ts';
 import type { Request, Response } from './raw.ts';
 import { CHANNEL_PROTOCOL, WorkerChannel } from './workers/channel.ts';
 import type { WorkerFace, WorkerFaceParts } from './workers/face.ts';
@@ -11,9 +19,11 @@ export interface TrafficParts {
   workers: WorkerFace;
   queue: WorkerFaceParts['queue'];
   log: FastifyBaseLogger;
+  /** What load balancing endpoints and the OpenAI interface need; without it there are neither. */
+  balancing?: { gateway: Gateway; openai: OpenAiFace; endpoints: EndpointDirectory; domain: string };
 }
 
-/** Everything below `/v2/{endpoint_id}`: sorts it by operation and hands it to whoever serves that. */
+/** Everything below `/v2/{endpoint_id}`, or under an endpoint's own host name: sorts it and hands it to whoever serves that. */
 export class EndpointTraffic {
   readonly #parts: TrafficParts;
   readonly #channels = new Set<WorkerChannel>();
@@ -24,30 +34,65 @@ export class EndpointTraffic {
   }
 
   /** False where the address is none of an endpoint: then somebody else answers. */
-  serve(request: Request, response: Response): boolean {
+  serve(request: Request, response: Response, waitsToContinue = false): boolean {
     const address = jobAddress(request.url ?? '');
-    if (address === undefined) return false;
+    const balanced = this.#balanced(request);
+    if (address === undefined && balanced === undefined) return false;
     // A connection that is kept would keep the server from ending.
     if (this.#closing) response.shouldKeepAlive = false;
-    const { jobs, workers } = this.#parts;
+    if (address !== undefined && balanced === undefined) return this.#serveQueue(request, response, address);
+    void this.#sort(request, response, address, balanced as GatewayAddress, waitsToContinue);
+    return true;
+  }
+
+  /** On a load balancing endpoint every path is the worker's own; on a queue endpoint the words of the job interface count. */
+  async #sort(request: Request, response: Response, address: JobAddress | undefined, balanced: GatewayAddress, waitsToContinue: boolean): Promise<void> {
+    const { balancing, log } = this.#parts;
+    try {
+      const endpoint = await balancing?.endpoints.find(balanced.endpointId);
+      if (endpoint?.type !== 'LOAD_BALANCER' && address !== undefined) {
+        if (waitsToContinue) response.writeContinue();
+        if (this.#serveQueue(request, response, address)) return;
+      }
+      await balancing?.gateway.serve(request, response, balanced, waitsToContinue);
+    } catch (error) {
+      failJob(response, asBerthError(error, log, balanced.endpointId));
+    }
+  }
+
+  #serveQueue(request: Request, response: Response, address: JobAddress): boolean {
+    const { jobs, workers, balancing } = this.#parts;
     if (jobs.handles(address.operation)) void jobs.serve(request, response, address);
     else if (workers.handles(address.operation)) void workers.serve(request, response, address);
+    else if (balancing?.openai.handles(address.operation) === true) void balancing.openai.serve(request, response, address);
     else return false;
     return true;
   }
 
-  /** A worker asks for the fast channel. */
+  #balanced(request: Request): GatewayAddress | undefined {
+    const { balancing } = this.#parts;
+    if (balancing === undefined) return undefined;
+    return hostAddress(request.headers.host, request.url ?? '', balancing.domain) ?? pathAddress(request.url ?? '');
+  }
+
+  /** A worker asks for the fast channel, or a client of a load balancing endpoint for a protocol of its own. */
   async upgrade(request: Request, socket: Duplex, head: Buffer): Promise<void> {
     const { workers, queue, log } = this.#parts;
+    // Nobody else listens to this socket now, and an error that nobody hears ends the process.
+    socket.on('error', () => socket.destroy());
     const address = jobAddress(request.url ?? '');
     const workerId = address?.rest[0] ?? '';
-    if (address?.operation !== 'job-channel' || request.headers.upgrade !== CHANNEL_PROTOCOL) return refuse(socket, '404 Not Found');
+    if (address?.operation !== 'job-channel' || request.headers.upgrade !== CHANNEL_PROTOCOL) {
+      const balanced = this.#balanced(request);
+      return balanced === undefined ? refuse(socket, '404 Not Found') : this.#parts.balancing?.gateway.upgrade(request, socket, head, balanced);
+    }
     try {
       await workers.admit(request, address.endpointId, workerId);
     } catch (error) {
       log.info({ err: error, workerId }, 'a worker was refused the channel');
       return refuse(socket, '401 Unauthorized');
     }
+    if (socket.destroyed) return;
     socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${CHANNEL_PROTOCOL}\r\n\r\n`);
     if ('setNoDelay' in socket && typeof socket.setNoDelay === 'function') socket.setNoDelay(true);
     if (head.length > 0) socket.unshift(head);
@@ -60,6 +105,8 @@ export class EndpointTraffic {
   close(): void {
     this.#closing = true;
     this.#parts.queue.close();
+    this.#parts.balancing?.openai.close();
+    this.#parts.balancing?.gateway.close();
     for (const channel of this.#channels) channel.goAway();
   }
 }

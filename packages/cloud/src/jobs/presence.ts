@@ -1,3 +1,4 @@
+import type { Job } from '../store/job-records.ts';
 import type { JobStore, WorkerRecord } from '../store/jobs.ts';
 import type { Clock } from '../support/clock.ts';
 
@@ -8,9 +9,13 @@ const DOUBT_MS = 15_000;
 /** How often what was seen is written down for the other servers. */
 const NOTE_EVERY_MS = 5_000;
 
+type HeldJob = Pick<Job, 'seq' | 'id' | 'lease'>;
+
 interface Held {
   jobId: string;
   seq: number;
+  /** Of the attempt that all this is about. */
+  lease: string;
   since: number;
   /** The worker has shown that it has the job. */
   shown: boolean;
@@ -100,13 +105,19 @@ export class Presence {
     if (held !== undefined) this.#trust(held);
   }
 
-  given(endpointId: string, workerId: string, seq: number, jobId: string): void {
-    this.seen(endpointId, workerId).jobs.set(seq, { jobId, seq, since: this.#clock.now(), shown: false, doubtSince: null });
+  /** It was given a job, just now or, after a restart, some time ago: from now on it has time to show it. */
+  given(endpointId: string, workerId: string, job: HeldJob): void {
+    this.seen(endpointId, workerId).jobs.set(job.seq, this.#held(job));
   }
 
-  /** After a restart: a worker holds this job, and has time to show itself. */
-  remember(endpointId: string, workerId: string, seq: number, jobId: string): void {
-    this.given(endpointId, workerId, seq, jobId);
+  /** What all workers hold, as the store said at `asOf`. Of those that are known here, what came to them elsewhere is known from now on, and what has ended elsewhere is not. */
+  compare(running: readonly Job[], asOf: number): void {
+    const holdings = Map.groupBy(running, ({ endpointId, workerId }) => `${endpointId} ${workerId}`);
+    for (const [key, { jobs }] of this.#workers) {
+      const holding = new Map(holdings.get(key)?.map((job) => [job.seq, job]));
+      for (const [seq, { since, lease }] of jobs) if (since < asOf && holding.get(seq)?.lease !== lease) jobs.delete(seq);
+      for (const job of holding.values()) if (!jobs.has(job.seq)) jobs.set(job.seq, this.#held(job));
+    }
   }
 
   released(endpointId: string, workerId: string | null, seq: number): void {
@@ -158,12 +169,12 @@ export class Presence {
   }
 
   /** Jobs that their living worker evidently no longer has. */
-  lostJobs(): { endpointId: string; workerId: string; seq: number; shown: boolean }[] {
+  lostJobs(): { endpointId: string; workerId: string; seq: number; lease: string; shown: boolean }[] {
     const now = this.#clock.now();
     const lost = [];
     for (const { endpointId, workerId, jobs } of this.#workers.values()) {
-      for (const { seq, shown, doubtSince } of jobs.values()) {
-        if (doubtSince !== null && now - doubtSince >= DOUBT_MS) lost.push({ endpointId, workerId, seq, shown });
+      for (const { seq, lease, shown, doubtSince } of jobs.values()) {
+        if (doubtSince !== null && now - doubtSince >= DOUBT_MS) lost.push({ endpointId, workerId, seq, lease, shown });
       }
     }
     return lost;
@@ -195,6 +206,10 @@ export class Presence {
 
   forgetEndpoint(endpointId: string): void {
     for (const [key, worker] of this.#workers) if (worker.endpointId === endpointId) this.#workers.delete(key);
+  }
+
+  #held({ seq, id, lease }: HeldJob): Held {
+    return { jobId: id, seq, lease: lease ?? '', since: this.#clock.now(), shown: false, doubtSince: null };
   }
 
   #trust(held: Held): void {

@@ -25,6 +25,8 @@ const REST_MS = 15_000;
 const RESTING_HOLD_MS = 1_500;
 /** Before jobs are handed out again after the store refused. */
 const TAKE_AGAIN_MS = 250;
+/** No job has this number: in a wake-up it stands for every job of the endpoint. */
+const EVERY_JOB = -1;
 
 export interface QueueParts {
   store: JobStore;
@@ -58,6 +60,7 @@ export class JobQueue {
   /** Endpoints whose takers are being served, and whether something came in since. */
   readonly #serving = new Map<string, { again: boolean }>();
   #closed = false;
+  #comparedAt = 0;
   readonly presence: Presence;
   readonly stops: StopList;
   /** Told when jobs wait on an endpoint. */
@@ -76,7 +79,7 @@ export class JobQueue {
   /** After a restart: what workers hold is theirs, and they have time to show themselves. */
   async recover(): Promise<void> {
     for (const job of await this.#parts.store.running()) {
-      if (job.workerId !== null) this.presence.remember(job.endpointId, job.workerId, job.seq, job.id);
+      if (job.workerId !== null) this.presence.given(job.endpointId, job.workerId, job);
     }
   }
 
@@ -116,6 +119,11 @@ export class JobQueue {
     }
   }
 
+  /** The server stops: nobody waits any longer. */
+  get stopping(): boolean {
+    return this.#closed;
+  }
+
   /** Resolves when something happens to the job, at the latest after the time. */
   waitForChange(endpointId: string, seq: number, milliseconds: number, signal: AbortSignal): Promise<void> {
     return this.#waiters.wait(jobKey(endpointId, seq), milliseconds, signal);
@@ -126,9 +134,11 @@ export class JobQueue {
   }
 
   /** Undefined where there is no such job; `changed` is false where its state does not allow it. */
-  retry(endpointId: string, seq: number): Promise<Changed | undefined> {
+  async retry(endpointId: string, seq: number): Promise<Changed | undefined> {
     const position = this.#numbers.next();
-    return this.#change(endpointId, seq, (job, now) => transitions.retry(job, position, now), PATIENCE.client);
+    const done = await this.#change(endpointId, seq, (job, now) => (job.position === position ? undefined : transitions.retry(job, position, now)), PATIENCE.client);
+    // Its new place tells that a try which seemed to fail was kept.
+    return done?.after.position === position ? { ...done, changed: true } : done;
   }
 
   setTimeToLive(endpointId: string, seq: number, ttl: number): Promise<Changed | undefined> {
@@ -138,7 +148,7 @@ export class JobQueue {
   /** Removes what waits. Synchronous callers of those jobs are told. */
   async purge(endpointId: string): Promise<number> {
     const removed = await this.#parts.store.purge(endpointId);
-    this.#waiters.wakeWhere((key) => key.startsWith(`${endpointId} `));
+    this.#announceAll(endpointId);
     return removed;
   }
 
@@ -176,7 +186,7 @@ export class JobQueue {
     for (const { workerId, id, seq } of await this.#parts.store.running(endpointId)) this.#stop(endpointId, workerId, id, seq);
     await this.#parts.store.removeEndpoint(endpointId);
     this.presence.forgetEndpoint(endpointId);
-    this.#waiters.wakeWhere((key) => key.startsWith(`${endpointId} `));
+    this.#announceAll(endpointId);
   }
 
   // What workers do.
@@ -220,19 +230,31 @@ export class JobQueue {
 
   /** False where the worker does not hold the job, or no longer: then nothing changes. */
   async finish(endpointId: string, seq: number, holder: Holder, result: Result): Promise<boolean> {
-    const done = await this.#change(endpointId, seq, (job, now) => transitions.finish(job, holder, result, now));
+    const held = sameAttempt(holder);
+    const done = await this.#change(endpointId, seq, (job, now) => transitions.finish(job, held(job), result, now));
     return done?.changed ?? false;
   }
 
   async progress(endpointId: string, seq: number, holder: Holder, output: string): Promise<void> {
     this.presence.showsJob(endpointId, holder.workerId, seq);
-    await this.#change(endpointId, seq, (job) => transitions.progress(job, holder, output));
+    const held = sameAttempt(holder);
+    await this.#change(endpointId, seq, (job) => transitions.progress(job, held(job), output));
   }
 
   async appendChunks(endpointId: string, seq: number, holder: Holder, chunks: string[]): Promise<void> {
     this.presence.showsJob(endpointId, holder.workerId, seq);
     const { store, clock } = this.#parts;
-    const last = await persist(() => store.appendChunks(endpointId, seq, chunks, (job) => transitions.holds(job, holder)), clock, PATIENCE.worker);
+    const held = sameAttempt(holder);
+    let before: number | undefined;
+    const last = await persist(async () => {
+      // A try that failed may have been kept all the same, and chunks are not for keeping twice.
+      if (before !== undefined && holdsInOrder(await store.chunks(endpointId, seq, before, Number.MAX_SAFE_INTEGER), chunks)) return before + chunks.length;
+      return store.appendChunks(endpointId, seq, chunks, (job, stand) => {
+        if (!transitions.holds(job, held(job))) return false;
+        before ??= stand;
+        return true;
+      });
+    }, clock, PATIENCE.worker);
     if (last > 0) this.#announce(endpointId, seq);
   }
 
@@ -287,19 +309,20 @@ export class JobQueue {
   /** Gives up jobs that their worker evidently no longer has. */
   async sweepLost(): Promise<void> {
     await Promise.all(
-      this.presence.lostJobs().map(async ({ endpointId, workerId, seq, shown }) => {
+      this.presence.lostJobs().map(async ({ endpointId, workerId, seq, lease, shown }) => {
         const reason = shown ? 'the worker ended the job without a result' : 'the worker never started the job';
-        await this.#change(endpointId, seq, (job, now) => transitions.lose(shown ? { ...job, retriesLeft: 0 } : job, { workerId }, reason, now));
+        await this.#change(endpointId, seq, (job, now) => transitions.lose(shown ? { ...job, retriesLeft: 0 } : job, { workerId, lease }, reason, now));
         this.presence.released(endpointId, workerId, seq);
       }),
     );
     await this.presence.note(this.#parts.store);
+    await this.#compareHoldings();
   }
 
   /** A worker is gone for certain: what it holds goes back now. */
   async workerGone(endpointId: string, workerId: string, reason: string): Promise<void> {
     const held = (await this.#parts.store.running(endpointId)).filter((job) => job.workerId === workerId);
-    await Promise.all(held.map(({ seq }) => this.#change(endpointId, seq, (job, now) => transitions.lose(job, { workerId }, reason, now))));
+    await Promise.all(held.map(({ seq, lease }) => this.#change(endpointId, seq, (job, now) => transitions.lose(job, { workerId, lease: lease ?? undefined }, reason, now))));
   }
 
   /** A worker left this server and did not come back since: what it holds goes back, unless another server has heard of it. */
@@ -320,9 +343,28 @@ export class JobQueue {
 
   async #change(endpointId: string, seq: number, next: (job: Job, now: number) => JobChange | undefined, patience = PATIENCE.worker): Promise<Changed | undefined> {
     const { store, clock } = this.#parts;
-    const done = await persist(() => store.change(endpointId, seq, (job) => this.#withDelivery(job, next(job, clock.now()))), clock, patience);
+    // What a try made of the job. If the store failed then, it may have kept that all the same, and the next try finds nothing to do.
+    const made: { change?: Changed } = {};
+    const done = await persist(() => store.change(endpointId, seq, (job) => {
+      const change = this.#withDelivery(job, next(job, clock.now()));
+      if (change !== undefined) made.change = { before: job, after: change.job, changed: true };
+      return change;
+    }), clock, patience);
     if (done?.changed === true) this.#afterChange(done);
+    else if (made.change !== undefined && (done === undefined || done.after.status === made.change.after.status)) this.#afterChange(made.change);
     return done;
+  }
+
+  /**
+   * Now and then, what workers hold according to the store is compared with what is known of
+   * them here. A job can come to a worker by another server, or by a take whose answer was
+   * lost: unless it is known here, nobody would notice that the worker does not have it.
+   */
+  async #compareHoldings(): Promise<void> {
+    const asOf = this.#parts.clock.now();
+    if (asOf - this.#comparedAt < transitions.LEASE_MS) return;
+    this.#comparedAt = asOf;
+    this.presence.compare(await this.#parts.store.running(), asOf);
   }
 
   /** A job that ends with a webhook gets its delivery in the same transaction. */
@@ -351,6 +393,16 @@ export class JobQueue {
     this.#parts.wakeups.publish({ kind: 'job', endpointId, seq });
   }
 
+  /** Many jobs of an endpoint went at once. */
+  #announceAll(endpointId: string): void {
+    this.#wakeEndpoint(endpointId);
+    this.#parts.wakeups.publish({ kind: 'job', endpointId, seq: EVERY_JOB });
+  }
+
+  #wakeEndpoint(endpointId: string): void {
+    this.#waiters.wakeWhere((key) => key.startsWith(`${endpointId} `));
+  }
+
   #stop(endpointId: string, workerId: string | null, jobId: string, seq: number): void {
     if (workerId === null) return;
     this.presence.released(endpointId, workerId, seq);
@@ -365,7 +417,7 @@ export class JobQueue {
         this.onWaiting(wakeup.endpointId);
         return this.#wakeTakers(wakeup.endpointId);
       case 'job':
-        return this.#waiters.wake(jobKey(wakeup.endpointId, wakeup.seq));
+        return wakeup.seq === EVERY_JOB ? this.#wakeEndpoint(wakeup.endpointId) : this.#waiters.wake(jobKey(wakeup.endpointId, wakeup.seq));
       case 'stop':
         this.stops.add(wakeup.endpointId, wakeup.workerId, wakeup.jobId);
         return this.#waiters.wake(stopKey(wakeup.endpointId, wakeup.workerId));
@@ -441,7 +493,7 @@ export class JobQueue {
     for (const [taker, jobs] of given) {
       takers.remove(taker);
       for (const { job } of jobs) {
-        this.presence.given(endpointId, taker.workerId, job.seq, job.id);
+        this.presence.given(endpointId, taker.workerId, job);
         // An earlier attempt may have been stopped on the same worker: that is no word about this one.
         this.stops.settle(endpointId, taker.workerId, job.id);
       }
@@ -467,6 +519,19 @@ export class JobQueue {
     const stray = (await persist(() => store.running(endpointId), clock, PATIENCE.worker)).filter(({ lease }) => lease !== null && leases.has(lease));
     await this.giveBack(endpointId, stray.map((job) => ({ job, request: '' })));
   }
+}
+
+/** A worker speaks of the attempt that it held when it was first heard. By a later try the job may be in its hands again, for another. */
+function sameAttempt(holder: Holder): (job: Job) => Holder {
+  let { lease } = holder;
+  return (job) => {
+    if (transitions.holds(job, holder)) lease ??= job.lease ?? undefined;
+    return { workerId: holder.workerId, lease };
+  };
+}
+
+function holdsInOrder(kept: readonly Chunk[], wanted: readonly string[]): boolean {
+  return kept.some((_, from) => wanted.every((text, index) => kept[from + index]?.text === text));
 }
 
 function jobKey(endpointId: string, seq: number): string {

@@ -2,6 +2,8 @@ import type { Clock } from '../support/clock.ts';
 
 /** A worker forgets what it was told about a job that it has not begun, so it is told again, at this pace. */
 const REPEAT_MS = 3_000;
+/** A worker that still runs a job this long after it was told to stop it cannot be stopped by words. */
+const STUBBORN_MS = 15_000;
 /** After this the worker has heard it, or never will. */
 const GIVE_UP_MS = 60_000;
 
@@ -60,6 +62,12 @@ export class StopList {
       }
     }
     return told;
+  }
+
+  /** Whether the worker goes on with a job that it was told to stop. A handler that never yields hears nothing. */
+  isStubborn(endpointId: string, workerId: string): boolean {
+    const now = this.#clock.now();
+    return [...(this.#stops.get(`${endpointId} ${workerId}`)?.values() ?? [])].some(({ addedAt }) => now - addedAt > STUBBORN_MS);
   }
 
   /** Milliseconds until something has to be said again. */

@@ -5,8 +5,8 @@ import type { Request } from '../raw.ts';
 export class BodySender {
   readonly #request: Request;
   readonly #socket: Socket;
-  /** The worker gets chunks where the client sends chunks. */
-  readonly #chunked: boolean;
+  /** Undefined where the client sends chunks; then the worker gets chunks too. */
+  readonly #length: number | undefined;
   readonly #limit: number;
   readonly #tooLarge: () => void;
   #size = 0;
@@ -18,7 +18,7 @@ export class BodySender {
   constructor(request: Request, socket: Socket, { length, limit, tooLarge }: { length: number | undefined; limit: number; tooLarge: () => void }) {
     this.#request = request;
     this.#socket = socket;
-    this.#chunked = length === undefined;
+    this.#length = length;
     this.#limit = limit;
     this.#tooLarge = tooLarge;
   }
@@ -28,7 +28,7 @@ export class BodySender {
   }
 
   resume(): void {
-    if (!this.done) this.#request.resume();
+    this.#request.resume();
   }
 
   stop(): void {
@@ -38,7 +38,8 @@ export class BodySender {
   #send(chunk: Buffer): void {
     this.#size += chunk.length;
     if (this.#size > this.#limit) return this.#tooLarge();
-    if (!this.#chunked) {
+    if (this.#length !== undefined) {
+      this.done = this.#size === this.#length;
       if (!this.#socket.write(chunk)) this.#request.pause();
       return;
     }
@@ -52,7 +53,7 @@ export class BodySender {
 
   #end(): void {
     this.done = true;
-    if (!this.#chunked) return;
+    if (this.#length !== undefined) return;
     const { rawTrailers } = this.#request;
     let text = '0\r\n';
     for (let at = 0; at < rawTrailers.length; at += 2) text += `${rawTrailers[at]}: ${rawTrailers[at + 1]}\r\n`;

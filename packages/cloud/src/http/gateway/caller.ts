@@ -20,7 +20,10 @@ export class Caller {
   #size = 0;
   readonly #gone = new AbortController();
   readonly #onData = (chunk: Buffer): void => this.#keep(chunk);
-  readonly #onGone = (): void => this.#gone.abort();
+  readonly #onGone = (): void => {
+    this.#gone.abort();
+    this.socket.destroy();
+  };
 
   constructor(socket: Duplex, head: Buffer) {
     this.socket = socket;
@@ -44,6 +47,8 @@ export class Caller {
 
   /** A response on this connection, for whoever is not let through. It is the last thing on it. */
   answer(request: Request): Response {
+    this.take();
+    this.socket.resume();
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
     response.assignSocket(this.socket as Socket);

@@ -122,7 +122,7 @@ class Exchange implements ReplyListener {
   #settle(reached: boolean): void {
     if (this.#over) return;
     this.#over = true;
-    const { request, response, head, connections, limits } = this.#parts;
+    const { request, response, head, connections } = this.#parts;
     clearTimeout(this.#timer);
     response.off('close', this.#onGone).off('drain', this.#onDrain);
     const sent = head.length === 0 || this.#body?.done === true;
@@ -131,7 +131,7 @@ class Exchange implements ReplyListener {
     if (!sent && reached) {
       // Whoever answers before it has read everything does not want the rest.
       this.#body?.stop();
-      dropRest(request, limits.bodyBytes);
+      dropRest(request);
     }
     this.#resolve(reached);
   }

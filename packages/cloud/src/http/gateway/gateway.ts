@@ -63,7 +63,7 @@ export class Gateway {
         forward({ request, response, worker, address, head, connections: this.#connections, limits: this.#limits, waitsToContinue }),
       );
     } catch (error) {
-      dropRest(request, this.#limits.bodyBytes);
+      dropRest(request);
       this.#refuse(response, error, address);
     }
   }

@@ -24,6 +24,9 @@ export const GATEWAY_LIMITS: Readonly<GatewayLimits> = {
   connectMs: 5_000,
 };
 
+/** So much of a body that nobody wants is read all the same, so that the answer arrives. */
+export const DROPPED_BYTES = 64 * MEGABYTE;
+
 /** What a caller is told to wait when there is no worker, in seconds. */
 export const RETRY_AFTER_S = 5;
 

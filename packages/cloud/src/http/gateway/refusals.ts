@@ -3,7 +3,7 @@ import { failJob } from '../jobs/failures.ts';
 import { sendJson } from '../raw.ts';
 import type { Request, Response } from '../raw.ts';
 import { WORKER_HEADER } from './affinity.ts';
-import { RETRY_AFTER_S } from './limits.ts';
+import { DROPPED_BYTES, RETRY_AFTER_S } from './limits.ts';
 
 /** What the gateway answers in a worker's place. */
 export class Refusal extends Error {
@@ -41,12 +41,12 @@ export function refuse(response: Response, refusal: Refusal | BerthError, worker
 }
 
 /** Reads the rest of a body and throws it away: to close on a client that still sends would lose the answer. One that does not end is closed on all the same. */
-export function dropRest(request: Request, most: number): void {
+export function dropRest(request: Request): void {
   if (request.readableEnded || request.destroyed) return;
   let dropped = 0;
   request.on('data', (chunk: Buffer) => {
     dropped += chunk.length;
-    if (dropped > most) request.destroy();
+    if (dropped > DROPPED_BYTES) request.destroy();
   });
   request.resume();
 }

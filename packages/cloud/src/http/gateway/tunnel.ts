@@ -80,6 +80,7 @@ class Opening implements ReplyListener {
     }
     const response = caller.answer(request);
     response.on('drain', () => this.#connection.socket.resume());
+    response.on('close', this.#onGone);
     this.#relay = new Relay({ response, workerId: worker.id, address, host: request.headers.host, method: request.method ?? 'GET', bodyBytes: limits.bodyBytes });
     if (!this.#relay.head(head)) this.#settle(true);
   }
@@ -99,7 +100,7 @@ class Opening implements ReplyListener {
   }
 
   upgraded(far: Socket, rest: Buffer): void {
-    const { caller, worker } = this.#parts;
+    const { request, caller, worker } = this.#parts;
     if (this.#over || this.#agreed === undefined) {
       far.destroy();
       return;
@@ -110,7 +111,9 @@ class Opening implements ReplyListener {
     caller.socket.write(upgradeHead(this.#agreed, worker.id), 'latin1');
     if (rest.length > 0) caller.socket.write(rest);
     if (early.length > 0) far.write(early);
-    void join(caller.socket, far).then(() => this.#resolve(true));
+    // Where one side of a WebSocket has ended, all has: unlike other protocols it has no use for half a connection.
+    const halfOpen = request.headers.upgrade?.toLowerCase() !== 'websocket';
+    void join(caller.socket, far, halfOpen).then(() => this.#resolve(true));
   }
 
   broken(error: Error): void {
@@ -143,24 +146,35 @@ class Opening implements ReplyListener {
 }
 
 /** Makes one connection of two. Resolves when both are closed. */
-async function join(near: Duplex, far: Socket): Promise<void> {
+async function join(near: Duplex, far: Socket, halfOpen: boolean): Promise<void> {
   lasting(far);
   near.pipe(far);
   far.pipe(near);
-  await Promise.all([closed(near, far), closed(far, near)]);
+  await Promise.all([closed(near, far, halfOpen), closed(far, near, halfOpen)]);
 }
 
 /** What ended well lets the other side finish writing; what broke takes the other down with it. */
-function closed(side: Duplex, other: Duplex): Promise<void> {
+function closed(side: Duplex, other: Duplex, halfOpen: boolean): Promise<void> {
   return new Promise((resolve) => {
     const over = (): void => {
-      if (!side.readableEnded) other.destroy();
-      else if ('destroySoon' in other && typeof other.destroySoon === 'function') other.destroySoon();
-      else other.end();
+      if (side.readableEnded) endSoon(other);
+      else other.destroy();
       resolve();
     };
     side.on('error', () => other.destroy());
+    if (!halfOpen) {
+      side.on('end', () => {
+        endSoon(other);
+        endSoon(side);
+      });
+    }
     if (side.destroyed) over();
     else side.on('close', over);
   });
+}
+
+/** Closes a connection once all that was written has left. */
+function endSoon(socket: Duplex): void {
+  if ('destroySoon' in socket && typeof socket.destroySoon === 'function') socket.destroySoon();
+  else socket.end();
 }

@@ -116,6 +116,8 @@ export class JobFace {
       failJob(response, asBerthError(error, this.#parts.log, address.endpointId));
     } finally {
       leave?.();
+      // A connection that is kept would keep a server that stops from ending.
+      if (this.#parts.queue.stopping) request.socket.destroySoon();
     }
   }
 

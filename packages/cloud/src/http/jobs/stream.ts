@@ -33,7 +33,7 @@ export async function drainStream(queue: JobQueue, endpointId: string, seq: numb
       const more = await queue.chunks(endpointId, seq, last.number, 1);
       return { status: more.length > 0 && hasEnded(job) ? 'IN_PROGRESS' : job.status, chunks };
     }
-    if (hasEnded(job) || signal.aborted || Date.now() >= until) return { status: job.status, chunks: [] };
+    if (hasEnded(job) || signal.aborted || queue.stopping || Date.now() >= until) return { status: job.status, chunks: [] };
     await changed;
   }
 }
@@ -68,7 +68,8 @@ export async function followStream(queue: JobQueue, endpointId: string, seq: num
     await write(chunks.length === 0 ? ': waiting\n\n' : chunks.map(({ number, text }) => `id: ${number}\ndata: ${text}\n\n`).join(''));
     sent = chunks.at(-1)?.number ?? sent;
     if (chunks.length > 0) continue;
-    if (hasEnded(found.job)) break;
+    // Whoever follows a server that stops comes back elsewhere, with the number of the last chunk.
+    if (hasEnded(found.job) || queue.stopping) break;
     await changed;
   }
   response.end();

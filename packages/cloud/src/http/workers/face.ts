@@ -85,7 +85,12 @@ export class WorkerFace {
       else response.on('close', left);
       await operation.handle({ request, response, endpoint, workerId, jobId, query: new URLSearchParams(address.query) });
     } catch (error) {
+      // Whoever broke off in the middle of a request waits for no answer.
+      if (request.destroyed && !request.complete) return;
       await this.#refuse(request, response, asBerthError(error, this.#parts.log, address.endpointId), address.operation);
+    } finally {
+      // A connection that is kept would keep a server that stops from ending.
+      if (this.#parts.queue.stopping) request.socket.destroySoon();
     }
   }
 
@@ -113,6 +118,8 @@ export class WorkerFace {
     const room = batch ? Math.min(LARGEST_BATCH, Math.max(1, Number(query.get('batch_size')) || 1)) : 1;
     const taken = await queue.take(endpoint.id, workerId, room, POLL_MS, goneSignal(response));
     if (taken.length === 0) return sendNothing(response);
+    // What has arrived meanwhile is heard first: a worker that has just left gets nothing.
+    await new Promise((resolve) => setImmediate(resolve));
     if (response.destroyed || request.destroyed) return queue.giveBack(endpoint.id, taken);
     // Until the answer has left this process, the job is still ours to give to someone else.
     let left = false;

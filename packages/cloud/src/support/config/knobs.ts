@@ -50,6 +50,11 @@ export const knobs = {
     default: '',
     description: 'The address under which workers and pods reach Berth, where theirs differs from the public one. Empty lets each engine choose.',
   }),
+  domain: knob({
+    kind: optionalText('a host name such as berth.example.com', (value) => (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(value) ? value.toLowerCase() : undefined)),
+    default: '',
+    description: 'A domain whose names *.<domain> all lead here. Load balancing endpoints are then reached as {endpoint_id}.<domain> too. Empty leaves them to their paths.',
+  }),
   rootKey: knob({
     kind: optionalText('at least 16 characters without spaces', (value) => (/^[!-~]{16,}$/.test(value) ? value : undefined)),
     default: '',

@@ -58,7 +58,7 @@ export class Connection {
   /** Ends the use for one request; answers whether another may follow. */
   release(): boolean {
     this.#listener = undefined;
-    if (this.#parser.reusable && !this.socket.destroyed && this.socket.writable) {
+    if (this.#parser.reusable && this.socket.writable && this.socket.writableLength === 0) {
       if (this.socket.isPaused()) this.socket.resume();
       return true;
     }

@@ -1,0 +1,105 @@
+import { hasEnded } from '../../jobs/job.ts';
+import type { JobQueue } from '../../jobs/queue.ts';
+import type { Job, WholeJob } from '../../store/job-records.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Response } from '../raw.ts';
+import { listOf } from './answer.ts';
+import { event, Events, valueText } from './events.ts';
+import { errorText, failureOf, SERVER_STOPS } from './failures.ts';
+import type { OpenAiError } from './failures.ts';
+
+/** Read from the store at a time. */
+const PAGE_BYTES = 1024 * 1024;
+const LOOK_AGAIN_MS = 15_000;
+
+const WORKER_LOST: OpenAiError = { message: 'the worker was lost in the middle of its answer', type: 'server_error', code: 'worker_lost' };
+
+export interface LiveAnswer {
+  queue: JobQueue;
+  job: Job;
+  response: Response;
+  /** Aborts when the client has gone or the server stops. */
+  signal: AbortSignal;
+  clock: Clock;
+  /** When a job that nobody has taken by then is given up. */
+  giveUpAt: number;
+}
+
+export interface StreamOutcome {
+  /** The response has begun, and needs nothing more. */
+  sent: boolean;
+  /** How the job stood at last. */
+  found: WholeJob | undefined;
+}
+
+/**
+ * Passes on what a job streams while it runs. The response begins with the first piece: where
+ * nothing was sent, because the job failed before that or was given up, the caller answers.
+ */
+export async function passOnStream({ queue, job, response, signal, clock, giveUpAt }: LiveAnswer): Promise<StreamOutcome> {
+  const { endpointId, seq } = job;
+  const events = new Events();
+  let read = 0;
+  let attempt = job.attempt;
+  let change: Promise<void> | undefined;
+  let sawEnd = false;
+  for (;;) {
+    change ??= queue.waitForChange(endpointId, seq, LOOK_AGAIN_MS, signal);
+    // The chunks first: if the job is still at the same attempt after that, they are of this attempt.
+    const chunks = await queue.chunks(endpointId, seq, read, PAGE_BYTES);
+    const found = await queue.find(endpointId, seq);
+    if (signal.aborted) return response.headersSent ? finish(response, found, SERVER_STOPS.error) : { sent: false, found };
+    if (found !== undefined && found.job.attempt !== attempt) {
+      // A new worker begins anew. What the first one said can be taken back only while it has not been passed on.
+      if (response.headersSent) return finish(response, found, WORKER_LOST);
+      attempt = found.job.attempt;
+      read = 0;
+      sawEnd = false;
+    } else if (chunks.length > 0) {
+      read = chunks.at(-1)?.number ?? read;
+      await write(response, chunks.map(({ text }) => events.text(text)).join(''), signal);
+    } else if (found === undefined || hasEnded(found.job)) {
+      // Its last chunks may have come between the two looks.
+      if (found !== undefined && !sawEnd) sawEnd = true;
+      else return await conclude(response, found, read > 0, signal);
+    } else if (found.job.status === 'IN_QUEUE' && clock.now() >= giveUpAt) {
+      return { sent: response.headersSent, found };
+    } else {
+      await change;
+      change = undefined;
+    }
+  }
+}
+
+async function conclude(response: Response, found: WholeJob | undefined, streamed: boolean, signal: AbortSignal): Promise<StreamOutcome> {
+  const failure = failureOf(found);
+  if (failure !== undefined) return response.headersSent ? finish(response, found, failure.error) : { sent: false, found };
+  if (!streamed) await write(response, outputText(found?.payloads.output ?? null), signal);
+  return finish(response, found);
+}
+
+/** A job that streamed nothing: each element of a list as if it had been a chunk, or else the whole. */
+function outputText(output: string | null): string {
+  if (output === null) return '';
+  return (listOf(output) ?? [output]).map(valueText).join('');
+}
+
+async function write(response: Response, text: string, signal: AbortSignal): Promise<void> {
+  if (!response.headersSent) response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' });
+  if (text === '' || response.write(text) || signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      response.off('drain', done).off('close', done);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    response.on('drain', done).on('close', done);
+    signal.addEventListener('abort', done, { once: true });
+  });
+}
+
+/** To a client that has gone, this says nothing. */
+function finish(response: Response, found: WholeJob | undefined, error?: OpenAiError): StreamOutcome {
+  response.end(error === undefined ? undefined : event(errorText(error)));
+  return { sent: true, found };
+}
