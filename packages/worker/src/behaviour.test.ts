@@ -45,7 +45,7 @@ for (const channel of ['public', 'fast'] as const) {
     }
 
     function start(handler: Handler, options: Options = {}): Shift {
-      shift = new Shift(handler, { channel, env: server.environment(), ...options }, QUICK_PACE);
+      shift = new Shift(handler, { channel, env: server.environment(), ...options }, { pace: QUICK_PACE, pulse: false, write: () => undefined });
       return shift;
     }
 

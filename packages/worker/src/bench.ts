@@ -16,6 +16,8 @@ export interface BenchParts {
   log: Log;
   /** There is more room than before. */
   onRoom(): void;
+  /** Other jobs are in hand than before. */
+  onChange(): void;
   /** A result asked for a new worker. */
   onRefresh(): void;
 }
@@ -78,6 +80,7 @@ export class Bench implements Consumer {
     const run = new Run(delivery);
     this.#byJob.set(id, run);
     this.#waiting.push(run);
+    this.#parts.onChange();
     this.#fill();
   }
 
@@ -149,6 +152,7 @@ export class Bench implements Consumer {
   }
 
   #afterEnd(): void {
+    this.#parts.onChange();
     this.#parts.onRoom();
     if (this.idle) for (const resolve of this.#onIdle.splice(0)) resolve();
   }

@@ -13,7 +13,7 @@ export class Log {
   readonly #asJson: boolean;
   readonly #write: (line: string) => void;
 
-  constructor(variables: Readonly<Record<string, string | undefined>>, write = (line: string): void => void process.stdout.write(line)) {
+  constructor(variables: Readonly<Record<string, string | undefined>>, write: (line: string) => void = (line) => void process.stdout.write(line)) {
     const wanted = (variables['RUNPOD_LOG_LEVEL'] ?? variables['RUNPOD_DEBUG_LEVEL'] ?? 'INFO').toUpperCase();
     const least = LEVELS.findIndex((level) => level === wanted);
     this.#least = wanted === 'NOTSET' ? 0 : least < 0 ? LEVELS.indexOf('INFO') : least;

@@ -36,7 +36,7 @@ export const NORMAL_PACE: Pace = {
   emptyAnswer: 1_000,
   tooMany: 5_000,
   firstRetry: 250,
-  longestRetry: 10_000,
+  longestRetry: 5_000,
   poll: 90_000,
   post: 120_000,
   refusedResult: 60_000,

@@ -11,8 +11,18 @@ import type { Options } from './options.ts';
 import { NORMAL_PACE } from './pace.ts';
 import type { Pace } from './pace.ts';
 import { pause } from './pause.ts';
+import { Pulse } from './pulse.ts';
 import { PublicSource } from './public/source.ts';
 import { VERSION } from './version.ts';
+
+/** What a test may want otherwise. */
+export interface ShiftParts {
+  pace?: Pace;
+  /** Where lines of the log go. Default: standard output. */
+  write?: (line: string) => void;
+  /** A second thread that pings while this one is busy. Default: true. */
+  pulse?: boolean;
+}
 
 /**
  * A worker from its first check to its last acknowledgement. It takes jobs until it is stopped or
@@ -24,6 +34,8 @@ export class Shift implements Ending {
   readonly #log: Log;
   readonly #source: JobSource;
   readonly #bench: Bench;
+  readonly #startPulse: () => Pulse | undefined;
+  #pulse: Pulse | undefined;
   readonly #over = new AbortController();
   #opened = false;
   #stopping = false;
@@ -32,13 +44,13 @@ export class Shift implements Ending {
   #refreshed = false;
   readonly done: Promise<void>;
 
-  constructor(handler: Handler, options: Options, pace: Pace = NORMAL_PACE) {
+  constructor(handler: Handler, options: Options, { pace = NORMAL_PACE, write, pulse = true }: ShiftParts = {}) {
     const variables = options.env ?? process.env;
     const { addresses, apiKey, pingMs, ...identity } = readEnvironment(variables);
     const { concurrency = 1, prefetch = 0, aggregate = false, refreshWorker = false } = options;
     this.#options = options;
     this.#pace = pace;
-    this.#log = new Log(variables);
+    this.#log = new Log(variables, write);
     const parts = { addresses, apiKey, pingMs, log: this.#log, pace };
     const publicSource = new PublicSource(parts);
     const address = addresses.channel;
@@ -51,11 +63,13 @@ export class Shift implements Ending {
       windUpMs: pace.windUp,
       log: this.#log,
       onRoom: () => this.#source.roomGrew(),
+      onChange: () => this.#pulse?.changed(),
       onRefresh: () => {
         this.#refreshed = true;
         this.#stop();
       },
     });
+    this.#startPulse = () => (!pulse || addresses.ping([]) === undefined ? undefined : new Pulse({ apiKey, pingMs, log: this.#log, address: () => addresses.ping(this.#bench.held()) }));
     this.#stopAsked = new Promise((resolve) => (this.#askToStop = resolve));
     this.#log.info(`Worker ${identity.workerId} starts, berth-worker ${VERSION}.`);
     this.done = this.#work();
@@ -105,6 +119,7 @@ export class Shift implements Ending {
 
   #open(): void {
     this.#opened = true;
+    this.#pulse = this.#startPulse();
     const { concurrency } = this.#options;
     if (typeof concurrency === 'function') void followConcurrency(concurrency, this.#bench, this.#pace.concurrency, this.#log, this.#over.signal);
     this.#source.open(this.#bench);
@@ -119,6 +134,7 @@ export class Shift implements Ending {
       } while (!this.#bench.idle);
     }
     this.#over.abort();
+    await this.#pulse?.stop();
     this.#log.info('The worker has stopped.');
   }
 

@@ -1,4 +1,6 @@
 import type { Environment } from '../support/config/from-environment.ts';
+import { readEvents } from './events.ts';
+import type { ServerEvent } from './events.ts';
 import { Failure } from './failure.ts';
 import { DEFAULT_URL, dataFolder, localKey, localUrl } from './local-server.ts';
 import { visible } from './output.ts';
@@ -13,6 +15,22 @@ export class Refusal extends Failure {
   constructor(status: number, message: string) {
     super(message);
     this.status = status;
+  }
+}
+
+export interface SendOptions {
+  /** Milliseconds until the answer must have begun; 0 waits for as long as it takes. */
+  within?: number;
+  accept?: string;
+  signal?: AbortSignal;
+}
+
+/** A body that is JSON already, and is sent as it was written. */
+export class JsonText {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
   }
 }
 
@@ -38,7 +56,7 @@ export async function connect({ options, env }: { options: { data: string | unde
   return new Client({ url: wanted ?? local, key: found?.key, keyOrigin: found?.origin ?? `there is no root.key in ${folder}` });
 }
 
-/** Speaks REST v2 with a server. */
+/** Speaks REST v2 and the job interface with a server. */
 export class Client {
   readonly url: string;
   readonly keyOrigin: string;
@@ -54,12 +72,27 @@ export class Client {
     return this.#key !== undefined;
   }
 
-  get<T>(path: string): Promise<T> {
-    return this.#json('GET', path);
+  get<T>(path: string, options?: SendOptions): Promise<T> {
+    return this.#json('GET', path, undefined, options);
   }
 
-  post<T>(path: string, body: unknown): Promise<T> {
-    return this.#json('POST', path, body);
+  post<T>(path: string, body: unknown, options?: SendOptions): Promise<T> {
+    return this.#json('POST', path, body, options);
+  }
+
+  patch<T>(path: string, body: unknown): Promise<T> {
+    return this.#json('PATCH', path, body);
+  }
+
+  /** Server-sent events, until the server has told all or the signal says that it is enough. */
+  async *events(path: string, signal: AbortSignal): AsyncGenerator<ServerEvent> {
+    try {
+      const response = await this.send('GET', path, undefined, { within: 0, accept: 'text/event-stream', signal });
+      if (!response.ok) throw await this.#refusal(response);
+      if (response.body !== null) yield* readEvents(response.body);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
   }
 
   async delete(path: string): Promise<void> {
@@ -76,20 +109,21 @@ export class Client {
   }
 
   /** Any answer, refusals too. */
-  async send(method: string, path: string, body?: unknown): Promise<Response> {
-    const headers: Record<string, string> = { accept: 'application/json' };
+  async send(method: string, path: string, body?: unknown, { within = ANSWER_WITHIN_MS, accept = 'application/json', signal }: SendOptions = {}): Promise<Response> {
+    const headers: Record<string, string> = { accept };
     if (this.#key !== undefined) headers['authorization'] = `Bearer ${this.#key}`;
     if (body !== undefined) headers['content-type'] = 'application/json';
+    const signals = [...(within > 0 ? [AbortSignal.timeout(within)] : []), ...(signal === undefined ? [] : [signal])];
     try {
-      return await fetch(this.url + path, { method, headers, signal: AbortSignal.timeout(ANSWER_WITHIN_MS), ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+      return await fetch(this.url + path, { method, headers, signal: AbortSignal.any(signals), ...(body === undefined ? {} : { body: body instanceof JsonText ? body.text : JSON.stringify(body) }) });
     } catch (cause) {
-      if ((cause as Error).name === 'TimeoutError') throw new Failure(`Berth at ${this.url} did not answer within ${ANSWER_WITHIN_MS / 1000} s`, { cause });
+      if ((cause as Error).name === 'TimeoutError') throw new Failure(`Berth at ${this.url} did not answer within ${within / 1000} s`, { cause });
       throw new Failure(`Berth does not answer at ${this.url}; start it with "npm start" or set BERTH_URL`, { cause });
     }
   }
 
-  async #json<T>(method: string, path: string, body?: unknown): Promise<T> {
-    const response = await this.send(method, path, body);
+  async #json<T>(method: string, path: string, body?: unknown, options?: SendOptions): Promise<T> {
+    const response = await this.send(method, path, body, options);
     if (!response.ok) throw await this.#refusal(response);
     try {
       return (await response.json()) as T;
@@ -98,7 +132,7 @@ export class Client {
     }
   }
 
-  /** REST v2 refuses with a problem object; a proxy in between may answer anything. */
+  /** REST v2 refuses with a problem object, the job interface with an "error"; a proxy in between may answer anything. */
   async #refusal(response: Response): Promise<Refusal> {
     const problem = readProblem(await response.text());
     const reasons = [problem.detail ?? problem.title ?? `${this.url} answered ${response.status} ${response.statusText}`.trimEnd(), ...(problem.errors ?? [])];
@@ -109,8 +143,9 @@ export class Client {
 
 function readProblem(text: string): { title?: string; detail?: string; errors?: string[] } {
   try {
-    const problem = JSON.parse(text) as { title?: unknown; detail?: unknown; errors?: unknown } | null;
+    const problem = JSON.parse(text) as { title?: unknown; detail?: unknown; errors?: unknown; error?: unknown } | null;
     return {
+      ...(typeof problem?.error === 'string' ? { title: problem.error } : {}),
       ...(typeof problem?.title === 'string' ? { title: problem.title } : {}),
       ...(typeof problem?.detail === 'string' ? { detail: problem.detail } : {}),
       ...(Array.isArray(problem?.errors) ? { errors: problem.errors.map(String) } : {}),

@@ -10,6 +10,8 @@ export interface Option {
   value?: string;
   choices?: readonly string[];
   required?: true;
+  /** One letter that stands for it: `f` for `-f`. */
+  short?: string;
 }
 export type Options = Readonly<Record<string, Option>>;
 

@@ -3,6 +3,12 @@ import type { Command } from './command.ts';
 /** Every command, loaded when it is needed: `berth up` waits for no code of the others. */
 export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   up: async () => (await import('./commands/up.ts')).up,
+  deploy: async () => (await import('./commands/deploy.ts')).deploy,
+  run: async () => (await import('./commands/run.ts')).run,
+  logs: async () => (await import('./commands/logs.ts')).logs,
+  ps: async () => (await import('./commands/ps.ts')).ps,
+  rm: async () => (await import('./commands/rm.ts')).rm,
+  dev: async () => (await import('./commands/dev.ts')).dev,
   'account create': async () => (await import('./commands/account-create.ts')).accountCreate,
   'account list': async () => (await import('./commands/account-list.ts')).accountList,
   'key create': async () => (await import('./commands/key-create.ts')).keyCreate,

@@ -36,8 +36,9 @@ export function programHelp(commands: readonly Command[]): string {
   ]);
 }
 
-function written(name: string, { kind, value, choices }: Option): string {
-  return kind === 'switch' ? `--${name}` : `--${name} ${choices?.join('|') ?? value ?? 'VALUE'}`;
+function written(name: string, { kind, value, choices, short }: Option): string {
+  const flag = short === undefined ? `--${name}` : `-${short}, --${name}`;
+  return kind === 'switch' ? flag : `${flag} ${choices?.join('|') ?? value ?? 'VALUE'}`;
 }
 
 function bareWord(word: string): string {

@@ -10,7 +10,7 @@ import type { Surroundings } from './surroundings.ts';
 
 /** The program `berth`. Its exit code is 0, 1 where something failed, or 2 where the arguments or the configuration make no sense. */
 export async function main(argv: readonly string[]): Promise<void> {
-  const code = await runCommandLine(argv, { env: process.env, stdout: process.stdout, stderr: process.stderr, clock: systemClock, endWithReader: watchReader() });
+  const code = await runCommandLine(argv, { env: process.env, stdout: process.stdout, stderr: process.stderr, stdin: () => process.stdin, clock: systemClock, endWithReader: watchReader() });
   // A start that failed half-way may have left timers and sockets behind, so the exit is not left to chance.
   if (code !== 0) process.exit(code);
 }

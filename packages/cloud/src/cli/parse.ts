@@ -16,12 +16,19 @@ export function parse({ words: wordNames, options: ownOptions }: Command, argv: 
   const names = Object.keys(wordNames);
   const rest = names.findIndex((name) => name.endsWith('...'));
   const kinds = Object.fromEntries(Object.entries(options).map(([name, option]) => [name, option.kind]));
-  const read = readArguments(argv, kinds, rest === -1 ? Infinity : rest);
+  const read = readArguments(rest === -1 ? withoutShorts(argv, options) : argv, kinds, rest === -1 ? Infinity : rest);
   if (read.flags['help'] === true) return { help: true };
   const [problem] = [...read.problems, ...Object.entries(options).flatMap(([name, option]) => optionProblems(name, option, read.flags[name]))];
   if (problem !== undefined) throw new UsageError(problem);
   const values = Object.fromEntries(Object.entries(options).map(([name, { kind }]) => [name, read.flags[name] ?? (kind === 'switch' ? false : kind === 'list' ? [] : undefined)]));
   return { help: false, words: nameWords(names, read.words), options: values as Record<string, unknown> & { json: boolean } };
+}
+
+/** `-f` for `--follow`. What a command passes on is not its own, so one that passes words on has no short options. */
+function withoutShorts(argv: readonly string[], options: Options): string[] {
+  const shorts = new Map(Object.entries(options).flatMap(([name, { short }]) => (short === undefined ? [] : [[`-${short}`, `--${name}`]])));
+  const end = argv.indexOf('--');
+  return argv.map((word, index) => (end !== -1 && index > end ? word : (shorts.get(word) ?? word)));
 }
 
 function optionProblems(name: string, option: Option, value: string | string[] | boolean | undefined): string[] {

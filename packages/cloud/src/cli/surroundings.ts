@@ -7,11 +7,18 @@ export interface Writable {
   write(text: string): unknown;
 }
 
+/** Where a command reads from. */
+export interface Input extends AsyncIterable<Uint8Array | string> {
+  readonly isTTY?: boolean;
+}
+
 /** What a command meets outside itself, so that a test can stand in for it. */
 export interface Surroundings {
   env: Environment;
   stdout: Writable;
   stderr: Writable;
+  /** Opened when it is asked for: a program that reads nothing shall not wait for the end of it. */
+  stdin(): Input;
   clock: Clock;
   /** From now on, the program ends when nobody reads its output any more. */
   endWithReader(): void;

@@ -11,7 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { BerthError } from '../support/errors.ts';
 import type { InstanceEngine } from './engine.ts';
-import type { Execution, InstanceEvent, InstanceHandle, InstanceSpec } from './instance.ts';
+import type { Address, Execution, InstanceEvent, InstanceHandle, InstanceSpec } from './instance.ts';
 import type { LogLine, LogQuery } from './logs/log-line.ts';
 
 /** What a driver brings along to be tested. */
@@ -149,7 +149,7 @@ export function engineSuite(name: string, { module, shell, impossible, gpuTypeId
 
     test('sees its own environment and nothing of Berth', async () => {
       process.env['BERTH_SUITE_SECRET'] = 'not for instances';
-      const id = await started('env', { env: { GREETING: 'hello there', EMPTY: '', 'dotted.name': 'kept' } });
+      const id = await started('', { command: { entrypoint: ['env'], cmd: [] }, env: { GREETING: 'hello there', EMPTY: '', 'dotted.name': 'kept' } });
       const env = new Map((await output(id)).map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
       assert.deepEqual([env.get('GREETING'), env.get('EMPTY'), env.get('dotted.name')], ['hello there', '', 'kept']);
       assert.ok(env.has('PATH') && env.has('HOME'));
@@ -191,7 +191,7 @@ export function engineSuite(name: string, { module, shell, impossible, gpuTypeId
       await said(id, 'ready');
       await engine.stop(id, LONG_GRACE_MS);
       assert.equal((await ended(id)).exitCode, 5);
-      assert.deepEqual(await output(id), ['ready', 'bye']);
+      assert.equal((await output(id)).at(-1), 'bye');
     });
 
     test('what ignores the request is ended after the grace period', async () => {
@@ -314,15 +314,14 @@ export function engineSuite(name: string, { module, shell, impossible, gpuTypeId
       const [first, second] = [script('', { command, ports }), script('', { command, ports })];
       const silent = await started('sleep 600', { ports });
       await Promise.all([engine.start(first), engine.start(second)]);
-      const addresses = [];
+      const addresses: Address[] = [];
       for (const { id } of [first, second]) {
-        let address;
+        let address: Address | undefined;
         for (const giveUp = AbortSignal.timeout(PATIENCE_MS); address === undefined; address = await engine.address(id, 8000)) {
           giveUp.throwIfAborted();
           await pause(10);
         }
-        const socket = connect(address.port, address.host);
-        assert.equal(await text(socket), 'hello');
+        assert.equal(await text(connect(address.port, address.host)), 'hello');
         addresses.push(address);
       }
       assert.notDeepEqual(addresses[0], addresses[1]);

@@ -30,10 +30,14 @@ interface SentResult {
   body: string;
   streamed: boolean;
   sentAt: number;
+  /** On how many connections it was sent. */
+  sent: number;
   /** It is on its way over HTTP. */
   moved: boolean;
 }
 
+/** A result that was sent on so many connections, and each of them broke, may be what broke them. It goes over HTTP, where the server can say so. */
+const MOST_CONNECTIONS = 3;
 /** With so many results not acknowledged, jobs keep their places: the server is behind. */
 const MOST_UNACKNOWLEDGED = 10_000;
 
@@ -62,6 +66,7 @@ export class FastSource implements JobSource {
   #refused = false;
   /** This server stops: no credits any more, and another connection as soon as the results are acknowledged. */
   #serverStops = false;
+  #seemsDead = false;
   #leaving = false;
   #closing = false;
 
@@ -144,7 +149,7 @@ export class FastSource implements JobSource {
   sendResult(delivery: FastDelivery, body: string, streamed: boolean): Promise<void> | undefined {
     this.#deliveries.delete(delivery.name);
     if (this.#goesElsewhere) return this.#elsewhere(delivery).finish(body, streamed);
-    this.#results.set(delivery.name, { delivery, body, streamed, sentAt: Date.now(), moved: false });
+    this.#results.set(delivery.name, { delivery, body, streamed, sentAt: Date.now(), sent: this.#channel === undefined ? 0 : 1, moved: false });
     this.#channel?.send(`D ${delivery.name} ${body}`);
     return this.#results.size > MOST_UNACKNOWLEDGED || this.#channel?.congested === true ? this.#untilSent() : undefined;
   }
@@ -225,6 +230,7 @@ export class FastSource implements JobSource {
   #greet(channel: Channel): void {
     this.#credits = 0;
     this.#serverStops = false;
+    this.#seemsDead = false;
     this.#refused = false;
     this.#parts.onOpen?.();
     channel.send(this.#list());
@@ -234,15 +240,22 @@ export class FastSource implements JobSource {
       if (delivery.progressToSend !== undefined) channel.send(`P ${delivery.name} ${delivery.progressToSend}`);
       delivery.progressToSend = undefined;
     }
-    for (const [name, { body, moved }] of this.#results) if (!moved) channel.send(`D ${name} ${body}`);
+    for (const [name, result] of this.#results) {
+      if (result.moved) continue;
+      if (result.sent === MOST_CONNECTIONS) this.#moveResult(name, result);
+      else channel.send(`D ${name} ${result.body}`);
+      result.sent += 1;
+    }
     if (this.#leaving) channel.send('Q');
     this.#move();
   }
 
   #beat(channel: Channel): void {
     const [oldest] = this.#results.values();
-    const long = Date.now() - this.#parts.pace.deadConnection;
-    if (oldest !== undefined && Math.max(oldest.sentAt, channel.heardAt) < long) channel.destroy();
+    const seemedDead = this.#seemsDead;
+    this.#seemsDead = oldest !== undefined && Math.max(oldest.sentAt, channel.heardAt) < Date.now() - this.#parts.pace.deadConnection;
+    // Twice: after a handler that kept the whole process busy, what the server said may not be read yet.
+    if (seemedDead && this.#seemsDead) channel.destroy();
     else channel.send(this.#list());
   }
 
@@ -334,11 +347,12 @@ export class FastSource implements JobSource {
       if (delivery.progressToSend !== undefined) this.#elsewhere(delivery).progress(delivery.progressToSend);
       delivery.progressToSend = undefined;
     }
-    for (const [name, result] of this.#results) {
-      if (result.moved) continue;
-      result.moved = true;
-      void this.#elsewhere(result.delivery).finish(result.body, result.streamed)?.then(() => this.#acknowledged(name));
-    }
+    for (const [name, result] of this.#results) if (!result.moved) this.#moveResult(name, result);
     this.#move();
+  }
+
+  #moveResult(name: string, result: SentResult): void {
+    result.moved = true;
+    void this.#elsewhere(result.delivery).finish(result.body, result.streamed)?.then(() => this.#acknowledged(name));
   }
 }

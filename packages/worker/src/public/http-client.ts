@@ -1,6 +1,7 @@
 import http from 'node:http';
-import type { IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import https from 'node:https';
+import { nextTurn } from '../pause.ts';
 import { VERSION } from '../version.ts';
 
 export interface Question {
@@ -72,7 +73,7 @@ export class HttpClient {
         reject(!answering && onKeptConnection && request.reusedSocket && 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE') ? new StaleConnection() : error);
       };
       signal?.addEventListener('abort', abort, { once: true });
-      request.setTimeout(silenceMs, () => request.destroy(new Error(`no answer within ${silenceMs / 1000} s`)));
+      request.setTimeout(silenceMs, () => void giveUpUnlessHeard(request, silenceMs));
       request.on('error', fail);
       request.on('response', (response) => {
         answering = true;
@@ -85,6 +86,17 @@ export class HttpClient {
       if (signal?.aborted === true) abort();
     });
   }
+}
+
+/**
+ * A handler may have kept the whole process busy for longer than the limit. An answer that came
+ * meanwhile, perhaps with a job in it, is here and only not read yet.
+ */
+async function giveUpUnlessHeard(request: ClientRequest, silenceMs: number): Promise<void> {
+  const heard = request.socket?.bytesRead;
+  await nextTurn();
+  await nextTurn();
+  if (request.socket?.bytesRead === heard) request.destroy(new Error(`no answer within ${silenceMs / 1000} s`));
 }
 
 async function readAnswer(response: IncomingMessage): Promise<Answer> {

@@ -7,6 +7,8 @@ export class TestChannel {
   readonly #socket: Duplex;
   readonly workerId: string;
   credits = 0;
+  /** In how many pieces everything came. */
+  pieces = 0;
   /** The worker said that it goes. */
   quit = false;
 
@@ -16,14 +18,19 @@ export class TestChannel {
     this.workerId = workerId;
     let rest: Buffer = head;
     socket.on('data', (piece: Buffer) => {
+      this.pieces += 1;
       rest = Buffer.concat([rest, piece]);
       for (let end = rest.indexOf(0x0a); end >= 0; end = rest.indexOf(0x0a)) {
+        if (end > server.longestLine) return void socket.destroy();
         const line = rest.toString('utf8', 0, end);
         rest = rest.subarray(end + 1);
         this.#read(line);
       }
     });
-    socket.on('end', () => socket.end());
+    socket.on('end', () => {
+      server.beforeFarewell(this);
+      socket.end();
+    });
     socket.on('error', () => socket.destroy());
     socket.on('close', () => {
       server.channels.delete(this);
@@ -43,6 +50,15 @@ export class TestChannel {
   give(jobId: string, job: unknown): void {
     this.credits -= 1;
     this.send(`J ${this.#server.jobs.get(jobId)?.lease ?? ''} ${JSON.stringify(job)}`);
+  }
+
+  /** Reads no more, so that what the worker sends piles up. */
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
   }
 
   break(): void {

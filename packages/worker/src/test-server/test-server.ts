@@ -40,6 +40,10 @@ interface Held {
   response: ServerResponse;
 }
 
+/** Instead of a status: the connection is closed, or there is no answer at all. */
+export const CLOSE = 'close';
+export const SILENCE = 'silence';
+
 const ENDPOINT = 'ep1';
 const KEY = 'key of the worker';
 
@@ -59,12 +63,16 @@ export class TestServer {
   #port = 0;
   #number = 0;
   offersChannel: boolean;
-  /** Results and chunks on the channel are acknowledged. */
+  /** Results on the channel are acknowledged. */
   acknowledges = true;
+  /** A longer line breaks its channel. */
+  longestLine = Infinity;
   /** Questions that have nothing to tell are answered at once instead of held. */
   holds = true;
-  /** A status that a request is answered with instead of the right one; 0 closes its connection. */
-  fault: (what: string, jobId: string | undefined) => number | undefined = () => undefined;
+  /** A status that a request is answered with instead of the right one. */
+  fault: (what: string, jobId: string | undefined) => number | typeof CLOSE | typeof SILENCE | undefined = () => undefined;
+  /** The worker has closed its side of a channel; the other one is still open. */
+  beforeFarewell: (channel: TestChannel) => void = () => undefined;
 
   constructor({ channel }: { channel: boolean }) {
     this.offersChannel = channel;
@@ -111,7 +119,6 @@ export class TestServer {
       RUNPOD_WEBHOOK_POST_OUTPUT: `${base}/job-done/$RUNPOD_POD_ID/$ID?gpu=none`,
       RUNPOD_WEBHOOK_POST_STREAM: `${base}/job-stream/$RUNPOD_POD_ID/$ID?gpu=none`,
       RUNPOD_WEBHOOK_PING: `${base}/ping/$RUNPOD_POD_ID?gpu=none`,
-      RUNPOD_LOG_LEVEL: 'ERROR',
       ...variables,
     };
   }
@@ -205,7 +212,8 @@ export class TestServer {
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const [what, workerId] = this.#hearRequest(request, '');
     const status = this.fault(what, undefined);
-    if (status === 0) socket.destroy();
+    if (status === SILENCE) return;
+    if (status === CLOSE) socket.destroy();
     else if (!this.offersChannel || status !== undefined || request.headers.upgrade !== 'berth-worker/1' || request.headers.authorization !== KEY) {
       socket.end(`HTTP/1.1 ${status ?? 404} No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
     } else {
@@ -228,7 +236,8 @@ export class TestServer {
     const text = Buffer.concat(pieces).toString();
     const [what, workerId, jobId, query] = this.#hearRequest(request, text);
     const fault = request.headers.authorization === KEY ? this.fault(what, jobId) : 401;
-    if (fault === 0) request.socket.destroy();
+    if (fault === SILENCE) return;
+    if (fault === CLOSE) request.socket.destroy();
     else if (fault !== undefined) response.writeHead(fault).end();
     else if (what === 'job-take' || what === 'job-take-batch') this.#hold(this.#takes, { workerId, room: Number(query.get('batch_size') ?? 1), response });
     else if (what === 'job-stop') this.#hold(this.#stops, { workerId, room: 0, response });

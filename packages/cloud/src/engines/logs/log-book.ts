@@ -118,8 +118,8 @@ export class LogBook {
     });
   }
 
-  lines(query: LogQuery = {}, signal?: AbortSignal): AsyncGenerator<LogLine, void, undefined> {
-    return new LogReader(this, query, signal).lines();
+  async *lines(query: LogQuery = {}, signal?: AbortSignal): AsyncGenerator<LogLine, void, undefined> {
+    for await (const batch of new LogReader(this, query, signal).batches()) for (const line of batch) yield line;
   }
 
   /** Resolves at the next change of the book, or on the signal. */

@@ -19,25 +19,28 @@ export class LogReader {
     this.#signal = signal;
   }
 
-  async *lines(): AsyncGenerator<LogLine, void, undefined> {
-    const { after, follow } = this.#query;
+  /** In batches, because a promise for each of a hundred thousand lines costs more than the lines. */
+  async *batches(): AsyncGenerator<LogLine[], void, undefined> {
+    const { after, follow = false } = this.#query;
     const afterTs = after !== undefined && 'ts' in after ? after.ts : undefined;
     let expected = await this.#firstSeq();
     while (this.#book.segments.length === 0 && follow && !this.#over()) await this.#book.changed(this.#signal);
     for (let segment = this.#segmentWith(expected); segment !== undefined; segment = this.#segmentAfter(segment)) {
-      for await (const line of this.#linesOf(segment, expected)) {
+      for await (const lines of this.#linesOf(segment, expected, follow)) {
+        const batch = lines.filter(({ ts }) => afterTs === undefined || ts > afterTs);
+        const [first] = lines;
         // How many lines of a time span were dropped is not known: the dropped ones have no time.
-        if (line.seq > expected && afterTs === undefined) yield* this.#wanted([dropped(line.seq - expected, line)]);
-        expected = line.seq + 1;
-        if (afterTs === undefined || line.ts > afterTs) yield* this.#wanted([line]);
+        if (first !== undefined && first.seq > expected && afterTs === undefined) batch.unshift(dropped(first.seq - expected, first));
+        expected = (lines.at(-1)?.seq ?? expected - 1) + 1;
+        const wanted = batch.filter((line) => this.#isWanted(line));
+        if (wanted.length > 0) yield wanted;
       }
       if (this.#signal?.aborted) return;
     }
   }
 
-  #wanted(lines: LogLine[]): LogLine[] {
-    const { source } = this.#query;
-    return source === undefined ? lines : lines.filter((line) => line.source === source);
+  #isWanted({ source }: LogLine): boolean {
+    return this.#query.source === undefined || source === this.#query.source;
   }
 
   /** Nothing more will come. */
@@ -46,18 +49,17 @@ export class LogReader {
   }
 
   async #firstSeq(): Promise<number> {
-    const { after, tail, source } = this.#query;
+    const { after, tail } = this.#query;
     if (after !== undefined) return 'seq' in after ? after.seq + 1 : 1;
     if (tail === undefined) return 1;
     if (tail === 0) return this.#book.nextSeq;
     let missing = tail;
     const segments = this.#book.segments.toReversed();
     for (const segment of segments) {
-      const seqs: number[] = [];
-      for await (const line of this.#linesOf(segment, 1, false)) if (source === undefined || line.source === source) seqs.push(line.seq);
-      const first = seqs.at(-missing);
-      if (seqs.length >= missing && first !== undefined) return first;
-      missing -= seqs.length;
+      const wanted = (await Array.fromAsync(this.#linesOf(segment, 1, false))).flat().filter((line) => this.#isWanted(line));
+      const first = wanted.length >= missing ? wanted.at(-missing) : undefined;
+      if (first !== undefined) return first.seq;
+      missing -= wanted.length;
     }
     return segments.at(-1)?.firstSeq ?? 1;
   }
@@ -71,7 +73,7 @@ export class LogReader {
   }
 
   /** The lines of one file from a number on; of the last file also those that are still to come, if they are wanted. */
-  async *#linesOf(segment: Segment, from: number, follow = this.#query.follow === true): AsyncGenerator<LogLine, void, undefined> {
+  async *#linesOf(segment: Segment, from: number, follow: boolean): AsyncGenerator<LogLine[], void, undefined> {
     const file = await openIfThere(segment.path);
     if (file === undefined) return;
     try {
@@ -87,11 +89,13 @@ export class LogReader {
           offset += bytesRead;
           const split = splitLines(Buffer.concat([rest, chunk.subarray(0, bytesRead)]));
           rest = split.rest;
+          const lines: LogLine[] = [];
           for (const line of split.lines) {
             if (markOf(line) !== undefined) continue;
-            if (seq >= from) yield { seq, ...parseRecord(line) };
+            if (seq >= from) lines.push({ seq, ...parseRecord(line) });
             seq += 1;
           }
+          yield lines;
         } else if (segment !== this.#book.segments.at(-1) || !follow || this.#over()) return;
         else await this.#book.changed(this.#signal);
       }

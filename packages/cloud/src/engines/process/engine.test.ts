@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ManualClock } from '../../support/clock.ts';
 import type { GpuCapacity } from '../engine.ts';
+import { engineSuite } from '../engine.suite.ts';
 import { ProcessEngine } from './engine.ts';
 import type { Machine } from './machine.ts';
+import { supervisionProblem } from './supervise.ts';
+import { VIRTUAL_GPU } from './test-engine.ts';
 
 const real: GpuCapacity = { gpuTypeId: 'NVIDIA H200', total: 1, free: 1, virtual: false, cudaVersion: '13.0', memoryInGb: 140 };
 const virtual: GpuCapacity = { gpuTypeId: 'NVIDIA L4', total: 2, free: 2, virtual: true, cudaVersion: null, memoryInGb: 24 };
@@ -34,13 +37,14 @@ describe('the process engine', () => {
     const engine = new ProcessEngine({
       virtualGpus: [],
       clock,
+      freeMemory: () => 3.59 * 1024 ** 3,
       readMachine: () => {
         readings += 1;
         return Promise.resolve(bare);
       },
     });
     assert.equal(readings, 0);
-    assert.deepEqual(await engine.capacity(), { cpu: bare.cpu, memoryInGb: 8, gpus: [] });
+    assert.deepEqual(await engine.capacity(), { cpu: bare.cpu, memoryInGb: 8, freeMemoryInGb: 3.5, gpus: [] });
     clock.advance(59_999);
     await engine.capacity();
     assert.equal(readings, 1);
@@ -49,3 +53,15 @@ describe('the process engine', () => {
     assert.equal(readings, 2);
   });
 });
+
+const SERVER = "require('node:net').createServer((socket) => socket.end('hello')).listen(Number(process.env.PORT), '127.0.0.1')";
+
+if (supervisionProblem() === undefined) {
+  engineSuite('the process engine', {
+    module: new URL('test-engine.ts', import.meta.url),
+    shell: 'local/shell',
+    impossible: 'docker.io/library/alpine:3',
+    gpuTypeId: VIRTUAL_GPU.gpuTypeId,
+    listen: ['node', '-e', SERVER],
+  });
+}

@@ -50,6 +50,8 @@ export interface ProcessEngineParts {
   workerModule?: string;
   /** How long the log of an instance that was removed can be read. */
   keepLogsMs?: number;
+  /** Whether to put instances into cgroups where this user may make some. */
+  useCgroups?: boolean;
 }
 
 /** Runs instances as processes of this machine, as the user that Berth runs as. */
@@ -72,6 +74,7 @@ export class ProcessEngine implements InstanceEngine {
   readonly #adopted = new Set<ProcessInstance>();
   #knownMachine: Machine | undefined;
   #opening: Promise<void> | undefined;
+  readonly #useCgroups: boolean;
   #cgroups: Cgroups | undefined;
   #timers: NodeJS.Timeout[] = [];
 
@@ -82,6 +85,7 @@ export class ProcessEngine implements InstanceEngine {
     this.#machine = refreshed(parts.readMachine ?? readMachine, MACHINE_LIFETIME_MS, this.#clock);
     this.#virtualGpus = parts.virtualGpus;
     this.#freeMemory = parts.freeMemory ?? (() => process.availableMemory());
+    this.#useCgroups = parts.useCgroups ?? true;
     this.#data = parts.data === undefined ? undefined : resolve(parts.data);
     const data = this.#data ?? '';
     this.#places = {
@@ -116,7 +120,7 @@ export class ProcessEngine implements InstanceEngine {
     await before?.gone;
     const ground = await this.#ground();
     this.#tell({ id: spec.id, status: 'starting', exitCode: null, signal: null, at: this.#clock.now() });
-    const { supervisor, book, ...launched } = await launch(spec, ground, {
+    const { ended, book, ...launched } = await launch(spec, ground, {
       path: this.#instancesPath(),
       places: this.#places,
       logs: this.#logs,
@@ -126,9 +130,9 @@ export class ProcessEngine implements InstanceEngine {
       ids: this.#ids,
     });
     const instance = this.#know(launched);
-    supervisor.once('exit', () => void instance.end());
     instance.attend(book);
     this.#tellOf(instance);
+    void ended.then(() => instance.end());
     return instance.handle;
   }
 
@@ -171,9 +175,9 @@ export class ProcessEngine implements InstanceEngine {
   async *logs(id: string, query: LogQuery = {}, signal?: AbortSignal): AsyncGenerator<LogLine, void, undefined> {
     await this.#open();
     await this.#turns.idle(id);
-    const instance = this.#instances.get(id);
-    if (instance !== undefined) yield* instance.logs(query, signal);
-    else if (ID.test(id)) yield* (await LogBook.read(this.#logs.folder(id))).lines(query, signal);
+    if (!ID.test(id)) return;
+    const book = await (this.#instances.get(id)?.log() ?? LogBook.read(this.#logs.folder(id)));
+    yield* book.lines(query, signal);
   }
 
   async note(id: string, line: string): Promise<void> {
@@ -225,7 +229,7 @@ export class ProcessEngine implements InstanceEngine {
     const problem = this.#problem();
     if (problem !== undefined) throw new BerthError('unavailable', problem);
     await mkdir(this.#instancesPath(), { recursive: true, mode: 0o700 });
-    this.#cgroups = Cgroups.open(`berth-${createHash('sha256').update(this.#instancesPath()).digest('hex').slice(0, 12)}`);
+    if (this.#useCgroups) this.#cgroups = Cgroups.open(`berth-${createHash('sha256').update(this.#instancesPath()).digest('hex').slice(0, 12)}`);
     const recovered = await recoverInstances(this.#instancesPath());
     for (const { isRunning, ...parts } of recovered.filter((one) => one.isRunning)) {
       this.#holdings.hold(parts.saved);

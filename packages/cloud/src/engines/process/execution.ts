@@ -1,7 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { Readable, Writable } from 'node:stream';
+import { createInterface } from 'node:readline';
+import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { promisify } from 'node:util';
 import { BerthError, rule } from '../../support/errors.ts';
 import { exitCodeOf, signalOf } from '../exit-code.ts';
@@ -38,8 +39,9 @@ function executionOf(child: ChildProcess, terminal: Promise<string> | undefined)
   stdin.on('error', () => stdin.destroy());
   return {
     stdin,
-    stdout: child.stdout as Readable,
-    stderr: child.stderr as Readable,
+    // Node throws away what nobody has begun to read when the process ends.
+    stdout: (child.stdout as Readable).pipe(new PassThrough()),
+    stderr: (child.stderr as Readable).pipe(new PassThrough()),
     exited: once(child, 'close').then(([code, signal]) => {
       const exitCode = exitCodeOf(code as number | null, signal as NodeJS.Signals | null);
       return { exitCode, signal: signalOf(exitCode) };
@@ -64,8 +66,8 @@ function sizeOf({ columns, rows }: TerminalSize): string[] {
 }
 
 async function nameOfTerminal(child: ChildProcess): Promise<string> {
-  const chunks = await Array.fromAsync((child.stdio[3] as Readable).setEncoding('utf8') as AsyncIterable<string>);
-  return chunks.join('').trim();
+  for await (const line of createInterface(child.stdio[3] as Readable)) return line;
+  return '';
 }
 
 function quote(word: string): string {

@@ -1,8 +1,9 @@
-import { readFileSync, rmSync, statSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writePrivateFile } from '../../support/private-file.ts';
 import { type ProcessEntry, parseStat } from './process-table.ts';
+
+const SAVED_FILE = 'instance.json';
 
 /** What is written down of an instance before it starts. The environment is not: it may hold secrets. */
 export interface SavedInstance {
@@ -46,11 +47,11 @@ export class InstanceFolder {
     this.output = join(path, 'output');
   }
 
-  /** Fresh and empty, whatever an earlier run left here. */
+  /** Fresh and empty, whatever an earlier run left here. In one go where nothing did: every start waits for this. */
   async make(): Promise<void> {
-    await this.remove();
-    await mkdir(this.root, { recursive: true, mode: 0o700 });
-    await mkdir(this.tmp, { mode: 0o700 });
+    if (existsSync(this.path)) await this.remove();
+    mkdirSync(this.root, { recursive: true, mode: 0o700 });
+    mkdirSync(this.tmp, { mode: 0o700 });
   }
 
   async empty(): Promise<void> {
@@ -61,13 +62,16 @@ export class InstanceFolder {
     await rm(this.path, { recursive: true, force: true, maxRetries: 3 });
   }
 
+  /** Not brought to the disk at once: it has to outlive Berth, and with the machine the instance ends too. */
   save(instance: SavedInstance): void {
-    writePrivateFile(join(this.path, 'instance.json'), JSON.stringify(instance));
+    const file = join(this.path, SAVED_FILE);
+    writeFileSync(`${file}.new`, JSON.stringify(instance), { mode: 0o600 });
+    renameSync(`${file}.new`, file);
   }
 
   /** Undefined where nothing, or nothing whole, was written. */
   saved(): SavedInstance | undefined {
-    const text = this.#read('instance.json');
+    const text = this.#read(SAVED_FILE);
     if (text === undefined) return undefined;
     try {
       return JSON.parse(text) as SavedInstance;

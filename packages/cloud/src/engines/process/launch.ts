@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import type { Clock } from '../../support/clock.ts';
 import type { Ids } from '../../support/ids.ts';
@@ -9,14 +8,16 @@ import { type Cgroups, removeCgroup } from './cgroups.ts';
 import { environmentFor } from './environment.ts';
 import type { Holdings } from './holdings.ts';
 import { commandOf, findProgram, type ImagePlaces, resolveImage, showFiles } from './images.ts';
-import { InstanceFolder, type SavedInstance, type Started } from './instance-folder.ts';
+import { InstanceFolder, type SavedInstance } from './instance-folder.ts';
 import type { KeptLogs } from './kept-logs.ts';
 import { endMembers } from './membership.ts';
 import { checkMemory } from './memory.ts';
 import { makeMounts } from './mounts.ts';
 import { bootId } from './process-table.ts';
-import { supervise } from './supervise.ts';
+import { supervise, type Supervised } from './supervise.ts';
 
+/** Runtimes reserve memory that they never use, and a limit of the process counts it: Node alone more than half a gigabyte. */
+const RESERVED_UNUSED_GB = 2;
 const KILOBYTES_PER_GB = 1024 ** 2;
 const BYTES_PER_GB = 1024 ** 3;
 
@@ -39,18 +40,16 @@ export interface LaunchGround {
   gpuIndexes: ReadonlyMap<string, readonly number[]>;
 }
 
-export interface Launched {
+export interface Launched extends Supervised {
   saved: SavedInstance;
   folder: InstanceFolder;
-  started: Started;
   env: Readonly<Record<string, string>>;
   book: LogBook;
-  supervisor: ChildProcess;
 }
 
 /** From a wish to a running process. What was taken on the way is given back when a step fails. */
 export async function launch(spec: InstanceSpec, ground: LaunchGround, parts: LaunchParts): Promise<Launched> {
-  const { holdings, cgroups, clock, logs } = parts;
+  const { holdings, cgroups, clock } = parts;
   const image = resolveImage(spec.image, parts.places);
   const argv = commandOf(image, spec.command);
   await using undo = new AsyncDisposableStack();
@@ -62,7 +61,7 @@ export async function launch(spec: InstanceSpec, ground: LaunchGround, parts: La
 
   const ports: { port: number; hostPort: number }[] = [];
   undo.defer(() => holdings.ports.release(ports.map(({ hostPort }) => hostPort)));
-  for (const port of new Set(spec.ports.map((entry) => entry.port))) ports.push({ port, hostPort: await holdings.ports.take() });
+  await Promise.all([...new Set(spec.ports.map((entry) => entry.port))].map(async (port) => ports.push({ port, hostPort: await holdings.ports.take() })));
 
   const folder = new InstanceFolder(join(parts.path, spec.id));
   undo.defer(() => folder.remove());
@@ -80,18 +79,21 @@ export async function launch(spec: InstanceSpec, ground: LaunchGround, parts: La
   const whole: SavedInstance = { ...saved, cgroup: cgroup?.path ?? null };
   folder.save(whole);
 
-  const book = await LogBook.open(logs.folder(spec.id));
-  undo.defer(() => book.end());
-  await logs.keep(spec.id);
-  const say = async (line: string): Promise<void> => {
-    spec.onProgress?.(line);
-    await book.append([{ ts: clock.now(), source: 'system', line }]);
-  };
-  for (const path of mounts.elsewhere) await say(`The volume for ${path} is at $BERTH_ROOT${path}: the path itself is not free on this machine.`);
-  await say(`Starting ${spec.image}.`);
   undo.defer(() => endMembers({ root: folder.root, cgroup: whole.cgroup, started: folder.started() }));
-  const memoryInKb = cgroup?.limitsMemory || spec.memoryInGb <= 0 ? null : Math.round(spec.memoryInGb * KILOBYTES_PER_GB);
-  const running = await supervise({ folder, argv, env, cgroup: whole.cgroup, memoryInKb });
+  const memoryInKb = cgroup?.limitsMemory || spec.memoryInGb <= 0 ? null : Math.round((spec.memoryInGb + RESERVED_UNUSED_GB) * KILOBYTES_PER_GB);
+  // The log is opened while the process starts, which writes to its own file until then.
+  const opening = openLog(spec, mounts.elsewhere, parts);
+  undo.defer(async () => (await opening).end());
+  const [running, book] = await Promise.all([supervise({ folder, argv, env, cgroup: whole.cgroup, memoryInKb }), opening]);
   undo.move();
   return { saved: whole, folder, env, book, ...running };
+}
+
+async function openLog(spec: InstanceSpec, elsewhere: readonly string[], { logs, clock }: LaunchParts): Promise<LogBook> {
+  const lines = [...elsewhere.map((path) => `The volume for ${path} is at $BERTH_ROOT${path}: the path itself is not free on this machine.`), `Starting ${spec.image}.`];
+  for (const line of lines) spec.onProgress?.(line);
+  const book = await LogBook.open(logs.folder(spec.id));
+  await logs.keep(spec.id);
+  await book.append(lines.map((line) => ({ ts: clock.now(), source: 'system', line })));
+  return book;
 }

@@ -2,19 +2,21 @@ import { BerthError } from '../../support/errors.ts';
 import type { Clock } from '../../support/clock.ts';
 import { signalOf } from '../exit-code.ts';
 import type { Address, Execution, ExecutionOptions, Instance, InstanceHandle, Usage } from '../instance.ts';
-import type { LogLine, LogQuery } from '../logs/log-line.ts';
 import { LogBook } from '../logs/log-book.ts';
 import { joinCgroup, removeCgroup } from './cgroups.ts';
 import { startExecution } from './execution.ts';
 import type { InstanceFolder, SavedInstance, Started } from './instance-folder.ts';
 import { findListener } from './listeners.ts';
 import { type Belonging, endMembers, isAlive, membersOf, sendSignal } from './membership.ts';
+import { inRounds } from './in-rounds.ts';
 import { environmentOf, type ProcessEntry, residentBytes, TICKS_PER_SECOND } from './process-table.ts';
 import { Spool } from './spool.ts';
 import { watchFolder } from './watch-folder.ts';
 
 /** How long an address that was found is taken for granted. */
 const ADDRESS_LIFETIME_MS = 1000;
+/** Many small writes are carried to the log together. */
+const BETWEEN_ROUNDS_MS = 10;
 /** The most that a timer can wait. */
 const LONGEST_GRACE_MS = 2 ** 31 - 1;
 
@@ -91,7 +93,13 @@ export class ProcessInstance {
   /** Takes its output down from now on, into this log. */
   attend(book: LogBook): void {
     const spool = new Spool({ path: this.folder.output, run: this.saved.run, book, clock: this.#parts.clock });
-    const carry = (): void => void spool.drain().catch((error: unknown) => this.#parts.onProblem(`the output of ${this.id} could not be written to its log`, error));
+    const carry = inRounds(async () => {
+      try {
+        await spool.drain();
+      } catch (error) {
+        this.#parts.onProblem(`the output of ${this.id} could not be written to its log`, error);
+      }
+    }, BETWEEN_ROUNDS_MS);
     this.#writing = { book, spool, watcher: watchFolder(this.folder.path, carry) };
     carry();
     void this.#joinCgroup().catch((error: unknown) => this.#parts.onProblem(`${this.id} could not be moved to its cgroup`, error));
@@ -174,10 +182,11 @@ export class ProcessInstance {
     await book.end();
   }
 
-  async *logs(query: LogQuery, signal: AbortSignal | undefined): AsyncGenerator<LogLine, void, undefined> {
+  /** With everything in it that was written until now. */
+  async log(): Promise<LogBook> {
     const writing = this.#writing;
     await writing?.spool.drain();
-    yield* (writing?.book ?? (await LogBook.read(this.#parts.logFolder))).lines(query, signal);
+    return writing?.book ?? LogBook.read(this.#parts.logFolder);
   }
 
   async exec(argv: readonly string[], { tty, env: added }: ExecutionOptions): Promise<Execution> {

@@ -83,6 +83,7 @@ export class Spool {
   }
 
   async #carry(): Promise<void> {
+    if (this.#closed) return;
     const file = (this.#file ??= await openIfThere(this.#path));
     if (file === undefined) return;
     while (!this.#closed) {

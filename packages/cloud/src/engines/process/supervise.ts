@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -22,6 +21,12 @@ export interface Supervision {
   memoryInKb: number | null;
 }
 
+export interface Supervised {
+  started: Started;
+  /** Resolves when the supervisor has ended, and so the instance. */
+  ended: Promise<void>;
+}
+
 /** Why this machine has no supervisor for instances; undefined where it has one. */
 export function supervisionProblem(): string | undefined {
   if (process.platform !== 'linux') return 'processes can be run as instances on Linux only; connect a container engine instead';
@@ -32,11 +37,12 @@ export function supervisionProblem(): string | undefined {
  * Starts an instance under its supervisor. Resolves when it runs. The supervisor is a child of
  * this process, but in a session of its own and with no pipe to it: it goes on without us.
  */
-export async function supervise({ folder, argv, env, cgroup, memoryInKb }: Supervision): Promise<{ supervisor: ChildProcess; started: Started }> {
+export async function supervise({ folder, argv, env, cgroup, memoryInKb }: Supervision): Promise<Supervised> {
   const named = unshellable(env);
   const command = named.length === 0 ? argv : ['/usr/bin/env', ...named.map((name) => `${name}=${env[name] ?? ''}`), ...argv];
   const args = [SCRIPT, folder.path, cgroup ?? '', memoryInKb === null ? '' : String(memoryInKb), SETSID ?? 'setsid', ...command];
   const supervisor = spawn('/bin/sh', args, { cwd: folder.root, env, detached: true, stdio: 'ignore' });
+  const ended = new Promise<void>((resolve) => supervisor.once('exit', () => resolve()));
   try {
     await once(supervisor, 'spawn');
   } catch (error) {
@@ -45,7 +51,7 @@ export async function supervise({ folder, argv, env, cgroup, memoryInKb }: Super
   supervisor.unref();
   for (let waited = 0; waited < GIVE_UP_AFTER_MS; waited += LOOK_EVERY_MS) {
     const started = folder.started();
-    if (started !== undefined) return { supervisor, started };
+    if (started !== undefined) return { started, ended };
     await pause(LOOK_EVERY_MS);
   }
   supervisor.kill('SIGKILL');

@@ -2,15 +2,14 @@ import { watch } from 'node:fs';
 
 const LOOK_EVERY_MS = 250;
 
-/** Tells when a file in a folder changed. Where the machine has no more watches to give, looks again and again. */
+/** Tells when a file in a folder changed, until it is closed. Where the machine has no more watches to give, looks again and again. */
 export function watchFolder(path: string, onChange: () => void): { close(): void } {
   try {
-    const watcher = watch(path, { persistent: false }, onChange);
+    const watcher = watch(path, onChange);
     watcher.on('error', () => watcher.close());
     return watcher;
   } catch {
     const timer = setInterval(onChange, LOOK_EVERY_MS);
-    timer.unref();
     return { close: () => clearInterval(timer) };
   }
 }

@@ -248,6 +248,17 @@ export async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
 }
 
+/** Resolves when a number has stopped growing: all ends are in this process, so that nothing moves is seen after a while of turns. */
+export async function standsStill(count: () => number): Promise<void> {
+  let before = count();
+  for (let turns = 0; turns < 2000; turns += 1) {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (count() === before) continue;
+    before = count();
+    turns = 0;
+  }
+}
+
 async function listen(server: Server): Promise<number> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

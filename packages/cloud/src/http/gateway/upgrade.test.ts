@@ -5,7 +5,7 @@ import { request as ask } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { deadPort, gate, gatewayStage, readAll, until } from './test-stage.ts';
+import { deadPort, gate, gatewayStage, readAll, standsStill, until } from './test-stage.ts';
 import type { Stage, TestWorker } from './test-stage.ts';
 
 const MAGIC = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
@@ -248,10 +248,7 @@ describe('other protocols through the gateway', () => {
     const socket = await stage.raw(`GET ${stage.base}/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${stage.key}\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n`);
     socket.pause();
     await begun.opened;
-    for (let before = -1; before !== written; ) {
-      before = written;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    await standsStill(() => written);
     assert.ok(written < 30_000_000, `${written} bytes were written that nobody has read`);
     socket.resume();
     assert.ok((await readAll(socket)).length > 40_000_000);

@@ -88,19 +88,16 @@ export class OpenAiFace {
     const patience = endpoint.executionTimeout === 0 ? endpoint.jobTtl : endpoint.executionTimeout;
     const job = await queue.submit({ endpoint, accountId, request: call.text, terms: { sync: { wait: patience, waitGiven: false } } });
     const giveUpAt = clock.now() + patience;
-    let found: WholeJob | undefined = { job, payloads: { request: '', output: null, error: null } };
+    let isOpen = true;
     try {
-      if (call.stream) {
-        const outcome = await passOnStream({ queue, job, response, signal, clock, giveUpAt });
-        found = outcome.found;
-        if (!outcome.sent) await this.#answer(response, found);
-      } else {
-        found = await this.#waitForEnd(job, giveUpAt, signal);
-        await this.#answer(response, found);
-      }
+      const outcome = call.stream ? await passOnStream({ queue, job, response, signal, clock, giveUpAt }) : { sent: false, found: await this.#waitForEnd(job, giveUpAt, signal) };
+      isOpen = outcome.found !== undefined && !hasEnded(outcome.found.job);
+      if (isOpen) await queue.cancel(endpoint.id, job.seq);
+      isOpen = false;
+      if (!outcome.sent) await this.#answer(response, outcome.found);
     } finally {
-      // Nobody else waits for it.
-      if (found !== undefined && !hasEnded(found.job)) await queue.cancel(endpoint.id, job.seq);
+      // Whatever went wrong here: nobody waits for the job any more.
+      if (isOpen) await queue.cancel(endpoint.id, job.seq);
     }
   }
 

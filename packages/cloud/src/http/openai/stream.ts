@@ -40,19 +40,20 @@ export async function passOnStream({ queue, job, response, signal, clock, giveUp
   const { endpointId, seq } = job;
   const events = new Events();
   let read = 0;
-  let attempt = job.attempt;
+  let retries = job.retries;
   let change: Promise<void> | undefined;
   let sawEnd = false;
   for (;;) {
-    change ??= queue.waitForChange(endpointId, seq, LOOK_AGAIN_MS, signal);
-    // The chunks first: if the job is still at the same attempt after that, they are of this attempt.
+    const left = giveUpAt - clock.now();
+    change ??= queue.waitForChange(endpointId, seq, left > 0 ? Math.min(left, LOOK_AGAIN_MS) : LOOK_AGAIN_MS, signal);
+    // The chunks first: if the job has not been taken back after that, they are of the present attempt.
     const chunks = await queue.chunks(endpointId, seq, read, PAGE_BYTES);
     const found = await queue.find(endpointId, seq);
     if (signal.aborted) return response.headersSent ? finish(response, found, SERVER_STOPS.error) : { sent: false, found };
-    if (found !== undefined && found.job.attempt !== attempt) {
-      // A new worker begins anew. What the first one said can be taken back only while it has not been passed on.
+    if (found !== undefined && found.job.retries !== retries) {
+      // Its worker was lost, and a new one begins anew. What the first one said can be taken back only while it has not been passed on.
       if (response.headersSent) return finish(response, found, WORKER_LOST);
-      attempt = found.job.attempt;
+      retries = found.job.retries;
       read = 0;
       sawEnd = false;
     } else if (chunks.length > 0) {

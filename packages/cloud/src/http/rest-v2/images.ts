@@ -22,7 +22,7 @@ const file = object(
 
 const fields = {
   name: text(),
-  image: text({ description: 'Name this as the image of an endpoint to run it' }),
+  image: text({ description: 'Name this as the image of an endpoint to run it: local/<name>:<digest>, and local/<account>.<name>:<digest> for any account but root. Nobody else can run it' }),
   digest: text({ description: 'Of all paths and contents' }),
   files: integer(),
   size: integer({ description: 'Bytes of all files' }),

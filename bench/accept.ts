@@ -1,0 +1,71 @@
+import type { Bench } from './support/bench.ts';
+import { JOB_BODY } from './support/job-body.ts';
+import { inRepository } from './support/paths.ts';
+import { processorSeconds } from './support/process-figures.ts';
+import { startProgram } from './support/program.ts';
+import { startRedis } from './support/redis.ts';
+import { MICROSECONDS, PER_SECOND, ratio } from './support/report.ts';
+import type { Side } from './support/rounds.ts';
+import { interleaved, valuesOf } from './support/rounds.ts';
+import type { Stage } from './support/stage.ts';
+import { onStage } from './support/stage.ts';
+import { load } from './support/wrk.ts';
+
+const CONNECTIONS = 64;
+const BARS = { echo: 0.6, bullmq: 1.5 };
+const [ECHO, BULLMQ, SQLITE, POSTGRES] = ['bare node:http', 'Fastify + BullMQ + Redis', 'Berth, SQLite', 'Berth, PostgreSQL'];
+
+export async function accept(bench: Bench): Promise<void> {
+  const { report, tools, rounds, seconds } = bench;
+  report.part('accept', `POST /run over ${CONNECTIONS} connections, ${seconds} s a round`);
+  if (!tools.wrk) return report.lacks('wrk', 'apt install wrk', 'accept');
+  await onStage(async (stage) => {
+    const costs = new Map<string, number[]>();
+    const side = async (name: string, { url, key, pids }: Target): Promise<Side> => {
+      const run = (length: number) => load({ url, body: JOB_BODY, connections: CONNECTIONS, seconds: length, ...(key !== undefined && { key }) });
+      await run(1);
+      const used = (): number => pids.reduce((sum, pid) => sum + processorSeconds(pid), 0);
+      const measure = async (): Promise<number> => {
+        const before = used();
+        const { perSecond, requests } = await run(seconds);
+        costs.set(name, [...(costs.get(name) ?? []), ((used() - before) / requests) * 1e6]);
+        return perSecond;
+      };
+      return { name, measure };
+    };
+    const echo = await bench.echo(stage);
+    const sides = [await side(ECHO, { url: echo.url, pids: [echo.pid] })];
+    if (tools.redis) sides.push(await side(BULLMQ, await fastifyWithBullmq(stage)));
+    else report.lacks('redis-server', 'apt install redis-server', 'accept beside BullMQ');
+    for (const [name, database] of [[SQLITE, 'SQLite'], [POSTGRES, 'PostgreSQL']] as const) {
+      const { url, key, pid, endpointId } = await bench.berth(stage, database);
+      sides.push(await side(name, { url: `${url}/v2/${endpointId}/run`, key, pids: [pid] }));
+    }
+    const figures = await interleaved(rounds, sides);
+    report.figures('jobs accepted', PER_SECOND, figures);
+    // Beside a rate, which other work on the machine lowers, this is what a job costs.
+    report.figures('processor time for each, of the server process (with BullMQ, of Redis too; without PostgreSQL)', MICROSECONDS, [...costs].map(([name, values]) => ({ name, values })));
+    const berth = valuesOf(figures, SQLITE);
+    const ofEcho = ratio(berth, valuesOf(figures, ECHO));
+    report.bar({ part: 'accept', what: 'SQLite, of a bare node:http server', bar: `>= ${BARS.echo} (aim 0.9)`, measured: ofEcho.toFixed(2), met: ofEcho >= BARS.echo });
+    if (!tools.redis) return;
+    const ofBullmq = ratio(berth, valuesOf(figures, BULLMQ));
+    report.bar({ part: 'accept', what: 'SQLite, beside Fastify + BullMQ', bar: `>= ${BARS.bullmq} x`, measured: `${ofBullmq.toFixed(2)} x`, met: ofBullmq >= BARS.bullmq });
+    const onPostgres = ratio(valuesOf(figures, POSTGRES), valuesOf(figures, BULLMQ));
+    report.say(`\nBerth on PostgreSQL: ${onPostgres.toFixed(2)} x Fastify + BullMQ, ${ratio(valuesOf(figures, POSTGRES), valuesOf(figures, ECHO)).toFixed(2)} of the bare server (no bar)`);
+  });
+}
+
+interface Target {
+  url: string;
+  key?: string;
+  /** The processes whose time counts. */
+  pids: number[];
+}
+
+async function fastifyWithBullmq(stage: Stage): Promise<Target> {
+  const redis = await startRedis(stage);
+  const server = await startProgram({ command: process.execPath, args: [inRepository('bench/peers/fastify-bullmq.ts'), String(redis.port)], ready: /up at (\S+)$/ });
+  stage.onEnd(server.stop);
+  return { url: `${server.match[1]}/run`, pids: [server.pid, redis.pid] };
+}

@@ -1,0 +1,56 @@
+import type { Bench } from './support/bench.ts';
+import { PER_SECOND, ratio } from './support/report.ts';
+import type { Figures } from './support/report.ts';
+import { interleaved, valuesOf } from './support/rounds.ts';
+import { settleDisk } from './support/settle-disk.ts';
+import { onStage } from './support/stage.ts';
+import { median } from './support/statistics.ts';
+import { WorkerPool } from './support/worker-pool.ts';
+import { filledBerth } from './queues/berth.ts';
+import { filledBullmq } from './queues/bullmq.ts';
+import { filledGraphile } from './queues/graphile.ts';
+import { filledPgBoss } from './queues/pg-boss.ts';
+import type { FilledQueue } from './queues/queue.ts';
+
+const JOBS = 50_000;
+const WORKERS = [1, 4, 16];
+const BARS = { public: 0.7, channel: 2, postgres: 1 };
+
+export async function drain(bench: Bench): Promise<void> {
+  const { report, tools, rounds, seconds } = bench;
+  report.part('drain', `${JOBS.toLocaleString('en-US')} queued no-op jobs through worker processes of concurrency 100; a run ends with the last job or after ${seconds} s`);
+  await onStage(async (stage) => {
+    const sqlite = await filledBerth(bench, stage, 'SQLite', JOBS);
+    const postgres = await filledBerth(bench, stage, 'PostgreSQL', JOBS);
+    const graphile = await filledGraphile(bench, stage, JOBS);
+    const pgBoss = await filledPgBoss(bench, stage, JOBS);
+    const bullmq = tools.redis ? await filledBullmq(stage, JOBS) : undefined;
+    if (bullmq === undefined) report.lacks('redis-server', 'apt install redis-server', 'drain beside BullMQ');
+    const [open, fast, fastOnPostgres] = [sqlite('public'), sqlite('channel'), postgres('channel')];
+    const queues: FilledQueue[] = [...(bullmq === undefined ? [] : [bullmq]), open, fast, graphile, pgBoss, fastOnPostgres];
+    const pool = new WorkerPool(stage, Math.max(...WORKERS));
+    const run = (queue: FilledQueue, workers: number): Promise<number> =>
+      onStage(async (own) => {
+        const options = await queue.open(own);
+        await settleDisk();
+        return pool.drain({ ...options, workers, jobs: JOBS, seconds });
+      });
+
+    for (const workers of WORKERS) {
+      const figures = await interleaved(rounds, queues.map((queue) => ({ name: queue.name, measure: () => run(queue, workers) })));
+      const title = workers === 1 ? '1 worker process' : `${workers} worker processes`;
+      report.figures(title, PER_SECOND, figures);
+      if (bullmq !== undefined) {
+        judge(bench, `public protocol, ${title}`, figures, open, [bullmq], 'BullMQ', BARS.public);
+        judge(bench, `fast channel on SQLite, ${title}`, figures, fast, [bullmq], 'BullMQ', BARS.channel, 3);
+      }
+      judge(bench, `fast channel on PostgreSQL, ${title}`, figures, fastOnPostgres, [graphile, pgBoss], 'the better of Graphile Worker and pg-boss', BARS.postgres, 2);
+    }
+  });
+}
+
+function judge({ report }: Bench, what: string, figures: Figures[], side: FilledQueue, peers: FilledQueue[], named: string, least: number, aim?: number): void {
+  const best = peers.map(({ name }) => valuesOf(figures, name)).reduce((one, other) => (median(other) > median(one) ? other : one));
+  const measured = ratio(valuesOf(figures, side.name), best);
+  report.bar({ part: 'drain', what, bar: `>= ${least} x ${named}${aim === undefined ? '' : ` (aim ${aim})`}`, measured: `${measured.toFixed(2)} x`, met: measured >= least });
+}

@@ -1,0 +1,78 @@
+import type { Bench } from './support/bench.ts';
+import { JOB_BODY } from './support/job-body.ts';
+import { HttpPool } from './support/http-connection.ts';
+import { processorSeconds, residentMegabytes } from './support/process-figures.ts';
+import { onStage } from './support/stage.ts';
+import { quantile } from './support/statistics.ts';
+import { WorkerPool } from './support/worker-pool.ts';
+
+const WORKERS = 2_000;
+const WATCH_SECONDS = 20;
+const JOBS_PER_SECOND = 200;
+const JOB_SECONDS = 5;
+const BARS = { processor: 0.02, memory: 100 };
+
+export async function idle(bench: Bench): Promise<void> {
+  const { report } = bench;
+  report.part('idle', `${WORKERS.toLocaleString('en-US')} idle workers on long polls, watched for ${WATCH_SECONDS} s`);
+  for (const stops of [false, true]) {
+    await onStage(async (stage) => {
+      const { url, key, pid, endpointId } = await bench.berth(stage, 'SQLite');
+      await pause(2);
+      const alone = await processorShare(pid, 5);
+      const before = residentMegabytes(pid);
+      const crew = await new WorkerPool(stage, 1).crew({ role: 'crowd', workers: 1, at: url, key, queue: endpointId, concurrency: WORKERS, stops });
+      crew.start();
+      stage.onEnd(() => crew.stop());
+      await pause(3);
+      const share = await processorShare(pid, WATCH_SECONDS);
+      const grown = residentMegabytes(pid) - before;
+      const what = stops ? 'job-take and job-stop' : 'job-take';
+      report.say(`\n${what}: ${percent(share)} of a core (alone ${percent(alone)}), ${grown.toFixed(0)} MB more than the ${before.toFixed(0)} MB before`);
+      report.bar({ part: 'idle', what: `processor, ${what}`, bar: '< 2 % of a core', measured: percent(share), met: share < BARS.processor });
+      report.bar({ part: 'idle', what: `memory for them, ${what}`, bar: `< ${BARS.memory} MB`, measured: `${grown.toFixed(0)} MB`, met: grown < BARS.memory });
+      if (stops) return;
+      const used = processorSeconds(pid);
+      const times = await passJobs(url, key, endpointId);
+      report.say(
+        `${JOBS_PER_SECOND} jobs/s through them with runsync: ${times.length} ended, p50 ${quantile(times, 0.5).toFixed(2)} ms, p99 ${quantile(times, 0.99).toFixed(2)} ms, ${percent((processorSeconds(pid) - used) / JOB_SECONDS)} of a core`,
+      );
+    });
+  }
+}
+
+/** Sends jobs at a steady pace, whatever becomes of them, and answers how long each took. */
+async function passJobs(url: string, key: string, endpointId: string): Promise<number[]> {
+  const pool = new HttpPool(url, key, JOBS_PER_SECOND);
+  const times: number[] = [];
+  const sent: Promise<void>[] = [];
+  const send = async (): Promise<void> => {
+    const before = performance.now();
+    const { status, body } = await pool.request('POST', `/v2/${endpointId}/runsync`, JOB_BODY);
+    if (status !== 200 || !body.includes('"COMPLETED"')) throw new Error(`runsync answered ${status} ${body}`);
+    times.push(performance.now() - before);
+  };
+  const began = performance.now();
+  while (sent.length < JOBS_PER_SECOND * JOB_SECONDS) {
+    await pause(0.005);
+    const due = Math.min(JOBS_PER_SECOND * JOB_SECONDS, ((performance.now() - began) / 1000) * JOBS_PER_SECOND);
+    while (sent.length < due) sent.push(send());
+  }
+  await Promise.all(sent);
+  pool.close();
+  return times;
+}
+
+async function processorShare(pid: number, seconds: number): Promise<number> {
+  const [used, began] = [processorSeconds(pid), performance.now()];
+  await pause(seconds);
+  return (processorSeconds(pid) - used) / ((performance.now() - began) / 1000);
+}
+
+function pause(seconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`;
+}

@@ -1,0 +1,27 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { freePort } from '../support/free-port.ts';
+import { startProgram } from '../support/program.ts';
+import type { Stage } from '../support/stage.ts';
+
+const HANDLER = `
+import runpod
+
+runpod.serverless.start({"handler": lambda job: {"ok": True}})
+`;
+
+/** The local server of the Python worker SDK, with a handler that does nothing. */
+export async function startPythonServer(stage: Stage): Promise<string> {
+  const port = await freePort();
+  const handler = join(stage.folder('python'), 'handler.py');
+  writeFileSync(handler, HANDLER);
+  // It says that it is up on standard error, with everything else; the shell turns both into one.
+  const server = await startProgram({
+    command: 'sh',
+    args: ['-c', `exec python3 "$0" --rp_serve_api --rp_api_host 127.0.0.1 --rp_api_port ${port} 2>&1`, handler],
+    env: { UVICORN_LOG_LEVEL: 'info', RUNPOD_LOG_LEVEL: 'ERROR' },
+    ready: /Uvicorn running on/,
+  });
+  stage.onEnd(server.stop);
+  return `http://127.0.0.1:${port}`;
+}

@@ -1,0 +1,76 @@
+import { median, worst } from './statistics.ts';
+
+export interface Figures {
+  name: string;
+  values: number[];
+}
+
+export interface Unit {
+  name: string;
+  better: 'higher' | 'lower';
+  digits?: number;
+}
+
+export const PER_SECOND: Unit = { name: '/s', better: 'higher' };
+export const MILLISECONDS: Unit = { name: ' ms', better: 'lower', digits: 2 };
+export const MICROSECONDS: Unit = { name: ' µs', better: 'lower' };
+
+export interface Bar {
+  part: string;
+  what: string;
+  bar: string;
+  measured: string;
+  /** Undefined where it could not be measured. */
+  met: boolean | undefined;
+}
+
+/** What was measured, said at once and gathered for the table at the end. */
+export class Report {
+  readonly bars: Bar[] = [];
+  readonly missing = new Set<string>();
+
+  say(text: string): void {
+    process.stdout.write(`${text}\n`);
+  }
+
+  part(name: string, what: string): void {
+    this.say(`\n## ${name}: ${what}`);
+  }
+
+  /** A table of sides: the median and the worst of the rounds. */
+  figures(title: string, unit: Unit, sides: readonly Figures[]): void {
+    this.say(`\n${title}`);
+    const rows = sides.map(({ name, values }) => [name, shown(median(values), unit), shown(worst(values, unit.better), unit), values.map((value) => shown(value, { ...unit, name: '' })).join(' ')]);
+    this.say(table(['', 'median', 'worst', 'rounds'], rows));
+  }
+
+  bar(bar: Bar): void {
+    this.bars.push(bar);
+  }
+
+  /** A tool is not here: says how to get it and what does not run without it. */
+  lacks(tool: string, how: string, without: string): void {
+    this.missing.add(`${tool} is missing (${how}): ${without} did not run`);
+  }
+
+  end(): void {
+    if (this.missing.size > 0) this.say(`\n${[...this.missing].join('\n')}`);
+    this.say('\n## Bars\n');
+    this.say(table(['part', 'what', 'bar', 'measured', 'met'], this.bars.map(({ part, what, bar, measured, met }) => [part, what, bar, measured, met === undefined ? 'not measured' : met ? 'yes' : 'NO'])));
+  }
+}
+
+export function shown(value: number, { name, digits = 0 }: Pick<Unit, 'name' | 'digits'>): string {
+  return `${value.toLocaleString('en-US', { maximumFractionDigits: digits, minimumFractionDigits: digits })}${name}`;
+}
+
+/** How many times `other` goes into `one`, by their medians. */
+export function ratio(one: readonly number[], other: readonly number[]): number {
+  return median(one) / median(other);
+}
+
+function table(head: string[], rows: string[][]): string {
+  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)));
+  const line = (cells: string[]): string => `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
+  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
+}

@@ -1,0 +1,42 @@
+import { serve } from '../../packages/worker/src/worker.ts';
+import type { Worker } from '../../packages/worker/src/worker.ts';
+import { HttpPool } from '../support/http-connection.ts';
+import { JOB_BODY } from '../support/job-body.ts';
+import type { Session, WorkerOptions } from './session.ts';
+
+/** The worker SDK on the fast channel, with a handler that does nothing. */
+export async function channelWorker({ at, key = '', queue, workerId, concurrency, refill = false }: WorkerOptions): Promise<Session> {
+  const base = `${at}/v2/${queue}`;
+  const posts = refill ? new HttpPool(at, key, concurrency) : undefined;
+  let done = 0;
+  let worker: Worker | undefined;
+  const handler = async (): Promise<{ ok: boolean }> => {
+    if (posts !== undefined) await posts.request('POST', `/v2/${queue}/run`, JOB_BODY);
+    done += 1;
+    return { ok: true };
+  };
+  const env = {
+    RUNPOD_AI_API_KEY: key,
+    RUNPOD_POD_ID: workerId,
+    RUNPOD_WEBHOOK_GET_JOB: `${base}/job-take/$ID?gpu=none`,
+    RUNPOD_WEBHOOK_POST_OUTPUT: `${base}/job-done/$RUNPOD_POD_ID/$ID?gpu=none`,
+    RUNPOD_WEBHOOK_POST_STREAM: `${base}/job-stream/$RUNPOD_POD_ID/$ID?gpu=none`,
+    RUNPOD_WEBHOOK_PING: `${base}/ping/$RUNPOD_POD_ID?gpu=none`,
+    RUNPOD_LOG_LEVEL: 'ERROR',
+  };
+  return {
+    get done() {
+      return done;
+    },
+    start: () => {
+      worker = serve(handler, { concurrency, channel: 'fast', signals: false, env });
+      worker.done.catch((error: unknown) => {
+        throw error;
+      });
+    },
+    stop: async () => {
+      await worker?.stop();
+      posts?.close();
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import { connect } from '../client.ts';
+import type { Client } from '../client.ts';
+import { command } from '../command.ts';
+import { Failure, UsageError } from '../failure.ts';
+import { serverOptions } from '../local-server.ts';
+import { endpointPath, endpointWord, findForJobs, jobPath } from '../serverless/endpoints.ts';
+import type { EndpointView } from '../serverless/endpoints.ts';
+import { followWorkers, MOST_LINES } from '../serverless/log-followers.ts';
+import { followLog, ifThere, readLog, shownLine } from '../serverless/logs.ts';
+import type { LogLine } from '../serverless/logs.ts';
+import { readCount } from '../serverless/order.ts';
+import { listWorkers } from '../serverless/workers.ts';
+
+const DEFAULT_TAIL = 100;
+/** How many jobs back one looks for workers that have ended. */
+const RECENT_JOBS = 100;
+
+export const logs = command({
+  name: 'logs',
+  summary: 'Show what the workers of an endpoint wrote.',
+  details: 'Of all its workers, or of one worker or one job. Where no worker is running, of those that did the last jobs. A dot marks what Berth says about a worker.',
+  words: { ENDPOINT: endpointWord },
+  options: {
+    worker: { kind: 'text', value: 'ID', description: 'Of this worker alone, which may have ended.' },
+    job: { kind: 'text', value: 'ID', description: 'What was written while this job ran.' },
+    follow: { kind: 'switch', short: 'f', description: 'Go on with what is written from now on.' },
+    tail: { kind: 'text', value: 'N', description: `How many of the last lines of each worker to begin with, at most ${MOST_LINES}. Default: ${DEFAULT_TAIL}.` },
+    ...serverOptions,
+  },
+  async run(call) {
+    const { words, options, output } = call;
+    const { worker, job, follow } = options;
+    if (worker !== undefined && job !== undefined) throw new UsageError('--worker and --job exclude each other');
+    const tail = readCount('tail', options.tail, 0) ?? DEFAULT_TAIL;
+    if (tail > MOST_LINES) throw new UsageError(`--tail is ${tail}; allowed: at most ${MOST_LINES}`);
+    const client = await connect(call);
+    const endpoint = await findForJobs(client, words.ENDPOINT);
+    const show = (line: LogLine, from?: string): void => output.text(output.forPeople ? shownLine(line, from) : `${JSON.stringify({ ...(from !== undefined && { worker: from }), ...line })}\n`);
+    const forever = new AbortController().signal;
+
+    if (worker === undefined && job === undefined) {
+      if (follow) return followWorkers(client, endpoint, tail, show, forever);
+      for (const { line, from } of await readAll(client, endpoint, tail)) show(line, from);
+      return;
+    }
+    if (job !== undefined && !follow) {
+      const { logs: lines } = await client.get<{ logs: LogLine[] }>(jobPath(endpoint, `logs/${encodeURIComponent(job)}`));
+      for (const line of lines.slice(Math.max(0, lines.length - tail))) show(line);
+      return;
+    }
+    const path = job !== undefined ? jobPath(endpoint, `logs/${encodeURIComponent(job)}`) : endpointPath(endpoint, `/workers/${encodeURIComponent(worker ?? '')}/logs?tail=${tail}`);
+    if (follow) for await (const line of followLog(client, path, forever)) show(line);
+    else for (const line of await readLog(client, `${path}&follow=false`)) show(line);
+  },
+});
+
+/** The logs of several workers as one, by the time of each line. */
+async function readAll(client: Client, endpoint: Pick<EndpointView, 'id' | 'name'>, tail: number): Promise<{ line: LogLine; from: string }[]> {
+  const running = (await listWorkers(client, endpoint)).workers.map(({ id }) => id);
+  const workers = running.length > 0 ? running : await recentWorkers(client, endpoint);
+  if (workers.length === 0) throw new Failure(`no worker of ${endpoint.name} is running, and none did a job lately; "berth run" starts one`);
+  const logOf = (worker: string): Promise<LogLine[]> => readLog(client, endpointPath(endpoint, `/workers/${worker}/logs?tail=${tail}&follow=false`)).catch(ifThere([]));
+  const found = await Promise.all(workers.map(async (from) => (await logOf(from)).map((line) => ({ line, from }))));
+  return found.flat().sort((a, b) => (a.line.ts < b.line.ts ? -1 : a.line.ts > b.line.ts ? 1 : 0));
+}
+
+async function recentWorkers(client: Client, endpoint: Pick<EndpointView, 'id'>): Promise<string[]> {
+  const response = await client.send('GET', jobPath(endpoint, `requests?limit=${RECENT_JOBS}`));
+  // A load balancing endpoint has no jobs.
+  if (!response.ok) return [];
+  const { requests } = (await response.json()) as { requests: { workerId?: string }[] };
+  return [...new Set(requests.flatMap(({ workerId }) => workerId ?? []))].slice(0, 3);
+}

@@ -1,0 +1,53 @@
+import { connect } from '../client.ts';
+import { command } from '../command.ts';
+import { UsageError } from '../failure.ts';
+import { serverOptions } from '../local-server.ts';
+import type { Output } from '../output.ts';
+import { visible } from '../output.ts';
+import { endpointWord, findForJobs, jobPath } from '../serverless/endpoints.ts';
+import { readJob } from '../serverless/job-input.ts';
+import { checkResult, follow, isUnderWay, runToEnd, submit } from '../serverless/jobs.ts';
+import type { JobView } from '../serverless/jobs.ts';
+import { readCount } from '../serverless/order.ts';
+
+export const run = command({
+  name: 'run',
+  summary: 'Send a job to an endpoint.',
+  details: 'The job is queued and its id shown, unless --sync or --stream wait for what comes of it. With those, a job that fails makes the command fail.',
+  words: { ENDPOINT: endpointWord, JSON: `The job: '{"input": …}', or the input alone; @FILE reads it from a file, - from the standard input.` },
+  options: {
+    sync: { kind: 'switch', description: 'Wait for the job to end, and show its result.' },
+    stream: { kind: 'switch', description: 'Show what the handler yields, as it comes.' },
+    wait: { kind: 'text', value: 'MS', description: 'With --sync: how many milliseconds to wait at most; then the job is shown as it stands and goes on. Default: until it ends.' },
+    ...serverOptions,
+  },
+  async run(call) {
+    const { words, options, output } = call;
+    if (options.sync && options.stream) throw new UsageError('--sync and --stream exclude each other');
+    const wait = readCount('wait', options.wait, 1);
+    if (wait !== undefined && !options.sync) throw new UsageError('--wait goes with --sync');
+    const job = await readJob(words.JSON, call.stdin);
+    const client = await connect(call);
+    const endpoint = await findForJobs(client, words.ENDPOINT);
+    if (options.sync) return showResult(output, await runToEnd(client, endpoint, job, wait), endpoint.name);
+    const { id, status } = await submit(client, endpoint, job);
+    if (!options.stream) return output.record({ id, status }, `It runs on its own. Its log: berth logs ${endpoint.name} --job ${id} -f`);
+    for await (const chunk of follow(client, endpoint, id, new AbortController().signal)) showChunk(output, chunk);
+    const ended = await client.get<JobView>(jobPath(endpoint, `status/${id}`));
+    if (!output.forPeople) output.text(`${JSON.stringify(ended)}\n`);
+    checkResult(ended);
+  },
+});
+
+function showResult(output: Output, job: JobView, endpoint: string): void {
+  const notes = isUnderWay(job) ? [`It goes on${job.reason === undefined ? '' : ` (${job.reason})`}. Its log: berth logs ${endpoint} --job ${job.id} -f`] : [];
+  // What a handler made is shown to people as what it is: JSON.
+  output.record(output.forPeople && job.output !== undefined ? { ...job, output: JSON.stringify(job.output) } : { ...job }, ...notes);
+  checkResult(job);
+}
+
+/** One chunk is one line: text as it is, anything else as JSON. */
+function showChunk(output: Output, chunk: { output: unknown }): void {
+  if (!output.forPeople) return output.text(`${JSON.stringify(chunk)}\n`);
+  output.text(`${typeof chunk.output === 'string' ? chunk.output.split('\n').map(visible).join('\n') : JSON.stringify(chunk.output)}\n`);
+}

@@ -1,0 +1,117 @@
+import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { basename, join, resolve, sep } from 'node:path';
+import { LARGEST_UPLOAD, MOST_FILES } from '../../resources/images/files.ts';
+import type { ImageFile } from '../../resources/images/files.ts';
+import { Failure } from '../failure.ts';
+import { IgnoreRules } from './ignore.ts';
+
+/** What a folder must have one of, so that there is something to run. */
+const HANDLERS = ['handler.ts', 'handler.js', 'handler.mjs', 'handler.py', 'berth.json'];
+
+/** The first of these that is there says what stays behind. */
+const IGNORE_FILES = ['.berthignore', '.gitignore'];
+/** Never part of what runs. */
+const NEVER = new Set(['.git']);
+
+const EXECUTABLE = 0o111;
+/** Beside its content, a file costs its path and some punctuation. */
+const PUNCTUATION = 100;
+
+export interface Folder {
+  files: ImageFile[];
+  size: number;
+  /** Links that lead out of the folder or to another folder, and what is no file at all. */
+  leftOut: string[];
+}
+
+/** Everything of a folder that shall run, read into memory. */
+export async function readFolder(folder: string): Promise<Folder> {
+  const root = await realpath(folder);
+  const rules = new IgnoreRules(await firstOf(root, IGNORE_FILES));
+  const found: Folder = { files: [], size: 0, leftOut: [] };
+  const sizes = new Map<string, number>();
+  let room = LARGEST_UPLOAD;
+
+  const add = async (path: string, { mode, size }: { mode: number; size: number }): Promise<void> => {
+    const top = path.split('/', 1)[0] ?? path;
+    sizes.set(top, (sizes.get(top) ?? 0) + size);
+    room -= Math.ceil(size / 3) * 4 + path.length + PUNCTUATION;
+    if (room < 0 || found.files.length >= MOST_FILES) throw tooLarge(folder, sizes);
+    const content = await readFile(join(root, path));
+    found.files.push({ path, executable: (mode & EXECUTABLE) !== 0, content });
+    found.size += content.length;
+  };
+  const walk = async (below: string): Promise<void> => {
+    for (const name of (await readdir(join(root, below))).sort()) {
+      const path = below === '' ? name : `${below}/${name}`;
+      const place = join(root, path);
+      const status = await lstat(place);
+      if (NEVER.has(name) || rules.ignores(path, status.isDirectory())) continue;
+      if (status.isDirectory()) await walk(path);
+      else if (status.isFile()) await add(path, status);
+      else if (status.isSymbolicLink() && (await leadsToFileIn(root, place))) await add(path, await stat(place));
+      else found.leftOut.push(path);
+    }
+  };
+  await walk('');
+  if (!found.files.some(({ path }) => HANDLERS.includes(path))) throw nothingToRun(folder, found);
+  return found;
+}
+
+/** What a folder is called as an image: `My App` is `my-app`. */
+export function imageNameFor(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z0-9_]+/g, '-').replaceAll(/[-_]{2,}/g, '-').slice(0, 60).replaceAll(/^[-_]+|[-_]+$/g, '') || 'app';
+}
+
+export function folderName(folder: string): string {
+  return basename(resolve(folder)) || 'app';
+}
+
+export async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+/** `1.2 MB` */
+export function shownSize(bytes: number): string {
+  if (bytes < 1000) return `${bytes} bytes`;
+  const kilobytes = bytes / 1000;
+  return kilobytes < 1000 ? `${kilobytes.toFixed(kilobytes < 10 ? 1 : 0)} kB` : `${(kilobytes / 1000).toFixed(1)} MB`;
+}
+
+/** A link to a file of the same folder is as good as that file. */
+async function leadsToFileIn(root: string, link: string): Promise<boolean> {
+  try {
+    const target = await realpath(link);
+    return target.startsWith(root + sep) && (await stat(target)).isFile();
+  } catch {
+    // It leads nowhere.
+    return false;
+  }
+}
+
+async function firstOf(root: string, names: readonly string[]): Promise<string> {
+  for (const name of names) {
+    try {
+      return await readFile(join(root, name), 'utf8');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
+  }
+  return '';
+}
+
+function nothingToRun(folder: string, { files }: Folder): Failure {
+  const docker = files.some(({ path }) => path === 'Dockerfile') ? `; its Dockerfile is for a container engine: "docker build -t NAME ${folder}", then "berth deploy NAME"` : '';
+  return new Failure(`${folder} has nothing to run: it needs a ${HANDLERS.slice(0, -1).join(', a ')}, or a berth.json with a "command"${docker}`);
+}
+
+/** By what stands at its top. */
+function tooLarge(folder: string, sizes: ReadonlyMap<string, number>): Failure {
+  const largest = [...sizes].sort(([, a], [, b]) => b - a).slice(0, 3).map(([top, size]) => `${top} (${shownSize(size)})`);
+  const most = `${MOST_FILES} files with ${shownSize((LARGEST_UPLOAD / 4) * 3)} in all`;
+  return new Failure(`${folder} is too large to upload, which is for ${most}; name what need not run in ${join(folder, '.berthignore')}. The largest so far: ${largest.join(', ')}`);
+}

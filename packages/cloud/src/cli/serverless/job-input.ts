@@ -1,0 +1,34 @@
+import { readFile } from 'node:fs/promises';
+import { JsonText } from '../client.ts';
+import { Failure, UsageError } from '../failure.ts';
+import type { Input } from '../surroundings.ts';
+
+/**
+ * The body of a job: `{"input": …}` as it is, any other value as the input itself. From the word,
+ * from a file, or from the standard input. Numbers keep the digits that were written.
+ */
+export async function readJob(word: string, stdin: () => Input): Promise<JsonText> {
+  const [text, origin] = await readText(word, stdin);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new UsageError(`${origin} is not JSON: ${(cause as Error).message}; a job is written as '{"input": {"name": "world"}}', @FILE or - for the standard input`, { cause });
+  }
+  return new JsonText(typeof value === 'object' && value !== null && 'input' in value ? text : `{"input":${text}}`);
+}
+
+async function readText(word: string, stdin: () => Input): Promise<[text: string, origin: string]> {
+  if (word === '-') {
+    const parts: Uint8Array[] = [];
+    for await (const part of stdin()) parts.push(Buffer.from(part));
+    return [Buffer.concat(parts).toString('utf8'), 'the standard input'];
+  }
+  if (!word.startsWith('@')) return [word, 'the job'];
+  const file = word.slice(1);
+  try {
+    return [await readFile(file, 'utf8'), file];
+  } catch (cause) {
+    throw new Failure(`${file} cannot be read (${(cause as NodeJS.ErrnoException).code})`, { cause });
+  }
+}

@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Environment } from '../../support/config/from-environment.ts';
+import { connect } from '../client.ts';
+import type { Client } from '../client.ts';
+import { Failure } from '../failure.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../../bin/berth.js', import.meta.url));
+
+/** Nothing in it is worth waiting for longer. */
+const STOP_WITHIN_MS = 10_000;
+
+export interface PrivateServer {
+  client: Client;
+  /** Resolves when the server has ended by itself, with the last it said. */
+  ended: Promise<string>;
+  /** Ends it and forgets all that it held. */
+  stop(): Promise<void>;
+}
+
+/** A Berth for one purpose, with data that lasts as long as it does. What is set up for another one does not reach it. */
+export async function startPrivateServer(env: Environment, port: number): Promise<PrivateServer> {
+  const data = await mkdtemp(join(tmpdir(), 'berth-dev-'));
+  // In a process group of its own: Ctrl-C is for whoever started it, who stops it when all is put away.
+  const child = spawn(process.execPath, [PROGRAM, 'up', '--port', String(port), '--data', data], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+    env: { ...withoutBerth(env), BERTH_LOG_LEVEL: 'warn', BERTH_RATE_LIMITS: 'off' },
+  });
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-4000)));
+  const ended = once(child, 'exit').then(() => said.trim());
+  const stop = async (): Promise<void> => {
+    const cut = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS);
+    child.kill('SIGTERM');
+    await ended;
+    clearTimeout(cut);
+    await rm(data, { recursive: true, force: true });
+  };
+  try {
+    await isUp(child, ended);
+    return { client: await connect({ options: { data }, env: {} }), ended, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function withoutBerth(env: Environment): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('BERTH_')));
+}
+
+async function isUp({ stdout }: ChildProcess, ended: Promise<string>): Promise<void> {
+  let printed = '';
+  let over: string | undefined;
+  void ended.then((said) => (over = said));
+  while (!/^berth is up at /m.test(printed)) {
+    if (over !== undefined || stdout === null) throw new Failure(`a private Berth did not start: ${over ?? ''}`);
+    await Promise.race([once(stdout, 'data').then(([bytes]) => (printed += String(bytes))), ended]);
+  }
+}

@@ -1,0 +1,77 @@
+import type { ContainerCreateOptions, HostConfig } from 'dockerode';
+import type { InstanceSpec } from '../instance.ts';
+import type { HeldGpus } from '../process/gpu-shelf.ts';
+import { parseReference } from './image-reference.ts';
+import { writeLabels } from './labels.ts';
+
+const BYTES_PER_GB = 1024 ** 3;
+const BILLION = 1_000_000_000;
+/** Docker's own, which is too little for anything that shares memory between processes. */
+const LEAST_SHARED_BYTES = 64 * 1024 ** 2;
+/** The name by which a container reaches the machine that it is on. */
+export const HOST_NAME_INSIDE = 'host.docker.internal';
+/** Everything is in Berth's own log soon. This is for the time when Berth is away. */
+const DAEMON_LOG = { Type: 'json-file', Config: { 'max-size': '64m', 'max-file': '2' } };
+/** A command in a container sees its name as RUNPOD_POD_HOSTNAME has it. */
+const HOST_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
+
+export interface ContainerGround {
+  installation: string;
+  gpus: HeldGpus | null;
+  /** There is no hardware behind the GPUs: they are told to the instance, not given to it. */
+  virtual: boolean;
+  /** What the daemon's machine has. */
+  cores: number;
+  memoryInBytes: number;
+  /** The size of a container's disk can be limited. */
+  limitsDisk: boolean;
+}
+
+export function containerName(id: string): string {
+  return `berth-${id}`;
+}
+
+/** An instance in the words of the daemon. */
+export function containerOptions(spec: InstanceSpec, ground: ContainerGround): ContainerCreateOptions {
+  const { id, command } = spec;
+  const ports = [...new Set(spec.ports.map(({ port }) => `${port}/tcp`))];
+  return {
+    name: containerName(id),
+    Image: parseReference(spec.image).full,
+    ...(HOST_NAME.test(id) && { Hostname: id }),
+    ...(command.entrypoint.length > 0 && { Entrypoint: [...command.entrypoint] }),
+    ...(command.cmd.length > 0 && { Cmd: [...command.cmd] }),
+    Env: Object.entries(environment(spec, ground)).map(([name, value]) => `${name}=${value}`),
+    Labels: writeLabels({ ...ground, id, image: spec.image, labels: spec.labels }),
+    ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),
+    HostConfig: {
+      // A free port of this machine, and not for others to reach.
+      PortBindings: Object.fromEntries(ports.map((port) => [port, [{ HostIp: '127.0.0.1', HostPort: '' }]])),
+      Mounts: spec.mounts.map(({ source, path }) => ({ Type: 'bind', Source: source, Target: path })),
+      ...limits(spec, ground),
+      ...(ground.gpus !== null && !ground.virtual && { DeviceRequests: [{ Driver: 'nvidia', DeviceIDs: ground.gpus.indexes.map(String), Capabilities: [['gpu']] }] }),
+      // Its first process has the duties of one: it reaps, and it can be ended by any signal.
+      Init: true,
+      RestartPolicy: { Name: 'no' },
+      ExtraHosts: [`${HOST_NAME_INSIDE}:host-gateway`],
+      LogConfig: DAEMON_LOG,
+    },
+  };
+}
+
+function environment({ env, ports }: InstanceSpec, { gpus, virtual }: ContainerGround): Record<string, string> {
+  const announced = ports.flatMap(({ port, announceAs }) => (announceAs === undefined ? [] : [[announceAs, String(port)]]));
+  const indexes = gpus?.indexes.join(',') ?? '';
+  return { ...env, ...Object.fromEntries(announced), ...(gpus !== null && virtual && { CUDA_VISIBLE_DEVICES: indexes, NVIDIA_VISIBLE_DEVICES: indexes }) };
+}
+
+/** A definition may ask for more than a small machine has; it gets what there is. */
+function limits({ cpu, memoryInGb, containerDiskInGb }: InstanceSpec, { cores, memoryInBytes, limitsDisk }: ContainerGround): HostConfig {
+  const memory = Math.min(Math.round(memoryInGb * BYTES_PER_GB), memoryInBytes);
+  return {
+    ...(cpu > 0 && { NanoCpus: Math.round(Math.min(cpu, cores) * BILLION) }),
+    // Without swap: a container that is out of memory is told so and does not slow down the rest.
+    ...(memory > 0 && { Memory: memory, MemorySwap: memory, ShmSize: Math.max(LEAST_SHARED_BYTES, Math.floor(memory / 2)) }),
+    ...(limitsDisk && containerDiskInGb > 0 && { StorageOpt: { size: `${containerDiskInGb}G` } }),
+  };
+}

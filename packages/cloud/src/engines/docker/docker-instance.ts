@@ -1,0 +1,222 @@
+import type Docker from 'dockerode';
+import { BerthError } from '../../support/errors.ts';
+import type { Clock } from '../../support/clock.ts';
+import { signalOf } from '../exit-code.ts';
+import type { Address, Execution, ExecutionOptions, Instance, InstanceHandle, Usage } from '../instance.ts';
+import type { LogBook } from '../logs/log-book.ts';
+import type { LogLine, LogQuery } from '../logs/log-line.ts';
+import { type Container, readContainer } from './container.ts';
+import { ContainerLog } from './container-log.ts';
+import type { Daemon } from './daemon.ts';
+import { startExecution } from './execution.ts';
+import { isGone, isIdle } from './failure.ts';
+import { isListening } from './listening.ts';
+import { type CpuSample, type StatsAnswer, usageSince } from './usage.ts';
+
+/** How long an address that was found is taken for granted. */
+const ADDRESS_LIFETIME_MS = 1000;
+/** The most that a timer can wait. */
+const LONGEST_GRACE_MS = 2 ** 31 - 1;
+const BYTES_PER_GB = 1024 ** 3;
+
+export interface DockerInstanceParts {
+  daemon: Daemon;
+  container: Container;
+  logFolder: string;
+  clock: Clock;
+  /** Told once, when it is known that it has ended. */
+  onEnded: (instance: DockerInstance) => void;
+  /** Told of what could not be done and has nobody to be told otherwise. */
+  onProblem: (what: string, error: unknown) => void;
+}
+
+/** One run of an instance, from when its container runs. */
+export class DockerInstance {
+  readonly #parts: DockerInstanceParts;
+  readonly #log: ContainerLog;
+  readonly #found = new Map<number, { address: Address; until: number }>();
+  #container: Container;
+  #stopping = false;
+  #sample: CpuSample;
+
+  constructor(parts: DockerInstanceParts) {
+    const { container, clock } = parts;
+    this.#parts = parts;
+    this.#container = container;
+    this.#sample = { cpuSeconds: 0, at: container.instance.startedAt };
+    this.#log = new ContainerLog({
+      daemon: parts.daemon,
+      containerId: container.containerId,
+      folder: parts.logFolder,
+      clock,
+      onSilence: async () => {
+        await this.look();
+        return this.isRunning;
+      },
+      onProblem: parts.onProblem,
+    });
+  }
+
+  get id(): string {
+    return this.#container.id;
+  }
+
+  get containerId(): string {
+    return this.#container.containerId;
+  }
+
+  get handle(): InstanceHandle {
+    return this.#container.instance.handle;
+  }
+
+  get isRunning(): boolean {
+    return this.#container.instance.status === 'running';
+  }
+
+  get isStopping(): boolean {
+    return this.#stopping;
+  }
+
+  describe(): Instance {
+    return this.#container.instance;
+  }
+
+  /** Takes its output down from now on, into this log. */
+  attend(book: LogBook): void {
+    this.#log.attend(book);
+  }
+
+  /** Asks the daemon how it is. One that has ended stays so. Where its container is gone already, it ended with the code that was told, if one was. */
+  async look(toldExitCode: number | null = null): Promise<void> {
+    if (!this.isRunning) return;
+    const now = await inspect(this.#parts.daemon, this.containerId);
+    if (now?.instance.status === 'exited') this.#seeEnd(now);
+    if (now !== undefined) return;
+    this.#seeEnd({ ...this.#container, instance: { ...this.describe(), status: 'exited', endedAt: this.#parts.clock.now(), exitCode: toldExitCode, signal: signalOf(toldExitCode) } });
+  }
+
+  #seeEnd(container: Container): void {
+    if (!this.isRunning) return;
+    this.#container = container;
+    this.#parts.onEnded(this);
+    this.settle().catch((error: unknown) => this.#parts.onProblem(`the log of ${this.id} could not be completed`, error));
+  }
+
+  /** Completes the log of a run that has ended. */
+  async settle(): Promise<void> {
+    await this.#log.finish(farewell(this.#container), this.describe().endedAt ?? this.#parts.clock.now());
+  }
+
+  /** A second call with a shorter grace period ends it sooner: each has its own timer. */
+  async stop(graceMs: number): Promise<void> {
+    if (!this.isRunning) return;
+    const killing = new AbortController();
+    const failed = Promise.withResolvers<never>();
+    const killTimer = setTimeout(() => void this.#signal('SIGKILL').catch((error: unknown) => failed.reject(error)), Math.min(graceMs, LONGEST_GRACE_MS));
+    try {
+      if (!this.#stopping) {
+        this.#stopping = true;
+        this.note(`Asked to end, within ${graceMs / 1000} s.`).catch((error: unknown) => this.#parts.onProblem(`the log of ${this.id} could not be written`, error));
+        if (graceMs > 0) await this.#signal(this.#container.stopSignal);
+      }
+      await Promise.race([this.#parts.daemon.await((client) => client.getContainer(this.containerId).wait({ condition: 'not-running', abortSignal: killing.signal })).catch(unlessGone), failed.promise]);
+      await this.look();
+    } finally {
+      clearTimeout(killTimer);
+      killing.abort();
+    }
+  }
+
+  /** The container with its disk and its nameless volumes. Its log is complete before. */
+  async remove(): Promise<void> {
+    await this.settle();
+    await removeContainer(this.#parts.daemon, this.containerId);
+  }
+
+  async *logs(query: LogQuery, signal: AbortSignal | undefined): AsyncGenerator<LogLine, void, undefined> {
+    if (!this.isRunning) await this.settle();
+    yield* this.#log.lines(query, signal);
+  }
+
+  note(line: string): Promise<void> {
+    return this.#log.note(line);
+  }
+
+  async exec(argv: readonly string[], options: ExecutionOptions): Promise<Execution> {
+    const idle = (error?: unknown): BerthError => new BerthError('state', `${this.id} does not run`, { cause: error });
+    if (!this.isRunning) throw idle();
+    try {
+      return await this.#ask((container) => startExecution(container, argv, options));
+    } catch (error) {
+      throw isIdle(error) || isGone(error) ? idle(error) : error;
+    }
+  }
+
+  async address(port: number): Promise<Address | undefined> {
+    const { ports, address, gateway } = this.#container;
+    const hostPort = ports.get(port);
+    if (hostPort === undefined || !this.isRunning) return undefined;
+    const now = performance.now();
+    const known = this.#found.get(port);
+    if (known !== undefined && known.until > now) return known.address;
+    this.#found.delete(port);
+    if (!(await isListening({ address, gateway, port, hostPort })) || !this.isRunning) return undefined;
+    const found = { host: '127.0.0.1', port: hostPort };
+    this.#found.set(port, { address: found, until: performance.now() + ADDRESS_LIFETIME_MS });
+    return found;
+  }
+
+  async usage(): Promise<Usage | undefined> {
+    if (!this.isRunning) return undefined;
+    const stats = await this.#ask((container) => container.stats({ stream: false, 'one-shot': true }) as Promise<StatsAnswer>).catch(unlessGone);
+    const at = Date.parse(stats?.read ?? '');
+    // One that does not run any more is counted in the year 1.
+    if (stats === undefined || !(at > 0)) return undefined;
+    const { usage, sample } = usageSince(this.#sample, stats, at);
+    this.#sample = sample;
+    return usage;
+  }
+
+  /** Lets go of it; it goes on. */
+  async release(): Promise<void> {
+    await this.#log.release();
+  }
+
+  async #signal(signal: string): Promise<void> {
+    try {
+      await this.#ask((container) => container.kill({ signal }));
+    } catch (error) {
+      if (!isIdle(error) && !isGone(error)) throw error;
+    }
+  }
+
+  #ask<T>(question: (container: Docker.Container) => Promise<T>): Promise<T> {
+    return this.#parts.daemon.ask((client) => question(client.getContainer(this.containerId)));
+  }
+}
+
+/** Undefined where there is none. */
+export async function inspect(daemon: Daemon, nameOrId: string): Promise<Container | undefined> {
+  const info = await daemon.ask((client) => client.getContainer(nameOrId).inspect()).catch(unlessGone);
+  return info === undefined ? undefined : readContainer(info);
+}
+
+export async function removeContainer(daemon: Daemon, containerId: string): Promise<void> {
+  try {
+    await daemon.ask((client) => client.getContainer(containerId).remove({ force: true, v: true }));
+  } catch (error) {
+    // Somebody else is at it, or was.
+    if (isIdle(error)) await daemon.ask((client) => client.getContainer(containerId).wait({ condition: 'removed' })).catch(unlessGone);
+    else unlessGone(error);
+  }
+}
+
+function unlessGone(error: unknown): undefined {
+  if (!isGone(error)) throw error;
+}
+
+function farewell({ instance: { exitCode, signal }, outOfMemory, memoryInBytes }: Container): string[] {
+  if (exitCode === null) return ['Ended, and nobody saw how.'];
+  const end = `Ended with exit code ${exitCode}${signal === null ? '' : ` (${signal})`}.`;
+  return outOfMemory ? [`It ran out of memory: it may use ${Math.round((10 * memoryInBytes) / BYTES_PER_GB) / 10} GB.`, end] : [end];
+}

@@ -1,0 +1,27 @@
+import { after, test } from 'node:test';
+import { dockerForTests } from '../../../../../scripts/docker-for-tests.mjs';
+import { makeTestImage } from '../../../../../scripts/docker-test-image.mjs';
+import { engineSuite } from '../engine.suite.ts';
+import { dockerSuite } from './docker.suite.ts';
+import { TEST_HOST, VIRTUAL_GPU } from './test-engine.ts';
+
+const SERVER = "require('node:net').createServer((socket) => socket.end('hello')).listen(Number(process.env.PORT), '0.0.0.0')";
+
+const docker = await dockerForTests();
+if ('reason' in docker) test('the Docker suites', { skip: docker.reason }, () => undefined);
+else {
+  process.env[TEST_HOST] = docker.host;
+  const image = await makeTestImage(docker.host, `berth-test:p${process.pid}`, { volume: '/data' });
+  engineSuite('the Docker engine', {
+    module: new URL('test-engine.ts', import.meta.url),
+    shell: image.name,
+    impossible: 'local/shell',
+    gpuTypeId: VIRTUAL_GPU.gpuTypeId,
+    listen: ['node', '-e', SERVER],
+  });
+  dockerSuite(docker.host, image.name);
+  after(async () => {
+    await image.remove();
+    await docker.stop();
+  });
+}

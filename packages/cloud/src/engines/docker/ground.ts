@@ -1,0 +1,90 @@
+import { cpus, release } from 'node:os';
+import type { Clock } from '../../support/clock.ts';
+import type { Capacity, GpuCapacity } from '../engine.ts';
+import { countedThrough } from '../process/gpu-shelf.ts';
+import { gpuCapacities, gpuIndexes } from '../process/machine.ts';
+import type { NvidiaFindings } from '../process/nvidia-smi.ts';
+import { refreshed } from '../process/refreshed.ts';
+import type { Daemon } from './daemon.ts';
+
+const LIFETIME_MS = 60_000;
+const BYTES_PER_GB = 1024 ** 3;
+/** Storage drivers that can limit the size of a container's disk; overlay2 can on one file system alone. */
+const LIMITING_DRIVERS = ['btrfs', 'zfs', 'devicemapper'];
+
+/** As much of the daemon's account of itself as is needed here. */
+export interface DaemonInfo {
+  NCPU?: number;
+  MemTotal?: number;
+  KernelVersion?: string;
+  Driver?: string;
+  DriverStatus?: [string, string][] | null;
+  Runtimes?: Record<string, unknown>;
+  DiscoveredDevices?: { ID?: string }[] | null;
+}
+
+/** What the daemon has to run things on. */
+export interface Ground {
+  cores: number;
+  memoryInBytes: number;
+  gpus: readonly GpuCapacity[];
+  /** By type, the numbers under which the driver knows them. */
+  gpuIndexes: ReadonlyMap<string, readonly number[]>;
+  limitsDisk: boolean;
+  /** Its machine is this one, and not one inside it or elsewhere. */
+  isThisMachine: boolean;
+}
+
+export interface GroundParts {
+  daemon: Daemon;
+  /** Offered where there is no real GPU. */
+  virtualGpus: readonly GpuCapacity[];
+  findGpus: () => Promise<NvidiaFindings>;
+  clock: Clock;
+}
+
+/** Looks at the ground now and then. */
+export function groundReader({ daemon, virtualGpus, findGpus, clock }: GroundParts): () => Promise<Ground> {
+  return refreshed(
+    async () => {
+      const [info, findings] = await Promise.all([daemon.ask((client) => client.info() as Promise<DaemonInfo>), findGpus()]);
+      return readGround(info, findings, virtualGpus);
+    },
+    LIFETIME_MS,
+    clock,
+  );
+}
+
+export function readGround(info: DaemonInfo, findings: NvidiaFindings, virtualGpus: readonly GpuCapacity[]): Ground {
+  const real = givesGpus(info) ? gpuCapacities(findings) : [];
+  // Virtual GPUs never stand in for real ones whose driver is only slow to answer.
+  const gpus = real.length === 0 && findings.answered ? virtualGpus : real;
+  return {
+    cores: info.NCPU ?? 1,
+    memoryInBytes: info.MemTotal ?? 0,
+    gpus,
+    gpuIndexes: gpus === virtualGpus ? countedThrough(gpus) : gpuIndexes(findings),
+    limitsDisk: limitsDisk(info),
+    isThisMachine: info.KernelVersion === release(),
+  };
+}
+
+/** The daemon can hand GPUs to a container: it has NVIDIA's runtime, or knows the devices by itself. */
+function givesGpus({ Runtimes: runtimes, DiscoveredDevices: devices }: DaemonInfo): boolean {
+  return 'nvidia' in (runtimes ?? {}) || (devices ?? []).some(({ ID: id }) => id?.startsWith('nvidia.com/gpu'));
+}
+
+function limitsDisk({ Driver: driver = '', DriverStatus: status }: DaemonInfo): boolean {
+  const fileSystem = (status ?? []).find(([name]) => name === 'Backing Filesystem')?.[1];
+  return LIMITING_DRIVERS.includes(driver) || (driver === 'overlay2' && fileSystem === 'xfs');
+}
+
+/** Cores and memory are shared, so what is free of the memory is what is really free, where that can be known. */
+export function capacityOf({ cores, memoryInBytes, isThisMachine }: Ground, gpus: readonly GpuCapacity[]): Capacity {
+  return {
+    cpu: { model: (isThisMachine && cpus()[0]?.model.trim()) || 'unknown', cores, threads: cores },
+    memoryInGb: Math.max(1, Math.round(memoryInBytes / BYTES_PER_GB)),
+    ...(isThisMachine && { freeMemoryInGb: Math.floor((10 * process.availableMemory()) / BYTES_PER_GB) / 10 }),
+    gpus,
+  };
+}

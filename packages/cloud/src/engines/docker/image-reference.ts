@@ -1,0 +1,55 @@
+import { rule } from '../../support/errors.ts';
+
+/** A registry's host is told from a name by a dot, a port, or being this machine. */
+const HOST = /^(?:localhost|[^/]*[.:][^/]*)$/;
+const NAME = /^[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*$/;
+const TAG = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
+const DIGEST = /^[a-z0-9]+(?:[+._-][a-z0-9]+)*:[0-9a-fA-F]{32,}$/;
+
+const DOCKER_HUB = 'docker.io';
+/** Docker Hub's logins are under this name, for historical reasons. */
+const DOCKER_HUB_LOGIN = 'https://index.docker.io/v1/';
+
+export interface ImageReference {
+  registry: string;
+  /** As the daemon is asked for it. A name alone would mean every tag there is. */
+  full: string;
+}
+
+export interface RegistryLogin {
+  username: string;
+  password: string;
+  serveraddress: string;
+}
+
+/** What keeps this from being the name of an image; undefined where it is one. */
+export function referenceProblem(image: string): string | undefined {
+  if (image.startsWith('local/')) return `the image ${JSON.stringify(image)} is a folder of this machine: the process engine runs those, Docker runs images of a registry`;
+  return parse(image) === undefined ? `${JSON.stringify(image.slice(0, 200))} is no name of an image` : undefined;
+}
+
+export function parseReference(image: string): ImageReference {
+  const reference = parse(image);
+  if (reference === undefined) throw rule(referenceProblem(image) ?? '');
+  return reference;
+}
+
+function parse(image: string): ImageReference | undefined {
+  const [named = '', digest, ...more] = image.split('@');
+  if (more.length > 0 || (digest !== undefined && !DIGEST.test(digest))) return undefined;
+  const slash = named.indexOf('/');
+  const first = slash === -1 ? '' : named.slice(0, slash);
+  const host = HOST.test(first) ? first : undefined;
+  const path = host === undefined ? named : named.slice(slash + 1);
+  const colon = path.lastIndexOf(':');
+  const tag = colon === -1 ? undefined : path.slice(colon + 1);
+  const name = colon === -1 ? path : path.slice(0, colon);
+  if (!name.split('/').every((part) => NAME.test(part)) || (tag !== undefined && !TAG.test(tag))) return undefined;
+  return { registry: host === undefined || host === 'index.docker.io' ? DOCKER_HUB : host, full: tag === undefined && digest === undefined ? `${image}:latest` : image };
+}
+
+/** How one logs in to the registry that an image comes from. */
+export function loginFor(image: string, { username, password }: { username: string; password: string }): RegistryLogin {
+  const { registry } = parseReference(image);
+  return { username, password, serveraddress: registry === DOCKER_HUB ? DOCKER_HUB_LOGIN : registry };
+}

@@ -1,0 +1,44 @@
+import type { HeldGpus } from '../process/gpu-shelf.ts';
+
+/** What is written on each container: whose it is, and what the daemon would not tell later. */
+const INSTALLATION = 'berth.installation';
+const INSTANCE = 'berth.instance';
+const IMAGE = 'berth.image';
+const GPUS = 'berth.gpus';
+/** Before the names of the instance's own labels. An image may bring labels too, which are not among those. */
+const OWN = 'berth.label.';
+
+export interface Labelled {
+  installation: string;
+  id: string;
+  /** As it was asked for. */
+  image: string;
+  gpus: HeldGpus | null;
+  labels: Readonly<Record<string, string>>;
+}
+
+export function writeLabels({ installation, id, image, gpus, labels }: Labelled): Record<string, string> {
+  return {
+    [INSTALLATION]: installation,
+    [INSTANCE]: id,
+    [IMAGE]: image,
+    ...(gpus !== null && { [GPUS]: JSON.stringify(gpus) }),
+    ...Object.fromEntries(Object.entries(labels).map(([name, value]) => [`${OWN}${name}`, value])),
+  };
+}
+
+export function readLabels(written: Readonly<Record<string, string>>): Labelled {
+  const gpus = written[GPUS];
+  return {
+    installation: written[INSTALLATION] ?? '',
+    id: written[INSTANCE] ?? '',
+    image: written[IMAGE] ?? '',
+    gpus: gpus === undefined ? null : (JSON.parse(gpus) as HeldGpus),
+    labels: Object.fromEntries(Object.entries(written).flatMap(([name, value]) => (name.startsWith(OWN) ? [[name.slice(OWN.length), value]] : []))),
+  };
+}
+
+/** Finds the containers of one installation. */
+export function ownershipFilter(installation: string): { label: string[] } {
+  return { label: [`${INSTALLATION}=${installation}`] };
+}

@@ -1,0 +1,84 @@
+import { mkdir } from 'node:fs/promises';
+import type Docker from 'dockerode';
+import type { Log } from '../../support/log.ts';
+import { BerthError } from '../../support/errors.ts';
+import type { InstanceSpec } from '../instance.ts';
+import type { GpuShelf } from '../process/gpu-shelf.ts';
+import { checkMemory } from '../process/memory.ts';
+import type { Container } from './container.ts';
+import { type ContainerGround, containerName, containerOptions } from './container-options.ts';
+import type { Daemon } from './daemon.ts';
+import { inspect, removeContainer } from './docker-instance.ts';
+import { isIdle, startFailureOf, statusOf } from './failure.ts';
+import type { Ground } from './ground.ts';
+import { checkProgram } from './program.ts';
+import { ensureImage } from './pull.ts';
+
+const BYTES_PER_GB = 1024 ** 3;
+
+export interface LaunchParts {
+  daemon: Daemon;
+  installation: string;
+  ground: () => Promise<Ground>;
+  gpus: GpuShelf;
+  /** A line about how it goes. */
+  say: (line: string) => Promise<void>;
+  /** The last step before the container is made: what an earlier run left goes. */
+  clear: () => Promise<void>;
+  /** Ends the attempt. */
+  signal: AbortSignal;
+  log: Log | undefined;
+}
+
+/** From a wish to a running container. What was made or taken on the way is given back when a step fails. */
+export async function launch(spec: InstanceSpec, parts: LaunchParts): Promise<Container> {
+  const { daemon, signal, say, gpus: shelf } = parts;
+  await ensureImage(daemon, spec, say, signal);
+  await using undo = new AsyncDisposableStack();
+
+  const ground = await parts.ground();
+  const gpus = spec.gpus === null || spec.gpus.count === 0 ? null : shelf.take(spec.id, spec.gpus, ground.gpus, ground.gpuIndexes);
+  undo.defer(() => shelf.release(spec.id));
+  const virtual = gpus !== null && ground.gpus.some((gpu) => gpu.gpuTypeId === gpus.typeId && gpu.virtual);
+  checkMemory({ memoryInGb: spec.memoryInGb, virtual }, Math.max(1, Math.round(ground.memoryInBytes / BYTES_PER_GB)), ground.isThisMachine ? process.availableMemory() : Infinity);
+
+  for (const { source } of spec.mounts) await mkdir(source, { recursive: true });
+  signal.throwIfAborted();
+  await parts.clear();
+  await say(`Starting ${spec.image}.`);
+  const container = await create(spec, { ...ground, installation: parts.installation, gpus, virtual }, parts);
+  undo.defer(() => removeContainer(daemon, container.id));
+  try {
+    if (spec.command.entrypoint.length + spec.command.cmd.length > 0) await checkProgram(container, await container.inspect());
+    signal.throwIfAborted();
+    await container.start();
+    signal.throwIfAborted();
+  } catch (error) {
+    throw signal.aborted ? signal.reason : startFailureOf(error);
+  }
+  const running = await inspect(daemon, container.id);
+  if (running === undefined) throw new BerthError('unavailable', `the container of ${spec.id} was removed while it started`);
+  undo.move();
+  return running;
+}
+
+async function create(spec: InstanceSpec, ground: ContainerGround, { daemon, log }: LaunchParts): Promise<Docker.Container> {
+  try {
+    return await daemon.ask((client) => client.createContainer(containerOptions(spec, ground)));
+  } catch (error) {
+    if (ground.limitsDisk && error instanceof BerthError && /storage-opt|pquota|quota/i.test(error.message)) {
+      log?.warn({ reason: error.message }, 'the disks of containers are not limited in size here');
+      return create(spec, { ...ground, limitsDisk: false }, { daemon, log } as LaunchParts);
+    }
+    if (isIdle(error) && (await clearName(spec.id, ground.installation, daemon))) return daemon.ask((client) => client.createContainer(containerOptions(spec, ground)));
+    throw statusOf(error) === undefined ? error : startFailureOf(error);
+  }
+}
+
+/** A start that was cut off may have left a container with this name. That of another installation stays. */
+async function clearName(id: string, installation: string, daemon: Daemon): Promise<boolean> {
+  const holder = await inspect(daemon, containerName(id));
+  if (holder !== undefined && (holder.installation !== installation || !holder.isNew)) return false;
+  if (holder !== undefined) await removeContainer(daemon, holder.containerId);
+  return true;
+}

@@ -1,0 +1,38 @@
+import { posix } from 'node:path';
+import type { Readable } from 'node:stream';
+import type Docker from 'dockerode';
+import type { ContainerInspectInfo } from 'dockerode';
+import { rule } from '../../support/errors.ts';
+import { isGone } from './failure.ts';
+
+/** Where a container without a PATH looks. */
+const USUAL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/**
+ * Rejects where the program that a container is to run is not in it. The daemon would not: what
+ * it starts is its own init, which ends at once with 127 when it finds no such program.
+ */
+export async function checkProgram(container: Docker.Container, { Path: program, Config: { Env: env, WorkingDir: folder } }: ContainerInspectInfo): Promise<void> {
+  for (const path of placesOf(program, folder || '/', pathOf(env ?? []))) if (await isThere(container, path)) return;
+  throw rule(`the command ${JSON.stringify(program)} was not found in the image`);
+}
+
+function pathOf(env: readonly string[]): string {
+  return env.findLast((pair) => pair.startsWith('PATH='))?.slice('PATH='.length) || USUAL_PATH;
+}
+
+export function placesOf(program: string, folder: string, path: string): string[] {
+  if (program.includes('/')) return [posix.resolve(folder, program)];
+  return path.split(':').map((place) => posix.resolve(folder, place, program));
+}
+
+async function isThere(container: Docker.Container, path: string): Promise<boolean> {
+  try {
+    const answer = (await container.infoArchive({ path })) as Readable;
+    answer.resume();
+    return true;
+  } catch (error) {
+    if (isGone(error)) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,43 @@
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { optionsOf } from './daemon.ts';
+
+/** A connection to the daemon that can be cut, for everyone who came in by it. */
+export class TestLink {
+  readonly host: string;
+  readonly #path: string;
+  readonly #target: string;
+  readonly #sockets = new Set<Socket>();
+  #server: Server | undefined;
+
+  constructor(path: string, target: string) {
+    this.host = `unix://${path}`;
+    this.#path = path;
+    this.#target = target;
+  }
+
+  async mend(): Promise<void> {
+    const { socketPath, host, port } = optionsOf(this.#target);
+    this.#server = createServer((socket) => {
+      const daemon = socketPath === undefined ? connect(Number(port), host) : connect(socketPath);
+      for (const [one, other] of [[socket, daemon], [daemon, socket]] as const) {
+        this.#sockets.add(one);
+        one.pipe(other);
+        one.on('error', () => other.destroy());
+        one.on('close', () => other.destroy());
+      }
+    });
+    await once(this.#server.listen(this.#path), 'listening');
+  }
+
+  async cut(): Promise<void> {
+    const closed = this.#server === undefined ? undefined : once(this.#server, 'close');
+    this.#server?.close();
+    for (const socket of this.#sockets) socket.destroy();
+    this.#sockets.clear();
+    this.#server = undefined;
+    await closed;
+    await rm(this.#path, { force: true });
+  }
+}

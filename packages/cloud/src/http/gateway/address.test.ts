@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { hostAddress, hostEndpoint, pathAddress } from './address.ts';
+import { readAffinity } from './affinity.ts';
+import { relocated } from './location.ts';
+
+describe('the address of an endpoint', () => {
+  test('by path: what follows the endpoint is the worker\'s, as it is', () => {
+    const cases: [string, string, string][] = [
+      ['/v2/abc', 'abc', '/'], ['/v2/abc/', 'abc', '/'], ['/v2/abc?x=1', 'abc', '/?x=1'], ['/v2/abc/a/b?c=/d', 'abc', '/a/b?c=/d'], ['/v2/abc//', 'abc', '//'], ['/v2/abc/../x', 'abc', '/../x'],
+    ];
+    for (const [url, endpointId, path] of cases) assert.deepEqual(pathAddress(url), { endpointId, path, prefix: '/v2/abc' });
+  });
+
+  test('what is no endpoint is left to others', () => {
+    for (const url of ['/', '/v2', '/v2/', '/v2/?x', '/v1/abc', '/v2/pods/x', '/v2/serverless', '/v2/openapi.json', '/v2/docs?x', '/graphql']) assert.equal(pathAddress(url), undefined, url);
+  });
+
+  test('by host name, where a domain is set up', () => {
+    for (const host of ['abc123.berth.test', 'ABC123.Berth.Test:8484']) assert.equal(hostEndpoint(host, 'berth.test'), 'abc123');
+    for (const host of [undefined, '', 'berth.test', 'a.b.berth.test', 'pod-8080.berth.test', 'abc.other.test', 'abcberth.test', '.berth.test', 'abc.berth.test.evil']) assert.equal(hostEndpoint(host, 'berth.test'), undefined, host);
+    assert.equal(hostEndpoint('abc.berth.test', ''), undefined);
+    assert.deepEqual(hostAddress('abc.berth.test', '/v2/x?y', 'berth.test'), { endpointId: 'abc', path: '/v2/x?y', prefix: '' });
+  });
+});
+
+test('affinity is an id, alone or strict', () => {
+  assert.equal(readAffinity(undefined), undefined);
+  assert.equal(readAffinity(''), undefined);
+  assert.equal(readAffinity('loose w1'), undefined);
+  assert.deepEqual(readAffinity('w1'), { kind: 'prefer', workerId: 'w1' });
+  assert.deepEqual(readAffinity(' STRICT  w1 '), { kind: 'strict', workerId: 'w1' });
+  assert.deepEqual(readAffinity('strict-resume w1'), { kind: 'strict-resume', workerId: 'w1' });
+});
+
+test('a redirect of a worker stays with the worker', () => {
+  const cases: [string, string][] = [
+    ['/there', '/v2/e/there'], ['/', '/v2/e/'], ['/v2/e/there', '/v2/e/there'], ['/v2/e', '/v2/e'], ['/v2/else', '/v2/e/v2/else'], ['there', 'there'], ['?x', '?x'], ['//cdn/x', '//cdn/x'],
+    ['http://h:1/there', 'http://h:1/v2/e/there'], ['HTTPS://H:1', 'HTTPS://H:1/v2/e/'], ['http://other/there', 'http://other/there'], ['mailto:x', 'mailto:x'],
+  ];
+  for (const [location, expected] of cases) assert.equal(relocated(location, '/v2/e', 'h:1'), expected);
+});

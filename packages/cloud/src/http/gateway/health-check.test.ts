@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { probe } from './health-check.ts';
+import { deadPort, startWorker, stopWorker, until } from './test-stage.ts';
+
+test('a worker says how it is by its status alone', async () => {
+  const paths: string[] = [];
+  const worker = await startWorker('w', (request, response) => {
+    paths.push(request.url ?? '');
+    response.writeHead(Number(request.url?.slice(-3))).end('body');
+  });
+  const cases: [number, string][] = [[200, 'ready'], [204, 'starting'], [201, 'unhealthy'], [301, 'unhealthy'], [404, 'unhealthy'], [503, 'unhealthy']];
+  for (const [status, health] of cases) assert.equal(await probe('127.0.0.1', worker.port, `/ping/${status}`, 5_000), health);
+  assert.equal(await probe('127.0.0.1', worker.port, 'a path/200', 5_000), 'ready');
+  assert.deepEqual(paths.slice(-1), ['/a%20path/200']);
+  await until(() => worker.connections.size === 0);
+  await stopWorker(worker);
+});
+
+test('no answer is an answer too', async () => {
+  assert.equal(await probe('127.0.0.1', await deadPort(), '/ping', 5_000), 'unhealthy');
+  const silent = createServer();
+  silent.listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  assert.equal(await probe('127.0.0.1', (silent.address() as AddressInfo).port, '/ping', 30), 'unhealthy');
+  silent.close();
+});

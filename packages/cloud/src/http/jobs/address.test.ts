@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RESERVED_SEGMENTS } from '../../resources/endpoints/reserved-ids.ts';
+import { jobAddress } from './address.ts';
+
+test('an address below an endpoint is taken apart', () => {
+  assert.deepEqual(jobAddress('/v2/e1/run'), { endpointId: 'e1', operation: 'run', rest: [], query: '' });
+  assert.deepEqual(jobAddress('/v2/e1/status/j1?ttl=5&x=/v2/?'), { endpointId: 'e1', operation: 'status', rest: ['j1'], query: 'ttl=5&x=/v2/?' });
+  assert.deepEqual(jobAddress('/v2/e1/job-done/w1/j1?gpu=a%2Fb&isStream=true'), { endpointId: 'e1', operation: 'job-done', rest: ['w1', 'j1'], query: 'gpu=a%2Fb&isStream=true' });
+});
+
+test('anything else is left to others', () => {
+  for (const url of ['/', '/v1/endpoints', '/v2', '/v2/', '/v2/e1', '/v2/e1/', '/v2/e1?x=/run', '/v2//run', '/v3/e1/run', '']) assert.equal(jobAddress(url), undefined, url);
+  for (const segment of RESERVED_SEGMENTS) assert.equal(jobAddress(`/v2/${segment}/run`), undefined, segment);
+});

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ManualClock } from '../../support/clock.ts';
+import { BerthError } from '../../support/errors.ts';
+import { JOB_LIMITS, JobRateLimits } from './rate-limits.ts';
+
+const none = (): number => 0;
+
+function refused(seconds: number, text: RegExp): (error: unknown) => boolean {
+  return (error) => error instanceof BerthError && error.code === 'rate' && error.headers['retry-after'] === String(seconds) && text.test(error.message);
+}
+
+function fixture(): { clock: ManualClock; limits: JobRateLimits } {
+  const clock = new ManualClock();
+  return { clock, limits: new JobRateLimits(clock, { run: { per10s: 3, concurrent: 2 }, health: { per10s: 1, concurrent: 1 } }) };
+}
+
+describe('requests', () => {
+  test('are let in up to the limit of ten seconds, and again in the next', () => {
+    const { clock, limits } = fixture();
+    for (let call = 0; call < 3; call += 1) limits.enter('a', 'e', 'run', none)();
+    clock.advance(4_200);
+    assert.throws(() => limits.enter('a', 'e', 'run', none), refused(6, /^too many requests: at most 3 of run in 10 s; try again in 6 s$/));
+    clock.advance(5_799);
+    assert.throws(() => limits.enter('a', 'e', 'run', none), refused(1, /10 s/));
+    clock.advance(1);
+    limits.enter('a', 'e', 'run', none)();
+  });
+
+  test('are let in up to so many at the same time', () => {
+    const { limits } = fixture();
+    const left = limits.enter('a', 'e', 'run', none);
+    limits.enter('a', 'e', 'run', none);
+    assert.throws(() => limits.enter('a', 'e', 'run', none), refused(1, /at most 2 of run at the same time/));
+    left();
+    limits.enter('a', 'e', 'run', none);
+  });
+
+  test('are counted for each account, endpoint and operation', () => {
+    const { limits } = fixture();
+    limits.enter('a', 'e', 'health', none)();
+    assert.throws(() => limits.enter('a', 'e', 'health', none), BerthError);
+    limits.enter('b', 'e', 'health', none)();
+    limits.enter('a', 'f', 'health', none)();
+    limits.enter('a', 'e', 'run', none)();
+    for (let call = 0; call < 100; call += 1) limits.enter('a', 'e', 'unlimited', none)();
+  });
+
+  test('may be more where many workers run', () => {
+    const { limits } = fixture();
+    for (let call = 0; call < 200; call += 1) limits.enter('a', 'e', 'run', () => 2)();
+    assert.throws(() => limits.enter('a', 'e', 'run', () => 2), BerthError);
+    limits.enter('a', 'e', 'run', () => 3)();
+  });
+
+  test('that stay open over many windows still count as open', () => {
+    const { clock, limits } = fixture();
+    const [one, two] = [limits.enter('a', 'e', 'run', none), limits.enter('a', 'e', 'run', none)];
+    for (let window = 0; window < 5; window += 1) {
+      clock.advance(10_000);
+      assert.throws(() => limits.enter('a', 'e', 'run', none), refused(1, /at the same time/));
+    }
+    one();
+    two();
+    limits.enter('a', 'e', 'run', none);
+  });
+
+  test('are let in when the clock was set back', () => {
+    const { clock, limits } = fixture();
+    for (let call = 0; call < 3; call += 1) limits.enter('a', 'e', 'run', none)();
+    clock.advance(-60_000);
+    limits.enter('a', 'e', 'run', none)();
+  });
+});
+
+test('the limits are those that the hosted service publishes', () => {
+  const published = { runsync: [2000, 400], run: [1000, 200], status: [2000, 400], stream: [2000, 400], cancel: [100, 20], openai: [2000, 400], requests: [10, 2] };
+  for (const [operation, [per10s, concurrent]] of Object.entries(published)) assert.deepEqual(JOB_LIMITS[operation], { per10s, concurrent });
+  assert.equal(JOB_LIMITS['purge-queue']?.per10s, 2);
+});

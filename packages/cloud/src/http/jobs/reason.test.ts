@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { freshContext } from '../../../../../tests/support/context.ts';
+import type { TestContext } from '../../../../../tests/support/context.ts';
+import { JobQueue } from '../../jobs/queue.ts';
+import type { Delivery, Job } from '../../store/job-records.ts';
+import { noWakeups } from '../../store/wakeups.ts';
+import { createLog } from '../../support/log.ts';
+import { waitingReason } from './reason.ts';
+
+let context: TestContext;
+let queue: JobQueue;
+before(async () => {
+  context = await freshContext();
+  queue = new JobQueue({ store: context.store.jobs, wakeups: noWakeups, clock: context.clock, log: createLog({ level: 'silent', format: 'json' }), deliveryOf: (): Delivery => assert.fail(), onDelivery: () => undefined });
+});
+after(() => context.close());
+
+const submit = (): Promise<Job> => queue.submit({ endpoint: { id: 'e', accountId: 'a', executionTimeout: 0, jobTtl: 86_400_000, retention: null, maxRetries: 1 }, accountId: 'a', request: '{"input":1}', terms: {} });
+
+test('a waiting job tells what stands before it', async () => {
+  const [first, second, third] = [await submit(), await submit(), await submit()];
+  const reason = (job: Job, fleet?: string): Promise<string> => waitingReason(queue, job, () => fleet);
+  assert.equal(await reason(first), 'no worker is connected to this endpoint');
+  assert.equal(await reason(first, 'the maximum is 0'), 'the maximum is 0');
+  queue.presence.unhealthy('e', 'sick', 'gpu: no device');
+  assert.equal(await reason(first), 'no healthy worker is connected; the last one reported: gpu: no device');
+  queue.presence.seen('e', 'w1');
+  assert.equal(await reason(first, 'the maximum is 0'), 'next in line: 1 worker is busy');
+  queue.presence.seen('e', 'w2');
+  assert.deepEqual([await reason(first), await reason(second), await reason(third)], ['next in line: 2 workers are busy', 'held behind 1 job', 'held behind 2 jobs']);
+});
+
+test('a long queue is not counted to its end', async () => {
+  queue.presence.seen('e', 'w1');
+  await Promise.all(Array.from({ length: 1_000 }, submit));
+  assert.equal(await waitingReason(queue, await submit(), () => undefined), 'held behind more than 1000 jobs');
+});

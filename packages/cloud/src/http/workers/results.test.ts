@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { check, seed } from '../../../../../tests/support/seed.ts';
+import { BerthError } from '../../support/errors.ts';
+import { LARGEST_CHUNK, readChunks, readPost, readValue } from './results.ts';
+
+const result = (output: string | null, error: string | null, refresh = false): ReturnType<typeof readPost> => ({ kind: 'result', output, error, refresh });
+
+describe('the body of job-done', () => {
+  test('is a result where it names no status', () => {
+    assert.deepEqual(readPost('{}'), result(null, null));
+    assert.deepEqual(readPost('{"output": null}'), result('null', null));
+    assert.deepEqual(readPost('{"output": 1.0, "output": {"a": 1152921504606846976} }'), result('{"a": 1152921504606846976}', null));
+    assert.deepEqual(readPost('{"error": null, "output": 2}'), result('2', null));
+    assert.deepEqual(readPost('{"status": "COMPLETED", "output": 2}'), result('2', null));
+  });
+
+  test('is a failure with any error but null', () => {
+    for (const error of ['"text"', '{"code": 5.0}', '[]', 'false', '0', '""']) assert.deepEqual(readPost(`{"error": ${error}, "output": 1}`), result('1', error));
+  });
+
+  test('may ask for another worker', () => {
+    assert.deepEqual(readPost('{"output": {"stopPod": true}}'), result('{"stopPod": true}', null));
+    assert.deepEqual(readPost('{"output": 1, "stopPod": true}'), result('1', null, true));
+    assert.deepEqual(readPost('{"error": "x", "stopPod": true}'), result(null, '"x"', true));
+  });
+
+  test('is progress where it says so', () => {
+    assert.deepEqual(readPost('{"status": "IN_PROGRESS", "output": {"percent": 1.0}}'), { kind: 'progress', output: '{"percent": 1.0}' });
+    assert.deepEqual(readPost('{"status": "IN_PROGRESS"}'), { kind: 'progress', output: 'null' });
+  });
+
+  test('has null where Python wrote NaN', () => {
+    assert.deepEqual(readPost('{"output": [NaN, -Infinity, "NaN"]}'), result('[null, null, "NaN"]', null));
+    assert.equal(readValue('Infinity'), 'null');
+  });
+
+  test('is refused where it is no object', () => {
+    for (const body of ['', '{', '[]', 'null', '1', 'output=1']) assert.throws(() => readPost(body), (error: unknown) => error instanceof BerthError && error.code === 'malformed', body);
+    assert.throws(() => readValue('{'));
+  });
+});
+
+describe('a chunk', () => {
+  test('stays as it is up to the limit, with all that it holds', () => {
+    const text = '{"output": {"text": ["a"]}, "metrics": {"stream_index": 1.0}}';
+    assert.deepEqual(readChunks(text), [text]);
+    const largest = JSON.stringify({ output: 'x'.repeat(LARGEST_CHUNK - '{"output":""}'.length) });
+    assert.deepEqual(readChunks(largest), [largest]);
+    assert.ok(readChunks(largest.replace('x', 'xx')).length > 1);
+  });
+
+  test(`that is too large is cut into pieces within the limit that give it back whole (seed ${seed})`, async () => {
+    const pieces = fc.array(fc.constantFrom('plain', '日本', '🎉', '"', '\\', '\u0000', '\u001f', '\u2028', '\ud83c', 'é'), { minLength: 1, maxLength: 6 });
+    await check(
+      fc.property(pieces, fc.integer({ min: 1, max: 3 }), (parts, times) => {
+        const text = parts.join('').repeat(Math.ceil((LARGEST_CHUNK * times) / parts.join('').length));
+        const chunks = readChunks(JSON.stringify({ output: text }));
+        assert.ok(chunks.every((chunk) => Buffer.byteLength(chunk) <= LARGEST_CHUNK));
+        assert.ok(chunks.map((chunk) => (JSON.parse(chunk) as { output: string }).output).join('') === text);
+      }),
+      15,
+    );
+  });
+
+  test('that is no text is cut as the text of its JSON, with the number of each part', () => {
+    const output = `[${Array.from({ length: 200_000 }, (_, n) => `${n}.0`).join(',')}]`;
+    const chunks = readChunks(`{"output":${output}}`).map((chunk) => JSON.parse(chunk) as { output: string; part: number; parts: number });
+    assert.deepEqual(chunks.map(({ part }) => part), chunks.map((_, index) => index + 1));
+    assert.ok(chunks.every(({ parts }) => parts === chunks.length));
+    assert.ok(chunks.map((chunk) => chunk.output).join('') === output);
+  });
+});

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ManualClock, systemClock } from '../support/clock.ts';
+import { persist } from './persist.ts';
+
+describe('work that must reach the store', () => {
+  test('is done once where the store answers', async () => {
+    let tries = 0;
+    assert.equal(await persist(async () => (tries += 1), systemClock), 1);
+    assert.equal(tries, 1);
+  });
+
+  test('is tried again, with longer and longer pauses, until the store answers', async () => {
+    const at: number[] = [];
+    const answer = await persist(async () => {
+      at.push(performance.now());
+      if (at.length < 4) throw new Error('away');
+      return 'kept';
+    }, systemClock);
+    assert.equal(answer, 'kept');
+    const pauses = at.slice(1).map((time, index) => time - (at[index] ?? 0));
+    assert.ok((pauses[0] ?? 0) >= 45 && (pauses[1] ?? 0) >= 95 && (pauses[2] ?? 0) >= 195, pauses.join(', '));
+  });
+
+  test('is given up when patience ends, with what the store last said', async () => {
+    const clock = new ManualClock();
+    let tries = 0;
+    await assert.rejects(
+      persist(
+        async () => {
+          tries += 1;
+          clock.advance(1_000);
+          throw new Error(`away ${tries}`);
+        },
+        clock,
+        3_000,
+      ),
+      /^Error: away 3$/,
+    );
+  });
+});

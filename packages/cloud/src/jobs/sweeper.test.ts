@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createLog } from '../support/log.ts';
+import type { JobQueue } from './queue.ts';
+import { Sweeper } from './sweeper.ts';
+
+/** Only what a sweeper asks of the queue. */
+function queueOf(sweep: () => Promise<boolean>, sweepLost: () => Promise<void>): JobQueue {
+  return { sweep, sweepLost } as unknown as JobQueue;
+}
+
+const silent = createLog({ level: 'silent', format: 'json' });
+
+test('what is due is looked after as long as there is more, then again a little later, also after a failure', async () => {
+  const done: string[] = [];
+  const enough = Promise.withResolvers<void>();
+  let sweeps = 0;
+  const sweeper = new Sweeper(
+    queueOf(
+      async () => {
+        sweeps += 1;
+        done.push('due');
+        if (sweeps === 4) throw new Error('the store is away');
+        return sweeps < 3;
+      },
+      async () => {
+        done.push('lost');
+        if (done.filter((what) => what === 'lost').length === 2) enough.resolve();
+      },
+    ),
+    silent,
+  );
+  sweeper.start();
+  await enough.promise;
+  await sweeper.close();
+  assert.deepEqual(done, ['due', 'due', 'due', 'lost', 'due', 'due', 'lost']);
+});
+
+test('a sweeper that is closed ends the round that it is in and begins no other', async () => {
+  const [began, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let rounds = 0;
+  const sweeper = new Sweeper(
+    queueOf(
+      async () => {
+        rounds += 1;
+        began.resolve();
+        await release.promise;
+        return true;
+      },
+      async () => undefined,
+    ),
+    silent,
+  );
+  sweeper.start();
+  await began.promise;
+  let closed = false;
+  const closing = sweeper.close().then(() => (closed = true));
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(closed, false);
+  release.resolve();
+  await closing;
+  assert.equal(rounds, 1);
+});

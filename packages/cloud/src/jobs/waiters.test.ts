@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Waiters } from './waiters.ts';
+
+const LONG_MS = 60_000;
+
+/** Whether a wait is over, without waiting for it. */
+async function isOver(wait: Promise<void>): Promise<boolean> {
+  return Promise.race([wait.then(() => true), new Promise<boolean>((resolve) => setImmediate(() => resolve(false)))]);
+}
+
+describe('whoever waits', () => {
+  test('is woken by what it waits for, together with all who do, and by nothing else', async () => {
+    const waiters = new Waiters();
+    const [one, two, other] = [waiters.wait('a', LONG_MS), waiters.wait('a', LONG_MS), waiters.wait('b', LONG_MS)];
+    waiters.wake('unknown');
+    assert.deepEqual(await Promise.all([one, two, other].map(isOver)), [false, false, false]);
+    waiters.wake('a');
+    assert.deepEqual(await Promise.all([one, two, other].map(isOver)), [true, true, false]);
+    waiters.wakeAll();
+    await other;
+  });
+
+  test('is woken when its time is over', async () => {
+    const from = performance.now();
+    await new Waiters().wait('a', 30);
+    assert.ok(performance.now() - from >= 25);
+  });
+
+  test('goes when it gives up, also if it has before it came', async () => {
+    const waiters = new Waiters();
+    const leaving = new AbortController();
+    const wait = waiters.wait('a', LONG_MS, leaving.signal);
+    leaving.abort();
+    await wait;
+    await waiters.wait('a', LONG_MS, leaving.signal);
+  });
+
+  test('may wait again from where it was woken', async () => {
+    const waiters = new Waiters();
+    let rounds = 0;
+    const waiting = (async () => {
+      for (; rounds < 3; rounds += 1) await waiters.wait('a', LONG_MS);
+    })();
+    while (rounds < 3) {
+      waiters.wake('a');
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await waiting;
+  });
+
+  test('can be picked by what it waits for', async () => {
+    const waiters = new Waiters();
+    const [mine, other] = [waiters.wait('e1 7', LONG_MS), waiters.wait('e2 7', LONG_MS)];
+    waiters.wakeWhere((key) => key.startsWith('e1 '));
+    assert.deepEqual(await Promise.all([mine, other].map(isOver)), [true, false]);
+    waiters.wakeAll();
+    await other;
+  });
+});

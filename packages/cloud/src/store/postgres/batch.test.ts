@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Batch } from './batch.ts';
+
+describe('items', () => {
+  test('that come together are committed together, in order, and each gets its own answer', async () => {
+    const commits: number[][] = [];
+    const batch = new Batch<number, string>(async (items) => {
+      commits.push(items);
+      return items.map((item) => `kept ${item}`);
+    }, 10);
+    assert.deepEqual(await Promise.all([1, 2, 3].map((item) => batch.add(item))), ['kept 1', 'kept 2', 'kept 3']);
+    assert.deepEqual(commits, [[1, 2, 3]]);
+    await batch.add(4);
+    assert.deepEqual(commits, [[1, 2, 3], [4]]);
+  });
+
+  test('that come while a commit is on its way share the next, no more than fit', async () => {
+    const commits: number[][] = [];
+    const [began, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let inCommit = 0;
+    const batch = new Batch<number, number>(async (items) => {
+      inCommit += 1;
+      assert.equal(inCommit, 1, 'one commit at a time');
+      commits.push(items);
+      began.resolve();
+      await release.promise;
+      inCommit -= 1;
+      return items;
+    }, 3);
+    const first = batch.add(0);
+    await began.promise;
+    const rest = [1, 2, 3, 4, 5, 6, 7].map((item) => batch.add(item));
+    release.resolve();
+    assert.deepEqual(await Promise.all([first, ...rest]), [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert.deepEqual(commits, [[0], [1, 2, 3], [4, 5, 6], [7]]);
+  });
+
+  test('of a commit that fails are told, and the next are committed', async () => {
+    let fails = true;
+    const batch = new Batch<number, number>(async (items) => {
+      if (fails) throw new Error('away');
+      return items;
+    }, 10);
+    const outcomes = await Promise.allSettled([batch.add(1), batch.add(2)]);
+    assert.deepEqual(outcomes.map(({ status }) => status), ['rejected', 'rejected']);
+    fails = false;
+    assert.equal(await batch.add(3), 3);
+  });
+});

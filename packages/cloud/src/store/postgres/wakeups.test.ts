@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import pg from 'pg';
+import type { Pool } from 'pg';
+import { freshDatabase } from '../../../../../tests/support/databases.ts';
+import type { TestDatabase } from '../../../../../tests/support/databases.ts';
+import { eventually } from '../../../../../tests/support/jobs.ts';
+import type { Wakeup, Wakeups } from '../wakeups.ts';
+import { listenForWakeups } from './wakeups.ts';
+
+describe('wake-ups between servers', () => {
+  let database: TestDatabase;
+  let pool: Pool;
+  const errors: Error[] = [];
+  before(async () => {
+    database = await freshDatabase('postgres');
+    pool = new pg.Pool({ connectionString: database.url, max: 4 });
+    pool.on('error', (error) => void errors.push(error));
+  });
+  after(async () => {
+    await pool.end();
+    await database.drop();
+  });
+
+  /** A server that keeps what it hears. */
+  const server = async (name: string): Promise<{ wakeups: Wakeups; heard: Wakeup[] }> => {
+    const heard: Wakeup[] = [];
+    const wakeups = await listenForWakeups({ url: database.url, server: name, pool, onError: (error) => void errors.push(error) });
+    wakeups.listen((wakeup) => void heard.push(wakeup));
+    return { wakeups, heard };
+  };
+  const queue = (endpointId: string): Wakeup => ({ kind: 'queue', endpointId });
+  /** Both know of each other once each has heard the other. */
+  const met = async (one: { wakeups: Wakeups; heard: Wakeup[] }, other: { wakeups: Wakeups; heard: Wakeup[] }): Promise<void> => {
+    for (const [from, to] of [[one, other], [other, one]] as const) {
+      await eventually(() => {
+        from.wakeups.publish(queue('hello'));
+        assert.ok(to.heard.length > 0);
+      });
+    }
+    await eventually(async () => {
+      const before = [one.heard.length, other.heard.length];
+      await pool.query('select 1');
+      assert.deepEqual([one.heard.length, other.heard.length], before);
+      one.heard.length = 0;
+      other.heard.length = 0;
+    });
+  };
+
+  test('reach every other server, of one turn together and each once, and not the one that sent them', async () => {
+    const [a, b] = [await server('a'), await server('b')];
+    await met(a, b);
+    const sent: Wakeup[] = [queue('e1'), { kind: 'job', endpointId: 'e1', seq: 7 }, { kind: 'stop', endpointId: 'e1', workerId: 'w', jobId: 'j' }, { kind: 'forget', what: 'keys' }];
+    for (const wakeup of [...sent, ...sent]) a.wakeups.publish(wakeup);
+    await eventually(() => assert.ok(b.heard.length >= sent.length));
+    assert.deepEqual(b.heard.filter((wakeup) => !('endpointId' in wakeup) || wakeup.endpointId !== 'hello'), sent);
+    assert.deepEqual(a.heard.filter((wakeup) => 'endpointId' in wakeup && wakeup.endpointId === 'e1'), []);
+    for (const { wakeups } of [a, b]) await wakeups.close();
+  });
+
+  test('of any number fit what PostgreSQL carries', async () => {
+    const [a, b] = [await server('a'), await server('b')];
+    await met(a, b);
+    for (let n = 0; n < 2_000; n += 1) a.wakeups.publish(queue(`endpoint-${n}`));
+    await eventually(() => assert.equal(new Set(b.heard.map((wakeup) => JSON.stringify(wakeup))).size >= 2_000, true));
+    assert.deepEqual(errors, []);
+    for (const { wakeups } of [a, b]) await wakeups.close();
+  });
+
+  test('arrive again after the connection was lost', async () => {
+    const [a, b] = [await server('a'), await server('b')];
+    await met(a, b);
+    await pool.query(`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'berth wakeups' and datname = current_database()`);
+    await eventually(() => {
+      a.wakeups.publish(queue('after'));
+      assert.ok(b.heard.some((wakeup) => 'endpointId' in wakeup && wakeup.endpointId === 'after'));
+    });
+    assert.ok(errors.length > 0);
+    for (const { wakeups } of [a, b]) await wakeups.close();
+  });
+
+  test('are told to nobody by a server that is alone', async () => {
+    const alone = await server('alone');
+    const listener = new pg.Client({ connectionString: database.url });
+    await listener.connect();
+    const notes: string[] = [];
+    listener.on('notification', ({ payload }) => void notes.push(payload ?? ''));
+    await listener.query('listen berth');
+    alone.wakeups.publish(queue('nobody'));
+    await new Promise((resolve) => setImmediate(resolve));
+    await pool.query('select 1');
+    await listener.query('select 1');
+    assert.deepEqual(notes.filter((note) => note.includes('nobody')), []);
+    await listener.end();
+    await alone.wakeups.close();
+  });
+});

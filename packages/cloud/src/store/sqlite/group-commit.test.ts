@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, test } from 'node:test';
+import { GroupCommit } from './group-commit.ts';
+
+function fixture(): { connection: DatabaseSync; group: GroupCommit; commits: () => number; names: () => unknown[] } {
+  const connection = new DatabaseSync(':memory:');
+  connection.exec('create table things (name text primary key)');
+  const group = new GroupCommit(connection, (error) => (error instanceof Error ? error : new Error(String(error))));
+  let commits = 0;
+  group.beforeCommit = () => {
+    commits += 1;
+  };
+  return { connection, group, commits: () => commits, names: () => connection.prepare('select name from things order by rowid').all().map((row) => row['name']) };
+}
+
+const add = (connection: DatabaseSync, name: string) => (): string => {
+  connection.prepare('insert into things values (?)').run(name);
+  return name;
+};
+
+describe('work of one turn', () => {
+  test('shares a commit, and each piece gets its own answer', async () => {
+    const { connection, group, commits, names } = fixture();
+    const answers = await Promise.all(['a', 'b', 'c'].map((name) => group.run(add(connection, name))));
+    assert.deepEqual([answers, commits(), names()], [['a', 'b', 'c'], 1, ['a', 'b', 'c']]);
+    await group.run(add(connection, 'd'));
+    assert.equal(commits(), 2);
+  });
+
+  test('is answered after the commit, never before', async () => {
+    const { connection, group } = fixture();
+    let answered = false;
+    const answer = group.run(add(connection, 'a')).then(() => (answered = true));
+    group.beforeCommit = () => assert.equal(answered, false);
+    assert.equal(connection.isTransaction, false);
+    await answer;
+    assert.equal(connection.isTransaction, false);
+  });
+
+  test('that comes last sees what came with it', async () => {
+    const { connection, group } = fixture();
+    const looked = group.runLast(() => connection.prepare('select count(*) as count from things').get()?.['count']);
+    await group.run(add(connection, 'a'));
+    assert.equal(await looked, 1);
+  });
+
+  test('fails as a whole: nothing is kept, everyone is told, and the next turn goes on', async () => {
+    const { connection, group, names } = fixture();
+    let rolledBack = 0;
+    group.afterRollback = () => {
+      rolledBack += 1;
+    };
+    await group.run(add(connection, 'a'));
+    const outcomes = await Promise.allSettled([group.run(add(connection, 'b')), group.run(add(connection, 'a')), group.run(add(connection, 'c'))]);
+    assert.deepEqual(outcomes.map(({ status }) => status), ['rejected', 'rejected', 'rejected']);
+    assert.deepEqual([names(), rolledBack, connection.isTransaction], [['a'], 1, false]);
+    await group.run(add(connection, 'd'));
+    assert.deepEqual(names(), ['a', 'd']);
+  });
+
+  test('can be committed at once, for a store that closes', () => {
+    const { connection, group, names } = fixture();
+    void group.run(add(connection, 'a'));
+    group.flush();
+    assert.deepEqual(names(), ['a']);
+    group.flush();
+  });
+});

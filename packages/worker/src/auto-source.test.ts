@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, test } from 'node:test';
+import type { Handler } from './handler.ts';
+import type { Options } from './options.ts';
+import type { Pace } from './pace.ts';
+import { Shift } from './shift.ts';
+import { QUICK_PACE } from './test-server/quick-pace.ts';
+import { CLOSE, SILENCE, TestServer } from './test-server/test-server.ts';
+
+const LIMIT = { timeout: 15_000 };
+
+describe('the way of its own choice', () => {
+  let server: TestServer;
+  let shift: Shift | undefined;
+
+  beforeEach(async () => {
+    server = await TestServer.start({ channel: true });
+  });
+  afterEach(async () => {
+    shift?.abort();
+    await shift?.done;
+    await server.stop();
+  });
+
+  function start(handler: Handler, options: Options = {}, pace: Pace = QUICK_PACE): Shift {
+    shift = new Shift(handler, { env: server.environment(), ...options }, { pace, pulse: false, write: () => undefined });
+    return shift;
+  }
+
+  async function wayOf(input: unknown = {}): Promise<string> {
+    return (await server.result(server.submit(input))).way;
+  }
+
+  test('is the channel where there is one', LIMIT, async () => {
+    start(() => 1);
+    assert.equal(await wayOf(), 'channel');
+    assert.equal(server.count('job-take', 'job-stop', 'job-done', 'ping'), 0);
+  });
+
+  test('is the public protocol where there is none, and stays so', LIMIT, async () => {
+    server.offersChannel = false;
+    start(() => 1);
+    for (let n = 0; n < 3; n += 1) assert.equal(await wayOf(), 'http');
+    await server.until(() => server.count('job-stop', 'ping') >= 2);
+    assert.equal(server.count('job-channel'), 1);
+  });
+
+  test('is the public protocol where the wish is not answered, or the connection closed', LIMIT, async () => {
+    for (const fault of [SILENCE, CLOSE] as const) {
+      server.fault = (what) => (what === 'job-channel' ? fault : undefined);
+      const worker = start(() => 1, {}, { ...QUICK_PACE, upgrade: 50, upgradeAgain: 60_000 });
+      assert.equal(await wayOf(), 'http');
+      await worker.stop();
+    }
+  });
+
+  test('waits for a server that is not there yet', LIMIT, async () => {
+    const env = server.environment();
+    await server.stop();
+    start(() => 1, { env });
+    const job = server.submit({});
+    await server.listen();
+    assert.equal((await server.result(job)).way, 'channel');
+  });
+
+  test('changes to the channel when it is offered later', LIMIT, async () => {
+    server.fault = (what) => (what === 'job-channel' ? 503 : undefined);
+    const release = Promise.withResolvers<void>();
+    start((job) => (job.input === 'long' ? release.promise : 1), { concurrency: 2 });
+    const long = server.submit('long');
+    assert.equal(await wayOf(), 'http');
+    server.fault = () => undefined;
+    await server.until(() => server.channels.size > 0 && server.held === 0);
+    assert.equal(server.said.findLast(({ what }) => what === 'L')?.text, long.id);
+    assert.equal(await wayOf(), 'channel');
+    // A job ends where it came from.
+    release.resolve();
+    assert.equal((await server.result(long)).way, 'http');
+  });
+
+  test('changes to the public protocol when the channel is no longer offered; nothing is lost', LIMIT, async () => {
+    const release = Promise.withResolvers<void>();
+    server.acknowledges = false;
+    start(
+      async function* (job) {
+        yield `${job.id} begins`;
+        if (job.input === 'quick') return;
+        await release.promise;
+        for (let n = 0; n < 5; n += 1) yield n;
+      },
+      { concurrency: 3 },
+    );
+    const [quick, slow] = [server.submit('quick'), server.submit('slow')];
+    await server.until(() => server.count('D') === 1 && slow.chunks.length === 1);
+    // The server forgets the result that it has not acknowledged.
+    quick.state = 'given';
+    quick.results.length = 0;
+    server.offersChannel = false;
+    for (const channel of server.channels) channel.break();
+    const { way, body, isStream } = await server.result(quick);
+    assert.deepEqual([way, body, isStream], ['http', { output: [] }, true]);
+    release.resolve();
+    assert.equal((await server.result(slow)).way, 'http');
+    assert.deepEqual(slow.chunks, ['job-2 begins', 0, 1, 2, 3, 4]);
+    assert.equal(await wayOf('quick'), 'http');
+    // And back again.
+    server.offersChannel = true;
+    server.acknowledges = true;
+    await server.until(() => server.channels.size > 0 && server.held === 0);
+    assert.equal(await wayOf('quick'), 'channel');
+  });
+
+  test('a stop between the two ways ends both', LIMIT, async () => {
+    server.fault = (what) => (what === 'job-channel' ? 503 : undefined);
+    const worker = start(() => 1);
+    await wayOf();
+    await worker.stop();
+    await server.until(() => server.held === 0);
+  });
+
+  test('a failed check is reported by ping where there is no channel', LIMIT, async () => {
+    server.offersChannel = false;
+    const worker = start(() => 1, { fitness: [() => Promise.reject(new Error('cold'))] });
+    shift = undefined;
+    await assert.rejects(worker.done, /the fitness check check 1 failed: Error: cold/);
+    assert.equal(server.said.find(({ what }) => what === 'ping')?.query.get('check'), 'check 1');
+  });
+});

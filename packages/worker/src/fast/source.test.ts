@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, test } from 'node:test';
+import type { Handler } from '../handler.ts';
+import type { Options } from '../options.ts';
+import type { Pace } from '../pace.ts';
+import { nextTurn } from '../pause.ts';
+import { Shift } from '../shift.ts';
+import { QUICK_PACE } from '../test-server/quick-pace.ts';
+import type { TestChannel } from '../test-server/test-channel.ts';
+import { TestServer } from '../test-server/test-server.ts';
+
+const LIMIT = { timeout: 15_000 };
+
+describe('the fast way', () => {
+  let server: TestServer;
+  let shift: Shift | undefined;
+  let log: string[];
+
+  beforeEach(async () => {
+    server = await TestServer.start({ channel: true });
+    log = [];
+  });
+  afterEach(async () => {
+    server.acknowledges = true;
+    shift?.abort();
+    await shift?.done;
+    await server.stop();
+  });
+
+  function start(handler: Handler, options: Options = {}, pace: Pace = QUICK_PACE): Shift {
+    shift = new Shift(handler, { channel: 'fast', env: server.environment(), ...options }, { pace, pulse: false, write: (line) => log.push(line) });
+    return shift;
+  }
+
+  async function connection(): Promise<TestChannel> {
+    await server.until(() => server.channels.size === 1 && server.count('T') > 0);
+    return [...server.channels][0] as TestChannel;
+  }
+
+  function lines(): string[] {
+    return server.said.map(({ what, text }) => (what === 'job-channel' ? '(opens)' : `${what} ${text}`));
+  }
+
+  test('begins with what it has in hand and what it can take', LIMIT, async () => {
+    start((job) => job.id, { concurrency: 3 });
+    await server.until(() => server.count('T') > 0);
+    const job = server.submit({});
+    await server.until(() => server.count('T') > 1);
+    assert.deepEqual(lines(), ['(opens)', 'L ', 'T 3', `D ${job.id} ${job.lease} {"output":"${job.id}"}`, 'T 1']);
+    assert.equal(server.said[0]?.headers.authorization, 'key of the worker');
+    assert.equal(server.said[0].query.get('gpu'), 'none');
+  });
+
+  test('writes in batches', LIMIT, async () => {
+    start(() => 1, { concurrency: 200 });
+    const channel = await connection();
+    const before = channel.pieces;
+    const jobs = Array.from({ length: 200 }, () => server.submit({}));
+    await Promise.all(jobs.map((job) => server.result(job)));
+    assert.ok(channel.pieces - before < 20, `${channel.pieces - before} pieces for 200 results`);
+    assert.ok(server.count('T') < 20);
+  });
+
+  test('keeps a result until it is acknowledged, and sends it again on the next connection', LIMIT, async () => {
+    server.acknowledges = false;
+    const job = server.submit({});
+    start(() => 'kept', { env: server.environment({ RUNPOD_PING_INTERVAL: '100' }) });
+    await server.result(job);
+    // Its job is still in hand, and the next one is taken all the same.
+    await server.until(() => lines().at(-1) === `L ${job.id}`);
+    assert.deepEqual((await server.result(server.submit({}))).body, { output: 'kept' });
+    const said = server.said.length;
+    (await connection()).break();
+    await server.until(() => lines().slice(said).filter((line) => line.startsWith('T ')).length > 0);
+    assert.deepEqual(lines().slice(said), ['(opens)', 'L job-1,job-2', 'D job-1 lease-job-1-1 {"output":"kept"}', 'D job-2 lease-job-2-1 {"output":"kept"}', 'T 1']);
+    assert.equal(job.results.length, 1);
+
+    server.acknowledges = true;
+    const stopped = (shift as Shift).stop();
+    await server.until(() => server.count('Q') > 0);
+    (await connection()).break();
+    await stopped;
+    assert.deepEqual(lines().slice(-4), ['L job-1,job-2', 'D job-1 lease-job-1-1 {"output":"kept"}', 'D job-2 lease-job-2-1 {"output":"kept"}', 'Q ']);
+  });
+
+  test('a connection on which results are not answered for long is given up', LIMIT, async () => {
+    server.acknowledges = false;
+    const job = server.submit({});
+    start(() => 1, { env: server.environment({ RUNPOD_PING_INTERVAL: '100' }) }, { ...QUICK_PACE, deadConnection: 150 });
+    await server.result(job);
+    await server.until(() => server.count('job-channel') === 2 && server.count('D') === 2);
+  });
+
+  test('a result that breaks every connection goes over HTTP', LIMIT, async () => {
+    const jobs = [server.submit({}), server.submit('small')];
+    start((job) => (job.input === 'small' ? 1 : 'x'.repeat(10_000)), { concurrency: 2 });
+    server.longestLine = 5_000;
+    const [large, small] = await Promise.all(jobs.map((job) => server.result(job)));
+    assert.deepEqual([large?.way, small?.way], ['http', 'channel']);
+    assert.equal(server.count('job-channel'), 4);
+  });
+
+  test('shows the latest progress that was made while there was no connection', LIMIT, async () => {
+    const [go, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const job = server.submit({});
+    start(async (_job, { progress }) => {
+      await go.promise;
+      for (let n = 0; n < 5; n += 1) progress(n);
+      await end.promise;
+    });
+    await server.until(() => job.state === 'given');
+    server.fault = (what) => (what === 'job-channel' ? 503 : undefined);
+    (await connection()).break();
+    await server.until(() => server.count('job-channel') > 1);
+    go.resolve();
+    await nextTurn();
+    server.fault = () => undefined;
+    await server.until(() => job.progress.length > 0);
+    end.resolve();
+    await server.result(job);
+    assert.deepEqual(job.progress, [4]);
+  });
+
+  test('leaves a server that stops, when its results are acknowledged', LIMIT, async () => {
+    const release = Promise.withResolvers<void>();
+    const job = server.submit({});
+    start(() => release.promise, { concurrency: 2 });
+    await server.until(() => job.state === 'given');
+    const said = server.said.length;
+    (await connection()).send('G');
+    await server.until(() => server.count('job-channel') === 2 && lines().at(-1)?.startsWith('T') === true);
+    assert.deepEqual(lines().slice(said), ['(opens)', `L ${job.id}`, 'T 1']);
+    server.acknowledges = false;
+    const channel = await connection();
+    channel.send('G');
+    release.resolve();
+    await server.result(job);
+    server.acknowledges = true;
+    assert.equal(server.channels.has(channel), true);
+    channel.send(`A ${job.id} ${job.lease}`);
+    await server.until(() => server.count('job-channel') === 3);
+    assert.equal(server.count('D'), 1);
+  });
+
+  test('does not hammer a server that accepts and closes', LIMIT, async () => {
+    start(() => 1, {}, { ...QUICK_PACE, firstRetry: 20, longestRetry: 1_000 });
+    for (let round = 1; round <= 4; round += 1) {
+      await server.until(() => server.channels.size === 1 && server.count('T') === round);
+      for (const channel of server.channels) channel.break();
+    }
+    const times = server.said.filter(({ what }) => what === 'job-channel').map(({ at }) => at);
+    times.slice(1).forEach((time, index) => assert.ok(time - (times[index] ?? 0) >= 10 * 2 ** index - 2, String(times)));
+  });
+
+  test('the same job twice under the same lease is one job', LIMIT, async () => {
+    let runs = 0;
+    const release = Promise.withResolvers<void>();
+    const job = server.submit({});
+    start(() => {
+      runs += 1;
+      return release.promise;
+    }, { concurrency: 2 });
+    const channel = await connection();
+    channel.give(job.id, { id: job.id, input: 1 });
+    release.resolve();
+    await server.result(job);
+    await server.result(server.submit({}));
+    assert.equal(runs, 2);
+  });
+
+  test('survives what it does not understand', LIMIT, async () => {
+    start((job) => job.input);
+    const channel = await connection();
+    for (const line of ['', 'Z', 'J', 'J lease', 'J lease {', 'J lease {"id":7}', 'J lease null', 'A', 'A nobody', 'X nobody', 'A a b c d']) channel.send(line);
+    assert.deepEqual((await server.result(server.submit('still here'))).body, { output: 'still here' });
+  });
+
+  test('lines that are cut anywhere are read whole', LIMIT, async () => {
+    start((job) => job.input);
+    const channel = await connection();
+    const job = server.submit(null);
+    await server.result(job);
+    job.state = 'given';
+    job.results.length = 0;
+    const bytes = Buffer.from(`J ${job.lease}x {"id":"${job.id}","input":"Grüße 🦊"}\n`);
+    job.lease += 'x';
+    for (const byte of bytes) {
+      channel.write(Buffer.of(byte));
+      await nextTurn();
+    }
+    assert.deepEqual((await server.result(job)).body, { output: 'Grüße 🦊' });
+  });
+
+  test('a job that is on its way when the worker stops is run', LIMIT, async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const worker = start(() => round);
+      await server.until(() => [...server.channels].some(({ credits }) => credits > 0));
+      const job = server.submit({});
+      await worker.stop();
+      assert.deepEqual(job.results[0]?.body, { output: round });
+      await server.until(() => server.channels.size === 0);
+    }
+  });
+
+  test('even one that arrives after its farewell; its result goes another way', LIMIT, async () => {
+    const worker = start((job) => job.input);
+    const channel = await connection();
+    const job = server.submit('late', {});
+    await server.result(job);
+    const late = { ...job, id: 'job-late', state: 'given' as const, lease: 'l', results: [], chunks: [], progress: [] };
+    server.jobs.set('job-late', late);
+    server.beforeFarewell = () => channel.give('job-late', { id: 'job-late', input: 'late' });
+    await worker.stop();
+    assert.deepEqual(late.results, [{ body: { output: 'late' }, way: 'http', isStream: false }]);
+  });
+
+  test('asks again where the server refuses', LIMIT, async () => {
+    server.fault = () => 403;
+    start(() => 1);
+    await server.until(() => server.count('job-channel') === 3);
+    server.fault = () => undefined;
+    await server.result(server.submit({}));
+    assert.deepEqual(new Set(server.said.map(({ what }) => what)), new Set(['job-channel', 'L', 'T', 'D']));
+    assert.ok(log.some((line) => line.includes('There is no connection to the server: the server answered 403')));
+  });
+
+  test('a handler waits while the server does not read its chunks', LIMIT, async () => {
+    const job = server.submit({});
+    let made = 0;
+    const worker = start(function* () {
+      for (; made < 2_000; made += 1) yield 'x'.repeat(100_000);
+    });
+    const channel = await connection();
+    await server.until(() => job.chunks.length > 0);
+    channel.pause();
+    const seen: number[] = [];
+    while (seen.length < 50 || seen.at(-1) !== seen.at(-50)) {
+      await nextTurn();
+      seen.push(made);
+    }
+    assert.ok(made < 1_000, `${made} chunks were made while nobody read`);
+    worker.abort();
+    channel.resume();
+  });
+});

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { readEnvironment } from './environment.ts';
+import type { ChannelChoice } from './options.ts';
+import { serve, VERSION } from './worker.ts';
+
+const env = { RUNPOD_WEBHOOK_GET_JOB: 'http://127.0.0.1:9/job-take/$ID?a=1', RUNPOD_WEBHOOK_POST_OUTPUT: 'http://127.0.0.1:9/job-done/$ID?a=1' };
+
+test('options that make no sense are refused before anything begins', () => {
+  for (const concurrency of [0, -1, 1.5, NaN]) assert.throws(() => serve(() => 1, { concurrency, env }), /concurrency is .*; it is a whole number from 1/);
+  assert.throws(() => serve(() => 1, { prefetch: -1, env }), /prefetch is -1; it is a whole number from 0/);
+  assert.throws(() => serve(() => 1, { channel: 'quick' as ChannelChoice, env }), /channel is "quick"; it is auto, public or fast/);
+});
+
+test('the ping interval is what the platform says, within reason', () => {
+  const interval = (text: string | undefined): number => readEnvironment({ ...env, RUNPOD_PING_INTERVAL: text }).pingMs;
+  assert.deepEqual([undefined, '4000', '1', '0', 'soon', '-5'].map(interval), [10_000, 4_000, 100, 10_000, 10_000, 10_000]);
+});
+
+test('a worker without a name gets one', () => {
+  assert.match(readEnvironment(env).workerId, /^[0-9a-f-]{36}$/);
+  assert.equal(readEnvironment({ ...env, RUNPOD_POD_ID: 'pod' }).workerId, 'pod');
+});
+
+test('the version is that of the package', () => {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
+  assert.equal(VERSION, version);
+});

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, test } from 'node:test';
+import type { Handler } from '../handler.ts';
+import type { Options } from '../options.ts';
+import { NORMAL_PACE } from '../pace.ts';
+import type { Pace } from '../pace.ts';
+import { Shift } from '../shift.ts';
+import { QUICK_PACE } from '../test-server/quick-pace.ts';
+import { CLOSE, TestServer } from '../test-server/test-server.ts';
+
+const LIMIT = { timeout: 15_000 };
+
+describe('the public way', () => {
+  let server: TestServer;
+  let shift: Shift | undefined;
+  let log: string[];
+
+  beforeEach(async () => {
+    server = await TestServer.start({ channel: false });
+    log = [];
+  });
+  afterEach(async () => {
+    shift?.abort();
+    await shift?.done;
+    await server.stop();
+  });
+
+  function start(handler: Handler, options: Options = {}, pace: Pace = QUICK_PACE): Shift {
+    shift = new Shift(handler, { channel: 'public', env: server.environment(), ...options }, { pace, pulse: false, write: (line) => log.push(line) });
+    return shift;
+  }
+
+  /** The times between requests of a kind, in milliseconds. */
+  function gaps(what: string): number[] {
+    const times = server.said.filter((said) => said.what === what).map(({ at }) => at);
+    return times.slice(1).map((time, index) => time - (times[index] ?? 0));
+  }
+
+  test('never asks in a hot loop, even if every answer comes at once and is empty', LIMIT, async () => {
+    server.holds = false;
+    start(() => 1, {}, NORMAL_PACE);
+    await server.until(() => server.count('job-take') === 3 && server.count('job-stop') === 3);
+    for (const gap of [...gaps('job-take'), ...gaps('job-stop')]) assert.ok(gap >= 990 && gap < 3_000, `${gap} ms`);
+  });
+
+  test('an answer that is no job is an empty one', LIMIT, async () => {
+    for (const status of [200, 204, 400]) {
+      server.said.length = 0;
+      server.fault = (what) => (what === 'job-take' ? status : undefined);
+      shift?.abort();
+      start(() => 1, {}, { ...QUICK_PACE, emptyAnswer: 60 });
+      await server.until(() => server.count('job-take') === 3);
+      assert.ok(gaps('job-take').every((gap) => gap >= 55), String(gaps('job-take')));
+    }
+  });
+
+  test('stays away for a while after 429', LIMIT, async () => {
+    server.fault = (what) => (what === 'job-take' || what === 'job-stop' ? 429 : undefined);
+    start(() => 1, {}, { ...QUICK_PACE, tooMany: 150 });
+    await server.until(() => server.count('job-take') === 3 && server.count('job-stop') === 3);
+    for (const gap of [...gaps('job-take'), ...gaps('job-stop')]) assert.ok(gap >= 140, `${gap} ms`);
+    server.fault = () => undefined;
+    assert.deepEqual((await server.result(server.submit({}))).body, { output: 1 });
+  });
+
+  test('comes back after errors, ever more slowly', LIMIT, async () => {
+    for (const fault of [401, 500, CLOSE] as const) {
+      server.said.length = 0;
+      server.fault = (what) => (what === 'job-take' ? fault : undefined);
+      start(() => fault, {}, { ...QUICK_PACE, firstRetry: 20, longestRetry: 1_000 });
+      await server.until(() => server.count('job-take') === 5);
+      // One of them may be a second try at once, on a new connection.
+      const pauses = gaps('job-take').sort((a, b) => b - a).slice(0, 3).reverse();
+      pauses.forEach((gap, index) => assert.ok(gap >= 10 * 2 ** index - 2, String(gaps('job-take'))));
+      server.fault = () => undefined;
+      assert.deepEqual((await server.result(server.submit({}))).body, { output: fault });
+      await shift?.stop();
+    }
+  });
+
+  test('asks for as many jobs as there is room for, one question at a time', LIMIT, async () => {
+    const release = Promise.withResolvers<void>();
+    start(() => release.promise, { concurrency: 3 });
+    const takes = () => server.said.filter(({ what }) => what.startsWith('job-take')).map(({ what, query }) => [what, query.get('batch_size'), query.get('job_in_progress'), query.get('gpu')]);
+    await server.until(() => takes().length === 1);
+    const first = server.submit({});
+    await server.until(() => takes().length === 2);
+    server.submit({});
+    await server.until(() => takes().length === 3);
+    server.submit({});
+    await server.until(() => [...server.jobs.values()].every(({ state }) => state === 'given'));
+    release.resolve();
+    await server.result(first);
+    assert.deepEqual(takes().slice(0, 3), [['job-take-batch', '3', '0', 'none'], ['job-take-batch', '2', '1', 'none'], ['job-take', null, '1', 'none']]);
+  });
+
+  test('runs a list that comes for one, and leaves out what is no job', LIMIT, async () => {
+    start((job) => job.input, { concurrency: 2 });
+    const jobs = [server.submit({ n: 1 }), server.submit({ n: 2 })];
+    await Promise.all(jobs.map((job) => server.result(job)));
+    server.submit({}, { id: 7 });
+    await server.until(() => log.some((line) => line.includes('without an id')));
+    assert.deepEqual((await server.result(server.submit({ n: 3 }))).body, { output: { n: 3 } });
+  });
+
+  test('says who it is and what it is about', LIMIT, async () => {
+    const job = server.submit({});
+    start(() => 'ü');
+    await server.result(job);
+    const done = server.said.find(({ what }) => what === 'job-done');
+    assert.equal(done?.headers['x-request-id'], job.id);
+    assert.equal(done.headers.authorization, 'key of the worker');
+    assert.equal(done.headers['content-type'], 'application/x-www-form-urlencoded');
+    assert.match(done.headers['user-agent'] ?? '', /^berth-worker\/\d/);
+    assert.deepEqual([done.text, done.query.get('isStream'), done.query.get('gpu')], ['{"output":"ü"}', 'false', 'none']);
+  });
+
+  test('sends a result until it is accepted', LIMIT, async () => {
+    const faults = [500, CLOSE, 503, 429, CLOSE, 502, 404] as const;
+    let tries = 0;
+    server.fault = (what) => {
+      if (what !== 'job-done') return undefined;
+      tries += 1;
+      return faults[tries - 1];
+    };
+    const job = server.submit({});
+    start(() => 'at last');
+    assert.deepEqual((await server.result(job)).body, { output: 'at last' });
+    assert.equal(tries, faults.length + 1);
+  });
+
+  test('a chunk that was not accepted is sent again, before the next one', LIMIT, async () => {
+    let tries = 0;
+    server.fault = (what) => {
+      if (what !== 'job-stream') return undefined;
+      tries += 1;
+      return tries % 3 === 0 ? undefined : 500;
+    };
+    const job = server.submit({});
+    start(function* () {
+      for (let n = 0; n < 20; n += 1) yield n;
+    });
+    await server.result(job);
+    assert.deepEqual(job.chunks, Array.from({ length: 20 }, (_, n) => n));
+  });
+
+  test('a result that is refused for good is given up, and the next job is taken', LIMIT, async () => {
+    server.fault = (what, jobId) => (what === 'job-done' && jobId === 'job-1' ? 403 : undefined);
+    const [job, next] = [server.submit({}), server.submit({})];
+    start(() => 1, {}, { ...QUICK_PACE, refusedResult: 100 });
+    await server.result(next);
+    assert.deepEqual(job.results, []);
+    assert.ok(log.some((line) => line.includes('The result was given up: the server answered 403') && line.includes(job.id)));
+  });
+
+  test('a result that is too large fails the job', LIMIT, async () => {
+    let first = true;
+    server.fault = (what) => {
+      if (what !== 'job-done' || !first) return undefined;
+      first = false;
+      return 413;
+    };
+    const job = server.submit({});
+    start(() => 'x'.repeat(1_000));
+    assert.deepEqual((await server.result(job)).body, { error: 'the result of 1013 bytes is larger than the server accepts' });
+  });
+
+  test('progress that cannot be sent holds nothing up', LIMIT, async () => {
+    server.fault = (what) => (what === 'job-done' && server.count('job-done') === 1 ? 500 : undefined);
+    const job = server.submit({});
+    start((_job, { progress }) => {
+      for (let n = 0; n < 100; n += 1) progress(n);
+      return 'done';
+    });
+    assert.deepEqual((await server.result(job)).body, { output: 'done' });
+    assert.deepEqual(server.said.filter(({ what }) => what === 'job-done').map(({ text }) => text), ['{"status":"IN_PROGRESS","output":0}', '{"output":"done"}']);
+  });
+
+  test('a job that is on its way when the worker stops is run', LIMIT, async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const worker = start(() => round);
+      const takes = server.count('job-take');
+      await server.until(() => server.count('job-take') > takes);
+      const job = server.submit({});
+      await worker.stop();
+      assert.deepEqual(job.results[0]?.body, { output: round });
+    }
+  });
+
+  test('a cancelled job whose result is being sent is let go', LIMIT, async () => {
+    server.fault = (what, jobId) => (what === 'job-done' && jobId === 'job-1' ? 500 : undefined);
+    const [job, next] = [server.submit({}), server.submit({})];
+    start(() => 1);
+    await server.until(() => server.count('job-done') > 1 && server.count('job-stop') > 0);
+    server.cancel(job);
+    await server.result(next);
+    assert.deepEqual(job.results, []);
+  });
+
+  test('works without addresses for chunks and pings', LIMIT, async () => {
+    const { RUNPOD_WEBHOOK_POST_STREAM: _stream, RUNPOD_WEBHOOK_PING: _ping, ...env } = server.environment();
+    const job = server.submit({});
+    start(function* () { yield 1; }, { env, aggregate: true });
+    assert.deepEqual((await server.result(job)).body, { output: [1] });
+    assert.equal(server.count('ping', 'job-stream'), 0);
+  });
+
+  test('an address that is missing or wrong is named at once', () => {
+    const { RUNPOD_WEBHOOK_POST_OUTPUT: done, ...env } = server.environment();
+    assert.throws(() => start(() => 1, { env }), /RUNPOD_WEBHOOK_POST_OUTPUT is not set/);
+    assert.throws(() => start(() => 1, { env: { ...env, RUNPOD_WEBHOOK_POST_OUTPUT: done, RUNPOD_WEBHOOK_GET_JOB: 'job-take' } }), /RUNPOD_WEBHOOK_GET_JOB is "job-take"; it has to be an http or https address/);
+  });
+});

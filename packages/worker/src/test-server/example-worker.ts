@@ -1,0 +1,34 @@
+// A program as users write it, for tests that need a process: what it does is chosen by its environment.
+import { existsSync } from 'node:fs';
+import type { Handler, Options } from '../worker.ts';
+import { serve } from '../worker.ts';
+
+const handlers: Record<string, Handler> = {
+  echo: (job) => job.input,
+  fails: () => {
+    throw new Error('as it should');
+  },
+  counts: function* () {
+    yield 1;
+    yield 2;
+  },
+  refreshes: () => ({ refreshWorker: true, done: 1 }),
+  // Ends when the parent process says so.
+  waits: () => new Promise((resolve) => process.stdin.once('data', () => resolve('drained'))),
+  // Keeps the whole process busy until the file is there.
+  blocks: (job) => {
+    while (!existsSync(job.input as string)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    return 'unblocked';
+  },
+  listens: async (_job, { signal, progress }) => {
+    progress('begun');
+    await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    process.stdout.write('aborted\n');
+    await new Promise(() => undefined);
+  },
+};
+
+const options: Options = process.env['TEST_UNFIT'] === undefined ? {} : { fitness: [function isFit() { throw new Error('unfit'); }] };
+serve(handlers[process.env['TEST_HANDLER'] ?? 'echo'] as Handler, options);
+// A program may have more open than its worker; it ends all the same.
+setInterval(() => undefined, 1_000);

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { exampleStage } from './support/examples.ts';
+import type { JobShown } from './support/examples.ts';
+import { newFolder } from './support/folders.ts';
+import { eventually } from './support/jobs.ts';
+import { BERTH } from './support/program.ts';
+
+interface Deployed {
+  id: string;
+  created: boolean;
+  ready?: boolean;
+  reason?: string;
+}
+
+const handler = (mark: string): string => `export default (job) => { process.stdout.write('did ' + JSON.stringify(job.input) + '\\n'); return { mark: '${mark}', input: job.input }; };\n`;
+
+describe('berth deploy, with workers', () => {
+  const stage = exampleStage();
+  const { berth } = stage;
+
+  test('--wait waits for a worker of the new release, and the next job runs on it', async () => {
+    const folder = newFolder('app', { 'handler.js': handler('first') });
+    const first = await berth<Deployed>('deploy', folder.path, '--min', '1', '--wait');
+    assert.deepEqual([first.code, first.json.ready], [0, true], first.stderr);
+    folder.write({ 'handler.js': handler('second') });
+    const second = await berth<Deployed>('deploy', folder.path, '--wait');
+    assert.deepEqual([second.json.id, second.json.created, second.json.ready], [first.json.id, false, true], second.stderr);
+    await eventually(async () => {
+      const ran = await berth<JobShown>('run', 'app', '1', '--sync');
+      assert.deepEqual(ran.json.output, { mark: 'second', input: 1 });
+    });
+    folder.remove();
+  });
+
+  test('--wait with nothing to wait for says so', async () => {
+    const folder = newFolder('lazy', { 'handler.js': handler('lazy') });
+    const { code, json } = await berth<Deployed>('deploy', folder.path, '--wait');
+    assert.deepEqual([code, json.ready], [0, false]);
+    assert.match(json.reason ?? '', /--min is 0/);
+    folder.remove();
+  });
+
+  test('--wait for a worker that cannot start fails with what it wrote', async () => {
+    const folder = newFolder('broken', { 'handler.js': "throw new Error('the model file is missing');\n" });
+    const { code, stdout, stderr } = await berth('deploy', folder.path, '--min', '1', '--wait', '--timeout', '4');
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.match(stderr, /is deployed, but .*: .*/);
+    assert.match(stderr, /the model file is missing/);
+    folder.remove();
+  });
+
+  test('a job comes from a file or from the standard input too', async () => {
+    const folder = newFolder('inputs', { 'handler.js': handler('x') });
+    await berth('deploy', folder.path);
+    const file = join(folder.path, 'job.json');
+    writeFileSync(file, '{"input": {"from": "file"}}');
+    const fromFile = await berth<JobShown>('run', 'inputs', `@${file}`, '--sync');
+    assert.deepEqual(fromFile.json.output, { mark: 'x', input: { from: 'file' } });
+    const child = spawn(BERTH, ['run', 'inputs', '-', '--sync', '--data', stage.place.data], { stdio: ['pipe', 'pipe', 'inherit'] });
+    let printed = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
+    child.stdin.end('"from a pipe"');
+    await new Promise((resolve) => child.on('close', resolve));
+    assert.deepEqual((JSON.parse(printed) as JobShown).output, { mark: 'x', input: 'from a pipe' });
+    folder.remove();
+  });
+
+  test('logs of one job, and logs that are followed while workers come and go', async () => {
+    const folder = newFolder('talks', { 'handler.js': handler('x') });
+    await berth('deploy', folder.path);
+    const following = spawn(BERTH, ['logs', 'talks', '-f', '--data', stage.place.data], { stdio: ['ignore', 'pipe', 'inherit'] });
+    let printed = '';
+    following.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
+    const [one, two] = [await berth<JobShown>('run', 'talks', '"one"', '--sync'), await berth<JobShown>('run', 'talks', '"two"', '--sync')];
+    await eventually(() => {
+      for (const word of ['one', 'two']) assert.ok(printed.includes(`did \\"${word}\\"`), printed);
+    });
+    following.kill('SIGTERM');
+    const { stdout, code, stderr } = await berth('logs', 'talks', '--job', one.json.id);
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /did \\"one\\"/);
+    assert.ok(!stdout.includes(two.json.id), stdout);
+    const unknown = await berth('logs', 'talks', '--worker', 'nobody');
+    assert.equal(unknown.code, 1);
+    await berth('deploy', folder.path, '--max', '0');
+    await eventually(async () => {
+      const { json } = await berth<{ endpoints: { name: string; workers: { total: number } }[] }>('ps');
+      assert.equal(json.endpoints.find(({ name }) => name === 'talks')?.workers.total, 0);
+    }, 20_000);
+    const after = await berth('logs', 'talks');
+    assert.match(after.stdout, new RegExp(String(two.json.workerId)));
+    folder.remove();
+  });
+});

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { before, describe, test } from 'node:test';
+import type { Answer } from './support/client.ts';
+import { DATABASES } from './support/databases.ts';
+import { eventually, newEndpoint, timed } from './support/jobs.ts';
+import type { TestEndpoint } from './support/jobs.ts';
+import { stageOn } from './support/story.ts';
+import type { TestAccount } from './support/story.ts';
+
+const NO_SUCH_JOB = '00000000-0000-8000-8000-000000000000-u1';
+
+function assertTooMany(answer: Answer<unknown>, text: RegExp): void {
+  assert.equal(answer.status, 429, answer.text);
+  assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
+  assert.deepEqual(Object.keys(answer.body as object), ['error']);
+  assert.match((answer.body as { error: string }).error, text);
+  const seconds = Number(answer.headers.get('retry-after'));
+  assert.ok(seconds >= 1 && seconds <= 10, `Retry-After: ${seconds}`);
+}
+
+for (const kind of DATABASES) {
+  describe(`rate limits of the job interface, on ${kind}`, { concurrency: true }, () => {
+    const stage = stageOn(kind);
+    let ann: TestAccount;
+    before(async () => {
+      ann = await stage.account('ann');
+    });
+    const endpoint = (key = ann.key): Promise<TestEndpoint> => newEndpoint(stage.server.url, key);
+
+    test('refuse an operation that comes too often, say when to come back, and let it through then', async () => {
+      const jobs = await endpoint();
+      for (let call = 0; call < 2; call += 1) assert.equal((await jobs.call('POST', 'purge-queue')).status, 200);
+      const refused = await jobs.call('POST', 'purge-queue');
+      assertTooMany(refused, /^too many requests: at most 2 of purge-queue in 10 s; try again in \d+ s$/);
+      const { took } = await timed(() => eventually(async () => assert.equal((await jobs.call('POST', 'purge-queue')).status, 200), 15_000));
+      assert.ok(took / 1000 <= Number(refused.headers.get('retry-after')) + 3, `${took} ms`);
+    });
+
+    test('count each operation, endpoint and account apart', async () => {
+      const [jobs, other] = [await endpoint(), await endpoint()];
+      for (let call = 0; call < 3; call += 1) await jobs.call('POST', 'purge-queue');
+      assertTooMany(await jobs.call('POST', 'purge-queue'), /purge-queue/);
+      assert.equal((await other.call('POST', 'purge-queue')).status, 200);
+      assert.equal((await jobs.call('GET', 'health')).status, 200);
+      assert.equal((await jobs.call('POST', 'run', { input: {} })).status, 200);
+      const bob = await stage.account(`bob of ${kind}`);
+      assert.equal((await (await endpoint(bob.key)).call('POST', 'purge-queue')).status, 200);
+    });
+
+    test('count what fails for other reasons too, and are not told to a stranger', async () => {
+      const jobs = await endpoint();
+      for (let call = 0; call < 10; call += 1) assert.equal((await jobs.call('GET', 'requests')).status, 200);
+      assertTooMany(await jobs.call('GET', 'requests'), /^too many requests: at most 10 of requests in 10 s/);
+      const stranger = stage.server.client('rpa_WRONG');
+      assert.equal((await stranger.call('GET', `/v2/${jobs.id}/requests`)).status, 401);
+      for (let call = 0; call < 100; call += 1) await jobs.call('POST', `cancel/${NO_SUCH_JOB}`);
+      assertTooMany(await jobs.call('POST', `cancel/${NO_SUCH_JOB}`), /^too many requests: at most 100 of cancel in 10 s/);
+      assertTooMany(await jobs.call('POST', `cancel/${await jobs.run()}`), /cancel/);
+      assert.equal((await jobs.health()).jobs.inQueue, 1);
+    });
+
+    test('hold for no worker', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      await Promise.all(Array.from({ length: 300 }, async () => assert.equal((await worker.ping()).status, 200)));
+      worker.close();
+    });
+  });
+}
+
+describe('many submissions', () => {
+  const stage = stageOn('sqlite');
+
+  test('up to a thousand in ten seconds are taken, and the next makes no job', async () => {
+    const jobs = await newEndpoint(stage.server.url, stage.server.key);
+    let refused: Answer<unknown> | undefined;
+    let taken = 0;
+    const { took } = await timed(async () => {
+      while (refused === undefined && taken < 1_200) {
+        const answers = await Promise.all(Array.from({ length: 100 }, () => jobs.call('POST', 'run', { input: {} })));
+        taken += answers.filter(({ status }) => status === 200).length;
+        refused = answers.find(({ status }) => status !== 200);
+      }
+    });
+    if (took >= 10_000) return; // Too slow a machine to come near the limit.
+    assert.ok(refused !== undefined);
+    assertTooMany(refused, /^too many requests: at most 1000 of run in 10 s/);
+    assert.equal(taken, 1_000);
+    assert.equal((await jobs.health()).jobs.inQueue, 1_000);
+  });
+
+  test('more than two hundred at the same time are too many', async () => {
+    const jobs = await newEndpoint(stage.server.url, stage.server.key);
+    const held = Promise.withResolvers<void>();
+    const body = (): ReadableStream<Uint8Array> => new ReadableStream({
+      start: async (controller) => {
+        controller.enqueue(new TextEncoder().encode('{"input":'));
+        await held.promise;
+        controller.enqueue(new TextEncoder().encode('{}}'));
+        controller.close();
+      },
+    });
+    const slow = Array.from({ length: 200 }, () => fetch(`${stage.server.url}/v2/${jobs.id}/run`, { method: 'POST', headers: { authorization: jobs.key }, body: body(), duplex: 'half' }));
+    await eventually(async () => assertTooMany(await jobs.call('POST', 'run', { input: {} }), /^too many requests: at most 200 of run at the same time; try again in 1 s$/));
+    held.resolve();
+    for (const answer of await Promise.all(slow)) assert.equal(answer.status, 200);
+    assert.equal((await jobs.call('POST', 'run', { input: {} })).status, 200);
+  });
+});
+
+describe('rate limits that are off', () => {
+  const stage = stageOn('sqlite', { BERTH_RATE_LIMITS: 'off' });
+
+  test('refuse nothing', async () => {
+    const jobs = await newEndpoint(stage.server.url, stage.server.key);
+    for (let call = 0; call < 6; call += 1) assert.equal((await jobs.call('POST', 'purge-queue')).status, 200);
+    for (let call = 0; call < 30; call += 1) assert.equal((await jobs.call('GET', 'requests')).status, 200);
+  });
+});

@@ -1,0 +1,302 @@
+import assert from 'node:assert/strict';
+import { before, describe, test } from 'node:test';
+import { DATABASES } from './support/databases.ts';
+import { eventually, newEndpoint, PROMPT_MS, timed } from './support/jobs.ts';
+import type { TestEndpoint } from './support/jobs.ts';
+import { stageOn } from './support/story.ts';
+import type { TestAccount } from './support/story.ts';
+
+const MEGABYTE = 1024 * 1024;
+const ENVELOPE = { 'user-agent': 'RunPod-JS-SDK/1.1.2 (Linux)' };
+
+interface Chunk {
+  output: unknown;
+  part?: number;
+  parts?: number;
+}
+
+interface Envelope {
+  id: string;
+  status: string;
+  stream: Chunk[];
+}
+
+interface ServerEvent {
+  id: string;
+  data: Chunk;
+}
+
+/** The events of a text of server-sent events; comments are no events. */
+function eventsOf(text: string): ServerEvent[] {
+  return text
+    .split('\n\n')
+    .map((block) => Object.fromEntries(block.split('\n').filter((line) => /^(id|data): /.test(line)).map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)])) as { id?: string; data?: string })
+    .flatMap(({ id, data }) => (id === undefined || data === undefined ? [] : [{ id, data: JSON.parse(data) as Chunk }]));
+}
+
+for (const kind of DATABASES) {
+  describe(`streams, on ${kind}`, { concurrency: true }, () => {
+    const stage = stageOn(kind, { BERTH_RATE_LIMITS: 'off' });
+    let ann: TestAccount;
+    before(async () => {
+      ann = await stage.account('ann');
+    });
+    const endpoint = (): Promise<TestEndpoint> => newEndpoint(stage.server.url, ann.key);
+    const envelope = async (jobs: TestEndpoint, id: string): Promise<Envelope> => (await jobs.call<Envelope>('GET', `stream/${id}`, undefined, ENVELOPE)).body;
+    /** Follows a job by server-sent events; resolves with the whole text when the server closes. */
+    const follow = async (jobs: TestEndpoint, id: string, headers: Record<string, string> = {}, onText: (text: string) => void = () => undefined): Promise<string> => {
+      const response = await fetch(`${stage.server.url}/v2/${jobs.id}/stream/${id}`, { headers: { authorization: jobs.key, accept: 'text/event-stream', ...headers } });
+      assert.equal(response.status, 200);
+      assert.match(response.headers.get('content-type') ?? '', /^text\/event-stream/);
+      const decoder = new TextDecoder();
+      let text = '';
+      for await (const bytes of response.body ?? []) {
+        text += decoder.decode(bytes as Uint8Array, { stream: true });
+        onText(text);
+      }
+      return text;
+    };
+
+    test('the answer is an array of chunks, and an object for the clients that read one', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const id = await jobs.run();
+      await worker.take();
+      const asks: [string, Record<string, string>, boolean][] = [
+        ['', {}, false], ['', { 'user-agent': 'python-requests/2.34.2' }, false], ['?envelope=false', ENVELOPE, false],
+        ['', ENVELOPE, true], ['', { 'content-type': 'application/json' }, true], ['?envelope=true', {}, true], ['', { 'user-agent': 'RunPod-Python-SDK/1.12.0' }, true],
+      ];
+      for (const [index, [query, headers, wrapped]] of asks.entries()) {
+        const chunk = { output: { text: [`chunk ${index}`], input_tokens: 1, output_tokens: index }, metrics: { stream_index: index, avg_gen_throughput: 1.5 } };
+        await worker.chunk(id, chunk);
+        const { status, body } = await jobs.call<unknown>('GET', `stream/${id}${query}`, undefined, headers);
+        assert.equal(status, 200);
+        assert.deepEqual(body, wrapped ? { id, status: 'IN_PROGRESS', stream: [chunk] } : [chunk], JSON.stringify([query, headers]));
+      }
+      worker.close();
+    });
+
+    test('every chunk comes once, in order, and the end only with the last of them', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const id = await jobs.run();
+      await worker.take();
+      await worker.chunk(id, { output: 'a' });
+      await worker.chunk(id, { output: null });
+      assert.deepEqual(await envelope(jobs, id), { id, status: 'IN_PROGRESS', stream: [{ output: 'a' }, { output: null }] });
+      await worker.chunk(id, { output: 'c' });
+      await worker.done(id, { output: [] }, true);
+      assert.deepEqual(await envelope(jobs, id), { id, status: 'COMPLETED', stream: [{ output: 'c' }] });
+      assert.deepEqual(await envelope(jobs, id), { id, status: 'COMPLETED', stream: [] });
+      assert.deepEqual((await jobs.call('GET', `stream/${id}`)).body, []);
+      assert.deepEqual((await jobs.status(id)).output, []);
+      worker.close();
+    });
+
+    test('a stream that has nothing new waits a little, and is woken by a chunk', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const id = await jobs.run();
+      const queued = await timed(() => envelope(jobs, id));
+      assert.deepEqual(queued.result, { id, status: 'IN_QUEUE', stream: [] });
+      assert.ok(queued.took >= 1_000 && queued.took < 9_000, `held ${queued.took} ms`);
+      await worker.take();
+      const waiting = timed(() => jobs.call<Chunk[]>('GET', `stream/${id}?wait=30000`));
+      await jobs.status(id);
+      await worker.chunk(id, { output: 1 });
+      const woken = await waiting;
+      assert.deepEqual(woken.result.body, [{ output: 1 }]);
+      assert.ok(woken.took < PROMPT_MS, `woken after ${woken.took} ms`);
+      const ending = timed(() => jobs.call<Chunk[]>('GET', `stream/${id}?wait=30000`));
+      await worker.done(id, { output: [] }, true);
+      assert.deepEqual((await ending).result.body, []);
+      assert.ok((await ending).took < PROMPT_MS);
+      assert.equal((await jobs.call('GET', `stream/${id}?wait=soon`)).status, 400);
+      worker.close();
+    });
+
+    test('readers who meet share the chunks: each goes to one of them', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const id = await jobs.run();
+      await worker.take();
+      const read: unknown[] = [];
+      const reader = async (): Promise<void> => {
+        for (;;) {
+          const { status, stream } = await envelope(jobs, id);
+          read.push(...stream.map(({ output }) => output));
+          if (status === 'COMPLETED') return;
+        }
+      };
+      const reading = [reader(), reader(), reader()];
+      for (let n = 0; n < 60; n += 1) await worker.chunk(id, { output: n });
+      await worker.done(id, { output: [] }, true);
+      await Promise.all(reading);
+      assert.deepEqual(read.toSorted((a, b) => Number(a) - Number(b)), Array.from({ length: 60 }, (_, n) => n));
+      worker.close();
+    });
+
+    test('a thousand chunks arrive exactly once, in order', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const id = await jobs.run();
+      await worker.take();
+      const read: unknown[] = [];
+      const reading = (async () => {
+        for (;;) {
+          const { status, stream } = await envelope(jobs, id);
+          read.push(...stream.map(({ output }) => output));
+          if (status === 'COMPLETED') return;
+        }
+      })();
+      const following = follow(jobs, id);
+      for (let n = 0; n < 1000; n += 1) await worker.chunk(id, { output: n });
+      await worker.done(id, { output: [] }, true);
+      await reading;
+      const all = Array.from({ length: 1000 }, (_, n) => n);
+      assert.deepEqual(read, all);
+      const events = eventsOf(await following);
+      assert.deepEqual(events.map(({ data }) => data.output), all);
+      assert.deepEqual(events.map(({ id: number }) => Number(number)), all.map((n) => n + 1));
+      worker.close();
+    });
+
+    test('a job that streamed nothing has its output as the one chunk', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const plain = await jobs.run();
+      await worker.take();
+      await worker.done(plain, { output: { answer: 42 } });
+      assert.deepEqual(await envelope(jobs, plain), { id: plain, status: 'COMPLETED', stream: [{ output: { answer: 42 } }] });
+      assert.deepEqual(await envelope(jobs, plain), { id: plain, status: 'COMPLETED', stream: [] });
+      assert.deepEqual(eventsOf(await follow(jobs, plain)), [{ id: '1', data: { output: { answer: 42 } } }]);
+      for (const body of [{}, { error: 'no' }]) {
+        const id = await jobs.run();
+        await worker.take();
+        await worker.done(id, body);
+        const { status, stream } = await envelope(jobs, id);
+        assert.deepEqual([status, stream], ['error' in body ? 'FAILED' : 'COMPLETED', []]);
+      }
+      worker.close();
+    });
+
+    test('what was streamed stays readable when the job fails or is cancelled', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      for (const [status, end] of [['FAILED', (id: string) => worker.done(id, { error: 'handler: boom' }, true)], ['CANCELLED', (id: string) => jobs.call('POST', `cancel/${id}`)]] as const) {
+        const id = await jobs.run();
+        await worker.take();
+        await worker.chunk(id, { output: 'before' });
+        await end(id);
+        await worker.chunk(id, { output: 'after' });
+        assert.deepEqual(await envelope(jobs, id), { id, status, stream: [{ output: 'before' }] });
+        assert.deepEqual(await envelope(jobs, id), { id, status, stream: [] });
+      }
+      worker.close();
+    });
+
+    test('a text over 1 MB is cut into chunks that put together are the text', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const id = await jobs.run();
+      await worker.take();
+      const text = `${'plain '.repeat(200_000)}${'日本語🎉'.repeat(120_000)}${'"\\\u0001\n'.repeat(100_000)}`;
+      const small = 'x'.repeat(MEGABYTE - 100);
+      await worker.chunk(id, { output: small });
+      await worker.chunk(id, { output: text });
+      await worker.done(id, { output: [] }, true);
+      const chunks: Chunk[] = [];
+      for (let status = ''; status !== 'COMPLETED'; ) {
+        const page = await envelope(jobs, id);
+        status = page.status;
+        chunks.push(...page.stream);
+      }
+      assert.equal(chunks[0]?.output, small);
+      const pieces = chunks.slice(1);
+      assert.ok(pieces.length > 1);
+      for (const piece of pieces) {
+        assert.deepEqual(Object.keys(piece), ['output']);
+        assert.ok(Buffer.byteLength(JSON.stringify(piece)) <= MEGABYTE);
+      }
+      assert.ok(pieces.map(({ output }) => output).join('') === text, 'the text came back whole');
+      worker.close();
+    });
+
+    test('an object over 1 MB is cut as the text of its JSON, and says so', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const id = await jobs.run();
+      await worker.take();
+      const output = `{"float":1.0,"big":1152921504606846976,"rows":[${Array.from({ length: 60_000 }, (_, n) => `{"row":${n},"text":"ü${n}"}`).join(',')}]}`;
+      await worker.chunk(id, `{"output":${output}}`);
+      await worker.done(id, { output: [] }, true);
+      const { stream } = await envelope(jobs, id);
+      assert.ok(stream.length > 1);
+      for (const [index, chunk] of stream.entries()) {
+        assert.deepEqual([chunk.part, chunk.parts], [index + 1, stream.length]);
+        assert.ok(Buffer.byteLength(JSON.stringify(chunk)) <= MEGABYTE);
+      }
+      assert.ok(stream.map((chunk) => chunk.output).join('') === output, 'the object came back to the letter');
+      worker.close();
+    });
+
+    test('a large stream comes in several answers, the end with the last', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const id = await jobs.run();
+      await worker.take();
+      for (let n = 0; n < 20; n += 1) await worker.chunk(id, { output: String(n).padEnd(MEGABYTE - 100, '.') });
+      await worker.done(id, { output: [] }, true);
+      const pages: Envelope[] = [];
+      while (pages.at(-1)?.status !== 'COMPLETED') pages.push(await envelope(jobs, id));
+      assert.ok(pages.length > 1);
+      assert.ok(pages.every(({ status, stream }) => stream.length > 0 && ['IN_PROGRESS', 'COMPLETED'].includes(status)));
+      assert.deepEqual(pages.flatMap(({ stream }) => stream.map(({ output }) => Number.parseInt(String(output), 10))), Array.from({ length: 20 }, (_, n) => n));
+      worker.close();
+    });
+
+    test('server-sent events follow a job live, take nothing from other readers, and close at its end', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const id = await jobs.run();
+      let text = '';
+      const following = follow(jobs, id, {}, (all) => (text = all));
+      await worker.take();
+      for (const n of [1, 2]) {
+        await worker.chunk(id, { output: n });
+        await eventually(() => assert.equal(eventsOf(text).length, n), PROMPT_MS);
+      }
+      assert.deepEqual((await envelope(jobs, id)).stream, [{ output: 1 }, { output: 2 }]);
+      await worker.chunk(id, { output: 3 });
+      await worker.done(id, { output: [] }, true);
+      const events = eventsOf(await following);
+      assert.deepEqual(events, [{ id: '1', data: { output: 1 } }, { id: '2', data: { output: 2 } }, { id: '3', data: { output: 3 } }]);
+      assert.deepEqual(eventsOf(await follow(jobs, id)), events);
+      assert.deepEqual(eventsOf(await follow(jobs, id, { 'last-event-id': '2' })), [events[2]]);
+      assert.deepEqual(eventsOf(await follow(jobs, id, { 'last-event-id': '3' })), []);
+      assert.deepEqual(eventsOf(await follow(jobs, id, { 'last-event-id': 'nonsense' })), events);
+      worker.close();
+    });
+
+    test('a reader of events who goes away harms nobody', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const id = await jobs.run();
+      await worker.take();
+      const leaving = new AbortController();
+      const response = await fetch(`${stage.server.url}/v2/${jobs.id}/stream/${id}`, { headers: { authorization: jobs.key, accept: 'text/event-stream' }, signal: leaving.signal });
+      leaving.abort();
+      await assert.rejects(response.text());
+      await worker.chunk(id, { output: 1 });
+      await worker.done(id, { output: [] }, true);
+      assert.deepEqual((await envelope(jobs, id)).stream, [{ output: 1 }]);
+      worker.close();
+    });
+
+    test('events of an unknown job are refused in JSON', async () => {
+      const jobs = await endpoint();
+      const answer = await jobs.call('GET', 'stream/00000000-0000-8000-8000-000000000000-u1', undefined, { accept: 'text/event-stream' });
+      assert.deepEqual([answer.status, answer.headers.get('content-type')], [404, 'application/json; charset=utf-8']);
+    });
+  });
+}

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { ManualClock } from '../packages/cloud/src/support/clock.ts';
+import { seqOf } from '../packages/cloud/src/jobs/identity.ts';
+import type { TakenJob } from '../packages/cloud/src/store/jobs.ts';
+import { chanceOf } from './safety/chance.ts';
+import type { Chance } from './safety/chance.ts';
+import { cleanup } from './safety/cleanup.ts';
+import { call } from './safety/http.ts';
+import { assertLawful, endOfRow } from './safety/moves.ts';
+import { openSite } from './safety/site.ts';
+import type { Site } from './safety/site.ts';
+import { tracingStore } from './safety/tracing-store.ts';
+import type { Move } from './safety/tracing-store.ts';
+import { DATABASES, freshDatabase } from './support/databases.ts';
+import { seed } from './support/seed.ts';
+import { ROOT_KEY } from './support/server.ts';
+
+/** Steps that are begun together. */
+const BURSTS = Number(process.env['BURSTS'] ?? 500);
+const BURST = { least: 4, most: 16 };
+/** Steps choose among the latest jobs, so that they meet. */
+const HOT = 8;
+const QUIET_MS = 150;
+const WORKERS = ['w1', 'w2', 'w3'];
+
+for (const kind of DATABASES) {
+  const servers = kind === 'sqlite' ? 1 : 2;
+  test(`cancel, retry, purge, time and results that meet keep the rules, and the counts are right, on ${kind} with ${servers} ${servers === 1 ? 'server' : 'servers'}`, { timeout: 180_000 }, async (t) => {
+    const chance = chanceOf(seed, `races ${kind}`);
+    const clock = new ManualClock(Date.now());
+    const moves: Move[] = [];
+    const closing = cleanup(t);
+    const database = await freshDatabase(kind);
+    closing(() => database.drop());
+    const sites: Site[] = [];
+    closing(() => Promise.all(sites.map((site) => site.close())));
+    for (let index = 0; index < servers; index += 1) {
+      sites.push(await openSite({ database, clock, sweeps: false, endpoint: { maxRetries: 2 }, jobs: (store) => tracingStore(store, (move) => void moves.push(move)) }));
+    }
+    const run: Run = { chance, clock, sites, jobs: [], taken: [], purged: 0 };
+    let steps = 0;
+    for (let burst = 0; burst < BURSTS; burst += 1) {
+      const together = chance.between(BURST.least, BURST.most);
+      steps += together;
+      await Promise.all(Array.from({ length: together }, () => step(run)));
+      if (chance.happens(0.2)) clock.advance(chance.between(0, 12_000));
+      if (burst % 50 > 0) continue;
+      await quiet(moves);
+      await compareCounts(sites, moves);
+    }
+    await quiet(moves);
+    await compareCounts(sites, moves);
+
+    moves.forEach(assertLawful);
+    const rows = Map.groupBy(moves, ({ after }) => after.id);
+    let purged = 0;
+    for (const [id, row] of rows) {
+      const end = endOfRow(row);
+      const found = await sites[0]?.queue.find('safety', seqOf(id) ?? 0);
+      // Where a job was purged, another server may give its number away once more, in the same millisecond.
+      if (found?.job.id === id) assert.deepEqual(found.job, end);
+      else if (end !== undefined) {
+        assert.equal(end.status, 'IN_QUEUE', `a purge took ${JSON.stringify(end)}`);
+        purged += 1;
+      }
+    }
+    assert.equal(run.purged, purged);
+    process.stdout.write(`${kind}: ${steps} steps, ${rows.size} jobs, ${moves.length} moves, ${purged} purged: ${JSON.stringify(tally(moves))}\n`);
+  });
+}
+
+interface Run {
+  chance: Chance;
+  clock: ManualClock;
+  sites: Site[];
+  /** Newest last. */
+  jobs: number[];
+  /** What workers got, newest last: also what they hold no longer. */
+  taken: TakenJob[];
+  purged: number;
+}
+
+/** One thing that somebody does, to a job that others do things to. */
+async function step(run: Run): Promise<void> {
+  const { chance, clock, sites } = run;
+  const site = chance.pick(sites) as Site;
+  const { queue, endpoint } = site;
+  const job = chance.pick(run.jobs.slice(-HOT));
+  const got = chance.pick(run.taken.slice(-HOT));
+  const worker = chance.pick(WORKERS) ?? '';
+  const dice = chance.between(0, 99);
+  if (dice < 20 || job === undefined) {
+    const made = await queue.submit({ endpoint, accountId: endpoint.accountId, request: '{"input":1}', terms: { ttl: chance.between(10_000, 90_000), retention: chance.between(0, 60_000), ...(chance.happens(0.5) && { executionTimeout: 5_000 }), lowPriority: chance.happens(0.2) } });
+    run.jobs.push(made.seq);
+  } else if (dice < 45) {
+    run.taken.push(...(await queue.take(endpoint.id, worker, chance.between(1, 3), chance.between(5, 60), chance.happens(0.1) ? AbortSignal.timeout(1) : new AbortController().signal)));
+  } else if (dice < 53) await queue.cancel(endpoint.id, job);
+  else if (dice < 63) await queue.retry(endpoint.id, job);
+  else if (dice < 65) {
+    const removed = await queue.purge(endpoint.id);
+    run.purged += removed;
+  }
+  else if (dice < 68) await queue.setTimeToLive(endpoint.id, job, chance.between(10_000, 60_000));
+  else if (dice < 75) await queue.sweep();
+  else if (dice < 77) await queue.workerGone(endpoint.id, worker, 'gone');
+  else if (dice < 79) clock.advance(chance.between(1, 3_000));
+  else if (got !== undefined) {
+    // By the worker and its lease, by the worker alone as the public protocol does, or by one that never held it.
+    const holder = chance.pick([{ workerId: got.job.workerId ?? '', lease: got.job.lease ?? undefined }, { workerId: got.job.workerId ?? '' }, { workerId: worker }]) ?? { workerId: worker };
+    const { seq } = got.job;
+    if (dice < 91) await queue.finish(endpoint.id, seq, holder, chance.happens(0.5) ? { output: '1', error: null } : { output: null, error: '"no"' });
+    else if (dice < 94) await queue.progress(endpoint.id, seq, holder, '"half"');
+    else if (dice < 97) await queue.appendChunks(endpoint.id, seq, holder, ['{"output":1}']);
+    else await queue.giveBack(endpoint.id, [got]);
+  }
+}
+
+/** Jobs whose taker left are put back behind everyone's back: waits until nothing has moved for a while. */
+async function quiet(moves: readonly Move[]): Promise<void> {
+  for (let before = -1; before !== moves.length; ) {
+    before = moves.length;
+    await pause(QUIET_MS);
+  }
+}
+
+/** What `/health` counts is what `/requests` lists, and what has happened. */
+async function compareCounts(sites: readonly Site[], moves: readonly Move[]): Promise<void> {
+  for (const { url, endpoint } of sites) {
+    const ask = async <T>(path: string): Promise<T> => (await call({ method: 'GET', url: `${url}/v2/${endpoint.id}/${path}`, authorization: ROOT_KEY }))?.body as T;
+    const listed = async (status: string): Promise<number> => (await ask<{ requests: unknown[] }>(`requests?status=${status}&limit=1000`)).requests.length;
+    const { jobs } = await ask<{ jobs: Record<string, number> }>('health');
+    const reached = (...statuses: string[]): number => moves.filter(({ before, after }) => statuses.includes(after.status) && before?.status !== after.status).length;
+    assert.deepEqual(jobs, {
+      inQueue: await listed('IN_QUEUE'),
+      inProgress: await listed('IN_PROGRESS'),
+      completed: reached('COMPLETED'),
+      failed: reached('FAILED', 'TIMED_OUT'),
+      retried: moves.reduce((sum, { before, after }) => sum + after.retries - (before?.retries ?? 0), 0),
+    });
+  }
+}
+
+function tally(moves: readonly Move[]): Record<string, number> {
+  const tally: Record<string, number> = {};
+  for (const { before, after, removes } of moves) {
+    const name = `${before?.status ?? 'new'}>${removes ? 'gone' : after.status}`;
+    tally[name] = (tally[name] ?? 0) + 1;
+  }
+  return tally;
+}

@@ -1,0 +1,130 @@
+import { request } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import { LineReader } from '../../packages/cloud/src/http/workers/lines.ts';
+import type { Worker, WorkerOptions } from './public-worker.ts';
+import { attempt } from './work.ts';
+import type { GivenJob } from './work.ts';
+
+const AGAIN_MS = 30;
+const PROTOCOL = 'berth-worker/1';
+
+export interface ChannelOptions extends WorkerOptions {
+  /** Leaves a connection after about this long and takes another one, as behind a load balancer. */
+  movesAfter?: () => number;
+}
+
+/** A small worker over the fast channel. What was not acknowledged is said again on the next connection. */
+export function startChannelWorker(options: ChannelOptions): Worker {
+  const { server, endpointId, workerId, key, concurrency, pingEvery, run, report } = options;
+  /** By job: the last attempt at it that has not ended. */
+  const running = new Map<string, Promise<void>>();
+  /** Results that wait for their acknowledgement, by job and lease. */
+  const unacknowledged = new Map<string, { line: string; done: () => void }>();
+  let count = 0;
+  let stopping = false;
+  let socket: Duplex | undefined;
+
+  const write = (...lines: string[]): boolean => {
+    if (socket === undefined || socket.destroyed || lines.length === 0) return false;
+    socket.write(lines.map((line) => `${line}\n`).join(''));
+    return true;
+  };
+  const list = (): string => `L ${[...running.keys()].join(',')}`;
+
+  const work = (lease: string, job: GivenJob): void => {
+    const marker = `${run ?? workerId}/${++count}`;
+    const line = {
+      progress: async (output: unknown) => void write(`P ${job.id} ${lease} ${JSON.stringify(output)}`),
+      // The channel does not acknowledge chunks.
+      chunk: async (chunk: unknown) => {
+        write(`S ${job.id} ${lease} ${JSON.stringify(chunk)}`);
+        return false;
+      },
+      result: (body: unknown) =>
+        new Promise<void>((done) => {
+          const said = `D ${job.id} ${lease} ${JSON.stringify(body)}`;
+          unacknowledged.set(`${job.id} ${lease}`, { line: said, done });
+          write(said);
+        }),
+    };
+    const ended = attempt(job, marker, line, report).finally(() => {
+      if (running.get(job.id) === ended) running.delete(job.id);
+      write('T 1');
+    });
+    running.set(job.id, ended);
+  };
+
+  const understand = (line: string): void => {
+    const rest = line.slice(2);
+    switch (line.charAt(0)) {
+      case 'J': {
+        const space = rest.indexOf(' ');
+        return work(rest.slice(0, space), JSON.parse(rest.slice(space + 1)) as GivenJob);
+      }
+      case 'A': {
+        const waiting = unacknowledged.get(rest);
+        unacknowledged.delete(rest);
+        return waiting?.done();
+      }
+      case 'G':
+        socket?.end();
+        return;
+      // A stopped job ends by itself here, and its late result must change nothing.
+      case 'X':
+        return;
+      default:
+        throw new Error(`not of the protocol: ${line.slice(0, 40)}`);
+    }
+  };
+
+  const serve = async (connection: Duplex): Promise<void> => {
+    const lines = new LineReader(1024 * 1024);
+    connection.on('data', (bytes: Buffer) => lines.read(bytes).forEach(understand));
+    connection.on('error', () => connection.destroy());
+    const closed = new Promise<void>((resolve) => connection.on('close', () => resolve()));
+    socket = connection;
+    const free = concurrency - running.size;
+    write(list(), ...[...unacknowledged.values()].map(({ line }) => line), ...(stopping || free <= 0 ? [] : [`T ${free}`]));
+    const beat = setInterval(() => write(list()), pingEvery);
+    const move = options.movesAfter === undefined ? undefined : setTimeout(() => connection.destroy(), options.movesAfter());
+    await closed;
+    clearInterval(beat);
+    clearTimeout(move);
+    socket = undefined;
+  };
+
+  const keepConnected = async (): Promise<void> => {
+    while (!stopping) {
+      const connection = await connect(`${server()}/v2/${endpointId}/job-channel/${workerId}?x=1`, key);
+      if (connection === undefined) await pause(AGAIN_MS);
+      else await serve(connection);
+    }
+  };
+
+  const connected = keepConnected();
+  return {
+    stop: async () => {
+      stopping = true;
+      for (const { done } of unacknowledged.values()) done();
+      socket?.destroy();
+      await connected;
+    },
+  };
+}
+
+function connect(url: string, key: string): Promise<Duplex | undefined> {
+  return new Promise((resolve) => {
+    const asked = request(url, { headers: { connection: 'Upgrade', upgrade: PROTOCOL, authorization: key }, agent: false });
+    asked.on('upgrade', (_response, connection, head) => {
+      if (head.length > 0) connection.unshift(head);
+      resolve(connection);
+    });
+    asked.on('response', (response) => {
+      response.resume();
+      resolve(undefined);
+    });
+    asked.on('error', () => resolve(undefined));
+    asked.end();
+  });
+}

@@ -1,0 +1,48 @@
+import type { JobStore } from '../../packages/cloud/src/store/jobs.ts';
+import { BerthError } from '../../packages/cloud/src/support/errors.ts';
+import type { Chance } from './chance.ts';
+
+/** How likely a call is to fail: before it does anything, or after it has taken effect. */
+export interface Odds {
+  before: number;
+  after: number;
+}
+
+export interface FaultyStore {
+  store: JobStore;
+  /** From now on every call succeeds. */
+  calm(): void;
+  /** Calls that were made to fail, by method. */
+  faults(): Record<string, Odds>;
+}
+
+/** A store whose every call may fail. It wraps whatever the store has, so a method that is added later fails like the others. */
+export function faultyStore(store: JobStore, chance: Chance, odds: Odds): FaultyStore {
+  const faults: Record<string, Odds> = {};
+  let now = odds;
+  const fail = (name: string, when: keyof Odds): never => {
+    const counted = (faults[name] ??= { before: 0, after: 0 });
+    counted[when] += 1;
+    // A store is away, or something in it breaks: whoever calls it has to live with both.
+    throw chance.happens(0.5) ? new BerthError('unavailable', `${name} failed ${when} it took effect`) : new Error(`${name} failed ${when} it took effect`);
+  };
+  const faulty = new Proxy(store, {
+    get: (target, name) => {
+      const method: unknown = Reflect.get(target, name);
+      if (typeof method !== 'function') return method;
+      return async (...given: unknown[]): Promise<unknown> => {
+        if (chance.happens(now.before)) fail(String(name), 'before');
+        const answer: unknown = await Reflect.apply(method, target, given);
+        if (chance.happens(now.after)) fail(String(name), 'after');
+        return answer;
+      };
+    },
+  });
+  return {
+    store: faulty,
+    calm: () => {
+      now = { before: 0, after: 0 };
+    },
+    faults: () => faults,
+  };
+}

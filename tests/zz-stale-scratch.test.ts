@@ -1,0 +1,30 @@
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { freshDatabase } from '/work/main/tests/support/databases.ts';
+import { openDatabase } from '/work/main/packages/cloud/src/store/open.ts';
+import { migrate } from '/work/main/packages/cloud/src/store/migrate.ts';
+import { newJob } from '/work/main/packages/cloud/src/jobs/submission.ts';
+import * as transitions from '/work/main/packages/cloud/src/jobs/transitions.ts';
+import { tracingStore } from '/work/main/tests/safety/tracing-store.ts';
+import { endOfRow } from '/work/main/tests/safety/moves.ts';
+test('stale', async () => {
+  const place = await freshDatabase('postgres');
+  const onError = (e: Error) => { throw e; };
+  const moves: any[] = [];
+  const dbs = await Promise.all([0, 1].map(() => openDatabase({ database: place.url, data: place.data, poolSize: 5, onError })));
+  await migrate(dbs[0]!);
+  const [a, b] = dbs.map((db) => tracingStore(db.jobs(), (m) => void moves.push(m)));
+  const endpoint = { id: 'e', accountId: 'a', executionTimeout: 0, jobTtl: 1e9, retention: null, maxRetries: 1 };
+  const N = 400;
+  await Promise.all(Array.from({ length: N }, (_, i) => a!.submit(newJob(endpoint, 'a', '{"input":1}', {}, i + 1, 1000))));
+  let stop = false;
+  const taker = (async () => { let l = 0; for (let i = 0; i < 150; i++) { const t = await a!.take('e', N, (j) => transitions.take(j, 'w', `l${++l}`, 2000)); await Promise.all(t.map(({ job }) => a!.change('e', job.seq, (c) => transitions.giveBack(c, { workerId: 'w', lease: job.lease! }, 3000)))); } stop = true; })();
+  let ttl = 1e6;
+  const changer = (async () => { while (!stop) { await Promise.all(Array.from({ length: 20 }, () => b!.change('e', 1 + Math.floor(Math.random() * N), (j) => transitions.setTimeToLive(j, ++ttl, 4000)))); } })();
+  await Promise.all([taker, changer]);
+  let bad = 0; let first: unknown;
+  for (const [, row] of Map.groupBy(moves, (m) => m.after.seq)) { try { endOfRow(row); } catch (e) { bad++; first ??= e; } }
+  process.stdout.write(`moves ${moves.length} bad rows ${bad}\n`);
+  await Promise.all(dbs.map((d) => d.close())); await place.drop();
+  assert.equal(bad, 0);
+});
