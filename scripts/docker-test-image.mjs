@@ -11,21 +11,22 @@ const BLOCK = 512;
 
 /**
  * @param {string} host where the daemon answers
- * @param {string} name
+ * @param {string} name with a tag, and below localhost/ where Podman shall find it too
  * @param {{ cmd?: string[], entrypoint?: string[], volume?: string }} [own] what the image brings along
  * @returns {Promise<{ name: string, remove(): Promise<void> }>}
  */
 export async function makeTestImage(host, name, own = {}) {
   const docker = new Docker(host.startsWith('unix://') ? { socketPath: host.slice('unix://'.length) } : { host });
-  const [repo, tag = 'latest'] = name.split(':');
+  const [repo, tag] = name.split(':');
   const changes = ['ENV PATH=/bin', 'WORKDIR /work', `CMD ${JSON.stringify(own.cmd ?? ['sh', '-c', 'echo the command of the image; sleep 600'])}`];
   if (own.entrypoint !== undefined) changes.push(`ENTRYPOINT ${JSON.stringify(own.entrypoint)}`);
   if (own.volume !== undefined) changes.push(`VOLUME ${JSON.stringify([own.volume])}`);
-  const answer = await docker.importImage(/** @type {any} */ (Readable.from(imageArchive([...PROGRAMS, 'node']))), { repo, tag, changes });
-  for await (const chunk of answer) {
-    const problem = /"error":"([^"]*)"/.exec(String(chunk));
-    if (problem !== null) throw new Error(`the test image could not be made: ${problem[1]}`);
-  }
+  const answer = await docker.importImage(/** @type {any} */ (Readable.from(imageArchive([...PROGRAMS, 'node']))), { changes });
+  const messages = (await Array.fromAsync(/** @type {AsyncIterable<Buffer>} */ (answer))).map(String).join('');
+  const id = /"status":"(sha256:[0-9a-f]+)"/.exec(messages)?.[1];
+  if (id === undefined) throw new Error(`the test image could not be made: ${messages}`);
+  // Not every daemon gives the name at once.
+  await docker.getImage(id).tag({ repo, tag });
   return { name, remove: async () => void (await docker.getImage(name).remove({ force: true })) };
 }
 

@@ -44,7 +44,8 @@ for (const kind of DATABASES) {
     for (let burst = 0; burst < BURSTS; burst += 1) {
       const together = chance.between(BURST.least, BURST.most);
       steps += together;
-      await Promise.all(Array.from({ length: together }, () => step(run)));
+      const refused = (await Promise.allSettled(Array.from({ length: together }, () => step(run)))).find(({ status }) => status === 'rejected');
+      if (refused?.status === 'rejected') throw refused.reason;
       if (chance.happens(0.2)) clock.advance(chance.between(0, 12_000));
       if (burst % 50 > 0) continue;
       await quiet(moves);

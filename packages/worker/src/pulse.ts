@@ -35,7 +35,7 @@ export class Pulse {
     this.#parts = parts;
     const { apiKey, pingMs, log } = parts;
     const data: PulseData = { apiKey, pingMs, beats: this.#beats };
-    this.#thread = new Worker(new URL('./pulse-thread.ts', import.meta.url), { workerData: data, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: 32 } });
+    this.#thread = new Worker(new URL('./pulse-thread.js', import.meta.url), { workerData: data, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: 32 } });
     this.#thread.on('error', (error) => log.warn(`No pings are sent while a handler keeps the whole worker busy: ${error.message}`));
     this.#thread.unref();
     this.#beating = setInterval(() => Atomics.add(this.#beats, 0, 1), pingMs / 4).unref();

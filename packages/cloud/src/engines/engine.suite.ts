@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -37,6 +38,17 @@ const LONG_GRACE_MS = 60_000;
 const LINES = 100_000;
 /** How long something that must come may take on a busy machine. */
 const PATIENCE_MS = 20_000;
+
+/** Resolves with the first answer that is one. */
+export async function until<T>(ask: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
+  const patience = AbortSignal.timeout(PATIENCE_MS);
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined && answer !== false) return answer;
+    patience.throwIfAborted();
+    await pause(5);
+  }
+}
 
 /** What every driver keeps to. Instances are shell scripts, so that the same ones run as processes and in containers. */
 export function engineSuite(name: string, { module, shell, impossible, gpuTypeId, listen }: EngineUnderTest): void {
@@ -316,11 +328,7 @@ export function engineSuite(name: string, { module, shell, impossible, gpuTypeId
       await Promise.all([engine.start(first), engine.start(second)]);
       const addresses: Address[] = [];
       for (const { id } of [first, second]) {
-        let address: Address | undefined;
-        for (const giveUp = AbortSignal.timeout(PATIENCE_MS); address === undefined; address = await engine.address(id, 8000)) {
-          giveUp.throwIfAborted();
-          await pause(10);
-        }
+        const address = await until(() => engine.address(id, 8000));
         assert.equal(await text(connect(address.port, address.host)), 'hello');
         addresses.push(address);
       }
@@ -349,11 +357,11 @@ export function engineSuite(name: string, { module, shell, impossible, gpuTypeId
     test('what an instance uses can be asked', async () => {
       const id = await started('echo ready; while :; do :; done');
       await said(id, 'ready');
-      await engine.usage(id);
-      await pause(200);
-      const usage = await engine.usage(id);
-      assert.ok(usage !== undefined && usage.cpu > 0.05 && usage.cpu < 4, JSON.stringify(usage));
-      assert.ok(usage.memoryInBytes > 100_000);
+      const busy = await until(async () => {
+        const usage = await engine.usage(id);
+        return usage !== undefined && usage.cpu > 0.1 && usage;
+      });
+      assert.ok(busy.cpu < 4 && busy.memoryInBytes > 100_000, JSON.stringify(busy));
       await engine.remove(id);
       assert.equal(await engine.usage(id), undefined);
     });
@@ -429,33 +437,33 @@ export function engineSuite(name: string, { module, shell, impossible, gpuTypeId
 
     test('when Berth is killed its instances go on, and nothing that they say is lost', async () => {
       await engine.close();
-      const speaking = script('i=0; while [ ! -e go ]; do i=$((i+1)); echo "line $i"; sleep 0.002; done; echo "last $i"; exit 11');
-      const ending = script('while [ ! -e go ]; do sleep 0.01; done; echo unheard; exit 12');
-      const keeper = spawn(process.execPath, [KEEPER, module.href, folder, JSON.stringify([speaking, ending])], { stdio: ['ignore', 'pipe', 'inherit'] });
+      const source = join(folder, 'meeting-point');
+      await mkdir(source);
+      const meeting = { mounts: [{ source, path: `/berth-meeting-${process.pid}` }] };
+      const at = `at=/berth-meeting-${process.pid}; [ -e $at ] || at=$BERTH_ROOT$at;`;
+      const speaking = script(`${at} i=0; while [ ! -e $at/go ]; do i=$((i+1)); echo "line $i"; sleep 0.002; done; echo "last $i"; echo > $at/done1; exit 11`, meeting);
+      const silent = script(`${at} while [ ! -e $at/go ]; do sleep 0.01; done; echo unheard; echo > $at/done2; exit 12`, meeting);
+      const keeper = spawn(process.execPath, [KEEPER, module.href, folder, JSON.stringify([speaking, silent])], { stdio: ['ignore', 'pipe', 'inherit'] });
       const [answer] = (await once(keeper.stdout, 'data')) as [Buffer];
       const handles = JSON.parse(answer.toString()) as InstanceHandle[];
-      await pause(100);
       keeper.kill('SIGKILL');
       await once(keeper, 'exit');
-      await pause(100);
       engine = await open(folder);
       for (const handle of handles) assert.equal((await engine.adopt(handle))?.status, 'running');
       await said(speaking.id, 'line 20');
-      await engine.close();
 
-      // Berth is away: what ends now ends unseen.
-      const away = await open(folder);
-      for (const { id } of [speaking, ending]) await finished(await away.exec(id, ['touch', 'go']));
-      await away.close();
-      await pause(300);
+      // What ends while Berth is away ends unseen.
+      await engine.close();
+      await writeFile(join(source, 'go'), '');
+      await until(() => existsSync(join(source, 'done1')) && existsSync(join(source, 'done2')));
       engine = await open(folder);
       for (const [index, code] of [11, 12].entries()) {
-        const { id } = (index === 0 ? speaking : ending);
-        assert.equal((await ended(id)).exitCode, code);
-        const known = await engine.adopt(handles[index] as InstanceHandle);
+        const handle = handles[index] as InstanceHandle;
+        assert.equal((await ended(handle.id)).exitCode, code);
+        const known = await engine.adopt(handle);
         assert.deepEqual([known?.status, known?.exitCode], ['exited', code]);
       }
-      assert.deepEqual(await output(ending.id), ['unheard']);
+      assert.deepEqual(await output(silent.id), ['unheard']);
       const spoken = await output(speaking.id);
       const last = Number(spoken.at(-1)?.split(' ')[1]);
       assert.ok(last > 20);

@@ -2,6 +2,7 @@ import type { InstanceEngine } from '../engines/engine.ts';
 import type { Instance, InstanceEvent, InstanceHandle, InstanceSpec } from '../engines/instance.ts';
 import type { LogLine } from '../engines/logs/log-line.ts';
 import type { JobQueue } from '../jobs/queue.ts';
+import { foreignImage } from '../resources/images/names.ts';
 import { parseArgs } from '../resources/templates/command.ts';
 import type { FleetStore, Worker } from '../store/fleet.ts';
 import type { Job } from '../store/job-records.ts';
@@ -88,11 +89,13 @@ export class Fleet {
     const living = await store.livingWorkers();
     for (const [dataCenterId, engine] of engines) {
       await this.#adopt(dataCenterId, engine, living.filter((worker) => worker.dataCenterId === dataCenterId));
+      if (this.#closed) return;
       this.#unwatch.push(engine.watch((event) => this.#onEvent(event)));
     }
     queue.onWaiting = (endpointId) => this.#onWaiting(endpointId);
     queue.onRefresh = (endpointId, workerId) => this.#onRefresh(endpointId, workerId);
     for (const endpointId of await store.activeEndpoints()) this.poke(endpointId);
+    if (this.#closed) return;
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
   }
 
@@ -411,7 +414,7 @@ export class Fleet {
     const { engines, volume } = this.#parts;
     const sites = await Promise.all([...engines].map(async ([dataCenterId, engine]): Promise<Site | undefined> => {
       try {
-        return { dataCenterId, capacity: await engine.capacity(), imageProblem: engine.imageProblem(endpoint.image), volumeId: (await volume(endpoint, dataCenterId))?.id };
+        return { dataCenterId, capacity: await engine.capacity(), imageProblem: foreignImage(endpoint.accountId, endpoint.image) ?? engine.imageProblem(endpoint.image), volumeId: (await volume(endpoint, dataCenterId))?.id };
       } catch (error) {
         this.#parts.log.warn({ err: error, dataCenterId }, 'an engine does not answer');
         return undefined;

@@ -11,7 +11,7 @@ const docker = await dockerForTests();
 if ('reason' in docker) test('the Docker suites', { skip: docker.reason }, () => undefined);
 else {
   process.env[TEST_HOST] = docker.host;
-  const image = await makeTestImage(docker.host, `berth-test:p${process.pid}`, { volume: '/data' });
+  const image = await makeTestImage(docker.host, `localhost/berth-test:p${process.pid}`, { volume: '/data' });
   engineSuite('the Docker engine', {
     module: new URL('test-engine.ts', import.meta.url),
     shell: image.name,

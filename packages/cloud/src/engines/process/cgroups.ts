@@ -48,21 +48,34 @@ export class Cgroups {
     return undefined;
   }
 
-  /** Tells whether memory is limited by it. */
-  make(id: string, { cpu, memoryInBytes }: Limits): { path: string; limitsMemory: boolean } {
+  /** Tells whether memory is limited by it. Undefined where it cannot be made: an instance runs without it too. */
+  make(id: string, { cpu, memoryInBytes }: Limits): { path: string; limitsMemory: boolean } | undefined {
     const path = join(this.#branch, id);
-    if (!existsSync(path)) mkdirSync(path);
-    const limitsMemory = existsSync(join(path, 'memory.max'));
-    if (limitsMemory) writeFileSync(join(path, 'memory.max'), memoryInBytes > 0 ? String(Math.round(memoryInBytes)) : 'max');
     const weight = Math.min(HIGHEST_WEIGHT, Math.max(1, Math.round(cpu * WEIGHT_OF_A_CORE)));
-    if (existsSync(join(path, 'cpu.weight'))) writeFileSync(join(path, 'cpu.weight'), String(weight));
-    return { path, limitsMemory };
+    try {
+      if (!existsSync(path)) mkdirSync(path);
+      const limitsMemory = limit(path, 'memory.max', memoryInBytes > 0 ? String(Math.round(memoryInBytes)) : 'max');
+      // When memory runs out, all of it ends and not some part without which the rest is of no use.
+      limit(path, 'memory.oom.group', '1');
+      limit(path, 'cpu.weight', String(weight));
+      return { path, limitsMemory };
+    } catch {
+      removeCgroup(path);
+      return undefined;
+    }
   }
 
   /** Takes Berth's own branch away if nothing runs in it. */
   close(): void {
     removeCgroup(this.#branch);
   }
+}
+
+/** Answers whether there is a controller for it. */
+function limit(path: string, name: string, value: string): boolean {
+  if (!existsSync(join(path, name))) return false;
+  writeFileSync(join(path, name), value);
+  return true;
 }
 
 /** Takes some milliseconds in the kernel, so it is never waited for on the way to a running instance. */

@@ -10,7 +10,7 @@ import type { Capacity, EngineAbilities, GpuCapacity, InstanceEngine } from '../
 import type { Address, Execution, ExecutionOptions, Instance, InstanceEvent, InstanceHandle, InstanceSpec, Usage } from '../instance.ts';
 import { LogBook } from '../logs/log-book.ts';
 import type { LogLine, LogQuery } from '../logs/log-line.ts';
-import { Cgroups } from './cgroups.ts';
+import { Cgroups, removeCgroup } from './cgroups.ts';
 import { countedThrough } from './gpu-shelf.ts';
 import { Holdings } from './holdings.ts';
 import { type ImagePlaces, imageProblem } from './images.ts';
@@ -157,6 +157,7 @@ export class ProcessEngine implements InstanceEngine {
       await instance.stop(0);
       await this.#logs.age(id);
       await instance.folder.remove();
+      if (instance.saved.cgroup !== null) removeCgroup(instance.saved.cgroup);
       this.#instances.delete(id);
     });
     await this.#sweepLogs();

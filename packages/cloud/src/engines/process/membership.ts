@@ -37,6 +37,12 @@ export function membersOf({ root, cgroup, started }: Belonging): ProcessEntry[] 
   });
 }
 
+/** The same for a look in passing: without going through the whole machine where there is a cgroup. */
+export function membersAtHand(belonging: Belonging): ProcessEntry[] {
+  const pids = belonging.cgroup === null ? [] : membersOfCgroup(belonging.cgroup);
+  return pids.length === 0 ? membersOf(belonging) : pids.flatMap((pid) => findProcess(pid) ?? []);
+}
+
 /** The number of a session says whose it is as long as its leader is there; after that it may be given again. */
 function ownSession({ child }: Started): number | undefined {
   return findProcess(child.pid)?.startTicks === child.startTicks ? child.pid : undefined;

@@ -7,7 +7,7 @@ import { joinCgroup, removeCgroup } from './cgroups.ts';
 import { startExecution } from './execution.ts';
 import type { InstanceFolder, SavedInstance, Started } from './instance-folder.ts';
 import { findListener } from './listeners.ts';
-import { type Belonging, endMembers, isAlive, membersOf, sendSignal } from './membership.ts';
+import { type Belonging, endMembers, isAlive, membersAtHand, membersOf, sendSignal } from './membership.ts';
 import { inRounds } from './in-rounds.ts';
 import { environmentOf, type ProcessEntry, residentBytes, TICKS_PER_SECOND } from './process-table.ts';
 import { Spool } from './spool.ts';
@@ -53,7 +53,7 @@ export class ProcessInstance {
     this.saved = parts.saved;
     this.folder = parts.folder;
     this.#parts = parts;
-    this.#sample = { cpuTicks: parts.env === undefined ? this.#cpuTicks(this.#members()) : 0, at: performance.now() };
+    this.#sample = { cpuTicks: parts.env === undefined ? cpuTicksOf(membersAtHand(this.#belonging)) : 0, at: performance.now() };
     // A stop that fails is told to those who asked for it.
     this.#gone.promise.catch(() => undefined);
   }
@@ -203,7 +203,7 @@ export class ProcessInstance {
     const now = performance.now();
     const known = this.#found.get(port);
     if (known !== undefined && known.until > now) return known.address;
-    const address = findListener([mapped.hostPort, port], () => this.#members().map(({ pid }) => pid));
+    const address = findListener([mapped.hostPort, port], () => membersAtHand(this.#belonging).map(({ pid }) => pid));
     if (address === undefined) this.#found.delete(port);
     else this.#found.set(port, { address, until: now + ADDRESS_LIFETIME_MS });
     return address;
@@ -211,8 +211,8 @@ export class ProcessInstance {
 
   usage(): Usage | undefined {
     if (!this.isRunning) return undefined;
-    const members = this.#members();
-    const cpuTicks = this.#cpuTicks(members);
+    const members = membersAtHand(this.#belonging);
+    const cpuTicks = cpuTicksOf(members);
     const now = performance.now();
     const seconds = Math.max((now - this.#sample.at) / 1000, 1 / TICKS_PER_SECOND);
     const cpu = Math.max(0, cpuTicks - this.#sample.cpuTicks) / TICKS_PER_SECOND / seconds;
@@ -233,25 +233,22 @@ export class ProcessInstance {
     return { root: this.folder.root, cgroup: this.saved.cgroup, started: this.#parts.started };
   }
 
-  #members(): ProcessEntry[] {
-    return membersOf(this.#belonging);
-  }
-
-  #cpuTicks(members: readonly ProcessEntry[]): number {
-    return members.reduce((sum, member) => sum + member.cpuTicks, 0);
-  }
 
   /** Its first process has a head start of a few milliseconds, in which others may have come from it. */
   async #joinCgroup(): Promise<void> {
     const { cgroup } = this.saved;
     if (cgroup === null) return;
     if (isAlive(this.#parts.started.child)) await joinCgroup(cgroup, this.#parts.started.child.pid);
-    for (const { pid } of this.#members()) await joinCgroup(cgroup, pid);
+    for (const { pid } of membersOf(this.#belonging)) await joinCgroup(cgroup, pid);
   }
 
   #systemLine(line: string): { ts: number; source: 'system'; line: string } {
     return { ts: this.#parts.clock.now(), source: 'system', line };
   }
+}
+
+function cpuTicksOf(members: readonly ProcessEntry[]): number {
+  return members.reduce((sum, { cpuTicks }) => sum + cpuTicks, 0);
 }
 
 function farewell(exitCode: number | null): string {

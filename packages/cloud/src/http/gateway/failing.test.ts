@@ -14,8 +14,12 @@ describe('when something goes wrong', () => {
   const servers: Server[] = [];
 
   beforeEach(async () => {
-    stage = await gatewayStage({ limits: { bodyBytes: 100_000, requestMs: 150, waitMs: 100 } });
+    stage = await gatewayStage({ limits: { bodyBytes: 100_000 } });
   });
+  const withLittleTime = async (): Promise<void> => {
+    await stage.close();
+    stage = await gatewayStage({ limits: { requestMs: 150 } });
+  };
   afterEach(async () => {
     await stage.close();
     for (const server of servers.splice(0)) server.close();
@@ -101,6 +105,7 @@ describe('when something goes wrong', () => {
   });
 
   test('a worker that does not answer in time is given up: 504, and its connection is closed', async () => {
+    await withLittleTime();
     const worker = await stage.worker('w1', () => undefined);
     const { status, text, headers } = await stage.send('/');
     assert.equal(status, 504);
@@ -111,6 +116,7 @@ describe('when something goes wrong', () => {
   });
 
   test('an answer that begins in time and does not end is cut off', async () => {
+    await withLittleTime();
     await stage.worker('w1', (_request, response) => void response.write('part'));
     const [answer] = (await once(stage.open('/').end(), 'response')) as [IncomingMessage];
     answer.resume();

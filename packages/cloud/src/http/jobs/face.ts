@@ -238,8 +238,8 @@ export class JobFace {
       return sendJson(response, 200, `{"logs":[${found.join(',')}]}`);
     }
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' });
-    const ended = job.endedAt === null ? this.#parts.queue.waitForEnd(endpoint.id, seq, LONGEST_LOG_MS, gone) : Promise.resolve(undefined);
-    void ended.then(() => setTimeout(() => response.end(), job.endedAt === null ? LOG_TAIL_MS : 0));
+    // The log of a worker goes on after the job; whoever follows the job is let go with it.
+    if (job.endedAt === null) void this.#parts.queue.waitForEnd(endpoint.id, seq, LONGEST_LOG_MS, gone).then(() => setTimeout(() => response.end(), LOG_TAIL_MS));
     for await (const { ts, seq: number, source, line } of lines) {
       if (response.destroyed || response.writableEnded) return;
       const at = new Date(ts).toISOString();

@@ -268,9 +268,10 @@ describe('the OpenAI interface of a queue endpoint', () => {
   });
 
   test('a job that runs too long is 504, one that was purged 404, one that someone cancelled 500', async () => {
-    endpoint.executionTimeout = 30;
+    endpoint.executionTimeout = 500;
+    const taking = take();
     const slow = send('/v1/completions', {});
-    await take();
+    await taking;
     assert.deepEqual([(await slow).status, errorOf(await slow).code], [504, 'job_timed_out']);
     endpoint.executionTimeout = 600_000;
     const purged = send('/v1/completions', {});

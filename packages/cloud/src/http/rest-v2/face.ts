@@ -26,6 +26,7 @@ const TAGS = [
   { name: 'Templates', description: 'Reusable container configurations' },
   { name: 'Network volumes', description: 'Disks that outlive what mounts them' },
   { name: 'Registries', description: 'Credentials and delegations for private images' },
+  { name: 'Images', description: 'Folders that were uploaded for the process engine to run' },
   { name: 'Catalog', description: 'What can be rented here, and how much of it is free' },
   { name: 'Account', description: 'Secrets, SSH keys and the audit log' },
   { name: 'API keys', description: 'Who may do what' },

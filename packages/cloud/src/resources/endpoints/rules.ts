@@ -1,3 +1,4 @@
+import { foreignImage } from '../images/names.ts';
 import type { Endpoint } from '../../store/records.ts';
 import { containerFindings, cudaVersionFindings, nameFindings } from '../templates/rules.ts';
 
@@ -29,6 +30,7 @@ export function endpointFindings(endpoint: Endpoint): string[] {
   return [
     ...nameFindings(endpoint.name),
     ...containerFindings(endpoint),
+    ...[foreignImage(endpoint.accountId, endpoint.image)].filter((finding) => finding !== undefined),
     ...workerFindings(endpoint),
     ...scalerFindings(endpoint),
     ...timeFindings(endpoint),

@@ -48,7 +48,8 @@ const INSERT_JOBS = `with added as (
  * Waiting jobs in the order in which they go: normal before low priority, within that the
  * accounts in turn, within an account by position. The recursion steps from one queue
  * (priority and account) to the next over the index, so queues are found without counting jobs.
- * Jobs that another server is just taking are passed over.
+ * Jobs that another server is just taking are passed over. What is read of a job is read where
+ * it is locked: elsewhere in the statement it would be the version from before the lock.
  */
 const PICK_WAITING = `with recursive queues as (
     (select low_priority, account_id from jobs where endpoint_id = $1 and status = 'IN_QUEUE' order by low_priority, account_id limit 1)
@@ -57,12 +58,12 @@ const PICK_WAITING = `with recursive queues as (
       lateral (select low_priority, account_id from jobs where endpoint_id = $1 and status = 'IN_QUEUE' and (low_priority, account_id) > (queues.low_priority, queues.account_id)
         order by low_priority, account_id limit 1) as following
   ), heads as (
-    select queues.low_priority, queues.account_id, head.seq, head.turn from queues,
-      lateral (select seq, row_number() over (order by position) as turn from (
-        select seq, position from jobs where endpoint_id = $1 and status = 'IN_QUEUE' and low_priority = queues.low_priority and account_id = queues.account_id
+    select head.* from queues,
+      lateral (select waiting.*, row_number() over (order by position) as turn from (
+        select ${JOB} from jobs where endpoint_id = $1 and status = 'IN_QUEUE' and low_priority = queues.low_priority and account_id = queues.account_id
         order by position limit $2 for update skip locked) as waiting) as head
   )
-  select ${JOB_COLUMNS.map((column) => `jobs.${column}`).join(', ')}, jobs.request from (select seq, low_priority, turn, account_id from heads order by low_priority, turn, account_id limit $2) as picked
+  select ${JOB_COLUMNS.map((column) => `picked.${column}`).join(', ')}, jobs.request from (select * from heads order by low_priority, turn, account_id limit $2) as picked
     join jobs on jobs.endpoint_id = $1 and jobs.seq = picked.seq order by picked.low_priority, picked.turn, picked.account_id`;
 
 const KEY = ['endpoint_id', 'seq'];
