@@ -135,7 +135,7 @@ for (const kind of DATABASES) {
     test('made through v2 with everything, show it in every interface', async () => {
       const [networkVolume, { body: registry }] = [await volume(), await ann.call<Endpoint>('POST', '/v2/registries', { name: 'hub', username: 'u', password: 'p' })];
       const fields = {
-        name: 'whole', type: 'LOAD_BALANCER', image: 'local/echo:1', entrypoint: ['sh', '-c'], cmd: ['a b'], disk: 3, env: { PORT: '80', HEALTH_CHECK_PATH: '/up' }, ports: ['80/http'], registry: registry.id,
+        name: 'whole', type: 'LOAD_BALANCER', image: 'example/server:1', entrypoint: ['sh', '-c'], cmd: ['a b'], disk: 3, env: { PORT: '80', HEALTH_CHECK_PATH: '/up' }, ports: ['80/http'], registry: registry.id,
         gpu: { pools: ['AMPERE_48', 'ADA_24'], excludedTypes: [A40], count: 4, allowedCudaVersions: [], minCudaVersion: '12.1' }, workers: { min: 2, max: 5, idleTimeout: 44 }, scaling: counted,
         dataCenterIds: ['LOCAL-1'], networkVolumes: [networkVolume], timeout: 0, flashboot: 'PRIORITY_FLASHBOOT', jobTtl: 60_000, retention: 5_000, maxRetries: 3,
       };
@@ -147,8 +147,8 @@ for (const kind of DATABASES) {
         idleTimeout: 44, scalerType: 'REQUEST_COUNT', scalerValue: 2, workersMin: 2, workersMax: 5, flashboot: true, flashBootType: 'PRIORITY_FLASHBOOT',
       });
       const { body: withTemplate } = await ann.call<Endpoint>('GET', `/v1/endpoints/${made.id}?includeTemplate=true`);
-      assert.partialDeepStrictEqual(withTemplate['template'], { imageName: 'local/echo:1', dockerEntrypoint: ['sh', '-c'], containerDiskInGb: 3, containerRegistryAuthId: registry.id, isServerless: true });
-      assert.partialDeepStrictEqual(await inGraphql(made.id), { type: 'LB', gpuIds: `AMPERE_48,ADA_24,-${A40}`, flashBootType: 'PRIORITY_FLASHBOOT', executionTimeoutMs: 0, template: { imageName: 'local/echo:1' } });
+      assert.partialDeepStrictEqual(withTemplate['template'], { imageName: 'example/server:1', dockerEntrypoint: ['sh', '-c'], containerDiskInGb: 3, containerRegistryAuthId: registry.id, isServerless: true });
+      assert.partialDeepStrictEqual(await inGraphql(made.id), { type: 'LB', gpuIds: `AMPERE_48,ADA_24,-${A40}`, flashBootType: 'PRIORITY_FLASHBOOT', executionTimeoutMs: 0, template: { imageName: 'example/server:1' } });
       assert.equal((await ann.call('DELETE', `/v2/registries/${registry.id}`)).status, 204);
       assert.equal((await inV2(made.id))['registry'], null);
     });

@@ -63,7 +63,7 @@ export async function openSite({ database, clock, endpoint: settings, jobs = (st
   const sweeper = new Sweeper(queue, log);
   if (sweeps) sweeper.start();
   const http = createServer((request, response) => {
-    if (!traffic.serve(request, response)) response.writeHead(404).end();
+    traffic.serve(request, response, () => response.writeHead(404).end());
   });
   http.on('upgrade', (request, socket, head) => void traffic.upgrade(request, socket, head));
   http.listen(0, '127.0.0.1');

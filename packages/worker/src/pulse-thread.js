@@ -1,30 +1,44 @@
-// Runs beside the worker. While the worker's own thread is busy with a handler that never waits, this
-// one says in its place that it lives; otherwise it says nothing. Plain JavaScript with one import
-// keeps a thread that most workers never need small.
+// Runs beside the workers of a process. While their own thread is busy with a handler that never waits, this
+// one says in their place that they live; otherwise it says nothing. Plain JavaScript with one import
+// keeps a thread that is rarely needed small.
 import { parentPort, workerData } from 'node:worker_threads';
 
-/** @type {import('./pulse.ts').PulseData} */
-const { apiKey, pingMs, beats } = workerData;
-/** @type {string | undefined} */
-let address;
-let lastBeat = -1;
+/** @typedef {import('./pulse.ts').PulseMessage} PulseMessage */
 
-parentPort?.on('message', (latest) => {
-  address = latest;
+/** @type {Int32Array} */
+const beats = workerData;
+/** @type {Map<number, { message: PulseMessage, timer: NodeJS.Timeout }>} */
+const pulses = new Map();
+
+parentPort?.on('message', (/** @type {PulseMessage} */ message) => {
+  const pulse = pulses.get(message.worker);
+  if (message.address === undefined) {
+    clearInterval(pulse?.timer);
+    pulses.delete(message.worker);
+  } else if (pulse === undefined) pulses.set(message.worker, { message, timer: watch(message) });
+  else pulse.message = message;
 });
 
-setInterval(() => {
-  const beat = Atomics.load(beats, 0);
-  const stands = beat === lastBeat;
-  lastBeat = beat;
-  if (stands && address !== undefined) void ping(address);
-}, pingMs);
+/** @param {PulseMessage} message */
+function watch({ worker, pingMs }) {
+  let lastBeat = -1;
+  return setInterval(() => {
+    const beat = Atomics.load(beats, 0);
+    const message = pulses.get(worker)?.message;
+    if (beat === lastBeat && message?.address !== undefined) void ping(message.address, message.apiKey, 2 * pingMs);
+    lastBeat = beat;
+  }, pingMs);
+}
 
-/** @param {string} url */
-async function ping(url) {
+/**
+ * @param {string} address
+ * @param {string} apiKey
+ * @param {number} timeout
+ */
+async function ping(address, apiKey, timeout) {
   // Loaded when it is needed for the first time.
-  const { get } = url.startsWith('https:') ? await import('node:https') : await import('node:http');
-  const request = get(url, { headers: apiKey === '' ? {} : { Authorization: apiKey }, timeout: 2 * pingMs }, (response) => response.resume());
+  const { get } = address.startsWith('https:') ? await import('node:https') : await import('node:http');
+  const request = get(address, { headers: apiKey === '' ? {} : { Authorization: apiKey }, timeout }, (response) => response.resume());
   request.on('timeout', () => request.destroy());
   // The next one follows anyway.
   request.on('error', () => undefined);

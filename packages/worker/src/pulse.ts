@@ -1,23 +1,33 @@
 import { Worker } from 'node:worker_threads';
+import { messageOf } from './failure.ts';
 import type { Log } from './log.ts';
 
-export interface PulseData {
+/** What the other thread is told. */
+export interface PulseMessage {
+  /** Which worker of this process it is about. */
+  worker: number;
   apiKey: string;
   pingMs: number;
-  /** Counts up while the worker's own thread takes its turns. */
-  beats: Int32Array;
+  /** The ping for what the worker has in hand now. Undefined: the worker has stopped. */
+  address: string | undefined;
 }
 
 export interface PulseParts {
   apiKey: string;
   pingMs: number;
   log: Log;
-  /** The ping for what the worker has in hand now. */
   address(): string | undefined;
 }
 
 /** The list of jobs that the other thread would send is at most this old. */
 const FRESH_MS = 50;
+
+/** One thread serves all workers of a process: they stand still together. */
+let thread: Worker | undefined;
+let workers = 0;
+let numbers = 0;
+/** Counts up as long as the workers' own thread takes its turns. */
+const beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
 /**
  * A handler that computes, or waits for a child process, without ever letting go of the thread
@@ -26,35 +36,46 @@ const FRESH_MS = 50;
  */
 export class Pulse {
   readonly #parts: PulseParts;
-  readonly #beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-  readonly #thread: Worker;
+  readonly #worker = (numbers += 1);
   readonly #beating: NodeJS.Timeout;
   #telling: NodeJS.Timeout | undefined;
 
   constructor(parts: PulseParts) {
     this.#parts = parts;
-    const { apiKey, pingMs, log } = parts;
-    const data: PulseData = { apiKey, pingMs, beats: this.#beats };
-    this.#thread = new Worker(new URL('./pulse-thread.js', import.meta.url), { workerData: data, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: 32 } });
-    this.#thread.on('error', (error) => log.warn(`No pings are sent while a handler keeps the whole worker busy: ${error.message}`));
-    this.#thread.unref();
-    this.#beating = setInterval(() => Atomics.add(this.#beats, 0, 1), pingMs / 4).unref();
-    this.#tell();
+    workers += 1;
+    thread ??= startThread(parts.log);
+    this.#beating = setInterval(() => Atomics.add(beats, 0, 1), parts.pingMs / 4).unref();
+    this.#tell(parts.address());
   }
 
   /** The worker has other jobs in hand than before. */
   changed(): void {
-    this.#telling ??= setTimeout(() => this.#tell(), FRESH_MS).unref();
+    this.#telling ??= setTimeout(() => {
+      this.#telling = undefined;
+      this.#tell(this.#parts.address());
+    }, FRESH_MS).unref();
   }
 
   async stop(): Promise<void> {
     clearInterval(this.#beating);
     clearTimeout(this.#telling);
-    await this.#thread.terminate();
+    this.#tell(undefined);
+    workers -= 1;
+    if (workers > 0) return;
+    const last = thread;
+    thread = undefined;
+    await last?.terminate();
   }
 
-  #tell(): void {
-    this.#telling = undefined;
-    this.#thread.postMessage(this.#parts.address());
+  #tell(address: string | undefined): void {
+    const message: PulseMessage = { worker: this.#worker, apiKey: this.#parts.apiKey, pingMs: this.#parts.pingMs, address };
+    thread?.postMessage(message);
   }
+}
+
+function startThread(log: Log): Worker {
+  const started = new Worker(new URL('./pulse-thread.js', import.meta.url), { workerData: beats, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: 32 } });
+  started.on('error', (error) => log.warn(`No pings are sent while a handler keeps the whole worker busy: ${messageOf(error)}`));
+  started.unref();
+  return started;
 }

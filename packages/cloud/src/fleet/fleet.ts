@@ -373,7 +373,7 @@ export class Fleet {
       }
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      await engine?.note(member.record.id, message);
+      this.#parts.log.info({ endpointId: endpoint.id, workerId: member.record.id, reason: message }, 'a worker did not start');
       if (error instanceof BerthError && error.code === 'capacity') {
         Object.assign(fleet, { refused: message, throttled: 1 });
         return this.#end(fleet, member, null, message);

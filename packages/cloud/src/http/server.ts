@@ -97,12 +97,14 @@ export function createHttpServer({ resources, gate, clock, log, traffic, origin,
 
 function serverWith(traffic: EndpointTraffic, handler: RequestListener): Server {
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
-    if (!traffic.serve(request, response)) handler(request, response);
+    traffic.serve(request, response, () => handler(request, response));
   });
   server.on('checkContinue', (request, response) => {
-    if (traffic.serve(request, response, true)) return;
-    response.writeContinue();
-    handler(request, response);
+    const others = (): void => {
+      response.writeContinue();
+      handler(request, response);
+    };
+    traffic.serve(request, response, others, true);
   });
   server.on('upgrade', (request, socket, head) => void traffic.upgrade(request, socket, head));
   return server;

@@ -33,31 +33,35 @@ export class EndpointTraffic {
     this.#parts = parts;
   }
 
-  /** False where the address is none of an endpoint: then somebody else answers. */
-  serve(request: Request, response: Response, waitsToContinue = false): boolean {
+  /** What is not for an endpoint goes to `others`. */
+  serve(request: Request, response: Response, others: () => void, waitsToContinue = false): void {
     const address = jobAddress(request.url ?? '');
     const balanced = this.#balanced(request);
-    if (address === undefined && balanced === undefined) return false;
     // A connection that is kept would keep the server from ending.
-    if (this.#closing) response.shouldKeepAlive = false;
-    if (address !== undefined && balanced === undefined) return this.#serveQueue(request, response, address);
-    void this.#sort(request, response, address, balanced as GatewayAddress, waitsToContinue);
-    return true;
+    if (this.#closing && (address !== undefined || balanced !== undefined)) response.shouldKeepAlive = false;
+    if (balanced !== undefined) void this.#sort(request, response, address, balanced, others, waitsToContinue);
+    else if (address === undefined || !this.#serveQueue(request, response, address)) others();
   }
 
   /** On a load balancing endpoint every path is the worker's own; on a queue endpoint the words of the job interface count. */
-  async #sort(request: Request, response: Response, address: JobAddress | undefined, balanced: GatewayAddress, waitsToContinue: boolean): Promise<void> {
+  async #sort(request: Request, response: Response, address: JobAddress | undefined, balanced: GatewayAddress, others: () => void, waitsToContinue: boolean): Promise<void> {
     const { balancing, log } = this.#parts;
     try {
       const endpoint = await balancing?.endpoints.find(balanced.endpointId);
-      if (endpoint?.type !== 'LOAD_BALANCER' && address !== undefined) {
+      if (endpoint?.type !== 'LOAD_BALANCER' && address !== undefined && this.#isQueueWord(address.operation)) {
         if (waitsToContinue) response.writeContinue();
-        if (this.#serveQueue(request, response, address)) return;
+        return void this.#serveQueue(request, response, address);
       }
+      if (endpoint === undefined && balanced.prefix !== '') return others();
       await balancing?.gateway.serve(request, response, balanced, waitsToContinue);
     } catch (error) {
       failJob(response, asBerthError(error, log, balanced.endpointId));
     }
+  }
+
+  #isQueueWord(operation: string): boolean {
+    const { jobs, workers, balancing } = this.#parts;
+    return jobs.handles(operation) || workers.handles(operation) || balancing?.openai.handles(operation) === true;
   }
 
   #serveQueue(request: Request, response: Response, address: JobAddress): boolean {

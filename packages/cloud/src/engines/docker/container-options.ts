@@ -25,6 +25,8 @@ export interface ContainerGround {
   memoryInBytes: number;
   /** The size of a container's disk can be limited. */
   limitsDisk: boolean;
+  /** The daemon has an init process to give. */
+  hasInit: boolean;
 }
 
 export function containerName(id: string): string {
@@ -51,7 +53,7 @@ export function containerOptions(spec: InstanceSpec, ground: ContainerGround): C
       ...limits(spec, ground),
       ...(ground.gpus !== null && !ground.virtual && { DeviceRequests: [{ Driver: 'nvidia', DeviceIDs: ground.gpus.indexes.map(String), Capabilities: [['gpu']] }] }),
       // Its first process has the duties of one: it reaps, and it can be ended by any signal.
-      Init: true,
+      Init: ground.hasInit,
       RestartPolicy: { Name: 'no' },
       ExtraHosts: [`${HOST_NAME_INSIDE}:host-gateway`],
       LogConfig: DAEMON_LOG,

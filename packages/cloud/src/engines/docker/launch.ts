@@ -9,7 +9,7 @@ import type { Container } from './container.ts';
 import { type ContainerGround, containerName, containerOptions } from './container-options.ts';
 import type { Daemon } from './daemon.ts';
 import { inspect, removeContainer } from './docker-instance.ts';
-import { isIdle, startFailureOf, statusOf } from './failure.ts';
+import { isIdle, startFailureOf } from './failure.ts';
 import type { Ground } from './ground.ts';
 import { checkProgram } from './program.ts';
 import { ensureImage } from './pull.ts';
@@ -46,7 +46,7 @@ export async function launch(spec: InstanceSpec, parts: LaunchParts): Promise<Co
   signal.throwIfAborted();
   await parts.clear();
   await say(`Starting ${spec.image}.`);
-  const container = await create(spec, { ...ground, installation: parts.installation, gpus, virtual }, parts);
+  const container = await create(spec, { ...ground, installation: parts.installation, gpus, virtual, hasInit: true }, parts);
   undo.defer(() => removeContainer(daemon, container.id));
   try {
     if (spec.command.entrypoint.length + spec.command.cmd.length > 0) await checkProgram(container, await container.inspect());
@@ -62,16 +62,25 @@ export async function launch(spec: InstanceSpec, parts: LaunchParts): Promise<Co
   return running;
 }
 
-async function create(spec: InstanceSpec, ground: ContainerGround, { daemon, log }: LaunchParts): Promise<Docker.Container> {
+/** What a daemon may not be able to do and an instance can do without. */
+const DISPENSABLE = [
+  { words: /storage-opt|quota/i, without: { limitsDisk: false }, told: 'the disks of containers are not limited in size here' },
+  { words: /init binary not found/i, without: { hasInit: false }, told: 'containers run without an init process here: the daemon has none (Podman: install catatonit)' },
+] as const;
+
+async function create(spec: InstanceSpec, ground: ContainerGround, parts: Pick<LaunchParts, 'daemon' | 'log'>): Promise<Docker.Container> {
+  const make = (): Promise<Docker.Container> => parts.daemon.ask((client) => client.createContainer(containerOptions(spec, ground)));
   try {
-    return await daemon.ask((client) => client.createContainer(containerOptions(spec, ground)));
+    return await make();
   } catch (error) {
-    if (ground.limitsDisk && error instanceof BerthError && /storage-opt|pquota|quota/i.test(error.message)) {
-      log?.warn({ reason: error.message }, 'the disks of containers are not limited in size here');
-      return create(spec, { ...ground, limitsDisk: false }, { daemon, log } as LaunchParts);
+    const { message } = error as Error;
+    const dispensable = DISPENSABLE.find(({ words, without }) => words.test(message) && Object.keys(without).some((name) => ground[name as keyof ContainerGround] === true));
+    if (dispensable !== undefined) {
+      parts.log?.warn({ reason: message }, dispensable.told);
+      return create(spec, { ...ground, ...dispensable.without }, parts);
     }
-    if (isIdle(error) && (await clearName(spec.id, ground.installation, daemon))) return daemon.ask((client) => client.createContainer(containerOptions(spec, ground)));
-    throw statusOf(error) === undefined ? error : startFailureOf(error);
+    if (isIdle(error) && (await clearName(spec.id, ground.installation, parts.daemon))) return make();
+    throw startFailureOf(error);
   }
 }
 

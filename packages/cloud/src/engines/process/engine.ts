@@ -16,7 +16,7 @@ import { Holdings } from './holdings.ts';
 import { type ImagePlaces, imageProblem } from './images.ts';
 import type { InstanceFolder, SavedInstance, Started } from './instance-folder.ts';
 import { KeptLogs } from './kept-logs.ts';
-import { launch, type LaunchGround } from './launch.ts';
+import { launch, type Launched, type LaunchGround } from './launch.ts';
 import { type Machine, readMachine } from './machine.ts';
 import { ProcessInstance } from './process-instance.ts';
 import { recoverInstances } from './recovery.ts';
@@ -120,20 +120,22 @@ export class ProcessEngine implements InstanceEngine {
     await before?.gone;
     const ground = await this.#ground();
     this.#tell({ id: spec.id, status: 'starting', exitCode: null, signal: null, at: this.#clock.now() });
-    const { ended, book, ...launched } = await launch(spec, ground, {
-      path: this.#instancesPath(),
-      places: this.#places,
-      logs: this.#logs,
-      holdings: this.#holdings,
-      cgroups: this.#cgroups,
-      clock: this.#clock,
-      ids: this.#ids,
-    });
+    const { ended, book, ...launched } = await this.#launch(spec, ground);
     const instance = this.#know(launched);
     instance.attend(book);
     this.#tellOf(instance);
     void ended.then(() => instance.end());
     return instance.handle;
+  }
+
+  async #launch(spec: InstanceSpec, ground: LaunchGround): Promise<Launched> {
+    const [logs, holdings, cgroups, clock, ids] = [this.#logs, this.#holdings, this.#cgroups, this.#clock, this.#ids];
+    try {
+      return await launch(spec, ground, { path: this.#instancesPath(), places: this.#places, logs, holdings, cgroups, clock, ids });
+    } catch (error) {
+      if (error instanceof BerthError) throw error;
+      throw new BerthError('unavailable', `${spec.id} could not be started: ${(error as Error).message}`, { cause: error });
+    }
   }
 
   async adopt(handle: InstanceHandle): Promise<Instance | undefined> {

@@ -165,6 +165,13 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     assert.deepEqual(await readdir(join(data, 'instances')), []);
   });
 
+  test('a disk that does not play along is told in words', async () => {
+    writeFileSync(join(data, 'logs', 'blocked'), 'a file where a folder has to be');
+    await assert.rejects(engine.start(script('blocked', 'sleep 600')), (error) => error instanceof BerthError && error.code === 'unavailable' && /blocked could not be started/.test(error.message));
+    assert.deepEqual([await engine.list(), await readdir(join(data, 'instances'))], [[], []]);
+    await rm(join(data, 'logs', 'blocked'));
+  });
+
   test('without a folder nothing can be started, and everything else says why', async () => {
     const { ProcessEngine } = await import('./engine.ts');
     const idle = new ProcessEngine({ virtualGpus: [] });

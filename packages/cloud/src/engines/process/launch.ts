@@ -83,7 +83,7 @@ export async function launch(spec: InstanceSpec, ground: LaunchGround, parts: La
   const memoryInKb = cgroup?.limitsMemory || spec.memoryInGb <= 0 ? null : Math.round((spec.memoryInGb + RESERVED_UNUSED_GB) * KILOBYTES_PER_GB);
   // The log is opened while the process starts, which writes to its own file until then.
   const opening = openLog(spec, mounts.elsewhere, parts);
-  undo.defer(async () => (await opening).end());
+  undo.defer(() => opening.then((book) => book.end(), () => undefined));
   const [running, book] = await Promise.all([supervise({ folder, argv, env, cgroup: whole.cgroup, memoryInKb }), opening]);
   undo.move();
   return { saved: whole, folder, env, book, ...running };

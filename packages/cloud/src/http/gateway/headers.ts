@@ -56,7 +56,8 @@ export function requestHead(request: Request, { path, prefix }: GatewayAddress, 
         hasLength = true;
         break;
       case 'transfer-encoding':
-        // Chunks are undone and made anew on the way, so this one stays true.
+        // Chunks are undone and made anew on the way, so this one stays true; said twice, it is said once.
+        if (length === undefined) continue;
         length = undefined;
         break;
       default:

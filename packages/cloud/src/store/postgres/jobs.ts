@@ -138,7 +138,9 @@ export function postgresJobs(pool: Pool, server: string): JobStore {
 
     purge: async (endpointId) => {
       const [row] = await query(
-        `with gone as (delete from jobs where endpoint_id = $1 and status = 'IN_QUEUE' returning seq),
+        // Locked in the order in which changes lock them too, so that neither waits for the other.
+        `with waiting as (select seq from jobs where endpoint_id = $1 and status = 'IN_QUEUE' order by seq for update),
+          gone as (delete from jobs using waiting where jobs.endpoint_id = $1 and jobs.seq = waiting.seq returning jobs.seq),
           chunks as (delete from job_chunks where endpoint_id = $1 and seq in (select seq from gone)),
           counted as (${ADD_COUNTS(`select $1, $2 || ' purge', -count(*), 0, 0, 0, 0 from gone`)})
           select count(*) as removed from gone`,
