@@ -22,7 +22,7 @@ export async function makeTestImage(host, name, own = {}) {
   if (own.entrypoint !== undefined) changes.push(`ENTRYPOINT ${JSON.stringify(own.entrypoint)}`);
   if (own.volume !== undefined) changes.push(`VOLUME ${JSON.stringify([own.volume])}`);
   const answer = await docker.importImage(/** @type {any} */ (Readable.from(imageArchive([...PROGRAMS, 'node']))), { changes });
-  const messages = (await Array.fromAsync(/** @type {AsyncIterable<Buffer>} */ (answer))).map(String).join('');
+  const messages = (await Array.fromAsync(/** @type {AsyncIterable<Buffer>} */ (/** @type {unknown} */ (answer)))).map(String).join('');
   const id = /"status":"(sha256:[0-9a-f]+)"/.exec(messages)?.[1];
   if (id === undefined) throw new Error(`the test image could not be made: ${messages}`);
   // Not every daemon gives the name at once.

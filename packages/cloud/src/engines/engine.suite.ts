@@ -19,7 +19,7 @@ import type { LogLine, LogQuery } from './logs/log-line.ts';
 export interface EngineUnderTest {
   /** A module that exports `openEngine(folder)`. Two engines of one folder, one after the other, are Berth before and after a restart. */
   module: URL;
-  /** An image with a POSIX shell, `nc` or `node` not needed. */
+  /** An image with a POSIX shell and the usual small commands. */
   shell: string;
   /** An image that it cannot run. */
   impossible: string;

@@ -25,6 +25,8 @@ const KEEP_ALIVE_MS = 75_000;
 /** Workers name hundreds of jobs in one address. */
 const MAX_HEADER_BYTES = 128 * 1024;
 const MAX_PARAM_LENGTH = 500;
+/** A slow upload to a balanced worker may wait for one first. */
+const REQUEST_WITHIN_MS = 660_000;
 
 export interface HttpOptions {
   v1: V1Options;
@@ -96,7 +98,7 @@ export function createHttpServer({ resources, gate, clock, log, traffic, origin,
 }
 
 function serverWith(traffic: EndpointTraffic, handler: RequestListener): Server {
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: REQUEST_WITHIN_MS }, (request, response) => {
     traffic.serve(request, response, () => handler(request, response));
   });
   server.on('checkContinue', (request, response) => {

@@ -48,7 +48,8 @@ export class EndpointTraffic {
     const { balancing, log } = this.#parts;
     try {
       const endpoint = await balancing?.endpoints.find(balanced.endpointId);
-      if (endpoint?.type !== 'LOAD_BALANCER' && address !== undefined && this.#isQueueWord(address.operation)) {
+      // A path under an endpoint's own host name is the worker's, whatever it looks like.
+      if (endpoint?.type !== 'LOAD_BALANCER' && balanced.prefix !== '' && address !== undefined && this.#isQueueWord(address.operation)) {
         if (waitsToContinue) response.writeContinue();
         return void this.#serveQueue(request, response, address);
       }

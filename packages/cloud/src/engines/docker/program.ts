@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import type { ContainerInspectInfo } from 'dockerode';
 import { rule } from '../../support/errors.ts';
-import { isGone } from './failure.ts';
+import { isGone, statusOf } from './failure.ts';
 
 /** Where a container without a PATH looks. */
 const USUAL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -33,6 +33,8 @@ async function isThere(container: Docker.Container, path: string): Promise<boole
     return true;
   } catch (error) {
     if (isGone(error)) return false;
+    // Podman cannot look into a container that never ran. Then it will be seen when it runs.
+    if (statusOf(error) !== undefined) return true;
     throw error;
   }
 }
