@@ -21,7 +21,7 @@ export async function makeTestImage(host, name, own = {}) {
   const changes = ['ENV PATH=/bin', 'WORKDIR /work', `CMD ${JSON.stringify(own.cmd ?? ['sh', '-c', 'echo the command of the image; sleep 600'])}`];
   if (own.entrypoint !== undefined) changes.push(`ENTRYPOINT ${JSON.stringify(own.entrypoint)}`);
   if (own.volume !== undefined) changes.push(`VOLUME ${JSON.stringify([own.volume])}`);
-  const answer = await docker.importImage(/** @type {any} */ (Readable.from(imageArchive([...PROGRAMS, 'node']))), { changes });
+  const answer = await docker.importImage(/** @type {any} */ (Readable.from(imageArchive([...PROGRAMS, 'node']))), /** @type {any} */ ({ changes }));
   const messages = (await Array.fromAsync(/** @type {AsyncIterable<Buffer>} */ (/** @type {unknown} */ (answer)))).map(String).join('');
   const id = /"status":"(sha256:[0-9a-f]+)"/.exec(messages)?.[1];
   if (id === undefined) throw new Error(`the test image could not be made: ${messages}`);

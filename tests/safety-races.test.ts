@@ -3,7 +3,13 @@ import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ManualClock } from '../packages/cloud/src/support/clock.ts';
 import { seqOf } from '../packages/cloud/src/jobs/identity.ts';
-import type { TakenJob } from '../packages/cloud/src/store/jobs.ts';
+import { newJob } from '../packages/cloud/src/jobs/submission.ts';
+import * as transitions from '../packages/cloud/src/jobs/transitions.ts';
+import { sampleEndpoint } from '../packages/cloud/src/resources/endpoints/endpoint.sample.ts';
+import type { Database } from '../packages/cloud/src/store/database.ts';
+import { migrate } from '../packages/cloud/src/store/migrate.ts';
+import { openDatabase } from '../packages/cloud/src/store/open.ts';
+import type { JobStore, TakenJob } from '../packages/cloud/src/store/jobs.ts';
 import { chanceOf } from './safety/chance.ts';
 import type { Chance } from './safety/chance.ts';
 import { cleanup } from './safety/cleanup.ts';
@@ -18,11 +24,14 @@ import { seed } from './support/seed.ts';
 import { ROOT_KEY } from './support/server.ts';
 
 /** Steps that are begun together. */
-const BURSTS = Number(process.env['BURSTS'] ?? 500);
+const BURSTS = 500;
 const BURST = { least: 4, most: 16 };
 /** Steps choose among the latest jobs, so that they meet. */
 const HOT = 8;
 const QUIET_MS = 150;
+/** The more wait, the longer a take looks, and the more can happen meanwhile. */
+const WAITING = 500;
+const TAKES = 40;
 const WORKERS = ['w1', 'w2', 'w3'];
 
 for (const kind of DATABASES) {
@@ -71,6 +80,34 @@ for (const kind of DATABASES) {
     process.stdout.write(`${kind}: ${steps} steps, ${rows.size} jobs, ${moves.length} moves, ${purged} purged: ${JSON.stringify(tally(moves))}\n`);
   });
 }
+
+test('a take that meets other changes takes each job as it is, and undoes none of them', { timeout: 60_000 }, async (t) => {
+  const closing = cleanup(t);
+  const chance = chanceOf(seed, 'take');
+  const moves: Move[] = [];
+  const database = await freshDatabase('postgres');
+  closing(() => database.drop());
+  const servers = await Promise.all([1, 2].map(() => openDatabase({ database: database.url, data: database.data, poolSize: 5, onError: () => undefined })));
+  closing(() => Promise.all(servers.map((server) => server.close())));
+  const [taker, changer] = servers.map((server) => tracingStore(server.jobs(), (move) => void moves.push(move))) as [JobStore, JobStore];
+  await migrate(servers[0] as Database);
+  const endpoint = { ...sampleEndpoint, id: 'e' };
+  await Promise.all(Array.from({ length: WAITING }, (_, index) => taker.submit(newJob(endpoint, 'a', '{"input":1}', {}, index + 1, 1_000))));
+  let taking = true;
+  let count = 0;
+  const take = async (): Promise<void> => {
+    for (let round = 0; round < TAKES; round += 1) {
+      const taken = await taker.take('e', WAITING, (job) => transitions.take(job, 'w', `lease ${++count}`, 2_000));
+      await Promise.all(taken.map(({ job }) => taker.change('e', job.seq, (current) => transitions.giveBack(current, { workerId: 'w', lease: job.lease ?? '' }, 3_000))));
+    }
+    taking = false;
+  };
+  const change = async (): Promise<void> => {
+    while (taking) await Promise.all(Array.from({ length: 20 }, () => changer.change('e', chance.between(1, WAITING), (job) => transitions.setTimeToLive(job, 1_000_000 + ++count, 4_000))));
+  };
+  await Promise.all([take(), change()]);
+  for (const row of Map.groupBy(moves, ({ after }) => after.seq).values()) endOfRow(row);
+});
 
 interface Run {
   chance: Chance;

@@ -16,7 +16,7 @@ import { seed } from './support/seed.ts';
 import { ROOT_KEY } from './support/server.ts';
 
 /** A server is killed this long after it is up, in milliseconds. */
-const LIFE = { least: 100, most: 900 };
+const LIFE = { least: 50, most: 600 };
 /** A job that was taken for a worker and never reached it is given up after 15 s of evidence. */
 const SETTLES_WITHIN_MS = 60_000;
 const RUNS: [DatabaseKind, number][] = [['sqlite', 50], ['postgres', 10]];

@@ -1,17 +1,21 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
-import { test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
+import { systemClock } from '../packages/cloud/src/support/clock.ts';
 import { chanceOf } from './safety/chance.ts';
 import { startChannelWorker } from './safety/channel-worker.ts';
 import { cleanup } from './safety/cleanup.ts';
 import { Clients } from './safety/clients.ts';
 import { fastClock } from './safety/fast-clock.ts';
-import { faultyStore } from './safety/faulty-store.ts';
+import { failingOnce, faultyStore } from './safety/faulty-store.ts';
 import type { FaultyStore } from './safety/faulty-store.ts';
 import { instant } from './safety/history.ts';
 import type { Event } from './safety/history.ts';
+import { call } from './safety/http.ts';
+import type { Reply } from './safety/http.ts';
 import { startPublicWorker } from './safety/public-worker.ts';
 import { openSite } from './safety/site.ts';
+import type { Site } from './safety/site.ts';
 import { assertSafe } from './safety/verdict.ts';
 import { DATABASES, freshDatabase } from './support/databases.ts';
 import { seed } from './support/seed.ts';
@@ -59,5 +63,89 @@ for (const kind of DATABASES) {
     process.stdout.write(`${kind}: ${clients.jobs} jobs: ${JSON.stringify(clients.tally())}, faults ${JSON.stringify(faulty?.faults())}\n`);
     assertSafe(history);
     assert.deepEqual([counts.inQueue, counts.inProgress], [0, 0]);
+  });
+}
+
+for (const kind of DATABASES) {
+  describe(`a store call that fails after it took effect, on ${kind}`, () => {
+    let site: Site;
+    let store: ReturnType<typeof failingOnce>;
+    let drop: () => Promise<void>;
+    before(async () => {
+      const database = await freshDatabase(kind);
+      drop = database.drop;
+      site = await openSite({ database, clock: systemClock, jobs: (real) => (store = failingOnce(real)).store });
+    });
+    after(async () => {
+      await site.close();
+      await drop();
+    });
+    const send = async (method: string, path: string, body?: unknown): Promise<Reply> => {
+      const reply = await call({ method, url: `${site.url}/v2/${site.endpoint.id}/${path}`, authorization: ROOT_KEY, body });
+      assert.ok(reply !== undefined);
+      return reply;
+    };
+    const take = async (): Promise<string> => ((await send('GET', 'job-take/w?x=1&job_in_progress=0')).body as { id: string }).id;
+    const submit = async (): Promise<string> => ((await send('POST', 'run', { input: 1 })).body as { id: string }).id;
+    /** Well below every wait that would end by itself. */
+    const soon = { timeout: 3_000 };
+
+    test('a synchronous caller is answered when its job ends', soon, async () => {
+      const answer = send('POST', 'runsync?wait=60000', { input: 1 });
+      const id = await take();
+      store.failNext('change');
+      assert.equal((await send('POST', `job-done/w/${id}?x=1`, { output: 'done' })).status, 200);
+      assert.deepEqual(((await answer).body as { output: string }).output, 'done');
+    });
+
+    test('a retry is made once, is answered as made, and reaches a worker that waits', soon, async () => {
+      const id = await submit();
+      assert.equal(await take(), id);
+      await send('POST', `job-done/w/${id}?x=1`, { error: 'no' });
+      const taken = take();
+      store.failNext('change');
+      const { status } = await send('POST', `retry/${id}`);
+      assert.equal(status, 200);
+      assert.equal(await taken, id);
+      assert.equal((await send('POST', `job-done/w/${id}?x=1`, { output: 1 })).status, 200);
+    });
+
+    test('a retry whose job has failed again by the time it is tried again is not made twice', soon, async () => {
+      const id = await submit();
+      assert.equal(await take(), id);
+      await send('POST', `job-done/w/${id}?x=1`, { error: 'first' });
+      const taken = take();
+      store.failNext('change');
+      const retried = send('POST', `retry/${id}`);
+      // The worker asks once more, so that it gets the job before the retry is tried again.
+      const again = take();
+      assert.deepEqual((await Promise.race([taken, again])), id);
+      await send('POST', `job-done/w/${id}?x=1`, { error: 'second' });
+      assert.equal((await retried).status, 200);
+      assert.deepEqual((await send('GET', `status/${id}`)).body, { ...((await send('GET', `status/${id}`)).body as object), status: 'FAILED', error: 'second' });
+      await submit();
+      await Promise.all([taken, again]);
+    });
+
+    test('a chunk is kept once', soon, async () => {
+      const id = await submit();
+      await site.queue.purge('nothing');
+      assert.equal(await take(), id);
+      await send('POST', `job-stream/w/${id}?x=1`, { output: 'a' });
+      store.failNext('appendChunks');
+      assert.equal((await send('POST', `job-stream/w/${id}?x=1`, { output: 'a' })).status, 200);
+      await send('POST', `job-stream/w/${id}?x=1`, { output: 'b' });
+      await send('POST', `job-done/w/${id}?x=1`, { output: [] });
+      assert.deepEqual((await send('GET', `stream/${id}`)).body, [{ output: 'a' }, { output: 'a' }, { output: 'b' }]);
+    });
+
+    test('a stream that someone follows breaks off, and does not hang', soon, async () => {
+      const id = await submit();
+      const following = call({ method: 'GET', url: `${site.url}/v2/${site.endpoint.id}/stream/${id}`, authorization: ROOT_KEY, headers: { accept: 'text/event-stream' } });
+      await pause(200);
+      store.failNext('chunks');
+      assert.equal((await send('POST', `cancel/${id}`)).status, 200);
+      assert.equal(await following, undefined);
+    });
   });
 }

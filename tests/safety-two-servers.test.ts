@@ -10,6 +10,7 @@ import { cleanup } from './safety/cleanup.ts';
 import { Clients } from './safety/clients.ts';
 import { createEndpoint } from './safety/endpoint.ts';
 import { fastClock } from './safety/fast-clock.ts';
+import { instant } from './safety/history.ts';
 import type { Event } from './safety/history.ts';
 import { startPublicWorker } from './safety/public-worker.ts';
 import { Servers } from './safety/servers.ts';
@@ -104,3 +105,34 @@ test('a worker that moves from one server to the other keeps its job', { timeout
   assertSafe(history);
   assert.equal(history.filter(({ kind }) => kind === 'execution').length, 1);
 });
+
+for (const protocol of ['public', 'channel'] as const) {
+  test(`a job that a server took into its grave is missed by the one that its worker talks to now, over the ${protocol} protocol`, { timeout: 60_000 }, async (t) => {
+    const closing = cleanup(t);
+    const history: Event[] = [];
+    const database = await freshDatabase('postgres');
+    closing(() => database.drop());
+    const clock = fastClock(20);
+    const lasting = await openSite({ database, clock });
+    closing(() => lasting.close());
+    const dying = await openSite({ database, clock });
+    const clients = new Clients({ server: () => lasting.url, endpointId: 'safety', key: ROOT_KEY, history, chance: chanceOf(seed, protocol), work: { least: 10, most: 10 }, mischief: { cancel: 0, retry: 0, purge: 0 }, streams: false });
+    const start = protocol === 'public' ? startPublicWorker : startChannelWorker;
+    const worker = start({ server: () => lasting.url, endpointId: 'safety', workerId: 'worker', key: ROOT_KEY, concurrency: 1, pingEvery: 300, report: (event) => void history.push(event) });
+    closing(() => worker.stop());
+    // The worker is there and known before the other server takes the next job for it, and ends without a word.
+    await clients.submit();
+    await clients.settle(20_000);
+    const taking = dying.queue.take('safety', 'worker', 1, 20_000, new AbortController().signal);
+    await worker.stop();
+    await clients.submit();
+    assert.equal((await taking).length, 1);
+    history.push({ kind: 'disturbance', what: 'the server that took the job ended', at: instant() });
+    await dying.close();
+    const again = start({ server: () => lasting.url, endpointId: 'safety', workerId: 'worker', key: ROOT_KEY, concurrency: 1, pingEvery: 300, run: 'again', report: (event) => void history.push(event) });
+    closing(() => again.stop());
+    await clients.settle(20_000);
+    assertSafe(history);
+    assert.equal(clients.tally()['IN_PROGRESS'], undefined);
+  });
+}

@@ -16,6 +16,30 @@ export interface FaultyStore {
   faults(): Record<string, Odds>;
 }
 
+/** A store of which one call fails when it is told to, after it has taken effect. */
+export function failingOnce(store: JobStore): { store: JobStore; failNext(name: keyof JobStore): void } {
+  let next: keyof JobStore | undefined;
+  const failing = new Proxy(store, {
+    get: (target, name) => {
+      const method: unknown = Reflect.get(target, name);
+      if (typeof method !== 'function') return method;
+      return async (...given: unknown[]): Promise<unknown> => {
+        const fails = name === next;
+        if (fails) next = undefined;
+        const answer: unknown = await Reflect.apply(method, target, given);
+        if (fails) throw new BerthError('unavailable', `${String(name)} failed after it took effect`);
+        return answer;
+      };
+    },
+  });
+  return {
+    store: failing,
+    failNext: (name) => {
+      next = name;
+    },
+  };
+}
+
 /** A store whose every call may fail. It wraps whatever the store has, so a method that is added later fails like the others. */
 export function faultyStore(store: JobStore, chance: Chance, odds: Odds): FaultyStore {
   const faults: Record<string, Odds> = {};

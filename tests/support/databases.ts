@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -19,7 +19,10 @@ export interface TestDatabase {
 
 export async function freshDatabase(kind: DatabaseKind): Promise<TestDatabase> {
   const data = mkdtempSync(join(tmpdir(), 'berth-test-'));
-  const removeFolder = (): void => rmSync(data, { recursive: true, force: true });
+  const removeFolder = (): void => {
+    endInstances(data);
+    rmSync(data, { recursive: true, force: true, maxRetries: 3 });
+  };
   if (kind === 'sqlite') return { kind, data, url: '', drop: async () => removeFolder() };
   const name = `berth_${randomBytes(6).toString('hex')}`;
   await asAdministrator(`create database ${name}`);
@@ -32,6 +35,18 @@ export async function freshDatabase(kind: DatabaseKind): Promise<TestDatabase> {
       removeFolder();
     },
   };
+}
+
+/** Workers outlive the server that started them, as they should; those of a test end with its folder. */
+function endInstances(data: string): void {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const told = readFileSync(`/proc/${pid}/cmdline`, 'utf8') + readFileSync(`/proc/${pid}/environ`, 'utf8');
+      if (told.includes(`${data}/instances/`)) process.kill(Number(pid), 'SIGKILL');
+    } catch {
+      // It ended meanwhile, or is not ours to look at.
+    }
+  }
 }
 
 function administratorUrl(): string {

@@ -54,7 +54,8 @@ export function startPython({ path }: { path: string }, source: string, env: Rec
   const home = mkdtempSync(join(tmpdir(), 'berth-python-'));
   const file = join(home, 'program.py');
   writeFileSync(file, source);
-  const child = spawn(path, ['-u', file], { cwd: home, stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], HOME: home, ...env } });
+  // In a group of its own: the SDK pings from a second process, which outlives the first.
+  const child = spawn(path, ['-u', file], { cwd: home, detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], HOME: home, ...env } });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text));
   const ended = once(child, 'exit').then(([code]) => {
@@ -67,10 +68,20 @@ export function startPython({ path }: { path: string }, source: string, env: Rec
     ended,
     terminate: () => void child.kill('SIGTERM'),
     kill: async () => {
-      child.kill('SIGKILL');
+      endGroup(child.pid);
       await ended;
     },
   };
+}
+
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    // It has ended already, with all that belongs to it.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 /** What a platform puts into the environment of a worker of the public SDK. */

@@ -107,7 +107,7 @@ export class Presence {
 
   /** It was given a job, just now or, after a restart, some time ago: from now on it has time to show it. */
   given(endpointId: string, workerId: string, job: HeldJob): void {
-    this.seen(endpointId, workerId).jobs.set(job.seq, this.#held(job));
+    this.seen(endpointId, workerId).jobs.set(job.seq, heldSince(job, this.#clock.now()));
   }
 
   /** What all workers hold, as the store said at `asOf`. Of those that are known here, what came to them elsewhere is known from now on, and what has ended elsewhere is not. */
@@ -116,7 +116,7 @@ export class Presence {
     for (const [key, { jobs }] of this.#workers) {
       const holding = new Map(holdings.get(key)?.map((job) => [job.seq, job]));
       for (const [seq, { since, lease }] of jobs) if (since < asOf && holding.get(seq)?.lease !== lease) jobs.delete(seq);
-      for (const job of holding.values()) if (!jobs.has(job.seq)) jobs.set(job.seq, this.#held(job));
+      for (const job of holding.values()) if (!jobs.has(job.seq)) jobs.set(job.seq, heldSince(job, Math.min(job.takenAt ?? asOf, asOf)));
     }
   }
 
@@ -208,10 +208,6 @@ export class Presence {
     for (const [key, worker] of this.#workers) if (worker.endpointId === endpointId) this.#workers.delete(key);
   }
 
-  #held({ seq, id, lease }: HeldJob): Held {
-    return { jobId: id, seq, lease: lease ?? '', since: this.#clock.now(), shown: false, doubtSince: null };
-  }
-
   #trust(held: Held): void {
     held.shown = true;
     held.doubtSince = null;
@@ -220,4 +216,8 @@ export class Presence {
   #doubt(held: Held): void {
     held.doubtSince ??= this.#clock.now();
   }
+}
+
+function heldSince({ seq, id, lease }: HeldJob, since: number): Held {
+  return { jobId: id, seq, lease: lease ?? '', since, shown: false, doubtSince: null };
 }

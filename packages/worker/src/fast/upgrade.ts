@@ -1,6 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import type { Socket } from 'node:net';
+import { nextTurn } from '../pause.ts';
 
 const PROTOCOL = 'berth-worker/1';
 
@@ -21,17 +22,23 @@ export function upgrade(address: string, apiKey: string, withinMs: number, signa
       agent: false,
       headers: { Connection: 'Upgrade', Upgrade: PROTOCOL, ...(apiKey === '' ? {} : { Authorization: apiKey }) },
     });
+    let settled = false;
     const settle = (outcome: Upgrade): void => {
+      if (settled) return;
+      settled = true;
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);
       resolve(outcome);
       if (outcome.kind !== 'opened') request.destroy();
     };
     const abort = (): void => settle({ kind: 'unreachable', why: 'no longer wanted' });
-    const timer = setTimeout(() => settle({ kind: 'refused', why: `no answer within ${withinMs / 1000} s`, lasting: false }), withinMs);
+    const timer = setTimeout(() => {
+      // An answer that is here and only not read yet counts.
+      void nextTurn().then(nextTurn).then(() => settle({ kind: 'refused', why: `no answer within ${withinMs / 1000} s`, lasting: false }));
+    }, withinMs);
     signal.addEventListener('abort', abort, { once: true });
     request.on('upgrade', (response, socket, head) => {
-      if (signal.aborted || response.headers.upgrade?.toLowerCase() !== PROTOCOL) {
+      if (settled || response.headers.upgrade?.toLowerCase() !== PROTOCOL) {
         socket.destroy();
         settle({ kind: 'refused', why: `the server offers ${response.headers.upgrade ?? 'nothing'} instead of ${PROTOCOL}`, lasting: true });
       } else settle({ kind: 'opened', socket, head });

@@ -26,6 +26,8 @@ const STATUS: Record<ErrorCode, number> = {
 };
 
 export function failJob(response: Response, error: BerthError): void {
+  // An answer that has begun, a stream, can no longer turn into a failure: it breaks off, so that the client asks again.
+  if (response.headersSent) return void response.destroy();
   const findings = error.details.length === 0 ? '' : `: ${error.details.join('; ')}`;
   sendJson(response, STATUS[error.code], JSON.stringify({ error: error.message + findings }), error.headers);
 }
