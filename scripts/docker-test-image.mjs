@@ -17,7 +17,6 @@ const BLOCK = 512;
  */
 export async function makeTestImage(host, name, own = {}) {
   const docker = new Docker(host.startsWith('unix://') ? { socketPath: host.slice('unix://'.length) } : { host });
-  const [repo, tag] = name.split(':');
   const changes = ['ENV PATH=/bin', 'WORKDIR /work', `CMD ${JSON.stringify(own.cmd ?? ['sh', '-c', 'echo the command of the image; sleep 600'])}`];
   if (own.entrypoint !== undefined) changes.push(`ENTRYPOINT ${JSON.stringify(own.entrypoint)}`);
   if (own.volume !== undefined) changes.push(`VOLUME ${JSON.stringify([own.volume])}`);
@@ -26,7 +25,7 @@ export async function makeTestImage(host, name, own = {}) {
   const id = /"status":"(sha256:[0-9a-f]+)"/.exec(messages)?.[1];
   if (id === undefined) throw new Error(`the test image could not be made: ${messages}`);
   // Not every daemon gives the name at once.
-  await docker.getImage(id).tag({ repo, tag });
+  await docker.getImage(id).tag({ repo: name.slice(0, name.lastIndexOf(':')), tag: name.slice(name.lastIndexOf(':') + 1) });
   return { name, remove: async () => void (await docker.getImage(name).remove({ force: true })) };
 }
 

@@ -108,6 +108,21 @@ for (const kind of DATABASES) {
       channel.close();
     });
 
+    test('a request that was written on many lines comes on one', async () => {
+      const jobs = await endpoint();
+      const channel = await open(jobs);
+      channel.send('T 2');
+      const body = { input: { text: 'one\ntwo\r\n', list: [1, 2] }, policy: { ttl: 600_000 } };
+      for (const indent of ['\t', '  ']) {
+        const { body: made } = await jobs.call('POST', 'run', `\r\n${JSON.stringify(body, null, indent).replaceAll('\n', '\r\n')}\n`);
+        const { lease, job } = await channel.job();
+        assert.deepEqual(job, { ...body, id: made.id });
+        channel.send(`D ${job.id} ${lease} {}`);
+        assert.equal(await channel.next('A'), `${job.id} ${lease}`);
+      }
+      channel.close();
+    });
+
     test('a large job and a large result go through', async () => {
       const jobs = await endpoint();
       const channel = await open(jobs);

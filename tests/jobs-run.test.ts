@@ -430,6 +430,7 @@ for (const kind of DATABASES) {
         if (method === 'GET') assert.equal(readOnly.status, 200, `${path}: ${readOnly.text}`);
         else assertRefused(readOnly, 403, /may not write/);
       }
+      assertRefused(await through(await keyOf({ access: 'READ_ONLY' })).call('GET', `status/${id}?ttl=10000`), 403, /may not write/);
       assert.equal((await jobs.status(id)).status, 'IN_QUEUE');
       const scoped = through(await keyOf({ access: 'RESTRICTED', scopes: { serverless: 'WRITE' }, endpoints: [jobs.id] }));
       assert.equal((await scoped.call('POST', 'run', { input: {} })).status, 200);

@@ -278,6 +278,19 @@ for (const kind of DATABASES) {
       worker.close();
     });
 
+    test('a chunk that was written on many lines is one event', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const [chunked, plain] = [await jobs.run(), await jobs.run()];
+      await worker.pollBatch(2);
+      await worker.chunk(chunked, '{\r\n  "output": [\n    1.0,\n    "a\\nb"\n  ]\n}');
+      await worker.done(chunked, { output: [] }, true);
+      await worker.done(plain, '{"output": {\n\n  "a": 1\n}}');
+      assert.deepEqual(eventsOf(await follow(jobs, chunked)), [{ id: '1', data: { output: [1, 'a\nb'] } }]);
+      assert.deepEqual(eventsOf(await follow(jobs, plain)), [{ id: '1', data: { output: { a: 1 } } }]);
+      worker.close();
+    });
+
     test('a reader of events who goes away harms nobody', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();

@@ -41,14 +41,14 @@ for (const [kind, kills] of RUNS) {
     closing(stopWorkers);
     const clients = new Clients({ server: servers.address, endpointId, key: ROOT_KEY, history, chance: chanceOf(seed, `clients ${kind}`), work: { least: 0, most: 100 }, mischief: { cancel: 4, retry: 3, purge: 0 }, streams: true });
 
-    const over = new AbortController();
-    const working = clients.work(8, { least: 20, most: 150 }, over.signal);
+    let over = false;
+    const working = clients.work(8, { least: 20, most: 150 }, () => over);
     while (servers.kills < kills) {
       await pause(chance.between(LIFE.least, LIFE.most));
       await servers.kill(0);
       await servers.start(0);
     }
-    over.abort();
+    over = true;
     await working;
     await clients.settle(SETTLES_WITHIN_MS);
     // What a restart finds on disk is what was answered before.

@@ -43,8 +43,8 @@ for (const kind of DATABASES) {
     const clients = new Clients({ server: () => site.url, endpointId: site.endpoint.id, key: ROOT_KEY, history, chance: chanceOf(seed, `clients ${kind}`), work: { least: 0, most: 500 }, mischief: { cancel: 5, retry: 5, purge: 0 }, streams: false });
 
     closing(() => Promise.all(workers.map((worker) => worker.kill())));
-    const over = new AbortController();
-    const working = clients.work(6, { least: 50, most: 250 }, over.signal);
+    let over = false;
+    const working = clients.work(6, { least: 50, most: 250 }, () => over);
     const frozen: Promise<void>[] = [];
     for (let faults = 0; faults < FAULTS; faults += 1) {
       await pause(chance.between(BETWEEN_FAULTS.least, BETWEEN_FAULTS.most));
@@ -58,7 +58,7 @@ for (const kind of DATABASES) {
         frozen.push(pause(chance.between(FROZEN_MS.least, FROZEN_MS.most)).then(() => worker.thaw()));
       }
     }
-    over.abort();
+    over = true;
     await Promise.all([working, ...frozen]);
     await clients.settle(SETTLES_WITHIN_MS);
     const counts = await clients.health();

@@ -84,6 +84,11 @@ export class HttpPool {
     this.#free = [...this.#all];
   }
 
+  /** Resolves when every connection stands. */
+  async opened(): Promise<void> {
+    await Promise.all(this.#all.map(({ opened }) => opened));
+  }
+
   async request(method: string, path: string, body?: string): Promise<HttpAnswer> {
     const connection = this.#free.pop() ?? (await new Promise<HttpConnection>((resolve) => this.#waiting.push(resolve)));
     try {

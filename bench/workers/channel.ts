@@ -4,10 +4,14 @@ import { HttpPool } from '../support/http-connection.ts';
 import { JOB_BODY } from '../support/job-body.ts';
 import type { Session, WorkerOptions } from './session.ts';
 
+/** For the jobs that replace those that end. */
+const CONNECTIONS = 32;
+
 /** The worker SDK on the fast channel, with a handler that does nothing. */
 export async function channelWorker({ at, key = '', queue, workerId, concurrency, refill = false }: WorkerOptions): Promise<Session> {
   const base = `${at}/v2/${queue}`;
-  const posts = refill ? new HttpPool(at, key, concurrency) : undefined;
+  const posts = refill ? new HttpPool(at, key, CONNECTIONS) : undefined;
+  await posts?.opened();
   let done = 0;
   let worker: Worker | undefined;
   const handler = async (): Promise<{ ok: boolean }> => {

@@ -5,12 +5,15 @@ import type { Session, WorkerOptions } from './session.ts';
 const RESULT = '{"output":{"ok":true}}';
 /** Fewer free places than this are not worth a request of their own. */
 const SMALLEST_BATCH = 10;
+/** For results. More would only wait at the server, and many processes at once would overrun its listening socket. */
+const CONNECTIONS = 32;
 
 /** A worker that speaks the public protocol and does nothing else: takes in batches, one result to a request. */
 export async function publicWorker({ at, key = '', queue, workerId, concurrency, refill = false }: WorkerOptions): Promise<Session> {
   const base = `/v2/${queue}`;
-  const posts = new HttpPool(at, key, concurrency);
+  const posts = new HttpPool(at, key, CONNECTIONS);
   const takes = new HttpPool(at, key, 1);
+  await Promise.all([posts.opened(), takes.opened()]);
   let running = 0;
   let done = 0;
   let stopping = false;

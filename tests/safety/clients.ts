@@ -57,16 +57,16 @@ export class Clients {
     return tally;
   }
 
-  /** Several people at work at the same time, until told to stop. */
-  async work(people: number, pace: { least: number; most: number }, signal: AbortSignal): Promise<void> {
+  /** Several people at work at the same time, until it is enough. */
+  async work(people: number, pace: { least: number; most: number }, enough: () => boolean): Promise<void> {
     const { chance, mischief } = this.#options;
     const one = async (): Promise<void> => {
-      while (!signal.aborted) {
+      while (!enough()) {
         const dice = chance.between(0, 99);
         if (dice < mischief.cancel) await this.cancel(this.#freshJob());
         else if (dice < mischief.cancel + mischief.retry) await this.retry(this.#anyJob('FAILED') ?? this.#anyJob());
         else if (dice < mischief.cancel + mischief.retry + mischief.purge) await this.purge();
-        else if (dice < 70) await this.submit(signal);
+        else if (dice < 70) await this.submit(enough);
         else await this.observe(this.#anyJob());
         await pause(chance.between(pace.least, pace.most));
       }
@@ -74,7 +74,7 @@ export class Clients {
     await Promise.all(Array.from({ length: people }, one));
   }
 
-  async submit(signal?: AbortSignal): Promise<void> {
+  async submit(enough: () => boolean = () => false): Promise<void> {
     const { chance, work, history } = this.#options;
     const value = `value-${++this.#count}`;
     const key = chance.happens(0.5) ? `key-${this.#count}` : null;
@@ -102,7 +102,7 @@ export class Clients {
         return;
       }
       // Without a key, saying it again could make two jobs of it; with one, saying it again is what the key is for.
-      if (key === null || signal?.aborted === true) return;
+      if (key === null || enough()) return;
       await pause(AGAIN_MS);
     }
   }

@@ -51,7 +51,20 @@ const NOT_A_NUMBER = /NaN|Infinity/;
  */
 export function withoutNotANumber(text: string): string {
   if (!NOT_A_NUMBER.test(text)) return text;
-  return text.replace(/"(?:[^"\\]|\\.)*"|-?Infinity|NaN/g, (token) => (token.startsWith('"') ? token : 'null'));
+  const parts: string[] = [];
+  let kept = 0;
+  // Strings are stepped over, not matched: a pattern that matches one of many megabytes overflows the stack.
+  const token = /"|NaN|-?Infinity/g;
+  for (let found = token.exec(text); found !== null; found = token.exec(text)) {
+    if (found[0] === '"') {
+      token.lastIndex = skipString(text, found.index);
+      if (token.lastIndex === 0) break;
+      continue;
+    }
+    parts.push(text.slice(kept, found.index), 'null');
+    kept = token.lastIndex;
+  }
+  return parts.join('') + text.slice(kept);
 }
 
 function skipSpace(text: string, at: number): number {
@@ -60,6 +73,7 @@ function skipSpace(text: string, at: number): number {
   return next;
 }
 
+/** Behind the string that begins here; 0 where it never ends, which only happens in text that is no JSON. */
 function skipString(text: string, at: number): number {
   let next = at + 1;
   for (;;) {

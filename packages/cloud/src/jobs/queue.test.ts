@@ -411,6 +411,37 @@ for (const kind of DATABASES) {
       assert.ok((asked[3] ?? 0) - (asked[0] ?? 0) >= 600, 'it was not asked in a tight loop');
     });
 
+    test('a job that is tried again on the worker that it was stopped on is not stopped again', async () => {
+      const on = bench({ executionTimeout: 5 * SECOND });
+      const job = await on.submit();
+      await on.takeOne('w');
+      await on.pass(5 * SECOND);
+      assert.deepEqual(on.queue.stops.due(on.id, 'w'), [job.id]);
+      await on.queue.retry(on.id, job.seq);
+      assert.equal((await on.takeOne('w')).seq, job.seq);
+      on.clock.advance(3 * SECOND);
+      assert.deepEqual(on.queue.stops.due(on.id, 'w'), []);
+    });
+
+    test('what a worker holds that left goes back, unless it came back or another server has heard of it', async () => {
+      const on = bench();
+      const jobs = [await on.submit(), await on.submit(), await on.submit()];
+      const leave = async (workerId: string): Promise<Job> => {
+        const left = on.queue.presence.enter(on.id, workerId);
+        const job = await on.takeOne(workerId);
+        left();
+        return job;
+      };
+      const [gone, back, moved] = [await leave('gone'), await leave('back'), await leave('moved')];
+      assert.equal(jobs.length, 3);
+      const since = on.clock.now();
+      on.clock.advance(5 * SECOND);
+      on.queue.presence.enter(on.id, 'back');
+      await on.store.noteWorkers([{ endpointId: on.id, workerId: 'moved', seenAt: on.clock.now(), busy: 1, unhealthy: null }, { endpointId: on.id, workerId: 'gone', seenAt: since, busy: 1, unhealthy: null }]);
+      for (const workerId of ['gone', 'back', 'moved']) await on.queue.workerLeft(on.id, workerId, since, 'it went away');
+      assert.deepEqual([await on.status(gone), await on.status(back), await on.status(moved)], ['IN_QUEUE', 'IN_PROGRESS', 'IN_PROGRESS']);
+    });
+
     test('a purge tells those who wait, and leaves who runs alone', async () => {
       const on = bench();
       const running = await on.submit();

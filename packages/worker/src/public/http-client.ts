@@ -68,9 +68,11 @@ export class HttpClient {
       const abort = (): void => {
         if (!answering) request.destroy(new Error('no longer wanted'));
       };
-      const fail = (error: Error): void => {
+      const fail = (error: NodeJS.ErrnoException): void => {
         signal?.removeEventListener('abort', abort);
-        reject(!answering && onKeptConnection && request.reusedSocket && 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE') ? new StaleConnection() : error);
+        const stale = !answering && onKeptConnection && request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+        // A name that stands for several addresses fails without a message.
+        reject(stale ? new StaleConnection() : error.message === '' ? new Error(error.code, { cause: error }) : error);
       };
       signal?.addEventListener('abort', abort, { once: true });
       request.setTimeout(silenceMs, () => void giveUpUnlessHeard(request, silenceMs));

@@ -47,10 +47,10 @@ describe('the public way', () => {
     for (const status of [200, 204, 400]) {
       server.said.length = 0;
       server.fault = (what) => (what === 'job-take' ? status : undefined);
-      shift?.abort();
-      start(() => 1, {}, { ...QUICK_PACE, emptyAnswer: 60 });
+      const worker = start(() => 1, {}, { ...QUICK_PACE, emptyAnswer: 60 });
       await server.until(() => server.count('job-take') === 3);
       assert.ok(gaps('job-take').every((gap) => gap >= 55), String(gaps('job-take')));
+      await worker.stop();
     }
   });
 

@@ -42,7 +42,8 @@ export function readContainer(info: ContainerInspectInfo): Container {
       handle: { engine: 'docker', id, state: { container: info.Id } },
       status: running ? 'running' : isNew ? 'starting' : 'exited',
       startedAt: Date.parse(startedAt),
-      endedAt: running ? null : Date.parse(finishedAt),
+      // Podman takes the two from clocks of different precision.
+      endedAt: running ? null : Math.max(Date.parse(startedAt), Date.parse(finishedAt)),
       exitCode,
       signal: signalOf(exitCode),
     },

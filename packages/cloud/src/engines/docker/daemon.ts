@@ -50,6 +50,7 @@ export class Daemon {
   async ask<T>(question: (client: Docker) => Promise<T>, patienceMs = PATIENCE_MS): Promise<T> {
     const client = await this.client();
     const late = Promise.withResolvers<never>();
+    late.promise.catch(() => undefined);
     const timer = setTimeout(() => late.reject(new BerthError('unavailable', `Docker did not answer within ${patienceMs / 1000} s`)), patienceMs);
     try {
       return await Promise.race([question(client), late.promise]);

@@ -35,6 +35,7 @@ export class DockerInstance {
   readonly #parts: DockerInstanceParts;
   readonly #log: ContainerLog;
   readonly #found = new Map<number, { address: Address; until: number }>();
+  readonly #gone = Promise.withResolvers<void>();
   #container: Container;
   #stopping = false;
   #sample: CpuSample;
@@ -99,6 +100,7 @@ export class DockerInstance {
     if (!this.isRunning) return;
     this.#container = container;
     this.#parts.onEnded(this);
+    this.#gone.resolve();
     this.settle().catch((error: unknown) => this.#parts.onProblem(`the log of ${this.id} could not be completed`, error));
   }
 
@@ -110,8 +112,10 @@ export class DockerInstance {
   /** A second call with a shorter grace period ends it sooner: each has its own timer. */
   async stop(graceMs: number): Promise<void> {
     if (!this.isRunning) return;
-    const killing = new AbortController();
+    const leave = new AbortController();
     const failed = Promise.withResolvers<never>();
+    // It may fail before or after anybody waits for it.
+    failed.promise.catch(() => undefined);
     const killTimer = setTimeout(() => void this.#signal('SIGKILL').catch((error: unknown) => failed.reject(error)), Math.min(graceMs, LONGEST_GRACE_MS));
     try {
       if (!this.#stopping) {
@@ -119,12 +123,21 @@ export class DockerInstance {
         this.note(`Asked to end, within ${graceMs / 1000} s.`).catch((error: unknown) => this.#parts.onProblem(`the log of ${this.id} could not be written`, error));
         if (graceMs > 0) await this.#signal(this.#container.stopSignal);
       }
-      await Promise.race([this.#parts.daemon.await((client) => client.getContainer(this.containerId).wait({ condition: 'not-running', abortSignal: killing.signal })).catch(unlessGone), failed.promise]);
-      await this.look();
+      await Promise.race([this.#gone.promise, this.#seenEnd(leave.signal), failed.promise]);
     } finally {
       clearTimeout(killTimer);
-      killing.abort();
+      leave.abort();
     }
+  }
+
+  /** Asks the daemon to tell the end. */
+  async #seenEnd(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#parts.daemon.await((client) => client.getContainer(this.containerId).wait({ condition: 'not-running', abortSignal: signal }));
+    } catch (error) {
+      if (!isGone(error) && !signal.aborted) throw error;
+    }
+    if (!signal.aborted) await this.look();
   }
 
   /** The container with its disk and its nameless volumes. Its log is complete before. */

@@ -22,7 +22,7 @@ export function isGone(error: unknown): boolean {
 
 /** It is not in the state for that: a container that does not run cannot be signalled. */
 export function isIdle(error: unknown): boolean {
-  return [304, 409].includes(statusOf(error) ?? 0);
+  return [304, 409].includes(statusOf(error) ?? 0) || (statusOf(error) === 500 && /state improper/.test(wordsOf(error)));
 }
 
 /** A request that is wrong in itself will never be right; everything else may be tried again. */

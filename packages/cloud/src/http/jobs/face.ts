@@ -148,10 +148,12 @@ export class JobFace {
     });
   }
 
-  async #status({ response, endpoint, rest, query }: Call): Promise<void> {
+  async #status({ response, endpoint, key, rest, query }: Call): Promise<void> {
     const { seq, id } = jobOf(rest);
     const ttl = query.get('ttl');
     if (ttl !== null) {
+      // Looking is for everyone who may read; to shorten a life is not.
+      checkGrant(key, { family: 'serverless', need: 'write', endpointId: endpoint.id });
       const milliseconds = clamp(readMilliseconds(ttl, 'ttl'), TIME_TO_LIVE);
       this.#same(await this.#find(endpoint.id, seq, id), id);
       await this.#parts.queue.setTimeToLive(endpoint.id, seq, milliseconds);

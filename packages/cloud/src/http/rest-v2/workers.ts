@@ -62,7 +62,7 @@ export function workerOperations({ workers }: AllResources): Operation[] {
       params: byWorker, query: logQuery, status: 200, failures: [404, 422],
       handle: async ({ caller, params, query, lastEventId, signal }) => {
         const lines = await workers.logs(caller, params.id, params.workerId, readLogQuery(query, lastEventId), signal);
-        return logEvents(lines) as unknown as void;
+        return logEvents(lines) as never;
       },
     }),
     operation({

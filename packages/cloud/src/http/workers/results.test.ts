@@ -36,6 +36,15 @@ describe('the body of job-done', () => {
     assert.equal(readValue('Infinity'), 'null');
   });
 
+  test('may hold texts of many megabytes in which NaN stands by chance, as in base64', () => {
+    for (const filler of ['x', '\\n', '\\\\', '\\"']) {
+      const text = `{"image":"NaN${filler.repeat(12_000_000 / filler.length)}-Infinity"}`;
+      assert.ok((readPost(`{"output":${text}}`) as { output: string }).output === text);
+      assert.ok((readPost(`{"output":${text},"error":NaN}`) as { output: string }).output === text);
+    }
+    for (const broken of ['{"output":"NaN', '{"output":"NaN\\"}', '{"output":NaN,"x', '"NaN']) assert.throws(() => readPost(broken), BerthError, broken);
+  });
+
   test('is refused where it is no object', () => {
     for (const body of ['', '{', '[]', 'null', '1', 'output=1']) assert.throws(() => readPost(body), (error: unknown) => error instanceof BerthError && error.code === 'malformed', body);
     assert.throws(() => readValue('{'));
