@@ -567,6 +567,8 @@ for (const kind of DATABASES) {
       assert.equal(mixed.filter(({ status }) => status === 409).length, 5);
       assert.equal((await jobs.health()).jobs.inQueue, 4);
       assert.notEqual((await (await endpoint()).call('POST', 'run', { input: 2 }, { 'idempotency-key': 'a' })).body.id, first.body.id);
+      assert.equal((await submit('x'.repeat(255), { input: 2 })).status, 200);
+      assertRefused(await submit('x'.repeat(256), { input: 2 }), 400, /^an Idempotency-Key has at most 255 characters$/);
       // Later, and in whatever state the job is by then, the same request finds the same job.
       const worker = jobs.worker();
       await worker.pollBatch(10);

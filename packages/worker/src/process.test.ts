@@ -30,7 +30,15 @@ describe('a worker as a process', () => {
     const printed: string[] = [];
     child.stdout.setEncoding('utf8').on('data', (text: string) => printed.push(text));
     const exited = once(child, 'close') as Promise<[code: number | null, signal: string | null]>;
-    return { child, exited, printed: () => printed.join('') };
+    const prints = (text: string): Promise<void> =>
+      new Promise((resolve) => {
+        const look = (): void => {
+          if (printed.join('').includes(text)) resolve();
+        };
+        child.stdout.on('data', look);
+        look();
+      });
+    return { child, exited, prints, printed: () => printed.join('') };
   }
 
   for (const channel of [true, false]) {
@@ -38,9 +46,10 @@ describe('a worker as a process', () => {
       test(`ends its job and then itself at ${signal}, ${channel ? 'on the channel' : 'by the public protocol'}`, { timeout: 20_000 }, async () => {
         server.offersChannel = channel;
         const job = server.submit({});
-        const { child, exited } = start('waits');
-        await server.until(() => job.state === 'given' && server.count(channel ? 'L' : 'job-stop') > 0);
+        const { child, exited, prints } = start('waits');
+        await server.until(() => job.state === 'given');
         child.kill(signal);
+        await prints('The worker stops.');
         if (channel) await server.until(() => server.count('Q') > 0);
         const late = server.submit({});
         child.stdin.write('go on\n');

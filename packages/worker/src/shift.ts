@@ -95,6 +95,7 @@ export class Shift implements Ending {
   #stop(): void {
     if (this.#stopping) return;
     this.#stopping = true;
+    this.#log.info('The worker stops. It takes no more jobs and finishes those that it has.');
     this.#bench.closeDoor();
     this.#askToStop();
   }

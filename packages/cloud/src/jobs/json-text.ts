@@ -43,6 +43,11 @@ export function withMember(text: string, key: string, value: string): string {
   return `{${[`${JSON.stringify(key)}:${value}`, ...kept].join(',')}}`;
 }
 
+/** Valid JSON on one line: within its strings a line never breaks, so elsewhere a space does as well. */
+export function onOneLine(text: string): string {
+  return text.includes('\n') || text.includes('\r') ? text.replace(/[\r\n]/g, ' ') : text;
+}
+
 const NOT_A_NUMBER = /NaN|Infinity/;
 
 /**

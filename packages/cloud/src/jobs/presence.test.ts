@@ -83,6 +83,10 @@ describe('a worker', () => {
     const { presence } = fixture();
     presence.unhealthy('e', 'w', 'gpu: no\0 device');
     assert.equal(presence.here('e')[0]?.unhealthy, 'gpu: no device');
+    presence.lists('e', 'w', []);
+    assert.equal(presence.here('e')[0]?.unhealthy, 'gpu: no device');
+    presence.asksForWork('e', 'w', true);
+    assert.equal(presence.here('e')[0]?.unhealthy, null, 'it has started anew');
   });
 });
 

@@ -86,6 +86,8 @@ export class Presence {
   asksForWork(endpointId: string, workerId: string, idle: boolean): void {
     const worker = this.seen(endpointId, workerId);
     worker.lastTakeAt = this.#clock.now();
+    // A worker whose check failed ends; whoever asks under its name has started anew.
+    worker.unhealthy = null;
     if (idle) for (const held of worker.jobs.values()) this.#doubt(held);
   }
 

@@ -97,7 +97,7 @@ export class Daemon {
 export function optionsOf(host: string): Docker.DockerOptions {
   for (const scheme of [UNIX, PIPE]) {
     // The library reads DOCKER_HOST too, and would prefer a host in it to this socket.
-    if (host.startsWith(scheme)) return { socketPath: host.slice(scheme.length), host: undefined } as unknown as Docker.DockerOptions;
+    if (host.startsWith(scheme)) return { socketPath: host.slice(scheme.length), host: undefined };
   }
   const { protocol, hostname, port, username } = new URL(host.includes('://') ? host : `tcp://${host}`);
   if (protocol === 'ssh:') return { protocol: 'ssh', host: hostname, ...(port && { port }), username };

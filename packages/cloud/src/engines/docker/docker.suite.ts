@@ -118,7 +118,7 @@ export function dockerSuite(host: string, image: string): void {
     test('a container reaches a server on this machine', async () => {
       const engine = open();
       const server = createServer((_, response) => response.end('here I am'));
-      await once(server.listen(0, await engine.addressForContainers()), 'listening');
+      await once(server.listen(0, await engine.addressForContainers()).unref(), 'listening');
       const url = urlInside(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
       const wish = spec(['node', '-e', `fetch('${url}').then((answer) => answer.text()).then(console.log)`]);
       await engine.start(wish);

@@ -29,6 +29,7 @@ const MEGABYTE = 1024 * 1024;
 export const RUN_LIMIT = 10 * MEGABYTE;
 export const RUNSYNC_LIMIT = 20 * MEGABYTE;
 const SMALL_BODY = MEGABYTE;
+const LONGEST_IDEMPOTENCY_KEY = 255;
 /** A reader of a job's log is let go after this long. */
 const LONGEST_LOG_MS = 60 * 60_000;
 /** What a handler printed last may come after its result. */
@@ -138,7 +139,8 @@ export class JobFace {
 
   #submit(request: Request, endpoint: Endpoint, key: ApiKey, text: string, terms: ReturnType<typeof readTerms>) {
     const given = request.headers['idempotency-key'];
-    const idempotencyKey = typeof given === 'string' && given !== '' ? given.slice(0, 255) : undefined;
+    const idempotencyKey = typeof given === 'string' && given !== '' ? given : undefined;
+    if (idempotencyKey !== undefined && idempotencyKey.length > LONGEST_IDEMPOTENCY_KEY) throw new BerthError('rule', `an Idempotency-Key has at most ${LONGEST_IDEMPOTENCY_KEY} characters`);
     return this.#parts.queue.submit({
       endpoint,
       accountId: key.accountId,

@@ -1,4 +1,5 @@
 import { hasEnded } from '../../jobs/job.ts';
+import { onOneLine } from '../../jobs/json-text.ts';
 import type { JobQueue } from '../../jobs/queue.ts';
 import type { Job, JobStatus } from '../../store/job-records.ts';
 import type { Chunk } from '../../store/jobs.ts';
@@ -65,7 +66,7 @@ export async function followStream(queue: JobQueue, endpointId: string, seq: num
       break;
     }
     const chunks = await unread(queue, { ...found.job, drained: sent }, found.payloads.output);
-    await write(chunks.length === 0 ? ': waiting\n\n' : chunks.map(({ number, text }) => `id: ${number}\ndata: ${text}\n\n`).join(''));
+    await write(chunks.length === 0 ? ': waiting\n\n' : chunks.map(({ number, text }) => `id: ${number}\ndata: ${onOneLine(text)}\n\n`).join(''));
     sent = chunks.at(-1)?.number ?? sent;
     if (chunks.length > 0) continue;
     // Whoever follows a server that stops comes back elsewhere, with the number of the last chunk.

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import { seqOf } from '../../jobs/identity.ts';
+import { onOneLine } from '../../jobs/json-text.ts';
 import type { JobQueue } from '../../jobs/queue.ts';
 import { jobText, POLL_MS, RESULT_LIMIT } from './face.ts';
 import { LineReader } from './lines.ts';
@@ -121,7 +122,7 @@ export class WorkerChannel {
     if (taken.length === 0) return;
     if (socket.destroyed || this.#gone.signal.aborted) return queue.giveBack(endpointId, taken).catch((error: unknown) => log.error({ err: error }, 'a job that did not reach its worker could not be put back'));
     this.#credits -= taken.length;
-    for (const job of taken) this.#send(`J ${job.job.lease ?? ''} ${jobText(job)}`);
+    for (const job of taken) this.#send(`J ${job.job.lease ?? ''} ${onOneLine(jobText(job))}`);
   }
 
   #result(jobId: string, lease: string, body: string): void {
