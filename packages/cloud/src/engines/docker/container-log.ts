@@ -3,12 +3,16 @@ import type { Clock } from '../../support/clock.ts';
 import { LogBook } from '../logs/log-book.ts';
 import type { LogLine, LogQuery } from '../logs/log-line.ts';
 import type { Daemon } from './daemon.ts';
-import { readDaemonLog } from './daemon-log.ts';
+import { openDaemonLog, readDaemonLog } from './daemon-log.ts';
 import { isGone } from './failure.ts';
 import { LogCursor } from './log-cursor.ts';
 import type { DaemonLine } from './log-lines.ts';
 
 const TRY_AGAIN_MS = 500;
+/** How long the stream of a daemon may lag behind what the daemon has. */
+const LAG_MS = 2000;
+/** At most so often everything since the anchor is read again, where it has to be. */
+const READ_AGAIN_MS = 200;
 
 export interface ContainerLogParts {
   daemon: Daemon;
@@ -34,6 +38,8 @@ export class ContainerLog {
   #writing: Promise<unknown> = Promise.resolve();
   #following: Promise<void> | undefined;
   #finishing: Promise<void> | undefined;
+  /** The time of the newest line that was seen, as the daemon writes it. */
+  #newest = '';
 
   constructor(parts: ContainerLogParts) {
     this.#parts = parts;
@@ -87,7 +93,7 @@ export class ContainerLog {
     }
     const [book, cursor] = [this.#book, this.#cursor as LogCursor];
     try {
-      await this.#read(false, true);
+      await this.#read({ last: true });
     } catch (error) {
       // Somebody else removed it, with what it wrote last.
       if (!isGone(error)) throw error;
@@ -102,38 +108,68 @@ export class ContainerLog {
   }
 
   async #follow(): Promise<void> {
-    for (let first = true; !this.#leaving.signal.aborted; first = false) {
+    const { signal } = this.#leaving;
+    for (let first = true; !signal.aborted; first = false) {
       try {
-        if (!first) await pause(TRY_AGAIN_MS, undefined, { signal: this.#leaving.signal });
-        await this.#read(true, false);
-        if (this.#leaving.signal.aborted || !(await this.#parts.onSilence())) return;
+        if (!first) await pause(TRY_AGAIN_MS, undefined, { signal });
+        if (await this.#parts.daemon.isPodman()) await this.#readAgainAndAgain();
+        else await this.#read({ follow: true });
+        if (signal.aborted || !(await this.#parts.onSilence())) return;
       } catch (error) {
-        if (this.#leaving.signal.aborted) return;
+        if (signal.aborted) return;
         this.#parts.onProblem('the output of a container could not be written to its log; trying again', error);
       }
     }
   }
 
-  /** Where the daemon does not answer, what is in the log has to do. */
+  /** Podman's stream leaves out lines at times, and its log does not. So the stream only tells when to look into the log. */
+  async #readAgainAndAgain(): Promise<void> {
+    const { signal } = this.#leaving;
+    const stream = await openDaemonLog(await this.#parts.daemon.client(), { container: this.#parts.containerId, follow: true, tail: 0, signal });
+    let rung = Promise.withResolvers<void>();
+    let isOver = false;
+    stream.on('data', () => rung.resolve());
+    stream.on('error', () => stream.destroy());
+    stream.on('close', () => {
+      isOver = true;
+      rung.resolve();
+    });
+    while (!isOver) {
+      await this.#read({});
+      await rung.promise;
+      rung = Promise.withResolvers<void>();
+      if (!isOver) await pause(READ_AGAIN_MS, undefined, { signal });
+    }
+  }
+
+  /** Waits until everything is written down that the daemon has now. Where it does not answer, what is in the log has to do. */
   async #catchUp(): Promise<void> {
-    if (this.#book === undefined) return;
+    const book = this.#book;
+    if (book === undefined) return;
     try {
-      await this.#read(false, false);
+      if (await this.#parts.daemon.isPodman()) return await this.#read({});
+      const lag = AbortSignal.any([AbortSignal.timeout(LAG_MS), this.#leaving.signal]);
+      const last = await this.#lastLine();
+      while (this.#newest < last && !lag.aborted && !book.ended) await book.changed(lag);
     } catch (error) {
       if (!this.#leaving.signal.aborted && !isGone(error)) this.#parts.onProblem('the newest output of a container could not be read', error);
     }
   }
 
+  async #lastLine(): Promise<string> {
+    const client = await this.#parts.daemon.client();
+    const lines = (await Array.fromAsync(readDaemonLog(client, { container: this.#parts.containerId, tail: 1, signal: this.#leaving.signal }))).flat();
+    return lines.at(-1)?.stamp ?? '';
+  }
+
   /** Several readings may go on at once: each line has its number, and is written down by whoever comes first. */
-  async #read(follow: boolean, last: boolean): Promise<void> {
+  async #read({ follow = false, last = false }: { follow?: boolean; last?: boolean }): Promise<void> {
     const cursor = this.#cursor as LogCursor;
     const client = await this.#parts.daemon.client();
     let index = cursor.first;
     let isFirst = true;
     for await (const lines of readDaemonLog(client, { container: this.#parts.containerId, since: cursor.since, follow, last, signal: this.#leaving.signal })) {
       if (isFirst && !cursor.fits(lines[0] as DaemonLine)) {
-        // Only the one that goes on from here may decide that lines are lost.
-        if (!follow && !last) return;
         await this.#inTurn(() => this.#loseLines(cursor));
         index = cursor.first;
       }
@@ -145,7 +181,10 @@ export class ContainerLog {
   }
 
   async #take(lines: readonly DaemonLine[], from: number, cursor: LogCursor): Promise<void> {
-    lines.forEach((line, position) => cursor.observe(from + position, line));
+    lines.forEach((line, position) => {
+      cursor.observe(from + position, line);
+      if (line.stamp > this.#newest) this.#newest = line.stamp;
+    });
     const fresh = lines.slice(Math.max(0, cursor.written - from));
     if (fresh.length === 0 || cursor.complete) return;
     const written = cursor.written + fresh.length;

@@ -20,6 +20,7 @@ export class Daemon {
   readonly #host: string | undefined;
   readonly #env: NodeJS.ProcessEnv;
   #client: Promise<Docker> | undefined;
+  #isPodman: boolean | undefined;
 
   constructor(host: string | undefined, env: NodeJS.ProcessEnv = process.env) {
     this.#host = host;
@@ -68,6 +69,12 @@ export class Daemon {
     } catch (error) {
       throw error instanceof BerthError ? error : failureOf(error);
     }
+  }
+
+  /** Podman has the same interface, and a few ways of its own. */
+  async isPodman(): Promise<boolean> {
+    this.#isPodman ??= (await this.ask((client) => client.version())).Components?.some(({ Name: name }) => /podman/i.test(name)) ?? false;
+    return this.#isPodman;
   }
 
   async #find(): Promise<Docker> {
