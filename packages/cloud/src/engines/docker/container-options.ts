@@ -3,13 +3,12 @@ import type { InstanceSpec } from '../instance.ts';
 import type { HeldGpus } from '../process/gpu-shelf.ts';
 import { parseReference } from './image-reference.ts';
 import { writeLabels } from './labels.ts';
+import { HOST_NAME_INSIDE } from './reach.ts';
 
 const BYTES_PER_GB = 1024 ** 3;
 const BILLION = 1_000_000_000;
 /** Docker's own, which is too little for anything that shares memory between processes. */
 const LEAST_SHARED_BYTES = 64 * 1024 ** 2;
-/** The name by which a container reaches the machine that it is on. */
-export const HOST_NAME_INSIDE = 'host.docker.internal';
 /** Everything is in Berth's own log soon. This is for the time when Berth is away. */
 const DAEMON_LOG = { Type: 'json-file', Config: { 'max-size': '64m', 'max-file': '2' } };
 /** A command in a container sees its name as RUNPOD_POD_HOSTNAME has it. */
@@ -27,6 +26,8 @@ export interface ContainerGround {
   limitsDisk: boolean;
   /** The daemon has an init process to give. */
   hasInit: boolean;
+  /** Containers know the machine by a name of the daemon's own. */
+  isPodman: boolean;
 }
 
 export function containerName(id: string): string {
@@ -55,7 +56,7 @@ export function containerOptions(spec: InstanceSpec, ground: ContainerGround): C
       // Its first process has the duties of one: it reaps, and it can be ended by any signal.
       Init: ground.hasInit,
       RestartPolicy: { Name: 'no' },
-      ExtraHosts: [`${HOST_NAME_INSIDE}:host-gateway`],
+      ...(!ground.isPodman && { ExtraHosts: [`${HOST_NAME_INSIDE.docker}:host-gateway`] }),
       LogConfig: DAEMON_LOG,
     },
   };

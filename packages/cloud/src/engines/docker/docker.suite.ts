@@ -13,12 +13,11 @@ import { ManualClock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { InstanceEvent, InstanceSpec } from '../instance.ts';
 import type { LogLine, LogQuery } from '../logs/log-line.ts';
-import { optionsOf } from './daemon.ts';
+import { Daemon, optionsOf } from './daemon.ts';
 import { type DockerEngine, type DockerEngineParts, dockerEngine } from './engine.ts';
 import { ownershipFilter } from './labels.ts';
 import { TestLink } from './test-link.ts';
 import { TestRegistry } from './test-registry.ts';
-import { urlInside } from './reach.ts';
 
 const PATIENCE_MS = 20_000;
 const LONG_GRACE_MS = 60_000;
@@ -31,8 +30,12 @@ export function dockerSuite(host: string, image: string): void {
     let installation = '';
     let count = 0;
     const opened: DockerEngine[] = [];
+    let volumes: string[] = [];
+    let isPodman = false;
 
     before(async () => {
+      volumes = await volumeNames();
+      isPodman = await new Daemon(host).isPodman();
       folder = await mkdtemp(join(tmpdir(), 'berth-docker-engine-'));
       installation = `test-${process.pid}`;
     });
@@ -41,9 +44,13 @@ export function dockerSuite(host: string, image: string): void {
       for (const { id } of await last.list()) await last.remove(id);
       for (const engine of opened) await engine.close();
       assert.deepEqual(await docker.listContainers({ all: true, filters: ownershipFilter(installation) }), []);
-      assert.deepEqual((await docker.listVolumes()).Volumes ?? [], [], 'volumes are left');
+      assert.deepEqual(await volumeNames(), volumes);
       await rm(folder, { recursive: true });
     });
+
+    async function volumeNames(): Promise<string[]> {
+      return ((await docker.listVolumes()).Volumes ?? []).map(({ Name: name }) => name).sort();
+    }
 
     function open(parts: Partial<DockerEngineParts> = {}): DockerEngine {
       const engine = dockerEngine({ installation, data: folder, host, ...parts });
@@ -119,7 +126,7 @@ export function dockerSuite(host: string, image: string): void {
       const engine = open();
       const server = createServer((_, response) => response.end('here I am'));
       await once(server.listen(0, await engine.addressForContainers()).unref(), 'listening');
-      const url = urlInside(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+      const url = await engine.urlForContainers(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
       const wish = spec(['node', '-e', `fetch('${url}').then((answer) => answer.text()).then(console.log)`]);
       await engine.start(wish);
       assert.deepEqual((await lines(engine, wish.id, { follow: true, source: 'container' })).map(({ line }) => line), ['here I am']);
@@ -127,7 +134,8 @@ export function dockerSuite(host: string, image: string): void {
       await engine.remove(wish.id);
     });
 
-    test('one that runs out of memory is told so', async () => {
+    test('one that runs out of memory is told so', async (context) => {
+      if (isPodman) return context.skip('Podman does not tell, where containers have an init process');
       const engine = open();
       const wish = spec(['node', '-e', 'const kept = []; for (;;) kept.push(Buffer.alloc(10_000_000, 1))'], { memoryInGb: 0.1 });
       await engine.start(wish);
@@ -226,7 +234,8 @@ export function dockerSuite(host: string, image: string): void {
       before(() => registry.open());
       after(() => registry.close());
 
-      test('an image is pulled with the login, and not again', async () => {
+      test('an image is pulled with the login, and not again', async (context) => {
+        if (isPodman) return context.skip('Podman wants TLS of a registry on the loopback too');
         const engine = open();
         const name = registry.image('v1');
         const heard: string[] = [];
@@ -245,7 +254,8 @@ export function dockerSuite(host: string, image: string): void {
         await docker.getImage(name).remove();
       });
 
-      test('a wrong login and an image that is not there are refused for good', async () => {
+      test('a wrong login and an image that is not there are refused for good', async (context) => {
+        if (isPodman) return context.skip('Podman wants TLS of a registry on the loopback too');
         const engine = open();
         const wrong = spec([], { image: registry.image('v1'), registry: { username: 'reader', password: 'wrong' } });
         await assert.rejects(engine.start(wrong), hasCode('rule', /team\/image:v1 could not be pulled: .*(?:unauthorized|no basic auth|authentication required)/i));

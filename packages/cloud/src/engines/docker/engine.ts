@@ -18,7 +18,7 @@ import { capacityOf, type Ground, groundReader } from './ground.ts';
 import { referenceProblem } from './image-reference.ts';
 import { ownershipFilter, readLabels } from './labels.ts';
 import { launch } from './launch.ts';
-import { addressForContainers } from './reach.ts';
+import { addressForContainers, HOST_NAME_INSIDE, urlInside } from './reach.ts';
 
 const SWEEP_LOGS_EVERY_MS = 3_600_000;
 const KEEP_LOGS_MS = 7 * 24 * 3_600_000;
@@ -85,8 +85,18 @@ export class DockerEngine implements InstanceEngine {
     return this.#daemon.answers();
   }
 
-  /** Where a server on this machine has to listen for containers to reach it; undefined where the loopback will do. */
-  async addressForContainers(): Promise<string | undefined> {
+  /** An address on this machine's loopback as containers have to write it. Any other address stays. */
+  async urlForContainers(url: string): Promise<string> {
+    return urlInside(url, (await this.#daemon.isPodman()) ? HOST_NAME_INSIDE.podman : HOST_NAME_INSIDE.docker);
+  }
+
+  /**
+   * Where a server that listens on the loopback alone has to listen too, for containers to reach
+   * it at `urlForContainers`. Undefined where this machine has no such address: containers in a
+   * virtual machine are brought to the loopback, and Podman makes its network with the first
+   * container.
+   */
+  addressForContainers(): Promise<string | undefined> {
     return addressForContainers(this.#daemon);
   }
 

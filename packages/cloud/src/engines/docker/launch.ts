@@ -46,7 +46,7 @@ export async function launch(spec: InstanceSpec, parts: LaunchParts): Promise<Co
   signal.throwIfAborted();
   await parts.clear();
   await say(`Starting ${spec.image}.`);
-  const container = await create(spec, { ...ground, installation: parts.installation, gpus, virtual, hasInit: true }, parts);
+  const container = await create(spec, { ...ground, installation: parts.installation, gpus, virtual, hasInit: true, isPodman: await daemon.isPodman() }, parts);
   undo.defer(() => removeContainer(daemon, container.id));
   try {
     if (spec.command.entrypoint.length + spec.command.cmd.length > 0) await checkProgram(container, await container.inspect());
