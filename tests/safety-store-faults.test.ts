@@ -37,10 +37,10 @@ for (const kind of DATABASES) {
       database,
       clock: fastClock(RATE),
       endpoint: { maxRetries: 3 },
-      // Opening is another story; the faults begin with the run.
-      jobs: (store) => (faulty = faultyStore(store, chanceOf(seed, `faults ${kind}`), ODDS)).store,
+      jobs: (store) => (faulty = faultyStore(store, chanceOf(seed, `faults ${kind}`))).store,
     });
     closing(() => site.close());
+    faulty?.fail(ODDS);
     history.push({ kind: 'disturbance', what: 'store calls fail', at: instant() });
     const worker = { server: () => site.url, endpointId: site.endpoint.id, key: ROOT_KEY, pingEvery: 300, report: (event: Event) => void history.push(event) };
     const workers = [
@@ -51,7 +51,7 @@ for (const kind of DATABASES) {
     closing(() => Promise.all(workers.map((each) => each.stop())));
     const clients = new Clients({ server: () => site.url, endpointId: site.endpoint.id, key: ROOT_KEY, history, chance: chanceOf(seed, `clients ${kind}`), work: { least: 0, most: 100 }, mischief: { cancel: 6, retry: 6, purge: 0 }, streams: true });
     await clients.work(8, { least: 0, most: 60 }, () => clients.jobs >= JOBS);
-    faulty?.calm();
+    faulty?.fail({ before: 0, after: 0 });
     await clients.settle(SETTLES_WITHIN_MS);
     const counts = await clients.health();
 

@@ -10,8 +10,8 @@ export interface Odds {
 
 export interface FaultyStore {
   store: JobStore;
-  /** From now on every call succeeds. */
-  calm(): void;
+  /** From now on calls fail by these odds. At first none does. */
+  fail(odds: Odds): void;
   /** Calls that were made to fail, by method. */
   faults(): Record<string, Odds>;
 }
@@ -41,10 +41,10 @@ export function failingOnce(store: JobStore): { store: JobStore; failNext(name: 
 }
 
 /** A store whose every call may fail. It wraps whatever the store has, so a method that is added later fails like the others. */
-export function faultyStore(store: JobStore, chance: Chance, odds: Odds): FaultyStore {
+export function faultyStore(store: JobStore, chance: Chance): FaultyStore {
   const faults: Record<string, Odds> = {};
-  let now = odds;
-  const fail = (name: string, when: keyof Odds): never => {
+  let odds: Odds = { before: 0, after: 0 };
+  const failed = (name: string, when: keyof Odds): never => {
     const counted = (faults[name] ??= { before: 0, after: 0 });
     counted[when] += 1;
     // A store is away, or something in it breaks: whoever calls it has to live with both.
@@ -55,17 +55,17 @@ export function faultyStore(store: JobStore, chance: Chance, odds: Odds): Faulty
       const method: unknown = Reflect.get(target, name);
       if (typeof method !== 'function') return method;
       return async (...given: unknown[]): Promise<unknown> => {
-        if (chance.happens(now.before)) fail(String(name), 'before');
+        if (chance.happens(odds.before)) failed(String(name), 'before');
         const answer: unknown = await Reflect.apply(method, target, given);
-        if (chance.happens(now.after)) fail(String(name), 'after');
+        if (chance.happens(odds.after)) failed(String(name), 'after');
         return answer;
       };
     },
   });
   return {
     store: faulty,
-    calm: () => {
-      now = { before: 0, after: 0 };
+    fail: (now) => {
+      odds = now;
     },
     faults: () => faults,
   };

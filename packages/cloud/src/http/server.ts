@@ -23,7 +23,7 @@ import { Urls } from './urls.ts';
 /** Clients keep idle connections for up to 15 s and some resend nothing when one is gone: the server waits much longer. */
 const KEEP_ALIVE_MS = 75_000;
 /** Workers name hundreds of jobs in one address. */
-const MAX_HEADER_BYTES = 128 * 1024;
+const MAX_HEADER_BYTES = 160 * 1024;
 const MAX_PARAM_LENGTH = 500;
 /** A slow upload to a balanced worker may wait for one first. */
 const REQUEST_WITHIN_MS = 660_000;

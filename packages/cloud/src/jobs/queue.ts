@@ -421,6 +421,9 @@ export class JobQueue {
       case 'stop':
         this.stops.add(wakeup.endpointId, wakeup.workerId, wakeup.jobId);
         return this.#waiters.wake(stopKey(wakeup.endpointId, wakeup.workerId));
+      case 'missed':
+        for (const endpointId of this.#takers.keys()) this.#wakeTakers(endpointId);
+        return this.#waiters.wakeAll();
       case 'forget':
         return;
     }

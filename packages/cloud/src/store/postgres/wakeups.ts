@@ -70,6 +70,8 @@ export async function listenForWakeups({ url, server, pool, onError }: Options):
     try {
       await next.connect();
       await next.query(`listen ${CHANNEL}`);
+      // While the connection was away, others may have told something.
+      for (const handler of handlers) handler({ kind: 'missed' });
     } catch (error) {
       lost(error instanceof Error ? error : new Error(String(error)));
     }
