@@ -16,7 +16,7 @@ import { seed } from './support/seed.ts';
 import { ROOT_KEY } from './support/server.ts';
 
 /** A server is killed this long after it is up, in milliseconds. */
-const LIFE = { least: 50, most: 600 };
+const LIFE = { least: 0, most: 500 };
 /** A job that was taken for a worker and never reached it is given up after 15 s of evidence. */
 const SETTLES_WITHIN_MS = 60_000;
 const RUNS: [DatabaseKind, number][] = [['sqlite', 50], ['postgres', 10]];
@@ -42,9 +42,12 @@ for (const [kind, kills] of RUNS) {
     const clients = new Clients({ server: servers.address, endpointId, key: ROOT_KEY, history, chance: chanceOf(seed, `clients ${kind}`), work: { least: 0, most: 100 }, mischief: { cancel: 4, retry: 3, purge: 0 }, streams: true });
 
     let over = false;
-    const working = clients.work(8, { least: 20, most: 150 }, () => over);
+    const working = clients.work(10, { least: 0, most: 100 }, () => over);
     while (servers.kills < kills) {
       await pause(chance.between(LIFE.least, LIFE.most));
+      // Most lives see some work; a few end before anything was done.
+      const enough = clients.jobs + (chance.happens(0.8) ? chance.between(1, 25) : 0);
+      while (clients.jobs < enough) await pause(1);
       await servers.kill(0);
       await servers.start(0);
     }

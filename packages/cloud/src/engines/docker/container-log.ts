@@ -8,7 +8,8 @@ import { isGone } from './failure.ts';
 import { LogCursor } from './log-cursor.ts';
 import type { DaemonLine } from './log-lines.ts';
 
-const TRY_AGAIN_MS = 500;
+/** Waits between tries to reach the daemon again, the last one over and over. */
+const TRY_AGAIN_MS = [100, 500, 1000, 5000];
 /** How long the stream of a daemon may lag behind what the daemon has. */
 const LAG_MS = 2000;
 /** At most so often everything since the anchor is read again, where it has to be. */
@@ -109,16 +110,18 @@ export class ContainerLog {
 
   async #follow(): Promise<void> {
     const { signal } = this.#leaving;
-    for (let first = true; !signal.aborted; first = false) {
+    for (let failures = 0; !signal.aborted; ) {
       try {
-        if (!first) await pause(TRY_AGAIN_MS, undefined, { signal });
         if (await this.#parts.daemon.isPodman()) await this.#readAgainAndAgain();
         else await this.#read({ follow: true });
         if (signal.aborted || !(await this.#parts.onSilence())) return;
+        failures = 0;
       } catch (error) {
         if (signal.aborted) return;
-        this.#parts.onProblem('the output of a container could not be written to its log; trying again', error);
+        if (failures === 0) this.#parts.onProblem('the output of a container could not be written to its log; trying again', error);
+        failures += 1;
       }
+      await pause(TRY_AGAIN_MS[Math.min(failures, TRY_AGAIN_MS.length - 1)], undefined, { signal }).catch(() => undefined);
     }
   }
 

@@ -63,7 +63,7 @@ export class Daemon {
   }
 
   /** The same, for an answer that comes when something happens. */
-  async await<T>(question: (client: Docker) => Promise<T>): Promise<T> {
+  async waitFor<T>(question: (client: Docker) => Promise<T>): Promise<T> {
     try {
       return await question(await this.client());
     } catch (error) {

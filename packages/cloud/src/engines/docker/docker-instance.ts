@@ -124,6 +124,10 @@ export class DockerInstance {
         if (graceMs > 0) await this.#signal(this.#container.stopSignal);
       }
       await Promise.race([this.#gone.promise, this.#seenEnd(leave.signal), failed.promise]);
+    } catch (error) {
+      // The next one asks again.
+      this.#stopping = false;
+      throw error;
     } finally {
       clearTimeout(killTimer);
       leave.abort();
@@ -133,7 +137,7 @@ export class DockerInstance {
   /** Asks the daemon to tell the end. */
   async #seenEnd(signal: AbortSignal): Promise<void> {
     try {
-      await this.#parts.daemon.await((client) => client.getContainer(this.containerId).wait({ condition: 'not-running', abortSignal: signal }));
+      await this.#parts.daemon.waitFor((client) => client.getContainer(this.containerId).wait({ condition: 'not-running', abortSignal: signal }));
     } catch (error) {
       if (!isGone(error) && !signal.aborted) throw error;
     }
@@ -181,7 +185,7 @@ export class DockerInstance {
 
   async usage(): Promise<Usage | undefined> {
     if (!this.isRunning) return undefined;
-    const stats = await this.#ask((container) => container.stats({ stream: false, 'one-shot': true }) as Promise<StatsAnswer>).catch(unlessGone);
+    const stats = await this.#ask((container) => container.stats({ stream: false, 'one-shot': true }) as Promise<StatsAnswer>).catch((error: unknown) => (isIdle(error) ? undefined : unlessGone(error)));
     const at = Date.parse(stats?.read ?? '');
     // One that does not run any more is counted in the year 1.
     if (stats === undefined || !(at > 0)) return undefined;

@@ -52,13 +52,13 @@ export class Events {
 
   async #listen(): Promise<void> {
     const { signal } = this.#leaving;
-    for (let tries = 0; !signal.aborted; tries += 1) {
+    for (let failures = 0; !signal.aborted; failures += 1) {
       try {
-        await this.#hear(() => (tries = 0));
+        await this.#hear(() => (failures = 0));
       } catch (error) {
-        if (!signal.aborted) this.#parts.onProblem('the Docker daemon does not tell what happens; trying again', error);
+        if (!signal.aborted && failures === 0) this.#parts.onProblem('the Docker daemon does not tell what happens; trying again', error);
       }
-      await pause(TRY_AGAIN_MS[Math.min(tries, TRY_AGAIN_MS.length - 1)], undefined, { signal }).catch(() => undefined);
+      await pause(TRY_AGAIN_MS[Math.min(failures, TRY_AGAIN_MS.length - 1)], undefined, { signal }).catch(() => undefined);
     }
   }
 

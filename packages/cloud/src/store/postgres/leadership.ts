@@ -32,6 +32,8 @@ export function leadOnPostgres(url: string, onError: (error: Error) => void): Le
           if (client === next) lost();
         });
         await next.connect();
+        // Closed while it connected: a connection that nobody ends would keep the process.
+        if (closed) return await next.end();
         client = next;
       }
       const answer = await client.query<{ held: boolean }>('select pg_try_advisory_lock($1) as held', [LOCK]);
@@ -41,6 +43,7 @@ export function leadOnPostgres(url: string, onError: (error: Error) => void): Le
         lead();
       } else timer = setTimeout(() => void attempt(), TRY_EVERY_MS);
     } catch (error) {
+      if (closed) return;
       onError(error instanceof Error ? error : new Error(String(error)));
       lost();
     }

@@ -1,0 +1,10 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { optionsOf } from './daemon.ts';
+
+test('the daemon is found by an address in the way of DOCKER_HOST', () => {
+  assert.equal(optionsOf('unix:///run/docker.sock').socketPath, '/run/docker.sock');
+  assert.deepEqual(optionsOf('tcp://10.0.0.1:2375'), { protocol: 'http', host: '10.0.0.1', port: '2375' });
+  assert.deepEqual(optionsOf('tcp://10.0.0.1:2376'), { protocol: 'https', host: '10.0.0.1', port: '2376' });
+  assert.deepEqual(optionsOf('10.0.0.1'), { protocol: 'http', host: '10.0.0.1', port: '2375' });
+});

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { LogCursor } from './log-cursor.ts';
+import type { DaemonLine } from './log-lines.ts';
+
+const START = Date.UTC(2026, 0, 1);
+
+function lineAt(ts: number, index: number): DaemonLine {
+  return { ts, stamp: `${ts}.${index}`, line: Buffer.from(String(index)) };
+}
+
+/** Daemons differ: one leaves out every line before the time, another everything before the first line since the time. */
+const DAEMONS = {
+  filters: (lines: readonly DaemonLine[], since: number) => lines.filter(({ ts }) => ts >= since * 1000),
+  skips: (lines: readonly DaemonLine[], since: number) => lines.slice(lines.findIndex(({ ts }) => ts >= since * 1000)),
+};
+
+/** Some time passes before each line, and lines may stand a little out of the order of their times. */
+const log = fc.array(fc.tuple(fc.oneof(fc.constant(0), fc.nat(300), fc.nat(5000)), fc.nat(400)), { minLength: 1, maxLength: 60 }).map((steps) => {
+  let now = START;
+  return steps.map(([passed, early], index) => lineAt((now += passed) - early, index));
+});
+
+for (const [name, since] of Object.entries(DAEMONS)) {
+  test(`every line is written down once, whenever the writer comes back (a daemon that ${name})`, () => {
+    fc.assert(fc.property(log, fc.array(fc.nat(60), { maxLength: 6 }), (lines, stops) => {
+      const written: string[] = [];
+      let mark = '';
+      // At each stop there is a part of the lines, of which the writer writes down a part and is gone.
+      for (const stop of [...stops.sort((a, b) => a - b), lines.length]) {
+        const there = lines.slice(0, stop + 5);
+        const cursor = new LogCursor('c', mark);
+        const answer = since(there, cursor.since);
+        assert.ok(answer[0] === undefined || cursor.fits(answer[0]));
+        const first = cursor.first;
+        answer.forEach((line, position) => {
+          const index = first + position;
+          if (index >= stop && stop !== lines.length) return;
+          cursor.observe(index, line);
+          if (index < cursor.written) return;
+          written.push(line.line.toString());
+          cursor.written += 1;
+          mark = cursor.mark(cursor.written);
+        });
+      }
+      assert.deepEqual(written, lines.map(({ line }) => line.toString()));
+    }), { numRuns: 500 });
+  });
+}
+
+test('little is read again: the anchor follows the lines', () => {
+  const cursor = new LogCursor('c', '');
+  for (let index = 0; index < 1000; index += 1) cursor.observe(index, lineAt(START + index * 100, index));
+  cursor.written = 1000;
+  const later = new LogCursor('c', cursor.mark(1000));
+  assert.ok(later.since * 1000 >= START + 1000 * 100 - 4000);
+  assert.equal(later.first, (later.since * 1000 - START) / 100);
+});
+
+test('the mark of another container counts for nothing, and dropped lines are noticed', () => {
+  const cursor = new LogCursor('c', '');
+  for (let index = 0; index < 100; index += 1) cursor.observe(index, lineAt(START + index * 100, index));
+  const mark = cursor.mark(100, true);
+  assert.deepEqual([new LogCursor('d', mark).since, new LogCursor('d', mark).complete], [0, false]);
+  const same = new LogCursor('c', mark);
+  assert.equal(same.complete, true);
+  assert.equal(same.fits(lineAt(START + 60_000, 600)), false);
+  same.jump();
+  assert.deepEqual([same.first, same.written, same.fits(lineAt(START + 60_000, 600))], [100, 100, true]);
+});
