@@ -98,7 +98,9 @@ for (const kind of DATABASES) {
       const seen = await Promise.all(['/v2/account/secrets', '/v2/account/audit-log', '/v2/registries'].map(async (path) => (await ann.call('GET', path)).text));
       assert.doesNotMatch(seen.join('\n'), /hidden-/);
       assert.doesNotMatch(stage.server.log(), /hidden-/);
-      for (const name of readdirSync(stage.database.data)) assert.ok(!readFileSync(join(stage.database.data, name)).includes('hidden-'), name);
+      for (const entry of readdirSync(stage.database.data, { recursive: true, withFileTypes: true })) {
+        if (entry.isFile()) assert.ok(!readFileSync(join(entry.parentPath, entry.name)).includes('hidden-'), entry.name);
+      }
     });
   });
 }
