@@ -1,5 +1,6 @@
 // Prints a line for each file as it ends, every failure in full, and `N passed, N failed` as the last line.
-import { relative } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { dirname, relative } from 'node:path';
 
 /** @param {AsyncIterable<{ type: string, data: any }>} events */
 export default async function* report(events) {
@@ -7,6 +8,8 @@ export default async function* report(events) {
   let failed = 0;
   let skipped = 0;
   const failures = [];
+  /** What to run again: the file, or, where that is a suite that several files share, its folder. */
+  const failedFiles = new Set();
   for await (const { type, data } of events) {
     if (type === 'test:stdout' || type === 'test:stderr') yield data.message;
     if (type !== 'test:pass' && type !== 'test:fail') continue;
@@ -21,10 +24,13 @@ export default async function* report(events) {
     } else if (type === 'test:pass') passed += 1;
     else {
       failed += 1;
+      failedFiles.add(file.endsWith('.test.ts') ? file : `${dirname(file)}/`);
       const cause = data.details.error?.cause ?? data.details.error;
       failures.push(`\nFAILED ${file}: ${data.name}\n${cause?.stack ?? cause}\n`);
     }
   }
   for (const failure of failures) yield failure;
+  const list = process.env['BERTH_TEST_FAILED'];
+  if (list !== undefined) writeFileSync(list, [...failedFiles].join(' '));
   yield `\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`;
 }
