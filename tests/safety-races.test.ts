@@ -7,6 +7,7 @@ import { newJob } from '../packages/cloud/src/jobs/submission.ts';
 import * as transitions from '../packages/cloud/src/jobs/transitions.ts';
 import { sampleEndpoint } from '../packages/cloud/src/resources/endpoints/endpoint.sample.ts';
 import type { Database } from '../packages/cloud/src/store/database.ts';
+import { isOver } from '../packages/cloud/src/store/job-records.ts';
 import { migrate } from '../packages/cloud/src/store/migrate.ts';
 import { openDatabase } from '../packages/cloud/src/store/open.ts';
 import type { JobStore, TakenJob } from '../packages/cloud/src/store/jobs.ts';
@@ -71,7 +72,7 @@ for (const kind of DATABASES) {
       const found = await sites[0]?.queue.find('safety', seqOf(id) ?? 0);
       // Where a job was purged, another server may give its number away once more, in the same millisecond.
       if (found?.job.id === id) assert.deepEqual(found.job, end);
-      else if (end !== undefined) {
+      else if (end !== undefined && !isOver(end, clock.now())) {
         assert.equal(end.status, 'IN_QUEUE', `a purge took ${JSON.stringify(end)}`);
         purged += 1;
       }

@@ -37,7 +37,7 @@ export function tracingStore(store: JobStore, tell: (move: Move) => void): JobSt
         move = change === undefined ? undefined : { before: job, after: change.job, removes: change.remove === true, by: 'change' };
         return change;
       });
-      if (move !== undefined) tell(move);
+      if (move !== undefined && done?.changed === true) tell(move);
       return done;
     },
   };

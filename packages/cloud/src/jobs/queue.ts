@@ -1,3 +1,4 @@
+import { isOver } from '../store/job-records.ts';
 import type { Delivery, Job, JobChange, WholeJob } from '../store/job-records.ts';
 import type { Changed, Chunk, JobCounts, JobFilter, JobStore, TakenJob, WorkerRecord } from '../store/jobs.ts';
 import type { Wakeup, Wakeups } from '../store/wakeups.ts';
@@ -104,8 +105,10 @@ export class JobQueue {
     }
   }
 
-  find(endpointId: string, seq: number): Promise<WholeJob | undefined> {
-    return this.#parts.store.find(endpointId, seq);
+  /** A job whose retention is over is not found, though its row may still be there. */
+  async find(endpointId: string, seq: number): Promise<WholeJob | undefined> {
+    const found = await this.#parts.store.find(endpointId, seq);
+    return found !== undefined && isOver(found.job, this.#parts.clock.now()) ? undefined : found;
   }
 
   /** Resolves when the job has ended or is gone, the time is over, or the caller gives up; with the job as it then is. */
@@ -152,8 +155,9 @@ export class JobQueue {
     return removed;
   }
 
-  list(endpointId: string, filter: JobFilter): Promise<WholeJob[]> {
-    return this.#parts.store.list(endpointId, filter);
+  async list(endpointId: string, filter: JobFilter): Promise<WholeJob[]> {
+    const found = await this.#parts.store.list(endpointId, filter);
+    return found.filter(({ job }) => !isOver(job, this.#parts.clock.now()));
   }
 
   counts(endpointId: string): Promise<JobCounts> {
@@ -327,7 +331,7 @@ export class JobQueue {
 
   /** A worker left this server and did not come back since: what it holds goes back, unless another server has heard of it. */
   async workerLeft(endpointId: string, workerId: string, since: number, reason: string): Promise<void> {
-    if (!this.presence.goneSince(endpointId, workerId, since)) return;
+    if (this.#closed || !this.presence.goneSince(endpointId, workerId, since)) return;
     const elsewhere = await this.#parts.store.workers(endpointId, since + 1);
     if (!elsewhere.some((worker) => worker.workerId === workerId)) await this.workerGone(endpointId, workerId, reason);
   }
@@ -343,15 +347,20 @@ export class JobQueue {
 
   async #change(endpointId: string, seq: number, next: (job: Job, now: number) => JobChange | undefined, patience = PATIENCE.worker): Promise<Changed | undefined> {
     const { store, clock } = this.#parts;
-    // What a try made of the job. If the store failed then, it may have kept that all the same, and the next try finds nothing to do.
-    const made: { change?: Changed } = {};
-    const done = await persist(() => store.change(endpointId, seq, (job) => {
-      const change = this.#withDelivery(job, next(job, clock.now()));
-      if (change !== undefined) made.change = { before: job, after: change.job, changed: true };
-      return change;
-    }), clock, patience);
+    // What a try made of the job. Where the store failed then, it may have kept that all the same, and the next try finds nothing to do.
+    let made: Changed | undefined;
+    let unsure: Changed | undefined;
+    const done = await persist(() => {
+      unsure = made ?? unsure;
+      made = undefined;
+      return store.change(endpointId, seq, (job) => {
+        const change = this.#withDelivery(job, next(job, clock.now()));
+        made = change === undefined ? undefined : { before: job, after: change.job, changed: true };
+        return change;
+      });
+    }, clock, patience);
     if (done?.changed === true) this.#afterChange(done);
-    else if (made.change !== undefined && (done === undefined || done.after.status === made.change.after.status)) this.#afterChange(made.change);
+    else if (unsure !== undefined && (done === undefined || done.after.status === unsure.after.status)) this.#afterChange(unsure);
     return done;
   }
 
@@ -490,7 +499,7 @@ export class JobQueue {
       const owner = owners.get(job.job.lease ?? '');
       // Whoever left while its jobs were on their way gets none of them.
       if (owner === undefined || !takers.has(owner)) stray.push(job);
-      else given.set(owner, [...(given.get(owner) ?? []), job]);
+      else if (!given.get(owner)?.push(job)) given.set(owner, [job]);
       this.#waiters.wake(jobKey(endpointId, job.job.seq));
     }
     for (const [taker, jobs] of given) {

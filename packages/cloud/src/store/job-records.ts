@@ -57,6 +57,11 @@ export interface Job {
   dueAt: number;
 }
 
+/** Its end was long enough ago: nobody sees it any more, though its row may still be there. */
+export function isOver(job: Pick<Job, 'status' | 'dueAt'>, now: number): boolean {
+  return job.status !== 'IN_QUEUE' && job.status !== 'IN_PROGRESS' && job.dueAt <= now;
+}
+
 /** The payloads, as JSON text exactly as it came: numbers keep their digits. */
 export interface Payloads {
   request: string;

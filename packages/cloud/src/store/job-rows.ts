@@ -1,56 +1,133 @@
 import type { Delivery, Job, JobStatus } from './job-records.ts';
 import type { Row, Value } from './sql.ts';
 
-/** The columns of a job without its payloads, in the order in which both stores write them. */
-export const JOB_COLUMNS = [
-  'endpoint_id', 'seq', 'id', 'account_id', 'status', 'low_priority', 'position', 'created_at', 'queued_at', 'ttl_at', 'ttl', 'execution_timeout',
-  'retention', 'retries_left', 'retries', 'webhook', 'attempt', 'lease', 'worker_id', 'taken_at', 'ended_at', 'drained', 'due_at',
+/**
+ * A job lies in up to two rows. Its own is written when it is made and when it ends; a job that
+ * a worker holds has a lease beside it, which says who holds it and since when. Rows travel as
+ * arrays: objects with names cost more than the database itself.
+ */
+const JOB_COLUMNS = [
+  'seq', 'endpoint_id', 'id', 'account_id', 'status', 'low_priority', 'position', 'created_at', 'queued_at', 'ttl_at', 'ttl', 'execution_timeout',
+  'retention', 'retries_left', 'retries', 'webhook', 'attempt', 'worker_id', 'taken_at', 'ended_at', 'drained', 'due_at',
 ] as const;
+const LEASE_READ = ['lease', 'worker_id', 'attempt', 'taken_at', 'due_at'] as const;
+const LEASE_AT = JOB_COLUMNS.length;
+/** Where what is selected behind a job begins. */
+export const AFTER_JOB = LEASE_AT + LEASE_READ.length;
 
-/** Those that a change may touch; the rest is fixed when a job is made. */
-export const CHANGING_COLUMNS = [
-  'status', 'position', 'queued_at', 'ttl_at', 'ttl', 'retries_left', 'retries', 'attempt', 'lease', 'worker_id', 'taken_at', 'ended_at', 'drained', 'due_at',
-] as const;
+/** What to select of `jobs` as `job`, with its lease as `lease` where it has one. */
+export const JOB = [...JOB_COLUMNS.map((column) => `job.${column}`), ...LEASE_READ.map((column) => `lease.${column}`)].join(', ');
+/** Of a waiting job much is known without asking; what is not, in the order of `waitingJobFrom`. */
+export const WAITING_JOB = ['seq', 'id', 'account_id', 'low_priority', 'position', 'created_at', 'queued_at', 'ttl_at', 'ttl', 'execution_timeout', 'retention', 'retries_left', 'retries', 'webhook', 'attempt', 'drained', 'request']
+  .map((column) => `job.${column}`)
+  .join(', ');
 
-export function jobValues(job: Job): Value[] {
+export function waitingJobFrom(endpointId: string, values: readonly Value[]): { job: Job; request: string } {
+  const ttlAt = values[7] as number;
+  const job: Job = {
+    endpointId,
+    seq: values[0] as number,
+    id: values[1] as string,
+    accountId: values[2] as string,
+    status: 'IN_QUEUE',
+    lowPriority: values[3] === 1,
+    position: values[4] as number,
+    createdAt: values[5] as number,
+    queuedAt: values[6] as number,
+    ttlAt,
+    ttl: values[8] as number,
+    executionTimeout: values[9] as number,
+    retention: values[10] as number,
+    retriesLeft: values[11] as number,
+    retries: values[12] as number,
+    webhook: values[13] as string | null,
+    attempt: values[14] as number,
+    lease: null,
+    workerId: null,
+    takenAt: null,
+    endedAt: null,
+    drained: values[15] as number,
+    dueAt: ttlAt,
+  };
+  return { job, request: values[16] as string };
+}
+
+export const PAYLOADS = 'job.request, job.output, job.error';
+export const JOBS_AND_LEASES = 'jobs as job left join job_leases as lease on lease.endpoint_id = job.endpoint_id and lease.seq = job.seq';
+
+/** A new job, in the order in which both stores write it. */
+export const INSERTED_COLUMNS = [...JOB_COLUMNS, 'look_at', 'idempotency_key', 'body_hash', 'request'] as const;
+
+export function insertedValues(job: Job, idempotency: { key: string; bodyHash: string } | undefined, request: string): Value[] {
   return [
-    job.endpointId, job.seq, job.id, job.accountId, job.status, job.lowPriority ? 1 : 0, job.position, job.createdAt, job.queuedAt, job.ttlAt, job.ttl, job.executionTimeout,
-    job.retention, job.retriesLeft, job.retries, job.webhook, job.attempt, job.lease, job.workerId, job.takenAt, job.endedAt, job.drained, job.dueAt,
+    job.seq, job.endpointId, job.id, job.accountId, job.status, job.lowPriority ? 1 : 0, job.position, job.createdAt, job.queuedAt, job.ttlAt, job.ttl, job.executionTimeout,
+    job.retention, job.retriesLeft, job.retries, job.webhook, job.attempt, job.workerId, job.takenAt, job.endedAt, job.drained, job.dueAt,
+    nextLook(job, job.createdAt), idempotency?.key ?? null, idempotency?.bodyHash ?? null, request,
   ];
 }
+
+/** What of its own row a change may touch; the rest is fixed when a job is made. */
+export const CHANGING_COLUMNS = ['status', 'position', 'queued_at', 'ttl_at', 'ttl', 'retries_left', 'retries', 'attempt', 'worker_id', 'taken_at', 'ended_at', 'drained', 'due_at'] as const;
 
 export function changingValues(job: Job): Value[] {
+  const leased = job.status === 'IN_PROGRESS';
   return [
-    job.status, job.position, job.queuedAt, job.ttlAt, job.ttl, job.retriesLeft, job.retries, job.attempt, job.lease, job.workerId, job.takenAt, job.endedAt, job.drained, job.dueAt,
+    leased ? 'IN_QUEUE' : job.status, job.position, job.queuedAt, job.ttlAt, job.ttl, job.retriesLeft, job.retries, job.attempt, job.workerId, job.takenAt, job.endedAt, job.drained,
+    leased ? job.ttlAt : job.dueAt,
   ];
 }
 
-export function jobFromRow(row: Row): Job {
+export const LEASE_COLUMNS = ['seq', 'endpoint_id', 'worker_id', 'lease', 'attempt', 'taken_at', 'due_at'] as const;
+
+export function leaseValues(job: Job): Value[] {
+  return [job.seq, job.endpointId, job.workerId ?? '', job.lease ?? '', job.attempt, job.takenAt ?? 0, job.dueAt];
+}
+
+export const WAITING_COLUMNS = ['endpoint_id', 'low_priority', 'account_id', 'position', 'seq', 'queued_at'] as const;
+
+export function waitingValues(job: Job): Value[] {
+  return [job.endpointId, job.lowPriority ? 1 : 0, job.accountId, job.position, job.seq, job.queuedAt];
+}
+
+export function jobFromValues(values: readonly Value[]): Job {
+  const leased = values[LEASE_AT] !== null;
   return {
-    endpointId: row['endpoint_id'] as string,
-    seq: row['seq'] as number,
-    id: row['id'] as string,
-    accountId: row['account_id'] as string,
-    status: row['status'] as JobStatus,
-    lowPriority: row['low_priority'] === 1,
-    position: row['position'] as number,
-    createdAt: row['created_at'] as number,
-    queuedAt: row['queued_at'] as number,
-    ttlAt: row['ttl_at'] as number,
-    ttl: row['ttl'] as number,
-    executionTimeout: row['execution_timeout'] as number,
-    retention: row['retention'] as number,
-    retriesLeft: row['retries_left'] as number,
-    retries: row['retries'] as number,
-    webhook: row['webhook'] as string | null,
-    attempt: row['attempt'] as number,
-    lease: row['lease'] as string | null,
-    workerId: row['worker_id'] as string | null,
-    takenAt: row['taken_at'] as number | null,
-    endedAt: row['ended_at'] as number | null,
-    drained: row['drained'] as number,
-    dueAt: row['due_at'] as number,
+    endpointId: values[1] as string,
+    seq: values[0] as number,
+    id: values[2] as string,
+    accountId: values[3] as string,
+    status: leased ? 'IN_PROGRESS' : (values[4] as JobStatus),
+    lowPriority: values[5] === 1,
+    position: values[6] as number,
+    createdAt: values[7] as number,
+    queuedAt: values[8] as number,
+    ttlAt: values[9] as number,
+    ttl: values[10] as number,
+    executionTimeout: values[11] as number,
+    retention: values[12] as number,
+    retriesLeft: values[13] as number,
+    retries: values[14] as number,
+    webhook: values[15] as string | null,
+    attempt: values[leased ? LEASE_AT + 2 : 16] as number,
+    lease: values[LEASE_AT] as string | null,
+    workerId: values[leased ? LEASE_AT + 1 : 17] as string | null,
+    takenAt: values[leased ? LEASE_AT + 3 : 18] as number | null,
+    endedAt: values[19] as number | null,
+    drained: values[20] as number,
+    dueAt: values[leased ? LEASE_AT + 4 : 21] as number,
   };
+}
+
+/** How much later than due the row of an ended job may be looked at. Nobody sees it meanwhile. */
+const LATE_MS = 60_000;
+
+/**
+ * When a row has to be looked at next, as of a moment at which the job is not due. Whenever the
+ * job ends after that, its retention is over no earlier than `LATE_MS` before the look: an end
+ * never has to move it, and with that no index.
+ */
+export function nextLook(job: Job, now: number): number {
+  return Math.min(job.ttlAt, now + job.retention + LATE_MS);
 }
 
 export const DELIVERY_COLUMNS = [

@@ -2,12 +2,15 @@ import { accountsAndResources } from './0001-accounts-and-resources.ts';
 import { endpoints } from './0002-endpoints.ts';
 import { jobs } from './0003-jobs.ts';
 import { fleet } from './0004-fleet.ts';
+import { jobLeases } from './0005-job-leases.ts';
+import { pods } from './0006-pods.ts';
+import type { Dialect } from '../sql.ts';
 
 /** One step of the schema. Steps are numbered from 1 without gaps and never change once released. */
 export interface Migration {
   name: string;
-  /** Statements that both databases understand. */
-  statements: string[];
+  /** Statements that both databases understand, or where they differ one for each. */
+  statements: (string | Record<Dialect, string>)[];
 }
 
-export const migrations: Migration[] = [accountsAndResources, endpoints, jobs, fleet];
+export const migrations: Migration[] = [accountsAndResources, endpoints, jobs, fleet, jobLeases, pods];

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { BerthError } from '../../support/errors.ts';
 import { Batch } from './batch.ts';
 
 describe('items', () => {
@@ -36,15 +37,24 @@ describe('items', () => {
     assert.deepEqual(commits, [[0], [1, 2, 3], [4, 5, 6], [7]]);
   });
 
-  test('of a commit that fails are told, and the next are committed', async () => {
+  test('of a commit that fails because the database is away are told, and the next are committed', async () => {
     let fails = true;
     const batch = new Batch<number, number>(async (items) => {
-      if (fails) throw new Error('away');
+      if (fails) throw new BerthError('unavailable', 'away');
       return items;
     }, 10);
     const outcomes = await Promise.allSettled([batch.add(1), batch.add(2)]);
     assert.deepEqual(outcomes.map(({ status }) => status), ['rejected', 'rejected']);
     fails = false;
     assert.equal(await batch.add(3), 3);
+  });
+
+  test('that came with one that cannot be done are committed without it', async () => {
+    const batch = new Batch<number, number>(async (items) => {
+      if (items.includes(2)) throw new Error('cannot be done');
+      return items;
+    }, 10);
+    const outcomes = await Promise.allSettled([batch.add(1), batch.add(2), batch.add(3)]);
+    assert.deepEqual(outcomes.map(({ status }) => status), ['fulfilled', 'rejected', 'fulfilled']);
   });
 });

@@ -1,3 +1,5 @@
+import { BerthError } from '../../support/errors.ts';
+
 interface Waiting<In, Out> {
   item: In;
   resolve: (value: Out) => void;
@@ -30,13 +32,20 @@ export class Batch<In, Out> {
   async #drain(): Promise<void> {
     while (this.#waiting.length > 0) {
       const group = this.#waiting.splice(0, this.#largest);
-      try {
-        const results = await this.#commit(group.map(({ item }) => item));
-        group.forEach(({ resolve }, index) => resolve(results[index] as Out));
-      } catch (error) {
-        for (const { reject } of group) reject(error);
-      }
+      await this.#settle(group);
     }
     this.#busy = false;
+  }
+
+  async #settle(group: Waiting<In, Out>[]): Promise<void> {
+    try {
+      const results = await this.#commit(group.map(({ item }) => item));
+      group.forEach(({ resolve }, index) => resolve(results[index] as Out));
+    } catch (error) {
+      const alone = group.length === 1 || (error instanceof BerthError && error.code === 'unavailable');
+      if (alone) for (const { reject } of group) reject(error);
+      // One item cannot be done. Each by itself: the others shall not suffer for it.
+      else for (const one of group) await this.#settle([one]);
+    }
   }
 }

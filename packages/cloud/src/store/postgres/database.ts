@@ -19,6 +19,9 @@ const ATTEMPTS = 5;
 const AWAY = /^(08|57P|53)/;
 const OLDEST_SERVER = 140000;
 
+/** Every statement here finds its rows by a key. A plan that reads whole tables is never right, however small they are when it is made. */
+const PLANS = '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off';
+
 export interface PostgresOptions {
   url: string;
   poolSize: number;
@@ -32,6 +35,7 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
     connectionString: url,
     max: poolSize,
     application_name: 'berth',
+    options: PLANS,
     types: { getTypeParser: (oid: number, format?: 'text' | 'binary') => (oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format ?? 'text')) },
   });
   pool.on('error', onError);
@@ -95,12 +99,15 @@ async function execute(client: PoolClient, statement: Statement): Promise<Outcom
   return { rows: answer.rows, changes: answer.rowCount ?? 0 };
 }
 
-async function retried<T>(work: () => Promise<T>): Promise<T> {
+/** Somebody else was faster; the whole has to be looked at again. */
+export class TryAgain extends Error {}
+
+export async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work();
     } catch (error) {
-      if (attempt === ATTEMPTS || !RETRYABLE.has(codeOf(error))) throw error;
+      if (attempt === ATTEMPTS || !(error instanceof TryAgain || RETRYABLE.has(codeOf(error)))) throw error;
     }
   }
 }

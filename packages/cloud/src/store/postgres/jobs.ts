@@ -1,15 +1,21 @@
 import type { Pool, PoolClient } from 'pg';
-import type { Delivery, Job, JobChange, Payloads } from '../job-records.ts';
-import { CHANGING_COLUMNS, changingValues, DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, JOB_COLUMNS, jobFromRow, jobValues } from '../job-rows.ts';
+import { MOST_LOOKS, rowMoves } from '../job-moves.ts';
+import type { RowMoves } from '../job-moves.ts';
+import { isOver } from '../job-records.ts';
+import type { Delivery, Job, JobChange, Payloads, WholeJob } from '../job-records.ts';
+import {
+  AFTER_JOB, CHANGING_COLUMNS, changingValues, DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, INSERTED_COLUMNS, insertedValues, JOB, jobFromValues, JOBS_AND_LEASES,
+  LEASE_COLUMNS, leaseValues, nextLook, PAYLOADS, WAITING_COLUMNS, WAITING_JOB, waitingJobFrom, waitingValues,
+} from '../job-rows.ts';
 import { countMoves } from '../jobs.ts';
 import type { Changed, CountMoves, Idempotency, JobStore, Submitted } from '../jobs.ts';
-import type { WholeJob } from '../job-records.ts';
 import type { Row, Value } from '../sql.ts';
 import { workerFromRow } from '../worker-rows.ts';
+import { columnsOf, unnest } from './arrays.ts';
 import { Batch } from './batch.ts';
-import { translated, withClient } from './database.ts';
+import { retried, TryAgain, translated, withClient } from './database.ts';
+import { endJobs, HandedOut, isPlainEnd } from './finish.ts';
 
-const JOB = JOB_COLUMNS.join(', ');
 /** Larger batches gain nothing and hold others up. */
 const LARGEST_BATCH = 500;
 
@@ -24,103 +30,126 @@ interface Transition {
   next: (job: Job) => JobChange | undefined;
 }
 
-const TYPES: Record<string, string> = {
-  low_priority: 'int', retries_left: 'int', retries: 'int', attempt: 'int', drained: 'int',
-  seq: 'bigint', position: 'bigint', created_at: 'bigint', queued_at: 'bigint', ttl_at: 'bigint', ttl: 'bigint', execution_timeout: 'bigint',
-  retention: 'bigint', taken_at: 'bigint', ended_at: 'bigint', due_at: 'bigint',
-};
-const typeOf = (column: string): string => TYPES[column] ?? 'text';
-
-const INSERTED = [...JOB_COLUMNS, 'idempotency_key', 'body_hash', 'request', 'output', 'error'];
-/** The columns of a batch travel as one array each. */
-const unnest = (columns: readonly string[], from = 1): string => `unnest(${columns.map((column, index) => `$${from + index}::${typeOf(column)}[]`).join(', ')}) as given (${columns.join(', ')})`;
-
 const ADD_COUNTS = (source: string): string => `insert into job_counts (endpoint_id, lane, queued, running, completed, failed, retried) ${source}
   on conflict (endpoint_id, lane) do update set queued = job_counts.queued + excluded.queued, running = job_counts.running + excluded.running,
     completed = job_counts.completed + excluded.completed, failed = job_counts.failed + excluded.failed, retried = job_counts.retried + excluded.retried`;
+const COUNTED = ['endpoint_id', 'queued', 'running', 'completed', 'failed', 'retried'];
 
 const INSERT_JOBS = `with added as (
-    insert into jobs (${INSERTED.join(', ')}) select * from ${unnest(INSERTED)} on conflict do nothing returning endpoint_id, seq
-  ), counted as (${ADD_COUNTS(`select endpoint_id, $${INSERTED.length + 1} || ' submit', count(*), 0, 0, 0, 0 from added group by endpoint_id`)})
+    insert into jobs (${INSERTED_COLUMNS.join(', ')}) select * from ${unnest(INSERTED_COLUMNS)} on conflict do nothing returning ${WAITING_COLUMNS.join(', ')}
+  ), placed as (insert into job_waiting (${WAITING_COLUMNS.join(', ')}) select * from added),
+  counted as (${ADD_COUNTS(`select endpoint_id, $${INSERTED_COLUMNS.length + 1} || ' submit', count(*), 0, 0, 0, 0 from added group by endpoint_id`)})
   select endpoint_id, seq from added`;
 
 /**
- * Waiting jobs in the order in which they go: normal before low priority, within that the
- * accounts in turn, within an account by position. The recursion steps from one queue
- * (priority and account) to the next over the index, so queues are found without counting jobs.
- * Jobs that another server is just taking are passed over. What is read of a job is read where
- * it is locked: elsewhere in the statement it would be the version from before the lock.
+ * Takes places out of the queue in the order in which their jobs go: normal before low priority,
+ * within that the accounts in turn, within an account by position. The recursion steps from one
+ * queue (priority and account) to the next over the index, so queues are found without counting
+ * jobs. Places that another server is just taking are passed over.
  */
-const PICK_WAITING = `with recursive queues as (
-    (select low_priority, account_id from jobs where endpoint_id = $1 and status = 'IN_QUEUE' order by low_priority, account_id limit 1)
+const LEAVE_HEAD = `with recursive queues as (
+    (select low_priority, account_id from job_waiting where endpoint_id = $1 order by low_priority, account_id limit 1)
     union all
     select following.low_priority, following.account_id from queues,
-      lateral (select low_priority, account_id from jobs where endpoint_id = $1 and status = 'IN_QUEUE' and (low_priority, account_id) > (queues.low_priority, queues.account_id)
+      lateral (select low_priority, account_id from job_waiting where endpoint_id = $1 and (low_priority, account_id) > (queues.low_priority, queues.account_id)
         order by low_priority, account_id limit 1) as following
   ), heads as (
     select head.* from queues,
-      lateral (select waiting.*, row_number() over (order by position) as turn from (
-        select ${JOB} from jobs where endpoint_id = $1 and status = 'IN_QUEUE' and low_priority = queues.low_priority and account_id = queues.account_id
-        order by position limit $2 for update skip locked) as waiting) as head
-  )
-  select ${JOB_COLUMNS.map((column) => `picked.${column}`).join(', ')}, jobs.request from (select * from heads order by low_priority, turn, account_id limit $2) as picked
-    join jobs on jobs.endpoint_id = $1 and jobs.seq = picked.seq order by picked.low_priority, picked.turn, picked.account_id`;
+      lateral (select place.*, row_number() over (order by position, seq) as turn from (
+        select ctid as at, low_priority, account_id, position, seq from job_waiting where endpoint_id = $1 and low_priority = queues.low_priority and account_id = queues.account_id
+        order by position, seq limit $2 for update skip locked) as place) as head
+  ), picked as materialized (select * from heads order by low_priority, turn, account_id limit $2),
+  gone as (delete from job_waiting where ctid = any (array(select at from picked)))
+  select seq from picked order by low_priority, turn, account_id`;
 
-const KEY = ['endpoint_id', 'seq'];
-const UPDATED = [...KEY, ...CHANGING_COLUMNS];
+/** A statement of its own: what was written before the places were locked shows only now, and nothing is written after. */
+const WAITING_JOBS = `select found.* from unnest($2::bigint[]) with ordinality as picked (seq, turn), lateral (select ${WAITING_JOB} from jobs as job where job.endpoint_id = $1 and job.seq = picked.seq) as found
+  order by picked.turn`;
+
+const BEGIN_LEASES = `with begun as (insert into job_leases (${LEASE_COLUMNS.join(', ')}) select * from ${unnest(LEASE_COLUMNS)})
+  ${ADD_COUNTS(`values ($${LEASE_COLUMNS.length + 1}, $${LEASE_COLUMNS.length + 2}, -$${LEASE_COLUMNS.length + 3}::bigint, $${LEASE_COLUMNS.length + 3}::bigint, 0, 0, 0)`)}`;
 
 /** The queue on PostgreSQL. Each kind of call has a lane of its own, with one commit on its way at a time. */
 export function postgresJobs(pool: Pool, server: string): JobStore {
   const query = async (text: string, values: unknown[]): Promise<Row[]> => (await translated(pool.query<Row>(text, values))).rows;
+  /** Rows that begin with a job, as arrays. */
+  const queryJobs = async (text: string, values: unknown[]): Promise<Value[][]> => (await translated(pool.query<Value[]>({ text, values, rowMode: 'array' }))).rows;
 
-  const submits = new Batch<Submission, Submitted>(async (items) => {
-    const values = items.map(({ whole: { job, payloads }, idempotency }) => [...jobValues(job), idempotency?.key ?? null, idempotency?.bodyHash ?? null, payloads.request, payloads.output, payloads.error]);
-    const added = await query(INSERT_JOBS, [...columnsOf(values, INSERTED.length), server]);
-    const keys = new Set(added.map((row) => `${String(row['endpoint_id'])} ${String(row['seq'])}`));
-    return Promise.all(items.map(async (item) => (keys.has(`${item.whole.job.endpointId} ${item.whole.job.seq}`) ? submitted(item) : existing(item))));
-  }, LARGEST_BATCH);
+  const insert = async (items: Submission[]): Promise<Submitted[]> => {
+    const values = items.map(({ whole: { job, payloads }, idempotency }) => insertedValues(job, idempotency, payloads.request));
+    const { rows: added } = await translated(pool.query<[string, number]>({ name: 'insert jobs', text: INSERT_JOBS, values: [...columnsOf(values, INSERTED_COLUMNS.length), server], rowMode: 'array' }));
+    const keys = new Set(added.map(([endpointId, seq]) => keyOf(endpointId, seq)));
+    return Promise.all(items.map(async (item) => (keys.has(keyOf(item.whole.job.endpointId, item.whole.job.seq)) ? submitted(item) : existing(item))));
+  };
+  const submits = new Batch(insert, LARGEST_BATCH);
 
   const submitted = ({ whole: { job }, idempotency }: Submission): Submitted => ({ job, created: true, bodyHash: idempotency?.bodyHash ?? null });
   /** It was not added: the idempotency key is taken, or another server counted to the same number at the same time. */
-  const existing = async ({ whole: { job }, idempotency }: Submission): Promise<Submitted> => {
-    const [row] = idempotency === undefined ? [] : await query(`select ${JOB}, body_hash from jobs where endpoint_id = $1 and idempotency_key = $2`, [job.endpointId, idempotency.key]);
-    if (row !== undefined && row['id'] !== job.id) return { job: jobFromRow(row), created: false, bodyHash: row['body_hash'] as string };
+  const existing = async (item: Submission): Promise<Submitted> => {
+    const { whole: { job }, idempotency } = item;
+    const [values] = idempotency === undefined ? [] : await queryJobs(`select ${JOB}, job.body_hash from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.idempotency_key = $2`, [job.endpointId, idempotency.key]);
+    if (values !== undefined) {
+      const holder = jobFromValues(values);
+      if (isOver(holder, job.createdAt)) {
+        await changes.add({ endpointId: holder.endpointId, seq: holder.seq, next: (current) => (isOver(current, job.createdAt) ? { job: current, remove: true } : undefined) });
+        const [added] = await insert([item]);
+        return added as Submitted;
+      }
+      if (holder.id !== job.id) return { job: holder, created: false, bodyHash: values[AFTER_JOB] as string };
+    }
     const [holder] = await query('select id from jobs where endpoint_id = $1 and seq = $2', [job.endpointId, job.seq]);
     return { job, created: holder?.['id'] === job.id, bodyHash: null };
   };
 
-  const changes = new Batch<Transition, Changed | undefined>((items) => inTransaction(pool, (client) => applyChanges(client, server, items)), LARGEST_BATCH);
+  const handedOut = new HandedOut();
+  const changes = new Batch<Transition, Changed | undefined>(async (items) => {
+    const ends = await tryEnds(pool, server, handedOut, items);
+    const rest = items.filter((item) => !ends.has(item));
+    const changed = rest.length === 0 ? [] : await retried(() => inTransaction(pool, (client) => applyChanges(client, server, rest)));
+    for (const done of changed) {
+      if (done?.after.status === 'IN_PROGRESS') handedOut.set(done.after);
+      else if (done !== undefined) handedOut.delete(done.after.endpointId, done.after.seq);
+    }
+    const results = new Map<Transition, Changed | undefined>([...ends, ...rest.map((item, index) => [item, changed[index]] as const)]);
+    return items.map((item) => results.get(item));
+  }, LARGEST_BATCH);
 
   return {
     submit: (whole, idempotency) => submits.add({ whole, idempotency }),
 
-    take: (endpointId, wanted, lease) =>
-      inTransaction(pool, async (client) => {
-        const { rows } = await client.query<Row>(PICK_WAITING, [endpointId, wanted]);
-        const moves = rows.map((row) => {
-          const before = jobFromRow(row);
-          return { before, change: lease(before), request: row['request'] as string };
+    take: async (endpointId, wanted, lease) => {
+      const taken = await inTransaction(pool, async (client) => {
+        const { rows: places } = await client.query<[number]>({ name: 'leave head', text: LEAVE_HEAD, values: [endpointId, wanted], rowMode: 'array' });
+        if (places.length === 0) return [];
+        const { rows } = await client.query<Value[]>({ name: 'waiting jobs', text: WAITING_JOBS, values: [endpointId, ...columnsOf(places, 1)], rowMode: 'array' });
+        const found = rows.map((values) => {
+          const { job, request } = waitingJobFrom(endpointId, values);
+          return { job: lease(job).job, request };
         });
-        await writeChanges(client, `${server} take ${endpointId}`, moves);
-        return moves.map(({ change, request }) => ({ job: change.job, request }));
-      }),
+        await client.query({ name: 'begin leases', text: BEGIN_LEASES, values: [...columnsOf(found.map(({ job }) => leaseValues(job)), LEASE_COLUMNS.length), endpointId, `${server} take`, found.length] });
+        return found;
+      });
+      for (const { job } of taken) handedOut.set(job);
+      return taken;
+    },
 
     change: (endpointId, seq, next) => changes.add({ endpointId, seq, next }),
 
     find: async (endpointId, seq) => {
-      const [row] = await query(`select ${JOB}, request, output, error from jobs where endpoint_id = $1 and seq = $2`, [endpointId, seq]);
-      return row === undefined ? undefined : { job: jobFromRow(row), payloads: payloadsFrom(row) };
+      const [values] = await queryJobs(`select ${JOB}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.seq = $2`, [endpointId, seq]);
+      return values === undefined ? undefined : wholeFrom(values);
     },
 
     appendChunks: (endpointId, seq, chunks, allowed) =>
       inTransaction(pool, async (client) => {
-        // The number may be an old one where this waited for another append. Then the numbers are taken, and the whole is tried again.
-        const { rows: [row] } = await client.query<Row>(
-          `select ${JOB}, (select coalesce(max(number), 0) from job_chunks where endpoint_id = $1 and seq = $2) as last from jobs where endpoint_id = $1 and seq = $2 for update`,
-          [endpointId, seq],
-        );
-        const last = Number(row?.['last']);
-        if (row === undefined || !allowed(jobFromRow(row), last)) return 0;
+        await client.query('select 1 from jobs where endpoint_id = $1 and seq = $2 for update', [endpointId, seq]);
+        const { rows: [values] } = await client.query<Value[]>({
+          text: `select ${JOB}, (select coalesce(max(number), 0) from job_chunks where endpoint_id = $1 and seq = $2) from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.seq = $2`,
+          values: [endpointId, seq],
+          rowMode: 'array',
+        });
+        const last = Number(values?.[AFTER_JOB]);
+        if (values === undefined || !allowed(jobFromValues(values), last)) return 0;
         await client.query('insert into job_chunks (endpoint_id, seq, number, chunk) select $1, $2, $4::int + given.place, given.chunk from unnest($3::text[]) with ordinality as given (chunk, place)', [endpointId, seq, chunks, last]);
         return last + chunks.length;
       }),
@@ -134,27 +163,49 @@ export function postgresJobs(pool: Pool, server: string): JobStore {
       return rows.map((row) => ({ number: row['number'] as number, text: row['chunk'] as string }));
     },
 
-    due: async (now, limit) => (await query(`select ${JOB} from jobs where due_at <= $1 order by due_at limit $2`, [now, limit])).map(jobFromRow),
-
-    purge: async (endpointId) => {
-      const [row] = await query(
-        // Locked in the order in which changes lock them too, so that neither waits for the other.
-        `with waiting as (select seq from jobs where endpoint_id = $1 and status = 'IN_QUEUE' order by seq for update),
-          gone as (delete from jobs using waiting where jobs.endpoint_id = $1 and jobs.seq = waiting.seq returning jobs.seq),
-          chunks as (delete from job_chunks where endpoint_id = $1 and seq in (select seq from gone)),
-          counted as (${ADD_COUNTS(`select $1, $2 || ' purge', -count(*), 0, 0, 0, 0 from gone`)})
-          select count(*) as removed from gone`,
-        [endpointId, server],
-      );
-      return Number(row?.['removed']);
+    due: async (now, limit) => {
+      const due = (await queryJobs(`select ${JOB} from job_leases as lease join jobs as job on job.endpoint_id = lease.endpoint_id and job.seq = lease.seq where lease.due_at <= $1 order by lease.due_at limit $2`, [now, limit])).map(jobFromValues);
+      for (let looks = 0; looks < MOST_LOOKS && due.length < limit; looks += 1) {
+        const found = (await queryJobs(`select ${JOB} from ${JOBS_AND_LEASES} where job.look_at <= $1 order by job.look_at limit $2`, [now, limit])).map(jobFromValues);
+        const later = found.filter((job) => job.status === 'IN_PROGRESS' || job.dueAt > now);
+        due.push(...found.filter((job) => !later.includes(job)));
+        if (later.length > 0) {
+          // What another server just changes is left to it.
+          await query(
+            `update jobs set look_at = given.look_at from (select locked.* from ${unnest([...KEY, 'look_at'])}, lateral (select given.*, 1 as found from jobs where endpoint_id = given.endpoint_id and seq = given.seq for update skip locked) as locked) as given
+              where jobs.endpoint_id = given.endpoint_id and jobs.seq = given.seq`,
+            columnsOf(later.map((job) => [job.endpointId, job.seq, Math.max(nextLook(job, now), now + 1)]), 3),
+          );
+        }
+        if (later.length === 0 || found.length < limit) break;
+      }
+      return due;
     },
 
+    purge: (endpointId) =>
+      retried(async () => {
+        const [row] = await query(
+          // Locked in the order in which changes lock them too, so that neither waits for the other. Whoever was taken meanwhile has no place any more.
+          `with locked as materialized (select job.seq, place.low_priority, place.account_id, place.position from job_waiting as place join jobs as job on job.endpoint_id = place.endpoint_id and job.seq = place.seq
+              where place.endpoint_id = $1 order by job.seq for update of job),
+            gone as (delete from job_waiting using locked where job_waiting.endpoint_id = $1 and job_waiting.low_priority = locked.low_priority and job_waiting.account_id = locked.account_id
+              and job_waiting.position = locked.position and job_waiting.seq = locked.seq returning job_waiting.seq),
+            removed as (delete from jobs using gone where jobs.endpoint_id = $1 and jobs.seq = gone.seq),
+            chunks as (delete from job_chunks where endpoint_id = $1 and seq in (select seq from gone)),
+            counted as (${ADD_COUNTS(`select $1, $2 || ' purge', -count(*), 0, 0, 0, 0 from gone`)})
+            select count(*) as removed from gone`,
+          [endpointId, server],
+        );
+        return Number(row?.['removed']);
+      }),
+
     list: async (endpointId, { status, limit, offset }) => {
-      const rows = await query(
-        `select ${JOB}, request, output, error from jobs where endpoint_id = $1 and ($2::text is null or status = $2) order by seq desc limit $3 offset $4`,
-        [endpointId, status ?? null, limit, offset],
-      );
-      return rows.map((row) => ({ job: jobFromRow(row), payloads: payloadsFrom(row) }));
+      const held = status === 'IN_PROGRESS';
+      const only = status === undefined ? '' : `and job.status = $4 and lease.seq is ${held ? 'not ' : ''}null`;
+      const rows = await queryJobs(`select ${JOB}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.endpoint_id = $1 ${only} order by job.seq desc limit $2 offset $3`, [
+        endpointId, limit, offset, ...(status === undefined ? [] : [held ? 'IN_QUEUE' : status]),
+      ]);
+      return rows.map(wholeFrom);
     },
 
     counts: async (endpointId) => {
@@ -168,7 +219,7 @@ export function postgresJobs(pool: Pool, server: string): JobStore {
 
     waiting: async (endpointId, queuedBefore, limit) => {
       const [row] = await query(
-        `select count(*) as waiting, count(*) filter (where queued_at <= $2) as late from (select queued_at from jobs where endpoint_id = $1 and low_priority = 0 and status = 'IN_QUEUE' order by account_id, position limit $3) as heads`,
+        `select count(*) as waiting, count(*) filter (where queued_at <= $2) as late from (select queued_at from job_waiting where endpoint_id = $1 and low_priority = 0 order by account_id, position limit $3) as heads`,
         [endpointId, queuedBefore, limit],
       );
       return { waiting: Number(row?.['waiting']), late: Number(row?.['late']) };
@@ -176,23 +227,24 @@ export function postgresJobs(pool: Pool, server: string): JobStore {
 
     ahead: async (job, limit) => {
       const [row] = await query(
-        `select count(*) as before from (select 1 from jobs where endpoint_id = $1 and status = 'IN_QUEUE' and (low_priority < $2 or (low_priority = $2 and position < $3)) limit $4) as waiting`,
+        `select count(*) as before from (select 1 from job_waiting where endpoint_id = $1 and (low_priority < $2 or (low_priority = $2 and position < $3)) limit $4) as waiting`,
         [job.endpointId, job.lowPriority ? 1 : 0, job.position, limit],
       );
       return Number(row?.['before']);
     },
 
-    running: async (endpointId) => (await query(`select ${JOB} from jobs where status = 'IN_PROGRESS' and ($1::text is null or endpoint_id = $1)`, [endpointId ?? null])).map(jobFromRow),
+    running: async (endpointId) =>
+      (await queryJobs(`select ${JOB} from job_leases as lease join jobs as job on job.endpoint_id = lease.endpoint_id and job.seq = lease.seq where $1::text is null or lease.endpoint_id = $1`, [endpointId ?? null])).map(jobFromValues),
 
     removeEndpoint: (endpointId) =>
       inTransaction(pool, async (client) => {
-        for (const table of ['jobs', 'job_chunks', 'job_counts', 'job_workers', 'webhook_deliveries']) await client.query(`delete from ${table} where endpoint_id = $1`, [endpointId]);
+        for (const table of ['jobs', 'job_waiting', 'job_leases', 'job_chunks', 'job_counts', 'job_workers', 'webhook_deliveries']) await client.query(`delete from ${table} where endpoint_id = $1`, [endpointId]);
       }),
 
     noteWorkers: async (workers) => {
       const values = workers.map(({ endpointId, workerId, seenAt, busy, unhealthy }) => [endpointId, workerId, seenAt, busy, unhealthy]);
       await query(
-        `insert into job_workers (endpoint_id, worker_id, seen_at, busy, unhealthy) select * from unnest($1::text[], $2::text[], $3::bigint[], $4::int[], $5::text[])
+        `insert into job_workers (endpoint_id, worker_id, seen_at, busy, unhealthy) select * from ${unnest(['endpoint_id', 'worker_id', 'seen_at', 'busy', 'unhealthy'])}
           on conflict (endpoint_id, worker_id) do update set seen_at = greatest(job_workers.seen_at, excluded.seen_at), busy = excluded.busy, unhealthy = excluded.unhealthy`,
         columnsOf(values, 5),
       );
@@ -230,21 +282,51 @@ export function postgresJobs(pool: Pool, server: string): JobStore {
 const SAVE_DELIVERY = `insert into webhook_deliveries (${DELIVERY_COLUMNS.join(', ')}) values (${DELIVERY_COLUMNS.map((_, index) => `$${index + 1}`).join(', ')})
   on conflict (id) do update set ${DELIVERY_COLUMNS.slice(1).map((column) => `${column} = excluded.${column}`).join(', ')}`;
 
+/**
+ * Most changes end a job that this server handed out. Those need no look: they are written if
+ * the lease is still the same. Answers which could be done so.
+ */
+async function tryEnds(pool: Pool, server: string, handedOut: HandedOut, items: Transition[]): Promise<Map<Transition, Changed>> {
+  const ends = new Map<Transition, Move>();
+  const seen = new Set<Job>();
+  for (const item of items) {
+    const before = handedOut.get(item.endpointId, item.seq);
+    if (before === undefined || seen.has(before)) continue;
+    seen.add(before);
+    const change = item.next(before);
+    if (change !== undefined && isPlainEnd({ before, change })) ends.set(item, { before, change });
+  }
+  if (ends.size === 0) return new Map();
+  try {
+    await endJobs(pool, server, [...ends.values()]);
+  } catch (error) {
+    if (error instanceof TryAgain) return new Map();
+    throw error;
+  }
+  for (const { before } of ends.values()) handedOut.delete(before.endpointId, before.seq);
+  return new Map([...ends].map(([item, { before, change }]) => [item, { before, after: change.job, changed: true }]));
+}
+
 interface Move {
   before: Job;
   change: JobChange;
 }
 
-/** Locks the jobs in the order of their keys, so that two servers never wait for each other, then asks each rule. */
+const KEY = ['endpoint_id', 'seq'];
+/** In the order of their keys, so that two servers never wait for each other. */
+const LOCK_JOBS = `select 1 from jobs as job where (job.endpoint_id, job.seq) in (select * from ${unnest(KEY)}) order by job.endpoint_id, job.seq for update`;
+/** A statement of its own: whatever the lock waited for shows only in the next one. */
+const LOCKED_JOBS = `select ${JOB} from ${JOBS_AND_LEASES} where (job.endpoint_id, job.seq) in (select * from ${unnest(KEY)})`;
+
+/** Locks the jobs, then asks each rule. */
 async function applyChanges(client: PoolClient, server: string, items: Transition[]): Promise<(Changed | undefined)[]> {
-  const { rows } = await client.query<Row>(
-    `select ${JOB} from jobs where (endpoint_id, seq) in (select * from unnest($1::text[], $2::bigint[])) order by endpoint_id, seq for update`,
-    columnsOf(items.map(({ endpointId, seq }) => [endpointId, seq]), 2),
-  );
-  const jobs = new Map(rows.map((row) => [`${String(row['endpoint_id'])} ${String(row['seq'])}`, jobFromRow(row)]));
+  const keys = columnsOf(items.map(({ endpointId, seq }) => [endpointId, seq]), KEY.length);
+  await client.query({ name: 'lock jobs', text: LOCK_JOBS, values: keys });
+  const { rows } = await client.query<Value[]>({ name: 'locked jobs', text: LOCKED_JOBS, values: keys, rowMode: 'array' });
+  const jobs = new Map(rows.map(jobFromValues).map((job) => [keyOf(job.endpointId, job.seq), job]));
   const moves: Move[] = [];
   const results = items.map(({ endpointId, seq, next }): Changed | undefined => {
-    const key = `${endpointId} ${seq}`;
+    const key = keyOf(endpointId, seq);
     const before = jobs.get(key);
     if (before === undefined) return undefined;
     const change = next(before);
@@ -262,25 +344,64 @@ async function applyChanges(client: PoolClient, server: string, items: Transitio
 async function writeChanges(client: PoolClient, lane: string, moves: Move[]): Promise<void> {
   if (moves.length === 0) return;
   for (const { before, change } of moves) if (change.delivery !== undefined) await writeDelivery(client, before, change);
-  const gone = moves.filter(({ change }) => change.remove === true);
   const cleared = moves.filter(({ change }) => change.remove === true || change.clearChunks === true);
-  if (cleared.length > 0) await client.query(`delete from job_chunks where (endpoint_id, seq) in (select * from unnest($1::text[], $2::bigint[]))`, columnsOf(cleared.map(({ before }) => [before.endpointId, before.seq]), 2));
-  if (gone.length > 0) await client.query(`delete from jobs where (endpoint_id, seq) in (select * from unnest($1::text[], $2::bigint[]))`, columnsOf(gone.map(({ before }) => [before.endpointId, before.seq]), 2));
-  const kept = lastOfEach(moves.filter(({ change }) => change.remove !== true));
-  const totals = countTotals(moves);
-  const counts = columnsOf(totals.map(([endpointId, sum]) => [endpointId, sum.queued, sum.running, sum.completed, sum.failed, sum.retried]), 6);
-  const values = columnsOf(kept.map(({ change: { job, output, error } }) => [
-    job.endpointId, job.seq, ...changingValues(job), output === undefined ? null : output, output === undefined ? 0 : 1, error === undefined ? null : error, error === undefined ? 0 : 1,
-  ]), UPDATED.length + 4);
-  await client.query(UPDATE_JOBS, [...values, ...counts, lane]);
+  if (cleared.length > 0) await client.query(`delete from job_chunks where (endpoint_id, seq) in (select * from ${unnest(KEY)})`, columnsOf(cleared.map(({ before }) => [before.endpointId, before.seq]), 2));
+  const merged = lastOfEach(moves).map((move) => ({ ...move, rows: move.change.remove === true ? removal(move.before) : rowMoves(move.before, move.change) }));
+  const some = (which: (rows: RowMoves) => boolean): typeof merged => merged.filter(({ rows }) => which(rows));
+
+  // The lock is on the job's own row. A take that was committed meanwhile shows in that a place or a lease is not as it was seen: then all is looked at again.
+  const leaving = some(({ waiting }) => waiting === 'leaves');
+  if (leaving.length > 0) await expect(client, leaving.length, LEAVE_QUEUE, columnsOf(leaving.map(({ before }) => waitingValues(before)), WAITING_COLUMNS.length));
+  const staying = merged.filter(({ before, change }) => change.remove !== true && before.status === 'IN_QUEUE' && change.job.status === 'IN_QUEUE');
+  if (staying.length > 0) await expect(client, staying.length, KEEP_PLACES, columnsOf(staying.map(({ before }) => waitingValues(before)), WAITING_COLUMNS.length));
+  const renewed = some(({ lease }) => lease === 'renewed');
+  if (renewed.length > 0) await expect(client, renewed.length, RENEW_LEASES, columnsOf(renewed.map(({ before, change: { job } }) => [...heldLease(before), job.dueAt]), HELD_LEASE.length + 1));
+  const ended = some(({ lease }) => lease === 'ends');
+  if (ended.length > 0) await expect(client, ended.length, END_LEASES, columnsOf(ended.map(({ before }) => heldLease(before)), HELD_LEASE.length));
+  const entering = some(({ waiting }) => waiting === 'enters');
+  if (entering.length > 0) await client.query(`insert into job_waiting (${WAITING_COLUMNS.join(', ')}) select * from ${unnest(WAITING_COLUMNS)}`, columnsOf(entering.map(({ change: { job } }) => waitingValues(job)), WAITING_COLUMNS.length));
+
+  const gone = merged.filter(({ change }) => change.remove === true);
+  if (gone.length > 0) await client.query(`delete from jobs where (endpoint_id, seq) in (select * from ${unnest(KEY)})`, columnsOf(gone.map(({ before }) => [before.endpointId, before.seq]), 2));
+  const written = merged.filter(({ change, rows }) => change.remove !== true && rows.row);
+  const values = columnsOf(written.map(({ change: { job, output, error }, rows }) => [
+    job.endpointId, job.seq, ...changingValues(job), output ?? null, output === undefined ? 0 : 1, error ?? null, error === undefined ? 0 : 1, rows.look ? 1 : 0,
+  ]), UPDATED.length);
+  const counts = columnsOf(countTotals(moves).map(([endpointId, sum]) => [endpointId, sum.queued, sum.running, sum.completed, sum.failed, sum.retried]), COUNTED.length);
+  const looks = written.some(({ rows }) => rows.look);
+  await client.query({ name: looks ? 'update jobs and looks' : 'update jobs', text: updateJobs(looks), values: [...values, ...counts, lane] });
 }
 
-const PAYLOAD_FLAGS = ['output', 'has_output', 'error', 'has_error'];
-const UPDATE_JOBS = `with given as (select * from unnest(${[...UPDATED, ...PAYLOAD_FLAGS].map((column, index) => `$${index + 1}::${column.startsWith('has_') ? 'int' : typeOf(column)}[]`).join(', ')}) as given (${[...UPDATED, ...PAYLOAD_FLAGS].join(', ')})),
+const SAME_PLACE = 'place.endpoint_id = given.endpoint_id and place.low_priority = given.low_priority and place.account_id = given.account_id and place.position = given.position and place.seq = given.seq';
+const LEAVE_QUEUE = { name: 'leave queue', text: `delete from job_waiting as place using ${unnest(WAITING_COLUMNS)} where ${SAME_PLACE}` };
+/** Nobody takes a job while it is changed. */
+const KEEP_PLACES = { name: 'keep places', text: `select 1 from job_waiting as place, ${unnest(WAITING_COLUMNS)} where ${SAME_PLACE} for update of place` };
+const HELD_LEASE = [...KEY, 'lease', 'due_at'];
+const SAME_LEASE = 'lease.endpoint_id = given.endpoint_id and lease.seq = given.seq and lease.lease = given.lease and lease.due_at = given.due_at';
+const RENEW_LEASES = { name: 'renew leases', text: `update job_leases as lease set due_at = given.look_at from ${unnest([...HELD_LEASE, 'look_at'])} where ${SAME_LEASE}` };
+const END_LEASES = { name: 'end leases', text: `delete from job_leases as lease using ${unnest(HELD_LEASE)} where ${SAME_LEASE}` };
+
+function heldLease(job: Job): Value[] {
+  return [job.endpointId, job.seq, job.lease, job.dueAt];
+}
+
+async function expect(client: PoolClient, count: number, statement: { name: string; text: string }, values: unknown[]): Promise<void> {
+  const { rowCount } = await client.query({ ...statement, values });
+  if (rowCount !== count) throw new TryAgain('a job moved on while it was changed');
+}
+
+function removal(before: Job): RowMoves {
+  return { waiting: before.status === 'IN_QUEUE' ? 'leaves' : undefined, lease: before.status === 'IN_PROGRESS' ? 'ends' : undefined, row: false, look: false };
+}
+
+const UPDATED = [...KEY, ...CHANGING_COLUMNS, 'output', 'has_output', 'error', 'has_error', 'looks'];
+/** Where no row has to be looked at earlier, the column with the index is not named, and the index is left alone. */
+const updateJobs = (looks: boolean): string => `with given as (select * from ${unnest(UPDATED)}),
   written as (update jobs set ${CHANGING_COLUMNS.map((column) => `${column} = given.${column}`).join(', ')},
       output = case when given.has_output = 1 then given.output else jobs.output end, error = case when given.has_error = 1 then given.error else jobs.error end
+      ${looks ? ', look_at = case when given.looks = 1 then least(jobs.look_at, given.ttl_at) else jobs.look_at end' : ''}
     from given where jobs.endpoint_id = given.endpoint_id and jobs.seq = given.seq)
-  ${ADD_COUNTS(`select endpoint_id, $${UPDATED.length + 11}, queued, running, completed, failed, retried from unnest(${['text', 'bigint', 'bigint', 'bigint', 'bigint', 'bigint'].map((type, index) => `$${UPDATED.length + 5 + index}::${type}[]`).join(', ')}) as moved (endpoint_id, queued, running, completed, failed, retried)`)}`;
+  ${ADD_COUNTS(`select endpoint_id, $${UPDATED.length + COUNTED.length + 1}, ${COUNTED.slice(1).join(', ')} from ${unnest(COUNTED, UPDATED.length + 1, 'moved')}`)}`;
 
 async function writeDelivery(client: PoolClient, before: Job, change: JobChange): Promise<void> {
   const { rows: [row] } = await client.query<Row>('select request, output, error from jobs where endpoint_id = $1 and seq = $2', [before.endpointId, before.seq]);
@@ -328,11 +449,14 @@ async function inTransaction<T>(pool: Pool, work: (client: PoolClient) => Promis
   });
 }
 
-function payloadsFrom(row: Row): Payloads {
-  return { request: row['request'] as string, output: (row['output'] ?? null) as string | null, error: (row['error'] ?? null) as string | null };
+function wholeFrom(values: readonly Value[]): WholeJob {
+  return { job: jobFromValues(values), payloads: { request: values[AFTER_JOB] as string, output: values[AFTER_JOB + 1] as string | null, error: values[AFTER_JOB + 2] as string | null } };
 }
 
-/** Rows turned into one array for each column. */
-function columnsOf(rows: readonly (readonly (Value | number)[])[], width: number): unknown[][] {
-  return Array.from({ length: width }, (_, column) => rows.map((row) => row[column]));
+function keyOf(endpointId: string, seq: number): string {
+  return `${endpointId} ${seq}`;
+}
+
+function payloadsFrom(row: Row): Payloads {
+  return { request: row['request'] as string, output: (row['output'] ?? null) as string | null, error: (row['error'] ?? null) as string | null };
 }

@@ -82,7 +82,7 @@ export function openSqlite(file: string): Database {
     leadership: leadAlone,
     close: () =>
       settle(() => {
-        group.flush();
+        group.close();
         connection.close();
       }),
   };

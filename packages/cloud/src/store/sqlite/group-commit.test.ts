@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
+import { BerthError } from '../../support/errors.ts';
 import { GroupCommit } from './group-commit.ts';
 
 function fixture(): { connection: DatabaseSync; group: GroupCommit; commits: () => number; names: () => unknown[] } {
@@ -45,7 +46,7 @@ describe('work of one turn', () => {
     assert.equal(await looked, 1);
   });
 
-  test('fails as a whole: nothing is kept, everyone is told, and the next turn goes on', async () => {
+  test('that cannot be done fails by itself: what came with it is kept', async () => {
     const { connection, group, names } = fixture();
     let rolledBack = 0;
     group.afterRollback = () => {
@@ -53,10 +54,29 @@ describe('work of one turn', () => {
     };
     await group.run(add(connection, 'a'));
     const outcomes = await Promise.allSettled([group.run(add(connection, 'b')), group.run(add(connection, 'a')), group.run(add(connection, 'c'))]);
-    assert.deepEqual(outcomes.map(({ status }) => status), ['rejected', 'rejected', 'rejected']);
-    assert.deepEqual([names(), rolledBack, connection.isTransaction], [['a'], 1, false]);
-    await group.run(add(connection, 'd'));
-    assert.deepEqual(names(), ['a', 'd']);
+    assert.deepEqual(outcomes.map(({ status }) => status), ['fulfilled', 'rejected', 'fulfilled']);
+    assert.deepEqual([names(), rolledBack, connection.isTransaction], [['a', 'b', 'c'], 2, false]);
+  });
+
+  test('fails as a whole where the database is away: nothing is kept, everyone is told, and the next turn goes on', async () => {
+    const { connection, group, names } = fixture();
+    let away = true;
+    group.beforeCommit = () => {
+      if (away) throw new BerthError('unavailable', 'the disk is full');
+    };
+    const outcomes = await Promise.allSettled([group.run(add(connection, 'a')), group.run(add(connection, 'b'))]);
+    assert.deepEqual(outcomes.map(({ status }) => status), ['rejected', 'rejected']);
+    assert.deepEqual([names(), connection.isTransaction], [[], false]);
+    away = false;
+    await group.run(add(connection, 'c'));
+    assert.deepEqual(names(), ['c']);
+  });
+
+  test('is refused once the store has closed', async () => {
+    const { connection, group } = fixture();
+    group.close();
+    connection.close();
+    await assert.rejects(group.run(() => 1), /the server stops/);
   });
 
   test('can be committed at once, for a store that closes', () => {

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { BerthError } from '../../support/errors.ts';
 
 interface Waiting {
   work: () => unknown;
@@ -17,6 +18,7 @@ export class GroupCommit {
   #first: Waiting[] = [];
   #last: Waiting[] = [];
   #scheduled = false;
+  #closed = false;
   /** Runs at the end of every transaction, before it is committed. */
   beforeCommit: () => void = () => undefined;
   afterRollback: () => void = () => undefined;
@@ -36,6 +38,7 @@ export class GroupCommit {
   }
 
   #add<T>(group: Waiting[], work: () => T): Promise<T> {
+    if (this.#closed) return Promise.reject(new BerthError('unavailable', 'the server stops; try again'));
     if (!this.#scheduled) {
       this.#scheduled = true;
       setImmediate(() => this.flush());
@@ -43,13 +46,22 @@ export class GroupCommit {
     return new Promise<T>((resolve, reject) => group.push({ work, resolve: resolve as Waiting['resolve'], reject }));
   }
 
-  /** Commits what waits. Work that throws takes the whole group with it: nothing of it is kept, everyone is told. */
+  /** Commits what waits, and takes nothing more. */
+  close(): void {
+    this.flush();
+    this.#closed = true;
+  }
+
   flush(): void {
     this.#scheduled = false;
-    const group = [...this.#first, ...this.#last];
+    const group = this.#last.length === 0 ? this.#first : [...this.#first, ...this.#last];
     if (group.length === 0) return;
     this.#first = [];
     this.#last = [];
+    this.#commit(group);
+  }
+
+  #commit(group: Waiting[]): void {
     let results: unknown[];
     try {
       this.#connection.exec('begin immediate');
@@ -60,9 +72,12 @@ export class GroupCommit {
       if (this.#connection.isTransaction) this.#connection.exec('rollback');
       this.afterRollback();
       const told = this.#translate(error);
-      for (const { reject } of group) reject(told);
+      const alone = group.length === 1 || (told instanceof BerthError && told.code === 'unavailable');
+      if (alone) for (const { reject } of group) reject(told);
+      // One piece cannot be done. Each by itself: the others shall not suffer for it.
+      else for (const piece of group) this.#commit([piece]);
       return;
     }
-    group.forEach(({ resolve }, index) => resolve(results[index]));
+    for (let index = 0; index < group.length; index += 1) group[index]?.resolve(results[index]);
   }
 }

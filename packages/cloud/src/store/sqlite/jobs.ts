@@ -1,14 +1,18 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { fairShare } from '../fair-share.ts';
-import type { Delivery, Job, JobChange, Payloads } from '../job-records.ts';
-import { CHANGING_COLUMNS, changingValues, DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, JOB_COLUMNS, jobFromRow, jobValues } from '../job-rows.ts';
+import { MOST_LOOKS, rowMoves } from '../job-moves.ts';
+import { isOver } from '../job-records.ts';
+import type { Delivery, Job, JobChange, Payloads, WholeJob } from '../job-records.ts';
+import {
+  AFTER_JOB, CHANGING_COLUMNS, changingValues, DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, INSERTED_COLUMNS, insertedValues, JOB, jobFromValues, JOBS_AND_LEASES,
+  LEASE_COLUMNS, leaseValues, nextLook, PAYLOADS, WAITING_COLUMNS, WAITING_JOB, waitingJobFrom, waitingValues,
+} from '../job-rows.ts';
 import { countMoves } from '../jobs.ts';
-import type { CountMoves, JobStore } from '../jobs.ts';
-import type { Row } from '../sql.ts';
+import type { CountMoves, JobStore, TakenJob } from '../jobs.ts';
+import type { Row, Value } from '../sql.ts';
 import { workerFromRow } from '../worker-rows.ts';
 import type { GroupCommit } from './group-commit.ts';
 
-const JOB = JOB_COLUMNS.join(', ');
 /** There is one server on a SQLite file, and it does one thing at a time. */
 const LANE = 'sqlite';
 
@@ -20,6 +24,14 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     prepared.set(text, known);
     return known;
   };
+  /** A statement whose rows are jobs, as arrays. */
+  const selectJobs = (text: string): StatementSync => {
+    const known = prepared.get(text);
+    if (known !== undefined) return known;
+    const made = statement(text);
+    made.setReturnArrays(true);
+    return made;
+  };
   const look = <T>(work: () => T): Promise<T> => {
     try {
       return Promise.resolve(work());
@@ -28,22 +40,34 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     }
   };
 
-  const insertJob = statement(`insert or ignore into jobs (${JOB}, idempotency_key, body_hash, request, output, error) values (${marks(JOB_COLUMNS.length + 5)})`);
-  const holderOfKey = statement(`select ${JOB}, body_hash from jobs where endpoint_id = ? and idempotency_key = ?`);
-  const selectJob = statement(`select ${JOB} from jobs where endpoint_id = ? and seq = ?`);
-  const selectPayloads = statement('select request, output, error from jobs where endpoint_id = ? and seq = ?');
-  const updateJob = statement(`update jobs set ${assign(CHANGING_COLUMNS)} where endpoint_id = ? and seq = ?`);
-  const updateOutput = statement('update jobs set output = ? where endpoint_id = ? and seq = ?');
-  const updateError = statement('update jobs set error = ? where endpoint_id = ? and seq = ?');
-  const updateEnd = statement(`update jobs set ${assign(CHANGING_COLUMNS)}, output = ?, error = ? where endpoint_id = ? and seq = ?`);
-  const deleteJob = statement('delete from jobs where endpoint_id = ? and seq = ?');
+  const insertJob = statement(`insert or ignore into jobs (${INSERTED_COLUMNS.join(', ')}) values (${marks(INSERTED_COLUMNS.length)})`);
+  const insertWaiting = statement(`insert into job_waiting (${WAITING_COLUMNS.join(', ')}) values (${marks(WAITING_COLUMNS.length)})`);
+  const insertLease = statement(`insert into job_leases (${LEASE_COLUMNS.join(', ')}) values (${marks(LEASE_COLUMNS.length)})`);
+  const holderOfKey = selectJobs(`select ${JOB}, job.body_hash from ${JOBS_AND_LEASES} where job.endpoint_id = ? and job.idempotency_key = ?`);
+  const selectJob = selectJobs(`select ${JOB} from ${JOBS_AND_LEASES} where job.seq = ? and job.endpoint_id = ?`);
+  const selectWhole = selectJobs(`select ${JOB}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.seq = ? and job.endpoint_id = ?`);
+  const selectPayloads = statement('select request, output, error from jobs where seq = ?');
+  const updateJob = statement(`update jobs set ${assign(CHANGING_COLUMNS)} where seq = ?`);
+  const updateOutput = statement('update jobs set output = ? where seq = ?');
+  const updateError = statement('update jobs set error = ? where seq = ?');
+  const updateEnd = statement(`update jobs set ${assign(CHANGING_COLUMNS)}, output = ?, error = ? where seq = ?`);
+  const lookEarlier = statement('update jobs set look_at = min(look_at, ?) where seq = ?');
+  const lookAgain = statement('update jobs set look_at = ? where seq = ?');
+  const renewLease = statement('update job_leases set due_at = ? where seq = ?');
+  const deleteLease = statement('delete from job_leases where seq = ?');
+  const deleteWaiting = statement('delete from job_waiting where endpoint_id = ? and low_priority = ? and account_id = ? and position = ? and seq = ?');
+  const deleteHead = statement('delete from job_waiting where endpoint_id = ? and low_priority = ? and account_id = ? and (position, seq) <= (?, ?)');
+  const deleteJob = statement('delete from jobs where seq = ?');
   const deleteChunks = statement('delete from job_chunks where endpoint_id = ? and seq = ?');
-  const waitingOf = statement(`select ${JOB}, request from jobs where endpoint_id = ? and low_priority = ? and account_id = ? and status = 'IN_QUEUE' order by position limit ?`);
-  const nextAccount = statement(`select account_id from jobs where endpoint_id = ? and low_priority = ? and account_id > ? and status = 'IN_QUEUE' order by account_id limit 1`);
+  const waitingOf = selectJobs(`select ${WAITING_JOB} from job_waiting as place cross join jobs as job
+    where place.endpoint_id = ? and place.low_priority = ? and place.account_id = ? and job.seq = place.seq order by place.position, place.seq limit ?`);
+  const nextAccount = statement('select account_id from job_waiting where endpoint_id = ? and low_priority = ? and account_id > ? order by account_id limit 1');
   const addCounts = statement(`insert into job_counts (endpoint_id, lane, queued, running, completed, failed, retried) values (?, '${LANE}', ?, ?, ?, ?, ?)
     on conflict (endpoint_id, lane) do update set queued = queued + excluded.queued, running = running + excluded.running, completed = completed + excluded.completed, failed = failed + excluded.failed, retried = retried + excluded.retried`);
   const saveDelivery = statement(`insert or replace into webhook_deliveries (${DELIVERY_COLUMNS.join(', ')}) values (${marks(DELIVERY_COLUMNS.length)})`);
 
+  /** Jobs in workers' hands, as they were last written: the next thing that happens to them needs no look. Whoever is not here is looked for. */
+  const held = new Map<number, Job>();
   /** Counts move once for each group, not for each job. */
   const moves = new Map<string, CountMoves>();
   const count = (endpointId: string, move: CountMoves): void => {
@@ -55,28 +79,58 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     for (const [endpointId, sum] of moves) addCounts.run(endpointId, sum.queued, sum.running, sum.completed, sum.failed, sum.retried);
     moves.clear();
   };
-  group.afterRollback = () => moves.clear();
+  group.afterRollback = () => {
+    moves.clear();
+    held.clear();
+  };
   const run = <T>(work: () => T): Promise<T> => group.run(work);
 
-  const payloadsOf = (job: Job): Payloads => selectPayloads.get(job.endpointId, job.seq) as unknown as Payloads;
+  function current(endpointId: string, seq: number): Job | undefined {
+    const known = held.get(seq);
+    if (known?.endpointId === endpointId) return known;
+    const values = valuesOf(selectJob.get(seq, endpointId));
+    return values === undefined ? undefined : jobFromValues(values);
+  }
 
   function write(before: Job, change: JobChange): void {
     const { job, output, error } = change;
-    const key = [job.endpointId, job.seq] as const;
+    const { seq } = job;
     if (change.delivery !== undefined) {
-      const kept = payloadsOf(before);
+      const kept = selectPayloads.get(seq) as unknown as Payloads;
       const payloads = { request: kept.request, output: output === undefined ? kept.output : output, error: error === undefined ? kept.error : error };
       saveDelivery.run(...deliveryValues(change.delivery(payloads)));
     }
     count(job.endpointId, countMoves(before, change.remove === true ? endedOrGone(job) : job));
-    if (change.clearChunks === true || change.remove === true) deleteChunks.run(...key);
-    if (change.remove === true) deleteJob.run(...key);
-    else if (output !== undefined && error !== undefined) updateEnd.run(...changingValues(job), output, error, ...key);
+    if (change.remove === true) return forget(before);
+    if (change.clearChunks === true) deleteChunks.run(job.endpointId, seq);
+    const { waiting, lease, row, look: looks } = rowMoves(before, change);
+    if (waiting === 'leaves') leaveQueue(before);
+    else if (waiting === 'enters') insertWaiting.run(...waitingValues(job));
+    if (lease === 'begins') insertLease.run(...leaseValues(job));
+    else if (lease === 'ends') deleteLease.run(seq);
+    else if (lease === 'renewed') renewLease.run(job.dueAt, seq);
+    if (job.status === 'IN_PROGRESS') held.set(seq, job);
+    else held.delete(seq);
+    if (!row) return;
+    if (output !== undefined && error !== undefined) updateEnd.run(...changingValues(job), output, error, seq);
     else {
-      updateJob.run(...changingValues(job), ...key);
-      if (output !== undefined) updateOutput.run(output, ...key);
-      if (error !== undefined) updateError.run(error, ...key);
+      updateJob.run(...changingValues(job), seq);
+      if (output !== undefined) updateOutput.run(output, seq);
+      if (error !== undefined) updateError.run(error, seq);
     }
+    if (looks) lookEarlier.run(job.ttlAt, seq);
+  }
+
+  function forget(job: Job): void {
+    if (job.status === 'IN_QUEUE') leaveQueue(job);
+    if (job.status === 'IN_PROGRESS') deleteLease.run(job.seq);
+    held.delete(job.seq);
+    deleteChunks.run(job.endpointId, job.seq);
+    deleteJob.run(job.seq);
+  }
+
+  function leaveQueue(job: Job): void {
+    deleteWaiting.run(job.endpointId, job.lowPriority ? 1 : 0, job.accountId, job.position, job.seq);
   }
 
   function accountsWaiting(endpointId: string, lowPriority: number): string[] {
@@ -90,46 +144,59 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     }
   }
 
-  function waitingJobs(endpointId: string, wanted: number): Row[] {
-    const found: Row[] = [];
+  /** Takes the places of up to `wanted` jobs out of the queue. */
+  function leaveHead(endpointId: string, wanted: number): TakenJob[] {
+    const found: TakenJob[] = [];
     for (const lowPriority of [0, 1]) {
       const left = wanted - found.length;
       if (left <= 0) break;
-      const queues = accountsWaiting(endpointId, lowPriority).map((accountId) => waitingOf.all(endpointId, lowPriority, accountId, left) as Row[]);
+      const queues = accountsWaiting(endpointId, lowPriority).map((accountId) => valuesOfAll(waitingOf.all(endpointId, lowPriority, accountId, left)));
       const shares = fairShare(queues.map(({ length }) => length), left);
-      queues.forEach((queue, index) => found.push(...queue.slice(0, shares[index])));
+      for (const [index, queue] of queues.entries()) {
+        const head = queue.slice(0, shares[index]).map((values) => waitingJobFrom(endpointId, values));
+        const last = head.at(-1)?.job;
+        if (last !== undefined) deleteHead.run(endpointId, lowPriority, last.accountId, last.position, last.seq);
+        found.push(...head);
+      }
     }
     return found;
+  }
+
+  function begin(before: Job, { job }: JobChange): void {
+    insertLease.run(...leaseValues(job));
+    held.set(job.seq, job);
+    count(job.endpointId, countMoves(before, job));
   }
 
   return {
     submit: ({ job, payloads }, idempotency) =>
       run(() => {
         if (idempotency !== undefined) {
-          const holder = holderOfKey.get(job.endpointId, idempotency.key) as Row | undefined;
-          if (holder !== undefined) return { job: jobFromRow(holder), created: isSame(holder, job), bodyHash: holder['body_hash'] as string };
+          const values = valuesOf(holderOfKey.get(job.endpointId, idempotency.key));
+          const holder = values === undefined ? undefined : jobFromValues(values);
+          if (values !== undefined && holder !== undefined && !isOver(holder, job.createdAt)) return { job: holder, created: holder.id === job.id, bodyHash: values[AFTER_JOB] as string };
+          if (holder !== undefined) forget(holder);
         }
-        const { changes } = insertJob.run(...jobValues(job), idempotency?.key ?? null, idempotency?.bodyHash ?? null, payloads.request, payloads.output, payloads.error);
-        if (changes === 0) return { job, created: isSame(selectJob.get(job.endpointId, job.seq) as Row, job), bodyHash: null };
+        const { changes } = insertJob.run(...insertedValues(job, idempotency, payloads.request));
+        if (changes === 0) return { job, created: current(job.endpointId, job.seq)?.id === job.id, bodyHash: null };
+        insertWaiting.run(...waitingValues(job));
         count(job.endpointId, countMoves(undefined, job));
         return { job, created: true, bodyHash: idempotency?.bodyHash ?? null };
       }),
 
     take: (endpointId, wanted, lease) =>
       group.runLast(() =>
-        waitingJobs(endpointId, wanted).map((row) => {
-          const before = jobFromRow(row);
-          const change = lease(before);
-          write(before, change);
-          return { job: change.job, request: row['request'] as string };
+        leaveHead(endpointId, wanted).map(({ job, request }): TakenJob => {
+          const change = lease(job);
+          begin(job, change);
+          return { job: change.job, request };
         }),
       ),
 
     change: (endpointId, seq, next) =>
       run(() => {
-        const row = selectJob.get(endpointId, seq) as Row | undefined;
-        if (row === undefined) return undefined;
-        const before = jobFromRow(row);
+        const before = current(endpointId, seq);
+        if (before === undefined) return undefined;
         const change = next(before);
         if (change === undefined) return { before, after: before, changed: false };
         write(before, change);
@@ -138,16 +205,16 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
 
     find: (endpointId, seq) =>
       look(() => {
-        const row = statement(`select ${JOB}, request, output, error from jobs where endpoint_id = ? and seq = ?`).get(endpointId, seq) as Row | undefined;
-        return row === undefined ? undefined : { job: jobFromRow(row), payloads: payloadsFrom(row) };
+        const values = valuesOf(selectWhole.get(seq, endpointId));
+        return values === undefined ? undefined : wholeFrom(values);
       }),
 
     appendChunks: (endpointId, seq, chunks, allowed) =>
       run(() => {
-        const row = selectJob.get(endpointId, seq) as Row | undefined;
-        if (row === undefined) return 0;
+        const job = current(endpointId, seq);
+        if (job === undefined) return 0;
         const { last } = statement('select coalesce(max(number), 0) as last from job_chunks where endpoint_id = ? and seq = ?').get(endpointId, seq) as { last: number };
-        if (!allowed(jobFromRow(row), last)) return 0;
+        if (!allowed(job, last)) return 0;
         const insert = statement('insert into job_chunks (endpoint_id, seq, number, chunk) values (?, ?, ?, ?)');
         chunks.forEach((chunk, index) => insert.run(endpointId, seq, last + index + 1, chunk));
         return last + chunks.length;
@@ -166,21 +233,36 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         return found;
       }),
 
-    due: (now, limit) => look(() => (statement(`select ${JOB} from jobs where due_at <= ? order by due_at limit ?`).all(now, limit) as Row[]).map(jobFromRow)),
+    due: (now, limit) =>
+      run(() => {
+        const due = valuesOfAll(selectJobs(`select ${JOB} from job_leases as lease join jobs as job on job.seq = lease.seq where lease.due_at <= ? order by lease.due_at limit ?`).all(now, limit)).map(jobFromValues);
+        const toLookAt = selectJobs(`select ${JOB} from ${JOBS_AND_LEASES} where job.look_at <= ? order by job.look_at limit ?`);
+        for (let looks = 0; looks < MOST_LOOKS && due.length < limit; looks += 1) {
+          const found = valuesOfAll(toLookAt.all(now, limit)).map(jobFromValues);
+          const later = found.filter((job) => job.status === 'IN_PROGRESS' || job.dueAt > now);
+          for (const job of later) lookAgain.run(Math.max(nextLook(job, now), now + 1), job.seq);
+          due.push(...found.filter((job) => !later.includes(job)));
+          if (later.length === 0 || found.length < limit) break;
+        }
+        return due;
+      }),
 
     purge: (endpointId) =>
       run(() => {
-        statement(`delete from job_chunks where endpoint_id = ? and seq in (select seq from jobs where endpoint_id = ? and status = 'IN_QUEUE')`).run(endpointId, endpointId);
-        const removed = Number(statement(`delete from jobs where endpoint_id = ? and status = 'IN_QUEUE'`).run(endpointId).changes);
+        statement('delete from job_chunks where endpoint_id = ? and seq in (select seq from job_waiting where endpoint_id = ?)').run(endpointId, endpointId);
+        statement('delete from jobs where seq in (select seq from job_waiting where endpoint_id = ?)').run(endpointId);
+        const removed = Number(statement('delete from job_waiting where endpoint_id = ?').run(endpointId).changes);
         count(endpointId, { queued: -removed, running: 0, completed: 0, failed: 0, retried: 0 });
         return removed;
       }),
 
     list: (endpointId, { status, limit, offset }) =>
       look(() => {
-        const only = status === undefined ? '' : 'and status = ?';
-        const rows = statement(`select ${JOB}, request, output, error from jobs where endpoint_id = ? ${only} order by seq desc limit ? offset ?`).all(...[endpointId, ...(status === undefined ? [] : [status]), limit, offset]) as Row[];
-        return rows.map((row) => ({ job: jobFromRow(row), payloads: payloadsFrom(row) }));
+        const page = 'order by job.seq desc limit ? offset ?';
+        const of = `select ${JOB}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.endpoint_id = ?`;
+        if (status === undefined) return valuesOfAll(selectJobs(`${of} ${page}`).all(endpointId, limit, offset)).map(wholeFrom);
+        const held = status === 'IN_PROGRESS';
+        return valuesOfAll(selectJobs(`${of} and job.status = ? and lease.seq is ${held ? 'not ' : ''}null ${page}`).all(endpointId, held ? 'IN_QUEUE' : status, limit, offset)).map(wholeFrom);
       }),
 
     counts: (endpointId) =>
@@ -194,7 +276,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     waiting: (endpointId, queuedBefore, limit) =>
       look(() => {
         const found = statement(
-          `select count(*) as waiting, coalesce(sum(queued_at <= ?), 0) as late from (select queued_at from jobs where endpoint_id = ? and low_priority = 0 and status = 'IN_QUEUE' order by account_id, position limit ?)`,
+          `select count(*) as waiting, coalesce(sum(queued_at <= ?), 0) as late from (select queued_at from job_waiting where endpoint_id = ? and low_priority = 0 order by account_id, position limit ?)`,
         ).get(queuedBefore, endpointId, limit) as { waiting: number; late: number };
         return { ...found };
       }),
@@ -202,21 +284,23 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     ahead: (job, limit) =>
       look(() => {
         const { before } = statement(
-          `select count(*) as before from (select 1 from jobs where endpoint_id = ? and status = 'IN_QUEUE' and (low_priority < ? or (low_priority = ? and position < ?)) limit ?)`,
+          `select count(*) as before from (select 1 from job_waiting where endpoint_id = ? and (low_priority < ? or (low_priority = ? and position < ?)) limit ?)`,
         ).get(job.endpointId, job.lowPriority ? 1 : 0, job.lowPriority ? 1 : 0, job.position, limit) as { before: number };
         return before;
       }),
 
     running: (endpointId) =>
       look(() => {
-        const rows = endpointId === undefined ? statement(`select ${JOB} from jobs where status = 'IN_PROGRESS'`).all() : statement(`select ${JOB} from jobs where endpoint_id = ? and status = 'IN_PROGRESS'`).all(endpointId);
-        return (rows as Row[]).map(jobFromRow);
+        const of = `select ${JOB} from job_leases as lease join jobs as job on job.seq = lease.seq`;
+        const found = endpointId === undefined ? selectJobs(of).all() : selectJobs(`${of} where lease.endpoint_id = ?`).all(endpointId);
+        return valuesOfAll(found).map(jobFromValues);
       }),
 
     removeEndpoint: (endpointId) =>
       run(() => {
         moves.delete(endpointId);
-        for (const table of ['jobs', 'job_chunks', 'job_counts', 'job_workers', 'webhook_deliveries']) statement(`delete from ${table} where endpoint_id = ?`).run(endpointId);
+        for (const [seq, job] of held) if (job.endpointId === endpointId) held.delete(seq);
+        for (const table of ['jobs', 'job_waiting', 'job_leases', 'job_chunks', 'job_counts', 'job_workers', 'webhook_deliveries']) statement(`delete from ${table} where endpoint_id = ?`).run(endpointId);
       }),
 
     noteWorkers: (workers) =>
@@ -263,18 +347,22 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   };
 }
 
-/** The number is taken: by this very job, submitted a second time, or by another. */
-function isSame(row: Row, job: Job): boolean {
-  return row['id'] === job.id;
-}
-
 /** A job that ends and goes in one move still counts as ended. */
 function endedOrGone(job: Job): Job | undefined {
   return job.status === 'IN_QUEUE' || job.status === 'IN_PROGRESS' ? undefined : job;
 }
 
-function payloadsFrom(row: Row): Payloads {
-  return { request: row['request'] as string, output: row['output'] as string | null, error: row['error'] as string | null };
+function wholeFrom(values: readonly Value[]): WholeJob {
+  return { job: jobFromValues(values), payloads: { request: values[AFTER_JOB] as string, output: values[AFTER_JOB + 1] as string | null, error: values[AFTER_JOB + 2] as string | null } };
+}
+
+/** The types know rows as objects alone; a statement that answers arrays answers these. */
+function valuesOf(row: unknown): Value[] | undefined {
+  return row as Value[] | undefined;
+}
+
+function valuesOfAll(rows: unknown): Value[][] {
+  return rows as Value[][];
 }
 
 function marks(count: number): string {

@@ -1,0 +1,27 @@
+import type { Job, JobChange } from './job-records.ts';
+
+/** Which rows a change of a job touches. */
+export interface RowMoves {
+  /** Its place among the waiting. */
+  waiting: 'enters' | 'leaves' | undefined;
+  lease: 'begins' | 'ends' | 'renewed' | undefined;
+  /** Its own row. */
+  row: boolean;
+  /** The row may have to be looked at earlier than it was to be. */
+  look: boolean;
+}
+
+export function rowMoves(before: Job, { job: after, output, error }: Pick<JobChange, 'job' | 'output' | 'error'>): RowMoves {
+  const [waited, waits] = [before.status === 'IN_QUEUE', after.status === 'IN_QUEUE'];
+  const [held, holds] = [before.status === 'IN_PROGRESS', after.status === 'IN_PROGRESS'];
+  const says = output !== undefined || error !== undefined || before.drained !== after.drained || before.ttlAt !== after.ttlAt;
+  return {
+    waiting: waited === waits ? undefined : waits ? 'enters' : 'leaves',
+    lease: held && holds ? 'renewed' : holds ? 'begins' : held ? 'ends' : undefined,
+    row: says || !holds,
+    look: (waits || holds) && (before.ttlAt !== after.ttlAt || (waits && !waited)),
+  };
+}
+
+/** How many times one look for due jobs may find rows that only have to be looked at again later. */
+export const MOST_LOOKS = 10;

@@ -1,0 +1,29 @@
+import type { Value } from '../sql.ts';
+
+const TYPES: Record<string, string> = {
+  low_priority: 'int', retries_left: 'int', retries: 'int', attempt: 'int', drained: 'int', has_output: 'int', has_error: 'int', looks: 'int', busy: 'int',
+  seq: 'bigint', position: 'bigint', created_at: 'bigint', queued_at: 'bigint', ttl_at: 'bigint', ttl: 'bigint', execution_timeout: 'bigint',
+  retention: 'bigint', taken_at: 'bigint', ended_at: 'bigint', due_at: 'bigint', look_at: 'bigint', seen_at: 'bigint',
+  queued: 'bigint', running: 'bigint', completed: 'bigint', failed: 'bigint', retried: 'bigint',
+};
+
+/** The columns of a batch travel as one array each, and are rows again under this name. */
+export function unnest(columns: readonly string[], from = 1, name = 'given'): string {
+  return `unnest(${columns.map((column, index) => `$${from + index}::${TYPES[column] ?? 'text'}[]`).join(', ')}) as ${name} (${columns.join(', ')})`;
+}
+
+/** Rows turned into one array for each column, written as PostgreSQL reads them: the driver's own way takes several times as long. */
+export function columnsOf(rows: readonly (readonly Value[])[], width: number): string[] {
+  return Array.from({ length: width }, (_, column) => {
+    let text = '{';
+    for (let index = 0; index < rows.length; index += 1) {
+      const value = rows[index]?.[column] ?? null;
+      text += `${index === 0 ? '' : ','}${value === null ? 'null' : typeof value === 'number' ? value : quoted(String(value))}`;
+    }
+    return `${text}}`;
+  });
+}
+
+function quoted(text: string): string {
+  return `"${/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text}"`;
+}

@@ -1,0 +1,79 @@
+import type { Pool } from 'pg';
+import type { Job, JobChange } from '../job-records.ts';
+import { columnsOf, unnest } from './arrays.ts';
+import { TryAgain, translated } from './database.ts';
+
+/** A server that hands out more than this without hearing of them remembers anew: what is not remembered is looked up. */
+const MOST_REMEMBERED = 50_000;
+const DIVISION_BY_ZERO = '22012';
+
+/**
+ * The jobs that this server handed out, as it knows them. Another server may have changed them
+ * since. Whether it has shows in the lease, and in the two things that change beside it: how far
+ * the stream was read, and the time to live.
+ */
+export class HandedOut {
+  readonly #jobs = new Map<string, Job>();
+
+  get(endpointId: string, seq: number): Job | undefined {
+    return this.#jobs.get(`${endpointId} ${seq}`);
+  }
+
+  set(job: Job): void {
+    if (this.#jobs.size >= MOST_REMEMBERED) this.#jobs.clear();
+    this.#jobs.set(`${job.endpointId} ${job.seq}`, job);
+  }
+
+  delete(endpointId: string, seq: number): void {
+    this.#jobs.delete(`${endpointId} ${seq}`);
+  }
+}
+
+export interface Ending {
+  before: Job;
+  change: JobChange;
+}
+
+/** A plain end of an attempt, nothing else to be done with it. */
+export function isPlainEnd({ before, change: { job, output, error, delivery, clearChunks, remove } }: Ending): boolean {
+  const ended = job.status === 'COMPLETED' || job.status === 'FAILED';
+  return before.status === 'IN_PROGRESS' && before.lease !== null && ended && output !== undefined && error !== undefined && delivery === undefined && clearChunks === undefined && remove === undefined;
+}
+
+const ENDED = ['endpoint_id', 'seq', 'lease', 'status', 'attempt', 'worker_id', 'taken_at', 'ended_at', 'due_at', 'drained', 'ttl_at', 'look_at', 'output', 'error'];
+const COUNTED = ['endpoint_id', 'completed', 'failed'];
+
+/**
+ * All ends of a batch in one statement, which is its own transaction. It holds only if every
+ * job was as it is known here: else it divides by zero, nothing of it is kept, and the jobs are looked
+ * at one by one. Jobs are locked before leases, as everywhere.
+ */
+const END_JOBS = `with given as (select * from ${unnest(ENDED)} order by endpoint_id, seq),
+  written as (update jobs set status = given.status, attempt = given.attempt, worker_id = given.worker_id, taken_at = given.taken_at, ended_at = given.ended_at,
+      due_at = given.due_at, output = given.output, error = given.error
+    from given where jobs.endpoint_id = given.endpoint_id and jobs.seq = given.seq and jobs.drained = given.drained and jobs.ttl_at = given.ttl_at returning jobs.endpoint_id, jobs.seq, given.lease as token, given.look_at),
+  ended as (delete from job_leases using written where job_leases.endpoint_id = written.endpoint_id and job_leases.seq = written.seq and job_leases.lease = written.token and job_leases.due_at = written.look_at returning 1),
+  counted as (insert into job_counts (endpoint_id, lane, queued, running, completed, failed, retried)
+    select endpoint_id, $${ENDED.length + COUNTED.length + 1}, 0, -(completed + failed), completed, failed, 0 from ${unnest(COUNTED, ENDED.length + 1, 'moved')}
+    on conflict (endpoint_id, lane) do update set running = job_counts.running + excluded.running, completed = job_counts.completed + excluded.completed, failed = job_counts.failed + excluded.failed)
+  select 1 / (case when count(*) = $${ENDED.length + COUNTED.length + 2}::bigint then 1 else 0 end) from ended`;
+
+export async function endJobs(pool: Pool, server: string, endings: readonly Ending[]): Promise<void> {
+  const rows = endings.map(({ before, change: { job, output, error } }) => [
+    job.endpointId, job.seq, before.lease, job.status, job.attempt, job.workerId, job.takenAt, job.endedAt, job.dueAt, before.drained, before.ttlAt, before.dueAt, output ?? null, error ?? null,
+  ]);
+  const counts = new Map<string, { completed: number; failed: number }>();
+  for (const { change: { job } } of endings) {
+    const count = counts.get(job.endpointId) ?? { completed: 0, failed: 0 };
+    if (job.status === 'COMPLETED') count.completed += 1;
+    else count.failed += 1;
+    counts.set(job.endpointId, count);
+  }
+  const moved = [...counts].map(([endpointId, { completed, failed }]) => [endpointId, completed, failed]);
+  try {
+    await translated(pool.query({ name: 'end jobs', text: END_JOBS, values: [...columnsOf(rows, ENDED.length), ...columnsOf(moved, COUNTED.length), `${server} change`, endings.length] }));
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === DIVISION_BY_ZERO) throw new TryAgain('a job moved on before its end was written');
+    throw error;
+  }
+}
