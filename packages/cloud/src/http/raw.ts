@@ -1,29 +1,70 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { BerthError } from '../support/errors.ts';
 
 /**
- * The busy interfaces, jobs and workers, are served on Node's own request and response: a
- * web framework's share of the time would be larger than that of all the rest together.
+ * The busy interfaces are served without a web framework: its share of the time would be larger
+ * than that of all the rest together.
  */
 export type Request = IncomingMessage;
 export type Response = ServerResponse;
 
+/** What most operations need of a request. Node's own has it, and so has that of the fast lane. */
+export interface PlainRequest {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  /** All of it has arrived. */
+  readonly complete: boolean;
+  readonly destroyed: boolean;
+  readonly readableEnded: boolean;
+  readonly socket: { destroySoon(): void };
+  /** Where it arrived whole, its body. */
+  readonly body?: string;
+  /** Reads on, and drops what comes. */
+  resume(): unknown;
+}
+
+/** And of an answer. */
+export interface PlainResponse {
+  readonly headersSent: boolean;
+  readonly destroyed: boolean;
+  /** The answer has left this process. */
+  readonly writableFinished: boolean;
+  writeHead(status: number, headers?: Record<string, string | number>): unknown;
+  end(body?: string): unknown;
+  destroy(): unknown;
+  /** `finish`: the answer has left this process. `close`: the exchange is over, whatever came of it. */
+  on(event: 'finish' | 'close', listener: () => void): unknown;
+}
+
+/** An answer that is written piece by piece. The fast lane has none: it leaves such requests to Node. */
+export function inPieces(response: PlainResponse): Response {
+  if (response instanceof ServerResponse) return response;
+  throw new Error('this operation is not one for the fast lane');
+}
+
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-export function sendJson(response: Response, status: number, body: string, headers: Record<string, string> = {}): void {
+export function sendJson(response: PlainResponse, status: number, body: string, headers: Record<string, string> = {}): void {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(status, { 'content-type': JSON_TYPE, 'content-length': Buffer.byteLength(body), ...headers });
   response.end(body);
 }
 
-export function sendNothing(response: Response): void {
+export function sendNothing(response: PlainResponse): void {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(204);
   response.end();
 }
 
 /** The body as text. One over the limit is refused as soon as that is known; the rest of it is read and thrown away, so that the answer arrives. */
-export function readBody(request: Request, limit: number): Promise<string> {
+export function readBody(request: PlainRequest, limit: number): Promise<string> {
+  if (request.body !== undefined) return request.body.length > limit ? Promise.reject(tooLarge(limit)) : Promise.resolve(request.body);
+  return readStream(request as IncomingMessage, limit);
+}
+
+function readStream(request: IncomingMessage, limit: number): Promise<string> {
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > limit) {
     request.resume();
@@ -52,9 +93,14 @@ function tooLarge(limit: number): BerthError {
   return new BerthError('too-large', `the body is larger than the ${limit} bytes that are read here`);
 }
 
+/** Made once: an abort without a reason makes a new one, with a trace of the calls, and costs more than the request. */
+const GONE = new Error('the client went away');
+
 /** Aborts when the client goes away before it was answered. */
-export function goneSignal(response: Response): AbortSignal {
+export function goneSignal(response: PlainResponse): AbortSignal {
   const controller = new AbortController();
-  response.on('close', () => controller.abort());
+  response.on('close', () => {
+    if (!response.writableFinished) controller.abort(GONE);
+  });
   return controller.signal;
 }

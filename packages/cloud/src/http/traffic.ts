@@ -9,6 +9,8 @@ import { jobAddress } from './jobs/address.ts';
 import type { JobAddress } from './jobs/address.ts';
 import type { JobFace } from './jobs/face.ts';
 import { failJob } from './jobs/failures.ts';
+import type { LaneRequest, LaneResponse } from './lane/exchange.ts';
+import type { Head } from './lane/head.ts';
 import type { OpenAiFace } from './openai/face.ts';
 import type { Request, Response } from './raw.ts';
 import { CHANNEL_PROTOCOL, WorkerChannel } from './workers/channel.ts';
@@ -23,10 +25,15 @@ export interface TrafficParts {
   balancing?: { gateway: Gateway; openai: OpenAiFace; endpoints: EndpointDirectory; domain: string };
 }
 
+/** What comes over the fast lane: small requests with small answers. Streams are for Node's HTTP. */
+const LANE_OPERATIONS = new Set(['run', 'runsync', 'status', 'cancel', 'job-take', 'job-take-batch', 'job-done', 'job-stream', 'job-stop', 'ping']);
+
 /** Everything below `/v2/{endpoint_id}`, or under an endpoint's own host name: sorts it and hands it to whoever serves that. */
 export class EndpointTraffic {
   readonly #parts: TrafficParts;
   readonly #channels = new Set<WorkerChannel>();
+  readonly #closers: (() => void)[] = [];
+  readonly #addresses = new WeakMap<Head, JobAddress>();
   #closing = false;
 
   constructor(parts: TrafficParts) {
@@ -47,7 +54,7 @@ export class EndpointTraffic {
   async #sort(request: Request, response: Response, address: JobAddress | undefined, balanced: GatewayAddress, others: () => void, waitsToContinue: boolean): Promise<void> {
     const { balancing, log } = this.#parts;
     try {
-      const endpoint = await balancing?.endpoints.find(balanced.endpointId);
+      const endpoint = balancing?.endpoints.known(balanced.endpointId) ?? (await balancing?.endpoints.find(balanced.endpointId));
       // A path under an endpoint's own host name is the worker's, whatever it looks like.
       if (endpoint?.type !== 'LOAD_BALANCER' && balanced.prefix !== '' && address !== undefined && this.#isQueueWord(address.operation)) {
         if (waitsToContinue) response.writeContinue();
@@ -58,6 +65,40 @@ export class EndpointTraffic {
     } catch (error) {
       failJob(response, asBerthError(error, log, balanced.endpointId));
     }
+  }
+
+  /** Plain requests to queue endpoints; what is under an endpoint's own host name is not. */
+  wants(head: Head): boolean | Promise<boolean> {
+    const { balancing } = this.#parts;
+    const { url, headers } = head;
+    const address = this.#addressOf(head);
+    if (address === undefined || !LANE_OPERATIONS.has(address.operation)) return false;
+    if (balancing === undefined) return true;
+    if (hostAddress(headers.host, url, balancing.domain) !== undefined || address.endpointId.includes('%')) return false;
+    const known = balancing.endpoints.known(address.endpointId);
+    if (known !== undefined) return known.type === 'QUEUE';
+    return balancing.endpoints.find(address.endpointId).then((found) => found?.type !== 'LOAD_BALANCER');
+  }
+
+  servePlain(request: LaneRequest, response: LaneResponse): void {
+    const address = this.#addressOf(request.head) as JobAddress;
+    if (this.#parts.jobs.handles(address.operation)) void this.#parts.jobs.serve(request, response, address);
+    else void this.#parts.workers.serve(request, response, address);
+  }
+
+  /** Taken apart once for each head, of which a connection has few. */
+  #addressOf(head: Head): JobAddress | undefined {
+    let address = this.#addresses.get(head);
+    if (address === undefined) {
+      address = jobAddress(head.url);
+      if (address !== undefined) this.#addresses.set(head, address);
+    }
+    return address;
+  }
+
+  /** The server stops. */
+  get closing(): boolean {
+    return this.#closing;
   }
 
   #isQueueWord(operation: string): boolean {
@@ -106,6 +147,11 @@ export class EndpointTraffic {
     socket.on('close', () => this.#channels.delete(channel));
   }
 
+  /** What else has to be let go. */
+  onClose(close: () => void): void {
+    this.#closers.push(close);
+  }
+
   /** Lets everyone go who waits, and sends the workers elsewhere: the server stops. */
   close(): void {
     this.#closing = true;
@@ -113,6 +159,7 @@ export class EndpointTraffic {
     this.#parts.balancing?.openai.close();
     this.#parts.balancing?.gateway.close();
     for (const channel of this.#channels) channel.goAway();
+    for (const close of this.#closers) close();
   }
 }
 

@@ -40,18 +40,19 @@ const SYNC = 'sync-';
 const SUFFIX = '-u1';
 const RANDOM_BYTES = 8;
 const POOL = 4096;
+const RANDOM_DIGITS = 2 * RANDOM_BYTES;
 
-let pool = Buffer.alloc(0);
+let pool = '';
 let used = 0;
 
-/** Random bytes come from a pool: asking the system for eight at a time costs more than the rest of the id. */
+/** Random digits come from a pool: asking the system for a few at a time costs more than the rest of the id. */
 function randomHex(): string {
-  if (used + RANDOM_BYTES > pool.length) {
-    pool = randomBytes(POOL);
+  if (used + RANDOM_DIGITS > pool.length) {
+    pool = randomBytes(POOL).toString('hex');
     used = 0;
   }
-  used += RANDOM_BYTES;
-  return pool.toString('hex', used - RANDOM_BYTES, used);
+  used += RANDOM_DIGITS;
+  return pool.slice(used - RANDOM_DIGITS, used);
 }
 
 /** A UUID of version 8 (free form) and a suffix; synchronous jobs begin with `sync-`. */

@@ -30,6 +30,8 @@ const TAKE_AGAIN_MS = 250;
 const EVERY_JOB = -1;
 
 export interface QueueParts {
+  /** Whether an engine runs this worker, where one is known to. */
+  instanceRuns?(endpointId: string, workerId: string): Promise<boolean>;
   store: JobStore;
   wakeups: Wakeups;
   clock: Clock;
@@ -90,12 +92,12 @@ export class JobQueue {
     const { store, clock } = this.#parts;
     for (;;) {
       const whole = newJob(endpoint, accountId, request, terms, this.#numbers.next(), clock.now());
-      const submitting = persist(() => store.submit(whole, idempotency), clock, PATIENCE.client);
+      const submitting = persist(() => store.submit(whole, idempotency, terms.sync !== undefined && idempotency === undefined), clock, PATIENCE.client);
       this.#wakeTakers(endpoint.id);
       const outcome = await submitting;
       if (outcome.created) {
         this.#parts.wakeups.publish({ kind: 'queue', endpointId: endpoint.id });
-        this.#wakeTakers(endpoint.id);
+        if (!store.meetInOneTurn) this.#wakeTakers(endpoint.id);
         this.onWaiting(endpoint.id);
         return outcome.job;
       }
@@ -112,8 +114,10 @@ export class JobQueue {
   }
 
   /** Resolves when the job has ended or is gone, the time is over, or the caller gives up; with the job as it then is. */
-  async waitForEnd(endpointId: string, seq: number, milliseconds: number, signal: AbortSignal): Promise<WholeJob | undefined> {
+  async waitForEnd(endpointId: string, seq: number, milliseconds: number, signal: AbortSignal, submittedNow = false): Promise<WholeJob | undefined> {
     const until = this.#parts.clock.now() + milliseconds;
+    // Nothing can have happened to it yet, unless another server was told of it first.
+    if (submittedNow && this.#parts.store.meetInOneTurn && !this.#closed) await this.#waiters.wait(jobKey(endpointId, seq), milliseconds, signal);
     for (;;) {
       const changed = this.#waiters.wait(jobKey(endpointId, seq), Math.max(0, until - this.#parts.clock.now()), signal);
       const found = await this.find(endpointId, seq);
@@ -434,6 +438,7 @@ export class JobQueue {
         for (const endpointId of this.#takers.keys()) this.#wakeTakers(endpointId);
         return this.#waiters.wakeAll();
       case 'forget':
+      case 'pod':
         return;
     }
   }
@@ -442,7 +447,9 @@ export class JobQueue {
     const here = this.presence.lives(job.endpointId, job.workerId ?? '');
     if (here === true) return true;
     const seen = await this.#parts.store.workers(job.endpointId, this.#parts.clock.now() - SILENT_MS);
-    return seen.some(({ workerId }) => workerId === job.workerId);
+    if (seen.some(({ workerId }) => workerId === job.workerId)) return true;
+    // Silence alone proves nothing: a handler that never yields keeps everything else waiting. Where its instance runs, the worker is not lost.
+    return (await this.#parts.instanceRuns?.(job.endpointId, job.workerId ?? '')) ?? false;
   }
 
   #takersOf(endpointId: string): Takers<TakenJob> {

@@ -2,12 +2,17 @@ import type { Delivery, Job, JobChange, JobStatus, WholeJob } from './job-record
 
 /**
  * What the queue asks of a store. Calls that arrive together are committed together, and a
- * call resolves only when the commit that holds its change is on disk. Rules come in as
- * functions and run inside the transaction, on the job as it is there.
+ * call resolves only when the commit that holds its change is on disk. Two may resolve when it
+ * is committed, for the disk to follow: a take, and a submission of which nobody is told yet.
+ * A power cut in between undoes what no client was told of; a worker that has such a job finds
+ * that its lease is gone. Rules come in as functions and run inside the transaction, on the job
+ * as it is there.
  */
 export interface JobStore {
-  /** Adds a job. With an idempotency key that is taken, the job that has it is answered instead. */
-  submit(whole: WholeJob, idempotency?: Idempotency): Promise<Submitted>;
+  /** Whether a take that is asked for in the same turn as a submission sees its job. Where it does not, it has to be asked for again after the commit. */
+  readonly meetInOneTurn: boolean;
+  /** Adds a job. With an idempotency key that is taken, the job that has it is answered instead. `untold`: nobody hears of it before its end. */
+  submit(whole: WholeJob, idempotency?: Idempotency, untold?: boolean): Promise<Submitted>;
   /** Hands out up to `wanted` jobs: normal before low priority, accounts in turn, each account's oldest first. */
   take(endpointId: string, wanted: number, lease: (job: Job) => JobChange): Promise<TakenJob[]>;
   /** Asks `next` what becomes of a job and writes it. Answers the job before and after; undefined where there is none. */

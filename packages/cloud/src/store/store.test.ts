@@ -175,11 +175,13 @@ for (const kind of DATABASES) {
       const place = await freshDatabase(kind);
       try {
         const open = (): Promise<Database> => openDatabase({ database: place.url, data: place.data, poolSize: 2, onError });
-        const databases = await Promise.all([open(), open(), open()]);
+        // A SQLite file has one server.
+        const databases = await Promise.all(kind === 'sqlite' ? [open()] : [open(), open(), open()]);
         const ran = await Promise.all(databases.map((database) => migrate(database)));
-        assert.deepEqual(ran.sort(), [0, 0, migrations.length]);
+        assert.deepEqual(ran.sort(), kind === 'sqlite' ? [migrations.length] : [0, 0, migrations.length]);
         const [first] = databases;
         assert.ok(first !== undefined);
+        assert.equal(await migrate(first), 0);
         await first.write(() => changes(sql`update schema_version set version = ${migrations.length + 1}`));
         await assert.rejects(migrate(first), /written by a newer Berth/);
         await Promise.all(databases.map((database) => database.close()));

@@ -73,7 +73,7 @@ export class Channel {
   wake(): void {
     if (this.#scheduled || this.#congested || this.#ended || this.#closed) return;
     this.#scheduled = true;
-    setImmediate(() => {
+    process.nextTick(() => {
       this.#scheduled = false;
       this.#write();
     });

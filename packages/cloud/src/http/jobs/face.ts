@@ -14,8 +14,8 @@ import type { ApiKey, Endpoint } from '../../store/records.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import { bearerOrBareKey } from '../bearer.ts';
 import { asBerthError } from '../failures.ts';
-import { goneSignal, readBody, sendJson } from '../raw.ts';
-import type { Request, Response } from '../raw.ts';
+import { goneSignal, inPieces, readBody, sendJson } from '../raw.ts';
+import type { PlainRequest, PlainResponse } from '../raw.ts';
 import type { JobAddress } from './address.ts';
 import { briefText, requestText, statusText } from './answers.ts';
 import { wantsEnvelope } from './envelope.ts';
@@ -53,8 +53,8 @@ export interface JobFaceParts {
 }
 
 interface Call {
-  request: Request;
-  response: Response;
+  request: PlainRequest;
+  response: PlainResponse;
   endpoint: Endpoint;
   key: ApiKey;
   /** What follows the operation in the path. */
@@ -96,7 +96,7 @@ export class JobFace {
     return Object.hasOwn(this.#operations, operation);
   }
 
-  async serve(request: Request, response: Response, address: JobAddress): Promise<void> {
+  async serve(request: PlainRequest, response: PlainResponse, address: JobAddress): Promise<void> {
     let leave: (() => void) | undefined;
     try {
       const operation = this.#operations[address.operation] as JobOperation;
@@ -133,11 +133,11 @@ export class JobFace {
     const gone = goneSignal(response);
     const text = await readBody(request, RUNSYNC_LIMIT);
     const job = await this.#submit(request, endpoint, key, text, { ...readTerms(text), sync: { wait, waitGiven: query.has('wait') } });
-    const found = await this.#parts.queue.waitForEnd(endpoint.id, job.seq, wait, gone);
+    const found = await this.#parts.queue.waitForEnd(endpoint.id, job.seq, wait, gone, true);
     sendJson(response, 200, statusText(found ?? missing(job.id)));
   }
 
-  #submit(request: Request, endpoint: Endpoint, key: ApiKey, text: string, terms: ReturnType<typeof readTerms>) {
+  #submit(request: PlainRequest, endpoint: Endpoint, key: ApiKey, text: string, terms: ReturnType<typeof readTerms>) {
     const given = request.headers['idempotency-key'];
     const idempotencyKey = typeof given === 'string' && given !== '' ? given : undefined;
     if (idempotencyKey !== undefined && idempotencyKey.length > LONGEST_IDEMPOTENCY_KEY) throw new BerthError('rule', `an Idempotency-Key has at most ${LONGEST_IDEMPOTENCY_KEY} characters`);
@@ -177,7 +177,7 @@ export class JobFace {
     const { queue } = this.#parts;
     if (request.headers.accept?.includes('text/event-stream') === true) {
       const last = request.headers['last-event-id'];
-      return followStream(queue, endpoint.id, seq, id, typeof last === 'string' && /^\d{1,9}$/.test(last) ? Number(last) : 0, response, gone);
+      return followStream(queue, endpoint.id, seq, id, typeof last === 'string' && /^\d{1,9}$/.test(last) ? Number(last) : 0, inPieces(response), gone);
     }
     const hold = readWait(query, STREAM_HOLD_MS, LONGEST_STREAM_HOLD);
     const { status, chunks } = await drainStream(queue, endpoint.id, seq, id, hold, gone);
@@ -241,15 +241,16 @@ export class JobFace {
       for await (const { ts, source, line } of lines) found.push(JSON.stringify({ ts: new Date(ts).toISOString(), source, line }));
       return sendJson(response, 200, `{"logs":[${found.join(',')}]}`);
     }
-    response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' });
+    const events = inPieces(response);
+    events.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' });
     // The log of a worker goes on after the job; whoever follows the job is let go with it.
-    if (job.endedAt === null) void this.#parts.queue.waitForEnd(endpoint.id, seq, LONGEST_LOG_MS, gone).then(() => setTimeout(() => response.end(), LOG_TAIL_MS));
+    if (job.endedAt === null) void this.#parts.queue.waitForEnd(endpoint.id, seq, LONGEST_LOG_MS, gone).then(() => setTimeout(() => events.end(), LOG_TAIL_MS));
     for await (const { ts, seq: number, source, line } of lines) {
-      if (response.destroyed || response.writableEnded) return;
+      if (events.destroyed || events.writableEnded) return;
       const at = new Date(ts).toISOString();
-      response.write(`id: ${at}/${number}\ndata: ${JSON.stringify({ ts: at, source, line })}\n\n`);
+      events.write(`id: ${at}/${number}\ndata: ${JSON.stringify({ ts: at, source, line })}\n\n`);
     }
-    response.end();
+    events.end();
   }
 
   /** `GET webhooks[?jobId=]`: the delivery log; `POST webhooks/{deliveryId}/redeliver`: once more. */

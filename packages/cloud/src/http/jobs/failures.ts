@@ -1,6 +1,6 @@
 import type { BerthError, ErrorCode } from '../../support/errors.ts';
 import { sendJson } from '../raw.ts';
-import type { Response } from '../raw.ts';
+import type { PlainResponse } from '../raw.ts';
 
 /** The job interface answers every failure as an object with one key, `error`. */
 const STATUS: Record<ErrorCode, number> = {
@@ -25,7 +25,7 @@ const STATUS: Record<ErrorCode, number> = {
   internal: 500,
 };
 
-export function failJob(response: Response, error: BerthError): void {
+export function failJob(response: PlainResponse, error: BerthError): void {
   // An answer that has begun, a stream, can no longer turn into a failure: it breaks off, so that the client asks again.
   if (response.headersSent) return void response.destroy();
   const findings = error.details.length === 0 ? '' : `: ${error.details.join('; ')}`;

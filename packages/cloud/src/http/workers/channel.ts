@@ -174,7 +174,7 @@ export class WorkerChannel {
   }
 
   #send(line: string): void {
-    if (this.#outgoing.push(line) === 1) setImmediate(() => this.#flush());
+    if (this.#outgoing.push(line) === 1) process.nextTick(() => this.#flush());
   }
 
   #flush(): void {

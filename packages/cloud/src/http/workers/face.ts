@@ -13,7 +13,7 @@ import { asBerthError } from '../failures.ts';
 import type { JobAddress } from '../jobs/address.ts';
 import { failJob } from '../jobs/failures.ts';
 import { goneSignal, readBody, sendJson, sendNothing } from '../raw.ts';
-import type { Request, Response } from '../raw.ts';
+import type { PlainRequest, PlainResponse } from '../raw.ts';
 import { readChunks, readPost } from './results.ts';
 import type { WorkerTokens } from './tokens.ts';
 
@@ -41,8 +41,8 @@ interface WorkerOperation {
 }
 
 interface Call {
-  request: Request;
-  response: Response;
+  request: PlainRequest;
+  response: PlainResponse;
   endpoint: Endpoint;
   workerId: string;
   /** Of the job that the path names, where it names one. */
@@ -71,7 +71,7 @@ export class WorkerFace {
     return Object.hasOwn(this.#operations, operation);
   }
 
-  async serve(request: Request, response: Response, address: JobAddress): Promise<void> {
+  async serve(request: PlainRequest, response: PlainResponse, address: JobAddress): Promise<void> {
     try {
       const [workerId = '', jobId = ''] = address.rest.map(decoded);
       const operation = this.#operations[address.operation] as WorkerOperation;
@@ -95,7 +95,7 @@ export class WorkerFace {
   }
 
   /** The endpoint, if the token is this worker's or a key that may run things on it. */
-  async admit(request: Request, endpointId: string, workerId: string): Promise<Endpoint> {
+  async admit(request: PlainRequest, endpointId: string, workerId: string): Promise<Endpoint> {
     const token = bearerOrBareKey(request.headers.authorization) ?? '';
     const { tokens, gate, endpoints } = this.#parts;
     if (workerId === '') throw new BerthError('no-route', 'the address names no worker');
@@ -183,7 +183,7 @@ export class WorkerFace {
     sendJson(response, 200, '{}');
   }
 
-  async #refuse(request: Request, response: Response, error: BerthError, operation: string): Promise<void> {
+  async #refuse(request: PlainRequest, response: PlainResponse, error: BerthError, operation: string): Promise<void> {
     if (!request.readableEnded) request.resume();
     if (error.code === 'method') return failJob(response, error);
     const polls = operation === 'job-take' || operation === 'job-take-batch' || operation === 'job-stop';

@@ -1,16 +1,22 @@
 import type { Endpoint } from '../../store/records.ts';
 import type { EndpointStore } from '../../store/store.ts';
 import type { Clock } from '../../support/clock.ts';
+import { BerthError } from '../../support/errors.ts';
 
 /** How old an answer may be: another server may have changed the endpoint, and this one is not told. */
 const MAX_AGE_MS = 2000;
 /** Beyond this many, those looked up longest ago are forgotten. */
 const MOST_KEPT = 10_000;
 
+/** While the store is away, what was known before goes on counting, for this long: a worker's result must not fail for want of a look at its endpoint. */
+const STALE_MS = 60_000;
+
 interface Entry {
   /** When it was asked for. */
   at: number;
   found: Promise<Endpoint | undefined>;
+  /** The answer, once it is there. */
+  endpoint?: Endpoint;
 }
 
 /** Endpoints by id, whoever owns them, kept in memory for those who ask at every request. */
@@ -32,6 +38,12 @@ export class EndpointDirectory {
     return kept !== undefined && Math.abs(now - kept.at) < this.#maxAge ? kept.found : this.#look(id, now);
   }
 
+  /** The endpoint, where it was looked up a moment ago. */
+  known(id: string): Endpoint | undefined {
+    const kept = this.#entries.get(id);
+    return kept !== undefined && Math.abs(this.#clock.now() - kept.at) < this.#maxAge ? kept.endpoint : undefined;
+  }
+
   /** Called when an endpoint has changed or gone; without an id, all are forgotten. */
   forget(id?: string): void {
     if (id === undefined) this.#entries.clear();
@@ -39,6 +51,7 @@ export class EndpointDirectory {
   }
 
   async #look(id: string, at: number): Promise<Endpoint | undefined> {
+    const before = this.#entries.get(id);
     const entry: Entry = { at, found: this.#store.findAnywhere(id) };
     this.#entries.delete(id);
     this.#entries.set(id, entry);
@@ -49,11 +62,15 @@ export class EndpointDirectory {
       const found = await entry.found;
       // An id that nobody has is not kept: there is no end of those.
       if (found === undefined) drop();
+      else entry.endpoint = found;
       this.#cut();
       return found;
     } catch (error) {
       drop();
-      throw error;
+      const stale = error instanceof BerthError && error.code === 'unavailable' && before?.endpoint !== undefined && Math.abs(at - before.at) < STALE_MS;
+      if (!stale) throw error;
+      if (!this.#entries.has(id)) this.#entries.set(id, before);
+      return before.endpoint;
     }
   }
 

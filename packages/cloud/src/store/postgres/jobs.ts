@@ -115,6 +115,8 @@ export function postgresJobs(pool: Pool, server: string): JobStore {
   }, LARGEST_BATCH);
 
   return {
+    meetInOneTurn: false,
+
     submit: (whole, idempotency) => submits.add({ whole, idempotency }),
 
     take: async (endpointId, wanted, lease) => {

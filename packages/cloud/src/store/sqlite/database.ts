@@ -9,26 +9,29 @@ import { leadAlone } from '../leadership.ts';
 import { noWakeups } from '../wakeups.ts';
 import { GroupCommit } from './group-commit.ts';
 import { sqliteJobs } from './jobs.ts';
+import { WalSync } from './wal-sync.ts';
 
 const SQLITE_FULL = 13;
 const SQLITE_IOERR = 10;
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555;
 const SQLITE_CONSTRAINT_UNIQUE = 2067;
 
-/** A commit is on disk before it is acknowledged: the write-ahead log, synced in full. */
+/** A commit is on disk before it is acknowledged: the write-ahead log, synced by `WalSync`. One process has the file, and locks it once. */
 const PRAGMAS = `
+  pragma locking_mode = exclusive;
   pragma journal_mode = wal;
-  pragma synchronous = full;
+  pragma synchronous = normal;
   pragma foreign_keys = on;
   pragma busy_timeout = 5000;
-  pragma wal_autocheckpoint = 4000;
+  pragma wal_autocheckpoint = 16000;
   pragma cache_size = -32000;
 `;
 
 export function openSqlite(file: string): Database {
   const connection = new DatabaseSync(file);
   connection.exec(PRAGMAS);
-  const group = new GroupCommit(connection, translate);
+  const wal = new WalSync(file);
+  const group = new GroupCommit(connection, wal, translate);
   const prepared = new Map<string, StatementSync>();
 
   function execute(statement: Statement): Outcome {
@@ -57,6 +60,7 @@ export function openSqlite(file: string): Database {
     try {
       const result = run(steps);
       connection.exec('commit');
+      wal.sync();
       return result;
     } catch (error) {
       if (connection.isTransaction) connection.exec('rollback');
@@ -75,20 +79,22 @@ export function openSqlite(file: string): Database {
 
   return {
     dialect: 'sqlite',
-    read: (steps) => settle(() => run(steps)),
+    read: (steps) => group.look(() => run(steps)),
     write: (steps) => settle(() => transaction(steps)),
     jobs: () => sqliteJobs(connection, group),
     wakeups: async () => noWakeups,
     leadership: leadAlone,
-    close: () =>
-      settle(() => {
-        group.close();
-        connection.close();
-      }),
+    close: async () => {
+      group.close();
+      await wal.pending;
+      connection.close();
+      wal.close();
+    },
   };
 }
 
 function translate(error: unknown): Error {
+  if (error instanceof Error && 'syscall' in error && error.syscall === 'fdatasync') return new BerthError('unavailable', 'the disk that holds the data directory did not confirm a write', { cause: error });
   if (!(error instanceof Error) || !('errcode' in error)) return error instanceof Error ? error : new Error(String(error));
   const code = Number(error.errcode);
   if (code === SQLITE_CONSTRAINT_UNIQUE || code === SQLITE_CONSTRAINT_PRIMARYKEY) return new UniqueViolation(error);

@@ -3,11 +3,14 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { BerthError } from '../../support/errors.ts';
 import { GroupCommit } from './group-commit.ts';
+import type { Disk } from './wal-sync.ts';
+
+const NO_DISK: Disk = { sync: () => undefined, syncBeside: () => Promise.resolve(), pending: undefined };
 
 function fixture(): { connection: DatabaseSync; group: GroupCommit; commits: () => number; names: () => unknown[] } {
   const connection = new DatabaseSync(':memory:');
   connection.exec('create table things (name text primary key)');
-  const group = new GroupCommit(connection, (error) => (error instanceof Error ? error : new Error(String(error))));
+  const group = new GroupCommit(connection, NO_DISK, (error) => (error instanceof Error ? error : new Error(String(error))));
   let commits = 0;
   group.beforeCommit = () => {
     commits += 1;
@@ -70,6 +73,27 @@ describe('work of one turn', () => {
     away = false;
     await group.run(add(connection, 'c'));
     assert.deepEqual(names(), ['c']);
+  });
+
+  test('that is large waits for the disk beside everything else, and what is read meanwhile waits with it', async () => {
+    const { connection } = fixture();
+    const synced = Promise.withResolvers<void>();
+    const disk: { -readonly [name in keyof Disk]: Disk[name] } = {
+      sync: () => assert.fail('everything else would wait'),
+      syncBeside: () => (disk.pending = synced.promise),
+      pending: undefined,
+    };
+    const group = new GroupCommit(connection, disk, (error) => error as Error);
+    const told: string[] = [];
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    const added = Promise.all(names.map((name) => group.run(add(connection, name)))).then(() => told.push('added'));
+    await new Promise((resolve) => setImmediate(resolve));
+    const looked = group.look(() => connection.prepare('select count(*) as count from things').get()?.['count']).then((count) => told.push(`looked ${String(count)}`));
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(told, []);
+    synced.resolve();
+    await Promise.all([added, looked]);
+    assert.deepEqual(told.sort(), ['added', 'looked 6']);
   });
 
   test('is refused once the store has closed', async () => {

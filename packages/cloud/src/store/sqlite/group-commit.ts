@@ -1,8 +1,16 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { BerthError } from '../../support/errors.ts';
+import type { Disk } from './wal-sync.ts';
 
-interface Waiting {
+/** Up to this many, it is quicker to wait for the disk than to be woken by it. */
+const SMALL_GROUP = 4;
+/** What nobody waits for is on the disk this much later at most. */
+const LAZY_SYNC_MS = 5;
+
+interface Piece {
   work: () => unknown;
+  /** It is answered when the disk has it; else when it is committed. */
+  synced: boolean;
   resolve: (value: unknown) => void;
   reject: (error: unknown) => void;
 }
@@ -10,46 +18,67 @@ interface Waiting {
 /**
  * Pieces of work that arrive in one turn of the event loop share one transaction, and so one
  * sync of the disk: what costs a tenth of a millisecond alone costs next to nothing among a
- * hundred. Each is answered after the commit, never before.
+ * hundred. Whoever is told that something was kept is told after the sync, never before.
  */
 export class GroupCommit {
   readonly #connection: DatabaseSync;
+  readonly #disk: Disk;
   readonly #translate: (error: unknown) => Error;
-  #first: Waiting[] = [];
-  #last: Waiting[] = [];
+  #first: Piece[] = [];
+  #last: Piece[] = [];
   #scheduled = false;
   #closed = false;
+  /** Set while something is committed and not on the disk, and nobody waits for it. */
+  #lazySync: NodeJS.Timeout | undefined;
   /** Runs at the end of every transaction, before it is committed. */
   beforeCommit: () => void = () => undefined;
   afterRollback: () => void = () => undefined;
 
-  constructor(connection: DatabaseSync, translate: (error: unknown) => Error) {
+  constructor(connection: DatabaseSync, disk: Disk, translate: (error: unknown) => Error) {
     this.#connection = connection;
+    this.#disk = disk;
     this.#translate = translate;
   }
 
   run<T>(work: () => T): Promise<T> {
-    return this.#add(this.#first, work);
+    return this.#add(this.#first, work, true);
   }
 
-  /** After everything else of the same turn: a take sees the jobs that came in with it. */
+  /** For what nobody is told of yet: answered when it is committed. Whoever is told later is told after a sync that holds this too. */
+  runUntold<T>(work: () => T): Promise<T> {
+    return this.#add(this.#first, work, false);
+  }
+
+  /** The same, after everything else of the turn: a take sees the jobs that came in with it. */
   runLast<T>(work: () => T): Promise<T> {
-    return this.#add(this.#last, work);
+    return this.#add(this.#last, work, false);
   }
 
-  #add<T>(group: Waiting[], work: () => T): Promise<T> {
+  /** What is read is told when it is on the disk: nobody sees what a power cut could undo. */
+  look<T>(work: () => T): Promise<T> {
+    try {
+      const value = work();
+      const synced = this.#lazySync === undefined ? this.#disk.pending : this.#syncBeside();
+      return synced === undefined ? Promise.resolve(value) : synced.then(() => value);
+    } catch (error) {
+      return Promise.reject(this.#translate(error));
+    }
+  }
+
+  #add<T>(group: Piece[], work: () => T, synced: boolean): Promise<T> {
     if (this.#closed) return Promise.reject(new BerthError('unavailable', 'the server stops; try again'));
     if (!this.#scheduled) {
       this.#scheduled = true;
       setImmediate(() => this.flush());
     }
-    return new Promise<T>((resolve, reject) => group.push({ work, resolve: resolve as Waiting['resolve'], reject }));
+    return new Promise<T>((resolve, reject) => group.push({ work, synced, resolve: resolve as Piece['resolve'], reject }));
   }
 
   /** Commits what waits, and takes nothing more. */
   close(): void {
     this.flush();
     this.#closed = true;
+    if (this.#lazySync !== undefined) this.#sync();
   }
 
   flush(): void {
@@ -61,23 +90,55 @@ export class GroupCommit {
     this.#commit(group);
   }
 
-  #commit(group: Waiting[]): void {
+  #commit(group: Piece[]): void {
     let results: unknown[];
+    const waits = group.some(({ synced }) => synced);
+    const alone = waits && group.length <= SMALL_GROUP && this.#disk.pending === undefined;
     try {
       this.#connection.exec('begin immediate');
       results = group.map(({ work }) => work());
       this.beforeCommit();
       this.#connection.exec('commit');
+      if (alone) this.#sync();
     } catch (error) {
       if (this.#connection.isTransaction) this.#connection.exec('rollback');
       this.afterRollback();
       const told = this.#translate(error);
-      const alone = group.length === 1 || (told instanceof BerthError && told.code === 'unavailable');
-      if (alone) for (const { reject } of group) reject(told);
+      const all = group.length === 1 || (told instanceof BerthError && told.code === 'unavailable');
+      if (all) for (const { reject } of group) reject(told);
       // One piece cannot be done. Each by itself: the others shall not suffer for it.
       else for (const piece of group) this.#commit([piece]);
       return;
     }
-    for (let index = 0; index < group.length; index += 1) group[index]?.resolve(results[index]);
+    const answer = (which: (piece: Piece) => boolean): void => {
+      group.forEach((piece, index) => {
+        if (which(piece)) piece.resolve(results[index]);
+      });
+    };
+    if (alone) return answer(() => true);
+    answer(({ synced }) => !synced);
+    if (!waits) {
+      this.#lazySync ??= setTimeout(() => void this.#syncBeside().catch(() => undefined), LAZY_SYNC_MS);
+      return;
+    }
+    this.#syncBeside().then(() => answer(({ synced }) => synced), (error: unknown) => {
+      const told = this.#translate(error);
+      for (const { synced, reject } of group) if (synced) reject(told);
+    });
+  }
+
+  #sync(): void {
+    this.#syncs();
+    this.#disk.sync();
+  }
+
+  #syncBeside(): Promise<void> {
+    this.#syncs();
+    return this.#disk.syncBeside();
+  }
+
+  #syncs(): void {
+    clearTimeout(this.#lazySync);
+    this.#lazySync = undefined;
   }
 }

@@ -32,13 +32,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     made.setReturnArrays(true);
     return made;
   };
-  const look = <T>(work: () => T): Promise<T> => {
-    try {
-      return Promise.resolve(work());
-    } catch (error) {
-      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
-    }
-  };
+  const look = <T>(work: () => T): Promise<T> => group.look(work);
 
   const insertJob = statement(`insert or ignore into jobs (${INSERTED_COLUMNS.join(', ')}) values (${marks(INSERTED_COLUMNS.length)})`);
   const insertWaiting = statement(`insert into job_waiting (${WAITING_COLUMNS.join(', ')}) values (${marks(WAITING_COLUMNS.length)})`);
@@ -68,6 +62,8 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
 
   /** Jobs in workers' hands, as they were last written: the next thing that happens to them needs no look. Whoever is not here is looked for. */
   const held = new Map<number, Job>();
+  /** Jobs that came in with this group. Where a worker waits for them they never enter the queue. */
+  const fresh = new Map<number, WholeJob>();
   /** Counts move once for each group, not for each job. */
   const moves = new Map<string, CountMoves>();
   const count = (endpointId: string, move: CountMoves): void => {
@@ -76,14 +72,23 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     else for (const name of Object.keys(move) as (keyof CountMoves)[]) sum[name] += move[name];
   };
   group.beforeCommit = () => {
+    place();
     for (const [endpointId, sum] of moves) addCounts.run(endpointId, sum.queued, sum.running, sum.completed, sum.failed, sum.retried);
     moves.clear();
   };
   group.afterRollback = () => {
     moves.clear();
     held.clear();
+    fresh.clear();
   };
   const run = <T>(work: () => T): Promise<T> => group.run(work);
+  const runUntold = <T>(work: () => T): Promise<T> => group.runUntold(work);
+
+  /** Whoever came in and was not taken waits. */
+  function place(): void {
+    for (const { job } of fresh.values()) insertWaiting.run(...waitingValues(job));
+    fresh.clear();
+  }
 
   function current(endpointId: string, seq: number): Job | undefined {
     const known = held.get(seq);
@@ -144,9 +149,25 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     }
   }
 
+  /** Jobs that came in just now go out at once if nobody waits before them, and they are of one queue. */
+  function takeFresh(endpointId: string, wanted: number): TakenJob[] {
+    const [first] = fresh.values();
+    if (first === undefined) return [];
+    const { accountId, lowPriority } = first.job;
+    const alike = [...fresh.values()].every(({ job }) => job.endpointId === endpointId && job.accountId === accountId && job.lowPriority === lowPriority);
+    if (!alike || accountsWaiting(endpointId, 0).length > 0 || accountsWaiting(endpointId, 1).length > 0) {
+      place();
+      return [];
+    }
+    const taken = [...fresh.values()].slice(0, wanted).map(({ job, payloads: { request } }) => ({ job, request }));
+    for (const { job } of taken) fresh.delete(job.seq);
+    return taken;
+  }
+
   /** Takes the places of up to `wanted` jobs out of the queue. */
   function leaveHead(endpointId: string, wanted: number): TakenJob[] {
-    const found: TakenJob[] = [];
+    const found = takeFresh(endpointId, wanted);
+    if (found.length > 0) return found;
     for (const lowPriority of [0, 1]) {
       const left = wanted - found.length;
       if (left <= 0) break;
@@ -169,8 +190,10 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   }
 
   return {
-    submit: ({ job, payloads }, idempotency) =>
-      run(() => {
+    meetInOneTurn: true,
+
+    submit: ({ job, payloads }, idempotency, untold = false) =>
+      (untold ? runUntold : run)(() => {
         if (idempotency !== undefined) {
           const values = valuesOf(holderOfKey.get(job.endpointId, idempotency.key));
           const holder = values === undefined ? undefined : jobFromValues(values);
@@ -179,7 +202,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         }
         const { changes } = insertJob.run(...insertedValues(job, idempotency, payloads.request));
         if (changes === 0) return { job, created: current(job.endpointId, job.seq)?.id === job.id, bodyHash: null };
-        insertWaiting.run(...waitingValues(job));
+        fresh.set(job.seq, { job, payloads });
         count(job.endpointId, countMoves(undefined, job));
         return { job, created: true, bodyHash: idempotency?.bodyHash ?? null };
       }),
@@ -195,6 +218,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
 
     change: (endpointId, seq, next) =>
       run(() => {
+        if (fresh.has(seq)) place();
         const before = current(endpointId, seq);
         if (before === undefined) return undefined;
         const change = next(before);
@@ -249,6 +273,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
 
     purge: (endpointId) =>
       run(() => {
+        place();
         statement('delete from job_chunks where endpoint_id = ? and seq in (select seq from job_waiting where endpoint_id = ?)').run(endpointId, endpointId);
         statement('delete from jobs where seq in (select seq from job_waiting where endpoint_id = ?)').run(endpointId);
         const removed = Number(statement('delete from job_waiting where endpoint_id = ?').run(endpointId).changes);
@@ -298,6 +323,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
 
     removeEndpoint: (endpointId) =>
       run(() => {
+        place();
         moves.delete(endpointId);
         for (const [seq, job] of held) if (job.endpointId === endpointId) held.delete(seq);
         for (const table of ['jobs', 'job_waiting', 'job_leases', 'job_chunks', 'job_counts', 'job_workers', 'webhook_deliveries']) statement(`delete from ${table} where endpoint_id = ?`).run(endpointId);

@@ -1,0 +1,125 @@
+import { STATUS_CODES } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Socket } from 'node:net';
+import type { PlainRequest, PlainResponse } from '../raw.ts';
+import type { Head } from './head.ts';
+
+/** A request that has arrived whole. */
+export class LaneRequest implements PlainRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly socket: Socket;
+  readonly body: string;
+  readonly complete = true;
+  readonly readableEnded = true;
+
+  readonly head: Head;
+
+  constructor(head: Head, body: string, socket: Socket) {
+    const { method, url, headers } = head;
+    this.head = head;
+    this.method = method;
+    this.url = url;
+    this.headers = headers;
+    this.body = body;
+    this.socket = socket;
+  }
+
+  get destroyed(): boolean {
+    return this.socket.destroyed;
+  }
+
+  resume(): void {
+    // There is nothing left to read.
+  }
+}
+
+/** How long an idle connection is kept, which clients are told. */
+export const KEEP_ALIVE_SECONDS = 75;
+const KEPT = `connection: keep-alive\r\nkeep-alive: timeout=${KEEP_ALIVE_SECONDS}\r\n`;
+const CLOSED = 'connection: close\r\n';
+
+/** The answer to it, written in one go. */
+export class LaneResponse implements PlainResponse {
+  readonly #socket: Socket;
+  readonly #onEnd: (kept: boolean) => void;
+  readonly #listeners: { event: 'close' | 'finish'; listener: () => void }[] = [];
+  /** Whether the connection is kept for another request. */
+  shouldKeepAlive: boolean;
+  #head = '';
+  /** Of the body, in bytes. */
+  #length = 0;
+  headersSent = false;
+  writableEnded = false;
+  writableFinished = false;
+  #closed = false;
+
+  constructor(socket: Socket, keep: boolean, onEnd: (kept: boolean) => void) {
+    this.#socket = socket;
+    this.shouldKeepAlive = keep;
+    this.#onEnd = onEnd;
+  }
+
+  get destroyed(): boolean {
+    return this.#closed || this.#socket.destroyed;
+  }
+
+  on(event: 'close' | 'finish', listener: () => void): void {
+    this.#listeners.push({ event, listener });
+  }
+
+  writeHead(status: number, headers: Record<string, string | number> = {}): void {
+    let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n`;
+    for (const name of Object.keys(headers)) head += `${name}: ${headers[name]}\r\n`;
+    this.#head = head;
+    this.#length = Number(headers['content-length'] ?? 0);
+    this.headersSent = true;
+  }
+
+  end(body = ''): void {
+    if (this.writableEnded) return;
+    this.writableEnded = true;
+    const text = `${this.#head}date: ${httpDate()}\r\n${this.shouldKeepAlive ? KEPT : CLOSED}\r\n${body}`;
+    // Where every character takes one byte, the text need not be encoded.
+    const encoding = this.#length === body.length ? 'latin1' : 'utf8';
+    if (this.#listeners.length === 0) this.#socket.write(text, encoding);
+    else this.#socket.write(text, encoding, (error) => (error ? undefined : this.#left()));
+    this.#onEnd(this.shouldKeepAlive);
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  /** The connection is gone; what was not written never will be. */
+  closed(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#tell('close');
+  }
+
+  #left(): void {
+    if (this.#closed) return;
+    this.writableFinished = true;
+    this.#tell('finish');
+    this.closed();
+  }
+
+  #tell(event: 'close' | 'finish'): void {
+    for (const heard of this.#listeners) if (heard.event === event) heard.listener();
+  }
+}
+
+let dateText = '';
+let dateSecond = 0;
+
+/** The time as HTTP writes it, made once a second. */
+function httpDate(): string {
+  const second = Math.floor(Date.now() / 1000);
+  if (second !== dateSecond) {
+    dateSecond = second;
+    dateText = new Date(second * 1000).toUTCString();
+  }
+  return dateText;
+}

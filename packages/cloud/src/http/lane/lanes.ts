@@ -1,0 +1,27 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { Lane } from './lane.ts';
+import type { LaneService } from './lane.ts';
+
+const LOOK_EVERY_MS = 5_000;
+
+/** Puts the fast lane before a server: every connection begins there. Answers what ends it. */
+export function openLanes(server: Server, service: LaneService): { close(): void } {
+  const lanes = new Set<Lane>();
+  const [toNode] = server.listeners('connection') as ((socket: Socket) => void)[];
+  if (toNode === undefined) throw new Error('the server takes no connections');
+  server.removeAllListeners('connection');
+  server.on('connection', (socket: Socket) => {
+    lanes.add(new Lane({ socket, service, handOver: (given) => toNode.call(server, given), onClose: (lane) => lanes.delete(lane) }));
+  });
+  const looking = setInterval(() => {
+    const now = Date.now();
+    for (const lane of lanes) lane.look(now);
+  }, LOOK_EVERY_MS).unref();
+  return {
+    close: () => {
+      clearInterval(looking);
+      for (const lane of lanes) if (lane.idle) lane.end();
+    },
+  };
+}

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { WalSync } from './wal-sync.ts';
+
+test('what comes while a sync runs shares the next one, and all of it is waited for', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-wal-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'x.db-wal'), 'log');
+  const wal = new WalSync(join(folder, 'x.db'));
+  assert.equal(wal.pending, undefined);
+  const first = wal.syncBeside();
+  const [second, third] = [wal.syncBeside(), wal.syncBeside()];
+  assert.equal(second, third);
+  assert.notEqual(first, second);
+  assert.equal(wal.pending, second);
+  await second;
+  assert.equal(wal.pending, undefined);
+  wal.sync();
+  wal.close();
+});
+
+test('a log that cannot be synced is told to whoever waits', async () => {
+  const wal = new WalSync('/nowhere/x.db');
+  assert.throws(() => wal.sync(), /ENOENT/);
+  await assert.rejects(wal.syncBeside(), /ENOENT/);
+});
