@@ -117,3 +117,23 @@ describe('rate limits that are off', () => {
     for (let call = 0; call < 30; call += 1) assert.equal((await jobs.call('GET', 'requests')).status, 200);
   });
 });
+
+describe('rate limits that the operator sets', () => {
+  const stage = stageOn('sqlite', { BERTH_JOB_LIMITS_RUN: '3/2', BERTH_JOB_LIMITS_PURGE_QUEUE: 'off', BERTH_JOB_LIMITS_STATUS_SYNC: '100/1' });
+
+  test('hold for their operation, in ten seconds and at the same time; one that is off refuses nothing', async () => {
+    const jobs = await newEndpoint(stage.server.url, stage.server.key);
+    for (let call = 0; call < 10; call += 1) assert.equal((await jobs.call('POST', 'purge-queue')).status, 200);
+    const ids = [await jobs.run(), await jobs.run(), await jobs.run()];
+    assertTooMany(await jobs.call('POST', 'run', { input: {} }), /^too many requests: at most 3 of run in 10 s/);
+    assert.equal((await jobs.health()).jobs.inQueue, 3);
+    const waiting = jobs.call('GET', `status-sync/${ids[0]}?wait=5000`);
+    await eventually(async () => assertTooMany(await jobs.call('GET', `status-sync/${ids[1]}?wait=1000`), /^too many requests: at most 1 of status-sync at the same time; try again in 1 s$/));
+    await jobs.call('POST', `cancel/${ids[0]}`);
+    assert.equal((await waiting).body.status, 'CANCELLED');
+    assert.equal((await jobs.call('GET', `status-sync/${ids[0]}`)).status, 200);
+    // The other operations have theirs.
+    for (let call = 0; call < 10; call += 1) await jobs.call('GET', 'requests');
+    assertTooMany(await jobs.call('GET', 'requests'), /at most 10 of requests in 10 s/);
+  });
+});

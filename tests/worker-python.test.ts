@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import type { Answer } from './support/client.ts';
 import { eventually, newEndpoint, timed } from './support/jobs.ts';
 import type { TestEndpoint } from './support/jobs.ts';
 import { preparePython, startPython, workerEnvironment } from './support/python.ts';
@@ -30,6 +31,8 @@ def handler(job):
         runpod.serverless.progress_update(job, {"percent": 50})
         time.sleep(3)
         return "all"
+    if do == "bytes":
+        return b"not JSON"
     if do == "refresh":
         return {"refresh_worker": True, "kept": 1}
     if do == "sleep":
@@ -83,6 +86,40 @@ async def handler(job):
 
 if __name__ == "__main__":
     runpod.serverless.start({"handler": handler, "return_aggregate_stream": True})
+`;
+
+/** In the shape of the vLLM worker: a concurrent generator that aggregates, takes a route and a body, and streams raw events cut anywhere. */
+const LANGUAGE_MODEL = `
+import json
+import runpod
+
+async def handler(job):
+    wanted = job["input"]
+    route, body = wanted["openai_route"], wanted.get("openai_input") or {}
+    if route == "/v1/models":
+        yield {"object": "list", "data": [{"id": "small", "object": "model"}]}
+    elif body.get("model") != "small":
+        yield {"error": {"message": "no such model", "type": "NotFoundError", "code": 404}}
+    elif body.get("stream"):
+        words = "".join("data: " + json.dumps({"choices": [{"delta": {"content": word}}]}) + "\\n\\n" for word in ["Grüße", " an", " alle"])
+        text = words + "data: [DONE]\\n\\n"
+        for start in range(0, len(text), 7):
+            yield text[start:start + 7]
+    else:
+        yield {"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": body["messages"][0]["content"].upper()}}]}
+
+if __name__ == "__main__":
+    runpod.serverless.start({"handler": handler, "concurrency_modifier": lambda current: 30, "return_aggregate_stream": True})
+`;
+
+const IMPATIENT_CLIENT = `
+import json, os
+import runpod
+
+runpod.api_key = os.environ["KEY"]
+job = runpod.Endpoint(os.environ["ENDPOINT"]).run({"input": {"a": 1}})
+# The job remembers its end, not that it waits: every call asks.
+print("SAID " + json.dumps({"statuses": [job.status() for _ in range(5)]}))
 `;
 
 const UNHEALTHY = `
@@ -252,6 +289,15 @@ else describe('the public Python SDK', { concurrency: true }, () => {
     assert.deepEqual((await jobs.health()).jobs, { completed: 2, failed: 0, inProgress: 0, inQueue: 0, retried: 0 });
   });
 
+  test('a job whose result cannot be sent is missed, and fails with the reason', async () => {
+    const { jobs } = await worker(PLAIN);
+    const { status, error } = await jobs.ended(await jobs.run({ do: 'bytes' }));
+    assert.equal(status, 'FAILED');
+    // Whether a ping has named the job in its short life decides how much of it was seen.
+    assert.match(String(error), /^the worker (ended the job without a result|never started the job) \(after [01] retr(y|ies)\)$/);
+    assert.equal((await jobs.runSync({ do: 'echo' }, PATIENCE_MS)).body.status, 'COMPLETED');
+  });
+
   test('a concurrent handler takes several jobs at once, and one of them may be cancelled', async () => {
     const { jobs, program } = await worker(CONCURRENT);
     const endless = await jobs.run({ seconds: 300 });
@@ -324,6 +370,24 @@ else describe('the public Python SDK', { concurrency: true }, () => {
     assert.equal((await jobs.ended(waiting)).status, 'COMPLETED');
   });
 
+  test('a worker in the shape of the vLLM one answers the OpenAI interface, streaming and not', async () => {
+    const { jobs } = await worker(LANGUAGE_MODEL);
+    const messages = [{ role: 'user', content: 'hello' }];
+    const ask = (path: string, body?: unknown): Promise<Answer<Record<string, unknown>>> => jobs.call(body === undefined ? 'GET' : 'POST', `openai/v1/${path}`, body);
+    const models = await ask('models');
+    assert.deepEqual([models.status, models.body], [200, { object: 'list', data: [{ id: 'small', object: 'model' }] }]);
+    const whole = await ask('chat/completions', { model: 'small', messages });
+    assert.deepEqual([whole.status, whole.body], [200, { object: 'chat.completion', choices: [{ message: { role: 'assistant', content: 'HELLO' } }] }]);
+    const streamed = await fetch(`${stage.server.url}/v2/${jobs.id}/openai/v1/chat/completions`, { method: 'POST', headers: { authorization: `Bearer ${jobs.key}`, 'content-type': 'application/json' }, body: JSON.stringify({ model: 'small', messages, stream: true }) });
+    assert.match(streamed.headers.get('content-type') ?? '', /^text\/event-stream/);
+    const events = (await streamed.text()).split('\n\n').filter((event) => event !== '').map((event) => event.replace(/^data: /, ''));
+    assert.equal(events.pop(), '[DONE]');
+    assert.equal(events.map((event) => (JSON.parse(event) as { choices: { delta: { content: string } }[] }).choices[0]?.delta.content).join(''), 'Grüße an alle');
+    const refused = await ask('chat/completions', { model: 'none', messages });
+    assert.equal(refused.status, 500);
+    assert.match((refused.body['error'] as { message: string }).message, /no such model/);
+  });
+
   test('a worker whose check fails says so and ends', async () => {
     const { jobs, program } = await worker(UNHEALTHY);
     assert.equal(await program.ended, 1);
@@ -341,5 +405,16 @@ else describe('the public Python SDK', { concurrency: true }, () => {
     // It polls for jobs and for stops, and pings: each less than once a second.
     assert.ok(refusals() - before <= 18, `${refusals() - before} refusals in 6 s`);
     await program.kill();
+  });
+});
+
+if ('path' in python) describe('the Python client under rate limits', () => {
+  const stage = stageOn('sqlite', { BERTH_JOB_LIMITS_STATUS: '2/2' });
+
+  test('asks again when it is told to, and gets all its answers', async () => {
+    const jobs = await newEndpoint(stage.server.url, stage.server.key);
+    const client = startPython(python, IMPATIENT_CLIENT, { RUNPOD_ENDPOINT_BASE_URL: `${stage.server.url}/v2`, KEY: stage.server.key, ENDPOINT: jobs.id });
+    assert.equal(await client.ended, 0, client.output());
+    assert.match(client.output(), /^SAID \{"statuses": \["IN_QUEUE", "IN_QUEUE", "IN_QUEUE", "IN_QUEUE", "IN_QUEUE"\]\}$/m);
   });
 });

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ManualClock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
-import { JOB_LIMITS, JobRateLimits } from './rate-limits.ts';
+import { loadConfig } from '../../support/config/load.ts';
+import { JOB_LIMITS, jobLimits, JobRateLimits } from './rate-limits.ts';
 
 const none = (): number => 0;
 
@@ -77,4 +78,15 @@ test('the limits are those that the hosted service publishes', () => {
   const published = { runsync: [2000, 400], run: [1000, 200], status: [2000, 400], stream: [2000, 400], cancel: [100, 20], openai: [2000, 400], requests: [10, 2] };
   for (const [operation, [per10s, concurrent]] of Object.entries(published)) assert.deepEqual(JOB_LIMITS[operation], { per10s, concurrent });
   assert.equal(JOB_LIMITS['purge-queue']?.per10s, 2);
+});
+
+test('the limits are those that the operator sets, by the words of the path; one that is off is none', async () => {
+  const { config } = await loadConfig({ env: { BERTH_JOB_LIMITS_RUN: '5/3', BERTH_JOB_LIMITS_STATUS_SYNC: '7/1', BERTH_JOB_LIMITS_PURGE_QUEUE: 'off' } });
+  const limits = jobLimits(config.jobLimits);
+  const { 'purge-queue': _, ...others } = JOB_LIMITS;
+  assert.deepEqual(limits, { ...others, run: { per10s: 5, concurrent: 3 }, 'status-sync': { per10s: 7, concurrent: 1 } });
+  const counting = new JobRateLimits(new ManualClock(), limits);
+  for (let call = 0; call < 100; call += 1) counting.enter('a', 'e', 'purge-queue', none);
+  for (let call = 0; call < 5; call += 1) counting.enter('a', 'e', 'run', none)();
+  assert.throws(() => counting.enter('a', 'e', 'run', none), refused(10, /at most 5 of run in 10 s/));
 });

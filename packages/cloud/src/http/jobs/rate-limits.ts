@@ -1,29 +1,26 @@
 import type { Clock } from '../../support/clock.ts';
+import type { Config } from '../../support/config/config.ts';
+import { knobList } from '../../support/config/knobs.ts';
+import type { OperationLimit } from '../../support/config/operation-limit.ts';
 import { BerthError } from '../../support/errors.ts';
 
-/** Requests in ten seconds and at the same time, for each account, endpoint and operation. */
-export interface OperationLimit {
-  per10s: number;
-  concurrent: number;
-}
-
+const SECTION = 'jobLimits.';
 const WINDOW_MS = 10_000;
 /** Every running worker raises the limit by this much: a large fleet is there to be used. */
 const PER_RUNNING_WORKER = 100;
 
-export const JOB_LIMITS: Readonly<Record<string, OperationLimit>> = {
-  run: { per10s: 1000, concurrent: 200 },
-  runsync: { per10s: 2000, concurrent: 400 },
-  status: { per10s: 2000, concurrent: 400 },
-  'status-sync': { per10s: 2000, concurrent: 400 },
-  stream: { per10s: 2000, concurrent: 400 },
-  openai: { per10s: 2000, concurrent: 400 },
-  cancel: { per10s: 100, concurrent: 20 },
-  retry: { per10s: 100, concurrent: 20 },
-  'purge-queue': { per10s: 2, concurrent: 2 },
-  requests: { per10s: 10, concurrent: 2 },
-  health: { per10s: 2000, concurrent: 400 },
-};
+export type JobLimits = Readonly<Record<string, OperationLimit>>;
+
+/** The limits that the operator sets, by the operation as it stands in the path. One that is off is not there. */
+export function jobLimits({ statusSync, purgeQueue, ...others }: Config['jobLimits']): JobLimits {
+  const all = { ...others, 'status-sync': statusSync, 'purge-queue': purgeQueue };
+  return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, OperationLimit] => entry[1] !== 'off'));
+}
+
+/** Those that hold where the operator says nothing. */
+export const JOB_LIMITS: JobLimits = jobLimits(
+  Object.fromEntries(knobList.filter(({ path }) => path.startsWith(SECTION)).map(({ path, knob }) => [path.slice(SECTION.length), knob.default])) as Config['jobLimits'],
+);
 
 interface Use {
   since: number;
@@ -34,11 +31,11 @@ interface Use {
 /** Counts what each account does with each endpoint. */
 export class JobRateLimits {
   readonly #clock: Clock;
-  readonly #limits: Readonly<Record<string, OperationLimit>>;
+  readonly #limits: JobLimits;
   readonly #uses = new Map<string, Use>();
   #sweptAt = 0;
 
-  constructor(clock: Clock, limits: Readonly<Record<string, OperationLimit>> = JOB_LIMITS) {
+  constructor(clock: Clock, limits: JobLimits = JOB_LIMITS) {
     this.#clock = clock;
     this.#limits = limits;
   }

@@ -1,4 +1,4 @@
-import type { Resources } from '../../resources/resources.ts';
+import type { AllResources } from '../../resources/resources.ts';
 import { MAX_ACCOUNT_NAME_LENGTH } from '../../resources/accounts/accounts.ts';
 import { SSH_KEY_PATTERN } from '../../resources/accounts/ssh-keys.ts';
 import type { Account } from '../../store/records.ts';
@@ -28,7 +28,7 @@ const auditEntry = named(
   }),
 );
 
-export function accountOperations({ accounts }: Resources): Operation[] {
+export function accountOperations({ accounts, webhookSecretOf }: Pick<AllResources, 'accounts' | 'webhookSecretOf'>): Operation[] {
   const tag = 'Account';
   return [
     operation({
@@ -46,6 +46,12 @@ export function accountOperations({ accounts }: Resources): Operation[] {
       body: named('UpdateSshKeys', object({ keys: list(text({ pattern: SSH_KEY_PATTERN }), { description: 'All of them; an empty list removes every key' }) })),
       status: 200, answer: sshKeys, failures: [413, 422],
       handle: async ({ caller, body }) => ({ keys: (await accounts.replaceSshKeys(caller, body.keys)).sshKeys }),
+    }),
+    operation({
+      id: 'getWebhookSecret', method: 'GET', path: '/account/webhook-secret', tag, summary: 'What the webhooks of your account are signed with', access: 'write',
+      description: 'The key of the HMAC in X-Berth-Signature. Whoever has it can make webhooks that look like yours, so a key that may only read does not get it.',
+      status: 200, answer: named('WebhookSecret', object({ secret: text({ description: 'The whole text is the key of the HMAC', examples: ['whsec_…'] }) })),
+      handle: async ({ caller }) => ({ secret: webhookSecretOf(caller.accountId) }),
     }),
     operation({
       id: 'listAuditLog', method: 'GET', path: '/account/audit-log', tag, summary: 'Who changed what, newest first', access: 'read',

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { check } from '../../../../../tests/support/seed.ts';
 import { newJob } from '../submission.ts';
-import { afterAttempt, deliveryOf, isAccepted, redelivery } from './delivery.ts';
+import { afterAttempt, deliveryOf, isAccepted, nextAttempt, redelivery } from './delivery.ts';
 import type { Outcome } from './delivery.ts';
 import { webhookBody } from './payload.ts';
 
@@ -68,6 +68,31 @@ test('sent once more by hand, a failed delivery has a whole series again, and it
   assert.deepEqual([delivery.state, delivery.nextAt, delivery.attempts, delivery.id], ['pending', NOW + 5, 3, 'd1']);
   const states = [4, 5, 6].map(() => (delivery = afterAttempt(delivery, { status: 500 }, RULES, NOW)).state);
   assert.deepEqual(states, ['pending', 'pending', 'failed']);
+});
+
+test('a series that is sent by hand has all its attempts, whenever the one before it was accepted, and no number comes twice', async () => {
+  await check(
+    fc.property(fc.integer({ min: 1, max: 6 }), fc.array(fc.nat(6), { minLength: 1, maxLength: 5 }), (attempts, acceptedAt) => {
+      const rules = { attempts, pause: 10 };
+      const numbers: number[] = [];
+      let delivery = fresh;
+      for (const accepted of acceptedAt) {
+        let made = 0;
+        while (delivery.state === 'pending') {
+          numbers.push(nextAttempt(delivery, rules));
+          made += 1;
+          delivery = afterAttempt(delivery, { status: made === accepted ? 200 : 500 }, rules, NOW);
+          assert.equal(delivery.attempts, numbers.at(-1));
+        }
+        assert.equal(made, accepted >= 1 && accepted <= attempts ? accepted : attempts);
+        assert.equal(delivery.state, accepted >= 1 && accepted <= attempts ? 'delivered' : 'failed');
+        delivery = redelivery(delivery, NOW);
+        assert.deepEqual([delivery.state, delivery.attempts, delivery.lastStatus, delivery.lastError], ['pending', numbers.at(-1), null, null]);
+      }
+      assert.deepEqual(numbers, [...new Set(numbers)].sort((a, b) => a - b));
+      assert.equal(numbers[0], 1);
+    }),
+  );
 });
 
 test('what is on its way is left alone by a redelivery', () => {

@@ -4,7 +4,8 @@ import { webhookBody } from './payload.ts';
 /**
  * A **delivery** is one webhook on its way. It goes out in a **series** of attempts, a pause
  * between each two, until the receiver accepts it or the series is over. By hand it can be
- * sent once more: another series of the same delivery, whose attempts count on.
+ * sent once more: another series of the same delivery. Attempts are numbered on, and every
+ * series begins after a multiple of its length: with three attempts, the second one is 4, 5, 6.
  */
 export interface SeriesRules {
   /** Attempts of one series. */
@@ -42,9 +43,16 @@ export function isAccepted(outcome: Outcome): boolean {
   return 'status' in outcome && outcome.status >= 200 && outcome.status <= 299;
 }
 
+/** The number of the attempt that comes next. */
+export function nextAttempt(delivery: Pick<Delivery, 'attempts' | 'lastError'>, { attempts }: SeriesRules): number {
+  // After an attempt within a series there is always an error: one that was accepted ends it.
+  const beginsSeries = delivery.lastError === null;
+  return (beginsSeries ? Math.ceil(delivery.attempts / attempts) * attempts : delivery.attempts) + 1;
+}
+
 /** What becomes of a delivery after an attempt. */
 export function afterAttempt(delivery: Delivery, outcome: Outcome, rules: SeriesRules, now: number): Delivery {
-  const attempts = delivery.attempts + 1;
+  const attempts = nextAttempt(delivery, rules);
   const told = { ...delivery, attempts, lastStatus: 'status' in outcome ? outcome.status : null, lastError: reasonOf(outcome), updatedAt: now };
   if (isAccepted(outcome)) return { ...told, state: 'delivered', nextAt: null };
   if (endsSeries(attempts, rules)) return { ...told, state: 'failed', nextAt: null };
@@ -53,10 +61,9 @@ export function afterAttempt(delivery: Delivery, outcome: Outcome, rules: Series
 
 /** Once more, by hand. One that is still on its way is left alone: its next attempt comes anyhow. */
 export function redelivery(delivery: Delivery, now: number): Delivery {
-  return delivery.state === 'pending' ? delivery : { ...delivery, state: 'pending', nextAt: now, updatedAt: now };
+  return delivery.state === 'pending' ? delivery : { ...delivery, state: 'pending', nextAt: now, lastStatus: null, lastError: null, updatedAt: now };
 }
 
-/** Attempts count on over all series, so a series ends at each multiple of its length. */
 function endsSeries(attempts: number, rules: SeriesRules): boolean {
   return attempts % rules.attempts === 0;
 }

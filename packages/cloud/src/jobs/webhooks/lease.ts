@@ -1,7 +1,7 @@
 import type { Delivery } from '../../store/job-records.ts';
 import type { JobStore } from '../../store/jobs.ts';
 
-export type DeliveryStore = Pick<JobStore, 'dueDeliveries' | 'saveDelivery' | 'changeDelivery' | 'deliveries' | 'findDelivery'>;
+export type DeliveryStore = Pick<JobStore, 'dueDeliveries' | 'saveDelivery' | 'changeDelivery' | 'deliveries' | 'findDelivery' | 'forgetDeliveries'>;
 
 /** Two servers that lease in the same millisecond still end at different ones, which is how each knows its own. */
 const SPREAD_MS = 1_000;

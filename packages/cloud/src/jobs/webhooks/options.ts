@@ -8,14 +8,17 @@ export interface SenderOptions extends SeriesRules, ReceiverLimits {
   timeout: number;
   /** Milliseconds between two looks for what other servers left behind. */
   lookEvery: number;
+  /** Milliseconds that a delivery stays in the log after its end. */
+  keepLog: number;
   /** Milliseconds that attempts under way get to end when the sender closes. */
   closeGrace: number;
 }
 
 const SECOND = 1_000;
+const HOUR = 3_600 * SECOND;
 
 /** What the operator says, and what does not need saying. */
-export function senderOptions({ allowPrivate, attempts, pause, timeout }: Config['webhooks']): SenderOptions {
+export function senderOptions({ allowPrivate, attempts, pause, timeout, keepLog }: Config['webhooks']): SenderOptions {
   return {
     allowPrivate,
     attempts,
@@ -25,6 +28,7 @@ export function senderOptions({ allowPrivate, attempts, pause, timeout }: Config
     perHost: 8,
     parked: 10_000,
     lookEvery: 15 * SECOND,
+    keepLog: keepLog * HOUR,
     closeGrace: 2 * SECOND,
   };
 }

@@ -29,7 +29,7 @@ import type { SenderParts } from './sender.ts';
 import { sign, webhookSecret } from './signature.ts';
 import { Webhooks } from './webhooks.ts';
 
-const OPTIONS = senderOptions({ allowPrivate: true, attempts: 3, pause: 10, timeout: 10 });
+const OPTIONS = senderOptions({ allowPrivate: true, attempts: 3, pause: 10, timeout: 10, keepLog: 72 });
 const NOW = Date.UTC(2026, 5, 1);
 const log = createLog({ level: 'silent', format: 'json' });
 const secretOf = (accountId: string): string => webhookSecret(Buffer.alloc(32, 5), accountId);
@@ -103,6 +103,9 @@ class WatchedStore implements DeliveryStore {
   readonly #store: DeliveryStore;
   readonly saved: Delivery[] = [];
   #waiting: (() => void)[] = [];
+  /** Times before which the log was to be forgotten. */
+  readonly forgets: number[] = [];
+  forgetFails = false;
   /** Runs before each save; what it throws, the save fails with. */
   beforeSave: (delivery: Delivery) => void = () => undefined;
 
@@ -113,6 +116,13 @@ class WatchedStore implements DeliveryStore {
   dueDeliveries = (now: number, limit: number): Promise<Delivery[]> => this.#store.dueDeliveries(now, limit);
   deliveries = (endpointId: string, filter: { jobId?: string; limit: number }): Promise<Delivery[]> => this.#store.deliveries(endpointId, filter);
   findDelivery = (endpointId: string, id: string): Promise<Delivery | undefined> => this.#store.findDelivery(endpointId, id);
+
+  async forgetDeliveries(before: number): Promise<void> {
+    this.forgets.push(before);
+    if (this.forgetFails) throw new Error('the store is away');
+    await this.#store.forgetDeliveries(before);
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
 
   async saveDelivery(delivery: Delivery): Promise<void> {
     this.beforeSave(delivery);
@@ -264,9 +274,48 @@ for (const kind of DATABASES) {
       status = 202;
       assert.equal((await webhooks.redeliver(endpointId, delivery.id)).state, 'pending');
       assert.equal((await store.whenDelivered(delivery.id)).attempts, 4);
+      // One that was delivered at its first attempt has a whole series again: 7, 8 and 9.
       assert.equal((await webhooks.redeliver(endpointId, delivery.id)).attempts, 4);
-      await store.when(delivery.id, ({ state, attempts }) => state === 'delivered' && attempts === 5);
-      assert.deepEqual(hook.attempts(), ['1', '2', '3', '4', '5'].map((attempt) => [delivery.id, attempt]));
+      status = 500;
+      for (const attempt of [7, 8]) {
+        await store.whenTried(delivery.id, attempt);
+        clock.advance(10_000);
+        hooks.poke();
+      }
+      await store.when(delivery.id, ({ state, attempts }) => state === 'failed' && attempts === 9);
+      assert.deepEqual(hook.attempts(), ['1', '2', '3', '4', '7', '8', '9'].map((attempt) => [delivery.id, attempt]));
+      await hooks.close();
+      assert.deepEqual(hooks.counts, { attempts: 7, delivered: 1, failed: 2 });
+    });
+
+    test('the log forgets what came to its end long ago, now and then, and nothing that is on its way', async () => {
+      const [store, clock, hook] = [watched(), new ManualClock(NOW), await receiver(({ path, answer }) => answer(path === '/hook' ? 200 : 500))];
+      const hooks = sender(store, clock, { keepLog: 60 * 60_000, pause: 2 * 60 * 60_000 });
+      const [delivered, waiting] = [await due(hook.url), await due(`${hook.url}/no`)];
+      hooks.start();
+      await Promise.all([store.whenDelivered(delivered.id), store.whenTried(waiting.id, 1)]);
+      const log = async (): Promise<string[]> => (await jobs.deliveries(endpointId, { limit: 9 })).map(({ id }) => id).sort();
+      const newer = async (): Promise<string> => {
+        const { id } = await due(hook.url, clock.now());
+        hooks.poke();
+        await store.whenDelivered(id);
+        return id;
+      };
+      clock.advance(60 * 60_000);
+      const second = await newer();
+      assert.deepEqual(await log(), [delivered.id, waiting.id, second].sort());
+      // It is old by now, but the log was looked through a minute ago.
+      clock.advance(60_000);
+      const third = await newer();
+      assert.deepEqual(await log(), [delivered.id, waiting.id, second, third].sort());
+      clock.advance(9 * 60_000);
+      store.forgetFails = true;
+      const fourth = await newer();
+      store.forgetFails = false;
+      clock.advance(10 * 60_000);
+      const fifth = await newer();
+      assert.deepEqual(await log(), [waiting.id, second, third, fourth, fifth].sort());
+      assert.deepEqual(store.forgets, [0, 60, 70, 80].map((minutes) => NOW + (minutes - 60) * 60_000));
     });
 
     test('the next attempt comes by itself', async () => {

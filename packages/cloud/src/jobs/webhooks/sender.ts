@@ -3,7 +3,7 @@ import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { persist } from '../persist.ts';
 import { Agenda } from './agenda.ts';
-import { afterAttempt } from './delivery.ts';
+import { afterAttempt, nextAttempt } from './delivery.ts';
 import type { Outcome } from './delivery.ts';
 import { findLeased, lease, settle } from './lease.ts';
 import type { DeliveryStore, LeasedDelivery } from './lease.ts';
@@ -22,6 +22,19 @@ const LEASE_SLACK_MS = 5_000;
 const PARK_MS = 60_000;
 /** After the store failed. */
 const LOOK_AGAIN_MS = 1_000;
+
+/** How often the log is looked through for what is old. */
+const SWEEP_EVERY_MS = 10 * 60_000;
+
+/** What this server has done since it started. */
+export interface WebhookCounts {
+  /** Attempts that came to an end, with an answer or without. */
+  attempts: number;
+  /** Deliveries that were accepted. */
+  delivered: number;
+  /** Series that ended without being accepted. */
+  failed: number;
+}
 
 export interface SenderParts {
   store: DeliveryStore;
@@ -52,6 +65,8 @@ export class WebhookSender {
   readonly #sending = new Map<string, Promise<void>>();
   /** One for each attempt under way, to break it off. */
   readonly #attempts = new Set<AbortController>();
+  readonly #counts: WebhookCounts = { attempts: 0, delivered: 0, failed: 0 };
+  #sweptAt = -Infinity;
   #looking: Promise<void> | undefined;
   #lookAgain = false;
   #open = false;
@@ -63,6 +78,10 @@ export class WebhookSender {
     this.#rules = parts.rules ?? targetRules(parts.options);
     this.#receivers = new Receivers(parts.options);
     this.#agenda = new Agenda(parts.clock, parts.options.lookEvery, () => this.poke());
+  }
+
+  get counts(): Readonly<WebhookCounts> {
+    return this.#counts;
   }
 
   start(): void {
@@ -98,6 +117,7 @@ export class WebhookSender {
     const { store, clock, log } = this.#parts;
     while (this.#open && this.#lookAgain) {
       this.#lookAgain = false;
+      await this.#sweep();
       try {
         const due = await store.dueDeliveries(clock.now(), LOOK_SIZE);
         const fresh = due.filter(({ id }) => !this.#sending.has(id));
@@ -108,6 +128,19 @@ export class WebhookSender {
         this.#lookAgain = false;
         this.#agenda.add(clock.now() + LOOK_AGAIN_MS);
       }
+    }
+  }
+
+  /** Forgets what came to its end long ago. With several servers each does it; there is nothing that could be forgotten twice. */
+  async #sweep(): Promise<void> {
+    const { store, clock, log, options } = this.#parts;
+    const now = clock.now();
+    if (now - this.#sweptAt < SWEEP_EVERY_MS) return;
+    this.#sweptAt = now;
+    try {
+      await store.forgetDeliveries(now - options.keepLog);
+    } catch (error) {
+      log.warn({ err: error }, 'old webhooks could not be removed from the log; trying again later');
     }
   }
 
@@ -168,10 +201,12 @@ export class WebhookSender {
   async #attempt(leased: LeasedDelivery, host: string): Promise<void> {
     const { store, clock, log, options } = this.#parts;
     const outcome = await this.#deliver(leased, host);
+    if (outcome !== undefined) this.#counts.attempts += 1;
     const now = clock.now();
     const next = outcome === undefined ? { ...leased, nextAt: now } : afterAttempt(leased, outcome, options, now);
     const kept = await persist(() => settle(store, leased, next), clock);
-    const about = { delivery: leased.id, endpoint: leased.endpointId, job: leased.jobId, host, attempt: leased.attempts + 1, status: next.lastStatus, reason: next.lastError };
+    if (kept && next.state !== 'pending') this.#counts[next.state] += 1;
+    const about = { delivery: leased.id, endpoint: leased.endpointId, job: leased.jobId, host, attempt: nextAttempt(leased, options), status: next.lastStatus, reason: next.lastError };
     if (!kept) log.debug(about, 'a webhook was sent, and another server holds it by now');
     else if (outcome === undefined) log.debug(about, 'a webhook was broken off by the stop of this server');
     else if (next.state === 'failed') log.warn(about, 'a webhook failed for good');
@@ -180,7 +215,8 @@ export class WebhookSender {
   }
 
   /** One attempt. Undefined where it was broken off because the server stops. */
-  async #deliver({ id, accountId, url, body, attempts }: LeasedDelivery, host: string): Promise<Outcome | undefined> {
+  async #deliver(leased: LeasedDelivery, host: string): Promise<Outcome | undefined> {
+    const { id, accountId, url, body } = leased;
     const { options, secretOf } = this.#parts;
     if (this.#stopped) return undefined;
     const bytes = Buffer.from(body);
@@ -194,7 +230,7 @@ export class WebhookSender {
         'User-Agent': 'Berth-Webhook/1',
         'X-Berth-Signature': sign(secretOf(accountId), bytes),
         'X-Berth-Delivery': id,
-        'X-Berth-Attempt': String(attempts + 1),
+        'X-Berth-Attempt': String(nextAttempt(leased, options)),
       };
       return { status: await post(target, bytes, headers, attempt.signal) };
     } catch (error) {

@@ -98,6 +98,21 @@ describe('images', () => {
     assert.equal(back.image, three.image);
   });
 
+  test('leave an entry in the audit log when they come and when they go, once each', async () => {
+    const entries = async (): Promise<unknown[]> =>
+      (await context.store.audit.list(ann.accountId, { limit: 100 })).filter(({ resource }) => resource === 'image').map(({ action, resourceId, keyId, changes }) => ({ action, resourceId, keyId, changes }));
+    const before = await entries();
+    const uploads = await Promise.all(Array.from({ length: 4 }, () => images.store(ann, 'told', [file('handler.js', '12345')])));
+    const image = uploads[0]?.image;
+    await images.store(ann, 'told', [file('handler.js', '12345')]);
+    await assert.rejects(images.store(ann, 'told', []), BerthError);
+    const made = { action: 'create', resourceId: image, keyId: ann.keyId, changes: [{ field: 'files', to: 1 }, { field: 'size', to: 5 }] };
+    assert.deepEqual(await entries(), [made, ...before]);
+    await images.remove(ann, 'told');
+    assert.deepEqual(await entries(), [{ action: 'delete', resourceId: image, keyId: ann.keyId, changes: [] }, made, ...before]);
+    assert.deepEqual((await context.store.accounts.find(ann.accountId))?.sshKeys, []);
+  });
+
   test('that a server did not finish are cleared away by a later one', async () => {
     const stale = join(folder, '.draft-stale');
     const fresh = join(folder, '.draft-fresh');

@@ -1,5 +1,7 @@
+import type { Change } from '../../store/records.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import type { Caller } from '../caller.ts';
+import { auditOf } from '../context.ts';
 import type { Context } from '../context.ts';
 import { digestOf, fileFindings } from './files.ts';
 import type { ImageFile } from './files.ts';
@@ -42,14 +44,18 @@ export class Images {
     this.#snapshots = new SnapshotFolder(parts.folder);
   }
 
-  async store({ accountId }: Caller, name: string, files: readonly ImageFile[]): Promise<Image> {
+  async store(caller: Caller, name: string, files: readonly ImageFile[]): Promise<Image> {
     const findings = [...imageNameFindings(name), ...fileFindings(files)];
     if (findings.length > 0) throw new BerthError('rule', findings.join('; '), { details: findings });
+    const { accountId } = caller;
     const digest = digestOf(files);
     const owned = ownedName(accountId, name);
     const card = { files: files.length, size: files.reduce((sum, { content }) => sum + content.length, 0), createdAt: this.#context.clock.now() };
     const known = await this.#snapshots.find(owned, digest);
-    if (known === undefined) await this.#snapshots.write(owned, digest, files, card, this.#context.ids.resource());
+    // What was there already has its entry.
+    if (known === undefined && (await this.#snapshots.write(owned, digest, files, card, this.#context.ids.resource()))) {
+      await this.#tell(caller, 'create', imageOf(accountId, name, digest), [{ field: 'files', to: card.files }, { field: 'size', to: card.size }]);
+    }
     return shown(accountId, name, known ?? { digest, ...card });
   }
 
@@ -63,15 +69,24 @@ export class Images {
   }
 
   /** Of the images of this name, those that nothing uses. */
-  async remove({ accountId }: Caller, name: string): Promise<{ removed: string[]; kept: string[] }> {
+  async remove(caller: Caller, name: string): Promise<{ removed: string[]; kept: string[] }> {
+    const { accountId } = caller;
     const owned = ownedName(accountId, name);
     const images = imageNameFindings(name).length > 0 ? [] : await this.#ofName(accountId, owned);
     if (images.length === 0) throw notFound(KIND, name);
     const used = await this.#used(accountId);
     const [free, kept] = [images.filter(({ image }) => !used.has(image)), images.filter(({ image }) => used.has(image))];
     if (free.length === 0) throw new BerthError('in-use', `${kept.map(({ image }) => image).join(', ')}: an endpoint, a template or a pod of yours names it; remove that, or give it another image`);
-    for (const { digest } of free) await this.#snapshots.remove(owned, digest, this.#context.ids.resource());
+    for (const { digest, image } of free) {
+      await this.#snapshots.remove(owned, digest, this.#context.ids.resource());
+      await this.#tell(caller, 'delete', image);
+    }
     return { removed: free.map(({ image }) => image), kept: kept.map(({ image }) => image) };
+  }
+
+  /** Images lie in a folder and in no table of their own: their entries are written with the record of the account that owns them, which stays as it is. */
+  async #tell(caller: Caller, action: string, image: string, changes: Change[] = []): Promise<void> {
+    await this.#context.store.accounts.changeSshKeys(caller.accountId, (keys) => ({ keys, audit: auditOf(this.#context, caller, action, KIND, image, changes) }));
   }
 
   async #ofName(accountId: string, owned: string): Promise<Image[]> {

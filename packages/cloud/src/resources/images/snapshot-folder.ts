@@ -48,8 +48,8 @@ export class SnapshotFolder {
     return found.filter((snapshot) => snapshot !== undefined);
   }
 
-  /** `unique` tells this draft from those that are written at the same time. */
-  async write(name: string, digest: string, files: readonly ImageFile[], card: SnapshotCard, unique: string): Promise<void> {
+  /** `unique` tells this draft from those that are written at the same time. False where someone else was faster with the same files. */
+  async write(name: string, digest: string, files: readonly ImageFile[], card: SnapshotCard, unique: string): Promise<boolean> {
     const home = join(this.#folder, name);
     const draft = join(this.#folder, DRAFT + unique);
     await mkdir(home, { recursive: true, mode: 0o700 });
@@ -60,9 +60,11 @@ export class SnapshotFolder {
       writePrivateFile(join(home, `${digest}.json`), JSON.stringify(card));
       await rename(draft, join(home, digest));
       await settle(home);
+      return true;
     } catch (error) {
       // Someone uploaded the same files in the meantime: theirs are as good.
       if (!isTaken(error)) throw error;
+      return false;
     } finally {
       await rm(draft, { recursive: true, force: true });
     }

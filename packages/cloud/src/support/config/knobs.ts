@@ -1,7 +1,17 @@
 import { dataCenterList } from './data-centers.ts';
 import { day, key32, listOrWord, oneOf, optionalText, text, toggle, webAddress, wholeNumber } from './kind.ts';
 import { knob, variableOf, type Knob } from './knob.ts';
+import { operationLimit, type OperationLimit } from './operation-limit.ts';
 import { noPrices, priceTable } from './prices.ts';
+
+/** What one account may do with one endpoint through the job interface. */
+function jobLimit(operation: string, per10s: number, concurrent: number): Knob<OperationLimit | 'off'> {
+  return knob({
+    kind: operationLimit(),
+    default: { per10s, concurrent },
+    description: `How often one account may call ${operation} on one endpoint: in ten seconds, and at the same time. Where many workers run, the first is 100 for each of them if that is more.`,
+  });
+}
 
 /**
  * Every knob of Berth, in the order in which people read about them. An entry here is all
@@ -104,6 +114,17 @@ export const knobs = {
     default: 1000000,
     description: 'How many requests of REST v2 one key may make in a day.',
   }),
+  'jobLimits.run': jobLimit('run', 1000, 200),
+  'jobLimits.runsync': jobLimit('runsync', 2000, 400),
+  'jobLimits.status': jobLimit('status', 2000, 400),
+  'jobLimits.statusSync': jobLimit('status-sync', 2000, 400),
+  'jobLimits.stream': jobLimit('stream', 2000, 400),
+  'jobLimits.openai': jobLimit('openai', 2000, 400),
+  'jobLimits.cancel': jobLimit('cancel', 100, 20),
+  'jobLimits.retry': jobLimit('retry', 100, 20),
+  'jobLimits.purgeQueue': jobLimit('purge-queue', 2, 2),
+  'jobLimits.requests': jobLimit('requests', 10, 2),
+  'jobLimits.health': jobLimit('health', 2000, 400),
   'v1.enabled': knob({
     kind: toggle(['true', 'false']),
     default: true,
@@ -146,6 +167,11 @@ export const knobs = {
     default: 10,
     description: 'How many seconds a receiver of a webhook has to answer before the try has failed.',
   }),
+  'webhooks.keepLog': knob({
+    kind: wholeNumber(1, 8760),
+    default: 72,
+    description: 'How many hours a webhook stays in the delivery log after it was delivered or has failed, and can be sent once more. The log holds what was sent: lower it where results are large.',
+  }),
   gpus: knob({
     kind: listOrWord(['auto', 'none'], 'GPU type ids'),
     default: 'auto',
@@ -157,8 +183,16 @@ export const knobs = {
   dataCenters: knob({
     kind: dataCenterList(),
     default: [{ id: 'LOCAL-1' }],
-    description: 'The places where pods and workers run. Each is served by one engine; without one named, it is processes on this machine.',
+    description:
+      'The places where pods and workers run. Each is served by one engine; without one named, it is processes on this machine. ' +
+      'Where none is given to Docker and a daemon answers, DOCKER-1 is there too.',
     example: 'dataCenters:\n  - { id: LOCAL-1 }\n  - { id: EU-1, name: Rack 7, region: EUROPE, engine: docker }',
+  }),
+  docker: knob({
+    kind: text('auto, off, or an address such as unix:///var/run/docker.sock', (value) => value === 'auto' || value === 'off' || /^(unix|npipe|tcp|http|https|ssh):\/\/\S+$/.test(value)),
+    default: 'auto',
+    description: 'Where the Docker daemon is, or Podman with the same interface. auto goes by DOCKER_HOST and then looks in the usual places, at the start and every few seconds until one answers; off leaves Docker alone.',
+    example: 'docker: unix:///run/user/1000/podman/podman.sock',
   }),
   prices: knob({
     kind: priceTable(),

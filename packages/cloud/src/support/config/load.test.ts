@@ -6,6 +6,7 @@ import { describeConfig } from './describe.ts';
 import type { Knob } from './knob.ts';
 import { knobList, type KnobPath } from './knobs.ts';
 import { loadConfig, type ConfigSources } from './load.ts';
+import type { OperationLimit } from './operation-limit.ts';
 
 const shortText = fc.string({ maxLength: 30 });
 const hexKey = fc.string({ unit: fc.constantFrom(...'0123456789abcdefABCDEF'), minLength: 64, maxLength: 64 });
@@ -27,6 +28,8 @@ const anyValue: fc.Arbitrary<unknown> = fc.oneof(
   fc.array(fc.oneof(shortText, idText), { maxLength: 4 }),
   fc.array(fc.record({ id: idText, name: shortText, region: fc.constantFrom('EUROPE', 'ASIA', 'MOON'), engine: fc.constantFrom('docker', 'process', 'magic') }, { requiredKeys: ['id'], noNullPrototype: true }), { maxLength: 3 }),
   fc.record({ gpu: priceMap, cpu: priceMap, disk: priceMap }, { requiredKeys: [], noNullPrototype: true }),
+  fc.record({ per10s: fc.integer({ min: 0, max: 5_000 }), concurrent: fc.integer({ min: 0, max: 500 }) }, { noNullPrototype: true }),
+  fc.constantFrom('1000/200', '0/1', '1/0', '1', '1/2/3', { per10s: 1 }, { per10s: 1, concurrent: 1, more: 1 }, { per10s: '1', concurrent: 1 }, { per10s: 1.5, concurrent: 1 }),
   fc.constantFrom({ gpu: { A40: -1 } }, { disk: { container: '1' } }, { ram: { A40: 1 } }, { cpu: 3 }),
 );
 
@@ -38,9 +41,13 @@ function accepted({ kind }: Knob): fc.Arbitrary<unknown> {
 
 /** A value in the words of a flag or a variable, where it has such words. */
 function asText({ kind }: Knob, value: unknown): string | undefined {
-  const words = Array.isArray(value) ? value.map((item: unknown) => (typeof item === 'string' ? item : (item as { id: string }).id)).join(',') : typeof value === 'object' ? '' : String(value);
+  const words = isLimit(value) ? `${value.per10s}/${value.concurrent}` : Array.isArray(value) ? value.map((item: unknown) => (typeof item === 'string' ? item : (item as { id: string }).id)).join(',') : typeof value === 'object' ? '' : String(value);
   const same = words !== '' && JSON.stringify(kind.fromText?.(words)) === JSON.stringify(value);
   return same ? words : undefined;
+}
+
+function isLimit(value: unknown): value is OperationLimit {
+  return typeof value === 'object' && value !== null && 'per10s' in value;
 }
 
 function yaml(path: string, value: string): string {

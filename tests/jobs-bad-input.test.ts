@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict';
+import { before, describe, test } from 'node:test';
+import { clientOf } from './support/client.ts';
+import type { Answer } from './support/client.ts';
+import { DATABASES } from './support/databases.ts';
+import { endpointOf, eventually, newEndpoint } from './support/jobs.ts';
+import type { JobView, TestEndpoint } from './support/jobs.ts';
+import { stageOn } from './support/story.ts';
+import type { TestAccount } from './support/story.ts';
+import type { PublicWorker, Reply } from './support/worker.ts';
+
+const MEGABYTE = 1024 * 1024;
+const NO_SUCH_JOB = '00000000-0000-8000-8000-000000000000-u1';
+const NOTHING = { completed: 0, failed: 0, inProgress: 0, inQueue: 0, retried: 0 };
+
+/** Every failure of the job interface is an object with one key, `error`, that says what is wrong. */
+function assertRefused(answer: Answer<unknown>, status: number, text: RegExp): void {
+  assert.equal(answer.status, status, answer.text);
+  assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
+  assert.deepEqual(Object.keys(answer.body as object), ['error']);
+  assert.match((answer.body as { error: string }).error, text);
+}
+
+/** A body of exactly this many bytes. */
+function bodyOf(bytes: number): string {
+  return `{"input":"${'x'.repeat(bytes - '{"input":""}'.length)}"}`;
+}
+
+for (const kind of DATABASES) {
+  describe(`bad input to the job interface, on ${kind}`, { concurrency: true }, () => {
+    const stage = stageOn(kind, { BERTH_RATE_LIMITS: 'off' });
+    let ann: TestAccount;
+    before(async () => {
+      ann = await stage.account('ann');
+    });
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> => newEndpoint(stage.server.url, ann.key, settings);
+    const taken = async (jobs: TestEndpoint, worker: PublicWorker): Promise<string> => {
+      const id = await jobs.run({ n: 1 });
+      assert.equal((await worker.take()).id, id);
+      return id;
+    };
+    /** The job as it stands, without what changes with the clock. */
+    const standing = async (jobs: TestEndpoint, id: string): Promise<[string, unknown, unknown]> => {
+      const { status, output, error } = await jobs.status(id);
+      return [status, output, error];
+    };
+
+    test('no input, null input and what is no JSON: 400, and no job', async () => {
+      const jobs = await endpoint();
+      for (const path of ['run', 'runsync']) {
+        for (const body of [{}, { prompt: 'x' }, { input: null }]) assertRefused(await jobs.call('POST', path, body), 400, /^the body needs "input": the value that the handler receives$/);
+        for (const body of ['{"input":', 'input=1', '{"input":{}}}', "{'input':1}"]) assertRefused(await jobs.call('POST', path, body), 400, /^the body is not valid JSON$/);
+        assertRefused(await jobs.call('POST', path, ''), 400, /^the body is empty/);
+        for (const body of ['[]', '1', 'null']) assertRefused(await jobs.call('POST', path, body), 400, /^the body must be a JSON object/);
+      }
+      assert.deepEqual((await jobs.health()).jobs, NOTHING);
+    });
+
+    test('one byte more than 10 MB to run, or than 20 MB to runsync: 413, and no job', async () => {
+      const jobs = await endpoint();
+      for (const [path, limit] of [['run', 10 * MEGABYTE], ['runsync', 20 * MEGABYTE]] as const) assertRefused(await jobs.call('POST', path, bodyOf(limit + 1)), 413, new RegExp(`^the body is larger than the ${limit} bytes`));
+      assert.deepEqual((await jobs.health()).jobs, NOTHING);
+    });
+
+    test('an endpoint that nobody has, and one of someone else: 404', async () => {
+      const jobs = await endpoint();
+      const bob = await stage.account(`bob of ${kind}`);
+      for (const [key, id] of [[ann.key, 'nosuchendpoint'], [bob.key, jobs.id]] as const) {
+        const there = endpointOf(clientOf(stage.server.url, key), id, key);
+        for (const [method, path] of [['POST', 'run'], ['POST', 'runsync'], ['GET', `status/${NO_SUCH_JOB}`], ['POST', 'purge-queue'], ['GET', 'health'], ['GET', 'requests'], ['GET', 'webhooks'], ['GET', `logs/${NO_SUCH_JOB}`]] as const) {
+          assertRefused(await there.call(method, path, method === 'POST' ? { input: {} } : undefined), 404, new RegExp(`^endpoint "${id}" not found$`));
+        }
+      }
+    });
+
+    test('a job that is unknown or has expired: 404, whatever is asked of it', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const { body } = await jobs.call('POST', 'run', { input: {}, retention: 0 });
+      await worker.take();
+      await worker.done(body.id, { error: 'it failed, and could be retried if it were still there' });
+      await eventually(async () => assertRefused(await jobs.call('GET', `status/${body.id}`), 404, /^job not found/));
+      for (const id of [NO_SUCH_JOB, body.id, 'nonsense', `${NO_SUCH_JOB}%2F..`]) {
+        for (const [method, path] of [['GET', 'status'], ['GET', 'status-sync'], ['GET', 'stream'], ['POST', 'cancel'], ['POST', 'retry'], ['GET', 'logs']] as const) {
+          assertRefused(await jobs.call(method, `${path}/${id}`), 404, /not found/);
+        }
+      }
+      assert.equal((await jobs.health()).jobs.inQueue, 0);
+      worker.close();
+    });
+
+    test('a retry of a job that runs or has completed: 400, and the job stays as it is', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const [completed, running] = [await taken(jobs, worker), await taken(jobs, worker)];
+      await worker.done(completed, { output: 'kept' });
+      assertRefused(await jobs.call('POST', `retry/${running}`), 400, /^only a FAILED or TIMED_OUT job can be retried; this one is IN_PROGRESS$/);
+      assertRefused(await jobs.call('POST', `retry/${completed}`), 400, /^only a FAILED or TIMED_OUT job can be retried; this one is COMPLETED$/);
+      await worker.done(running, { output: 'kept too' });
+      assert.deepEqual([await standing(jobs, completed), await standing(jobs, running)], [['COMPLETED', 'kept', undefined], ['COMPLETED', 'kept too', undefined]]);
+      worker.close();
+    });
+
+    test('a purge of an empty queue: 200 and nothing removed, also beside a job that runs', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const purged = async (): Promise<unknown> => {
+        const { status, body } = await jobs.call<unknown>('POST', 'purge-queue');
+        return { status, body };
+      };
+      assert.deepEqual(await purged(), { status: 200, body: { removed: 0, status: 'completed' } });
+      const id = await taken(jobs, worker);
+      assert.deepEqual(await purged(), { status: 200, body: { removed: 0, status: 'completed' } });
+      assert.equal((await jobs.status(id)).status, 'IN_PROGRESS');
+      worker.close();
+    });
+
+    test('times and numbers that are none: 400, and no job', async () => {
+      const jobs = await endpoint();
+      const id = await jobs.run();
+      assertRefused(await jobs.call('POST', 'runsync?wait=abc', { input: {} }), 400, /^wait must be a number of milliseconds, got "abc"$/);
+      for (const path of [`status-sync/${id}?wait=abc`, `stream/${id}?wait=soon`]) assertRefused(await jobs.call('GET', path), 400, /^wait must be a number of milliseconds/);
+      assertRefused(await jobs.call('GET', `status/${id}?ttl=long`), 400, /^ttl must be a number of milliseconds, got "long"$/);
+      for (const name of ['limit', 'offset']) assertRefused(await jobs.call('GET', `requests?${name}=many`), 400, new RegExp(`^${name} must be a whole number$`));
+      assertRefused(await jobs.call('GET', 'requests?status=DONE'), 400, /^status must be one of IN_QUEUE, /);
+      assertRefused(await jobs.call('POST', 'run', { input: {} }, { 'idempotency-key': 'x'.repeat(256) }), 400, /^an Idempotency-Key has at most 255 characters$/);
+      assert.deepEqual((await jobs.health()).jobs, { ...NOTHING, inQueue: 1 });
+    });
+
+    test('an Idempotency-Key with another body: 409, and the first job stays', async () => {
+      const jobs = await endpoint();
+      const submit = (path: string, input: unknown): Promise<Answer<JobView>> => jobs.call('POST', path, { input }, { 'idempotency-key': 'one' });
+      const { body } = await submit('run', 1);
+      for (const path of ['run', 'runsync']) assertRefused(await submit(path, 2), 409, /Idempotency-Key/i);
+      assert.deepEqual([(await submit('run', 1)).body, (await jobs.health()).jobs.inQueue], [body, 1]);
+    });
+
+    test('a key without access to this endpoint: 403, and nothing happens', async () => {
+      const [jobs, other] = [await endpoint(), await endpoint()];
+      const id = await jobs.run();
+      const { body: { key } } = await ann.call<{ key: string }>('POST', '/v2/account/api-keys', { name: 'elsewhere', access: 'RESTRICTED', scopes: { serverless: 'WRITE' }, endpoints: [other.id] });
+      const without = endpointOf(clientOf(stage.server.url, key), jobs.id, key);
+      for (const [method, path] of [['POST', 'run'], ['GET', `status/${id}`], ['POST', `cancel/${id}`], ['POST', 'purge-queue'], ['GET', 'webhooks'], ['GET', `logs/${id}`]] as const) {
+        assertRefused(await without.call(method, path, method === 'POST' ? { input: {} } : undefined), 403, /^access denied/);
+      }
+      assert.deepEqual((await jobs.health()).jobs, { ...NOTHING, inQueue: 1 });
+    });
+
+    test('a result for a job that someone else now holds: 200 to the first worker, and only the second one counts', async () => {
+      const jobs = await endpoint({ timeout: 5_000 });
+      const [first, second] = [jobs.worker('first'), jobs.worker('second')];
+      const id = await taken(jobs, first);
+      assert.equal((await jobs.ended(id)).status, 'TIMED_OUT');
+      await jobs.call('POST', `retry/${id}`);
+      assert.equal((await second.take()).id, id);
+      for (const body of [{ output: 'stale' }, { error: 'stale' }]) assert.equal((await first.done(id, body)).status, 200);
+      assert.deepEqual([(await first.progress(id, 'stale')).status, (await first.chunk(id, { output: 'stale' })).status], [200, 200]);
+      assert.deepEqual(await standing(jobs, id), ['IN_PROGRESS', undefined, undefined]);
+      assert.equal((await second.done(id, { output: 'fresh' })).status, 200);
+      await first.done(id, { output: 'stale' });
+      assert.deepEqual(await standing(jobs, id), ['COMPLETED', 'fresh', undefined]);
+      assert.deepEqual((await jobs.call('GET', `stream/${id}`)).body, [{ output: 'fresh' }]);
+      for (const worker of [first, second]) worker.close();
+    });
+
+    test('a result twice, progress after the end and a chunk out of turn: 200, and nothing changes', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const [id, waiting] = [await taken(jobs, worker), await jobs.run({ n: 2 })];
+      await worker.chunk(id, { output: 'in turn' });
+      assert.equal((await worker.done(id, { output: 'first' })).status, 200);
+      const late: [string, () => Promise<Reply>][] = [
+        ['the same result', () => worker.done(id, { output: 'first' })],
+        ['another result', () => worker.done(id, { output: 'second' })],
+        ['an error', () => worker.done(id, { error: 'late' })],
+        ['progress', () => worker.progress(id, 'late')],
+        ['a chunk', () => worker.chunk(id, { output: 'late' })],
+        ['a chunk of a job that nobody has taken', () => worker.chunk(waiting, { output: 'early' })],
+        ['a result of it', () => worker.done(waiting, { output: 'early' })],
+        ['a chunk of a job that is not there', () => worker.chunk(NO_SUCH_JOB, { output: 'lost' })],
+      ];
+      for (const [what, post] of late) {
+        assert.equal((await post()).status, 200, what);
+        assert.deepEqual(await standing(jobs, id), ['COMPLETED', 'first', undefined], what);
+        assert.deepEqual(await standing(jobs, waiting), ['IN_QUEUE', undefined, undefined], what);
+      }
+      assert.deepEqual((await jobs.call('GET', `stream/${id}`)).body, [{ output: 'in turn' }]);
+      assert.deepEqual((await jobs.health()).jobs, { ...NOTHING, completed: 1, inQueue: 1 });
+      worker.close();
+    });
+
+    test('a result that is no JSON: 400 with the reason, and the job waits for one that is', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const id = await taken(jobs, worker);
+      for (const body of ['', 'output=1', '[]', '{"output":']) {
+        for (const reply of [await worker.done(id, body), await worker.chunk(id, body)]) {
+          assert.deepEqual([reply.status, Object.keys(reply.body)], [400, ['error']], body);
+        }
+      }
+      assert.deepEqual(await standing(jobs, id), ['IN_PROGRESS', undefined, undefined]);
+      await worker.done(id, { output: 1 });
+      assert.deepEqual(await standing(jobs, id), ['COMPLETED', 1, undefined]);
+      worker.close();
+    });
+  });
+}

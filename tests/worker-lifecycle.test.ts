@@ -1,0 +1,384 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { WorkerTokens } from '../packages/cloud/src/http/workers/tokens.ts';
+import { cableTo } from './support/cable.ts';
+import type { Cable } from './support/cable.ts';
+import type { Client } from './support/client.ts';
+import { freshDatabase } from './support/databases.ts';
+import type { TestDatabase } from './support/databases.ts';
+import { endpointOf, eventually, newEndpoint, timed } from './support/jobs.ts';
+import type { TestEndpoint } from './support/jobs.ts';
+import { startServer } from './support/server.ts';
+import type { TestServer } from './support/server.ts';
+import { until, workersOf } from './support/serverless.ts';
+import { publicWorker } from './support/worker.ts';
+import type { PublicWorker, Reply } from './support/worker.ts';
+
+/**
+ * A worker that speaks the public protocol and behaves as the Python SDK does: one poll for jobs
+ * and one for stops, pings from a second process, and at SIGTERM it ends what it runs, waits for
+ * its open polls, and leaves with code 0. A job that comes after SIGTERM is lost, as it is there.
+ */
+const WORKER = `
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+
+const { RUNPOD_WEBHOOK_GET_JOB, RUNPOD_WEBHOOK_POST_OUTPUT, RUNPOD_WEBHOOK_PING, RUNPOD_AI_API_KEY, RUNPOD_POD_ID, CONCURRENCY = '1', PINGS = 'yes', SLOW_START = '0' } = process.env;
+const headers = { authorization: RUNPOD_AI_API_KEY };
+const jobUrl = RUNPOD_WEBHOOK_GET_JOB.replaceAll('$ID', RUNPOD_POD_ID);
+const say = (requestId, message) => console.log(JSON.stringify({ requestId, message, level: 'INFO' }));
+const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const running = new Map();
+let told = false;
+process.on('SIGTERM', () => { told = true; });
+
+const LIST = 'running-jobs';
+const list = () => writeFileSync(LIST, [...running.values()].join(','));
+const PINGER = 'const [url, key, list] = process.argv.slice(1); const ping = () => fetch(url + "&job_id=" + encodeURIComponent(require("fs").readFileSync(list, "utf8")), { headers: { authorization: key } }).catch(() => undefined); ping(); setInterval(ping, 1000);';
+const doings = {
+  echo: ({ input }) => input,
+  environment: () => process.env,
+  sleep: async ({ input, id }) => { say(id, 'asleep'); await later(input.ms); say(id, 'awake'); return 'slept'; },
+  block: ({ input }) => { for (const until = Date.now() + input.ms; Date.now() < until; ); return 'blocked'; },
+  exit: ({ input }) => { console.log('leaving with ' + input.code); process.exit(input.code); },
+  kill: () => process.kill(process.pid, 'SIGKILL'),
+  refresh: () => ({ refresh: true }),
+};
+const run = async (job) => {
+  say(job.id, 'Started.');
+  let body;
+  try {
+    const output = await doings[job.input.do](job);
+    body = { output, ...(output?.refresh && { stopPod: true }) };
+  } catch (error) {
+    body = { error: String(error) };
+  }
+  say(job.id, 'Finished.');
+  await fetch(RUNPOD_WEBHOOK_POST_OUTPUT.replaceAll('$RUNPOD_POD_ID', RUNPOD_POD_ID).replaceAll('$ID', job.id) + '&isStream=false', { method: 'POST', headers, body: JSON.stringify(body) });
+};
+const takes = async () => {
+  while (!told) {
+    const room = Number(CONCURRENCY) - running.size;
+    if (room <= 0) { await Promise.race(running.keys()); continue; }
+    const url = room === 1 ? jobUrl : jobUrl.replace('/job-take/', '/job-take-batch/') + '&batch_size=' + room;
+    const answer = await fetch(url + '&job_in_progress=' + (running.size > 0 ? 1 : 0), { headers });
+    if (answer.status !== 200) continue;
+    for (const job of [await answer.json()].flat()) {
+      if (told) { console.log('LOST ' + job.id); continue; }
+      // What runs is listed before it can block everything.
+      const work = later(0).then(() => run(job)).finally(() => { running.delete(work); list(); });
+      running.set(work, job.id);
+      list();
+    }
+  }
+};
+const stops = async () => {
+  while (!told) {
+    const answer = await fetch(jobUrl.replace('/job-take/', '/job-stop/'), { headers });
+    if (answer.status === 204) await later(100);
+  }
+};
+await later(Number(SLOW_START));
+list();
+if (PINGS === 'yes') spawn(process.execPath, ['-e', PINGER, RUNPOD_WEBHOOK_PING.replaceAll('$RUNPOD_POD_ID', RUNPOD_POD_ID), RUNPOD_AI_API_KEY, LIST], { stdio: 'ignore' });
+await Promise.all([takes(), stops()]);
+await Promise.all(running.keys());
+console.log('left in peace');
+process.exit(0);
+`;
+
+const FILES = [{ path: 'worker.mjs', data: Buffer.from(WORKER).toString('base64') }, { path: 'berth.json', data: Buffer.from('{"command": ["node", "worker.mjs"]}').toString('base64') }];
+/** Starting a process takes its time on a machine that has much else to do. */
+const PATIENCE_MS = 60_000;
+
+describe('the life of a worker', { concurrency: 3 }, () => {
+  let place: TestDatabase;
+  let server: TestServer;
+  let client: Client;
+  let image: string;
+  before(async () => {
+    place = await freshDatabase('sqlite');
+    server = await startServer(place, { BERTH_RATE_LIMITS: 'off' });
+    client = server.client();
+    image = (await client.call<{ image: string }>('POST', '/v2/images', { name: 'protocol', files: FILES })).body.image;
+  });
+  after(async () => {
+    await server.stop();
+    await place.drop();
+  });
+
+  const deployed = async (settings: Record<string, unknown> = {}): Promise<TestEndpoint> => {
+    const body = { name: 'life', type: 'QUEUE', image, cpu: [{ id: 'cpu3c', vcpuCount: 2 }], scaling: { type: 'QUEUE_DELAY', queueDelay: 4 }, workers: { min: 0, max: 1, idleTimeout: 300 }, ...settings };
+    const made = await client.call<{ id: string }>('POST', '/v2/serverless', body);
+    assert.equal(made.status, 201, made.text);
+    return endpointOf(client, made.body.id, server.key);
+  };
+  const runs = (jobs: TestEndpoint, id: string): Promise<void> => eventually(async () => assert.equal((await jobs.status(id)).status, 'IN_PROGRESS'), PATIENCE_MS);
+  /** A worker that is there and has nothing to do. */
+  const idle = async (jobs: TestEndpoint): Promise<string> => (await jobs.ended(await jobs.run({ do: 'echo' }))).workerId ?? '';
+  const logOf = async (jobs: TestEndpoint, workerId: string): Promise<string> => (await client.call('GET', `/v2/serverless/${jobs.id}/workers/${workerId}/logs`)).text;
+  /** Gives the endpoint a new release: its workers shall go. */
+  const release = async (jobs: TestEndpoint, change: Record<string, unknown> = { env: { RELEASE: String(Math.random()) } }): Promise<void> => {
+    const { status, text } = await client.call('PATCH', `/v2/serverless/${jobs.id}`, change);
+    assert.equal(status, 200, text);
+  };
+  const removed = (jobs: TestEndpoint): Promise<unknown> => client.call('DELETE', `/v2/serverless/${jobs.id}`);
+
+  test('it finds all addresses in its environment, with a query and the places that it fills in itself, and nothing that keeps it from starting', async () => {
+    const jobs = await deployed();
+    const { output, workerId } = await jobs.ended(await jobs.run({ do: 'environment' }));
+    const env = output as Record<string, string>;
+    const base = `${server.url}/v2/${jobs.id}`;
+    assert.deepEqual(
+      [env['RUNPOD_WEBHOOK_GET_JOB'], env['RUNPOD_WEBHOOK_POST_OUTPUT'], env['RUNPOD_WEBHOOK_POST_STREAM'], env['RUNPOD_WEBHOOK_PING']],
+      [`${base}/job-take/$ID?gpu=none`, `${base}/job-done/$RUNPOD_POD_ID/$ID?gpu=none`, `${base}/job-stream/$RUNPOD_POD_ID/$ID?gpu=none`, `${base}/ping/$RUNPOD_POD_ID?gpu=none`],
+    );
+    assert.deepEqual([env['RUNPOD_ENDPOINT_ID'], env['RUNPOD_POD_ID']], [jobs.id, workerId]);
+    assert.ok(Number(env['RUNPOD_PING_INTERVAL']) >= 1_000);
+    assert.equal(env['RUNPOD_SKIP_AUTO_SYSTEM_CHECKS'], 'true');
+    for (const level of ['RUNPOD_LOG_LEVEL', 'RUNPOD_DEBUG_LEVEL']) assert.match(env[level] ?? 'DEBUG', /^(NOTSET|TRACE|DEBUG|INFO|WARN|ERROR)$/i);
+    await removed(jobs);
+  });
+
+  test('idle, it is gone within moments of being told: its polls do not keep it', async () => {
+    const jobs = await deployed();
+    const workerId = await idle(jobs);
+    const { took } = await timed(async () => {
+      await release(jobs);
+      await until('the worker has left', async () => !(await workersOf(client, jobs.id)).some(({ id }) => id === workerId));
+    });
+    // A poll that nobody released would be held for 20 s, and the worker killed after 10.
+    assert.ok(took < 8_000, `left after ${took} ms`);
+    assert.match(await logOf(jobs, workerId), /left in peace/);
+    await removed(jobs);
+  });
+
+  test('busy, it ends its job first and leaves in peace', async () => {
+    const jobs = await deployed();
+    await idle(jobs);
+    const id = await jobs.run({ do: 'sleep', ms: 3_000 });
+    await runs(jobs, id);
+    await release(jobs);
+    const { status, output, workerId = '', retries } = await jobs.ended(id);
+    assert.deepEqual([status, output, retries], ['COMPLETED', 'slept', undefined]);
+    await eventually(async () => assert.match(await logOf(jobs, workerId), /left in peace/), PATIENCE_MS);
+    await removed(jobs);
+  });
+
+  test('no job comes to it after it was told to end, however many releases meet however many jobs', async () => {
+    const jobs = await deployed({ workers: { min: 1, max: 2, idleTimeout: 1 } });
+    const seen = new Set([await idle(jobs)]);
+    const ids: string[] = [];
+    let over = false;
+    const submitting = (async () => {
+      while (!over) {
+        const id = await jobs.run({ do: 'echo' });
+        ids.push(id);
+        // A few at a time: the queue is empty now and then, and polls are open when a worker is told.
+        if (ids.length % 4 === 0) await jobs.ended(id);
+      }
+    })();
+    for (let releases = 0; releases < 6; releases += 1) {
+      const { completed } = (await jobs.health()).jobs;
+      await release(jobs);
+      await eventually(async () => assert.ok((await jobs.health()).jobs.completed > completed + 10), PATIENCE_MS);
+    }
+    over = true;
+    await submitting;
+    for (const id of ids) {
+      const { status, workerId = '', retries } = await jobs.ended(id);
+      assert.deepEqual([status, retries], ['COMPLETED', undefined]);
+      seen.add(workerId);
+    }
+    assert.ok(seen.size > 3, `${seen.size} workers`);
+    // The log of a worker that lives is followed, that of one that has ended is read.
+    await release(jobs, { workers: { min: 0, max: 0 } });
+    await until('all workers have left', async () => (await workersOf(client, jobs.id)).length === 0);
+    for (const workerId of seen) assert.doesNotMatch(await logOf(jobs, workerId), /LOST/);
+    assert.equal((await jobs.health()).jobs.retried, 0);
+    await removed(jobs);
+  });
+
+  test('killed, it is missed at once although its pings may go on, and its job runs elsewhere', async () => {
+    const jobs = await deployed({ workers: { min: 0, max: 1, idleTimeout: 300 }, maxRetries: 1 });
+    await idle(jobs);
+    const id = await jobs.run({ do: 'sleep', ms: 1_500 });
+    await runs(jobs, id);
+    const { workerId: first = '' } = await jobs.status(id);
+    const [main, pinger] = processesOf(first);
+    assert.ok(main !== undefined && pinger !== undefined, 'it pings from a second process');
+    process.kill(main, 'SIGKILL');
+    const { took, result } = await timed(() => jobs.ended(id));
+    assert.deepEqual([result.status, result.retries], ['COMPLETED', 1]);
+    assert.notEqual(result.workerId, first);
+    // Silence alone would take 30 s to notice.
+    assert.ok(took < 25_000, `missed after ${took} ms`);
+    await eventually(() => assert.deepEqual(processesOf(first), []));
+    assert.equal((await jobs.health()).jobs.retried, 1);
+    await removed(jobs);
+  });
+
+  test('one that never pings and has a poll open is alive: its job goes on', async () => {
+    const jobs = await deployed({ env: { PINGS: 'no' } });
+    await idle(jobs);
+    // Longer than the silence after which a worker is taken for dead, and the look after it.
+    const id = await jobs.run({ do: 'sleep', ms: 45_000 });
+    const { status, retries } = await jobs.ended(id);
+    assert.deepEqual([status, retries], ['COMPLETED', undefined]);
+    await removed(jobs);
+  });
+
+  test('nor is one lost that cannot ping or poll because its handler never yields', async () => {
+    const jobs = await deployed({ env: { PINGS: 'no' } });
+    await idle(jobs);
+    const id = await jobs.run({ do: 'block', ms: 65_000 });
+    const { body } = await jobs.call('GET', `status-sync/${id}?wait=120000`);
+    assert.deepEqual([body.status, body.output, body.retries], ['COMPLETED', 'blocked', undefined]);
+    await removed(jobs);
+  });
+
+  test('a handler that cannot be interrupted is killed when its time is over, and the next job gets another worker', async () => {
+    const jobs = await deployed();
+    const stuck = await jobs.run({ do: 'block', ms: 300_000 }, { policy: { executionTimeout: 5_000 } });
+    await runs(jobs, stuck);
+    const next = await jobs.run({ do: 'echo' });
+    const { status, error, workerId } = await jobs.ended(stuck);
+    assert.equal(status, 'TIMED_OUT');
+    assert.match(String(error), /longer than its execution timeout of 5000 ms/);
+    const { result, took } = await timed(() => jobs.ended(next));
+    assert.equal(result.status, 'COMPLETED');
+    assert.notEqual(result.workerId, workerId);
+    assert.ok(took < 55_000, `killed after ${took} ms`);
+    assert.equal((await jobs.status(stuck)).status, 'TIMED_OUT');
+    await eventually(() => assert.deepEqual(processesOf(workerId ?? ''), []));
+    await removed(jobs);
+  });
+
+  test('one that leaves with a code has crashed: its job is tried once more, then it has failed with the reason', async () => {
+    const jobs = await deployed();
+    const { status, error, retries } = await jobs.ended(await jobs.run({ do: 'exit', code: 3 }));
+    assert.deepEqual([status, retries], ['FAILED', 1]);
+    assert.match(String(error), /^the worker that ran the job ended: it ended with code 3: leaving with 3 \(after 1 retry\)$/);
+    assert.deepEqual([(await jobs.health()).jobs.failed, (await jobs.health()).jobs.retried], [1, 1]);
+    // Others are not held back for long.
+    assert.equal((await jobs.ended(await jobs.run({ do: 'echo' }))).status, 'COMPLETED');
+    await removed(jobs);
+  });
+
+  test('one that asked to be replaced ends as it should: no crash, and a fresh one follows', async () => {
+    const jobs = await deployed();
+    const { workerId: first = '', output } = await jobs.ended(await jobs.run({ do: 'refresh' }));
+    assert.deepEqual(output, { refresh: true });
+    const next = await jobs.ended(await jobs.run({ do: 'echo' }));
+    assert.equal(next.status, 'COMPLETED');
+    assert.notEqual(next.workerId, first);
+    await eventually(async () => assert.match(await logOf(jobs, first), /left in peace/), PATIENCE_MS);
+    const { workers, jobs: counted } = await jobs.health();
+    assert.deepEqual([workers.unhealthy, counted.retried, counted.failed], [0, 0, 0]);
+    await removed(jobs);
+  });
+
+  test('one that takes its time to start is waited for, as long as its endpoint says', async () => {
+    const patient = await deployed({ env: { SLOW_START: '6000' } });
+    const id = await patient.run({ do: 'echo' });
+    const [starting] = await until('a worker starts', async () => {
+      const workers = await workersOf(client, patient.id);
+      return workers.length > 0 ? workers : undefined;
+    });
+    assert.match((await patient.status(id)).reason ?? '', /a worker is starting/);
+    const { status, workerId } = await patient.ended(id);
+    assert.deepEqual([status, workerId], ['COMPLETED', starting?.id]);
+    await removed(patient);
+    const hasty = await deployed({ env: { SLOW_START: '600000', RUNPOD_INIT_TIMEOUT: '2' } });
+    const waiting = await hasty.run({ do: 'echo' });
+    await eventually(async () => assert.match((await hasty.status(waiting)).reason ?? '', /it was not ready within 2 s/), PATIENCE_MS);
+    await removed(hasty);
+  });
+
+  test('each of several jobs at once has the lines that name it in its own log', async () => {
+    const jobs = await deployed({ env: { CONCURRENCY: '3' } });
+    await idle(jobs);
+    const ids = await Promise.all(Array.from({ length: 3 }, () => jobs.run({ do: 'sleep', ms: 1_000 })));
+    const ended = await Promise.all(ids.map((id) => jobs.ended(id)));
+    assert.equal(new Set(ended.map(({ workerId }) => workerId)).size, 1);
+    for (const id of ids) {
+      await eventually(async () => {
+        const { body } = await jobs.call<{ logs: { line: string }[] }>('GET', `logs/${id}`);
+        const lines = body.logs.map(({ line }) => JSON.parse(line) as { requestId: string; message: string });
+        assert.deepEqual(lines, ['Started.', 'asleep', 'awake', 'Finished.'].map((message) => ({ requestId: id, message, level: 'INFO' })));
+      });
+    }
+    await removed(jobs);
+  });
+});
+
+describe('a result while the database is away', () => {
+  const MASTER_KEY = '1e'.repeat(32);
+  /** The SDK posts again after a 5xx, two seconds and three more seconds later, and then forgets the result. */
+  const REPEATED_AFTER_MS = [2_000, 3_000];
+  const postAsSdk = async (worker: PublicWorker, id: string, body: unknown): Promise<Reply> => {
+    let reply = await worker.done(id, body);
+    for (const pause of REPEATED_AFTER_MS) {
+      if (reply.status < 500) break;
+      await new Promise((resolve) => setTimeout(resolve, pause));
+      reply = await worker.done(id, body);
+    }
+    return reply;
+  };
+
+  let database: TestDatabase;
+  let cable: Cable;
+  let server: TestServer;
+  before(async () => {
+    database = await freshDatabase('postgres');
+    cable = await cableTo(database.url);
+    server = await startServer({ data: database.data, url: cable.url }, { BERTH_RATE_LIMITS: 'off', BERTH_MASTER_KEY: MASTER_KEY });
+  });
+  after(async () => {
+    await server.stop();
+    await cable.pull();
+    await database.drop();
+  });
+
+  /** Two results of one worker, posted so many milliseconds after the database went away; it is back 8 s after the post. */
+  const surviving = async (postedAfter: number): Promise<void> => {
+    const jobs = await newEndpoint(server.url, server.key);
+    const token = new WorkerTokens(Buffer.from(MASTER_KEY, 'hex')).of(jobs.id, 'w');
+    const worker = publicWorker({ url: server.url, endpointId: jobs.id, workerId: 'w', key: token });
+    const ids = [await jobs.run(), await jobs.run()];
+    await worker.pollBatch(2);
+    await cable.pull();
+    const away = Date.now();
+    await eventually(() => assert.ok(Date.now() - away >= postedAfter));
+    const posts = Promise.all(ids.map((id, n) => postAsSdk(worker, id, { output: n })));
+    await eventually(() => assert.ok(Date.now() - away >= postedAfter + 8_000), 20_000);
+    await cable.plugIn();
+    for (const { status, text } of await posts) assert.equal(status, 200, text);
+    for (const [n, id] of ids.entries()) {
+      const { status, output, retries } = await jobs.ended(id);
+      assert.deepEqual([status, output, retries], ['COMPLETED', n, undefined]);
+    }
+    worker.close();
+  };
+
+  test('is held and not refused, and is there when the database is back', () => surviving(0));
+
+  test('also when the server no longer remembers the endpoint', () => surviving(3_000));
+});
+
+/** The processes of a worker, the first of them first. */
+function processesOf(workerId: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`RUNPOD_POD_ID=${workerId}\0`) && readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== '';
+      } catch {
+        // It ended while we looked, or is not ours to look at.
+        return false;
+      }
+    })
+    .map(Number)
+    .sort((a, b) => a - b);
+}
