@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { DATABASES } from './support/databases.ts';
+import { until } from './support/serverless.ts';
 import { auditLog, stageOn } from './support/story.ts';
 import type { TestAccount } from './support/story.ts';
 
@@ -77,7 +78,7 @@ for (const kind of DATABASES) {
         modelReferences: [], version: 0, createdAt: made['createdAt'],
       });
       assert.deepEqual(await inV1(made.id), made);
-      assert.deepEqual((await ann.call('GET', '/v1/endpoints?includeWorkers=true')).body, [made]);
+      assert.deepEqual((await ann.call('GET', '/v1/endpoints?includeWorkers=true')).body, [{ ...made, workers: [] }]);
       const { body: withTemplate } = await ann.call<Endpoint>('GET', `/v1/endpoints/${made.id}?includeTemplate=true`);
       assert.partialDeepStrictEqual(withTemplate, { ...made, template: { id: templateId, imageName: 'local/echo', dockerStartCmd: ['run', 'it'], isServerless: true } });
     });
@@ -237,6 +238,31 @@ for (const kind of DATABASES) {
       assert.equal((await inV1(made.id))['scalerValue'], 1);
       assert.partialDeepStrictEqual(await save({ id: made.id, name: 'c', workersMax: 0 }), { name: 'c', workersMax: 0, gpuCount: 2, scalerValue: 1 });
       assert.deepEqual((await inV2(made.id))['scaling'], { type: 'QUEUE_DELAY', queueDelay: 0.5 });
+    });
+
+    test('show their workers and their template where that is asked for, in v1 and GraphQL as in v2', async () => {
+      const runs = await template('staffed');
+      const { id, version } = await v1({ name: 'staffed', templateId: runs, computeType: 'CPU', workersMin: 1, workersMax: 1 });
+      const own = await until('its worker is ready', async () => {
+        const { body } = await ann.call<{ workers: Endpoint[] }>('GET', `/v2/serverless/${id}/workers`);
+        return body.workers.find(({ status }) => status === 'IDLE');
+      });
+      const { body: whole } = await ann.call<Endpoint>('GET', `/v1/endpoints/${id}?includeWorkers=true&includeTemplate=true`);
+      assert.partialDeepStrictEqual(whole, { id, template: { id: runs, imageName: 'local/echo' } });
+      assert.deepEqual(whole['workers'], [{
+        id: own.id, name: 'staffed', endpointId: id, aiApiId: id, slsVersion: version, consumerUserId: ann.id, desiredStatus: 'RUNNING', lastStatusChange: 'IDLE', lastStartedAt: own['startedAt'],
+        image: 'local/echo', machine: { dataCenterId: 'LOCAL-1' }, gpu: null, interruptible: false, locked: false,
+      }]);
+      const { body: all } = await ann.call<Endpoint[]>('GET', '/v1/endpoints?includeWorkers=true');
+      assert.deepEqual(all.find((found) => found.id === id), { ...(await inV1(id)), workers: whole['workers'] });
+      assert.ok(!('workers' in (await inV1(id))) && !('template' in (await inV1(id))));
+      const query = `{ myself { endpoint(id: "${id}") { template { id } pods { id name imageName desiredStatus lastStatusChange lastStartedAt slsVersion endpointId gpuCount machine { dataCenterId gpuTypeId } } } } }`;
+      const { body } = await ann.graphql<{ myself: { endpoint: Endpoint } }>(query);
+      assert.deepEqual(body.data?.myself.endpoint, {
+        template: { id: runs },
+        pods: [{ id: own.id, name: 'staffed', imageName: 'local/echo', desiredStatus: 'RUNNING', lastStatusChange: 'IDLE', lastStartedAt: own['startedAt'], slsVersion: version, endpointId: id, gpuCount: own['gpuCount'], machine: { dataCenterId: 'LOCAL-1', gpuTypeId: null } }],
+      });
+      assert.equal((await ann.call('DELETE', `/v1/endpoints/${id}`)).status, 204);
     });
 
     test('read through v1 and written back whole through GraphQL stay as they are, but for what was meant', async () => {

@@ -29,11 +29,11 @@ export interface ExampleStage {
   berth<T = Record<string, unknown>>(...args: string[]): Promise<Ran<T>>;
 }
 
-export function exampleStage(): ExampleStage {
+export function exampleStage(env: Record<string, string> = {}): ExampleStage {
   const stage = { berth: (...args: string[]) => runBerth([...args, '--data', stage.place.data]) } as ExampleStage;
   before(async () => {
     stage.place = await freshDatabase('sqlite');
-    stage.server = await startServer(stage.place, { BERTH_RATE_LIMITS: 'off' });
+    stage.server = await startServer(stage.place, { BERTH_RATE_LIMITS: 'off', ...env });
   });
   after(async () => {
     const { json } = await stage.berth<{ endpoints: { id: string }[] }>('ps');

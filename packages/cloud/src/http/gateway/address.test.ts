@@ -12,6 +12,12 @@ describe('the address of an endpoint', () => {
     for (const [url, endpointId, path] of cases) assert.deepEqual(pathAddress(url), { endpointId, path, prefix: '/v2/abc' });
   });
 
+  test('an id may be written in percent signs; the worker and the prefix get what was sent', () => {
+    assert.deepEqual(pathAddress('/v2/%61b%63/a%20b?c=%2F'), { endpointId: 'abc', path: '/a%20b?c=%2F', prefix: '/v2/%61b%63' });
+    assert.equal(pathAddress('/v2/%73erverless/abc'), undefined);
+    assert.equal(pathAddress('/v2/%zz/x')?.endpointId, '%zz');
+  });
+
   test('what is no endpoint is left to others', () => {
     for (const url of ['/', '/v2', '/v2/', '/v2/?x', '/v1/abc', '/v2/pods/x', '/v2/serverless', '/v2/openapi.json', '/v2/docs?x', '/graphql']) assert.equal(pathAddress(url), undefined, url);
   });

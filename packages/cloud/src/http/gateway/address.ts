@@ -15,7 +15,7 @@ export interface GatewayAddress {
 export function pathAddress(url: string): GatewayAddress | undefined {
   if (!url.startsWith(PREFIX)) return undefined;
   const end = endOfSegment(url, PREFIX.length);
-  const endpointId = url.slice(PREFIX.length, end);
+  const endpointId = decoded(url.slice(PREFIX.length, end));
   if (endpointId === '' || RESERVED_SEGMENTS.has(endpointId)) return undefined;
   const path = url.slice(end);
   return { endpointId, path: path.startsWith('/') ? path : `/${path}`, prefix: url.slice(0, end) };
@@ -35,6 +35,16 @@ export function hostEndpoint(host: string | undefined, domain: string): string |
 export function hostAddress(host: string | undefined, url: string, domain: string): GatewayAddress | undefined {
   const endpointId = hostEndpoint(host, domain);
   return endpointId === undefined ? undefined : { endpointId, path: url.startsWith('/') ? url : `/${url}`, prefix: '' };
+}
+
+/** `%61` is `a`, wherever it stands. What cannot be read is left as it is: no endpoint has such an id. */
+function decoded(segment: string): string {
+  if (!segment.includes('%')) return segment;
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
 }
 
 function endOfSegment(url: string, from: number): number {

@@ -1,5 +1,12 @@
 import type { Socket } from 'node:net';
 import type { Request } from '../raw.ts';
+import { SMALL_BYTES } from './limits.ts';
+
+/** The body of a request where all of it is here already, as that of a small one mostly is; undefined where it is not, or is large. */
+export function bodyAtHand(request: Request, length: number | undefined): Buffer | undefined {
+  if (length === undefined || length === 0 || length > SMALL_BYTES || request.readableLength !== length) return undefined;
+  return (request.read() as Buffer | null) ?? undefined;
+}
 
 /** Passes a request's body on as it comes, no faster than the worker reads it, and counts it. */
 export class BodySender {

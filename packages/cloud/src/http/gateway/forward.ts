@@ -3,6 +3,7 @@ import type { BerthError } from '../../support/errors.ts';
 import type { Request, Response } from '../raw.ts';
 import type { GatewayAddress } from './address.ts';
 import { BodySender } from './body.ts';
+import type { Deadline, Deadlines, Timed } from './deadlines.ts';
 import type { RequestHead } from './headers.ts';
 import type { GatewayLimits } from './limits.ts';
 import type { BalancedWorker } from './pool.ts';
@@ -19,7 +20,10 @@ export interface ExchangeParts {
   worker: BalancedWorker;
   address: GatewayAddress;
   head: RequestHead;
+  /** The body, where it was here whole before a worker was chosen; undefined where it is still to come. */
+  body: Buffer | undefined;
   connections: Connections;
+  deadlines: Deadlines;
   limits: GatewayLimits;
   /** The client waits for `100 Continue` before it sends its body. */
   waitsToContinue: boolean;
@@ -28,8 +32,8 @@ export interface ExchangeParts {
 /**
  * Takes one request to a worker and its answer back, both as they come: nothing is kept here
  * but what is on its way. Resolves when it is over: answered, refused or cut off. Answers
- * false where the worker could not be reached: then nothing of the request was read or sent,
- * and it may go to another.
+ * false where the worker could not be reached: then nothing of the request has left, and it
+ * may go to another.
  */
 export function forward(parts: ExchangeParts): Promise<boolean> {
   return new Promise((resolve) => {
@@ -38,17 +42,17 @@ export function forward(parts: ExchangeParts): Promise<boolean> {
   });
 }
 
-class Exchange implements ReplyListener {
+class Exchange implements ReplyListener, Timed {
   readonly #parts: ExchangeParts;
   readonly #resolve: (reached: boolean) => void;
   readonly #connection: Connection;
+  readonly #deadline: Deadline;
   readonly #relay: Relay;
-  readonly #timer: NodeJS.Timeout;
   #body: BodySender | undefined;
   #reached = false;
   #over = false;
   readonly #onGone = (): void => this.#settle(true);
-  readonly #onDrain = (): void => void this.#connection.socket.resume();
+  #onDrain: (() => void) | undefined;
 
   constructor(parts: ExchangeParts, resolve: (reached: boolean) => void) {
     const { request, response, worker, address, connections, limits } = parts;
@@ -56,26 +60,25 @@ class Exchange implements ReplyListener {
     this.#resolve = resolve;
     this.#connection = connections.take(worker.host, worker.port);
     this.#relay = new Relay({ response, workerId: worker.id, address, host: request.headers.host, method: request.method ?? 'GET', bodyBytes: limits.bodyBytes });
-    this.#timer = setTimeout(() => this.#fail(overTime(limits.requestMs)), limits.requestMs);
+    this.#deadline = parts.deadlines.begin(this);
   }
 
   start(): void {
-    const { request, response, head } = this.#parts;
+    const { request, response, head, body } = this.#parts;
     response.on('close', this.#onGone);
-    response.on('drain', this.#onDrain);
     const { socket } = this.#connection;
     // The head and the part of the body that is here already leave as one.
-    const hasBody = head.length !== 0;
-    if (hasBody) socket.cork();
-    socket.write(head.text, 'latin1');
+    const follows = head.length !== 0 && body === undefined;
+    if (follows) socket.cork();
+    socket.write(body === undefined ? head.text : head.text + body.toString('latin1'), 'latin1');
     this.#connection.begin(request.method ?? 'GET', this);
-    if (hasBody) process.nextTick(() => socket.uncork());
+    if (follows) process.nextTick(() => socket.uncork());
   }
 
   connected(): void {
     this.#reached = true;
-    const { request, response, head, limits, waitsToContinue } = this.#parts;
-    if (head.length === 0) return;
+    const { request, response, head, body, limits, waitsToContinue } = this.#parts;
+    if (head.length === 0 || body !== undefined) return;
     this.#body = new BodySender(request, this.#connection.socket, { length: head.length, limit: limits.bodyBytes, tooLarge: () => this.#fail(requestTooLarge(limits.bodyBytes)) });
     this.#body.start();
     if (waitsToContinue) response.writeContinue();
@@ -90,7 +93,7 @@ class Exchange implements ReplyListener {
   }
 
   data(chunk: Buffer): void {
-    if (!this.#over && !this.#relay.data(chunk, () => this.#connection.socket.pause())) this.#settle(true);
+    if (!this.#over && !this.#relay.data(chunk)) this.#settle(true);
   }
 
   end(trailers: RawHeaders): void {
@@ -100,7 +103,7 @@ class Exchange implements ReplyListener {
   }
 
   caughtUp(): void {
-    this.#relay.flush();
+    if (!this.#over && !this.#relay.flush()) this.#slowDown();
   }
 
   upgraded(socket: Socket): void {
@@ -112,6 +115,10 @@ class Exchange implements ReplyListener {
     else this.#settle(false);
   }
 
+  overdue(): void {
+    this.#fail(overTime(this.#parts.deadlines.milliseconds));
+  }
+
   /** Where the answer has begun, this cuts it off. */
   #fail(refusal: Refusal | BerthError): void {
     if (this.#over) return;
@@ -119,13 +126,20 @@ class Exchange implements ReplyListener {
     refuse(this.#parts.response, refusal, this.#parts.worker.id);
   }
 
+  /** The client reads more slowly than the worker writes. */
+  #slowDown(): void {
+    const { socket } = this.#connection;
+    socket.pause();
+    this.#onDrain ??= () => void (this.#over || socket.resume());
+    this.#parts.response.once('drain', this.#onDrain);
+  }
+
   #settle(reached: boolean): void {
     if (this.#over) return;
     this.#over = true;
-    const { request, response, head, connections } = this.#parts;
-    clearTimeout(this.#timer);
-    response.off('close', this.#onGone).off('drain', this.#onDrain);
-    const sent = head.length === 0 || this.#body?.done === true;
+    const { request, head, body, connections, deadlines } = this.#parts;
+    deadlines.end(this.#deadline);
+    const sent = head.length === 0 || body !== undefined || this.#body?.done === true;
     if (sent) connections.free(this.#connection);
     else this.#connection.destroy();
     if (!sent && reached) {

@@ -14,7 +14,9 @@ import { isStrict, readAffinity, WORKER_HEADER } from './affinity.ts';
 import type { Affinity } from './affinity.ts';
 import { Balancer } from './balancer.ts';
 import type { Place } from './balancer.ts';
+import { bodyAtHand } from './body.ts';
 import { Caller } from './caller.ts';
+import { Deadlines } from './deadlines.ts';
 import { forward } from './forward.ts';
 import { requestHead } from './headers.ts';
 import { GATEWAY_LIMITS } from './limits.ts';
@@ -43,6 +45,7 @@ export class Gateway {
   readonly #limits: GatewayLimits;
   readonly #balancer: Balancer;
   readonly #connections: Connections;
+  readonly #deadlines: Deadlines;
   /** Connections that ask for, or speak, another protocol. */
   readonly #callers = new Set<Duplex>();
 
@@ -51,6 +54,7 @@ export class Gateway {
     this.#limits = { ...GATEWAY_LIMITS, ...parts.limits };
     this.#balancer = new Balancer(parts.pool, this.#limits, parts.log);
     this.#connections = new Connections(this.#limits.connectMs);
+    this.#deadlines = new Deadlines(this.#limits.requestMs);
   }
 
   /** `waitsToContinue`: the client has sent its headers and waits for `100 Continue`; it gets that once a worker is there. */
@@ -59,9 +63,11 @@ export class Gateway {
       const endpoint = await this.#admit(request, address.endpointId);
       const head = requestHead(request, address);
       if (head.length !== undefined && head.length > this.#limits.bodyBytes) throw requestTooLarge(this.#limits.bodyBytes);
-      await this.#withPlace(endpoint, request, () => goneSignal(response), (worker) =>
-        forward({ request, response, worker, address, head, connections: this.#connections, limits: this.#limits, waitsToContinue }),
-      );
+      let body: Buffer | undefined;
+      await this.#withPlace(endpoint, request, () => goneSignal(response), (worker) => {
+        body ??= bodyAtHand(request, head.length);
+        return forward({ request, response, worker, address, head, body, connections: this.#connections, deadlines: this.#deadlines, limits: this.#limits, waitsToContinue });
+      });
     } catch (error) {
       dropRest(request);
       this.#refuse(response, error, address);
@@ -77,7 +83,7 @@ export class Gateway {
       const endpoint = await this.#admit(request, address.endpointId);
       const opening = requestHead(request, address, request.headers.upgrade);
       if (opening.length !== 0) throw new BerthError('rule', 'a request that changes the protocol has no body');
-      await this.#withPlace(endpoint, request, () => caller.gone, (worker) => tunnel({ request, caller, worker, address, head: opening, connections: this.#connections, limits: this.#limits }));
+      await this.#withPlace(endpoint, request, () => caller.gone, (worker) => tunnel({ request, caller, worker, address, head: opening, connections: this.#connections, deadlines: this.#deadlines, limits: this.#limits }));
     } catch (error) {
       if (!socket.destroyed) this.#refuse(caller.answer(request), error, address);
     }

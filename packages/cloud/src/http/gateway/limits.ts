@@ -35,3 +35,6 @@ export const SHUN_MS = 1_000;
 
 /** As large as what clients may send here. */
 export const MAX_HEADER_BYTES = 128 * 1024;
+
+/** A body that is here whole, and no longer than this, leaves as one with its head. */
+export const SMALL_BYTES = 16 * 1024;

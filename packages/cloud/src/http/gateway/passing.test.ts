@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
-import { DOMAIN, gatewayStage, readAll } from './test-stage.ts';
+import { DOMAIN, gate, gatewayStage, readAll, until } from './test-stage.ts';
 import type { Stage } from './test-stage.ts';
 
 describe('a request through the gateway', () => {
@@ -174,4 +174,21 @@ describe('who may pass the gateway', () => {
     assert.deepEqual([status, body], [400, '{"error":"not allowed for QB API"}']);
     await queue.close();
   });
+});
+
+test('when the server stops, what is under way ends, and no connection to a worker is kept', async (context) => {
+  const stage = await gatewayStage();
+  context.after(() => stage.close());
+  const [held, inside] = [gate(), gate()];
+  const slow = await stage.worker('slow', async (_request, response) => {
+    inside.open();
+    await held.opened;
+    response.end('late');
+  });
+  const answer = stage.send('/', { headers: { 'x-runpod-worker-id': 'strict slow' } });
+  await inside.opened;
+  stage.gateway.close();
+  held.open();
+  assert.equal((await answer).text, 'late');
+  await until(() => slow.connections.size === 0);
 });

@@ -1,6 +1,7 @@
 import type { Response } from '../raw.ts';
 import type { GatewayAddress } from './address.ts';
 import { replyHeaders } from './headers.ts';
+import { SMALL_BYTES } from './limits.ts';
 import { badGateway, refuse, responseTooLarge } from './refusals.ts';
 import type { RawHeaders, ReplyHead } from './upstream/reply-parser.ts';
 
@@ -18,7 +19,12 @@ export interface RelayParts {
 export class Relay {
   readonly #parts: RelayParts;
   #size = 0;
+  /** The head waits for what has come with it. */
   #unsent = false;
+  /** The first piece, which waits with the head. */
+  #first: Buffer | undefined;
+  /** Since the last flush. */
+  #keepsUp = true;
 
   constructor(parts: RelayParts) {
     this.#parts = parts;
@@ -40,31 +46,47 @@ export class Relay {
     return true;
   }
 
-  /** One that has grown too large is cut off, so that nobody takes a part for the whole. */
-  data(chunk: Buffer, slow: () => void): boolean {
+  /** The bytes are good until the next flush, so what is passed on is a copy. One that has grown too large is cut off, so that nobody takes a part for the whole. */
+  data(chunk: Buffer): boolean {
     const { response, bodyBytes } = this.#parts;
     this.#size += chunk.length;
     if (this.#size > bodyBytes) {
       response.destroy();
       return false;
     }
-    this.#unsent = false;
-    if (!response.write(chunk)) slow();
+    if (this.#unsent && this.#first === undefined && chunk.length <= SMALL_BYTES) {
+      this.#first = chunk;
+      return true;
+    }
+    this.#sendFirst();
+    this.#keepsUp = response.write(Buffer.from(chunk));
     return true;
   }
 
   end(trailers: RawHeaders): void {
     const { response } = this.#parts;
-    this.#unsent = false;
     if (trailers.length > 0) response.addTrailers(pairs(trailers));
-    response.end();
+    this.#unsent = false;
+    // As text, it becomes one piece with the head.
+    if (this.#first === undefined) response.end();
+    else response.end(this.#first.toString('latin1'), 'latin1');
   }
 
-  /** Events may be long in coming; whoever waits for them wants to see at once that they will. */
-  flush(): void {
-    if (!this.#unsent) return;
+  /** All that has come was told. Events may be long in coming; whoever waits for them wants to see at once that they will. Answers whether the client keeps up. */
+  flush(): boolean {
+    const { response } = this.#parts;
+    if (this.#unsent && this.#first === undefined) response.flushHeaders();
+    this.#sendFirst();
+    const keptUp = this.#keepsUp;
+    this.#keepsUp = true;
+    return keptUp;
+  }
+
+  #sendFirst(): void {
     this.#unsent = false;
-    this.#parts.response.flushHeaders();
+    if (this.#first === undefined) return;
+    this.#keepsUp = this.#parts.response.write(Buffer.from(this.#first));
+    this.#first = undefined;
   }
 }
 

@@ -16,6 +16,7 @@ import type { GatewayAddress } from './address.ts';
 import { Gateway } from './gateway.ts';
 import type { GatewayLimits } from './limits.ts';
 import type { BalancedWorker, WorkerPool } from './pool.ts';
+import { asksForAnotherProtocol } from './upgrades.ts';
 
 export const DOMAIN = 'berth.test';
 
@@ -141,7 +142,7 @@ export async function gatewayStage({ limits = {}, endpoint: settings = {} }: Sta
   const pool = new TestPool();
   const gateway = new Gateway({ pool, gate, endpoints, log: createLog({ level: 'silent', format: 'json' }), limits });
   const addressOf = (request: IncomingMessage): GatewayAddress | undefined => hostAddress(request.headers.host, request.url ?? '', DOMAIN) ?? pathAddress(request.url ?? '');
-  const server = createServer();
+  const server = createServer({ shouldUpgradeCallback: asksForAnotherProtocol });
   for (const event of ['request', 'checkContinue'] as const) {
     server.on(event, (request, response) => {
       const address = addressOf(request);

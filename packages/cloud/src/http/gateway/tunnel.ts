@@ -4,6 +4,7 @@ import type { Request } from '../raw.ts';
 import type { GatewayAddress } from './address.ts';
 import type { Caller } from './caller.ts';
 import { lasting } from './caller.ts';
+import type { Deadline, Deadlines, Timed } from './deadlines.ts';
 import { upgradeHead } from './headers.ts';
 import type { RequestHead } from './headers.ts';
 import type { GatewayLimits } from './limits.ts';
@@ -22,6 +23,7 @@ export interface TunnelParts {
   address: GatewayAddress;
   head: RequestHead;
   connections: Connections;
+  deadlines: Deadlines;
   limits: GatewayLimits;
 }
 
@@ -38,11 +40,11 @@ export function tunnel(parts: TunnelParts): Promise<boolean> {
   });
 }
 
-class Opening implements ReplyListener {
+class Opening implements ReplyListener, Timed {
   readonly #parts: TunnelParts;
   readonly #resolve: (reached: boolean) => void;
   readonly #connection: Connection;
-  readonly #timer: NodeJS.Timeout;
+  readonly #deadline: Deadline;
   #relay: Relay | undefined;
   #agreed: ReplyHead | undefined;
   #reached = false;
@@ -50,11 +52,11 @@ class Opening implements ReplyListener {
   readonly #onGone = (): void => this.#settle(true);
 
   constructor(parts: TunnelParts, resolve: (reached: boolean) => void) {
-    const { worker, connections, limits } = parts;
+    const { worker, connections, deadlines } = parts;
     this.#parts = parts;
     this.#resolve = resolve;
-    this.#connection = connections.take(worker.host, worker.port);
-    this.#timer = setTimeout(() => this.#fail(overTime(limits.requestMs)), limits.requestMs);
+    this.#connection = connections.open(worker.host, worker.port);
+    this.#deadline = deadlines.begin(this);
   }
 
   start(): void {
@@ -86,7 +88,7 @@ class Opening implements ReplyListener {
   }
 
   data(chunk: Buffer): void {
-    if (!this.#over && this.#relay?.data(chunk, () => this.#connection.socket.pause()) !== true) this.#settle(true);
+    if (!this.#over && this.#relay?.data(chunk) !== true) this.#settle(true);
   }
 
   end(trailers: RawHeaders): void {
@@ -96,7 +98,7 @@ class Opening implements ReplyListener {
   }
 
   caughtUp(): void {
-    this.#relay?.flush();
+    if (!this.#over && this.#relay?.flush() === false) this.#connection.socket.pause();
   }
 
   upgraded(far: Socket, rest: Buffer): void {
@@ -124,6 +126,10 @@ class Opening implements ReplyListener {
     else this.#settle(false);
   }
 
+  overdue(): void {
+    this.#fail(overTime(this.#parts.deadlines.milliseconds));
+  }
+
   #fail(refusal: Refusal): void {
     if (this.#over) return;
     this.#settle(true);
@@ -140,7 +146,7 @@ class Opening implements ReplyListener {
   }
 
   #stopListening(): void {
-    clearTimeout(this.#timer);
+    this.#parts.deadlines.end(this.#deadline);
     this.#parts.caller.gone.removeEventListener('abort', this.#onGone);
   }
 }

@@ -198,6 +198,21 @@ describe('other protocols through the gateway', () => {
     await until(() => stage.gateway.demand('ep1') === 0);
   });
 
+  test('an offer of another version of HTTP is passed over: the request is answered as any other, with its body', async () => {
+    const seen: Record<string, unknown>[] = [];
+    await stage.worker('h1', (request, response) => {
+      seen.push(request.headers);
+      request.pipe(response);
+    });
+    stage.pool.remove('w1');
+    stage.pool.remove('w2');
+    for (const upgrade of ['h2c', 'H2C, HTTP/2.0', 'TLS/1.2']) {
+      const { status, text, headers } = await stage.send('/up', { method: 'POST', headers: { connection: 'Upgrade, HTTP2-Settings', upgrade, 'http2-settings': 'AAMAAABkAAQAoAAAAAIAAAAA' } }, 'all of it');
+      assert.deepEqual([status, text, headers['x-runpod-worker-id']], [200, 'all of it', 'h1']);
+    }
+    assert.deepEqual(seen.map((headers) => [headers['upgrade'], headers['http2-settings']]), [[undefined, undefined], [undefined, undefined], [undefined, undefined]]);
+  });
+
   test('it is refused without a key, on a wrong endpoint, and where the worker hangs up', async () => {
     assert.equal((await refusal('/', { authorization: 'wrong' })).status, 401);
     assert.equal((await refusal('/', { authorization: stage.strangersKey })).status, 404);

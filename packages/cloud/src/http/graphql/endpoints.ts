@@ -3,7 +3,8 @@ import { instanceId } from '../../resources/endpoints/cpu-selection.ts';
 import { formatGpuIds } from '../../resources/endpoints/gpu-selection.ts';
 import { locationsOf } from '../../resources/endpoints/placement.ts';
 import { wholeScalerValue } from '../../resources/endpoints/scaler-value.ts';
-import type { Resources } from '../../resources/resources.ts';
+import type { WorkerView } from '../../resources/endpoints/workers.ts';
+import type { AllResources, Resources } from '../../resources/resources.ts';
 import type { Endpoint, NetworkVolume } from '../../store/records.ts';
 import { isoTime } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
@@ -65,7 +66,30 @@ const sdl = `
     idePodId: String
     hubReleaseId: String
     modelReferences: [String]
+    "Its workers"
+    pods: [Pod]
   }
+  enum PodStatus { RUNNING }
+  "A rented machine: here a worker of an endpoint"
+  type Pod {
+    id: String
+    name: String
+    imageName: String
+    desiredStatus: PodStatus
+    "What it does: RUNNING, IDLE, INITIALIZING, THROTTLED or UNHEALTHY"
+    lastStatusChange: String
+    lastStartedAt: DateTime
+    createdAt: DateTime
+    uptimeSeconds: Int
+    gpuCount: Int
+    "The version of the endpoint that it was made from"
+    slsVersion: Int
+    consumerUserId: String
+    endpointId: String
+    aiApiId: String
+    machine: PodMachineInfo
+  }
+  type PodMachineInfo { dataCenterId: String gpuTypeId: String }
   type EndpointNetworkVolume { networkVolumeId: String dataCenterId: String }
   input NetworkVolumeIdsInput { networkVolumeId: String dataCenterId: String }
   "A template that belongs to its endpoint alone"
@@ -132,7 +156,8 @@ const sdl = `
   }
 `;
 
-export function endpointPart({ endpoints, volumes, catalog }: Resources): Part {
+/** Where nothing runs workers, there are none to show. */
+export function endpointPart({ endpoints, volumes, catalog, workers }: Resources & Partial<Pick<AllResources, 'workers'>>): Part {
   const save = async ({ input = {} }: { input?: SaveEndpoint }, caller: Caller) => {
     const dataCenters = catalog.dataCenters();
     return show(await (input.id === undefined ? endpoints.create(caller, orderOfCreation(input, dataCenters)) : endpoints.update(caller, input.id, orderOfChange(input, dataCenters))));
@@ -178,6 +203,7 @@ export function endpointPart({ endpoints, volumes, catalog }: Resources): Part {
           const [first] = await volumesOf(shown, asking);
           return first === undefined ? null : showVolume(first, catalog);
         },
+        pods: async ({ kept }: Shown, _args: unknown, asking) => ((await workers?.list(asking.caller, kept.id))?.workers ?? []).map((view) => showWorker(view, kept)),
         networkVolumeIds: async (shown: Shown, _args: unknown, asking) => (await volumesOf(shown, asking)).map(({ id, dataCenterId }) => ({ networkVolumeId: id, dataCenterId })),
       },
     },
@@ -222,5 +248,25 @@ function show(found: Endpoint) {
     idePodId: null,
     hubReleaseId: null,
     modelReferences: found.modelReferences,
+  };
+}
+
+function showWorker({ worker, status, uptimeSeconds }: WorkerView, { name }: Endpoint) {
+  const startedAt = isoTime(worker.createdAt);
+  return {
+    id: worker.id,
+    name,
+    imageName: worker.image,
+    desiredStatus: 'RUNNING',
+    lastStatusChange: status,
+    lastStartedAt: startedAt,
+    createdAt: startedAt,
+    uptimeSeconds,
+    gpuCount: worker.gpuCount,
+    slsVersion: worker.version,
+    consumerUserId: worker.accountId,
+    endpointId: worker.endpointId,
+    aiApiId: worker.endpointId,
+    machine: { dataCenterId: worker.dataCenterId, gpuTypeId: worker.gpuTypeId },
   };
 }

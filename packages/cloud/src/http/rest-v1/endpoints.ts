@@ -6,7 +6,8 @@ import type { EndpointOrder, EndpointSettings } from '../../resources/endpoints/
 import { locationsOf } from '../../resources/endpoints/placement.ts';
 import { IDLE_TIMEOUT } from '../../resources/endpoints/rules.ts';
 import { exactScalerValue, wholeScalerValue } from '../../resources/endpoints/scaler-value.ts';
-import type { Resources } from '../../resources/resources.ts';
+import type { WorkerView } from '../../resources/endpoints/workers.ts';
+import type { AllResources, Resources } from '../../resources/resources.ts';
 import { MAX_NAME_LENGTH } from '../../resources/templates/rules.ts';
 import type { CpuChoice, Endpoint, FlashBoot } from '../../store/records.ts';
 import { isoTime } from '../../support/clock.ts';
@@ -18,6 +19,31 @@ import { showTemplate, template } from './templates.ts';
 
 const computeType = oneOf(['GPU', 'CPU'], { default: 'GPU', description: 'What is said about the other kind is not used' });
 const scalerType = oneOf(['QUEUE_DELAY', 'REQUEST_COUNT'], { description: 'Scale by how long requests wait, or by how many there are' });
+
+/** A worker is shown as the rented machine that it is. */
+const worker = named(
+  'EndpointWorker',
+  object(
+    {
+      id: text(),
+      name: text({ description: 'Of its endpoint' }),
+      endpointId: text(),
+      aiApiId: text({ description: 'The same as endpointId' }),
+      slsVersion: integer({ description: 'The version of the endpoint that it was made from' }),
+      consumerUserId: text({ description: 'The account that owns it' }),
+      desiredStatus: oneOf(['RUNNING']),
+      lastStatusChange: text({ description: 'What it does: RUNNING, IDLE, INITIALIZING, THROTTLED or UNHEALTHY' }),
+      lastStartedAt: text({ format: 'date-time' }),
+      image: text(),
+      machine: object({ dataCenterId: text() }),
+      gpu: nullable(object({ id: text(), count: integer() }, {}, { description: 'Null on a CPU' })),
+      interruptible: boolean(),
+      locked: boolean(),
+    },
+    {},
+    { description: 'One running copy of an endpoint' },
+  ),
+);
 
 const endpoint = named(
   'Endpoint',
@@ -51,7 +77,7 @@ const endpoint = named(
       version: integer({ description: 'Counts the changes that need new containers' }),
       createdAt: text({ format: 'date-time' }),
     },
-    { template },
+    { template, workers: list(worker) },
     { description: 'A serverless address' },
   ),
 );
@@ -86,10 +112,15 @@ const include = {
 };
 const byEndpointId = object({ endpointId: text({ minLength: 1 }) });
 
-export function endpointOperations({ endpoints }: Resources): Operation[] {
+/** Where nothing runs workers, there are none to show. */
+export function endpointOperations({ endpoints, workers }: Resources & Partial<Pick<AllResources, 'workers'>>): Operation[] {
   const tag = 'Endpoints';
-  const shown = async (caller: Caller, found: Endpoint, { includeTemplate }: { includeTemplate?: boolean }): Promise<Static<typeof endpoint>> =>
-    includeTemplate === true ? { ...show(found), template: showTemplate(await endpoints.templateOf(caller, found)) } : show(found);
+  const workersOf = async (caller: Caller, found: Endpoint): Promise<Static<typeof worker>[]> => ((await workers?.list(caller, found.id))?.workers ?? []).map((view) => showWorker(view, found));
+  const shown = async (caller: Caller, found: Endpoint, { includeTemplate, includeWorkers }: { includeTemplate?: boolean; includeWorkers?: boolean }): Promise<Static<typeof endpoint>> => ({
+    ...show(found),
+    ...(includeTemplate === true && { template: showTemplate(await endpoints.templateOf(caller, found)) }),
+    ...(includeWorkers === true && { workers: await workersOf(caller, found) }),
+  });
   const update = {
     tag, access: 'write' as const, params: byEndpointId, body: updateInput, status: 200 as const, answer: endpoint, failures: [400, 404],
     handle: async ({ caller, params, body }: { caller: Caller; params: { endpointId: string }; body: Body }) => show(await endpoints.update(caller, params.endpointId, orderOf(body))),
@@ -198,5 +229,24 @@ function show(found: Endpoint): Static<typeof endpoint> {
     modelReferences: found.modelReferences,
     version: found.version,
     createdAt: isoTime(found.createdAt),
+  };
+}
+
+function showWorker({ worker: found, status }: WorkerView, { name }: Endpoint): Static<typeof worker> {
+  return {
+    id: found.id,
+    name,
+    endpointId: found.endpointId,
+    aiApiId: found.endpointId,
+    slsVersion: found.version,
+    consumerUserId: found.accountId,
+    desiredStatus: 'RUNNING',
+    lastStatusChange: status,
+    lastStartedAt: isoTime(found.createdAt),
+    image: found.image,
+    machine: { dataCenterId: found.dataCenterId },
+    gpu: found.gpuTypeId === null ? null : { id: found.gpuTypeId, count: found.gpuCount },
+    interruptible: false,
+    locked: false,
   };
 }

@@ -28,7 +28,7 @@ export class Connection {
   /** Told when the connection can no longer be used. */
   readonly #onGone: (connection: Connection) => void;
   #listener: ReplyListener | undefined;
-  readonly #onData = (bytes: Buffer): void => this.#read(bytes);
+  readonly #onData = (bytes: Buffer): void => this.read(bytes);
   readonly #onEnd = (): void => this.#ended();
   readonly #onError = (error: Error): void => this.#broke(error);
   readonly #onClose = (): void => this.#broke(new Error('it closed the connection'));
@@ -39,7 +39,13 @@ export class Connection {
     this.socket = socket;
     this.#connectMs = connectMs;
     this.#onGone = onGone;
-    socket.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onError).on('close', this.#onClose).on('drain', this.#onDrain);
+    socket.on('end', this.#onEnd).on('error', this.#onError).on('close', this.#onClose).on('drain', this.#onDrain);
+  }
+
+  /** What comes is read from the socket as from any stream. */
+  streaming(): this {
+    this.socket.on('data', this.#onData);
+    return this;
   }
 
   /** Readies the connection for one request, whose head and body are then written to the socket. */
@@ -66,13 +72,8 @@ export class Connection {
     return false;
   }
 
-  /** Ends it now. Nobody is told. */
-  destroy(): void {
-    this.#listener = undefined;
-    this.socket.destroy();
-  }
-
-  #read(bytes: Buffer): void {
+  /** This has come. The bytes are good until this returns; who wants them longer copies them. */
+  read(bytes: Buffer): void {
     try {
       const used = this.#parser.feed(bytes);
       if (this.#parser.upgraded) this.#handOver(bytes.subarray(used));
@@ -80,6 +81,12 @@ export class Connection {
     } catch (error) {
       this.#broke(error instanceof Error ? error : new Error(String(error)));
     }
+  }
+
+  /** Ends it now. Nobody is told. */
+  destroy(): void {
+    this.#listener = undefined;
+    this.socket.destroy();
   }
 
   #handOver(rest: Buffer): void {

@@ -16,6 +16,7 @@ export interface ReplyHead {
 
 export interface ReplySink {
   head(head: ReplyHead): void;
+  /** A piece of the body. The bytes are good until all that has come was told. */
   data(chunk: Buffer): void;
   end(trailers: RawHeaders): void;
 }

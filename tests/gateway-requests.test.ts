@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { answerOf, balancedStage, DOMAIN, WORKER_HEADER } from './support/balanced.ts';
+import { clientOf } from './support/client.ts';
+import type { Client } from './support/client.ts';
+import { newEndpoint } from './support/jobs.ts';
+
+interface Seen {
+  worker: string;
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+}
+
+const MEGABYTE = 1024 * 1024;
+const LIMIT = 30 * MEGABYTE;
+
+describe('requests to a load balancing endpoint', () => {
+  const stage = balancedStage();
+
+  test('arrive with any method and any path, the words of the job interface too, and say where they came from', async () => {
+    const endpoint = await stage.endpoint();
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
+      const { status, headers, body } = await endpoint.call<Seen>(method, '/a%20b/run?x=%2F&y', method === 'GET' ? undefined : `by ${method}`);
+      assert.deepEqual([status, body.method, body.url, body.body], [200, method, '/a%20b/run?x=%2F&y', method === 'GET' ? '' : `by ${method}`]);
+      assert.equal(headers.get(WORKER_HEADER), body.worker);
+    }
+    const head = await endpoint.call('HEAD', '/teapot');
+    assert.deepEqual([head.status, head.headers.get('x-seen-method'), head.text], [418, 'HEAD', '']);
+    for (const path of ['/run', '/runsync', '/status/x', '/health', '/stream/x', '/purge-queue', '/openai/v1/models', '/job-take/x', '/']) {
+      assert.equal((await endpoint.call<Seen>('POST', path, '{}')).body.url, path);
+    }
+    const { body } = await endpoint.call<Seen>('GET', '/seen');
+    assert.partialDeepStrictEqual(body.headers, { 'x-forwarded-for': '127.0.0.1', 'x-forwarded-proto': 'http', 'x-forwarded-prefix': `/v2/${endpoint.id}` });
+    assert.equal((await stage.client.call<Seen>('GET', `/v2/${encoded(endpoint.id)}/seen?a`)).body.url, '/seen?a');
+    assert.equal((await endpoint.call('GET', '/ping')).status, 200);
+  });
+
+  test('find their endpoint by host name as well', async () => {
+    const endpoint = await stage.endpoint();
+    const byName = async (host: string, path: string): Promise<{ status: number; text: string }> => answerOf(endpoint.open('', { path, headers: { host } }).end());
+    const { status, text } = await byName(`${endpoint.id}.${DOMAIN}:8484`, '/v2/pods?deep');
+    assert.equal(status, 200, text);
+    const seen = JSON.parse(text) as Seen;
+    assert.deepEqual([seen.url, seen.headers['host'], seen.headers['x-forwarded-prefix']], ['/v2/pods?deep', `${endpoint.id}.${DOMAIN}:8484`, undefined]);
+    assert.equal((await byName(`nosuchendpoint.${DOMAIN}`, '/')).status, 404);
+  });
+
+  test('are let in with a key of the account that may write, and with no other', async () => {
+    const endpoint = await stage.endpoint();
+    const other = await stage.endpoint({ workers: { min: 0, max: 0 } });
+    const stranger = await stage.client.call<{ key: string }>('POST', '/v2/accounts', { name: 'stranger' });
+    const asked = async (key: string | undefined): Promise<[number, unknown]> => {
+      const { status, body } = await clientOf(stage.server.url, key).call<{ error: unknown }>('GET', `/v2/${endpoint.id}/seen`);
+      return [status, body.error];
+    };
+    const keyFor = (fields: object): Promise<string> => newKey(stage.client, fields);
+    assert.deepEqual((await asked(undefined))[0], 401);
+    assert.deepEqual((await asked('rpa_WRONG'))[0], 401);
+    assert.deepEqual((await asked(stranger.body.key))[0], 404);
+    assert.deepEqual((await asked(await keyFor({ access: 'READ_ONLY' })))[0], 403);
+    assert.deepEqual((await asked(await keyFor({ access: 'RESTRICTED', scopes: { serverless: 'WRITE' }, endpoints: [other.id] })))[0], 403);
+    assert.deepEqual(await asked(await keyFor({ access: 'RESTRICTED', scopes: { serverless: 'WRITE' }, endpoints: [endpoint.id] })), [200, undefined]);
+
+    const queue = await newEndpoint(stage.server.url, stage.server.key);
+    const wrong = await stage.client.call<{ error: string }>('GET', `/v2/${queue.id}/any/path`);
+    assert.deepEqual([wrong.status, wrong.body.error], [400, 'not allowed for QB API']);
+    assert.equal((await stage.client.call('GET', '/v2/nosuchendpoint/any/path')).status, 404);
+  });
+
+  test('and their answers are at most 30 MB', async () => {
+    const endpoint = await stage.endpoint();
+    const whole = await endpoint.call('POST', '/back', Buffer.alloc(LIMIT, 'y'));
+    assert.deepEqual([whole.status, whole.text.length], [200, LIMIT]);
+    assert.equal((await endpoint.call('POST', '/back', Buffer.alloc(LIMIT + 1))).status, 413);
+    const endless = endpoint.open('/keep/big', { method: 'POST' });
+    const refused = answerOf(endless);
+    const piece = Buffer.alloc(MEGABYTE);
+    const send = (): void => {
+      while (!endless.destroyed && endless.write(piece));
+    };
+    endless.on('drain', send);
+    await endpoint.call('GET', '/about');
+    send();
+    const reading = endpoint.call('POST', '/read', '');
+    const { status } = await refused;
+    endless.off('drain', send).destroy();
+    assert.equal(status, 413);
+    await reading;
+
+    const told = await endpoint.call('GET', `/bytes/${LIMIT + 1}`, undefined, { 'x-tell-length': 'yes' });
+    assert.equal(told.status, 502);
+    await assert.rejects(answerOf(endpoint.open(`/bytes/${LIMIT + 1}`).end()), /aborted/);
+    assert.equal((await endpoint.call('GET', '/seen')).status, 200);
+  });
+});
+
+function encoded(id: string): string {
+  return `%${id.charCodeAt(0).toString(16)}${id.slice(1)}`;
+}
+
+async function newKey(client: Client, fields: object): Promise<string> {
+  const { status, body, text } = await client.call<{ key: string }>('POST', '/v2/account/api-keys', { name: 'k', ...fields });
+  assert.equal(status, 201, text);
+  return body.key;
+}

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { answered, answerOf, balancedStage, nextPiece } from './support/balanced.ts';
+import type { BalancedEndpoint } from './support/balanced.ts';
+import { until } from './support/serverless.ts';
+
+const MEGABYTE = 1024 * 1024;
+
+describe('streams through a load balancing endpoint', () => {
+  const stage = balancedStage();
+
+  test('both ways at the same time: each piece comes back before the next is sent', async () => {
+    const endpoint = await stage.endpoint();
+    const asking = endpoint.open('/back', { method: 'POST' });
+    asking.write('piece 0');
+    const response = await answered(asking);
+    for (let number = 0; number < 20; number += 1) {
+      assert.equal(await nextPiece(response), `piece ${number}`);
+      if (number < 19) asking.write(`piece ${number + 1}`);
+    }
+    asking.end();
+    await once(response.resume(), 'end');
+    assert.ok(response.complete);
+  });
+
+  test('server-sent events arrive one by one, as the worker makes them', async () => {
+    const endpoint = await stage.endpoint();
+    const response = await answered(endpoint.open('/open/events').end());
+    assert.equal(response.headers['content-type'], 'text/event-stream');
+    for (const event of ['id: 1\ndata: one\n\n', 'id: 2\ndata: two\n\n']) {
+      await endpoint.tell('events', event);
+      assert.equal(await nextPiece(response), event);
+    }
+    await endpoint.tell('events');
+    await once(response.resume(), 'end');
+  });
+
+  test('a WebSocket talks both ways, and is refused without a key', async () => {
+    const endpoint = await stage.endpoint();
+    const { worker } = await endpoint.about();
+    const address = `${stage.server.url.replace(/^http/, 'ws')}/v2/${endpoint.id}/chat?room=1`;
+    const socket = new WebSocket(address, { headers: { authorization: `Bearer ${stage.server.key}` } });
+    await once(socket, 'open');
+    for (const message of ['hello', 'x'.repeat(10_000)]) {
+      socket.send(message);
+      const [event] = (await once(socket, 'message')) as [{ data: string }];
+      assert.equal(event.data, `${worker} /chat?room=1: ${message}`);
+    }
+    socket.close();
+    await once(socket, 'close');
+    const refused = new WebSocket(address);
+    await once(refused, 'error');
+  });
+
+  test('200 MB on their way to a worker that does not read stay with their senders, and arrive whole when it does', async () => {
+    const endpoint = await stage.endpoint();
+    const [uploads, each] = [8, 25 * MEGABYTE];
+    const before = residentMegabytes(stage.server.process.pid);
+    const uploading = Array.from({ length: uploads }, (_, number) => upload(endpoint, `/keep/${number}`, each));
+    const sizes = uploading.map(answerOf);
+    await until('all uploads have reached the worker', async () => (await endpoint.about()).unread.length === uploads);
+    let [sent, looks] = [0, 0];
+    await until('nothing more is taken from the senders', async () => {
+      const now = uploading.reduce((sum, { socket }) => sum + (socket?.bytesWritten ?? 0), 0);
+      looks = now === sent ? looks + 1 : 0;
+      sent = now;
+      return looks === 10;
+    });
+    assert.ok(sent < (uploads * each) / 2, `${sent} bytes have left their senders`);
+    const during = residentMegabytes(stage.server.process.pid);
+    assert.equal((await endpoint.call('POST', '/read', '')).text, String(uploads));
+    for (const { status, text } of await Promise.all(sizes)) assert.deepEqual([status, text], [200, String(each)]);
+    const answers = await Promise.all(Array.from({ length: uploads }, async () => {
+      const response = await answered(endpoint.open(`/bytes/${each}`).end());
+      let size = 0;
+      for await (const chunk of response) size += (chunk as Buffer).length;
+      return size;
+    }));
+    assert.deepEqual(answers, Array(uploads).fill(each));
+    const after = residentMegabytes(stage.server.process.pid);
+    for (const now of [during, after]) assert.ok(now - before < 100, `the server grew from ${before.toFixed(0)} MB to ${during.toFixed(0)} and ${after.toFixed(0)} MB`);
+  });
+
+  test('a client that goes away takes its request away from the worker', async () => {
+    const endpoint = await stage.endpoint();
+    const asking = endpoint.open('/open/left').end();
+    await answered(asking);
+    assert.deepEqual((await endpoint.about()).open, ['left']);
+    asking.destroy();
+    await until('the worker hears of it', async () => (await endpoint.about()).abandoned.includes('left'));
+  });
+
+  test('a worker that dies in the middle of its answer cuts it off, and another takes its place', async () => {
+    const endpoint = await stage.endpoint();
+    const { worker } = await endpoint.about();
+    await assert.rejects(answerOf(endpoint.open('/die').end()), /aborted/);
+    const next = await until('another worker answers', async () => {
+      const { status, body } = await endpoint.call<{ worker: string }>('GET', '/about');
+      return status === 200 ? body.worker : undefined;
+    });
+    assert.notEqual(next, worker);
+  });
+});
+
+/** Sends so many bytes, no faster than they are taken. */
+function upload(endpoint: BalancedEndpoint, path: string, size: number): ReturnType<BalancedEndpoint['open']> {
+  const asking = endpoint.open(path, { method: 'POST', headers: { 'content-length': String(size) } });
+  const piece = Buffer.alloc(64 * 1024);
+  let left = size;
+  const send = (): void => {
+    while (left > 0) {
+      const flows = asking.write(left < piece.length ? piece.subarray(0, left) : piece);
+      left -= piece.length;
+      if (!flows) return;
+    }
+    asking.off('drain', send).end();
+  };
+  asking.on('drain', send);
+  send();
+  return asking;
+}
+
+function residentMegabytes(pid: number | undefined): number {
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+}

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
+import { after, before } from 'node:test';
+import { text } from 'node:stream/consumers';
+import type { Answer, Client } from './client.ts';
+import { freshDatabase } from './databases.ts';
+import type { TestDatabase } from './databases.ts';
+import { startServer } from './server.ts';
+import type { TestServer } from './server.ts';
+import { until } from './serverless.ts';
+
+export const DOMAIN = 'berth.test';
+export const WORKER_HEADER = 'x-runpod-worker-id';
+const WEB_SOCKET = '../../examples/http-server/web-socket.ts';
+
+export interface About {
+  worker: string;
+  pings: number[];
+  open: string[];
+  abandoned: string[];
+  unread: string[];
+}
+
+/** A running server for load balancing endpoints. Its endpoints go before it does: workers outlive it. */
+export interface BalancedStage {
+  server: TestServer;
+  client: Client;
+  /** A load balancing endpoint of the test worker: a CPU, and one worker at all times if not said otherwise. */
+  endpoint(settings?: { workers?: object; env?: Record<string, string>; requestCount?: number }): Promise<BalancedEndpoint>;
+}
+
+export interface BalancedEndpoint {
+  id: string;
+  call<T = Record<string, unknown>>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<T>>;
+  /** A request whose body and answer are the test's to send and to read. */
+  open(path: string, options?: RequestOptions): ClientRequest;
+  about(workerId?: string): Promise<About>;
+  /** Tells an open answer something; with nothing, ends it. */
+  tell(name: string, words?: string, workerId?: string): Promise<void>;
+}
+
+export function balancedStage(): BalancedStage {
+  const stage = {} as BalancedStage;
+  let place: TestDatabase;
+  let image: string;
+  const made: string[] = [];
+  before(async () => {
+    place = await freshDatabase('sqlite');
+    stage.server = await startServer(place, { BERTH_RATE_LIMITS: 'off', BERTH_DOMAIN: DOMAIN });
+    stage.client = stage.server.client();
+    image = await uploadWorker(stage.client);
+  });
+  stage.endpoint = async ({ workers = { min: 1, max: 1 }, env = {}, requestCount = 100 } = {}) => {
+    const { status, body, text: said } = await stage.client.call<{ id: string }>('POST', '/v2/serverless', {
+      name: 'balanced', type: 'LOAD_BALANCER', image, cpu: [{ id: 'cpu3c', vcpuCount: 2 }], scaling: { type: 'REQUEST_COUNT', requestCount }, workers, env,
+    });
+    assert.equal(status, 201, said);
+    made.push(body.id);
+    return endpointOf(stage, body.id);
+  };
+  after(async () => {
+    for (const id of made) await stage.client.call('DELETE', `/v2/serverless/${id}`);
+    await stage.server?.stop();
+    await place?.drop();
+  });
+  return stage;
+}
+
+async function uploadWorker(client: Client): Promise<string> {
+  const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8');
+  const contents = {
+    'server.ts': read('./balanced-worker.ts').replace(WEB_SOCKET, './web-socket.ts'),
+    'web-socket.ts': read(WEB_SOCKET),
+    'berth.json': JSON.stringify({ command: ['node', 'server.ts'] }),
+  };
+  const files = Object.entries(contents).map(([path, content]) => ({ path, data: Buffer.from(content).toString('base64') }));
+  const { status, body, text: said } = await client.call<{ image: string }>('POST', '/v2/images', { name: 'balanced', files });
+  assert.equal(status, 201, said);
+  return body.image;
+}
+
+function endpointOf({ client, server }: BalancedStage, id: string): BalancedEndpoint {
+  const call: BalancedEndpoint['call'] = (method, path, body, headers) => client.call(method, `/v2/${id}${path}`, body, headers);
+  const to = (workerId: string | undefined): Record<string, string> => (workerId === undefined ? {} : { [WORKER_HEADER]: `strict ${workerId}` });
+  return {
+    id,
+    call,
+    open: (path, { headers, ...options } = {}) => {
+      const asking = request(`${server.url}/v2/${id}${path}`, { agent: false, ...options, headers: { authorization: `Bearer ${server.key}`, ...(headers as Record<string, string>) } });
+      // Whoever reads the answer hears of it there.
+      asking.on('error', () => undefined);
+      return asking;
+    },
+    about: async (workerId) => (await call<About>('GET', '/about', undefined, to(workerId))).body,
+    tell: async (name, words = '', workerId) => {
+      const { status } = await call('POST', `/tell/${name}`, words, to(workerId));
+      assert.equal(status, 200);
+    },
+  };
+}
+
+export async function answered(asking: ClientRequest): Promise<IncomingMessage> {
+  const [response] = (await once(asking, 'response')) as [IncomingMessage];
+  return response;
+}
+
+/** The whole answer of a request that is open. */
+export async function answerOf(asking: ClientRequest): Promise<{ status: number; headers: IncomingMessage['headers']; text: string }> {
+  const response = await answered(asking);
+  return { status: response.statusCode ?? 0, headers: response.headers, text: await text(response) };
+}
+
+/** The next piece of an answer that comes bit by bit. */
+export async function nextPiece(response: IncomingMessage): Promise<string> {
+  for (;;) {
+    const piece = response.read() as Buffer | null;
+    if (piece !== null) return piece.toString();
+    await once(response, 'readable');
+  }
+}
+
+export async function readyWorkers(client: Client, endpointId: string, count: number): Promise<string[]> {
+  return until(`${count} workers are ready`, async () => {
+    const { body } = await client.call<{ workers: { id: string; status: string }[] }>('GET', `/v2/serverless/${endpointId}/workers`);
+    const ready = body.workers.filter(({ status }) => status === 'IDLE' || status === 'RUNNING').map(({ id }) => id);
+    return ready.length === count ? ready : undefined;
+  });
+}
