@@ -12,6 +12,7 @@ import { auditTable } from './tables/audit.ts';
 import { fleetTable } from './tables/fleet.ts';
 import { endpointTable } from './tables/endpoints.ts';
 import { keyTable } from './tables/keys.ts';
+import { podTable } from './tables/pods.ts';
 import { delegationTable, registryTable } from './tables/registries.ts';
 import { secretTable } from './tables/secrets.ts';
 import { templateTable } from './tables/templates.ts';
@@ -52,6 +53,7 @@ export function storeOver(database: Database, sealer: Sealer, wakeups: Wakeups =
     keys: keyTable(database),
     templates: templateTable(database, sealer),
     endpoints: endpointTable(database, sealer),
+    pods: podTable(database, sealer),
     volumes: volumeTable(database),
     registries: registryTable(database, sealer),
     delegations: delegationTable(database),

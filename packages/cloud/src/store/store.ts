@@ -1,6 +1,7 @@
 import type { FleetStore } from './fleet.ts';
 import type { JobStore } from './jobs.ts';
 import type { Leadership } from './leadership.ts';
+import type { PodStore } from './pods.ts';
 import type { Account, ApiKey, AuditEntry, Endpoint, NetworkVolume, Owned, Page, Registry, RegistryDelegation, Secret, Template } from './records.ts';
 import type { Wakeups } from './wakeups.ts';
 
@@ -14,6 +15,7 @@ export interface Store {
   readonly keys: KeyStore;
   readonly templates: TemplateStore;
   readonly endpoints: EndpointStore;
+  readonly pods: PodStore;
   readonly volumes: Collection<NetworkVolume>;
   readonly registries: Collection<Registry>;
   readonly delegations: Collection<RegistryDelegation>;

@@ -10,6 +10,8 @@ export type Wakeup =
   | { kind: 'job'; endpointId: string; seq: number }
   /** This worker shall stop a job. */
   | { kind: 'stop'; endpointId: string; workerId: string; jobId: string }
+  /** This pod changed, in what is wanted of it or in what it is. */
+  | { kind: 'pod'; podId: string }
   /** Some may have been missed: whoever waits looks again. */
   | { kind: 'missed' }
   /** A key or an endpoint changed: what is remembered of them is stale. */

@@ -9,3 +9,8 @@ import { BerthError } from '../../support/errors.ts';
 export function deletedNoVolume(id: string): BerthError {
   return new BerthError('not-found', `Tried to delete nonexistent network volume ${JSON.stringify(id.slice(0, 64))}`);
 }
+
+/** dstack takes exactly these words for a pod that is gone already. */
+export function terminatedNoPod(): BerthError {
+  return new BerthError('not-found', 'pod not found to terminate');
+}

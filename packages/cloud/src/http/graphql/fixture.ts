@@ -16,6 +16,8 @@ import { Endpoints } from '../../resources/endpoints/endpoints.ts';
 import { Gate } from '../../resources/keys/gate.ts';
 import { Keys } from '../../resources/keys/keys.ts';
 import type { NewKey } from '../../resources/keys/keys.ts';
+import { PodChanges } from '../../resources/pods/changes.ts';
+import { Pods } from '../../resources/pods/pods.ts';
 import { Delegations } from '../../resources/registries/delegations.ts';
 import { Registries } from '../../resources/registries/registries.ts';
 import type { Resources } from '../../resources/resources.ts';
@@ -48,6 +50,8 @@ export interface Ask {
   key?: string | null;
 }
 
+const PRICES = { gpu: { 'NVIDIA GeForce RTX 4090': { secure: 0.5, community: 0.4, spot: 0.2, serverless: 0.6 } }, cpu: { cpu3c: { secure: 0.04, serverless: 0.03 } } };
+
 export type Fixture = Awaited<ReturnType<typeof startGraphql>>;
 
 export const DEFAULT_LIMITS: GraphqlLimits = { maxDepth: 20, maxFields: 2000 };
@@ -66,7 +70,7 @@ export async function startGraphql({ limits = DEFAULT_LIMITS, replace = {} }: { 
   const catalog = new Catalog({
     dataCenters: [defineDataCenter({ id: 'LOCAL-1' }), defineDataCenter({ id: 'EU-RO-1', name: 'Bucharest', countryCode: 'RO', region: 'EUROPE', compliance: ['GDPR'] })],
     engines: new Map([['process', engine]]),
-    prices: { gpu: { 'NVIDIA GeForce RTX 4090': { secure: 0.5, community: 0.4, spot: 0.2, serverless: 0.6 } }, cpu: { cpu3c: { secure: 0.04, serverless: 0.03 } } },
+    prices: PRICES,
   });
   const gate = new Gate(context);
   const templates = new Templates(context);
@@ -75,6 +79,7 @@ export async function startGraphql({ limits = DEFAULT_LIMITS, replace = {} }: { 
     keys: new Keys(context, () => gate.forget()),
     templates,
     endpoints: new Endpoints(context, { catalog, templates, directory: new EndpointDirectory(store.endpoints, clock), onRemoved: async () => undefined }),
+    pods: new Pods(context, { catalog, templates, prices: PRICES, engines: new Map([['LOCAL-1', engine], ['EU-RO-1', engine]]), changes: new PodChanges(), jupyterPassword: () => 'password', onChanged: () => undefined }),
     volumes: new Volumes(context, catalog),
     registries: new Registries(context),
     delegations: new Delegations(context),

@@ -11,6 +11,7 @@ import { endpointPart } from './endpoints.ts';
 import { gpuPart } from './gpus.ts';
 import { networkVolumePart } from './network-volumes.ts';
 import type { Part } from './part.ts';
+import { podPart } from './pods.ts';
 import { registryPart } from './registries.ts';
 import { secretPart } from './secrets.ts';
 import { templatePart } from './templates.ts';
@@ -23,6 +24,7 @@ export function parts(resources: Resources): Part[] {
     accountPart(resources),
     templatePart(resources),
     endpointPart(resources),
+    podPart(resources),
     registryPart(resources),
     networkVolumePart(resources),
     secretPart(resources),

@@ -7,6 +7,7 @@ import { text } from '../rest/schema.ts';
 import { endpointOperations } from './endpoints.ts';
 import { failV1, failure } from './failures.ts';
 import { networkVolumeOperations } from './network-volumes.ts';
+import { podOperations } from './pods.ts';
 import { registryOperations } from './registries.ts';
 import { templateOperations } from './templates.ts';
 
@@ -23,7 +24,7 @@ export interface V1Options {
 }
 
 export function restV1(resources: Resources, { enabled, sunset }: V1Options): RestFace {
-  const operations: Operation[] = [...endpointOperations(resources), ...templateOperations(resources), ...networkVolumeOperations(resources), ...registryOperations(resources)];
+  const operations: Operation[] = [...podOperations(resources), ...endpointOperations(resources), ...templateOperations(resources), ...networkVolumeOperations(resources), ...registryOperations(resources)];
   operations.push(...metaOperations(() => describe(operations)));
   const headers = { deprecation: DEPRECATED_SINCE, sunset: new Date(sunset).toUTCString(), link: '</v2/docs>; rel="successor-version"' };
   return {
@@ -51,6 +52,7 @@ async function describe(operations: Operation[]) {
     commonFailures: [401, 403, 410, 500, 503],
     securityDescription: 'An API key as `Authorization: Bearer <key>`',
     tags: [
+      { name: 'Pods', description: 'Rented machines' },
       { name: 'Endpoints', description: 'Serverless addresses that take jobs' },
       { name: 'Templates', description: 'Reusable container configurations' },
       { name: 'Network volumes', description: 'Disks that outlive what mounts them' },

@@ -13,7 +13,7 @@ const size = integer({ ...V1_VOLUME_SIZE, description: 'Size in GB' });
 const byVolumeId = object({ networkVolumeId: text({ minLength: 1 }) });
 
 /** Exactly these four: a strict client refuses a fifth. */
-const networkVolume = named('NetworkVolume', object({ id: text(), name: text(), size: integer(), dataCenterId: text() }));
+export const networkVolume = named('NetworkVolume', object({ id: text(), name: text(), size: integer(), dataCenterId: text() }));
 const updateInput = named('NetworkVolumeUpdateInput', object({}, { name, size }));
 
 export function networkVolumeOperations({ volumes }: Resources): Operation[] {

@@ -10,6 +10,8 @@ export interface OwnedTable<T extends Owned> {
   table: string;
   toRow(record: T): Row;
   fromRow(row: Row): T;
+  /** Rows that a list shows; all of them if not said. */
+  only?: Statement;
   /** What else a removal must change, in the same transaction. */
   onRemove?(accountId: string, id: string): Steps<void>;
 }
@@ -18,7 +20,7 @@ export interface OwnedTable<T extends Owned> {
 export const lockRow: Statement = perDialect({ sqlite: '', postgres: ' for update' });
 
 /** The operations that every kind of owned thing has, over any table. */
-export function collection<T extends Owned>(database: Database, { table, toRow, fromRow, onRemove }: OwnedTable<T>): Collection<T> {
+export function collection<T extends Owned>(database: Database, { table, toRow, fromRow, only, onRemove }: OwnedTable<T>): Collection<T> {
   const from = name(table);
   return {
     insert: (record, audit) =>
@@ -35,7 +37,7 @@ export function collection<T extends Owned>(database: Database, { table, toRow, 
 
     list: (accountId, page) =>
       database.read(function* () {
-        const found = yield* rows<Row>(sql`select * from ${from} where account_id = ${accountId}${older(page)} order by created_at desc, id desc${limit(page)}`);
+        const found = yield* rows<Row>(sql`select * from ${from} where account_id = ${accountId}${only === undefined ? sql`` : sql` and ${only}`}${older(page)} order by created_at desc, id desc${limit(page)}`);
         return found.map(fromRow);
       }),
 

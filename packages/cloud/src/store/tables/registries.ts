@@ -1,7 +1,8 @@
 import type { Sealer } from '../../support/crypto.ts';
+import { BerthError } from '../../support/errors.ts';
 import type { Database } from '../database.ts';
 import type { Registry, RegistryDelegation } from '../records.ts';
-import { changes, sql } from '../sql.ts';
+import { changes, row, sql } from '../sql.ts';
 import type { Collection } from '../store.ts';
 import { collection } from './owned-table.ts';
 
@@ -24,8 +25,10 @@ export function registryTable(database: Database, sealer: Sealer): Collection<Re
       password: sealer.open(String(found['sealed_password']), `registry ${found['id']} password`),
       createdAt: Number(found['created_at']),
     }),
-    // Templates and endpoints lose the reference; their images are then pulled without credentials.
+    // A pod keeps them from going. Templates and endpoints lose the reference; their images are then pulled without credentials.
     *onRemove(accountId, id) {
+      const pod = yield* row<{ id: string; name: string }>(sql`select id, name from pods where registry_id = ${id} and account_id = ${accountId} and wanted <> 'terminated' limit 1`);
+      if (pod !== undefined) throw new BerthError('in-use', `pod ${JSON.stringify(pod.name)} (${pod.id}) uses these credentials; give it others, or terminate it first`);
       for (const table of [sql`templates`, sql`endpoints`]) yield* changes(sql`update ${table} set registry_id = null where account_id = ${accountId} and registry_id = ${id}`);
     },
   });

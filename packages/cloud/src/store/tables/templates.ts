@@ -119,6 +119,8 @@ export function templateTable(database: Database, sealer: Sealer): TemplateStore
       *onRemove(accountId, id) {
         const user = yield* row<{ id: string; name: string }>(sql`select id, name from endpoints where ${linkedTo(accountId, id)} limit 1`);
         if (user !== undefined) throw new BerthError('in-use', `endpoint ${JSON.stringify(user.name)} (${user.id}) uses this template; give it another one, or delete the endpoint first`);
+        const pod = yield* row<{ id: string; name: string }>(sql`select id, name from pods where template_id = ${id} and account_id = ${accountId} and wanted <> 'terminated' limit 1`);
+        if (pod !== undefined) throw new BerthError('in-use', `pod ${JSON.stringify(pod.name)} (${pod.id}) was made from this template; terminate the pod first`);
       },
     }),
 

@@ -1,0 +1,318 @@
+import type { Caller } from '../../resources/caller.ts';
+import { findGpuType } from '../../resources/catalog/gpu-types.ts';
+import { desiredStatus, isUp, lastStatusChange } from '../../resources/pods/states.ts';
+import type { Resources } from '../../resources/resources.ts';
+import type { Pod } from '../../store/pods.ts';
+import { isoTime, isoTimeOrNull } from '../../support/clock.ts';
+import { BerthError } from '../../support/errors.ts';
+import type { Asking } from './asking.ts';
+import { terminatedNoPod } from './client-sentences.ts';
+import { required } from './inputs.ts';
+import { showVolume } from './network-volumes.ts';
+import type { Part } from './part.ts';
+import { changeOf, orderOf } from './pods-input.ts';
+import type { DeployPod, EditPod } from './pods-input.ts';
+
+const DEPLOY = `
+    name: String
+    imageName: String
+    templateId: String
+    cloudType: CloudTypeEnum
+    compliance: [Compliance]
+    dataCenterId: String
+    countryCode: String
+    containerDiskInGb: Int
+    "Kept until the pod is terminated"
+    volumeInGb: Int
+    volumeMountPath: String
+    volumeKey: String
+    networkVolumeId: String
+    dockerArgs: String
+    "Such as 8888/http,22/tcp"
+    ports: String
+    port: Port
+    env: [EnvironmentVariableInput]
+    containerRegistryAuthId: String
+    startSsh: Boolean
+    startJupyter: Boolean
+    stopAfter: DateTime
+    terminateAfter: DateTime
+    supportPublicIp: Boolean
+    gpuCount: Int
+    minVcpuCount: Int
+    minMemoryInGb: Int
+    minDisk: Int
+    minDownload: Int
+    minUpload: Int
+    deployCost: Float
+`;
+const DEPLOY_GPU = `${DEPLOY}
+    gpuTypeId: String
+    allowedCudaVersions: [String]
+    cudaVersion: String
+    minCudaVersion: String
+    "US dollars for one GPU and hour that an interruptible pod pays at most"
+    bidPerGpu: Float
+`;
+
+const sdl = `
+  scalar Port
+  enum CloudTypeEnum { SECURE COMMUNITY ALL }
+  enum PodType { INTERRUPTABLE RESERVED BID BACKGROUND }
+  extend enum PodStatus { CREATED RESTARTING EXITED PAUSED DEAD TERMINATED }
+
+  extend type Pod {
+    podType: PodType
+    costPerHr: Float
+    adjustedCostPerHr: Float
+    costMultiplier: Float
+    lowestBidPriceToResume: Float
+    gpuPowerLimitPercent: Int
+    gpus: [Gpu]
+    vcpuCount: Float
+    memoryInGb: Float
+    containerDiskInGb: Int
+    volumeInGb: Int
+    volumeMountPath: String
+    volumeEncrypted: Boolean
+    volumeKey: String
+    dockerArgs: String
+    dockerId: String
+    "Each as NAME=value"
+    env: [String]
+    port: Port
+    ports: String
+    locked: Boolean
+    version: Int
+    machineId: String
+    machineType: String
+    "Null until its container runs"
+    runtime: PodRuntime
+    latestTelemetry: PodTelemetry
+    templateId: String
+    containerRegistryAuthId: String
+    apiKey: String
+    endpoint: Endpoint
+    cpuFlavorId: String
+    networkVolumeId: String
+    networkVolume: NetworkVolume
+    clusterId: String
+    clusterIp: String
+    clusterIdx: Int
+    clusterRole: String
+    stopAfter: DateTime
+    terminateAfter: DateTime
+  }
+  type Gpu { id: String podId: String }
+  extend type PodMachineInfo {
+    id: String
+    podHostId: String
+    gpuDisplayName: String
+    location: String
+    costPerHr: Float
+    currentPricePerGpu: Float
+    secureCloud: Boolean
+    supportPublicIp: Boolean
+    listed: Boolean
+    machineType: String
+    cpuCount: Int
+  }
+  type PodRuntime { uptimeInSeconds: Int ports: [PodRuntimePorts] gpus: [PodRuntimeGpus] container: PodRuntimeContainer }
+  type PodRuntimePorts { ip: String isIpPublic: Boolean privatePort: Int publicPort: Int type: String }
+  type PodRuntimeGpus { id: String gpuUtilPercent: Float memoryUtilPercent: Float }
+  type PodRuntimeContainer { cpuPercent: Float memoryPercent: Float }
+  type PodTelemetry { state: String time: DateTime cpuUtilization: Float memoryUtilization: Float }
+
+  input SavingsPlanInput { planLength: String upfrontCost: Float }
+  input PodFilter { podId: String }
+  input PodStopInput { podId: String incrementVersion: Boolean }
+  input PodResumeInput {
+    podId: String
+    "0 starts it without its GPUs"
+    gpuCount: Int
+    syncMachine: Boolean
+    computeType: ComputeType
+    allowedCudaVersions: [String]
+  }
+  input PodBidResumeInput { podId: String bidPerGpu: Float gpuCount: Int }
+  input PodTerminateInput { podId: String }
+  "What is said changes; a running pod is reset by it"
+  input PodEditJobInput {
+    podId: String
+    imageName: String
+    dockerArgs: String
+    env: [EnvironmentVariableInput]
+    port: Port
+    ports: String
+    containerDiskInGb: Int
+    volumeInGb: Int
+    volumeMountPath: String
+    containerRegistryAuthId: String
+  }
+  "GPU types are tried in their order; with none, any will do"
+  input PodFindAndDeployOnDemandInput {${DEPLOY_GPU}
+    aiApiId: String
+    computeType: ComputeType
+    gpuTypeIdList: [String]
+    instanceIds: [String]
+    globalNetwork: Boolean
+    savingsPlan: SavingsPlanInput
+  }
+  input PodRentInterruptableInput {${DEPLOY_GPU}
+  }
+  "instanceId is the flavour, its vCPUs and its GB of memory, such as cpu3c-2-4"
+  input DeployCpuPodInput {${DEPLOY}
+    instanceId: String
+  }
+
+  extend type Query { pod(input: PodFilter): Pod }
+  extend type User { pods: [Pod] }
+  extend type Mutation {
+    podFindAndDeployOnDemand(input: PodFindAndDeployOnDemandInput): Pod
+    podRentInterruptable(input: PodRentInterruptableInput): Pod
+    deployCpuPod(input: DeployCpuPodInput): Pod
+    podStop(input: PodStopInput): Pod
+    podResume(input: PodResumeInput): Pod
+    podBidResume(input: PodBidResumeInput): Pod
+    podTerminate(input: PodTerminateInput): Void
+    podEditJob(input: PodEditJobInput): Pod
+  }
+`;
+
+interface Named {
+  podId?: string;
+}
+
+export function podPart({ pods, volumes, catalog }: Resources): Part {
+  const deploy = (interruptible: boolean, computeType?: 'CPU') => async ({ input = {} }: { input?: DeployPod }, caller: Caller) => {
+    const order = orderOf({ ...input, ...(computeType !== undefined && { computeType }) }, interruptible, { dataCenters: catalog.dataCenters(), jupyterPassword: ({ id }) => pods.jupyterPassword(id) });
+    return show(await pods.create(caller, order));
+  };
+
+  return {
+    sdl,
+    keyed: {
+      Query: {
+        pod: async ({ input = {} }: { input?: Named }, caller) => {
+          try {
+            return show(await pods.get(caller, required(input, 'podId').podId));
+          } catch (error) {
+            if (error instanceof BerthError && error.code === 'not-found') return null;
+            throw error;
+          }
+        },
+      },
+      User: { pods: async (_args: unknown, caller) => (await pods.list(caller)).map(show) },
+      Mutation: {
+        podFindAndDeployOnDemand: deploy(false),
+        podRentInterruptable: deploy(true),
+        deployCpuPod: deploy(false, 'CPU'),
+        podStop: async ({ input = {} }: { input?: Named }, caller) => show(await pods.stop(caller, required(input, 'podId').podId)),
+        podResume: async ({ input = {} }: { input?: Named & { gpuCount?: number } }, caller) => {
+          const { podId, gpuCount } = required(input, 'podId');
+          return show(await pods.start(caller, podId, gpuCount === undefined ? {} : { gpuCount }));
+        },
+        podBidResume: async ({ input = {} }: { input?: Named & { bidPerGpu?: number; gpuCount?: number } }, caller) => {
+          const { podId, bidPerGpu, gpuCount } = required(input, 'podId', 'bidPerGpu');
+          return show(await pods.start(caller, podId, { bidPerGpu, ...(gpuCount !== undefined && { gpuCount }) }));
+        },
+        podTerminate: async ({ input = {} }: { input?: Named }, caller) => {
+          try {
+            await pods.terminate(caller, required(input, 'podId').podId);
+          } catch (error) {
+            throw error instanceof BerthError && error.code === 'not-found' ? terminatedNoPod() : error;
+          }
+          return null;
+        },
+        podEditJob: async ({ input = {} }: { input?: EditPod }, caller) => show(await pods.update(caller, required(input, 'podId').podId, changeOf(input))),
+      },
+    },
+    fields: {
+      Pod: {
+        // A worker is shown here as well, and has none of this.
+        runtime: async ({ kept }: Partial<Shown>) => (kept === undefined ? null : runtimeOf(kept, await pods.runtime(kept))),
+        latestTelemetry: async ({ kept }: Partial<Shown>) => {
+          const runtime = kept === undefined ? null : await pods.runtime(kept);
+          return runtime === null ? null : { state: 'running', time: isoTime(Date.now()), cpuUtilization: runtime.cpu / 100, memoryUtilization: runtime.memory / 100 };
+        },
+        networkVolume: async ({ kept }: Partial<Shown>, _args: unknown, asking: Asking) => {
+          if (kept === undefined || kept.networkVolumeId === null) return null;
+          const found = (await asking.once('network volumes', () => volumes.list(asking.caller))).find(({ id }) => id === kept.networkVolumeId);
+          return found === undefined ? null : showVolume(found, catalog);
+        },
+      },
+    },
+  };
+}
+
+type Shown = ReturnType<typeof show>;
+
+function runtimeOf({ id }: Pod, runtime: Awaited<ReturnType<Resources['pods']['runtime']>>) {
+  if (runtime === null) return null;
+  return {
+    uptimeInSeconds: runtime.uptime,
+    // Clients look for an entry that is not public beside those that are: an HTTP port is reached through the gateway.
+    ports: runtime.ports.filter((port) => port.type === 'http' || port.public !== null).map((port) => ({ ip: port.ip ?? '127.0.0.1', isIpPublic: port.type === 'tcp', privatePort: port.private, publicPort: port.public ?? port.private, type: port.type })),
+    gpus: runtime.gpus.map(({ util, memoryUtil }, index) => ({ id: `${id}-${index}`, gpuUtilPercent: util, memoryUtilPercent: memoryUtil })),
+    container: { cpuPercent: runtime.cpu, memoryPercent: runtime.memory },
+  };
+}
+
+function show(found: Pod) {
+  const machineId = found.dataCenterId.toLowerCase();
+  return {
+    /** For the fields that need more than is here. */
+    kept: found,
+    id: found.id,
+    name: found.name,
+    imageName: found.image,
+    desiredStatus: desiredStatus(found),
+    podType: found.interruptible ? 'INTERRUPTABLE' : 'RESERVED',
+    lastStatusChange: lastStatusChange(found),
+    lastStartedAt: isoTimeOrNull(found.startedAt),
+    createdAt: isoTime(found.createdAt),
+    uptimeSeconds: found.status === 'RUNNING' && found.startedAt !== null ? Math.max(0, Math.floor((Date.now() - found.startedAt) / 1000)) : 0,
+    costPerHr: found.costPerHour,
+    adjustedCostPerHr: isUp(found) ? found.costPerHour : 0,
+    costMultiplier: 1,
+    lowestBidPriceToResume: found.bidPerGpu,
+    gpuCount: found.gpuCount,
+    gpus: Array.from({ length: found.gpuCount }, (_, index) => ({ id: `${found.id}-${index}`, podId: found.id })),
+    vcpuCount: found.vcpuCount,
+    memoryInGb: found.memoryInGb,
+    containerDiskInGb: found.containerDisk,
+    volumeInGb: found.volumeSize,
+    volumeMountPath: found.volumePath,
+    volumeEncrypted: false,
+    dockerArgs: found.args,
+    dockerId: found.handle === null ? null : found.id,
+    env: Object.entries(found.env).map(([key, value]) => `${key}=${value}`),
+    ports: found.ports.join(','),
+    locked: found.locked,
+    version: found.generation,
+    machineId,
+    machineType: found.compute,
+    machine: {
+      id: machineId,
+      podHostId: found.id,
+      gpuTypeId: found.gpuTypeId ?? 'unknown',
+      gpuDisplayName: found.gpuTypeId === null ? 'unknown' : (findGpuType(found.gpuTypeId)?.name ?? found.gpuTypeId),
+      location: found.dataCenterId,
+      dataCenterId: found.dataCenterId,
+      costPerHr: found.costPerHour,
+      currentPricePerGpu: found.gpuCount === 0 ? 0 : found.costPerHour / found.gpuCount,
+      secureCloud: found.cloud === 'SECURE',
+      supportPublicIp: true,
+      listed: true,
+      machineType: found.compute,
+      cpuCount: Math.ceil(found.vcpuCount),
+    },
+    templateId: found.templateId,
+    containerRegistryAuthId: found.registryId,
+    consumerUserId: found.accountId,
+    cpuFlavorId: found.cpuFlavorId,
+    networkVolumeId: found.networkVolumeId,
+    stopAfter: isoTimeOrNull(found.stopAfter),
+    terminateAfter: isoTimeOrNull(found.terminateAfter),
+  };
+}

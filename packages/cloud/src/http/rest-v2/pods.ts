@@ -1,0 +1,135 @@
+import type { Caller } from '../../resources/caller.ts';
+import type { Pods } from '../../resources/pods/pods.ts';
+import type { PodRuntime } from '../../resources/pods/runtime.ts';
+import { actionsOf, isUp } from '../../resources/pods/states.ts';
+import type { Resources } from '../../resources/resources.ts';
+import { parseArgs } from '../../resources/templates/command.ts';
+import type { Pod } from '../../store/pods.ts';
+import { isoTime, isoTimeOrNull } from '../../support/clock.ts';
+import type { Operation } from '../rest/operation.ts';
+import { operation } from '../rest/operation.ts';
+import { boolean, list, named, object } from '../rest/schema.ts';
+import type { Static } from '../rest/schema.ts';
+import { byId } from './common.ts';
+import { logEvents, logQuery, readLogQuery } from './log-events.ts';
+import { paged, pageQuery, pagination } from './pagination.ts';
+import { changeOf, orderOfCreation } from './pods-body.ts';
+import { createPod, pod, podAction, updatePod } from './pods-schema.ts';
+
+type Shown = Static<typeof pod>;
+const SSH_PORT = 22;
+
+export function podOperations({ pods }: Resources): Operation[] {
+  const tag = 'Pods';
+  const show = async (found: Pod): Promise<Shown> => showPod(found, await pods.runtime(found));
+  return [
+    operation({
+      id: 'listPods', method: 'GET', path: '/pods', tag, summary: 'List your pods, newest first', access: 'read',
+      query: object({}, { ...pageQuery, includeClusterPods: boolean({ default: false, description: 'Also pods that belong to a cluster' }) }),
+      status: 200, answer: named('PodList', object({ pods: list(pod), pagination })), failures: [422],
+      handle: async ({ caller, query }) => {
+        const page = await paged('pods', query, (stretch) => pods.list(caller, stretch));
+        return { pods: await Promise.all(page.items.map(show)), pagination: page.pagination };
+      },
+    }),
+    operation({
+      id: 'createPod', method: 'POST', path: '/pods', tag, summary: 'Create a pod', access: 'write',
+      description: 'It gets its place at once, or is refused where there is none. The rest goes on by itself: look at `status` and `statusDetail`, or follow the log.',
+      body: createPod, status: 201, answer: pod, failures: [400, 404, 413, 422],
+      handle: async ({ caller, body }) => show(await pods.create(caller, orderOfCreation(body, ({ id }) => pods.jupyterPassword(id)))),
+    }),
+    operation({
+      id: 'getPod', method: 'GET', path: '/pods/{id}', tag, summary: 'Get a pod', access: 'read',
+      params: byId, status: 200, answer: pod, failures: [404],
+      handle: async ({ caller, params }) => show(await pods.get(caller, params.id)),
+    }),
+    operation({
+      id: 'updatePod', method: 'PATCH', path: '/pods/{id}', tag, summary: 'Change a pod', access: 'write',
+      description: 'Only what is sent changes. Name, lock, instants and a larger volume take effect at once; what is built into its container restarts a running pod.',
+      params: byId, body: updatePod, status: 200, answer: pod, failures: [400, 404, 409, 413, 422],
+      handle: async ({ caller, params, body }) => show(await pods.update(caller, params.id, changeOf(body))),
+    }),
+    operation({
+      id: 'podAction', method: 'POST', path: '/pods/{id}/action', tag, summary: 'Start, stop, restart or terminate a pod', access: 'write',
+      description: 'What a pod can do now is in its `actions`. Terminate answers 204 without a body.',
+      params: byId, body: podAction, status: 200, answer: pod, mayBeEmpty: true, failures: [400, 404, 409, 422],
+      handle: async ({ caller, params, body }) => {
+        const after = await act(pods, caller, params.id, body.action);
+        return after === undefined ? undefined : show(after);
+      },
+    }),
+    operation({
+      id: 'deletePod', method: 'DELETE', path: '/pods/{id}', tag, summary: 'Terminate a pod', access: 'write',
+      description: 'Its container and its own disk go with it; a network volume stays.',
+      params: byId, status: 204, failures: [404, 409],
+      handle: ({ caller, params }) => pods.terminate(caller, params.id),
+    }),
+    operation({
+      id: 'streamPodLogs', method: 'GET', path: '/pods/{id}/logs', tag, summary: 'Follow the log of a pod', access: 'read', events: true,
+      description: 'Server-sent events; `data` is one line as {ts, source, line}. Last-Event-ID goes before `since`, and `since` before `tail`. It ends when the pod has ended and all is told. The log of a pod that was terminated stays readable for a while.',
+      params: byId, query: logQuery, status: 200, failures: [404, 422],
+      handle: async ({ caller, params, query, lastEventId, signal }) => logEvents(await pods.logs(caller, params.id, readLogQuery(query, lastEventId), signal)) as never,
+    }),
+  ];
+}
+
+async function act(pods: Pods, caller: Caller, id: string, action: Static<typeof podAction>['action']): Promise<Pod | undefined> {
+  switch (action) {
+    case 'start':
+      return pods.start(caller, id);
+    case 'stop':
+      return pods.stop(caller, id);
+    case 'restart':
+      return pods.restart(caller, id);
+    case 'terminate':
+      await pods.terminate(caller, id);
+      return undefined;
+  }
+}
+
+export function showPod(found: Pod, runtime: PodRuntime | null): Shown {
+  const { entrypoint, cmd } = parseArgs(found.args);
+  const { vcpuCount, memoryInGb: memory } = found;
+  return {
+    id: found.id,
+    name: found.name,
+    status: found.status,
+    actions: actionsOf(found),
+    image: found.image,
+    args: found.args,
+    cmd,
+    entrypoint,
+    disk: found.containerDisk,
+    env: found.env,
+    ports: found.ports,
+    registry: found.registryId,
+    mounts: mountsOf(found),
+    ...(found.compute === 'GPU' ? { gpu: { id: found.gpuTypeId ?? '', count: found.gpuCount, vcpuCount, memory } } : { cpu: { id: found.cpuFlavorId ?? '', vcpuCount, memory } }),
+    cloud: found.cloud,
+    dataCenterId: found.dataCenterId,
+    cudaVersion: found.cudaVersion,
+    ssh: { proxy: null, direct: sshOf(runtime) },
+    template: found.templateId,
+    cost: isUp(found) ? found.costPerHour : 0,
+    locked: found.locked,
+    globalNetworking: { enabled: found.globalNetworking },
+    runtime: runtime === null ? null : { uptime: runtime.uptime, gpus: runtime.gpus, cpu: { util: runtime.cpu }, memory: { util: runtime.memory }, ports: runtime.ports },
+    createdAt: isoTime(found.createdAt),
+    startedAt: isoTimeOrNull(found.startedAt),
+    statusDetail: found.statusDetail,
+    stopAfter: isoTimeOrNull(found.stopAfter),
+    terminateAfter: isoTimeOrNull(found.terminateAfter),
+  };
+}
+
+function mountsOf({ volumeSize, volumePath, networkVolumeId }: Pod): Shown['mounts'] {
+  if (networkVolumeId !== null) return { network: [{ volumeId: networkVolumeId, path: volumePath }] };
+  return volumeSize === 0 ? {} : { persistent: { size: volumeSize, path: volumePath } };
+}
+
+/** Straight to the server in the pod, where it has one and says so. */
+function sshOf(runtime: PodRuntime | null): Shown['ssh']['direct'] {
+  const mapped = runtime?.ports.find((port) => port.private === SSH_PORT && port.type === 'tcp');
+  if (mapped === undefined || mapped.public === null || mapped.ip === null) return null;
+  return { host: mapped.ip, port: mapped.public, username: 'root', command: `ssh root@${mapped.ip} -p ${mapped.public}` };
+}

@@ -1,0 +1,32 @@
+import type { InstanceEngine } from '../engines/engine.ts';
+import type { InstanceMount, InstanceSpec } from '../engines/instance.ts';
+import { innerPort } from '../resources/pods/inner-port.ts';
+import { parseArgs } from '../resources/templates/command.ts';
+import type { Pod } from '../store/pods.ts';
+import { GENERATION } from './step.ts';
+
+export interface SpecParts {
+  env: Record<string, string>;
+  mounts: InstanceMount[];
+  registry: { username: string; password: string } | undefined;
+  onProgress(line: string): void;
+}
+
+/** A pod as its engine is told of it. */
+export function podSpec(pod: Pod, engine: Pick<InstanceEngine, 'abilities'>, { env, mounts, registry, onProgress }: SpecParts): InstanceSpec {
+  return {
+    id: pod.id,
+    labels: { kind: 'pod', account: pod.accountId, [GENERATION]: String(pod.generation) },
+    image: pod.image,
+    command: parseArgs(pod.args),
+    env,
+    ports: pod.ports.map((entry) => ({ port: innerPort(Number.parseInt(entry, 10), engine), protocol: entry.endsWith('/http') ? 'http' : 'tcp' })),
+    mounts,
+    cpu: pod.vcpuCount,
+    memoryInGb: pod.memoryInGb,
+    gpus: pod.gpuTypeId === null || pod.gpuCount === 0 ? null : { typeId: pod.gpuTypeId, count: pod.gpuCount },
+    containerDiskInGb: pod.containerDisk,
+    ...(registry !== undefined && { registry }),
+    onProgress,
+  };
+}

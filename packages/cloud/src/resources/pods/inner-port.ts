@@ -1,0 +1,20 @@
+import type { InstanceEngine } from '../../engines/engine.ts';
+
+const HIGHEST_PORT = 65_535;
+/** What is taken from a number that no port can have. */
+const OFFSET = 30_000;
+
+/**
+ * The number under which an engine knows a declared port. One from 70000 on asks for the same
+ * number inside and outside, whichever it is, and is told to the pod in RUNPOD_TCP_PORT_<declared>.
+ * An instance that shares the machine's ports gets one there in any case; in a container it has to be
+ * a number that a port can have.
+ */
+export function innerPort(declared: number, { abilities }: Pick<InstanceEngine, 'abilities'>): number {
+  return declared > HIGHEST_PORT && abilities.images === 'containers' ? declared - OFFSET : declared;
+}
+
+/** What a pod has to be told of these. */
+export function portVariables(ports: readonly number[], engine: Pick<InstanceEngine, 'abilities'>): Record<string, string> {
+  return Object.fromEntries(ports.filter((port) => innerPort(port, engine) !== port).map((port) => [`RUNPOD_TCP_PORT_${port}`, String(innerPort(port, engine))]));
+}

@@ -1,0 +1,282 @@
+import type { InstanceEngine } from '../../engines/engine.ts';
+import type { LogLine, LogQuery } from '../../engines/logs/log-line.ts';
+import type { Pod } from '../../store/pods.ts';
+import type { Page, Template } from '../../store/records.ts';
+import { BerthError, notFound, rule } from '../../support/errors.ts';
+import type { Caller } from '../caller.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import { CPU_FLAVORS } from '../catalog/cpu-flavors.ts';
+import type { PriceSettings } from '../catalog/prices.ts';
+import { auditOf, changesBetween } from '../context.ts';
+import type { Context } from '../context.ts';
+import { cpuFindings } from '../endpoints/cpu-selection.ts';
+import { gpuFindings, withKnownSpellings } from '../endpoints/gpu-selection.ts';
+import { offerOf } from '../endpoints/offer.ts';
+import { dataCenterFindings } from '../endpoints/placement.ts';
+import type { Templates } from '../templates/templates.ts';
+import type { PodChanges } from './changes.ts';
+import { hourlyCost, lowestBidFindings } from './cost.ts';
+import { renewed, restarted, started, stopped, terminated } from './lifecycle.ts';
+import { podLog } from './log.ts';
+import { appliedTemplate, DEFAULTS, fromTemplate } from './order.ts';
+import type { NewPod, PodChange, PodTemplateUse } from './order.ts';
+import { placeAgain, placePod } from './placement.ts';
+import type { HardwareWish, PodSite } from './placement.ts';
+import { changeFindings, needsNewInstance, podFindings, wishFindings } from './rules.ts';
+import { PodRuntimes } from './runtime.ts';
+import type { PodPort, PodRuntime } from './runtime.ts';
+import { checkAction, locked } from './states.ts';
+import { podOfWorker } from './worker-pods.ts';
+import type { WorkerPod } from './worker-pods.ts';
+
+const KIND = 'pod';
+/** Values of the environment are nobody's business but the container's; what the keeper writes down is no change of a person's. */
+const HIDDEN: (keyof Pod)[] = ['env'];
+/** How long whoever stops or terminates a pod waits to see it done. Clients give up after ten seconds. */
+const SEE_IT_DONE_MS = 8_000;
+
+export interface PodParts {
+  catalog: Catalog;
+  templates: Templates;
+  prices: PriceSettings;
+  /** By data center. */
+  engines: ReadonlyMap<string, InstanceEngine>;
+  changes: PodChanges;
+  /** The password that Jupyter has in a pod. */
+  jupyterPassword(podId: string): string;
+  /** Something else is wanted of a pod now. */
+  onChanged(podId: string): void;
+}
+
+/** How a pod is started again. */
+export interface StartWish {
+  gpuCount?: number;
+  bidPerGpu?: number;
+}
+
+export class Pods {
+  readonly #context: Context;
+  readonly #parts: PodParts;
+  readonly #runtimes: PodRuntimes;
+
+  constructor(context: Context, parts: PodParts) {
+    this.#context = context;
+    this.#parts = parts;
+    this.#runtimes = new PodRuntimes(parts.engines, context.clock);
+  }
+
+  async create(caller: Caller, order: NewPod): Promise<Pod> {
+    const { store, clock, ids } = this.#context;
+    const id = ids.resource();
+    const now = clock.now();
+    const hardware = await this.#checkedHardware(order.hardware);
+    const template = await this.#template(caller, order.template);
+    const blank: Pod = { ...DEFAULTS, ...order.defaults, compute: hardware.compute, id, accountId: caller.accountId, createdAt: now, updatedAt: now, statusChangedAt: now };
+    const base: Pod = { ...blank, ...(template && fromTemplate(template, caller.accountId, hardware.compute)), ...(order.networkVolumeId !== undefined && { volumeSize: 0 }) };
+    const wanted = this.#withReferences(order, { ...base, ...order.settings(base), templateId: order.template?.remembered === true ? order.template.id : null, networkVolumeId: order.networkVolumeId ?? null });
+    const cuda = this.#cuda(hardware, template);
+    refuse([...podFindings(wanted), ...wishFindings(hardware), ...lowestBidFindings(this.#parts.prices, hardware.gpuTypeIds, wanted)]);
+    const sites = await this.#sites(wanted.image);
+    const created = await store.pods.insert(caller.accountId, { ...registryOf(order), ...(order.networkVolumeId !== undefined && { volumeId: order.networkVolumeId }), placing: true }, ({ registryFound, volume, held }) => {
+      checkRegistry(order, registryFound);
+      if (order.networkVolumeId !== undefined && volume === undefined) throw rule(`network volume ${JSON.stringify(order.networkVolumeId.slice(0, 64))} does not exist in this account; create it first or leave it out`);
+      const place = placePod({ ...hardware, cuda }, volume, sites, held);
+      // A network volume is there in the secure cloud alone.
+      const record: Pod = { ...wanted, ...place, ...(volume !== undefined && { cloud: 'SECURE' }) };
+      return { record: { ...record, costPerHour: hourlyCost(this.#parts.prices, record) }, audit: auditOf(this.#context, caller, 'create', KIND, id) };
+    });
+    this.#parts.onChanged(id);
+    return created;
+  }
+
+  /** Only what is said changes. A running pod gets a new instance where that is built into the old one. */
+  async update(caller: Caller, id: string, change: PodChange): Promise<Pod> {
+    const template = await this.#template(caller, change.template);
+    const changed = await this.#change(caller, id, 'update', (current, now, registryFound) => {
+      checkRegistry(change, registryFound);
+      const base = template === undefined ? current : appliedTemplate(current, template);
+      const edited = this.#withReferences(change, { ...base, ...change.settings(base), updatedAt: now });
+      refuse([...podFindings(edited), ...changeFindings(current, edited)]);
+      if (current.wanted !== 'running' || !needsNewInstance(current, edited)) return edited;
+      if (current.locked && edited.locked) throw locked(id, 'be changed in a way that resets it');
+      return renewed(edited, now, 'Restarting after a change');
+    }, registryOf(change));
+    return changed;
+  }
+
+  async start(caller: Caller, id: string, wish: StartWish = {}): Promise<Pod> {
+    const present = await this.get(caller, id);
+    const sites = await this.#sites(present.image);
+    return this.#change(caller, id, 'start', (current, now, _found, held) => {
+      const gpuCount = wish.gpuCount ?? current.gpuCount;
+      const { bidPerGpu } = wish;
+      if (bidPerGpu !== undefined && !current.interruptible) throw rule(`pod ${id} is not interruptible, so it has no bid; resume it without one`);
+      const asked: Pod = bidPerGpu === undefined ? current : { ...current, bidPerGpu };
+      refuse([...podFindings(asked), ...gpuCountFindings(current, gpuCount), ...lowestBidFindings(this.#parts.prices, current.gpuTypeId === null ? [] : [current.gpuTypeId], asked)]);
+      // The state is told before the hardware: a pod that runs needs no room to start.
+      checkAction(current, 'start');
+      const place = placeAgain(asked, gpuCount, sites, held);
+      return started(asked, place, hourlyCost(this.#parts.prices, { ...asked, ...place }), now);
+    }, { placing: true });
+  }
+
+  async stop(caller: Caller, id: string): Promise<Pod> {
+    const asked = await this.#change(caller, id, 'stop', (current, now) => stopped(current, now));
+    return (await this.#seenDone(id)) ?? asked;
+  }
+
+  restart(caller: Caller, id: string): Promise<Pod> {
+    return this.#change(caller, id, 'restart', (current, now) => restarted(current, 'restart', now));
+  }
+
+  /** A fresh container from the image; what is on volumes stays. */
+  reset(caller: Caller, id: string): Promise<Pod> {
+    return this.#change(caller, id, 'reset', (current, now) => restarted(current, 'reset', now));
+  }
+
+  /** With it go its container and its volume disk. */
+  async terminate(caller: Caller, id: string): Promise<void> {
+    await this.#change(caller, id, 'delete', (current, now) => terminated(current, now));
+    await this.#seenDone(id);
+  }
+
+  async get(caller: Caller, id: string): Promise<Pod> {
+    const found = await this.#context.store.pods.find(caller.accountId, id);
+    if (found === undefined) throw notFound(KIND, id);
+    return found;
+  }
+
+  list(caller: Caller, page?: Page): Promise<Pod[]> {
+    return this.#context.store.pods.list(caller.accountId, page);
+  }
+
+  /** Workers, as the older interfaces show them among the pods. */
+  async workers(caller: Caller, endpointId?: string): Promise<WorkerPod[]> {
+    const { store } = this.#context;
+    const [endpoints, workers] = await Promise.all([store.endpoints.list(caller.accountId), store.fleet.livingWorkers(endpointId)]);
+    const known = new Map(endpoints.map((endpoint) => [endpoint.id, endpoint]));
+    return workers.flatMap((worker) => {
+      const endpoint = worker.accountId === caller.accountId ? known.get(worker.endpointId) : undefined;
+      return endpoint === undefined ? [] : [podOfWorker(worker, endpoint)];
+    });
+  }
+
+  /** How it is at this moment; null unless it runs. */
+  runtime(pod: Pod): Promise<PodRuntime | null> {
+    return this.#runtimes.of(pod);
+  }
+
+  /** What Jupyter asks for in this pod. */
+  jupyterPassword(podId: string): string {
+    return this.#parts.jupyterPassword(podId);
+  }
+
+  ports(pod: Pod): Promise<PodPort[]> {
+    return this.#runtimes.ports(pod);
+  }
+
+  /** Its log from its first start on; also of one that was terminated, as long as that is kept. */
+  async logs(caller: Caller, id: string, query: LogQuery, signal: AbortSignal): Promise<AsyncIterable<LogLine>> {
+    const { pods } = this.#context.store;
+    const pod = await pods.findAnywhere(id);
+    if (pod === undefined || pod.accountId !== caller.accountId) throw notFound(KIND, id);
+    return podLog({ pod, query, signal, engine: this.#parts.engines.get(pod.dataCenterId), changes: this.#parts.changes, find: () => pods.findAnywhere(id) });
+  }
+
+  async #change(
+    caller: Caller,
+    id: string,
+    action: string,
+    next: (current: Pod, now: number, registryFound: boolean, held: Parameters<typeof placePod>[3]) => Pod,
+    ids: { registryId?: string; placing?: true } = {},
+  ): Promise<Pod> {
+    const { store, clock } = this.#context;
+    const changed = await store.pods.change(caller.accountId, id, ids, (current, { registryFound, held }) => {
+      const record = next(current, clock.now(), registryFound, held);
+      const changes = action === 'update' ? changesBetween(current, record, HIDDEN) : [];
+      return { record, audit: auditOf(this.#context, caller, action, KIND, id, changes) };
+    });
+    if (changed === undefined) throw notFound(KIND, id);
+    this.#parts.onChanged(id);
+    return changed;
+  }
+
+  /** The pod when what was asked of it is done, or as far as it is when the time is over. */
+  async #seenDone(id: string): Promise<Pod | undefined> {
+    const until = performance.now() + SEE_IT_DONE_MS;
+    for (;;) {
+      const left = Math.max(0, until - performance.now());
+      const { changed, leave } = this.#parts.changes.next(id, left);
+      const pod = await this.#context.store.pods.findAnywhere(id);
+      if (pod === undefined || pod.settled || left === 0) {
+        leave();
+        return pod;
+      }
+      await changed;
+    }
+  }
+
+  async #checkedHardware(wish: HardwareWish): Promise<HardwareWish> {
+    const offer = await offerOf(this.#parts.catalog);
+    const selection = withKnownSpellings({ gpuTypeIds: [...wish.gpuTypeIds], gpuPools: [], excludedGpuTypes: [] });
+    const cpuFlavors = CPU_FLAVORS.filter(({ products }) => products.includes('POD'));
+    refuse([
+      ...(wish.compute === 'GPU' ? gpuFindings(selection, offer) : wish.cpuFlavors.length === 0 ? [] : cpuFindings(wish.cpuFlavors, { ...offer, cpuFlavors })),
+      ...dataCenterFindings(wish.dataCenterIds, offer),
+    ]);
+    return { ...wish, gpuTypeIds: selection.gpuTypeIds };
+  }
+
+  /** A template's CUDA versions are a default; whatever is said about CUDA takes their place. */
+  #cuda({ compute, cuda }: HardwareWish, template: Template | undefined): HardwareWish['cuda'] {
+    const said = cuda.allowed !== undefined || typeof cuda.minimum === 'string';
+    return said || template === undefined || compute === 'CPU' ? cuda : { allowed: template.allowedCudaVersions };
+  }
+
+  async #template(caller: Caller, use: PodTemplateUse | undefined): Promise<Template | undefined> {
+    if (use === undefined) return undefined;
+    const template = await this.#parts.templates.get(caller, use.id).catch((error: unknown) => {
+      if (use.remembered && error instanceof BerthError && error.code === 'not-found') throw rule(`template ${JSON.stringify(use.id.slice(0, 64))} does not exist, or is not yours to use; create it first or name another`);
+      throw error;
+    });
+    if (!template.serverless) return template;
+    const finding = `template ${JSON.stringify(template.name)} is for endpoints; a pod needs one that is not serverless`;
+    throw use.remembered ? rule(finding) : new BerthError('schema', 'Request validation failed.', { details: [`$.templateId: ${finding}`] });
+  }
+
+  #withReferences({ registryId }: PodChange, pod: Pod): Pod {
+    return registryId === undefined ? pod : { ...pod, registryId };
+  }
+
+  /** An engine that does not answer now has no room now. */
+  async #sites(image: string): Promise<PodSite[]> {
+    const names = new Map(this.#parts.catalog.dataCenters().map(({ id, engine }) => [id, engine]));
+    const sites = await Promise.all([...this.#parts.engines].map(async ([dataCenterId, engine]): Promise<PodSite[]> => {
+      try {
+        return [{ dataCenterId, engine: names.get(dataCenterId) ?? engine.kind, capacity: await engine.capacity(), imageProblem: engine.imageProblem(image) }];
+      } catch (error) {
+        if (error instanceof BerthError && error.code === 'unavailable') return [];
+        throw error;
+      }
+    }));
+    return sites.flat();
+  }
+}
+
+function registryOf({ registryId }: PodChange): { registryId?: string } {
+  return typeof registryId === 'string' ? { registryId } : {};
+}
+
+function checkRegistry({ registryId }: PodChange, found: boolean): void {
+  if (typeof registryId === 'string' && !found) throw rule(`registry ${JSON.stringify(registryId.slice(0, 64))} does not exist in this account; create it first or leave it out`);
+}
+
+/** A GPU pod may be started without its GPUs, to get at its data. */
+function gpuCountFindings({ compute }: Pod, gpuCount: number): string[] {
+  if (!Number.isInteger(gpuCount) || gpuCount < 0) return [`gpuCount must be a whole number of at least 0, got ${gpuCount}`];
+  return compute === 'CPU' && gpuCount > 0 ? ['this is a CPU pod, and that is fixed: it takes no GPUs'] : [];
+}
+
+function refuse(findings: string[]): void {
+  if (findings.length > 0) throw new BerthError('rule', findings.join('; '), { details: findings });
+}

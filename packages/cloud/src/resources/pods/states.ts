@@ -1,0 +1,70 @@
+import type { Pod, PodStatus } from '../../store/pods.ts';
+import { BerthError } from '../../support/errors.ts';
+
+/** What can be asked of a pod. `reset` is REST v1's alone. */
+export type PodAction = 'start' | 'stop' | 'restart' | 'reset' | 'terminate';
+export const POD_ACTIONS = ['start', 'stop', 'restart', 'terminate'] as const;
+
+const ALLOWED: Record<PodStatus, readonly PodAction[]> = {
+  PROVISIONING: ['stop', 'terminate'],
+  STARTING: ['stop', 'reset', 'terminate'],
+  RUNNING: ['stop', 'restart', 'reset', 'terminate'],
+  EXITED: ['start', 'terminate'],
+  ERROR: ['start', 'terminate'],
+  TERMINATED: [],
+};
+/** One that was told to stop and has not yet. */
+const WHILE_STOPPING: readonly PodAction[] = ['stop', 'terminate'];
+/** A lock that let a pod be deleted, but not paused, would protect nothing. */
+const DESPITE_LOCK: readonly PodAction[] = ['start'];
+
+type Stateful = Pick<Pod, 'status' | 'wanted' | 'locked'>;
+
+/** It has hardware, or is about to. */
+export function isUp({ status }: Pick<Pod, 'status'>): boolean {
+  return status === 'PROVISIONING' || status === 'STARTING' || status === 'RUNNING';
+}
+
+function allowedIn(pod: Stateful): readonly PodAction[] {
+  return isUp(pod) && pod.wanted !== 'running' ? WHILE_STOPPING : ALLOWED[pod.status];
+}
+
+/** What may be asked of it now, in the words that REST v2 has. */
+export function actionsOf(pod: Stateful): (typeof POD_ACTIONS)[number][] {
+  const allowed = allowedIn(pod).filter((action) => !pod.locked || DESPITE_LOCK.includes(action));
+  return POD_ACTIONS.filter((action) => allowed.includes(action));
+}
+
+/** Refuses what cannot be asked of it now. */
+export function checkAction(pod: Stateful & Pick<Pod, 'id'>, action: PodAction): void {
+  if (!allowedIn(pod).includes(action)) {
+    const can = actionsOf(pod);
+    throw new BerthError('state', `pod ${pod.id} is ${pod.status}${isUp(pod) && pod.wanted !== 'running' ? ' and stopping' : ''}, so it cannot ${action}; possible now: ${can.join(', ') || 'nothing'}`);
+  }
+  if (pod.locked && !DESPITE_LOCK.includes(action)) throw locked(pod.id, action);
+}
+
+export function locked(id: string, action: string): BerthError {
+  return new BerthError('state', `pod ${id} is locked, so it cannot ${action}; unlock it first (locked: false)`);
+}
+
+export type DesiredStatus = 'RUNNING' | 'EXITED' | 'TERMINATED';
+
+/** The older interfaces tell what is wanted, not what is. */
+export function desiredStatus({ wanted }: Pick<Pod, 'wanted'>): DesiredStatus {
+  return wanted === 'running' ? 'RUNNING' : wanted === 'stopped' ? 'EXITED' : 'TERMINATED';
+}
+
+const WORDS: Record<PodStatus, string> = {
+  PROVISIONING: 'Rented by User',
+  STARTING: 'Starting',
+  RUNNING: 'Running',
+  EXITED: 'Exited by User',
+  ERROR: 'Failed',
+  TERMINATED: 'Terminated by User',
+};
+
+/** The last thing that happened to it, for people. */
+export function lastStatusChange({ status, statusDetail, statusChangedAt }: Pick<Pod, 'status' | 'statusDetail' | 'statusChangedAt'>): string {
+  return `${statusDetail ?? WORDS[status]}: ${new Date(statusChangedAt).toUTCString()}`;
+}

@@ -1,0 +1,31 @@
+import type { Worker } from '../../store/fleet.ts';
+import type { Pod } from '../../store/pods.ts';
+import type { Endpoint } from '../../store/records.ts';
+import { DEFAULTS } from './order.ts';
+
+/** A worker in the clothes of a pod. */
+export interface WorkerPod {
+  pod: Pod;
+  endpointId: string;
+  version: number;
+}
+
+export function podOfWorker(worker: Worker, endpoint: Endpoint): WorkerPod {
+  const { id, accountId, createdAt, dataCenterId, image, gpuTypeId, gpuCount, state, readyAt } = worker;
+  const { args, containerDisk, ports, env, registryId, templateId, compute, cpuFlavors } = endpoint;
+  const pod: Pod = {
+    ...DEFAULTS,
+    id, accountId, createdAt, updatedAt: createdAt, statusChangedAt: readyAt ?? createdAt,
+    name: endpoint.name,
+    compute, image, args, containerDisk, ports, env, registryId, templateId,
+    volumePath: '/runpod-volume',
+    networkVolumeId: endpoint.networkVolumeIds[0] ?? null,
+    dataCenterId, gpuTypeId, gpuCount,
+    cpuFlavorId: cpuFlavors[0]?.id ?? null,
+    vcpuCount: cpuFlavors[0]?.vcpuCount ?? 0,
+    status: state === 'starting' ? 'STARTING' : 'RUNNING',
+    settled: true,
+    startedAt: createdAt,
+  };
+  return { pod, endpointId: endpoint.id, version: worker.version };
+}

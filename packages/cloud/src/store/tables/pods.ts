@@ -1,0 +1,168 @@
+import type { Sealer } from '../../support/crypto.ts';
+import type { Database } from '../database.ts';
+import type { HeldGpus, Pod, PodFooting, PodFootingIds, PodStore } from '../pods.ts';
+import { assignments, changes, perDialect, row, rows, rowValues, sql } from '../sql.ts';
+import type { Row, Statement, Steps, Value } from '../sql.ts';
+import { recordAudit } from './audit.ts';
+import { collection, lockRow } from './owned-table.ts';
+import { volumeFromRow } from './volumes.ts';
+
+/** Keeps a row from being changed or removed until this transaction ends; others may hold it as well. */
+const holdRow: Statement = perDialect({ sqlite: '', postgres: ' for share' });
+/** Those who take hardware take turns: PostgreSQL waits for this lock until the transaction ends, SQLite needs none. */
+const takeTurns: Statement = perDialect({ sqlite: 'select 1', postgres: 'select pg_advisory_xact_lock(8484003)' });
+
+export function podTable(database: Database, sealer: Sealer): PodStore {
+  const { toRow, fromRow } = podRows(sealer);
+  const { list } = collection(database, { table: 'pods', toRow, fromRow, only: sql`wanted <> 'terminated'` });
+
+  /** Always in this order, so that two transactions never wait for each other. */
+  function* hold(accountId: string, { registryId, volumeId, placing }: PodFootingIds): Steps<PodFooting> {
+    const registry = registryId === undefined ? undefined : yield* row<Row>(sql`select id from registries where id = ${registryId} and account_id = ${accountId}${holdRow}`);
+    const volume = volumeId === undefined ? undefined : yield* row<Row>(sql`select * from network_volumes where id = ${volumeId} and account_id = ${accountId}${holdRow}`);
+    if (placing === true) yield sql`${takeTurns}`;
+    return { registryFound: registry !== undefined, volume: volume && volumeFromRow(volume), held: placing === true ? yield* heldGpus() : [] };
+  }
+
+  function* findLocked(id: string): Steps<Pod | undefined> {
+    const found = yield* row<Row>(sql`select * from pods where id = ${id}${lockRow}`);
+    return found === undefined ? undefined : fromRow(found);
+  }
+
+  return {
+    list,
+
+    find: (accountId, id) =>
+      database.read(function* () {
+        const found = yield* row<Row>(sql`select * from pods where id = ${id} and account_id = ${accountId} and wanted <> 'terminated'`);
+        return found === undefined ? undefined : fromRow(found);
+      }),
+
+    findAnywhere: (id) =>
+      database.read(function* () {
+        const found = yield* row<Row>(sql`select * from pods where id = ${id}`);
+        return found === undefined ? undefined : fromRow(found);
+      }),
+
+    insert: (accountId, ids, make) =>
+      database.write(function* () {
+        const { record, audit } = make(yield* hold(accountId, ids));
+        yield* changes(sql`insert into pods ${rowValues(toRow(record))}`);
+        yield* recordAudit(audit);
+        return record;
+      }),
+
+    change: (accountId, id, ids, next) =>
+      database.write(function* () {
+        const footing = yield* hold(accountId, ids);
+        const current = yield* findLocked(id);
+        if (current === undefined || current.accountId !== accountId || current.wanted === 'terminated') return undefined;
+        const { record, audit } = next(current, footing);
+        yield* changes(sql`update pods set ${assignments(toRow(record))} where id = ${id}`);
+        yield* recordAudit(audit);
+        return record;
+      }),
+
+    observe: (id, next) =>
+      database.write(function* () {
+        const current = yield* findLocked(id);
+        const record = current && next(current);
+        if (record !== undefined) yield* changes(sql`update pods set ${assignments(toRow(record))} where id = ${id}`);
+        return record ?? current;
+      }),
+
+    unsettled: () =>
+      database.read(function* () {
+        return (yield* rows<{ id: string }>(sql`select id from pods where settled = 0 order by id`)).map(({ id }) => id);
+      }),
+
+    active: () =>
+      database.read(function* () {
+        return (yield* rows<Row>(sql`select * from pods where active = 1 order by id`)).map(fromRow);
+      }),
+
+    due: (now) =>
+      database.read(function* () {
+        return (yield* rows<Row>(sql`select * from pods where due_at is not null and due_at <= ${now} order by due_at`)).map(fromRow);
+      }),
+
+    nextDue: () =>
+      database.read(function* () {
+        const found = yield* row<{ next: number | null }>(sql`select min(due_at) as next from pods where due_at is not null`);
+        return found?.next ?? null;
+      }),
+
+    forget: (terminatedBefore) =>
+      database.write(function* () {
+        yield* changes(sql`delete from pods where wanted = 'terminated' and settled = 1 and status_changed_at < ${terminatedBefore}`);
+      }),
+  };
+}
+
+/** Pods and workers together: they share the machines. */
+function* heldGpus(): Steps<HeldGpus[]> {
+  const found = yield* rows<{ data_center_id: string; gpu_type_id: string; held: number }>(sql`select data_center_id, gpu_type_id, sum(gpu_count) as held from (
+    select data_center_id, gpu_type_id, gpu_count from pods where active = 1 and gpu_type_id is not null
+    union all select data_center_id, gpu_type_id, gpu_count from workers where ended_at is null and gpu_type_id is not null
+  ) as holders group by data_center_id, gpu_type_id`);
+  return found.map((holder) => ({ dataCenterId: holder.data_center_id, gpuTypeId: holder.gpu_type_id, count: Number(holder.held) }));
+}
+
+type Kind = 'plain' | 'flag' | 'json';
+type Stored = Exclude<keyof Pod, 'env'>;
+
+/** How each field lies in its column, whose name is the field's with underscores. */
+const KINDS: Record<Stored, Kind> = {
+  id: 'plain', accountId: 'plain', name: 'plain', compute: 'plain', cloud: 'plain', image: 'plain', args: 'plain', containerDisk: 'plain', ports: 'json', registryId: 'plain',
+  interruptible: 'flag', bidPerGpu: 'plain', locked: 'flag', globalNetworking: 'flag', startSsh: 'flag', startJupyter: 'flag', templateId: 'plain', volumeSize: 'plain', volumePath: 'plain', networkVolumeId: 'plain',
+  dataCenterId: 'plain', gpuTypeId: 'plain', gpuCount: 'plain', cpuFlavorId: 'plain', vcpuCount: 'plain', memoryInGb: 'plain', cudaVersion: 'plain', costPerHour: 'plain',
+  stopAfter: 'plain', terminateAfter: 'plain', wanted: 'plain', generation: 'plain', status: 'plain', statusDetail: 'plain', statusChangedAt: 'plain', settled: 'flag',
+  handle: 'plain', instanceGeneration: 'plain', startedAt: 'plain', endedAt: 'plain', exitCode: 'plain', createdAt: 'plain', updatedAt: 'plain',
+};
+const COLUMNS = (Object.keys(KINDS) as Stored[]).map((field) => ({ field, kind: KINDS[field], column: field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) }));
+
+interface PodRows {
+  toRow(pod: Pod): Row;
+  fromRow(found: Row): Pod;
+}
+
+function podRows(sealer: Sealer): PodRows {
+  return {
+    toRow: (pod) => {
+      const values: Row = { sealed_env: sealer.seal(JSON.stringify(pod.env), contextOf(pod.id)), active: isActive(pod) ? 1 : 0, due_at: dueAt(pod) };
+      for (const { field, kind, column } of COLUMNS) values[column] = written(pod[field], kind);
+      return values;
+    },
+    fromRow: (found) => {
+      const pod: Record<string, unknown> = { env: JSON.parse(sealer.open(String(found['sealed_env']), contextOf(String(found['id'])))) };
+      for (const { field, kind, column } of COLUMNS) pod[field] = read(found[column] ?? null, kind);
+      return pod as unknown as Pod;
+    },
+  };
+}
+
+function written(value: unknown, kind: Kind): Value {
+  if (kind === 'flag') return value === true ? 1 : 0;
+  return kind === 'json' ? JSON.stringify(value) : (value as Value);
+}
+
+function read(value: Value, kind: Kind): unknown {
+  if (kind === 'flag') return value === 1;
+  return kind === 'json' ? JSON.parse(String(value)) : value;
+}
+
+function contextOf(id: string): string {
+  return `pod ${id}`;
+}
+
+/** It may have an instance, or is about to. */
+function isActive({ status, settled }: Pod): boolean {
+  return !settled || status === 'PROVISIONING' || status === 'STARTING' || status === 'RUNNING';
+}
+
+/** When a given instant asks for something. A lock holds it off. */
+function dueAt({ wanted, locked, stopAfter, terminateAfter }: Pod): number | null {
+  if (locked || wanted === 'terminated') return null;
+  const instants = [terminateAfter, wanted === 'running' ? stopAfter : null].filter((instant) => instant !== null);
+  return instants.length === 0 ? null : Math.min(...instants);
+}
