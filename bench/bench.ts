@@ -1,9 +1,11 @@
-// Measures Berth beside its peers on this machine: `npm run bench -- start|accept|drain|latency|idle|depth`, without a word all of them.
+// Measures Berth beside its peers on this machine: `npm run bench -- start|accept|drain|latency|idle|depth|coldstart|gateway`, without a word all of them.
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { accept } from './accept.ts';
+import { coldstart } from './coldstart.ts';
 import { depth } from './depth.ts';
 import { drain } from './drain.ts';
+import { gateway } from './gateway.ts';
 import { idle } from './idle.ts';
 import { latency } from './latency.ts';
 import { redisDriver } from './peers/bullmq-connection.ts';
@@ -14,7 +16,7 @@ import { Report } from './support/report.ts';
 import { onStage } from './support/stage.ts';
 import { findTools, packageVersion, redisVersion, wrkVersion } from './support/tools.ts';
 
-const PARTS: Record<string, (bench: Bench) => Promise<void>> = { start, accept, drain, latency, idle, depth };
+const PARTS: Record<string, (bench: Bench) => Promise<void>> = { start, accept, drain, latency, idle, depth, coldstart, gateway };
 
 const { positionals, values } = parseArgs({ allowPositionals: true, options: { rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '5' } } });
 const unknown = positionals.find((word) => !Object.hasOwn(PARTS, word));

@@ -19,10 +19,11 @@ const START_WITHIN_MS = 30_000;
 const LOOK_EVERY_MS = 50;
 
 // The daemon lives as long as the shell's standard input is open. So it ends with us, however we end,
-// and what it leaves behind goes with it.
+// and what it leaves behind goes with it. A bridge without a hardware address of its own takes that of a container, and
+// when that one goes, the others cannot reach this machine until they have asked again who it is.
 const KEEPER = `
 folder=$1 bridge=$2 address=$3
-ip link add name "$bridge" type bridge && ip address add "$address" dev "$bridge" && ip link set "$bridge" up || exit 1
+ip link add name "$bridge" address 02:42:0a:c8:00:01 type bridge && ip address add "$address" dev "$bridge" && ip link set "$bridge" up || exit 1
 dockerd --host "unix://$folder/docker.sock" --data-root "$folder/data" --exec-root "$folder/exec" --pidfile "$folder/pid" \\
   --bridge "$bridge" --iptables=false --ip6tables=false --ip-masq=false --ip-forward=false --shutdown-timeout 1 >"$folder/log" 2>&1 </dev/null &
 daemon=$!

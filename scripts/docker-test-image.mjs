@@ -40,7 +40,16 @@ export function* imageArchive(names) {
   for (const { path, place } of programs) yield* file(place, readFileSync(path), 0o755);
   for (const path of libraries) yield* file(path.slice(1), readFileSync(path), 0o755);
   yield* file('etc/nsswitch.conf', Buffer.from('hosts: files dns\n'), 0o644);
-  yield* file('etc/passwd', Buffer.from('root:x:0:0:root:/:/bin/sh\n'), 0o644);
+  yield* file('etc/passwd', Buffer.from('root:x:0:0:root:/:/bin/sh\nnode:x:1000:1000:node:/tmp:/bin/sh\n'), 0o644);
+  yield Buffer.alloc(2 * BLOCK);
+}
+
+/**
+ * A few files as a tar archive, such as the context of a Dockerfile.
+ * @param {Readonly<Record<string, Buffer>>} files
+ */
+export function* fileArchive(files) {
+  for (const [name, content] of Object.entries(files)) yield* file(name, content, 0o644);
   yield Buffer.alloc(2 * BLOCK);
 }
 

@@ -15,10 +15,11 @@ export interface BerthPlace {
   data: string;
   /** A postgres URL; empty is SQLite in the data folder. */
   database: string;
+  env?: Record<string, string>;
 }
 
 /** Starts Berth as a person would, without rate limits. BENCH_PROFILE names a folder for a processor profile of every server. */
-export async function startBerth({ data, database }: BerthPlace): Promise<Berth> {
+export async function startBerth({ data, database, env = {} }: BerthPlace): Promise<Berth> {
   const profiles = process.env['BENCH_PROFILE'];
   const program = await startProgram({
     command: inRepository('packages/cloud/bin/berth'),
@@ -26,6 +27,7 @@ export async function startBerth({ data, database }: BerthPlace): Promise<Berth>
     env: {
       BERTH_RATE_LIMITS: 'off',
       BERTH_LOG_LEVEL: 'warn',
+      ...env,
       ...(profiles !== undefined && { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profiles}` }),
     },
     ready: /^berth is up at (\S+)$/,

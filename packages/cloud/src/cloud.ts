@@ -1,7 +1,10 @@
 import { join, resolve } from 'node:path';
 import { mkdirSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
+import { ContainerReach } from './container-reach.ts';
+import { DockerConnection } from './engines/docker/connection.ts';
 import type { InstanceEngine } from './engines/engine.ts';
+import { GpuShelf } from './engines/gpu-shelf.ts';
 import { ProcessEngine } from './engines/process/engine.ts';
 import { Fleet } from './fleet/fleet.ts';
 import { Gateway } from './http/gateway/gateway.ts';
@@ -9,8 +12,9 @@ import { probe } from './http/gateway/health-check.ts';
 import { listeningAt, originOf } from './http/origin.ts';
 import { JobFace } from './http/jobs/face.ts';
 import { OpenAiFace } from './http/openai/face.ts';
-import { JobRateLimits } from './http/jobs/rate-limits.ts';
-import { createHttpServer } from './http/server.ts';
+import { jobLimits, JobRateLimits } from './http/jobs/rate-limits.ts';
+import { showWebhooks } from './http/metrics.ts';
+import { createHttpServer, createWorkerServer } from './http/server.ts';
 import { EndpointTraffic } from './http/traffic.ts';
 import { WorkerFace } from './http/workers/face.ts';
 import { WorkerTokens } from './http/workers/tokens.ts';
@@ -24,13 +28,17 @@ import { Webhooks } from './jobs/webhooks/webhooks.ts';
 import { Accounts } from './resources/accounts/accounts.ts';
 import { ensureRoot } from './resources/accounts/root.ts';
 import { Catalog } from './resources/catalog/catalog.ts';
-import { defineDataCenter } from './resources/catalog/data-centers.ts';
+import { defineDataCenter, DOCKER_DATA_CENTER } from './resources/catalog/data-centers.ts';
 import { virtualGpus } from './resources/catalog/virtual-gpus.ts';
 import type { Context } from './resources/context.ts';
 import { EndpointDirectory } from './resources/endpoints/directory.ts';
 import { Endpoints } from './resources/endpoints/endpoints.ts';
 import { EndpointWorkers } from './resources/endpoints/workers.ts';
 import { Images } from './resources/images/images.ts';
+import { PodChanges } from './resources/pods/changes.ts';
+import { Pods } from './resources/pods/pods.ts';
+import { jupyterPassword } from './pods/jupyter-password.ts';
+import { PodKeeper } from './pods/keeper.ts';
 import { volumeFolder } from './resources/volumes/folder.ts';
 import { Gate } from './resources/keys/gate.ts';
 import { Keys } from './resources/keys/keys.ts';
@@ -48,6 +56,7 @@ import type { Config } from './support/config/config.ts';
 import { Sealer } from './support/crypto.ts';
 import type { Ids } from './support/ids.ts';
 import { randomIds } from './support/ids.ts';
+import { installationOf } from './support/installation.ts';
 import type { Log } from './support/log.ts';
 import { loadMasterKey } from './support/master-key.ts';
 import { readIfThere, writePrivateFile } from './support/private-file.ts';
@@ -69,6 +78,8 @@ export interface Cloud {
   /** Takes up the workers that are there and begins to look after them. Call it when the server listens: they must reach it. */
   begin(): void;
   close(): Promise<void>;
+  /** Cuts off whoever is still being answered. */
+  cut(): Promise<void>;
 }
 
 /** The one place where the parts are wired together. */
@@ -88,13 +99,29 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
     const context: Context = { store, clock, ids };
     const newRootKey = await settleRootKey(context, config.data, given);
 
-    const processes = new ProcessEngine({ clock, ids, log, virtualGpus: virtualGpus(config.gpus), data: resolve(config.data) });
-    const engines = new Map<string, InstanceEngine>([['process', processes]]);
+    // Engines on one machine share its GPUs.
+    const machine = { clock, log, virtualGpus: virtualGpus(config.gpus), gpus: new GpuShelf(), data: resolve(config.data) };
+    const engines = new Map<string, InstanceEngine>([['process', new ProcessEngine({ ...machine, ids })]]);
     const dataCenters = config.dataCenters.map(defineDataCenter);
+    const docker = config.docker === 'off' ? undefined : new DockerConnection({
+      ...machine,
+      installation: installationOf({ data: config.data, database: config.database, masterKey }, ids),
+      ...(config.docker !== 'auto' && { host: config.docker }),
+      onFound: async (engine) => {
+        await containers.url(engine);
+        if (engines.has('docker') || sites.has(DOCKER_DATA_CENTER.id)) return;
+        catalog.connect(DOCKER_DATA_CENTER, engine);
+        sites.set(DOCKER_DATA_CENTER.id, engine);
+        await fleet.connect(DOCKER_DATA_CENTER.id);
+        await keeper.connect(DOCKER_DATA_CENTER.id);
+      },
+    });
+    if (docker !== undefined && dataCenters.some(({ engine }) => engine === 'docker')) engines.set('docker', await docker.engine());
     const catalog = new Catalog({ dataCenters, engines, prices: config.prices });
     const directory = new EndpointDirectory(store.endpoints, clock);
     const gate = new Gate(context);
-    const sender = new WebhookSender({ store: store.jobs, clock, log, options: senderOptions(config.webhooks), secretOf: (accountId) => webhookSecret(masterKey, accountId) });
+    const webhookSecretOf = (accountId: string): string => webhookSecret(masterKey, accountId);
+    const sender = new WebhookSender({ store: store.jobs, clock, log, options: senderOptions(config.webhooks), secretOf: webhookSecretOf });
     const queue = new JobQueue({
       store: store.jobs,
       wakeups: store.wakeups,
@@ -102,29 +129,57 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       log,
       deliveryOf: (job, payloads) => deliveryOf(job, payloads, ids.resource(), clock.now()),
       onDelivery: () => sender.poke(),
+      instanceRuns: async (endpointId, workerId) => (await store.fleet.findWorker(endpointId, workerId))?.endedAt === null,
     });
     const sweeper = new Sweeper(queue, log);
     await queue.recover();
     store.wakeups.listen((wakeup) => {
+      if (wakeup.kind === 'pod') {
+        podChanges.tell(wakeup.podId);
+        keeper.poke(wakeup.podId);
+      } else if (wakeup.kind === 'missed') keeper.resync();
       if (wakeup.kind !== 'forget') return;
       if (wakeup.what === 'keys') gate.forget();
       else directory.forget();
     });
     const tokens = new WorkerTokens(masterKey);
     const secrets = new Secrets(context);
+    const sites = new Map(dataCenters.flatMap(({ id, engine }) => { const found = engines.get(engine); return found === undefined ? [] : [[id, found] as const]; }));
     const fleet = new Fleet({
       store: store.fleet,
       queue,
-      engines: new Map(dataCenters.flatMap(({ id, engine }) => { const found = engines.get(engine); return found === undefined ? [] : [[id, found] as const]; })),
+      engines: sites,
       endpoint: (id) => directory.find(id),
       resolveEnv: (accountId, env) => secrets.resolve(accountId, env),
       credentials: (accountId, registryId) => store.registries.find(accountId, registryId),
       volume: (endpoint, dataCenterId) => volumeFolder(store, config.data, endpoint, dataCenterId),
       tokenOf: (endpointId, workerId) => tokens.of(endpointId, workerId),
-      workerUrl: () => (config.workerUrl === '' ? listeningAt(http.server) : config.workerUrl),
+      workerUrl: async (dataCenterId): Promise<string> => {
+        if (docker !== undefined && sites.get(dataCenterId)?.kind === 'docker') return containers.url(await docker.engine());
+        return config.workerUrl === '' ? listeningAt(http.server) : config.workerUrl;
+      },
       probe: (host, port, path) => probe(host, port, path, PROBE_WITHIN_MS),
       clock,
       ids,
+      log,
+    });
+    const podChanges = new PodChanges();
+    const podChanged = (podId: string): void => {
+      podChanges.tell(podId);
+      store.wakeups.publish({ kind: 'pod', podId });
+    };
+    const keeper: PodKeeper = new PodKeeper({
+      store: store.pods,
+      engines: sites,
+      resolveEnv: (accountId, env) => secrets.resolve(accountId, env),
+      credentials: (accountId, registryId) => store.registries.find(accountId, registryId),
+      sshKeys: async (accountId) => (await store.accounts.find(accountId))?.sshKeys ?? [],
+      jupyterPassword: (podId) => jupyterPassword(masterKey, podId),
+      publicIp: (): string => new URL(originOf(config.publicUrl, http.server)).hostname,
+      networkVolume: ({ accountId, networkVolumeId, dataCenterId }) => volumeFolder(store, config.data, { accountId, networkVolumeIds: networkVolumeId === null ? [] : [networkVolumeId] }, dataCenterId),
+      volumeFolder: (podId) => join(resolve(config.data), 'pods', podId),
+      onChanged: podChanged,
+      clock,
       log,
     });
     const templates = new Templates(context, (endpointId) => {
@@ -153,6 +208,18 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       }),
       templates,
       endpoints,
+      pods: new Pods(context, {
+        catalog,
+        templates,
+        prices: config.prices,
+        engines: sites,
+        changes: podChanges,
+        jupyterPassword: (podId) => jupyterPassword(masterKey, podId),
+        onChanged: (podId) => {
+          podChanged(podId);
+          keeper.poke(podId);
+        },
+      }),
       volumes: new Volumes(context, catalog),
       registries: new Registries(context),
       delegations: new Delegations(context),
@@ -160,11 +227,12 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       catalog,
       images: new Images(context, { folder: join(resolve(config.data), 'images') }),
       workers: new EndpointWorkers(endpoints, fleet, store.fleet, clock),
+      webhookSecretOf,
     };
     const noting = setInterval(() => void gate.noteUses().catch((error: unknown) => log.warn({ err: error }, 'the last uses of keys were not written down')), NOTE_USES_EVERY_MS);
     noting.unref();
 
-    const limits = config.rateLimits ? new JobRateLimits(clock) : undefined;
+    const limits = config.rateLimits ? new JobRateLimits(clock, jobLimits(config.jobLimits)) : undefined;
     const jobs = new JobFace({
       queue,
       webhooks: new Webhooks({ store: store.jobs, clock, onDue: () => sender.poke() }),
@@ -181,6 +249,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
     fleet.inFlight = (endpointId, workerId) => gateway.loads(endpointId).get(workerId) ?? 0;
     const openai = new OpenAiFace({ queue, endpoints: directory, gate, limits, clock, log });
     const traffic = new EndpointTraffic({ jobs, workers, queue, log, balancing: { gateway, openai, endpoints: directory, domain: config.domain } });
+    const containers: ContainerReach = new ContainerReach({ workerUrl: config.workerUrl, server: () => http.server, createServer: () => createWorkerServer(traffic), log });
     sweeper.start();
     sender.start();
 
@@ -188,17 +257,32 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       { resources, gate, clock, log, traffic, origin: () => originOf(config.publicUrl, http.server), ready: () => store.ping() },
       { v1: config.v1, rateLimit: config.rateLimits ? config.rateLimit : undefined, graphql: config.graphql },
     );
+    showWebhooks(http, () => sender.counts);
     return {
       http,
       newRootKey,
-      begin: () =>
+      begin: () => {
         store.leadership.begin(
-          () => void fleet.start().catch((error: unknown) => log.error({ err: error }, 'workers cannot be looked after; restart Berth when this is mended')),
-          () => fleet.pause(),
-        ),
+          () => {
+            void fleet.start().catch((error: unknown) => log.error({ err: error }, 'workers cannot be looked after; restart Berth when this is mended'));
+            void keeper.start().catch((error: unknown) => log.error({ err: error }, 'pods cannot be looked after; restart Berth when this is mended'));
+          },
+          () => {
+            fleet.pause();
+            keeper.pause();
+          },
+        );
+        docker?.begin();
+      },
+      cut: async () => {
+        http.server.closeAllConnections();
+        await containers.closeAllConnections();
+      },
       close: async () => {
         clearInterval(noting);
-        await http.close();
+        await docker?.close();
+        await Promise.all([http.close(), containers.close()]);
+        await keeper.close();
         await fleet.close();
         await Promise.all([sweeper.close(), sender.close()]);
         await gate.noteUses();

@@ -60,7 +60,7 @@ function stopSignal(): Promise<NodeJS.Signals> {
 async function closeInTime(cloud: Cloud, milliseconds: number, log: Log): Promise<void> {
   const cut = setTimeout(() => {
     log.warn('some requests did not end in time and are cut off');
-    cloud.http.server.closeAllConnections();
+    cloud.cut().catch((error: unknown) => log.warn({ err: error }, 'not everybody could be cut off'));
   }, milliseconds);
   await cloud.close();
   clearTimeout(cut);

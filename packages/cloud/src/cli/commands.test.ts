@@ -167,7 +167,7 @@ describe('doctor', () => {
     const ran = await runBerth(['doctor', '--data', await folder(t)], { env: envOf(server) });
     assert.equal(ran.code, 0);
     const { checks } = JSON.parse(ran.out) as { checks: { check: string; ok: boolean }[] };
-    assert.deepEqual(checks.map(({ check, ok }) => [check, ok]), [['node', true], ['data folder', true], ['sqlite', true], ['server', true], ['ready', true], ['key', true]]);
+    assert.deepEqual(checks.map(({ check, ok }) => [check, ok]), [['node', true], ['data folder', true], ['sqlite', true], ['docker', true], ['server', true], ['ready', true], ['key', true]]);
   });
 
   test('says what is wrong and what to do', async (t) => {
@@ -179,6 +179,6 @@ describe('doctor', () => {
     assert.match(ran.out, /^not {2}data folder .* is not a folder; choose another/m);
     assert.match(ran.out, /^not {2}ready .*\/readyz answers 503; look at its log/m);
     assert.match(ran.out, /^not {2}key .*from BERTH_API_KEY is refused; set BERTH_API_KEY/m);
-    assert.equal(ran.err, 'berth: 3 of 6 checks are not ok\n');
+    assert.equal(ran.err, 'berth: 3 of 7 checks are not ok\n');
   });
 });

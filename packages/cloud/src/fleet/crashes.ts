@@ -3,19 +3,21 @@ export interface Crashes {
   /** Ends in a row. */
   count: number;
   lastAt: number;
-  /** What the last one said before it ended. */
+  /** What the last one said before it ended, or why it could not be started. */
   lastLine: string;
+  /** The last one ran at all. */
+  ran: boolean;
 }
 
-export const NO_CRASHES: Crashes = { count: 0, lastAt: 0, lastLine: '' };
+export const NO_CRASHES: Crashes = { count: 0, lastAt: 0, lastLine: '', ran: true };
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 /** From this many on, the endpoint counts as crash-looping. */
 const LOOPING_FROM = 2;
 
-export function afterCrash({ count }: Crashes, lastLine: string, now: number): Crashes {
-  return { count: count + 1, lastAt: now, lastLine };
+export function afterCrash({ count }: Crashes, { lastLine, ran, now }: { lastLine: string; ran: boolean; now: number }): Crashes {
+  return { count: count + 1, lastAt: now, lastLine, ran };
 }
 
 /** When the next worker may start: at once after a first mishap, then later and later. */
@@ -25,4 +27,9 @@ export function nextStartAt({ count, lastAt }: Crashes): number {
 
 export function isLooping({ count }: Crashes): boolean {
   return count >= LOOPING_FROM;
+}
+
+/** In words for whoever waits. */
+export function tellCrashes({ count, lastLine, ran }: Crashes): string {
+  return ran ? `workers end as soon as they start (${count} in a row); the last one said: ${lastLine || '(nothing)'}` : `no worker can be started (${count} tries in a row): ${lastLine}`;
 }

@@ -1,5 +1,5 @@
 import type { Worker } from '../store/fleet.ts';
-import { NO_CRASHES } from './crashes.ts';
+import { NO_CRASHES, tellCrashes } from './crashes.ts';
 import type { Crashes } from './crashes.ts';
 import type { ScaledWorker } from './scaler.ts';
 
@@ -14,6 +14,14 @@ export interface Member {
   /** Where requests reach it, for a load balancing endpoint. */
   address: { host: string; port: number } | undefined;
   checkedAt: number;
+  /** It is being asked whether it is ready. */
+  asking: boolean;
+  /** Since when its instance runs; null while that is being brought about. */
+  runsSince: number | null;
+  /** The last that its engine said about the start. */
+  progress: string | null;
+  /** Resolves when the start has come to an end, well or not. */
+  launching: Promise<void>;
 }
 
 /** Everything about the workers of one endpoint that need not survive a restart. */
@@ -33,9 +41,14 @@ export class EndpointFleet {
   }
 
   add(record: Worker): Member {
-    const member: Member = { record, busy: false, idleSince: null, strikes: 0, unhealthy: null, address: undefined, checkedAt: 0 };
+    const member: Member = { record, busy: false, idleSince: null, strikes: 0, unhealthy: null, address: undefined, checkedAt: 0, asking: false, runsSince: null, progress: null, launching: Promise.resolve() };
     this.members.set(record.id, member);
     return member;
+  }
+
+  /** Somebody is there, or on the way, to take what waits. */
+  get isManned(): boolean {
+    return [...this.members.values()].some(({ record }) => record.state === 'ready' || record.state === 'starting');
   }
 
   scaled(): ScaledWorker[] {
@@ -57,9 +70,13 @@ export class EndpointFleet {
     const members = [...this.members.values()];
     if (members.some(({ record }) => record.state === 'ready')) return undefined;
     if (workersMax === 0) return 'no worker is wanted: the maximum of this endpoint is 0';
-    if (this.crashes.count > 0) return `workers end as soon as they start (${this.crashes.count} in a row); the last one said: ${this.crashes.lastLine || '(nothing)'}`;
-    if (this.refused !== undefined) return `no capacity: ${this.refused}`;
-    if (members.some(({ record }) => record.state === 'starting')) return `${members.length === 1 ? 'a worker is' : `${members.length} workers are`} starting`;
+    if (this.crashes.count > 0) return tellCrashes(this.crashes);
+    if (this.refused !== undefined) return `no worker can be placed: ${this.refused}`;
+    const starting = members.filter(({ record }) => record.state === 'starting');
+    if (starting.length > 0) {
+      const progress = starting.find((member) => member.runsSince === null && member.progress !== null)?.progress;
+      return `${starting.length === 1 ? 'a worker is' : `${starting.length} workers are`} starting${progress === undefined ? '' : `: ${progress}`}`;
+    }
     return 'no worker wanted yet';
   }
 }

@@ -1,9 +1,8 @@
-import type { InstanceEngine } from '../engines/engine.ts';
+import { type InstanceEngine, NO_CAPACITY } from '../engines/engine.ts';
 import type { Instance, InstanceEvent, InstanceHandle, InstanceSpec } from '../engines/instance.ts';
 import type { LogLine } from '../engines/logs/log-line.ts';
 import type { JobQueue } from '../jobs/queue.ts';
 import { foreignImage } from '../resources/images/names.ts';
-import { parseArgs } from '../resources/templates/command.ts';
 import type { FleetStore, Worker } from '../store/fleet.ts';
 import type { Job } from '../store/job-records.ts';
 import type { Endpoint } from '../store/records.ts';
@@ -15,11 +14,11 @@ import { afterCrash, isLooping, nextStartAt, NO_CRASHES } from './crashes.ts';
 import { EndpointFleet } from './endpoint-fleet.ts';
 import type { Member } from './endpoint-fleet.ts';
 import { jobLines } from './job-lines.ts';
-import { place } from './placement.ts';
+import { place, reserve } from './placement.ts';
 import type { Place, Site } from './placement.ts';
 import { scale } from './scaler.ts';
 import { tellingLine } from './telling-line.ts';
-import { workerEnvironment } from './worker-environment.ts';
+import { balancedPorts, workerSpec } from './worker-spec.ts';
 
 const TICK_MS = 500;
 /** A worker that was not heard of within this time has failed to start. Its own RUNPOD_INIT_TIMEOUT (seconds) says otherwise. */
@@ -28,7 +27,16 @@ const STOP_GRACE_MS = 10_000;
 /** How often a worker that leaves is asked whether it is done. */
 const LOOK_AGAIN_MS = 100;
 const HEALTH_EVERY_MS = 5_000;
+/** A balanced worker that starts is asked much more often, at first: requests wait for it. */
+const FIRST_HEALTH_PAUSE_MS = 10;
+const LONGEST_HEALTH_PAUSE_MS = 500;
 const STRIKES = 3;
+/** After so many it does not come back any more, and another takes its place. */
+const STRIKES_TO_LEAVE = 6;
+/** Before an engine that did not answer is asked again for its workers. */
+const CONNECT_AGAIN_MS = 2_000;
+/** A worker that was ready for this long tells that whatever went wrong before is over. */
+const STEADY_MS = 60_000;
 /** What a handler prints last is read a little after its result. */
 const LOG_SLACK_MS = 1_000;
 const LAST_LINES = 30;
@@ -36,10 +44,13 @@ const LONGEST_REASON = 500;
 const KEEP_ENDED_MS = 60 * 60_000;
 const FORGET_EVERY_MS = 10 * 60_000;
 
+/** Between two looks at an endpoint without workers to which jobs keep coming. */
+const LOOK_PAUSE_MS = 10;
+
 export interface FleetParts {
   store: FleetStore;
   queue: JobQueue;
-  /** By data center. */
+  /** By data center. Others may come, and are connected then. */
   engines: ReadonlyMap<string, InstanceEngine>;
   endpoint(id: string): Promise<Endpoint | undefined>;
   /** The environment with its secrets filled in. */
@@ -50,7 +61,7 @@ export interface FleetParts {
   volume(endpoint: Endpoint, dataCenterId: string): Promise<{ id: string; folder: string } | undefined>;
   tokenOf(endpointId: string, workerId: string): string;
   /** Where workers of a data center reach this server. */
-  workerUrl(dataCenterId: string): string;
+  workerUrl(dataCenterId: string): Promise<string>;
   /** Asks a load balanced worker how it is. */
   probe(host: string, port: number, path: string): Promise<'ready' | 'starting' | 'unhealthy'>;
   clock: Clock;
@@ -67,8 +78,16 @@ export interface FleetParts {
 export class Fleet {
   readonly #parts: FleetParts;
   readonly #fleets = new Map<string, EndpointFleet>();
+  /** Endpoints that were looked at because a job waits, and whether another came since. */
+  readonly #justLooked = new Map<string, { again: boolean }>();
   /** Endpoints that are being looked at, and whether something happened since. */
-  readonly #looking = new Map<string, { again: boolean }>();
+  readonly #looking = new Map<string, { again: boolean; over: Promise<void> }>();
+  /** Endpoints that are being cleared away: nothing is started for them any more. */
+  readonly #removing = new Set<string>();
+  /** Data centers whose workers are known. Elsewhere nothing is started: what is wanted may already be there. */
+  readonly #connected = new Set<string>();
+  /** What is under way, or done, to know them. Anew each time that this server begins to look after workers. */
+  #connections = new Map<string, Promise<void>>();
   readonly #changes = new Map<string, Set<() => void>>();
   readonly #unwatch: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -84,62 +103,84 @@ export class Fleet {
 
   /** Takes up the workers that are there, removes instances that nobody knows, and begins. */
   async start(): Promise<void> {
-    const { store, engines, queue } = this.#parts;
+    const { engines, queue } = this.#parts;
+    if (this.#closed) return;
     this.#leading = true;
-    const living = await store.livingWorkers();
-    for (const [dataCenterId, engine] of engines) {
-      await this.#adopt(dataCenterId, engine, living.filter((worker) => worker.dataCenterId === dataCenterId));
-      if (this.#closed) return;
-      this.#unwatch.push(engine.watch((event) => this.#onEvent(event)));
-    }
     queue.onWaiting = (endpointId) => this.#onWaiting(endpointId);
     queue.onRefresh = (endpointId, workerId) => this.#onRefresh(endpointId, workerId);
-    for (const endpointId of await store.activeEndpoints()) this.poke(endpointId);
-    if (this.#closed) return;
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
+    await Promise.all([...engines.keys()].map((dataCenterId) => this.connect(dataCenterId)));
+  }
+
+  /** Takes up the workers of a data center and looks after it from now on. Where its engine does not answer, it is asked again later. */
+  connect(dataCenterId: string): Promise<void> {
+    const engine = this.#parts.engines.get(dataCenterId);
+    if (engine === undefined || !this.#leading) return Promise.resolve();
+    const connecting = this.#connections.get(dataCenterId) ?? this.#connect(dataCenterId, engine, this.#connections);
+    this.#connections.set(dataCenterId, connecting);
+    return connecting;
+  }
+
+  async #connect(dataCenterId: string, engine: InstanceEngine, connections: Map<string, Promise<void>>): Promise<void> {
+    const { store, log } = this.#parts;
+    // Another server may have taken over meanwhile, and this one again.
+    const isCurrent = (): boolean => this.#leading && this.#connections === connections;
+    try {
+      const living = await store.livingWorkers();
+      await this.#adopt(dataCenterId, engine, living.filter((worker) => worker.dataCenterId === dataCenterId), isCurrent);
+      if (!isCurrent()) return;
+      this.#connected.add(dataCenterId);
+      this.#unwatch.push(engine.watch((event) => this.#onEvent(event)));
+      for (const endpointId of await store.activeEndpoints()) this.poke(endpointId);
+    } catch (error) {
+      if (!isCurrent()) return;
+      log.warn({ err: error, dataCenterId }, 'the workers of a data center cannot be looked after; trying again');
+      connections.delete(dataCenterId);
+      setTimeout(() => void (isCurrent() && this.connect(dataCenterId)), CONNECT_AGAIN_MS).unref();
+    }
   }
 
   /** Something about this endpoint changed: look at it now. */
   poke(endpointId: string): void {
-    if (this.#closed || !this.#leading) return;
+    if (!this.#leading || this.#removing.has(endpointId)) return;
     const looking = this.#looking.get(endpointId);
     if (looking !== undefined) {
       looking.again = true;
       return;
     }
-    const round = { again: false };
+    const over = this.#look(endpointId).catch((error: unknown) => this.#parts.log.error({ err: error, endpointId }, 'an endpoint could not be looked after; trying again'));
+    const round = { again: false, over };
     this.#looking.set(endpointId, round);
-    void this.#look(endpointId)
-      .catch((error: unknown) => this.#parts.log.error({ err: error, endpointId }, 'an endpoint could not be looked after; trying again'))
-      .finally(() => {
-        this.#looking.delete(endpointId);
-        if (round.again) this.poke(endpointId);
-      });
+    void over.then(() => {
+      this.#looking.delete(endpointId);
+      if (round.again) this.poke(endpointId);
+    });
   }
 
   /** The endpoint is gone: its workers end now, and nothing of them stays. */
   async removeEndpoint(endpointId: string): Promise<void> {
-    const fleet = this.#fleets.get(endpointId);
-    await Promise.all([...(fleet?.members.values() ?? [])].map(async ({ record }) => {
-      await this.#engineOf(record)?.remove(record.id, 0);
-      fleet?.members.delete(record.id);
-    }));
-    this.#fleets.delete(endpointId);
-    await this.#parts.store.removeEndpoint(endpointId);
+    if (this.#removing.has(endpointId)) return;
+    this.#removing.add(endpointId);
+    try {
+      await this.#looking.get(endpointId)?.over;
+      await this.#clear(endpointId);
+    } finally {
+      this.#removing.delete(endpointId);
+    }
   }
 
   /** The workers that live, the newest last. */
   workers(endpointId: string): Member[] {
-    return [...(this.#fleets.get(endpointId)?.members.values() ?? [])];
+    return [...(this.#seen(endpointId)?.members.values() ?? [])];
   }
 
   counts(endpointId: string): ReturnType<EndpointFleet['counts']> | undefined {
-    return this.#fleets.get(endpointId)?.counts();
+    return this.#seen(endpointId)?.counts();
   }
 
   /** Why an endpoint has no worker for its jobs. */
   reason(endpointId: string, workersMax: number): string | undefined {
-    return (this.#fleets.get(endpointId) ?? new EndpointFleet(endpointId)).reason(workersMax);
+    return (this.#seen(endpointId) ?? new EndpointFleet(endpointId)).reason(workersMax);
   }
 
   engine(dataCenterId: string): InstanceEngine | undefined {
@@ -160,14 +201,14 @@ export class Fleet {
   // What the gateway asks.
 
   ready(endpointId: string): { id: string; host: string; port: number }[] {
-    return this.workers(endpointId).flatMap(({ record, address, unhealthy }) => (record.state === 'ready' && address !== undefined && unhealthy === null ? [{ id: record.id, ...address }] : []));
+    return [...(this.#fleets.get(endpointId)?.members.values() ?? [])].flatMap(({ record, address, unhealthy }) => (record.state === 'ready' && address !== undefined && unhealthy === null ? [{ id: record.id, ...address }] : []));
   }
 
   demand(endpointId: string, requests: number): void {
     const fleet = this.#fleetOf(endpointId);
     const before = fleet.demand;
     fleet.demand = requests;
-    if (requests > 0 && (before === 0 || fleet.members.size === 0)) this.poke(endpointId);
+    if (requests > 0 && (before === 0 || !fleet.isManned)) this.poke(endpointId);
   }
 
   /** A worker was given a request, or is done with one: its idle time starts anew. */
@@ -200,6 +241,8 @@ export class Fleet {
     this.#parts.queue.onWaiting = () => undefined;
     this.#parts.queue.onRefresh = () => undefined;
     this.#fleets.clear();
+    this.#connected.clear();
+    this.#connections = new Map();
     this.#leading = false;
   }
 
@@ -233,10 +276,24 @@ export class Fleet {
     return this.#parts.engines.get(dataCenterId);
   }
 
-  /** With no worker yet, a job that waits is reason to look at once; otherwise the next tick is soon enough. */
+  /**
+   * With no worker yet, or none that stays, a job that waits is reason to look at once; otherwise
+   * the next tick is soon enough. Those that come right after it are looked at together.
+   */
   #onWaiting(endpointId: string): void {
-    const fleet = this.#fleets.get(endpointId);
-    if (fleet === undefined || fleet.members.size === 0) this.poke(endpointId);
+    if (this.#fleets.get(endpointId)?.isManned === true) return;
+    const just = this.#justLooked.get(endpointId);
+    if (just !== undefined) {
+      just.again = true;
+      return;
+    }
+    this.poke(endpointId);
+    const pause = { again: false };
+    this.#justLooked.set(endpointId, pause);
+    setTimeout(() => {
+      this.#justLooked.delete(endpointId);
+      if (pause.again) this.#onWaiting(endpointId);
+    }, LOOK_PAUSE_MS).unref();
   }
 
   #onRefresh(endpointId: string, workerId: string): void {
@@ -247,7 +304,7 @@ export class Fleet {
   async #look(endpointId: string): Promise<void> {
     const { queue, clock } = this.#parts;
     const endpoint = await this.#parts.endpoint(endpointId);
-    if (endpoint === undefined) return this.removeEndpoint(endpointId);
+    if (endpoint === undefined) return this.#sweep(endpointId);
     const fleet = this.#fleetOf(endpointId);
     const now = clock.now();
     await this.#watchMembers(fleet, endpoint, now);
@@ -258,6 +315,7 @@ export class Fleet {
     const load = endpoint.type === 'QUEUE'
       ? { ...(await queue.waiting(endpointId, now - endpoint.scalerValue * 1000, countLimit(endpoint))), inProgress: (await queue.counts(endpointId)).inProgress }
       : { waiting: fleet.demand, late: 0, inProgress: 0 };
+    if (this.#removing.has(endpointId)) return;
     const { start, stop } = scale(endpoint, load, fleet.scaled(), now);
     for (const id of stop) {
       const member = fleet.members.get(id);
@@ -265,25 +323,61 @@ export class Fleet {
     }
     if (start > 0) await this.#startSome(fleet, endpoint, start, now);
     else Object.assign(fleet, { throttled: 0, refused: undefined });
+    if (fleet.crashes.count > 0 && isOver(fleet, load.waiting, now)) fleet.crashes = NO_CRASHES;
     if (fleet.members.size === 0 && load.waiting === 0 && endpoint.workersMin === 0 && fleet.crashes.count === 0) this.#fleets.delete(endpointId);
-    else if (fleet.crashes.count > 0 && load.waiting === 0 && fleet.members.size === 0 && now - fleet.crashes.lastAt > KEEP_ENDED_MS) fleet.crashes = NO_CRASHES;
+  }
+
+  /** An endpoint that was removed, and something of it is still here: the server ended in the middle of it, or an engine was away. */
+  async #sweep(endpointId: string): Promise<void> {
+    await this.#clear(endpointId);
+    await this.#parts.queue.removeEndpoint(endpointId);
+  }
+
+  /** A worker whose engine does not answer is tried again with the next tick. */
+  async #clear(endpointId: string): Promise<void> {
+    const { store, log } = this.#parts;
+    const fleet = this.#fleets.get(endpointId);
+    await Promise.all([...(fleet?.members.values() ?? [])].map(async (member) => {
+      const { id } = member.record;
+      try {
+        // What is under way may have got past the point where it can be called back.
+        await this.#engineOf(member.record)?.remove(id, 0);
+        await member.launching;
+        await this.#engineOf(member.record)?.remove(id, 0);
+        fleet?.members.delete(id);
+      } catch (error) {
+        log.warn({ err: error, endpointId, workerId: id }, 'a worker of an endpoint that is gone could not be removed; trying again');
+      }
+    }));
+    if (fleet !== undefined && fleet.members.size > 0) return;
+    this.#fleets.delete(endpointId);
+    await store.removeEndpoint(endpointId);
   }
 
   /** What became of each worker since the last look. */
   async #watchMembers(fleet: EndpointFleet, endpoint: Endpoint, now: number): Promise<void> {
     await Promise.all([...fleet.members.values()].map(async (member) => {
-      const { record } = member;
+      const { record, runsSince } = member;
       if (endpoint.type === 'LOAD_BALANCER') await this.#check(member, endpoint, now);
-      else this.#observe(member, endpoint, now);
-      if (record.state === 'starting' && now - record.createdAt > startLimit(endpoint)) {
-        await this.#ended(fleet, member, null, `it was not ready within ${Math.round(startLimit(endpoint) / 1000)} s`);
-        await this.#engineOf(record)?.remove(record.id, STOP_GRACE_MS);
-      }
+      else this.#observe(member, now);
+      // While the image is being fetched, it may take as long as it takes.
+      if (member.record.state !== 'starting' || runsSince === null || now - runsSince <= startLimit(endpoint)) return;
+      await this.#ended(fleet, member, null, `it was not ready within ${Math.round(startLimit(endpoint) / 1000)} s`);
+      await this.#engineOf(record)?.remove(record.id, STOP_GRACE_MS);
     }));
   }
 
-  #observe(member: Member, endpoint: Endpoint, now: number): void {
-    const seen = this.#parts.queue.presence.view(endpoint.id, member.record.id);
+  /** With what was heard of the workers of a queue since the last look: whoever asks sees it at once. */
+  #seen(endpointId: string): EndpointFleet | undefined {
+    const fleet = this.#fleets.get(endpointId);
+    const now = this.#parts.clock.now();
+    for (const member of fleet?.members.values() ?? []) this.#observe(member, now);
+    return fleet;
+  }
+
+  #observe(member: Member, now: number): void {
+    const { endpointId, id } = member.record;
+    const seen = this.#parts.queue.presence.view(endpointId, id);
     if (seen === undefined) return;
     member.unhealthy = seen.unhealthy;
     if (member.record.state === 'starting') this.#becomesReady(member, now);
@@ -291,38 +385,56 @@ export class Fleet {
     if (busy) member.idleSince = null;
     else if (member.busy || member.idleSince === null) member.idleSince = now;
     member.busy = busy;
-    if (!busy && this.#parts.queue.stops.isStubborn(endpoint.id, member.record.id)) void this.#dismiss(member, 'it went on with a job that was cancelled or had run out of time');
+    if (!busy && this.#parts.queue.stops.isStubborn(endpointId, id)) void this.#dismiss(member, 'it went on with a job that was cancelled or had run out of time');
   }
 
   async #check(member: Member, endpoint: Endpoint, now: number): Promise<void> {
     const { record } = member;
     member.busy = this.inFlight(endpoint.id, record.id) > 0;
-    if (record.handle === null || (record.state === 'ready' && now - member.checkedAt < HEALTH_EVERY_MS)) return;
+    if (member.address === undefined) return void this.#awaitHealth(member, endpoint);
+    if (now - member.checkedAt < HEALTH_EVERY_MS) return;
     member.checkedAt = now;
+    const health = await this.#health(member, endpoint);
+    if (health.state === 'ready') Object.assign(member, { address: health.address, strikes: 0, unhealthy: null });
+    else member.strikes += 1;
+    if (member.strikes >= STRIKES) member.unhealthy = 'its health check fails';
+    if (member.strikes >= STRIKES_TO_LEAVE) void this.#dismiss(member, member.unhealthy);
+    this.#announce(endpoint.id);
+  }
+
+  /** Asks a worker that starts, or that an earlier server started, until it is ready. */
+  #awaitHealth(member: Member, endpoint: Endpoint): void {
+    if (member.asking || member.record.handle === null) return;
+    member.asking = true;
+    const ask = async (): Promise<void> => {
+      for (let pauseMs = FIRST_HEALTH_PAUSE_MS; this.#leading && isPresent(member); pauseMs = Math.min(2 * pauseMs, LONGEST_HEALTH_PAUSE_MS)) {
+        const { state, address } = await this.#health(member, endpoint);
+        if (state === 'ready' && isPresent(member)) {
+          const now = this.#parts.clock.now();
+          Object.assign(member, { address, checkedAt: now, idleSince: now });
+          if (member.record.state === 'starting') this.#becomesReady(member, now);
+          return this.#announce(endpoint.id);
+        }
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      }
+    };
+    void ask()
+      .catch((error: unknown) => this.#parts.log.warn({ err: error, workerId: member.record.id }, 'a worker could not be asked how it is; trying again'))
+      .finally(() => (member.asking = false));
+  }
+
+  async #health({ record }: Member, endpoint: Endpoint): Promise<{ state: 'ready' | 'starting' | 'unhealthy'; address?: Member['address'] }> {
     const engine = this.#engineOf(record);
     const [port, healthPort] = balancedPorts(endpoint);
     const address = await engine?.address(record.id, port);
-    const health = healthPort === port ? address : await engine?.address(record.id, healthPort);
-    if (address === undefined || health === undefined) return;
-    const state = await this.#parts.probe(health.host, health.port, endpoint.env['HEALTH_CHECK_PATH'] ?? '/ping');
-    if (state === 'ready') {
-      member.address = address;
-      member.strikes = 0;
-      member.unhealthy = null;
-      if (record.state === 'starting') {
-        this.#becomesReady(member, now);
-        member.idleSince = now;
-      }
-      this.#announce(endpoint.id);
-    } else if (record.state === 'ready') {
-      member.strikes += 1;
-      if (member.strikes >= STRIKES) member.unhealthy = 'its health check fails';
-    }
+    const asked = healthPort === port ? address : await engine?.address(record.id, healthPort);
+    if (address === undefined || asked === undefined) return { state: 'unhealthy' };
+    return { state: await this.#parts.probe(asked.host, asked.port, endpoint.env['HEALTH_CHECK_PATH'] ?? '/ping'), address };
   }
 
   #becomesReady(member: Member, now: number): void {
     member.record = { ...member.record, state: 'ready', readyAt: now };
-    void this.#save(member.record);
+    this.#save(member.record).catch((error: unknown) => this.#parts.log.warn({ err: error, workerId: member.record.id }, 'it could not be written down that a worker is ready'));
     this.#announce(member.record.endpointId);
   }
 
@@ -331,6 +443,7 @@ export class Fleet {
     // A crash loop is tried one at a time.
     const count = isLooping(fleet.crashes) ? 1 : wanted;
     const sites = await this.#sites(endpoint);
+    if (this.#removing.has(endpoint.id)) return;
     for (let started = 0; started < count; started += 1) {
       const placement = place(endpoint, sites);
       if ('refused' in placement) return void Object.assign(fleet, { refused: placement.refused, throttled: wanted - started });
@@ -359,21 +472,26 @@ export class Fleet {
       exitCode: null,
       reason: null,
     });
-    void this.#launch(fleet, endpoint, member, where).catch((error: unknown) => this.#parts.log.error({ err: error }, 'a worker could not be started'));
+    member.launching = this.#launch(fleet, endpoint, member, where).catch((error: unknown) => this.#parts.log.error({ err: error }, 'a worker could not be started'));
   }
 
   async #launch(fleet: EndpointFleet, endpoint: Endpoint, member: Member, where: Place): Promise<void> {
-    const engine = this.#engineOf(member.record);
-    await this.#save(member.record);
+    const { log, clock } = this.#parts;
+    const { id } = member.record;
     try {
-      const handle = await engine?.start(await this.#spec(endpoint, member.record, where));
-      if (member.record.endedAt === null && handle !== undefined) {
-        member.record = { ...member.record, handle: JSON.stringify(handle) };
-        await this.#save(member.record);
-      }
+      // It is written down before it is there, and what it needs is gathered meanwhile.
+      const [spec] = await Promise.all([this.#spec(endpoint, member, where), this.#save(member.record)]);
+      if (this.#removing.has(endpoint.id)) return;
+      const handle = await this.#engineOf(member.record)?.start(spec);
+      if (member.record.endedAt !== null || handle === undefined || this.#removing.has(endpoint.id)) return;
+      member.runsSince = clock.now();
+      member.record = { ...member.record, handle: JSON.stringify(handle) };
+      if (endpoint.type === 'LOAD_BALANCER') this.#awaitHealth(member, endpoint);
+      await this.#save(member.record);
     } catch (error) {
+      if (this.#removing.has(endpoint.id) || member.record.endedAt !== null) return;
       const message = error instanceof Error ? error.message : String(error);
-      this.#parts.log.info({ endpointId: endpoint.id, workerId: member.record.id, reason: message }, 'a worker did not start');
+      log.info({ endpointId: endpoint.id, workerId: id, reason: message }, 'a worker did not start');
       if (error instanceof BerthError && error.code === 'capacity') {
         Object.assign(fleet, { refused: message, throttled: 1 });
         return this.#end(fleet, member, null, message);
@@ -382,41 +500,28 @@ export class Fleet {
     }
   }
 
-  async #spec(endpoint: Endpoint, record: Worker, where: Place): Promise<InstanceSpec> {
+  async #spec(endpoint: Endpoint, member: Member, where: Place): Promise<InstanceSpec> {
     const { resolveEnv, credentials, volume, tokenOf, workerUrl } = this.#parts;
-    const mounted = await volume(endpoint, where.dataCenterId);
-    const registry = endpoint.registryId === null ? undefined : await credentials(endpoint.accountId, endpoint.registryId);
-    const balanced = endpoint.type === 'LOAD_BALANCER';
-    const [port, healthPort] = balancedPorts(endpoint);
-    const ports: InstanceSpec['ports'] = balanced
-      ? [{ port, protocol: 'http', announceAs: 'PORT' }, ...(healthPort === port ? [] : [{ port: healthPort, protocol: 'http' as const, announceAs: 'PORT_HEALTH' }])]
-      : endpoint.ports.map((entry) => ({ port: Number.parseInt(entry, 10), protocol: entry.endsWith('/http') ? ('http' as const) : ('tcp' as const) }));
-    return {
-      id: record.id,
-      labels: { kind: 'worker', account: endpoint.accountId, endpoint: endpoint.id, version: String(endpoint.version) },
-      image: endpoint.image,
-      command: parseArgs(endpoint.args),
-      env: {
-        ...(await resolveEnv(endpoint.accountId, endpoint.env)),
-        ...workerEnvironment({ id: record.id, endpoint, ...where, url: workerUrl(where.dataCenterId), token: tokenOf(endpoint.id, record.id), volumeId: mounted?.id }),
-      },
-      ports,
-      mounts: mounted === undefined ? [] : [{ source: mounted.folder, path: '/runpod-volume' }],
-      cpu: where.cpu,
-      memoryInGb: where.memoryInGb,
-      gpus: where.gpuTypeId === null ? null : { typeId: where.gpuTypeId, count: where.gpuCount },
-      containerDiskInGb: endpoint.containerDisk,
-      ...(registry !== undefined && { registry }),
-    };
+    const { accountId, registryId } = endpoint;
+    const [env, url, mounted, registry] = await Promise.all([
+      resolveEnv(accountId, endpoint.env),
+      workerUrl(where.dataCenterId),
+      volume(endpoint, where.dataCenterId),
+      registryId === null ? undefined : credentials(accountId, registryId),
+    ]);
+    return workerSpec({ endpoint, record: member.record, where, env, url, token: tokenOf(endpoint.id, member.record.id), volume: mounted, registry, onProgress: (line) => (member.progress = line) });
   }
 
+  /** Only those are asked for their capacity that could run the image. */
   async #sites(endpoint: Endpoint): Promise<Site[]> {
-    const { engines, volume } = this.#parts;
-    const sites = await Promise.all([...engines].map(async ([dataCenterId, engine]): Promise<Site | undefined> => {
+    const { engines, volume, log } = this.#parts;
+    const foreign = foreignImage(endpoint.accountId, endpoint.image);
+    const sites = await Promise.all([...engines].filter(([dataCenterId]) => this.#connected.has(dataCenterId)).map(async ([dataCenterId, engine]): Promise<Site | undefined> => {
+      const imageProblem = foreign ?? engine.imageProblem(endpoint.image);
       try {
-        return { dataCenterId, capacity: await engine.capacity(), imageProblem: foreignImage(endpoint.accountId, endpoint.image) ?? engine.imageProblem(endpoint.image), volumeId: (await volume(endpoint, dataCenterId))?.id };
+        return { dataCenterId, images: engine.abilities.images, capacity: imageProblem === undefined ? await engine.capacity() : NO_CAPACITY, imageProblem, volumeId: (await volume(endpoint, dataCenterId))?.id };
       } catch (error) {
-        this.#parts.log.warn({ err: error, dataCenterId }, 'an engine does not answer');
+        log.warn({ err: error, dataCenterId }, 'an engine does not answer');
         return undefined;
       }
     }));
@@ -434,8 +539,8 @@ export class Fleet {
     member.record = { ...record, state: 'leaving' };
     queue.dismiss(record.endpointId, record.id);
     this.#announce(record.endpointId);
-    await this.#save(member.record);
     try {
+      await this.#save(member.record);
       while (!this.#closed && member.record.endedAt === null && this.#isBusy(member)) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
       if (this.#closed || member.record.endedAt !== null) return;
       await this.#engineOf(record)?.stop(record.id, STOP_GRACE_MS);
@@ -471,7 +576,7 @@ export class Fleet {
     await this.#end(fleet, member, exitCode, expected ? null : lastLine === '' ? reason : `${reason}: ${lastLine}`);
     await queue.workerGone(record.endpointId, record.id, `the worker that ran the job ended: ${reason}${lastLine === '' ? '' : `: ${lastLine}`}`);
     if (expected) fleet.crashes = NO_CRASHES;
-    else fleet.crashes = afterCrash(fleet.crashes, lastLine === '' ? reason : lastLine, clock.now());
+    else fleet.crashes = afterCrash(fleet.crashes, { lastLine: lastLine === '' ? reason : lastLine, ran: member.runsSince !== null, now: clock.now() });
     this.poke(record.endpointId);
   }
 
@@ -493,18 +598,21 @@ export class Fleet {
     return tellingLine(lines).slice(0, LONGEST_REASON);
   }
 
-  async #adopt(dataCenterId: string, engine: InstanceEngine, living: readonly Worker[]): Promise<void> {
+  async #adopt(dataCenterId: string, engine: InstanceEngine, living: readonly Worker[], isCurrent: () => boolean): Promise<void> {
     const running = new Map((await engine.list()).map((instance): [string, Instance] => [instance.id, instance]));
     for (const record of living) {
+      if (!isCurrent()) return;
       const instance = running.get(record.id) ?? (record.handle === null ? undefined : await engine.adopt(JSON.parse(record.handle) as InstanceHandle));
       running.delete(record.id);
       const fleet = this.#fleetOf(record.endpointId);
+      if (fleet.members.has(record.id)) continue;
       const member = fleet.add({ ...record, state: record.state === 'leaving' ? 'ready' : record.state });
+      member.runsSince = instance?.startedAt ?? record.createdAt;
       if (instance === undefined || instance.status === 'exited') await this.#ended(fleet, member, instance?.exitCode ?? null, 'it ended while Berth was away');
       else if (record.handle === null) await this.#save((member.record = { ...member.record, handle: JSON.stringify(instance.handle) }));
     }
     for (const stray of running.values()) {
-      if (stray.labels['kind'] !== 'worker') continue;
+      if (!isCurrent() || stray.labels['kind'] !== 'worker') continue;
       this.#parts.log.warn({ dataCenterId, instance: stray.id }, 'an instance that nobody knows is removed');
       await engine.remove(stray.id, 0);
     }
@@ -529,17 +637,13 @@ function startLimit({ env }: Endpoint): number {
   return Number.isFinite(own) && own > 0 ? own * 1000 : START_WITHIN_MS;
 }
 
-/** The port for requests and the one for health checks. */
-function balancedPorts({ env, ports }: Endpoint): [number, number] {
-  const declared = ports.map((entry) => Number.parseInt(entry, 10))[0];
-  const port = Number(env['PORT']) || declared || 80;
-  return [port, Number(env['PORT_HEALTH']) || port];
+/** It takes work, or will soon. */
+function isPresent({ record }: Member): boolean {
+  return record.state === 'ready' || record.state === 'starting';
 }
 
-/** What this round has already given away is no longer free for the rest of it. */
-function reserve(sites: Site[], { dataCenterId, gpuTypeId, gpuCount }: Place): void {
-  const site = sites.find((candidate) => candidate.dataCenterId === dataCenterId);
-  if (site === undefined || gpuTypeId === null) return;
-  const gpus = site.capacity.gpus.map((gpu) => (gpu.gpuTypeId === gpuTypeId && gpu.free >= gpuCount ? { ...gpu, free: gpu.free - gpuCount } : gpu));
-  site.capacity = { ...site.capacity, gpus };
+/** What went wrong is over when a worker has stood for a while, or when it is long ago and nobody waits. */
+function isOver({ members, crashes }: EndpointFleet, waiting: number, now: number): boolean {
+  if ([...members.values()].some(({ record }) => record.state === 'ready' && record.readyAt !== null && now - Math.max(record.readyAt, crashes.lastAt) > STEADY_MS)) return true;
+  return waiting === 0 && members.size === 0 && now - crashes.lastAt > KEEP_ENDED_MS;
 }

@@ -1,4 +1,4 @@
-import type { Capacity } from '../engines/engine.ts';
+import type { Capacity, EngineAbilities } from '../engines/engine.ts';
 import type { Endpoint } from '../store/records.ts';
 import { findCpuFlavor } from '../resources/catalog/cpu-flavors.ts';
 import { matchesCuda } from '../resources/catalog/cuda-match.ts';
@@ -7,6 +7,8 @@ import { eligibleGpuTypes } from '../resources/endpoints/gpu-selection.ts';
 /** One data center as a place for a worker. */
 export interface Site {
   dataCenterId: string;
+  /** What its engine calls an image. */
+  images: EngineAbilities['images'];
   capacity: Capacity;
   /** Why its engine cannot run the image; undefined where it can. */
   imageProblem: string | undefined;
@@ -37,9 +39,15 @@ export function place(endpoint: Endpoint, sites: readonly Site[]): Placement {
   const allowed = sites.filter(({ dataCenterId, volumeId }) => isAllowed(endpoint, dataCenterId, volumeId));
   if (allowed.length === 0) return { refused: `none of the data centers ${endpoint.dataCenterIds.join(', ') || '(any)'} is connected${endpoint.networkVolumeIds.length > 0 ? ' with the endpoint\'s network volume' : ''}` };
   const able = allowed.filter(({ imageProblem }) => imageProblem === undefined);
-  if (able.length === 0) return { refused: allowed[0]?.imageProblem ?? 'no engine can run the image' };
+  if (able.length === 0) return { refused: imageProblem(endpoint, allowed) };
   const found = endpoint.compute === 'CPU' ? cpuPlace(endpoint, able) : gpuPlace(endpoint, able);
   return found === undefined ? { refused: NO_CAPACITY } : { place: found };
+}
+
+/** As it is told by an engine that runs images of this kind, if there is one. */
+function imageProblem({ image }: Endpoint, sites: readonly Site[]): string {
+  const wanted = image.startsWith('local/') ? 'folders' : 'containers';
+  return (sites.find(({ images }) => images === wanted) ?? sites[0])?.imageProblem ?? 'no engine can run the image';
 }
 
 function isAllowed({ dataCenterIds, networkVolumeIds }: Endpoint, dataCenterId: string, volumeId: string | undefined): boolean {
@@ -67,4 +75,12 @@ function gpuPlace(endpoint: Endpoint, sites: readonly Site[]): Place | undefined
     }
   }
   return undefined;
+}
+
+/** What this round has already given away is no longer free for the rest of it. */
+export function reserve(sites: Site[], { dataCenterId, gpuTypeId, gpuCount }: Place): void {
+  const site = sites.find((candidate) => candidate.dataCenterId === dataCenterId);
+  if (site === undefined || gpuTypeId === null) return;
+  const gpus = site.capacity.gpus.map((gpu) => (gpu.gpuTypeId === gpuTypeId && gpu.free >= gpuCount ? { ...gpu, free: gpu.free - gpuCount } : gpu));
+  site.capacity = { ...site.capacity, gpus };
 }

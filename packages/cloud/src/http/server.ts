@@ -8,8 +8,10 @@ import type { AllResources } from '../resources/resources.ts';
 import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
 import { asBerthError } from './failures.ts';
+import { asksForAnotherProtocol } from './gateway/upgrades.ts';
 import { graphqlFace } from './graphql/face.ts';
 import { healthRoutes } from './health.ts';
+import { openLanes } from './lane/lanes.ts';
 import { createMetrics } from './metrics.ts';
 import { restV1 } from './rest-v1/face.ts';
 import type { V1Options } from './rest-v1/face.ts';
@@ -97,8 +99,16 @@ export function createHttpServer({ resources, gate, clock, log, traffic, origin,
   return app;
 }
 
+/** For workers alone: what belongs to endpoints, and nothing else. Not listening yet. */
+export function createWorkerServer(traffic: EndpointTraffic): Server {
+  return serverWith(traffic, (_request, response) => {
+    const body = JSON.stringify({ title: 'Forbidden', status: 403, detail: 'workers reach their endpoints here and nothing else; the whole interface is where Berth itself listens' });
+    response.writeHead(403, { 'content-type': 'application/problem+json', 'content-length': Buffer.byteLength(body) }).end(body);
+  });
+}
+
 function serverWith(traffic: EndpointTraffic, handler: RequestListener): Server {
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: REQUEST_WITHIN_MS }, (request, response) => {
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: REQUEST_WITHIN_MS, shouldUpgradeCallback: asksForAnotherProtocol }, (request, response) => {
     traffic.serve(request, response, () => handler(request, response));
   });
   server.on('checkContinue', (request, response) => {
@@ -109,6 +119,7 @@ function serverWith(traffic: EndpointTraffic, handler: RequestListener): Server 
     traffic.serve(request, response, others, true);
   });
   server.on('upgrade', (request, socket, head) => void traffic.upgrade(request, socket, head));
+  traffic.onClose(openLanes(server, traffic).close);
   return server;
 }
 

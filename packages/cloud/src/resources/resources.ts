@@ -4,6 +4,7 @@ import type { EndpointWorkers } from './endpoints/workers.ts';
 import type { Images } from './images/images.ts';
 import type { Endpoints } from './endpoints/endpoints.ts';
 import type { Keys } from './keys/keys.ts';
+import type { Pods } from './pods/pods.ts';
 import type { Delegations } from './registries/delegations.ts';
 import type { Registries } from './registries/registries.ts';
 import type { Secrets } from './secrets/secrets.ts';
@@ -16,6 +17,7 @@ export interface Resources {
   keys: Keys;
   templates: Templates;
   endpoints: Endpoints;
+  pods: Pods;
   volumes: Volumes;
   registries: Registries;
   delegations: Delegations;
@@ -27,4 +29,6 @@ export interface Resources {
 export interface AllResources extends Resources {
   images: Images;
   workers: EndpointWorkers;
+  /** What the webhooks of an account are signed with. */
+  webhookSecretOf(accountId: string): string;
 }

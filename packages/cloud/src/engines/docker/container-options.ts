@@ -1,6 +1,6 @@
 import type { ContainerCreateOptions, HostConfig } from 'dockerode';
+import type { HeldGpus } from '../gpu-shelf.ts';
 import type { InstanceSpec } from '../instance.ts';
-import type { HeldGpus } from '../process/gpu-shelf.ts';
 import { parseReference } from './image-reference.ts';
 import { writeLabels } from './labels.ts';
 import { HOST_NAME_INSIDE } from './reach.ts';

@@ -1,7 +1,7 @@
 import type { ContainerInspectInfo } from 'dockerode';
 import { signalOf } from '../exit-code.ts';
+import type { HeldGpus } from '../gpu-shelf.ts';
 import type { Instance } from '../instance.ts';
-import type { HeldGpus } from '../process/gpu-shelf.ts';
 import { readLabels } from './labels.ts';
 
 /** One run of an instance, as the daemon knows it. A container runs once: the next run has another. */

@@ -1,19 +1,10 @@
-import { homedir } from 'node:os';
-import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { BerthError } from '../../support/errors.ts';
-import { failureOf, wordsOf } from './failure.ts';
+import { failureOf } from './failure.ts';
+import { findDaemon, optionsOf, usualPlaces } from './finding.ts';
 
-const ANSWERS_WITHIN_MS = 500;
 /** Nothing that ends by itself takes this long, unless the daemon hangs. */
 const PATIENCE_MS = 120_000;
-const UNIX = 'unix://';
-const PIPE = 'npipe://';
-
-/** The library's types leave the options out. */
-interface Pinged {
-  ping(options: { abortSignal: AbortSignal }): Promise<unknown>;
-}
 
 /** The daemon that runs the containers: Docker's, or Podman's with the same interface. */
 export class Daemon {
@@ -78,35 +69,8 @@ export class Daemon {
   }
 
   async #find(): Promise<Docker> {
-    // The library is large, and most machines without a daemon never need it.
+    const place = await findDaemon(usualPlaces(this.#host, this.#env));
     const { default: Client } = await import('dockerode');
-    const places = this.#places();
-    const clients = places.map((place) => new Client(optionsOf(place)));
-    const pings = clients.map((client) => (client as Pinged).ping({ abortSignal: AbortSignal.timeout(ANSWERS_WITHIN_MS) }));
-    const answers = await Promise.allSettled(pings);
-    const first = clients.find((_, index) => answers[index]?.status === 'fulfilled');
-    if (first !== undefined) return first;
-    const only = answers.length === 1 && answers[0]?.status === 'rejected' ? `: ${wordsOf(answers[0].reason)}` : '';
-    throw new BerthError('unavailable', `no Docker daemon answers at ${places.join(', ')}${only}`);
+    return new Client(optionsOf(place));
   }
-
-  #places(): string[] {
-    const given = this.#host ?? this.#env['DOCKER_HOST'];
-    if (given) return [given];
-    if (process.platform === 'win32') return [`${PIPE}//./pipe/docker_engine`];
-    const own = this.#env['XDG_RUNTIME_DIR'];
-    const sockets = ['/var/run/docker.sock', join(homedir(), '.docker/run/docker.sock'), ...(own ? [join(own, 'docker.sock')] : []), '/run/podman/podman.sock', ...(own ? [join(own, 'podman/podman.sock')] : [])];
-    return sockets.map((socket) => `${UNIX}${socket}`);
-  }
-}
-
-/** An address in the way of DOCKER_HOST. */
-export function optionsOf(host: string): Docker.DockerOptions {
-  for (const scheme of [UNIX, PIPE]) {
-    // The library reads DOCKER_HOST too, and would prefer a host in it to this socket.
-    if (host.startsWith(scheme)) return { socketPath: host.slice(scheme.length), host: undefined };
-  }
-  const { protocol, hostname, port, username } = new URL(host.includes('://') ? host : `tcp://${host}`);
-  if (protocol === 'ssh:') return { protocol: 'ssh', host: hostname, ...(port && { port }), username };
-  return { protocol: protocol === 'https:' || port === '2376' ? 'https' : 'http', host: hostname, port: port || '2375' };
 }

@@ -13,8 +13,9 @@ import { ManualClock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { InstanceEvent, InstanceSpec } from '../instance.ts';
 import type { LogLine, LogQuery } from '../logs/log-line.ts';
-import { Daemon, optionsOf } from './daemon.ts';
+import { Daemon } from './daemon.ts';
 import { type DockerEngine, type DockerEngineParts, dockerEngine } from './engine.ts';
+import { optionsOf } from './finding.ts';
 import { ownershipFilter } from './labels.ts';
 import { TestLink } from './test-link.ts';
 import { TestRegistry } from './test-registry.ts';
@@ -34,7 +35,7 @@ export function dockerSuite(host: string, image: string): void {
     let isPodman = false;
 
     before(async () => {
-      volumes = await volumeNames();
+      volumes = await unusedVolumes();
       isPodman = await new Daemon(host).isPodman();
       folder = await mkdtemp(join(tmpdir(), 'berth-docker-engine-'));
       installation = `test-${process.pid}`;
@@ -44,12 +45,13 @@ export function dockerSuite(host: string, image: string): void {
       for (const { id } of await last.list()) await last.remove(id);
       for (const engine of opened) await engine.close();
       assert.deepEqual(await docker.listContainers({ all: true, filters: ownershipFilter(installation) }), []);
-      assert.deepEqual(await volumeNames(), volumes);
+      assert.deepEqual((await unusedVolumes()).filter((name) => !volumes.includes(name)), []);
       await rm(folder, { recursive: true });
     });
 
-    async function volumeNames(): Promise<string[]> {
-      return ((await docker.listVolumes()).Volumes ?? []).map(({ Name: name }) => name).sort();
+    /** Others may use the daemon at the same time, and volumes of theirs. */
+    async function unusedVolumes(): Promise<string[]> {
+      return ((await docker.listVolumes({ filters: JSON.stringify({ dangling: ['true'] }) })).Volumes ?? []).map(({ Name: name }) => name);
     }
 
     function open(parts: Partial<DockerEngineParts> = {}): DockerEngine {
@@ -125,7 +127,7 @@ export function dockerSuite(host: string, image: string): void {
     test('a container reaches a server on this machine', async () => {
       const engine = open();
       const server = createServer((_, response) => response.end('here I am'));
-      await once(server.listen(0, await engine.addressForContainers()).unref(), 'listening');
+      await once(server.listen(0, (await engine.networkOfContainers())?.address).unref(), 'listening');
       const url = await engine.urlForContainers(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
       const wish = spec(['node', '-e', `fetch('${url}').then((answer) => answer.text()).then(console.log)`]);
       await engine.start(wish);
@@ -155,7 +157,7 @@ export function dockerSuite(host: string, image: string): void {
       const following = lines(engine, wish.id, { follow: true, source: 'container' });
       await link.cut();
       const exec = await docker.getContainer(`berth-${wish.id}`).exec({ Cmd: ['touch', 'go'] });
-      await exec.start({ Detach: true });
+      (await exec.start({ Detach: true })).resume();
       await docker.getContainer(`berth-${wish.id}`).wait();
       await link.mend();
       assert.equal((await ended).exitCode, 4);

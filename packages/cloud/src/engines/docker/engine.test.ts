@@ -7,10 +7,9 @@ import { TEST_HOST, VIRTUAL_GPU } from './test-engine.ts';
 
 const SERVER = "require('node:net').createServer((socket) => socket.end('hello')).listen(Number(process.env.PORT), '0.0.0.0')";
 
-/** A daemon for the length of a run costs a minute or two: it is started where it is asked for. */
-const asked = process.env['BERTH_TEST_DOCKER'] === '1' || process.env['BERTH_REQUIRE_DOCKER'] === '1';
-
-const docker = asked ? await dockerForTests() : { reason: 'set BERTH_TEST_DOCKER=1 to run them' };
+/** The daemon of the whole run, or else one of this file alone. */
+const given = process.env[TEST_HOST];
+const docker = given === undefined ? await dockerForTests() : { host: given, stop: async () => undefined };
 if ('reason' in docker) test('the Docker suites', { skip: docker.reason }, () => undefined);
 else {
   process.env[TEST_HOST] = docker.host;

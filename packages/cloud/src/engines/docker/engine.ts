@@ -3,13 +3,13 @@ import { type Clock, systemClock } from '../../support/clock.ts';
 import { BerthError, notFound, rule } from '../../support/errors.ts';
 import type { Log } from '../../support/log.ts';
 import type { Capacity, EngineAbilities, GpuCapacity, InstanceEngine } from '../engine.ts';
+import { GpuShelf } from '../gpu-shelf.ts';
 import type { Address, Execution, ExecutionOptions, Instance, InstanceEvent, InstanceHandle, InstanceSpec, Usage } from '../instance.ts';
+import { KeptLogs } from '../kept-logs.ts';
 import { LogBook } from '../logs/log-book.ts';
 import type { LogLine, LogQuery } from '../logs/log-line.ts';
-import { GpuShelf } from '../process/gpu-shelf.ts';
-import { KeptLogs } from '../process/kept-logs.ts';
-import { findNvidiaGpus, type NvidiaFindings } from '../process/nvidia-smi.ts';
-import { Turns } from '../process/turns.ts';
+import { findNvidiaGpus, type NvidiaFindings } from '../nvidia-smi.ts';
+import { Turns } from '../turns.ts';
 import type { Container } from './container.ts';
 import { Daemon } from './daemon.ts';
 import { DockerInstance, inspect, removeContainer } from './docker-instance.ts';
@@ -18,7 +18,7 @@ import { capacityOf, type Ground, groundReader } from './ground.ts';
 import { referenceProblem } from './image-reference.ts';
 import { ownershipFilter, readLabels } from './labels.ts';
 import { launch } from './launch.ts';
-import { addressForContainers, HOST_NAME_INSIDE, urlInside } from './reach.ts';
+import { type ContainerNetwork, HOST_NAME_INSIDE, networkOfContainers, urlInside } from './reach.ts';
 
 const SWEEP_LOGS_EVERY_MS = 3_600_000;
 const KEEP_LOGS_MS = 7 * 24 * 3_600_000;
@@ -34,6 +34,8 @@ export interface DockerEngineParts {
   /** Offered where there is no real GPU. */
   virtualGpus?: readonly GpuCapacity[];
   findGpus?: () => Promise<NvidiaFindings>;
+  /** Which GPUs are taken, where other engines run on the same machine. */
+  gpus?: GpuShelf;
   clock?: Clock;
   log?: Log;
   /** How long the log of an instance that was removed can be read. */
@@ -62,7 +64,7 @@ export class DockerEngine implements InstanceEngine {
   readonly #clock: Clock;
   readonly #log: Log | undefined;
   readonly #logs: KeptLogs;
-  readonly #gpus = new GpuShelf();
+  readonly #gpus: GpuShelf;
   readonly #turns = new Turns();
   readonly #instances = new Map<string, DockerInstance>();
   readonly #starts = new Map<string, StartAttempt>();
@@ -71,10 +73,11 @@ export class DockerEngine implements InstanceEngine {
   #events: Events | undefined;
   #sweeping: NodeJS.Timeout | undefined;
 
-  constructor({ installation, data, host, virtualGpus = [], findGpus = findNvidiaGpus, clock = systemClock, log, keepLogsMs = KEEP_LOGS_MS }: DockerEngineParts) {
+  constructor({ installation, data, host, virtualGpus = [], findGpus = findNvidiaGpus, gpus = new GpuShelf(), clock = systemClock, log, keepLogsMs = KEEP_LOGS_MS }: DockerEngineParts) {
     this.#installation = installation;
     this.#daemon = new Daemon(host);
-    this.#ground = groundReader({ daemon: this.#daemon, virtualGpus, findGpus, clock });
+    this.#ground = groundReader({ daemon: this.#daemon, virtualGpus, findGpus, clock, onProblem: (what, error) => this.#problem(what, error) });
+    this.#gpus = gpus;
     this.#clock = clock;
     this.#log = log;
     this.#logs = new KeptLogs(join(resolve(data), 'docker', 'logs'), keepLogsMs, clock);
@@ -92,12 +95,12 @@ export class DockerEngine implements InstanceEngine {
 
   /**
    * Where a server that listens on the loopback alone has to listen too, for containers to reach
-   * it at `urlForContainers`. Undefined where this machine has no such address: containers in a
-   * virtual machine are brought to the loopback, and Podman makes its network with the first
-   * container.
+   * it at `urlForContainers`, and from where they come. Undefined where this machine has no such
+   * address: containers in a virtual machine are brought to the loopback, and Podman makes its
+   * network with the first container.
    */
-  addressForContainers(): Promise<string | undefined> {
-    return addressForContainers(this.#daemon);
+  networkOfContainers(): Promise<ContainerNetwork | undefined> {
+    return networkOfContainers(this.#daemon);
   }
 
   /** Whether `containerDiskInGb` is a limit here, or only a number. */

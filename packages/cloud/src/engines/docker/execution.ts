@@ -83,6 +83,7 @@ async function deliver(connection: Duplex, terminal: boolean, stdout: PassThroug
   } catch {
     // The daemon or the container went away: what the exit code says counts.
   }
+  connection.destroy();
   stdout.end();
   stderr.end();
 }
@@ -117,7 +118,8 @@ async function lookAgain(look: number): Promise<void> {
 async function kill(container: Docker.Container, marker: string, signal: NodeJS.Signals): Promise<void> {
   const find = `for p in /proc/[0-9]*; do grep -qs ${marker} $p/environ && kill -s ${signal.slice('SIG'.length)} \${p#/proc/}; done; true`;
   const exec = await container.exec({ Cmd: ['sh', '-c', find] });
-  await exec.start({ Detach: true });
+  // An answer that nobody reads keeps its connection.
+  (await exec.start({ Detach: true })).resume();
 }
 
 async function allOf(stream: PassThrough): Promise<string> {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { release } from 'node:os';
 import { describe, test } from 'node:test';
 import type { GpuCapacity } from '../engine.ts';
-import type { NvidiaFindings } from '../process/nvidia-smi.ts';
+import type { NvidiaFindings } from '../nvidia-smi.ts';
 import { capacityOf, readGround } from './ground.ts';
 
 const none: NvidiaFindings = { gpus: [], cudaVersion: null, problem: null, answered: true };
@@ -12,7 +12,8 @@ const info = { NCPU: 16, MemTotal: 64 * 1024 ** 3, KernelVersion: 'elsewhere' };
 
 describe('what the daemon has', () => {
   test('GPUs count where the daemon can hand them out', () => {
-    assert.deepEqual(readGround(info, two, virtual).gpus, virtual);
+    assert.deepEqual(readGround(info, none, virtual).gpus, virtual);
+    assert.deepEqual(readGround(info, two, virtual).gpus, []);
     for (const able of [{ ...info, Runtimes: { nvidia: {} } }, { ...info, DiscoveredDevices: [{ ID: 'nvidia.com/gpu=0' }] }]) {
       const ground = readGround(able, two, virtual);
       assert.deepEqual(ground.gpus.map(({ gpuTypeId, total }) => [gpuTypeId, total]), [['NVIDIA H200', 2], ['NVIDIA L4', 1]]);

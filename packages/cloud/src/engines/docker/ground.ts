@@ -1,10 +1,10 @@
 import { cpus, release } from 'node:os';
 import type { Clock } from '../../support/clock.ts';
+import { atHand } from '../at-hand.ts';
 import type { Capacity, GpuCapacity } from '../engine.ts';
-import { countedThrough } from '../process/gpu-shelf.ts';
-import { gpuCapacities, gpuIndexes } from '../process/machine.ts';
-import type { NvidiaFindings } from '../process/nvidia-smi.ts';
-import { refreshed } from '../process/refreshed.ts';
+import { countedThrough } from '../gpu-shelf.ts';
+import { gpuCapacities, gpuIndexes } from '../machine.ts';
+import type { NvidiaFindings } from '../nvidia-smi.ts';
 import type { Daemon } from './daemon.ts';
 
 const LIFETIME_MS = 60_000;
@@ -41,24 +41,26 @@ export interface GroundParts {
   virtualGpus: readonly GpuCapacity[];
   findGpus: () => Promise<NvidiaFindings>;
   clock: Clock;
+  onProblem: (what: string, error: unknown) => void;
 }
 
 /** Looks at the ground now and then. */
-export function groundReader({ daemon, virtualGpus, findGpus, clock }: GroundParts): () => Promise<Ground> {
-  return refreshed(
+export function groundReader({ daemon, virtualGpus, findGpus, clock, onProblem }: GroundParts): () => Promise<Ground> {
+  return atHand(
     async () => {
       const [info, findings] = await Promise.all([daemon.ask((client) => client.info() as Promise<DaemonInfo>), findGpus()]);
       return readGround(info, findings, virtualGpus);
     },
     LIFETIME_MS,
     clock,
+    (error) => onProblem('the Docker daemon could not be asked what it has', error),
   );
 }
 
 export function readGround(info: DaemonInfo, findings: NvidiaFindings, virtualGpus: readonly GpuCapacity[]): Ground {
   const real = givesGpus(info) ? gpuCapacities(findings) : [];
-  // Virtual GPUs never stand in for real ones whose driver is only slow to answer.
-  const gpus = real.length === 0 && findings.answered ? virtualGpus : real;
+  // Virtual GPUs never stand beside real ones that the daemon cannot hand out, nor in for real ones whose driver is only slow to answer.
+  const gpus = findings.gpus.length === 0 && findings.answered ? virtualGpus : real;
   return {
     cores: info.NCPU ?? 1,
     memoryInBytes: info.MemTotal ?? 0,

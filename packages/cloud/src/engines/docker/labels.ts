@@ -1,4 +1,4 @@
-import type { HeldGpus } from '../process/gpu-shelf.ts';
+import type { HeldGpus } from '../gpu-shelf.ts';
 
 /** What is written on each container: whose it is, and what the daemon would not tell later. */
 const INSTALLATION = 'berth.installation';

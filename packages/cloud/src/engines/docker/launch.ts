@@ -1,12 +1,12 @@
 import { mkdir } from 'node:fs/promises';
 import type Docker from 'dockerode';
-import type { Log } from '../../support/log.ts';
 import { BerthError } from '../../support/errors.ts';
+import type { Log } from '../../support/log.ts';
+import type { GpuShelf } from '../gpu-shelf.ts';
 import type { InstanceSpec } from '../instance.ts';
-import type { GpuShelf } from '../process/gpu-shelf.ts';
-import { checkMemory } from '../process/memory.ts';
-import type { Container } from './container.ts';
+import { checkMemory } from '../memory.ts';
 import { type ContainerGround, containerName, containerOptions } from './container-options.ts';
+import type { Container } from './container.ts';
 import type { Daemon } from './daemon.ts';
 import { inspect, removeContainer } from './docker-instance.ts';
 import { isIdle, startFailureOf } from './failure.ts';

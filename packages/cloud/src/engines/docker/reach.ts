@@ -1,6 +1,7 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import type { Daemon } from './daemon.ts';
 import { isGone } from './failure.ts';
-import { isOurs } from './listening.ts';
 
 /** The name by which a container reaches the machine that it is on. Docker is told to know it, Podman knows its own. */
 export const HOST_NAME_INSIDE = { docker: 'host.docker.internal', podman: 'host.containers.internal' } as const;
@@ -16,15 +17,36 @@ export function urlInside(url: string, hostName: string): string {
   return url.endsWith('/') ? address.href : address.href.replace(/\/$/, '');
 }
 
-/** This machine's address in the containers' network, if it has one there now. */
-export async function addressForContainers(daemon: Daemon): Promise<string | undefined> {
+export interface ContainerNetwork {
+  /** This machine's address in it. */
+  address: string;
+  /** In the way of 172.17.0.0/16. */
+  subnet: string;
+}
+
+/** The containers' network, where this machine has an address in it now. */
+export async function networkOfContainers(daemon: Daemon): Promise<ContainerNetwork | undefined> {
   const name = (await daemon.isPodman()) ? NETWORK.podman : NETWORK.docker;
   try {
-    const { IPAM: ipam } = await daemon.ask((client) => client.getNetwork(name).inspect() as Promise<{ IPAM?: { Config?: { Gateway?: string }[] | null } }>);
-    const gateway = ipam?.Config?.[0]?.Gateway;
-    return gateway !== undefined && isOurs(gateway) ? gateway : undefined;
+    const { IPAM: ipam } = await daemon.ask((client) => client.getNetwork(name).inspect() as Promise<{ IPAM?: { Config?: { Gateway?: string; Subnet?: string }[] | null } }>);
+    // There may be one of each family; containers are told the first.
+    const { Gateway: address, Subnet: subnet } = ipam?.Config?.[0] ?? {};
+    return address !== undefined && subnet !== undefined && (await canListen(address)) ? { address, subnet } : undefined;
   } catch (error) {
     if (isGone(error)) return undefined;
     throw error;
+  }
+}
+
+/** Tried, not looked up: a network without a running container is no network that the system lists. */
+async function canListen(address: string): Promise<boolean> {
+  const server = createServer().listen(0, address);
+  try {
+    await once(server, 'listening');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    server.close();
   }
 }

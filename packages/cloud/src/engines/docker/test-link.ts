@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { optionsOf } from './daemon.ts';
+import { optionsOf } from './finding.ts';
 
 /** A connection to the daemon that can be cut, for everyone who came in by it. */
 export class TestLink {

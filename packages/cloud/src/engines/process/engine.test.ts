@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ManualClock } from '../../support/clock.ts';
-import type { GpuCapacity } from '../engine.ts';
 import { engineSuite } from '../engine.suite.ts';
+import type { GpuCapacity } from '../engine.ts';
+import { GpuShelf } from '../gpu-shelf.ts';
+import type { Machine } from '../machine.ts';
 import { ProcessEngine } from './engine.ts';
-import type { Machine } from './machine.ts';
 import { supervisionProblem } from './supervise.ts';
 import { VIRTUAL_GPU } from './test-engine.ts';
 
@@ -29,6 +30,13 @@ describe('the process engine', () => {
 
   test('offers no virtual GPU while real ones may be hidden', async () => {
     assert.deepEqual(await gpusOf({ ...bare, gpuProblem: 'no answer', gpusKnown: false }), []);
+  });
+
+  test('offers no GPU that another engine of the machine has given away', async () => {
+    const gpus = new GpuShelf();
+    gpus.hold('container', { typeId: virtual.gpuTypeId, indexes: [0] });
+    const engine = new ProcessEngine({ virtualGpus: [virtual], gpus, readMachine: () => Promise.resolve(bare) });
+    assert.deepEqual((await engine.capacity()).gpus.map(({ free }) => free), [1]);
   });
 
   test('looks at the machine when it is asked, and once a minute at most', async () => {

@@ -6,23 +6,23 @@ import { type Clock, systemClock } from '../../support/clock.ts';
 import { BerthError, notFound, rule } from '../../support/errors.ts';
 import { type Ids, randomIds } from '../../support/ids.ts';
 import type { Log } from '../../support/log.ts';
+import { atHand } from '../at-hand.ts';
 import type { Capacity, EngineAbilities, GpuCapacity, InstanceEngine } from '../engine.ts';
+import { countedThrough, GpuShelf } from '../gpu-shelf.ts';
 import type { Address, Execution, ExecutionOptions, Instance, InstanceEvent, InstanceHandle, InstanceSpec, Usage } from '../instance.ts';
+import { KeptLogs } from '../kept-logs.ts';
 import { LogBook } from '../logs/log-book.ts';
 import type { LogLine, LogQuery } from '../logs/log-line.ts';
+import { type Machine, readMachine } from '../machine.ts';
+import { Turns } from '../turns.ts';
 import { Cgroups, removeCgroup } from './cgroups.ts';
-import { countedThrough } from './gpu-shelf.ts';
 import { Holdings } from './holdings.ts';
 import { type ImagePlaces, imageProblem } from './images.ts';
 import type { InstanceFolder, SavedInstance, Started } from './instance-folder.ts';
-import { KeptLogs } from './kept-logs.ts';
 import { launch, type Launched, type LaunchGround } from './launch.ts';
-import { type Machine, readMachine } from './machine.ts';
 import { ProcessInstance } from './process-instance.ts';
 import { recoverInstances } from './recovery.ts';
-import { refreshed } from './refreshed.ts';
 import { supervisionProblem } from './supervise.ts';
-import { Turns } from './turns.ts';
 
 /** How old what is known of the machine may be. */
 const MACHINE_LIFETIME_MS = 60_000;
@@ -36,6 +36,8 @@ const BYTES_PER_GB = 1024 ** 3;
 export interface ProcessEngineParts {
   /** Offered where the machine has no real GPU. */
   virtualGpus: readonly GpuCapacity[];
+  /** Which GPUs are taken, where other engines run on the same machine. */
+  gpus?: GpuShelf;
   clock?: Clock;
   ids?: Ids;
   log?: Log;
@@ -67,12 +69,11 @@ export class ProcessEngine implements InstanceEngine {
   readonly #data: string | undefined;
   readonly #places: ImagePlaces;
   readonly #logs: KeptLogs;
-  readonly #holdings = new Holdings();
+  readonly #holdings: Holdings;
   readonly #turns = new Turns();
   readonly #instances = new Map<string, ProcessInstance>();
   readonly #listeners = new Set<(event: InstanceEvent) => void>();
   readonly #adopted = new Set<ProcessInstance>();
-  #knownMachine: Machine | undefined;
   #opening: Promise<void> | undefined;
   readonly #useCgroups: boolean;
   #cgroups: Cgroups | undefined;
@@ -82,8 +83,9 @@ export class ProcessEngine implements InstanceEngine {
     this.#clock = parts.clock ?? systemClock;
     this.#ids = parts.ids ?? randomIds;
     this.#log = parts.log;
-    this.#machine = refreshed(parts.readMachine ?? readMachine, MACHINE_LIFETIME_MS, this.#clock);
+    this.#machine = atHand(parts.readMachine ?? readMachine, MACHINE_LIFETIME_MS, this.#clock, (error) => this.#log?.warn({ err: error }, 'the machine could not be looked at'));
     this.#virtualGpus = parts.virtualGpus;
+    this.#holdings = new Holdings(parts.gpus ?? new GpuShelf());
     this.#freeMemory = parts.freeMemory ?? (() => process.availableMemory());
     this.#useCgroups = parts.useCgroups ?? true;
     this.#data = parts.data === undefined ? undefined : resolve(parts.data);
@@ -98,7 +100,7 @@ export class ProcessEngine implements InstanceEngine {
   }
 
   async capacity(): Promise<Capacity> {
-    const machine = await this.#readMachine();
+    const machine = await this.#machine();
     if (this.#problem() === undefined) await this.#open();
     const { cpu, memoryInGb } = machine;
     return { cpu, memoryInGb, freeMemoryInGb: Math.floor((10 * this.#freeMemory()) / BYTES_PER_GB) / 10, gpus: this.#holdings.gpus.left(this.#gpus(machine)) };
@@ -284,23 +286,9 @@ export class ProcessEngine implements InstanceEngine {
   }
 
   async #ground(): Promise<LaunchGround> {
-    const machine = await this.#machineAtHand();
+    const machine = await this.#machine();
     const gpus = this.#gpus(machine);
     return { memoryInGb: machine.memoryInGb, freeMemoryInBytes: this.#freeMemory(), gpus, gpuIndexes: (gpus === machine.gpus ? machine.gpuIndexes : undefined) ?? countedThrough(gpus) };
-  }
-
-  async #readMachine(): Promise<Machine> {
-    const machine = await this.#machine();
-    this.#knownMachine = machine;
-    return machine;
-  }
-
-  /** What was known last, while a new reading is under way: no start waits for the driver of a GPU twice. */
-  async #machineAtHand(): Promise<Machine> {
-    const reading = this.#readMachine();
-    if (this.#knownMachine === undefined) return reading;
-    reading.catch((error: unknown) => this.#log?.warn({ err: error }, 'the machine could not be looked at'));
-    return this.#knownMachine;
   }
 
   /** Virtual GPUs never stand beside real ones, nor in for real ones whose driver is only slow to answer. */

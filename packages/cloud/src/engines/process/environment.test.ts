@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { dirname } from 'node:path';
 import { describe, test } from 'node:test';
+import type { HeldGpus } from '../gpu-shelf.ts';
 import type { InstancePort } from '../instance.ts';
 import { environmentFor, unshellable } from './environment.ts';
-import type { HeldGpus } from './gpu-shelf.ts';
 import { InstanceFolder } from './instance-folder.ts';
 
 const folder = new InstanceFolder('/data/instances/one');

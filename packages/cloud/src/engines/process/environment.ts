@@ -1,6 +1,6 @@
 import { dirname, delimiter } from 'node:path';
+import type { HeldGpus } from '../gpu-shelf.ts';
 import type { InstanceSpec } from '../instance.ts';
-import type { HeldGpus } from './gpu-shelf.ts';
 import type { InstanceFolder } from './instance-folder.ts';
 
 export interface EnvironmentParts {

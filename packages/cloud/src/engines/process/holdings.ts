@@ -1,4 +1,4 @@
-import { GpuShelf } from './gpu-shelf.ts';
+import type { GpuShelf } from '../gpu-shelf.ts';
 import type { SavedInstance } from './instance-folder.ts';
 import { removeLinks } from './mounts.ts';
 import { PortPool } from './port-pool.ts';
@@ -7,9 +7,13 @@ type Held = Pick<SavedInstance, 'id' | 'gpus' | 'ports' | 'links'>;
 
 /** What running instances hold of the machine. */
 export class Holdings {
-  readonly gpus = new GpuShelf();
+  readonly gpus: GpuShelf;
   readonly ports = new PortPool();
   readonly #links = new Map<string, Set<string>>();
+
+  constructor(gpus: GpuShelf) {
+    this.gpus = gpus;
+  }
 
   hold({ id, gpus, ports, links }: Held): void {
     if (gpus !== null) this.gpus.hold(id, gpus);

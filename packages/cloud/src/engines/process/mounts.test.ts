@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, describe, test } from 'node:test';
 import { BerthError } from '../../support/errors.ts';
+import { GpuShelf } from '../gpu-shelf.ts';
 import { Holdings } from './holdings.ts';
 import { makeMounts } from './mounts.ts';
 
@@ -12,10 +13,10 @@ after(() => rmSync(base, { recursive: true }));
 
 describe('mounts', () => {
   const [source, other, place] = [join(base, 'volume'), join(base, 'other-volume'), join(base, 'workspace')];
-  let holdings = new Holdings();
+  let holdings = new Holdings(new GpuShelf());
   let count = 0;
   beforeEach(() => {
-    holdings = new Holdings();
+    holdings = new Holdings(new GpuShelf());
     for (const path of [source, other, place]) rmSync(path, { recursive: true, force: true });
     mkdirSync(source);
     writeFileSync(join(source, 'file'), 'content');

@@ -1,6 +1,6 @@
 import type { GpuCapacity, InstanceEngine } from '../engine.ts';
+import type { Machine } from '../machine.ts';
 import { ProcessEngine, type ProcessEngineParts } from './engine.ts';
-import type { Machine } from './machine.ts';
 
 export const VIRTUAL_GPU: GpuCapacity = { gpuTypeId: 'NVIDIA L4', total: 2, free: 2, virtual: true, cudaVersion: null, memoryInGb: 24 };
 

@@ -12,6 +12,7 @@ import { endpointOperations } from './endpoints.ts';
 import { failV2, problem, PROBLEM_TYPE } from './failures.ts';
 import { imageOperations } from './images.ts';
 import { networkVolumeOperations } from './network-volumes.ts';
+import { podOperations } from './pods.ts';
 import { registryOperations } from './registries.ts';
 import { secretOperations } from './secrets.ts';
 import { templateOperations } from './templates.ts';
@@ -23,6 +24,7 @@ const VERSION = '2.0.0';
 
 const TAGS = [
   { name: 'Serverless', description: 'Endpoints: addresses that take jobs or HTTP requests and run them on workers' },
+  { name: 'Pods', description: 'Rented machines' },
   { name: 'Templates', description: 'Reusable container configurations' },
   { name: 'Network volumes', description: 'Disks that outlive what mounts them' },
   { name: 'Registries', description: 'Credentials and delegations for private images' },
@@ -38,6 +40,7 @@ export function restV2(resources: AllResources, urls: Urls, limiter: RateLimiter
   const operations: Operation[] = [
     ...endpointOperations(resources, urls),
     ...workerOperations(resources),
+    ...podOperations(resources),
     ...imageOperations(resources),
     ...templateOperations(resources),
     ...networkVolumeOperations(resources),

@@ -1,6 +1,6 @@
 import type { LogLine, LogQuery } from '../../engines/logs/log-line.ts';
 import type { ServerEvent } from '../rest/events.ts';
-import { integer, object, oneOf, text } from '../rest/schema.ts';
+import { boolean, integer, object, oneOf, text } from '../rest/schema.ts';
 import type { Static } from '../rest/schema.ts';
 import { instant } from './common.ts';
 
@@ -8,17 +8,18 @@ export const logQuery = object({}, {
   source: oneOf(['container', 'system'], { description: 'Only what the container wrote, or only what was said about it' }),
   tail: integer({ minimum: 0, maximum: 5000, default: 100, description: 'How many of the last lines to begin with' }),
   since: instant('Only lines after this time'),
+  follow: boolean({ default: true, description: 'Of Berth alone: whether to go on with what is written from now on' }),
 });
 
 export const logLine = object({ ts: text({ format: 'date-time' }), source: oneOf(['container', 'system']), line: text() });
 
 /** Where to begin: after the last line that a reader had, else after a time, else with the last lines. */
-export function readLogQuery({ source, tail = 100, since }: Static<typeof logQuery>, lastEventId: string | undefined): LogQuery {
-  const only = source === undefined ? {} : { source };
+export function readLogQuery({ source, tail = 100, since, follow = true }: Static<typeof logQuery>, lastEventId: string | undefined): LogQuery {
+  const read = { follow, ...(source !== undefined && { source }) };
   const seq = /\/(\d{1,15})$/.exec(lastEventId ?? '')?.[1];
-  if (seq !== undefined) return { ...only, follow: true, after: { seq: Number(seq) } };
+  if (seq !== undefined) return { ...read, after: { seq: Number(seq) } };
   const time = Date.parse(lastEventId ?? since ?? '');
-  return Number.isNaN(time) ? { ...only, follow: true, tail } : { ...only, follow: true, after: { ts: time } };
+  return Number.isNaN(time) ? { ...read, tail } : { ...read, after: { ts: time } };
 }
 
 export async function* logEvents(lines: AsyncIterable<LogLine>): AsyncGenerator<ServerEvent> {

@@ -23,6 +23,7 @@ const worker = named(
     gpuTypeId: nullable(text()),
     dataCenterId: nullable(text()),
     startedAt: nullable(instant('When it was started')),
+    reason: nullable(text({ description: 'Of Berth alone: how its start goes on, or what is wrong with it' })),
   }),
 );
 
@@ -50,15 +51,15 @@ export function workerOperations({ workers }: AllResources): Operation[] {
   return [
     operation({
       id: 'listWorkers', method: 'GET', path: '/serverless/{id}/workers', tag, summary: 'List the workers of an endpoint', access: 'read',
-      params: byId, status: 200, answer: named('WorkerList', object({ workers: list(worker), summary, endpointVersion: nullable(integer()) })), failures: [404],
+      params: byId, status: 200, answer: named('WorkerList', object({ workers: list(worker), summary, endpointVersion: nullable(integer()), reason: nullable(text({ description: 'Of Berth alone: why no worker could take work now' })) })), failures: [404],
       handle: async ({ caller, params }) => {
-        const { endpoint, workers: found } = await workers.list(caller, params.id);
-        return { workers: found.map(show), summary: summaryOf(found), endpointVersion: endpoint.version };
+        const { endpoint, workers: found, reason } = await workers.list(caller, params.id);
+        return { workers: found.map(show), summary: summaryOf(found), endpointVersion: endpoint.version, reason };
       },
     }),
     operation({
       id: 'streamWorkerLogs', method: 'GET', path: '/serverless/{id}/workers/{workerId}/logs', tag, summary: 'Follow the log of a worker', access: 'read', events: true,
-      description: 'Server-sent events; `data` is one line as {ts, source, line}. Last-Event-ID goes before `since`, and `since` before `tail`. The log of a worker that has ended stays readable for a while.',
+      description: 'Server-sent events; `data` is one line as {ts, source, line}. Last-Event-ID goes before `since`, and `since` before `tail`. The log of a worker that has ended stays readable for a while. With `follow=false` the stream ends with what is there.',
       params: byWorker, query: logQuery, status: 200, failures: [404, 422],
       handle: async ({ caller, params, query, lastEventId, signal }) => {
         const lines = await workers.logs(caller, params.id, params.workerId, readLogQuery(query, lastEventId), signal);
@@ -96,7 +97,7 @@ export function workerOperations({ workers }: AllResources): Operation[] {
   ];
 }
 
-function show({ worker: found, status, stale, uptimeSeconds }: WorkerView): Static<typeof worker> {
+function show({ worker: found, status, stale, uptimeSeconds, reason }: WorkerView): Static<typeof worker> {
   return {
     id: found.id,
     status,
@@ -108,6 +109,7 @@ function show({ worker: found, status, stale, uptimeSeconds }: WorkerView): Stat
     gpuTypeId: found.gpuTypeId,
     dataCenterId: found.dataCenterId,
     startedAt: isoTime(found.createdAt),
+    reason,
   };
 }
 

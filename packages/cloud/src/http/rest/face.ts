@@ -85,8 +85,8 @@ function serve(app: FastifyInstance, face: RestFace, operation: Operation, gate:
         signal: goneSignal(reply.raw),
       });
       if (operation.events === true) return sendEvents(reply, answer as AsyncIterable<ServerEvent>);
+      if (operation.status === 204 || (operation.mayBeEmpty === true && answer === undefined)) return reply.code(204).send();
       reply.code(operation.status);
-      if (operation.status === 204) return reply.send();
       if (operation.page === true) return reply.type('text/html; charset=utf-8').send(answer);
       return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer));
     },

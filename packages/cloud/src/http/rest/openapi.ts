@@ -78,6 +78,7 @@ export interface OpenApiOptions {
 const LICENSE = { name: 'Apache License 2.0', identifier: 'Apache-2.0' };
 const KEY = 'bearerAuth';
 const JSON_TYPE = 'application/json';
+const NOTHING_TO_SAY = 'Done; there is nothing to say.';
 
 export function openApiDocument(options: OpenApiOptions): OpenApiDocument {
   const schemas = new Components();
@@ -92,6 +93,7 @@ export function openApiDocument(options: OpenApiOptions): OpenApiDocument {
   const failures = new Set<number>();
   for (const operation of options.operations) {
     const responses: OperationObject['responses'] = { [operation.status]: withHeaders(success(operation, schemas)) };
+    if (operation.mayBeEmpty === true) responses[204] = withHeaders({ description: NOTHING_TO_SAY });
     for (const status of failuresOf(operation, options.commonFailures)) {
       failures.add(status);
       responses[status] = { $ref: `#/components/responses/${failureName(status)}` };
@@ -202,7 +204,7 @@ function described(field: Schema, schemas: Components): { description?: string; 
 }
 
 function success(operation: Operation, schemas: Components): ResponseObject {
-  const description = { 200: 'Done.', 201: 'Created.', 204: 'Done; there is nothing to say.' }[operation.status];
+  const description = { 200: 'Done.', 201: 'Created.', 204: NOTHING_TO_SAY }[operation.status];
   if (operation.page === true) return { description, content: { 'text/html': { schema: { type: 'string' } } } };
   if (operation.events === true) return { description, content: { 'text/event-stream': { schema: { type: 'string' } } } };
   return operation.answer === undefined ? { description } : { description, content: { [JSON_TYPE]: { schema: schemas.place(operation.answer) } } };

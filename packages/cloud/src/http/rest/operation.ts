@@ -25,6 +25,8 @@ export interface Operation {
   /** The status of success and what it carries; nothing for 204. */
   status: 200 | 201 | 204;
   answer?: Schema;
+  /** Where there is nothing to say, it answers 204 instead. */
+  mayBeEmpty?: true;
   /** Answers a page for people instead of JSON. */
   page?: true;
   /** Answers server-sent events: `handle` gives them one by one, as long as somebody reads. */
@@ -49,13 +51,14 @@ export interface Call<P, Q, B> {
 type ValueOf<S> = S extends Schema ? Static<S> : Record<never, never>;
 
 /** Ties the schemas of an operation to the types that its code sees. */
-export function operation<P extends Schema | undefined, Q extends Schema | undefined, B extends Schema | undefined, A extends Schema | undefined>(
-  definition: Omit<Operation, 'params' | 'query' | 'body' | 'answer' | 'handle'> & {
+export function operation<P extends Schema | undefined, Q extends Schema | undefined, B extends Schema | undefined, A extends Schema | undefined, E extends true | undefined = undefined>(
+  definition: Omit<Operation, 'params' | 'query' | 'body' | 'answer' | 'mayBeEmpty' | 'handle'> & {
     params?: P;
     query?: Q;
     body?: B;
     answer?: A;
-    handle(call: Call<ValueOf<P>, ValueOf<Q>, ValueOf<B>>): Promise<A extends Schema ? Static<A> : void>;
+    mayBeEmpty?: E;
+    handle(call: Call<ValueOf<P>, ValueOf<Q>, ValueOf<B>>): Promise<(A extends Schema ? Static<A> : void) | (E extends true ? undefined : never)>;
   },
 ): Operation {
   return definition as unknown as Operation;

@@ -35,12 +35,17 @@ interface Site {
 
 /** What can be rented here, where, and for how much: asked of the engines each time, so that it is never a promise without a machine. */
 export class Catalog {
-  readonly #sites: readonly Site[];
+  #sites: readonly Site[];
   readonly #prices: PriceSettings;
 
   constructor({ dataCenters, engines, prices }: CatalogParts) {
     this.#sites = dataCenters.map((dataCenter) => ({ dataCenter, engine: engineOf(dataCenter, engines) }));
     this.#prices = prices;
+  }
+
+  /** One more, which was not there at the start. */
+  connect(dataCenter: DataCenterDefinition, engine: Engine): void {
+    this.#sites = [...this.#sites, { dataCenter, engine }];
   }
 
   /** Every known type and every connected one. With country codes, only types that have machines in those countries. */

@@ -38,6 +38,9 @@ export function defineDataCenter(given: Pick<DataCenterDefinition, 'id'> & Parti
   };
 }
 
+/** Appears when a Docker daemon answers, where no data center was given to Docker. */
+export const DOCKER_DATA_CENTER: DataCenterDefinition = defineDataCenter({ id: 'DOCKER-1', name: 'Docker on this machine', engine: 'docker' });
+
 /** What there is without any configuration. */
 export const DEFAULT_DATA_CENTERS: readonly DataCenterDefinition[] = [defineDataCenter({ id: 'LOCAL-1' })];
 

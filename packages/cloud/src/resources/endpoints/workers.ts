@@ -16,6 +16,8 @@ export interface WorkerView {
   /** Made from an earlier version of the endpoint. */
   stale: boolean;
   uptimeSeconds: number;
+  /** Why it is as it is, where that is worth saying: how its start goes on, or what is wrong with it. */
+  reason: string | null;
 }
 
 export interface Rollout {
@@ -39,9 +41,11 @@ export class EndpointWorkers {
     this.#clock = clock;
   }
 
-  async list(caller: Caller, endpointId: string): Promise<{ endpoint: Endpoint; workers: WorkerView[] }> {
+  /** The reason says why none of them could take work now. */
+  async list(caller: Caller, endpointId: string): Promise<{ endpoint: Endpoint; workers: WorkerView[]; reason: string | null }> {
     const endpoint = await this.#endpoints.get(caller, endpointId);
-    return { endpoint, workers: this.#fleet.workers(endpointId).map((member) => this.#view(member, endpoint)) };
+    const workers = this.#fleet.workers(endpointId).map((member) => this.#view(member, endpoint));
+    return { endpoint, workers, reason: this.#fleet.reason(endpointId, endpoint.workersMax) ?? null };
   }
 
   /** The log of a worker, also of one that has ended. */
@@ -83,6 +87,7 @@ export class EndpointWorkers {
   #view(member: Member, endpoint: Endpoint): WorkerView {
     const { record, busy, unhealthy } = member;
     const status = unhealthy !== null ? 'UNHEALTHY' : record.state === 'starting' ? 'INITIALIZING' : busy ? 'RUNNING' : 'IDLE';
-    return { worker: record, status, stale: record.version < endpoint.version, uptimeSeconds: Math.max(0, Math.floor((this.#clock.now() - record.createdAt) / 1000)) };
+    const uptimeSeconds = Math.max(0, Math.floor((this.#clock.now() - record.createdAt) / 1000));
+    return { worker: record, status, stale: record.version < endpoint.version, uptimeSeconds, reason: unhealthy ?? (record.state === 'starting' ? member.progress : null) };
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ManualClock } from '../../support/clock.ts';
+import { ManualClock } from '../support/clock.ts';
 import { refreshed } from './refreshed.ts';
 
 const LIFETIME = 60_000;

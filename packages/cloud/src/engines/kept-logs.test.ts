@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ManualClock } from '../../support/clock.ts';
+import { ManualClock } from '../support/clock.ts';
 import { KeptLogs } from './kept-logs.ts';
 
 test('the log of a removed instance is kept for its time', async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { BerthError } from '../../support/errors.ts';
-import type { GpuCapacity } from '../engine.ts';
+import { BerthError } from '../support/errors.ts';
+import type { GpuCapacity } from './engine.ts';
 import { countedThrough, GpuShelf } from './gpu-shelf.ts';
 
 function gpu(gpuTypeId: string, total: number): GpuCapacity {

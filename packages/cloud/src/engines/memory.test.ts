@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { BerthError } from '../../support/errors.ts';
+import { BerthError } from '../support/errors.ts';
 import { checkMemory } from './memory.ts';
 
 const GIGABYTE = 1024 ** 3;

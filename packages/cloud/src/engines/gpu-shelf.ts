@@ -1,6 +1,6 @@
-import { BerthError, rule } from '../../support/errors.ts';
-import type { GpuCapacity } from '../engine.ts';
-import type { GpuWish } from '../instance.ts';
+import { BerthError, rule } from '../support/errors.ts';
+import type { GpuCapacity } from './engine.ts';
+import type { GpuWish } from './instance.ts';
 
 export interface HeldGpus {
   typeId: string;

@@ -1,4 +1,4 @@
-import type { Clock } from '../../support/clock.ts';
+import type { Clock } from '../support/clock.ts';
 
 /**
  * Reads on first use and again when the last reading is too old. Those who ask while a

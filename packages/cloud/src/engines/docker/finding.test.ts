@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { optionsOf } from './daemon.ts';
+import { optionsOf } from './finding.ts';
 
 test('the daemon is found by an address in the way of DOCKER_HOST', () => {
   assert.equal(optionsOf('unix:///run/docker.sock').socketPath, '/run/docker.sock');

@@ -1,5 +1,5 @@
 import { cpus, totalmem } from 'node:os';
-import type { CpuCapacity, GpuCapacity } from '../engine.ts';
+import type { CpuCapacity, GpuCapacity } from './engine.ts';
 import { findNvidiaGpus, type NvidiaFindings } from './nvidia-smi.ts';
 
 /** This machine, as far as it can be seen from a process. */

@@ -1,6 +1,6 @@
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../../support/clock.ts';
+import type { Clock } from '../support/clock.ts';
 
 const REMOVED_FILE = 'removed';
 

@@ -1,4 +1,4 @@
-import { BerthError } from '../../support/errors.ts';
+import { BerthError } from '../support/errors.ts';
 
 const GIGABYTE = 1024 ** 3;
 /** Less than this and the machine is full: the kernel would soon choose somebody to end. */

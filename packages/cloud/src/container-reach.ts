@@ -1,0 +1,70 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { DockerEngine } from './engines/docker/engine.ts';
+import { ContainerDoor } from './http/container-door.ts';
+import { listeningAt } from './http/origin.ts';
+import type { Log } from './support/log.ts';
+
+const LOOPBACK = /^(?:127\.|::1$)/;
+
+export interface ContainerReachParts {
+  /** Said by the operator; empty where this finds out by itself. */
+  workerUrl: string;
+  server: () => Server;
+  /** One more server, for workers alone. */
+  createServer: () => Server;
+  log: Log;
+}
+
+/** How containers reach this server: where the operator says, or else where it listens, with a door of their own where that is the loopback. */
+export class ContainerReach {
+  readonly #parts: ContainerReachParts;
+  #door: Promise<ContainerDoor | undefined> | undefined;
+
+  constructor(parts: ContainerReachParts) {
+    this.#parts = parts;
+  }
+
+  async url(engine: DockerEngine): Promise<string> {
+    const { workerUrl, server } = this.#parts;
+    if (workerUrl !== '') return workerUrl;
+    const address = new URL(listeningAt(server()));
+    const door = await this.#opened(engine);
+    if (door !== undefined) address.port = String(door.port);
+    return engine.urlForContainers(address.origin);
+  }
+
+  async close(): Promise<void> {
+    await (await this.#opening())?.close();
+  }
+
+  async closeAllConnections(): Promise<void> {
+    (await this.#opening())?.closeAllConnections();
+  }
+
+  /** Whoever wanted it opened is told where that fails. */
+  async #opening(): Promise<ContainerDoor | undefined> {
+    return this.#door?.catch(() => undefined);
+  }
+
+  /** Opened once. As long as there is no place for one it is tried again: a network may come with its first container. */
+  #opened(engine: DockerEngine): Promise<ContainerDoor | undefined> {
+    const opening = (this.#door ??= this.#open(engine));
+    const again = (): void => {
+      if (this.#door === opening) this.#door = undefined;
+    };
+    opening.then((door) => door ?? again(), again);
+    return opening;
+  }
+
+  async #open(engine: DockerEngine): Promise<ContainerDoor | undefined> {
+    const { server, createServer, log } = this.#parts;
+    const { address, port } = server().address() as AddressInfo;
+    if (!LOOPBACK.test(address)) return undefined;
+    const network = await engine.networkOfContainers();
+    if (network === undefined) return undefined;
+    const door = await ContainerDoor.open(createServer(), network, port, log);
+    log.info({ address: network.address, port: door.port }, 'containers reach their endpoints here');
+    return door;
+  }
+}

@@ -1,0 +1,22 @@
+import type { Clock } from '../support/clock.ts';
+import { refreshed } from './refreshed.ts';
+
+/**
+ * Reads on first use. After that it answers with what was known last, and reads anew behind that
+ * when it is too old: nobody waits for the same thing twice. After a failed reading nothing is
+ * known any more.
+ */
+export function atHand<T>(read: () => Promise<T>, lifetimeMs: number, clock: Clock, onFailure: (error: unknown) => void): () => Promise<T> {
+  const fresh = refreshed(read, lifetimeMs, clock);
+  let known: { value: T } | undefined;
+  return async () => {
+    const reading = fresh();
+    reading.then(
+      (value) => (known = { value }),
+      () => (known = undefined),
+    );
+    if (known === undefined) return reading;
+    reading.catch(onFailure);
+    return known.value;
+  };
+}

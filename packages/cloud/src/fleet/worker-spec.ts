@@ -1,0 +1,54 @@
+import type { InstanceSpec } from '../engines/instance.ts';
+import { parseArgs } from '../resources/templates/command.ts';
+import type { Worker } from '../store/fleet.ts';
+import type { Endpoint } from '../store/records.ts';
+import type { Place } from './placement.ts';
+import { workerEnvironment } from './worker-environment.ts';
+
+const VOLUME_PATH = '/runpod-volume';
+
+export interface WorkerSpecParts {
+  endpoint: Endpoint;
+  record: Pick<Worker, 'id'>;
+  where: Place;
+  /** The endpoint's own, with its secrets filled in. */
+  env: Record<string, string>;
+  /** Where the worker reaches Berth, and what it shows there. */
+  url: string;
+  token: string;
+  volume: { id: string; folder: string } | undefined;
+  registry: { username: string; password: string } | undefined;
+  onProgress: (line: string) => void;
+}
+
+/** A worker in the words of the engines. */
+export function workerSpec({ endpoint, record, where, env, url, token, volume, registry, onProgress }: WorkerSpecParts): InstanceSpec {
+  return {
+    id: record.id,
+    labels: { kind: 'worker', account: endpoint.accountId, endpoint: endpoint.id, version: String(endpoint.version) },
+    image: endpoint.image,
+    command: parseArgs(endpoint.args),
+    env: { ...env, ...workerEnvironment({ id: record.id, endpoint, ...where, url, token, volumeId: volume?.id }) },
+    ports: portsOf(endpoint),
+    mounts: volume === undefined ? [] : [{ source: volume.folder, path: VOLUME_PATH }],
+    cpu: where.cpu,
+    memoryInGb: where.memoryInGb,
+    gpus: where.gpuTypeId === null ? null : { typeId: where.gpuTypeId, count: where.gpuCount },
+    containerDiskInGb: endpoint.containerDisk,
+    ...(registry !== undefined && { registry: { username: registry.username, password: registry.password } }),
+    onProgress,
+  };
+}
+
+function portsOf(endpoint: Endpoint): InstanceSpec['ports'] {
+  if (endpoint.type === 'QUEUE') return endpoint.ports.map((entry) => ({ port: Number.parseInt(entry, 10), protocol: entry.endsWith('/http') ? 'http' : 'tcp' }));
+  const [port, healthPort] = balancedPorts(endpoint);
+  return [{ port, protocol: 'http', announceAs: 'PORT' }, ...(healthPort === port ? [] : [{ port: healthPort, protocol: 'http' as const, announceAs: 'PORT_HEALTH' }])];
+}
+
+/** The port for requests and the one for health checks, of a load balancing endpoint. */
+export function balancedPorts({ env, ports }: Endpoint): [number, number] {
+  const declared = ports.map((entry) => Number.parseInt(entry, 10))[0];
+  const port = Number(env['PORT']) || declared || 80;
+  return [port, Number(env['PORT_HEALTH']) || port];
+}
