@@ -29,8 +29,6 @@ export interface PlainRequest {
 export interface PlainResponse {
   readonly headersSent: boolean;
   readonly destroyed: boolean;
-  /** The answer has left this process. */
-  readonly writableFinished: boolean;
   writeHead(status: number, headers?: Record<string, string | number>): unknown;
   end(body?: string): unknown;
   destroy(): unknown;
@@ -94,13 +92,11 @@ function tooLarge(limit: number): BerthError {
 }
 
 /** Made once: an abort without a reason makes a new one, with a trace of the calls, and costs more than the request. */
-const GONE = new Error('the client went away');
+const OVER = new Error('the exchange is over');
 
-/** Aborts when the client goes away before it was answered. */
+/** Aborts when the client goes away, and when it was answered: whoever still waits on its behalf need not. */
 export function goneSignal(response: PlainResponse): AbortSignal {
   const controller = new AbortController();
-  response.on('close', () => {
-    if (!response.writableFinished) controller.abort(GONE);
-  });
+  response.on('close', () => controller.abort(OVER));
   return controller.signal;
 }

@@ -52,7 +52,6 @@ export class LaneResponse implements PlainResponse {
   #length = 0;
   headersSent = false;
   writableEnded = false;
-  writableFinished = false;
   #closed = false;
 
   constructor(socket: Socket, keep: boolean, onEnd: (kept: boolean) => void) {
@@ -101,7 +100,6 @@ export class LaneResponse implements PlainResponse {
 
   #left(): void {
     if (this.#closed) return;
-    this.writableFinished = true;
     this.#tell('finish');
     this.closed();
   }

@@ -65,7 +65,7 @@ export class Lane {
   }
 
   end(): void {
-    this.#parts.socket.end();
+    this.#parts.socket.destroySoon();
   }
 
   #read(bytes: Buffer): void {
@@ -86,6 +86,7 @@ export class Lane {
   #next(): void {
     const { socket, service } = this.#parts;
     if (this.#waiting === undefined || this.#response !== undefined || this.#sorting || socket.destroyed || socket.writableNeedDrain) return;
+    if (!beginsPlain(this.#waiting)) return this.#handOver();
     const headEnd = this.#waiting.indexOf('\r\n\r\n');
     if (headEnd === -1) return this.#waiting.length > LONGEST_HEAD ? this.#handOver() : undefined;
     const head = headEnd > LONGEST_HEAD ? undefined : this.#head(this.#waiting.toString('latin1', 0, headEnd + 2));
@@ -125,7 +126,8 @@ export class Lane {
     const { socket, service } = this.#parts;
     this.#response = undefined;
     this.#since = Date.now();
-    if (!kept || service.closing) return void socket.end();
+    // Not merely ended: a client that keeps its side open would keep a server that stops.
+    if (!kept || service.closing) return socket.destroySoon();
     if (socket.isPaused()) socket.resume();
     if (this.#waiting !== undefined) setImmediate(() => this.#next());
   }
@@ -141,4 +143,12 @@ export class Lane {
     // What was put back flows first; after it, Node reads from the connection itself.
     socket.resume();
   }
+}
+
+const BEGINNINGS = ['POST /v2/', 'GET /v2/'];
+
+/** Whether these bytes are, or can become, a request for the lane. Whatever cannot is Node's at once: nobody waits for the rest of what is no HTTP. */
+function beginsPlain(bytes: Buffer): boolean {
+  const start = bytes.toString('latin1', 0, 9);
+  return BEGINNINGS.some((beginning) => start.startsWith(beginning) || beginning.startsWith(start));
 }

@@ -32,7 +32,7 @@ export class WorkerChannel {
   readonly #parts: ChannelParts;
   readonly #lines = new LineReader(RESULT_LIMIT + 1024);
   readonly #gone = new AbortController();
-  /** Chunks and progress on their way, by job: its result waits for them. */
+  /** What was said last about a job and is not kept yet: what is said next waits for it. */
   readonly #pending = new Map<string, Promise<void>>();
   #credits = 0;
   #taking = false;
@@ -138,17 +138,22 @@ export class WorkerChannel {
       this.#send(`A ${jobId} ${lease}`);
     };
     const before = this.#pending.get(jobId);
-    this.#watch(before === undefined ? finish() : before.then(finish));
+    this.#follow(jobId, before === undefined ? finish() : before.then(finish));
   }
 
   #append(jobId: string, lease: string, body: string, write: (seq: number, holder: { workerId: string; lease: string }, body: string) => Promise<void>): void {
     const seq = seqOf(jobId);
     if (seq === undefined) return;
-    const done = (this.#pending.get(jobId) ?? Promise.resolve()).then(() => write(seq, { workerId: this.#parts.workerId, lease }, body));
-    this.#pending.set(jobId, done);
-    this.#watch(done.finally(() => {
+    this.#follow(jobId, (this.#pending.get(jobId) ?? Promise.resolve()).then(() => write(seq, { workerId: this.#parts.workerId, lease }, body)));
+  }
+
+  /** Whatever else is said about this job comes after it. */
+  #follow(jobId: string, work: Promise<void>): void {
+    const done = work.finally(() => {
       if (this.#pending.get(jobId) === done) this.#pending.delete(jobId);
-    }));
+    });
+    this.#pending.set(jobId, done);
+    this.#watch(done);
   }
 
   /** What could not be kept is not acknowledged; on its next connection the worker says it again. */
