@@ -44,8 +44,8 @@ const LONGEST_REASON = 500;
 const KEEP_ENDED_MS = 60 * 60_000;
 const FORGET_EVERY_MS = 10 * 60_000;
 
-/** Between two looks at an endpoint without workers to which jobs keep coming. */
-const LOOK_PAUSE_MS = 10;
+/** Between the first two looks at an endpoint without workers to which jobs keep coming. */
+const FIRST_LOOK_PAUSE_MS = 10;
 
 export interface FleetParts {
   store: FleetStore;
@@ -288,12 +288,19 @@ export class Fleet {
       return;
     }
     this.poke(endpointId);
+    this.#pauseLooks(endpointId, FIRST_LOOK_PAUSE_MS);
+  }
+
+  /** While jobs keep coming and no worker does, the looks become rarer. */
+  #pauseLooks(endpointId: string, milliseconds: number): void {
     const pause = { again: false };
     this.#justLooked.set(endpointId, pause);
     setTimeout(() => {
       this.#justLooked.delete(endpointId);
-      if (pause.again) this.#onWaiting(endpointId);
-    }, LOOK_PAUSE_MS).unref();
+      if (!pause.again || this.#fleets.get(endpointId)?.isManned === true) return;
+      this.poke(endpointId);
+      this.#pauseLooks(endpointId, Math.min(2 * milliseconds, TICK_MS));
+    }, milliseconds).unref();
   }
 
   #onRefresh(endpointId: string, workerId: string): void {
