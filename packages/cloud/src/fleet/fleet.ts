@@ -204,6 +204,12 @@ export class Fleet {
     return [...(this.#fleets.get(endpointId)?.members.values() ?? [])].flatMap(({ record, address, unhealthy }) => (record.state === 'ready' && address !== undefined && unhealthy === null ? [{ id: record.id, ...address }] : []));
   }
 
+  /** Whether a worker that takes no requests yet may come to. */
+  exists(endpointId: string, workerId: string): boolean {
+    const state = this.#fleets.get(endpointId)?.members.get(workerId)?.record.state;
+    return state === 'starting' || state === 'ready';
+  }
+
   demand(endpointId: string, requests: number): void {
     const fleet = this.#fleetOf(endpointId);
     const before = fleet.demand;
