@@ -70,6 +70,18 @@ describe('the workers of a load balancing endpoint', () => {
     for (const response of responses) response.destroy();
   });
 
+  test('that left because they were idle come back under their id for whoever insists on them', async () => {
+    const endpoint = await stage.endpoint({ workers: { min: 0, max: 1, idleTimeout: 1 } });
+    const asked = (affinity?: string): Promise<{ status: number; headers: Headers }> => endpoint.call('GET', '/seen', undefined, affinity === undefined ? {} : { [WORKER_HEADER]: affinity });
+    const worker = (await asked()).headers.get(WORKER_HEADER) ?? '';
+    await until('the worker has left', async () => (await workersOf(stage.client, endpoint.id)).length === 0);
+    assert.equal((await asked(`strict ${worker}`)).status, 404);
+    for (let time = 0; time < 2; time += 1) {
+      const { status, headers } = await asked(`strict-resume ${worker}`);
+      assert.deepEqual([status, headers.get(WORKER_HEADER)], [200, worker]);
+    }
+  });
+
   test('that leave because they were idle lose no request', async () => {
     const endpoint = await stage.endpoint({ workers: { min: 0, max: 1, idleTimeout: 1 } });
     const answers: Promise<{ status: number; headers: Headers }>[] = [];

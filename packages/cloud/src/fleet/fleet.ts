@@ -210,6 +210,20 @@ export class Fleet {
     return state === 'starting' || state === 'ready';
   }
 
+  /** Starts a worker again, under its id, that left because it had nothing to do. False where it belongs to the past, or there is no room for it. */
+  async resume(endpointId: string, workerId: string): Promise<boolean> {
+    const endpoint = await this.#parts.endpoint(endpointId);
+    const left = await this.#parts.store.findWorker(endpointId, workerId);
+    if (!this.#leading || endpoint === undefined || left === undefined || left.endedAt === null || left.version !== endpoint.version) return false;
+    const sites = await this.#sites(endpoint);
+    const fleet = this.#fleetOf(endpointId);
+    if (this.#removing.has(endpointId) || this.exists(endpointId, workerId)) return this.exists(endpointId, workerId);
+    const placement = place(endpoint, sites);
+    if (fleet.members.has(workerId) || fleet.members.size >= endpoint.workersMax || 'refused' in placement) return false;
+    this.#begin(fleet, endpoint, placement.place, workerId);
+    return true;
+  }
+
   demand(endpointId: string, requests: number): void {
     const fleet = this.#fleetOf(endpointId);
     const before = fleet.demand;
@@ -466,10 +480,10 @@ export class Fleet {
     Object.assign(fleet, { refused: undefined, throttled: 0 });
   }
 
-  #begin(fleet: EndpointFleet, endpoint: Endpoint, where: Place): void {
-    const { ids, clock } = this.#parts;
+  #begin(fleet: EndpointFleet, endpoint: Endpoint, where: Place, id = this.#parts.ids.resource()): void {
+    const { clock } = this.#parts;
     const member = fleet.add({
-      id: ids.resource(),
+      id,
       accountId: endpoint.accountId,
       endpointId: endpoint.id,
       version: endpoint.version,
