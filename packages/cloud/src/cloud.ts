@@ -276,6 +276,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       },
       cut: async () => {
         http.server.closeAllConnections();
+        traffic.cut();
         await containers.closeAllConnections();
       },
       close: async () => {

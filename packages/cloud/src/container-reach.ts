@@ -1,9 +1,16 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { DockerEngine } from './engines/docker/engine.ts';
 import { ContainerDoor } from './http/container-door.ts';
 import { listeningAt } from './http/origin.ts';
 import type { Log } from './support/log.ts';
+
+/** An engine whose instances have a network of their own. */
+export interface ContainerEngine {
+  /** This address as an instance has to call it. */
+  urlForContainers(url: string): Promise<string> | string;
+  /** The machine's own address in their network, and who is in it. */
+  networkOfContainers(): Promise<{ address: string; subnet: string } | undefined>;
+}
 
 const LOOPBACK = /^(?:127\.|::1$)/;
 
@@ -25,7 +32,7 @@ export class ContainerReach {
     this.#parts = parts;
   }
 
-  async url(engine: DockerEngine): Promise<string> {
+  async url(engine: ContainerEngine): Promise<string> {
     const { workerUrl, server } = this.#parts;
     if (workerUrl !== '') return workerUrl;
     const address = new URL(listeningAt(server()));
@@ -48,7 +55,7 @@ export class ContainerReach {
   }
 
   /** Opened once. As long as there is no place for one it is tried again: a network may come with its first container. */
-  #opened(engine: DockerEngine): Promise<ContainerDoor | undefined> {
+  #opened(engine: ContainerEngine): Promise<ContainerDoor | undefined> {
     const opening = (this.#door ??= this.#open(engine));
     const again = (): void => {
       if (this.#door === opening) this.#door = undefined;
@@ -57,7 +64,7 @@ export class ContainerReach {
     return opening;
   }
 
-  async #open(engine: DockerEngine): Promise<ContainerDoor | undefined> {
+  async #open(engine: ContainerEngine): Promise<ContainerDoor | undefined> {
     const { server, createServer, log } = this.#parts;
     const { address, port } = server().address() as AddressInfo;
     if (!LOOPBACK.test(address)) return undefined;

@@ -119,7 +119,7 @@ function serverWith(traffic: EndpointTraffic, handler: RequestListener): Server 
     traffic.serve(request, response, others, true);
   });
   server.on('upgrade', (request, socket, head) => void traffic.upgrade(request, socket, head));
-  traffic.onClose(openLanes(server, traffic).close);
+  traffic.addLanes(openLanes(server, traffic));
   return server;
 }
 

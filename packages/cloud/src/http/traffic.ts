@@ -11,6 +11,7 @@ import type { JobFace } from './jobs/face.ts';
 import { failJob } from './jobs/failures.ts';
 import type { LaneRequest, LaneResponse } from './lane/exchange.ts';
 import type { Head } from './lane/head.ts';
+import type { Lanes } from './lane/lanes.ts';
 import type { OpenAiFace } from './openai/face.ts';
 import type { Request, Response } from './raw.ts';
 import { CHANNEL_PROTOCOL, WorkerChannel } from './workers/channel.ts';
@@ -32,7 +33,7 @@ const LANE_OPERATIONS = new Set(['run', 'runsync', 'status', 'cancel', 'job-take
 export class EndpointTraffic {
   readonly #parts: TrafficParts;
   readonly #channels = new Set<WorkerChannel>();
-  readonly #closers: (() => void)[] = [];
+  readonly #lanes: Lanes[] = [];
   readonly #addresses = new WeakMap<Head, JobAddress>();
   #closing = false;
 
@@ -147,9 +148,14 @@ export class EndpointTraffic {
     socket.on('close', () => this.#channels.delete(channel));
   }
 
-  /** What else has to be let go. */
-  onClose(close: () => void): void {
-    this.#closers.push(close);
+  /** The connections of a server on the fast lane end with the rest. */
+  addLanes(lanes: Lanes): void {
+    this.#lanes.push(lanes);
+  }
+
+  /** Whoever is still being answered on the fast lane is cut off. */
+  cut(): void {
+    for (const lanes of this.#lanes) lanes.cut();
   }
 
   /** Lets everyone go who waits, and sends the workers elsewhere: the server stops. */
@@ -159,7 +165,7 @@ export class EndpointTraffic {
     this.#parts.balancing?.openai.close();
     this.#parts.balancing?.gateway.close();
     for (const channel of this.#channels) channel.goAway();
-    for (const close of this.#closers) close();
+    for (const lanes of this.#lanes) lanes.close();
   }
 }
 

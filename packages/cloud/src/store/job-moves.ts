@@ -1,10 +1,17 @@
 import type { Job, JobChange } from './job-records.ts';
 
+/** A change that is to be written, and the job as it was before. */
+export interface Move {
+  before: Job;
+  change: JobChange;
+}
+
 /** Which rows a change of a job touches. */
 export interface RowMoves {
   /** Its place among the waiting. */
   waiting: 'enters' | 'leaves' | undefined;
-  lease: 'begins' | 'ends' | 'renewed' | undefined;
+  /** Only a take begins one, and it writes that itself. */
+  lease: 'ends' | 'renewed' | undefined;
   /** Its own row. */
   row: boolean;
   /** The row may have to be looked at earlier than it was to be. */
@@ -17,7 +24,7 @@ export function rowMoves(before: Job, { job: after, output, error }: Pick<JobCha
   const says = output !== undefined || error !== undefined || before.drained !== after.drained || before.ttlAt !== after.ttlAt;
   return {
     waiting: waited === waits ? undefined : waits ? 'enters' : 'leaves',
-    lease: held && holds ? 'renewed' : holds ? 'begins' : held ? 'ends' : undefined,
+    lease: held ? (holds ? 'renewed' : 'ends') : undefined,
     row: says || !holds,
     look: (waits || holds) && (before.ttlAt !== after.ttlAt || (waits && !waited)),
   };

@@ -113,6 +113,8 @@ export interface SecretStore {
 }
 
 export interface AuditStore {
+  /** For a change that no table holds; every other one writes its entry in its own transaction. */
+  record(entry: AuditEntry): Promise<void>;
   /** Newest first. */
   list(accountId: string, page: { limit: number; before?: number }): Promise<(AuditEntry & { id: number })[]>;
 }

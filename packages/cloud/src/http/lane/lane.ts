@@ -64,6 +64,11 @@ export class Lane {
     if (now - this.#since > (this.#waiting === undefined ? KEEP_ALIVE_SECONDS * 1000 : REQUEST_WITHIN_MS)) this.#parts.socket.destroy();
   }
 
+  /** Ends it whatever is under way. */
+  cut(): void {
+    this.#parts.socket.destroy();
+  }
+
   end(): void {
     this.#parts.socket.destroySoon();
   }

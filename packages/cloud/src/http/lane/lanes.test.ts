@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sendJson } from '../raw.ts';
 import { openLanes } from './lanes.ts';
+import type { Lanes } from './lanes.ts';
 import type { LaneService } from './lane.ts';
 
 /** The lane serves what is under /v2/lane, Node the rest; both say who they are. */
@@ -15,7 +16,7 @@ describe('before a server', () => {
   let server: Server;
   let closing = false;
   let sockets: Socket[] = [];
-  let lanes: { close(): void };
+  let lanes: Lanes;
 
   beforeEach(async () => {
     closing = false;
@@ -110,5 +111,12 @@ describe('before a server', () => {
     lanes.close();
     for (const { socket } of [idle, busy]) if (!socket.destroyed) await once(socket, 'close');
     assert.match(busy.heard(), /lane \/v2\/lane\/slow y/);
+  });
+
+  test('whoever is still being answered can be cut off', async () => {
+    const { socket, heard } = await talk(post('/v2/lane/slow', 'z'));
+    lanes.cut();
+    if (!socket.destroyed) await once(socket, 'close');
+    assert.equal(heard(), '');
   });
 });

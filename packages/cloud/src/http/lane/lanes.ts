@@ -5,8 +5,16 @@ import type { LaneService } from './lane.ts';
 
 const LOOK_EVERY_MS = 5_000;
 
-/** Puts the fast lane before a server: every connection begins there. Answers what ends it. */
-export function openLanes(server: Server, service: LaneService): { close(): void } {
+/** Ends the connections on the fast lane; the server knows those alone that were given to it. */
+export interface Lanes {
+  /** The idle ones now, the others when they are answered. */
+  close(): void;
+  /** All of them, now. */
+  cut(): void;
+}
+
+/** Puts the fast lane before a server: every connection begins there. */
+export function openLanes(server: Server, service: LaneService): Lanes {
   const lanes = new Set<Lane>();
   const [toNode] = server.listeners('connection') as ((socket: Socket) => void)[];
   if (toNode === undefined) throw new Error('the server takes no connections');
@@ -22,6 +30,9 @@ export function openLanes(server: Server, service: LaneService): { close(): void
     close: () => {
       clearInterval(looking);
       for (const lane of lanes) if (lane.idle) lane.end();
+    },
+    cut: () => {
+      for (const lane of lanes) lane.cut();
     },
   };
 }

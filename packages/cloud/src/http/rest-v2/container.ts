@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { formatArgs, parseArgs } from '../../resources/templates/command.ts';
+import type { Template } from '../../store/records.ts';
 import { rule } from '../../support/errors.ts';
 import { integer, list, map, nullable, object, text } from '../rest/schema.ts';
 
@@ -13,6 +14,23 @@ export const containerFields = {
   ports: list(text(), { description: 'Exposed ports such as 8888/http or 22/tcp' }),
   registry: nullable(text({ description: 'Id of saved registry credentials, for a private image' })),
 };
+
+/** The same as answers show it. */
+export const shownContainerFields = {
+  image: text(),
+  args: text(),
+  cmd: list(text()),
+  entrypoint: list(text()),
+  disk: integer(),
+  env: map(text()),
+  ports: list(text()),
+  registry: nullable(text()),
+};
+
+export function showContainer({ image, args, containerDisk, env, ports, registryId }: Pick<Template, 'image' | 'args' | 'containerDisk' | 'env' | 'ports' | 'registryId'>) {
+  const { entrypoint, cmd } = parseArgs(args);
+  return { image, args, cmd, entrypoint, disk: containerDisk, env, ports, registry: registryId };
+}
 
 export const persistentMount = object({
   size: integer({ minimum: 10, maximum: 1_000_000, description: 'Size in GB' }),

@@ -1,9 +1,9 @@
 import { EXECUTION_TIMEOUT, GPU_COUNT, IDLE_TIMEOUT, JOB_TTL, LEAST_QUEUE_DELAY, MAX_RETRIES, RETENTION } from '../../resources/endpoints/rules.ts';
 import { MAX_NAME_LENGTH } from '../../resources/templates/rules.ts';
-import { fieldsOf, integer, list, map, named, nullable, number, object, oneOf, text } from '../rest/schema.ts';
+import { fieldsOf, integer, list, named, nullable, number, object, oneOf, text } from '../rest/schema.ts';
 import type { Schema, Static } from '../rest/schema.ts';
 import { instant } from './common.ts';
-import { containerFields } from './container.ts';
+import { containerFields, shownContainerFields } from './container.ts';
 
 /** The wire objects of serverless endpoints. */
 
@@ -90,14 +90,7 @@ export const endpoint = named(
       name: text(),
       type,
       requestUrls: eitherOf(named('QueueRequestUrls', queueUrls), named('LoadBalancerRequestUrls', balancedUrls), 'Where requests go'),
-      image: text(),
-      args: text(),
-      cmd: list(text()),
-      entrypoint: list(text()),
-      disk: integer(),
-      env: map(text()),
-      ports: list(text()),
-      registry: nullable(text()),
+      ...shownContainerFields,
       gpu: nullable(named('EndpointGpu', object({ pools: pools({}), excludedTypes: list(text()), count: integer(), allowedCudaVersions: list(text()), minCudaVersion: nullable(text()) }))),
       workers: object({ min: integer(), max: integer() }, { idleTimeout }),
       scaling,

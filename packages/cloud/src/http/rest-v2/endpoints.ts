@@ -1,7 +1,6 @@
 import { memoryOf } from '../../resources/endpoints/cpu-selection.ts';
 import { isAnyGpu, poolView } from '../../resources/endpoints/gpu-selection.ts';
 import type { Resources } from '../../resources/resources.ts';
-import { parseArgs } from '../../resources/templates/command.ts';
 import type { Endpoint } from '../../store/records.ts';
 import { isoTime } from '../../support/clock.ts';
 import type { Operation } from '../rest/operation.ts';
@@ -10,6 +9,7 @@ import { list, named, object } from '../rest/schema.ts';
 import type { Static } from '../rest/schema.ts';
 import type { Urls } from '../urls.ts';
 import { byId } from './common.ts';
+import { showContainer } from './container.ts';
 import { orderOfChange, orderOfCreation } from './endpoint-body.ts';
 import { createEndpoint, endpoint, updateEndpoint } from './endpoint-schema.ts';
 import { paged, pageQuery, pagination } from './pagination.ts';
@@ -56,7 +56,6 @@ export function endpointOperations({ endpoints, catalog }: Resources, urls: Urls
 }
 
 function showEndpoint(found: Endpoint, urls: Urls, allPools: string[]): Shown {
-  const { entrypoint, cmd } = parseArgs(found.args);
   // Of no use there, and so neither taken nor shown.
   const hasIdleTimeout = found.type !== 'QUEUE' || found.scalerType !== 'REQUEST_COUNT';
   return {
@@ -64,14 +63,7 @@ function showEndpoint(found: Endpoint, urls: Urls, allPools: string[]): Shown {
     name: found.name,
     type: found.type,
     requestUrls: urls.endpoint(found),
-    image: found.image,
-    args: found.args,
-    cmd,
-    entrypoint,
-    disk: found.containerDisk,
-    env: found.env,
-    ports: found.ports,
-    registry: found.registryId,
+    ...showContainer(found),
     gpu: found.compute === 'GPU' ? showGpu(found, allPools) : null,
     ...(found.compute === 'CPU' && { cpu: found.cpuFlavors.map((choice) => ({ ...choice, memory: memoryOf(choice) })) }),
     workers: { min: found.workersMin, max: found.workersMax, ...(hasIdleTimeout && { idleTimeout: found.idleTimeout }) },

@@ -2,9 +2,9 @@ import { MAX_NAME_LENGTH } from '../../resources/templates/rules.ts';
 import { GPU_COUNT } from '../../resources/endpoints/rules.ts';
 import { POD_ACTIONS } from '../../resources/pods/states.ts';
 import { POD_STATUSES } from '../../store/pods.ts';
-import { boolean, integer, list, map, named, nullable, number, object, oneOf, text } from '../rest/schema.ts';
+import { boolean, integer, list, named, nullable, number, object, oneOf, text } from '../rest/schema.ts';
 import { instant } from './common.ts';
-import { containerFields, persistentMount } from './container.ts';
+import { containerFields, persistentMount, shownContainerFields } from './container.ts';
 
 /** The wire objects of pods. */
 
@@ -88,14 +88,7 @@ export const pod = named(
       name: text(),
       status,
       actions: list(action, { description: 'What can be asked of it now' }),
-      image: text(),
-      args: text(),
-      cmd: list(text()),
-      entrypoint: list(text()),
-      disk: integer(),
-      env: map(text()),
-      ports: list(text()),
-      registry: nullable(text()),
+      ...shownContainerFields,
       mounts: shownMounts,
       cloud,
       dataCenterId: nullable(text()),

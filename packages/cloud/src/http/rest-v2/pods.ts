@@ -3,7 +3,6 @@ import type { Pods } from '../../resources/pods/pods.ts';
 import type { PodRuntime } from '../../resources/pods/runtime.ts';
 import { actionsOf, isUp } from '../../resources/pods/states.ts';
 import type { Resources } from '../../resources/resources.ts';
-import { parseArgs } from '../../resources/templates/command.ts';
 import type { Pod } from '../../store/pods.ts';
 import { isoTime, isoTimeOrNull } from '../../support/clock.ts';
 import type { Operation } from '../rest/operation.ts';
@@ -11,6 +10,7 @@ import { operation } from '../rest/operation.ts';
 import { boolean, list, named, object } from '../rest/schema.ts';
 import type { Static } from '../rest/schema.ts';
 import { byId } from './common.ts';
+import { showContainer } from './container.ts';
 import { logEvents, logQuery, readLogQuery } from './log-events.ts';
 import { paged, pageQuery, pagination } from './pagination.ts';
 import { changeOf, orderOfCreation } from './pods-body.ts';
@@ -88,21 +88,13 @@ async function act(pods: Pods, caller: Caller, id: string, action: Static<typeof
 }
 
 export function showPod(found: Pod, runtime: PodRuntime | null): Shown {
-  const { entrypoint, cmd } = parseArgs(found.args);
   const { vcpuCount, memoryInGb: memory } = found;
   return {
     id: found.id,
     name: found.name,
     status: found.status,
     actions: actionsOf(found),
-    image: found.image,
-    args: found.args,
-    cmd,
-    entrypoint,
-    disk: found.containerDisk,
-    env: found.env,
-    ports: found.ports,
-    registry: found.registryId,
+    ...showContainer(found),
     mounts: mountsOf(found),
     ...(found.compute === 'GPU' ? { gpu: { id: found.gpuTypeId ?? '', count: found.gpuCount, vcpuCount, memory } } : { cpu: { id: found.cpuFlavorId ?? '', vcpuCount, memory } }),
     cloud: found.cloud,

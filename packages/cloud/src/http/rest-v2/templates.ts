@@ -1,14 +1,13 @@
-import { parseArgs } from '../../resources/templates/command.ts';
 import { MAX_NAME_LENGTH } from '../../resources/templates/rules.ts';
 import type { TemplateFields } from '../../resources/templates/templates.ts';
 import type { Resources } from '../../resources/resources.ts';
 import type { Template } from '../../store/records.ts';
 import type { Operation } from '../rest/operation.ts';
 import { operation } from '../rest/operation.ts';
-import { boolean, integer, list, map, named, nullable, object, oneOf, text } from '../rest/schema.ts';
+import { boolean, integer, list, named, object, oneOf, text } from '../rest/schema.ts';
 import type { Static } from '../rest/schema.ts';
 import { byId } from './common.ts';
-import { commandOf, containerFields, persistentMount } from './container.ts';
+import { commandOf, containerFields, persistentMount, showContainer, shownContainerFields } from './container.ts';
 import { paged, pageQuery, pagination } from './pagination.ts';
 
 const category = oneOf(['CPU', 'NVIDIA', 'AMD'], { description: 'How the template is grouped; it chooses no hardware' });
@@ -23,14 +22,7 @@ export const template = named(
     {
       id: text(),
       name: text(),
-      image: text(),
-      args: text(),
-      cmd: list(text()),
-      entrypoint: list(text()),
-      disk: integer(),
-      env: map(text()),
-      ports: list(text()),
-      registry: nullable(text()),
+      ...shownContainerFields,
       mounts: shownMounts,
       serverless: boolean(),
       public: boolean(),
@@ -97,18 +89,10 @@ export function templateOperations({ templates }: Resources): Operation[] {
 }
 
 export function showTemplate(found: Template): Static<typeof template> {
-  const { entrypoint, cmd } = parseArgs(found.args);
   return {
     id: found.id,
     name: found.name,
-    image: found.image,
-    args: found.args,
-    cmd,
-    entrypoint,
-    disk: found.containerDisk,
-    env: found.env,
-    ports: found.ports,
-    registry: found.registryId,
+    ...showContainer(found),
     mounts: found.volumeSize === 0 ? {} : { persistent: { size: found.volumeSize, path: found.volumePath } },
     serverless: found.serverless,
     public: found.public,

@@ -84,9 +84,9 @@ export class Images {
     return { removed: free.map(({ image }) => image), kept: kept.map(({ image }) => image) };
   }
 
-  /** Images lie in a folder and in no table of their own: their entries are written with the record of the account that owns them, which stays as it is. */
+  /** Images lie in a folder and in no table: their entries are written by themselves. */
   async #tell(caller: Caller, action: string, image: string, changes: Change[] = []): Promise<void> {
-    await this.#context.store.accounts.changeSshKeys(caller.accountId, (keys) => ({ keys, audit: auditOf(this.#context, caller, action, KIND, image, changes) }));
+    await this.#context.store.audit.record(auditOf(this.#context, caller, action, KIND, image, changes));
   }
 
   async #ofName(accountId: string, owned: string): Promise<Image[]> {

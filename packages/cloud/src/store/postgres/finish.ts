@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
-import type { Job, JobChange } from '../job-records.ts';
+import type { Move } from '../job-moves.ts';
+import type { Job } from '../job-records.ts';
 import { columnsOf, unnest } from './arrays.ts';
 import { TryAgain, translated } from './database.ts';
 
@@ -29,13 +30,8 @@ export class HandedOut {
   }
 }
 
-export interface Ending {
-  before: Job;
-  change: JobChange;
-}
-
 /** A plain end of an attempt, nothing else to be done with it. */
-export function isPlainEnd({ before, change: { job, output, error, delivery, clearChunks, remove } }: Ending): boolean {
+export function isPlainEnd({ before, change: { job, output, error, delivery, clearChunks, remove } }: Move): boolean {
   const ended = job.status === 'COMPLETED' || job.status === 'FAILED';
   return before.status === 'IN_PROGRESS' && before.lease !== null && ended && output !== undefined && error !== undefined && delivery === undefined && clearChunks === undefined && remove === undefined;
 }
@@ -58,7 +54,7 @@ const END_JOBS = `with given as (select * from ${unnest(ENDED)} order by endpoin
     on conflict (endpoint_id, lane) do update set running = job_counts.running + excluded.running, completed = job_counts.completed + excluded.completed, failed = job_counts.failed + excluded.failed)
   select 1 / (case when count(*) = $${ENDED.length + COUNTED.length + 2}::bigint then 1 else 0 end) from ended`;
 
-export async function endJobs(pool: Pool, server: string, endings: readonly Ending[]): Promise<void> {
+export async function endJobs(pool: Pool, server: string, endings: readonly Move[]): Promise<void> {
   const rows = endings.map(({ before, change: { job, output, error } }) => [
     job.endpointId, job.seq, before.lease, job.status, job.attempt, job.workerId, job.takenAt, job.endedAt, job.dueAt, before.drained, before.ttlAt, before.dueAt, output ?? null, error ?? null,
   ]);

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { MOST_LOOKS, rowMoves } from '../job-moves.ts';
-import type { RowMoves } from '../job-moves.ts';
+import type { Move, RowMoves } from '../job-moves.ts';
 import { isOver } from '../job-records.ts';
 import type { Delivery, Job, JobChange, Payloads, WholeJob } from '../job-records.ts';
 import {
@@ -307,11 +307,6 @@ async function tryEnds(pool: Pool, server: string, handedOut: HandedOut, items: 
   }
   for (const { before } of ends.values()) handedOut.delete(before.endpointId, before.seq);
   return new Map([...ends].map(([item, { before, change }]) => [item, { before, after: change.job, changed: true }]));
-}
-
-interface Move {
-  before: Job;
-  change: JobChange;
 }
 
 const KEY = ['endpoint_id', 'seq'];

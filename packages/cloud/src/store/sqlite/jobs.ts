@@ -111,8 +111,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     const { waiting, lease, row, look: looks } = rowMoves(before, change);
     if (waiting === 'leaves') leaveQueue(before);
     else if (waiting === 'enters') insertWaiting.run(...waitingValues(job));
-    if (lease === 'begins') insertLease.run(...leaseValues(job));
-    else if (lease === 'ends') deleteLease.run(seq);
+    if (lease === 'ends') deleteLease.run(seq);
     else if (lease === 'renewed') renewLease.run(job.dueAt, seq);
     if (job.status === 'IN_PROGRESS') held.set(seq, job);
     else held.delete(seq);

@@ -35,6 +35,7 @@ interface AuditRow {
 
 export function auditTable(database: Database): AuditStore {
   return {
+    record: (entry) => database.write(() => recordAudit(entry)),
     list: (accountId, { limit, before }) =>
       database.read(function* () {
         const older = before === undefined ? sql`` : sql` and id < ${before}`;
