@@ -5,27 +5,22 @@ import type { Wakeup, Wakeups } from '../store/wakeups.ts';
 import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
 import type { Log } from '../support/log.ts';
-import { JobNumbers, leaseToken } from './identity.ts';
+import { HandOut } from './hand-out.ts';
+import { JobNumbers } from './identity.ts';
 import { hasEnded } from './job.ts';
 import { Presence, SILENT_MS } from './presence.ts';
 import { PATIENCE, persist } from './persist.ts';
 import { StopList } from './stop-list.ts';
 import { newJob } from './submission.ts';
 import type { QueueSettings, RequestTerms } from './submission.ts';
-import { Takers } from './takers.ts';
-import type { Taker } from './takers.ts';
 import * as transitions from './transitions.ts';
 import type { Holder, Result } from './transitions.ts';
 import { Waiters } from './waiters.ts';
 
-/** One commit carries no more than this many hand-outs of an endpoint. */
-const LARGEST_TAKE = 500;
 /** A worker that asked to be replaced gets nothing for this long; by then whoever runs it has acted. */
 const REST_MS = 15_000;
 /** What a resting worker asks for is held this long: it shall neither spin nor, when it is told to end, wait for an answer that never comes. */
 const RESTING_HOLD_MS = 1_500;
-/** Before jobs are handed out again after the store refused. */
-const TAKE_AGAIN_MS = 250;
 /** No job has this number: in a wake-up it stands for every job of the endpoint. */
 const EVERY_JOB = -1;
 
@@ -59,9 +54,7 @@ export class JobQueue {
   readonly #parts: QueueParts;
   readonly #numbers: JobNumbers;
   readonly #waiters = new Waiters();
-  readonly #takers = new Map<string, Takers<TakenJob>>();
-  /** Endpoints whose takers are being served, and whether something came in since. */
-  readonly #serving = new Map<string, { again: boolean }>();
+  readonly #handOut: HandOut;
   #closed = false;
   #comparedAt = 0;
   readonly presence: Presence;
@@ -76,6 +69,18 @@ export class JobQueue {
     this.#numbers = new JobNumbers(parts.clock);
     this.presence = new Presence(parts.clock);
     this.stops = new StopList(parts.clock);
+    this.#handOut = new HandOut({
+      store: parts.store,
+      clock: parts.clock,
+      log: parts.log,
+      onTaken: ({ endpointId, seq }) => this.#waiters.wake(jobKey(endpointId, seq)),
+      onGiven: (endpointId, workerId, job) => {
+        this.presence.given(endpointId, workerId, job);
+        // An earlier attempt may have been stopped on the same worker: that is no word about this one.
+        this.stops.settle(endpointId, workerId, job.id);
+      },
+      giveBack: (endpointId, taken) => this.giveBack(endpointId, taken),
+    });
     parts.wakeups.listen((wakeup) => this.#onWakeup(wakeup));
   }
 
@@ -93,11 +98,11 @@ export class JobQueue {
     for (;;) {
       const whole = newJob(endpoint, accountId, request, terms, this.#numbers.next(), clock.now());
       const submitting = persist(() => store.submit(whole, idempotency, terms.sync !== undefined && idempotency === undefined), clock, PATIENCE.client);
-      this.#wakeTakers(endpoint.id);
+      this.#handOut.wake(endpoint.id);
       const outcome = await submitting;
       if (outcome.created) {
         this.#parts.wakeups.publish({ kind: 'queue', endpointId: endpoint.id });
-        if (!store.meetInOneTurn) this.#wakeTakers(endpoint.id);
+        if (!store.meetInOneTurn) this.#handOut.wake(endpoint.id);
         this.onWaiting(endpoint.id);
         return outcome.job;
       }
@@ -200,33 +205,11 @@ export class JobQueue {
   // What workers do.
 
   /** Waits for up to `room` jobs. Answers none when the time is over, the worker gives up, or it shall rest. */
-  take(endpointId: string, workerId: string, room: number, milliseconds: number, signal: AbortSignal): Promise<TakenJob[]> {
-    return new Promise((resolve) => {
-      const takers = this.#takersOf(endpointId);
-      const end = (): void => {
-        takers.remove(taker);
-        taker.hand([]);
-      };
-      const rests = this.presence.rests(endpointId, workerId);
-      const timer = setTimeout(end, rests ? Math.min(milliseconds, RESTING_HOLD_MS) : milliseconds);
-      const taker: Taker<TakenJob> = {
-        workerId,
-        room,
-        assigned: [],
-        hand: (given) => {
-          clearTimeout(timer);
-          signal.removeEventListener('abort', end);
-          resolve(given);
-        },
-      };
-      signal.addEventListener('abort', end, { once: true });
-      if (this.#closed) return end();
-      if (signal.aborted) return end();
-      // A worker that rests waits for nothing, but it waits: an answer at once would make it ask again at once.
-      if (rests) return;
-      takers.add(taker);
-      this.#wakeTakers(endpointId);
-    });
+  async take(endpointId: string, workerId: string, room: number, milliseconds: number, signal: AbortSignal): Promise<TakenJob[]> {
+    if (!this.presence.rests(endpointId, workerId)) return this.#handOut.wait(endpointId, workerId, room, milliseconds, signal);
+    // A worker that rests waits for nothing, but it waits: an answer at once would make it ask again at once.
+    if (!this.#closed) await this.#waiters.wait(`rest ${endpointId} ${workerId}`, Math.min(milliseconds, RESTING_HOLD_MS), signal);
+    return [];
   }
 
   /** Jobs that were taken and did not reach their worker. */
@@ -286,7 +269,7 @@ export class JobQueue {
 
   /** Ends what a worker waits for. */
   release(endpointId: string, workerId: string): void {
-    this.#takers.get(endpointId)?.release((taker) => taker.workerId === workerId);
+    this.#handOut.release(endpointId, workerId);
     this.#waiters.wake(stopKey(endpointId, workerId));
   }
 
@@ -343,7 +326,7 @@ export class JobQueue {
   /** Lets everyone go who waits: the server stops. */
   close(): void {
     this.#closed = true;
-    for (const takers of this.#takers.values()) takers.release(() => true);
+    this.#handOut.close();
     this.#waiters.wakeAll();
   }
 
@@ -394,7 +377,7 @@ export class JobQueue {
     }
     if (before.status !== 'IN_QUEUE' && after.status === 'IN_QUEUE') {
       this.onWaiting(endpointId);
-      this.#wakeTakers(endpointId);
+      this.#handOut.wake(endpointId);
       this.#parts.wakeups.publish({ kind: 'queue', endpointId });
     }
     if (after.webhook !== null && hasEnded(after) && !hasEnded(before)) this.#parts.onDelivery();
@@ -428,14 +411,14 @@ export class JobQueue {
     switch (wakeup.kind) {
       case 'queue':
         this.onWaiting(wakeup.endpointId);
-        return this.#wakeTakers(wakeup.endpointId);
+        return this.#handOut.wake(wakeup.endpointId);
       case 'job':
         return wakeup.seq === EVERY_JOB ? this.#wakeEndpoint(wakeup.endpointId) : this.#waiters.wake(jobKey(wakeup.endpointId, wakeup.seq));
       case 'stop':
         this.stops.add(wakeup.endpointId, wakeup.workerId, wakeup.jobId);
         return this.#waiters.wake(stopKey(wakeup.endpointId, wakeup.workerId));
       case 'missed':
-        for (const endpointId of this.#takers.keys()) this.#wakeTakers(endpointId);
+        this.#handOut.wakeAll();
         return this.#waiters.wakeAll();
       case 'forget':
       case 'pod':
@@ -450,93 +433,6 @@ export class JobQueue {
     if (seen.some(({ workerId }) => workerId === job.workerId)) return true;
     // Silence alone proves nothing: a handler that never yields keeps everything else waiting. Where its instance runs, the worker is not lost.
     return (await this.#parts.instanceRuns?.(job.endpointId, job.workerId ?? '')) ?? false;
-  }
-
-  #takersOf(endpointId: string): Takers<TakenJob> {
-    let takers = this.#takers.get(endpointId);
-    if (takers === undefined) {
-      takers = new Takers();
-      this.#takers.set(endpointId, takers);
-    }
-    return takers;
-  }
-
-  /** Serves those who wait on an endpoint, one round at a time. What comes in meanwhile makes another round. */
-  #wakeTakers(endpointId: string): void {
-    const takers = this.#takers.get(endpointId);
-    if (takers === undefined || takers.size === 0) return;
-    const serving = this.#serving.get(endpointId);
-    if (serving !== undefined) {
-      serving.again = true;
-      return;
-    }
-    const round = { again: false };
-    this.#serving.set(endpointId, round);
-    void this.#serve(endpointId, takers).then((given) => {
-      this.#serving.delete(endpointId);
-      if (takers.size === 0) this.#takers.delete(endpointId);
-      if (round.again || given > 0) this.#wakeTakers(endpointId);
-    });
-  }
-
-  async #serve(endpointId: string, takers: Takers<TakenJob>): Promise<number> {
-    const { store, clock, log } = this.#parts;
-    const turns = takers.turns();
-    const leases = new Set<string>();
-    const owners = new Map<string, Taker<TakenJob>>();
-    let taken: TakenJob[];
-    try {
-      taken = await store.take(endpointId, Math.min(takers.room(), LARGEST_TAKE), (job) => {
-        const turn = turns.next();
-        const lease = leaseToken();
-        leases.add(lease);
-        if (turn.done === true) return transitions.take(job, '', lease, clock.now());
-        owners.set(lease, turn.value);
-        return transitions.take(job, turn.value.workerId, lease, clock.now());
-      });
-    } catch (error) {
-      log.warn({ err: error, endpointId }, 'jobs could not be handed out; trying again');
-      await this.#putBack(this.#undoTake(endpointId, leases));
-      await new Promise((resolve) => setTimeout(resolve, TAKE_AGAIN_MS));
-      return 1;
-    }
-    const given = new Map<Taker<TakenJob>, TakenJob[]>();
-    const stray: TakenJob[] = [];
-    for (const job of taken) {
-      const owner = owners.get(job.job.lease ?? '');
-      // Whoever left while its jobs were on their way gets none of them.
-      if (owner === undefined || !takers.has(owner)) stray.push(job);
-      else if (!given.get(owner)?.push(job)) given.set(owner, [job]);
-      this.#waiters.wake(jobKey(endpointId, job.job.seq));
-    }
-    for (const [taker, jobs] of given) {
-      takers.remove(taker);
-      for (const { job } of jobs) {
-        this.presence.given(endpointId, taker.workerId, job);
-        // An earlier attempt may have been stopped on the same worker: that is no word about this one.
-        this.stops.settle(endpointId, taker.workerId, job.id);
-      }
-      taker.hand(jobs);
-    }
-    if (stray.length > 0) await this.#putBack(this.giveBack(endpointId, stray));
-    return taken.length;
-  }
-
-  /** Jobs that cannot be put back now are found when their lease runs out. */
-  async #putBack(work: Promise<void>): Promise<void> {
-    try {
-      await work;
-    } catch (error) {
-      this.#parts.log.warn({ err: error }, 'jobs that reached no worker could not be put back yet');
-    }
-  }
-
-  /** A take that failed may have taken effect all the same: whatever carries its leases goes back. */
-  async #undoTake(endpointId: string, leases: ReadonlySet<string>): Promise<void> {
-    const { store, clock } = this.#parts;
-    if (leases.size === 0) return;
-    const stray = (await persist(() => store.running(endpointId), clock, PATIENCE.worker)).filter(({ lease }) => lease !== null && leases.has(lease));
-    await this.giveBack(endpointId, stray.map((job) => ({ job, request: '' })));
   }
 }
 

@@ -7,7 +7,7 @@ import type { Taker } from './takers.ts';
 
 function taker(workerId: string, room: number): Taker<number> & { handed: number[][] } {
   const handed: number[][] = [];
-  return { workerId, room, assigned: [], handed, hand: (given) => void handed.push(given) };
+  return { workerId, room, handed, hand: (given) => void handed.push(given) };
 }
 
 describe('those who wait for jobs', () => {

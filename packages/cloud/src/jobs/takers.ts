@@ -3,8 +3,6 @@ export interface Taker<Given> {
   workerId: string;
   /** How many jobs it can take now. */
   room: number;
-  /** Jobs that were assigned to it and are not handed over yet. */
-  assigned: Given[];
   hand(given: Given[]): void;
 }
 

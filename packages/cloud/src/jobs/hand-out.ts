@@ -1,0 +1,162 @@
+import type { Job } from '../store/job-records.ts';
+import type { JobStore, TakenJob } from '../store/jobs.ts';
+import type { Clock } from '../support/clock.ts';
+import type { Log } from '../support/log.ts';
+import { leaseToken } from './identity.ts';
+import { PATIENCE, persist } from './persist.ts';
+import { Takers } from './takers.ts';
+import type { Taker } from './takers.ts';
+import * as transitions from './transitions.ts';
+
+/** One commit carries no more than this many hand-outs of an endpoint. */
+const LARGEST_TAKE = 500;
+/** Before jobs are handed out again after the store refused. */
+const TAKE_AGAIN_MS = 250;
+
+export interface HandOutParts {
+  store: Pick<JobStore, 'take' | 'running'>;
+  clock: Clock;
+  log: Log;
+  /** A job left the queue. */
+  onTaken(job: Job): void;
+  /** A worker has it now. */
+  onGiven(endpointId: string, workerId: string, job: Job): void;
+  /** Jobs that were taken and reached nobody go back. */
+  giveBack(endpointId: string, taken: readonly TakenJob[]): Promise<void>;
+}
+
+/** Brings waiting jobs to waiting workers: one take from the store serves all workers of an endpoint that wait. */
+export class HandOut {
+  readonly #parts: HandOutParts;
+  readonly #takers = new Map<string, Takers<TakenJob>>();
+  /** Endpoints whose takers are being served, and whether something came in since. */
+  readonly #serving = new Map<string, { again: boolean }>();
+  #closed = false;
+
+  constructor(parts: HandOutParts) {
+    this.#parts = parts;
+  }
+
+  /** Waits for up to `room` jobs. Answers none when the time is over, the worker gives up, or it is released. */
+  wait(endpointId: string, workerId: string, room: number, milliseconds: number, signal: AbortSignal): Promise<TakenJob[]> {
+    return new Promise((resolve) => {
+      const takers = this.#takersOf(endpointId);
+      const end = (): void => {
+        takers.remove(taker);
+        taker.hand([]);
+      };
+      const timer = setTimeout(end, milliseconds);
+      const taker: Taker<TakenJob> = {
+        workerId,
+        room,
+        hand: (given) => {
+          clearTimeout(timer);
+          signal.removeEventListener('abort', end);
+          resolve(given);
+        },
+      };
+      signal.addEventListener('abort', end, { once: true });
+      if (this.#closed || signal.aborted) return end();
+      takers.add(taker);
+      this.wake(endpointId);
+    });
+  }
+
+  /** Serves those who wait on an endpoint, one round at a time. What comes in meanwhile makes another round. */
+  wake(endpointId: string): void {
+    const takers = this.#takers.get(endpointId);
+    if (takers === undefined || takers.size === 0) return;
+    const serving = this.#serving.get(endpointId);
+    if (serving !== undefined) {
+      serving.again = true;
+      return;
+    }
+    const round = { again: false };
+    this.#serving.set(endpointId, round);
+    void this.#serve(endpointId, takers).then((given) => {
+      this.#serving.delete(endpointId);
+      if (takers.size === 0) this.#takers.delete(endpointId);
+      if (round.again || given > 0) this.wake(endpointId);
+    });
+  }
+
+  wakeAll(): void {
+    for (const endpointId of this.#takers.keys()) this.wake(endpointId);
+  }
+
+  /** Ends the wait of one worker, with nothing. */
+  release(endpointId: string, workerId: string): void {
+    this.#takers.get(endpointId)?.release((taker) => taker.workerId === workerId);
+  }
+
+  /** Lets everyone go who waits. */
+  close(): void {
+    this.#closed = true;
+    for (const takers of this.#takers.values()) takers.release(() => true);
+  }
+
+  #takersOf(endpointId: string): Takers<TakenJob> {
+    let takers = this.#takers.get(endpointId);
+    if (takers === undefined) {
+      takers = new Takers();
+      this.#takers.set(endpointId, takers);
+    }
+    return takers;
+  }
+
+  async #serve(endpointId: string, takers: Takers<TakenJob>): Promise<number> {
+    const { store, clock, log, onTaken, onGiven, giveBack } = this.#parts;
+    const turns = takers.turns();
+    const leases = new Set<string>();
+    const owners = new Map<string, Taker<TakenJob>>();
+    let taken: TakenJob[];
+    try {
+      taken = await store.take(endpointId, Math.min(takers.room(), LARGEST_TAKE), (job) => {
+        const turn = turns.next();
+        const lease = leaseToken();
+        leases.add(lease);
+        if (turn.done === true) return transitions.take(job, '', lease, clock.now());
+        owners.set(lease, turn.value);
+        return transitions.take(job, turn.value.workerId, lease, clock.now());
+      });
+    } catch (error) {
+      log.warn({ err: error, endpointId }, 'jobs could not be handed out; trying again');
+      await this.#putBack(this.#undoTake(endpointId, leases));
+      await new Promise((resolve) => setTimeout(resolve, TAKE_AGAIN_MS));
+      return 1;
+    }
+    const given = new Map<Taker<TakenJob>, TakenJob[]>();
+    const stray: TakenJob[] = [];
+    for (const job of taken) {
+      const owner = owners.get(job.job.lease ?? '');
+      // Whoever left while its jobs were on their way gets none of them.
+      if (owner === undefined || !takers.has(owner)) stray.push(job);
+      else if (!given.get(owner)?.push(job)) given.set(owner, [job]);
+      onTaken(job.job);
+    }
+    for (const [taker, jobs] of given) {
+      takers.remove(taker);
+      for (const { job } of jobs) onGiven(endpointId, taker.workerId, job);
+      taker.hand(jobs);
+    }
+    if (stray.length > 0) await this.#putBack(giveBack(endpointId, stray));
+    return taken.length;
+  }
+
+  /** Jobs that cannot be put back now are found when their lease runs out. */
+  async #putBack(work: Promise<void>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      this.#parts.log.warn({ err: error }, 'jobs that reached no worker could not be put back yet');
+    }
+  }
+
+  /** A take that failed may have taken effect all the same: whatever carries its leases goes back. */
+  async #undoTake(endpointId: string, leases: ReadonlySet<string>): Promise<void> {
+    const { store, clock, giveBack } = this.#parts;
+    if (leases.size === 0) return;
+    const stray = (await persist(() => store.running(endpointId), clock, PATIENCE.worker)).filter(({ lease }) => lease !== null && leases.has(lease));
+    await giveBack(endpointId, stray.map((job) => ({ job, request: '' })));
+  }
+}
