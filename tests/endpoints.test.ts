@@ -302,9 +302,9 @@ for (const kind of DATABASES) {
       assert.deepEqual(moved.data?.updateEndpointTemplate, { id: made.id, templateId });
       assert.equal((await ann.call('GET', `/v1/templates/${own}`)).status, 404, 'nothing else used it');
       assert.equal((await inV2(made.id))['image'], 'local/echo');
-      assert.match(await refusal({ name: 'x' }), /exactly one of templateId and template/);
-      assert.match(await refusal({ name: 'x', templateId, template: { imageName: 'y' } }), /exactly one of templateId and template/);
-      assert.match(await refusal({ name: 'x', hubReleaseId: 'y' }), /no hub here/);
+      assert.match(await refusal({ name: 'x' }), /exactly one of templateId, template and hubReleaseId/);
+      assert.match(await refusal({ name: 'x', templateId, template: { imageName: 'y' } }), /exactly one of templateId, template and hubReleaseId/);
+      assert.match(await refusal({ name: 'x', hubReleaseId: 'y' }), /hub release "y" not found/);
     });
 
     test('with a mistake are refused, with the status of the interface and a word of what is wrong', async () => {

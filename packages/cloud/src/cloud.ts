@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import { mkdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import { ContainerReach } from './container-reach.ts';
 import { DockerConnection } from './engines/docker/connection.ts';
@@ -34,6 +35,7 @@ import type { Context } from './resources/context.ts';
 import { EndpointDirectory } from './resources/endpoints/directory.ts';
 import { Endpoints } from './resources/endpoints/endpoints.ts';
 import { EndpointWorkers } from './resources/endpoints/workers.ts';
+import { Hub } from './resources/hub/hub.ts';
 import { Images } from './resources/images/images.ts';
 import { PodChanges } from './resources/pods/changes.ts';
 import { Pods } from './resources/pods/pods.ts';
@@ -61,6 +63,8 @@ import type { Log } from './support/log.ts';
 import { loadMasterKey } from './support/master-key.ts';
 import { readIfThere, writePrivateFile } from './support/private-file.ts';
 
+/** Workers that come with the program. */
+const EXAMPLES = fileURLToPath(new URL('../../../examples', import.meta.url));
 const NOTE_USES_EVERY_MS = 30_000;
 const PROBE_WITHIN_MS = 2_000;
 
@@ -225,6 +229,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       delegations: new Delegations(context),
       secrets,
       catalog,
+      hub: new Hub(EXAMPLES),
       images: new Images(context, { folder: join(resolve(config.data), 'images') }),
       workers: new EndpointWorkers(endpoints, fleet, store.fleet, clock),
       webhookSecretOf,

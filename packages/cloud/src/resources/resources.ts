@@ -3,6 +3,7 @@ import type { Catalog } from './catalog/catalog.ts';
 import type { EndpointWorkers } from './endpoints/workers.ts';
 import type { Images } from './images/images.ts';
 import type { Endpoints } from './endpoints/endpoints.ts';
+import type { Hub } from './hub/hub.ts';
 import type { Keys } from './keys/keys.ts';
 import type { Pods } from './pods/pods.ts';
 import type { Delegations } from './registries/delegations.ts';
@@ -23,6 +24,7 @@ export interface Resources {
   delegations: Delegations;
   secrets: Secrets;
   catalog: Catalog;
+  hub: Hub;
 }
 
 /** With what REST v2 alone shows. */

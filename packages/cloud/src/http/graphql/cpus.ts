@@ -45,14 +45,14 @@ const sdl = `
   }
 `;
 
-type ShownFlavor = ReturnType<typeof show>;
+type ShownFlavor = ReturnType<typeof showFlavor>;
 
 export function cpuPart({ catalog }: Resources): Part {
   return {
     sdl,
     open: {
       Query: {
-        cpuFlavors: async ({ input = {} }: { input?: { id?: string } }) => (await catalog.cpus()).map(({ flavor }) => show(flavor)).filter(({ id }) => input.id === undefined || id === input.id),
+        cpuFlavors: async ({ input = {} }: { input?: { id?: string } }) => (await catalog.cpus()).map(({ flavor }) => showFlavor(flavor)).filter(({ id }) => input.id === undefined || id === input.id),
         cpuTypes: async () => (await catalog.hostCpus()).map(({ name, ...same }) => ({ ...same, displayName: name, groupId: null })),
       },
     },
@@ -79,7 +79,7 @@ function vcpusOf(instanceId: string, { id, ramMultiplier }: ShownFlavor): number
   return flavorId === id && Number(vcpus) * ramMultiplier === Number(memory) ? Number(vcpus) : undefined;
 }
 
-function show(flavor: CpuFlavor) {
+export function showFlavor(flavor: CpuFlavor) {
   return {
     id: flavor.id,
     groupId: flavor.group,

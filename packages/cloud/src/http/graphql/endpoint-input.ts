@@ -46,9 +46,8 @@ const SCALER_TYPES: readonly ScalerType[] = ['QUEUE_DELAY', 'REQUEST_COUNT'];
 const FLASHBOOT_SUFFIX = '-fb';
 
 export function orderOfCreation(input: SaveEndpoint, dataCenters: readonly DataCenterDefinition[]): EndpointOrder {
-  const { templateId, template, hubReleaseId, instanceIds = [], gpuIds, name } = input;
-  if (hubReleaseId !== undefined) throw rule('there is no hub here to release from: give a templateId, or a template with its imageName');
-  if ((templateId === undefined) === (template === undefined)) throw rule('give exactly one of templateId and template');
+  const { templateId, template, instanceIds = [], gpuIds, name } = input;
+  if ((templateId === undefined) === (template === undefined)) throw rule('give exactly one of templateId, template and hubReleaseId');
   const compute = input.computeType ?? (gpuIds !== undefined ? 'GPU' : instanceIds.length > 0 ? 'CPU' : undefined);
   return {
     ...referencesOf(input),

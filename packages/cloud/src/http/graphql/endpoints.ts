@@ -7,7 +7,7 @@ import type { WorkerView } from '../../resources/endpoints/workers.ts';
 import type { AllResources, Resources } from '../../resources/resources.ts';
 import type { Endpoint, NetworkVolume } from '../../store/records.ts';
 import { isoTime } from '../../support/clock.ts';
-import { BerthError } from '../../support/errors.ts';
+import { BerthError, notFound } from '../../support/errors.ts';
 import type { Asking } from './asking.ts';
 import type { SaveEndpoint } from './endpoint-input.ts';
 import { ENDPOINT_TYPES, orderOfChange, orderOfCreation } from './endpoint-input.ts';
@@ -112,7 +112,7 @@ const sdl = `
     isServerless: Boolean
     config: JSON
   }
-  "With an id, what is said here changes; without one, an endpoint is made, which needs templateId or template"
+  "With an id, what is said here changes; without one, an endpoint is made, which needs templateId, template or hubReleaseId"
   input EndpointInput {
     id: String
     name: String
@@ -141,6 +141,17 @@ const sdl = `
     workersStandby: Int
     flashBootType: FlashBootType
     modelReferences: [String]
+    "What follows is shown of an endpoint and set by nobody: clients that write back all that they read send it along"
+    workersPFBTarget: Int
+    flashEnvironmentId: String
+    aiKey: String
+    activeBuildid: String
+    idePodId: String
+    createdAt: DateTime
+    userId: String
+    version: Int
+    hubRelease: String
+    repo: String
   }
   input UpdateEndpointTemplateInput { endpointId: String templateId: String }
 
@@ -157,10 +168,18 @@ const sdl = `
 `;
 
 /** Where nothing runs workers, there are none to show. */
-export function endpointPart({ endpoints, volumes, catalog, workers }: Resources & Partial<Pick<AllResources, 'workers'>>): Part {
-  const save = async ({ input = {} }: { input?: SaveEndpoint }, caller: Caller) => {
+export function endpointPart({ endpoints, volumes, catalog, hub, workers }: Resources & Partial<Pick<AllResources, 'workers'>>): Part {
+  const save = async ({ input: said = {} }: { input?: SaveEndpoint }, caller: Caller) => {
     const dataCenters = catalog.dataCenters();
+    const input = await fromHub(said);
     return show(await (input.id === undefined ? endpoints.create(caller, orderOfCreation(input, dataCenters)) : endpoints.update(caller, input.id, orderOfChange(input, dataCenters))));
+  };
+  /** A release of the hub is a template that need not be written; what is written beside it wins. */
+  const fromHub = async (input: SaveEndpoint): Promise<SaveEndpoint> => {
+    if (input.hubReleaseId === undefined || input.id !== undefined) return input;
+    const release = await hub.release(input.hubReleaseId);
+    if (release === undefined) throw notFound('hub release', input.hubReleaseId);
+    return { ...input, template: { imageName: release.image, ...input.template } };
   };
   const volumesOf = async ({ kept }: Shown, asking: Asking): Promise<NetworkVolume[]> => {
     if (kept.networkVolumeIds.length === 0) return [];
@@ -246,7 +265,6 @@ function show(found: Endpoint) {
     flashEnvironmentId: null,
     activeBuildid: null,
     idePodId: null,
-    hubReleaseId: null,
     modelReferences: found.modelReferences,
   };
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import Fastify from 'fastify';
 import type { LightMyRequestResponse } from 'fastify';
 import { ProcessEngine } from '../../engines/process/engine.ts';
@@ -13,6 +14,7 @@ import { virtualGpus } from '../../resources/catalog/virtual-gpus.ts';
 import type { Context } from '../../resources/context.ts';
 import { EndpointDirectory } from '../../resources/endpoints/directory.ts';
 import { Endpoints } from '../../resources/endpoints/endpoints.ts';
+import { Hub } from '../../resources/hub/hub.ts';
 import { Gate } from '../../resources/keys/gate.ts';
 import { Keys } from '../../resources/keys/keys.ts';
 import type { NewKey } from '../../resources/keys/keys.ts';
@@ -85,6 +87,7 @@ export async function startGraphql({ limits = DEFAULT_LIMITS, replace = {} }: { 
     delegations: new Delegations(context),
     secrets: new Secrets(context),
     catalog,
+    hub: new Hub(fileURLToPath(new URL('../../../../../examples', import.meta.url))),
     ...replace,
   };
   const logged: string[] = [];

@@ -99,7 +99,7 @@ interface LowestPriceInput extends GpuStockInput {
   globalNetwork?: boolean;
 }
 
-export type ShownGpu = ReturnType<typeof show>;
+export type ShownGpu = ReturnType<typeof showGpu>;
 
 export function gpuPart({ catalog }: Resources): Part {
   const offersFor = (filter: GpuFilter, asking: Asking) => asking.once(`gpus ${JSON.stringify(filter)}`, () => catalog.gpus(filter));
@@ -112,7 +112,7 @@ export function gpuPart({ catalog }: Resources): Part {
           const ids = [...(input.ids ?? []), ...(input.id === undefined ? [] : [input.id])].map((id) => findGpuType(id)?.id ?? id);
           return (await offersFor({}, asking))
             .filter(({ type, maxCount }) => (ids.length === 0 || ids.includes(type.id)) && (input.cluster !== true || maxCount > 0))
-            .map(show);
+            .map(showGpu);
         },
         serverlessGpuPools: () => catalog.pools().map(({ id, label, gpuTypeIds }) => ({ id, displayName: label, gpuTypeIds })),
       },
@@ -127,7 +127,7 @@ export function gpuPart({ catalog }: Resources): Part {
       GpuAvailability: {
         gpuType: async ({ gpuTypeId }: { gpuTypeId: string }, _args: unknown, asking: Asking) => {
           const offer = (await offersFor({}, asking)).find(({ type }) => type.id === gpuTypeId);
-          return offer === undefined ? null : show(offer);
+          return offer === undefined ? null : showGpu(offer);
         },
       },
     },
@@ -147,7 +147,7 @@ function filterOf({ dataCenterId, countryCode, compliance, globalNetwork, ...sto
   };
 }
 
-function show({ type, prices, maxCount, virtual, dataCenters }: GpuOffer) {
+export function showGpu({ type, prices, maxCount, virtual, dataCenters }: GpuOffer) {
   return {
     id: type.id,
     displayName: type.name,

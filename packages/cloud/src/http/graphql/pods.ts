@@ -1,6 +1,7 @@
 import type { Caller } from '../../resources/caller.ts';
 import { findGpuType } from '../../resources/catalog/gpu-types.ts';
 import { desiredStatus, isUp, lastStatusChange } from '../../resources/pods/states.ts';
+import type { PodRuntime } from '../../resources/pods/runtime.ts';
 import type { Resources } from '../../resources/resources.ts';
 import type { Pod } from '../../store/pods.ts';
 import { isoTime, isoTimeOrNull } from '../../support/clock.ts';
@@ -121,7 +122,19 @@ const sdl = `
   type PodRuntimePorts { ip: String isIpPublic: Boolean privatePort: Int publicPort: Int type: String }
   type PodRuntimeGpus { id: String gpuUtilPercent: Float memoryUtilPercent: Float }
   type PodRuntimeContainer { cpuPercent: Float memoryPercent: Float }
-  type PodTelemetry { state: String time: DateTime cpuUtilization: Float memoryUtilization: Float }
+  "Shares are 0 to 1"
+  type PodTelemetry {
+    state: String
+    time: DateTime
+    cpuUtilization: Float
+    memoryUtilization: Float
+    averageGpuMetrics: GpuTelemetry
+    individualGpuMetrics: [GpuTelemetry]
+    "Unix seconds"
+    lastStateTransitionTimestamp: Float
+  }
+  "Per cent"
+  type GpuTelemetry { id: String percentUtilization: Float temperatureCelcius: Float memoryUtilization: Float powerWatts: Float }
 
   input SavingsPlanInput { planLength: String upfrontCost: Float }
   input PodFilter { podId: String }
@@ -233,7 +246,7 @@ export function podPart({ pods, volumes, catalog }: Resources): Part {
         runtime: async ({ kept }: Partial<Shown>) => (kept === undefined ? null : runtimeOf(kept, await pods.runtime(kept))),
         latestTelemetry: async ({ kept }: Partial<Shown>) => {
           const runtime = kept === undefined ? null : await pods.runtime(kept);
-          return runtime === null ? null : { state: 'running', time: isoTime(Date.now()), cpuUtilization: runtime.cpu / 100, memoryUtilization: runtime.memory / 100 };
+          return kept === undefined || runtime === null ? null : telemetryOf(kept, runtime);
         },
         networkVolume: async ({ kept }: Partial<Shown>, _args: unknown, asking: Asking) => {
           if (kept === undefined || kept.networkVolumeId === null) return null;
@@ -247,7 +260,21 @@ export function podPart({ pods, volumes, catalog }: Resources): Part {
 
 type Shown = ReturnType<typeof show>;
 
-function runtimeOf({ id }: Pod, runtime: Awaited<ReturnType<Resources['pods']['runtime']>>) {
+function telemetryOf({ id, startedAt }: Pod, runtime: PodRuntime) {
+  const gpus = runtime.gpus.map(({ util, memoryUtil }, index) => ({ id: `${id}-${index}`, percentUtilization: util, memoryUtilization: memoryUtil }));
+  const average = (of: 'percentUtilization' | 'memoryUtilization'): number => gpus.reduce((sum, gpu) => sum + gpu[of], 0) / gpus.length;
+  return {
+    state: 'running',
+    time: isoTime(Date.now()),
+    cpuUtilization: runtime.cpu / 100,
+    memoryUtilization: runtime.memory / 100,
+    averageGpuMetrics: gpus.length === 0 ? null : { percentUtilization: average('percentUtilization'), memoryUtilization: average('memoryUtilization') },
+    individualGpuMetrics: gpus,
+    lastStateTransitionTimestamp: startedAt === null ? null : startedAt / 1000,
+  };
+}
+
+function runtimeOf({ id }: Pod, runtime: PodRuntime | null) {
   if (runtime === null) return null;
   return {
     uptimeInSeconds: runtime.uptime,

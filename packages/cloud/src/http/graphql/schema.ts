@@ -9,13 +9,16 @@ import { cpuPart } from './cpus.ts';
 import { dataCenterPart } from './data-centers.ts';
 import { endpointPart } from './endpoints.ts';
 import { gpuPart } from './gpus.ts';
+import { hubPart } from './hub.ts';
 import { networkVolumePart } from './network-volumes.ts';
 import type { Part } from './part.ts';
+import { podMachinePart } from './pod-machine.ts';
 import { podPart } from './pods.ts';
 import { registryPart } from './registries.ts';
 import { secretPart } from './secrets.ts';
 import { templatePart } from './templates.ts';
 import { given } from './tolerance.ts';
+import { workerStatePart } from './worker-state.ts';
 
 /** All that the interface offers. A new domain is one more line. */
 export function parts(resources: Resources): Part[] {
@@ -32,6 +35,9 @@ export function parts(resources: Resources): Part[] {
     gpuPart(resources),
     cpuPart(resources),
     dataCenterPart(resources),
+    hubPart(resources),
+    podMachinePart(resources),
+    workerStatePart(resources),
   ];
 }
 

@@ -7,6 +7,7 @@ import { text } from '../rest/schema.ts';
 import type { Urls } from '../urls.ts';
 import { accountOperations } from './account.ts';
 import { apiKeyOperations } from './api-keys.ts';
+import { buildOperations } from './builds.ts';
 import { catalogOperations } from './catalog.ts';
 import { endpointOperations } from './endpoints.ts';
 import { failV2, problem, PROBLEM_TYPE } from './failures.ts';
@@ -40,6 +41,7 @@ export function restV2(resources: AllResources, urls: Urls, limiter: RateLimiter
   const operations: Operation[] = [
     ...endpointOperations(resources, urls),
     ...workerOperations(resources),
+    ...buildOperations(resources),
     ...podOperations(resources),
     ...imageOperations(resources),
     ...templateOperations(resources),

@@ -1,4 +1,4 @@
-import { type Engine, NO_CAPACITY } from '../../engines/engine.ts';
+import { type Capacity, type Engine, NO_CAPACITY } from '../../engines/engine.ts';
 import { BerthError, notFound, rule } from '../../support/errors.ts';
 import { availabilityLevel } from './availability.ts';
 import { CPU_FLAVORS, findCpuFlavor } from './cpu-flavors.ts';
@@ -99,6 +99,12 @@ export class Catalog {
     return CPU_FLAVORS.map((flavor) => ({ flavor, fitting: cpuRequestsThatFit(flavor, place, request) }))
       .filter(({ fitting }) => fitting > 0)
       .map(({ flavor: { id, name }, fitting }) => ({ id, name, availability: availabilityLevel(fitting) }));
+  }
+
+  /** What the machines of a data center are, and have free now; undefined where it is gone. */
+  async capacity(dataCenterId: string): Promise<Capacity | undefined> {
+    const site = this.#sites.find(({ dataCenter }) => dataCenter.id === dataCenterId);
+    return site === undefined ? undefined : (await placeOf(site)).capacity;
   }
 
   pools(): readonly GpuPool[] {

@@ -1,0 +1,60 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** One worker that can be deployed as it is. */
+export interface Listing {
+  name: string;
+  title: string;
+  /** The first paragraph of its page. */
+  description: string;
+  /** The whole page, in Markdown. */
+  readme: string;
+  language: 'TypeScript' | 'JavaScript' | 'Python';
+  /** What an endpoint names to run it. */
+  image: string;
+  releaseId: string;
+  changedAt: number;
+}
+
+/** Whoever made what is listed. */
+export const HUB_OWNER = 'berth';
+
+const LANGUAGES: Record<string, Listing['language']> = { 'handler.ts': 'TypeScript', 'handler.js': 'JavaScript', 'handler.mjs': 'JavaScript', 'handler.py': 'Python' };
+
+/**
+ * Workers that come with Berth, each a folder that the process engine runs as `local/<folder>`.
+ * Only those that take jobs from a queue are listed: that is what a release of a hub is deployed as.
+ */
+export class Hub {
+  readonly #folder: string;
+  #found: Promise<Listing[]> | undefined;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** By name. They do not change while the program runs. */
+  listings(): Promise<Listing[]> {
+    return (this.#found ??= this.#read());
+  }
+
+  async release(id: string): Promise<Listing | undefined> {
+    return (await this.listings()).find(({ releaseId }) => releaseId === id);
+  }
+
+  async #read(): Promise<Listing[]> {
+    const names = (await readdir(this.#folder, { withFileTypes: true }).catch(() => [])).filter((entry) => entry.isDirectory()).map(({ name }) => name);
+    const found = await Promise.all(names.sort().map((name) => this.#listing(name)));
+    return found.filter((listing) => listing !== undefined);
+  }
+
+  async #listing(name: string): Promise<Listing | undefined> {
+    const folder = join(this.#folder, name);
+    const handler = (await readdir(folder)).find((file) => file in LANGUAGES);
+    const language = LANGUAGES[handler ?? ''];
+    if (handler === undefined || language === undefined) return undefined;
+    const [readme, { mtimeMs }] = await Promise.all([readFile(join(folder, 'README.md'), 'utf8').catch(() => ''), stat(join(folder, handler))]);
+    const [title = '', description = ''] = readme.split(/\n\s*\n/, 2);
+    return { name, title: title.replace(/^#+\s*/, '').trim() || name, description: description.replaceAll(/\s+/g, ' ').trim(), readme, language, image: `local/${name}`, releaseId: `${HUB_OWNER}-${name}`, changedAt: Math.floor(mtimeMs) };
+  }
+}
