@@ -1,39 +1,14 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import type { WorkerPlace } from './worker.ts';
 
-/** The public SDK, as images that people already use have it. */
-const PACKAGE = 'runpod~=1.12.0';
-const FOLDER = fileURLToPath(new URL('../../node_modules/.cache/berth-python', import.meta.url));
-const INSTALL_LIMIT_MS = 600_000;
-
-const run = promisify(execFile);
-
-/** A Python that has the public SDK, or why there is none. */
-export type Python = { path: string } | { missing: string };
-
-/** Made once and kept beside the other dependencies. */
-export async function preparePython(): Promise<Python> {
-  const path = join(FOLDER, 'bin', 'python');
-  const ready = join(FOLDER, `has ${PACKAGE}`);
-  if (existsSync(ready)) return { path };
-  try {
-    await run('python3', ['-m', 'venv', '--clear', FOLDER], { timeout: INSTALL_LIMIT_MS });
-    await run(path, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', PACKAGE], { timeout: INSTALL_LIMIT_MS });
-    writeFileSync(ready, '');
-    return { path };
-  } catch (error) {
-    if (process.env['BERTH_REQUIRE_PYTHON'] === '1') throw error;
-    const { stderr = '', message } = error as Error & { stderr?: string };
-    const [line = message] = stderr.split('\n').filter((text) => text.trim() !== '').slice(-1);
-    return { missing: `no Python with ${PACKAGE}: ${line.slice(0, 200)}` };
-  }
+/** A Python, such as that of a virtual environment. */
+export interface Python {
+  path: string;
 }
 
 /** A program in Python that runs beside the test. */
@@ -50,7 +25,7 @@ export interface PythonProgram {
 }
 
 /** Runs a text as a program, with nothing around it but these variables. */
-export function startPython({ path }: { path: string }, source: string, env: Record<string, string> = {}): PythonProgram {
+export function startPython({ path }: Python, source: string, env: Record<string, string> = {}): PythonProgram {
   const home = mkdtempSync(join(tmpdir(), 'berth-python-'));
   const file = join(home, 'program.py');
   writeFileSync(file, source);

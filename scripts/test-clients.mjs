@@ -1,0 +1,123 @@
+// Runs existing clients, unmodified, against a real Berth. A client is a folder below clients/ with an install.mjs, which
+// brings it to clients/.installed/<name>/, and the test files beside it. One that cannot be installed here is left out and
+// said so; with BERTH_REQUIRE_CLIENTS=1 that is a failure. Words narrow the run to clients and files whose path contains one of them.
+import { spawn } from 'node:child_process';
+import { globSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { dirname, relative, resolve } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { run } from 'node:test';
+import { dockerForTests } from './docker-for-tests.mjs';
+import report from './reporter.mjs';
+
+/** Files that need a daemon. */
+const WITH_DOCKER = /-docker\.test\.ts$/;
+const FILE_LIMIT_MS = 400_000;
+const AT_ONCE = Math.max(2, Math.floor(availableParallelism() / 2));
+
+/**
+ * @typedef {{ name: string, folder: string, files: string[] }} Client
+ * @typedef {{ passed: number, failed: number }} Count
+ */
+
+const words = process.argv.slice(2);
+const clients = chosen(globSync('clients/*/**/install.mjs').map(dirname).sort());
+if (clients.length === 0) {
+  process.stderr.write(`no client matches ${words.join(' ')}\n`);
+  process.exit(1);
+}
+
+/** Why a client did not run, by its name. @type {Map<string, string>} */
+const missing = new Map();
+await inParallel(clients, async (client) => {
+  const reason = await install(client);
+  if (reason !== undefined) missing.set(client.name, reason);
+});
+const present = clients.filter(({ name }) => !missing.has(name));
+const docker = present.some((client) => client.files.some((file) => WITH_DOCKER.test(file))) ? await dockerForTests() : undefined;
+if (docker !== undefined && 'reason' in docker) process.stdout.write(`the clients were not tried with Docker: ${docker.reason}\n`);
+if (docker !== undefined && 'host' in docker) process.env['BERTH_TEST_DOCKER_HOST'] = docker.host;
+const canRun = (/** @type {string} */ file) => docker === undefined || 'host' in docker || !WITH_DOCKER.test(file);
+
+/** @type {Map<string, Count>} */
+const counts = new Map(present.map(({ name }) => [name, { passed: 0, failed: 0 }]));
+let last = '';
+for await (const text of report(events())) {
+  process.stdout.write(last);
+  last = text;
+}
+for (const { name } of clients) {
+  const { passed, failed } = counts.get(name) ?? { passed: 0, failed: 0 };
+  process.stdout.write(missing.has(name) ? `${name}: did not run, ${missing.get(name)}\n` : `${name}: ran, ${passed} passed, ${failed} failed\n`);
+}
+process.stdout.write(last);
+if (docker !== undefined && 'host' in docker) await docker.stop();
+process.exit(/ 0 failed/.test(last) ? 0 : 1);
+
+/**
+ * A word that is in the path of a client takes all its files; else those whose path has it. A folder within a client's folder that is a client itself is not part of the outer one.
+ * @param {string[]} folders
+ * @returns {Client[]}
+ */
+function chosen(folders) {
+  return folders
+    .map((folder) => {
+      const inner = folders.filter((other) => other.startsWith(`${folder}/`));
+      const own = globSync(`${folder}/**/*.test.ts`).filter((file) => !inner.some((other) => file.startsWith(`${other}/`))).sort();
+      return { name: relative('clients', folder), folder, files: own.filter((file) => words.length === 0 || words.some((word) => file.includes(word))) };
+    })
+    .filter((client) => client.files.length > 0);
+}
+
+/** @param {Client} client @returns {Promise<string | undefined>} why not, in one line */
+function install({ name, folder }) {
+  return new Promise((done) => {
+    process.stdout.write(`installing ${name}\n`);
+    const child = spawn(process.execPath, [`${folder}/install.mjs`], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '';
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (/** @type {string} */ text) => (said += text));
+    child.on('close', (code) => done(code === 0 ? undefined : (said.trim().split('\n').at(-1) ?? `its install.mjs ended with ${code}`)));
+  });
+}
+
+/** What the test runner tells of all files, after the clients that had to be there and are not. A suite that several clients share is told as the file that runs it. */
+async function* events() {
+  for (const [name, reason] of process.env['BERTH_REQUIRE_CLIENTS'] === '1' ? missing : []) {
+    yield { type: 'test:fail', data: { name: 'is installed', nesting: 0, file: resolve('clients', name, 'install.mjs'), details: { type: 'test', duration_ms: 0, error: new Error(reason) } } };
+  }
+  const told = new PassThrough({ objectMode: true });
+  const all = inParallel(present.flatMap(({ name, files }) => files.filter(canRun).map((file) => ({ name, file: resolve(file) }))), async ({ name, file }) => {
+    for await (const { type, data } of /** @type {AsyncIterable<{ type: string, data: any }>} */ (run({ files: [file], timeout: FILE_LIMIT_MS }))) {
+      count(name, type, data);
+      told.write({ type, data: { ...data, file } });
+    }
+  });
+  const ended = all.finally(() => told.end());
+  yield* told;
+  await ended;
+}
+
+/**
+ * @param {string} name
+ * @param {string} type
+ * @param {any} data
+ */
+function count(name, type, data) {
+  const suite = data.details?.type === 'suite';
+  if ((type !== 'test:pass' && type !== 'test:fail') || data.skip !== undefined || (suite && (type === 'test:pass' || data.details.error?.failureType === 'subtestsFailed'))) return;
+  const one = counts.get(name);
+  if (one !== undefined) one[type === 'test:pass' ? 'passed' : 'failed'] += 1;
+}
+
+/**
+ * @template T
+ * @param {T[]} list
+ * @param {(one: T) => Promise<void>} work
+ */
+async function inParallel(list, work) {
+  const waiting = [...list];
+  const lane = async () => {
+    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) await work(one);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+}
