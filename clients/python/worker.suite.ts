@@ -6,6 +6,7 @@ import type { TestEndpoint } from '../../tests/support/jobs.ts';
 import { startPython, workerEnvironment } from '../../tests/support/python.ts';
 import type { Python, PythonProgram } from '../../tests/support/python.ts';
 import { stageOn } from '../../tests/support/story.ts';
+import { said } from './programs.ts';
 
 /** The SDK takes its time to start and, at one job at a time, looks for jobs once a second. */
 const PATIENCE_MS = 60_000;
@@ -112,16 +113,6 @@ if __name__ == "__main__":
     runpod.serverless.start({"handler": handler, "concurrency_modifier": lambda current: 30, "return_aggregate_stream": True})
 `;
 
-const IMPATIENT_CLIENT = `
-import json, os
-import runpod
-
-runpod.api_key = os.environ["KEY"]
-job = runpod.Endpoint(os.environ["ENDPOINT"]).run({"input": {"a": 1}})
-# The job remembers its end, not that it waits: every call asks.
-print("SAID " + json.dumps({"statuses": [job.status() for _ in range(5)]}))
-`;
-
 const UNHEALTHY = `
 import runpod
 
@@ -177,6 +168,7 @@ async def main():
         said["async_stream"] = [chunk async for chunk in job.stream()]
         said["async_status"] = await job.status()
         said["async_output"] = await job.output(timeout=60)
+        said["async_cancel"] = await (await endpoint.run({"count": 1000000})).cancel()
         if os.environ["WHOLE_CLIENT"] == "true":
             said["async_health"] = await endpoint.health()
             said["async_purge"] = await endpoint.purge_queue()
@@ -219,14 +211,8 @@ export function workerSuite(python: Python, { stops, fitness, wholeClient }: Abi
       const workerId = `python-${(names += 1)}`;
       return { jobs, workerId, program: start(source, workerEnvironment({ url: stage.server.url, endpointId: jobs.id, workerId, key: stage.server.key })) };
     };
-    /** Runs a client to its end and answers what it says. */
-    const said = async (source: string, jobs: TestEndpoint): Promise<Record<string, unknown>> => {
-      const client = start(source, { RUNPOD_ENDPOINT_BASE_URL: `${stage.server.url}/v2`, KEY: stage.server.key, ENDPOINT: jobs.id, WHOLE_CLIENT: String(wholeClient) });
-      await client.ended;
-      const line = /^SAID (.*)$/m.exec(client.output())?.[1];
-      assert.ok(line !== undefined, client.output());
-      return JSON.parse(line) as Record<string, unknown>;
-    };
+    const answersOf = (source: string, jobs: TestEndpoint): Promise<Record<string, unknown>> =>
+      said(python, source, { RUNPOD_ENDPOINT_BASE_URL: `${stage.server.url}/v2`, KEY: stage.server.key, ENDPOINT: jobs.id, WHOLE_CLIENT: String(wholeClient) });
 
     describe('with a plain handler', { concurrency: false }, () => {
       let jobs: TestEndpoint;
@@ -267,7 +253,7 @@ export function workerSuite(python: Python, { stops, fitness, wholeClient }: Abi
       });
 
       test('is answered by the Python client', async () => {
-        const answers = await said(CLIENT, jobs);
+        const answers = await answersOf(CLIENT, jobs);
         assert.deepEqual(answers['output'], { do: 'echo', n: 1 });
         assert.equal(answers['status'], 'COMPLETED');
         assert.deepEqual(answers['run_sync'], { do: 'echo', n: 2 });
@@ -348,10 +334,11 @@ export function workerSuite(python: Python, { stops, fitness, wholeClient }: Abi
       const { jobs } = await worker(AGGREGATING);
       const done = await jobs.runSync({ count: 5 }, PATIENCE_MS);
       assert.deepEqual(done.body.output, [0, 1, 2, 3, 4]);
-      const answers = await said(STREAM_CLIENT, jobs);
+      const answers = await answersOf(STREAM_CLIENT, jobs);
       assert.deepEqual(answers['stream'], Array.from({ length: 25 }, (_, number) => number));
       assert.deepEqual(answers['async_stream'], [0, 1, 2, 3, 4]);
       assert.deepEqual([answers['async_status'], answers['async_output']], ['COMPLETED', [0, 1, 2, 3, 4]]);
+      assert.equal((answers['async_cancel'] as { status: string }).status, 'CANCELLED');
       if (wholeClient) {
         assert.equal((answers['async_health'] as { jobs: { inQueue: number } }).jobs.inQueue, 0);
         assert.deepEqual(answers['async_purge'], { removed: 0, status: 'completed' });
@@ -420,17 +407,6 @@ export function workerSuite(python: Python, { stops, fitness, wholeClient }: Abi
       // It polls for jobs and for stops, and pings: each less than once a second.
       assert.ok(refusals() - before <= 18, `${refusals() - before} refusals in 6 s`);
       await program.kill();
-    });
-  });
-
-  describe('the Python client under rate limits', () => {
-    const stage = stageOn('sqlite', { BERTH_JOB_LIMITS_STATUS: '2/2' });
-
-    test('asks again when it is told to, and gets all its answers', async () => {
-      const jobs = await newEndpoint(stage.server.url, stage.server.key);
-      const client = startPython(python, IMPATIENT_CLIENT, { RUNPOD_ENDPOINT_BASE_URL: `${stage.server.url}/v2`, KEY: stage.server.key, ENDPOINT: jobs.id });
-      assert.equal(await client.ended, 0, client.output());
-      assert.match(client.output(), /^SAID \{"statuses": \["IN_QUEUE", "IN_QUEUE", "IN_QUEUE", "IN_QUEUE", "IN_QUEUE"\]\}$/m);
     });
   });
 }

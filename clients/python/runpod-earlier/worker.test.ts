@@ -1,4 +1,4 @@
-import { pythonEnvironment } from '../../support/python-environment.mjs';
+import { pythonOf } from '../programs.ts';
 import { workerSuite } from '../worker.suite.ts';
 
-workerSuite({ path: `${pythonEnvironment('runpod-earlier')}/bin/python` }, { stops: false, fitness: false, wholeClient: false });
+workerSuite(pythonOf('runpod-earlier'), { stops: false, fitness: false, wholeClient: false });

@@ -1,4 +1,4 @@
-import { pythonEnvironment } from '../../support/python-environment.mjs';
+import { pythonOf } from '../programs.ts';
 import { workerSuite } from '../worker.suite.ts';
 
-workerSuite({ path: `${pythonEnvironment('runpod')}/bin/python` }, { stops: true, fitness: true, wholeClient: true });
+workerSuite(pythonOf('runpod'), { stops: true, fitness: true, wholeClient: true });

@@ -7,6 +7,7 @@ import type { HardwareWish } from '../../resources/pods/placement.ts';
 import { splitPorts } from '../../resources/templates/ports.ts';
 import type { Pod } from '../../store/pods.ts';
 import { rule } from '../../support/errors.ts';
+import { CPU_POD_INSTANCE } from './client-defaults.ts';
 import { instantOf, required } from './inputs.ts';
 import { environmentOf } from './templates.ts';
 
@@ -109,8 +110,8 @@ function hardwareOf(input: DeployPod, dataCenters: readonly DataCenterDefinition
   const instanceIds = [...(input.instanceId === undefined ? [] : [input.instanceId]), ...(input.instanceIds ?? [])];
   const gpuTypeIds = [...(input.gpuTypeId === undefined ? [] : [input.gpuTypeId]), ...(input.gpuTypeIdList ?? [])];
   if (input.computeType === 'CPU' || (instanceIds.length > 0 && gpuTypeIds.length === 0)) {
-    if (instanceIds.length === 0) throw rule('instanceId is required: such as cpu3c-2-4');
-    return { ...ANY_HARDWARE, ...where, compute: 'CPU', cpuFlavors: instanceIds.map(parseInstanceId) };
+    const instances = instanceIds.length === 0 ? [CPU_POD_INSTANCE] : instanceIds;
+    return { ...ANY_HARDWARE, ...where, compute: 'CPU', cpuFlavors: instances.map(parseInstanceId) };
   }
   const { gpuCount = 1, minVcpuCount = 0, minMemoryInGb = 0, minCudaVersion } = input;
   const allowed = input.allowedCudaVersions ?? (input.cudaVersion === undefined ? undefined : [input.cudaVersion]);
