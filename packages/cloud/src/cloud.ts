@@ -28,6 +28,7 @@ import { webhookSecret } from './jobs/webhooks/signature.ts';
 import { Webhooks } from './jobs/webhooks/webhooks.ts';
 import { Accounts } from './resources/accounts/accounts.ts';
 import { ensureRoot } from './resources/accounts/root.ts';
+import { Clusters } from './resources/clusters/clusters.ts';
 import { Catalog } from './resources/catalog/catalog.ts';
 import { defineDataCenter, DOCKER_DATA_CENTER } from './resources/catalog/data-centers.ts';
 import { virtualGpus } from './resources/catalog/virtual-gpus.ts';
@@ -204,6 +205,18 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
         store.wakeups.publish({ kind: 'forget', what: 'endpoints' });
       },
     });
+    const pods = new Pods(context, {
+      catalog,
+      templates,
+      prices: config.prices,
+      engines: sites,
+      changes: podChanges,
+      jupyterPassword: (podId) => jupyterPassword(masterKey, podId),
+      onChanged: (podId) => {
+        podChanged(podId);
+        keeper.poke(podId);
+      },
+    });
     const resources: AllResources = {
       accounts: new Accounts(context),
       keys: new Keys(context, () => {
@@ -212,18 +225,8 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       }),
       templates,
       endpoints,
-      pods: new Pods(context, {
-        catalog,
-        templates,
-        prices: config.prices,
-        engines: sites,
-        changes: podChanges,
-        jupyterPassword: (podId) => jupyterPassword(masterKey, podId),
-        onChanged: (podId) => {
-          podChanged(podId);
-          keeper.poke(podId);
-        },
-      }),
+      pods,
+      clusters: new Clusters(context, { pods, range: config.clusterNetwork }),
       volumes: new Volumes(context, catalog),
       registries: new Registries(context),
       delegations: new Delegations(context),

@@ -69,6 +69,9 @@ export interface InstanceEngine extends Engine {
   /** What it uses now; undefined when it does not run. */
   usage(id: string): Promise<Usage | undefined>;
 
+  /** Networks that are there already, in the way of 172.17.0.0/16: a new one must keep clear of them. Only where instances have networks of their own. */
+  subnetsInUse?(): Promise<string[]>;
+
   /** Lets go of everything that the engine holds in this process. Instances go on. */
   close(): Promise<void>;
 }
@@ -81,7 +84,12 @@ export interface EngineAbilities {
   terminal: boolean;
   /** Cores are not reserved: instances share those there are. */
   sharesCores: boolean;
+  /** How several instances can have one network; not at all where it is left out. */
+  networks?: InstanceNetworks;
 }
+
+/** `bridge`: instances are put into a network of their own, each at its address. `loopback`: they share this machine's addresses, and each has one of them to itself. */
+export type InstanceNetworks = 'bridge' | 'loopback';
 
 export interface Capacity {
   cpu: CpuCapacity;

@@ -13,6 +13,8 @@ export interface InstanceSpec {
   env: Readonly<Record<string, string>>;
   ports: readonly InstancePort[];
   mounts: readonly InstanceMount[];
+  /** The network that it shares with others, where it has one. It is made with the first of them and goes with the last. */
+  network?: InstanceNetwork;
   cpu: number;
   memoryInGb: number;
   gpus: GpuWish | null;
@@ -39,6 +41,16 @@ export interface InstanceMount {
   source: string;
   /** Where the instance sees it, absolute. */
   path: string;
+}
+
+export interface InstanceNetwork {
+  /** The same for all that share it. */
+  name: string;
+  subnet: string;
+  /** This instance's own, always the same. */
+  address: string;
+  /** Names under which the others find it. */
+  aliases: readonly string[];
 }
 
 export interface GpuWish {

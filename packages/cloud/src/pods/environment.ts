@@ -1,4 +1,4 @@
-import type { Pod } from '../store/pods.ts';
+import type { ClusterMembership, Pod } from '../store/pods.ts';
 
 export interface PodSurroundings {
   /** The pod's own variables, with their secrets filled in. */
@@ -23,5 +23,24 @@ export function podEnvironment(pod: Pod, { own, sshKeys, jupyterPassword, public
     RUNPOD_MEM_GB: String(pod.memoryInGb),
     RUNPOD_PUBLIC_IP: publicIp,
     ...(pod.networkVolumeId !== null && { RUNPOD_VOLUME_ID: pod.networkVolumeId }),
+    ...(pod.membership !== null && clusterEnvironment(pod, pod.membership)),
+  };
+}
+
+/** What distributed programs look for, under both names that they know the first node by. */
+function clusterEnvironment({ clusterId, gpuCount }: Pod, { rank, size, role, address, primaryAddress, primaryPort }: ClusterMembership): Record<string, string> {
+  return {
+    BERTH_CLUSTER_ID: clusterId ?? '',
+    ...(role !== null && { BERTH_CLUSTER_ROLE: role }),
+    PRIMARY_ADDR: primaryAddress,
+    PRIMARY_PORT: String(primaryPort),
+    MASTER_ADDR: primaryAddress,
+    MASTER_PORT: String(primaryPort),
+    HOST_NODE_ADDR: `${primaryAddress}:${primaryPort}`,
+    NODE_ADDR: address,
+    NODE_RANK: String(rank),
+    NUM_NODES: String(size),
+    NUM_TRAINERS: String(gpuCount),
+    WORLD_SIZE: String(size * gpuCount),
   };
 }

@@ -16,12 +16,13 @@ export interface SpecParts {
 export function podSpec(pod: Pod, engine: Pick<InstanceEngine, 'abilities'>, { env, mounts, registry, onProgress }: SpecParts): InstanceSpec {
   return {
     id: pod.id,
-    labels: { kind: 'pod', account: pod.accountId, [GENERATION]: String(pod.generation) },
+    labels: { kind: 'pod', account: pod.accountId, ...(pod.clusterId !== null && { cluster: pod.clusterId }), [GENERATION]: String(pod.generation) },
     image: pod.image,
     command: parseArgs(pod.args),
     env,
     ports: pod.ports.map((entry) => ({ port: innerPort(Number.parseInt(entry, 10), engine), protocol: entry.endsWith('/http') ? 'http' : 'tcp' })),
     mounts,
+    ...(pod.clusterId !== null && pod.membership !== null && { network: { name: pod.clusterId, subnet: pod.membership.subnet, address: pod.membership.address, aliases: [pod.id, `node-${pod.membership.rank}`] } }),
     cpu: pod.vcpuCount,
     memoryInGb: pod.memoryInGb,
     gpus: pod.gpuTypeId === null || pod.gpuCount === 0 ? null : { typeId: pod.gpuTypeId, count: pod.gpuCount },

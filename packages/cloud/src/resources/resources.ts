@@ -1,5 +1,6 @@
 import type { Accounts } from './accounts/accounts.ts';
 import type { Catalog } from './catalog/catalog.ts';
+import type { Clusters } from './clusters/clusters.ts';
 import type { EndpointWorkers } from './endpoints/workers.ts';
 import type { Images } from './images/images.ts';
 import type { Endpoints } from './endpoints/endpoints.ts';
@@ -19,6 +20,7 @@ export interface Resources {
   templates: Templates;
   endpoints: Endpoints;
   pods: Pods;
+  clusters: Clusters;
   volumes: Volumes;
   registries: Registries;
   delegations: Delegations;

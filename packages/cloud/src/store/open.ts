@@ -9,6 +9,7 @@ import { openSqlite } from './sqlite/database.ts';
 import type { Store } from './store.ts';
 import { accountTable } from './tables/accounts.ts';
 import { auditTable } from './tables/audit.ts';
+import { clusterTable } from './tables/clusters.ts';
 import { fleetTable } from './tables/fleet.ts';
 import { endpointTable } from './tables/endpoints.ts';
 import { keyTable } from './tables/keys.ts';
@@ -54,6 +55,7 @@ export function storeOver(database: Database, sealer: Sealer, wakeups: Wakeups =
     templates: templateTable(database, sealer),
     endpoints: endpointTable(database, sealer),
     pods: podTable(database, sealer),
+    clusters: clusterTable(database, sealer),
     volumes: volumeTable(database),
     registries: registryTable(database, sealer),
     delegations: delegationTable(database),

@@ -57,6 +57,23 @@ export const POD_STATUSES = ['PROVISIONING', 'STARTING', 'RUNNING', 'EXITED', 'E
 export type PodStatus = (typeof POD_STATUSES)[number];
 export type Cloud = 'SECURE' | 'COMMUNITY';
 
+export const CLUSTER_ROLES = ['SLURM_CONTROLLER', 'SLURM_COMPUTE', 'RAY_HEAD', 'RAY_WORKER'] as const;
+export type ClusterRole = (typeof CLUSTER_ROLES)[number];
+
+/** What a pod knows of its cluster. All of it is fixed when the cluster is made. */
+export interface ClusterMembership {
+  /** From 0, which is the cluster's first node. */
+  rank: number;
+  /** How many there are. */
+  size: number;
+  role: ClusterRole | null;
+  /** Its own address in the cluster's network, and that of the first node with a port for them to meet at. */
+  address: string;
+  primaryAddress: string;
+  primaryPort: number;
+  subnet: string;
+}
+
 /** A rented machine. */
 export interface Pod extends Owned, Container {
   name: string;
@@ -80,6 +97,9 @@ export interface Pod extends Owned, Container {
   /** Where that disk or the network volume is mounted. */
   volumePath: string;
   networkVolumeId: string | null;
+  /** The cluster that it belongs to, and as what. */
+  clusterId: string | null;
+  membership: ClusterMembership | null;
 
   // Its place, chosen when it is made: it stays there.
   dataCenterId: string;

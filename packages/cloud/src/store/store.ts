@@ -1,3 +1,4 @@
+import type { ClusterStore } from './clusters.ts';
 import type { FleetStore } from './fleet.ts';
 import type { JobStore } from './jobs.ts';
 import type { Leadership } from './leadership.ts';
@@ -16,6 +17,7 @@ export interface Store {
   readonly templates: TemplateStore;
   readonly endpoints: EndpointStore;
   readonly pods: PodStore;
+  readonly clusters: ClusterStore;
   readonly volumes: Collection<NetworkVolume>;
   readonly registries: Collection<Registry>;
   readonly delegations: Collection<RegistryDelegation>;

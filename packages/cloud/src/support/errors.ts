@@ -48,12 +48,15 @@ export interface ErrorExtras {
   /** Headers that belong to the answer: Allow, Retry-After. */
   headers?: Record<string, string>;
   cause?: unknown;
+  /** A word that existing clients of GraphQL look for in place of the code. */
+  clientCode?: string;
 }
 
 export class BerthError extends Error {
   readonly code: ErrorCode;
   readonly details: string[];
   readonly headers: Record<string, string>;
+  readonly clientCode: string | undefined;
 
   constructor(code: ErrorCode, message: string, extras: ErrorExtras = {}) {
     super(message, extras.cause === undefined ? undefined : { cause: extras.cause });
@@ -61,6 +64,7 @@ export class BerthError extends Error {
     this.code = code;
     this.details = extras.details ?? [];
     this.headers = extras.headers ?? {};
+    this.clientCode = extras.clientCode;
   }
 }
 

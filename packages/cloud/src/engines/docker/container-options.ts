@@ -3,6 +3,7 @@ import type { HeldGpus } from '../gpu-shelf.ts';
 import type { InstanceSpec } from '../instance.ts';
 import { parseReference } from './image-reference.ts';
 import { writeLabels } from './labels.ts';
+import { networkName } from './networks.ts';
 import { HOST_NAME_INSIDE } from './reach.ts';
 
 const BYTES_PER_GB = 1024 ** 3;
@@ -47,8 +48,10 @@ export function containerOptions(spec: InstanceSpec, ground: ContainerGround): C
     Env: Object.entries(environment(spec, ground)).map(([name, value]) => `${name}=${value}`),
     Labels: writeLabels({ ...ground, id, image: spec.image, labels: spec.labels }),
     ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),
+    ...(spec.network !== undefined && { NetworkingConfig: { EndpointsConfig: { [networkName(spec.network.name)]: { IPAMConfig: { IPv4Address: spec.network.address }, Aliases: [...spec.network.aliases] } } } }),
     HostConfig: {
       // A free port of this machine, and not for others to reach.
+      ...(spec.network !== undefined && { NetworkMode: networkName(spec.network.name) }),
       PortBindings: Object.fromEntries(ports.map((port) => [port, [{ HostIp: '127.0.0.1', HostPort: '' }]])),
       Mounts: spec.mounts.map(({ source, path }) => ({ Type: 'bind', Source: source, Target: path })),
       ...limits(spec, ground),

@@ -3,6 +3,7 @@ import { signalOf } from '../exit-code.ts';
 import type { HeldGpus } from '../gpu-shelf.ts';
 import type { Instance } from '../instance.ts';
 import { readLabels } from './labels.ts';
+import { networkName } from './networks.ts';
 
 /** One run of an instance, as the daemon knows it. A container runs once: the next run has another. */
 export interface Container {
@@ -23,6 +24,8 @@ export interface Container {
   /** Its own address, and that of this machine in its network; empty where it has none. */
   address: string;
   gateway: string;
+  /** The network that it was put into; undefined where it is in the usual one. */
+  network: string | undefined;
 }
 
 export function readContainer(info: ContainerInspectInfo): Container {
@@ -55,7 +58,14 @@ export function readContainer(info: ContainerInspectInfo): Container {
     ports: publishedPorts(info.NetworkSettings.Ports),
     address: network?.IPAddress ?? '',
     gateway: network?.Gateway ?? '',
+    network: sharedNetwork(info.HostConfig.NetworkMode),
   };
+}
+
+const OWN_NETWORK = networkName('');
+
+function sharedNetwork(mode: string | undefined): string | undefined {
+  return mode?.startsWith(OWN_NETWORK) === true ? mode.slice(OWN_NETWORK.length) : undefined;
 }
 
 function publishedPorts(ports: ContainerInspectInfo['NetworkSettings']['Ports'] | null): Map<number, number> {

@@ -66,6 +66,11 @@ export class DockerInstance {
     return this.#container.containerId;
   }
 
+  /** The network that it shares with others. */
+  get network(): string | undefined {
+    return this.#container.network;
+  }
+
   get handle(): InstanceHandle {
     return this.#container.instance.handle;
   }

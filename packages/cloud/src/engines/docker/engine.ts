@@ -18,6 +18,7 @@ import { capacityOf, type Ground, groundReader } from './ground.ts';
 import { referenceProblem } from './image-reference.ts';
 import { ownershipFilter, readLabels } from './labels.ts';
 import { launch } from './launch.ts';
+import { Networks } from './networks.ts';
 import { type ContainerNetwork, HOST_NAME_INSIDE, networkOfContainers, urlInside } from './reach.ts';
 
 const SWEEP_LOGS_EVERY_MS = 3_600_000;
@@ -57,7 +58,7 @@ export function dockerEngine(parts: DockerEngineParts): DockerEngine {
 /** Runs instances as containers of the Docker daemon on this machine, or of Podman's. */
 export class DockerEngine implements InstanceEngine {
   readonly kind = 'docker';
-  readonly abilities: EngineAbilities = { images: 'containers', terminal: true, sharesCores: true };
+  readonly abilities: EngineAbilities = { images: 'containers', terminal: true, sharesCores: true, networks: 'bridge' };
   readonly #installation: string;
   readonly #daemon: Daemon;
   readonly #ground: () => Promise<Ground>;
@@ -65,6 +66,7 @@ export class DockerEngine implements InstanceEngine {
   readonly #log: Log | undefined;
   readonly #logs: KeptLogs;
   readonly #gpus: GpuShelf;
+  readonly #networks: Networks;
   readonly #turns = new Turns();
   readonly #instances = new Map<string, DockerInstance>();
   readonly #starts = new Map<string, StartAttempt>();
@@ -78,6 +80,7 @@ export class DockerEngine implements InstanceEngine {
     this.#daemon = new Daemon(host);
     this.#ground = groundReader({ daemon: this.#daemon, virtualGpus, findGpus, clock, onProblem: (what, error) => this.#problem(what, error) });
     this.#gpus = gpus;
+    this.#networks = new Networks(this.#daemon, installation);
     this.#clock = clock;
     this.#log = log;
     this.#logs = new KeptLogs(join(resolve(data), 'docker', 'logs'), keepLogsMs, clock);
@@ -162,7 +165,7 @@ export class DockerEngine implements InstanceEngine {
       this.#instances.delete(id);
     };
     try {
-      const container = await launch(spec, { daemon: this.#daemon, installation: this.#installation, ground: this.#ground, gpus: this.#gpus, say, clear, signal, log: this.#log });
+      const container = await launch(spec, { daemon: this.#daemon, installation: this.#installation, ground: this.#ground, gpus: this.#gpus, networks: this.#networks, say, clear, signal, log: this.#log });
       return await this.#begin(container, book);
     } catch (error) {
       await say(`Not started: ${error instanceof Error ? error.message : String(error)}`);
@@ -205,8 +208,14 @@ export class DockerEngine implements InstanceEngine {
       await instance.stop(0);
       await instance.remove();
       await this.#forget(instance);
+      if (instance.network !== undefined) await this.#networks.leave(instance.network);
     });
     await this.#sweepLogs();
+  }
+
+  async subnetsInUse(): Promise<string[]> {
+    await this.#open();
+    return this.#networks.inUse();
   }
 
   async list(): Promise<Instance[]> {
@@ -301,6 +310,7 @@ export class DockerEngine implements InstanceEngine {
       if (container.isNew) await removeContainer(this.#daemon, container.containerId);
       else await this.#takeUp(container);
     }
+    await this.#networks.sweep();
     this.#sweeping ??= setInterval(() => void this.#sweepLogs(), SWEEP_LOGS_EVERY_MS).unref();
     await this.#sweepLogs();
   }

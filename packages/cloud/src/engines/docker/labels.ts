@@ -38,7 +38,12 @@ export function readLabels(written: Readonly<Record<string, string>>): Labelled 
   };
 }
 
+/** For what is no container. */
+export function ownershipLabel(installation: string): Record<string, string> {
+  return { [INSTALLATION]: installation };
+}
+
 /** Finds the containers of one installation. */
-export function ownershipFilter(installation: string): { label: string[] } {
+export function ownershipFilter(installation: string): { label: [string] } {
   return { label: [`${INSTALLATION}=${installation}`] };
 }

@@ -11,6 +11,7 @@ import type { Daemon } from './daemon.ts';
 import { inspect, removeContainer } from './docker-instance.ts';
 import { isIdle, startFailureOf } from './failure.ts';
 import type { Ground } from './ground.ts';
+import type { Networks } from './networks.ts';
 import { checkProgram } from './program.ts';
 import { ensureImage } from './pull.ts';
 
@@ -21,6 +22,7 @@ export interface LaunchParts {
   installation: string;
   ground: () => Promise<Ground>;
   gpus: GpuShelf;
+  networks: Networks;
   /** A line about how it goes. */
   say: (line: string) => Promise<void>;
   /** The last step before the container is made: what an earlier run left goes. */
@@ -45,6 +47,7 @@ export async function launch(spec: InstanceSpec, parts: LaunchParts): Promise<Co
   for (const { source } of spec.mounts) await mkdir(source, { recursive: true });
   signal.throwIfAborted();
   await parts.clear();
+  if (spec.network !== undefined) await parts.networks.ensure(spec.network);
   await say(`Starting ${spec.image}.`);
   const container = await create(spec, { ...ground, installation: parts.installation, gpus, virtual, hasInit: true, isPodman: await daemon.isPodman() }, parts);
   undo.defer(() => removeContainer(daemon, container.id));

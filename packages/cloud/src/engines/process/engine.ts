@@ -59,7 +59,7 @@ export interface ProcessEngineParts {
 /** Runs instances as processes of this machine, as the user that Berth runs as. */
 export class ProcessEngine implements InstanceEngine {
   readonly kind = 'process';
-  readonly abilities: EngineAbilities = { images: 'folders', terminal: true, sharesCores: true };
+  readonly abilities: EngineAbilities = { images: 'folders', terminal: true, sharesCores: true, networks: 'loopback' };
   readonly #machine: () => Promise<Machine>;
   readonly #virtualGpus: readonly GpuCapacity[];
   readonly #clock: Clock;

@@ -10,6 +10,13 @@ export function deletedNoVolume(id: string): BerthError {
   return new BerthError('not-found', `Tried to delete nonexistent network volume ${JSON.stringify(id.slice(0, 64))}`);
 }
 
+/** dstack finds this in `extensions.code`, and takes it for a cluster that is gone already. */
+export const NO_CLUSTER_CODE = 'Cluster not found';
+
+export function deletedNoCluster(id: string): BerthError {
+  return new BerthError('not-found', `cluster ${JSON.stringify(id.slice(0, 64))} not found`, { clientCode: NO_CLUSTER_CODE });
+}
+
 /** dstack takes exactly these words for a pod that is gone already. */
 export function terminatedNoPod(): BerthError {
   return new BerthError('not-found', 'pod not found to terminate');

@@ -59,7 +59,7 @@ function show({ error, path, locations }: Finding) {
     message: error.message,
     ...(path !== undefined && { path }),
     ...(locations !== undefined && { locations }),
-    extensions: { code: error.code.toUpperCase().replaceAll('-', '_'), ...(error.details.length > 0 && { details: error.details }) },
+    extensions: { code: error.clientCode ?? error.code.toUpperCase().replaceAll('-', '_'), ...(error.details.length > 0 && { details: error.details }) },
   };
 }
 

@@ -8,6 +8,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import { ProcessEngine } from '../../engines/process/engine.ts';
 import { Accounts } from '../../resources/accounts/accounts.ts';
 import { ensureRoot, SYSTEM } from '../../resources/accounts/root.ts';
+import { Clusters } from '../../resources/clusters/clusters.ts';
 import { Catalog } from '../../resources/catalog/catalog.ts';
 import { defineDataCenter } from '../../resources/catalog/data-centers.ts';
 import { virtualGpus } from '../../resources/catalog/virtual-gpus.ts';
@@ -76,12 +77,14 @@ export async function startGraphql({ limits = DEFAULT_LIMITS, replace = {} }: { 
   });
   const gate = new Gate(context);
   const templates = new Templates(context);
+  const pods = new Pods(context, { catalog, templates, prices: PRICES, engines: new Map([['LOCAL-1', engine], ['EU-RO-1', engine]]), changes: new PodChanges(), jupyterPassword: () => 'password', onChanged: () => undefined });
   const resources: Resources = {
     accounts: new Accounts(context),
     keys: new Keys(context, () => gate.forget()),
     templates,
     endpoints: new Endpoints(context, { catalog, templates, directory: new EndpointDirectory(store.endpoints, clock), onRemoved: async () => undefined }),
-    pods: new Pods(context, { catalog, templates, prices: PRICES, engines: new Map([['LOCAL-1', engine], ['EU-RO-1', engine]]), changes: new PodChanges(), jupyterPassword: () => 'password', onChanged: () => undefined }),
+    pods,
+    clusters: new Clusters(context, { pods, range: '10.65.0.0/16' }),
     volumes: new Volumes(context, catalog),
     registries: new Registries(context),
     delegations: new Delegations(context),

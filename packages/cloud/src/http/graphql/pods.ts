@@ -199,7 +199,7 @@ interface Named {
 export function podPart({ pods, volumes, catalog }: Resources): Part {
   const deploy = (interruptible: boolean, computeType?: 'CPU') => async ({ input = {} }: { input?: DeployPod }, caller: Caller) => {
     const order = orderOf({ ...input, ...(computeType !== undefined && { computeType }) }, interruptible, { dataCenters: catalog.dataCenters(), jupyterPassword: ({ id }) => pods.jupyterPassword(id) });
-    return show(await pods.create(caller, order));
+    return showPod(await pods.create(caller, order));
   };
 
   return {
@@ -208,26 +208,26 @@ export function podPart({ pods, volumes, catalog }: Resources): Part {
       Query: {
         pod: async ({ input = {} }: { input?: Named }, caller) => {
           try {
-            return show(await pods.get(caller, required(input, 'podId').podId));
+            return showPod(await pods.get(caller, required(input, 'podId').podId));
           } catch (error) {
             if (error instanceof BerthError && error.code === 'not-found') return null;
             throw error;
           }
         },
       },
-      User: { pods: async (_args: unknown, caller) => (await pods.list(caller)).map(show) },
+      User: { pods: async (_args: unknown, caller) => (await pods.list(caller)).map(showPod) },
       Mutation: {
         podFindAndDeployOnDemand: deploy(false),
         podRentInterruptable: deploy(true),
         deployCpuPod: deploy(false, 'CPU'),
-        podStop: async ({ input = {} }: { input?: Named }, caller) => show(await pods.stop(caller, required(input, 'podId').podId)),
+        podStop: async ({ input = {} }: { input?: Named }, caller) => showPod(await pods.stop(caller, required(input, 'podId').podId)),
         podResume: async ({ input = {} }: { input?: Named & { gpuCount?: number } }, caller) => {
           const { podId, gpuCount } = required(input, 'podId');
-          return show(await pods.start(caller, podId, gpuCount === undefined ? {} : { gpuCount }));
+          return showPod(await pods.start(caller, podId, gpuCount === undefined ? {} : { gpuCount }));
         },
         podBidResume: async ({ input = {} }: { input?: Named & { bidPerGpu?: number; gpuCount?: number } }, caller) => {
           const { podId, bidPerGpu, gpuCount } = required(input, 'podId', 'bidPerGpu');
-          return show(await pods.start(caller, podId, { bidPerGpu, ...(gpuCount !== undefined && { gpuCount }) }));
+          return showPod(await pods.start(caller, podId, { bidPerGpu, ...(gpuCount !== undefined && { gpuCount }) }));
         },
         podTerminate: async ({ input = {} }: { input?: Named }, caller) => {
           try {
@@ -237,7 +237,7 @@ export function podPart({ pods, volumes, catalog }: Resources): Part {
           }
           return null;
         },
-        podEditJob: async ({ input = {} }: { input?: EditPod }, caller) => show(await pods.update(caller, required(input, 'podId').podId, changeOf(input))),
+        podEditJob: async ({ input = {} }: { input?: EditPod }, caller) => showPod(await pods.update(caller, required(input, 'podId').podId, changeOf(input))),
       },
     },
     fields: {
@@ -258,7 +258,7 @@ export function podPart({ pods, volumes, catalog }: Resources): Part {
   };
 }
 
-type Shown = ReturnType<typeof show>;
+type Shown = ReturnType<typeof showPod>;
 
 function telemetryOf({ id, startedAt }: Pod, runtime: PodRuntime) {
   const gpus = runtime.gpus.map(({ util, memoryUtil }, index) => ({ id: `${id}-${index}`, percentUtilization: util, memoryUtilization: memoryUtil }));
@@ -285,7 +285,7 @@ function runtimeOf({ id }: Pod, runtime: PodRuntime | null) {
   };
 }
 
-function show(found: Pod) {
+export function showPod(found: Pod) {
   const machineId = found.dataCenterId.toLowerCase();
   return {
     /** For the fields that need more than is here. */
@@ -339,6 +339,10 @@ function show(found: Pod) {
     consumerUserId: found.accountId,
     cpuFlavorId: found.cpuFlavorId,
     networkVolumeId: found.networkVolumeId,
+    clusterId: found.clusterId,
+    clusterIp: found.membership?.address ?? null,
+    clusterIdx: found.membership?.rank ?? null,
+    clusterRole: found.membership?.role ?? null,
     stopAfter: isoTimeOrNull(found.stopAfter),
     terminateAfter: isoTimeOrNull(found.terminateAfter),
   };

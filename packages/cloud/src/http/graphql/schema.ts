@@ -4,6 +4,7 @@ import type { Resources } from '../../resources/resources.ts';
 import { accountPart } from './account.ts';
 import { apiKeyPart } from './api-keys.ts';
 import type { Asking } from './asking.ts';
+import { clusterPart } from './clusters.ts';
 import { common } from './common.ts';
 import { cpuPart } from './cpus.ts';
 import { dataCenterPart } from './data-centers.ts';
@@ -28,6 +29,7 @@ export function parts(resources: Resources): Part[] {
     templatePart(resources),
     endpointPart(resources),
     podPart(resources),
+    clusterPart(resources),
     registryPart(resources),
     networkVolumePart(resources),
     secretPart(resources),

@@ -9,6 +9,7 @@ import { accountOperations } from './account.ts';
 import { apiKeyOperations } from './api-keys.ts';
 import { buildOperations } from './builds.ts';
 import { catalogOperations } from './catalog.ts';
+import { clusterOperations } from './clusters.ts';
 import { endpointOperations } from './endpoints.ts';
 import { failV2, problem, PROBLEM_TYPE } from './failures.ts';
 import { imageOperations } from './images.ts';
@@ -26,6 +27,7 @@ const VERSION = '2.0.0';
 const TAGS = [
   { name: 'Serverless', description: 'Endpoints: addresses that take jobs or HTTP requests and run them on workers' },
   { name: 'Pods', description: 'Rented machines' },
+  { name: 'Clusters', description: 'Several pods with one network' },
   { name: 'Templates', description: 'Reusable container configurations' },
   { name: 'Network volumes', description: 'Disks that outlive what mounts them' },
   { name: 'Registries', description: 'Credentials and delegations for private images' },
@@ -43,6 +45,7 @@ export function restV2(resources: AllResources, urls: Urls, limiter: RateLimiter
     ...workerOperations(resources),
     ...buildOperations(resources),
     ...podOperations(resources),
+    ...clusterOperations(resources),
     ...imageOperations(resources),
     ...templateOperations(resources),
     ...networkVolumeOperations(resources),

@@ -1,19 +1,19 @@
 import { MAX_NAME_LENGTH } from '../../resources/templates/rules.ts';
 import { GPU_COUNT } from '../../resources/endpoints/rules.ts';
 import { POD_ACTIONS } from '../../resources/pods/states.ts';
-import { POD_STATUSES } from '../../store/pods.ts';
+import { CLUSTER_ROLES, POD_STATUSES } from '../../store/pods.ts';
 import { boolean, integer, list, named, nullable, number, object, oneOf, text } from '../rest/schema.ts';
 import { instant } from './common.ts';
 import { containerFields, persistentMount, shownContainerFields } from './container.ts';
 
 /** The wire objects of pods. */
 
-const status = oneOf(POD_STATUSES, { description: 'PROVISIONING: it has a place; STARTING: its image is fetched and it starts; RUNNING; EXITED: stopped, its disks are kept; ERROR: it ended or did not start without being told to' });
+export const status = oneOf(POD_STATUSES, { description: 'PROVISIONING: it has a place; STARTING: its image is fetched and it starts; RUNNING; EXITED: stopped, its disks are kept; ERROR: it ended or did not start without being told to' });
 const action = oneOf(POD_ACTIONS);
 const cloud = oneOf(['SECURE', 'COMMUNITY'], { description: 'The tier. Here all machines are the operator\'s own; only prices may differ' });
 
 const networkMount = object({ volumeId: text({ minLength: 1, description: 'A network volume in the data center of the pod' }), path: text({ minLength: 1, description: 'Where it is mounted' }) });
-const mounts = object({}, { persistent: persistentMount, network: list(networkMount, { maxItems: 1 }) }, {
+export const mounts = object({}, { persistent: persistentMount, network: list(networkMount, { maxItems: 1 }) }, {
   description: 'A disk of its own, which stays until the pod is terminated, or a network volume; not both. The kind is fixed when the pod is made',
 });
 /** What comes out may be smaller than what may be sent: other interfaces allow smaller sizes. */
@@ -107,6 +107,7 @@ export const pod = named(
     },
     {
       gpu: named('PodGpu', object({ id: text(), count: integer(), vcpuCount: integer(), memory: integer({ description: 'In GB' }) })),
+      cluster: named('PodCluster', object({ id: text(), rank: nullable(integer({ description: 'From 0, which is the first node of its cluster' })) }, { role: oneOf(CLUSTER_ROLES), ip: text({ description: "Its address in the cluster's network" }) })),
       cpu: named('PodCpu', object({ id: text(), vcpuCount: integer(), memory: integer({ description: 'In GB' }) })),
     },
     { description: 'A rented machine' },

@@ -29,7 +29,8 @@ export function podOperations({ pods }: Resources): Operation[] {
       status: 200, answer: named('PodList', object({ pods: list(pod), pagination })), failures: [422],
       handle: async ({ caller, query }) => {
         const page = await paged('pods', query, (stretch) => pods.list(caller, stretch));
-        return { pods: await Promise.all(page.items.map(show)), pagination: page.pagination };
+        const shown = query.includeClusterPods === true ? page.items : page.items.filter(({ clusterId }) => clusterId === null);
+        return { pods: await Promise.all(shown.map(show)), pagination: page.pagination };
       },
     }),
     operation({
@@ -100,6 +101,7 @@ export function showPod(found: Pod, runtime: PodRuntime | null): Shown {
     cloud: found.cloud,
     dataCenterId: found.dataCenterId,
     cudaVersion: found.cudaVersion,
+    ...(found.clusterId !== null && { cluster: clusterOf(found.clusterId, found.membership) }),
     ssh: { proxy: null, direct: sshOf(runtime) },
     template: found.templateId,
     cost: isUp(found) ? found.costPerHour : 0,
@@ -112,6 +114,10 @@ export function showPod(found: Pod, runtime: PodRuntime | null): Shown {
     stopAfter: isoTimeOrNull(found.stopAfter),
     terminateAfter: isoTimeOrNull(found.terminateAfter),
   };
+}
+
+function clusterOf(id: string, membership: Pod['membership']): NonNullable<Shown['cluster']> {
+  return { id, rank: membership?.rank ?? null, ...(membership !== null && { ip: membership.address, ...(membership.role !== null && { role: membership.role }) }) };
 }
 
 function mountsOf({ volumeSize, volumePath, networkVolumeId }: Pod): Shown['mounts'] {

@@ -24,6 +24,11 @@ describe('virtual GPUs', () => {
     ]);
   });
 
+  test('as many as the number before a type says', () => {
+    assert.deepEqual(virtualGpus(['8x NVIDIA A40', 'NVIDIA L4']).map(({ gpuTypeId, total, free }) => [gpuTypeId, total, free]), [['NVIDIA A40', 8, 8], ['NVIDIA L4', 2, 2]]);
+    assert.throws(() => virtualGpus(['0x NVIDIA A40']), BerthError);
+  });
+
   test('a type that does not exist is said at once', () => {
     assert.throws(() => virtualGpus(['RTX 4090']), (error: unknown) => error instanceof BerthError && error.code === 'rule' && error.message.includes('"RTX 4090"'));
   });

@@ -7,13 +7,19 @@ export type GpuSetting = 'auto' | 'none' | readonly string[];
 
 const COMMON_GPU_TYPES: readonly string[] = ['NVIDIA GeForce RTX 4090', 'NVIDIA A100 80GB PCIe', 'NVIDIA H100 80GB HBM3'];
 const COUNT_OF_EACH = 2;
+/** Such as `8x NVIDIA A40`. */
+const COUNTED = /^([1-9]\d{0,3})x (.+)$/;
 
 /** They have no hardware behind them: with them, definitions that ask for a GPU can be tried anywhere. */
 export function virtualGpus(setting: GpuSetting): GpuCapacity[] {
   if (setting === 'none') return [];
   const ids = setting === 'auto' ? COMMON_GPU_TYPES : setting;
-  const types = new Set(ids.map(knownType));
-  return [...types].map(({ id, memoryInGb }) => ({ gpuTypeId: id, total: COUNT_OF_EACH, free: COUNT_OF_EACH, virtual: true, cudaVersion: null, memoryInGb }));
+  const counts = new Map<GpuType, number>();
+  for (const id of ids) {
+    const [, count = COUNT_OF_EACH, name = id] = COUNTED.exec(id) ?? [];
+    counts.set(knownType(name), Number(count));
+  }
+  return [...counts].map(([{ id, memoryInGb }, count]) => ({ gpuTypeId: id, total: count, free: count, virtual: true, cudaVersion: null, memoryInGb }));
 }
 
 function knownType(id: string): GpuType {

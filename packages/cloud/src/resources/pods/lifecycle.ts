@@ -32,6 +32,15 @@ export function renewed(pod: Pod, now: number, why: string): Pod {
 
 export function terminated(pod: Pod, now: number): Pod {
   checkAction(pod, 'terminate');
+  return gone(pod, now);
+}
+
+/** With its cluster, whatever state it is in. */
+export function leftCluster(pod: Pod, now: number): Pod {
+  return gone(pod, now);
+}
+
+function gone(pod: Pod, now: number): Pod {
   return { ...pod, wanted: 'terminated', status: 'TERMINATED', statusDetail: null, statusChangedAt: now, settled: false, updatedAt: now };
 }
 

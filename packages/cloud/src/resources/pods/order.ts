@@ -52,6 +52,8 @@ export const DEFAULTS: Omit<Pod, 'id' | 'accountId' | 'createdAt' | 'updatedAt' 
   volumeSize: 0,
   volumePath: '/workspace',
   networkVolumeId: null,
+  clusterId: null,
+  membership: null,
   dataCenterId: '',
   gpuTypeId: null,
   gpuCount: 0,

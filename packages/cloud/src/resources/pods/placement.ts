@@ -1,4 +1,4 @@
-import type { Capacity, GpuCapacity } from '../../engines/engine.ts';
+import type { Capacity, GpuCapacity, InstanceNetworks } from '../../engines/engine.ts';
 import type { HeldGpus, Pod } from '../../store/pods.ts';
 import type { Compute, CpuChoice, NetworkVolume } from '../../store/records.ts';
 import { BerthError, rule } from '../../support/errors.ts';
@@ -37,6 +37,10 @@ export interface PodSite {
   capacity: Capacity;
   /** Why its engine cannot run the image; undefined where it can. */
   imageProblem: string | undefined;
+  /** How its instances can have one network; undefined where they cannot. */
+  network?: InstanceNetworks;
+  /** Addresses that are in use there for something else. */
+  subnetsInUse?(): Promise<string[]>;
 }
 
 export type PodPlace = Pick<Pod, 'dataCenterId' | 'gpuTypeId' | 'gpuCount' | 'cpuFlavorId' | 'vcpuCount' | 'memoryInGb' | 'cudaVersion'>;
@@ -49,6 +53,27 @@ export function placePod(wish: HardwareWish, volume: NetworkVolume | undefined, 
   const place = wish.compute === 'CPU' ? cpuPlace(wish, able) : gpuPlace(wish, able, sites, held);
   if (place === undefined) throw full(shortage(wish, able, sites, held));
   return place;
+}
+
+/** One data center that has room for all of these pods at once, with the place of each. Throws the reason why there is none. */
+export function placeTogether(wish: HardwareWish, count: number, volume: NetworkVolume | undefined, sites: readonly PodSite[], held: readonly HeldGpus[]): PodPlace {
+  if (sites.length === 0) throw rule('none of the data centers here can give several pods one network');
+  const allowed = allowedSites(wish, volume, sites);
+  const able = allowed.filter(({ imageProblem }) => imageProblem === undefined);
+  if (able.length === 0) throw rule(allowed[0]?.imageProblem ?? 'no engine can run the image');
+  const roomy = able.filter((site) => roomAt(site, wish, sites, held) >= count);
+  const place = roomy.length === 0 ? undefined : gpuPlace(wish, roomy, sites, held);
+  if (place !== undefined) return place;
+  throw full(able.map((site) => `${site.dataCenterId}: has room for ${roomAt(site, wish, sites, held)} pods with ${wish.gpuCount} ${wish.gpuTypeIds.join(', ') || 'GPU'} each, ${count} are asked for; a cluster is in one data center`));
+}
+
+/** How many pods like this fit now: each on one machine, and all of them into what the records leave. */
+function roomAt(site: PodSite, wish: HardwareWish, sites: readonly PodSite[], held: readonly HeldGpus[]): number {
+  const rooms = site.capacity.gpus.filter(({ gpuTypeId }) => wish.gpuTypeIds.includes(gpuTypeId)).map((gpu) => {
+    const free = freeAt(site, gpu, sites, held);
+    return { machine: fits(wish, site, gpu, free) ? Math.floor(gpu.free / wish.gpuCount) : 0, records: Math.floor(Math.max(0, leftAt(site, gpu.gpuTypeId, sites, held)) / wish.gpuCount) };
+  });
+  return Math.min(rooms.reduce((sum, { machine }) => sum + machine, 0), ...rooms.map(({ records }) => records));
 }
 
 /** The same place again, for a pod that was stopped. */
@@ -126,11 +151,16 @@ function fits({ gpuCount, cuda, minMemoryPerGpu }: HardwareWish, { capacity }: P
 }
 
 /** What the engine has free, and no more than the records leave: some that are recorded may not have taken theirs yet. */
-function freeAt({ engine }: PodSite, gpu: GpuCapacity, sites: readonly PodSite[], held: readonly HeldGpus[]): number {
+function freeAt(site: PodSite, gpu: GpuCapacity, sites: readonly PodSite[], held: readonly HeldGpus[]): number {
+  return Math.min(gpu.free, leftAt(site, gpu.gpuTypeId, sites, held));
+}
+
+/** What the records leave of one type, on all machines of the engine together. */
+function leftAt({ engine }: PodSite, wanted: string, sites: readonly PodSite[], held: readonly HeldGpus[]): number {
   const together = new Set(sites.filter((site) => site.engine === engine).map(({ dataCenterId }) => dataCenterId));
-  const taken = held.filter(({ dataCenterId, gpuTypeId }) => together.has(dataCenterId) && gpuTypeId === gpu.gpuTypeId).reduce((sum, { count }) => sum + count, 0);
-  const there = sites.find((site) => site.engine === engine)?.capacity.gpus.filter(({ gpuTypeId }) => gpuTypeId === gpu.gpuTypeId).reduce((sum, { total }) => sum + total, 0) ?? 0;
-  return Math.min(gpu.free, there - taken);
+  const taken = held.filter(({ dataCenterId, gpuTypeId }) => together.has(dataCenterId) && gpuTypeId === wanted).reduce((sum, { count }) => sum + count, 0);
+  const there = sites.find((site) => site.engine === engine)?.capacity.gpus.filter(({ gpuTypeId }) => gpuTypeId === wanted).reduce((sum, { total }) => sum + total, 0) ?? 0;
+  return there - taken;
 }
 
 /** A default is no reason to refuse a small machine. */

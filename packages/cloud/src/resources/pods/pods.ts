@@ -1,7 +1,7 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { LogLine, LogQuery } from '../../engines/logs/log-line.ts';
-import type { Pod } from '../../store/pods.ts';
-import type { Page, Template } from '../../store/records.ts';
+import type { Pod, PodFooting, PodFootingIds } from '../../store/pods.ts';
+import type { NetworkVolume, Page, Template } from '../../store/records.ts';
 import { BerthError, notFound, rule } from '../../support/errors.ts';
 import type { Caller } from '../caller.ts';
 import type { Catalog } from '../catalog/catalog.ts';
@@ -21,7 +21,7 @@ import { podLog } from './log.ts';
 import { appliedTemplate, DEFAULTS, fromTemplate } from './order.ts';
 import type { NewPod, PodChange, PodTemplateUse } from './order.ts';
 import { placeAgain, placePod } from './placement.ts';
-import type { HardwareWish, PodSite } from './placement.ts';
+import type { HardwareWish, PodPlace, PodSite } from './placement.ts';
 import { changeFindings, needsNewInstance, podFindings, wishFindings } from './rules.ts';
 import { PodRuntimes } from './runtime.ts';
 import type { PodPort, PodRuntime } from './runtime.ts';
@@ -48,6 +48,16 @@ export interface PodParts {
   onChanged(podId: string): void;
 }
 
+/** An order that has been checked, and needs a place. */
+export interface PreparedPod {
+  hardware: HardwareWish;
+  sites: PodSite[];
+  footing: PodFootingIds;
+  /** Refuses where something that it refers to is not there. */
+  check(footing: PodFooting): { volume: NetworkVolume | undefined };
+  make(id: string, place: PodPlace, volume: NetworkVolume | undefined): Pod;
+}
+
 /** How a pod is started again. */
 export interface StartWish {
   gpuCount?: number;
@@ -66,27 +76,49 @@ export class Pods {
   }
 
   async create(caller: Caller, order: NewPod): Promise<Pod> {
-    const { store, clock, ids } = this.#context;
+    const { store, ids } = this.#context;
     const id = ids.resource();
-    const now = clock.now();
-    const hardware = await this.#checkedHardware(order.hardware);
-    const template = await this.#template(caller, order.template);
-    const blank: Pod = { ...DEFAULTS, ...order.defaults, compute: hardware.compute, id, accountId: caller.accountId, createdAt: now, updatedAt: now, statusChangedAt: now };
-    const base: Pod = { ...blank, ...(template && fromTemplate(template, caller.accountId, hardware.compute)), ...(order.networkVolumeId !== undefined && { volumeSize: 0 }) };
-    const wanted = this.#withReferences(order, { ...base, ...order.settings(base), templateId: order.template?.remembered === true ? order.template.id : null, networkVolumeId: order.networkVolumeId ?? null });
-    const cuda = this.#cuda(hardware, template);
-    refuse([...podFindings(wanted), ...wishFindings(hardware), ...lowestBidFindings(this.#parts.prices, hardware.gpuTypeIds, wanted)]);
-    const sites = await this.#sites(wanted.image);
-    const created = await store.pods.insert(caller.accountId, { ...registryOf(order), ...(order.networkVolumeId !== undefined && { volumeId: order.networkVolumeId }), placing: true }, ({ registryFound, volume, held }) => {
-      checkRegistry(order, registryFound);
-      if (order.networkVolumeId !== undefined && volume === undefined) throw rule(`network volume ${JSON.stringify(order.networkVolumeId.slice(0, 64))} does not exist in this account; create it first or leave it out`);
-      const place = placePod({ ...hardware, cuda }, volume, sites, held);
-      // A network volume is there in the secure cloud alone.
-      const record: Pod = { ...wanted, ...place, ...(volume !== undefined && { cloud: 'SECURE' }) };
-      return { record: { ...record, costPerHour: hourlyCost(this.#parts.prices, record) }, audit: auditOf(this.#context, caller, 'create', KIND, id) };
+    const { hardware, sites, footing, check, make } = await this.prepare(caller, order, id);
+    const created = await store.pods.insert(caller.accountId, footing, (found) => {
+      const { volume } = check(found);
+      return { record: make(id, placePod(hardware, volume, sites, found.held), volume), audit: auditOf(this.#context, caller, 'create', KIND, id) };
     });
     this.#parts.onChanged(id);
     return created;
+  }
+
+  /** Checks an order as far as that is possible before it has a place. `id` is that of the pod, or of an example where several are made. */
+  async prepare(caller: Caller, order: NewPod, id = this.#context.ids.resource()): Promise<PreparedPod> {
+    const now = this.#context.clock.now();
+    const hardware = await this.#checkedHardware(order.hardware);
+    const template = await this.#template(caller, order.template);
+    const wantedAs = (podId: string): Pod => {
+      const blank: Pod = { ...DEFAULTS, ...order.defaults, compute: hardware.compute, id: podId, accountId: caller.accountId, createdAt: now, updatedAt: now, statusChangedAt: now };
+      const base: Pod = { ...blank, ...(template && fromTemplate(template, caller.accountId, hardware.compute)), ...(order.networkVolumeId !== undefined && { volumeSize: 0 }) };
+      return this.#withReferences(order, { ...base, ...order.settings(base), templateId: order.template?.remembered === true ? order.template.id : null, networkVolumeId: order.networkVolumeId ?? null });
+    };
+    const wanted = wantedAs(id);
+    refuse([...podFindings(wanted), ...wishFindings(hardware), ...lowestBidFindings(this.#parts.prices, hardware.gpuTypeIds, wanted)]);
+    return {
+      hardware: { ...hardware, cuda: this.#cuda(hardware, template) },
+      sites: await this.#sites(wanted.image),
+      footing: { ...registryOf(order), ...(order.networkVolumeId !== undefined && { volumeId: order.networkVolumeId }), placing: true },
+      check: ({ registryFound, volume }) => {
+        checkRegistry(order, registryFound);
+        if (order.networkVolumeId !== undefined && volume === undefined) throw rule(`network volume ${JSON.stringify(order.networkVolumeId.slice(0, 64))} does not exist in this account; create it first or leave it out`);
+        return { volume };
+      },
+      make: (podId, place, volume) => {
+        // A network volume is there in the secure cloud alone.
+        const record: Pod = { ...wantedAs(podId), ...place, ...(volume !== undefined && { cloud: 'SECURE' }) };
+        return { ...record, costPerHour: hourlyCost(this.#parts.prices, record) };
+      },
+    };
+  }
+
+  /** Something else is wanted of a pod, which was written elsewhere. */
+  changed(id: string): void {
+    this.#parts.onChanged(id);
   }
 
   /** Only what is said changes. A running pod gets a new instance where that is built into the old one. */
@@ -94,6 +126,7 @@ export class Pods {
     const template = await this.#template(caller, change.template);
     const changed = await this.#change(caller, id, 'update', (current, now, registryFound) => {
       checkRegistry(change, registryFound);
+      alone(current, 'changed');
       const base = template === undefined ? current : appliedTemplate(current, template);
       const edited = this.#withReferences(change, { ...base, ...change.settings(base), updatedAt: now });
       refuse([...podFindings(edited), ...changeFindings(current, edited)]);
@@ -122,7 +155,7 @@ export class Pods {
 
   async stop(caller: Caller, id: string): Promise<Pod> {
     const asked = await this.#change(caller, id, 'stop', (current, now) => stopped(current, now));
-    return (await this.#seenDone(id)) ?? asked;
+    return (await this.seenDone(id)) ?? asked;
   }
 
   restart(caller: Caller, id: string): Promise<Pod> {
@@ -136,8 +169,8 @@ export class Pods {
 
   /** With it go its container and its volume disk. */
   async terminate(caller: Caller, id: string): Promise<void> {
-    await this.#change(caller, id, 'delete', (current, now) => terminated(current, now));
-    await this.#seenDone(id);
+    await this.#change(caller, id, 'delete', (current, now) => terminated(alone(current, 'terminated'), now));
+    await this.seenDone(id);
   }
 
   async get(caller: Caller, id: string): Promise<Pod> {
@@ -202,7 +235,7 @@ export class Pods {
   }
 
   /** The pod when what was asked of it is done, or as far as it is when the time is over. */
-  async #seenDone(id: string): Promise<Pod | undefined> {
+  async seenDone(id: string): Promise<Pod | undefined> {
     const until = performance.now() + SEE_IT_DONE_MS;
     for (;;) {
       const left = Math.max(0, until - performance.now());
@@ -253,7 +286,14 @@ export class Pods {
     const names = new Map(this.#parts.catalog.dataCenters().map(({ id, engine }) => [id, engine]));
     const sites = await Promise.all([...this.#parts.engines].map(async ([dataCenterId, engine]): Promise<PodSite[]> => {
       try {
-        return [{ dataCenterId, engine: names.get(dataCenterId) ?? engine.kind, capacity: await engine.capacity(), imageProblem: engine.imageProblem(image) }];
+        return [{
+          dataCenterId,
+          engine: names.get(dataCenterId) ?? engine.kind,
+          capacity: await engine.capacity(),
+          imageProblem: engine.imageProblem(image),
+          ...(engine.abilities.networks !== undefined && { network: engine.abilities.networks }),
+          ...(engine.subnetsInUse !== undefined && { subnetsInUse: () => engine.subnetsInUse?.() ?? Promise.resolve([]) }),
+        }];
       } catch (error) {
         if (error instanceof BerthError && error.code === 'unavailable') return [];
         throw error;
@@ -261,6 +301,12 @@ export class Pods {
     }));
     return sites.flat();
   }
+}
+
+/** A member of a cluster came with the others, and goes with them. */
+function alone(pod: Pod, done: string): Pod {
+  if (pod.clusterId !== null) throw new BerthError('state', `pod ${pod.id} belongs to the cluster ${pod.clusterId}, so it cannot be ${done} by itself; use the cluster`);
+  return pod;
 }
 
 function registryOf({ registryId }: PodChange): { registryId?: string } {

@@ -18,7 +18,10 @@ const WHILE_STOPPING: readonly PodAction[] = ['stop', 'terminate'];
 /** A lock that let a pod be deleted, but not paused, would protect nothing. */
 const DESPITE_LOCK: readonly PodAction[] = ['start'];
 
-type Stateful = Pick<Pod, 'status' | 'wanted' | 'locked'>;
+/** A member of a cluster goes with it. */
+const NOT_OF_A_MEMBER: readonly PodAction[] = ['terminate'];
+
+type Stateful = Pick<Pod, 'status' | 'wanted' | 'locked'> & Partial<Pick<Pod, 'clusterId'>>;
 
 /** It has hardware, or is about to. */
 export function isUp({ status }: Pick<Pod, 'status'>): boolean {
@@ -31,7 +34,7 @@ function allowedIn(pod: Stateful): readonly PodAction[] {
 
 /** What may be asked of it now, in the words that REST v2 has. */
 export function actionsOf(pod: Stateful): (typeof POD_ACTIONS)[number][] {
-  const allowed = allowedIn(pod).filter((action) => !pod.locked || DESPITE_LOCK.includes(action));
+  const allowed = allowedIn(pod).filter((action) => (!pod.locked || DESPITE_LOCK.includes(action)) && !(typeof pod.clusterId === 'string' && NOT_OF_A_MEMBER.includes(action)));
   return POD_ACTIONS.filter((action) => allowed.includes(action));
 }
 

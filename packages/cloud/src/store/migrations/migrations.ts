@@ -4,6 +4,7 @@ import { jobs } from './0003-jobs.ts';
 import { fleet } from './0004-fleet.ts';
 import { jobLeases } from './0005-job-leases.ts';
 import { pods } from './0006-pods.ts';
+import { clusters } from './0008-clusters.ts';
 import type { Dialect } from '../sql.ts';
 
 /** One step of the schema. Steps are numbered from 1 without gaps and never change once released. */
@@ -13,4 +14,4 @@ export interface Migration {
   statements: (string | Record<Dialect, string>)[];
 }
 
-export const migrations: Migration[] = [accountsAndResources, endpoints, jobs, fleet, jobLeases, pods];
+export const migrations: Migration[] = [accountsAndResources, endpoints, jobs, fleet, jobLeases, pods, clusters];

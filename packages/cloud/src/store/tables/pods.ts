@@ -16,14 +16,6 @@ export function podTable(database: Database, sealer: Sealer): PodStore {
   const { toRow, fromRow } = podRows(sealer);
   const { list } = collection(database, { table: 'pods', toRow, fromRow, only: sql`wanted <> 'terminated'` });
 
-  /** Always in this order, so that two transactions never wait for each other. */
-  function* hold(accountId: string, { registryId, volumeId, placing }: PodFootingIds): Steps<PodFooting> {
-    const registry = registryId === undefined ? undefined : yield* row<Row>(sql`select id from registries where id = ${registryId} and account_id = ${accountId}${holdRow}`);
-    const volume = volumeId === undefined ? undefined : yield* row<Row>(sql`select * from network_volumes where id = ${volumeId} and account_id = ${accountId}${holdRow}`);
-    if (placing === true) yield sql`${takeTurns}`;
-    return { registryFound: registry !== undefined, volume: volume && volumeFromRow(volume), held: placing === true ? yield* heldGpus() : [] };
-  }
-
   function* findLocked(id: string): Steps<Pod | undefined> {
     const found = yield* row<Row>(sql`select * from pods where id = ${id}${lockRow}`);
     return found === undefined ? undefined : fromRow(found);
@@ -46,7 +38,7 @@ export function podTable(database: Database, sealer: Sealer): PodStore {
 
     insert: (accountId, ids, make) =>
       database.write(function* () {
-        const { record, audit } = make(yield* hold(accountId, ids));
+        const { record, audit } = make(yield* holdFooting(accountId, ids));
         yield* changes(sql`insert into pods ${rowValues(toRow(record))}`);
         yield* recordAudit(audit);
         return record;
@@ -54,7 +46,7 @@ export function podTable(database: Database, sealer: Sealer): PodStore {
 
     change: (accountId, id, ids, next) =>
       database.write(function* () {
-        const footing = yield* hold(accountId, ids);
+        const footing = yield* holdFooting(accountId, ids);
         const current = yield* findLocked(id);
         if (current === undefined || current.accountId !== accountId || current.wanted === 'terminated') return undefined;
         const { record, audit } = next(current, footing);
@@ -99,6 +91,14 @@ export function podTable(database: Database, sealer: Sealer): PodStore {
   };
 }
 
+/** Always in this order, so that two transactions never wait for each other. */
+export function* holdFooting(accountId: string, { registryId, volumeId, placing }: PodFootingIds): Steps<PodFooting> {
+  const registry = registryId === undefined ? undefined : yield* row<Row>(sql`select id from registries where id = ${registryId} and account_id = ${accountId}${holdRow}`);
+  const volume = volumeId === undefined ? undefined : yield* row<Row>(sql`select * from network_volumes where id = ${volumeId} and account_id = ${accountId}${holdRow}`);
+  if (placing === true) yield sql`${takeTurns}`;
+  return { registryFound: registry !== undefined, volume: volume && volumeFromRow(volume), held: placing === true ? yield* heldGpus() : [] };
+}
+
 /** Pods and workers together: they share the machines. */
 function* heldGpus(): Steps<HeldGpus[]> {
   const found = yield* rows<{ data_center_id: string; gpu_type_id: string; held: number }>(sql`select data_center_id, gpu_type_id, sum(gpu_count) as held from (
@@ -117,16 +117,16 @@ const KINDS: Record<Stored, Kind> = {
   interruptible: 'flag', bidPerGpu: 'plain', locked: 'flag', globalNetworking: 'flag', startSsh: 'flag', startJupyter: 'flag', templateId: 'plain', volumeSize: 'plain', volumePath: 'plain', networkVolumeId: 'plain',
   dataCenterId: 'plain', gpuTypeId: 'plain', gpuCount: 'plain', cpuFlavorId: 'plain', vcpuCount: 'plain', memoryInGb: 'plain', cudaVersion: 'plain', costPerHour: 'plain',
   stopAfter: 'plain', terminateAfter: 'plain', wanted: 'plain', generation: 'plain', status: 'plain', statusDetail: 'plain', statusChangedAt: 'plain', settled: 'flag',
-  handle: 'plain', instanceGeneration: 'plain', startedAt: 'plain', endedAt: 'plain', exitCode: 'plain', createdAt: 'plain', updatedAt: 'plain',
+  handle: 'plain', instanceGeneration: 'plain', startedAt: 'plain', endedAt: 'plain', exitCode: 'plain', createdAt: 'plain', updatedAt: 'plain', clusterId: 'plain', membership: 'json',
 };
 const COLUMNS = (Object.keys(KINDS) as Stored[]).map((field) => ({ field, kind: KINDS[field], column: field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) }));
 
-interface PodRows {
+export interface PodRows {
   toRow(pod: Pod): Row;
   fromRow(found: Row): Pod;
 }
 
-function podRows(sealer: Sealer): PodRows {
+export function podRows(sealer: Sealer): PodRows {
   return {
     toRow: (pod) => {
       const values: Row = { sealed_env: sealer.seal(JSON.stringify(pod.env), contextOf(pod.id)), active: isActive(pod) ? 1 : 0, due_at: dueAt(pod) };

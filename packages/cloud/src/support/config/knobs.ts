@@ -3,6 +3,7 @@ import { day, key32, listOrWord, oneOf, optionalText, text, toggle, webAddress, 
 import { knob, variableOf, type Knob } from './knob.ts';
 import { operationLimit, type OperationLimit } from './operation-limit.ts';
 import { noPrices, priceTable } from './prices.ts';
+import { isRange } from '../subnet.ts';
 
 /** What one account may do with one endpoint through the job interface. */
 function jobLimit(operation: string, per10s: number, concurrent: number): Knob<OperationLimit | 'off'> {
@@ -177,8 +178,8 @@ export const knobs = {
     default: 'auto',
     description:
       'The GPU types on offer. auto offers those that are found, and virtual ones of three common types where there are none; ' +
-      'a list names the types of the virtual ones; none offers no virtual GPU.',
-    example: 'gpus: [NVIDIA GeForce RTX 4090, NVIDIA A40]',
+      'a list names the types of the virtual ones, two of each unless a number stands before it; none offers no virtual GPU.',
+    example: 'gpus: [NVIDIA GeForce RTX 4090, 8x NVIDIA A40]',
   }),
   dataCenters: knob({
     kind: dataCenterList(),
@@ -193,6 +194,11 @@ export const knobs = {
     default: 'auto',
     description: 'Where the Docker daemon is, or Podman with the same interface. auto goes by DOCKER_HOST and then looks in the usual places, at the start and every few seconds until one answers; off leaves Docker alone.',
     example: 'docker: unix:///run/user/1000/podman/podman.sock',
+  }),
+  clusterNetwork: knob({
+    kind: text('a range of IPv4 addresses such as 10.65.0.0/16, from /8 to /24', isRange),
+    default: '10.65.0.0/16',
+    description: 'Where the networks of clusters are taken from on engines that run containers, 256 addresses for each. Change it where your own network has these addresses.',
   }),
   prices: knob({
     kind: priceTable(),

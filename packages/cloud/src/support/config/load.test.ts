@@ -30,6 +30,7 @@ const anyValue: fc.Arbitrary<unknown> = fc.oneof(
   fc.record({ gpu: priceMap, cpu: priceMap, disk: priceMap }, { requiredKeys: [], noNullPrototype: true }),
   fc.record({ per10s: fc.integer({ min: 0, max: 5_000 }), concurrent: fc.integer({ min: 0, max: 500 }) }, { noNullPrototype: true }),
   fc.constantFrom('1000/200', '0/1', '1/0', '1', '1/2/3', { per10s: 1 }, { per10s: 1, concurrent: 1, more: 1 }, { per10s: '1', concurrent: 1 }, { per10s: 1.5, concurrent: 1 }),
+  fc.tuple(fc.nat(255), fc.nat(255), fc.integer({ min: 6, max: 26 })).map(([a, b, bits]) => `${a}.${b}.0.0/${bits}`),
   fc.constantFrom({ gpu: { A40: -1 } }, { disk: { container: '1' } }, { ram: { A40: 1 } }, { cpu: 3 }),
 );
 
