@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { Check, Outcome } from '../conformance/check.ts';
+import { addressesOf, optionsOf } from '../conformance/options.ts';
+import { CHECKS } from '../conformance/suite.ts';
+import { exampleStage } from './support/examples.ts';
+
+const RUN = fileURLToPath(new URL('../conformance/run.ts', import.meta.url));
+
+async function run(...words: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, [RUN, ...words], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const ran = { code: null as number | null, stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (ran.stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (ran.stderr += text));
+  [ran.code] = (await once(child, 'close')) as [number | null];
+  return ran;
+}
+
+type Line = Pick<Check, 'group' | 'name'> & { outcomes: Outcome[] };
+
+describe('the conformance suite', () => {
+  const stage = exampleStage();
+
+  test('finds what clients expect', async () => {
+    const { json } = await stage.berth<{ id: string }>('deploy', 'local/echo', '--name', 'conformance-echo');
+    const { url, key } = stage.server;
+    const { stdout, stderr } = await run('--url', url, '--key', key, '--worker-token', key, '--endpoint', json.id, '--pods', '--json');
+    const lines = JSON.parse(stdout) as Line[];
+    assert.equal(lines.length, CHECKS.length, stderr);
+    const { paths } = (await stage.server.client().call<{ paths: Record<string, unknown> }>('GET', '/v2/openapi.json')).body;
+    // What this program does not offer, it cannot do.
+    const absent = (name: string): boolean => (!('/v2/billing' in paths) && name.startsWith('billing')) || (!('/v2/clusters' in paths) && name.startsWith('clusters'));
+    assert.deepEqual(lines.filter(({ name, outcomes }) => outcomes[0]?.result !== 'passed' && !absent(name)), []);
+  });
+
+  test('leaves nothing behind', async () => {
+    const client = stage.server.client();
+    for (const path of ['/v2/templates', '/v2/serverless', '/v2/pods', '/v2/network-volumes', '/v2/registries', '/v2/account/secrets']) {
+      const { text } = await client.call('GET', path);
+      assert.ok(!text.includes('"conformance-') || path === '/v2/serverless', `${path}: ${text.slice(0, 300)}`);
+    }
+  });
+
+  test('shows two deployments side by side, skips with a reason, and fails with 1', async () => {
+    const { url, key } = stage.server;
+    const { code, stdout } = await run('--url', url, '--key', key, '--against', url, '--key2', 'rpa_wrong', '--only', 'jobs');
+    assert.equal(code, 1, stdout);
+    assert.match(stdout, /^jobs +first +second$/m);
+    assert.match(stdout, /cancel ends a job that waits, and stays so +ok +FAILED/);
+    assert.match(stdout, /first: no --worker-token was given/);
+    assert.match(stdout, /^first: \d+ passed, 0 failed, \d+ skipped$/m);
+  });
+
+  test('says how it is used where the words make no sense', async () => {
+    const { code, stderr } = await run('--url', 'http://127.0.0.1:1');
+    assert.equal(code, 2);
+    assert.match(stderr, /npm run conformance -- --url URL --key KEY/);
+    assert.equal(optionsOf(['--url', 'u', '--key', 'k', '--against', 'v']), undefined);
+    assert.equal(optionsOf(['--nonsense']), undefined);
+  });
+
+  test('takes one origin, or an address for each interface', () => {
+    assert.deepEqual(addressesOf('http://h:1/'), { v1: 'http://h:1/v1', v2: 'http://h:1/v2', jobs: 'http://h:1/v2', graphql: 'http://h:1/graphql' });
+    assert.deepEqual(addressesOf('v1=https://a/v1,v2=https://b/v2,jobs=https://c/v2/,graphql=https://b/graphql'), { v1: 'https://a/v1', v2: 'https://b/v2', jobs: 'https://c/v2', graphql: 'https://b/graphql' });
+  });
+});
