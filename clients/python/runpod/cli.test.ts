@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { startPython } from '../../../tests/support/python.ts';
-import { stageOn } from '../../../tests/support/story.ts';
+import { clearedStage } from '../../support/cleared-stage.ts';
 import { pythonOf } from '../programs.ts';
 
 const python = pythonOf('runpod');
@@ -38,7 +38,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 `;
 
 describe('the command line of the Python SDK', { concurrency: false }, () => {
-  const stage = stageOn('sqlite', { BERTH_RATE_LIMITS: 'off' });
+  const stage = clearedStage();
   const home = mkdtempSync(join(tmpdir(), 'berth-runpod-cli-'));
   after(() => rmSync(home, { recursive: true }));
 
@@ -80,8 +80,6 @@ describe('the command line of the Python SDK', { concurrency: false }, () => {
     assert.match(output, /runpod\/base:0\.0\.0.*needs a container engine/);
     await stage.operator.call('POST', '/v2/pods', { name: 'listed', image: 'local/shell', cmd: ['sleep', '1000'], cpu: { id: 'cpu3c', vcpuCount: 2 } });
     assert.match(await done(['pod', 'list']), /listed +\| +RUNNING +\| +local\/shell/);
-    const { body } = await stage.operator.call<{ pods: { id: string }[] }>('GET', '/v2/pods');
-    for (const { id } of body.pods) await stage.operator.call('DELETE', `/v2/pods/${id}`);
   });
 
   test('project new asks for one of the network volumes and writes the project', async () => {

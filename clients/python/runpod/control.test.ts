@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { stageOn } from '../../../tests/support/story.ts';
+import { clearedStage } from '../../support/cleared-stage.ts';
 import { pythonOf, said } from '../programs.ts';
 
 const python = pythonOf('runpod');
@@ -91,7 +91,7 @@ told["not_there"] = refused(runpod.delete_container_registry_auth, deleted["id"]
 `;
 
 describe('the control half of the Python SDK', () => {
-  const stage = stageOn('sqlite', { BERTH_RATE_LIMITS: 'off' });
+  const stage = clearedStage();
   const told = (source: string, key: string): Promise<Record<string, unknown>> => said(python, HEAD + source + TAIL, { RUNPOD_API_BASE_URL: stage.server.url, KEY: key });
 
   test('get_user, update_user_settings, get_gpus, get_gpu', async () => {

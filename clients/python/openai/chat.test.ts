@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { before, describe, test } from 'node:test';
+import { startPython } from '../../../tests/support/python.ts';
+import { until } from '../../../tests/support/serverless.ts';
+import { clearedStage } from '../../support/cleared-stage.ts';
+import { codeOf } from '../../support/pages.ts';
+import { pythonOf, said } from '../programs.ts';
+
+const python = pythonOf('openai');
+
+const ASKS = `
+import asyncio, json, os
+import openai
+
+where = {"base_url": os.environ["BASE"], "api_key": os.environ["KEY"]}
+client = openai.OpenAI(**where, max_retries=0)
+messages = [{"role": "system", "content": "you are a parrot"}, {"role": "user", "content": "Grüße an alle 🎉"}]
+told = {}
+
+told["models"] = [(model.id, model.object) for model in client.models.list()]
+whole = client.chat.completions.create(model="parrot", messages=messages, temperature=0.5, max_tokens=100)
+told["whole"] = [whole.object, whole.choices[0].message.role, whole.choices[0].message.content, whole.choices[0].finish_reason, whole.usage.total_tokens]
+told["pieces"] = [chunk.choices[0].delta.content for chunk in client.chat.completions.create(model="parrot", messages=messages, stream=True)]
+with client.chat.completions.stream(model="parrot", messages=messages) as stream:
+    told["helper"] = stream.get_final_completion().choices[0].message.content
+raw = client.chat.completions.with_raw_response.create(model="parrot", messages=messages)
+told["type"] = raw.headers["content-type"]
+
+async def later():
+    async with openai.AsyncOpenAI(**where) as client:
+        answers = await asyncio.gather(*(client.chat.completions.create(model="parrot", messages=[{"role": "user", "content": str(number)}]) for number in range(5)))
+        told["together"] = [answer.choices[0].message.content for answer in answers]
+        told["async"] = "".join([chunk.choices[0].delta.content or "" async for chunk in await client.chat.completions.create(model="parrot", messages=messages, stream=True)])
+asyncio.run(later())
+
+def refused(call):
+    try:
+        call()
+    except openai.APIStatusError as error:
+        return [type(error).__name__, error.status_code, error.body is not None and error.body["message"]]
+
+told["unspoken"] = refused(lambda: client.embeddings.create(model="parrot", input="x"))
+told["unspoken_stream"] = refused(lambda: list(client.completions.create(model="parrot", prompt="x", stream=True)))
+told["wrong_key"] = refused(lambda: client.with_options(api_key="rpa_WRONG").models.list())
+told["nowhere"] = refused(lambda: client.with_options(base_url=os.environ["NOWHERE"]).models.list())
+print("SAID " + json.dumps(told))
+`;
+
+const LEAVES = `
+import os
+import openai
+
+client = openai.OpenAI(base_url=os.environ["BASE"], api_key=os.environ["KEY"])
+with client.chat.completions.create(model="parrot", messages=[{"role": "user", "content": "word " * 5000}], stream=True) as stream:
+    for chunk in stream:
+        break
+print("SAID {}")
+`;
+
+describe("OpenAI's Python client", () => {
+  const stage = clearedStage();
+  let endpointId: string;
+  let env: Record<string, string>;
+  before(async () => {
+    const made = await stage.operator.call<{ id: string }>('POST', '/v2/serverless', { name: 'parrot', type: 'QUEUE', image: 'local/openai', cpu: [{ id: 'cpu3c', vcpuCount: 2 }], scaling: { type: 'QUEUE_DELAY', queueDelay: 4 }, workers: { min: 1, max: 1 } });
+    assert.equal(made.status, 201, made.text);
+    endpointId = made.body.id;
+    env = { BASE: `${stage.server.url}/v2/${endpointId}/openai/v1`, NOWHERE: `${stage.server.url}/v2/nosuchendpoint/openai/v1`, KEY: stage.server.key };
+  });
+
+  test('lists models, completes, whole and streamed, and tells failures as its own errors', async () => {
+    const told = await said(python, ASKS, env);
+    assert.deepEqual(told['models'], [['parrot', 'model']]);
+    assert.deepEqual(told['whole'], ['chat.completion', 'assistant', 'Grüße an alle 🎉', 'stop', 8]);
+    assert.deepEqual(told['pieces'], ['Grüße ', 'an ', 'alle ', '🎉', null]);
+    assert.equal(told['helper'], 'Grüße an alle 🎉');
+    assert.match(String(told['type']), /^application\/json/);
+    assert.deepEqual([told['together'], told['async']], [['0', '1', '2', '3', '4'], 'Grüße an alle 🎉']);
+    const unspoken = told['unspoken'] as [string, number, string];
+    assert.deepEqual(unspoken.slice(0, 2), ['InternalServerError', 500]);
+    assert.match(unspoken[2], /\/v1\/embeddings is not spoken here/);
+    assert.deepEqual((told['unspoken_stream'] as unknown[]).slice(0, 2), ['InternalServerError', 500]);
+    assert.deepEqual((told['wrong_key'] as unknown[]).slice(0, 2), ['AuthenticationError', 401]);
+    assert.deepEqual((told['nowhere'] as unknown[]).slice(0, 2), ['NotFoundError', 404]);
+  });
+
+  test('cancels the job by closing its stream', async () => {
+    await said(python, LEAVES, env);
+    await until('the job is cancelled', async () => {
+      const { body } = await stage.server.client().call<{ requests: { status: string }[] }>('GET', `/v2/${endpointId}/requests?limit=1`);
+      return body.requests[0]?.status === 'CANCELLED';
+    });
+  });
+
+  test('runs what its page says', async () => {
+    const program = startPython(python, codeOf('openai.md', 'python', 0, { url: stage.server.url, key: stage.server.key, endpointId }));
+    assert.equal(await program.ended, 0, program.output());
+    assert.equal(program.output(), "['parrot']\nsay it after me\nword by word");
+  });
+});
