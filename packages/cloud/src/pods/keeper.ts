@@ -4,6 +4,7 @@ import type { Instance, InstanceEvent, InstanceHandle, InstanceMount } from '../
 import { tellingLine } from '../fleet/telling-line.ts';
 import { portVariables } from '../resources/pods/inner-port.ts';
 import { hasEnded, isRunning, isStarting, stopped, terminated } from '../resources/pods/lifecycle.ts';
+import { isInterrupted } from '../resources/pods/states.ts';
 import type { Pod, PodStore } from '../store/pods.ts';
 import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
@@ -17,6 +18,10 @@ const TICK_MS = 500;
 /** How often those are looked at again that are not settled: a failure may pass, and a wake-up may be lost. */
 const RESYNC_MS = 5_000;
 const STOP_GRACE_MS = 10_000;
+/** What an interrupted pod has to put its things in order, from the signal on. */
+const INTERRUPTION_GRACE_MS = 5_000;
+/** A pod whose place is promised waits this long for whoever has to leave it. */
+const WAIT_FOR_ROOM_MS = 60_000;
 /** Whoever terminates a pod does not want it to think about it. */
 const TERMINATE_GRACE_MS = 2_000;
 /** How a start goes on is written down at most this often. */
@@ -76,6 +81,8 @@ export class PodKeeper {
   readonly #unreached = new Set<InstanceEngine>();
   /** Pods whose engine was asked for an instance, and of which generation. */
   readonly #starting = new Map<string, number>();
+  /** Pods that wait for their place to be free, and since when. */
+  readonly #waiting = new Map<string, number>();
   readonly #unwatch: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
   #nextDue = Infinity;
@@ -142,7 +149,7 @@ export class PodKeeper {
   pause(): void {
     clearInterval(this.#timer);
     for (const unwatch of this.#unwatch.splice(0)) unwatch();
-    for (const kept of [this.#up, this.#found, this.#met, this.#unreached]) kept.clear();
+    for (const kept of [this.#up, this.#found, this.#met, this.#unreached, this.#waiting]) kept.clear();
     this.#leading = false;
   }
 
@@ -241,7 +248,7 @@ export class PodKeeper {
         await this.#end(pod, engine, instance, STOP_GRACE_MS);
         return this.#start(pod, engine);
       case 'stop': {
-        const last = await this.#end(pod, engine, instance, STOP_GRACE_MS);
+        const last = await this.#end(pod, engine, instance, isInterrupted(pod) ? INTERRUPTION_GRACE_MS : STOP_GRACE_MS);
         return this.#ended(pod, { at: last?.endedAt ?? this.#parts.clock.now(), exitCode: last?.exitCode ?? null, reason: null });
       }
       case 'ended':
@@ -279,6 +286,7 @@ export class PodKeeper {
       return this.#notStarted(pod, error);
     }
     this.#starting.delete(pod.id);
+    this.#waiting.delete(pod.id);
     const instance = await engine.adopt(handle);
     const run = { handle: JSON.stringify(handle), startedAt: instance?.startedAt ?? clock.now() };
     const running = await this.#observe(pod, (current) => isRunning(current, run, clock.now()));
@@ -290,6 +298,7 @@ export class PodKeeper {
 
   async #notStarted(pod: Pod, error: unknown): Promise<void> {
     if (this.#closed) return;
+    if (error instanceof BerthError && error.code === 'capacity' && (await this.#waitsForRoom(pod, error.message))) return;
     const reason = error instanceof Error ? error.message : String(error);
     this.#parts.log.info({ podId: pod.id, reason }, 'a pod did not start');
     if (!(error instanceof BerthError)) this.#parts.log.warn({ err: error, podId: pod.id }, 'a pod did not start for an unknown reason');
@@ -314,6 +323,22 @@ export class PodKeeper {
     const volume = await networkVolume(pod);
     if (volume === undefined) throw new BerthError('rule', `its network volume ${pod.networkVolumeId} is not in ${pod.dataCenterId} any more`);
     return [{ source: volume.folder, path: pod.volumePath }];
+  }
+
+  /** Its place is promised, but somebody is still about to leave it: it is tried again when another pod has ended, and now and then. */
+  async #waitsForRoom(pod: Pod, why: string): Promise<boolean> {
+    const now = this.#parts.clock.now();
+    const since = this.#waiting.get(pod.id) ?? now;
+    if (now - since > WAIT_FOR_ROOM_MS) {
+      this.#waiting.delete(pod.id);
+      return false;
+    }
+    this.#waiting.set(pod.id, since);
+    return (await this.#observe(pod, (current) => ({ ...current, status: 'PROVISIONING', statusDetail: `Waiting for its place to be free: ${why}`.slice(0, LONGEST_REASON) }))) !== undefined;
+  }
+
+  #roomIsFree(): void {
+    for (const podId of this.#waiting.keys()) this.poke(podId);
   }
 
   /** Writes down how a start goes on, now and then. */
@@ -380,7 +405,10 @@ export class PodKeeper {
   async #ended(pod: Pod, ending: { at: number; exitCode: number | null; reason: string | null }): Promise<void> {
     await this.#noteEnd(pod, ending.at, ending.exitCode);
     const ended = await this.#observe(pod, (current) => hasEnded(current, ending));
-    if (ended !== undefined) this.#up.delete(pod.id);
+    if (ended === undefined) return;
+    this.#up.delete(pod.id);
+    this.#waiting.delete(pod.id);
+    this.#roomIsFree();
   }
 
   async #remove(pod: Pod, engine: InstanceEngine, instance: Instance | undefined): Promise<void> {

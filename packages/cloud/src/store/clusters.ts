@@ -40,6 +40,8 @@ export interface WholeCluster {
   /** By rank. */
   members: Pod[];
   audit: AuditEntry;
+  /** Others that make room for them. */
+  interrupted?: Changed<Pod>[];
 }
 
 export interface ClusterFooting extends PodFooting {

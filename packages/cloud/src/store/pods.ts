@@ -4,7 +4,7 @@ import type { Changed } from './store.ts';
 /** What the pods' rules and their keeper ask of a store. */
 export interface PodStore {
   /** Holds what the pod stands on, asks `make` for it, and writes it. */
-  insert(accountId: string, ids: PodFootingIds, make: (footing: PodFooting) => Changed<Pod>): Promise<Pod>;
+  insert(accountId: string, ids: PodFootingIds, make: (footing: PodFooting) => ChangedPod): Promise<Pod>;
   /** None that is terminated. */
   find(accountId: string, id: string): Promise<Pod | undefined>;
   /** Whoever owns it, and also one that is terminated. */
@@ -12,7 +12,7 @@ export interface PodStore {
   /** Newest first, none that is terminated; all of them without a page. */
   list(accountId: string, page?: Page): Promise<Pod[]>;
   /** Reads the pod, asks `next` what it becomes, and writes that: no other change comes between. Undefined where there is no such pod. */
-  change(accountId: string, id: string, ids: PodFootingIds, next: (current: Pod, footing: PodFooting) => Changed<Pod>): Promise<Pod | undefined>;
+  change(accountId: string, id: string, ids: PodFootingIds, next: (current: Pod, footing: PodFooting) => ChangedPod): Promise<Pod | undefined>;
   /** Writes what was seen of a pod, whoever owns it. `next` answers undefined to leave it. Answers the pod as it is then. */
   observe(id: string, next: (current: Pod) => Pod | undefined): Promise<Pod | undefined>;
   /** Those whose wanted state is not reached yet. */
@@ -41,6 +41,13 @@ export interface PodFooting {
   volume: NetworkVolume | undefined;
   /** The GPUs that pods and workers have or are about to have. Empty unless it was asked for. */
   held: HeldGpus[];
+  /** Those that run and may be interrupted, whoever owns them. Empty unless it was asked for. */
+  interruptible: Pod[];
+}
+
+/** A pod that is written, and others that make room for it, all at once. */
+export interface ChangedPod extends Changed<Pod> {
+  interrupted?: Changed<Pod>[];
 }
 
 export interface HeldGpus {

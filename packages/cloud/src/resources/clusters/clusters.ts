@@ -4,6 +4,7 @@ import { notFound, rule } from '../../support/errors.ts';
 import type { Caller } from '../caller.ts';
 import { auditOf, changesBetween } from '../context.ts';
 import type { Context } from '../context.ts';
+import { placeOrInterrupt } from '../pods/interruption.ts';
 import { leftCluster } from '../pods/lifecycle.ts';
 import { placeTogether } from '../pods/placement.ts';
 import type { PodSite } from '../pods/placement.ts';
@@ -48,25 +49,26 @@ export class Clusters {
     const inUse = await Promise.all(prepared.sites.map(async (site) => [site.dataCenterId, (await site.subnetsInUse?.()) ?? []] as const));
     const id = ids.resource();
     const now = clock.now();
-    const { cluster, members } = await store.clusters.insert(caller.accountId, prepared.footing, (footing) => {
+    const made = await store.clusters.insert(caller.accountId, prepared.footing, (footing) => {
       const { volume } = prepared.check(footing);
-      const place = placeTogether(prepared.hardware, podCount, volume, prepared.sites.filter(isJoining), footing.held);
+      const { place, interrupted } = placeOrInterrupt((sites, held) => placeTogether(prepared.hardware, podCount, volume, sites, held), prepared.sites.filter(isJoining), footing.held, footing.interruptible, now);
       const shared = prepared.sites.find(({ dataCenterId }) => dataCenterId === place.dataCenterId)?.network === 'loopback';
       const taken = inUse.flatMap(([dataCenterId, subnets]) => (dataCenterId === place.dataCenterId ? subnets : []));
       const subnet = freeSubnet(id, shared ? LOOPBACK_RANGE : range, [...footing.subnets, ...taken]);
       const templateId = order.template?.id ?? null;
       const record: Cluster = { id, accountId: caller.accountId, name, type, gpuTypeId: place.gpuTypeId ?? '', gpuCountPerPod: place.gpuCount, podCount, templateId, dataCenterId: place.dataCenterId, subnet, createdAt: now, updatedAt: now };
       const joint = { size: podCount, primaryAddress: memberAddress(subnet, 0), primaryPort: meetingPort(subnet, shared), subnet };
-      const made = Array.from({ length: podCount }, (_, rank): Pod => ({
+      const newcomers = Array.from({ length: podCount }, (_, rank): Pod => ({
         ...prepared.make(ids.resource(), place, volume),
         name: memberName(name, rank),
         templateId,
         clusterId: id,
         membership: { ...joint, rank, role: roleOf(type, rank), address: memberAddress(subnet, rank) },
       }));
-      return { cluster: record, members: made, audit: auditOf(this.#context, caller, 'create', KIND, id) };
+      return { cluster: record, members: newcomers, audit: auditOf(this.#context, caller, 'create', KIND, id), interrupted: pods.interruptions(interrupted) };
     });
-    for (const member of members) pods.changed(member.id);
+    const { cluster, members } = made;
+    for (const pod of [...(made.interrupted ?? []).map(({ record }) => record), ...members]) pods.changed(pod.id);
     return { ...cluster, members };
   }
 

@@ -1,6 +1,6 @@
 import type { Pod } from '../../store/pods.ts';
 import type { PodPlace } from './placement.ts';
-import { checkAction } from './states.ts';
+import { checkAction, INTERRUPTED, isInterrupted } from './states.ts';
 
 /**
  * How a pod's record goes from one state to the next. What people ask for changes what is
@@ -73,7 +73,8 @@ export function hasEnded(pod: Pod, { at, exitCode, reason }: Ending): Pod {
     ...pod,
     wanted: pod.wanted === 'terminated' ? 'terminated' : 'stopped',
     status: pod.wanted === 'terminated' ? 'TERMINATED' : reason === null ? 'EXITED' : 'ERROR',
-    statusDetail: reason,
+    // Whoever was interrupted is told so until it is started again.
+    statusDetail: reason ?? (isInterrupted(pod) ? INTERRUPTED : null),
     statusChangedAt: at,
     settled: true,
     exitCode,

@@ -2,6 +2,7 @@ import type { InstanceEngine } from '../../engines/engine.ts';
 import type { LogLine, LogQuery } from '../../engines/logs/log-line.ts';
 import type { Pod, PodFooting, PodFootingIds } from '../../store/pods.ts';
 import type { NetworkVolume, Page, Template } from '../../store/records.ts';
+import type { Changed } from '../../store/store.ts';
 import { BerthError, notFound, rule } from '../../support/errors.ts';
 import type { Caller } from '../caller.ts';
 import type { Catalog } from '../catalog/catalog.ts';
@@ -16,6 +17,7 @@ import { dataCenterFindings } from '../endpoints/placement.ts';
 import type { Templates } from '../templates/templates.ts';
 import type { PodChanges } from './changes.ts';
 import { hourlyCost, lowestBidFindings } from './cost.ts';
+import { placeOrInterrupt } from './interruption.ts';
 import { renewed, restarted, started, stopped, terminated } from './lifecycle.ts';
 import { podLog } from './log.ts';
 import { appliedTemplate, DEFAULTS, fromTemplate } from './order.ts';
@@ -50,6 +52,7 @@ export interface PodParts {
 
 /** An order that has been checked, and needs a place. */
 export interface PreparedPod {
+  interruptible: boolean;
   hardware: HardwareWish;
   sites: PodSite[];
   footing: PodFootingIds;
@@ -76,14 +79,17 @@ export class Pods {
   }
 
   async create(caller: Caller, order: NewPod): Promise<Pod> {
-    const { store, ids } = this.#context;
+    const { store, ids, clock } = this.#context;
     const id = ids.resource();
-    const { hardware, sites, footing, check, make } = await this.prepare(caller, order, id);
+    const { hardware, interruptible, sites, footing, check, make } = await this.prepare(caller, order, id);
+    let going: Pod[] = [];
     const created = await store.pods.insert(caller.accountId, footing, (found) => {
       const { volume } = check(found);
-      return { record: make(id, placePod(hardware, volume, sites, found.held), volume), audit: auditOf(this.#context, caller, 'create', KIND, id) };
+      const { place, interrupted } = placeOrInterrupt((at, held) => placePod(hardware, volume, at, held), sites, found.held, interruptible ? [] : found.interruptible, clock.now());
+      going = interrupted;
+      return { record: make(id, place, volume), audit: auditOf(this.#context, caller, 'create', KIND, id), interrupted: this.interruptions(interrupted) };
     });
-    this.#parts.onChanged(id);
+    for (const pod of [...going, created]) this.#parts.onChanged(pod.id);
     return created;
   }
 
@@ -100,6 +106,7 @@ export class Pods {
     const wanted = wantedAs(id);
     refuse([...podFindings(wanted), ...wishFindings(hardware), ...lowestBidFindings(this.#parts.prices, hardware.gpuTypeIds, wanted)]);
     return {
+      interruptible: wanted.interruptible,
       hardware: { ...hardware, cuda: this.#cuda(hardware, template) },
       sites: await this.#sites(wanted.image),
       footing: { ...registryOf(order), ...(order.networkVolumeId !== undefined && { volumeId: order.networkVolumeId }), placing: true },
@@ -116,6 +123,11 @@ export class Pods {
     };
   }
 
+  /** The entries of those who have to make room: nobody asked for that by name. */
+  interruptions(interrupted: readonly Pod[]): Changed<Pod>[] {
+    return interrupted.map((record) => ({ record, audit: { at: this.#context.clock.now(), accountId: record.accountId, keyId: null, interface: 'system', requestId: '', action: 'interrupt', resource: KIND, resourceId: record.id, changes: [] } }));
+  }
+
   /** Something else is wanted of a pod, which was written elsewhere. */
   changed(id: string): void {
     this.#parts.onChanged(id);
@@ -124,7 +136,7 @@ export class Pods {
   /** Only what is said changes. A running pod gets a new instance where that is built into the old one. */
   async update(caller: Caller, id: string, change: PodChange): Promise<Pod> {
     const template = await this.#template(caller, change.template);
-    const changed = await this.#change(caller, id, 'update', (current, now, registryFound) => {
+    const changed = await this.#change(caller, id, 'update', (current, now, { registryFound }) => {
       checkRegistry(change, registryFound);
       alone(current, 'changed');
       const base = template === undefined ? current : appliedTemplate(current, template);
@@ -140,7 +152,8 @@ export class Pods {
   async start(caller: Caller, id: string, wish: StartWish = {}): Promise<Pod> {
     const present = await this.get(caller, id);
     const sites = await this.#sites(present.image);
-    return this.#change(caller, id, 'start', (current, now, _found, held) => {
+    let going: Pod[] = [];
+    const changed = await this.#change(caller, id, 'start', (current, now, { held, interruptible }) => {
       const gpuCount = wish.gpuCount ?? current.gpuCount;
       const { bidPerGpu } = wish;
       if (bidPerGpu !== undefined && !current.interruptible) throw rule(`pod ${id} is not interruptible, so it has no bid; resume it without one`);
@@ -148,9 +161,12 @@ export class Pods {
       refuse([...podFindings(asked), ...gpuCountFindings(current, gpuCount), ...lowestBidFindings(this.#parts.prices, current.gpuTypeId === null ? [] : [current.gpuTypeId], asked)]);
       // The state is told before the hardware: a pod that runs needs no room to start.
       checkAction(current, 'start');
-      const place = placeAgain(asked, gpuCount, sites, held);
-      return started(asked, place, hourlyCost(this.#parts.prices, { ...asked, ...place }), now);
+      const { place, interrupted } = placeOrInterrupt((at, taken) => placeAgain(asked, gpuCount, at, taken), sites, held, asked.interruptible ? [] : interruptible, now);
+      going = interrupted;
+      return { record: started(asked, place, hourlyCost(this.#parts.prices, { ...asked, ...place }), now), interrupted: this.interruptions(interrupted) };
     }, { placing: true });
+    for (const pod of going) this.#parts.onChanged(pod.id);
+    return changed;
   }
 
   async stop(caller: Caller, id: string): Promise<Pod> {
@@ -220,14 +236,15 @@ export class Pods {
     caller: Caller,
     id: string,
     action: string,
-    next: (current: Pod, now: number, registryFound: boolean, held: Parameters<typeof placePod>[3]) => Pod,
+    next: (current: Pod, now: number, footing: PodFooting) => Pod | { record: Pod; interrupted: Changed<Pod>[] },
     ids: { registryId?: string; placing?: true } = {},
   ): Promise<Pod> {
     const { store, clock } = this.#context;
-    const changed = await store.pods.change(caller.accountId, id, ids, (current, { registryFound, held }) => {
-      const record = next(current, clock.now(), registryFound, held);
+    const changed = await store.pods.change(caller.accountId, id, ids, (current, footing) => {
+      const after = next(current, clock.now(), footing);
+      const { record, interrupted } = 'record' in after ? after : { record: after, interrupted: [] };
       const changes = action === 'update' ? changesBetween(current, record, HIDDEN) : [];
-      return { record, audit: auditOf(this.#context, caller, action, KIND, id, changes) };
+      return { record, audit: auditOf(this.#context, caller, action, KIND, id, changes), interrupted };
     });
     if (changed === undefined) throw notFound(KIND, id);
     this.#parts.onChanged(id);

@@ -4,10 +4,16 @@ import { GPU_COUNT } from '../endpoints/rules.ts';
 import { containerFindings, MAX_DISK_GB, nameFindings } from '../templates/rules.ts';
 import type { HardwareWish } from './placement.ts';
 
+/** The most variables that one pod may be given; what is put into its environment by us does not count. */
+export const MAX_VARIABLES = 50;
+const PUT_IN = ['JUPYTER_PASSWORD', 'PUBLIC_KEY'];
+
 /** Everything that is wrong with a pod by itself, in words that say what to change. */
 export function podFindings(pod: Pod): string[] {
   const { volumeSize, volumePath, networkVolumeId, bidPerGpu, interruptible } = pod;
   const findings = [...nameFindings(pod.name), ...containerFindings(pod), ...[foreignImage(pod.accountId, pod.image)].filter((finding) => finding !== undefined)];
+  const variables = Object.keys(pod.env).filter((name) => !PUT_IN.includes(name)).length;
+  if (variables > MAX_VARIABLES) findings.push(`a pod may have at most ${MAX_VARIABLES} environment variables, got ${variables}`);
   if (!Number.isInteger(volumeSize) || volumeSize < 0 || volumeSize > MAX_DISK_GB) findings.push(`volume size must be a whole number of GB from 0 to ${MAX_DISK_GB}, got ${volumeSize}`);
   if (volumeSize > 0 && networkVolumeId !== null) findings.push('a pod has a volume disk of its own or a network volume, not both');
   if ((volumeSize > 0 || networkVolumeId !== null) && !isMountPath(volumePath)) findings.push(`the mount path must be an absolute path other than /, for example /workspace, got ${JSON.stringify(volumePath.slice(0, 64))}`);

@@ -71,3 +71,10 @@ const WORDS: Record<PodStatus, string> = {
 export function lastStatusChange({ status, statusDetail, statusChangedAt }: Pick<Pod, 'status' | 'statusDetail' | 'statusChangedAt'>): string {
   return `${statusDetail ?? WORDS[status]}: ${new Date(statusChangedAt).toUTCString()}`;
 }
+
+/** What is said of a pod that had to make room. */
+export const INTERRUPTED = 'Interrupted: a pod that is not interruptible needs its place';
+
+export function isInterrupted({ statusDetail }: Pick<Pod, 'statusDetail'>): boolean {
+  return statusDetail === INTERRUPTED;
+}

@@ -6,7 +6,7 @@ import { assignments, changes, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row } from '../sql.ts';
 import { recordAudit } from './audit.ts';
 import { collection, lockRow } from './owned-table.ts';
-import { holdFooting, podRows } from './pods.ts';
+import { holdFooting, podRows, writeInterrupted } from './pods.ts';
 
 export function clusterTable(database: Database, sealer: Sealer): ClusterStore {
   const pods = podRows(sealer);
@@ -20,12 +20,13 @@ export function clusterTable(database: Database, sealer: Sealer): ClusterStore {
 
     insert: (accountId, ids, make) =>
       database.write(function* () {
-        const footing = yield* holdFooting(accountId, ids);
+        const footing = yield* holdFooting(accountId, ids, pods.fromRow);
         const taken = yield* rows<{ subnet: string }>(sql`select subnet from clusters`);
         const whole = make({ ...footing, subnets: taken.map(({ subnet }) => subnet) });
         yield* changes(sql`insert into clusters ${rowValues(toRow(whole.cluster))}`);
         for (const member of whole.members) yield* changes(sql`insert into pods ${rowValues(pods.toRow(member))}`);
         yield* recordAudit(whole.audit);
+        yield* writeInterrupted(whole.interrupted ?? [], pods.toRow);
         return whole;
       }),
 

@@ -1,5 +1,6 @@
 import type { Sealer } from '../../support/crypto.ts';
 import type { Database } from '../database.ts';
+import type { Changed } from '../store.ts';
 import type { HeldGpus, Pod, PodFooting, PodFootingIds, PodStore } from '../pods.ts';
 import { assignments, changes, perDialect, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row, Statement, Steps, Value } from '../sql.ts';
@@ -38,20 +39,22 @@ export function podTable(database: Database, sealer: Sealer): PodStore {
 
     insert: (accountId, ids, make) =>
       database.write(function* () {
-        const { record, audit } = make(yield* holdFooting(accountId, ids));
+        const { record, audit, interrupted = [] } = make(yield* holdFooting(accountId, ids, fromRow));
         yield* changes(sql`insert into pods ${rowValues(toRow(record))}`);
         yield* recordAudit(audit);
+        yield* writeInterrupted(interrupted, toRow);
         return record;
       }),
 
     change: (accountId, id, ids, next) =>
       database.write(function* () {
-        const footing = yield* holdFooting(accountId, ids);
+        const footing = yield* holdFooting(accountId, ids, fromRow);
         const current = yield* findLocked(id);
         if (current === undefined || current.accountId !== accountId || current.wanted === 'terminated') return undefined;
-        const { record, audit } = next(current, footing);
+        const { record, audit, interrupted = [] } = next(current, footing);
         yield* changes(sql`update pods set ${assignments(toRow(record))} where id = ${id}`);
         yield* recordAudit(audit);
+        yield* writeInterrupted(interrupted, toRow);
         return record;
       }),
 
@@ -92,11 +95,19 @@ export function podTable(database: Database, sealer: Sealer): PodStore {
 }
 
 /** Always in this order, so that two transactions never wait for each other. */
-export function* holdFooting(accountId: string, { registryId, volumeId, placing }: PodFootingIds): Steps<PodFooting> {
+export function* holdFooting(accountId: string, { registryId, volumeId, placing }: PodFootingIds, fromRow: PodRows['fromRow']): Steps<PodFooting> {
   const registry = registryId === undefined ? undefined : yield* row<Row>(sql`select id from registries where id = ${registryId} and account_id = ${accountId}${holdRow}`);
   const volume = volumeId === undefined ? undefined : yield* row<Row>(sql`select * from network_volumes where id = ${volumeId} and account_id = ${accountId}${holdRow}`);
   if (placing === true) yield sql`${takeTurns}`;
-  return { registryFound: registry !== undefined, volume: volume && volumeFromRow(volume), held: placing === true ? yield* heldGpus() : [] };
+  const interruptible = placing === true ? yield* rows<Row>(sql`select * from pods where active = 1 and interruptible = 1 and wanted = 'running' order by id${lockRow}`) : [];
+  return { registryFound: registry !== undefined, volume: volume && volumeFromRow(volume), held: placing === true ? yield* heldGpus() : [], interruptible: interruptible.map(fromRow) };
+}
+
+export function* writeInterrupted(interrupted: readonly Changed<Pod>[], toRow: PodRows['toRow']): Steps<void> {
+  for (const { record, audit } of interrupted) {
+    yield* changes(sql`update pods set ${assignments(toRow(record))} where id = ${record.id}`);
+    yield* recordAudit(audit);
+  }
 }
 
 /** Pods and workers together: they share the machines. */
