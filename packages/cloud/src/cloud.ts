@@ -26,6 +26,9 @@ import { senderOptions } from './jobs/webhooks/options.ts';
 import { WebhookSender } from './jobs/webhooks/sender.ts';
 import { webhookSecret } from './jobs/webhooks/signature.ts';
 import { Webhooks } from './jobs/webhooks/webhooks.ts';
+import { Billing } from './metering/billing.ts';
+import { applyPrices } from './metering/repricing.ts';
+import { usageRules } from './metering/usage-rules.ts';
 import { Accounts } from './resources/accounts/accounts.ts';
 import { ensureRoot } from './resources/accounts/root.ts';
 import { Clusters } from './resources/clusters/clusters.ts';
@@ -99,6 +102,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       data: config.data,
       poolSize: config.databasePool,
       sealer: new Sealer(masterKey),
+      usage: usageRules(config.prices),
       onError: (error) => log.warn({ err: error }, 'a database connection failed'),
     });
     const context: Context = { store, clock, ids };
@@ -233,6 +237,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       secrets,
       catalog,
       hub: new Hub(EXAMPLES),
+      billing: new Billing(store.ledger, clock),
       images: new Images(context, { folder: join(resolve(config.data), 'images') }),
       workers: new EndpointWorkers(endpoints, fleet, store.fleet, clock),
       webhookSecretOf,
@@ -272,6 +277,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       begin: () => {
         store.leadership.begin(
           () => {
+            void applyPrices({ store, prices: config.prices, clock }).catch((error: unknown) => log.error({ err: error }, 'the prices of the configuration are not applied to what runs; restart Berth when this is mended'));
             void fleet.start().catch((error: unknown) => log.error({ err: error }, 'workers cannot be looked after; restart Berth when this is mended'));
             void keeper.start().catch((error: unknown) => log.error({ err: error }, 'pods cannot be looked after; restart Berth when this is mended'));
           },

@@ -378,7 +378,7 @@ export class Fleet {
     }));
     if (fleet !== undefined && fleet.members.size > 0) return;
     this.#fleets.delete(endpointId);
-    await store.removeEndpoint(endpointId);
+    await store.removeEndpoint(endpointId, this.#parts.clock.now());
   }
 
   /** What became of each worker since the last look. */
@@ -491,9 +491,14 @@ export class Fleet {
       image: endpoint.image,
       gpuTypeId: where.gpuTypeId,
       gpuCount: where.gpuCount,
+      cpuFlavorId: where.gpuTypeId === null ? (endpoint.cpuFlavors[0]?.id ?? null) : null,
+      vcpuCount: where.cpu,
+      containerDisk: endpoint.containerDisk,
+      templateId: endpoint.templateId,
       state: 'starting',
       handle: null,
       createdAt: clock.now(),
+      startedAt: null,
       readyAt: null,
       endedAt: null,
       exitCode: null,
@@ -512,7 +517,7 @@ export class Fleet {
       const handle = await this.#engineOf(member.record)?.start(spec);
       if (member.record.endedAt !== null || handle === undefined || this.#removing.has(endpoint.id)) return;
       member.runsSince = clock.now();
-      member.record = { ...member.record, handle: JSON.stringify(handle) };
+      member.record = { ...member.record, handle: JSON.stringify(handle), startedAt: member.runsSince };
       if (endpoint.type === 'LOAD_BALANCER') this.#awaitHealth(member, endpoint);
       await this.#save(member.record);
     } catch (error) {
@@ -583,33 +588,33 @@ export class Fleet {
     return (this.#parts.queue.presence.view(endpointId, id)?.busy ?? 0) > 0 || this.inFlight(endpointId, id) > 0;
   }
 
-  #onEvent({ id, status, exitCode, signal }: InstanceEvent): void {
+  #onEvent({ id, status, exitCode, signal, at }: InstanceEvent): void {
     if (status !== 'exited') return;
     for (const fleet of this.#fleets.values()) {
       const member = fleet.members.get(id);
       if (member === undefined) continue;
-      void this.#ended(fleet, member, exitCode, signal === null ? `it ended with code ${exitCode ?? 'unknown'}` : `it was ended by ${signal}`)
+      void this.#ended(fleet, member, exitCode, signal === null ? `it ended with code ${exitCode ?? 'unknown'}` : `it was ended by ${signal}`, at)
         .catch((error: unknown) => this.#parts.log.error({ err: error }, 'the end of a worker could not be written down'));
     }
   }
 
   /** A worker ended by itself. Where it was not told to, that is a mishap, and the next one waits a little longer. */
-  async #ended(fleet: EndpointFleet, member: Member, exitCode: number | null, reason: string): Promise<void> {
+  async #ended(fleet: EndpointFleet, member: Member, exitCode: number | null, reason: string, at?: number): Promise<void> {
     const { record } = member;
     if (record.endedAt !== null) return;
     const { queue, clock } = this.#parts;
     const expected = record.state === 'leaving' || (exitCode === 0 && record.readyAt !== null);
     const lastLine = expected ? '' : await this.#lastLine(record);
-    await this.#end(fleet, member, exitCode, expected ? null : lastLine === '' ? reason : `${reason}: ${lastLine}`);
+    await this.#end(fleet, member, exitCode, expected ? null : lastLine === '' ? reason : `${reason}: ${lastLine}`, at);
     await queue.workerGone(record.endpointId, record.id, `the worker that ran the job ended: ${reason}${lastLine === '' ? '' : `: ${lastLine}`}`);
     if (expected) fleet.crashes = NO_CRASHES;
     else fleet.crashes = afterCrash(fleet.crashes, { lastLine: lastLine === '' ? reason : lastLine, ran: member.runsSince !== null, now: clock.now() });
     this.poke(record.endpointId);
   }
 
-  async #end(fleet: EndpointFleet, member: Member, exitCode: number | null, reason: string | null): Promise<void> {
+  async #end(fleet: EndpointFleet, member: Member, exitCode: number | null, reason: string | null, at = this.#parts.clock.now()): Promise<void> {
     const { record } = member;
-    member.record = { ...record, state: 'ended', endedAt: this.#parts.clock.now(), exitCode, reason };
+    member.record = { ...record, state: 'ended', endedAt: at, exitCode, reason };
     fleet.members.delete(record.id);
     this.#parts.queue.presence.forget(record.endpointId, record.id);
     await this.#engineOf(record)?.remove(record.id);
@@ -633,10 +638,10 @@ export class Fleet {
       running.delete(record.id);
       const fleet = this.#fleetOf(record.endpointId);
       if (fleet.members.has(record.id)) continue;
-      const member = fleet.add({ ...record, state: record.state === 'leaving' ? 'ready' : record.state });
+      const member = fleet.add({ ...record, state: record.state === 'leaving' ? 'ready' : record.state, startedAt: record.startedAt ?? instance?.startedAt ?? null });
       member.runsSince = instance?.startedAt ?? record.createdAt;
-      if (instance === undefined || instance.status === 'exited') await this.#ended(fleet, member, instance?.exitCode ?? null, 'it ended while Berth was away');
-      else if (record.handle === null) await this.#save((member.record = { ...member.record, handle: JSON.stringify(instance.handle) }));
+      if (instance === undefined || instance.status === 'exited') await this.#ended(fleet, member, instance?.exitCode ?? null, 'it ended while Berth was away', instance?.endedAt ?? undefined);
+      else if (record.handle === null || record.startedAt === null) await this.#save((member.record = { ...member.record, handle: JSON.stringify(instance.handle) }));
     }
     for (const stray of running.values()) {
       if (!isCurrent() || stray.labels['kind'] !== 'worker') continue;

@@ -1,3 +1,4 @@
+import type { Billing } from '../metering/billing.ts';
 import type { Accounts } from './accounts/accounts.ts';
 import type { Catalog } from './catalog/catalog.ts';
 import type { Clusters } from './clusters/clusters.ts';
@@ -27,6 +28,7 @@ export interface Resources {
   secrets: Secrets;
   catalog: Catalog;
   hub: Hub;
+  billing: Billing;
 }
 
 /** With what REST v2 alone shows. */

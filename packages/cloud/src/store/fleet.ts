@@ -14,8 +14,8 @@ export interface FleetStore {
   /** Newest first. */
   releases(endpointId: string, page: { limit: number; before?: number }): Promise<Release[]>;
   release(endpointId: string, version: number): Promise<Release | undefined>;
-  /** Everything of an endpoint. */
-  removeEndpoint(endpointId: string): Promise<void>;
+  /** Everything of an endpoint, whose workers ended at this instant. */
+  removeEndpoint(endpointId: string, at: number): Promise<void>;
 }
 
 export type WorkerState = 'starting' | 'ready' | 'leaving' | 'ended';
@@ -29,9 +29,17 @@ export interface Worker extends Owned {
   image: string;
   gpuTypeId: string | null;
   gpuCount: number;
+  /** Where it has no GPU. */
+  cpuFlavorId: string | null;
+  vcpuCount: number;
+  containerDisk: number;
+  /** Of the endpoint that it was made from. */
+  templateId: string | null;
   state: WorkerState;
   /** What its engine needs to find it again; null until it was started. */
   handle: string | null;
+  /** When its instance began to run; null until then. */
+  startedAt: number | null;
   /** When it was first heard of. */
   readyAt: number | null;
   endedAt: number | null;

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Sealer } from '../support/crypto.ts';
 import { BerthError } from '../support/errors.ts';
 import type { Database } from './database.ts';
+import type { UsageRules } from './ledger.ts';
 import { migrate } from './migrate.ts';
 import { openPostgres } from './postgres/database.ts';
 import { changes, row, sql } from './sql.ts';
@@ -13,6 +14,7 @@ import { clusterTable } from './tables/clusters.ts';
 import { fleetTable } from './tables/fleet.ts';
 import { endpointTable } from './tables/endpoints.ts';
 import { keyTable } from './tables/keys.ts';
+import { ledgerTable } from './tables/ledger.ts';
 import { podTable } from './tables/pods.ts';
 import { delegationTable, registryTable } from './tables/registries.ts';
 import { secretTable } from './tables/secrets.ts';
@@ -27,6 +29,8 @@ export interface StoreOptions {
   data: string;
   poolSize: number;
   sealer: Sealer;
+  /** What is written of pods, workers and volumes is usage too; without these nothing is counted. */
+  usage?: UsageRules;
   onError(error: Error): void;
 }
 
@@ -40,29 +44,30 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     await database.close();
     throw error;
   }
-  return storeOver(database, options.sealer, await database.wakeups());
+  return storeOver(database, options.sealer, await database.wakeups(), options.usage);
 }
 
-export async function openDatabase({ database, data, poolSize, onError }: Omit<StoreOptions, 'sealer'>): Promise<Database> {
+export async function openDatabase({ database, data, poolSize, onError }: Omit<StoreOptions, 'sealer' | 'usage'>): Promise<Database> {
   return database === '' ? openSqlite(join(data, 'berth.db')) : openPostgres({ url: database, poolSize, onError });
 }
 
-export function storeOver(database: Database, sealer: Sealer, wakeups: Wakeups = noWakeups): Store {
+export function storeOver(database: Database, sealer: Sealer, wakeups: Wakeups = noWakeups, usage?: UsageRules): Store {
   const leadership = database.leadership();
   return {
     accounts: accountTable(database),
     keys: keyTable(database),
     templates: templateTable(database, sealer),
     endpoints: endpointTable(database, sealer),
-    pods: podTable(database, sealer),
-    clusters: clusterTable(database, sealer),
-    volumes: volumeTable(database),
+    pods: podTable(database, sealer, usage),
+    clusters: clusterTable(database, sealer, usage),
+    volumes: volumeTable(database, usage),
     registries: registryTable(database, sealer),
     delegations: delegationTable(database),
     secrets: secretTable(database, sealer),
     audit: auditTable(database),
     jobs: database.jobs(),
-    fleet: fleetTable(database, sealer),
+    fleet: fleetTable(database, sealer, usage),
+    ledger: ledgerTable(database),
     wakeups,
     leadership,
     ping: () =>

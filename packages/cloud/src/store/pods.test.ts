@@ -83,7 +83,7 @@ for (const kind of DATABASES) {
     test('tell which GPUs are held, together with those of workers', async () => {
       await add({ id: 'g1', gpuTypeId: 'X', gpuCount: 2, status: 'STARTING' });
       await add({ id: 'g2', gpuTypeId: 'X', gpuCount: 1, status: 'EXITED', wanted: 'stopped', settled: true });
-      await store.fleet.saveWorker({ id: 'w', accountId: 'a', endpointId: 'e', version: 1, dataCenterId: 'LOCAL-1', image: 'i', gpuTypeId: 'X', gpuCount: 3, state: 'ready', handle: null, createdAt: 1, readyAt: null, endedAt: null, exitCode: null, reason: null });
+      await store.fleet.saveWorker({ id: 'w', accountId: 'a', endpointId: 'e', version: 1, dataCenterId: 'LOCAL-1', image: 'i', gpuTypeId: 'X', gpuCount: 3, cpuFlavorId: null, vcpuCount: 12, containerDisk: 5, templateId: null, state: 'ready', handle: null, createdAt: 1, startedAt: null, readyAt: null, endedAt: null, exitCode: null, reason: null });
       let held: unknown;
       await store.pods.insert('a', { placing: true }, (footing) => {
         held = footing.held;

@@ -1,6 +1,7 @@
 import type { ClusterStore } from './clusters.ts';
 import type { FleetStore } from './fleet.ts';
 import type { JobStore } from './jobs.ts';
+import type { LedgerStore } from './ledger.ts';
 import type { Leadership } from './leadership.ts';
 import type { PodStore } from './pods.ts';
 import type { Account, ApiKey, AuditEntry, Endpoint, NetworkVolume, Owned, Page, Registry, RegistryDelegation, Secret, Template } from './records.ts';
@@ -25,6 +26,7 @@ export interface Store {
   readonly audit: AuditStore;
   readonly jobs: JobStore;
   readonly fleet: FleetStore;
+  readonly ledger: LedgerStore;
   readonly wakeups: Wakeups;
   readonly leadership: Leadership;
   /** Resolves when the database answers. */

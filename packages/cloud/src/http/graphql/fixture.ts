@@ -6,6 +6,8 @@ import { fileURLToPath } from 'node:url';
 import Fastify from 'fastify';
 import type { LightMyRequestResponse } from 'fastify';
 import { ProcessEngine } from '../../engines/process/engine.ts';
+import { Billing } from '../../metering/billing.ts';
+import { usageRules } from '../../metering/usage-rules.ts';
 import { Accounts } from '../../resources/accounts/accounts.ts';
 import { ensureRoot, SYSTEM } from '../../resources/accounts/root.ts';
 import { Clusters } from '../../resources/clusters/clusters.ts';
@@ -53,7 +55,7 @@ export interface Ask {
   key?: string | null;
 }
 
-const PRICES = { gpu: { 'NVIDIA GeForce RTX 4090': { secure: 0.5, community: 0.4, spot: 0.2, serverless: 0.6 } }, cpu: { cpu3c: { secure: 0.04, serverless: 0.03 } } };
+const PRICES = { gpu: { 'NVIDIA GeForce RTX 4090': { secure: 0.5, community: 0.4, spot: 0.2, serverless: 0.6 } }, cpu: { cpu3c: { secure: 0.04, serverless: 0.03 } }, disk: { networkVolume: 0.07 } };
 
 export type Fixture = Awaited<ReturnType<typeof startGraphql>>;
 
@@ -62,7 +64,7 @@ export const DEFAULT_LIMITS: GraphqlLimits = { maxDepth: 20, maxFields: 2000 };
 /** The face over real resources and SQLite, on a machine of two data centers with virtual GPUs. */
 export async function startGraphql({ limits = DEFAULT_LIMITS, replace = {} }: { limits?: GraphqlLimits; replace?: Partial<Resources> } = {}) {
   const data = mkdtempSync(join(tmpdir(), 'berth-graphql-'));
-  const store = await openStore({ database: '', data, poolSize: 1, sealer: new Sealer(Buffer.alloc(32, 7)), onError: (error) => logged.push(error.message) });
+  const store = await openStore({ database: '', data, poolSize: 1, sealer: new Sealer(Buffer.alloc(32, 7)), usage: usageRules(PRICES), onError: (error) => logged.push(error.message) });
   const clock = new ManualClock();
   const context: Context = { store, clock, ids: randomIds };
   const { created: rootKey = '' } = await ensureRoot(context, undefined);
@@ -91,6 +93,7 @@ export async function startGraphql({ limits = DEFAULT_LIMITS, replace = {} }: { 
     secrets: new Secrets(context),
     catalog,
     hub: new Hub(fileURLToPath(new URL('../../../../../examples', import.meta.url))),
+    billing: new Billing(store.ledger, clock),
     ...replace,
   };
   const logged: string[] = [];

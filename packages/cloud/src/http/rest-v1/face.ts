@@ -4,6 +4,7 @@ import type { RestFace } from '../rest/face.ts';
 import { metaOperations } from '../rest/meta.ts';
 import type { Operation } from '../rest/operation.ts';
 import { text } from '../rest/schema.ts';
+import { billingOperations } from './billing.ts';
 import { endpointOperations } from './endpoints.ts';
 import { failV1, failure } from './failures.ts';
 import { networkVolumeOperations } from './network-volumes.ts';
@@ -24,7 +25,7 @@ export interface V1Options {
 }
 
 export function restV1(resources: Resources, { enabled, sunset }: V1Options): RestFace {
-  const operations: Operation[] = [...podOperations(resources), ...endpointOperations(resources), ...templateOperations(resources), ...networkVolumeOperations(resources), ...registryOperations(resources)];
+  const operations: Operation[] = [...podOperations(resources), ...endpointOperations(resources), ...templateOperations(resources), ...networkVolumeOperations(resources), ...registryOperations(resources), ...billingOperations(resources)];
   operations.push(...metaOperations(() => describe(operations)));
   const headers = { deprecation: DEPRECATED_SINCE, sunset: new Date(sunset).toUTCString(), link: '</v2/docs>; rel="successor-version"' };
   return {
@@ -57,6 +58,7 @@ async function describe(operations: Operation[]) {
       { name: 'Templates', description: 'Reusable container configurations' },
       { name: 'Network volumes', description: 'Disks that outlive what mounts them' },
       { name: 'Container registry authentications', description: 'Credentials for private images' },
+      { name: 'Billing', description: 'What was used, and what that cost' },
       { name: 'About', description: 'This description' },
     ],
     responseHeaders: {

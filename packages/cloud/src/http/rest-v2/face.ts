@@ -7,6 +7,7 @@ import { text } from '../rest/schema.ts';
 import type { Urls } from '../urls.ts';
 import { accountOperations } from './account.ts';
 import { apiKeyOperations } from './api-keys.ts';
+import { billingOperations } from './billing.ts';
 import { buildOperations } from './builds.ts';
 import { catalogOperations } from './catalog.ts';
 import { clusterOperations } from './clusters.ts';
@@ -33,6 +34,7 @@ const TAGS = [
   { name: 'Registries', description: 'Credentials and delegations for private images' },
   { name: 'Images', description: 'Folders that were uploaded for the process engine to run' },
   { name: 'Catalog', description: 'What can be rented here, and how much of it is free' },
+  { name: 'Billing', description: 'What was used, and what that cost' },
   { name: 'Account', description: 'Secrets, SSH keys and the audit log' },
   { name: 'API keys', description: 'Who may do what' },
   { name: 'Accounts', description: 'For the operator of this installation' },
@@ -51,6 +53,7 @@ export function restV2(resources: AllResources, urls: Urls, limiter: RateLimiter
     ...networkVolumeOperations(resources),
     ...registryOperations(resources),
     ...catalogOperations(resources),
+    ...billingOperations(resources),
     ...accountOperations(resources),
     ...secretOperations(resources),
     ...apiKeyOperations(resources),

@@ -112,6 +112,7 @@ function readQuery(operation: Operation, request: FastifyRequest): unknown {
   const raw = request.query as Record<string, string | string[]>;
   for (const value of Object.values(raw).flat()) checkText(value);
   const { value, findings } = queryReader(operation.query)(raw);
+  if (findings.length > 0 && operation.queryIsRule === true) throw new BerthError('rule', findings.join('; '), { details: findings });
   if (findings.length > 0) throw new BerthError('schema', 'Request validation failed.', { details: findings });
   return value;
 }

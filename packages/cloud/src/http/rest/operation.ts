@@ -19,6 +19,8 @@ export interface Operation {
   access: Access;
   params?: Schema;
   query?: Schema;
+  /** A query that does not fit is refused as one that breaks a rule. */
+  queryIsRule?: true;
   body?: Schema;
   /** Where the body may be larger than the interface's own limit, in bytes. */
   bodyLimit?: number;

@@ -4,6 +4,7 @@ import { jobs } from './0003-jobs.ts';
 import { fleet } from './0004-fleet.ts';
 import { jobLeases } from './0005-job-leases.ts';
 import { pods } from './0006-pods.ts';
+import { usage } from './0007-usage.ts';
 import { clusters } from './0008-clusters.ts';
 import type { Dialect } from '../sql.ts';
 
@@ -14,4 +15,4 @@ export interface Migration {
   statements: (string | Record<Dialect, string>)[];
 }
 
-export const migrations: Migration[] = [accountsAndResources, endpoints, jobs, fleet, jobLeases, pods, clusters];
+export const migrations: Migration[] = [accountsAndResources, endpoints, jobs, fleet, jobLeases, pods, usage, clusters];

@@ -1,15 +1,16 @@
 import type { Sealer } from '../../support/crypto.ts';
 import type { Cluster, ClusterStore, ClusterType } from '../clusters.ts';
 import type { Database } from '../database.ts';
+import type { UsageRules } from '../ledger.ts';
 import type { Pod } from '../pods.ts';
-import { assignments, changes, row, rows, rowValues, sql } from '../sql.ts';
+import { changes, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row } from '../sql.ts';
 import { recordAudit } from './audit.ts';
 import { collection, lockRow } from './owned-table.ts';
 import { holdFooting, podRows, writeInterrupted } from './pods.ts';
 
-export function clusterTable(database: Database, sealer: Sealer): ClusterStore {
-  const pods = podRows(sealer);
+export function clusterTable(database: Database, sealer: Sealer, usage?: UsageRules): ClusterStore {
+  const pods = podRows(sealer, usage);
   const { find, list, change } = collection(database, { table: 'clusters', toRow, fromRow });
   const byRank = (found: Row[]): Pod[] => found.map(pods.fromRow).sort((one, other) => (one.membership?.rank ?? 0) - (other.membership?.rank ?? 0));
 
@@ -26,7 +27,7 @@ export function clusterTable(database: Database, sealer: Sealer): ClusterStore {
         yield* changes(sql`insert into clusters ${rowValues(toRow(whole.cluster))}`);
         for (const member of whole.members) yield* changes(sql`insert into pods ${rowValues(pods.toRow(member))}`);
         yield* recordAudit(whole.audit);
-        yield* writeInterrupted(whole.interrupted ?? [], pods.toRow);
+        yield* writeInterrupted(whole.interrupted ?? [], footing, pods.write);
         return whole;
       }),
 
@@ -40,8 +41,12 @@ export function clusterTable(database: Database, sealer: Sealer): ClusterStore {
       database.write(function* () {
         const found = yield* row<Row>(sql`select id from clusters where id = ${id} and account_id = ${accountId}${lockRow}`);
         if (found === undefined) return undefined;
-        const members = byRank(yield* rows<Row>(sql`select * from pods where cluster_id = ${id} and wanted <> 'terminated' order by id${lockRow}`)).map(next);
-        for (const member of members) yield* changes(sql`update pods set ${assignments(pods.toRow(member))} where id = ${member.id}`);
+        const members: Pod[] = [];
+        for (const member of byRank(yield* rows<Row>(sql`select * from pods where cluster_id = ${id} and wanted <> 'terminated' order by id${lockRow}`))) {
+          const left = next(member);
+          yield* pods.write(member, left);
+          members.push(left);
+        }
         yield* changes(sql`delete from clusters where id = ${id}`);
         yield* recordAudit(audit);
         return members;

@@ -1,18 +1,25 @@
 import type { Sealer } from '../../support/crypto.ts';
 import type { Database } from '../database.ts';
 import type { FleetStore, Release, Worker, WorkerState } from '../fleet.ts';
+import type { UsageRules } from '../ledger.ts';
 import type { Change, Endpoint } from '../records.ts';
 import { assignments, changes, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row, Steps } from '../sql.ts';
+import { endUses, settleUses } from './ledger.ts';
+import { lockRow } from './owned-table.ts';
 
-export function fleetTable(database: Database, sealer: Sealer): FleetStore {
+export function fleetTable(database: Database, sealer: Sealer, usage?: UsageRules): FleetStore {
   const releaseOf = (found: Row): Release => releaseFromRow(found, sealer);
   return {
     saveWorker: (worker) =>
       database.write(function* () {
         const values = workerToRow(worker);
         const { id: _, ...rest } = values;
+        // The first time there is nothing to pay for yet, and nothing to read.
+        const isNew = worker.startedAt === null && worker.endedAt === null;
+        const before = usage === undefined || isNew ? undefined : yield* row<Row>(sql`select * from workers where id = ${worker.id}${lockRow}`);
         yield* changes(sql`insert into workers ${rowValues(values)} on conflict (id) do update set ${assignments(rest)}`);
+        if (usage !== undefined && !isNew) yield* settleUses(usage.worker(before && workerFromRow(before), worker));
       }),
 
     findWorker: (endpointId, id) =>
@@ -54,10 +61,12 @@ export function fleetTable(database: Database, sealer: Sealer): FleetStore {
         return found === undefined ? undefined : releaseOf(found);
       }),
 
-    removeEndpoint: (endpointId) =>
+    removeEndpoint: (endpointId, at) =>
       database.write(function* () {
+        const owners = yield* rows<{ account_id: string }>(sql`select distinct account_id from workers where endpoint_id = ${endpointId} and ended_at is null`);
         yield* changes(sql`delete from workers where endpoint_id = ${endpointId}`);
         yield* changes(sql`delete from releases where endpoint_id = ${endpointId}`);
+        if (usage !== undefined) for (const owner of owners) yield* endUses(owner.account_id, 'serverless', endpointId, at);
       }),
   };
 }
@@ -102,9 +111,14 @@ function workerToRow(worker: Worker): Row {
     image: worker.image,
     gpu_type_id: worker.gpuTypeId,
     gpu_count: worker.gpuCount,
+    cpu_flavor_id: worker.cpuFlavorId,
+    vcpu_count: worker.vcpuCount,
+    container_disk: worker.containerDisk,
+    template_id: worker.templateId,
     state: worker.state,
     handle: worker.handle,
     created_at: worker.createdAt,
+    started_at: worker.startedAt,
     ready_at: worker.readyAt,
     ended_at: worker.endedAt,
     exit_code: worker.exitCode,
@@ -112,7 +126,7 @@ function workerToRow(worker: Worker): Row {
   };
 }
 
-function workerFromRow(found: Row): Worker {
+export function workerFromRow(found: Row): Worker {
   return {
     id: found['id'] as string,
     endpointId: found['endpoint_id'] as string,
@@ -122,9 +136,14 @@ function workerFromRow(found: Row): Worker {
     image: found['image'] as string,
     gpuTypeId: found['gpu_type_id'] as string | null,
     gpuCount: found['gpu_count'] as number,
+    cpuFlavorId: found['cpu_flavor_id'] as string | null,
+    vcpuCount: found['vcpu_count'] as number,
+    containerDisk: found['container_disk'] as number,
+    templateId: found['template_id'] as string | null,
     state: found['state'] as WorkerState,
     handle: found['handle'] as string | null,
     createdAt: found['created_at'] as number,
+    startedAt: found['started_at'] as number | null,
     readyAt: found['ready_at'] as number | null,
     endedAt: found['ended_at'] as number | null,
     exitCode: found['exit_code'] as number | null,

@@ -13,20 +13,23 @@ export interface OwnedTable<T extends Owned> {
   /** Rows that a list shows; all of them if not said. */
   only?: Statement;
   /** What else a removal must change, in the same transaction. */
-  onRemove?(accountId: string, id: string): Steps<void>;
+  onRemove?(accountId: string, id: string, at: number): Steps<void>;
+  /** What else must follow when a record is made or changed, in the same transaction. */
+  onWrite?(record: T, at: number): Steps<void>;
 }
 
 /** Keeps a row from being changed by another transaction until this one ends. SQLite has one writer at a time anyway. */
 export const lockRow: Statement = perDialect({ sqlite: '', postgres: ' for update' });
 
 /** The operations that every kind of owned thing has, over any table. */
-export function collection<T extends Owned>(database: Database, { table, toRow, fromRow, only, onRemove }: OwnedTable<T>): Collection<T> {
+export function collection<T extends Owned>(database: Database, { table, toRow, fromRow, only, onRemove, onWrite }: OwnedTable<T>): Collection<T> {
   const from = name(table);
   return {
     insert: (record, audit) =>
       database.write(function* () {
         yield* changes(sql`insert into ${from} ${rowValues(toRow(record))}`);
         yield* recordAudit(audit);
+        if (onWrite !== undefined) yield* onWrite(record, audit.at);
       }),
 
     find: (accountId, id) =>
@@ -48,6 +51,7 @@ export function collection<T extends Owned>(database: Database, { table, toRow, 
         const { record, audit } = next(fromRow(found));
         yield* changes(sql`update ${from} set ${assignments(toRow(record))} where id = ${id}`);
         yield* recordAudit(audit);
+        if (onWrite !== undefined) yield* onWrite(record, audit.at);
         return record;
       }),
 
@@ -55,8 +59,8 @@ export function collection<T extends Owned>(database: Database, { table, toRow, 
       database.write(function* () {
         const removed = yield* changes(sql`delete from ${from} where id = ${id} and account_id = ${accountId}`);
         if (removed === 0) return false;
-        if (onRemove !== undefined) yield* onRemove(accountId, id);
         yield* recordAudit(audit);
+        if (onRemove !== undefined) yield* onRemove(accountId, id, audit.at);
         return true;
       }),
   };

@@ -1,10 +1,12 @@
 import type { Sealer } from '../../support/crypto.ts';
 import type { Database } from '../database.ts';
+import type { UsageRules } from '../ledger.ts';
 import type { Changed } from '../store.ts';
 import type { HeldGpus, Pod, PodFooting, PodFootingIds, PodStore } from '../pods.ts';
 import { assignments, changes, perDialect, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row, Statement, Steps, Value } from '../sql.ts';
 import { recordAudit } from './audit.ts';
+import { settleUses } from './ledger.ts';
 import { collection, lockRow } from './owned-table.ts';
 import { volumeFromRow } from './volumes.ts';
 
@@ -13,8 +15,8 @@ const holdRow: Statement = perDialect({ sqlite: '', postgres: ' for share' });
 /** Those who take hardware take turns: PostgreSQL waits for this lock until the transaction ends, SQLite needs none. */
 const takeTurns: Statement = perDialect({ sqlite: 'select 1', postgres: 'select pg_advisory_xact_lock(8484003)' });
 
-export function podTable(database: Database, sealer: Sealer): PodStore {
-  const { toRow, fromRow } = podRows(sealer);
+export function podTable(database: Database, sealer: Sealer, usage?: UsageRules): PodStore {
+  const { toRow, fromRow, write } = podRows(sealer, usage);
   const { list } = collection(database, { table: 'pods', toRow, fromRow, only: sql`wanted <> 'terminated'` });
 
   function* findLocked(id: string): Steps<Pod | undefined> {
@@ -39,10 +41,11 @@ export function podTable(database: Database, sealer: Sealer): PodStore {
 
     insert: (accountId, ids, make) =>
       database.write(function* () {
-        const { record, audit, interrupted = [] } = make(yield* holdFooting(accountId, ids, fromRow));
+        const footing = yield* holdFooting(accountId, ids, fromRow);
+        const { record, audit, interrupted = [] } = make(footing);
         yield* changes(sql`insert into pods ${rowValues(toRow(record))}`);
         yield* recordAudit(audit);
-        yield* writeInterrupted(interrupted, toRow);
+        yield* writeInterrupted(interrupted, footing, write);
         return record;
       }),
 
@@ -52,9 +55,9 @@ export function podTable(database: Database, sealer: Sealer): PodStore {
         const current = yield* findLocked(id);
         if (current === undefined || current.accountId !== accountId || current.wanted === 'terminated') return undefined;
         const { record, audit, interrupted = [] } = next(current, footing);
-        yield* changes(sql`update pods set ${assignments(toRow(record))} where id = ${id}`);
         yield* recordAudit(audit);
-        yield* writeInterrupted(interrupted, toRow);
+        yield* write(current, record);
+        yield* writeInterrupted(interrupted, footing, write);
         return record;
       }),
 
@@ -62,7 +65,7 @@ export function podTable(database: Database, sealer: Sealer): PodStore {
       database.write(function* () {
         const current = yield* findLocked(id);
         const record = current && next(current);
-        if (record !== undefined) yield* changes(sql`update pods set ${assignments(toRow(record))} where id = ${id}`);
+        if (current !== undefined && record !== undefined) yield* write(current, record);
         return record ?? current;
       }),
 
@@ -103,9 +106,12 @@ export function* holdFooting(accountId: string, { registryId, volumeId, placing 
   return { registryFound: registry !== undefined, volume: volume && volumeFromRow(volume), held: placing === true ? yield* heldGpus() : [], interruptible: interruptible.map(fromRow) };
 }
 
-export function* writeInterrupted(interrupted: readonly Changed<Pod>[], toRow: PodRows['toRow']): Steps<void> {
+/** The footing has locked them, as they were. */
+export function* writeInterrupted(interrupted: readonly Changed<Pod>[], footing: PodFooting, write: PodRows['write']): Steps<void> {
   for (const { record, audit } of interrupted) {
-    yield* changes(sql`update pods set ${assignments(toRow(record))} where id = ${record.id}`);
+    const before = footing.interruptible.find(({ id }) => id === record.id);
+    if (before === undefined) throw new Error(`pod ${record.id} was not there to be interrupted`);
+    yield* write(before, record);
     yield* recordAudit(audit);
   }
 }
@@ -135,14 +141,21 @@ const COLUMNS = (Object.keys(KINDS) as Stored[]).map((field) => ({ field, kind: 
 export interface PodRows {
   toRow(pod: Pod): Row;
   fromRow(found: Row): Pod;
+  /** Writes a pod that changed. What it uses follows from what is written of it. */
+  write(before: Pod, after: Pod): Steps<void>;
 }
 
-export function podRows(sealer: Sealer): PodRows {
+export function podRows(sealer: Sealer, usage: UsageRules | undefined): PodRows {
+  const rowOf = (pod: Pod): Row => {
+    const values: Row = { sealed_env: sealer.seal(JSON.stringify(pod.env), contextOf(pod.id)), active: isActive(pod) ? 1 : 0, due_at: dueAt(pod) };
+    for (const { field, kind, column } of COLUMNS) values[column] = written(pod[field], kind);
+    return values;
+  };
   return {
-    toRow: (pod) => {
-      const values: Row = { sealed_env: sealer.seal(JSON.stringify(pod.env), contextOf(pod.id)), active: isActive(pod) ? 1 : 0, due_at: dueAt(pod) };
-      for (const { field, kind, column } of COLUMNS) values[column] = written(pod[field], kind);
-      return values;
+    toRow: rowOf,
+    *write(before, after) {
+      yield* changes(sql`update pods set ${assignments(rowOf(after))} where id = ${after.id}`);
+      if (usage !== undefined) yield* settleUses(usage.pod(before, after));
     },
     fromRow: (found) => {
       const pod: Record<string, unknown> = { env: JSON.parse(sealer.open(String(found['sealed_env']), contextOf(String(found['id'])))) };

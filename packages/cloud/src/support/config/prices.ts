@@ -1,26 +1,49 @@
 import { isMapping, type Kind } from './kind.ts';
 
-/** Prices that differ from the built-in ones, by the id of what is priced. */
+/** US dollars for a GPU and hour: one number for every kind of use, or one for each. */
+export type GpuPrice = number | Partial<Record<(typeof GPU_USES)[number], number>>;
+/** US dollars for a vCPU and hour, likewise. */
+export type CpuPrice = number | Partial<Record<(typeof CPU_USES)[number], number>>;
+
 export interface Prices {
-  gpu: Record<string, number>;
-  cpu: Record<string, number>;
-  disk: Record<string, number>;
+  gpu: Record<string, GpuPrice>;
+  cpu: Record<string, CpuPrice>;
+  /** US dollars for a GB and month. */
+  disk: Partial<Record<(typeof DISKS)[number], number>>;
 }
+
+export const GPU_USES = ['secure', 'community', 'serverless', 'spot'] as const;
+export const CPU_USES = ['secure', 'serverless'] as const;
+/** Of pods and workers while they run, of pods that are stopped, and network volumes by tier; what a standard one has above 1 TB may cost less. */
+export const DISKS = ['container', 'volume', 'stoppedVolume', 'networkVolume', 'networkVolumeAbove1TB', 'highPerformanceVolume'] as const;
 
 export const noPrices: Prices = { gpu: {}, cpu: {}, disk: {} };
 
-function isPriceMap(value: unknown): value is Record<string, number> {
-  return isMapping(value) && Object.values(value).every((price) => typeof price === 'number' && Number.isFinite(price) && price >= 0);
+/** The largest price that is still counted exactly; whoever asks for more has made a mistake. */
+const HIGHEST = 100_000;
+
+function isPrice(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0 && value <= HIGHEST;
+}
+
+function arePrices(value: unknown, names: readonly string[]): boolean {
+  return isMapping(value) && Object.entries(value).every(([name, price]) => names.includes(name) && isPrice(price));
+}
+
+function isSection(section: string, value: unknown): boolean {
+  if (section === 'disk') return arePrices(value, DISKS);
+  const uses = section === 'gpu' ? GPU_USES : section === 'cpu' ? CPU_USES : undefined;
+  return uses !== undefined && isMapping(value) && Object.values(value).every((price) => isPrice(price) || arePrices(price, uses));
 }
 
 /** Nested, and therefore from the file alone. */
 export function priceTable(): Kind<Prices> {
   return {
-    allowed: 'sections gpu, cpu and disk, each with ids and prices of at least 0',
+    allowed: `sections gpu, cpu and disk, with prices from 0 to ${HIGHEST}: of a GPU one number or some of ${GPU_USES.join(', ')}; of a CPU one number or some of ${CPU_USES.join(', ')}; of disks some of ${DISKS.join(', ')}`,
     fromFile: (value) => {
       if (!isMapping(value)) return undefined;
       const given = Object.entries(value).filter(([, prices]) => prices !== null);
-      if (!given.every(([section, prices]) => Object.hasOwn(noPrices, section) && isPriceMap(prices))) return undefined;
+      if (!given.every(([section, prices]) => isSection(section, prices))) return undefined;
       return { ...noPrices, ...Object.fromEntries(given) };
     },
     toYaml: (value) => JSON.stringify(value),

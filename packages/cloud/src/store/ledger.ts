@@ -1,0 +1,150 @@
+import type { NetworkVolume, VolumeType } from './records.ts';
+import type { Pod } from './pods.ts';
+import type { Worker } from './fleet.ts';
+
+/**
+ * The usage ledger.
+ *
+ * - A **unit** is one thing that is paid for: a pod, a worker, a network volume.
+ * - A **use** is what a unit takes from an instant on: its hardware, its disk, and what both cost.
+ * - A **stretch** is a use with its beginning and, once settled, its end. A unit has one open
+ *   stretch at most; another use ends it and begins the next.
+ * - Money is counted in whole numbers. A **rate** is in nano-dollars an hour; an **amount** is a
+ *   rate times seconds, so one is the 3600th part of a nano-dollar. Sums of these are exact.
+ *
+ * Every stretch is written in the transaction that writes the start, the end or the change of what
+ * it is about. So nothing is counted twice or not at all, whoever crashes when.
+ */
+export interface LedgerStore {
+  /** Writes down what units use from now on. What they use already changes nothing. */
+  settle(changes: readonly UseChange[]): Promise<void>;
+  /** The roll-ups of one kind from a day on, and the state before it. */
+  sums(query: SumsQuery): Promise<Sums[]>;
+  /** The stretches that touch a window, oldest first. */
+  stretches(query: StretchQuery): Promise<Stretch[]>;
+  /** What an account uses at this moment, by kind. */
+  current(accountId: string): Promise<CurrentRates[]>;
+  /** The prices that open stretches were settled with, as a text that differs where they do; undefined before the first time. */
+  prices(): Promise<string | undefined>;
+  notePrices(text: string): Promise<void>;
+  /** Every pod and worker that is there, and every volume: what is to be looked at when prices change. */
+  units(): Promise<{ podIds: string[]; workers: Worker[]; volumes: NetworkVolume[] }>;
+}
+
+/** A pod that belongs to a cluster is paid for with the cluster. */
+export const USAGE_KINDS = ['pod', 'serverless', 'volume', 'cluster'] as const;
+export type UsageKind = (typeof USAGE_KINDS)[number];
+
+export const PARTS = ['gpu', 'cpu', 'disk', 'fastDisk'] as const;
+/** What a price is asked for. `fastDisk` is the high-performance tier of network volumes. */
+export type CostPart = (typeof PARTS)[number];
+
+export interface Use {
+  unitId: string;
+  accountId: string;
+  kind: UsageKind;
+  /** What its owner knows it by: the pod, the endpoint, the volume, the cluster. */
+  resourceId: string;
+  gpuTypeId: string | null;
+  cpuFlavorId: string | null;
+  /** Of a network volume. */
+  tier: VolumeType | null;
+  dataCenterId: string;
+  image: string | null;
+  templateId: string | null;
+  /** Nano-dollars an hour. */
+  rates: Record<CostPart, number>;
+  diskInGb: number;
+  /** Its time counts: it runs, and does not only keep a disk. */
+  runs: boolean;
+}
+
+/** From this instant on, in milliseconds, the unit uses this; null is nothing. */
+export interface UseChange {
+  unitId: string;
+  use: Use | null;
+  at: number;
+}
+
+export interface Stretch extends Use {
+  /** Seconds since 1970. */
+  beganAt: number;
+  /** Null while it goes on. */
+  endedAt: number | null;
+  /** Disk that was not held before. */
+  addedInGb: number;
+}
+
+/** How usage is rolled up: together, by hardware or tier, by what its owner knows it by. */
+export type Grouping = 'all' | 'type' | 'resource';
+export type Level = 'hour' | 'day';
+
+/** How hardware and tiers are named among the groups. */
+export function typeOf({ gpuTypeId, cpuFlavorId, tier }: Pick<Use, 'gpuTypeId' | 'cpuFlavorId' | 'tier'>): string {
+  if (tier !== null) return tier;
+  return gpuTypeId === null ? `cpu ${cpuFlavorId ?? ''}` : `gpu ${gpuTypeId}`;
+}
+
+export interface SumsQuery {
+  accountId: string;
+  kinds: readonly UsageKind[];
+  grouping: Grouping;
+  /** By resource there are days alone. */
+  level: Level;
+  /** Seconds since 1970; the first is the start of a day. */
+  from: number;
+  to: number;
+}
+
+/**
+ * What changed in one hour or day, for one group. `late` says how much less it is than if all of
+ * it had changed at the start: rate times seconds. With that, a stretch costs the same to write
+ * and to read however long it lasts: it is in the roll-ups where it begins and where it ends.
+ */
+export interface SumsRow {
+  group: string;
+  /** Seconds since 1970. */
+  bucket: number;
+  rates: Record<CostPart, number>;
+  late: Record<CostPart, bigint>;
+  runs: number;
+  /** In seconds. */
+  runsLate: number;
+  diskInGb: number;
+  addedInGb: number;
+  /** The last instant that something changed. */
+  lastAt: number;
+}
+
+export interface Sums {
+  kind: UsageKind;
+  /** What each group used when the first day began. */
+  before: Pick<SumsRow, 'group' | 'rates' | 'runs' | 'diskInGb'>[];
+  /** By time. */
+  rows: SumsRow[];
+}
+
+export interface StretchQuery {
+  accountId: string;
+  kind: UsageKind;
+  /** Seconds since 1970. */
+  from: number;
+  to: number;
+  resourceId?: string;
+  gpuTypeIds?: readonly string[];
+  dataCenterIds?: readonly string[];
+  image?: string;
+  templateId?: string;
+}
+
+export interface CurrentRates {
+  kind: UsageKind;
+  rates: Record<CostPart, number>;
+}
+
+/** What a record says about use. The store asks these in the transaction that writes the record. */
+export interface UsageRules {
+  pod(before: Pod, after: Pod): UseChange[];
+  worker(before: Worker | undefined, after: Worker): UseChange[];
+  volume(after: NetworkVolume, at: number): UseChange[];
+}
