@@ -13,9 +13,9 @@ import type { TestServer } from './support/server.ts';
 import { until } from './support/serverless.ts';
 
 const PRICES = `prices:
-  gpu: { NVIDIA GeForce RTX 4090: { secure: 3600, serverless: 7200 } }
-  cpu: { cpu3c: 1800 }
-  disk: { container: 73, volume: 730, stoppedVolume: 1460, networkVolume: 7300, highPerformanceVolume: 14600 }
+  gpu: { NVIDIA GeForce RTX 4090: { secure: 360, serverless: 720 } }
+  cpu: { cpu3c: 180 }
+  disk: { container: 7.3, volume: 73, stoppedVolume: 146, networkVolume: 730, highPerformanceVolume: 949 }
 `;
 
 export interface V2History {
@@ -68,12 +68,12 @@ for (const kind of DATABASES) {
       assert.equal(records.length, 1);
       assert.deepEqual([metadata.recordCount, metadata['uniquePodCount'], metadata.query['podId']], [1, 1, id]);
       assert.equal(records[0]?.['cpuAmount'], 0);
-      assert.equal(records[0]['gpuAmount'], seconds);
-      assert.ok((records[0]['diskAmount'] ?? 0) >= seconds * (11 / 3600) - 1e-6);
+      assert.equal(records[0]['gpuAmount'], seconds / 10);
+      assert.ok((records[0]['diskAmount'] ?? 0) >= seconds * (1.1 / 3600) - 1e-6);
       await until('the stopped disk goes on', async () => ((await get<V2History>(`/v2/billing/pods?podId=${id}`)).records[0]?.['diskAmount'] ?? 0) > (records[0]?.['diskAmount'] ?? 0));
       assert.equal((await client.call('DELETE', `/v2/pods/${id}`)).status, 204);
       const last = await get<V2History>(`/v2/billing/pods?podId=${id}`);
-      assert.equal(last.records[0]?.['gpuAmount'], seconds);
+      assert.equal(last.records[0]?.['gpuAmount'], seconds / 10);
     });
   });
 }

@@ -125,7 +125,9 @@ function* begin(use: Use, { originAt, beganMs, beganAt, addedInGb }: { originAt:
     ended_at: OPEN,
   };
   for (const part of PARTS) values[`${COLUMN[part]}_rate`] = use.rates[part];
-  yield* changes(sql`insert into usage_stretches ${rowValues(values)}`);
+  // Another server may begin it at the same moment; it is written once.
+  const written = yield* changes(sql`insert into usage_stretches ${rowValues(values)} on conflict (unit_id) where ended_at = ${name(String(OPEN))} do nothing`);
+  if (written === 0) return;
   addChange(sums, use, 1, beganAt, addedInGb);
 }
 

@@ -19,8 +19,8 @@ export const DISKS = ['container', 'volume', 'stoppedVolume', 'networkVolume', '
 
 export const noPrices: Prices = { gpu: {}, cpu: {}, disk: {} };
 
-/** The largest price that is still counted exactly; whoever asks for more has made a mistake. */
-const HIGHEST = 100_000;
+/** Whoever asks for more has made a mistake; with less, sums stay far from what a database can count. */
+const HIGHEST = 1_000;
 
 function isPrice(value: unknown): boolean {
   return typeof value === 'number' && value >= 0 && value <= HIGHEST;

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { DATABASES, freshDatabase } from '../../../../tests/support/databases.ts';
+import type { TestDatabase } from '../../../../tests/support/databases.ts';
+import { randomNumbers } from '../../../../tests/support/seed.ts';
+import { recount, simulatedYear, YEAR } from '../../../../tests/support/simulated-year.ts';
+import { Billing } from '../metering/billing.ts';
+import type { BillingGrouping } from '../metering/billing.ts';
+import { BUCKET_SIZES } from '../metering/buckets.ts';
+import type { Tally } from '../metering/tally.ts';
+import type { Caller } from '../resources/caller.ts';
+import { Sealer } from '../support/crypto.ts';
+import type { Use } from './ledger.ts';
+import { openStore } from './open.ts';
+import type { Store } from './store.ts';
+
+const PODS = 60;
+const iso = (milliseconds: number): string => new Date(milliseconds).toISOString();
+const caller = (accountId: string): Caller => ({ accountId, keyId: null, operator: false, fullAccess: true, interface: 'rest-v2', requestId: '' });
+const use: Use = {
+  unitId: 'u', accountId: 'a', kind: 'pod', resourceId: 'u', gpuTypeId: 'G', cpuFlavorId: null, tier: null, dataCenterId: 'D', image: 'i', templateId: 't',
+  rates: { gpu: 400_000_000, cpu: 0, disk: 1_000, fastDisk: 0 }, diskInGb: 10, runs: true,
+};
+/** What may be compared: the disk space is told beside the money. */
+const counted = (tallies: readonly Tally[]): [string, object][] => tallies.filter(({ seconds, amounts }) => seconds > 0 || Object.values(amounts).some((amount) => amount > 0n)).map(({ start, group, amounts, seconds }) => [`${start} ${group}`, { amounts, seconds }]);
+const byKey = (entries: [string, object][]): [string, object][] => entries.sort(([one], [other]) => (one < other ? -1 : 1));
+
+for (const kind of DATABASES) {
+  describe(`the ledger, on ${kind}`, () => {
+    let place: TestDatabase;
+    let store: Store;
+    let now = YEAR.end;
+    let billing: Billing;
+    before(async () => {
+      place = await freshDatabase(kind);
+      store = await openStore({ database: place.url, data: place.data, poolSize: 5, sealer: new Sealer(Buffer.alloc(32, 7)), onError: () => undefined });
+      billing = new Billing(store.ledger, { now: () => now });
+    });
+    after(async () => {
+      await store.close();
+      await place.drop();
+    });
+    const total = async (accountId: string, from: number, to: number): Promise<Pick<Tally, 'seconds' | 'amounts'>[]> => {
+      const { tallies } = await billing.history(caller(accountId), 'pod', { startTime: iso(from), endTime: iso(to), bucketSize: 'hour', grouping: 'none' });
+      return tallies.map(({ seconds, amounts }) => ({ seconds, amounts }));
+    };
+
+    test('equals a recount of what happened, in every bucket and grouping, from the roll-ups and from the stretches', async () => {
+      const pods = simulatedYear(PODS, randomNumbers(), 'year');
+      const events = pods.flatMap(({ changes }) => changes).sort((one, other) => one.at - other.at);
+      for (let index = 0; index < events.length; index += 50) await store.ledger.settle(events.slice(index, index + 50));
+      const groupings: [BillingGrouping, (use: Use) => string][] = [['none', () => ''], ['resource', ({ resourceId }) => resourceId], ['gpuType', ({ gpuTypeId }) => gpuTypeId ?? '']];
+      for (const bucketSize of BUCKET_SIZES) {
+        for (const [grouping, groupOf] of groupings) {
+          const wish = { startTime: iso(YEAR.start), endTime: iso(YEAR.end), bucketSize, grouping };
+          const { tallies } = await billing.history(caller('year'), 'pod', wish);
+          // Weeks reach over the edges of a year, so they are compared with the stretches alone.
+          if (bucketSize !== 'week') assert.deepEqual(byKey(counted(tallies)), byKey([...recount(pods, bucketSize, groupOf)]), `${bucketSize} ${grouping}`);
+          const again = await billing.history(caller('year'), 'pod', { ...wish, filter: { dataCenterIds: ['LOCAL-1'] } });
+          assert.deepEqual(again.tallies, tallies, `${bucketSize} ${grouping} from the stretches`);
+        }
+      }
+    });
+
+    test('counts a window in the middle as the whole does, whatever began before it', async () => {
+      const days = (from: number, to: number) => billing.history(caller('year'), 'pod', { startTime: iso(from), endTime: iso(to), bucketSize: 'day', grouping: 'resource' });
+      const whole = await days(YEAR.start, YEAR.end);
+      for (const [from, to] of [[Date.UTC(2025, 4, 3), Date.UTC(2025, 4, 9)], [Date.UTC(2025, 11, 30), YEAR.end], [YEAR.start, Date.UTC(2025, 0, 2)]] as const) {
+        const expected = whole.tallies.filter(({ start }) => start >= from / 1000 && start < to / 1000);
+        assert.deepEqual((await days(from, to)).tallies, expected);
+      }
+    });
+
+    test('writes a stretch once, however often it is told', async () => {
+      const at = Date.UTC(2030, 0);
+      await Promise.all(Array.from({ length: 5 }, () => store.ledger.settle([{ unitId: 'once', use: { ...use, accountId: 'once', unitId: 'once' }, at }])));
+      await Promise.all(Array.from({ length: 5 }, () => store.ledger.settle([{ unitId: 'once', use: null, at: at + 10_000 }])));
+      now = at + 60_000;
+      assert.deepEqual(await total('once', at, at + 1), [{ seconds: 10, amounts: { gpu: 4_000_000_000n, cpu: 0n, disk: 10_000n, fastDisk: 0n } }]);
+    });
+
+    test('never counts below zero when the clock is set back', async () => {
+      const at = Date.UTC(2031, 0, 1, 12);
+      const back = { ...use, accountId: 'back', unitId: 'back' };
+      now = at - 7_200_000;
+      await store.ledger.settle([{ unitId: 'back', use: back, at }]);
+      assert.deepEqual((await total('back', at - 7_200_000, at + 1)).map(({ seconds }) => seconds), [0], 'it began in a future that is not yet');
+      await store.ledger.settle([{ unitId: 'back', use: null, at: at - 3_600_000 }]);
+      now = at + 3_600_000;
+      assert.deepEqual((await total('back', at - 7_200_000, at + 1)).map(({ seconds }) => seconds), [0]);
+      const [stretch] = await store.ledger.stretches({ accountId: 'back', kind: 'pod', from: 0, to: now / 1000 });
+      assert.deepEqual([stretch?.beganAt, stretch?.endedAt], [at / 1000, at / 1000], 'it ends where it began');
+    });
+
+    test('rounds up what ran without a break, once', async () => {
+      const at = Date.UTC(2032, 0) + 300;
+      const cut = { ...use, accountId: 'cut', unitId: 'cut' };
+      for (const [index, diskInGb] of [10, 20, 30].entries()) await store.ledger.settle([{ unitId: 'cut', use: { ...cut, diskInGb }, at: at + index * 400 }]);
+      await store.ledger.settle([{ unitId: 'cut', use: null, at: at + 1_200 }]);
+      now = at + 60_000;
+      assert.deepEqual((await total('cut', at, at + 1)).map(({ seconds }) => seconds), [2], '1.2 s are two, in however many pieces');
+      const stretches = await store.ledger.stretches({ accountId: 'cut', kind: 'pod', from: Math.floor(at / 1000), to: Math.floor(at / 1000) + 100 });
+      assert.deepEqual(stretches.map(({ addedInGb, diskInGb }) => [addedInGb, diskInGb]), [[10, 10], [10, 20], [10, 30]]);
+    });
+
+    test('keeps sums exact beyond what a JavaScript number holds', async () => {
+      const at = Date.UTC(2033, 0) + 86_399_000;
+      const rate = 29_999_999_999_999;
+      for (let index = 0; index < 3; index += 1) {
+        const unitId = `dear${index}`;
+        await store.ledger.settle([{ unitId, use: { ...use, accountId: 'dear', unitId, rates: { ...use.rates, gpu: rate } }, at }]);
+      }
+      now = at + 1_000;
+      assert.equal((await billing.history(caller('dear'), 'pod', { startTime: iso(at), bucketSize: 'day', grouping: 'none' })).tallies[0]?.amounts.gpu, 3n * BigInt(rate));
+    });
+
+    test('tells what is used at this moment, and belongs to one account', async () => {
+      now = Date.UTC(2034, 0);
+      await store.ledger.settle([{ unitId: 'mine', use: { ...use, accountId: 'mine', unitId: 'mine' }, at: now }, { unitId: 'vol', use: { ...use, accountId: 'mine', unitId: 'vol', kind: 'volume', runs: false, tier: 'STANDARD', gpuTypeId: null, rates: { gpu: 0, cpu: 0, disk: 7, fastDisk: 3 } }, at: now }]);
+      assert.deepEqual(await billing.currentSpend(caller('mine')), { total: 0.40000101, compute: 0.4, localStorage: 0.000001, networkStorage: 0.00000001 });
+      assert.deepEqual((await billing.currentSpend(caller('nobody'))).total, 0);
+      assert.deepEqual(await total('nobody', now - 1, now + 1), []);
+    });
+  });
+}
