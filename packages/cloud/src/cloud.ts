@@ -16,6 +16,7 @@ import { OpenAiFace } from './http/openai/face.ts';
 import { jobLimits, JobRateLimits } from './http/jobs/rate-limits.ts';
 import { showWebhooks } from './http/metrics.ts';
 import { createHttpServer, createWorkerServer } from './http/server.ts';
+import { S3Face } from './http/s3/face.ts';
 import { EndpointTraffic } from './http/traffic.ts';
 import { WorkerFace } from './http/workers/face.ts';
 import { WorkerTokens } from './http/workers/tokens.ts';
@@ -48,11 +49,13 @@ import { PodKeeper } from './pods/keeper.ts';
 import { volumeFolder } from './resources/volumes/folder.ts';
 import { Gate } from './resources/keys/gate.ts';
 import { Keys } from './resources/keys/keys.ts';
+import { S3Keys } from './resources/keys/s3-keys.ts';
 import { Delegations } from './resources/registries/delegations.ts';
 import { Registries } from './resources/registries/registries.ts';
 import type { AllResources } from './resources/resources.ts';
 import { Secrets } from './resources/secrets/secrets.ts';
 import { Templates } from './resources/templates/templates.ts';
+import { VolumeContents } from './resources/volumes/contents.ts';
 import { Volumes } from './resources/volumes/volumes.ts';
 import { openStore } from './store/open.ts';
 import { lockData } from './store/sqlite/lock.ts';
@@ -148,9 +151,14 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
         keeper.poke(wakeup.podId);
       } else if (wakeup.kind === 'missed') keeper.resync();
       if (wakeup.kind !== 'forget') return;
-      if (wakeup.what === 'keys') gate.forget();
+      if (wakeup.what === 'keys') {
+        gate.forget();
+        s3Keys.forget();
+      }
       else directory.forget();
     });
+    const s3Keys = new S3Keys(context, () => store.wakeups.publish({ kind: 'forget', what: 'keys' }));
+    const volumeContents = new VolumeContents(context, config.data, (error) => log.warn({ err: error }, 'the data of a removed network volume is still on disk, below volumes/.s3/.removed'));
     const tokens = new WorkerTokens(masterKey);
     const secrets = new Secrets(context);
     const sites = new Map(dataCenters.flatMap(({ id, engine }) => { const found = engines.get(engine); return found === undefined ? [] : [[id, found] as const]; }));
@@ -231,7 +239,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       endpoints,
       pods,
       clusters: new Clusters(context, { pods, range: config.clusterNetwork }),
-      volumes: new Volumes(context, catalog),
+      volumes: new Volumes(context, catalog, volumeContents),
       registries: new Registries(context),
       delegations: new Delegations(context),
       secrets,
@@ -240,9 +248,10 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       billing: new Billing(store.ledger, clock),
       images: new Images(context, { folder: join(resolve(config.data), 'images') }),
       workers: new EndpointWorkers(endpoints, fleet, store.fleet, clock),
+      s3Keys,
       webhookSecretOf,
     };
-    const noting = setInterval(() => void gate.noteUses().catch((error: unknown) => log.warn({ err: error }, 'the last uses of keys were not written down')), NOTE_USES_EVERY_MS);
+    const noting = setInterval(() => void Promise.all([gate.noteUses(), s3Keys.noteUses()]).catch((error: unknown) => log.warn({ err: error }, 'the last uses of keys were not written down')), NOTE_USES_EVERY_MS);
     noting.unref();
 
     const limits = config.rateLimits ? new JobRateLimits(clock, jobLimits(config.jobLimits)) : undefined;
@@ -266,8 +275,9 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
     sweeper.start();
     sender.start();
 
+    const s3 = new S3Face({ keys: s3Keys, gate, clock, volumes: resources.volumes, contents: volumeContents, log });
     const http: FastifyInstance = createHttpServer(
-      { resources, gate, clock, log, traffic, origin: () => originOf(config.publicUrl, http.server), ready: () => store.ping() },
+      { resources, gate, clock, log, traffic, s3, origin: () => originOf(config.publicUrl, http.server), ready: () => store.ping() },
       { v1: config.v1, rateLimit: config.rateLimits ? config.rateLimit : undefined, graphql: config.graphql },
     );
     showWebhooks(http, () => sender.counts);
@@ -300,7 +310,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
         await keeper.close();
         await fleet.close();
         await Promise.all([sweeper.close(), sender.close()]);
-        await gate.noteUses();
+        await Promise.all([gate.noteUses(), s3Keys.noteUses()]);
         await store.close();
         lock?.release();
       },

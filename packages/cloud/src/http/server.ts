@@ -19,6 +19,7 @@ import { failV2 } from './rest-v2/failures.ts';
 import { restV2 } from './rest-v2/face.ts';
 import { restFace } from './rest/face.ts';
 import { RateLimiter } from './rest/rate-limit.ts';
+import type { S3Face } from './s3/face.ts';
 import type { EndpointTraffic } from './traffic.ts';
 import { Urls } from './urls.ts';
 
@@ -44,20 +45,22 @@ export interface HttpParts {
   log: FastifyBaseLogger;
   /** What belongs to endpoints and goes past the web framework. */
   traffic: EndpointTraffic;
+  /** Likewise the objects of network volumes. */
+  s3: S3Face;
   /** Where clients reach this server. */
   origin(): string;
   ready(): Promise<void>;
 }
 
 /** The one server in front of all interfaces. */
-export function createHttpServer({ resources, gate, clock, log, traffic, origin, ready }: HttpParts, { v1, rateLimit, graphql }: HttpOptions): FastifyInstance {
+export function createHttpServer({ resources, gate, clock, log, traffic, s3, origin, ready }: HttpParts, { v1, rateLimit, graphql }: HttpOptions): FastifyInstance {
   const v1Face = restV1(resources, v1);
   const v2Face = restV2(resources, new Urls(origin), rateLimit === undefined ? undefined : limiterOf(rateLimit, clock));
   const app = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
-    serverFactory: (handler) => serverWith(traffic, handler),
+    serverFactory: (handler) => serverWith(traffic, (request, response) => s3.serve(request, response, () => handler(request, response))),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     frameworkErrors: (error, request, reply) => {
       const face = [v1Face, v2Face].find(({ prefix }) => request.url.startsWith(`${prefix}/`)) ?? v2Face;
@@ -74,6 +77,7 @@ export function createHttpServer({ resources, gate, clock, log, traffic, origin,
   app.addHook('preClose', async () => {
     closing = true;
     traffic.close();
+    s3.close();
   });
   app.addHook('onSend', async (request, reply) => {
     if (!request.raw.complete) {
@@ -90,7 +94,7 @@ export function createHttpServer({ resources, gate, clock, log, traffic, origin,
     request.log.debug({ method: request.method, path: request.url.split('?')[0], status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, 'request');
   });
   app.setErrorHandler((error, request, reply) => failV2(reply, asBerthError(error, request.log, request.id)));
-  app.setNotFoundHandler((_request, reply) => failV2(reply, new BerthError('no-route', 'no such address; the interfaces are at /v1, /v2 and /graphql')));
+  app.setNotFoundHandler((_request, reply) => failV2(reply, new BerthError('no-route', 'no such address; the interfaces are at /v1, /v2, /graphql and /s3')));
 
   healthRoutes(app, { ready, registry: metrics.registry });
   void app.register(restFace(v1Face, gate), { prefix: v1Face.prefix });

@@ -7,6 +7,6 @@ export interface Caller {
   operator: boolean;
   /** May manage keys: a key with full access. A narrower key could otherwise make itself a wider one. */
   fullAccess: boolean;
-  interface: 'rest-v1' | 'rest-v2' | 'graphql' | 'jobs' | 'system';
+  interface: 'rest-v1' | 'rest-v2' | 'graphql' | 'jobs' | 's3' | 'system';
   requestId: string;
 }

@@ -7,6 +7,7 @@ import type { Images } from './images/images.ts';
 import type { Endpoints } from './endpoints/endpoints.ts';
 import type { Hub } from './hub/hub.ts';
 import type { Keys } from './keys/keys.ts';
+import type { S3Keys } from './keys/s3-keys.ts';
 import type { Pods } from './pods/pods.ts';
 import type { Delegations } from './registries/delegations.ts';
 import type { Registries } from './registries/registries.ts';
@@ -34,6 +35,7 @@ export interface Resources {
 /** With what REST v2 alone shows. */
 export interface AllResources extends Resources {
   images: Images;
+  s3Keys: S3Keys;
   workers: EndpointWorkers;
   /** What the webhooks of an account are signed with. */
   webhookSecretOf(accountId: string): string;

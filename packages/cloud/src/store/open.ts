@@ -17,6 +17,7 @@ import { keyTable } from './tables/keys.ts';
 import { ledgerTable } from './tables/ledger.ts';
 import { podTable } from './tables/pods.ts';
 import { delegationTable, registryTable } from './tables/registries.ts';
+import { s3KeyTable } from './tables/s3-keys.ts';
 import { secretTable } from './tables/secrets.ts';
 import { templateTable } from './tables/templates.ts';
 import { volumeTable } from './tables/volumes.ts';
@@ -56,6 +57,7 @@ export function storeOver(database: Database, sealer: Sealer, wakeups: Wakeups =
   return {
     accounts: accountTable(database),
     keys: keyTable(database),
+    s3Keys: s3KeyTable(database, sealer),
     templates: templateTable(database, sealer),
     endpoints: endpointTable(database, sealer),
     pods: podTable(database, sealer, usage),

@@ -40,6 +40,14 @@ export interface ApiKey extends Owned {
   expiresAt: number | null;
 }
 
+/** Signs requests for the objects of an account's network volumes. Its id is what a client sends; the secret is kept sealed, since a signature needs it. */
+export interface S3Key extends Owned {
+  name: string;
+  access: Exclude<AccessLevel, 'restricted'>;
+  lastUsedAt: number | null;
+  expiresAt: number | null;
+}
+
 export type TemplateCategory = 'NVIDIA' | 'AMD' | 'CPU';
 
 export interface Template extends Owned {

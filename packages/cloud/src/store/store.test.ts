@@ -8,7 +8,7 @@ import type { Database } from './database.ts';
 import { migrate } from './migrate.ts';
 import { migrations } from './migrations/migrations.ts';
 import { openDatabase, openStore, storeOver } from './open.ts';
-import type { Account, ApiKey, AuditEntry, NetworkVolume, Registry, Secret, Template } from './records.ts';
+import type { Account, ApiKey, AuditEntry, NetworkVolume, Registry, S3Key, Secret, Template } from './records.ts';
 import { changes, rows, sql } from './sql.ts';
 import type { Store } from './store.ts';
 
@@ -144,6 +144,22 @@ for (const kind of DATABASES) {
       assert.deepEqual(await store.secrets.values('one', ['token']), new Map([['token', 'another']]));
       assert.ok(!JSON.stringify(await database.read(() => rows(sql`select * from secrets`))).includes('another'));
       await assert.rejects(store.secrets.insert({ ...kept, id: 's2' }, 'x', audit('one', 's2')), UniqueViolation);
+    });
+
+    test('S3 keys are found with their secret, which lies sealed on disk', async () => {
+      const kept: S3Key = { id: 'user_one', accountId: 'one', name: 'sync', access: 'read-only', createdAt: 3, lastUsedAt: null, expiresAt: 77 };
+      await store.s3Keys.insert(kept, 'rps_hidden', audit('one', 'user_one'));
+      await store.s3Keys.insert({ ...kept, id: 'user_two', createdAt: 4, expiresAt: null, access: 'all' }, 'rps_other', audit('one', 'user_two'));
+      assert.deepEqual(await store.s3Keys.open('user_one'), { key: kept, secret: 'rps_hidden' });
+      assert.equal(await store.s3Keys.open('user_nobody'), undefined);
+      assert.deepEqual((await store.s3Keys.list('one')).map(({ id }) => id), ['user_two', 'user_one']);
+      assert.deepEqual(await store.s3Keys.list('two'), []);
+      assert.ok(!JSON.stringify(await database.read(() => rows(sql`select * from s3_keys`))).includes('rps_hidden'));
+      await store.s3Keys.noteUse(new Map([['user_one', 55], ['gone', 1]]));
+      assert.equal((await store.s3Keys.open('user_one'))?.key.lastUsedAt, 55);
+      assert.equal(await store.s3Keys.remove('two', 'user_one', audit('two', 'user_one', 'revoke')), false);
+      assert.equal(await store.s3Keys.remove('one', 'user_one', audit('one', 'user_one', 'revoke')), true);
+      assert.equal(await store.s3Keys.open('user_one'), undefined);
     });
 
     test('public templates are found from everywhere', async () => {

@@ -4,7 +4,7 @@ import type { JobStore } from './jobs.ts';
 import type { LedgerStore } from './ledger.ts';
 import type { Leadership } from './leadership.ts';
 import type { PodStore } from './pods.ts';
-import type { Account, ApiKey, AuditEntry, Endpoint, NetworkVolume, Owned, Page, Registry, RegistryDelegation, Secret, Template } from './records.ts';
+import type { Account, ApiKey, AuditEntry, Endpoint, NetworkVolume, Owned, Page, Registry, RegistryDelegation, S3Key, Secret, Template } from './records.ts';
 import type { Wakeups } from './wakeups.ts';
 
 /**
@@ -15,6 +15,7 @@ import type { Wakeups } from './wakeups.ts';
 export interface Store {
   readonly accounts: AccountStore;
   readonly keys: KeyStore;
+  readonly s3Keys: S3KeyStore;
   readonly templates: TemplateStore;
   readonly endpoints: EndpointStore;
   readonly pods: PodStore;
@@ -66,6 +67,17 @@ export interface KeyStore extends Collection<ApiKey> {
   /** Whoever owns it. */
   findAnywhere(id: string): Promise<ApiKey | undefined>;
   root(): Promise<ApiKey | undefined>;
+  noteUse(lastUsed: ReadonlyMap<string, number>): Promise<void>;
+}
+
+export interface S3KeyStore {
+  insert(key: S3Key, secret: string, audit: AuditEntry): Promise<void>;
+  /** Newest first. */
+  list(accountId: string): Promise<S3Key[]>;
+  /** With its secret, whoever owns it: to check a signature. */
+  open(id: string): Promise<{ key: S3Key; secret: string } | undefined>;
+  /** True where there was one. */
+  remove(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
   noteUse(lastUsed: ReadonlyMap<string, number>): Promise<void>;
 }
 

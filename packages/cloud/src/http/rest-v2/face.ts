@@ -17,6 +17,7 @@ import { imageOperations } from './images.ts';
 import { networkVolumeOperations } from './network-volumes.ts';
 import { podOperations } from './pods.ts';
 import { registryOperations } from './registries.ts';
+import { s3KeyOperations } from './s3-keys.ts';
 import { secretOperations } from './secrets.ts';
 import { templateOperations } from './templates.ts';
 import { workerOperations } from './workers.ts';
@@ -57,6 +58,7 @@ export function restV2(resources: AllResources, urls: Urls, limiter: RateLimiter
     ...accountOperations(resources),
     ...secretOperations(resources),
     ...apiKeyOperations(resources),
+    ...s3KeyOperations(resources),
   ];
   operations.push(...metaOperations(() => describe(operations)));
   return {

@@ -4,6 +4,8 @@ import type { Caller } from '../caller.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { auditOf, changesBetween } from '../context.ts';
 import type { Context } from '../context.ts';
+import type { VolumeContents } from './contents.ts';
+import type { VolumeUsage } from './usage.ts';
 
 export interface NewVolume {
   name: string;
@@ -30,14 +32,19 @@ export const V2_VOLUME_SIZE: SizeBounds = { minimum: 10, maximum: 4096 };
 export type Growth = 'larger' | 'not-smaller';
 
 const KIND = 'network volume';
+/** How long an answer waits for how much lies in a volume. */
+const COUNT_WITHIN_MS = 1_000;
 
 export class Volumes {
   readonly #context: Context;
   readonly #catalog: Catalog;
+  readonly #contents: VolumeContents | undefined;
 
-  constructor(context: Context, catalog: Catalog) {
+  /** Without contents, volumes are names alone. */
+  constructor(context: Context, catalog: Catalog, contents?: VolumeContents) {
     this.#context = context;
     this.#catalog = catalog;
+    this.#contents = contents;
   }
 
   async create(caller: Caller, { name, size, dataCenterId, type }: NewVolume): Promise<NetworkVolume> {
@@ -77,6 +84,13 @@ export class Volumes {
   async remove(caller: Caller, id: string): Promise<void> {
     const removed = await this.#context.store.volumes.remove(caller.accountId, id, auditOf(this.#context, caller, 'delete', KIND, id));
     if (!removed) throw notFound(KIND, id);
+    await this.#contents?.remove(id);
+  }
+
+  /** How much lies in each of these; null where counting takes too long to be waited for. The next who asks may know. */
+  usages(volumes: readonly NetworkVolume[]): Promise<(VolumeUsage | null)[]> {
+    const enough = new Promise<null>((resolve) => setTimeout(() => resolve(null), COUNT_WITHIN_MS).unref());
+    return Promise.all(volumes.map((volume) => Promise.race([this.#contents?.usage(volume) ?? null, enough])));
   }
 
   #tier(dataCenterId: string, wanted: VolumeType | undefined): VolumeType {

@@ -6,6 +6,7 @@ import { jobLeases } from './0005-job-leases.ts';
 import { pods } from './0006-pods.ts';
 import { usage } from './0007-usage.ts';
 import { clusters } from './0008-clusters.ts';
+import { s3Keys } from './0009-s3-keys.ts';
 import type { Dialect } from '../sql.ts';
 
 /** One step of the schema. Steps are numbered from 1 without gaps and never change once released. */
@@ -15,4 +16,4 @@ export interface Migration {
   statements: (string | Record<Dialect, string>)[];
 }
 
-export const migrations: Migration[] = [accountsAndResources, endpoints, jobs, fleet, jobLeases, pods, usage, clusters];
+export const migrations: Migration[] = [accountsAndResources, endpoints, jobs, fleet, jobLeases, pods, usage, clusters, s3Keys];

@@ -1,0 +1,43 @@
+import { pipeline } from 'node:stream/promises';
+import type { OpenObject } from '../../resources/volumes/objects.ts';
+import type { S3Query } from './address.ts';
+import { rangeOf, readingVerdict } from './conditions.ts';
+import type { BucketExchange } from './exchange.ts';
+import { noSuchKey, objectHeaders } from './exchange.ts';
+
+/** What an address may say of the answer's headers. */
+const OVERRIDES = ['content-type', 'content-language', 'expires', 'cache-control', 'content-disposition', 'content-encoding'];
+
+/** GetObject, and HeadObject without the content. */
+export async function readObject({ request, response, address, objects }: BucketExchange): Promise<void> {
+  const object = await objects.open(address.key);
+  if (object === undefined) throw noSuchKey(address.key);
+  let reading = false;
+  try {
+    const { headers } = request;
+    const about = { ...objectHeaders(object), ...overrides(address.query) };
+    if (readingVerdict(headers, object) === 'not-modified') return void response.writeHead(304, { etag: about['etag'] ?? '', 'last-modified': about['last-modified'] ?? '' }).end();
+    const range = rangeOf(ifRange(headers['if-range'], object) ? headers.range : undefined, object.size);
+    const { from, to } = range ?? { from: 0, to: object.size - 1 };
+    const checksums = range === undefined && headers['x-amz-checksum-mode']?.toString().toUpperCase() === 'ENABLED' ? object.checksums : {};
+    response.writeHead(range === undefined ? 200 : 206, { ...about, ...checksums, 'content-length': to - from + 1, ...(range !== undefined && { 'content-range': `bytes ${from}-${to}/${object.size}` }) });
+    if (request.method === 'HEAD' || to < from) return void response.end();
+    reading = true;
+    await pipeline(object.read(from, to), response);
+  } finally {
+    if (!reading) await object.close();
+  }
+}
+
+/** A reader that goes on with what it has gets the rest only if that is still the same. */
+function ifRange(header: string | string[] | undefined, { etag, modifiedAt }: OpenObject): boolean {
+  if (typeof header !== 'string') return true;
+  return header.startsWith('"') ? header === `"${etag}"` : Date.parse(header) >= Math.floor(modifiedAt / 1000) * 1000;
+}
+
+function overrides(query: S3Query): Record<string, string> {
+  return Object.fromEntries(OVERRIDES.flatMap((name) => {
+    const value = query.get(`response-${name}`);
+    return value === undefined || value === '' ? [] : [[name, value.replaceAll(/[\r\n]/g, '')]];
+  }));
+}

@@ -1,0 +1,139 @@
+import { constants } from 'node:fs';
+import type { BigIntStats } from 'node:fs';
+import { lstat, mkdir, open, realpath } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { isAbsolute, join, relative } from 'node:path';
+
+/** Linux lets a folder that is held open be named by its number, and so be used whatever becomes of its path. */
+const NAMES_HELD_FOLDERS = process.platform === 'linux';
+const FOLDER_ITSELF = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+
+/**
+ * A folder that is held open. What is done through it is done in it: whoever puts a link in place
+ * of a folder on the way, between the look and the deed, leads nobody astray. (Elsewhere than on
+ * Linux the look comes right before the deed, and that is all.)
+ */
+export class HeldFolder {
+  readonly #handle: FileHandle;
+  readonly #path: string;
+
+  private constructor(handle: FileHandle, path: string) {
+    this.#handle = handle;
+    this.#path = NAMES_HELD_FOLDERS ? `/proc/self/fd/${handle.fd}` : path;
+  }
+
+  static async open(path: string): Promise<HeldFolder> {
+    return new HeldFolder(await open(path, constants.O_RDONLY | constants.O_DIRECTORY), path);
+  }
+
+  /** The folder of this name in it; a link is none. With `make` it is made where it is not there, and `made` is told. */
+  async child(name: string, make = false, made: () => Promise<void> = async () => undefined): Promise<HeldFolder> {
+    const path = this.at(name);
+    if (make) {
+      try {
+        await mkdir(path);
+        await made();
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      }
+    }
+    return new HeldFolder(await open(path, FOLDER_ITSELF), path);
+  }
+
+  /** The path of a name in it, for as long as it is held. */
+  at(name = '.'): string {
+    return join(this.#path, name);
+  }
+
+  /** What was put into it, taken from it or renamed in it is on disk. */
+  async sync(): Promise<void> {
+    await this.#handle.sync();
+  }
+
+  async close(): Promise<void> {
+    await this.#handle.close();
+  }
+}
+
+/** Where something is: a folder that is held, and a name in it. */
+export interface Place {
+  folder: HeldFolder;
+  name: string;
+}
+
+export interface DescentOptions {
+  /** Folders on the way are made. `made` is told how many names lead to each. */
+  make?: boolean;
+  made?: (depth: number) => Promise<void>;
+}
+
+/**
+ * Goes down to the folder that holds the last of the names and calls `use` there. A link on the
+ * way is followed where it leads to a place inside the root. Undefined where there is no such folder.
+ */
+export async function descend<T>(root: string, names: readonly string[], use: (place: Place) => Promise<T>, options: DescentOptions = {}): Promise<T | undefined> {
+  const plain = await walk(root, names, use, options);
+  if (plain !== LINK) return plain;
+  const inside = await namesInside(root, names.slice(0, -1));
+  if (inside === undefined) return undefined;
+  const real = await walk(root, [...inside, names.at(-1) ?? '.'], use, options);
+  return real === LINK ? undefined : real;
+}
+
+const LINK = Symbol('a link, or a file, stands on the way');
+
+async function walk<T>(root: string, names: readonly string[], use: (place: Place) => Promise<T>, { make = false, made }: DescentOptions): Promise<T | undefined | typeof LINK> {
+  let folder: HeldFolder | undefined;
+  try {
+    folder = await HeldFolder.open(root);
+    for (const [index, name] of names.slice(0, -1).entries()) {
+      const next: HeldFolder = await folder.child(name, make, () => made?.(index + 1) ?? Promise.resolve());
+      await folder.close();
+      folder = next;
+    }
+  } catch (error) {
+    await folder?.close();
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' && !make) return undefined;
+    if (code === 'ENOTDIR' || code === 'ELOOP') return LINK;
+    throw error;
+  }
+  try {
+    return await use({ folder, name: names.at(-1) ?? '.' });
+  } finally {
+    await folder.close();
+  }
+}
+
+/** The names that lead from the root to where these lead with every link followed; undefined where that is nowhere, or outside. */
+async function namesInside(root: string, names: readonly string[]): Promise<string[] | undefined> {
+  try {
+    const [from, to] = await Promise.all([realpath(root), realpath(join(root, ...names))]);
+    const way = relative(from, to);
+    if (way === '') return [];
+    return way.startsWith('..') || isAbsolute(way) ? undefined : way.split('/');
+  } catch (error) {
+    if (isAbsence(error)) return undefined;
+    throw error;
+  }
+}
+
+/** What a file or a link to a file in the root really is: the same names where no link is involved. */
+export async function followed(root: string, names: readonly string[]): Promise<string[] | undefined> {
+  return namesInside(root, names);
+}
+
+/** There is nothing there, or nothing that could be there. */
+export function isAbsence(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP' || code === 'ENAMETOOLONG';
+}
+
+export async function lstatIfThere(path: string): Promise<BigIntStats | undefined> {
+  try {
+    return await lstat(path, { bigint: true });
+  } catch (error) {
+    if (isAbsence(error)) return undefined;
+    throw error;
+  }
+}
