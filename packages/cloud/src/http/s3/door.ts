@@ -47,7 +47,7 @@ export class Door {
   async admit(request: IncomingMessage, address: S3Address, need: Need, requestId: string): Promise<Admitted> {
     const { authorization } = request.headers;
     if (authorization?.startsWith(ALGORITHM) === true) return this.#signed(request, address, need, requestId, this.#fromHeader(request, authorization), bodyHash(request));
-    if (address.query.has('X-Amz-Algorithm') || address.query.has('X-Amz-Signature')) return this.#signed(request, address, need, requestId, this.#fromQuery(address), bodyHash(request, UNSIGNED_PAYLOAD));
+    if (address.query.has('X-Amz-Algorithm') || address.query.has('X-Amz-Signature')) return this.#signed(request, address, need, requestId, this.#fromQuery(address), bodyHash(request, address.query.get('X-Amz-Content-Sha256') ?? UNSIGNED_PAYLOAD));
     if (authorization === undefined) throw new S3Failure('AccessDenied', 'the request is not signed: sign it with an S3 key, made with "berth key create --s3"');
     if (!/^bearer /i.test(authorization)) throw new S3Failure('InvalidRequest', `this way to sign is not known here; sign with ${ALGORITHM}`);
     try {
