@@ -24,8 +24,8 @@ for (const kind of DATABASES) {
       const [one, two] = [await v1(), await v2({ type: 'HIGH_PERFORMANCE', dataCenter: 'LOCAL-2' })];
       assert.deepEqual([one.status, two.status], [200, 201]);
       assert.deepEqual(one.body, { id: one.body.id, name: 'data', size: 20, dataCenterId: 'LOCAL-1' });
-      assert.deepEqual(two.body, { id: two.body.id, name: 'data', size: 20, dataCenter: 'LOCAL-2', type: 'HIGH_PERFORMANCE' });
-      assert.deepEqual((await ann.call('GET', `/v2/network-volumes/${one.body.id}`)).body, { id: one.body.id, name: 'data', size: 20, dataCenter: 'LOCAL-1', type: 'STANDARD' });
+      assert.deepEqual(two.body, { id: two.body.id, name: 'data', size: 20, dataCenter: 'LOCAL-2', type: 'HIGH_PERFORMANCE', used: 0 });
+      assert.deepEqual((await ann.call('GET', `/v2/network-volumes/${one.body.id}`)).body, { id: one.body.id, name: 'data', size: 20, dataCenter: 'LOCAL-1', type: 'STANDARD', used: 0 });
       assert.deepEqual((await ann.call('GET', `/v1/networkvolumes/${two.body.id}`)).body, { id: two.body.id, name: 'data', size: 20, dataCenterId: 'LOCAL-2' });
       assert.equal((await ann.call<Volume[]>('GET', '/v1/networkvolumes')).body.length, 2);
       assert.equal((await ann.call<{ networkVolumes: Volume[] }>('GET', '/v2/network-volumes')).body.networkVolumes.length, 2);

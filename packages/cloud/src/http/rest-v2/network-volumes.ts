@@ -4,7 +4,7 @@ import { V2_VOLUME_SIZE } from '../../resources/volumes/volumes.ts';
 import type { NetworkVolume } from '../../store/records.ts';
 import type { Operation } from '../rest/operation.ts';
 import { operation } from '../rest/operation.ts';
-import { integer, list, named, object, oneOf, text } from '../rest/schema.ts';
+import { integer, list, named, nullable, object, oneOf, text } from '../rest/schema.ts';
 import type { Static } from '../rest/schema.ts';
 import { byId } from './common.ts';
 
@@ -14,16 +14,21 @@ const size = integer({ ...V2_VOLUME_SIZE, description: 'Size in GB' });
 
 const networkVolume = named(
   'NetworkVolume',
-  object({ id: text(), name: text(), size: integer({ description: 'Size in GB' }), dataCenter: text(), type }, {}, { description: 'A disk that outlives what mounts it, in one data center' }),
+  object({ id: text(), name: text(), size: integer({ description: 'Size in GB' }), dataCenter: text(), type, used: nullable(integer({ description: 'Bytes of all files in it, as last counted: a moment ago, or minutes where there is much to count. Null where it was not counted yet' })) }, {}, { description: 'A disk that outlives what mounts it, in one data center' }),
 );
 
 export function networkVolumeOperations({ volumes }: Resources): Operation[] {
   const tag = 'Network volumes';
+  const showAll = async (found: NetworkVolume[]): Promise<Shown[]> => {
+    const usages = await volumes.usages(found);
+    return found.map((volume, index) => ({ ...showDefinition(volume), used: usages[index]?.bytes ?? null }));
+  };
+  const show = async (volume: NetworkVolume): Promise<Shown> => ({ ...showDefinition(volume), used: (await volumes.usages([volume]))[0]?.bytes ?? null });
   return [
     operation({
       id: 'listNetworkVolumes', method: 'GET', path: '/network-volumes', tag, summary: 'List your network volumes, newest first', access: 'read',
       status: 200, answer: named('NetworkVolumeList', object({ networkVolumes: list(networkVolume) })),
-      handle: async ({ caller }) => ({ networkVolumes: (await volumes.list(caller)).map(show) }),
+      handle: async ({ caller }) => ({ networkVolumes: await showAll(await volumes.list(caller)) }),
     }),
     operation({
       id: 'createNetworkVolume', method: 'POST', path: '/network-volumes', tag, summary: 'Create a network volume', access: 'write',
@@ -51,6 +56,8 @@ export function networkVolumeOperations({ volumes }: Resources): Operation[] {
   ];
 }
 
-function show(volume: NetworkVolume): Static<typeof networkVolume> {
+type Shown = Static<typeof networkVolume>;
+
+function showDefinition(volume: NetworkVolume): Omit<Shown, 'used'> {
   return { id: volume.id, name: volume.name, size: volume.size, dataCenter: volume.dataCenterId, type: volume.type };
 }

@@ -68,7 +68,7 @@ export class VolumeContents {
   #usage(id: string): Usage {
     let usage = this.#usages.get(id);
     if (usage === undefined) {
-      usage = new Usage([folderOfVolume(this.#data, id), `${folderBesideVolume(this.#data, id)}/uploads`], this.#context.clock);
+      usage = new Usage([folderOfVolume(this.#data, id), `${folderBesideVolume(this.#data, id)}/uploads`]);
       this.#usages.set(id, usage);
     }
     return usage;

@@ -1,10 +1,10 @@
 import { opendir, lstat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../../support/clock.ts';
 import { isAbsence } from './held-folder.ts';
 
-/** How old a measurement may be: what pods write is seen this much later. */
-const FRESH_MS = 30_000;
+/** How old a measurement may be, in times of what it took: counting takes a twentieth of the time at most, and what pods write is seen soon where there is little to count. */
+const FRESH_TIMES = 20;
+const FRESH_MS = { least: 100, most: 300_000 };
 
 export interface VolumeUsage {
   /** Of all files. */
@@ -14,7 +14,7 @@ export interface VolumeUsage {
 
 interface Known {
   usage: VolumeUsage;
-  at: number;
+  until: number;
   /** Bytes that came and went over S3 since it was measured. */
   since: number;
 }
@@ -22,19 +22,17 @@ interface Known {
 /** How much lies in a folder. Counting takes time where there is much to count, so it is remembered, and what is written through Berth is added up in between. */
 export class Usage {
   readonly #folders: readonly string[];
-  readonly #clock: Clock;
   #known: Known | undefined;
   #measuring: Promise<Known> | undefined;
   #promised = 0;
 
-  constructor(folders: readonly string[], clock: Clock) {
+  constructor(folders: readonly string[]) {
     this.#folders = folders;
-    this.#clock = clock;
   }
 
   async measured(): Promise<VolumeUsage> {
     const known = this.#known;
-    if (known !== undefined && this.#clock.now() - known.at < FRESH_MS) return this.#shown(known);
+    if (known !== undefined && performance.now() < known.until) return this.#shown(known);
     this.#measuring ??= this.#measure().finally(() => (this.#measuring = undefined));
     return this.#shown(await this.#measuring);
   }
@@ -66,8 +64,10 @@ export class Usage {
 
   async #measure(): Promise<Known> {
     const usage: VolumeUsage = { bytes: 0, files: 0 };
+    const began = performance.now();
     for (const folder of this.#folders) await addUp(folder, usage);
-    this.#known = { usage, at: this.#clock.now(), since: 0 };
+    const now = performance.now();
+    this.#known = { usage, until: now + Math.min(FRESH_MS.most, Math.max(FRESH_MS.least, FRESH_TIMES * (now - began))), since: 0 };
     return this.#known;
   }
 }

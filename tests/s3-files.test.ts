@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { DeleteObjectCommand, GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
+import type { S3Client } from '@aws-sdk/client-s3';
+import { freshDatabase } from './support/databases.ts';
+import { newS3Key, newVolume, s3Client } from './support/s3.ts';
+import type { S3Key } from './support/s3.ts';
+import { startServer } from './support/server.ts';
+import { stageOn } from './support/story.ts';
+import type { TestAccount } from './support/story.ts';
+
+const GB = 1024 ** 3;
+
+describe('the files of a network volume, as S3 and as pods see them', () => {
+  const stage = stageOn('sqlite');
+  let ann: TestAccount;
+  let key: S3Key;
+  let s3: S3Client;
+  let Bucket: string;
+  let folder: string;
+  before(async () => {
+    ann = await stage.account('ann');
+    Bucket = await newVolume(ann);
+    key = await newS3Key(ann);
+    s3 = s3Client(stage.server.url, key);
+    folder = join(stage.database.data, 'volumes', Bucket);
+    mkdirSync(folder, { recursive: true });
+  });
+  after(() => s3.destroy());
+
+  const put = (Key: string, Body: string | Uint8Array) => s3.send(new PutObjectCommand({ Bucket, Key, Body }));
+  const text = async (Key: string): Promise<string | undefined> => (await s3.send(new GetObjectCommand({ Bucket, Key }))).Body?.transformToString();
+  const keys = async (Prefix = ''): Promise<string[]> => ((await s3.send(new ListObjectsV2Command({ Bucket, Prefix }))).Contents ?? []).map(({ Key }) => Key ?? '');
+  const etag = async (Key: string): Promise<string | undefined> => (await s3.send(new HeadObjectCommand({ Bucket, Key }))).ETag;
+
+  test('an object is a plain file for pods, and a file of a pod is an object, with an ETag that changes with it', async () => {
+    await put('from/s3.txt', 'put over S3');
+    assert.equal(readFileSync(join(folder, 'from', 's3.txt'), 'utf8'), 'put over S3');
+    mkdirSync(join(folder, 'from pod'));
+    writeFileSync(join(folder, 'from pod', 'a.txt'), 'written by a pod');
+    assert.equal(await text('from pod/a.txt'), 'written by a pod');
+    const first = await etag('from pod/a.txt');
+    assert.match(first ?? '', /^"[0-9a-f]{32}-1"$/);
+    assert.equal(await etag('from pod/a.txt'), first);
+    writeFileSync(join(folder, 'from pod', 'a.txt'), 'written by a pod again');
+    assert.notEqual(await etag('from pod/a.txt'), first);
+    const before = await etag('from/s3.txt');
+    writeFileSync(join(folder, 'from', 's3.txt'), 'then by a pod');
+    assert.notEqual(await etag('from/s3.txt'), before);
+    assert.equal(await text('from/s3.txt'), 'then by a pod');
+  });
+
+  test('a folder that a pod made stays when its last object goes, and is told while it is empty', async () => {
+    mkdirSync(join(folder, 'made', 'by', 'pod'), { recursive: true });
+    await put('made/by/pod/file', 'x');
+    await s3.send(new DeleteObjectCommand({ Bucket, Key: 'made/by/pod/file' }));
+    assert.deepEqual(await keys('made'), ['made/by/pod/']);
+    assert.ok(existsSync(join(folder, 'made', 'by', 'pod')));
+  });
+
+  test('links lead to files of the volume and nowhere else', async () => {
+    const outside = join(stage.database.data, 'outside');
+    mkdirSync(join(outside, 'inner'), { recursive: true });
+    writeFileSync(join(outside, 'secret'), 'not for you');
+    await put('real/file', 'inside');
+    symlinkSync('real', join(folder, 'folder-link'));
+    symlinkSync('real/file', join(folder, 'file-link'));
+    symlinkSync('../outside', join(folder, 'way-out'));
+    symlinkSync(join(outside, 'secret'), join(folder, 'file-out'));
+    symlinkSync('loop', join(folder, 'loop'));
+    assert.deepEqual([await text('file-link'), await text('folder-link/file')], ['inside', 'inside']);
+    for (const Key of ['way-out/secret', 'file-out', 'loop', 'way-out/']) await assert.rejects(text(Key), { name: 'NoSuchKey' }, Key);
+    for (const Key of ['way-out/mine', 'way-out/inner/mine', 'way-out/new/mine', 'loop/mine']) await assert.rejects(put(Key, 'x'), { name: 'InvalidArgument' }, Key);
+    await s3.send(new DeleteObjectCommand({ Bucket, Key: 'way-out/secret' }));
+    await put('folder-link/second', 'through a link');
+    assert.equal(readFileSync(join(folder, 'real', 'second'), 'utf8'), 'through a link');
+    await put('file-out', 'in place of the link');
+    assert.equal(readFileSync(join(outside, 'secret'), 'utf8'), 'not for you');
+    assert.deepEqual(readdirSync(outside).sort(), ['inner', 'secret']);
+    assert.deepEqual(readdirSync(join(outside, 'inner')), []);
+    assert.deepEqual((await keys()).filter((found) => /link|out|loop|real/.test(found)), ['file-link', 'file-out', 'real/file', 'real/second']);
+    await s3.send(new DeleteObjectCommand({ Bucket, Key: 'file-link' }));
+    assert.equal(await text('real/file'), 'inside');
+  });
+
+  test('what is no file is not there: a pipe is not waited for', async () => {
+    execFileSync('mkfifo', [join(folder, 'pipe')]);
+    await assert.rejects(text('pipe'), { name: 'NoSuchKey' });
+    assert.deepEqual(await keys('pipe'), []);
+  });
+
+  test('an upload that breaks off leaves what was there, and nothing else', async () => {
+    await put('kept', 'as it was');
+    const { hostname, port } = new URL(stage.server.url);
+    const socket = connect(Number(port), hostname);
+    socket.write(`PUT /s3/${Bucket}/kept HTTP/1.1\r\nhost: ${hostname}:${port}\r\nauthorization: Bearer ${ann.key}\r\ncontent-length: 1000000\r\n\r\n`);
+    socket.write(randomBytes(300_000));
+    const arriving = join(stage.database.data, 'volumes', '.s3', Bucket, 'arriving');
+    const waiting = AbortSignal.timeout(20_000);
+    while (!existsSync(arriving) || readdirSync(arriving).length === 0) {
+      waiting.throwIfAborted();
+      await new Promise(setImmediate);
+    }
+    socket.destroy();
+    while (readdirSync(arriving).length > 0) {
+      waiting.throwIfAborted();
+      await new Promise(setImmediate);
+    }
+    assert.equal(await text('kept'), 'as it was');
+  });
+
+  test('many writers of one key: it is one of theirs, whole, with the ETag of that one', async () => {
+    const contents = Array.from({ length: 10 }, (_, index) => `${index}`.repeat(200_000));
+    const put_ = await Promise.all(contents.map((content) => put('contended', content)));
+    const read = await s3.send(new GetObjectCommand({ Bucket, Key: 'contended' }));
+    const winner = contents.indexOf((await read.Body?.transformToString()) ?? '');
+    assert.notEqual(winner, -1);
+    assert.equal(read.ETag, put_[winner]?.ETag);
+  });
+
+  test('objects that come and go in one folder, at once, are never refused', async () => {
+    await Promise.all(Array.from({ length: 40 }, async (_, index) => {
+      await put(`busy/deep/${index}`, 'x');
+      await s3.send(new DeleteObjectCommand({ Bucket, Key: `busy/deep/${index}` }));
+    }));
+    assert.deepEqual(await keys('busy'), []);
+  });
+
+  test('a volume takes no more than its size, counting what pods wrote, and more once it has grown', async () => {
+    const small = await newVolume(ann, { name: 'small' });
+    const place = join(stage.database.data, 'volumes', small);
+    mkdirSync(place, { recursive: true });
+    writeFileSync(join(place, 'sparse'), '');
+    truncateSync(join(place, 'sparse'), 10 * GB - 1000);
+    const client = s3Client(stage.server.url, key);
+    const used = async (): Promise<number> => (await ann.call<{ used: number }>('GET', `/v2/network-volumes/${small}`)).body.used;
+    const counted = AbortSignal.timeout(20_000);
+    while ((await used()) === 0) counted.throwIfAborted();
+    await client.send(new PutObjectCommand({ Bucket: small, Key: 'fits', Body: 'x'.repeat(900) }));
+    await assert.rejects(client.send(new PutObjectCommand({ Bucket: small, Key: 'does not', Body: 'x'.repeat(200) })), (error: Error) => error.name === 'QuotaExceeded' && /10737418240 bytes/.test(error.message));
+    await client.send(new PutObjectCommand({ Bucket: small, Key: 'fits', Body: 'y'.repeat(1000) }));
+    assert.equal(await used(), 10 * GB);
+    assert.equal((await ann.call('PATCH', `/v2/network-volumes/${small}`, { size: 11 })).status, 200);
+    await client.send(new PutObjectCommand({ Bucket: small, Key: 'does not', Body: 'x'.repeat(200) }));
+    await client.send(new DeleteObjectCommand({ Bucket: small, Key: 'sparse' }));
+    assert.equal(await used(), 1200);
+    client.destroy();
+  });
+
+  test('a volume that is deleted takes its data along', async () => {
+    const gone = await newVolume(ann, { name: 'gone' });
+    await s3.send(new PutObjectCommand({ Bucket: gone, Key: 'file', Body: 'x' }));
+    const place = join(stage.database.data, 'volumes', gone);
+    assert.ok(existsSync(place));
+    assert.equal((await ann.call('DELETE', `/v2/network-volumes/${gone}`)).status, 204);
+    assert.ok(!existsSync(place));
+    await assert.rejects(s3.send(new GetObjectCommand({ Bucket: gone, Key: 'file' })), { name: 'NoSuchBucket' });
+  });
+
+  test('a folder of 20,000 files is told in pages, each file once and in order', async () => {
+    const place = join(folder, 'many');
+    mkdirSync(place);
+    const names = Array.from({ length: 20_000 }, (_, index) => `file-${(index * 7919) % 20_000}`);
+    for (const name of names) writeFileSync(join(place, name), '');
+    const found: string[] = [];
+    let ContinuationToken: string | undefined;
+    do {
+      const page = await s3.send(new ListObjectsV2Command({ Bucket, Prefix: 'many/', Delimiter: '/', ContinuationToken }));
+      found.push(...(page.Contents ?? []).map(({ Key }) => Key ?? ''));
+      ContinuationToken = page.NextContinuationToken;
+    } while (ContinuationToken !== undefined);
+    assert.deepEqual(found, names.map((name) => `many/${name}`).sort());
+    rmSync(place, { recursive: true });
+  });
+});
+
+describe('a server that is killed while objects arrive', () => {
+  test('has after its restart only whole ones', async () => {
+    const database = await freshDatabase('sqlite');
+    let server = await startServer(database);
+    try {
+      const client = server.client();
+      const Bucket = await newVolume(client);
+      const key = await newS3Key(client);
+      const s3 = s3Client(server.url, key);
+      const Body = randomBytes(2 * 1024 ** 2);
+      const finished = new Set<string>();
+      const writers = Array.from({ length: 4 }, async (_, writer) => {
+        for (let round = 0; round < 1_000; round += 1) {
+          const Key = `w${writer}/${round}`;
+          await s3.send(new PutObjectCommand({ Bucket, Key, Body }));
+          finished.add(Key);
+          if (finished.size === 12) await server.kill();
+        }
+      });
+      await Promise.allSettled(writers);
+      s3.destroy();
+      server = await startServer(database);
+      const again = s3Client(server.url, key);
+      const { Contents = [] } = await again.send(new ListObjectsV2Command({ Bucket }));
+      const found = new Set(Contents.map(({ Key }) => Key));
+      for (const Key of finished) assert.ok(found.has(Key), `${Key} was acknowledged and is gone`);
+      for (const { Key, Size } of Contents) {
+        assert.equal(Size, Body.length);
+        const read = await again.send(new GetObjectCommand({ Bucket, Key }));
+        assert.ok(Buffer.from((await read.Body?.transformToByteArray()) ?? []).equals(Body), `${Key} is not whole`);
+      }
+      again.destroy();
+    } finally {
+      await server.stop();
+      await database.drop();
+    }
+  });
+});
