@@ -10,6 +10,7 @@ import { ProcessEngine } from './engines/process/engine.ts';
 import { Fleet } from './fleet/fleet.ts';
 import { Gateway } from './http/gateway/gateway.ts';
 import { probe } from './http/gateway/health-check.ts';
+import { PodGateway } from './http/gateway/pod-gateway.ts';
 import { listeningAt, originOf } from './http/origin.ts';
 import { JobFace } from './http/jobs/face.ts';
 import { OpenAiFace } from './http/openai/face.ts';
@@ -17,6 +18,7 @@ import { jobLimits, JobRateLimits } from './http/jobs/rate-limits.ts';
 import { showWebhooks } from './http/metrics.ts';
 import { createHttpServer, createWorkerServer } from './http/server.ts';
 import { S3Face } from './http/s3/face.ts';
+import { TerminalFace } from './http/terminal/face.ts';
 import { EndpointTraffic } from './http/traffic.ts';
 import { WorkerFace } from './http/workers/face.ts';
 import { WorkerTokens } from './http/workers/tokens.ts';
@@ -43,6 +45,7 @@ import { EndpointWorkers } from './resources/endpoints/workers.ts';
 import { Hub } from './resources/hub/hub.ts';
 import { Images } from './resources/images/images.ts';
 import { PodChanges } from './resources/pods/changes.ts';
+import { PodDoors } from './resources/pods/doors.ts';
 import { Pods } from './resources/pods/pods.ts';
 import { jupyterPassword } from './pods/jupyter-password.ts';
 import { PodKeeper } from './pods/keeper.ts';
@@ -55,6 +58,7 @@ import { Registries } from './resources/registries/registries.ts';
 import type { AllResources } from './resources/resources.ts';
 import { Secrets } from './resources/secrets/secrets.ts';
 import { Templates } from './resources/templates/templates.ts';
+import { Terminals } from './resources/terminals/terminals.ts';
 import { VolumeContents } from './resources/volumes/contents.ts';
 import { Volumes } from './resources/volumes/volumes.ts';
 import { openStore } from './store/open.ts';
@@ -147,6 +151,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
     await queue.recover();
     store.wakeups.listen((wakeup) => {
       if (wakeup.kind === 'pod') {
+        podDoors.forget(wakeup.podId);
         podChanges.tell(wakeup.podId);
         keeper.poke(wakeup.podId);
       } else if (wakeup.kind === 'missed') keeper.resync();
@@ -181,7 +186,9 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       log,
     });
     const podChanges = new PodChanges();
+    const podDoors = new PodDoors({ store: store.pods, engines: sites, clock });
     const podChanged = (podId: string): void => {
+      podDoors.forget(podId);
       podChanges.tell(podId);
       store.wakeups.publish({ kind: 'pod', podId });
     };
@@ -270,7 +277,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
     const gateway = new Gateway({ pool: fleet, gate, endpoints: directory, log });
     fleet.inFlight = (endpointId, workerId) => gateway.loads(endpointId).get(workerId) ?? 0;
     const openai = new OpenAiFace({ queue, endpoints: directory, gate, limits, clock, log });
-    const traffic = new EndpointTraffic({ jobs, workers, queue, log, balancing: { gateway, openai, endpoints: directory, domain: config.domain } });
+    const traffic = new EndpointTraffic({ jobs, workers, queue, log, balancing: { gateway, openai, endpoints: directory, domain: config.domain }, pods: new PodGateway({ doors: podDoors, domain: config.domain, log }), terminals: new TerminalFace({ terminals: new Terminals(context, { endpoints, engines: sites }), gate, log }) });
     const containers: ContainerReach = new ContainerReach({ workerUrl: config.workerUrl, server: () => http.server, createServer: () => createWorkerServer(traffic), log });
     sweeper.start();
     sender.start();

@@ -5,6 +5,7 @@ import { asBerthError } from './failures.ts';
 import { hostAddress, pathAddress } from './gateway/address.ts';
 import type { GatewayAddress } from './gateway/address.ts';
 import type { Gateway } from './gateway/gateway.ts';
+import type { PodGateway } from './gateway/pod-gateway.ts';
 import { jobAddress } from './jobs/address.ts';
 import type { JobAddress } from './jobs/address.ts';
 import type { JobFace } from './jobs/face.ts';
@@ -14,6 +15,7 @@ import type { Head } from './lane/head.ts';
 import type { Lanes } from './lane/lanes.ts';
 import type { OpenAiFace } from './openai/face.ts';
 import type { Request, Response } from './raw.ts';
+import type { TerminalFace } from './terminal/face.ts';
 import { CHANNEL_PROTOCOL, WorkerChannel } from './workers/channel.ts';
 import type { WorkerFace, WorkerFaceParts } from './workers/face.ts';
 
@@ -24,12 +26,16 @@ export interface TrafficParts {
   log: FastifyBaseLogger;
   /** What load balancing endpoints and the OpenAI interface need; without it there are neither. */
   balancing?: { gateway: Gateway; openai: OpenAiFace; endpoints: EndpointDirectory; domain: string };
+  /** What is for the HTTP ports of pods. */
+  pods?: PodGateway;
+  /** What is for the terminals of pods and workers. */
+  terminals?: TerminalFace;
 }
 
 /** What comes over the fast lane: small requests with small answers. Streams are for Node's HTTP. */
 const LANE_OPERATIONS = new Set(['run', 'runsync', 'status', 'cancel', 'job-take', 'job-take-batch', 'job-done', 'job-stream', 'job-stop', 'ping']);
 
-/** Everything below `/v2/{endpoint_id}`, or under an endpoint's own host name: sorts it and hands it to whoever serves that. */
+/** Everything below `/v2/{endpoint_id}` and `/proxy`, or under an endpoint's or a pod's own host name: sorts it and hands it to whoever serves that. */
 export class EndpointTraffic {
   readonly #parts: TrafficParts;
   readonly #channels = new Set<WorkerChannel>();
@@ -41,8 +47,13 @@ export class EndpointTraffic {
     this.#parts = parts;
   }
 
-  /** What is not for an endpoint goes to `others`. */
+  /** What is for neither an endpoint nor a pod goes to `others`. */
   serve(request: Request, response: Response, others: () => void, waitsToContinue = false): void {
+    const podPort = this.#parts.pods?.address(request);
+    if (podPort !== undefined) {
+      if (this.#closing) response.shouldKeepAlive = false;
+      return void this.#parts.pods?.serve(request, response, podPort, waitsToContinue);
+    }
     const address = jobAddress(request.url ?? '');
     const balanced = this.#balanced(request);
     // A connection that is kept would keep the server from ending.
@@ -73,7 +84,7 @@ export class EndpointTraffic {
     const { balancing } = this.#parts;
     const { url, headers } = head;
     const address = this.#addressOf(head);
-    if (address === undefined || !LANE_OPERATIONS.has(address.operation)) return false;
+    if (address === undefined || !LANE_OPERATIONS.has(address.operation) || this.#parts.pods?.address(head) !== undefined) return false;
     if (balancing === undefined) return true;
     if (hostAddress(headers.host, url, balancing.domain) !== undefined || address.endpointId.includes('%')) return false;
     const known = balancing.endpoints.known(address.endpointId);
@@ -122,11 +133,15 @@ export class EndpointTraffic {
     return hostAddress(request.headers.host, request.url ?? '', balancing.domain) ?? pathAddress(request.url ?? '');
   }
 
-  /** A worker asks for the fast channel, or a client of a load balancing endpoint for a protocol of its own. */
+  /** A worker asks for the fast channel, somebody for a terminal, or a client of a pod or a load balancing endpoint for a protocol of its own. */
   async upgrade(request: Request, socket: Duplex, head: Buffer): Promise<void> {
     const { workers, queue, log } = this.#parts;
     // Nobody else listens to this socket now, and an error that nobody hears ends the process.
     socket.on('error', () => socket.destroy());
+    const podPort = this.#parts.pods?.address(request);
+    if (podPort !== undefined) return this.#parts.pods?.upgrade(request, socket, head, podPort);
+    const terminal = this.#parts.terminals?.address(request.url ?? '');
+    if (terminal !== undefined) return this.#parts.terminals?.upgrade(request, socket, head, terminal);
     const address = jobAddress(request.url ?? '');
     const workerId = address?.rest[0] ?? '';
     if (address?.operation !== 'job-channel' || request.headers.upgrade !== CHANNEL_PROTOCOL) {
@@ -164,6 +179,8 @@ export class EndpointTraffic {
     this.#parts.queue.close();
     this.#parts.balancing?.openai.close();
     this.#parts.balancing?.gateway.close();
+    this.#parts.pods?.close();
+    this.#parts.terminals?.close();
     for (const channel of this.#channels) channel.goAway();
     for (const lanes of this.#lanes) lanes.close();
   }

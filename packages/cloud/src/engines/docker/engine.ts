@@ -20,6 +20,7 @@ import { ownershipFilter, readLabels } from './labels.ts';
 import { launch } from './launch.ts';
 import { Networks } from './networks.ts';
 import { type ContainerNetwork, HOST_NAME_INSIDE, networkOfContainers, urlInside } from './reach.ts';
+import { Visits } from './visits.ts';
 
 const SWEEP_LOGS_EVERY_MS = 3_600_000;
 const KEEP_LOGS_MS = 7 * 24 * 3_600_000;
@@ -70,6 +71,7 @@ export class DockerEngine implements InstanceEngine {
   readonly #turns = new Turns();
   readonly #instances = new Map<string, DockerInstance>();
   readonly #starts = new Map<string, StartAttempt>();
+  readonly #visits: Visits;
   readonly #listeners = new Set<(event: InstanceEvent) => void>();
   #opening: Promise<void> | undefined;
   #events: Events | undefined;
@@ -79,6 +81,7 @@ export class DockerEngine implements InstanceEngine {
     this.#installation = installation;
     this.#daemon = new Daemon(host);
     this.#ground = groundReader({ daemon: this.#daemon, virtualGpus, findGpus, clock, onProblem: (what, error) => this.#problem(what, error) });
+    this.#visits = new Visits({ daemon: this.#daemon, installation, clock });
     this.#gpus = gpus;
     this.#networks = new Networks(this.#daemon, installation);
     this.#clock = clock;
@@ -257,17 +260,15 @@ export class DockerEngine implements InstanceEngine {
   }
 
   async exec(id: string, argv: readonly string[], options: ExecutionOptions = {}): Promise<Execution> {
-    return (await this.#instance(id)).exec(argv, options);
+    return ((await this.#present(id)) ?? (await this.#instance(id))).exec(argv, options);
   }
 
   async address(id: string, port: number): Promise<Address | undefined> {
-    await this.#open();
-    return this.#instances.get(id)?.address(port);
+    return (await this.#present(id))?.address(port);
   }
 
   async usage(id: string): Promise<Usage | undefined> {
-    await this.#open();
-    return this.#instances.get(id)?.usage();
+    return (await this.#present(id))?.usage();
   }
 
   async close(): Promise<void> {
@@ -291,6 +292,13 @@ export class DockerEngine implements InstanceEngine {
     const instance = this.#instances.get(id);
     if (instance === undefined) throw notFound('instance', id);
     return instance;
+  }
+
+  /** One that runs, also where another Berth of this installation started it. */
+  async #present(id: string): Promise<DockerInstance | undefined> {
+    await this.#open();
+    const known = this.#instances.get(id);
+    return known?.isRunning === true || !ID.test(id) ? known : ((await this.#visits.find(id)) ?? known);
   }
 
   #open(): Promise<void> {

@@ -7,6 +7,7 @@ import type Docker from 'dockerode';
 import { rule } from '../../support/errors.ts';
 import { signalOf } from '../exit-code.ts';
 import type { Execution, ExecutionOptions, TerminalSize } from '../instance.ts';
+import { EXECUTION_MARKER, isMarked, signalMarked } from '../marked-processes.ts';
 import { isGone, statusOf } from './failure.ts';
 import { FrameParser } from './frames.ts';
 
@@ -17,17 +18,16 @@ const MOST_LOOKS = 10;
 /** As shells have it: it could not be run, or was not there. */
 const NOT_RUN = [126, 127];
 const KILLED = 137;
-/** By this a command and what it started is found when it is to be signalled, for which the daemon has no call. */
-const MARKER = 'BERTH_EXECUTION';
 
 /** A command beside what a container runs. */
 export async function startExecution(container: Docker.Container, argv: readonly string[], { tty, env = {} }: ExecutionOptions): Promise<Execution> {
   if (argv.length === 0) throw rule('there is no command to run');
-  const marker = `${MARKER}=${randomUUID()}`;
+  // By this the command and what it started are found when they are to be signalled, for which the daemon has no call.
+  const marker = randomUUID();
   const variables = { ...(tty !== undefined && { TERM: 'xterm-256color' }), ...env };
   const exec = await container.exec({
     Cmd: [...argv],
-    Env: [...Object.entries(variables).map(([name, value]) => `${name}=${value}`), marker],
+    Env: [...Object.entries(variables).map(([name, value]) => `${name}=${value}`), `${EXECUTION_MARKER}=${marker}`],
     AttachStdin: true,
     AttachStdout: true,
     AttachStderr: true,
@@ -60,7 +60,11 @@ export async function startExecution(container: Docker.Container, argv: readonly
     stderr,
     exited,
     resize,
-    kill: (signal = 'SIGTERM') => void kill(container, marker, signal).catch(() => connection.destroy()),
+    kill: (signal = 'SIGTERM') => {
+      // Where the daemon is on this machine, nothing in the image is needed for it.
+      if (isMarked(state.pid, EXECUTION_MARKER, marker) && signalMarked(EXECUTION_MARKER, marker, signal)) return;
+      kill(container, marker, signal).catch(() => connection.destroy());
+    },
   };
 }
 
@@ -116,7 +120,7 @@ async function lookAgain(look: number): Promise<void> {
 }
 
 async function kill(container: Docker.Container, marker: string, signal: NodeJS.Signals): Promise<void> {
-  const find = `for p in /proc/[0-9]*; do grep -qs ${marker} $p/environ && kill -s ${signal.slice('SIG'.length)} \${p#/proc/}; done; true`;
+  const find = `for p in /proc/[0-9]*; do grep -qs ${EXECUTION_MARKER}=${marker} $p/environ && kill -s ${signal.slice('SIG'.length)} \${p#/proc/}; done; true`;
   const exec = await container.exec({ Cmd: ['sh', '-c', find] });
   // An answer that nobody reads keeps its connection.
   (await exec.start({ Detach: true })).resume();

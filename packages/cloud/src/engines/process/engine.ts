@@ -23,6 +23,8 @@ import { launch, type Launched, type LaunchGround } from './launch.ts';
 import { ProcessInstance } from './process-instance.ts';
 import { recoverInstances } from './recovery.ts';
 import { supervisionProblem } from './supervise.ts';
+import { findTerminalMaker } from './terminals.ts';
+import { Visits } from './visits.ts';
 
 /** How old what is known of the machine may be. */
 const MACHINE_LIFETIME_MS = 60_000;
@@ -59,7 +61,7 @@ export interface ProcessEngineParts {
 /** Runs instances as processes of this machine, as the user that Berth runs as. */
 export class ProcessEngine implements InstanceEngine {
   readonly kind = 'process';
-  readonly abilities: EngineAbilities = { images: 'folders', terminal: true, sharesCores: true, networks: 'loopback' };
+  readonly abilities: EngineAbilities = { images: 'folders', terminal: findTerminalMaker() !== undefined, sharesCores: true, networks: 'loopback' };
   readonly #machine: () => Promise<Machine>;
   readonly #virtualGpus: readonly GpuCapacity[];
   readonly #clock: Clock;
@@ -74,6 +76,7 @@ export class ProcessEngine implements InstanceEngine {
   readonly #instances = new Map<string, ProcessInstance>();
   readonly #listeners = new Set<(event: InstanceEvent) => void>();
   readonly #adopted = new Set<ProcessInstance>();
+  readonly #visits: Visits;
   #opening: Promise<void> | undefined;
   readonly #useCgroups: boolean;
   #cgroups: Cgroups | undefined;
@@ -96,6 +99,7 @@ export class ProcessEngine implements InstanceEngine {
       workerModule: parts.workerModule ?? fileURLToPath(new URL('../../../../worker/src/worker.ts', import.meta.url)),
       pythonCache: join(data, 'cache', 'python'),
     };
+    this.#visits = new Visits((id) => join(this.#instancesPath(), id), this.#clock);
     this.#logs = new KeptLogs(join(data, 'logs'), parts.keepLogsMs ?? KEEP_LOGS_MS, this.#clock);
   }
 
@@ -190,17 +194,15 @@ export class ProcessEngine implements InstanceEngine {
   }
 
   async exec(id: string, argv: readonly string[], options: ExecutionOptions = {}): Promise<Execution> {
-    return (await this.#instance(id)).exec(argv, options);
+    return ((await this.#present(id)) ?? (await this.#instance(id))).exec(argv, options);
   }
 
   async address(id: string, port: number): Promise<Address | undefined> {
-    await this.#open();
-    return this.#instances.get(id)?.address(port);
+    return (await this.#present(id))?.address(port);
   }
 
   async usage(id: string): Promise<Usage | undefined> {
-    await this.#open();
-    return this.#instances.get(id)?.usage();
+    return (await this.#present(id))?.usage();
   }
 
   async close(): Promise<void> {
@@ -217,6 +219,19 @@ export class ProcessEngine implements InstanceEngine {
     const instance = this.#instances.get(id);
     if (instance === undefined) throw notFound('instance', id);
     return instance;
+  }
+
+  /** One that runs, also where another Berth that shares this folder started it. */
+  async #present(id: string): Promise<ProcessInstance | undefined> {
+    await this.#open();
+    const known = this.#instances.get(id);
+    if (!ID.test(id)) return known;
+    return known?.isRunning === true && !this.#isForeign(known) ? known : (this.#visits.find(id) ?? known);
+  }
+
+  /** Another Berth may have started it anew since it was taken up here. */
+  #isForeign(instance: ProcessInstance): boolean {
+    return this.#adopted.has(instance) && !instance.supervisorIsAlive;
   }
 
   /** Why nothing can run here. */

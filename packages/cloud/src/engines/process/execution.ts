@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { ChildProcess } from 'node:child_process';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,6 +8,11 @@ import { promisify } from 'node:util';
 import { BerthError, rule } from '../../support/errors.ts';
 import { exitCodeOf, signalOf } from '../exit-code.ts';
 import type { Execution, TerminalSize } from '../instance.ts';
+import { EXECUTION_MARKER, signalMarked } from '../marked-processes.ts';
+import { findProgram } from './images.ts';
+import { sendSignal } from './membership.ts';
+import { findTerminalMaker, inTerminal, sizeOf } from './terminals.ts';
+import type { TerminalMaker } from './terminals.ts';
 
 const run = promisify(execFile);
 
@@ -15,25 +21,30 @@ export interface ExecutionParts {
   cwd: string;
   env: Readonly<Record<string, string>>;
   tty?: TerminalSize;
+  /** What makes the terminal; looked for where it is not said. */
+  maker?: TerminalMaker;
 }
 
 /** A command beside an instance, in a session of its own. */
 export async function startExecution(parts: ExecutionParts): Promise<{ pid: number; execution: Execution }> {
-  const { cwd, env, tty } = parts;
-  const [program, ...args] = tty === undefined ? parts.argv : inTerminal(parts.argv, tty);
-  if (program === undefined) throw rule('there is no command to run');
-  const options = { cwd, env: tty === undefined ? env : { TERM: 'xterm-256color', ...env, SHELL: '/bin/sh' }, detached: true };
-  // In a terminal the first line on descriptor 3 is the terminal's name, by which it is resized.
+  const { argv, cwd, env, tty, maker = findTerminalMaker() } = parts;
+  const [wanted] = argv;
+  if (wanted === undefined || wanted === '') throw rule('there is no command to run');
+  if (tty !== undefined && maker === undefined) throw new BerthError('unavailable', 'this machine has no program that makes terminals (script of util-linux, or python3)');
+  await findProgram(wanted, cwd, env['PATH'] ?? '');
+  const [program = '', ...args] = tty === undefined || maker === undefined ? argv : inTerminal(argv, tty, maker);
+  const marker = randomUUID();
+  const options = { cwd, env: { ...(tty === undefined ? env : { TERM: 'xterm-256color', ...env, SHELL: '/bin/sh' }), [EXECUTION_MARKER]: marker }, detached: true };
   const child = spawn(program, args, { ...options, stdio: ['pipe', 'pipe', 'pipe', ...(tty === undefined ? [] : ['pipe' as const])] });
   try {
     await once(child, 'spawn');
   } catch (error) {
     throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? rule(`the command ${JSON.stringify(program)} was not found on this machine`) : new BerthError('unavailable', `the command could not be started: ${(error as Error).message}`, { cause: error });
   }
-  return { pid: child.pid as number, execution: executionOf(child, tty === undefined ? undefined : nameOfTerminal(child)) };
+  return { pid: child.pid as number, execution: executionOf(child, marker, tty === undefined ? undefined : nameOfTerminal(child)) };
 }
 
-function executionOf(child: ChildProcess, terminal: Promise<string> | undefined): Execution {
+function executionOf(child: ChildProcess, marker: string, terminal: Promise<string> | undefined): Execution {
   const stdin = child.stdin as Writable;
   // Whoever writes to a command that has ended is told by its exit.
   stdin.on('error', () => stdin.destroy());
@@ -51,25 +62,19 @@ function executionOf(child: ChildProcess, terminal: Promise<string> | undefined)
       // An empty name: it ended before it had a terminal.
       if (name) await run('stty', ['-F', name, ...sizeOf(size)]);
     },
-    kill: (signal = 'SIGTERM') => void child.kill(signal),
+    kill: (signal = 'SIGTERM') => {
+      if (child.exitCode === null && child.signalCode === null) kill(child.pid as number, marker, signal);
+    },
   };
 }
 
-/** Node has no terminals of its own, `script` has: it runs the command in one and passes everything on. */
-function inTerminal(argv: readonly string[], size: TerminalSize): string[] {
-  const command = `stty ${sizeOf(size).join(' ')}; tty >&3; exec 3>&-; exec ${argv.map(quote).join(' ')}`;
-  return ['script', '--quiet', '--return', '--flush', '--command', command, '/dev/null'];
-}
-
-function sizeOf({ columns, rows }: TerminalSize): string[] {
-  return ['cols', String(columns), 'rows', String(rows)];
+/** It has a group of its own; in a terminal that is of those who make the terminal, and the command hangs up with them. What is ended for good is ended with all that it started. */
+function kill(pid: number, marker: string, signal: NodeJS.Signals): void {
+  if (signal === 'SIGKILL') signalMarked(EXECUTION_MARKER, marker, signal);
+  sendSignal(-pid, signal);
 }
 
 async function nameOfTerminal(child: ChildProcess): Promise<string> {
   for await (const line of createInterface(child.stdio[3] as Readable)) return line;
   return '';
-}
-
-function quote(word: string): string {
-  return `'${word.replaceAll("'", `'\\''`)}'`;
 }

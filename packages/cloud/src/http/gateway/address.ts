@@ -2,13 +2,17 @@ import { RESERVED_SEGMENTS } from '../../resources/endpoints/reserved-ids.ts';
 
 const PREFIX = '/v2/';
 
-/** Where a request to an endpoint goes. */
-export interface GatewayAddress {
-  endpointId: string;
-  /** Path and query as the worker sees them. */
+/** The path of a request, as whoever serves it sees it and as its client wrote it. */
+export interface PassedPath {
+  /** Path and query as the server behind the gateway sees them. */
   path: string;
-  /** What the client put before that path: `/v2/{endpoint_id}`, or nothing where the host name says which endpoint it is. */
+  /** What the client put before that path, such as `/v2/{endpoint_id}`; nothing where the host name says where it goes. */
   prefix: string;
+}
+
+/** Where a request to an endpoint goes. */
+export interface GatewayAddress extends PassedPath {
+  endpointId: string;
 }
 
 /** Takes `/v2/{endpoint_id}<path>` apart; undefined where it is no address of an endpoint. */
@@ -47,7 +51,7 @@ function decoded(segment: string): string {
   }
 }
 
-function endOfSegment(url: string, from: number): number {
+export function endOfSegment(url: string, from: number): number {
   for (let at = from; at < url.length; at += 1) {
     const code = url.charCodeAt(at);
     if (code === 0x2f || code === 0x3f) return at;

@@ -1,11 +1,12 @@
 import type { Socket } from 'node:net';
 import type { BerthError } from '../../support/errors.ts';
 import type { Request, Response } from '../raw.ts';
-import type { GatewayAddress } from './address.ts';
+import type { PassedPath } from './address.ts';
 import { BodySender } from './body.ts';
 import type { Deadline, Deadlines, Timed } from './deadlines.ts';
 import type { RequestHead } from './headers.ts';
 import type { GatewayLimits } from './limits.ts';
+import type { Manner } from './manner.ts';
 import type { BalancedWorker } from './pool.ts';
 import { badGateway, dropRest, overTime, refuse, requestTooLarge } from './refusals.ts';
 import type { Refusal } from './refusals.ts';
@@ -18,7 +19,8 @@ export interface ExchangeParts {
   request: Request;
   response: Response;
   worker: BalancedWorker;
-  address: GatewayAddress;
+  address: PassedPath;
+  manner: Manner;
   head: RequestHead;
   /** The body, where it was here whole before a worker was chosen; undefined where it is still to come. */
   body: Buffer | undefined;
@@ -46,7 +48,7 @@ class Exchange implements ReplyListener, Timed {
   readonly #parts: ExchangeParts;
   readonly #resolve: (reached: boolean) => void;
   readonly #connection: Connection;
-  readonly #deadline: Deadline;
+  #deadline: Deadline;
   readonly #relay: Relay;
   #body: BodySender | undefined;
   #reached = false;
@@ -55,11 +57,11 @@ class Exchange implements ReplyListener, Timed {
   #onDrain: (() => void) | undefined;
 
   constructor(parts: ExchangeParts, resolve: (reached: boolean) => void) {
-    const { request, response, worker, address, connections, limits } = parts;
+    const { request, response, worker, address, manner, connections, limits } = parts;
     this.#parts = parts;
     this.#resolve = resolve;
     this.#connection = connections.take(worker.host, worker.port);
-    this.#relay = new Relay({ response, workerId: worker.id, address, host: request.headers.host, method: request.method ?? 'GET', bodyBytes: limits.bodyBytes });
+    this.#relay = new Relay({ response, workerId: manner.named ? worker.id : undefined, manner, address, host: request.headers.host, method: request.method ?? 'GET', bodyBytes: limits.bodyBytes });
     this.#deadline = parts.deadlines.begin(this);
   }
 
@@ -89,6 +91,7 @@ class Exchange implements ReplyListener, Timed {
   }
 
   head(head: ReplyHead): void {
+    if (this.#parts.manner.dueBy === 'head') this.#parts.deadlines.end(this.#deadline);
     if (!this.#over && !this.#relay.head(head)) this.#settle(true);
   }
 
@@ -111,19 +114,21 @@ class Exchange implements ReplyListener, Timed {
   }
 
   broken(error: Error): void {
-    if (this.#reached) this.#fail(badGateway(error.message));
+    if (this.#reached) this.#fail(badGateway(error.message, this.#parts.manner));
     else this.#settle(false);
   }
 
   overdue(): void {
-    this.#fail(overTime(this.#parts.deadlines.milliseconds));
+    // A long upload is no silence: the time for an answer begins when all was sent.
+    if (this.#parts.manner.dueBy === 'head' && this.#body?.done === false) this.#deadline = this.#parts.deadlines.begin(this);
+    else this.#fail(overTime(this.#parts.deadlines.milliseconds, this.#parts.manner));
   }
 
   /** Where the answer has begun, this cuts it off. */
   #fail(refusal: Refusal | BerthError): void {
     if (this.#over) return;
     this.#settle(true);
-    refuse(this.#parts.response, refusal, this.#parts.worker.id);
+    refuse(this.#parts.response, refusal, this.#parts.manner.named ? this.#parts.worker.id : undefined);
   }
 
   /** The client reads more slowly than the worker writes. */

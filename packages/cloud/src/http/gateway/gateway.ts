@@ -21,6 +21,7 @@ import { forward } from './forward.ts';
 import { requestHead } from './headers.ts';
 import { GATEWAY_LIMITS } from './limits.ts';
 import type { GatewayLimits } from './limits.ts';
+import { WORKERS } from './manner.ts';
 import type { BalancedWorker, WorkerPool } from './pool.ts';
 import { badGateway, dropRest, Refusal, refuse, requestTooLarge } from './refusals.ts';
 import { tunnel } from './tunnel.ts';
@@ -66,7 +67,7 @@ export class Gateway {
       let body: Buffer | undefined;
       await this.#withPlace(endpoint, request, () => goneSignal(response), (worker) => {
         body ??= bodyAtHand(request, head.length);
-        return forward({ request, response, worker, address, head, body, connections: this.#connections, deadlines: this.#deadlines, limits: this.#limits, waitsToContinue });
+        return forward({ request, response, worker, address, manner: WORKERS, head, body, connections: this.#connections, deadlines: this.#deadlines, limits: this.#limits, waitsToContinue });
       });
     } catch (error) {
       dropRest(request);
@@ -83,7 +84,7 @@ export class Gateway {
       const endpoint = await this.#admit(request, address.endpointId);
       const opening = requestHead(request, address, request.headers.upgrade);
       if (opening.length !== 0) throw new BerthError('rule', 'a request that changes the protocol has no body');
-      await this.#withPlace(endpoint, request, () => caller.gone, (worker) => tunnel({ request, caller, worker, address, head: opening, connections: this.#connections, deadlines: this.#deadlines, limits: this.#limits }));
+      await this.#withPlace(endpoint, request, () => caller.gone, (worker) => tunnel({ request, caller, worker, address, manner: WORKERS, head: opening, connections: this.#connections, deadlines: this.#deadlines, limits: this.#limits }));
     } catch (error) {
       if (!socket.destroyed) this.#refuse(caller.answer(request), error, address);
     }

@@ -1,6 +1,7 @@
 import type { Request } from '../raw.ts';
 import { WORKER_HEADER } from './affinity.ts';
-import type { GatewayAddress } from './address.ts';
+import type { PassedPath } from './address.ts';
+import { recookied } from './cookies.ts';
 import { relocated } from './location.ts';
 import type { RawHeaders, ReplyHead } from './upstream/reply-parser.ts';
 
@@ -22,7 +23,7 @@ export interface RequestHead {
 }
 
 /** The head of a request as its worker gets it: the headers in the case and order in which they came. */
-export function requestHead(request: Request, { path, prefix }: GatewayAddress, upgrade?: string): RequestHead {
+export function requestHead(request: Request, { path, prefix }: PassedPath, upgrade?: string): RequestHead {
   const { rawHeaders, method = 'GET' } = request;
   const named = namedByConnection(rawHeaders);
   let text = `${method} ${path} HTTP/1.1\r\n`;
@@ -76,22 +77,22 @@ export function requestHead(request: Request, { path, prefix }: GatewayAddress, 
 }
 
 /** The headers of a worker's answer as the client gets them. */
-export function replyHeaders({ headers }: ReplyHead, workerId: string, { prefix }: GatewayAddress, host: string | undefined): RawHeaders {
+export function replyHeaders({ headers }: ReplyHead, workerId: string | undefined, { prefix }: PassedPath, host: string | undefined): RawHeaders {
   const named = namedByConnection(headers);
-  const kept: RawHeaders = [WORKER_HEADER, workerId];
+  const kept: RawHeaders = workerId === undefined ? [] : [WORKER_HEADER, workerId];
   for (let at = 0; at < headers.length; at += 2) {
     const name = headers[at] as string;
     const value = headers[at + 1] as string;
     const lower = name.toLowerCase();
     if (HOP_BY_HOP.has(lower) || lower === 'transfer-encoding' || lower === OUR_WORKER_HEADER || named?.has(lower) === true) continue;
-    kept.push(name, prefix !== '' && lower === 'location' ? relocated(value, prefix, host) : value);
+    kept.push(name, prefix === '' ? value : lower === 'location' ? relocated(value, prefix, host) : lower === 'set-cookie' ? recookied(value, prefix) : value);
   }
   return kept;
 }
 
 /** The answer that agrees to another protocol goes through as it is, with the worker's name. */
-export function upgradeHead({ message, headers }: ReplyHead, workerId: string): string {
-  let text = `HTTP/1.1 101 ${message}\r\n${WORKER_HEADER}: ${workerId}\r\n`;
+export function upgradeHead({ message, headers }: ReplyHead, workerId: string | undefined): string {
+  let text = `HTTP/1.1 101 ${message}\r\n${workerId === undefined ? '' : `${WORKER_HEADER}: ${workerId}\r\n`}`;
   for (let at = 0; at < headers.length; at += 2) {
     if (headers[at]?.toLowerCase() !== OUR_WORKER_HEADER) text += `${headers[at]}: ${headers[at + 1]}\r\n`;
   }

@@ -24,6 +24,9 @@ export const GATEWAY_LIMITS: Readonly<GatewayLimits> = {
   connectMs: 5_000,
 };
 
+/** For pods: bodies of any size, and as long as the hosted service waits for the head of an answer. */
+export const POD_LIMITS: Readonly<GatewayLimits> = { ...GATEWAY_LIMITS, bodyBytes: Infinity, requestMs: 100_000 };
+
 /** So much of a body that nobody wants is read all the same, so that the answer arrives. */
 export const DROPPED_BYTES = 64 * MEGABYTE;
 

@@ -4,6 +4,8 @@ import { sendJson } from '../raw.ts';
 import type { Request, Response } from '../raw.ts';
 import { WORKER_HEADER } from './affinity.ts';
 import { DROPPED_BYTES, RETRY_AFTER_S } from './limits.ts';
+import { WORKERS } from './manner.ts';
+import type { Manner } from './manner.ts';
 
 /** What the gateway answers in a worker's place. */
 export class Refusal extends Error {
@@ -24,8 +26,8 @@ export class Refusal extends Error {
 export const noWorkers = (): Refusal => new Refusal(503, 'no workers available', { headers: { 'retry-after': String(RETRY_AFTER_S) } });
 export const workerGone = (id: string): Refusal => new Refusal(404, `worker ${JSON.stringify(id.slice(0, 64))} is gone`, { reason: 'affinity_worker_gone' });
 export const workerTimeout = (id: string): Refusal => new Refusal(400, `worker ${JSON.stringify(id.slice(0, 64))} was not free in time`, { reason: 'worker_timeout' });
-export const overTime = (milliseconds: number): Refusal => new Refusal(504, `the worker did not answer within ${milliseconds / 1000} s`);
-export const badGateway = (why: string): Refusal => new Refusal(502, `the worker did not answer: ${why}`);
+export const overTime = (milliseconds: number, { noun, lateStatus }: Manner = WORKERS): Refusal => new Refusal(lateStatus, `the ${noun} did not answer within ${milliseconds / 1000} s`);
+export const badGateway = (why: string, { noun }: Manner = WORKERS): Refusal => new Refusal(502, `the ${noun} did not answer: ${why}`);
 export const requestTooLarge = (limit: number): BerthError => new BerthError('too-large', `the body is larger than the ${limit} bytes that are passed on here`);
 export const responseTooLarge = (limit: number): Refusal => new Refusal(502, `the worker's response is larger than the ${limit} bytes that are passed on here`);
 

@@ -1,14 +1,17 @@
 import type { Response } from '../raw.ts';
-import type { GatewayAddress } from './address.ts';
+import type { PassedPath } from './address.ts';
 import { replyHeaders } from './headers.ts';
+import type { Manner } from './manner.ts';
 import { SMALL_BYTES } from './limits.ts';
 import { badGateway, refuse, responseTooLarge } from './refusals.ts';
 import type { RawHeaders, ReplyHead } from './upstream/reply-parser.ts';
 
 export interface RelayParts {
   response: Response;
-  workerId: string;
-  address: GatewayAddress;
+  /** Named in the answer, where that is the manner. */
+  workerId: string | undefined;
+  manner: Manner;
+  address: PassedPath;
   /** The host that the client asked for. */
   host: string | undefined;
   method: string;
@@ -31,7 +34,7 @@ export class Relay {
   }
 
   head(head: ReplyHead): boolean {
-    const { response, workerId, address, host, method, bodyBytes } = this.#parts;
+    const { response, workerId, manner, address, host, method, bodyBytes } = this.#parts;
     if (head.length !== undefined && head.length > bodyBytes && method !== 'HEAD' && head.status !== 304) {
       refuse(response, responseTooLarge(bodyBytes), workerId);
       return false;
@@ -39,7 +42,7 @@ export class Relay {
     try {
       response.writeHead(head.status, head.message, replyHeaders(head, workerId, address, host));
     } catch (error) {
-      refuse(response, badGateway(`its answer is not valid HTTP (${error instanceof Error ? error.message : String(error)})`), workerId);
+      refuse(response, badGateway(`its answer is not valid HTTP (${error instanceof Error ? error.message : String(error)})`, manner), workerId);
       return false;
     }
     this.#unsent = true;

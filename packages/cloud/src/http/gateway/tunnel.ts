@@ -1,13 +1,14 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Request } from '../raw.ts';
-import type { GatewayAddress } from './address.ts';
+import type { PassedPath } from './address.ts';
 import type { Caller } from './caller.ts';
 import { lasting } from './caller.ts';
 import type { Deadline, Deadlines, Timed } from './deadlines.ts';
 import { upgradeHead } from './headers.ts';
 import type { RequestHead } from './headers.ts';
 import type { GatewayLimits } from './limits.ts';
+import type { Manner } from './manner.ts';
 import type { BalancedWorker } from './pool.ts';
 import { badGateway, overTime, refuse } from './refusals.ts';
 import type { Refusal } from './refusals.ts';
@@ -20,7 +21,8 @@ export interface TunnelParts {
   request: Request;
   caller: Caller;
   worker: BalancedWorker;
-  address: GatewayAddress;
+  address: PassedPath;
+  manner: Manner;
   head: RequestHead;
   connections: Connections;
   deadlines: Deadlines;
@@ -75,7 +77,8 @@ class Opening implements ReplyListener, Timed {
   }
 
   head(head: ReplyHead): void {
-    const { request, caller, worker, address, limits } = this.#parts;
+    const { request, caller, worker, address, manner, limits } = this.#parts;
+    if (manner.dueBy === 'head') this.#parts.deadlines.end(this.#deadline);
     if (head.status === 101) {
       this.#agreed = head;
       return;
@@ -83,7 +86,7 @@ class Opening implements ReplyListener, Timed {
     const response = caller.answer(request);
     response.on('drain', () => this.#connection.socket.resume());
     response.on('close', this.#onGone);
-    this.#relay = new Relay({ response, workerId: worker.id, address, host: request.headers.host, method: request.method ?? 'GET', bodyBytes: limits.bodyBytes });
+    this.#relay = new Relay({ response, workerId: manner.named ? worker.id : undefined, manner, address, host: request.headers.host, method: request.method ?? 'GET', bodyBytes: limits.bodyBytes });
     if (!this.#relay.head(head)) this.#settle(true);
   }
 
@@ -102,7 +105,7 @@ class Opening implements ReplyListener, Timed {
   }
 
   upgraded(far: Socket, rest: Buffer): void {
-    const { request, caller, worker } = this.#parts;
+    const { request, caller, worker, manner } = this.#parts;
     if (this.#over || this.#agreed === undefined) {
       far.destroy();
       return;
@@ -110,7 +113,7 @@ class Opening implements ReplyListener, Timed {
     this.#over = true;
     this.#stopListening();
     const early = caller.take();
-    caller.socket.write(upgradeHead(this.#agreed, worker.id), 'latin1');
+    caller.socket.write(upgradeHead(this.#agreed, manner.named ? worker.id : undefined), 'latin1');
     if (rest.length > 0) caller.socket.write(rest);
     if (early.length > 0) far.write(early);
     // Where one side of a WebSocket has ended, all has: unlike other protocols it has no use for half a connection.
@@ -122,19 +125,19 @@ class Opening implements ReplyListener, Timed {
     if (this.#relay !== undefined) {
       this.#parts.caller.socket.destroy();
       this.#settle(true);
-    } else if (this.#reached) this.#fail(badGateway(error.message));
+    } else if (this.#reached) this.#fail(badGateway(error.message, this.#parts.manner));
     else this.#settle(false);
   }
 
   overdue(): void {
-    this.#fail(overTime(this.#parts.deadlines.milliseconds));
+    this.#fail(overTime(this.#parts.deadlines.milliseconds, this.#parts.manner));
   }
 
   #fail(refusal: Refusal): void {
     if (this.#over) return;
     this.#settle(true);
     if (this.#relay !== undefined) this.#parts.caller.socket.destroy();
-    else refuse(this.#parts.caller.answer(this.#parts.request), refusal, this.#parts.worker.id);
+    else refuse(this.#parts.caller.answer(this.#parts.request), refusal, this.#parts.manner.named ? this.#parts.worker.id : undefined);
   }
 
   #settle(reached: boolean): void {

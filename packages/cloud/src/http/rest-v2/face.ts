@@ -20,6 +20,7 @@ import { registryOperations } from './registries.ts';
 import { s3KeyOperations } from './s3-keys.ts';
 import { secretOperations } from './secrets.ts';
 import { templateOperations } from './templates.ts';
+import { terminalOperations } from './terminals.ts';
 import { workerOperations } from './workers.ts';
 
 /** 100 KiB hold any definition; what is larger is data and belongs elsewhere. */
@@ -49,6 +50,7 @@ export function restV2(resources: AllResources, urls: Urls, limiter: RateLimiter
     ...buildOperations(resources),
     ...podOperations(resources),
     ...clusterOperations(resources),
+    ...terminalOperations(),
     ...imageOperations(resources),
     ...templateOperations(resources),
     ...networkVolumeOperations(resources),

@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { BerthError, ErrorCode } from '../../support/errors.ts';
 import { integer, list, named, object, text } from '../rest/schema.ts';
+import type { Static } from '../rest/schema.ts';
 
 /** REST v2 answers every failure as an RFC 9457 problem. */
 export const problem = named(
@@ -41,8 +42,13 @@ const STATUS: Record<ErrorCode, number> = {
   internal: 500,
 };
 
-export function failV2(reply: FastifyReply, error: BerthError): FastifyReply {
+export function problemOf(error: BerthError): { status: number; title: string; body: Static<typeof problem> } {
   const status = STATUS[error.code];
-  const body = { title: STATUS_CODES[status] ?? 'Error', status, detail: error.message, ...(error.details.length > 0 && { errors: error.details }) };
+  const title = STATUS_CODES[status] ?? 'Error';
+  return { status, title, body: { title, status, detail: error.message, ...(error.details.length > 0 && { errors: error.details }) } };
+}
+
+export function failV2(reply: FastifyReply, error: BerthError): FastifyReply {
+  const { status, body } = problemOf(error);
   return reply.code(status).headers(error.headers).type(PROBLEM_TYPE).send(JSON.stringify(body));
 }
