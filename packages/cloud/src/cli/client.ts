@@ -1,3 +1,6 @@
+import type { IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import type { WebSocket } from 'ws';
 import type { Environment } from '../support/config/from-environment.ts';
 import { readEvents } from './events.ts';
 import type { ServerEvent } from './events.ts';
@@ -106,6 +109,24 @@ export class Client {
     const rows = answer[name];
     if (!Array.isArray(rows)) throw new Failure(`${this.url} answered without ${name}; is it a Berth server of this version?`);
     return { answer, rows };
+  }
+
+  /** A connection that both sides write to, once it is open. It is paused, so that whoever resumes it misses nothing. */
+  async webSocket(path: string): Promise<WebSocket> {
+    const { WebSocket: Socket } = await import('ws');
+    const socket = new Socket(this.url.replace(/^http/, 'ws') + path, { headers: this.#key === undefined ? {} : { authorization: `Bearer ${this.#key}` }, handshakeTimeout: ANSWER_WITHIN_MS, perMessageDeflate: false });
+    return new Promise((resolve, reject) => {
+      socket.once('open', () => {
+        socket.pause();
+        resolve(socket);
+      });
+      socket.once('unexpected-response', (_request, answer: IncomingMessage) => {
+        text(answer)
+          .then((body) => this.#refusal(new Response(body, { status: answer.statusCode ?? 500, statusText: answer.statusMessage ?? '' })))
+          .then(reject, reject);
+      });
+      socket.once('error', (cause) => reject(new Failure(`Berth does not answer at ${this.url}; start it with "npm start" or set BERTH_URL`, { cause })));
+    });
   }
 
   /** Any answer, refusals too. */

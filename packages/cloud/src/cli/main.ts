@@ -3,12 +3,12 @@ import { ConfigError } from '../support/config/config-error.ts';
 import { didYouMean } from '../support/config/nearest.ts';
 import type { Command } from './command.ts';
 import { commands } from './commands.ts';
-import { UsageError } from './failure.ts';
+import { CommandEnded, UsageError } from './failure.ts';
 import { Output } from './output.ts';
 import { parse } from './parse.ts';
 import type { Surroundings } from './surroundings.ts';
 
-/** The program `berth`. Its exit code is 0, 1 where something failed, or 2 where the arguments or the configuration make no sense. */
+/** The program `berth`. Its exit code is 0, 1 where something failed, or 2 where the arguments or the configuration make no sense; after `berth exec` it is that of the command. */
 export async function main(argv: readonly string[]): Promise<void> {
   const code = await runCommandLine(argv, { env: process.env, stdout: process.stdout, stderr: process.stderr, stdin: () => process.stdin, clock: systemClock, endWithReader: watchReader() });
   // A start that failed half-way may have left timers and sockets behind, so the exit is not left to chance.
@@ -32,6 +32,7 @@ export async function runCommandLine(argv: readonly string[], surroundings: Surr
     await dispatch(argv, surroundings);
     return 0;
   } catch (error) {
+    if (error instanceof CommandEnded) return error.code;
     const message = error instanceof Error ? error.message : String(error);
     surroundings.stderr.write(`berth: ${message.replaceAll('\n', '\nberth: ')}\n`);
     return error instanceof UsageError || error instanceof ConfigError ? 2 : 1;

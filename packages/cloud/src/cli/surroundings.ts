@@ -4,12 +4,21 @@ import type { Environment } from '../support/config/from-environment.ts';
 /** Where a command writes to. */
 export interface Writable {
   readonly isTTY?: boolean;
-  write(text: string): unknown;
+  /** Of a terminal. */
+  readonly columns?: number;
+  readonly rows?: number;
+  write(text: string | Uint8Array): unknown;
+  on?(event: 'resize', listener: () => void): unknown;
+  off?(event: 'resize', listener: () => void): unknown;
 }
 
 /** Where a command reads from. */
 export interface Input extends AsyncIterable<Uint8Array | string> {
   readonly isTTY?: boolean;
+  /** Of a terminal: every key as it is typed, with none that means something here. */
+  setRawMode?(raw: boolean): unknown;
+  /** Nothing more is read. */
+  destroy?(): unknown;
 }
 
 /** What a command meets outside itself, so that a test can stand in for it. */

@@ -111,13 +111,13 @@ function readList(name: string, text: string): string[] {
   return items;
 }
 
-function readCpu(text: string): { id: string; vcpuCount: number } {
+export function readCpu(text: string): { id: string; vcpuCount: number } {
   const [, id, count] = /^([A-Za-z0-9]+)(?:-(\d{1,4}))?$/.exec(text) ?? [];
   if (id === undefined) throw new UsageError(`--cpu is ${JSON.stringify(text)}; allowed: a flavour and the number of vCPUs, such as cpu3c-2`);
   return { id, vcpuCount: count === undefined ? DEFAULT_CPU.vcpuCount : Number(count) };
 }
 
-function readVariable(text: string): [string, string] {
+export function readVariable(text: string): [string, string] {
   const equals = text.indexOf('=');
   if (equals < 1) throw new UsageError(`--env is ${JSON.stringify(text)}; allowed: NAME=VALUE`);
   return [text.slice(0, equals), text.slice(equals + 1)];

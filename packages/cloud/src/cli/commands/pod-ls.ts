@@ -1,0 +1,34 @@
+import { connect } from '../client.ts';
+import { command } from '../command.ts';
+import { serverOptions } from '../local-server.ts';
+import type { Column } from '../output.ts';
+import { httpUrls, listPods, shownHardware } from '../pods/pods.ts';
+import type { PodView } from '../pods/pods.ts';
+
+interface Row extends PodView {
+  urls: string[];
+}
+
+const columns: Column<Row>[] = [
+  { title: 'ID', value: ({ id }) => id },
+  { title: 'NAME', value: ({ name }) => name },
+  { title: 'STATUS', value: ({ status }) => status },
+  { title: 'IMAGE', value: ({ image }) => image },
+  { title: 'HARDWARE', value: shownHardware },
+  { title: 'CPU', value: ({ runtime }) => runtime && `${runtime.cpu.util} %` },
+  { title: 'MEMORY', value: ({ runtime }) => runtime && `${runtime.memory.util} %` },
+  { title: 'PORTS', value: ({ ports }) => ports },
+  { title: 'SSH', value: ({ ssh }) => ssh.direct?.command },
+  { title: '$/HOUR', value: ({ cost }) => cost },
+];
+
+export const podLs = command({
+  name: 'pod ls',
+  summary: 'List the pods.',
+  options: serverOptions,
+  async run(call) {
+    const client = await connect(call);
+    const pods = (await listPods(client)).map((pod): Row => ({ ...pod, urls: httpUrls(client, pod) }));
+    call.output.table({ pods }, pods, columns, 'There is no pod yet; "berth pod create IMAGE" makes one.');
+  },
+});

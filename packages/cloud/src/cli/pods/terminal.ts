@@ -1,0 +1,81 @@
+import type { WebSocket } from 'ws';
+import type { Client } from '../client.ts';
+import { Failure } from '../failure.ts';
+import type { Input, Writable } from '../surroundings.ts';
+import { enterRawMode } from './raw-mode.ts';
+
+export interface Conversation {
+  client: Client;
+  /** Of the terminal, without what is asked for. */
+  path: string;
+  command: readonly string[];
+  tty: boolean;
+  term: string | undefined;
+  stdin: Input;
+  /** Where bytes and texts go. */
+  stdout: Writable;
+  stderr: Writable;
+}
+
+export interface Ending {
+  exitCode: number;
+  signal: string | null;
+}
+
+/** Runs a command in a pod or a worker, with this program's input and output as its own. */
+export async function converse({ client, path, command, tty, term, stdin, stdout, stderr }: Conversation): Promise<Ending> {
+  const query = new URLSearchParams([...command.map((word): [string, string] => ['cmd', word]), ['tty', String(tty)]]);
+  if (tty) for (const name of ['columns', 'rows'] as const) if (stdout[name] !== undefined) query.set(name, String(stdout[name]));
+  if (tty && term) query.set('term', term);
+  const socket = await client.webSocket(`${path}?${query.toString()}`);
+  const resize = (): void => {
+    if (stdout.columns !== undefined && stdout.rows !== undefined) tell(socket, { type: 'resize', columns: stdout.columns, rows: stdout.rows });
+  };
+  const leaveRawMode = tty && stdin.isTTY === true ? enterRawMode(stdin) : undefined;
+  if (tty) stdout.on?.('resize', resize);
+  try {
+    const ended = listen(socket, { stdout, stderr });
+    socket.resume();
+    const input = send(socket, stdin);
+    // What is read is read on behalf of a command that may have ended by now.
+    input.catch(() => undefined);
+    return await ended;
+  } finally {
+    leaveRawMode?.();
+    stdout.off?.('resize', resize);
+    stdin.destroy?.();
+  }
+}
+
+function tell(socket: WebSocket, message: Record<string, unknown>): void {
+  if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(message));
+}
+
+async function send(socket: WebSocket, stdin: Input): Promise<void> {
+  for await (const chunk of stdin) {
+    if (socket.readyState !== socket.OPEN) return;
+    await new Promise<void>((resolve) => socket.send(Buffer.from(chunk as Uint8Array), { binary: true }, () => resolve()));
+  }
+  tell(socket, { type: 'eof' });
+}
+
+function listen(socket: WebSocket, outputs: { stdout: Writable; stderr: Writable }): Promise<Ending> {
+  let stream: keyof typeof outputs = 'stdout';
+  let ending: Ending | undefined;
+  let failure: string | undefined;
+  return new Promise((resolve, reject) => {
+    socket.on('message', (data, isBinary) => {
+      if (isBinary) return void outputs[stream].write(data as Buffer);
+      const message = JSON.parse(String(data)) as { type: string; stream?: keyof typeof outputs; message?: string; note?: string } & Ending;
+      if (message.type === 'stream') stream = message.stream === 'stderr' ? 'stderr' : 'stdout';
+      else if (message.type === 'exit') ending = { exitCode: message.exitCode, signal: message.signal };
+      else if (message.type === 'error') failure = message.message;
+      else if (message.type === 'open' && message.note !== undefined) outputs.stderr.write(`${message.note}\n`);
+    });
+    socket.on('error', (error) => (failure ??= error.message));
+    socket.on('close', (_code, reason) => {
+      if (ending !== undefined) resolve(ending);
+      else reject(new Failure(`the connection to the command ended before the command did: ${failure ?? (String(reason) || 'it was cut off')}`));
+    });
+  });
+}
