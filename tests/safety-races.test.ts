@@ -98,7 +98,7 @@ test('a take that meets other changes takes each job as it is, and undoes none o
   let count = 0;
   const take = async (): Promise<void> => {
     for (let round = 0; round < TAKES; round += 1) {
-      const taken = await taker.take('e', WAITING, (job) => transitions.take(job, 'w', `lease ${++count}`, 2_000));
+      const taken = await taker.take('e', transitions.takeTerms(() => Array.from({ length: WAITING }, () => ({ workerId: 'w', lease: `lease ${++count}` })), 2_000));
       await Promise.all(taken.map(({ job }) => taker.change('e', job.seq, (current) => transitions.giveBack(current, { workerId: 'w', lease: job.lease ?? '' }, 3_000))));
     }
     taking = false;

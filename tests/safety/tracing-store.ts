@@ -1,5 +1,5 @@
 import type { Job } from '../../packages/cloud/src/store/job-records.ts';
-import type { JobStore } from '../../packages/cloud/src/store/jobs.ts';
+import type { JobStore, TakeTerms } from '../../packages/cloud/src/store/jobs.ts';
 
 /** One change of one job that was committed: from the version that the rule was shown to the one that it made. */
 export interface Move {
@@ -20,13 +20,14 @@ export function tracingStore(store: JobStore, tell: (move: Move) => void): JobSt
       if (outcome.created) tell({ before: undefined, after: outcome.job, removes: false, by: 'submit' });
       return outcome;
     },
-    take: async (endpointId, wanted, lease) => {
+    take: async (endpointId, terms) => {
       const moves: Move[] = [];
-      const taken = await store.take(endpointId, wanted, (job) => {
-        const change = lease(job);
+      const begin: TakeTerms['begin'] = (job, claim) => {
+        const change = terms.begin(job, claim);
         moves.push({ before: job, after: change.job, removes: false, by: 'take' });
         return change;
-      });
+      };
+      const taken = await store.take(endpointId, { ...terms, begin });
       moves.forEach(tell);
       return taken;
     },

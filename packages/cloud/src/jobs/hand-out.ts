@@ -1,5 +1,5 @@
 import type { Job } from '../store/job-records.ts';
-import type { JobStore, TakenJob } from '../store/jobs.ts';
+import type { Claim, JobStore, TakenJob } from '../store/jobs.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { leaseToken } from './identity.ts';
@@ -106,22 +106,19 @@ export class HandOut {
 
   async #serve(endpointId: string, takers: Takers<TakenJob>): Promise<number> {
     const { store, clock, log, onTaken, onGiven, giveBack } = this.#parts;
-    const turns = takers.turns();
-    const leases = new Set<string>();
     const owners = new Map<string, Taker<TakenJob>>();
+    const claims = (): Claim[] =>
+      takers.turns(LARGEST_TAKE).map((taker) => {
+        const lease = leaseToken();
+        owners.set(lease, taker);
+        return { workerId: taker.workerId, lease };
+      });
     let taken: TakenJob[];
     try {
-      taken = await store.take(endpointId, Math.min(takers.room(), LARGEST_TAKE), (job) => {
-        const turn = turns.next();
-        const lease = leaseToken();
-        leases.add(lease);
-        if (turn.done === true) return transitions.take(job, '', lease, clock.now());
-        owners.set(lease, turn.value);
-        return transitions.take(job, turn.value.workerId, lease, clock.now());
-      });
+      taken = await store.take(endpointId, transitions.takeTerms(claims, clock.now()));
     } catch (error) {
       log.warn({ err: error, endpointId }, 'jobs could not be handed out; trying again');
-      await this.#putBack(this.#undoTake(endpointId, leases));
+      await this.#putBack(this.#undoTake(endpointId, owners));
       await new Promise((resolve) => setTimeout(resolve, TAKE_AGAIN_MS));
       return 1;
     }
@@ -153,7 +150,7 @@ export class HandOut {
   }
 
   /** A take that failed may have taken effect all the same: whatever carries its leases goes back. */
-  async #undoTake(endpointId: string, leases: ReadonlySet<string>): Promise<void> {
+  async #undoTake(endpointId: string, leases: ReadonlyMap<string, unknown>): Promise<void> {
     const { store, clock, giveBack } = this.#parts;
     if (leases.size === 0) return;
     const stray = (await persist(() => store.running(endpointId), clock, PATIENCE.worker)).filter(({ lease }) => lease !== null && leases.has(lease));

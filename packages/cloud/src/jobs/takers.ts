@@ -26,26 +26,15 @@ export class Takers<Given> {
     return this.#waiting.size;
   }
 
-  /** How many jobs all of them together can take. */
-  room(): number {
-    let room = 0;
-    for (const taker of this.#waiting) room += taker.room;
-    return room;
-  }
-
-  /** Who gets the next job: everyone one before anyone two. */
-  *turns(): Generator<Taker<Given>, void, void> {
-    const taken = new Map<Taker<Given>, number>();
-    for (let some = true; some; ) {
-      some = false;
-      for (const taker of this.#waiting) {
-        const count = taken.get(taker) ?? 0;
-        if (count >= taker.room) continue;
-        taken.set(taker, count + 1);
-        some = true;
-        yield taker;
-      }
+  /** Who gets the next jobs, at most so many: everyone one before anyone two. */
+  turns(most: number): Taker<Given>[] {
+    const turns: Taker<Given>[] = [];
+    let hungry = [...this.#waiting];
+    for (let round = 0; hungry.length > 0 && turns.length < most; round += 1) {
+      hungry = hungry.filter(({ room }) => room > round);
+      turns.push(...hungry.slice(0, most - turns.length));
     }
+    return turns;
   }
 
   /** Ends the wait of those that the test picks, with nothing. */

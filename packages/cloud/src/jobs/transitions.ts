@@ -1,4 +1,5 @@
 import type { EndStatus, Job, JobChange } from '../store/job-records.ts';
+import type { Claim, TakeTerms } from '../store/jobs.ts';
 import { hasEnded } from './job.ts';
 
 /**
@@ -24,6 +25,11 @@ export interface Holder {
 
 export function take(job: Job, workerId: string, lease: string, now: number): JobChange {
   return withDue({ ...job, status: 'IN_PROGRESS', attempt: job.attempt + 1, lease, workerId, takenAt: now, endedAt: null }, now);
+}
+
+/** A take as of now, for a store. */
+export function takeTerms(claims: () => readonly Claim[], now: number): TakeTerms {
+  return { claims, takenAt: now, lookAt: now + LEASE_MS, begin: (job, { workerId, lease }) => take(job, workerId, lease, now) };
 }
 
 export function holds(job: Job, { workerId, lease }: Holder): boolean {

@@ -22,6 +22,7 @@ for (const kind of DATABASES) {
     let database: Database;
     let store: JobStore;
     let number = 0;
+    let leases = 0;
 
     before(async () => {
       place = await freshDatabase(kind);
@@ -37,7 +38,7 @@ for (const kind of DATABASES) {
     const endpoint = (id: string): QueueSettings => ({ id, accountId: 'one', executionTimeout: 600_000, jobTtl: 86_400_000, retention: null, maxRetries: 1 });
     const made = (endpointId: string, terms: RequestTerms = {}, accountId = 'one'): WholeJob => newJob(endpoint(endpointId), accountId, `{"input":{"n":${++number},"big":9007199254740993,"float":1.0}}`, terms, number, NOW);
     const submit = async (endpointId: string, terms: RequestTerms = {}, accountId = 'one'): Promise<Job> => (await store.submit(made(endpointId, terms, accountId))).job;
-    const takeAll = (endpointId: string, wanted = 100, worker = 'w1'): ReturnType<JobStore['take']> => store.take(endpointId, wanted, (job) => transitions.take(job, worker, `lease ${job.seq}`, NOW + 5));
+    const takeAll = (endpointId: string, wanted = 100, worker = 'w1'): ReturnType<JobStore['take']> => store.take(endpointId, transitions.takeTerms(() => Array.from({ length: wanted }, () => ({ workerId: worker, lease: `lease ${++leases}` })), NOW + 5));
 
     test('a job comes back with every field and its text to the letter', async () => {
       const whole = made('fields', { webhook: 'https://example.com', lowPriority: true });
@@ -69,6 +70,17 @@ for (const kind of DATABASES) {
       assert.equal((await store.find('order', first.seq))?.job.workerId, 'w1');
     });
 
+    test('what a take answers is what is kept, whichever limit ends the lease first', async () => {
+      const plain = await submit('leases');
+      const quick = await submit('leases', { executionTimeout: 5_000 });
+      const brief = await submit('leases', { ttl: 10_000 });
+      await store.change('leases', plain.seq, (job) => transitions.setTimeToLive(job, 70_000, NOW + 1));
+      const taken = await takeAll('leases');
+      assert.deepEqual(taken.map(({ job }) => job.dueAt), [NOW + 10_005, NOW + 5_005, NOW + 10_000]);
+      for (const { job } of taken) assert.deepEqual((await store.find('leases', job.seq))?.job, job);
+      assert.deepEqual([taken[0]?.job.ttlAt, brief.seq, quick.seq], [NOW + 70_001, taken[2]?.job.seq, taken[1]?.job.seq]);
+    });
+
     test('takers that meet never get the same job', async () => {
       for (let n = 0; n < 60; n += 1) await submit('meet');
       const rounds = await Promise.all(Array.from({ length: 12 }, (_, worker) => takeAll('meet', 7, `w${worker}`)));
@@ -88,10 +100,10 @@ for (const kind of DATABASES) {
 
     test('a change sees the job as it is, and refusing changes nothing', async () => {
       const job = await submit('change');
-      await takeAll('change');
+      const [taken] = await takeAll('change');
       const stale = await store.change('change', job.seq, (current) => transitions.finish(current, { workerId: 'other' }, { output: '1', error: null }, NOW));
       assert.equal(stale?.changed, false);
-      const done = await store.change('change', job.seq, (current) => transitions.finish(current, { workerId: 'w1', lease: `lease ${job.seq}` }, { output: '{"x":1.0}', error: null }, NOW + 9));
+      const done = await store.change('change', job.seq, (current) => transitions.finish(current, { workerId: 'w1', lease: taken?.job.lease ?? '' }, { output: '{"x":1.0}', error: null }, NOW + 9));
       assert.equal(done?.changed, true);
       assert.deepEqual([done.before.status, done.after.status], ['IN_PROGRESS', 'COMPLETED']);
       assert.equal((await store.find('change', job.seq))?.payloads.output, '{"x":1.0}');

@@ -13,8 +13,8 @@ export interface JobStore {
   readonly meetInOneTurn: boolean;
   /** Adds a job. With an idempotency key that is taken, the job that has it is answered instead. `untold`: nobody hears of it before its end. */
   submit(whole: WholeJob, idempotency?: Idempotency, untold?: boolean): Promise<Submitted>;
-  /** Hands out up to `wanted` jobs: normal before low priority, accounts in turn, each account's oldest first. */
-  take(endpointId: string, wanted: number, lease: (job: Job) => JobChange): Promise<TakenJob[]>;
+  /** Hands out a job for each claim, as long as there are any: normal before low priority, accounts in turn, each account's oldest first. The first job is for the first claim. */
+  take(endpointId: string, terms: TakeTerms): Promise<TakenJob[]>;
   /** Asks `next` what becomes of a job and writes it. Answers the job before and after; undefined where there is none. */
   change(endpointId: string, seq: number, next: (job: Job) => JobChange | undefined): Promise<Changed | undefined>;
   find(endpointId: string, seq: number): Promise<WholeJob | undefined>;
@@ -64,6 +64,22 @@ export interface Submitted {
   created: boolean;
   /** Of the job that holds the key, where it was not created. */
   bodyHash: string | null;
+}
+
+/** Who gets a job, and the token of the lease. */
+export interface Claim {
+  workerId: string;
+  lease: string;
+}
+
+export interface TakeTerms {
+  /** Asked for at the last moment: until then others may come and want jobs too. */
+  claims(): readonly Claim[];
+  takenAt: number;
+  /** When a lease has to be looked at at the latest; earlier where the job's time to live or its execution time is over before. */
+  lookAt: number;
+  /** The rule. What it makes of a job agrees with the above: a store may have to write the lease before it knows the job. */
+  begin(job: Job, claim: Claim): JobChange;
 }
 
 export interface TakenJob {

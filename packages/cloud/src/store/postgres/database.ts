@@ -14,7 +14,9 @@ import { listenForWakeups } from './wakeups.ts';
 const UNIQUE_VIOLATION = '23505';
 /** Two transactions met; running one of them again is the documented answer. */
 const RETRYABLE = new Set(['40001', '40P01']);
-const ATTEMPTS = 5;
+const ATTEMPTS = 12;
+/** Those who met shall not meet again: the pause between two attempts grows, and nobody's is like another's. */
+const LONGEST_STEP_MS = 4;
 /** Connection failures and shutdowns: the server is away, not wrong. */
 const AWAY = /^(08|57P|53)/;
 const OLDEST_SERVER = 140000;
@@ -109,6 +111,7 @@ export async function retried<T>(work: () => Promise<T>): Promise<T> {
     } catch (error) {
       if (attempt === ATTEMPTS || !(error instanceof TryAgain || RETRYABLE.has(codeOf(error)))) throw error;
     }
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * LONGEST_STEP_MS * attempt));
   }
 }
 

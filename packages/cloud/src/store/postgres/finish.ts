@@ -36,28 +36,30 @@ export function isPlainEnd({ before, change: { job, output, error, delivery, cle
   return before.status === 'IN_PROGRESS' && before.lease !== null && ended && output !== undefined && error !== undefined && delivery === undefined && clearChunks === undefined && remove === undefined;
 }
 
-const ENDED = ['endpoint_id', 'seq', 'lease', 'status', 'attempt', 'worker_id', 'taken_at', 'ended_at', 'due_at', 'drained', 'ttl_at', 'look_at', 'output', 'error'];
+const ENDED = ['endpoint_id', 'seq', 'lease', 'look_at', 'ttl_at', 'ended_at', 'due_at', 'output', 'error'];
 const COUNTED = ['endpoint_id', 'completed', 'failed'];
 
 /**
  * All ends of a batch in one statement, which is its own transaction. It holds only if every
  * job was as it is known here: else it divides by zero, nothing of it is kept, and the jobs are looked
- * at one by one. Jobs are locked before leases, as everywhere.
+ * at one by one. Jobs are locked before leases, as everywhere, and in the order of their keys.
  */
-const END_JOBS = `with given as (select * from ${unnest(ENDED)} order by endpoint_id, seq),
-  written as (update jobs set status = given.status, attempt = given.attempt, worker_id = given.worker_id, taken_at = given.taken_at, ended_at = given.ended_at,
-      due_at = given.due_at, output = given.output, error = given.error
-    from given where jobs.endpoint_id = given.endpoint_id and jobs.seq = given.seq and jobs.drained = given.drained and jobs.ttl_at = given.ttl_at returning jobs.endpoint_id, jobs.seq, given.lease as token, given.look_at),
-  ended as (delete from job_leases using written where job_leases.endpoint_id = written.endpoint_id and job_leases.seq = written.seq and job_leases.lease = written.token and job_leases.due_at = written.look_at returning 1),
+const END_JOBS = `with written as (
+    update jobs set status = case when given.error is null then 'COMPLETED' else 'FAILED' end, attempt = held.attempt, worker_id = held.worker_id, taken_at = held.taken_at,
+      ended_at = given.ended_at, due_at = given.due_at, output = given.output, error = given.error
+    from ${unnest(ENDED)}, job_leases as held
+    where held.endpoint_id = given.endpoint_id and held.seq = given.seq and held.lease = given.lease and held.due_at = given.look_at
+      and jobs.endpoint_id = given.endpoint_id and jobs.seq = given.seq and jobs.ttl_at = given.ttl_at returning held.ctid as at),
+  ended as (delete from job_leases where ctid = any (array(select at from written)) returning 1),
   counted as (insert into job_counts (endpoint_id, lane, queued, running, completed, failed, retried)
     select endpoint_id, $${ENDED.length + COUNTED.length + 1}, 0, -(completed + failed), completed, failed, 0 from ${unnest(COUNTED, ENDED.length + 1, 'moved')}
     on conflict (endpoint_id, lane) do update set running = job_counts.running + excluded.running, completed = job_counts.completed + excluded.completed, failed = job_counts.failed + excluded.failed)
   select 1 / (case when count(*) = $${ENDED.length + COUNTED.length + 2}::bigint then 1 else 0 end) from ended`;
 
 export async function endJobs(pool: Pool, server: string, endings: readonly Move[]): Promise<void> {
-  const rows = endings.map(({ before, change: { job, output, error } }) => [
-    job.endpointId, job.seq, before.lease, job.status, job.attempt, job.workerId, job.takenAt, job.endedAt, job.dueAt, before.drained, before.ttlAt, before.dueAt, output ?? null, error ?? null,
-  ]);
+  const rows = endings
+    .toSorted(({ before: one }, { before: other }) => (one.endpointId === other.endpointId ? one.seq - other.seq : one.endpointId < other.endpointId ? -1 : 1))
+    .map(({ before, change: { job, output, error } }) => [job.endpointId, job.seq, before.lease, before.dueAt, before.ttlAt, job.endedAt, job.dueAt, output ?? null, error ?? null]);
   const counts = new Map<string, { completed: number; failed: number }>();
   for (const { change: { job } } of endings) {
     const count = counts.get(job.endpointId) ?? { completed: 0, failed: 0 };

@@ -5,7 +5,7 @@ import { isOver } from '../job-records.ts';
 import type { Delivery, Job, JobChange, Payloads, WholeJob } from '../job-records.ts';
 import {
   AFTER_JOB, CHANGING_COLUMNS, changingValues, DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, INSERTED_COLUMNS, insertedValues, JOB, jobFromValues, JOBS_AND_LEASES,
-  LEASE_COLUMNS, leaseValues, nextLook, PAYLOADS, WAITING_COLUMNS, WAITING_JOB, waitingJobFrom, waitingValues,
+  nextLook, PAYLOADS, WAITING_COLUMNS, waitingValues,
 } from '../job-rows.ts';
 import { countMoves } from '../jobs.ts';
 import type { Changed, CountMoves, Idempotency, JobStore, Submitted } from '../jobs.ts';
@@ -14,7 +14,9 @@ import { workerFromRow } from '../worker-rows.ts';
 import { columnsOf, unnest } from './arrays.ts';
 import { Batch } from './batch.ts';
 import { retried, TryAgain, translated, withClient } from './database.ts';
+import { ADD_COUNTS } from './counts.ts';
 import { endJobs, HandedOut, isPlainEnd } from './finish.ts';
+import { takeJobs } from './take.ts';
 
 /** Larger batches gain nothing and hold others up. */
 const LARGEST_BATCH = 500;
@@ -30,9 +32,6 @@ interface Transition {
   next: (job: Job) => JobChange | undefined;
 }
 
-const ADD_COUNTS = (source: string): string => `insert into job_counts (endpoint_id, lane, queued, running, completed, failed, retried) ${source}
-  on conflict (endpoint_id, lane) do update set queued = job_counts.queued + excluded.queued, running = job_counts.running + excluded.running,
-    completed = job_counts.completed + excluded.completed, failed = job_counts.failed + excluded.failed, retried = job_counts.retried + excluded.retried`;
 const COUNTED = ['endpoint_id', 'queued', 'running', 'completed', 'failed', 'retried'];
 
 const INSERT_JOBS = `with added as (
@@ -40,34 +39,6 @@ const INSERT_JOBS = `with added as (
   ), placed as (insert into job_waiting (${WAITING_COLUMNS.join(', ')}) select * from added),
   counted as (${ADD_COUNTS(`select endpoint_id, $${INSERTED_COLUMNS.length + 1} || ' submit', count(*), 0, 0, 0, 0 from added group by endpoint_id`)})
   select endpoint_id, seq from added`;
-
-/**
- * Takes places out of the queue in the order in which their jobs go: normal before low priority,
- * within that the accounts in turn, within an account by position. The recursion steps from one
- * queue (priority and account) to the next over the index, so queues are found without counting
- * jobs. Places that another server is just taking are passed over.
- */
-const LEAVE_HEAD = `with recursive queues as (
-    (select low_priority, account_id from job_waiting where endpoint_id = $1 order by low_priority, account_id limit 1)
-    union all
-    select following.low_priority, following.account_id from queues,
-      lateral (select low_priority, account_id from job_waiting where endpoint_id = $1 and (low_priority, account_id) > (queues.low_priority, queues.account_id)
-        order by low_priority, account_id limit 1) as following
-  ), heads as (
-    select head.* from queues,
-      lateral (select place.*, row_number() over (order by position, seq) as turn from (
-        select ctid as at, low_priority, account_id, position, seq from job_waiting where endpoint_id = $1 and low_priority = queues.low_priority and account_id = queues.account_id
-        order by position, seq limit $2 for update skip locked) as place) as head
-  ), picked as materialized (select * from heads order by low_priority, turn, account_id limit $2),
-  gone as (delete from job_waiting where ctid = any (array(select at from picked)))
-  select seq from picked order by low_priority, turn, account_id`;
-
-/** A statement of its own: what was written before the places were locked shows only now, and nothing is written after. */
-const WAITING_JOBS = `select found.* from unnest($2::bigint[]) with ordinality as picked (seq, turn), lateral (select ${WAITING_JOB} from jobs as job where job.endpoint_id = $1 and job.seq = picked.seq) as found
-  order by picked.turn`;
-
-const BEGIN_LEASES = `with begun as (insert into job_leases (${LEASE_COLUMNS.join(', ')}) select * from ${unnest(LEASE_COLUMNS)})
-  ${ADD_COUNTS(`values ($${LEASE_COLUMNS.length + 1}, $${LEASE_COLUMNS.length + 2}, -$${LEASE_COLUMNS.length + 3}::bigint, $${LEASE_COLUMNS.length + 3}::bigint, 0, 0, 0)`)}`;
 
 /** The queue on PostgreSQL. Each kind of call has a lane of its own, with one commit on its way at a time. */
 export function postgresJobs(pool: Pool, server: string): JobStore {
@@ -119,18 +90,8 @@ export function postgresJobs(pool: Pool, server: string): JobStore {
 
     submit: (whole, idempotency) => submits.add({ whole, idempotency }),
 
-    take: async (endpointId, wanted, lease) => {
-      const taken = await inTransaction(pool, async (client) => {
-        const { rows: places } = await client.query<[number]>({ name: 'leave head', text: LEAVE_HEAD, values: [endpointId, wanted], rowMode: 'array' });
-        if (places.length === 0) return [];
-        const { rows } = await client.query<Value[]>({ name: 'waiting jobs', text: WAITING_JOBS, values: [endpointId, ...columnsOf(places, 1)], rowMode: 'array' });
-        const found = rows.map((values) => {
-          const { job, request } = waitingJobFrom(endpointId, values);
-          return { job: lease(job).job, request };
-        });
-        await client.query({ name: 'begin leases', text: BEGIN_LEASES, values: [...columnsOf(found.map(({ job }) => leaseValues(job)), LEASE_COLUMNS.length), endpointId, `${server} take`, found.length] });
-        return found;
-      });
+    take: async (endpointId, terms) => {
+      const taken = await takeJobs(pool, server, endpointId, terms);
       for (const { job } of taken) handedOut.set(job);
       return taken;
     },
@@ -347,15 +308,15 @@ async function writeChanges(client: PoolClient, lane: string, moves: Move[]): Pr
   const some = (which: (rows: RowMoves) => boolean): typeof merged => merged.filter(({ rows }) => which(rows));
 
   // The lock is on the job's own row. A take that was committed meanwhile shows in that a place or a lease is not as it was seen: then all is looked at again.
-  const leaving = some(({ waiting }) => waiting === 'leaves');
-  if (leaving.length > 0) await expect(client, leaving.length, LEAVE_QUEUE, columnsOf(leaving.map(({ before }) => waitingValues(before)), WAITING_COLUMNS.length));
+  // A job that waits on gets its place anew: a take reads the job as of the moment at which the place was made, or later.
   const staying = merged.filter(({ before, change }) => change.remove !== true && before.status === 'IN_QUEUE' && change.job.status === 'IN_QUEUE');
-  if (staying.length > 0) await expect(client, staying.length, KEEP_PLACES, columnsOf(staying.map(({ before }) => waitingValues(before)), WAITING_COLUMNS.length));
+  const leaving = [...some(({ waiting }) => waiting === 'leaves'), ...staying];
+  if (leaving.length > 0) await expect(client, leaving.length, LEAVE_QUEUE, columnsOf(leaving.map(({ before }) => waitingValues(before)), WAITING_COLUMNS.length));
   const renewed = some(({ lease }) => lease === 'renewed');
   if (renewed.length > 0) await expect(client, renewed.length, RENEW_LEASES, columnsOf(renewed.map(({ before, change: { job } }) => [...heldLease(before), job.dueAt]), HELD_LEASE.length + 1));
   const ended = some(({ lease }) => lease === 'ends');
   if (ended.length > 0) await expect(client, ended.length, END_LEASES, columnsOf(ended.map(({ before }) => heldLease(before)), HELD_LEASE.length));
-  const entering = some(({ waiting }) => waiting === 'enters');
+  const entering = [...some(({ waiting }) => waiting === 'enters'), ...staying];
   if (entering.length > 0) await client.query(`insert into job_waiting (${WAITING_COLUMNS.join(', ')}) select * from ${unnest(WAITING_COLUMNS)}`, columnsOf(entering.map(({ change: { job } }) => waitingValues(job)), WAITING_COLUMNS.length));
 
   const gone = merged.filter(({ change }) => change.remove === true);
@@ -371,8 +332,6 @@ async function writeChanges(client: PoolClient, lane: string, moves: Move[]): Pr
 
 const SAME_PLACE = 'place.endpoint_id = given.endpoint_id and place.low_priority = given.low_priority and place.account_id = given.account_id and place.position = given.position and place.seq = given.seq';
 const LEAVE_QUEUE = { name: 'leave queue', text: `delete from job_waiting as place using ${unnest(WAITING_COLUMNS)} where ${SAME_PLACE}` };
-/** Nobody takes a job while it is changed. */
-const KEEP_PLACES = { name: 'keep places', text: `select 1 from job_waiting as place, ${unnest(WAITING_COLUMNS)} where ${SAME_PLACE} for update of place` };
 const HELD_LEASE = [...KEY, 'lease', 'due_at'];
 const SAME_LEASE = 'lease.endpoint_id = given.endpoint_id and lease.seq = given.seq and lease.lease = given.lease and lease.due_at = given.due_at';
 const RENEW_LEASES = { name: 'renew leases', text: `update job_leases as lease set due_at = given.look_at from ${unnest([...HELD_LEASE, 'look_at'])} where ${SAME_LEASE}` };

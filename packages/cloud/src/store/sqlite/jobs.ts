@@ -8,7 +8,7 @@ import {
   LEASE_COLUMNS, leaseValues, nextLook, PAYLOADS, WAITING_COLUMNS, WAITING_JOB, waitingJobFrom, waitingValues,
 } from '../job-rows.ts';
 import { countMoves } from '../jobs.ts';
-import type { CountMoves, JobStore, TakenJob } from '../jobs.ts';
+import type { Claim, CountMoves, JobStore, TakenJob } from '../jobs.ts';
 import type { Row, Value } from '../sql.ts';
 import { workerFromRow } from '../worker-rows.ts';
 import type { GroupCommit } from './group-commit.ts';
@@ -206,14 +206,15 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         return { job, created: true, bodyHash: idempotency?.bodyHash ?? null };
       }),
 
-    take: (endpointId, wanted, lease) =>
-      group.runLast(() =>
-        leaveHead(endpointId, wanted).map(({ job, request }): TakenJob => {
-          const change = lease(job);
+    take: (endpointId, terms) =>
+      group.runLast(() => {
+        const claims = terms.claims();
+        return leaveHead(endpointId, claims.length).map(({ job, request }, index): TakenJob => {
+          const change = terms.begin(job, claims[index] as Claim);
           begin(job, change);
           return { job: change.job, request };
-        }),
-      ),
+        });
+      }),
 
     change: (endpointId, seq, next) =>
       run(() => {

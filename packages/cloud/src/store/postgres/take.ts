@@ -1,0 +1,51 @@
+import type { Pool } from 'pg';
+import { LEASE_COLUMNS, WAITING_JOB, waitingJobFrom } from '../job-rows.ts';
+import type { Claim, TakenJob, TakeTerms } from '../jobs.ts';
+import type { Value } from '../sql.ts';
+import { columnsOf } from './arrays.ts';
+import { ADD_COUNTS } from './counts.ts';
+import { translated } from './database.ts';
+
+/**
+ * Hands out jobs: one statement, which is its own transaction.
+ *
+ * Places leave the queue in the order in which their jobs go: normal before low priority, within
+ * that the accounts in turn, within an account by position. The recursion steps from one queue
+ * (priority and account) to the next over the index, so queues are found without counting jobs.
+ * Places that another server is just taking are passed over. The first job gets the first claim.
+ *
+ * All of it sees one moment. Whoever changes a waiting job makes its place anew, so a place that
+ * can be locked has the job beside it as it was at that moment.
+ */
+const TAKE = `with recursive queues as (
+    (select low_priority, account_id from job_waiting where endpoint_id = $1 order by low_priority, account_id limit 1)
+    union all
+    select following.low_priority, following.account_id from queues,
+      lateral (select low_priority, account_id from job_waiting where endpoint_id = $1 and (low_priority, account_id) > (queues.low_priority, queues.account_id)
+        order by low_priority, account_id limit 1) as following
+  ), heads as (
+    select head.* from queues,
+      lateral (select place.*, row_number() over (order by position, seq) as turn from (
+        select ctid as at, low_priority, account_id, position, seq from job_waiting where endpoint_id = $1 and low_priority = queues.low_priority and account_id = queues.account_id
+        order by position, seq limit $2 for update skip locked) as place) as head
+  ), picked as materialized (select at, seq from heads order by low_priority, turn, account_id limit $2),
+  gone as (delete from job_waiting where ctid = any (array(select at from picked))),
+  found as materialized (
+    select ${WAITING_JOB}, claim.worker_id, claim.token, claim.turn from unnest(array(select seq from picked), $3::text[], $4::text[]) with ordinality as claim (place, worker_id, token, turn), jobs as job
+    where job.endpoint_id = $1 and job.seq = claim.place
+  ), begun as (
+    insert into job_leases (${LEASE_COLUMNS.join(', ')})
+    select seq, $1, worker_id, token, attempt + 1, $5::bigint, least($6::bigint, ttl_at, $5::bigint + nullif(execution_timeout, 0)) from found
+  ), counted as (${ADD_COUNTS('select $1, $7, -count(*), count(*), 0, 0, 0 from picked having count(*) > 0')})
+  select ${WAITING_JOB.replaceAll('job.', '')} from found order by turn`;
+
+export async function takeJobs(pool: Pool, server: string, endpointId: string, terms: TakeTerms): Promise<TakenJob[]> {
+  const { takenAt, lookAt, begin } = terms;
+  const claims = terms.claims();
+  const values = [endpointId, claims.length, ...columnsOf(claims.map(({ workerId, lease }) => [workerId, lease]), 2), takenAt, lookAt, `${server} take`];
+  const { rows } = await translated(pool.query<Value[]>({ name: 'take', text: TAKE, values, rowMode: 'array' }));
+  return rows.map((row, index) => {
+    const { job, request } = waitingJobFrom(endpointId, row);
+    return { job: begin(job, claims[index] as Claim).job, request };
+  });
+}
