@@ -17,6 +17,8 @@ export interface PulseParts {
   pingMs: number;
   log: Log;
   address(): string | undefined;
+  /** When the other thread starts. */
+  afterMs: number;
 }
 
 /** The list of jobs that the other thread would send is at most this old. */
@@ -38,14 +40,15 @@ export class Pulse {
   readonly #parts: PulseParts;
   readonly #worker = (numbers += 1);
   readonly #beating: NodeJS.Timeout;
+  #starting: NodeJS.Timeout | undefined;
   #telling: NodeJS.Timeout | undefined;
 
   constructor(parts: PulseParts) {
     this.#parts = parts;
     workers += 1;
-    thread ??= startThread(parts.log);
     this.#beating = setInterval(() => Atomics.add(beats, 0, 1), parts.pingMs / 4).unref();
-    this.#tell(parts.address());
+    if (parts.afterMs === 0) this.#start();
+    else this.#starting = setTimeout(() => this.#start(), parts.afterMs).unref();
   }
 
   /** The worker has other jobs in hand than before. */
@@ -58,6 +61,7 @@ export class Pulse {
 
   async stop(): Promise<void> {
     clearInterval(this.#beating);
+    clearTimeout(this.#starting);
     clearTimeout(this.#telling);
     this.#tell(undefined);
     workers -= 1;
@@ -65,6 +69,11 @@ export class Pulse {
     const last = thread;
     thread = undefined;
     await last?.terminate();
+  }
+
+  #start(): void {
+    thread ??= startThread(this.#parts.log);
+    this.#tell(this.#parts.address());
   }
 
   #tell(address: string | undefined): void {

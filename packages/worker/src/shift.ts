@@ -15,6 +15,12 @@ import { Pulse } from './pulse.ts';
 import { PublicSource } from './public/source.ts';
 import { VERSION } from './version.ts';
 
+/**
+ * A thread takes some 40 ms of processor time to start, at the moment at which there is most to do. A
+ * worker that runs several jobs at a time has a handler that lets go of its thread, and can wait for it.
+ */
+const LATER_PULSE_MS = 5_000;
+
 /** What a test may want otherwise. */
 export interface ShiftParts {
   pace?: Pace;
@@ -69,7 +75,7 @@ export class Shift implements Ending {
         this.#stop();
       },
     });
-    this.#startPulse = () => (!pulse || addresses.ping([]) === undefined ? undefined : new Pulse({ apiKey, pingMs, log: this.#log, address: () => addresses.ping(this.#bench.held()) }));
+    this.#startPulse = () => (!pulse || addresses.ping([]) === undefined ? undefined : new Pulse({ apiKey, pingMs, afterMs: concurrency === 1 ? 0 : LATER_PULSE_MS, log: this.#log, address: () => addresses.ping(this.#bench.held()) }));
     this.#stopAsked = new Promise((resolve) => (this.#askToStop = resolve));
     this.#log.info(`Worker ${identity.workerId} starts, berth-worker ${VERSION}.`);
     this.done = this.#work();
