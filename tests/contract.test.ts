@@ -127,7 +127,7 @@ for (const kind of DATABASES) {
     test('a volume is the same everywhere, whoever made it and whoever changed it', async () => {
       const seen = async (id: string, name: string, size: number, type: string): Promise<void> => {
         assert.deepEqual((await ann.call('GET', `/v1/networkvolumes/${id}`)).body, { id, name, size, dataCenterId: 'LOCAL-1' });
-        assert.deepEqual((await ann.call('GET', `/v2/network-volumes/${id}`)).body, { id, name, size, dataCenter: 'LOCAL-1', type });
+        assert.deepEqual((await ann.call('GET', `/v2/network-volumes/${id}`)).body, { id, name, size, dataCenter: 'LOCAL-1', type, used: 0 });
         const { myself } = await ask<{ myself: { networkVolumes: { id: string }[] } }>('{ myself { networkVolumes { id name size dataCenterId type dataCenter { id } } } }');
         assert.deepEqual(myself.networkVolumes.find((volume) => volume.id === id), { id, name, size, dataCenterId: 'LOCAL-1', type, dataCenter: { id: 'LOCAL-1' } });
       };

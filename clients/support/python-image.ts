@@ -33,8 +33,7 @@ export async function makePythonImage(host: string, name: string, environment: s
   );
   const docker = new Docker(optionsOf(host));
   const changes = [`ENV PATH=${home}/bin:/bin`, 'WORKDIR /app', 'CMD ["python", "-u", "/app/handler.py"]'];
-  // The types of the library know neither a stream nor changes here; the daemon does.
-  const answer = (await docker.importImage(archive.stdout as never, { changes } as never)) as unknown as AsyncIterable<Buffer>;
+  const answer = await docker.importImage(archive.stdout, { changes });
   const messages = (await Array.fromAsync(answer)).map(String).join('');
   rmSync(extra, { recursive: true });
   const id = /"status":"(sha256:[0-9a-f]+)"/.exec(messages)?.[1];
