@@ -42,6 +42,8 @@ import type { Context } from './resources/context.ts';
 import { EndpointDirectory } from './resources/endpoints/directory.ts';
 import { Endpoints } from './resources/endpoints/endpoints.ts';
 import { EndpointWorkers } from './resources/endpoints/workers.ts';
+import { Artifacts } from './resources/flash/artifacts.ts';
+import { Flash } from './resources/flash/flash.ts';
 import { Hub } from './resources/hub/hub.ts';
 import { Images } from './resources/images/images.ts';
 import { PodChanges } from './resources/pods/changes.ts';
@@ -52,7 +54,9 @@ import { PodKeeper } from './pods/keeper.ts';
 import { volumeFolder } from './resources/volumes/folder.ts';
 import { Gate } from './resources/keys/gate.ts';
 import { Keys } from './resources/keys/keys.ts';
+import { LoginRequests } from './resources/keys/login-requests.ts';
 import { S3Keys } from './resources/keys/s3-keys.ts';
+import { Models } from './resources/models/models.ts';
 import { Delegations } from './resources/registries/delegations.ts';
 import { Registries } from './resources/registries/registries.ts';
 import type { AllResources } from './resources/resources.ts';
@@ -236,12 +240,14 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
         keeper.poke(podId);
       },
     });
+    const keys = new Keys(context, () => {
+      gate.forget();
+      store.wakeups.publish({ kind: 'forget', what: 'keys' });
+    });
+    const artifacts = new Artifacts({ folder: join(resolve(config.data), 'artifacts'), masterKey, clock, origin: () => originOf(config.publicUrl, http.server) });
     const resources: AllResources = {
       accounts: new Accounts(context),
-      keys: new Keys(context, () => {
-        gate.forget();
-        store.wakeups.publish({ kind: 'forget', what: 'keys' });
-      }),
+      keys,
       templates,
       endpoints,
       pods,
@@ -253,6 +259,9 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       catalog,
       hub: new Hub(EXAMPLES),
       billing: new Billing(store.ledger, clock),
+      flash: new Flash(context, artifacts),
+      models: new Models(context),
+      loginRequests: new LoginRequests(context, keys),
       images: new Images(context, { folder: join(resolve(config.data), 'images') }),
       workers: new EndpointWorkers(endpoints, fleet, store.fleet, clock),
       s3Keys,
@@ -284,7 +293,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
 
     const s3 = new S3Face({ keys: s3Keys, gate, clock, volumes: resources.volumes, contents: volumeContents, log });
     const http: FastifyInstance = createHttpServer(
-      { resources, gate, clock, log, traffic, s3, origin: () => originOf(config.publicUrl, http.server), ready: () => store.ping() },
+      { resources, artifacts, gate, clock, log, traffic, s3, origin: () => originOf(config.publicUrl, http.server), ready: () => store.ping() },
       { v1: config.v1, rateLimit: config.rateLimits ? config.rateLimit : undefined, graphql: config.graphql },
     );
     showWebhooks(http, () => sender.counts);

@@ -4,11 +4,13 @@ import type { RequestListener, Server } from 'node:http';
 import Fastify, { LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Gate } from '../resources/keys/gate.ts';
+import type { Artifacts } from '../resources/flash/artifacts.ts';
 import type { AllResources } from '../resources/resources.ts';
 import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
 import { asBerthError } from './failures.ts';
 import { asksForAnotherProtocol } from './gateway/upgrades.ts';
+import { artifactRoutes } from './artifacts.ts';
 import { graphqlFace } from './graphql/face.ts';
 import { healthRoutes } from './health.ts';
 import { openLanes } from './lane/lanes.ts';
@@ -40,6 +42,7 @@ export interface HttpOptions {
 
 export interface HttpParts {
   resources: AllResources;
+  artifacts: Artifacts;
   gate: Gate;
   clock: Clock;
   log: FastifyBaseLogger;
@@ -53,7 +56,7 @@ export interface HttpParts {
 }
 
 /** The one server in front of all interfaces. */
-export function createHttpServer({ resources, gate, clock, log, traffic, s3, origin, ready }: HttpParts, { v1, rateLimit, graphql }: HttpOptions): FastifyInstance {
+export function createHttpServer({ resources, artifacts, gate, clock, log, traffic, s3, origin, ready }: HttpParts, { v1, rateLimit, graphql }: HttpOptions): FastifyInstance {
   const v1Face = restV1(resources, v1);
   const v2Face = restV2(resources, new Urls(origin), rateLimit === undefined ? undefined : limiterOf(rateLimit, clock));
   const app = Fastify({
@@ -99,6 +102,7 @@ export function createHttpServer({ resources, gate, clock, log, traffic, s3, ori
   healthRoutes(app, { ready, registry: metrics.registry });
   void app.register(restFace(v1Face, gate), { prefix: v1Face.prefix });
   void app.register(restFace(v2Face, gate), { prefix: v2Face.prefix });
+  void app.register(artifactRoutes(artifacts));
   void app.register(graphqlFace(resources, gate, graphql));
   return app;
 }

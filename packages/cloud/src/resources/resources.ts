@@ -5,9 +5,12 @@ import type { Clusters } from './clusters/clusters.ts';
 import type { EndpointWorkers } from './endpoints/workers.ts';
 import type { Images } from './images/images.ts';
 import type { Endpoints } from './endpoints/endpoints.ts';
+import type { Flash } from './flash/flash.ts';
 import type { Hub } from './hub/hub.ts';
 import type { Keys } from './keys/keys.ts';
 import type { S3Keys } from './keys/s3-keys.ts';
+import type { LoginRequests } from './keys/login-requests.ts';
+import type { Models } from './models/models.ts';
 import type { Pods } from './pods/pods.ts';
 import type { Delegations } from './registries/delegations.ts';
 import type { Registries } from './registries/registries.ts';
@@ -30,6 +33,9 @@ export interface Resources {
   catalog: Catalog;
   hub: Hub;
   billing: Billing;
+  flash: Flash;
+  models: Models;
+  loginRequests: LoginRequests;
 }
 
 /** With what REST v2 alone shows. */

@@ -15,6 +15,9 @@ import { fleetTable } from './tables/fleet.ts';
 import { endpointTable } from './tables/endpoints.ts';
 import { keyTable } from './tables/keys.ts';
 import { ledgerTable } from './tables/ledger.ts';
+import { flashTables } from './tables/flash.ts';
+import { loginRequestTable } from './tables/login-requests.ts';
+import { modelTable } from './tables/models.ts';
 import { podTable } from './tables/pods.ts';
 import { delegationTable, registryTable } from './tables/registries.ts';
 import { s3KeyTable } from './tables/s3-keys.ts';
@@ -66,6 +69,9 @@ export function storeOver(database: Database, sealer: Sealer, wakeups: Wakeups =
     registries: registryTable(database, sealer),
     delegations: delegationTable(database),
     secrets: secretTable(database, sealer),
+    flash: flashTables(database),
+    models: modelTable(database),
+    loginRequests: loginRequestTable(database, sealer),
     audit: auditTable(database),
     jobs: database.jobs(),
     fleet: fleetTable(database, sealer, usage),

@@ -1,8 +1,11 @@
 import type { ClusterStore } from './clusters.ts';
+import type { FlashStore } from './flash.ts';
 import type { FleetStore } from './fleet.ts';
 import type { JobStore } from './jobs.ts';
 import type { LedgerStore } from './ledger.ts';
 import type { Leadership } from './leadership.ts';
+import type { LoginRequestStore } from './login-requests.ts';
+import type { RepoModel } from './models.ts';
 import type { PodStore } from './pods.ts';
 import type { Account, ApiKey, AuditEntry, Endpoint, NetworkVolume, Owned, Page, Registry, RegistryDelegation, S3Key, Secret, Template } from './records.ts';
 import type { Wakeups } from './wakeups.ts';
@@ -24,6 +27,9 @@ export interface Store {
   readonly registries: Collection<Registry>;
   readonly delegations: Collection<RegistryDelegation>;
   readonly secrets: SecretStore;
+  readonly flash: FlashStore;
+  readonly models: Collection<RepoModel>;
+  readonly loginRequests: LoginRequestStore;
   readonly audit: AuditStore;
   readonly jobs: JobStore;
   readonly fleet: FleetStore;

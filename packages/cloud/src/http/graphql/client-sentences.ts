@@ -17,6 +17,11 @@ export function deletedNoCluster(id: string): BerthError {
   return new BerthError('not-found', `cluster ${JSON.stringify(id.slice(0, 64))} not found`, { clientCode: NO_CLUSTER_CODE });
 }
 
+/** Flash takes these words for an app that it has to make first; that there is none is no answer to it. */
+export function noFlashApp(name: string): BerthError {
+  return new BerthError('not-found', `app not found: ${JSON.stringify(name.slice(0, 64))}`);
+}
+
 /** dstack takes exactly these words for a pod that is gone already. */
 export function terminatedNoPod(): BerthError {
   return new BerthError('not-found', 'pod not found to terminate');

@@ -37,6 +37,7 @@ export interface SaveEndpoint {
   workersStandby?: number;
   flashBootType?: FlashBoot;
   modelReferences?: string[];
+  flashEnvironmentId?: string;
 }
 
 export const ENDPOINT_TYPES: Record<EndpointType, NonNullable<SaveEndpoint['type']>> = { QUEUE: 'QB', LOAD_BALANCER: 'LB' };

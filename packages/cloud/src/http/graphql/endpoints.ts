@@ -141,9 +141,10 @@ const sdl = `
     workersStandby: Int
     flashBootType: FlashBootType
     modelReferences: [String]
+    "It becomes one of the endpoints of this environment"
+    flashEnvironmentId: String
     "What follows is shown of an endpoint and set by nobody: clients that write back all that they read send it along"
     workersPFBTarget: Int
-    flashEnvironmentId: String
     aiKey: String
     activeBuildid: String
     idePodId: String
@@ -168,11 +169,15 @@ const sdl = `
 `;
 
 /** Where nothing runs workers, there are none to show. */
-export function endpointPart({ endpoints, volumes, catalog, hub, workers }: Resources & Partial<Pick<AllResources, 'workers'>>): Part {
+export function endpointPart({ endpoints, volumes, catalog, hub, flash, workers }: Resources & Partial<Pick<AllResources, 'workers'>>): Part {
   const save = async ({ input: said = {} }: { input?: SaveEndpoint }, caller: Caller) => {
     const dataCenters = catalog.dataCenters();
     const input = await fromHub(said);
-    return show(await (input.id === undefined ? endpoints.create(caller, orderOfCreation(input, dataCenters)) : endpoints.update(caller, input.id, orderOfChange(input, dataCenters))));
+    // Looked for first: what names an environment that is not there is not made at all.
+    const environment = input.flashEnvironmentId === undefined ? undefined : await flash.environment(caller, input.flashEnvironmentId);
+    const saved = await (input.id === undefined ? endpoints.create(caller, orderOfCreation(input, dataCenters)) : endpoints.update(caller, input.id, orderOfChange(input, dataCenters)));
+    if (environment !== undefined) await flash.addEndpoint(caller, environment.id, saved.id);
+    return showEndpoint(saved);
   };
   /** A release of the hub is a template that need not be written; what is written beside it wins. */
   const fromHub = async (input: SaveEndpoint): Promise<SaveEndpoint> => {
@@ -193,7 +198,7 @@ export function endpointPart({ endpoints, volumes, catalog, hub, workers }: Reso
         saveEndpoint: save,
         updateEndpointTemplate: async ({ input = {} }: { input?: { endpointId?: string; templateId?: string } }, caller) => {
           const { endpointId, templateId } = required(input, 'endpointId', 'templateId');
-          return show(await endpoints.update(caller, endpointId, { template: { as: 'link', id: templateId }, settings: () => ({}) }));
+          return showEndpoint(await endpoints.update(caller, endpointId, { template: { as: 'link', id: templateId }, settings: () => ({}) }));
         },
         deleteEndpoint: async (args: { id?: string }, caller) => {
           await endpoints.remove(caller, required(args, 'id').id);
@@ -201,10 +206,10 @@ export function endpointPart({ endpoints, volumes, catalog, hub, workers }: Reso
         },
       },
       User: {
-        endpoints: async (_args: unknown, caller) => (await endpoints.list(caller)).map(show),
+        endpoints: async (_args: unknown, caller) => (await endpoints.list(caller)).map(showEndpoint),
         endpoint: async (args: { id?: string }, caller) => {
           try {
-            return show(await endpoints.get(caller, required(args, 'id').id));
+            return showEndpoint(await endpoints.get(caller, required(args, 'id').id));
           } catch (error) {
             if (error instanceof BerthError && error.code === 'not-found') return null;
             throw error;
@@ -229,9 +234,9 @@ export function endpointPart({ endpoints, volumes, catalog, hub, workers }: Reso
   };
 }
 
-type Shown = ReturnType<typeof show>;
+type Shown = ReturnType<typeof showEndpoint>;
 
-function show(found: Endpoint) {
+export function showEndpoint(found: Endpoint) {
   return {
     /** For the fields that need more than is here. */
     kept: found,
@@ -262,8 +267,6 @@ function show(found: Endpoint) {
     workersStandby: found.workersStandby,
     workersPFBTarget: 0,
     flashBootType: found.flashboot,
-    flashEnvironmentId: null,
-    activeBuildid: null,
     idePodId: null,
     modelReferences: found.modelReferences,
   };

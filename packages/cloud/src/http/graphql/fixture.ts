@@ -17,10 +17,14 @@ import { virtualGpus } from '../../resources/catalog/virtual-gpus.ts';
 import type { Context } from '../../resources/context.ts';
 import { EndpointDirectory } from '../../resources/endpoints/directory.ts';
 import { Endpoints } from '../../resources/endpoints/endpoints.ts';
+import { Artifacts } from '../../resources/flash/artifacts.ts';
+import { Flash } from '../../resources/flash/flash.ts';
 import { Hub } from '../../resources/hub/hub.ts';
 import { Gate } from '../../resources/keys/gate.ts';
 import { Keys } from '../../resources/keys/keys.ts';
 import type { NewKey } from '../../resources/keys/keys.ts';
+import { LoginRequests } from '../../resources/keys/login-requests.ts';
+import { Models } from '../../resources/models/models.ts';
 import { PodChanges } from '../../resources/pods/changes.ts';
 import { Pods } from '../../resources/pods/pods.ts';
 import { Delegations } from '../../resources/registries/delegations.ts';
@@ -33,6 +37,7 @@ import { openStore } from '../../store/open.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { Sealer } from '../../support/crypto.ts';
 import { randomIds } from '../../support/ids.ts';
+import { artifactRoutes } from '../artifacts.ts';
 import { graphqlFace } from './face.ts';
 import type { GraphqlLimits } from './limits.ts';
 
@@ -80,9 +85,11 @@ export async function startGraphql({ limits = DEFAULT_LIMITS, replace = {} }: { 
   const gate = new Gate(context);
   const templates = new Templates(context);
   const pods = new Pods(context, { catalog, templates, prices: PRICES, engines: new Map([['LOCAL-1', engine], ['EU-RO-1', engine]]), changes: new PodChanges(), jupyterPassword: () => 'password', onChanged: () => undefined });
+  const keys = new Keys(context, () => gate.forget());
+  const artifacts = new Artifacts({ folder: join(data, 'artifacts'), masterKey: Buffer.alloc(32, 7), clock, origin: () => 'http://berth.test' });
   const resources: Resources = {
     accounts: new Accounts(context),
-    keys: new Keys(context, () => gate.forget()),
+    keys,
     templates,
     endpoints: new Endpoints(context, { catalog, templates, directory: new EndpointDirectory(store.endpoints, clock), onRemoved: async () => undefined }),
     pods,
@@ -94,10 +101,14 @@ export async function startGraphql({ limits = DEFAULT_LIMITS, replace = {} }: { 
     catalog,
     hub: new Hub(fileURLToPath(new URL('../../../../../examples', import.meta.url))),
     billing: new Billing(store.ledger, clock),
+    flash: new Flash(context, artifacts),
+    models: new Models(context),
+    loginRequests: new LoginRequests(context, keys),
     ...replace,
   };
   const logged: string[] = [];
   const app = Fastify({ logger: { level: 'debug', stream: { write: (line: string) => void logged.push(line) } } });
+  void app.register(artifactRoutes(artifacts));
   void app.register(graphqlFace(resources, gate, limits));
   await app.ready();
 

@@ -9,8 +9,11 @@ import { common } from './common.ts';
 import { cpuPart } from './cpus.ts';
 import { dataCenterPart } from './data-centers.ts';
 import { endpointPart } from './endpoints.ts';
+import { flashPart } from './flash.ts';
 import { gpuPart } from './gpus.ts';
 import { hubPart } from './hub.ts';
+import { loginRequestPart } from './login-requests.ts';
+import { modelPart } from './models.ts';
 import { networkVolumePart } from './network-volumes.ts';
 import type { Part } from './part.ts';
 import { podMachinePart } from './pod-machine.ts';
@@ -38,6 +41,9 @@ export function parts(resources: Resources): Part[] {
     cpuPart(resources),
     dataCenterPart(resources),
     hubPart(resources),
+    flashPart(resources),
+    modelPart(resources),
+    loginRequestPart(resources),
     podMachinePart(resources),
     workerStatePart(resources),
   ];
