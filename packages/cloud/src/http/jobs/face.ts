@@ -86,6 +86,8 @@ export class JobFace {
       retry: { methods: ['POST'], need: 'write', handle: (call) => this.#retry(call) },
       'purge-queue': { methods: ['POST'], need: 'write', handle: (call) => this.#purge(call) },
       health: { methods: ['GET'], need: 'read', handle: (call) => this.#health(call) },
+      // flash looks here, again and again, for the workers that may have its job.
+      metrics: { methods: ['GET'], need: 'read', handle: (call) => this.#metrics(call) },
       requests: { methods: ['GET'], need: 'read', handle: (call) => this.#requests(call) },
       logs: { methods: ['GET'], need: 'read', handle: (call) => this.#logs(call) },
       webhooks: { methods: ['GET', 'POST'], need: 'write', handle: (call) => this.#webhooks(call) },
@@ -211,13 +213,22 @@ export class JobFace {
   }
 
   async #health({ response, endpoint }: Call): Promise<void> {
-    const [jobs, workers] = await Promise.all([this.#parts.queue.counts(endpoint.id), this.#parts.queue.workers(endpoint.id)]);
+    const [{ completed, failed, inProgress, inQueue, retried }, { counters }] = await Promise.all([this.#parts.queue.counts(endpoint.id), this.#workers(endpoint.id)]);
+    sendJson(response, 200, JSON.stringify({ jobs: { completed, failed, inProgress, inQueue, retried }, workers: counters }));
+  }
+
+  async #metrics({ response, endpoint }: Call): Promise<void> {
+    const { counters, ready } = await this.#workers(endpoint.id);
+    sendJson(response, 200, JSON.stringify({ workers: counters, readyWorkers: ready }));
+  }
+
+  async #workers(endpointId: string) {
+    const workers = await this.#parts.queue.workers(endpointId);
     const healthy = workers.filter(({ unhealthy }) => unhealthy === null);
     const running = healthy.filter(({ busy }) => busy > 0).length;
-    const { initializing = 0, throttled = 0, unhealthy = 0 } = this.#parts.fleetCounts?.(endpoint.id) ?? {};
+    const { initializing = 0, throttled = 0, unhealthy = 0 } = this.#parts.fleetCounts?.(endpointId) ?? {};
     const counters = { idle: healthy.length - running, initializing, ready: healthy.length, running, throttled, unhealthy: Math.max(unhealthy, workers.length - healthy.length) };
-    const { completed, failed, inProgress, inQueue, retried } = jobs;
-    sendJson(response, 200, JSON.stringify({ jobs: { completed, failed, inProgress, inQueue, retried }, workers: counters }));
+    return { counters, ready: healthy.map(({ workerId }) => workerId) };
   }
 
   async #requests({ response, endpoint, query }: Call): Promise<void> {

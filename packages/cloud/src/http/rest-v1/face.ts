@@ -11,6 +11,7 @@ import { networkVolumeOperations } from './network-volumes.ts';
 import { podOperations } from './pods.ts';
 import { registryOperations } from './registries.ts';
 import { templateOperations } from './templates.ts';
+import { workerLogOperations } from './worker-log.ts';
 
 const BODY_LIMIT = 1_048_576;
 /** The version that the published description of v1 carries. */
@@ -25,7 +26,7 @@ export interface V1Options {
 }
 
 export function restV1(resources: Resources, { enabled, sunset }: V1Options): RestFace {
-  const operations: Operation[] = [...podOperations(resources), ...endpointOperations(resources), ...templateOperations(resources), ...networkVolumeOperations(resources), ...registryOperations(resources), ...billingOperations(resources)];
+  const operations: Operation[] = [...podOperations(resources), ...endpointOperations(resources), ...workerLogOperations(resources), ...templateOperations(resources), ...networkVolumeOperations(resources), ...registryOperations(resources), ...billingOperations(resources)];
   operations.push(...metaOperations(() => describe(operations)));
   const headers = { deprecation: DEPRECATED_SINCE, sunset: new Date(sunset).toUTCString(), link: '</v2/docs>; rel="successor-version"' };
   return {

@@ -57,6 +57,13 @@ export class EndpointWorkers {
     return engine.logs(workerId, query, signal);
   }
 
+  /** The log of a worker that is there and of which nothing but its id is known. */
+  async logsById(caller: Caller, workerId: string, query: LogQuery, signal: AbortSignal): Promise<AsyncIterable<LogLine>> {
+    const endpoint = (await this.#endpoints.list(caller)).find(({ id }) => this.#fleet.workers(id).some(({ record }) => record.id === workerId));
+    if (endpoint === undefined) throw notFound('worker', workerId);
+    return this.logs(caller, endpoint.id, workerId, query, signal);
+  }
+
   async releases(caller: Caller, endpointId: string, page: { limit: number; before?: number }): Promise<{ endpoint: Endpoint; releases: Release[]; rollout: Rollout; workersOn(version: number): number }> {
     const { endpoint, workers } = await this.list(caller, endpointId);
     const workersOn = (version: number): number => workers.filter(({ worker }) => worker.version === version).length;
