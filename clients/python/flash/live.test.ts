@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
 import { clearedStage } from '../../support/cleared-stage.ts';
 import { pythonOf, said } from '../programs.ts';
-import { flashEnvironment } from './environment.ts';
+import { flashEnvironment, standIn } from './environment.ts';
 
 const python = pythonOf('flash');
 
@@ -58,15 +57,7 @@ asyncio.run(main())
 describe('flash', { concurrency: false }, () => {
   const stage = clearedStage();
   let image: string;
-  before(async () => {
-    const files = {
-      'handler.py': readFileSync(new URL('live-worker.py', import.meta.url), 'utf8'),
-      'berth.json': JSON.stringify({ command: [python.path, '-u', 'handler.py'] }),
-    };
-    const made = await stage.operator.call<{ image: string }>('POST', '/v2/images', { name: 'flash', files: Object.entries(files).map(([path, text]) => ({ path, data: Buffer.from(text).toString('base64') })) });
-    assert.equal(made.status, 201, made.text);
-    image = made.body.image;
-  });
+  before(async () => void (image = await standIn(stage.operator, python, 'flash', 'live-worker.py')));
   const environment = (): Record<string, string> => flashEnvironment(stage.server);
 
   test('makes an endpoint of a function and calls it, on GPUs and on CPUs', async () => {

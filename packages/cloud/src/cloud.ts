@@ -13,6 +13,7 @@ import { probe } from './http/gateway/health-check.ts';
 import { PodGateway } from './http/gateway/pod-gateway.ts';
 import { listeningAt, originOf } from './http/origin.ts';
 import { JobFace } from './http/jobs/face.ts';
+import { FlashAddresses } from './http/jobs/flash-addresses.ts';
 import { OpenAiFace } from './http/openai/face.ts';
 import { jobLimits, JobRateLimits } from './http/jobs/rate-limits.ts';
 import { showWebhooks } from './http/metrics.ts';
@@ -179,6 +180,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       resolveEnv: (accountId, env) => secrets.resolve(accountId, env),
       credentials: (accountId, registryId) => store.registries.find(accountId, registryId),
       volume: (endpoint, dataCenterId) => volumeFolder(store, config.data, endpoint, dataCenterId),
+      artifact: (endpoint) => flash.artifactFor(endpoint),
       tokenOf: (endpointId, workerId) => tokens.of(endpointId, workerId),
       workerUrl: async (dataCenterId): Promise<string> => {
         if (docker !== undefined && sites.get(dataCenterId)?.kind === 'docker') return containers.url(await docker.engine());
@@ -245,6 +247,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       store.wakeups.publish({ kind: 'forget', what: 'keys' });
     });
     const artifacts = new Artifacts({ folder: join(resolve(config.data), 'artifacts'), masterKey, clock, origin: () => originOf(config.publicUrl, http.server) });
+    const flash: Flash = new Flash(context, artifacts);
     const resources: AllResources = {
       accounts: new Accounts(context),
       keys,
@@ -259,7 +262,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       catalog,
       hub: new Hub(EXAMPLES),
       billing: new Billing(store.ledger, clock),
-      flash: new Flash(context, artifacts),
+      flash,
       models: new Models(context),
       loginRequests: new LoginRequests(context, keys),
       images: new Images(context, { folder: join(resolve(config.data), 'images') }),
@@ -286,7 +289,16 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
     const gateway = new Gateway({ pool: fleet, gate, endpoints: directory, log });
     fleet.inFlight = (endpointId, workerId) => gateway.loads(endpointId).get(workerId) ?? 0;
     const openai = new OpenAiFace({ queue, endpoints: directory, gate, limits, clock, log });
-    const traffic = new EndpointTraffic({ jobs, workers, queue, log, balancing: { gateway, openai, endpoints: directory, domain: config.domain }, pods: new PodGateway({ doors: podDoors, domain: config.domain, log }), terminals: new TerminalFace({ terminals: new Terminals(context, { endpoints, engines: sites }), gate, log }) });
+    const traffic = new EndpointTraffic({
+      jobs,
+      workers,
+      queue,
+      log,
+      flash: new FlashAddresses(gate, flash),
+      balancing: { gateway, openai, endpoints: directory, domain: config.domain },
+      pods: new PodGateway({ doors: podDoors, domain: config.domain, log }),
+      terminals: new TerminalFace({ terminals: new Terminals(context, { endpoints, engines: sites }), gate, log }),
+    });
     const containers: ContainerReach = new ContainerReach({ workerUrl: config.workerUrl, server: () => http.server, createServer: () => createWorkerServer(traffic), log });
     sweeper.start();
     sender.start();

@@ -59,6 +59,8 @@ export interface FleetParts {
   credentials(accountId: string, registryId: string): Promise<{ username: string; password: string } | undefined>;
   /** Where a network volume of the endpoint lies in a data center; undefined where it has none there. */
   volume(endpoint: Endpoint, dataCenterId: string): Promise<{ id: string; folder: string } | undefined>;
+  /** The file with the code of an endpoint whose image comes without; undefined where it has none. */
+  artifact(endpoint: Endpoint): Promise<string | undefined>;
   tokenOf(endpointId: string, workerId: string): string;
   /** Where workers of a data center reach this server. */
   workerUrl(dataCenterId: string): Promise<string>;
@@ -533,15 +535,16 @@ export class Fleet {
   }
 
   async #spec(endpoint: Endpoint, member: Member, where: Place): Promise<InstanceSpec> {
-    const { resolveEnv, credentials, volume, tokenOf, workerUrl } = this.#parts;
+    const { resolveEnv, credentials, volume, artifact, tokenOf, workerUrl } = this.#parts;
     const { accountId, registryId } = endpoint;
-    const [env, url, mounted, registry] = await Promise.all([
+    const [env, url, mounted, code, registry] = await Promise.all([
       resolveEnv(accountId, endpoint.env),
       workerUrl(where.dataCenterId),
       volume(endpoint, where.dataCenterId),
+      artifact(endpoint),
       registryId === null ? undefined : credentials(accountId, registryId),
     ]);
-    return workerSpec({ endpoint, record: member.record, where, env, url, token: tokenOf(endpoint.id, member.record.id), volume: mounted, registry, onProgress: (line) => (member.progress = line) });
+    return workerSpec({ endpoint, record: member.record, where, env, url, token: tokenOf(endpoint.id, member.record.id), volume: mounted, artifact: code, registry, onProgress: (line) => (member.progress = line) });
   }
 
   /** Only those are asked for their capacity that could run the image. */

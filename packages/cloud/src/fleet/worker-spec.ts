@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import type { InstanceSpec } from '../engines/instance.ts';
 import { parseArgs } from '../resources/templates/command.ts';
 import type { Worker } from '../store/fleet.ts';
@@ -6,6 +7,8 @@ import type { Place } from './placement.ts';
 import { workerEnvironment } from './worker-environment.ts';
 
 const VOLUME_PATH = '/runpod-volume';
+/** Where flash's worker images unpack a build from. They see it at the path that it has on the machine. */
+const ARTIFACT_PATH = 'FLASH_BUILD_ARTIFACT_PATH';
 
 export interface WorkerSpecParts {
   endpoint: Endpoint;
@@ -17,20 +20,22 @@ export interface WorkerSpecParts {
   url: string;
   token: string;
   volume: { id: string; folder: string } | undefined;
+  /** A file with the code that the image runs, where it comes without. */
+  artifact: string | undefined;
   registry: { username: string; password: string } | undefined;
   onProgress: (line: string) => void;
 }
 
 /** A worker in the words of the engines. */
-export function workerSpec({ endpoint, record, where, env, url, token, volume, registry, onProgress }: WorkerSpecParts): InstanceSpec {
+export function workerSpec({ endpoint, record, where, env, url, token, volume, artifact, registry, onProgress }: WorkerSpecParts): InstanceSpec {
   return {
     id: record.id,
     labels: { kind: 'worker', account: endpoint.accountId, endpoint: endpoint.id, version: String(endpoint.version) },
     image: endpoint.image,
     command: parseArgs(endpoint.args),
-    env: { ...env, ...workerEnvironment({ id: record.id, endpoint, ...where, url, token, volumeId: volume?.id }) },
+    env: { ...env, ...(artifact !== undefined && { [ARTIFACT_PATH]: artifact }), ...workerEnvironment({ id: record.id, endpoint, ...where, url, token, volumeId: volume?.id }) },
     ports: portsOf(endpoint),
-    mounts: volume === undefined ? [] : [{ source: volume.folder, path: VOLUME_PATH }],
+    mounts: [...(volume === undefined ? [] : [{ source: volume.folder, path: VOLUME_PATH }]), ...(artifact === undefined ? [] : [{ source: dirname(artifact), path: dirname(artifact) }])],
     cpu: where.cpu,
     memoryInGb: where.memoryInGb,
     gpus: where.gpuTypeId === null ? null : { typeId: where.gpuTypeId, count: where.gpuCount },

@@ -9,6 +9,7 @@ import type { PodGateway } from './gateway/pod-gateway.ts';
 import { jobAddress } from './jobs/address.ts';
 import type { JobAddress } from './jobs/address.ts';
 import type { JobFace } from './jobs/face.ts';
+import type { FlashAddresses } from './jobs/flash-addresses.ts';
 import { failJob } from './jobs/failures.ts';
 import type { LaneRequest, LaneResponse } from './lane/exchange.ts';
 import type { Head } from './lane/head.ts';
@@ -24,6 +25,8 @@ export interface TrafficParts {
   workers: WorkerFace;
   queue: WorkerFaceParts['queue'];
   log: FastifyBaseLogger;
+  /** Endpoints that are called by name. */
+  flash?: FlashAddresses;
   /** What load balancing endpoints and the OpenAI interface need; without it there are neither. */
   balancing?: { gateway: Gateway; openai: OpenAiFace; endpoints: EndpointDirectory; domain: string };
   /** What is for the HTTP ports of pods. */
@@ -54,12 +57,26 @@ export class EndpointTraffic {
       if (this.#closing) response.shouldKeepAlive = false;
       return void this.#parts.pods?.serve(request, response, podPort, waitsToContinue);
     }
+    if (this.#parts.flash?.handles(request.url ?? '') === true) return void this.#serveByName(request, response, others, waitsToContinue);
     const address = jobAddress(request.url ?? '');
     const balanced = this.#balanced(request);
     // A connection that is kept would keep the server from ending.
     if (this.#closing && (address !== undefined || balanced !== undefined)) response.shouldKeepAlive = false;
     if (balanced !== undefined) void this.#sort(request, response, address, balanced, others, waitsToContinue);
     else if (address === undefined || !this.#serveQueue(request, response, address)) others();
+  }
+
+  async #serveByName(request: Request, response: Response, others: () => void, waitsToContinue: boolean): Promise<void> {
+    try {
+      const address = await this.#parts.flash?.resolve(request);
+      if (address === undefined || !this.#parts.jobs.handles(address.operation)) return others();
+      if (this.#closing) response.shouldKeepAlive = false;
+      if (waitsToContinue) response.writeContinue();
+      await this.#parts.jobs.serve(request, response, address);
+    } catch (error) {
+      if (!request.readableEnded) request.resume();
+      failJob(response, asBerthError(error, this.#parts.log, 'flash'));
+    }
   }
 
   /** On a load balancing endpoint every path is the worker's own; on a queue endpoint the words of the job interface count. */

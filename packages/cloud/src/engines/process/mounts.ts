@@ -19,6 +19,8 @@ export function makeMounts(mounts: readonly InstanceMount[], root: string, known
   const made: MadeMounts = { links: [], elsewhere: [] };
   for (const { source, path } of mounts) {
     const place = resolve('/', path);
+    // At its own path it is there already: instances here see the machine's files.
+    if (place === resolve(source)) continue;
     try {
       linkBelow(source, join(root, place));
     } catch (error) {

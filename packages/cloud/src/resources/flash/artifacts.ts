@@ -71,6 +71,11 @@ export class Artifacts {
     return createReadStream(this.#path(objectKey));
   }
 
+  /** Where it lies, for what runs on this machine. */
+  file(objectKey: string): string {
+    return this.#path(objectKey);
+  }
+
   async removeAll(prefix: string): Promise<void> {
     await rm(this.#path(prefix), { recursive: true, force: true });
   }

@@ -11,6 +11,12 @@ import { MAX_ARTIFACT_BYTES } from './artifacts.ts';
 const OBJECT_NAME = /^[A-Za-z0-9_-]+\.tar\.gz$/;
 const [APP, ENVIRONMENT, BUILD] = ['app', 'environment', 'build'];
 
+export interface FlashNames {
+  app: string;
+  environment: string;
+  endpoint: string;
+}
+
 /**
  * Apps of the Flash client. It uploads a build, makes endpoints from it by itself, and keeps here
  * which environment of which app runs what.
@@ -82,6 +88,25 @@ export class Flash {
   /** Writes down that an endpoint was made for an environment. */
   async addEndpoint(caller: Caller, environmentId: string, endpointId: string): Promise<void> {
     await this.#change(caller, environmentId, (environment) => ({ ...environment, endpointIds: [...new Set([...environment.endpointIds, endpointId])] }));
+  }
+
+  /** The endpoint of an environment, as the client calls it: by the names of all three. */
+  async endpointNamed(accountId: string, names: FlashNames): Promise<string> {
+    const { apps, environments } = this.#context.store.flash;
+    const app = (await apps.list(accountId)).find(({ name }) => name === names.app);
+    const environment = app === undefined ? undefined : (await environments.list(accountId)).find(({ appId, name }) => appId === app.id && name === names.environment);
+    const endpoints = environment === undefined ? [] : await this.#context.store.endpoints.list(accountId);
+    const found = endpoints.find(({ id, name }) => environment?.endpointIds.includes(id) === true && name === names.endpoint);
+    if (found === undefined) throw notFound('endpoint', `${names.app}/${names.environment}/${names.endpoint}`);
+    return found.id;
+  }
+
+  /** The file of the build that runs in the environment of an endpoint; undefined for an endpoint that is of none. */
+  async artifactFor({ id, accountId }: { id: string; accountId: string }): Promise<string | undefined> {
+    const { environments, builds } = this.#context.store.flash;
+    const buildId = (await environments.list(accountId)).find(({ endpointIds }) => endpointIds.includes(id))?.activeBuildId ?? undefined;
+    const build = buildId === undefined ? undefined : await builds.find(accountId, buildId);
+    return build === undefined ? undefined : this.#artifacts.file(build.objectKey);
   }
 
   async deploy(caller: Caller, environmentId: string, buildId: string): Promise<FlashEnvironment> {
