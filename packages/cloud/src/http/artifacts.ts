@@ -24,7 +24,12 @@ export function artifactRoutes(artifacts: Artifacts) {
       },
       handler: async (request, reply) => {
         const [objectKey] = linkOf(request);
-        await artifacts.put(objectKey, (request.body ?? request.raw) as Readable, request.id);
+        try {
+          await artifacts.put(objectKey, (request.body ?? request.raw) as Readable, request.id);
+        } catch (error) {
+          // Whoever went away reads no answer; it is no defect of ours.
+          throw request.raw.errored === null ? error : new BerthError('malformed', 'the upload broke off', { cause: error });
+        }
         return reply.code(200).send();
       },
     });
