@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { FastifyReply } from 'fastify';
 
 export interface ServerEvent {
@@ -7,6 +8,8 @@ export interface ServerEvent {
 
 /** Readers give up after a minute of silence. */
 const HEARTBEAT_MS = 15_000;
+/** Events that come together go out together, up to about this many characters: one by one they would cost more than they are. */
+const TOGETHER = 64 * 1024;
 
 /** Sends events as they come, at the reader's pace, with a comment now and then so that the line does not go dead. */
 export async function sendEvents(reply: FastifyReply, events: AsyncIterable<ServerEvent>): Promise<FastifyReply> {
@@ -21,15 +24,27 @@ export async function sendEvents(reply: FastifyReply, events: AsyncIterable<Serv
   });
   response.write(': connected\n\n');
   const heartbeat = setInterval(() => response.write(': ping\n\n'), HEARTBEAT_MS);
+  let gathered = '';
+  let flushing: NodeJS.Immediate | undefined;
+  const flush = (): void => {
+    clearImmediate(flushing);
+    flushing = undefined;
+    if (gathered !== '' && !response.destroyed) response.write(gathered);
+    gathered = '';
+  };
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
   try {
     for await (const { id, data } of events) {
       if (response.destroyed) break;
-      if (!response.write(`id: ${id}\ndata: ${JSON.stringify(data)}\n\n`)) {
-        await new Promise<void>((resolve) => response.once('drain', resolve).once('close', resolve));
-      }
+      gathered += `id: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
+      if (gathered.length >= TOGETHER) flush();
+      else flushing ??= setImmediate(flush);
+      if (response.writableNeedDrain) await once(response, 'drain', { signal: gone.signal }).catch(() => undefined);
     }
   } finally {
     clearInterval(heartbeat);
+    flush();
     response.end();
   }
   return reply;
