@@ -20,6 +20,10 @@ export class Turns {
     return this.#last.get(id) ?? Promise.resolve();
   }
 
+  isBusy(id: string): boolean {
+    return this.#last.has(id);
+  }
+
   async allIdle(): Promise<void> {
     await Promise.all(this.#last.values());
   }

@@ -129,7 +129,7 @@ export class Fleet {
     const isCurrent = (): boolean => this.#leading && this.#connections === connections;
     try {
       const living = await store.livingWorkers();
-      await this.#adopt(dataCenterId, engine, living.filter((worker) => worker.dataCenterId === dataCenterId), isCurrent);
+      await this.#adopt(dataCenterId, engine, living, isCurrent);
       if (!isCurrent()) return;
       this.#connected.add(dataCenterId);
       this.#unwatch.push(engine.watch((event) => this.#onEvent(event)));
@@ -635,7 +635,7 @@ export class Fleet {
 
   async #adopt(dataCenterId: string, engine: InstanceEngine, living: readonly Worker[], isCurrent: () => boolean): Promise<void> {
     const running = new Map((await engine.list()).map((instance): [string, Instance] => [instance.id, instance]));
-    for (const record of living) {
+    for (const record of living.filter((worker) => worker.dataCenterId === dataCenterId)) {
       if (!isCurrent()) return;
       const instance = running.get(record.id) ?? (record.handle === null ? undefined : await engine.adopt(JSON.parse(record.handle) as InstanceHandle));
       running.delete(record.id);
@@ -646,8 +646,10 @@ export class Fleet {
       if (instance === undefined || instance.status === 'exited') await this.#ended(fleet, member, instance?.exitCode ?? null, 'it ended while Berth was away', instance?.endedAt ?? undefined);
       else if (record.handle === null || record.startedAt === null) await this.#save((member.record = { ...member.record, handle: JSON.stringify(instance.handle) }));
     }
+    // Data centers may share an engine: what another one has is taken up there.
+    const elsewhere = new Set(living.filter((worker) => worker.dataCenterId !== dataCenterId && this.#parts.engines.get(worker.dataCenterId) === engine).map(({ id }) => id));
     for (const stray of running.values()) {
-      if (!isCurrent() || stray.labels['kind'] !== 'worker') continue;
+      if (!isCurrent() || stray.labels['kind'] !== 'worker' || elsewhere.has(stray.id)) continue;
       this.#parts.log.warn({ dataCenterId, instance: stray.id }, 'an instance that nobody knows is removed');
       await engine.remove(stray.id, 0);
     }

@@ -44,6 +44,12 @@ export interface DockerEngineParts {
   keepLogsMs?: number;
 }
 
+interface ListedContainer {
+  Id: string;
+  State: string;
+  Labels: Record<string, string>;
+}
+
 /** A start that is under way. Whoever wishes the same gets this one. */
 interface StartAttempt {
   leave: AbortController;
@@ -190,10 +196,12 @@ export class DockerEngine implements InstanceEngine {
   async adopt(handle: InstanceHandle): Promise<Instance | undefined> {
     await this.#open();
     await this.#turns.idle(handle.id);
-    const instance = this.#instances.get(handle.id);
-    if (instance === undefined || handle.engine !== this.kind || handle.state['container'] !== instance.containerId) return undefined;
-    await instance.look();
-    return instance.describe();
+    if (handle.engine !== this.kind) return undefined;
+    const known = (): DockerInstance | undefined => [this.#instances.get(handle.id)].find((one) => one?.containerId === handle.state['container']);
+    if (known() === undefined) await this.#look();
+    const instance = known();
+    await instance?.look();
+    return instance?.describe();
   }
 
   async stop(id: string, graceMs: number): Promise<void> {
@@ -341,6 +349,20 @@ export class DockerEngine implements InstanceEngine {
       if (!running.has(instance.containerId)) await instance.look();
       if (!there.has(instance.containerId)) await this.#lost(instance);
     }));
+    await this.#takeUpOthers(listed);
+  }
+
+  /** Another server that led before may have started some since we looked. */
+  #takeUpOthers(listed: readonly ListedContainer[]): Promise<void> {
+    return this.#turns.run('', async () => {
+      for (const { Id: containerId, Labels: labels } of listed) {
+        const { id } = readLabels(labels);
+        const isOurs = (): boolean => this.#instances.has(id) || this.#starts.has(id) || this.#turns.isBusy(id);
+        if (isOurs()) continue;
+        const container = await inspect(this.#daemon, containerId);
+        if (container !== undefined && !container.isNew && !isOurs()) await this.#takeUp(container);
+      }
+    });
   }
 
   async #onChange({ containerId, isGone, exitCode }: ContainerChange): Promise<void> {
@@ -380,7 +402,7 @@ export class DockerEngine implements InstanceEngine {
     return instance;
   }
 
-  async #containers(): Promise<{ Id: string; State: string }[]> {
+  async #containers(): Promise<ListedContainer[]> {
     const containers = await this.#daemon.ask((client) => client.listContainers({ all: true, filters: ownershipFilter(this.#installation) }));
     return containers.filter(({ Labels: labels }) => ID.test(readLabels(labels).id));
   }

@@ -21,7 +21,7 @@ import { type ImagePlaces, imageProblem } from './images.ts';
 import type { InstanceFolder, SavedInstance, Started } from './instance-folder.ts';
 import { launch, type Launched, type LaunchGround } from './launch.ts';
 import { ProcessInstance } from './process-instance.ts';
-import { recoverInstances } from './recovery.ts';
+import { findInstances, type Recovered, recoverInstances } from './recovery.ts';
 import { supervisionProblem } from './supervise.ts';
 import { findTerminalMaker } from './terminals.ts';
 import { Visits } from './visits.ts';
@@ -147,8 +147,13 @@ export class ProcessEngine implements InstanceEngine {
   async adopt(handle: InstanceHandle): Promise<Instance | undefined> {
     await this.#open();
     await this.#turns.idle(handle.id);
+    if (!this.#knows(handle)) await this.#lookAgain();
+    return this.#knows(handle) ? this.#instances.get(handle.id)?.describe() : undefined;
+  }
+
+  #knows(handle: InstanceHandle): boolean {
     const instance = this.#instances.get(handle.id);
-    return instance !== undefined && isSame(instance.handle, handle) ? instance.describe() : undefined;
+    return instance !== undefined && isSame(instance.handle, handle);
   }
 
   async stop(id: string, graceMs: number): Promise<void> {
@@ -173,6 +178,7 @@ export class ProcessEngine implements InstanceEngine {
 
   async list(): Promise<Instance[]> {
     await this.#open();
+    await this.#lookAgain();
     return [...this.#instances.values()].map((instance) => instance.describe());
   }
 
@@ -250,7 +256,13 @@ export class ProcessEngine implements InstanceEngine {
     if (problem !== undefined) throw new BerthError('unavailable', problem);
     await mkdir(this.#instancesPath(), { recursive: true, mode: 0o700 });
     if (this.#useCgroups) this.#cgroups = Cgroups.open(`berth-${createHash('sha256').update(this.#instancesPath()).digest('hex').slice(0, 12)}`);
-    const recovered = await recoverInstances(this.#instancesPath());
+    await this.#takeUp(await recoverInstances(this.#instancesPath()));
+    await this.#sweepLogs();
+    this.#timers = [setInterval(() => this.#lookAtAdopted(), LOOK_AT_ADOPTED_EVERY_MS), setInterval(() => void this.#sweepLogs(), SWEEP_LOGS_EVERY_MS)];
+    for (const timer of this.#timers) timer.unref();
+  }
+
+  async #takeUp(recovered: readonly Recovered[]): Promise<void> {
     for (const { isRunning, ...parts } of recovered.filter((one) => one.isRunning)) {
       this.#holdings.hold(parts.saved);
       const instance = this.#know(parts);
@@ -258,9 +270,22 @@ export class ProcessEngine implements InstanceEngine {
       instance.attend(await LogBook.open(this.#logs.folder(instance.id)));
     }
     for (const { isRunning, ...parts } of recovered.filter((one) => !one.isRunning)) await this.#know(parts).settle();
-    await this.#sweepLogs();
-    this.#timers = [setInterval(() => this.#lookAtAdopted(), LOOK_AT_ADOPTED_EVERY_MS), setInterval(() => void this.#sweepLogs(), SWEEP_LOGS_EVERY_MS)];
-    for (const timer of this.#timers) timer.unref();
+  }
+
+  /** Another server that led before may have started some in this folder since we looked, or removed them. */
+  #lookAgain(): Promise<void> {
+    return this.#turns.run('', async () => {
+      const found = await findInstances(this.#instancesPath());
+      const runs = new Map(found.map(({ saved }) => [saved.id, saved.run]));
+      for (const [id, instance] of this.#instances) {
+        if (this.#turns.isBusy(id) || runs.get(id) === instance.saved.run) continue;
+        await instance.release();
+        this.#adopted.delete(instance);
+        this.#holdings.release(instance.saved);
+        this.#instances.delete(id);
+      }
+      await this.#takeUp(found.filter(({ saved }) => !this.#instances.has(saved.id) && !this.#turns.isBusy(saved.id)));
+    });
   }
 
   #know(parts: { saved: SavedInstance; folder: InstanceFolder; started: Started; env?: Readonly<Record<string, string>> }): ProcessInstance {

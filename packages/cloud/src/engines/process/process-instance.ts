@@ -124,6 +124,8 @@ export class ProcessInstance {
 
   async #conclude(): Promise<void> {
     clearTimeout(this.#killTimer);
+    // Another server has started it anew: what runs there is not this run's to end.
+    if (this.folder.saved()?.run !== this.saved.run) return this.#letGo();
     const exit = this.folder.exit();
     try {
       await endMembers(this.#belonging);
@@ -133,6 +135,16 @@ export class ProcessInstance {
     }
     if (this.saved.cgroup !== null) removeCgroup(this.saved.cgroup);
     this.#exit = { exitCode: exit?.exitCode ?? null, at: exit?.at ?? this.#parts.clock.now() };
+    this.#parts.onEnded(this);
+    this.#gone.resolve();
+  }
+
+  async #letGo(): Promise<void> {
+    this.#writing?.watcher.close();
+    await this.#writing?.spool.close();
+    await this.#writing?.book.end();
+    this.#writing = undefined;
+    this.#exit = { exitCode: null, at: this.#parts.clock.now() };
     this.#parts.onEnded(this);
     this.#gone.resolve();
   }

@@ -18,17 +18,28 @@ export interface Recovered {
  */
 export async function recoverInstances(path: string): Promise<Recovered[]> {
   const recovered: Recovered[] = [];
-  const boot = bootId();
-  for (const name of await readdir(path)) {
-    const folder = new InstanceFolder(join(path, name));
-    const saved = folder.saved();
-    const started = folder.started();
-    if (saved !== undefined && started !== undefined) {
-      recovered.push({ saved, folder, started, isRunning: saved.bootId === boot && isAlive(started.supervisor) });
-    } else {
-      await endMembers({ root: folder.root, cgroup: saved?.cgroup ?? null, started: undefined });
+  for (const folder of await foldersIn(path)) {
+    const found = readInstance(folder);
+    if (found !== undefined) recovered.push(found);
+    else {
+      await endMembers({ root: folder.root, cgroup: folder.saved()?.cgroup ?? null, started: undefined });
       await folder.remove();
     }
   }
   return recovered;
+}
+
+/** The same in passing: what is about to be started, by us or by another, is left alone. */
+export async function findInstances(path: string): Promise<Recovered[]> {
+  return (await foldersIn(path)).flatMap((folder) => readInstance(folder) ?? []);
+}
+
+async function foldersIn(path: string): Promise<InstanceFolder[]> {
+  return (await readdir(path)).map((name) => new InstanceFolder(join(path, name)));
+}
+
+function readInstance(folder: InstanceFolder): Recovered | undefined {
+  const saved = folder.saved();
+  const started = folder.started();
+  return saved === undefined || started === undefined ? undefined : { saved, folder, started, isRunning: saved.bootId === bootId() && isAlive(started.supervisor) };
 }
