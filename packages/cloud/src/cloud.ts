@@ -59,6 +59,8 @@ import { LoginRequests } from './resources/keys/login-requests.ts';
 import { S3Keys } from './resources/keys/s3-keys.ts';
 import { Models } from './resources/models/models.ts';
 import { Delegations } from './resources/registries/delegations.ts';
+import { EcrLogin, identityFrom } from './resources/registries/ecr-login.ts';
+import { PullCredentials } from './resources/registries/pull-credentials.ts';
 import { Registries } from './resources/registries/registries.ts';
 import type { AllResources } from './resources/resources.ts';
 import { Secrets } from './resources/secrets/secrets.ts';
@@ -170,6 +172,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
     const s3Keys = new S3Keys(context, () => store.wakeups.publish({ kind: 'forget', what: 'keys' }));
     const volumeContents = new VolumeContents(context, config.data, (error) => log.warn({ err: error }, 'the data of a removed network volume is still on disk, below volumes/.s3/.removed'));
     const tokens = new WorkerTokens(masterKey);
+    const pulls = new PullCredentials(store, new EcrLogin({ identity: identityFrom(process.env), endpoint: config.ecrEndpoint, clock }));
     const secrets = new Secrets(context);
     const sites = new Map(dataCenters.flatMap(({ id, engine }) => { const found = engines.get(engine); return found === undefined ? [] : [[id, found] as const]; }));
     const fleet = new Fleet({
@@ -178,7 +181,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       engines: sites,
       endpoint: (id) => directory.find(id),
       resolveEnv: (accountId, env) => secrets.resolve(accountId, env),
-      credentials: (accountId, registryId) => store.registries.find(accountId, registryId),
+      credentials: (accountId, registryId, image) => pulls.of(accountId, registryId, image),
       volume: (endpoint, dataCenterId) => volumeFolder(store, config.data, endpoint, dataCenterId),
       artifact: (endpoint) => flash.artifactFor(endpoint),
       tokenOf: (endpointId, workerId) => tokens.of(endpointId, workerId),
@@ -202,7 +205,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       store: store.pods,
       engines: sites,
       resolveEnv: (accountId, env) => secrets.resolve(accountId, env),
-      credentials: (accountId, registryId) => store.registries.find(accountId, registryId),
+      credentials: (accountId, registryId, image) => pulls.of(accountId, registryId, image),
       sshKeys: async (accountId) => (await store.accounts.find(accountId))?.sshKeys ?? [],
       jupyterPassword: (podId) => jupyterPassword(masterKey, podId),
       publicIp: (): string => new URL(originOf(config.publicUrl, http.server)).hostname,

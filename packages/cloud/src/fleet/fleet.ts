@@ -55,8 +55,8 @@ export interface FleetParts {
   endpoint(id: string): Promise<Endpoint | undefined>;
   /** The environment with its secrets filled in. */
   resolveEnv(accountId: string, env: Record<string, string>): Promise<Record<string, string>>;
-  /** The registry credentials of an endpoint that names some. */
-  credentials(accountId: string, registryId: string): Promise<{ username: string; password: string } | undefined>;
+  /** What an image is pulled with: saved credentials that are named, or what the account has for this image. */
+  credentials(accountId: string, registryId: string | null, image: string): Promise<{ username: string; password: string } | undefined>;
   /** Where a network volume of the endpoint lies in a data center; undefined where it has none there. */
   volume(endpoint: Endpoint, dataCenterId: string): Promise<{ id: string; folder: string } | undefined>;
   /** The file with the code of an endpoint whose image comes without; undefined where it has none. */
@@ -536,13 +536,13 @@ export class Fleet {
 
   async #spec(endpoint: Endpoint, member: Member, where: Place): Promise<InstanceSpec> {
     const { resolveEnv, credentials, volume, artifact, tokenOf, workerUrl } = this.#parts;
-    const { accountId, registryId } = endpoint;
+    const { accountId, registryId, image } = endpoint;
     const [env, url, mounted, code, registry] = await Promise.all([
       resolveEnv(accountId, endpoint.env),
       workerUrl(where.dataCenterId),
       volume(endpoint, where.dataCenterId),
       artifact(endpoint),
-      registryId === null ? undefined : credentials(accountId, registryId),
+      credentials(accountId, registryId, image),
     ]);
     return workerSpec({ endpoint, record: member.record, where, env, url, token: tokenOf(endpoint.id, member.record.id), volume: mounted, artifact: code, registry, onProgress: (line) => (member.progress = line) });
   }

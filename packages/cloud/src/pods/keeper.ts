@@ -46,7 +46,8 @@ export interface PodKeeperParts {
   engines: ReadonlyMap<string, InstanceEngine>;
   /** The environment with its secrets filled in. */
   resolveEnv(accountId: string, env: Record<string, string>): Promise<Record<string, string>>;
-  credentials(accountId: string, registryId: string): Promise<{ username: string; password: string } | undefined>;
+  /** What an image is pulled with: saved credentials that are named, or what the account has for this image. */
+  credentials(accountId: string, registryId: string | null, image: string): Promise<{ username: string; password: string } | undefined>;
   sshKeys(accountId: string): Promise<readonly string[]>;
   jupyterPassword(podId: string): string;
   /** Where TCP ports are reached from outside. */
@@ -312,7 +313,7 @@ export class PodKeeper {
     return {
       env: podEnvironment(pod, { own: { ...own, ...portVariables(pod.ports.map((entry) => Number.parseInt(entry, 10)), engine) }, sshKeys: pod.startSsh ? await sshKeys(pod.accountId) : [], jupyterPassword: jupyterPassword(pod.id), publicIp: publicIp() }),
       mounts: await this.#mounts(pod),
-      registry: pod.registryId === null ? undefined : await credentials(pod.accountId, pod.registryId),
+      registry: await credentials(pod.accountId, pod.registryId, pod.image),
       onProgress: this.#progressOf(pod),
     };
   }

@@ -25,7 +25,7 @@ export async function ensureImage(daemon: Daemon, { image, registry }: Pick<Inst
       if (line !== undefined) await say(line);
     }
   } catch (error) {
-    throw signal.aborted ? signal.reason : pullFailure(image, error);
+    throw signal.aborted ? signal.reason : pullFailure(image, error, registry !== undefined);
   }
   // An aborted stream may end like a finished one.
   signal.throwIfAborted();
@@ -42,9 +42,13 @@ async function hasImage(daemon: Daemon, image: string): Promise<boolean> {
   }
 }
 
-export function pullFailure(image: string, error: unknown): BerthError {
+/** What registries say to whoever shows nothing, or the wrong thing. */
+const NOT_LET_IN = [/denied/i, /unauthorized/i, /authentication required/i, /no basic auth credentials/i, /\b40[13]\b/];
+
+export function pullFailure(image: string, error: unknown, hasCredentials = false): BerthError {
   const words = wordsOf(error);
   const status = statusOf(error);
   const never = status === 400 || status === 404 || NEVER.some((pattern) => pattern.test(words));
-  return new BerthError(never ? 'rule' : 'unavailable', `the image ${image} could not be pulled: ${words}`, { cause: error });
+  const why = !NOT_LET_IN.some((pattern) => pattern.test(words)) ? '' : hasCredentials ? ' (the registry does not accept the saved credentials: replace them)' : ' (the registry asks for credentials: save some and name them as its registry)';
+  return new BerthError(never ? 'rule' : 'unavailable', `the image ${image} could not be pulled: ${words}${why}`, { cause: error });
 }

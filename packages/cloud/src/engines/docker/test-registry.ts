@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 
 const MANIFEST = 'application/vnd.docker.distribution.manifest.v2+json';
 const LOGIN = { username: 'reader', password: 'open sesame' };
+const TOKEN = 'a-token-for-a-while';
 
 /** A registry with one image, for those who have its login. Docker takes one on the loopback without TLS. */
 export class TestRegistry {
@@ -17,7 +18,11 @@ export class TestRegistry {
   readonly #blobs = new Map<string, Buffer>();
   readonly #manifest: Buffer;
 
-  constructor(layer: Buffer) {
+  readonly #way: 'basic' | 'bearer';
+
+  /** How it wants to be told who asks: at once, or with a token that it gives to those who say it. */
+  constructor(layer: Buffer, way: 'basic' | 'bearer' = 'basic') {
+    this.#way = way;
     const config = Buffer.from(JSON.stringify({
       architecture: process.arch === 'x64' ? 'amd64' : process.arch,
       os: 'linux',
@@ -48,13 +53,19 @@ export class TestRegistry {
     await once(this.#server, 'close');
   }
 
+  #challenge(): string {
+    return this.#way === 'basic' ? 'Basic realm="test"' : `Bearer realm="http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/token",service="test",scope="repository:team/image:pull"`;
+  }
+
   #answer({ url = '', headers, method }: IncomingMessage, response: ServerResponse): void {
     this.requests += 1;
-    const expected = `Basic ${Buffer.from(`${LOGIN.username}:${LOGIN.password}`).toString('base64')}`;
-    if (headers.authorization !== expected) return void response.writeHead(401, { 'www-authenticate': 'Basic realm="test"' }).end(errorOf('UNAUTHORIZED', 'authentication required'));
+    const basic = `Basic ${Buffer.from(`${LOGIN.username}:${LOGIN.password}`).toString('base64')}`;
+    const refuse = (): void => void response.writeHead(401, { 'www-authenticate': this.#challenge() }).end(errorOf('UNAUTHORIZED', 'authentication required'));
+    if (this.#way === 'bearer' && url.startsWith('/token')) return headers.authorization === basic ? void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ token: TOKEN, access_token: TOKEN })) : refuse();
+    if (headers.authorization !== (this.#way === 'basic' ? basic : `Bearer ${TOKEN}`)) return refuse();
     const [, kind, name = ''] = /^\/v2\/team\/image\/(manifests|blobs)\/(.+)$/.exec(url) ?? [];
     if (name === this.silentTag) return;
-    const found = kind === 'blobs' ? this.#blobs.get(name) : name === 'v1' || name === digestOf(this.#manifest) ? this.#manifest : undefined;
+    const found = kind === 'blobs' ? this.#blobs.get(name) : /^v\d+$/.test(name) || name === digestOf(this.#manifest) ? this.#manifest : undefined;
     if (url === '/v2/') response.end('{}');
     else if (found === undefined) response.writeHead(404, { 'content-type': 'application/json' }).end(errorOf('MANIFEST_UNKNOWN', 'manifest unknown'));
     else response.writeHead(200, { 'content-type': kind === 'blobs' ? 'application/octet-stream' : MANIFEST, 'content-length': found.length, 'docker-content-digest': digestOf(found) }).end(method === 'HEAD' ? undefined : found);

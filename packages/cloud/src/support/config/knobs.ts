@@ -195,6 +195,11 @@ export const knobs = {
     description: 'Where the Docker daemon is, or Podman with the same interface. auto goes by DOCKER_HOST and then looks in the usual places, at the start and every few seconds until one answers; off leaves Docker alone.',
     example: 'docker: unix:///run/user/1000/podman/podman.sock',
   }),
+  ecrEndpoint: knob({
+    kind: webAddress(),
+    default: '',
+    description: 'Where logins for delegated ECR registries are asked for, in place of Amazon\'s own address: a private endpoint of your network. The AWS identity is that of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
+  }),
   clusterNetwork: knob({
     kind: text('a range of IPv4 addresses such as 10.65.0.0/16, from /8 to /24', isRange),
     default: '10.65.0.0/16',
