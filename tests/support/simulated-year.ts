@@ -54,8 +54,8 @@ export interface Recount {
 }
 
 /**
- * The same year counted again, from what happened and nothing else. Time is in whole seconds,
- * rounded up from where a pod began to use something without a break.
+ * The same year counted again, from what happened and nothing else. Time is in whole seconds, the
+ * nearest but at least one, from where a pod began to use something without a break.
  */
 export function recount(pods: readonly PodYear[], size: BucketSize, groupOf: (use: Use) => string, now = YEAR.end): Map<string, Recount> {
   const buckets = bucketsBetween(size, YEAR.start / 1000, YEAR.end / 1000);
@@ -66,7 +66,7 @@ export function recount(pods: readonly PodYear[], size: BucketSize, groupOf: (us
       if (use === null) return void (origin = undefined);
       origin ??= at;
       const from = origin;
-      const second = (instant: number): number => Math.floor(from / 1000) + Math.ceil((instant - from) / 1000);
+      const second = (instant: number): number => Math.floor(from / 1000) + (instant === from ? 0 : Math.max(1, Math.round((instant - from) / 1000)));
       const next = changes[index + 1];
       const began = second(at);
       const ended = next === undefined ? Math.floor(now / 1000) : second(next.at);

@@ -92,13 +92,20 @@ for (const kind of DATABASES) {
       assert.deepEqual([stretch?.beganAt, stretch?.endedAt], [at / 1000, at / 1000], 'it ends where it began');
     });
 
-    test('rounds up what ran without a break, once', async () => {
+    test('rounds what ran without a break once, and up for workers', async () => {
       const at = Date.UTC(2032, 0) + 300;
       const cut = { ...use, accountId: 'cut', unitId: 'cut' };
-      for (const [index, diskInGb] of [10, 20, 30].entries()) await store.ledger.settle([{ unitId: 'cut', use: { ...cut, diskInGb }, at: at + index * 400 }]);
-      await store.ledger.settle([{ unitId: 'cut', use: null, at: at + 1_200 }]);
+      for (const [index, diskInGb] of [10, 20, 30].entries()) await store.ledger.settle([{ unitId: 'cut', use: { ...cut, diskInGb }, at: at + index * 800 }]);
+      await store.ledger.settle([{ unitId: 'cut', use: null, at: at + 2_400 }]);
+      for (const kind of ['pod', 'serverless'] as const) {
+        await store.ledger.settle([{ unitId: kind, use: { ...cut, unitId: kind, accountId: 'short', kind }, at }, { unitId: kind, use: null, at: at + 1_200 }]);
+        await store.ledger.settle([{ unitId: kind, use: { ...cut, unitId: kind, accountId: 'shortest', kind }, at }, { unitId: kind, use: null, at: at + 1 }]);
+      }
       now = at + 60_000;
-      assert.deepEqual((await total('cut', at, at + 1)).map(({ seconds }) => seconds), [2], '1.2 s are two, in however many pieces');
+      assert.deepEqual((await total('cut', at, at + 1)).map(({ seconds }) => seconds), [2], '2.4 s are two, in however many pieces');
+      assert.deepEqual((await total('short', at, at + 1)).map(({ seconds }) => seconds), [1]);
+      assert.deepEqual((await total('shortest', at, at + 1)).map(({ seconds }) => seconds), [1], 'what ran ran for one');
+      assert.deepEqual((await billing.history(caller('short'), 'serverless', { lastN: 1, bucketSize: 'hour', grouping: 'none' })).tallies.map(({ seconds }) => seconds), [2]);
       const stretches = await store.ledger.stretches({ accountId: 'cut', kind: 'pod', from: Math.floor(at / 1000), to: Math.floor(at / 1000) + 100 });
       assert.deepEqual(stretches.map(({ addedInGb, diskInGb }) => [addedInGb, diskInGb]), [[10, 10], [10, 20], [10, 30]]);
     });

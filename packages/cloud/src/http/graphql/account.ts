@@ -13,8 +13,6 @@ const sdl = `
     "SSH keys, a blank line between them"
     pubKey: String
     clientBalance: Float
-    currentSpendPerHr: Float
-    clientLifetimeSpend: Float
     spendLimit: Float
     minBalance: Float
     underBalance: Boolean
@@ -64,8 +62,6 @@ function show({ id, sshKeys }: Account) {
     email: null,
     pubKey: joinSshKeys(sshKeys),
     clientBalance: 0,
-    currentSpendPerHr: 0,
-    clientLifetimeSpend: 0,
     spendLimit: null,
     minBalance: 0,
     underBalance: false,

@@ -4,6 +4,7 @@ import type { Resources } from '../../resources/resources.ts';
 import { accountPart } from './account.ts';
 import { apiKeyPart } from './api-keys.ts';
 import type { Asking } from './asking.ts';
+import { billingPart } from './billing.ts';
 import { clusterPart } from './clusters.ts';
 import { common } from './common.ts';
 import { cpuPart } from './cpus.ts';
@@ -29,6 +30,7 @@ export function parts(resources: Resources): Part[] {
   return [
     common,
     accountPart(resources),
+    billingPart(resources),
     templatePart(resources),
     endpointPart(resources),
     podPart(resources),

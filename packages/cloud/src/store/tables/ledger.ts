@@ -96,12 +96,21 @@ function* settleUse({ unitId, use, at }: UseChange, sums: Map<string, Row>): Ste
   // A clock that was set back ends nothing before it began.
   const cut = Math.max(at, Number(open['began_ms']));
   const originAt = Number(open['origin_at']);
-  // Whole seconds, counted from where the chain of stretches began: together they are never a second off.
-  const second = Math.floor(originAt / 1000) + Math.ceil((cut - originAt) / 1000);
+  const second = Math.floor(originAt / 1000) + wholeSeconds(cut - originAt, before.kind);
   yield* changes(sql`update usage_stretches set ended_at = ${second} where id = ${open['id'] ?? null}`);
   addChange(sums, before, -1, second, 0);
   if (use === null) return;
   yield* begin(use, { originAt, beganMs: cut, beganAt: second, addedInGb: Math.max(0, use.diskInGb - before.diskInGb) }, sums);
+}
+
+/**
+ * How time is rounded, counted from where a chain of stretches began, so that its pieces add up: a
+ * worker's up, as is usual for serverless, and the rest to the nearest second. What ran ran for one.
+ */
+function wholeSeconds(milliseconds: number, kind: UsageKind): number {
+  const seconds = milliseconds / 1000;
+  if (kind === 'serverless') return Math.ceil(seconds);
+  return seconds > 0 ? Math.max(1, Math.round(seconds)) : 0;
 }
 
 function* begin(use: Use, { originAt, beganMs, beganAt, addedInGb }: { originAt: number; beganMs: number; beganAt: number; addedInGb: number }, sums: Map<string, Row>): Steps<void> {
