@@ -3,7 +3,7 @@ import type { CostPart, LedgerStore, Stretch, StretchQuery, UsageKind } from '..
 import { PARTS, typeOf, USAGE_KINDS } from '../store/ledger.ts';
 import type { Clock } from '../support/clock.ts';
 import { rule } from '../support/errors.ts';
-import { DAY } from './buckets.ts';
+import { bucketStart } from './buckets.ts';
 import { dollarsPerHour } from './money.ts';
 import { tallyStretches, tallySums } from './tally.ts';
 import type { Tally } from './tally.ts';
@@ -79,9 +79,10 @@ export class Billing {
   }
 
   async #fromSums(accountId: string, kinds: readonly UsageKind[], grouping: BillingGrouping, { bucketSize, start, end, buckets }: Window, now: number): Promise<Tally[][]> {
-    const from = Math.floor(start / DAY) * DAY;
+    const level = bucketSize === 'hour' ? 'hour' : bucketSize === 'month' || bucketSize === 'year' ? 'month' : 'day';
+    const from = bucketStart(level === 'hour' ? 'day' : 'month', start);
     const rolledUp = grouping === 'resource' ? 'resource' : grouping === 'none' ? 'all' : 'type';
-    const sums = await this.#ledger.sums({ accountId, kinds, grouping: rolledUp, level: bucketSize === 'hour' ? 'hour' : 'day', from, to: end });
+    const sums = await this.#ledger.sums({ accountId, kinds, grouping: rolledUp, level, from, to: end });
     return sums.map((one) => tallySums(one, buckets, { from, now: Math.floor(now / 1000), ...(grouping === 'gpuType' && { groupOf: gpuOf }) }));
   }
 

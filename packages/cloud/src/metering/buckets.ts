@@ -9,7 +9,7 @@ export interface Bucket {
 }
 
 const HOUR = 3_600;
-export const DAY = 86_400;
+const DAY = 86_400;
 const WEEK = 7 * DAY;
 /** 5 January 1970 was a Monday. */
 const FIRST_MONDAY = 4 * DAY;

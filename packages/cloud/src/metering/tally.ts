@@ -60,7 +60,7 @@ class Running {
     const tally = bucket === undefined ? undefined : this.tallyIn(bucket);
     this.add(row);
     if (tally === undefined) return;
-    for (const part of PARTS) if (row.late[part] !== 0n) tally.amounts[part] -= row.late[part];
+    for (const part of PARTS) if (row.late[part] !== 0) tally.amounts[part] -= BigInt(row.late[part]);
     tally.seconds -= row.runsLate;
     tally.diskInGb += row.addedInGb;
   }

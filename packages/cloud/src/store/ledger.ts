@@ -18,7 +18,7 @@ import type { Worker } from './fleet.ts';
 export interface LedgerStore {
   /** Writes down what units use from now on. What they use already changes nothing. */
   settle(changes: readonly UseChange[]): Promise<void>;
-  /** The roll-ups of one kind from a day on, and the state before it. */
+  /** The roll-ups of some kinds from an instant on, and the state before it. */
   sums(query: SumsQuery): Promise<Sums[]>;
   /** The stretches that touch a window, oldest first. */
   stretches(query: StretchQuery): Promise<Stretch[]>;
@@ -77,7 +77,7 @@ export interface Stretch extends Use {
 
 /** How usage is rolled up: together, by hardware or tier, by what its owner knows it by. */
 export type Grouping = 'all' | 'type' | 'resource';
-export type Level = 'hour' | 'day';
+export type Level = 'hour' | 'day' | 'month';
 
 /** How hardware and tiers are named among the groups. */
 export function typeOf({ gpuTypeId, cpuFlavorId, tier }: Pick<Use, 'gpuTypeId' | 'cpuFlavorId' | 'tier'>): string {
@@ -89,15 +89,15 @@ export interface SumsQuery {
   accountId: string;
   kinds: readonly UsageKind[];
   grouping: Grouping;
-  /** By resource there are days alone. */
+  /** By resource there are no hours. */
   level: Level;
-  /** Seconds since 1970; the first is the start of a day. */
+  /** Seconds since 1970; the first is the start of a day for hours, else of a month. */
   from: number;
   to: number;
 }
 
 /**
- * What changed in one hour or day, for one group. `late` says how much less it is than if all of
+ * What changed in one hour, day or month, for one group. `late` says how much less it is than if all of
  * it had changed at the start: rate times seconds. With that, a stretch costs the same to write
  * and to read however long it lasts: it is in the roll-ups where it begins and where it ends.
  */
@@ -106,7 +106,8 @@ export interface SumsRow {
   /** Seconds since 1970. */
   bucket: number;
   rates: Record<CostPart, number>;
-  late: Record<CostPart, bigint>;
+  /** A number where one holds it exactly. */
+  late: Record<CostPart, bigint | number>;
   runs: number;
   /** In seconds. */
   runsLate: number;
@@ -118,7 +119,7 @@ export interface SumsRow {
 
 export interface Sums {
   kind: UsageKind;
-  /** What each group used when the first day began. */
+  /** What each group used when the first of them began. */
   before: Pick<SumsRow, 'group' | 'rates' | 'runs' | 'diskInGb'>[];
   /** By time. */
   rows: SumsRow[];

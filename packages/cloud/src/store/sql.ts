@@ -67,6 +67,13 @@ export function rowValues(row: Row): Statement {
   return sql`(${name(columns.join(', '))}) values (${join(columns.map((column) => sql`${row[column] ?? null}`), ', ')})`;
 }
 
+/** `(1, 2), (3, 4)`. Many values at once, so it is put together in one go. */
+export function tuples(list: readonly (readonly Value[])[]): Statement {
+  const parts: string[] = [];
+  list.forEach((tuple, index) => tuple.forEach((_, position) => parts.push(position > 0 ? ', ' : index > 0 ? '), (' : '(')));
+  return { parts: [...parts, ')'], values: list.flat() };
+}
+
 /** `a = 1, b = 2` */
 export function assignments(row: Row): Statement {
   return join(Object.keys(row).map((column) => sql`${name(column)} = ${row[column] ?? null}`), ', ');

@@ -42,6 +42,7 @@ export const usage: Migration = {
       group_id text not null,
       ${columns('rate')}
       ${columns('late')}
+      ${columns('late_days')}
       runs integer not null,
       runs_late bigint not null,
       disk_in_gb bigint not null,

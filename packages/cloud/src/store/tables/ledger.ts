@@ -2,7 +2,7 @@ import type { Database } from '../database.ts';
 import { PARTS, typeOf } from '../ledger.ts';
 import type { CostPart, CurrentRates, Grouping, LedgerStore, Level, StretchQuery, Stretch, Sums, SumsQuery, SumsRow, UsageKind, Use, UseChange } from '../ledger.ts';
 import type { VolumeType } from '../records.ts';
-import { changes, join, name, row, rows, rowValues, sql } from '../sql.ts';
+import { changes, join, name, perDialect, row, rows, rowValues, sql, tuples } from '../sql.ts';
 import type { Row, Statement, Steps, Value } from '../sql.ts';
 import { workerFromRow } from './fleet.ts';
 import { lockRow } from './owned-table.ts';
@@ -10,7 +10,7 @@ import { volumeFromRow } from './volumes.ts';
 
 /** The end of what has not ended. */
 const OPEN = Number.MAX_SAFE_INTEGER;
-const SECONDS: Record<Level, number> = { hour: 3_600, day: 86_400 };
+const [HOUR, DAY] = [3_600, 86_400];
 /** Rows of one statement: both databases limit how many values it may have. */
 const TOGETHER = 100;
 const PRICES = 'usage prices';
@@ -18,14 +18,21 @@ const PRICES = 'usage prices';
 const COLUMN: Record<CostPart, string> = { gpu: 'gpu', cpu: 'cpu', disk: 'disk', fastDisk: 'fast_disk' };
 const RATE_COLUMNS = PARTS.map((part) => `${COLUMN[part]}_rate`);
 const LATE_COLUMNS = PARTS.map((part) => `${COLUMN[part]}_late`);
-const SUMMED = [...RATE_COLUMNS, ...LATE_COLUMNS, 'runs', 'runs_late', 'disk_in_gb', 'added_in_gb'];
+// In a month, whole days are counted apart: rate times seconds would outgrow what a database counts.
+const LATE_DAYS_COLUMNS = PARTS.map((part) => `${COLUMN[part]}_late_days`);
+const SUMMED = [...RATE_COLUMNS, ...LATE_COLUMNS, ...LATE_DAYS_COLUMNS, 'runs', 'runs_late', 'disk_in_gb', 'added_in_gb'];
 const KEY_COLUMNS = ['account_id', 'grouping_by', 'kind', 'level', 'bucket', 'group_id'];
 const SUM_COLUMNS = [...KEY_COLUMNS, ...SUMMED, 'last_at'];
 
 const addUp = name(SUMMED.map((column) => `${column} = usage_sums.${column} + excluded.${column}`).join(', '));
 const later = name('last_at = case when excluded.last_at > usage_sums.last_at then excluded.last_at else usage_sums.last_at end');
-// What was late may be more than a JavaScript number holds, so it travels as text.
-const sumsSelected = name([...KEY_COLUMNS.slice(2), ...RATE_COLUMNS, ...LATE_COLUMNS.map((column) => `cast(${column} as text) as ${column}`), 'runs', 'runs_late', 'disk_in_gb', 'added_in_gb', 'last_at'].join(', '));
+// What was late may be more than a JavaScript number holds; then it travels as text.
+const lateSelected = perDialect({
+  sqlite: LATE_COLUMNS.map((column) => `case when ${column} between -${OPEN} and ${OPEN} then ${column} else cast(${column} as text) end as ${column}`).join(', '),
+  postgres: LATE_COLUMNS.map((column) => `cast(${column} as text) as ${column}`).join(', '),
+});
+const restSelected = ['group_id', 'bucket', ...RATE_COLUMNS, 'runs', 'runs_late', 'disk_in_gb', 'added_in_gb', 'last_at'].join(', ');
+const sumsSelected: Record<Level, Statement> = { hour: name(restSelected), day: name(restSelected), month: name([restSelected, ...LATE_DAYS_COLUMNS].join(', ')) };
 const beforeSelected = name(['group_id', ...[...RATE_COLUMNS, 'runs', 'disk_in_gb'].map((column) => `cast(sum(${column}) as bigint) as ${column}`)].join(', '));
 
 export function ledgerTable(database: Database): LedgerStore {
@@ -144,7 +151,8 @@ function* begin(use: Use, { originAt, beganMs, beganAt, addedInGb }: { originAt:
 function addChange(sums: Map<string, Row>, use: Use, sign: 1 | -1, second: number, addedInGb: number): void {
   for (const [grouping, group, levels] of groupsOf(use)) {
     for (const level of levels) {
-      const bucket = Math.floor(second / SECONDS[level]) * SECONDS[level];
+      const bucket = startOf(level, second);
+      const late = level === 'month' ? (second - bucket) % DAY : second - bucket;
       const key = JSON.stringify([use.accountId, grouping, use.kind, level, bucket, group]);
       let sum = sums.get(key);
       if (sum === undefined) {
@@ -154,7 +162,8 @@ function addChange(sums: Map<string, Row>, use: Use, sign: 1 | -1, second: numbe
       for (const part of PARTS) {
         const rate = sign * use.rates[part];
         add(sum, `${COLUMN[part]}_rate`, rate);
-        addLarge(sum, `${COLUMN[part]}_late`, BigInt(rate) * BigInt(second - bucket));
+        addLarge(sum, `${COLUMN[part]}_late`, BigInt(rate) * BigInt(late));
+        add(sum, `${COLUMN[part]}_late_days`, (rate * (second - bucket - late)) / DAY);
       }
       const runs = use.runs ? sign : 0;
       add(sum, 'runs', runs);
@@ -168,10 +177,19 @@ function addChange(sums: Map<string, Row>, use: Use, sign: 1 | -1, second: numbe
 
 function groupsOf(use: Use): [grouping: Grouping, group: string, levels: Level[]][] {
   return [
-    ['all', '', ['hour', 'day']],
-    ['type', typeOf(use), ['hour', 'day']],
-    ['resource', use.resourceId, ['day']],
+    ['all', '', ['hour', 'day', 'month']],
+    ['type', typeOf(use), ['hour', 'day', 'month']],
+    ['resource', use.resourceId, ['day', 'month']],
   ];
+}
+
+function startOf(level: Level, second: number): number {
+  if (level === 'month') {
+    const date = new Date(second * 1000);
+    return Date.UTC(date.getUTCFullYear(), date.getUTCMonth()) / 1000;
+  }
+  const length = level === 'hour' ? HOUR : DAY;
+  return Math.floor(second / length) * length;
 }
 
 function add(sum: Row, column: string, value: number): void {
@@ -183,19 +201,19 @@ function addLarge(sum: Row, column: string, value: bigint): void {
 }
 
 function* addSums(some: readonly Row[]): Steps<void> {
-  const valuesOf = (sum: Row): Statement => sql`(${join(SUM_COLUMNS.map((column) => sql`${sum[column] ?? null}`), ', ')})`;
-  yield* changes(sql`insert into usage_sums (${name(SUM_COLUMNS.join(', '))}) values ${join(some.map(valuesOf), ', ')}
+  const values = tuples(some.map((sum) => SUM_COLUMNS.map((column) => sum[column] ?? null)));
+  yield* changes(sql`insert into usage_sums (${name(SUM_COLUMNS.join(', '))}) values ${values}
     on conflict (${name(KEY_COLUMNS.join(', '))}) do update set ${addUp}, ${later}`);
 }
 
 function* sumsOf(kind: UsageKind, { accountId, grouping, level, from, to }: Omit<SumsQuery, 'kinds'>): Steps<Sums> {
   const only = sql`account_id = ${accountId} and grouping_by = ${grouping} and kind = ${kind}`;
-  const before = yield* rows<Row>(sql`select ${beforeSelected} from usage_sums where ${only} and level = 'day' and bucket < ${from} group by group_id`);
-  const found = yield* rows<Row>(sql`select ${sumsSelected} from usage_sums where ${only} and level = ${level} and bucket >= ${from} and bucket < ${to} order by bucket, group_id`);
+  const before = yield* rows<Row>(sql`select ${beforeSelected} from usage_sums where ${only} and level = ${level === 'hour' ? 'day' : 'month'} and bucket < ${from} group by group_id`);
+  const found = yield* rows<Row>(sql`select ${sumsSelected[level]}, ${lateSelected} from usage_sums where ${only} and level = ${level} and bucket >= ${from} and bucket < ${to} order by bucket, group_id`);
   return {
     kind,
     before: before.map((one) => ({ group: one['group_id'] as string, rates: ratesFromRow(one), runs: Number(one['runs']), diskInGb: Number(one['disk_in_gb']) })),
-    rows: found.map(sumsFromRow),
+    rows: found.map(level === 'month' ? monthFromRow : sumsFromRow),
   };
 }
 
@@ -203,8 +221,8 @@ function sumsFromRow(found: Row): SumsRow {
   return {
     group: found['group_id'] as string,
     bucket: found['bucket'] as number,
-    rates: ratesFromRow(found),
-    late: { gpu: large(found['gpu_late']), cpu: large(found['cpu_late']), disk: large(found['disk_late']), fastDisk: large(found['fast_disk_late']) },
+    rates: { gpu: found['gpu_rate'] as number, cpu: found['cpu_rate'] as number, disk: found['disk_rate'] as number, fastDisk: found['fast_disk_rate'] as number },
+    late: { gpu: exact(found['gpu_late']), cpu: exact(found['cpu_late']), disk: exact(found['disk_late']), fastDisk: exact(found['fast_disk_late']) },
     runs: found['runs'] as number,
     runsLate: found['runs_late'] as number,
     diskInGb: found['disk_in_gb'] as number,
@@ -217,8 +235,15 @@ function ratesFromRow(found: Row): Record<CostPart, number> {
   return { gpu: Number(found['gpu_rate']), cpu: Number(found['cpu_rate']), disk: Number(found['disk_rate']), fastDisk: Number(found['fast_disk_rate']) };
 }
 
-function large(value: Value | undefined): bigint {
-  return value === '0' ? 0n : BigInt(value as string);
+function monthFromRow(found: Row): SumsRow {
+  const month = sumsFromRow(found);
+  for (const part of PARTS) month.late[part] = BigInt(month.late[part]) + BigInt(found[`${COLUMN[part]}_late_days`] as number) * BigInt(DAY);
+  return month;
+}
+
+function exact(value: Value | undefined): bigint | number {
+  if (typeof value === 'number') return value;
+  return value === '0' ? 0 : BigInt(value as string);
 }
 
 function touching({ accountId, kind, from, to, resourceId, gpuTypeIds, dataCenterIds, image, templateId }: StretchQuery): Statement {
