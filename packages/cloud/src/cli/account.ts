@@ -12,7 +12,15 @@ export const accountOption = { kind: 'text', value: 'ACCOUNT', description: 'The
 
 /** The address of an account's keys. A name must belong to one account; an id always does. */
 export async function keysPath(client: Client, account: string | undefined): Promise<string> {
-  if (account === undefined) return '/v2/account/api-keys';
+  return `${await accountPath(client, account)}/api-keys`;
+}
+
+export async function s3KeysPath(client: Client, account: string | undefined): Promise<string> {
+  return `${await accountPath(client, account)}/s3-keys`;
+}
+
+async function accountPath(client: Client, account: string | undefined): Promise<string> {
+  if (account === undefined) return '/v2/account';
   const { rows } = await client.list<Account>('/v2/accounts', 'accounts');
   const byId = rows.filter(({ id }) => id === account);
   const found = byId.length > 0 ? byId : rows.filter(({ name }) => name === account);
@@ -22,7 +30,7 @@ export async function keysPath(client: Client, account: string | undefined): Pro
     const close = nearest(account, rows.map(({ name }) => name));
     throw new Failure(`there is no account ${JSON.stringify(account)}${close === undefined ? '; "berth account list" shows all' : `; did you mean ${JSON.stringify(close)}?`}`);
   }
-  return `/v2/accounts/${encodeURIComponent(only.id)}/api-keys`;
+  return `/v2/accounts/${encodeURIComponent(only.id)}`;
 }
 
 export const SHOWN_ONCE = 'This key is shown once. Keep it now: Berth stores only its hash.';

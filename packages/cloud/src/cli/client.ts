@@ -25,6 +25,7 @@ export interface SendOptions {
   /** Milliseconds until the answer must have begun; 0 waits for as long as it takes. */
   within?: number;
   accept?: string;
+  headers?: Readonly<Record<string, string>>;
   signal?: AbortSignal;
 }
 
@@ -129,14 +130,15 @@ export class Client {
     });
   }
 
-  /** Any answer, refusals too. */
-  async send(method: string, path: string, body?: unknown, { within = ANSWER_WITHIN_MS, accept = 'application/json', signal }: SendOptions = {}): Promise<Response> {
+  /** Any answer, refusals too. A body of bytes is sent as it is. */
+  async send(method: string, path: string, body?: unknown, { within = ANSWER_WITHIN_MS, accept = 'application/json', headers: more, signal }: SendOptions = {}): Promise<Response> {
     const headers: Record<string, string> = { accept };
     if (this.#key !== undefined) headers['authorization'] = `Bearer ${this.#key}`;
-    if (body !== undefined) headers['content-type'] = 'application/json';
+    if (body !== undefined) headers['content-type'] = body instanceof Uint8Array ? 'application/octet-stream' : 'application/json';
+    Object.assign(headers, more);
     const signals = [...(within > 0 ? [AbortSignal.timeout(within)] : []), ...(signal === undefined ? [] : [signal])];
     try {
-      return await fetch(this.url + path, { method, headers, signal: AbortSignal.any(signals), ...(body === undefined ? {} : { body: body instanceof JsonText ? body.text : JSON.stringify(body) }) });
+      return await fetch(this.url + path, { method, headers, signal: AbortSignal.any(signals), ...(body === undefined ? {} : { body: bodyOf(body) }) });
     } catch (cause) {
       if ((cause as Error).name === 'TimeoutError') throw new Failure(`Berth at ${this.url} did not answer within ${within / 1000} s`, { cause });
       throw new Failure(`Berth does not answer at ${this.url}; start it with "npm start" or set BERTH_URL`, { cause });
@@ -160,6 +162,11 @@ export class Client {
     if (response.status === 401) reasons.push(this.#key === undefined ? `no key was sent: ${this.keyOrigin}; set BERTH_API_KEY` : `the key is from ${this.keyOrigin}`);
     return new Refusal(response.status, visible(reasons.join('; ')));
   }
+}
+
+function bodyOf(body: unknown): string | Uint8Array<ArrayBuffer> {
+  if (body instanceof JsonText) return body.text;
+  return body instanceof Uint8Array ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body);
 }
 
 function readProblem(text: string): { title?: string; detail?: string; errors?: string[] } {

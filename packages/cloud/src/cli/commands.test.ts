@@ -88,21 +88,38 @@ describe('key create', () => {
   });
 });
 
+test('key create --s3 needs nothing more, and answers the two halves of the key', async () => {
+  await using server = await startTestServer({ 'POST /v2/account/s3-keys': { status: 201, body: { accessId: 'user_1', secret: 'rps_1', name: 'S3', access: 'ALL' } } });
+  const env = envOf(server);
+  assert.equal((await runBerth(['key', 'create', '--s3'], { env })).out, '{"accessId":"user_1","secret":"rps_1"}\n');
+  assert.equal((await runBerth(['key', 'create', '--s3', '--name', 'sync', '--access', 'read-only'], { env })).code, 0);
+  assert.deepEqual(server.heard.map(({ body }) => body), [{ name: 'S3', access: 'ALL' }, { name: 'sync', access: 'READ_ONLY' }]);
+  assert.match((await runBerth(['key', 'create', '--s3'], { env, terminal: true })).out, /secret: {3}rps_1\n.*shown once[^]*\/s3/);
+  assert.match((await runBerth(['key', 'create', '--s3', '--access', 'restricted'], { env })).err, /--access all or read-only/);
+});
+
 test('key list, key revoke and audit ask the addresses of their account', async () => {
   const apiKeys = [{ id: 'k1', name: 'ci\u001b[31m', access: 'RESTRICTED', scopes: { rest: 'READ' }, endpoints: [], enabled: true, createdAt: 'c', lastUsedAt: null, expiresAt: null }];
+  const s3Keys = [{ accessId: 'user_1', name: 'sync', access: 'READ_ONLY', createdAt: 'c', lastUsedAt: null, expiresAt: null }];
   const entries = [{ at: '2026-01-01T00:00:00.000Z', action: 'create', resource: 'pod', resourceId: 'p', keyId: 'k1', interface: 'rest-v2' }];
   await using server = await startTestServer({
     'GET /v2/account/api-keys': { body: { apiKeys } },
     'GET /v2/accounts': { body: { accounts } },
     'GET /v2/accounts/acc1/api-keys': { body: { apiKeys: [] } },
+    'GET /v2/account/s3-keys': { body: { s3Keys } },
+    'GET /v2/accounts/acc1/s3-keys': { body: { s3Keys: [] } },
     'DELETE /v2/account/api-keys/k%2F1': { status: 204 },
+    'DELETE /v2/account/s3-keys/user_1': { status: 204 },
     'GET /v2/account/audit-log?limit=5': { body: { entries } },
   });
   const env = envOf(server);
-  assert.deepEqual(JSON.parse((await runBerth(['key', 'list'], { env })).out), { apiKeys });
-  assert.match((await runBerth(['key', 'list'], { env, terminal: true })).out, /k1 {2}ci\\u001b\[31m {2}RESTRICTED {2}rest=READ {2}- {10}yes {6}- {10}-\n/);
+  assert.deepEqual(JSON.parse((await runBerth(['key', 'list'], { env })).out), { apiKeys, s3Keys });
+  assert.deepEqual(JSON.parse((await runBerth(['key', 'ls'], { env })).out), { apiKeys, s3Keys });
+  assert.match((await runBerth(['key', 'list'], { env, terminal: true })).out, /k1 {6}API {3}ci\\u001b\[31m {2}RESTRICTED {2}rest=READ {2}- {10}yes {6}- {10}-\n/);
+  assert.match((await runBerth(['key', 'list'], { env, terminal: true })).out, /user_1 {2}S3 {4}sync {10}READ_ONLY/);
   assert.equal((await runBerth(['key', 'list', '--account', 'acc1'], { env, terminal: true })).out, 'There is no key yet.\n');
   assert.equal((await runBerth(['key', 'revoke', 'k/1'], { env })).out, '{"id":"k/1","revoked":true}\n');
+  assert.equal((await runBerth(['key', 'revoke', 'user_1'], { env })).out, '{"id":"user_1","revoked":true}\n');
   assert.deepEqual(JSON.parse((await runBerth(['audit', '--limit', '5'], { env })).out), { entries });
   assert.match((await runBerth(['audit', '--limit', 'many'], { env })).err, /--limit is "many"; allowed/);
 });

@@ -1,7 +1,7 @@
 import { Failure, UsageError } from './failure.ts';
 import type { Input, Writable } from './surroundings.ts';
 
-/** Asks before something is done that cannot be undone. */
+/** Asks a person, and ends the command unless the answer is yes. */
 export async function confirm(question: string, { stdin, stderr, stdout }: { stdin: () => Input; stderr: Writable; stdout: Writable }): Promise<void> {
   if (stdout.isTTY !== true || stdin().isTTY !== true) throw new UsageError('--yes is needed where nobody can be asked');
   stderr.write(`${question} [y/N] `);

@@ -63,7 +63,9 @@ async function dispatch(argv: readonly string[], surroundings: Surroundings): Pr
 function find(argv: readonly string[], group: readonly string[]): { load: () => Promise<Command>; rest: string[] } {
   const [first = '', second = ''] = argv;
   for (const words of [2, 1]) {
-    const name = argv.slice(0, words).join(' ');
+    const typed = argv.slice(0, words).join(' ');
+    // Both words are in people's fingers.
+    const name = Object.hasOwn(commands, typed) ? typed : typed.replace(/ ls$/, ' list');
     const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
     if (load !== undefined) return { load, rest: argv.slice(words) };
   }

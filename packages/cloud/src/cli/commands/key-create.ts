@@ -1,9 +1,11 @@
-import { accountOption, keysPath, SHOWN_ONCE } from '../account.ts';
+import { accountOption, keysPath, s3KeysPath, SHOWN_ONCE } from '../account.ts';
 import { connect } from '../client.ts';
 import { command } from '../command.ts';
 import { readExpiry } from '../expiry.ts';
 import { UsageError } from '../failure.ts';
 import { serverOptions } from '../local-server.ts';
+import type { Output } from '../output.ts';
+import type { Surroundings } from '../surroundings.ts';
 
 const ACCESS = { all: 'ALL', 'read-only': 'READ_ONLY', restricted: 'RESTRICTED' } as const;
 const SCOPE = { none: 'NONE', read: 'READ', write: 'WRITE' } as const;
@@ -13,11 +15,12 @@ const scope = ['none', 'read', 'write'] as const;
 
 export const keyCreate = command({
   name: 'key create',
-  summary: 'Create an API key and show it once.',
-  details: 'A restricted key opens what its scopes name and nothing else; a scope that is left out is none.',
+  summary: 'Create an API key, or an S3 key, and show it once.',
+  details: 'A restricted key opens what its scopes name and nothing else; a scope that is left out is none. With --s3 it is a key for S3 clients: an access id and a secret for the files of the network volumes.',
   options: {
-    name: { kind: 'text', value: 'NAME', required: true, description: 'What the key is for.' },
-    access: { kind: 'text', choices: access, required: true, description: 'What it opens: everything of its account, everything but only to read, or what the scopes below say.' },
+    name: { kind: 'text', value: 'NAME', description: 'What the key is for. Needed, except with --s3.' },
+    access: { kind: 'text', choices: access, description: 'What it opens: everything of its account, everything but only to read, or what the scopes below say. Needed, except with --s3, where it is all or read-only.' },
+    s3: { kind: 'switch', description: 'Make an S3 key.' },
     rest: { kind: 'text', choices: scope, description: 'Scope for REST v1 and v2, with --access restricted.' },
     graphql: { kind: 'text', choices: scope, description: 'Scope for GraphQL, with --access restricted.' },
     serverless: { kind: 'text', choices: scope, description: 'Scope for the job interface, with --access restricted.' },
@@ -31,11 +34,14 @@ export const keyCreate = command({
     ...serverOptions,
   },
   async run(call) {
-    const { name, access: chosen, rest, graphql, serverless, endpoint, expires, account } = call.options;
+    const { name, access: chosen, rest, graphql, serverless, endpoint, expires, account, s3 } = call.options;
     const restricted = chosen === 'restricted';
     if (!restricted && (rest !== undefined || graphql !== undefined || serverless !== undefined || endpoint.length > 0)) {
       throw new UsageError('--rest, --graphql, --serverless and --endpoint go with --access restricted');
     }
+    if (s3) return createS3Key(call, chosen);
+    if (name === undefined) throw new UsageError('--name is needed');
+    if (chosen === undefined) throw new UsageError(`--access is needed: ${access.join(', ')}`);
     const body = {
       name,
       access: ACCESS[chosen],
@@ -48,3 +54,12 @@ export const keyCreate = command({
     call.output.record({ id, key }, SHOWN_ONCE);
   },
 });
+
+async function createS3Key(call: Surroundings & { output: Output; options: { name: string | undefined; expires: string | undefined; account: string | undefined; data: string | undefined } }, chosen: (typeof access)[number] | undefined): Promise<void> {
+  const { name = 'S3', expires, account } = call.options;
+  if (chosen === 'restricted') throw new UsageError('an S3 key has --access all or read-only');
+  const client = await connect(call);
+  const body = { name, access: ACCESS[chosen ?? 'all'], ...(expires === undefined ? {} : { expiresAt: readExpiry(expires, call.clock.now()) }) };
+  const { accessId, secret } = await client.post<{ accessId: string; secret: string }>(await s3KeysPath(client, account), body);
+  call.output.record({ accessId, secret }, 'The secret is shown once. Keep it now.', `The S3 endpoint is ${client.url}/s3 (path style); a bucket is the id of a network volume, its region the data center.`);
+}

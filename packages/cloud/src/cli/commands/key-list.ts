@@ -1,8 +1,16 @@
-import { accountOption, keysPath } from '../account.ts';
+import { accountOption, keysPath, s3KeysPath } from '../account.ts';
 import { connect } from '../client.ts';
 import { command } from '../command.ts';
 import { serverOptions } from '../local-server.ts';
 import type { Column } from '../output.ts';
+
+interface S3Key {
+  accessId: string;
+  name: string;
+  access: string;
+  lastUsedAt?: string | null;
+  expiresAt?: string | null;
+}
 
 interface ApiKey {
   id: string;
@@ -15,8 +23,11 @@ interface ApiKey {
   expiresAt?: string | null;
 }
 
-const columns: Column<ApiKey>[] = [
+type Listed = ApiKey & { kind: 'API' | 'S3' };
+
+const columns: Column<Listed>[] = [
   { title: 'ID', value: (key) => key.id },
+  { title: 'KIND', value: (key) => key.kind },
   { title: 'NAME', value: (key) => key.name },
   { title: 'ACCESS', value: (key) => key.access },
   { title: 'SCOPES', value: (key) => key.scopes },
@@ -28,11 +39,13 @@ const columns: Column<ApiKey>[] = [
 
 export const keyList = command({
   name: 'key list',
-  summary: 'List the API keys of an account.',
+  summary: 'List the API keys and S3 keys of an account.',
   options: { account: accountOption, ...serverOptions },
   async run(call) {
     const client = await connect(call);
-    const { answer, rows } = await client.list<ApiKey>(await keysPath(client, call.options.account), 'apiKeys');
-    call.output.table(answer, rows, columns, 'There is no key yet.');
+    const { account } = call.options;
+    const [api, s3] = await Promise.all([client.list<ApiKey>(await keysPath(client, account), 'apiKeys'), client.list<S3Key>(await s3KeysPath(client, account), 's3Keys')]);
+    const rows: Listed[] = [...api.rows.map((key) => ({ ...key, kind: 'API' as const })), ...s3.rows.map(({ accessId, ...key }) => ({ ...key, id: accessId, enabled: true, kind: 'S3' as const }))];
+    call.output.table({ ...(api.answer as object), ...(s3.answer as object) }, rows, columns, 'There is no key yet.');
   },
 });

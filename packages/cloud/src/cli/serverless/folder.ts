@@ -77,9 +77,10 @@ export async function isFolder(path: string): Promise<boolean> {
 
 /** `1.2 MB` */
 export function shownSize(bytes: number): string {
-  if (bytes < 1000) return `${bytes} bytes`;
+  if (bytes < 1000) return `${Math.round(bytes)} bytes`;
   const kilobytes = bytes / 1000;
-  return kilobytes < 1000 ? `${kilobytes.toFixed(kilobytes < 10 ? 1 : 0)} kB` : `${(kilobytes / 1000).toFixed(1)} MB`;
+  if (kilobytes < 1000) return `${kilobytes.toFixed(kilobytes < 10 ? 1 : 0)} kB`;
+  return kilobytes < 1_000_000 ? `${(kilobytes / 1000).toFixed(1)} MB` : `${(kilobytes / 1_000_000).toFixed(1)} GB`;
 }
 
 /** A link to a file of the same folder is as good as that file. */

@@ -1,0 +1,102 @@
+import { lstat, mkdir, readdir, stat } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import { Failure } from '../failure.ts';
+import { visible } from '../output.ts';
+import type { Progress } from '../progress.ts';
+import type { Bucket, RemoteFile } from './bucket.ts';
+import { downloadFile } from './download.ts';
+import { inParallel } from './persistence.ts';
+import { uploadFile } from './upload.ts';
+
+const FILES_AT_ONCE = 4;
+
+export interface Copied {
+  /** What stayed behind, since it is no file, or a link to a folder. */
+  leftOut: string[];
+}
+
+/** From this machine into a volume. A target that ends in a slash, or is a folder, is copied into; else it becomes the copy. */
+export async function copyIn(bucket: Bucket, source: string, target: string, progress: Progress): Promise<Copied> {
+  const found = await stat(source).catch((cause: NodeJS.ErrnoException) => {
+    throw new Failure(`${source} cannot be read (${cause.code ?? cause.message})`, { cause });
+  });
+  const into = target === '' || target.endsWith('/') || (await bucket.head(`${target}/`)) !== undefined;
+  const name = basename(resolve(source));
+  const key = into ? `${target.replace(/\/+$/, '')}/${name}`.replace(/^\//, '') : target;
+  if (found.isFile()) {
+    progress.expect(1, found.size);
+    await uploadFile(bucket, source, found.size, key, progress);
+    progress.file();
+    return { leftOut: [] };
+  }
+  if (!found.isDirectory()) throw new Failure(`${source} is neither a file nor a folder`);
+  const tree = await readTree(source);
+  progress.expect(tree.files.length, tree.files.reduce((sum, { size }) => sum + size, 0));
+  for (const empty of tree.emptyFolders) await bucket.put(`${key}/${empty === '' ? '' : `${empty}/`}`, new Uint8Array());
+  await inParallel(tree.files, FILES_AT_ONCE, async ({ path, size }) => {
+    await uploadFile(bucket, join(source, path), size, `${key}/${path}`, progress);
+    progress.file();
+  });
+  return { leftOut: tree.leftOut };
+}
+
+/** From a volume to this machine. A target that is a folder is copied into; else it becomes the copy. */
+export async function copyOut(bucket: Bucket, source: string, target: string, progress: Progress): Promise<Copied> {
+  const path = source.replace(/\/+$/, '');
+  const into = target.endsWith('/') || (await isFolder(target));
+  const place = into ? join(target, basename(path) || '.') : target;
+  const file = path === '' || source.endsWith('/') ? undefined : await bucket.head(path);
+  if (file !== undefined) {
+    progress.expect(1, file.size);
+    await downloadFile(bucket, file, place, progress);
+    progress.file();
+    return { leftOut: [] };
+  }
+  const prefix = path === '' ? '' : `${path}/`;
+  if (path !== '' && (await bucket.head(prefix)) === undefined) throw new Failure(`there is nothing at /${visible(path)} in this volume`);
+  await mkdir(place, { recursive: true });
+  await inParallel(bucket.list(prefix), FILES_AT_ONCE, async (entry) => {
+    const { key, size } = entry as RemoteFile;
+    const below = key.slice(prefix.length);
+    if (below.split('/').some((name) => name === '..' || name === '.')) throw new Failure(`the server told of a file ${visible(JSON.stringify(key))}, which leads out of the folder`);
+    if (key.endsWith('/')) return void (await mkdir(join(place, below), { recursive: true }));
+    progress.expect(1, size);
+    await downloadFile(bucket, entry as RemoteFile, join(place, below), progress);
+    progress.file();
+  });
+  return { leftOut: [] };
+}
+
+interface Tree {
+  files: { path: string; size: number }[];
+  /** Below the folder; the folder itself is ''. */
+  emptyFolders: string[];
+  leftOut: string[];
+}
+
+async function readTree(root: string): Promise<Tree> {
+  const tree: Tree = { files: [], emptyFolders: [], leftOut: [] };
+  const walk = async (below: string): Promise<void> => {
+    const names = (await readdir(join(root, below))).sort();
+    if (names.length === 0) tree.emptyFolders.push(below);
+    for (const name of names) {
+      const path = below === '' ? name : `${below}/${name}`;
+      const status = await lstat(join(root, path));
+      const behind = status.isSymbolicLink() ? await stat(join(root, path)).catch(() => status) : status;
+      if (status.isDirectory()) await walk(path);
+      else if (behind.isFile()) tree.files.push({ path, size: behind.size });
+      else tree.leftOut.push(path);
+    }
+  };
+  await walk('');
+  return tree;
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch {
+    // It is not there yet, or cannot be looked at; to write there will tell.
+    return false;
+  }
+}

@@ -1,0 +1,34 @@
+import { createWriteStream } from 'node:fs';
+import { mkdir, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Progress } from '../progress.ts';
+import type { Bucket, RemoteFile } from './bucket.ts';
+import { persistently } from './persistence.ts';
+
+/** Fetches a file. It lies under a name of its own until it is whole; one that was broken off goes on where it was. */
+export async function downloadFile(bucket: Bucket, file: RemoteFile, path: string, progress: Progress): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const unfinished = join(dirname(path), `.${basename(path).slice(0, 180)}.${file.etag}.part`);
+  const had = await sizeOf(unfinished);
+  if (had > file.size) await rm(unfinished);
+  else progress.bytes(had);
+  await persistently(async () => {
+    const from = await sizeOf(unfinished);
+    if (from === file.size && from > 0) return;
+    const content = Readable.fromWeb((await bucket.get(file, from)) as Parameters<typeof Readable.fromWeb>[0]);
+    content.on('data', (piece: Buffer) => progress.bytes(piece.length));
+    await pipeline(content, createWriteStream(unfinished, { flags: 'a' }));
+  });
+  await rename(unfinished, path);
+}
+
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
+    throw error;
+  }
+}
