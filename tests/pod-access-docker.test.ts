@@ -1,4 +1,5 @@
 import { describe } from 'node:test';
+import { itselfSuite } from './pod-access/itself.suite.ts';
 import { portsSuite } from './pod-access/ports.suite.ts';
 import { podStage } from './pod-access/stage.ts';
 import { terminalSuite } from './pod-access/terminal.suite.ts';
@@ -10,5 +11,6 @@ await withDocker((host) => {
     const stage = podStage(() => dockerEngine(host), { dataCenterId: 'DOCKER-1', sharesPorts: false });
     portsSuite(stage);
     terminalSuite(stage);
+    itselfSuite(stage);
   });
 });

@@ -1,4 +1,5 @@
 import { describe } from 'node:test';
+import { itselfSuite } from './pod-access/itself.suite.ts';
 import { portsSuite } from './pod-access/ports.suite.ts';
 import { podStage } from './pod-access/stage.ts';
 import { terminalSuite } from './pod-access/terminal.suite.ts';
@@ -8,4 +9,5 @@ describe('access to pods, as processes', () => {
   const stage = podStage(async () => processEngine(), { dataCenterId: 'LOCAL-1', sharesPorts: true });
   portsSuite(stage);
   terminalSuite(stage);
+  itselfSuite(stage);
 });

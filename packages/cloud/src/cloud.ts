@@ -56,6 +56,7 @@ import { volumeFolder } from './resources/volumes/folder.ts';
 import { Gate } from './resources/keys/gate.ts';
 import { Keys } from './resources/keys/keys.ts';
 import { LoginRequests } from './resources/keys/login-requests.ts';
+import { PodTokens } from './resources/keys/pod-tokens.ts';
 import { S3Keys } from './resources/keys/s3-keys.ts';
 import { Models } from './resources/models/models.ts';
 import { Delegations } from './resources/registries/delegations.ts';
@@ -142,7 +143,8 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
     if (docker !== undefined && dataCenters.some(({ engine }) => engine === 'docker')) engines.set('docker', await docker.engine());
     const catalog = new Catalog({ dataCenters, engines, prices: config.prices });
     const directory = new EndpointDirectory(store.endpoints, clock);
-    const gate = new Gate(context);
+    const podTokens = new PodTokens(masterKey);
+    const gate = new Gate(context, podTokens);
     const webhookSecretOf = (accountId: string): string => webhookSecret(masterKey, accountId);
     const sender = new WebhookSender({ store: store.jobs, clock, log, options: senderOptions(config.webhooks), secretOf: webhookSecretOf });
     const queue = new JobQueue({
@@ -175,6 +177,10 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
     const pulls = new PullCredentials(store, new EcrLogin({ identity: identityFrom(process.env), endpoint: config.ecrEndpoint, clock }));
     const secrets = new Secrets(context);
     const sites = new Map(dataCenters.flatMap(({ id, engine }) => { const found = engines.get(engine); return found === undefined ? [] : [[id, found] as const]; }));
+    const urlFor = async (dataCenterId: string): Promise<string> => {
+      if (docker !== undefined && sites.get(dataCenterId)?.kind === 'docker') return containers.url(await docker.engine());
+      return config.workerUrl === '' ? listeningAt(http.server) : config.workerUrl;
+    };
     const fleet = new Fleet({
       store: store.fleet,
       queue,
@@ -185,10 +191,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       volume: (endpoint, dataCenterId) => volumeFolder(store, config.data, endpoint, dataCenterId),
       artifact: (endpoint) => flash.artifactFor(endpoint),
       tokenOf: (endpointId, workerId) => tokens.of(endpointId, workerId),
-      workerUrl: async (dataCenterId): Promise<string> => {
-        if (docker !== undefined && sites.get(dataCenterId)?.kind === 'docker') return containers.url(await docker.engine());
-        return config.workerUrl === '' ? listeningAt(http.server) : config.workerUrl;
-      },
+      workerUrl: (dataCenterId) => urlFor(dataCenterId),
       probe: (host, port, path) => probe(host, port, path, PROBE_WITHIN_MS),
       clock,
       ids,
@@ -208,6 +211,8 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       credentials: (accountId, registryId, image) => pulls.of(accountId, registryId, image),
       sshKeys: async (accountId) => (await store.accounts.find(accountId))?.sshKeys ?? [],
       jupyterPassword: (podId) => jupyterPassword(masterKey, podId),
+      tokenOf: (podId) => podTokens.of(podId),
+      apiUrl: urlFor,
       publicIp: (): string => new URL(originOf(config.publicUrl, http.server)).hostname,
       networkVolume: ({ accountId, networkVolumeId, dataCenterId }) => volumeFolder(store, config.data, { accountId, networkVolumeIds: networkVolumeId === null ? [] : [networkVolumeId] }, dataCenterId),
       volumeFolder: (podId) => join(resolve(config.data), 'pods', podId),
@@ -302,7 +307,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       pods: new PodGateway({ doors: podDoors, domain: config.domain, log }),
       terminals: new TerminalFace({ terminals: new Terminals(context, { endpoints, engines: sites }), gate, log }),
     });
-    const containers: ContainerReach = new ContainerReach({ workerUrl: config.workerUrl, server: () => http.server, createServer: () => createWorkerServer(traffic), log });
+    const containers: ContainerReach = new ContainerReach({ workerUrl: config.workerUrl, server: () => http.server, createServer: () => createWorkerServer(traffic, { isPod: (key) => podTokens.podOf(key) !== undefined, serve: (request, response) => http.routing(request, response) }), log });
     sweeper.start();
     sender.start();
 

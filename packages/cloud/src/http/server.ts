@@ -8,6 +8,7 @@ import type { Artifacts } from '../resources/flash/artifacts.ts';
 import type { AllResources } from '../resources/resources.ts';
 import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
+import { bearerKey } from './bearer.ts';
 import { asBerthError } from './failures.ts';
 import { asksForAnotherProtocol } from './gateway/upgrades.ts';
 import { artifactRoutes } from './artifacts.ts';
@@ -107,9 +108,18 @@ export function createHttpServer({ resources, artifacts, gate, clock, log, traff
   return app;
 }
 
-/** For workers alone: what belongs to endpoints, and nothing else. Not listening yet. */
-export function createWorkerServer(traffic: EndpointTraffic): Server {
-  return serverWith(traffic, (_request, response) => {
+/** Those who may do more here than workers. */
+export interface PodVisitors {
+  /** Whether this is a pod's own key. */
+  isPod(key: string | undefined): boolean;
+  serve: RequestListener;
+}
+
+/** For workers and pods alone: what belongs to endpoints, and what a pod may do to itself. Not listening yet. */
+export function createWorkerServer(traffic: EndpointTraffic, pods?: PodVisitors): Server {
+  return serverWith(traffic, (request, response) => {
+    const asked = (request.url ?? '').includes('api_key=') ? new URLSearchParams(request.url?.split('?')[1]).get('api_key') : null;
+    if (pods?.isPod(bearerKey(request.headers.authorization) ?? asked ?? undefined) === true) return pods.serve(request, response);
     const body = JSON.stringify({ title: 'Forbidden', status: 403, detail: 'workers reach their endpoints here and nothing else; the whole interface is where Berth itself listens' });
     response.writeHead(403, { 'content-type': 'application/problem+json', 'content-length': Buffer.byteLength(body) }).end(body);
   });

@@ -7,13 +7,20 @@ export interface PodSurroundings {
   jupyterPassword: string;
   /** Where its TCP ports are reached. */
   publicIp: string;
+  /** Its own key, and where it reaches Berth with it. */
+  apiKey: string;
+  apiUrl: string;
 }
 
 /** What a pod finds in its environment. What is said about the pod goes over its own variables; what is offered to it goes under. */
-export function podEnvironment(pod: Pod, { own, sshKeys, jupyterPassword, publicIp }: PodSurroundings): Record<string, string> {
+export function podEnvironment(pod: Pod, { own, sshKeys, jupyterPassword, publicIp, apiKey, apiUrl }: PodSurroundings): Record<string, string> {
+  // The account's keys, unless the pod has some of its own.
+  const publicKey = own['SSH_PUBLIC_KEY'] || sshKeys.join('\n');
   return {
-    ...(pod.startSsh && sshKeys.length > 0 && { PUBLIC_KEY: sshKeys.join('\n') }),
+    ...(pod.startSsh && publicKey !== '' && { PUBLIC_KEY: publicKey }),
     ...(pod.startJupyter && { JUPYTER_PASSWORD: jupyterPassword }),
+    RUNPOD_API_KEY: apiKey,
+    ...clientAddresses(apiUrl),
     ...own,
     RUNPOD_POD_ID: pod.id,
     RUNPOD_POD_HOSTNAME: pod.id,
@@ -42,5 +49,17 @@ function clusterEnvironment({ clusterId, gpuCount }: Pod, { rank, size, role, ad
     NUM_NODES: String(size),
     NUM_TRAINERS: String(gpuCount),
     WORLD_SIZE: String(size * gpuCount),
+  };
+}
+
+/** The variables by which the usual clients find the interfaces: in a pod they speak to the Berth that runs it. */
+function clientAddresses(url: string): Record<string, string> {
+  return {
+    RUNPOD_API_BASE_URL: url,
+    RUNPOD_API_URL: `${url}/v1`,
+    RUNPOD_REST_API_URL: `${url}/v1`,
+    RUNPOD_REST_V2_URL: `${url}/v2`,
+    RUNPOD_GRAPHQL_URL: `${url}/graphql`,
+    RUNPOD_ENDPOINT_BASE_URL: `${url}/v2`,
   };
 }

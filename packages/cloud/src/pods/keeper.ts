@@ -52,6 +52,10 @@ export interface PodKeeperParts {
   jupyterPassword(podId: string): string;
   /** Where TCP ports are reached from outside. */
   publicIp(): string;
+  /** A pod's own key. */
+  tokenOf(podId: string): string;
+  /** Where the pods of a data center reach Berth. */
+  apiUrl(dataCenterId: string): Promise<string>;
   /** Where the network volume of a pod lies; undefined where it has none, or it is gone. */
   networkVolume(pod: Pod): Promise<{ folder: string } | undefined>;
   /** Where a pod's own volume lies. */
@@ -308,10 +312,10 @@ export class PodKeeper {
   }
 
   async #specParts(pod: Pod, engine: InstanceEngine): Promise<SpecParts> {
-    const { resolveEnv, credentials, sshKeys, jupyterPassword, publicIp } = this.#parts;
+    const { resolveEnv, credentials, sshKeys, jupyterPassword, publicIp, tokenOf, apiUrl } = this.#parts;
     const own = await resolveEnv(pod.accountId, pod.env);
     return {
-      env: podEnvironment(pod, { own: { ...own, ...portVariables(pod.ports.map((entry) => Number.parseInt(entry, 10)), engine) }, sshKeys: pod.startSsh ? await sshKeys(pod.accountId) : [], jupyterPassword: jupyterPassword(pod.id), publicIp: publicIp() }),
+      env: podEnvironment(pod, { own: { ...own, ...portVariables(pod.ports.map((entry) => Number.parseInt(entry, 10)), engine) }, sshKeys: pod.startSsh ? await sshKeys(pod.accountId) : [], jupyterPassword: jupyterPassword(pod.id), publicIp: publicIp(), apiKey: tokenOf(pod.id), apiUrl: await apiUrl(pod.dataCenterId) }),
       mounts: await this.#mounts(pod),
       registry: await credentials(pod.accountId, pod.registryId, pod.image),
       onProgress: this.#progressOf(pod),

@@ -34,6 +34,8 @@ export interface Reading {
   kind: 'query' | 'mutation';
   /** Everything in it answers without a key. */
   open: boolean;
+  /** The names of the fields that it begins with. */
+  fields: ReadonlySet<string>;
   known: KnownDocument;
   operation: OperationDefinitionNode;
 }
@@ -61,7 +63,8 @@ export class Executor {
     const known = this.#document(text);
     const operation = operationOf(known.document, operationName);
     const kind = operation.operation === 'mutation' ? 'mutation' : 'query';
-    return { kind, open: rootFields(known.document, operation).isSubsetOf(this.#assembled.open[kind]), known, operation };
+    const fields = rootFields(known.document, operation);
+    return { kind, open: fields.isSubsetOf(this.#assembled.open[kind]), fields, known, operation };
   }
 
   /** `translate` makes one of our errors of whatever a field threw. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Caller } from '../../resources/caller.ts';
+import { ANY_POD, POD_REFUSAL } from '../../resources/keys/gate.ts';
 import type { Gate } from '../../resources/keys/gate.ts';
 import type { Resources } from '../../resources/resources.ts';
 import { BerthError } from '../../support/errors.ts';
@@ -15,6 +16,8 @@ const ADDRESS = '/graphql';
 const BODY_LIMIT = 20 * 1024 * 1024;
 const MAX_LOGGED_NAMES = 20;
 const LONGEST_LOGGED_NAME = 80;
+/** What a pod may ask for with its own token: which pod it names is checked where it is looked up. */
+const OF_PODS: ReadonlySet<string> = new Set(['pod', 'podStop', 'podResume', 'podTerminate', '__typename']);
 
 /** Serves GraphQL: one address, one method, a JSON body whatever its type is called. */
 export function graphqlFace(resources: Resources, gate: Gate, limits: GraphqlLimits) {
@@ -69,13 +72,19 @@ export function graphqlFace(resources: Resources, gate: Gate, limits: GraphqlLim
 const callers = new WeakMap<FastifyRequest, Caller>();
 
 function admit(gate: Gate, request: FastifyRequest, key: string, need: 'read' | 'write'): Promise<Caller> {
-  return gate.admit(key, { interface: 'graphql', family: 'graphql', need, requestId: request.id });
+  return gate.admit(key, { interface: 'graphql', family: 'graphql', need, requestId: request.id, podId: ANY_POD });
 }
 
 /** Whoever may have this document answered; undefined is anyone. */
-async function callerOf(gate: Gate, request: FastifyRequest, { kind, open }: { kind: 'query' | 'mutation'; open: boolean }): Promise<Caller | undefined> {
+async function callerOf(gate: Gate, request: FastifyRequest, { kind, open, fields }: { kind: 'query' | 'mutation'; open: boolean; fields: ReadonlySet<string> }): Promise<Caller | undefined> {
   const key = keyOf(request);
-  if (key !== undefined) return kind === 'mutation' ? admit(gate, request, key, 'write') : callers.get(request);
+  if (key !== undefined) {
+    const caller = kind === 'mutation' ? await admit(gate, request, key, 'write') : callers.get(request);
+    if (caller?.podId === undefined || fields.isSubsetOf(OF_PODS)) return caller;
+    // What anybody may ask, a pod may ask as anybody.
+    if (open) return undefined;
+    throw new BerthError('forbidden', POD_REFUSAL);
+  }
   if (open) return undefined;
   throw new BerthError('unauthenticated', 'this needs an API key: send it as "Authorization: Bearer <key>" or as ?api_key=<key>');
 }

@@ -183,7 +183,7 @@ export function podOperations({ pods, catalog, volumes, templates }: Resources):
   const action = (name: 'start' | 'stop' | 'reset' | 'restart', summary: string): Operation =>
     operation({
       id: `${name}Pod`, method: 'POST', path: `/pods/{podId}/${name}`, tag, summary, access: 'write',
-      params: byPodId, status: 200, answer: pod, failures: [400, 404],
+      params: byPodId, ofPod: 'podId', status: 200, answer: pod, failures: [400, 404],
       handle: async ({ caller, params }) => showOne(caller, await pods[name](caller, params.podId)),
     });
 
@@ -204,14 +204,14 @@ export function podOperations({ pods, catalog, volumes, templates }: Resources):
     }),
     operation({
       id: 'getPod', method: 'GET', path: '/pods/{podId}', tag, summary: 'Get a pod', access: 'read',
-      params: byPodId, query: oneQuery, status: 200, answer: pod, failures: [400, 404],
+      params: byPodId, ofPod: 'podId', query: oneQuery, status: 200, answer: pod, failures: [400, 404],
       handle: async ({ caller, params, query }) => showOne(caller, await pods.get(caller, params.podId), query),
     }),
     operation({ ...update, id: 'updatePod', method: 'PATCH', path: '/pods/{podId}', summary: 'Change a pod; more than its name and lock resets it' }),
     operation({ ...update, id: 'updatePodByPost', method: 'POST', path: '/pods/{podId}/update', summary: 'Change a pod (the same as PATCH)' }),
     operation({
       id: 'deletePod', method: 'DELETE', path: '/pods/{podId}', tag, summary: 'Terminate a pod', access: 'write',
-      params: byPodId, status: 204, failures: [400, 404],
+      params: byPodId, ofPod: 'podId', status: 204, failures: [400, 404],
       handle: ({ caller, params }) => pods.terminate(caller, params.podId),
     }),
     action('start', 'Start a pod that was stopped'),

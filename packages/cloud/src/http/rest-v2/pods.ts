@@ -41,7 +41,7 @@ export function podOperations({ pods }: Resources): Operation[] {
     }),
     operation({
       id: 'getPod', method: 'GET', path: '/pods/{id}', tag, summary: 'Get a pod', access: 'read',
-      params: byId, status: 200, answer: pod, failures: [404],
+      params: byId, ofPod: 'id', status: 200, answer: pod, failures: [404],
       handle: async ({ caller, params }) => show(await pods.get(caller, params.id)),
     }),
     operation({
@@ -53,7 +53,7 @@ export function podOperations({ pods }: Resources): Operation[] {
     operation({
       id: 'podAction', method: 'POST', path: '/pods/{id}/action', tag, summary: 'Start, stop, restart or terminate a pod', access: 'write',
       description: 'What a pod can do now is in its `actions`. Terminate answers 204 without a body.',
-      params: byId, body: podAction, status: 200, answer: pod, mayBeEmpty: true, failures: [400, 404, 409, 422],
+      params: byId, ofPod: 'id', body: podAction, status: 200, answer: pod, mayBeEmpty: true, failures: [400, 404, 409, 422],
       handle: async ({ caller, params, body }) => {
         const after = await act(pods, caller, params.id, body.action);
         return after === undefined ? undefined : show(after);
@@ -62,13 +62,13 @@ export function podOperations({ pods }: Resources): Operation[] {
     operation({
       id: 'deletePod', method: 'DELETE', path: '/pods/{id}', tag, summary: 'Terminate a pod', access: 'write',
       description: 'Its container and its own disk go with it; a network volume stays.',
-      params: byId, status: 204, failures: [404, 409],
+      params: byId, ofPod: 'id', status: 204, failures: [404, 409],
       handle: ({ caller, params }) => pods.terminate(caller, params.id),
     }),
     operation({
       id: 'streamPodLogs', method: 'GET', path: '/pods/{id}/logs', tag, summary: 'Follow the log of a pod', access: 'read', events: true,
       description: 'Server-sent events; `data` is one line as {ts, source, line}. Last-Event-ID goes before `since`, and `since` before `tail`. It ends when the pod has ended and all is told. The log of a pod that was terminated stays readable for a while.',
-      params: byId, query: logQuery, status: 200, failures: [404, 422],
+      params: byId, ofPod: 'id', query: logQuery, status: 200, failures: [404, 422],
       handle: async ({ caller, params, query, lastEventId, signal }) => logEvents(await pods.logs(caller, params.id, readLogQuery(query, lastEventId), signal)) as never,
     }),
   ];

@@ -70,6 +70,7 @@ function serve(app: FastifyInstance, face: RestFace, operation: Operation, gate:
         family: 'rest',
         need: operation.access === 'read' ? 'read' : 'write',
         requestId: request.id,
+        ...(operation.ofPod !== undefined && { podId: (request.params as Record<string, string>)[operation.ofPod] ?? '' }),
       });
       if (face.meter !== undefined) reply.headers(face.meter(caller));
       checkOperator(operation.access, caller);

@@ -18,6 +18,8 @@ export interface Operation {
   description?: string;
   access: Access;
   params?: Schema;
+  /** The parameter that names a pod, where that pod's own token opens this too. */
+  ofPod?: string;
   query?: Schema;
   /** A query that does not fit is refused as one that breaks a rule. */
   queryIsRule?: true;

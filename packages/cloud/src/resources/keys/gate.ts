@@ -4,6 +4,7 @@ import { BerthError } from '../../support/errors.ts';
 import { ROOT_ACCOUNT_ID } from '../accounts/root.ts';
 import type { Caller } from '../caller.ts';
 import type { Context } from '../context.ts';
+import type { PodTokens } from './pod-tokens.ts';
 import { grantOf, isLive, permits } from './scopes.ts';
 import type { Family, Need } from './scopes.ts';
 
@@ -15,24 +16,33 @@ const USE_RESOLUTION_MS = 60_000;
 const REMEMBER_MS = 1_000;
 const REMEMBERED_KEYS = 10_000;
 
+export const POD_REFUSAL = 'access denied: with its own key a pod can look at itself, stop, restart and terminate itself, and nothing else';
+
 export interface Visit {
   interface: Caller['interface'];
   family: Family;
   need: Need;
   requestId: string;
   endpointId?: string;
+  /** The pod that is asked about, where a pod's own token may do so; `any` where that is found out later. */
+  podId?: string;
 }
+
+/** Where a request says later which pod it is about. */
+export const ANY_POD = 'any';
 
 /** Knows who is at the door and what they may do. */
 export class Gate {
   readonly #context: Context;
+  readonly #podTokens: PodTokens | undefined;
   readonly #lastUsed = new Map<string, number>();
   readonly #remembered = new Map<string, { record: ApiKey; at: number }>();
   /** How often keys have changed. What was looked up before a change and arrives after it is not remembered. */
   #changes = 0;
 
-  constructor(context: Context) {
+  constructor(context: Context, podTokens?: PodTokens) {
     this.#context = context;
+    this.#podTokens = podTokens;
   }
 
   /** Who holds this key. A missing, wrong, expired, disabled or revoked one is answered alike. */
@@ -67,9 +77,19 @@ export class Gate {
   }
 
   async admit(key: string | undefined, visit: Visit): Promise<Caller> {
+    const podId = this.#podTokens?.podOf(key);
+    if (podId !== undefined) return this.#admitPod(podId, visit);
     const record = await this.identify(key);
     checkGrant(record, visit);
     return callerOf(record, visit);
+  }
+
+  /** A pod that acts on itself. */
+  async #admitPod(podId: string, visit: Visit): Promise<Caller> {
+    const pod = await this.#context.store.pods.findAnywhere(podId);
+    if (pod === undefined || pod.wanted === 'terminated') throw new BerthError('unauthenticated', 'invalid API key');
+    if (visit.podId !== podId && visit.podId !== ANY_POD) throw new BerthError('forbidden', POD_REFUSAL);
+    return { accountId: pod.accountId, keyId: `pod:${podId}`, operator: false, fullAccess: false, podId, interface: visit.interface, requestId: visit.requestId };
   }
 
   /** Writes down when keys were last used. Called now and then, and at the end. */

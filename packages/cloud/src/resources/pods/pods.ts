@@ -14,6 +14,7 @@ import { cpuFindings } from '../endpoints/cpu-selection.ts';
 import { gpuFindings, withKnownSpellings } from '../endpoints/gpu-selection.ts';
 import { offerOf } from '../endpoints/offer.ts';
 import { dataCenterFindings } from '../endpoints/placement.ts';
+import { POD_REFUSAL } from '../keys/gate.ts';
 import type { Templates } from '../templates/templates.ts';
 import type { PodChanges } from './changes.ts';
 import { hourlyCost, lowestBidFindings } from './cost.ts';
@@ -190,6 +191,7 @@ export class Pods {
   }
 
   async get(caller: Caller, id: string): Promise<Pod> {
+    checkItself(caller, id);
     const found = await this.#context.store.pods.find(caller.accountId, id);
     if (found === undefined) throw notFound(KIND, id);
     return found;
@@ -226,6 +228,7 @@ export class Pods {
 
   /** Its log from its first start on; also of one that was terminated, as long as that is kept. */
   async logs(caller: Caller, id: string, query: LogQuery, signal: AbortSignal): Promise<AsyncIterable<LogLine>> {
+    checkItself(caller, id);
     const { pods } = this.#context.store;
     const pod = await pods.findAnywhere(id);
     if (pod === undefined || pod.accountId !== caller.accountId) throw notFound(KIND, id);
@@ -239,6 +242,7 @@ export class Pods {
     next: (current: Pod, now: number, footing: PodFooting) => Pod | { record: Pod; interrupted: Changed<Pod>[] },
     ids: { registryId?: string; placing?: true } = {},
   ): Promise<Pod> {
+    checkItself(caller, id);
     const { store, clock } = this.#context;
     const changed = await store.pods.change(caller.accountId, id, ids, (current, footing) => {
       const after = next(current, clock.now(), footing);
@@ -324,6 +328,11 @@ export class Pods {
 function alone(pod: Pod, done: string): Pod {
   if (pod.clusterId !== null) throw new BerthError('state', `pod ${pod.id} belongs to the cluster ${pod.clusterId}, so it cannot be ${done} by itself; use the cluster`);
   return pod;
+}
+
+/** A pod that acts by itself acts on itself. */
+function checkItself({ podId }: Caller, id: string): void {
+  if (podId !== undefined && podId !== id) throw new BerthError('forbidden', POD_REFUSAL);
 }
 
 function registryOf({ registryId }: PodChange): { registryId?: string } {
