@@ -3,6 +3,7 @@ import { itselfSuite } from './pod-access/itself.suite.ts';
 import { portsSuite } from './pod-access/ports.suite.ts';
 import { podStage } from './pod-access/stage.ts';
 import { terminalSuite } from './pod-access/terminal.suite.ts';
+import { usageSuite } from './pod-access/usage.suite.ts';
 import { withDocker } from './support/docker.ts';
 import { dockerEngine } from './support/engine-under-test.ts';
 
@@ -12,5 +13,6 @@ await withDocker((host) => {
     portsSuite(stage);
     terminalSuite(stage);
     itselfSuite(stage);
+    usageSuite(stage);
   });
 });

@@ -34,6 +34,10 @@ export interface InstancePort {
    * to a free one of the machine where it does not.
    */
   announceAs?: string;
+  /** The environment variable that tells the instance under which number it is reached from outside. */
+  publishedAs?: string;
+  /** That number should be the one inside, where it is free. */
+  sameOutside?: true;
 }
 
 export interface InstanceMount {
@@ -124,4 +128,12 @@ export interface Usage {
   /** Cores in use, over the time since it was last asked. */
   cpu: number;
   memoryInBytes: number;
+  /** Of each GPU that it holds, in their order. */
+  gpus: readonly GpuUsage[];
+}
+
+/** Shares are per cent. A virtual GPU does nothing. */
+export interface GpuUsage {
+  util: number;
+  memoryUtil: number;
 }

@@ -1,5 +1,5 @@
 import type { InstanceEngine } from '../engines/engine.ts';
-import type { InstanceMount, InstanceSpec } from '../engines/instance.ts';
+import type { InstanceMount, InstancePort, InstanceSpec } from '../engines/instance.ts';
 import { innerPort } from '../resources/pods/inner-port.ts';
 import { parseArgs } from '../resources/templates/command.ts';
 import type { Pod } from '../store/pods.ts';
@@ -20,7 +20,7 @@ export function podSpec(pod: Pod, engine: Pick<InstanceEngine, 'abilities'>, { e
     image: pod.image,
     command: parseArgs(pod.args),
     env,
-    ports: pod.ports.map((entry) => ({ port: innerPort(Number.parseInt(entry, 10), engine), protocol: entry.endsWith('/http') ? 'http' : 'tcp' })),
+    ports: pod.ports.map((entry) => portOf(entry, engine)),
     mounts,
     ...(pod.clusterId !== null && pod.membership !== null && { network: { name: pod.clusterId, subnet: pod.membership.subnet, address: pod.membership.address, aliases: [pod.id, `node-${pod.membership.rank}`] } }),
     cpu: pod.vcpuCount,
@@ -30,4 +30,12 @@ export function podSpec(pod: Pod, engine: Pick<InstanceEngine, 'abilities'>, { e
     ...(registry !== undefined && { registry }),
     onProgress,
   };
+}
+
+/** An HTTP port is reached through the gateway, whatever its number; of a TCP port the pod is told the one outside. */
+function portOf(entry: string, engine: Pick<InstanceEngine, 'abilities'>): InstancePort {
+  const declared = Number.parseInt(entry, 10);
+  const port = innerPort(declared, engine);
+  if (entry.endsWith('/http')) return { port, protocol: 'http' };
+  return { port, protocol: 'tcp', publishedAs: `RUNPOD_TCP_PORT_${declared}`, ...(port !== declared && { sameOutside: true }) };
 }

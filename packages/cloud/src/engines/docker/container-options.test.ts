@@ -7,7 +7,7 @@ import { readLabels, writeLabels } from './labels.ts';
 
 const GB = 1024 ** 3;
 const spec: InstanceSpec = { id: 'w1', labels: {}, image: 'team/image', command: { entrypoint: [], cmd: [] }, env: {}, ports: [], mounts: [], cpu: 2, memoryInGb: 4, gpus: null, containerDiskInGb: 20 };
-const ground: ContainerGround = { installation: 'here', gpus: null, virtual: false, cores: 8, memoryInBytes: 16 * GB, limitsDisk: false, hasInit: true, isPodman: false };
+const ground: ContainerGround = { installation: 'here', gpus: null, virtual: false, cores: 8, memoryInBytes: 16 * GB, limitsDisk: false, hasInit: true, published: new Map(), isPodman: false };
 
 describe('an instance in the words of Docker', () => {
   test('the command is the image\'s own where none is given', () => {
@@ -22,6 +22,13 @@ describe('an instance in the words of Docker', () => {
     assert.deepEqual([limits?.NanoCpus, limits?.Memory, limits?.MemorySwap, limits?.ShmSize], [8e9, 16 * GB, 16 * GB, 8 * GB]);
     const little = containerOptions({ ...spec, cpu: 0.5, memoryInGb: 0.1 }, ground).HostConfig;
     assert.deepEqual([little?.NanoCpus, little?.ShmSize], [5e8, 64 * 1024 ** 2]);
+  });
+
+  test('a number outside that was chosen is told inside', () => {
+    const ports = [{ port: 22, protocol: 'tcp' as const, publishedAs: 'RUNPOD_TCP_PORT_22' }, { port: 80, protocol: 'http' as const }];
+    const options = containerOptions({ ...spec, ports }, { ...ground, published: new Map([[22, 20_022]]) });
+    assert.deepEqual(options.HostConfig?.PortBindings, { '22/tcp': [{ HostIp: '127.0.0.1', HostPort: '20022' }], '80/tcp': [{ HostIp: '127.0.0.1', HostPort: '' }] });
+    assert.deepEqual(options.Env, ['RUNPOD_TCP_PORT_22=20022']);
   });
 
   test('the disk is limited where the daemon can', () => {

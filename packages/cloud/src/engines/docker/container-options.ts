@@ -27,6 +27,8 @@ export interface ContainerGround {
   limitsDisk: boolean;
   /** The daemon has an init process to give. */
   hasInit: boolean;
+  /** By number inside, the numbers outside that were chosen; the daemon chooses the others. */
+  published: ReadonlyMap<number, number>;
   /** Containers know the machine by a name of the daemon's own. */
   isPodman: boolean;
 }
@@ -52,7 +54,7 @@ export function containerOptions(spec: InstanceSpec, ground: ContainerGround): C
     HostConfig: {
       // A free port of this machine, and not for others to reach.
       ...(spec.network !== undefined && { NetworkMode: networkName(spec.network.name) }),
-      PortBindings: Object.fromEntries(ports.map((port) => [port, [{ HostIp: '127.0.0.1', HostPort: '' }]])),
+      PortBindings: Object.fromEntries(ports.map((port) => [port, [{ HostIp: '127.0.0.1', HostPort: String(ground.published.get(Number.parseInt(port, 10)) ?? '') }]])),
       Mounts: spec.mounts.map(({ source, path }) => ({ Type: 'bind', Source: source, Target: path })),
       ...limits(spec, ground),
       ...(ground.gpus !== null && !ground.virtual && { DeviceRequests: [{ Driver: 'nvidia', DeviceIDs: ground.gpus.indexes.map(String), Capabilities: [['gpu']] }] }),
@@ -65,8 +67,12 @@ export function containerOptions(spec: InstanceSpec, ground: ContainerGround): C
   };
 }
 
-function environment({ env, ports }: InstanceSpec, { gpus, virtual }: ContainerGround): Record<string, string> {
-  const announced = ports.flatMap(({ port, announceAs }) => (announceAs === undefined ? [] : [[announceAs, String(port)]]));
+function environment({ env, ports }: InstanceSpec, { gpus, virtual, published }: ContainerGround): Record<string, string> {
+  const announced = ports.flatMap(({ port, announceAs, publishedAs, sameOutside }) => [
+    ...(announceAs === undefined ? [] : [[announceAs, String(port)]]),
+    // One that asks for the same number is told the one inside, which it has to listen on.
+    ...(publishedAs === undefined || sameOutside === true || !published.has(port) ? [] : [[publishedAs, String(published.get(port))]]),
+  ]);
   const indexes = gpus?.indexes.join(',') ?? '';
   return { ...env, ...Object.fromEntries(announced), ...(gpus !== null && virtual && { CUDA_VISIBLE_DEVICES: indexes, NVIDIA_VISIBLE_DEVICES: indexes }) };
 }

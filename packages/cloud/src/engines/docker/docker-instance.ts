@@ -2,6 +2,7 @@ import type Docker from 'dockerode';
 import { BerthError } from '../../support/errors.ts';
 import type { Clock } from '../../support/clock.ts';
 import { signalOf } from '../exit-code.ts';
+import type { HeldGpus } from '../gpu-shelf.ts';
 import type { Address, Execution, ExecutionOptions, Instance, InstanceHandle, Usage } from '../instance.ts';
 import type { LogBook } from '../logs/log-book.ts';
 import type { LogLine, LogQuery } from '../logs/log-line.ts';
@@ -73,6 +74,10 @@ export class DockerInstance {
 
   get handle(): InstanceHandle {
     return this.#container.instance.handle;
+  }
+
+  get gpus(): HeldGpus | null {
+    return this.#container.gpus;
   }
 
   get isRunning(): boolean {
@@ -188,7 +193,8 @@ export class DockerInstance {
     return found;
   }
 
-  async usage(): Promise<Usage | undefined> {
+  /** Without its GPUs, of which the machine knows. */
+  async usage(): Promise<Omit<Usage, 'gpus'> | undefined> {
     if (!this.isRunning) return undefined;
     const stats = await this.#ask((container) => container.stats({ stream: false, 'one-shot': true }) as Promise<StatsAnswer>).catch((error: unknown) => (isIdle(error) ? undefined : unlessGone(error)));
     const at = Date.parse(stats?.read ?? '');

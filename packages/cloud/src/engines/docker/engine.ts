@@ -4,11 +4,13 @@ import { BerthError, notFound, rule } from '../../support/errors.ts';
 import type { Log } from '../../support/log.ts';
 import type { Capacity, EngineAbilities, GpuCapacity, InstanceEngine } from '../engine.ts';
 import { GpuShelf } from '../gpu-shelf.ts';
+import { gpuUsageReader, usageOfHeld } from '../gpu-usage.ts';
 import type { Address, Execution, ExecutionOptions, Instance, InstanceEvent, InstanceHandle, InstanceSpec, Usage } from '../instance.ts';
 import { KeptLogs } from '../kept-logs.ts';
 import { LogBook } from '../logs/log-book.ts';
 import type { LogLine, LogQuery } from '../logs/log-line.ts';
 import { findNvidiaGpus, type NvidiaFindings } from '../nvidia-smi.ts';
+import { PortPool } from '../port-pool.ts';
 import { Turns } from '../turns.ts';
 import type { Container } from './container.ts';
 import { Daemon } from './daemon.ts';
@@ -74,10 +76,12 @@ export class DockerEngine implements InstanceEngine {
   readonly #logs: KeptLogs;
   readonly #gpus: GpuShelf;
   readonly #networks: Networks;
+  readonly #ports = new PortPool(process.pid * 64 + 5_000);
   readonly #turns = new Turns();
   readonly #instances = new Map<string, DockerInstance>();
   readonly #starts = new Map<string, StartAttempt>();
   readonly #visits: Visits;
+  readonly #gpuUsage = gpuUsageReader();
   readonly #listeners = new Set<(event: InstanceEvent) => void>();
   #opening: Promise<void> | undefined;
   #events: Events | undefined;
@@ -174,7 +178,7 @@ export class DockerEngine implements InstanceEngine {
       this.#instances.delete(id);
     };
     try {
-      const container = await launch(spec, { daemon: this.#daemon, installation: this.#installation, ground: this.#ground, gpus: this.#gpus, networks: this.#networks, say, clear, signal, log: this.#log });
+      const container = await launch(spec, { daemon: this.#daemon, installation: this.#installation, ground: this.#ground, gpus: this.#gpus, networks: this.#networks, ports: this.#ports, say, clear, signal, log: this.#log });
       return await this.#begin(container, book);
     } catch (error) {
       await say(`Not started: ${error instanceof Error ? error.message : String(error)}`);
@@ -276,7 +280,12 @@ export class DockerEngine implements InstanceEngine {
   }
 
   async usage(id: string): Promise<Usage | undefined> {
-    return (await this.#present(id))?.usage();
+    const instance = await this.#present(id);
+    const usage = await instance?.usage();
+    if (instance === undefined || usage === undefined) return undefined;
+    const { gpus } = instance;
+    const virtual = gpus === null || (await this.#ground()).gpus.some((gpu) => gpu.gpuTypeId === gpus.typeId && gpu.virtual);
+    return { ...usage, gpus: await usageOfHeld(gpus, virtual, this.#gpuUsage) };
   }
 
   async close(): Promise<void> {

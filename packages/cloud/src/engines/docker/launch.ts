@@ -5,17 +5,20 @@ import type { Log } from '../../support/log.ts';
 import type { GpuShelf } from '../gpu-shelf.ts';
 import type { InstanceSpec } from '../instance.ts';
 import { checkMemory } from '../memory.ts';
+import type { PortPool } from '../port-pool.ts';
 import { type ContainerGround, containerName, containerOptions } from './container-options.ts';
 import type { Container } from './container.ts';
 import type { Daemon } from './daemon.ts';
 import { inspect, removeContainer } from './docker-instance.ts';
-import { isIdle, startFailureOf } from './failure.ts';
+import { isIdle, startFailureOf, wordsOf } from './failure.ts';
 import type { Ground } from './ground.ts';
 import type { Networks } from './networks.ts';
 import { checkProgram } from './program.ts';
 import { ensureImage } from './pull.ts';
 
 const BYTES_PER_GB = 1024 ** 3;
+const MOST_TRIES = 5;
+const PORT_TAKEN = /port is already allocated|address already in use/i;
 
 export interface LaunchParts {
   daemon: Daemon;
@@ -23,6 +26,8 @@ export interface LaunchParts {
   ground: () => Promise<Ground>;
   gpus: GpuShelf;
   networks: Networks;
+  /** Numbers outside for ports that have to know theirs. */
+  ports: PortPool;
   /** A line about how it goes. */
   say: (line: string) => Promise<void>;
   /** The last step before the container is made: what an earlier run left goes. */
@@ -49,7 +54,36 @@ export async function launch(spec: InstanceSpec, parts: LaunchParts): Promise<Co
   await parts.clear();
   if (spec.network !== undefined) await parts.networks.ensure(spec.network);
   await say(`Starting ${spec.image}.`);
-  const container = await create(spec, { ...ground, installation: parts.installation, gpus, virtual, hasInit: true, isPodman: await daemon.isPodman() }, parts);
+  const isPodman = await daemon.isPodman();
+  for (let tries = 1; ; tries += 1) {
+    const published = await publish(spec, parts.ports);
+    try {
+      const running = await run(spec, { ...ground, installation: parts.installation, gpus, virtual, hasInit: true, published, isPodman }, parts);
+      undo.move();
+      return running;
+    } catch (error) {
+      // Somebody else was quicker to take one of the numbers.
+      if (published.size === 0 || tries === MOST_TRIES || !PORT_TAKEN.test(wordsOf(error))) throw signal.aborted ? signal.reason : error;
+    } finally {
+      // Once it runs, nobody else can listen there.
+      parts.ports.release([...published.values()]);
+    }
+  }
+}
+
+/** Chooses the number outside for those ports whose instance is told. */
+async function publish({ ports }: InstanceSpec, pool: PortPool): Promise<Map<number, number>> {
+  const published = new Map<number, number>();
+  for (const { port, publishedAs, sameOutside } of ports) {
+    if (publishedAs !== undefined && !published.has(port)) published.set(port, await pool.take(sameOutside === true ? port : undefined));
+  }
+  return published;
+}
+
+async function run(spec: InstanceSpec, ground: ContainerGround, parts: LaunchParts): Promise<Container> {
+  const { daemon, signal } = parts;
+  await using undo = new AsyncDisposableStack();
+  const container = await create(spec, ground, parts);
   undo.defer(() => removeContainer(daemon, container.id));
   try {
     if (spec.command.entrypoint.length + spec.command.cmd.length > 0) await checkProgram(container, await container.inspect());

@@ -16,7 +16,7 @@ export interface CpuSample {
 }
 
 /** What a container used since an earlier sample. */
-export function usageSince(before: CpuSample, stats: StatsAnswer, now: number): { usage: Usage; sample: CpuSample } {
+export function usageSince(before: CpuSample, stats: StatsAnswer, now: number): { usage: Omit<Usage, 'gpus'>; sample: CpuSample } {
   const cpuSeconds = (stats.cpu_stats?.cpu_usage?.total_usage ?? 0) / NANOSECONDS;
   const seconds = Math.max((now - before.at) / 1000, 0.01);
   return { usage: { cpu: Math.max(0, cpuSeconds - before.cpuSeconds) / seconds, memoryInBytes: memoryOf(stats) }, sample: { cpuSeconds, at: now } };

@@ -9,6 +9,7 @@ import type { Log } from '../../support/log.ts';
 import { atHand } from '../at-hand.ts';
 import type { Capacity, EngineAbilities, GpuCapacity, InstanceEngine } from '../engine.ts';
 import { countedThrough, GpuShelf } from '../gpu-shelf.ts';
+import { gpuUsageReader, usageOfHeld } from '../gpu-usage.ts';
 import type { Address, Execution, ExecutionOptions, Instance, InstanceEvent, InstanceHandle, InstanceSpec, Usage } from '../instance.ts';
 import { KeptLogs } from '../kept-logs.ts';
 import { LogBook } from '../logs/log-book.ts';
@@ -77,6 +78,7 @@ export class ProcessEngine implements InstanceEngine {
   readonly #listeners = new Set<(event: InstanceEvent) => void>();
   readonly #adopted = new Set<ProcessInstance>();
   readonly #visits: Visits;
+  readonly #gpuUsage = gpuUsageReader();
   #opening: Promise<void> | undefined;
   readonly #useCgroups: boolean;
   #cgroups: Cgroups | undefined;
@@ -208,7 +210,12 @@ export class ProcessEngine implements InstanceEngine {
   }
 
   async usage(id: string): Promise<Usage | undefined> {
-    return (await this.#present(id))?.usage();
+    const instance = await this.#present(id);
+    const usage = instance?.usage();
+    if (instance === undefined || usage === undefined) return undefined;
+    const { gpus } = instance.saved;
+    const virtual = gpus === null || (await this.#machine()).gpus.length === 0;
+    return { ...usage, gpus: await usageOfHeld(gpus, virtual, this.#gpuUsage) };
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,7 @@
 import type { GpuShelf } from '../gpu-shelf.ts';
 import type { SavedInstance } from './instance-folder.ts';
 import { removeLinks } from './mounts.ts';
-import { PortPool } from './port-pool.ts';
+import { PortPool } from '../port-pool.ts';
 
 type Held = Pick<SavedInstance, 'id' | 'gpus' | 'ports' | 'links'>;
 

@@ -7,6 +7,8 @@ interface Listener extends Address {
 }
 
 const LISTENING = '0A';
+/** How old a look at the machine may be that many share. */
+const LIFETIME_MS = 50;
 /** IPv4 addresses in IPv6 clothes. */
 const MAPPED = /^0{20}ffff([0-9a-f]{8})$/;
 
@@ -15,12 +17,24 @@ const MAPPED = /^0{20}ffff([0-9a-f]{8})$/;
  * it is counts: with all on one machine, somebody else may listen on the same number.
  */
 export function findListener(ports: readonly number[], processes: () => readonly number[]): Address | undefined {
-  const candidates = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((table) => (existsSync(table) ? parseTable(readFileSync(table, 'utf8')) : [])).filter(({ port }) => ports.includes(port));
+  const candidates = ports.flatMap((port) => listening().get(port) ?? []);
   if (candidates.length === 0) return undefined;
   const sockets = new Set(processes().flatMap(socketsOf));
   const own = candidates.filter(({ inode }) => sockets.has(inode));
   const best = own.sort((one, other) => ports.indexOf(one.port) - ports.indexOf(other.port))[0];
   return best === undefined ? undefined : { host: best.host, port: best.port };
+}
+
+let last: { at: number; byPort: ReadonlyMap<number, readonly Listener[]> } | undefined;
+
+/** All that listen on this machine, by port: one look for all who ask within a moment. */
+function listening(): ReadonlyMap<number, readonly Listener[]> {
+  const now = performance.now();
+  if (last === undefined || now - last.at >= LIFETIME_MS) {
+    const all = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((table) => (existsSync(table) ? parseTable(readFileSync(table, 'utf8')) : []));
+    last = { at: now, byPort: Map.groupBy(all, ({ port }) => port) };
+  }
+  return last.byPort;
 }
 
 /** The kernel's list of TCP sockets: those that listen. */

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { BerthError } from '../../support/errors.ts';
 import { killCgroup, membersOfCgroup } from './cgroups.ts';
+import { glance } from './glance.ts';
 import type { Started } from './instance-folder.ts';
 import { allProcesses, environmentOf, findProcess, type ProcessEntry } from './process-table.ts';
 
@@ -37,10 +38,17 @@ export function membersOf({ root, cgroup, started }: Belonging): ProcessEntry[] 
   });
 }
 
-/** The same for a look in passing: without going through the whole machine where there is a cgroup. */
+/** The same for a look in passing: by the cgroup where there is one, or else by a look at the machine that is shared and may be a moment old. */
 export function membersAtHand(belonging: Belonging): ProcessEntry[] {
   const pids = belonging.cgroup === null ? [] : membersOfCgroup(belonging.cgroup);
-  return pids.length === 0 ? membersOf(belonging) : pids.flatMap((pid) => findProcess(pid) ?? []);
+  if (pids.length > 0) return pids.flatMap((pid) => findProcess(pid) ?? []);
+  const { root, started } = belonging;
+  const { byRoot, bySession } = glance();
+  const session = started === undefined ? undefined : ownSession(started);
+  const found = [...(byRoot.get(root) ?? []), ...(session === undefined ? [] : (bySession.get(session) ?? []))];
+  const members = new Map(found.map((process) => [process.pid, process]));
+  if (started !== undefined) members.delete(started.supervisor.pid);
+  return [...members.values()].filter(({ startTicks }) => startTicks >= (started?.supervisor.startTicks ?? 0));
 }
 
 /** The number of a session says whose it is as long as its leader is there; after that it may be given again. */

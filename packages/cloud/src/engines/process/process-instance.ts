@@ -8,13 +8,16 @@ import { startExecution } from './execution.ts';
 import type { InstanceFolder, SavedInstance, Started } from './instance-folder.ts';
 import { findListener } from './listeners.ts';
 import { type Belonging, endMembers, isAlive, membersAtHand, membersOf, sendSignal } from './membership.ts';
+import { takeSample } from './sample.ts';
 import { inRounds } from './in-rounds.ts';
-import { environmentOf, type ProcessEntry, residentBytes, TICKS_PER_SECOND } from './process-table.ts';
+import { environmentOf } from './process-table.ts';
 import { Spool } from './spool.ts';
 import { watchFolder } from './watch-folder.ts';
 
 /** How long an address that was found is taken for granted. */
 const ADDRESS_LIFETIME_MS = 1000;
+/** Processor time is counted in steps of this length. */
+const SHORTEST_SPAN_S = 0.01;
 /** Many small writes are carried to the log together. */
 const BETWEEN_ROUNDS_MS = 10;
 /** The most that a timer can wait. */
@@ -47,13 +50,13 @@ export class ProcessInstance {
   #killAt = Infinity;
   #killTimer: NodeJS.Timeout | undefined;
   #found = new Map<number, { address: Address; until: number }>();
-  #sample: { cpuTicks: number; at: number };
+  #sample: { cpuSeconds: number; at: number };
 
   constructor(parts: ProcessInstanceParts) {
     this.saved = parts.saved;
     this.folder = parts.folder;
     this.#parts = parts;
-    this.#sample = { cpuTicks: parts.env === undefined ? cpuTicksOf(membersAtHand(this.#belonging)) : 0, at: performance.now() };
+    this.#sample = { cpuSeconds: parts.env === undefined ? takeSample(this.#belonging).cpuSeconds : 0, at: performance.now() };
     // A stop that fails is told to those who asked for it.
     this.#gone.promise.catch(() => undefined);
   }
@@ -221,15 +224,15 @@ export class ProcessInstance {
     return address;
   }
 
-  usage(): Usage | undefined {
+  /** Without its GPUs, of which the machine knows. */
+  usage(): Omit<Usage, 'gpus'> | undefined {
     if (!this.isRunning) return undefined;
-    const members = membersAtHand(this.#belonging);
-    const cpuTicks = cpuTicksOf(members);
+    const { cpuSeconds, memoryInBytes } = takeSample(this.#belonging);
     const now = performance.now();
-    const seconds = Math.max((now - this.#sample.at) / 1000, 1 / TICKS_PER_SECOND);
-    const cpu = Math.max(0, cpuTicks - this.#sample.cpuTicks) / TICKS_PER_SECOND / seconds;
-    this.#sample = { cpuTicks, at: now };
-    return { cpu, memoryInBytes: members.reduce((sum, { pid }) => sum + residentBytes(pid), 0) };
+    const seconds = Math.max((now - this.#sample.at) / 1000, SHORTEST_SPAN_S);
+    const cpu = Math.max(0, cpuSeconds - this.#sample.cpuSeconds) / seconds;
+    this.#sample = { cpuSeconds, at: now };
+    return { cpu, memoryInBytes };
   }
 
   /** Lets go of it; it goes on. */
@@ -257,10 +260,6 @@ export class ProcessInstance {
   #systemLine(line: string): { ts: number; source: 'system'; line: string } {
     return { ts: this.#parts.clock.now(), source: 'system', line };
   }
-}
-
-function cpuTicksOf(members: readonly ProcessEntry[]): number {
-  return members.reduce((sum, { cpuTicks }) => sum + cpuTicks, 0);
 }
 
 function farewell(exitCode: number | null): string {

@@ -5,7 +5,7 @@ import { DEFAULT_VCPU_COUNT } from '../../resources/endpoints/cpu-selection.ts';
 import { ANY_HARDWARE } from '../../resources/pods/order.ts';
 import type { NewPod, PodChange, PodSettings } from '../../resources/pods/order.ts';
 import type { HardwareWish } from '../../resources/pods/placement.ts';
-import type { PodPort } from '../../resources/pods/runtime.ts';
+import type { PodRuntime } from '../../resources/pods/runtime.ts';
 import { desiredStatus, isUp, lastStatusChange } from '../../resources/pods/states.ts';
 import type { Resources } from '../../resources/resources.ts';
 import { formatArgs, parseArgs } from '../../resources/templates/command.ts';
@@ -26,6 +26,13 @@ const prices = { securePrice: number(), communityPrice: number(), secureSpotPric
 const gpu = object({ id: text(), count: integer() }, { displayName: text(), ...prices });
 const machine = named('Machine', object({}, {
   dataCenterId: text(), location: text(), gpuTypeId: text(), gpuDisplayName: text(), gpuType: gpu, cpuCount: integer(), costPerHr: number(), currentPricePerGpu: number(), secureCloud: boolean(), supportPublicIp: boolean(),
+}));
+
+const runtime = named('PodRuntime', object({
+  uptimeInSeconds: integer(),
+  container: object({ cpuPercent: integer(), memoryPercent: integer() }),
+  gpus: list(object({ id: text(), gpuUtilPercent: integer(), memoryUtilPercent: integer() })),
+  ports: list(object({ ip: nullable(text()), isIpPublic: boolean(), privatePort: integer(), publicPort: nullable(integer()), type: text() })),
 }));
 
 const pod = named(
@@ -64,6 +71,8 @@ const pod = named(
       createdAt: text({ format: 'date-time' }),
       lastStartedAt: nullable(text({ format: 'date-time' })),
       networkVolumeId: nullable(text()),
+      uptimeSeconds: integer({ description: 'Since it was started; 0 while it does not run' }),
+      runtime: nullable(runtime),
     },
     {
       gpu,
@@ -171,7 +180,7 @@ export function podOperations({ pods, catalog, volumes, templates }: Resources):
     return Promise.all(found.map(async (one) => {
       const { templateId } = one.pod;
       const extra = query.includeTemplate === true && templateId !== null ? { template: showTemplate(await templates.get(caller, templateId)) } : {};
-      return { ...show(one, await pods.ports(one.pod), offers, mounted, query.includeMachine === true), ...extra, ...(query.includeSavingsPlans === true && { savingsPlans: [] }) };
+      return { ...show(one, await pods.runtime(one.pod), offers, mounted, query.includeMachine === true), ...extra, ...(query.includeSavingsPlans === true && { savingsPlans: [] }) };
     }));
   };
   const showOne = async (caller: Caller, found: Pod, query: Include = {}): Promise<Static<typeof pod>> => (await shown(caller, [{ pod: found }], query))[0] as Static<typeof pod>;
@@ -305,9 +314,9 @@ function matches({ pod: found, endpointId }: Found, query: Static<typeof listQue
   );
 }
 
-function show({ pod: found, endpointId, version }: Found, ports: readonly PodPort[], offers: readonly GpuOffer[], volumes: readonly NetworkVolume[], wholeMachine: boolean): Static<typeof pod> {
+function show({ pod: found, endpointId, version }: Found, now: PodRuntime | null, offers: readonly GpuOffer[], volumes: readonly NetworkVolume[], wholeMachine: boolean): Static<typeof pod> {
   const { entrypoint, cmd } = parseArgs(found.args);
-  const reached = ports.filter((port) => port.public !== null);
+  const reached = (now?.ports ?? []).filter((port) => port.public !== null);
   const offer = offers.find(({ type }) => type.id === found.gpuTypeId);
   const shownGpu = found.gpuTypeId === null ? undefined : { id: found.gpuTypeId, count: found.gpuCount, ...(offer !== undefined && { displayName: offer.type.name, ...pricesOf(offer) }) };
   const volume = volumes.find(({ id }) => id === found.networkVolumeId);
@@ -346,8 +355,19 @@ function show({ pod: found, endpointId, version }: Found, ports: readonly PodPor
     createdAt: isoTime(found.createdAt),
     lastStartedAt: found.startedAt === null ? null : isoTime(found.startedAt),
     networkVolumeId: found.networkVolumeId,
+    uptimeSeconds: now?.uptime ?? 0,
+    runtime: now === null ? null : runtimeOf(found.id, now),
     ...(volume !== undefined && { networkVolume: { id: volume.id, name: volume.name, size: volume.size, dataCenterId: volume.dataCenterId } }),
     ...(endpointId !== undefined && { endpointId, aiApiId: endpointId, slsVersion: version ?? 0 }),
+  };
+}
+
+function runtimeOf(podId: string, { uptime, cpu, memory, gpus, ports }: PodRuntime): Static<typeof runtime> {
+  return {
+    uptimeInSeconds: uptime,
+    container: { cpuPercent: cpu, memoryPercent: memory },
+    gpus: gpus.map(({ util, memoryUtil }, index) => ({ id: `${podId}-${index}`, gpuUtilPercent: util, memoryUtilPercent: memoryUtil })),
+    ports: ports.map((port) => ({ ip: port.ip, isIpPublic: port.type === 'tcp' && port.public !== null, privatePort: port.private, publicPort: port.public, type: port.type })),
   };
 }
 

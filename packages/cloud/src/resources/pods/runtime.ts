@@ -1,9 +1,14 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
+import type { Usage } from '../../engines/instance.ts';
 import type { Pod } from '../../store/pods.ts';
 import type { Clock } from '../../support/clock.ts';
+import { BerthError } from '../../support/errors.ts';
 import { innerPort } from './inner-port.ts';
 
 const BYTES_PER_GB = 1024 ** 3;
+/** How old what is shown of a pod's use may be. */
+const USAGE_LIFETIME_MS = 2_000;
+const MOST_KEPT = 20_000;
 
 export interface PodPort {
   private: number;
@@ -26,6 +31,7 @@ export interface PodRuntime {
 export class PodRuntimes {
   readonly #engines: ReadonlyMap<string, InstanceEngine>;
   readonly #clock: Clock;
+  readonly #usages = new Map<string, { at: number; generation: number; usage: Promise<Usage | undefined> }>();
 
   /** `engines` by data center. */
   constructor(engines: ReadonlyMap<string, InstanceEngine>, clock: Clock) {
@@ -37,14 +43,29 @@ export class PodRuntimes {
   async of(pod: Pod): Promise<PodRuntime | null> {
     const engine = this.#engines.get(pod.dataCenterId);
     if (pod.status !== 'RUNNING' || engine === undefined) return null;
-    const [usage, ports] = await Promise.all([engine.usage(pod.id), this.ports(pod)]);
+    const [usage, ports] = await Promise.all([this.#usage(pod, engine), this.ports(pod)]);
     return {
       uptime: Math.max(0, Math.floor((this.#clock.now() - (pod.startedAt ?? this.#clock.now())) / 1000)),
       cpu: share(usage?.cpu ?? 0, pod.vcpuCount),
       memory: share((usage?.memoryInBytes ?? 0) / BYTES_PER_GB, pod.memoryInGb),
-      gpus: Array.from({ length: pod.gpuCount }, () => ({ util: 0, memoryUtil: 0 })),
+      gpus: Array.from({ length: pod.gpuCount }, (_, index) => usage?.gpus[index] ?? { util: 0, memoryUtil: 0 }),
       ports,
     };
+  }
+
+  /** What it uses, as it was a moment ago: many ask, and what is used since the last question is of no use when that was just now. */
+  #usage(pod: Pod, engine: InstanceEngine): Promise<Usage | undefined> {
+    const now = performance.now();
+    const kept = this.#usages.get(pod.id);
+    if (kept !== undefined && now - kept.at < USAGE_LIFETIME_MS && kept.generation === pod.generation) return kept.usage;
+    if (this.#usages.size >= MOST_KEPT) this.#usages.clear();
+    const usage = engine.usage(pod.id).catch((error: unknown) => {
+      // How it is doing is not known while its engine does not answer; that it runs is.
+      if (error instanceof BerthError && error.code === 'unavailable') return undefined;
+      throw error;
+    });
+    this.#usages.set(pod.id, { at: now, generation: pod.generation, usage });
+    return usage;
   }
 
   /** Its declared ports. None while it does not run. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { BerthError } from '../../support/errors.ts';
+import { BerthError } from '../support/errors.ts';
 
 /** Below the numbers that the kernel gives to outgoing connections, so that none of those comes in between. */
 const FIRST = 20_000;
@@ -24,7 +24,13 @@ export class PortPool {
     for (const port of ports) this.#held.delete(port);
   }
 
-  async take(): Promise<number> {
+  /** The wished number where it is free, or another. */
+  async take(wished?: number): Promise<number> {
+    if (wished !== undefined && !this.#held.has(wished)) {
+      this.#held.add(wished);
+      if (await isFree(wished)) return wished;
+      this.#held.delete(wished);
+    }
     for (let tries = 0; tries < COUNT; tries += 1) {
       const port = FIRST + this.#next;
       this.#next = (this.#next + 1) % COUNT;
