@@ -17,6 +17,7 @@ import { until } from './support/serverless.ts';
 import { logLines } from './support/story.ts';
 
 const PODS = 20;
+const BILLED_PODS = 6;
 
 await withDocker((host) => {
   describe('pods on Docker', () => {
@@ -132,6 +133,34 @@ await withDocker((host) => {
         return written.length > 40 && written;
       });
       assert.deepEqual(lines, lines.map((_, index) => String(index + 1)));
+      await Promise.all(ids.map((id) => remove(id)));
+    });
+
+    test('killed while pods run and some end: each is billed for the time that its container ran', { timeout: 200_000 }, async () => {
+      const ids = await Promise.all(Array.from({ length: BILLED_PODS }, () => create('sleep 1000')));
+      for (const id of ids) await has(server.client(), id, 'RUNNING');
+      const ending = ids.slice(0, BILLED_PODS / 2);
+      await server.kill();
+      const ran = new Map<string, number>();
+      for (const id of ending) {
+        const container = docker.getContainer((await containers(id))[0]?.Id ?? '');
+        await container.kill();
+        await container.wait();
+        const { State: state } = await container.inspect();
+        ran.set(id, Date.parse(state.FinishedAt) - Date.parse(state.StartedAt));
+      }
+      const since = Date.now();
+      await until('it was away for a while', async () => Date.now() - since > 2_500);
+      await up();
+      for (const id of ending) await has(server.client(), id, 'ERROR');
+      for (const id of ids) {
+        const began = Date.parse((await pod(server.client(), id)).startedAt ?? '');
+        const asking = Date.now();
+        const { body } = await server.client().call<{ timeBilledMs: number }[]>('GET', `/v1/billing/pods?grouping=podId&bucketSize=year&podId=${id}`);
+        const billed = body.reduce((sum, { timeBilledMs }) => sum + timeBilledMs, 0);
+        const off = billed - (ran.get(id) ?? asking - began);
+        assert.ok(Math.abs(off) < 1_000 + (ran.has(id) ? 0 : Date.now() - asking), `${id} is billed for ${billed} ms, which is ${off} ms off`);
+      }
       await Promise.all(ids.map((id) => remove(id)));
     });
   });

@@ -17,8 +17,10 @@ const LARGE_VOLUME_GB = 1000;
 /** What is used follows from the records alone, and so it is known whoever was running when. */
 export function usageRules(prices: UsagePrices): UsageRules {
   return {
+    podUse: (pod) => podUse(pod, prices.disk),
     pod: (before, after) => podChanges(before, after, prices.disk),
     worker: (before, after) => workerChanges(before, after, prices),
+    workerUse: (worker) => workerUse(worker, prices),
     volume: (volume, at) => [{ unitId: volume.id, use: volumeUse(volume, prices.disk), at }],
   };
 }

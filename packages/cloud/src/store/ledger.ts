@@ -28,7 +28,9 @@ export interface LedgerStore {
   prices(): Promise<string | undefined>;
   notePrices(text: string): Promise<void>;
   /** Every pod and worker that is there, and every volume: what is to be looked at when prices change. */
-  units(): Promise<{ podIds: string[]; workers: Worker[]; volumes: NetworkVolume[] }>;
+  units(): Promise<{ podIds: string[]; workerIds: string[]; volumeIds: string[] }>;
+  /** From an instant on, a worker or a volume pays what it costs now, if it is still there. The first time of all, a worker pays from its start. */
+  reprice(unit: { kind: 'worker' | 'volume'; id: string }, at: number, isFirst: boolean): Promise<void>;
 }
 
 /** A pod that belongs to a cluster is paid for with the cluster. */
@@ -145,7 +147,10 @@ export interface CurrentRates {
 
 /** What a record says about use. The store asks these in the transaction that writes the record. */
 export interface UsageRules {
+  /** What it uses as it is. */
+  podUse(pod: Pod): Use | null;
   pod(before: Pod, after: Pod): UseChange[];
   worker(before: Worker | undefined, after: Worker): UseChange[];
+  workerUse(worker: Worker): Use;
   volume(after: NetworkVolume, at: number): UseChange[];
 }

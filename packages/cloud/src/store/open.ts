@@ -75,7 +75,7 @@ export function storeOver(database: Database, sealer: Sealer, wakeups: Wakeups =
     audit: auditTable(database),
     jobs: database.jobs(),
     fleet: fleetTable(database, sealer, usage),
-    ledger: ledgerTable(database),
+    ledger: ledgerTable(database, usage),
     wakeups,
     leadership,
     ping: () =>

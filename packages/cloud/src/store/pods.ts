@@ -15,6 +15,8 @@ export interface PodStore {
   change(accountId: string, id: string, ids: PodFootingIds, next: (current: Pod, footing: PodFooting) => ChangedPod): Promise<Pod | undefined>;
   /** Writes what was seen of a pod, whoever owns it. `next` answers undefined to leave it. Answers the pod as it is then. */
   observe(id: string, next: (current: Pod) => Pod | undefined): Promise<Pod | undefined>;
+  /** From an instant on, it costs something else. The first time of all, one that runs pays from its start. */
+  reprice(id: string, costOf: (pod: Pod) => number, at: number, isFirst: boolean): Promise<void>;
   /** Those whose wanted state is not reached yet. */
   unsettled(): Promise<string[]>;
   /** Those that may have an instance. */

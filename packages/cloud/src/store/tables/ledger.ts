@@ -1,6 +1,6 @@
 import type { Database } from '../database.ts';
 import { PARTS, typeOf } from '../ledger.ts';
-import type { CostPart, CurrentRates, Grouping, LedgerStore, Level, StretchQuery, Stretch, Sums, SumsQuery, SumsRow, UsageKind, Use, UseChange } from '../ledger.ts';
+import type { CostPart, CurrentRates, Grouping, LedgerStore, Level, StretchQuery, Stretch, Sums, SumsQuery, SumsRow, UsageKind, UsageRules, Use, UseChange } from '../ledger.ts';
 import type { VolumeType } from '../records.ts';
 import { changes, join, name, perDialect, row, rows, rowValues, sql, tuples } from '../sql.ts';
 import type { Row, Statement, Steps, Value } from '../sql.ts';
@@ -35,7 +35,7 @@ const restSelected = ['group_id', 'bucket', ...RATE_COLUMNS, 'runs', 'runs_late'
 const sumsSelected: Record<Level, Statement> = { hour: name(restSelected), day: name(restSelected), month: name([restSelected, ...LATE_DAYS_COLUMNS].join(', ')) };
 const beforeSelected = name(['group_id', ...[...RATE_COLUMNS, 'runs', 'disk_in_gb'].map((column) => `cast(sum(${column}) as bigint) as ${column}`)].join(', '));
 
-export function ledgerTable(database: Database): LedgerStore {
+export function ledgerTable(database: Database, usage?: UsageRules): LedgerStore {
   return {
     settle: (list) => database.write(() => settleUses(list)),
 
@@ -71,9 +71,25 @@ export function ledgerTable(database: Database): LedgerStore {
     units: () =>
       database.read(function* () {
         const pods = yield* rows<{ id: string }>(sql`select id from pods where started_at is not null and (wanted <> 'terminated' or ended_at is null) order by id`);
-        const workers = yield* rows<Row>(sql`select * from workers where ended_at is null order by id`);
-        const volumes = yield* rows<Row>(sql`select * from network_volumes order by id`);
-        return { podIds: pods.map(({ id }) => id), workers: workers.map(workerFromRow), volumes: volumes.map(volumeFromRow) };
+        const workers = yield* rows<{ id: string }>(sql`select id from workers where ended_at is null order by id`);
+        const volumes = yield* rows<{ id: string }>(sql`select id from network_volumes order by id`);
+        const ids = (found: { id: string }[]): string[] => found.map(({ id }) => id);
+        return { podIds: ids(pods), workerIds: ids(workers), volumeIds: ids(volumes) };
+      }),
+
+    // Whoever ends one of these holds its row, too: nothing is begun anew that has just ended.
+    reprice: ({ kind, id }, at, isFirst) =>
+      database.write(function* () {
+        if (usage === undefined) return;
+        if (kind === 'volume') {
+          const found = yield* row<Row>(sql`select * from network_volumes where id = ${id}${lockRow}`);
+          if (found !== undefined) yield* settleUses(usage.volume(volumeFromRow(found), at));
+          return;
+        }
+        const found = yield* row<Row>(sql`select * from workers where id = ${id} and ended_at is null and started_at is not null${lockRow}`);
+        if (found === undefined) return;
+        const worker = workerFromRow(found);
+        yield* settleUses([{ unitId: id, use: usage.workerUse(worker), at: isFirst ? (worker.startedAt ?? at) : at }]);
       }),
   };
 }

@@ -69,6 +69,16 @@ export function podTable(database: Database, sealer: Sealer, usage?: UsageRules)
         return record ?? current;
       }),
 
+    reprice: (id, costOf, at, isFirst) =>
+      database.write(function* () {
+        const current = yield* findLocked(id);
+        if (current === undefined || usage === undefined) return;
+        const record = { ...current, costPerHour: costOf(current) };
+        if (record.costPerHour !== current.costPerHour) yield* changes(sql`update pods set ${assignments(toRow(record))} where id = ${id}`);
+        const runs = record.startedAt !== null && record.endedAt === null;
+        yield* settleUses([{ unitId: id, use: usage.podUse(record), at: isFirst && runs ? (record.startedAt ?? at) : at }]);
+      }),
+
     unsettled: () =>
       database.read(function* () {
         return (yield* rows<{ id: string }>(sql`select id from pods where settled = 0 order by id`)).map(({ id }) => id);
