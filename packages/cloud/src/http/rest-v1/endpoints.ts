@@ -15,6 +15,7 @@ import type { Operation } from '../rest/operation.ts';
 import { operation } from '../rest/operation.ts';
 import { boolean, integer, list, map, named, nullable, object, oneOf, text } from '../rest/schema.ts';
 import type { Static } from '../rest/schema.ts';
+import { runpodctlEndpoint } from './client-keys.ts';
 import { showTemplate, template } from './templates.ts';
 
 const computeType = oneOf(['GPU', 'CPU'], { default: 'GPU', description: 'What is said about the other kind is not used' });
@@ -56,12 +57,11 @@ const endpoint = named(
       computeType,
       gpuTypeIds: list(text(), { description: 'The most wanted first; empty is any' }),
       gpuCount: integer({ description: 'GPUs of each worker' }),
-      gpuIds: text({ description: 'The same types as pools, with a minus before each type that is left out' }),
+      ...runpodctlEndpoint,
       instanceIds: list(text(), { description: 'CPU machines such as cpu3g-4-16, the most wanted first' }),
       allowedCudaVersions: list(text()),
       minCudaVersion: nullable(text()),
       dataCenterIds: list(text(), { description: 'Empty is anywhere' }),
-      locations: text(),
       networkVolumeId: nullable(text()),
       networkVolumeIds: list(text()),
       env: map(text()),
@@ -72,8 +72,6 @@ const endpoint = named(
       workersMin: integer(),
       workersMax: integer(),
       flashboot: boolean(),
-      flashBootType: oneOf(['OFF', 'FLASHBOOT', 'PRIORITY_FLASHBOOT']),
-      modelReferences: list(text()),
       version: integer({ description: 'Counts the changes that need new containers' }),
       createdAt: text({ format: 'date-time' }),
     },

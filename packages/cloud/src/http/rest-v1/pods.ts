@@ -19,6 +19,7 @@ import type { Operation } from '../rest/operation.ts';
 import { operation } from '../rest/operation.ts';
 import { anything, boolean, integer, list, map, named, nullable, number, object, oneOf, text } from '../rest/schema.ts';
 import type { Static } from '../rest/schema.ts';
+import { runpodctlPod, runpodctlPodOrder } from './client-keys.ts';
 import { networkVolume as volumeSchema } from './network-volumes.ts';
 import { showTemplate, template } from './templates.ts';
 
@@ -44,7 +45,7 @@ const pod = named(
       desiredStatus: oneOf(['RUNNING', 'EXITED', 'TERMINATED'], { description: 'What is wanted of it' }),
       lastStatusChange: text({ description: 'The last thing that happened to it' }),
       image: text(),
-      imageName: text({ description: 'The same as image' }),
+      ...runpodctlPod,
       env: map(text()),
       ports: list(text()),
       dockerEntrypoint: list(text()),
@@ -115,7 +116,6 @@ const createInput = named('PodCreateInput', object({}, {
   minVCPUPerGPU: integer({ minimum: 0 }),
   minRAMPerGPU: integer({ minimum: 0 }),
   allowedCudaVersions: list(text(), { description: 'Such as 12.8' }),
-  minCudaVersion: text({ description: 'Such as 12.8' }),
   cpuFlavorIds: list(text({ minLength: 1 }), { description: 'Empty or left out: any' }),
   cpuFlavorPriority: priority('CPU flavours'),
   vcpuCount: integer({ minimum: 1, default: 2 }),
@@ -123,7 +123,7 @@ const createInput = named('PodCreateInput', object({}, {
   dataCenterPriority: priority('data centers'),
   countryCodes: list(text({ minLength: 2 })),
   networkVolumeId: text({ description: 'Takes the place of the pod\'s own volume' }),
-  dockerArgs: text({ description: 'The command as one text; dockerEntrypoint and dockerStartCmd go first' }),
+  ...runpodctlPodOrder,
   interruptible: boolean({ description: 'Cheaper, and may be stopped at any time' }),
   supportPublicIp: nullable(boolean()),
   minDiskBandwidthMBps: number({ description: 'Machines are not told apart by it here' }),
