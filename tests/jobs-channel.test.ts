@@ -63,6 +63,55 @@ for (const kind of DATABASES) {
       channel.close();
     });
 
+    test('credits that are void bring nothing, and later ones do', async () => {
+      const jobs = await endpoint();
+      const channel = await open(jobs);
+      channel.send('T 5', 'N');
+      await settled(channel);
+      const id = await jobs.run({});
+      await settled(channel);
+      assert.deepEqual([channel.unread('J'), (await jobs.health()).jobs.inQueue], [[], 1]);
+      channel.send('T 1');
+      assert.equal((await channel.job()).job.id, id);
+      channel.close();
+    });
+
+    test('a job that was not begun goes back as if never taken, to the head of the queue', async () => {
+      const jobs = await endpoint();
+      const channel = await open(jobs);
+      const [id, next] = [await jobs.run({ n: 1 }), await jobs.run({ n: 2 })];
+      channel.send('T 1');
+      const first = await channel.job();
+      channel.send(`B ${id} ${first.lease}`);
+      assert.equal(await channel.next('A'), `${id} ${first.lease}`);
+      assert.deepEqual([(await jobs.status(id)).status, (await jobs.status(id)).retries ?? 0], ['IN_QUEUE', 0]);
+      // Said twice, or by whoever does not hold it, it changes nothing.
+      channel.send('T 2');
+      const again = await channel.job();
+      assert.equal(again.job.id, id);
+      channel.send(`B ${id} ${first.lease}`, 'B nonsense x');
+      assert.deepEqual(new Set([await channel.next('A'), await channel.next('A')]), new Set([`${id} ${first.lease}`, 'nonsense x']));
+      channel.send(`D ${id} ${again.lease} {"output":1}`);
+      assert.equal((await jobs.ended(id)).status, 'COMPLETED');
+      assert.equal((await channel.job()).job.id, next);
+      channel.close();
+    });
+
+    test('what a job waited in its worker is delay, not execution', async () => {
+      const jobs = await endpoint();
+      const channel = await open(jobs);
+      const ids = [await jobs.run({}), await jobs.run({})];
+      channel.send('T 2');
+      const [one, other] = [await channel.job(), await channel.job()];
+      // However much a worker says, a job begins before it ends.
+      channel.send(`D ${one.job.id} ${one.lease}~3600000 {"output":1}`, `D ${other.job.id} ${other.lease}~x {"output":2}`);
+      assert.deepEqual([await channel.next('A'), await channel.next('A')], [`${one.job.id} ${one.lease}`, `${other.job.id} ${other.lease}`]);
+      const shown = await Promise.all(ids.map((id) => jobs.status(id)));
+      assert.deepEqual(shown.map(({ status }) => status), ['COMPLETED', 'COMPLETED']);
+      assert.equal(shown[0]?.executionTime, 0);
+      channel.close();
+    });
+
     test('a synchronous call goes through in one round', async () => {
       const jobs = await endpoint();
       const channel = await open(jobs);

@@ -34,11 +34,16 @@ export class AutoSource implements JobSource {
   open(consumer: Consumer): void {
     this.#consumer = {
       room: () => consumer.room(),
+      step: () => 1,
       deliver: (delivery) => consumer.deliver(delivery),
       stop: (jobId) => consumer.stop(jobId),
       held: () => [...new Set([...consumer.held(), ...this.#fast.unacknowledged()])],
     };
     this.#fast.open(consumer);
+  }
+
+  roomShrank(): void {
+    this.#fast.roomShrank();
   }
 
   roomGrew(): void {

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import type { Handler } from './handler.ts';
 import type { Consumer, Delivery } from './job-source.ts';
 import type { Log } from './log.ts';
@@ -5,6 +6,10 @@ import type { Result } from './result.ts';
 import { Run } from './run.ts';
 import { Runner } from './runner.ts';
 import type { RunnerTerms } from './runner.ts';
+import { TakeAhead } from './take-ahead.ts';
+
+/** A job that was taken ahead and has not begun after this time goes back. */
+const BEGIN_WITHIN_MS = 250;
 
 export interface BenchParts {
   handler: Handler;
@@ -16,6 +21,8 @@ export interface BenchParts {
   log: Log;
   /** There is more room than before. */
   onRoom(): void;
+  /** Jobs did not begin in time: what was asked for and has not come is not wanted any more. */
+  onLessRoom(): void;
   /** Other jobs are in hand than before. */
   onChange(): void;
   /** A result asked for a new worker. */
@@ -31,6 +38,8 @@ export class Bench implements Consumer {
   readonly #byJob = new Map<string, Run>();
   readonly #windingUp = new Map<Run, NodeJS.Timeout>();
   readonly #onIdle: (() => void)[] = [];
+  readonly #ahead = new TakeAhead();
+  #looking: NodeJS.Timeout | undefined;
   #concurrency: number;
   #closed = false;
   #filling = false;
@@ -60,17 +69,25 @@ export class Bench implements Consumer {
     return this.idle ? Promise.resolve() : new Promise((resolve) => this.#onIdle.push(resolve));
   }
 
-  room(): number {
-    return this.#closed ? 0 : Math.max(0, this.#concurrency + this.#parts.prefetch - this.#running.size - this.#waiting.length);
+  room(ahead = false): number {
+    if (this.#closed) return 0;
+    const places = this.#concurrency + this.#parts.prefetch + (ahead ? this.#ahead.jobs(this.#concurrency) : 0);
+    return Math.max(0, places - this.#running.size - this.#waiting.length);
+  }
+
+  /** Half of what is taken ahead: what runs never waits for it, and jobs come in large pieces. */
+  step(): number {
+    return Math.max(1, Math.floor(this.#ahead.jobs(this.#concurrency) / 2));
   }
 
   held(): string[] {
     return [...new Set([...this.#running, ...this.#waiting].map(({ job }) => job.id))];
   }
 
-  /** Asks for no more. What comes all the same is run. */
+  /** Asks for no more. What was taken ahead goes back; what comes all the same is run, or goes back too. */
   closeDoor(): void {
     this.#closed = true;
+    this.#giveBack();
   }
 
   deliver(delivery: Delivery): void {
@@ -82,6 +99,7 @@ export class Bench implements Consumer {
     this.#waiting.push(run);
     this.#parts.onChange();
     this.#fill();
+    if (this.#waiting.length > this.#parts.prefetch) this.#lookAtWaiting();
   }
 
   stop(jobId: string): boolean {
@@ -107,6 +125,30 @@ export class Bench implements Consumer {
     return true;
   }
 
+  /** Of the jobs that wait, those that are more than was asked to wait here begin in time or go back. */
+  #lookAtWaiting(): void {
+    if (this.#closed) return this.#giveBack();
+    this.#looking ??= setTimeout(() => {
+      this.#looking = undefined;
+      const first = this.#waiting[this.#parts.prefetch];
+      if (first === undefined) return;
+      if (performance.now() - first.deliveredAt >= BEGIN_WITHIN_MS) {
+        this.#ahead.forget();
+        this.#parts.onLessRoom();
+        this.#giveBack();
+      } else this.#lookAtWaiting();
+    }, BEGIN_WITHIN_MS).unref();
+  }
+
+  #giveBack(): void {
+    const beyond = this.#waiting.splice(this.#parts.prefetch);
+    for (const run of beyond) {
+      if (run.delivery.giveBack?.() === true) this.#forget(run);
+      else this.#waiting.push(run);
+    }
+    if (beyond.length > 0) this.#afterEnd();
+  }
+
   /** Begins what waits, as far as there are places. A job that ends at once makes place for the next in the same loop. */
   #fill(): void {
     if (this.#filling) return;
@@ -121,6 +163,8 @@ export class Bench implements Consumer {
 
   #begin(run: Run): void {
     this.#running.add(run);
+    run.begunAt = performance.now();
+    run.delivery.waited?.(run.begunAt - run.deliveredAt);
     if (this.#tellsOfJobs) this.#parts.log.info('Started.', run.job.id);
     const ending = this.#runner.run(run);
     if (ending === undefined) this.#ended(run);
@@ -140,6 +184,7 @@ export class Bench implements Consumer {
 
   #ended(run: Run): void {
     if (!this.#running.delete(run)) return;
+    this.#ahead.ended(performance.now() - run.begunAt);
     clearTimeout(this.#windingUp.get(run));
     this.#windingUp.delete(run);
     this.#forget(run);

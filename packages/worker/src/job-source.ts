@@ -9,14 +9,20 @@ export interface Delivery {
   chunk(body: string): Promise<void> | undefined;
   /** Sends the result until it is acknowledged. A promise asks that the job keeps its place until then. It never rejects. */
   finish(body: string, streamed: boolean): Promise<void> | undefined;
+  /** The job was not begun and goes back, as if it had never been taken. False where there is no way to say so. */
+  giveBack?(): boolean;
+  /** It begins after so many milliseconds here. */
+  waited?(milliseconds: number): void;
   /** No result is wanted any more: nothing is sent from now on, and whoever waits here goes on. */
   drop(): void;
 }
 
 /** Who takes the jobs. */
 export interface Consumer {
-  /** How many more jobs it can take now. */
-  room(): number;
+  /** How many more jobs it can take now; with those that it would take ahead, where they can go back. */
+  room(ahead?: boolean): number;
+  /** Less room than this is not worth asking for, where jobs are taken ahead. */
+  step(): number;
   deliver(delivery: Delivery): void;
   /** Stops a job. False where it has no such job, or has stopped it before. */
   stop(jobId: string): boolean;
@@ -28,6 +34,8 @@ export interface Consumer {
 export interface JobSource {
   /** Begins to take jobs. */
   open(consumer: Consumer): void;
+  /** The consumer wants less than it said: what was asked for and has not come is not wanted any more. */
+  roomShrank?(): void;
   /** The consumer has more room than before. */
   roomGrew(): void;
   /** Takes no more jobs. Resolves when none can come any more, as far as can be known. */

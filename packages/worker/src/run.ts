@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import type { Context, Job } from './handler.ts';
 import type { Delivery } from './job-source.ts';
 import { jsonOf, unsendable } from './result.ts';
@@ -8,6 +9,8 @@ export class Run {
   readonly context: Context;
   #controller: AbortController | undefined;
   #stopped: DOMException | undefined;
+  readonly deliveredAt = performance.now();
+  begunAt = 0;
   /** The handler is through: what it still says about the job no longer counts. */
   over = false;
 

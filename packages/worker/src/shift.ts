@@ -21,6 +21,9 @@ import { VERSION } from './version.ts';
  */
 const LATER_PULSE_MS = 5_000;
 
+/** What runs comes first; no server reads an address of any length. */
+const MOST_PINGED = 300;
+
 /** What a test may want otherwise. */
 export interface ShiftParts {
   pace?: Pace;
@@ -69,13 +72,14 @@ export class Shift implements Ending {
       windUpMs: pace.windUp,
       log: this.#log,
       onRoom: () => this.#source.roomGrew(),
+      onLessRoom: () => this.#source.roomShrank?.(),
       onChange: () => this.#pulse?.changed(),
       onRefresh: () => {
         this.#refreshed = true;
         this.#stop();
       },
     });
-    this.#startPulse = () => (!pulse || addresses.ping([]) === undefined ? undefined : new Pulse({ apiKey, pingMs, afterMs: concurrency === 1 ? 0 : LATER_PULSE_MS, log: this.#log, address: () => addresses.ping(this.#bench.held()) }));
+    this.#startPulse = () => (!pulse || addresses.ping([]) === undefined ? undefined : new Pulse({ apiKey, pingMs, afterMs: concurrency === 1 ? 0 : LATER_PULSE_MS, log: this.#log, address: () => addresses.ping(this.#bench.held().slice(0, MOST_PINGED)) }));
     this.#stopAsked = new Promise((resolve) => (this.#askToStop = resolve));
     this.#log.info(`Worker ${identity.workerId} starts, berth-worker ${VERSION}.`);
     this.done = this.#work();

@@ -214,9 +214,12 @@ export class JobQueue {
 
   /** Jobs that were taken and did not reach their worker. */
   async giveBack(endpointId: string, taken: readonly TakenJob[]): Promise<void> {
-    await Promise.all(
-      taken.map(({ job }) => this.#change(endpointId, job.seq, (current, now) => transitions.giveBack(current, { workerId: job.workerId ?? '', lease: job.lease ?? undefined }, now))),
-    );
+    await Promise.all(taken.map(({ job }) => this.putBack(endpointId, job.seq, { workerId: job.workerId ?? '', lease: job.lease ?? undefined })));
+  }
+
+  /** A job that its worker has not begun goes back as if it had never been taken. */
+  async putBack(endpointId: string, seq: number, holder: Holder): Promise<void> {
+    await this.#change(endpointId, seq, (job, now) => transitions.giveBack(job, holder, now));
   }
 
   /** False where the worker does not hold the job, or no longer: then nothing changes. */

@@ -39,11 +39,14 @@ export function holds(job: Job, { workerId, lease }: Holder): boolean {
 export interface Result {
   output: string | null;
   error: string | null;
+  /** How long the job waited in its worker before it began, in milliseconds. */
+  waited?: number;
 }
 
-export function finish(job: Job, holder: Holder, { output, error }: Result, now: number): JobChange | undefined {
+export function finish(job: Job, holder: Holder, { output, error, waited = 0 }: Result, now: number): JobChange | undefined {
   if (!holds(job, holder)) return undefined;
-  return { ...end(job, error === null ? 'COMPLETED' : 'FAILED', now), output, error };
+  const begun = waited === 0 ? job : { ...job, takenAt: Math.min(now, (job.takenAt ?? now) + waited) };
+  return { ...end(begun, error === null ? 'COMPLETED' : 'FAILED', now), output, error };
 }
 
 /** Progress shows as the output of a job that still runs. */

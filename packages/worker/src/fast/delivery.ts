@@ -10,6 +10,8 @@ export class FastDelivery implements Delivery {
   readonly name: string;
   readonly #source: FastSource;
   #elsewhere: Delivery | undefined;
+  /** Whole milliseconds between its arrival and its begin. */
+  waitedMs = 0;
   /** A value to show that could not be sent yet. */
   progressToSend: string | undefined;
 
@@ -31,6 +33,14 @@ export class FastDelivery implements Delivery {
 
   finish(body: string, streamed: boolean): Promise<void> | undefined {
     return this.#elsewhere === undefined ? this.#source.sendResult(this, body, streamed) : this.#elsewhere.finish(body, streamed);
+  }
+
+  waited(milliseconds: number): void {
+    this.waitedMs = Math.floor(milliseconds);
+  }
+
+  giveBack(): boolean {
+    return this.#elsewhere === undefined && this.#source.sendBack(this);
   }
 
   drop(): void {

@@ -8,6 +8,7 @@ import { Shift } from '../shift.ts';
 import { QUICK_PACE } from '../test-server/quick-pace.ts';
 import type { TestChannel } from '../test-server/test-channel.ts';
 import { TestServer } from '../test-server/test-server.ts';
+import type { TestJob } from '../test-server/test-server.ts';
 
 const LIMIT = { timeout: 15_000 };
 
@@ -49,6 +50,47 @@ describe('the fast way', () => {
     assert.deepEqual(lines(), ['(opens)', 'L ', 'T 3', `D ${job.id} ${job.lease} {"output":"${job.id}"}`, 'T 1']);
     assert.equal(server.said[0]?.headers.authorization, 'key of the worker');
     assert.equal(server.said[0].query.get('gpu'), 'none');
+  });
+
+  /** A worker of one place that has seen enough short jobs to take some ahead, and now has a long one; its jobs. */
+  async function withJobsTakenAhead(): Promise<{ release: () => void; waiting: TestJob[] }> {
+    server.takesBack = true;
+    let release = (): void => undefined;
+    const long = new Promise<void>((resolve) => (release = resolve));
+    start(async (job) => (job.input === 'long' ? long : undefined));
+    // How many it takes depends on how long they took, and that on the machine.
+    do await server.result(server.submit({}));
+    while (([...server.channels][0]?.credits ?? 0) <= 10);
+    server.submit('long');
+    const waiting = Array.from({ length: 10 }, () => server.submit({}));
+    assert.ok(waiting.every(({ state }) => state === 'given'));
+    return { release, waiting };
+  }
+
+  test('takes short jobs ahead, and gives back those that a long one keeps from beginning', LIMIT, async () => {
+    const { release, waiting } = await withJobsTakenAhead();
+    await server.until(() => server.count('B') >= waiting.length);
+    // The credits are void: what went back does not come again while the long job runs.
+    await server.until(() => waiting.every(({ state }) => state === 'waiting'));
+    assert.equal([...server.channels][0]?.credits, 0);
+    release();
+    await Promise.all(waiting.map((job) => server.result(job)));
+    assert.ok(waiting.every(({ results }) => results.length === 1));
+  });
+
+  test('gives back what it has not begun when it stops', LIMIT, async () => {
+    const { release, waiting } = await withJobsTakenAhead();
+    const stopped = (shift as Shift).stop();
+    await server.until(() => waiting.every(({ state }) => state === 'waiting'));
+    release();
+    await stopped;
+    assert.ok(waiting.every(({ results }) => results.length === 0));
+  });
+
+  test('takes nothing ahead from a server that takes nothing back', LIMIT, async () => {
+    start(() => 1);
+    for (let n = 0; n < 80; n += 1) await server.result(server.submit({}));
+    assert.ok(server.said.every(({ what, text }) => what !== 'T' || text === '1'));
   });
 
   test('writes in batches', LIMIT, async () => {

@@ -27,7 +27,8 @@ export interface FastSourceParts {
 
 interface SentResult {
   delivery: FastDelivery;
-  body: string;
+  /** Undefined where the job was not begun and goes back. */
+  body: string | undefined;
   streamed: boolean;
   sentAt: number;
   /** On how many connections it was sent. */
@@ -66,6 +67,8 @@ export class FastSource implements JobSource {
   #refused = false;
   /** This server stops: no credits any more, and another connection as soon as the results are acknowledged. */
   #serverStops = false;
+  /** The server takes jobs back that were not begun, so some may be taken ahead. */
+  #takesBack = false;
   #seemsDead = false;
   #leaving = false;
   #closing = false;
@@ -83,6 +86,12 @@ export class FastSource implements JobSource {
   /** After a refusal. */
   tryAgain(): void {
     this.#connecting = this.#stayConnected();
+  }
+
+  roomShrank(): void {
+    if (!this.#takesBack || this.#channel === undefined) return;
+    this.#credits = 0;
+    this.#channel.send('N');
   }
 
   roomGrew(): void {
@@ -150,8 +159,23 @@ export class FastSource implements JobSource {
     this.#deliveries.delete(delivery.name);
     if (this.#goesElsewhere) return this.#elsewhere(delivery).finish(body, streamed);
     this.#results.set(delivery.name, { delivery, body, streamed, sentAt: Date.now(), sent: this.#channel === undefined ? 0 : 1, moved: false });
-    this.#channel?.send(`D ${delivery.name} ${body}`);
+    this.#channel?.send(this.#resultLine(delivery, body));
     return this.#results.size > MOST_UNACKNOWLEDGED || this.#channel?.congested === true ? this.#untilSent() : undefined;
+  }
+
+  /** A job that was not begun. False where nobody would hear it. */
+  sendBack(delivery: FastDelivery): boolean {
+    if (!this.#takesBack || this.#goesElsewhere || this.#channel === undefined || this.#channel.ended) return false;
+    this.#deliveries.delete(delivery.name);
+    this.#results.set(delivery.name, { delivery, body: undefined, streamed: false, sentAt: Date.now(), sent: 1, moved: false });
+    this.#channel.send(this.#resultLine(delivery, undefined));
+    return true;
+  }
+
+  /** A server that takes jobs back also wants to know how long one waited here before it began. */
+  #resultLine({ name, waitedMs }: FastDelivery, body: string | undefined): string {
+    if (body === undefined) return `B ${name}`;
+    return this.#takesBack && waitedMs > 0 ? `D ${name}~${waitedMs} ${body}` : `D ${name} ${body}`;
   }
 
   forget(delivery: FastDelivery): void {
@@ -189,6 +213,7 @@ export class FastSource implements JobSource {
     while (!signal.aborted) {
       const outcome = await upgrade(address, apiKey, pace.upgrade, signal);
       if (outcome.kind === 'opened') {
+        this.#takesBack = outcome.takesBack;
         await this.#use(outcome.socket, outcome.head);
       } else if (signal.aborted) {
         return;
@@ -243,7 +268,7 @@ export class FastSource implements JobSource {
     for (const [name, result] of this.#results) {
       if (result.moved) continue;
       if (result.sent === MOST_CONNECTIONS) this.#moveResult(name, result);
-      else channel.send(`D ${name} ${result.body}`);
+      else channel.send(this.#resultLine(result.delivery, result.body));
       result.sent += 1;
     }
     if (this.#leaving) channel.send('Q');
@@ -265,8 +290,8 @@ export class FastSource implements JobSource {
 
   #grantCredits(): void {
     if (this.#leaving || this.#serverStops || this.#channel === undefined || this.#consumer === undefined) return;
-    const more = this.#consumer.room() - this.#credits;
-    if (more <= 0) return;
+    const more = this.#consumer.room(this.#takesBack) - this.#credits;
+    if (more <= 0 || (this.#takesBack && more < this.#consumer.step())) return;
     this.#credits += more;
     this.#channel.send(`T ${more}`);
   }
@@ -353,6 +378,8 @@ export class FastSource implements JobSource {
 
   #moveResult(name: string, result: SentResult): void {
     result.moved = true;
+    // Over HTTP a job cannot go back. The server notices that this worker does not have it.
+    if (result.body === undefined) return this.#acknowledged(name);
     void this.#elsewhere(result.delivery).finish(result.body, result.streamed)?.then(() => this.#acknowledged(name));
   }
 }

@@ -71,19 +71,28 @@ export class TestChannel {
     if (what === 'T') {
       this.credits += Number(line.slice(2));
       this.#server.handOut();
+    } else if (what === 'N') {
+      this.credits = 0;
     } else if (what === 'Q') {
       this.quit = true;
       this.credits = 0;
+    } else if (what === 'B') {
+      const [id = '', lease = ''] = line.slice(2).split(' ');
+      const job = this.#server.jobs.get(id);
+      this.send(`A ${id} ${lease}`);
+      if (job?.lease === lease && job.state === 'given') job.state = 'waiting';
+      this.#server.handOut();
+      this.#server.changed();
     } else if ('DPS'.includes(what)) this.#readAbout(what, line);
   }
 
   #readAbout(what: string, line: string): void {
     const idEnd = line.indexOf(' ', 2);
     const leaseEnd = line.indexOf(' ', idEnd + 1);
-    const lease = line.slice(idEnd + 1, leaseEnd);
+    const [lease] = line.slice(idEnd + 1, leaseEnd).split('~');
     const job = this.#server.jobs.get(line.slice(2, idEnd));
     const value: unknown = JSON.parse(line.slice(leaseEnd + 1));
-    if (what === 'D' && this.#server.acknowledges) this.send(`A ${line.slice(2, leaseEnd)}`);
+    if (what === 'D' && this.#server.acknowledges) this.send(`A ${line.slice(2, idEnd)} ${lease}`);
     if (job === undefined || job.lease !== lease) return;
     this.#accept(what, job, value);
     this.#server.changed();

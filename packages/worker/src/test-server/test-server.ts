@@ -63,6 +63,8 @@ export class TestServer {
   #port = 0;
   #number = 0;
   offersChannel: boolean;
+  /** Jobs that were not begun may come back. */
+  takesBack = false;
   /** Results on the channel are acknowledged. */
   acknowledges = true;
   /** A longer line breaks its channel. */
@@ -217,7 +219,7 @@ export class TestServer {
     else if (!this.offersChannel || status !== undefined || request.headers.upgrade !== 'berth-worker/1' || request.headers.authorization !== KEY) {
       socket.end(`HTTP/1.1 ${status ?? 404} No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
     } else {
-      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: berth-worker/1\r\n\r\n');
+      socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: berth-worker/1\r\n${this.takesBack ? 'Berth-Takes-Back: yes\r\n' : ''}\r\n`);
       this.channels.add(new TestChannel(this, workerId, socket, head));
     }
   }

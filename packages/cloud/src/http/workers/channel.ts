@@ -81,8 +81,14 @@ export class WorkerChannel {
       case 'T':
         this.#credits = Math.min(MOST_CREDITS, this.#credits + Math.max(0, Number.parseInt(rest, 10) || 0));
         return this.#take();
+      case 'N':
+        // Whatever waits for jobs on behalf of those credits ends with them.
+        this.#credits = 0;
+        return queue.release(endpointId, workerId);
       case 'D':
         return this.#result(...fields(rest));
+      case 'B':
+        return this.#giveBack(...names(rest));
       case 'S':
         return this.#append(...fields(rest), (seq, holder, body) => queue.appendChunks(endpointId, seq, holder, readChunks(body)));
       case 'P':
@@ -121,17 +127,18 @@ export class WorkerChannel {
     const taken = await queue.take(endpointId, workerId, this.#credits, POLL_MS, this.#gone.signal);
     if (taken.length === 0) return;
     if (socket.destroyed || this.#gone.signal.aborted) return queue.giveBack(endpointId, taken).catch((error: unknown) => log.error({ err: error }, 'a job that did not reach its worker could not be put back'));
-    this.#credits -= taken.length;
+    this.#credits = Math.max(0, this.#credits - taken.length);
     for (const job of taken) this.#send(`J ${job.job.lease ?? ''} ${onOneLine(jobText(job))}`);
   }
 
-  #result(jobId: string, lease: string, body: string): void {
+  #result(jobId: string, held: string, body: string): void {
     const { queue, endpointId, workerId } = this.#parts;
     const post = readPost(body);
+    const [lease, waited] = waitedFor(held);
     const seq = seqOf(jobId);
     const finish = async (): Promise<void> => {
       if (seq !== undefined && post.kind === 'result') {
-        await queue.finish(endpointId, seq, { workerId, lease }, post);
+        await queue.finish(endpointId, seq, { workerId, lease }, waited === 0 ? post : { ...post, waited });
         queue.stops.settle(endpointId, workerId, jobId);
         if (post.refresh) queue.rest(endpointId, workerId);
       }
@@ -139,6 +146,17 @@ export class WorkerChannel {
     };
     const before = this.#pending.get(jobId);
     this.#follow(jobId, before === undefined ? finish() : before.then(finish));
+  }
+
+  /** The worker has not begun it. */
+  #giveBack(jobId: string, lease: string): void {
+    const { queue, endpointId, workerId } = this.#parts;
+    const seq = seqOf(jobId);
+    this.#follow(jobId, (this.#pending.get(jobId) ?? Promise.resolve()).then(async () => {
+      if (seq !== undefined) await queue.putBack(endpointId, seq, { workerId, lease });
+      queue.stops.settle(endpointId, workerId, jobId);
+      this.#send(`A ${jobId} ${lease}`);
+    }));
   }
 
   #append(jobId: string, lease: string, body: string, write: (seq: number, holder: { workerId: string; lease: string }, body: string) => Promise<void>): void {
@@ -198,6 +216,19 @@ export class WorkerChannel {
       queue.workerLeft(endpointId, workerId, since, 'the worker that ran the job went away').catch((error: unknown) => log.warn({ err: error }, 'the jobs of a worker that went away could not be put back'));
     }, RETURN_WITHIN_MS).unref();
   }
+}
+
+/** `<jobId> <lease>` */
+function names(rest: string): [string, string] {
+  const space = rest.indexOf(' ');
+  if (space === -1) throw new Error('a line with too few fields');
+  return [rest.slice(0, space), rest.slice(space + 1)];
+}
+
+/** `<lease>`, or `<lease>~<milliseconds>` where the job waited in the worker before it began. */
+function waitedFor(held: string): [lease: string, milliseconds: number] {
+  const mark = held.indexOf('~');
+  return mark === -1 ? [held, 0] : [held.slice(0, mark), Math.max(0, Number.parseInt(held.slice(mark + 1), 10) || 0)];
 }
 
 /** `<jobId> <lease> <json>` */

@@ -36,7 +36,7 @@ export function isPlainEnd({ before, change: { job, output, error, delivery, cle
   return before.status === 'IN_PROGRESS' && before.lease !== null && ended && output !== undefined && error !== undefined && delivery === undefined && clearChunks === undefined && remove === undefined;
 }
 
-const ENDED = ['endpoint_id', 'seq', 'lease', 'look_at', 'ttl_at', 'ended_at', 'due_at', 'output', 'error'];
+const ENDED = ['endpoint_id', 'seq', 'lease', 'look_at', 'ttl_at', 'taken_at', 'ended_at', 'due_at', 'output', 'error'];
 const COUNTED = ['endpoint_id', 'completed', 'failed'];
 
 /**
@@ -45,7 +45,7 @@ const COUNTED = ['endpoint_id', 'completed', 'failed'];
  * at one by one. Jobs are locked before leases, as everywhere, and in the order of their keys.
  */
 const END_JOBS = `with written as (
-    update jobs set status = case when given.error is null then 'COMPLETED' else 'FAILED' end, attempt = held.attempt, worker_id = held.worker_id, taken_at = held.taken_at,
+    update jobs set status = case when given.error is null then 'COMPLETED' else 'FAILED' end, attempt = held.attempt, worker_id = held.worker_id, taken_at = given.taken_at,
       ended_at = given.ended_at, due_at = given.due_at, output = given.output, error = given.error
     from ${unnest(ENDED)}, job_leases as held
     where held.endpoint_id = given.endpoint_id and held.seq = given.seq and held.lease = given.lease and held.due_at = given.look_at
@@ -59,7 +59,7 @@ const END_JOBS = `with written as (
 export async function endJobs(pool: Pool, server: string, endings: readonly Move[]): Promise<void> {
   const rows = endings
     .toSorted(({ before: one }, { before: other }) => (one.endpointId === other.endpointId ? one.seq - other.seq : one.endpointId < other.endpointId ? -1 : 1))
-    .map(({ before, change: { job, output, error } }) => [job.endpointId, job.seq, before.lease, before.dueAt, before.ttlAt, job.endedAt, job.dueAt, output ?? null, error ?? null]);
+    .map(({ before, change: { job, output, error } }) => [job.endpointId, job.seq, before.lease, before.dueAt, before.ttlAt, job.takenAt, job.endedAt, job.dueAt, output ?? null, error ?? null]);
   const counts = new Map<string, { completed: number; failed: number }>();
   for (const { change: { job } } of endings) {
     const count = counts.get(job.endpointId) ?? { completed: 0, failed: 0 };
