@@ -1,4 +1,4 @@
-// Measures Berth beside its peers on this machine: `npm run bench -- start|accept|drain|latency|idle|depth|coldstart|gateway|ledger`, without a word all of them.
+// Measures Berth beside its peers on this machine: `npm run bench -- start|accept|drain|latency|idle|depth|coldstart|gateway|ledger|pods`, without a word all of them.
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { accept } from './accept.ts';
@@ -9,6 +9,7 @@ import { gateway } from './gateway.ts';
 import { idle } from './idle.ts';
 import { latency } from './latency.ts';
 import { ledger } from './ledger.ts';
+import { pods } from './pods.ts';
 import { redisDriver } from './peers/bullmq-connection.ts';
 import { start } from './start.ts';
 import { Bench } from './support/bench.ts';
@@ -17,7 +18,7 @@ import { Report } from './support/report.ts';
 import { onStage } from './support/stage.ts';
 import { findTools, packageVersion, redisVersion, wrkVersion } from './support/tools.ts';
 
-const PARTS: Record<string, (bench: Bench) => Promise<void>> = { start, accept, drain, latency, idle, depth, coldstart, gateway, ledger };
+const PARTS: Record<string, (bench: Bench) => Promise<void>> = { start, accept, drain, latency, idle, depth, coldstart, gateway, ledger, pods };
 
 const { positionals, values } = parseArgs({ allowPositionals: true, options: { rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '5' } } });
 const unknown = positionals.find((word) => !Object.hasOwn(PARTS, word));

@@ -69,6 +69,9 @@ export interface InstanceEngine extends Engine {
   /** What it uses now; undefined when it does not run. */
   usage(id: string): Promise<Usage | undefined>;
 
+  /** Whether the size of a container disk is a limit here; where this is left out, it is only a number. */
+  limitsContainerDisk?(): Promise<boolean>;
+
   /** Networks that are there already, in the way of 172.17.0.0/16: a new one must keep clear of them. Only where instances have networks of their own. */
   subnetsInUse?(): Promise<string[]>;
 

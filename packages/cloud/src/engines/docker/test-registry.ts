@@ -7,7 +7,7 @@ const MANIFEST = 'application/vnd.docker.distribution.manifest.v2+json';
 const LOGIN = { username: 'reader', password: 'open sesame' };
 const TOKEN = 'a-token-for-a-while';
 
-/** A registry with one image, for those who have its login. Docker takes one on the loopback without TLS. */
+/** A registry with one image under the tags v1 to v8, for those who have its login. Docker takes one on the loopback without TLS. */
 export class TestRegistry {
   readonly login = LOGIN;
   /** Never answers for an image with this tag. */
@@ -65,7 +65,7 @@ export class TestRegistry {
     if (headers.authorization !== (this.#way === 'basic' ? basic : `Bearer ${TOKEN}`)) return refuse();
     const [, kind, name = ''] = /^\/v2\/team\/image\/(manifests|blobs)\/(.+)$/.exec(url) ?? [];
     if (name === this.silentTag) return;
-    const found = kind === 'blobs' ? this.#blobs.get(name) : /^v\d+$/.test(name) || name === digestOf(this.#manifest) ? this.#manifest : undefined;
+    const found = kind === 'blobs' ? this.#blobs.get(name) : /^v[1-8]$/.test(name) || name === digestOf(this.#manifest) ? this.#manifest : undefined;
     if (url === '/v2/') response.end('{}');
     else if (found === undefined) response.writeHead(404, { 'content-type': 'application/json' }).end(errorOf('MANIFEST_UNKNOWN', 'manifest unknown'));
     else response.writeHead(200, { 'content-type': kind === 'blobs' ? 'application/octet-stream' : MANIFEST, 'content-length': found.length, 'docker-content-digest': digestOf(found) }).end(method === 'HEAD' ? undefined : found);

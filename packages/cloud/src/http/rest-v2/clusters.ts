@@ -18,7 +18,7 @@ import { byId, instant } from './common.ts';
 import { containerFields } from './container.ts';
 import { orderOfCreation } from './pods-body.ts';
 import { mounts, pod, status } from './pods-schema.ts';
-import { showPod } from './pods.ts';
+import { showPodOf } from './pods.ts';
 
 const SSH_PORT = 22;
 
@@ -122,7 +122,7 @@ export function clusterOperations({ clusters, pods }: Resources): Operation[] {
     operation({
       id: 'listClusterPods', method: 'GET', path: '/clusters/{id}/pods', tag, summary: 'List the pods of a cluster by rank', access: 'read',
       params: byId, status: 200, answer: named('ClusterPodList', object({ pods: list(pod) })), failures: [404],
-      handle: async ({ caller, params }) => ({ pods: await Promise.all((await clusters.get(caller, params.id)).members.map(async (member) => showPod(member, await pods.runtime(member)))) }),
+      handle: async ({ caller, params }) => ({ pods: await Promise.all((await clusters.get(caller, params.id)).members.map((member) => showPodOf(pods, member))) }),
     }),
   ];
 }

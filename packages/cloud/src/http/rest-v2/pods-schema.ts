@@ -102,6 +102,7 @@ export const pod = named(
       createdAt: instant('When it was made'),
       startedAt: nullable(instant('When it was started last')),
       statusDetail: nullable(text({ description: 'Of Berth alone: what is being done, or why it ended' })),
+      diskLimits: named('PodDiskLimits', object({ container: boolean(), volume: boolean() }, {}, { description: 'Of Berth alone: whether the size of each disk is a limit here, or only a number' })),
       stopAfter,
       terminateAfter,
     },

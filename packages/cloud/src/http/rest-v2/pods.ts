@@ -21,7 +21,7 @@ const SSH_PORT = 22;
 
 export function podOperations({ pods }: Resources): Operation[] {
   const tag = 'Pods';
-  const show = async (found: Pod): Promise<Shown> => showPod(found, await pods.runtime(found));
+  const show = (found: Pod): Promise<Shown> => showPodOf(pods, found);
   return [
     operation({
       id: 'listPods', method: 'GET', path: '/pods', tag, summary: 'List your pods, newest first', access: 'read',
@@ -88,7 +88,12 @@ async function act(pods: Pods, caller: Caller, id: string, action: Static<typeof
   }
 }
 
-export function showPod(found: Pod, runtime: PodRuntime | null): Shown {
+export async function showPodOf(pods: Pods, found: Pod): Promise<Shown> {
+  const [runtime, limited] = await Promise.all([pods.runtime(found), pods.limitsContainerDisk(found)]);
+  return showPod(found, runtime, limited);
+}
+
+function showPod(found: Pod, runtime: PodRuntime | null, limitsContainerDisk: boolean): Shown {
   const { vcpuCount, memoryInGb: memory } = found;
   return {
     id: found.id,
@@ -111,6 +116,8 @@ export function showPod(found: Pod, runtime: PodRuntime | null): Shown {
     createdAt: isoTime(found.createdAt),
     startedAt: isoTimeOrNull(found.startedAt),
     statusDetail: found.statusDetail,
+    // A volume is a folder of the machine, whose size nothing limits.
+    diskLimits: { container: limitsContainerDisk, volume: false },
     stopAfter: isoTimeOrNull(found.stopAfter),
     terminateAfter: isoTimeOrNull(found.terminateAfter),
   };

@@ -217,6 +217,16 @@ export class Pods {
     return this.#runtimes.of(pod);
   }
 
+  /** Whether the size of its container disk is a limit, or only a number: not every engine can keep it. */
+  async limitsContainerDisk({ dataCenterId }: Pod): Promise<boolean> {
+    try {
+      return (await this.#parts.engines.get(dataCenterId)?.limitsContainerDisk?.()) ?? false;
+    } catch (error) {
+      if (error instanceof BerthError && error.code === 'unavailable') return false;
+      throw error;
+    }
+  }
+
   /** What Jupyter asks for in this pod. */
   jupyterPassword(podId: string): string {
     return this.#parts.jupyterPassword(podId);
