@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { WebSocket } from 'ws';
 import type { Environment } from '../support/config/from-environment.ts';
@@ -92,7 +93,7 @@ export class Client {
   async *events(path: string, signal: AbortSignal): AsyncGenerator<ServerEvent> {
     try {
       const response = await this.send('GET', path, undefined, { within: 0, accept: 'text/event-stream', signal });
-      if (!response.ok) throw await this.#refusal(response);
+      if (!response.ok) throw await this.refusalOf(response);
       if (response.body !== null) yield* readEvents(response.body);
     } catch (error) {
       if (!signal.aborted) throw error;
@@ -101,7 +102,7 @@ export class Client {
 
   async delete(path: string): Promise<void> {
     const response = await this.send('DELETE', path);
-    if (!response.ok) throw await this.#refusal(response);
+    if (!response.ok) throw await this.refusalOf(response);
   }
 
   /** A list and the answer that wraps it under `name`. */
@@ -130,7 +131,7 @@ export class Client {
     });
   }
 
-  /** Any answer, refusals too. A body of bytes is sent as it is. */
+  /** Any answer, refusals too. A body of bytes, or a stream of them, is sent as it is. */
   async send(method: string, path: string, body?: unknown, { within = ANSWER_WITHIN_MS, accept = 'application/json', headers: more, signal }: SendOptions = {}): Promise<Response> {
     const headers: Record<string, string> = { accept };
     if (this.#key !== undefined) headers['authorization'] = `Bearer ${this.#key}`;
@@ -138,7 +139,7 @@ export class Client {
     Object.assign(headers, more);
     const signals = [...(within > 0 ? [AbortSignal.timeout(within)] : []), ...(signal === undefined ? [] : [signal])];
     try {
-      return await fetch(this.url + path, { method, headers, signal: AbortSignal.any(signals), ...(body === undefined ? {} : { body: bodyOf(body) }) });
+      return await fetch(this.url + path, { method, headers, signal: AbortSignal.any(signals), ...(body === undefined ? {} : { body: bodyOf(body) }), ...(body instanceof Readable && { duplex: 'half' }) });
     } catch (cause) {
       if ((cause as Error).name === 'TimeoutError') throw new Failure(`Berth at ${this.url} did not answer within ${within / 1000} s`, { cause });
       throw new Failure(`Berth does not answer at ${this.url}; start it with "npm start" or set BERTH_URL`, { cause });
@@ -147,7 +148,7 @@ export class Client {
 
   async #json<T>(method: string, path: string, body?: unknown, options?: SendOptions): Promise<T> {
     const response = await this.send(method, path, body, options);
-    if (!response.ok) throw await this.#refusal(response);
+    if (!response.ok) throw await this.refusalOf(response);
     try {
       return (await response.json()) as T;
     } catch (cause) {
@@ -156,7 +157,7 @@ export class Client {
   }
 
   /** REST v2 refuses with a problem object, the job interface with an "error"; a proxy in between may answer anything. */
-  async #refusal(response: Response): Promise<Refusal> {
+  async refusalOf(response: Response): Promise<Refusal> {
     const problem = readProblem(await response.text());
     const reasons = [problem.detail ?? problem.title ?? `${this.url} answered ${response.status} ${response.statusText}`.trimEnd(), ...(problem.errors ?? [])];
     if (response.status === 401) reasons.push(this.#key === undefined ? `no key was sent: ${this.keyOrigin}; set BERTH_API_KEY` : `the key is from ${this.keyOrigin}`);
@@ -164,7 +165,8 @@ export class Client {
   }
 }
 
-function bodyOf(body: unknown): string | Uint8Array<ArrayBuffer> {
+function bodyOf(body: unknown): string | Uint8Array<ArrayBuffer> | ReadableStream {
+  if (body instanceof Readable) return Readable.toWeb(body) as ReadableStream;
   if (body instanceof JsonText) return body.text;
   return body instanceof Uint8Array ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body);
 }

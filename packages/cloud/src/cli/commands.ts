@@ -30,6 +30,7 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   'volume resize': async () => (await import('./commands/volume-resize.ts')).volumeResize,
   'volume cp': async () => (await import('./commands/volume-cp.ts')).volumeCp,
   'volume rm': async () => (await import('./commands/volume-rm.ts')).volumeRm,
+  'pod cp': async () => (await import('./commands/pod-cp.ts')).podCp,
   audit: async () => (await import('./commands/audit.ts')).audit,
   config: async () => (await import('./commands/config.ts')).config,
   doctor: async () => (await import('./commands/doctor.ts')).doctor,

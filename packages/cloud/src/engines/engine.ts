@@ -1,3 +1,4 @@
+import type { InstanceFiles } from './files.ts';
 import type { Address, Execution, ExecutionOptions, Instance, InstanceEvent, InstanceHandle, InstanceSpec, Usage } from './instance.ts';
 import type { LogLine, LogQuery } from './logs/log-line.ts';
 
@@ -23,6 +24,8 @@ export interface Engine {
  */
 export interface InstanceEngine extends Engine {
   readonly abilities: EngineAbilities;
+  /** The files of its instances, where the driver can get at them. */
+  readonly files?: InstanceFiles;
 
   /** Why it cannot run this image, in words for people; undefined where it can, as far as that is known without trying. */
   imageProblem(image: string): string | undefined;

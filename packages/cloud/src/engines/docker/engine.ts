@@ -16,6 +16,7 @@ import type { Container } from './container.ts';
 import { Daemon } from './daemon.ts';
 import { DockerInstance, inspect, removeContainer } from './docker-instance.ts';
 import { type ContainerChange, Events } from './events.ts';
+import { DockerFiles } from './files.ts';
 import { capacityOf, type Ground, groundReader } from './ground.ts';
 import { referenceProblem } from './image-reference.ts';
 import { ownershipFilter, readLabels } from './labels.ts';
@@ -68,6 +69,7 @@ export function dockerEngine(parts: DockerEngineParts): DockerEngine {
 export class DockerEngine implements InstanceEngine {
   readonly kind = 'docker';
   readonly abilities: EngineAbilities = { images: 'containers', terminal: true, sharesCores: true, networks: 'bridge' };
+  readonly files: DockerFiles;
   readonly #installation: string;
   readonly #daemon: Daemon;
   readonly #ground: () => Promise<Ground>;
@@ -90,6 +92,14 @@ export class DockerEngine implements InstanceEngine {
   constructor({ installation, data, host, virtualGpus = [], findGpus = findNvidiaGpus, gpus = new GpuShelf(), clock = systemClock, log, keepLogsMs = KEEP_LOGS_MS }: DockerEngineParts) {
     this.#installation = installation;
     this.#daemon = new Daemon(host);
+    this.files = new DockerFiles({
+      daemon: this.#daemon,
+      containerId: async (id) => {
+        const instance = await this.#instance(id);
+        if (!instance.isRunning) throw new BerthError('state', `${id} does not run`);
+        return instance.containerId;
+      },
+    });
     this.#ground = groundReader({ daemon: this.#daemon, virtualGpus, findGpus, clock, onProblem: (what, error) => this.#problem(what, error) });
     this.#visits = new Visits({ daemon: this.#daemon, installation, clock });
     this.#gpus = gpus;

@@ -17,6 +17,7 @@ import type { LogLine, LogQuery } from '../logs/log-line.ts';
 import { type Machine, readMachine } from '../machine.ts';
 import { Turns } from '../turns.ts';
 import { Cgroups, removeCgroup } from './cgroups.ts';
+import { ProcessFiles } from './files.ts';
 import { Holdings } from './holdings.ts';
 import { type ImagePlaces, imageProblem } from './images.ts';
 import type { InstanceFolder, SavedInstance, Started } from './instance-folder.ts';
@@ -63,6 +64,7 @@ export interface ProcessEngineParts {
 export class ProcessEngine implements InstanceEngine {
   readonly kind = 'process';
   readonly abilities: EngineAbilities = { images: 'folders', terminal: findTerminalMaker() !== undefined, sharesCores: true, networks: 'loopback' };
+  readonly files = new ProcessFiles((id) => this.#instance(id));
   readonly #machine: () => Promise<Machine>;
   readonly #virtualGpus: readonly GpuCapacity[];
   readonly #clock: Clock;

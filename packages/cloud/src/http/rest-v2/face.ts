@@ -15,6 +15,7 @@ import { endpointOperations } from './endpoints.ts';
 import { failV2, problem, PROBLEM_TYPE } from './failures.ts';
 import { imageOperations } from './images.ts';
 import { networkVolumeOperations } from './network-volumes.ts';
+import { podFileOperations } from './pod-files.ts';
 import { podOperations } from './pods.ts';
 import { registryOperations } from './registries.ts';
 import { s3KeyOperations } from './s3-keys.ts';
@@ -49,6 +50,7 @@ export function restV2(resources: AllResources, urls: Urls, limiter: RateLimiter
     ...workerOperations(resources),
     ...buildOperations(resources),
     ...podOperations(resources),
+    ...podFileOperations(resources),
     ...clusterOperations(resources),
     ...terminalOperations(),
     ...imageOperations(resources),

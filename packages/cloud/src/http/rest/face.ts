@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../resources/caller.ts';
 import type { Gate } from '../../resources/keys/gate.ts';
@@ -40,6 +41,8 @@ export function restFace(face: RestFace, gate: Gate) {
         done(error as Error);
       }
     });
+    // A stream: it is never in memory, and whoever takes it reads it.
+    for (const type of new Set(face.operations.flatMap(({ upload }) => upload ?? []))) app.addContentTypeParser(type, (_request, body, done) => done(null, body));
     app.addHook('onRequest', async (request, reply) => {
       if (face.headers !== undefined) reply.headers(face.headers());
       const closed = face.closed?.();
@@ -54,7 +57,7 @@ export function restFace(face: RestFace, gate: Gate) {
 }
 
 function serve(app: FastifyInstance, face: RestFace, operation: Operation, gate: Gate): void {
-  const limit = operation.bodyLimit ?? face.bodyLimit;
+  const limit = operation.upload === undefined ? (operation.bodyLimit ?? face.bodyLimit) : Number.MAX_SAFE_INTEGER;
   app.route({
     method: operation.method,
     url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
@@ -82,12 +85,14 @@ function serve(app: FastifyInstance, face: RestFace, operation: Operation, gate:
         params: readParams(request.params as Record<string, string>),
         query: readQuery(operation, request),
         body: readBody(operation, request.body),
+        upload: readUpload(operation, request.body),
         lastEventId: request.headers['last-event-id'] as string | undefined,
         signal: goneSignal(reply.raw),
       });
       if (operation.events === true) return sendEvents(reply, answer as AsyncIterable<ServerEvent>);
       if (operation.status === 204 || (operation.mayBeEmpty === true && answer === undefined)) return reply.code(204).send();
       reply.code(operation.status);
+      if (operation.download !== undefined) return reply.type(operation.download).send(answer);
       if (operation.page === true) return reply.type('text/html; charset=utf-8').send(answer);
       return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer));
     },
@@ -118,8 +123,17 @@ function readQuery(operation: Operation, request: FastifyRequest): unknown {
   return value;
 }
 
+function readUpload(operation: Operation, body: unknown): Readable {
+  if (operation.upload === undefined) return NOTHING;
+  if (body instanceof Readable) return body;
+  throw new BerthError('media-type', `send the body as ${operation.upload}`);
+}
+
+const NOTHING = Readable.from([]);
+
 function readBody(operation: Operation, body: unknown): unknown {
   if (operation.body === undefined) return undefined;
+  if (body instanceof Readable) throw new BerthError('media-type', 'send the body as application/json');
   if (body === undefined) throw new BerthError('schema', 'Request validation failed.', { details: ['$: a JSON body is needed'] });
   const findings = validator(operation.body)(body);
   if (findings.length > 0) throw new BerthError('schema', 'Request validation failed.', { details: findings });

@@ -166,6 +166,7 @@ function request(operation: Operation, schemas: Components): Omit<OperationObjec
     'x-berth-access': operation.access,
     ...(operation.access === 'open' && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
+    ...(operation.upload !== undefined && { requestBody: { required: true, content: { [operation.upload]: { schema: { type: 'string', format: 'binary' } } } } }),
     ...(operation.body !== undefined && {
       requestBody: {
         required: true,
@@ -206,6 +207,7 @@ function described(field: Schema, schemas: Components): { description?: string; 
 function success(operation: Operation, schemas: Components): ResponseObject {
   const description = { 200: 'Done.', 201: 'Created.', 204: NOTHING_TO_SAY }[operation.status];
   if (operation.page === true) return { description, content: { 'text/html': { schema: { type: 'string' } } } };
+  if (operation.download !== undefined) return { description, content: { [operation.download]: { schema: { type: 'string', format: 'binary' } } } };
   if (operation.events === true) return { description, content: { 'text/event-stream': { schema: { type: 'string' } } } };
   return operation.answer === undefined ? { description } : { description, content: { [JSON_TYPE]: { schema: schemas.place(operation.answer) } } };
 }

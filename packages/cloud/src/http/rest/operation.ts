@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { Caller } from '../../resources/caller.ts';
 import type { Schema, Static } from './schema.ts';
 
@@ -35,10 +36,17 @@ export interface Operation {
   page?: true;
   /** Answers server-sent events: `handle` gives them one by one, as long as somebody reads. */
   events?: true;
+  /** Takes a body of this media type, of any length, as a stream. */
+  upload?: UploadType;
+  /** Answers with a stream of this media type: `handle` gives a Readable. */
+  download?: UploadType;
   /** Failures that this operation has beyond those that every operation has. */
   failures?: number[];
   handle(request: Call<unknown, unknown, unknown>): Promise<unknown>;
 }
+
+/** What goes through REST as a stream. */
+export type UploadType = 'application/x-tar';
 
 /** What an operation's code receives. */
 export interface Call<P, Q, B> {
@@ -46,6 +54,8 @@ export interface Call<P, Q, B> {
   params: P;
   query: Q;
   body: B;
+  /** The body of an operation that takes a stream. */
+  upload: Readable;
   /** Of a reader of events that comes back. */
   lastEventId: string | undefined;
   /** Aborted when whoever asked goes away. */

@@ -1,4 +1,6 @@
+import type { Readable } from 'node:stream';
 import type { InstanceEngine } from '../../engines/engine.ts';
+import type { InstanceFile } from '../../engines/files.ts';
 import type { LogLine, LogQuery } from '../../engines/logs/log-line.ts';
 import type { Pod, PodFooting, PodFootingIds } from '../../store/pods.ts';
 import type { NetworkVolume, Page, Template } from '../../store/records.ts';
@@ -20,6 +22,7 @@ import type { PodChanges } from './changes.ts';
 import { hourlyCost, lowestBidFindings } from './cost.ts';
 import { placeOrInterrupt } from './interruption.ts';
 import { renewed, restarted, started, stopped, terminated } from './lifecycle.ts';
+import { filesOf } from './files.ts';
 import { podLog } from './log.ts';
 import { appliedTemplate, DEFAULTS, fromTemplate } from './order.ts';
 import type { NewPod, PodChange, PodTemplateUse } from './order.ts';
@@ -243,6 +246,27 @@ export class Pods {
     const pod = await pods.findAnywhere(id);
     if (pod === undefined || pod.accountId !== caller.accountId) throw notFound(KIND, id);
     return podLog({ pod, query, signal, engine: this.#parts.engines.get(pod.dataCenterId), changes: this.#parts.changes, find: () => pods.findAnywhere(id) });
+  }
+
+  /** What is at a path in it; it must run. */
+  async file(caller: Caller, id: string, path: string): Promise<InstanceFile> {
+    const pod = await this.get(caller, id);
+    const found = await filesOf(pod, this.#parts.engines).look(id, path);
+    if (found === undefined) throw notFound('file', path);
+    return found;
+  }
+
+  /** A tar of what is at a path in it. */
+  async readFiles(caller: Caller, id: string, path: string): Promise<Readable> {
+    const pod = await this.get(caller, id);
+    return filesOf(pod, this.#parts.engines).read(id, path);
+  }
+
+  /** Unpacks a tar into a folder in it. */
+  async writeFiles(caller: Caller, id: string, folder: string, tar: Readable): Promise<void> {
+    const pod = await this.get(caller, id);
+    await filesOf(pod, this.#parts.engines).write(id, folder, tar);
+    await this.#context.store.audit.record(auditOf(this.#context, caller, 'copy files into', KIND, id, [{ field: 'path', to: folder }]));
   }
 
   async #change(

@@ -1,0 +1,66 @@
+import { stat } from 'node:fs/promises';
+import { basename, join, posix } from 'node:path';
+import { Readable } from 'node:stream';
+import { BerthError, notFound, rule } from '../../support/errors.ts';
+import { packTree } from '../../support/tar/pack.ts';
+import { TarError } from '../../support/tar/read.ts';
+import { unpackInto } from '../../support/tar/unpack.ts';
+import type { InstanceFile, InstanceFiles } from '../files.ts';
+import type { ProcessInstance } from './process-instance.ts';
+
+/**
+ * The files below an instance's root: its working folder, and its mounts, which are links there. A
+ * path that begins with a slash is one below the root too: the machine's own files are not copied.
+ */
+export class ProcessFiles implements InstanceFiles {
+  readonly #instance: (id: string) => Promise<ProcessInstance>;
+
+  constructor(instance: (id: string) => Promise<ProcessInstance>) {
+    this.#instance = instance;
+  }
+
+  async look(id: string, path: string): Promise<InstanceFile | undefined> {
+    const found = await statIfThere(await this.#place(id, path));
+    if (found === undefined) return undefined;
+    return { kind: found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'other', size: found.isFile() ? found.size : 0, mode: found.mode & 0o7777, modifiedAt: found.mtimeMs };
+  }
+
+  async read(id: string, path: string): Promise<Readable> {
+    const place = await this.#place(id, path);
+    if ((await statIfThere(place)) === undefined) throw notFound('file', path);
+    // A mount is a link; what is wanted is what it leads to.
+    return Readable.from(packTree((await statIfThere(place))?.isDirectory() === true ? `${place}/.` : place, basename(place)), { objectMode: false });
+  }
+
+  async write(id: string, folder: string, tar: Readable): Promise<void> {
+    const place = await this.#place(id, folder);
+    if ((await statIfThere(place))?.isDirectory() !== true) throw notFound('folder', folder);
+    try {
+      await unpackInto(place, tar.iterator({ destroyOnReturn: false }));
+    } catch (error) {
+      if (error instanceof TarError) throw rule(error.message);
+      throw asRefusal(error);
+    }
+  }
+
+  async #place(id: string, path: string): Promise<string> {
+    const instance = await this.#instance(id);
+    if (!instance.isRunning) throw new BerthError('state', `${id} does not run`);
+    return join(instance.folder.root, posix.normalize(`/${path}`));
+  }
+}
+
+async function statIfThere(path: string) {
+  try {
+    return await stat(path);
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw asRefusal(error);
+  }
+}
+
+/** What the file system refuses is no defect of ours. */
+function asRefusal(error: unknown): unknown {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code === undefined || code.startsWith('ERR_') ? error : rule(`this cannot be copied: ${message.replace(/, \w+ '.*$/, '')}`);
+}
