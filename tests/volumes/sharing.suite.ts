@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { GetObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
+import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { clientOf } from '../support/client.ts';
 import { freshDatabase } from '../support/databases.ts';
@@ -62,25 +62,26 @@ export function sharingSuite(open: () => Promise<EngineUnderTest>): void {
 
     test('what one pod, a worker or S3 writes, all the others see; it stays while it is in use, and grows', async () => {
       const mounts = { network: [{ volumeId: Bucket, path: '/shared' }] };
-      const relay = (from: string, to: string): string => `cd ${AT}; until [ -f ${from} ]; do sleep 0.05; done; cat ${from} > ${to}.new; echo " and ${to}" >> ${to}.new; mv ${to}.new ${to}; echo did ${to}; exec sleep 1000`;
+      const relay = (from: string, to: string): string => `cd ${AT}; until [ -f done-${from} ]; do sleep 0.05; done; cat ${from} > ${to}; echo " and ${to}" >> ${to}; touch done-${to}; echo did ${to}; exec sleep 1000`;
       const pods = [await run(relay('from-s3', 'one'), { name: 'one', mounts }), await run(relay('one', 'two'), { name: 'two', mounts })];
       const worker = await server.client().call<{ id: string }>('POST', '/v2/serverless', {
         name: 'third', type: 'QUEUE', image: engine.image, cpu: [{ id: 'cpu3c', vcpuCount: 2 }], networkVolumes: [Bucket], dataCenterIds: [engine.dataCenterId], workers: { min: 1, max: 1 }, scaling: { type: 'REQUEST_COUNT', requestCount: 1 },
         entrypoint: ['sh', '-c'], cmd: [relay('two', 'three').replace('/shared', '/runpod-volume')],
       });
       assert.equal(worker.status, 201, worker.text);
-      await s3.send(new PutObjectCommand({ Bucket, Key: 'from-s3', Body: 'from S3\n' }));
+      for (const Key of ['from-s3', 'done-from-s3']) await s3.send(new PutObjectCommand({ Bucket, Key, Body: 'from S3\n' }));
       for (const [index, { id }] of pods.entries()) await writes(id, `did ${['one', 'two'][index]}`);
       const last = await until('the worker has written', async () => {
         try {
+          await s3.send(new HeadObjectCommand({ Bucket, Key: 'done-three' }));
           return await (await s3.send(new GetObjectCommand({ Bucket, Key: 'three' }))).Body?.transformToString();
         } catch (error) {
-          if ((error as Error).name === 'NoSuchKey') return undefined;
+          if ((error as Error).name === 'NotFound') return undefined;
           throw error;
         }
       }, 60_000);
       assert.equal(last, 'from S3\n and one\n and two\n and three\n');
-      assert.deepEqual((await s3.send(new ListObjectsV2Command({ Bucket }))).Contents?.map(({ Key }) => Key), ['from-s3', 'one', 'three', 'two']);
+      assert.deepEqual((await s3.send(new ListObjectsV2Command({ Bucket }))).Contents?.map(({ Key }) => Key), ['done-from-s3', 'done-one', 'done-three', 'done-two', 'from-s3', 'one', 'three', 'two']);
 
       const refused = await server.client().call('DELETE', `/v2/network-volumes/${Bucket}`);
       assert.deepEqual([refused.status, /uses this network volume|has this network volume/.test(refused.text)], [400, true], refused.text);
