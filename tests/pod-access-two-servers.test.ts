@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { openTerminal } from './pod-access/terminal-client.ts';
+import { freshDatabase } from './support/databases.ts';
+import type { TestDatabase } from './support/databases.ts';
+import { POD_SERVER } from './support/pod-server.ts';
+import { act, has, pod, runningPod } from './support/pods.ts';
+import { startServer } from './support/server.ts';
+import type { TestServer } from './support/server.ts';
+import { until } from './support/serverless.ts';
+import { logLines } from './support/story.ts';
+
+const ENV = { BERTH_RATE_LIMITS: 'off' };
+
+describe('access to pods through a server that does not lead', () => {
+  let place: TestDatabase;
+  let leader: TestServer;
+  let other: TestServer;
+  before(async () => {
+    place = await freshDatabase('postgres');
+    leader = await startServer(place, ENV);
+    // The first one leads once a pod of it runs.
+    const { id } = await runningPod(leader.client());
+    assert.equal((await leader.client().call('DELETE', `/v2/pods/${id}`)).status, 204);
+    other = await startServer(place, ENV);
+    // It has looked at the machine before the pods are there.
+    assert.equal((await other.client().call('GET', '/v2/catalog/gpus?include=AVAILABILITY&product=POD')).status, 200);
+  });
+  after(async () => {
+    for (const server of [other, leader]) {
+      assert.deepEqual(logLines(server).filter(({ level }) => level === 'error'), []);
+      await server.stop();
+    }
+    await place.drop();
+  });
+
+  test('its port, its terminal and its use are there, also after it was started anew', async () => {
+    const { id } = await runningPod(leader.client(), { cmd: ['node', '-e', POD_SERVER], ports: ['8000/http', '22/tcp'] });
+    const reached = (server: TestServer): Promise<unknown> => until('it is reached', async () => {
+      const answer = await fetch(`${server.url}/proxy/${id}-8000/`);
+      return answer.status === 200 ? (await answer.json()) as { pod: string } : (await answer.body?.cancel(), undefined);
+    });
+    const shows = async (server: TestServer): Promise<void> => {
+      assert.partialDeepStrictEqual(await reached(server), { pod: id });
+      const terminal = await openTerminal(`${server.url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal?cmd=sh&cmd=-c&cmd=${encodeURIComponent('echo $RUNPOD_POD_ID')}`, { authorization: `Bearer ${server.key}` });
+      assert.equal((await terminal.ended).exit?.exitCode, 0);
+      assert.equal(terminal.stdout().toString(), `${id}\n`);
+      const { runtime } = await pod(server.client(), id);
+      assert.ok(runtime !== null && runtime.memory.util >= 0 && runtime.ports.length === 2, JSON.stringify(runtime));
+    };
+    await shows(other);
+    await shows(leader);
+    await act(other.client(), id, 'restart');
+    await has(other.client(), id, 'RUNNING');
+    await shows(other);
+    await act(other.client(), id, 'stop');
+    assert.equal((await fetch(`${other.url}/proxy/${id}-8000/`)).status, 502);
+    assert.equal((await fetch(`${leader.url}/proxy/${id}-8000/`)).status, 502);
+    assert.equal((await leader.client().call('DELETE', `/v2/pods/${id}`)).status, 204);
+    assert.equal((await fetch(`${other.url}/proxy/${id}-8000/`)).status, 404);
+  });
+});
