@@ -319,6 +319,28 @@ export function engineSuite(name: string, { module, shell, impossible, gpuTypeId
       await engine.remove(id);
     });
 
+    test('a command that is ended takes along what it started, in a terminal and without one', async () => {
+      const id = await started('sleep 600');
+      const ways = engine.abilities.terminal ? [{}, { tty: { columns: 80, rows: 24 } }] : [{}];
+      for (const options of ways) {
+        const execution = await engine.exec(id, ['sh', '-c', 'trap "" HUP TERM; sleep 601 & echo up; wait; wait'], options);
+        execution.stdout.setEncoding('utf8');
+        for await (const shown of execution.stdout) if (String(shown).includes('up')) break;
+        execution.kill('SIGKILL');
+        const { exitCode } = await execution.exited;
+        assert.notEqual(exitCode, 0);
+        const look = async (): Promise<string> => (await finished(await engine.exec(id, ['sh', '-c', 'for p in /proc/[0-9]*; do grep -qs "sleep.60[1]" $p/cmdline && grep -qs "$MINE" $p/environ && echo alive; done; true'], { env: { MINE: id } }))).stdout;
+        await until(async () => (await look()) === '' || undefined);
+      }
+      await engine.remove(id);
+    });
+
+    test('a command that is not there is refused, in a terminal and without one', async () => {
+      const id = await started('sleep 600');
+      for (const options of [{}, ...(engine.abilities.terminal ? [{ tty: { columns: 80, rows: 24 } }] : [])]) await assert.rejects(engine.exec(id, ['no-such-command'], options), hasCode('rule', /no-such-command/));
+      await engine.remove(id);
+    });
+
     test('a declared port is reached when somebody listens there', async (context) => {
       if (listen === undefined) return context.skip('this engine brought no program that listens');
       const [program = '', ...args] = listen;
@@ -362,7 +384,7 @@ export function engineSuite(name: string, { module, shell, impossible, gpuTypeId
         const usage = await engine.usage(id);
         return usage !== undefined && usage.cpu > 0.1 && usage;
       });
-      assert.ok(busy.cpu < 4 && busy.memoryInBytes > 100_000, JSON.stringify(busy));
+      assert.ok(busy.cpu < 4 && busy.memoryInBytes > 100_000 && busy.gpus.length === 0, JSON.stringify(busy));
       await engine.remove(id);
       assert.equal(await engine.usage(id), undefined);
     });
