@@ -15,6 +15,7 @@ import { artifactRoutes } from './artifacts.ts';
 import { graphqlFace } from './graphql/face.ts';
 import { healthRoutes } from './health.ts';
 import { openLanes } from './lane/lanes.ts';
+import { loginPage } from './login-page.ts';
 import { createMetrics } from './metrics.ts';
 import { restV1 } from './rest-v1/face.ts';
 import type { V1Options } from './rest-v1/face.ts';
@@ -103,6 +104,7 @@ export function createHttpServer({ resources, artifacts, gate, clock, log, traff
   healthRoutes(app, { ready, registry: metrics.registry });
   void app.register(restFace(v1Face, gate), { prefix: v1Face.prefix });
   void app.register(restFace(v2Face, gate), { prefix: v2Face.prefix });
+  loginPage(app);
   void app.register(artifactRoutes(artifacts));
   void app.register(graphqlFace(resources, gate, graphql));
   return app;

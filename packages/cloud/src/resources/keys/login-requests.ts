@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { LoginRequest } from '../../store/login-requests.ts';
-import { notFound, rule } from '../../support/errors.ts';
+import { BerthError, notFound, rule } from '../../support/errors.ts';
 import type { Caller } from '../caller.ts';
 import type { Context } from '../context.ts';
 import type { Keys } from './keys.ts';
 
 const KIND = 'login request';
 const VALID_MS = 10 * 60 * 1000;
+/** Far more than people sign in within ten minutes; anybody can ask. */
+const MAX_OPEN = 1000;
 const DEFAULT_KEY_NAME = 'signed in from a program';
 const MAX_TEXT = 200;
 
@@ -39,7 +41,7 @@ export class LoginRequests {
     for (const text of [keyName, codeChallenge, codeChallengeMethod]) if ((text?.length ?? 0) > MAX_TEXT) throw rule(`at most ${MAX_TEXT} characters each`);
     const now = this.#context.clock.now();
     const request: LoginRequest = { id: randomBytes(24).toString('base64url'), keyName: keyName ?? DEFAULT_KEY_NAME, codeChallenge: codeChallenge ?? null, codeChallengeMethod: codeChallengeMethod ?? null, status: 'PENDING', key: null, createdAt: now, expiresAt: now + VALID_MS };
-    await this.#context.store.loginRequests.insert(request);
+    if (!(await this.#context.store.loginRequests.insert(request, MAX_OPEN))) throw new BerthError('rate', 'too many programs ask for a key at this moment; try again later', { headers: { 'retry-after': String(VALID_MS / 1000) } });
     return request;
   }
 

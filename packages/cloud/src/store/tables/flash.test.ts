@@ -56,8 +56,9 @@ for (const kind of DATABASES) {
     });
 
     test('a login request keeps its key unreadable, and goes when its time is over', async () => {
-      await store.loginRequests.insert(login('old', 50));
-      await store.loginRequests.insert(login('new', 1000));
+      assert.equal(await store.loginRequests.insert(login('old', 50), 1), true);
+      assert.equal(await store.loginRequests.insert(login('new', 1000), 1), true);
+      assert.equal(await store.loginRequests.insert(login('one too many', 1000), 1), false);
       assert.equal(await store.loginRequests.find('old'), undefined);
       await store.loginRequests.change('new', (current) => ({ ...current, status: 'APPROVED', key: 'rpa_secret' }));
       assert.deepEqual(await store.loginRequests.find('new'), { ...login('new', 1000, 'rpa_secret'), status: 'APPROVED' });

@@ -21,10 +21,13 @@ export function loginRequestTable(database: Database, sealer: Sealer): LoginRequ
     expiresAt: Number(found['expires_at']),
   });
   return {
-    insert: (request) =>
+    insert: (request, atMost) =>
       database.write(function* () {
         yield* changes(sql`delete from login_requests where expires_at < ${request.createdAt}`);
+        const open = yield* row<{ count: number }>(sql`select count(*) as count from login_requests`);
+        if (Number(open?.count ?? 0) >= atMost) return false;
         yield* changes(sql`insert into login_requests ${rowValues(toRow(request))}`);
+        return true;
       }),
     find: (id) =>
       database.read(function* () {
