@@ -51,7 +51,7 @@ async function describe(operations: Operation[]) {
     operations,
     errorSchema: failure,
     errorMediaType: 'application/json',
-    commonFailures: [401, 403, 410, 500, 503],
+    commonFailures: [400, 401, 403, 410, 500, 503],
     securityDescription: 'An API key as `Authorization: Bearer <key>`',
     tags: [
       { name: 'Pods', description: 'Rented machines' },

@@ -86,7 +86,8 @@ async function describe(operations: Operation[]) {
     operations,
     errorSchema: problem,
     errorMediaType: PROBLEM_TYPE,
-    commonFailures: [401, 403, 429, 500, 503],
+    // 400: a body that is no JSON, a NUL in a text; every request can be so.
+    commonFailures: [400, 401, 403, 429, 500, 503],
     securityDescription: 'An API key as `Authorization: Bearer <key>`',
     tags: TAGS,
     responseHeaders: {

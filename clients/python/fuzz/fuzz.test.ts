@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { seed } from '../../../tests/support/seed.ts';
+import { clearedStage } from '../../support/cleared-stage.ts';
+import { pythonOf } from '../programs.ts';
+
+/** For each of the two documents. `FUZZ_SECONDS=600` looks longer. */
+const SECONDS = Number(process.env['FUZZ_SECONDS'] ?? 45);
+const CHECKS = ['not_a_server_error', 'status_code_conformance', 'content_type_conformance', 'response_headers_conformance', 'response_schema_conformance'];
+
+describe('whatever is asked, nothing answers 500 and every answer is as its document says', { concurrency: true }, () => {
+  const stage = clearedStage();
+
+  for (const version of ['v1', 'v2']) {
+    test(version, { timeout: SECONDS * 1000 + 120_000 }, async () => {
+      const place = mkdtempSync(join(tmpdir(), 'berth-fuzz-'));
+      const args = [
+        'run', `${stage.server.url}/${version}/openapi.json`, '--header', `Authorization: Bearer ${stage.server.key}`, '--checks', CHECKS.join(','), '--phases', 'coverage,fuzzing', '--max-examples', '20',
+        '--max-time', String(SECONDS), '--seed', String(seed), '--continue-on-failure', '--request-timeout', '30', '--suppress-health-check', 'all', '--warnings', 'off', '--no-color',
+      ];
+      const fuzzer = spawn(join(pythonOf('fuzz').path, '../schemathesis'), args, { cwd: place, stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], HOME: place } });
+      let said = '';
+      for (const stream of [fuzzer.stdout, fuzzer.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (said += text));
+      const [code] = await once(fuzzer, 'exit');
+      rmSync(place, { recursive: true });
+      assert.equal(code, 0, said);
+      assert.match(said, /[1-9]\d* generated, [1-9]\d* passed/);
+    });
+  }
+});
