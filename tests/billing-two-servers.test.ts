@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { freshDatabase } from './support/databases.ts';
+import type { TestDatabase } from './support/databases.ts';
+import { act, createPod, has, pod, processesOf, runningPod } from './support/pods.ts';
+import { startServer } from './support/server.ts';
+import type { TestServer } from './support/server.ts';
+import { until } from './support/serverless.ts';
+
+const ENV = { BERTH_RATE_LIMITS: 'off' };
+
+describe('billing with two servers on one database', () => {
+  let place: TestDatabase;
+  let leader: TestServer;
+  let other: TestServer;
+  before(async () => {
+    place = await freshDatabase('postgres');
+    leader = await startServer(place, ENV);
+    // The first one leads once a pod of it runs.
+    const { id } = await runningPod(leader.client());
+    assert.equal((await leader.client().call('DELETE', `/v2/pods/${id}`)).status, 204);
+    other = await startServer(place, ENV);
+  });
+  after(async () => {
+    await other.stop();
+    await place.drop();
+  });
+  const billed = async (server: TestServer, id: string): Promise<number> => {
+    const { body } = await server.client().call<{ timeBilledMs: number }[]>('GET', `/v1/billing/pods?grouping=podId&bucketSize=year&podId=${id}`);
+    return body.reduce((sum, { timeBilledMs }) => sum + timeBilledMs, 0);
+  };
+
+  test('a run is written once, and both tell the same of it', async () => {
+    const { id, startedAt } = await runningPod(other.client());
+    await until('two seconds are counted', async () => (await billed(leader, id)) >= 2_000);
+    await Promise.all([leader, other].map((server) => act(server.client(), id, 'stop')));
+    await has(other.client(), id, 'EXITED');
+    const ended = Date.now();
+    const time = await billed(leader, id);
+    assert.equal(await billed(other, id), time);
+    assert.ok(Math.abs(time - (ended - Date.parse(startedAt ?? ''))) < 3_000 && time >= 1_000, `${time} ms`);
+    assert.equal((await other.client().call('DELETE', `/v2/pods/${id}`)).status, 204);
+    assert.equal(await billed(leader, id), time);
+  });
+
+  test('what ends between one leader and the next is billed to its end', async () => {
+    const runs = (await runningPod(leader.client())).id;
+    const ends = (await createPod(leader.client(), { cmd: ['sh', '-c', 'exec sleep 1000'] })).body.id;
+    const { startedAt } = await has(leader.client(), ends, 'RUNNING');
+    await leader.kill();
+    for (const pid of processesOf(ends)) process.kill(pid, 'SIGKILL');
+    const ended = Date.now();
+    await has(other.client(), ends, 'ERROR');
+    const off = (await billed(other, ends)) - (ended - Date.parse(startedAt ?? ''));
+    assert.ok(Math.abs(off) < 1_000, `${off} ms off`);
+    const asked = Date.now();
+    const still = (await billed(other, runs)) - (asked - Date.parse((await pod(other.client(), runs)).startedAt ?? ''));
+    assert.ok(Math.abs(still) < 1_500, `${still} ms off`);
+    for (const id of [runs, ends]) assert.equal((await other.client().call('DELETE', `/v2/pods/${id}`)).status, 204);
+  });
+});
