@@ -47,6 +47,9 @@ describe('billing with two servers on one database', () => {
     const runs = (await runningPod(leader.client())).id;
     const ends = (await createPod(leader.client(), { cmd: ['sh', '-c', 'exec sleep 1000'] })).body.id;
     const { startedAt } = await has(leader.client(), ends, 'RUNNING');
+    // The process engine knows what was there when it began to look.
+    await other.stop();
+    other = await startServer(place, ENV);
     await leader.kill();
     for (const pid of processesOf(ends)) process.kill(pid, 'SIGKILL');
     const ended = Date.now();
