@@ -37,12 +37,15 @@ class Running {
 
   /** Counts up to an instant, bucket by bucket. */
   advance(to: number, buckets: readonly Bucket[]): void {
-    const idle = this.isIdle;
+    if (this.at < to && this.isIdle) {
+      this.at = to;
+      this.index = to < (buckets[0]?.start ?? to) ? -1 : firstTouched(buckets, to);
+    }
     while (this.at < to) {
       const bucket = buckets[this.index];
       const end = this.index < 0 ? (buckets[0]?.start ?? to) : (bucket?.end ?? to);
       const until = Math.min(to, end);
-      if (!idle && bucket !== undefined) this.#use(this.tallyIn(bucket), until - this.at);
+      if (bucket !== undefined) this.#use(this.tallyIn(bucket), until - this.at);
       this.at = until;
       if (until === end) this.index += 1;
     }

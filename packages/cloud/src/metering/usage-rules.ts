@@ -1,5 +1,5 @@
-import { cpuPrices, gpuPrices } from '../resources/catalog/prices.ts';
 import type { PriceSettings } from '../resources/catalog/prices.ts';
+import { workerHourlyCost } from '../resources/pods/cost.ts';
 import type { Worker } from '../store/fleet.ts';
 import type { CostPart, UsageRules, Use, UseChange } from '../store/ledger.ts';
 import type { Pod } from '../store/pods.ts';
@@ -65,7 +65,7 @@ function isRun({ startedAt, endedAt }: Pick<Pod, 'startedAt' | 'endedAt'>): bool
 
 /** A worker pays from the start of its instance to its end, whether it works or waits. */
 export function workerUse(worker: Worker, prices: UsagePrices): Use {
-  const { id, accountId, endpointId, gpuTypeId, gpuCount, cpuFlavorId, vcpuCount, containerDisk, dataCenterId, image, templateId } = worker;
+  const { id, accountId, endpointId, gpuTypeId, cpuFlavorId, containerDisk, dataCenterId, image, templateId } = worker;
   return {
     unitId: id,
     accountId,
@@ -73,8 +73,7 @@ export function workerUse(worker: Worker, prices: UsagePrices): Use {
     resourceId: endpointId,
     gpuTypeId, cpuFlavorId, tier: null, dataCenterId, image, templateId,
     rates: rates({
-      gpu: gpuTypeId === null ? 0 : hourlyRate(gpuPrices(prices, gpuTypeId).serverless * gpuCount),
-      cpu: gpuTypeId !== null || cpuFlavorId === null ? 0 : hourlyRate(cpuPrices(prices, cpuFlavorId).serverless * vcpuCount),
+      [gpuTypeId === null ? 'cpu' : 'gpu']: hourlyRate(workerHourlyCost(prices, worker)),
       disk: monthlyRate(containerDisk * (prices.disk.container ?? 0)),
     }),
     diskInGb: containerDisk,

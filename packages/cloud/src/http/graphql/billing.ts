@@ -55,7 +55,7 @@ export function billingPart({ billing }: Resources): Part {
     const [pods, clusters, serverless, summary] = await Promise.all([
       billing.history(caller, 'pod', { ...window, grouping: 'hardware' }),
       billing.history(caller, 'cluster', { ...window, grouping: 'hardware' }),
-      billing.history(caller, 'serverless', { ...window, grouping: granularity === 'HOURLY' ? 'none' : 'resource' }),
+      billing.history(caller, 'serverless', { ...window, grouping: 'resource' }),
       billing.summary(caller, window),
     ]);
     const machines = [...pods.tallies, ...clusters.tallies];
@@ -64,7 +64,7 @@ export function billingPart({ billing }: Resources): Part {
     return {
       gpuCloud: machines.filter(({ group }) => group.startsWith('gpu ')).map((tally) => ({ ...timed(tally), gpuTypeId: nameOf(tally), amount: dollars(tally.amounts.gpu) })),
       cpuCloud: machines.filter(({ group }) => group.startsWith('cpu ')).map((tally) => ({ ...timed(tally), cpuFlavorId: nameOf(tally), amount: dollars(tally.amounts.cpu) })),
-      serverless: serverless.tallies.map((tally) => ({ ...timed(tally), endpointId: tally.group === '' ? null : tally.group, amount: dollars(total([tally])) })),
+      serverless: serverless.tallies.map((tally) => ({ ...timed(tally), endpointId: tally.group, amount: dollars(total([tally])) })),
       storage: startsOf(disks).map((start) => ({ time: isoTime(start * 1000), amount: storageOf(at(start, disks)), diskSpaceBilledGB: shownInt(at(start, disks).reduce((sum, { diskInGb }) => sum + diskInGb, 0)) })).filter(({ diskSpaceBilledGB }) => diskSpaceBilledGB > 0),
       runpodEndpoint: [],
       summary: startsOf(Object.values(summary.byKind).flat()).map((start) => ({

@@ -1,3 +1,4 @@
+import type { Worker } from '../../store/fleet.ts';
 import type { Pod } from '../../store/pods.ts';
 import { cpuPrices, gpuPrices } from '../catalog/prices.ts';
 import type { PriceSettings } from '../catalog/prices.ts';
@@ -8,6 +9,12 @@ export function hourlyCost(prices: PriceSettings, pod: Pick<Pod, 'gpuTypeId' | '
   if (gpuTypeId === null) return cpuFlavorId === null ? 0 : cpuPrices(prices, cpuFlavorId).secure * vcpuCount;
   const { secure, community, spot } = gpuPrices(prices, gpuTypeId);
   return (interruptible ? (bidPerGpu ?? spot) : cloud === 'COMMUNITY' ? community : secure) * gpuCount;
+}
+
+/** The same of a worker. */
+export function workerHourlyCost(prices: PriceSettings, { gpuTypeId, gpuCount, cpuFlavorId, vcpuCount }: Pick<Worker, 'gpuTypeId' | 'gpuCount' | 'cpuFlavorId' | 'vcpuCount'>): number {
+  if (gpuTypeId !== null) return gpuPrices(prices, gpuTypeId).serverless * gpuCount;
+  return cpuFlavorId === null ? 0 : cpuPrices(prices, cpuFlavorId).serverless * vcpuCount;
 }
 
 /** A bid below the lowest price of what is wanted finds nothing. */

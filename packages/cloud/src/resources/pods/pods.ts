@@ -211,7 +211,7 @@ export class Pods {
     const known = new Map(endpoints.map((endpoint) => [endpoint.id, endpoint]));
     return workers.flatMap((worker) => {
       const endpoint = worker.accountId === caller.accountId ? known.get(worker.endpointId) : undefined;
-      return endpoint === undefined ? [] : [podOfWorker(worker, endpoint)];
+      return endpoint === undefined ? [] : [podOfWorker(worker, endpoint, this.#parts.prices)];
     });
   }
 

@@ -1,6 +1,8 @@
 import type { Worker } from '../../store/fleet.ts';
 import type { Pod } from '../../store/pods.ts';
 import type { Endpoint } from '../../store/records.ts';
+import type { PriceSettings } from '../catalog/prices.ts';
+import { workerHourlyCost } from './cost.ts';
 import { DEFAULTS } from './order.ts';
 
 /** A worker in the clothes of a pod. */
@@ -10,8 +12,8 @@ export interface WorkerPod {
   version: number;
 }
 
-export function podOfWorker(worker: Worker, endpoint: Endpoint): WorkerPod {
-  const { id, accountId, createdAt, dataCenterId, image, gpuTypeId, gpuCount, state, readyAt } = worker;
+export function podOfWorker(worker: Worker, endpoint: Endpoint, prices: PriceSettings): WorkerPod {
+  const { id, accountId, createdAt, dataCenterId, image, gpuTypeId, gpuCount, state, startedAt, readyAt } = worker;
   const { args, containerDisk, ports, env, registryId, templateId, compute, cpuFlavors } = endpoint;
   const pod: Pod = {
     ...DEFAULTS,
@@ -25,7 +27,8 @@ export function podOfWorker(worker: Worker, endpoint: Endpoint): WorkerPod {
     vcpuCount: cpuFlavors[0]?.vcpuCount ?? 0,
     status: state === 'starting' ? 'STARTING' : 'RUNNING',
     settled: true,
-    startedAt: createdAt,
+    startedAt: startedAt ?? createdAt,
+    costPerHour: workerHourlyCost(prices, worker),
   };
   return { pod, endpointId: endpoint.id, version: worker.version };
 }

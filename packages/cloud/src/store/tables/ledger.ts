@@ -34,6 +34,8 @@ const lateSelected = perDialect({
 const restSelected = ['group_id', 'bucket', ...RATE_COLUMNS, 'runs', 'runs_late', 'disk_in_gb', 'added_in_gb', 'last_at'].join(', ');
 const sumsSelected: Record<Level, Statement> = { hour: name(restSelected), day: name(restSelected), month: name([restSelected, ...LATE_DAYS_COLUMNS].join(', ')) };
 const beforeSelected = name(['group_id', ...[...RATE_COLUMNS, 'runs', 'disk_in_gb'].map((column) => `cast(sum(${column}) as bigint) as ${column}`)].join(', '));
+// What came to an end before is of no concern to what comes after.
+const stillUsed = name([...RATE_COLUMNS, 'runs', 'disk_in_gb'].map((column) => `sum(${column}) <> 0`).join(' or '));
 
 export function ledgerTable(database: Database, usage?: UsageRules): LedgerStore {
   return {
@@ -224,7 +226,7 @@ function* addSums(some: readonly Row[]): Steps<void> {
 
 function* sumsOf(kind: UsageKind, { accountId, grouping, level, from, to }: Omit<SumsQuery, 'kinds'>): Steps<Sums> {
   const only = sql`account_id = ${accountId} and grouping_by = ${grouping} and kind = ${kind}`;
-  const before = yield* rows<Row>(sql`select ${beforeSelected} from usage_sums where ${only} and level = ${level === 'hour' ? 'day' : 'month'} and bucket < ${from} group by group_id`);
+  const before = yield* rows<Row>(sql`select ${beforeSelected} from usage_sums where ${only} and level = ${level === 'hour' ? 'day' : 'month'} and bucket < ${from} group by group_id having ${stillUsed}`);
   const found = yield* rows<Row>(sql`select ${sumsSelected[level]}, ${lateSelected} from usage_sums where ${only} and level = ${level} and bucket >= ${from} and bucket < ${to} order by bucket, group_id`);
   return {
     kind,

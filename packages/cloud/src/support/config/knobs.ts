@@ -208,8 +208,8 @@ export const knobs = {
   prices: knob({
     kind: priceTable(),
     default: noPrices,
-    description: 'Prices in US dollars that replace the built-in ones: of an hour by GPU or CPU type, of a GB and month by kind of disk. Set them so that usage shows what your machines cost.',
-    example: 'prices:\n  gpu: { NVIDIA A40: 0.40 }\n  cpu: { cpu3c: 0.04 }\n  disk: { container: 0.10 }',
+    description: 'Prices in US dollars: of an hour by GPU or CPU type, of a GB and month by kind of disk. What is not named costs nothing. Set them so that usage shows what your machines cost; docs/billing.md tells more.',
+    example: 'prices:\n  gpu: { NVIDIA A40: 0.40 }\n  cpu: { cpu3c: 0.04 }\n  disk: { container: 0.10, networkVolume: 0.07 }',
   }),
 };
 
