@@ -124,7 +124,7 @@ export class Client {
       });
       socket.once('unexpected-response', (_request, answer: IncomingMessage) => {
         text(answer)
-          .then((body) => this.#refusal(new Response(body, { status: answer.statusCode ?? 500, statusText: answer.statusMessage ?? '' })))
+          .then((body) => this.refusalOf(new Response(body, { status: answer.statusCode ?? 500, statusText: answer.statusMessage ?? '' })))
           .then(reject, reject);
       });
       socket.once('error', (cause) => reject(new Failure(`Berth does not answer at ${this.url}; start it with "npm start" or set BERTH_URL`, { cause })));
