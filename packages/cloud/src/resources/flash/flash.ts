@@ -1,5 +1,6 @@
 import { UniqueViolation } from '../../store/database.ts';
 import type { FlashApp, FlashBuild, FlashEnvironment } from '../../store/flash.ts';
+import type { Endpoint } from '../../store/records.ts';
 import { BerthError, notFound, rule } from '../../support/errors.ts';
 import type { Caller } from '../caller.ts';
 import { auditOf } from '../context.ts';
@@ -92,20 +93,18 @@ export class Flash {
 
   /** The endpoint of an environment, as the client calls it: by the names of all three. */
   async endpointNamed(accountId: string, names: FlashNames): Promise<string> {
-    const { apps, environments } = this.#context.store.flash;
-    const app = (await apps.list(accountId)).find(({ name }) => name === names.app);
-    const environment = app === undefined ? undefined : (await environments.list(accountId)).find(({ appId, name }) => appId === app.id && name === names.environment);
+    const environment = await this.#environmentNamed(accountId, names);
     const endpoints = environment === undefined ? [] : await this.#context.store.endpoints.list(accountId);
     const found = endpoints.find(({ id, name }) => environment?.endpointIds.includes(id) === true && name === names.endpoint);
     if (found === undefined) throw notFound('endpoint', `${names.app}/${names.environment}/${names.endpoint}`);
     return found.id;
   }
 
-  /** The file of the build that runs in the environment of an endpoint; undefined for an endpoint that is of none. */
-  async artifactFor({ id, accountId }: { id: string; accountId: string }): Promise<string | undefined> {
-    const { environments, builds } = this.#context.store.flash;
-    const buildId = (await environments.list(accountId)).find(({ endpointIds }) => endpointIds.includes(id))?.activeBuildId ?? undefined;
-    const build = buildId === undefined ? undefined : await builds.find(accountId, buildId);
+  /** The file of the build that runs in the environment of an endpoint; undefined for an endpoint that is of none. The client names the environment among the endpoint's variables, so that also the first worker of a new endpoint is known. */
+  async artifactFor({ accountId, env: { FLASH_APP: app, FLASH_ENV: environment } }: Pick<Endpoint, 'accountId' | 'env'>): Promise<string | undefined> {
+    if (app === undefined || environment === undefined) return undefined;
+    const buildId = (await this.#environmentNamed(accountId, { app, environment }))?.activeBuildId ?? undefined;
+    const build = buildId === undefined ? undefined : await this.#context.store.flash.builds.find(accountId, buildId);
     return build === undefined ? undefined : this.#artifacts.file(build.objectKey);
   }
 
@@ -155,6 +154,12 @@ export class Flash {
 
   download({ objectKey }: FlashBuild): ArtifactLink {
     return this.#artifacts.link('GET', objectKey);
+  }
+
+  async #environmentNamed(accountId: string, names: Pick<FlashNames, 'app' | 'environment'>): Promise<FlashEnvironment | undefined> {
+    const { apps, environments } = this.#context.store.flash;
+    const app = (await apps.list(accountId)).find(({ name }) => name === names.app);
+    return app === undefined ? undefined : (await environments.list(accountId)).find(({ appId, name }) => appId === app.id && name === names.environment);
   }
 
   #owned({ accountId }: Caller) {
