@@ -92,6 +92,7 @@ export function clustersOn(name: string, open: () => Promise<EngineUnderTest>): 
       await summed(members, SUM, 2);
       assert.equal((await client.call('DELETE', `/v2/clusters/${one.id}`)).status, 204);
       for (const { id } of members) assert.equal((await client.call('GET', `/v2/pods/${id}`)).status, 404);
+      for (const { id } of [one, two]) assert.ok(!((await engine.networks?.()) ?? []).includes(`berth-${id}`), 'its network is gone too');
     });
 
     test('it goes on while Berth is away, and is whole after that', { timeout: 200_000 }, async () => {

@@ -13,6 +13,8 @@ export interface EngineUnderTest {
   env: Record<string, string>;
   /** The workers of an endpoint that have something running or lying about now, each with what makes its run another one than the next. */
   traces(endpointId: string): Promise<Map<string, string>>;
+  /** The networks that clusters have there now, where the engine makes any. */
+  networks?(): Promise<string[]>;
   close(): Promise<void>;
 }
 
@@ -32,6 +34,7 @@ export async function dockerEngine(host: string): Promise<EngineUnderTest> {
       const containers = await docker.listContainers({ all: true, filters: { label: [`berth.label.endpoint=${endpointId}`] } });
       return new Map(containers.map(({ Id: id, Labels: labels }) => [labels['berth.instance'] ?? '', id]));
     },
+    networks: async () => (await docker.listNetworks()).map(({ Name: network }) => network),
     close: () => image.remove(),
   };
 }

@@ -17,6 +17,7 @@ const whole: Pod = {
   ...samplePod, id: 'whole', name: 'ünï ☃', compute: 'GPU', cloud: 'COMMUNITY', args: 'run "it"', containerDisk: 7, ports: ['80/http', '70000/tcp'], env: { TOKEN: 'hidden value', EMPTY: '', 'ünï': '☃' }, registryId: 'r', interruptible: true, bidPerGpu: 0.25,
   locked: true, globalNetworking: true, startSsh: true, startJupyter: true, templateId: 't', volumeSize: 20, volumePath: '/data', networkVolumeId: 'v', gpuTypeId: 'GPU', gpuCount: 2, cpuFlavorId: null, vcpuCount: 8, memoryInGb: 32.5, cudaVersion: '12.8', costPerHour: 0.69,
   stopAfter: 1_900_000_000_000, terminateAfter: 1_900_000_000_001, wanted: 'stopped', generation: 3, status: 'ERROR', statusDetail: 'why', statusChangedAt: 1_800_000_000_000, settled: true, handle: '{"a":1}', instanceGeneration: 2, startedAt: 4, endedAt: 5, exitCode: 137, createdAt: 6, updatedAt: 7,
+  clusterId: 'c', membership: { rank: 1, size: 3, role: 'RAY_WORKER', address: '10.65.0.3', primaryAddress: '10.65.0.2', primaryPort: 29_400, subnet: '10.65.0.0/24' },
 };
 
 for (const kind of DATABASES) {
@@ -90,6 +91,28 @@ for (const kind of DATABASES) {
         return { record: { ...samplePod, id: 'g3' }, audit: audit('g3') };
       });
       assert.deepEqual(held, [{ dataCenterId: 'LOCAL-1', gpuTypeId: 'X', count: 5 }]);
+    });
+
+    test('tell which of them may be interrupted, and write those that are together with the one that takes their place, or not at all', async () => {
+      const running = { compute: 'GPU', gpuTypeId: 'Y', gpuCount: 1, status: 'RUNNING', settled: true, interruptible: true } as const;
+      await add({ ...running, id: 'i1', accountId: 'b' });
+      await add({ ...running, id: 'i2', wanted: 'stopped', settled: false });
+      await add({ ...running, id: 'i3', interruptible: false });
+      const take = (id: string, fails: boolean): Promise<Pod> => store.pods.insert('a', { placing: true }, ({ interruptible }) => {
+        assert.deepEqual(interruptible.map((one) => one.id), ['i1']);
+        const interrupted = interruptible.map((one) => ({ record: { ...one, wanted: 'stopped' as const, settled: false }, audit: audit(one.id) }));
+        return { record: { ...samplePod, id: fails ? 'i3' : id }, audit: audit(id), interrupted };
+      });
+      await assert.rejects(take('taker', true), 'the id is taken');
+      assert.equal((await store.pods.findAnywhere('i1'))?.wanted, 'running');
+      await take('taker', false);
+      assert.equal((await store.pods.findAnywhere('i1'))?.wanted, 'stopped');
+      let seen: unknown;
+      await store.pods.insert('a', {}, ({ interruptible }) => {
+        seen = interruptible;
+        return { record: { ...samplePod, id: 'no-look' }, audit: audit('no-look') };
+      });
+      assert.deepEqual(seen, [], 'only where hardware is taken');
     });
 
     test('keep their volume and their credentials from being removed', async () => {

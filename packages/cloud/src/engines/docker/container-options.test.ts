@@ -52,6 +52,13 @@ describe('an instance in the words of Docker', () => {
     assert.deepEqual(HostConfig?.PortBindings, { '80/tcp': [{ HostIp: '127.0.0.1', HostPort: '' }] });
   });
 
+  test('one that shares a network is put there, at its address and under its names', () => {
+    assert.equal(containerOptions(spec, ground).NetworkingConfig, undefined);
+    const joined = containerOptions({ ...spec, network: { name: 'c1', subnet: '10.65.3.0/24', address: '10.65.3.2', aliases: ['w1', 'node-0'] } }, ground);
+    assert.equal(joined.HostConfig?.NetworkMode, 'berth-c1');
+    assert.deepEqual(joined.NetworkingConfig?.EndpointsConfig, { 'berth-c1': { IPAMConfig: { IPv4Address: '10.65.3.2' }, Aliases: ['w1', 'node-0'] } });
+  });
+
   test('labels are read as they were written, whatever the image adds', () => {
     fc.assert(fc.property(fc.dictionary(fc.string({ minLength: 1 }), fc.string()), fc.string(), (labels, image) => {
       const written = { installation: 'here', id: 'w1', image, gpus: null, labels };
