@@ -16,6 +16,7 @@ import { graphqlFace } from './graphql/face.ts';
 import { healthRoutes } from './health.ts';
 import { openLanes } from './lane/lanes.ts';
 import { loginPage } from './login-page.ts';
+import { endBadConnection } from './long-uploads.ts';
 import { createMetrics } from './metrics.ts';
 import { restV1 } from './rest-v1/face.ts';
 import type { V1Options } from './rest-v1/face.ts';
@@ -67,6 +68,7 @@ export function createHttpServer({ resources, artifacts, gate, clock, log, traff
     genReqId: () => randomUUID(),
     serverFactory: (handler) => serverWith(traffic, (request, response) => s3.serve(request, response, () => handler(request, response))),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    clientErrorHandler: endBadConnection,
     frameworkErrors: (error, request, reply) => {
       const face = [v1Face, v2Face].find(({ prefix }) => request.url.startsWith(`${prefix}/`)) ?? v2Face;
       reply.headers({ 'x-request-id': request.id, ...face.headers?.() });

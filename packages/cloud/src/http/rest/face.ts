@@ -5,6 +5,7 @@ import type { Gate } from '../../resources/keys/gate.ts';
 import { BerthError } from '../../support/errors.ts';
 import { bearerKey } from '../bearer.ts';
 import { asBerthError } from '../failures.ts';
+import { allowLongUpload } from '../long-uploads.ts';
 import { goneSignal } from '../raw.ts';
 import { checkText, parseJson } from '../json.ts';
 import { sendEvents } from './events.ts';
@@ -80,6 +81,7 @@ function serve(app: FastifyInstance, face: RestFace, operation: Operation, gate:
       callers.set(request, caller);
     },
     handler: async (request, reply) => {
+      if (operation.upload !== undefined) allowLongUpload(request.raw.socket);
       const answer = await operation.handle({
         caller: callers.get(request) ?? NOBODY,
         params: readParams(request.params as Record<string, string>),
@@ -125,8 +127,8 @@ function readQuery(operation: Operation, request: FastifyRequest): unknown {
 
 function readUpload(operation: Operation, body: unknown): Readable {
   if (operation.upload === undefined) return NOTHING;
-  if (body instanceof Readable) return body;
-  throw new BerthError('media-type', `send the body as ${operation.upload}`);
+  if (!(body instanceof Readable)) throw new BerthError('media-type', `send the body as ${operation.upload}`);
+  return body;
 }
 
 const NOTHING = Readable.from([]);

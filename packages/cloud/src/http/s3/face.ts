@@ -7,6 +7,7 @@ import type { Volumes } from '../../resources/volumes/volumes.ts';
 import type { NetworkVolume } from '../../store/records.ts';
 import { BerthError } from '../../support/errors.ts';
 import { asBerthError } from '../failures.ts';
+import { allowLongUpload } from '../long-uploads.ts';
 import { isS3, s3Address } from './address.ts';
 import { listBuckets } from './buckets.ts';
 import { Door } from './door.ts';
@@ -52,6 +53,7 @@ export class S3Face {
     const requestId = randomUUID();
     response.setHeader('x-amz-request-id', requestId);
     request.on('error', () => undefined);
+    if (request.method === 'PUT' || request.method === 'POST') allowLongUpload(request.socket);
     try {
       await this.#handle(request, response, requestId);
     } catch (error) {
