@@ -11,8 +11,6 @@ export interface ClientStage {
   server: TestServer;
   /** Ours, to look at what theirs did. */
   client: Client;
-  /** Whether its published documents have this path. */
-  offers(path: string): Promise<boolean>;
   /** An endpoint of one of the examples, with a worker that stays; answers its id. */
   example(name: string, workers?: { min: number; max: number }): Promise<string>;
 }
@@ -25,10 +23,6 @@ export function clientStage(env: Record<string, string> = {}): ClientStage {
     place = await freshDatabase('sqlite');
     stage.server = await startServer(place, env);
     stage.client = stage.server.client();
-    stage.offers = async (path) => {
-      const { paths } = (await stage.client.call<{ paths: Record<string, unknown> }>('GET', `${path.slice(0, 3)}/openapi.json`)).body;
-      return path in paths || path.slice(3) in paths;
-    };
     stage.example = async (name, workers = { min: 1, max: 1 }) => {
       const made = await stage.client.call<{ id: string }>('POST', '/v2/serverless', {
         name,
