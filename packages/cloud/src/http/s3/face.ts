@@ -9,12 +9,10 @@ import { BerthError } from '../../support/errors.ts';
 import { asBerthError } from '../failures.ts';
 import { allowLongUpload } from '../long-uploads.ts';
 import { isS3, s3Address } from './address.ts';
-import { listBuckets } from './buckets.ts';
 import { Door } from './door.ts';
 import type { DoorParts } from './door.ts';
 import type { BucketExchange, Exchange } from './exchange.ts';
 import { fail, failureDocument, failureOf, S3Failure } from './failures.ts';
-import { operationFor } from './operations.ts';
 
 export interface S3FaceParts extends DoorParts {
   volumes: Volumes;
@@ -66,6 +64,8 @@ export class S3Face {
 
   async #handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
     const address = s3Address(request.url ?? '');
+    // Not needed for a start: loaded with the first request.
+    const [{ operationFor }, { listBuckets }] = await Promise.all([import('./operations.ts'), import('./buckets.ts')]);
     const { need, run } = operationFor(request, address);
     const admitted = await this.#door.admit(request, address, need, requestId);
     const exchange: Exchange = { request, response, address, admitted };
