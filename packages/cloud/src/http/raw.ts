@@ -1,5 +1,7 @@
 import { ServerResponse } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { LightDeparture } from '../jobs/departure.ts';
+import type { Departure } from '../jobs/departure.ts';
 import { BerthError } from '../support/errors.ts';
 
 /**
@@ -93,6 +95,13 @@ function tooLarge(limit: number): BerthError {
 
 /** Made once: an abort without a reason makes a new one, with a trace of the calls, and costs more than the request. */
 const OVER = new Error('the exchange is over');
+
+/** The same for one wait at a time, and lighter. */
+export function departure(response: PlainResponse): Departure {
+  const leaving = new LightDeparture();
+  response.on('close', () => leaving.depart());
+  return leaving;
+}
 
 /** Aborts when the client goes away, and when it was answered: whoever still waits on its behalf need not. */
 export function goneSignal(response: PlainResponse): AbortSignal {

@@ -2,6 +2,7 @@ import type { Job } from '../store/job-records.ts';
 import type { Claim, JobStore, TakenJob } from '../store/jobs.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
+import type { Departure } from './departure.ts';
 import { leaseToken } from './identity.ts';
 import { PATIENCE, persist } from './persist.ts';
 import { Takers } from './takers.ts';
@@ -38,7 +39,7 @@ export class HandOut {
   }
 
   /** Waits for up to `room` jobs. Answers none when the time is over, the worker gives up, or it is released. */
-  wait(endpointId: string, workerId: string, room: number, milliseconds: number, signal: AbortSignal): Promise<TakenJob[]> {
+  wait(endpointId: string, workerId: string, room: number, milliseconds: number, signal: Departure): Promise<TakenJob[]> {
     return new Promise((resolve) => {
       const takers = this.#takersOf(endpointId);
       const end = (): void => {

@@ -21,6 +21,8 @@ test('the text of a member stays as it was written', () => {
 test('a member is set once, whatever was there', () => {
   assert.equal(withMember('{"input":1.0}', 'id', '"x"'), '{"id":"x","input":1.0}');
   assert.equal(withMember('{"id":"evil","input":1,"id":"worse"}', 'id', '"x"'), '{"id":"x","input":1}');
+  assert.equal(withMember('{"\\u0069d":"evil","input":1}', 'id', '"x"'), '{"id":"x","input":1}');
+  assert.equal(withMember(' {"input":{"id":1}}', 'id', '"x"'), '{"id":"x","input":{"id":1}}');
   assert.equal(withMember('{ }', 'id', '"x"'), '{"id":"x"}');
 });
 

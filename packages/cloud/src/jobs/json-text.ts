@@ -39,8 +39,12 @@ export function memberText(text: string, key: string): string | undefined {
 
 /** The object with this member set: first, and nowhere else. */
 export function withMember(text: string, key: string, value: string): string {
+  const quotedKey = JSON.stringify(key);
+  const first = text.indexOf('{') + 1;
+  // Where the key is nowhere in the text, nor any that is written with escapes, nothing has to be left out.
+  if (!text.includes(quotedKey) && !text.includes('\\u') && text.charCodeAt(skipSpace(text, first)) !== 0x7d) return `{${quotedKey}:${value},${text.slice(first)}`;
   const kept = membersOf(text).filter((member) => member.key !== key).map(({ start, valueEnd }) => text.slice(start, valueEnd));
-  return `{${[`${JSON.stringify(key)}:${value}`, ...kept].join(',')}}`;
+  return `{${[`${quotedKey}:${value}`, ...kept].join(',')}}`;
 }
 
 /** Valid JSON on one line: within its strings a line never breaks, so elsewhere a space does as well. */

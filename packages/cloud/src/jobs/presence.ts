@@ -8,6 +8,8 @@ export const SILENT_MS = 30_000;
 const DOUBT_MS = 15_000;
 /** How often what was seen is written down for the other servers. */
 const NOTE_EVERY_MS = 5_000;
+/** A worker that waits, and of which nothing changes, is written down less often: half as long as silence may last. */
+const NOTE_WAITING_EVERY_MS = 15_000;
 
 type HeldJob = Pick<Job, 'seq' | 'id' | 'lease'>;
 
@@ -35,6 +37,9 @@ interface Worker {
   unhealthy: string | null;
   jobs: Map<number, Held>;
   noted: boolean;
+  /** When it was last written down while it waited, and how. */
+  notedAt: number;
+  notedAs: string;
 }
 
 /**
@@ -74,7 +79,7 @@ export class Presence {
     const key = `${endpointId} ${workerId}`;
     let worker = this.#workers.get(key);
     if (worker === undefined) {
-      worker = { endpointId, workerId, seenAt: 0, open: 0, lastTakeAt: 0, restsUntil: 0, unhealthy: null, jobs: new Map(), noted: false };
+      worker = { endpointId, workerId, seenAt: 0, open: 0, lastTakeAt: 0, restsUntil: 0, unhealthy: null, jobs: new Map(), noted: false, notedAt: 0, notedAs: '' };
       this.#workers.set(key, worker);
     }
     worker.seenAt = this.#clock.now();
@@ -192,7 +197,11 @@ export class Presence {
       if (worker.open > 0) worker.seenAt = now;
       else if (now - worker.seenAt > 2 * SILENT_MS && worker.jobs.size === 0) this.#workers.delete(key);
       if (worker.noted && worker.open === 0) continue;
+      const asWaiting = worker.open > 0 ? `${worker.jobs.size} ${worker.unhealthy ?? ''}` : '';
+      if (asWaiting !== '' && asWaiting === worker.notedAs && now - worker.notedAt < NOTE_WAITING_EVERY_MS) continue;
       worker.noted = true;
+      worker.notedAt = now;
+      worker.notedAs = asWaiting;
       records.push({ endpointId: worker.endpointId, workerId: worker.workerId, seenAt: worker.seenAt, busy: worker.jobs.size, unhealthy: worker.unhealthy });
     }
     if (records.length > 0) await store.noteWorkers(records);

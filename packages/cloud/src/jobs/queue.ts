@@ -5,6 +5,7 @@ import type { Wakeup, Wakeups } from '../store/wakeups.ts';
 import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
 import type { Log } from '../support/log.ts';
+import type { Departure } from './departure.ts';
 import { HandOut } from './hand-out.ts';
 import { JobNumbers } from './identity.ts';
 import { hasEnded } from './job.ts';
@@ -119,7 +120,7 @@ export class JobQueue {
   }
 
   /** Resolves when the job has ended or is gone, the time is over, or the caller gives up; with the job as it then is. */
-  async waitForEnd(endpointId: string, seq: number, milliseconds: number, signal: AbortSignal, submittedNow = false): Promise<WholeJob | undefined> {
+  async waitForEnd(endpointId: string, seq: number, milliseconds: number, signal: Departure, submittedNow = false): Promise<WholeJob | undefined> {
     const until = this.#parts.clock.now() + milliseconds;
     // Nothing can have happened to it yet, unless another server was told of it first.
     if (submittedNow && this.#parts.store.meetInOneTurn && !this.#closed) await this.#waiters.wait(jobKey(endpointId, seq), milliseconds, signal);
@@ -137,7 +138,7 @@ export class JobQueue {
   }
 
   /** Resolves when something happens to the job, at the latest after the time. */
-  waitForChange(endpointId: string, seq: number, milliseconds: number, signal: AbortSignal): Promise<void> {
+  waitForChange(endpointId: string, seq: number, milliseconds: number, signal: Departure): Promise<void> {
     return this.#waiters.wait(jobKey(endpointId, seq), milliseconds, signal);
   }
 
@@ -205,7 +206,7 @@ export class JobQueue {
   // What workers do.
 
   /** Waits for up to `room` jobs. Answers none when the time is over, the worker gives up, or it shall rest. */
-  async take(endpointId: string, workerId: string, room: number, milliseconds: number, signal: AbortSignal): Promise<TakenJob[]> {
+  async take(endpointId: string, workerId: string, room: number, milliseconds: number, signal: Departure): Promise<TakenJob[]> {
     if (!this.presence.rests(endpointId, workerId)) return this.#handOut.wait(endpointId, workerId, room, milliseconds, signal);
     // A worker that rests waits for nothing, but it waits: an answer at once would make it ask again at once.
     if (!this.#closed) await this.#waiters.wait(`rest ${endpointId} ${workerId}`, Math.min(milliseconds, RESTING_HOLD_MS), signal);
@@ -277,7 +278,7 @@ export class JobQueue {
   }
 
   /** The jobs that a worker shall stop, waiting for the first one. */
-  async jobsToStop(endpointId: string, workerId: string, milliseconds: number, signal: AbortSignal): Promise<string[]> {
+  async jobsToStop(endpointId: string, workerId: string, milliseconds: number, signal: Departure): Promise<string[]> {
     const now = this.stops.due(endpointId, workerId);
     if (now.length > 0 || this.#closed) return now;
     const longest = this.presence.rests(endpointId, workerId) ? RESTING_HOLD_MS : milliseconds;

@@ -1,9 +1,11 @@
+import type { Departure } from './departure.ts';
+
 /** Everything waits by being woken: a poll, a synchronous call or a stream says what it waits for, and sleeps until that happens or its time is over. */
 export class Waiters {
   readonly #waiting = new Map<string, Set<() => void>>();
 
   /** Resolves when `key` is woken, when the time is over, or when the caller gives up. */
-  wait(key: string, milliseconds: number, signal?: AbortSignal): Promise<void> {
+  wait(key: string, milliseconds: number, signal?: Departure): Promise<void> {
     return new Promise((resolve) => {
       const waiting = this.#waiting.get(key) ?? new Set();
       this.#waiting.set(key, waiting);

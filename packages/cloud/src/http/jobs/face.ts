@@ -14,7 +14,7 @@ import type { ApiKey, Endpoint } from '../../store/records.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import { bearerOrBareKey } from '../bearer.ts';
 import { asBerthError } from '../failures.ts';
-import { goneSignal, inPieces, readBody, sendJson } from '../raw.ts';
+import { departure, goneSignal, inPieces, readBody, sendJson } from '../raw.ts';
 import type { PlainRequest, PlainResponse } from '../raw.ts';
 import type { JobAddress } from './address.ts';
 import { briefText, requestText, statusText } from './answers.ts';
@@ -132,7 +132,7 @@ export class JobFace {
 
   async #runSync({ request, response, endpoint, key, query }: Call): Promise<void> {
     const wait = readWait(query);
-    const gone = goneSignal(response);
+    const gone = departure(response);
     const text = await readBody(request, RUNSYNC_LIMIT);
     const job = await this.#submit(request, endpoint, key, text, { ...readTerms(text), sync: { wait, waitGiven: query.has('wait') } });
     const found = await this.#parts.queue.waitForEnd(endpoint.id, job.seq, wait, gone, true);
@@ -169,7 +169,7 @@ export class JobFace {
 
   async #statusSync({ response, endpoint, rest, query }: Call): Promise<void> {
     const { seq, id } = jobOf(rest);
-    const found = await this.#parts.queue.waitForEnd(endpoint.id, seq, readWait(query, 90_000, LONGEST_STATUS_WAIT), goneSignal(response));
+    const found = await this.#parts.queue.waitForEnd(endpoint.id, seq, readWait(query, 90_000, LONGEST_STATUS_WAIT), departure(response));
     sendJson(response, 200, statusText(this.#same(found, id)));
   }
 

@@ -12,7 +12,7 @@ import { bearerOrBareKey } from '../bearer.ts';
 import { asBerthError } from '../failures.ts';
 import type { JobAddress } from '../jobs/address.ts';
 import { failJob } from '../jobs/failures.ts';
-import { goneSignal, readBody, sendJson, sendNothing } from '../raw.ts';
+import { departure, readBody, sendJson, sendNothing } from '../raw.ts';
 import type { PlainRequest, PlainResponse } from '../raw.ts';
 import { readChunks, readPost } from './results.ts';
 import type { WorkerTokens } from './tokens.ts';
@@ -116,7 +116,7 @@ export class WorkerFace {
     const idle = query.get('job_in_progress') === '0';
     queue.presence.asksForWork(endpoint.id, workerId, idle);
     const room = batch ? Math.min(LARGEST_BATCH, Math.max(1, Number(query.get('batch_size')) || 1)) : 1;
-    const taken = await queue.take(endpoint.id, workerId, room, POLL_MS, goneSignal(response));
+    const taken = await queue.take(endpoint.id, workerId, room, POLL_MS, departure(response));
     if (taken.length === 0) return sendNothing(response);
     // What has arrived meanwhile is heard first: a worker that has just left gets nothing.
     await new Promise((resolve) => setImmediate(resolve));
@@ -167,7 +167,7 @@ export class WorkerFace {
   }
 
   async #stops({ response, endpoint, workerId }: Call): Promise<void> {
-    const jobs = await this.#parts.queue.jobsToStop(endpoint.id, workerId, POLL_MS, goneSignal(response));
+    const jobs = await this.#parts.queue.jobsToStop(endpoint.id, workerId, POLL_MS, departure(response));
     if (jobs.length === 0) return sendNothing(response);
     sendJson(response, 200, JSON.stringify({ jobsToStop: jobs }));
   }

@@ -11,6 +11,10 @@ describe('the body of job-done', () => {
   test('is a result where it names no status', () => {
     assert.deepEqual(readPost('{}'), result(null, null));
     assert.deepEqual(readPost('{"output": null}'), result('null', null));
+    assert.deepEqual(readPost('{"output":{"output":1.0}}'), result('{"output":1.0}', null));
+    assert.deepEqual(readPost('{"output":1.0,"other":2}'), result('1.0', null));
+    assert.deepEqual(readPost('{"output":1,"output":2}'), result('2', null));
+    assert.deepEqual(readPost('{"output":1,"\\u006futput":2}'), result('2', null));
     assert.deepEqual(readPost('{"output": 1.0, "output": {"a": 1152921504606846976} }'), result('{"a": 1152921504606846976}', null));
     assert.deepEqual(readPost('{"error": null, "output": 2}'), result('2', null));
     assert.deepEqual(readPost('{"status": "COMPLETED", "output": 2}'), result('2', null));

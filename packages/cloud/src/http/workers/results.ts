@@ -10,6 +10,7 @@ export type WorkerPost =
 export function readPost(body: string): WorkerPost {
   const text = withoutNotANumber(body);
   const value = parse(text);
+  if (isPlainOutput(text, value)) return { kind: 'result', output: text.slice(PLAIN_OUTPUT.length, -1).trim(), error: null, refresh: false };
   if (value['status'] === 'IN_PROGRESS') return { kind: 'progress', output: memberText(text, 'output') ?? 'null' };
   const failed = value['error'] !== undefined && value['error'] !== null;
   return {
@@ -18,6 +19,13 @@ export function readPost(body: string): WorkerPost {
     error: failed ? (memberText(text, 'error') ?? null) : null,
     refresh: value['stopPod'] === true,
   };
+}
+
+const PLAIN_OUTPUT = '{"output":';
+
+/** Most results are an output and nothing else. The name must not be in the text twice, also not with escapes. */
+function isPlainOutput(text: string, value: Record<string, unknown>): boolean {
+  return text.startsWith(PLAIN_OUTPUT) && text.endsWith('}') && Object.keys(value).length === 1 && !text.includes('"output"', PLAIN_OUTPUT.length) && !text.includes('\\u');
 }
 
 /** A single value, as the text that it is. */
