@@ -37,15 +37,15 @@ const TAKE = `with recursive queues as (
     insert into job_leases (${LEASE_COLUMNS.join(', ')})
     select seq, $1, worker_id, token, attempt + 1, $5::bigint, least($6::bigint, ttl_at, $5::bigint + nullif(execution_timeout, 0)) from found
   ), counted as (${ADD_COUNTS('select $1, $7, -count(*), count(*), 0, 0, 0 from picked having count(*) > 0')})
-  select ${WAITING_JOB.replaceAll('job.', '')} from found order by turn`;
+  select ${WAITING_JOB.replaceAll('job.', '')}, turn from found order by turn`;
 
 export async function takeJobs(pool: Pool, server: string, endpointId: string, terms: TakeTerms): Promise<TakenJob[]> {
   const { takenAt, lookAt, begin } = terms;
   const claims = terms.claims();
   const values = [endpointId, claims.length, ...columnsOf(claims.map(({ workerId, lease }) => [workerId, lease]), 2), takenAt, lookAt, `${server} take`];
   const { rows } = await translated(pool.query<Value[]>({ name: 'take', text: TAKE, values, rowMode: 'array' }));
-  return rows.map((row, index) => {
+  return rows.map((row) => {
     const { job, request } = waitingJobFrom(endpointId, row);
-    return { job: begin(job, claims[index] as Claim).job, request };
+    return { job: begin(job, claims[Number(row.at(-1)) - 1] as Claim).job, request };
   });
 }
