@@ -40,8 +40,9 @@ new Server({ hostKeys: [hostKey] }, (client) => {
 }).listen(Number(process.env.RUNPOD_TCP_PORT_22));
 `;
 
-/** What the start script of an image with a server does, as an ordinary user: keys from PUBLIC_KEY, a host key, a server on its port. */
+/** What the start script of an image with a server does: keys from PUBLIC_KEY, a host key, a server on its port. As root it insists on a folder of its own. */
 const START = `
+[ "$(id -u)" -ne 0 ] || mkdir -p /run/sshd
 mkdir -p .ssh && chmod 700 .ssh && printf '%s\\n' "$PUBLIC_KEY" >.ssh/authorized_keys
 ssh-keygen -q -t ed25519 -N '' -f host_key
 exec ${SSHD} -D -e -f /dev/null -h "$PWD/host_key" -p "$RUNPOD_TCP_PORT_22" -o AuthorizedKeysFile="$PWD/.ssh/authorized_keys" -o PidFile=none -o StrictModes=no -o UsePAM=no
