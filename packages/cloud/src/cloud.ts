@@ -47,7 +47,6 @@ import { Artifacts } from './resources/flash/artifacts.ts';
 import { Flash } from './resources/flash/flash.ts';
 import { Hub } from './resources/hub/hub.ts';
 import { Images } from './resources/images/images.ts';
-import { PodChanges } from './resources/pods/changes.ts';
 import { PodDoors } from './resources/pods/doors.ts';
 import { Pods } from './resources/pods/pods.ts';
 import { jupyterPassword } from './pods/jupyter-password.ts';
@@ -71,6 +70,7 @@ import { VolumeContents } from './resources/volumes/contents.ts';
 import { Volumes } from './resources/volumes/volumes.ts';
 import { openStore } from './store/open.ts';
 import { lockData } from './store/sqlite/lock.ts';
+import { Changes } from './support/changes.ts';
 import type { Clock } from './support/clock.ts';
 import { systemClock } from './support/clock.ts';
 import type { Config } from './support/config/config.ts';
@@ -197,7 +197,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       ids,
       log,
     });
-    const podChanges = new PodChanges();
+    const podChanges = new Changes();
     const podDoors = new PodDoors({ store: store.pods, engines: sites, clock });
     const podChanged = (podId: string): void => {
       podDoors.forget(podId);

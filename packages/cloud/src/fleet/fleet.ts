@@ -6,10 +6,14 @@ import { foreignImage } from '../resources/images/names.ts';
 import type { FleetStore, Worker } from '../store/fleet.ts';
 import type { Job } from '../store/job-records.ts';
 import type { Endpoint } from '../store/records.ts';
+import { Changes } from '../support/changes.ts';
 import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
 import type { Ids } from '../support/ids.ts';
 import type { Log } from '../support/log.ts';
+import { Rounds } from '../support/rounds.ts';
+import { BalancedHealth } from './balanced-health.ts';
+import type { Health } from './balanced-health.ts';
 import { afterCrash, isLooping, nextStartAt, NO_CRASHES } from './crashes.ts';
 import { EndpointFleet } from './endpoint-fleet.ts';
 import type { Member } from './endpoint-fleet.ts';
@@ -18,7 +22,7 @@ import { place, reserve } from './placement.ts';
 import type { Place, Site } from './placement.ts';
 import { scale } from './scaler.ts';
 import { tellingLine } from './telling-line.ts';
-import { balancedPorts, workerSpec } from './worker-spec.ts';
+import { workerSpec } from './worker-spec.ts';
 
 const TICK_MS = 500;
 /** A worker that was not heard of within this time has failed to start. Its own RUNPOD_INIT_TIMEOUT (seconds) says otherwise. */
@@ -26,13 +30,6 @@ const START_WITHIN_MS = 7 * 60_000;
 const STOP_GRACE_MS = 10_000;
 /** How often a worker that leaves is asked whether it is done. */
 const LOOK_AGAIN_MS = 100;
-const HEALTH_EVERY_MS = 5_000;
-/** A balanced worker that starts is asked much more often, at first: requests wait for it. */
-const FIRST_HEALTH_PAUSE_MS = 10;
-const LONGEST_HEALTH_PAUSE_MS = 500;
-const STRIKES = 3;
-/** After so many it does not come back any more, and another takes its place. */
-const STRIKES_TO_LEAVE = 6;
 /** Before an engine that did not answer is asked again for its workers. */
 const CONNECT_AGAIN_MS = 2_000;
 /** A worker that was ready for this long tells that whatever went wrong before is over. */
@@ -65,7 +62,7 @@ export interface FleetParts {
   /** Where workers of a data center reach this server. */
   workerUrl(dataCenterId: string): Promise<string>;
   /** Asks a load balanced worker how it is. */
-  probe(host: string, port: number, path: string): Promise<'ready' | 'starting' | 'unhealthy'>;
+  probe(host: string, port: number, path: string): Promise<Health>;
   clock: Clock;
   ids: Ids;
   log: Log;
@@ -79,18 +76,18 @@ export interface FleetParts {
  */
 export class Fleet {
   readonly #parts: FleetParts;
+  readonly #health: BalancedHealth;
   readonly #fleets = new Map<string, EndpointFleet>();
   /** Endpoints that were looked at because a job waits, and whether another came since. */
   readonly #justLooked = new Map<string, { again: boolean }>();
-  /** Endpoints that are being looked at, and whether something happened since. */
-  readonly #looking = new Map<string, { again: boolean; over: Promise<void> }>();
+  readonly #rounds: Rounds;
   /** Endpoints that are being cleared away: nothing is started for them any more. */
   readonly #removing = new Set<string>();
   /** Data centers whose workers are known. Elsewhere nothing is started: what is wanted may already be there. */
   readonly #connected = new Set<string>();
   /** What is under way, or done, to know them. Anew each time that this server begins to look after workers. */
   #connections = new Map<string, Promise<void>>();
-  readonly #changes = new Map<string, Set<() => void>>();
+  readonly #changes = new Changes();
   readonly #unwatch: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
   /** How many requests the gateway has with a load balanced worker. */
@@ -101,6 +98,22 @@ export class Fleet {
 
   constructor(parts: FleetParts) {
     this.#parts = parts;
+    this.#rounds = new Rounds({
+      look: (endpointId) => this.#look(endpointId),
+      may: (endpointId) => this.#leading && !this.#removing.has(endpointId),
+      onError: (error, endpointId) => parts.log.error({ err: error, endpointId }, 'an endpoint could not be looked after; trying again'),
+    });
+    this.#health = new BalancedHealth({
+      address: async (worker, port) => this.#engineOf(worker)?.address(worker.id, port),
+      probe: (host, port, path) => parts.probe(host, port, path),
+      inFlight: (endpointId, workerId) => this.inFlight(endpointId, workerId),
+      isLeading: () => this.#leading,
+      onReady: (member, now) => this.#becomesReady(member, now),
+      onFailing: (member, reason) => void this.#dismiss(member, reason),
+      onChanged: (endpointId) => this.#changes.tell(endpointId),
+      clock: parts.clock,
+      log: parts.log,
+    });
   }
 
   /** Takes up the workers that are there, removes instances that nobody knows, and begins. */
@@ -144,19 +157,7 @@ export class Fleet {
 
   /** Something about this endpoint changed: look at it now. */
   poke(endpointId: string): void {
-    if (!this.#leading || this.#removing.has(endpointId)) return;
-    const looking = this.#looking.get(endpointId);
-    if (looking !== undefined) {
-      looking.again = true;
-      return;
-    }
-    const over = this.#look(endpointId).catch((error: unknown) => this.#parts.log.error({ err: error, endpointId }, 'an endpoint could not be looked after; trying again'));
-    const round = { again: false, over };
-    this.#looking.set(endpointId, round);
-    void over.then(() => {
-      this.#looking.delete(endpointId);
-      if (round.again) this.poke(endpointId);
-    });
+    this.#rounds.ask(endpointId);
   }
 
   /** The endpoint is gone: its workers end now, and nothing of them stays. */
@@ -164,7 +165,7 @@ export class Fleet {
     if (this.#removing.has(endpointId)) return;
     this.#removing.add(endpointId);
     try {
-      await this.#looking.get(endpointId)?.over;
+      await this.#rounds.over(endpointId);
       await this.#clear(endpointId);
     } finally {
       this.#removing.delete(endpointId);
@@ -240,20 +241,7 @@ export class Fleet {
   }
 
   waitForChange(endpointId: string, milliseconds: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const waiting = this.#changes.get(endpointId) ?? new Set();
-      this.#changes.set(endpointId, waiting);
-      const done = (): void => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', done);
-        waiting.delete(done);
-        resolve();
-      };
-      const timer = setTimeout(done, milliseconds);
-      waiting.add(done);
-      signal.addEventListener('abort', done, { once: true });
-      if (signal.aborted) done();
-    });
+    return this.#changes.next(endpointId, milliseconds, signal).changed;
   }
 
   /** Another server looks after them now. */
@@ -387,7 +375,7 @@ export class Fleet {
   async #watchMembers(fleet: EndpointFleet, endpoint: Endpoint, now: number): Promise<void> {
     await Promise.all([...fleet.members.values()].map(async (member) => {
       const { record, runsSince } = member;
-      if (endpoint.type === 'LOAD_BALANCER') await this.#check(member, endpoint, now);
+      if (endpoint.type === 'LOAD_BALANCER') await this.#health.check(member, endpoint, now);
       else this.#observe(member, now);
       // While the image is being fetched, it may take as long as it takes.
       if (member.record.state !== 'starting' || runsSince === null || now - runsSince <= startLimit(endpoint)) return;
@@ -417,54 +405,10 @@ export class Fleet {
     if (!busy && this.#parts.queue.stops.isStubborn(endpointId, id)) void this.#dismiss(member, 'it went on with a job that was cancelled or had run out of time');
   }
 
-  async #check(member: Member, endpoint: Endpoint, now: number): Promise<void> {
-    const { record } = member;
-    member.busy = this.inFlight(endpoint.id, record.id) > 0;
-    if (member.address === undefined) return void this.#awaitHealth(member, endpoint);
-    if (now - member.checkedAt < HEALTH_EVERY_MS) return;
-    member.checkedAt = now;
-    const health = await this.#health(member, endpoint);
-    if (health.state === 'ready') Object.assign(member, { address: health.address, strikes: 0, unhealthy: null });
-    else member.strikes += 1;
-    if (member.strikes >= STRIKES) member.unhealthy = 'its health check fails';
-    if (member.strikes >= STRIKES_TO_LEAVE) void this.#dismiss(member, member.unhealthy);
-    this.#announce(endpoint.id);
-  }
-
-  /** Asks a worker that starts, or that an earlier server started, until it is ready. */
-  #awaitHealth(member: Member, endpoint: Endpoint): void {
-    if (member.asking || member.record.handle === null) return;
-    member.asking = true;
-    const ask = async (): Promise<void> => {
-      for (let pauseMs = FIRST_HEALTH_PAUSE_MS; this.#leading && isPresent(member); pauseMs = Math.min(2 * pauseMs, LONGEST_HEALTH_PAUSE_MS)) {
-        const { state, address } = await this.#health(member, endpoint);
-        if (state === 'ready' && isPresent(member)) {
-          const now = this.#parts.clock.now();
-          Object.assign(member, { address, checkedAt: now, idleSince: now });
-          if (member.record.state === 'starting') this.#becomesReady(member, now);
-          return this.#announce(endpoint.id);
-        }
-        await new Promise((resolve) => setTimeout(resolve, pauseMs));
-      }
-    };
-    void ask()
-      .catch((error: unknown) => this.#parts.log.warn({ err: error, workerId: member.record.id }, 'a worker could not be asked how it is; trying again'))
-      .finally(() => (member.asking = false));
-  }
-
-  async #health({ record }: Member, endpoint: Endpoint): Promise<{ state: 'ready' | 'starting' | 'unhealthy'; address?: Member['address'] }> {
-    const engine = this.#engineOf(record);
-    const [port, healthPort] = balancedPorts(endpoint);
-    const address = await engine?.address(record.id, port);
-    const asked = healthPort === port ? address : await engine?.address(record.id, healthPort);
-    if (address === undefined || asked === undefined) return { state: 'unhealthy' };
-    return { state: await this.#parts.probe(asked.host, asked.port, endpoint.env['HEALTH_CHECK_PATH'] ?? '/ping'), address };
-  }
-
   #becomesReady(member: Member, now: number): void {
     member.record = { ...member.record, state: 'ready', readyAt: now };
     this.#save(member.record).catch((error: unknown) => this.#parts.log.warn({ err: error, workerId: member.record.id }, 'it could not be written down that a worker is ready'));
-    this.#announce(member.record.endpointId);
+    this.#changes.tell(member.record.endpointId);
   }
 
   async #startSome(fleet: EndpointFleet, endpoint: Endpoint, wanted: number, now: number): Promise<void> {
@@ -520,7 +464,7 @@ export class Fleet {
       if (member.record.endedAt !== null || handle === undefined || this.#removing.has(endpoint.id)) return;
       member.runsSince = clock.now();
       member.record = { ...member.record, handle: JSON.stringify(handle), startedAt: member.runsSince };
-      if (endpoint.type === 'LOAD_BALANCER') this.#awaitHealth(member, endpoint);
+      if (endpoint.type === 'LOAD_BALANCER') this.#health.awaitReady(member, endpoint);
       await this.#save(member.record);
     } catch (error) {
       if (this.#removing.has(endpoint.id) || member.record.endedAt !== null) return;
@@ -573,7 +517,7 @@ export class Fleet {
     const { queue, log } = this.#parts;
     member.record = { ...record, state: 'leaving' };
     queue.dismiss(record.endpointId, record.id);
-    this.#announce(record.endpointId);
+    this.#changes.tell(record.endpointId);
     try {
       await this.#save(member.record);
       while (!this.#closed && member.record.endedAt === null && this.#isBusy(member)) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
@@ -622,7 +566,7 @@ export class Fleet {
     this.#parts.queue.presence.forget(record.endpointId, record.id);
     await this.#engineOf(record)?.remove(record.id);
     await this.#save(member.record);
-    this.#announce(record.endpointId);
+    this.#changes.tell(record.endpointId);
   }
 
   async #lastLine(record: Worker): Promise<string> {
@@ -658,10 +602,6 @@ export class Fleet {
   async #save(record: Worker): Promise<void> {
     await this.#parts.store.saveWorker(record);
   }
-
-  #announce(endpointId: string): void {
-    for (const done of [...(this.#changes.get(endpointId) ?? [])]) done();
-  }
 }
 
 /** Counting more jobs than could ever matter is wasted. */
@@ -672,11 +612,6 @@ function countLimit({ workersMax, scalerType, scalerValue }: Endpoint): number {
 function startLimit({ env }: Endpoint): number {
   const own = Number(env['RUNPOD_INIT_TIMEOUT']);
   return Number.isFinite(own) && own > 0 ? own * 1000 : START_WITHIN_MS;
-}
-
-/** It takes work, or will soon. */
-function isPresent({ record }: Member): boolean {
-  return record.state === 'ready' || record.state === 'starting';
 }
 
 /** What went wrong is over when a worker has stood for a while, or when it is long ago and nobody waits. */

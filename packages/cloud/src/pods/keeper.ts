@@ -9,6 +9,7 @@ import type { Pod, PodStore } from '../store/pods.ts';
 import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
 import type { Log } from '../support/log.ts';
+import { Rounds } from '../support/rounds.ts';
 import { podEnvironment } from './environment.ts';
 import { podSpec } from './spec.ts';
 import type { SpecParts } from './spec.ts';
@@ -34,12 +35,6 @@ const LONGEST_REASON = 500;
 /** What is under way may end while Berth closes, but not for long: the next one goes on with it. */
 const CLOSE_WITHIN_MS = 1_000;
 
-/** Hears of every run of a pod, with the instants at which it began and ended. The same run may be told again after a restart. */
-export interface PodListener {
-  onRunning(pod: Pod, at: number): void;
-  onStopped(pod: Pod, at: number): void;
-}
-
 export interface PodKeeperParts {
   store: PodStore;
   /** By data center. */
@@ -62,7 +57,6 @@ export interface PodKeeperParts {
   volumeFolder(podId: string): string;
   /** A pod has changed: whoever waits for that is to be told. */
   onChanged(podId: string): void;
-  listener?: PodListener;
   clock: Clock;
   log: Log;
 }
@@ -75,8 +69,7 @@ export interface PodKeeperParts {
  */
 export class PodKeeper {
   readonly #parts: PodKeeperParts;
-  /** Pods that are being looked at, and whether something happened since. */
-  readonly #looking = new Map<string, { again: boolean; done: Promise<void> }>();
+  readonly #rounds: Rounds;
   /** Pods that have an instance: the engines tell of others too. */
   readonly #up = new Set<string>();
   /** Instances that were there at the start, until they are taken up. */
@@ -98,6 +91,13 @@ export class PodKeeper {
 
   constructor(parts: PodKeeperParts) {
     this.#parts = parts;
+    this.#rounds = new Rounds({
+      look: (podId) => this.#look(podId),
+      may: () => this.#leading && !this.#closed,
+      onError: (error, podId) => {
+        if (!this.#closed) parts.log.warn({ err: error, podId }, 'a pod could not be looked after; trying again');
+      },
+    });
   }
 
   /** Takes up the pods that are there, removes instances that nobody knows, and begins. */
@@ -122,22 +122,8 @@ export class PodKeeper {
   /** Something about this pod changed: look at it now. */
   poke(podId: string): void {
     if (this.#closed || !this.#leading) return;
-    const looking = this.#looking.get(podId);
-    if (looking !== undefined) {
-      looking.again = true;
-      if (this.#starting.has(podId)) void this.#cutShort(podId);
-      return;
-    }
-    const round = { again: false, done: Promise.resolve() };
-    this.#looking.set(podId, round);
-    round.done = this.#look(podId)
-      .catch((error: unknown) => {
-        if (!this.#closed) this.#parts.log.warn({ err: error, podId }, 'a pod could not be looked after; trying again');
-      })
-      .finally(() => {
-        this.#looking.delete(podId);
-        if (round.again) this.poke(podId);
-      });
+    if (this.#rounds.isUnderWay(podId) && this.#starting.has(podId)) void this.#cutShort(podId);
+    this.#rounds.ask(podId);
   }
 
   /** Some changes may not have been told: look at every pod that is not settled. */
@@ -163,7 +149,7 @@ export class PodKeeper {
     this.#closed = true;
     this.pause();
     const late = new Promise((resolve) => setTimeout(resolve, CLOSE_WITHIN_MS).unref());
-    await Promise.race([Promise.allSettled([...this.#looking.values()].map(({ done }) => done)), late]);
+    await Promise.race([this.#rounds.allOver(), late]);
   }
 
   #tick(): void {
@@ -218,7 +204,6 @@ export class PodKeeper {
     }
     if (nextStep(pod, instance) !== 'nothing') return this.poke(pod.id);
     this.#found.delete(pod.id);
-    if (pod.startedAt !== null) this.#parts.listener?.onRunning(pod, pod.startedAt);
   }
 
   async #removeStrays(engine: InstanceEngine, instances: ReadonlyMap<string, Instance>): Promise<void> {
@@ -271,8 +256,7 @@ export class PodKeeper {
   async #adopt(pod: Pod, instance: Instance | undefined): Promise<void> {
     if (instance === undefined) return;
     this.#up.add(pod.id);
-    const saved = await this.#observe(pod, (current) => isRunning(current, { handle: JSON.stringify(instance.handle), startedAt: instance.startedAt }, this.#parts.clock.now()));
-    if (saved !== undefined) this.#parts.listener?.onRunning(saved, instance.startedAt);
+    await this.#observe(pod, (current) => isRunning(current, { handle: JSON.stringify(instance.handle), startedAt: instance.startedAt }, this.#parts.clock.now()));
   }
 
   async #start(pod: Pod, engine: InstanceEngine): Promise<void> {
@@ -295,9 +279,8 @@ export class PodKeeper {
     const instance = await engine.adopt(handle);
     const run = { handle: JSON.stringify(handle), startedAt: instance?.startedAt ?? clock.now() };
     const running = await this.#observe(pod, (current) => isRunning(current, run, clock.now()));
-    if (running !== undefined) this.#parts.listener?.onRunning(running, run.startedAt);
-    // Something else is wanted by now: the next look has to find what was started.
-    else await this.#parts.store.observe(pod.id, (current) => ({ ...current, ...run, instanceGeneration: pod.generation, endedAt: null, exitCode: null }));
+    // Something else may be wanted by now: the next look has to find what was started.
+    if (running === undefined) await this.#parts.store.observe(pod.id, (current) => ({ ...current, ...run, instanceGeneration: pod.generation, endedAt: null, exitCode: null }));
     if (instance?.status === 'exited') this.poke(pod.id);
   }
 
@@ -399,12 +382,7 @@ export class PodKeeper {
   async #noteEnd(pod: Pod, endedAt: number | null, exitCode: number | null): Promise<void> {
     if (pod.startedAt === null || pod.endedAt !== null) return;
     const at = endedAt ?? this.#parts.clock.now();
-    let noted: Pod | undefined;
-    await this.#parts.store.observe(pod.id, (current) => {
-      noted = current.startedAt === pod.startedAt && current.endedAt === null ? { ...current, endedAt: at, exitCode } : undefined;
-      return noted;
-    });
-    if (noted !== undefined) this.#parts.listener?.onStopped(noted, at);
+    await this.#parts.store.observe(pod.id, (current) => (current.startedAt === pod.startedAt && current.endedAt === null ? { ...current, endedAt: at, exitCode } : undefined));
   }
 
   async #ended(pod: Pod, ending: { at: number; exitCode: number | null; reason: string | null }): Promise<void> {

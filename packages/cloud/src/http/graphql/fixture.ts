@@ -25,7 +25,6 @@ import { Keys } from '../../resources/keys/keys.ts';
 import type { NewKey } from '../../resources/keys/keys.ts';
 import { LoginRequests } from '../../resources/keys/login-requests.ts';
 import { Models } from '../../resources/models/models.ts';
-import { PodChanges } from '../../resources/pods/changes.ts';
 import { Pods } from '../../resources/pods/pods.ts';
 import { Delegations } from '../../resources/registries/delegations.ts';
 import { Registries } from '../../resources/registries/registries.ts';
@@ -34,6 +33,7 @@ import { Secrets } from '../../resources/secrets/secrets.ts';
 import { Templates } from '../../resources/templates/templates.ts';
 import { Volumes } from '../../resources/volumes/volumes.ts';
 import { openStore } from '../../store/open.ts';
+import { Changes } from '../../support/changes.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { Sealer } from '../../support/crypto.ts';
 import { randomIds } from '../../support/ids.ts';
@@ -84,7 +84,7 @@ export async function startGraphql({ limits = DEFAULT_LIMITS, replace = {} }: { 
   });
   const gate = new Gate(context);
   const templates = new Templates(context);
-  const pods = new Pods(context, { catalog, templates, prices: PRICES, engines: new Map([['LOCAL-1', engine], ['EU-RO-1', engine]]), changes: new PodChanges(), jupyterPassword: () => 'password', onChanged: () => undefined });
+  const pods = new Pods(context, { catalog, templates, prices: PRICES, engines: new Map([['LOCAL-1', engine], ['EU-RO-1', engine]]), changes: new Changes(), jupyterPassword: () => 'password', onChanged: () => undefined });
   const keys = new Keys(context, () => gate.forget());
   const artifacts = new Artifacts({ folder: join(data, 'artifacts'), masterKey: Buffer.alloc(32, 7), clock, origin: () => 'http://berth.test' });
   const resources: Resources = {

@@ -1,7 +1,7 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { LogLine, LogPosition, LogQuery } from '../../engines/logs/log-line.ts';
 import type { Pod } from '../../store/pods.ts';
-import type { PodChanges } from './changes.ts';
+import type { Changes } from '../../support/changes.ts';
 import { isUp } from './states.ts';
 
 /** How long a pod without news is left alone before it is looked at again: a change on another server may not be told. */
@@ -12,7 +12,7 @@ export interface PodLogParts {
   query: LogQuery;
   signal: AbortSignal;
   engine: InstanceEngine | undefined;
-  changes: PodChanges;
+  changes: Changes;
   find(): Promise<Pod | undefined>;
 }
 

@@ -5,6 +5,7 @@ import type { LogLine, LogQuery } from '../../engines/logs/log-line.ts';
 import type { Pod, PodFooting, PodFootingIds } from '../../store/pods.ts';
 import type { NetworkVolume, Page, Template } from '../../store/records.ts';
 import type { Changed } from '../../store/store.ts';
+import type { Changes } from '../../support/changes.ts';
 import { BerthError, notFound, rule } from '../../support/errors.ts';
 import type { Caller } from '../caller.ts';
 import type { Catalog } from '../catalog/catalog.ts';
@@ -18,7 +19,6 @@ import { offerOf } from '../endpoints/offer.ts';
 import { dataCenterFindings } from '../endpoints/placement.ts';
 import { POD_REFUSAL } from '../keys/gate.ts';
 import type { Templates } from '../templates/templates.ts';
-import type { PodChanges } from './changes.ts';
 import { hourlyCost, lowestBidFindings } from './cost.ts';
 import { placeOrInterrupt } from './interruption.ts';
 import { renewed, restarted, started, stopped, terminated } from './lifecycle.ts';
@@ -47,7 +47,7 @@ export interface PodParts {
   prices: PriceSettings;
   /** By data center. */
   engines: ReadonlyMap<string, InstanceEngine>;
-  changes: PodChanges;
+  changes: Changes;
   /** The password that Jupyter has in a pod. */
   jupyterPassword(podId: string): string;
   /** Something else is wanted of a pod now. */

@@ -1,21 +1,21 @@
-/** Who waits for a pod to change is woken when it has, here or, as far as that is told, on another server. */
-export class PodChanges {
+/** Who waits for something to change is woken when that is told. What it is goes by its id. */
+export class Changes {
   readonly #waiting = new Map<string, Set<() => void>>();
 
-  tell(podId: string): void {
-    for (const wake of [...(this.#waiting.get(podId) ?? [])]) wake();
+  tell(id: string): void {
+    for (const wake of [...(this.#waiting.get(id) ?? [])]) wake();
   }
 
   /** Begins to wait at once: whoever looks after that misses nothing. Resolves at the next change, or when the time is over. */
-  next(podId: string, milliseconds: number, signal?: AbortSignal): { changed: Promise<void>; leave(): void } {
+  next(id: string, milliseconds: number, signal?: AbortSignal): { changed: Promise<void>; leave(): void } {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const waiting = this.#waiting.get(podId) ?? new Set();
-    this.#waiting.set(podId, waiting);
+    const waiting = this.#waiting.get(id) ?? new Set();
+    this.#waiting.set(id, waiting);
     const leave = (): void => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', leave);
       waiting.delete(leave);
-      if (waiting.size === 0 && this.#waiting.get(podId) === waiting) this.#waiting.delete(podId);
+      if (waiting.size === 0 && this.#waiting.get(id) === waiting) this.#waiting.delete(id);
       resolve();
     };
     const timer = setTimeout(leave, milliseconds);
