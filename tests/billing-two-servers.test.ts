@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { freshDatabase } from './support/databases.ts';
 import type { TestDatabase } from './support/databases.ts';
 import { act, createPod, has, pod, processesOf, runningPod } from './support/pods.ts';
 import { startServer } from './support/server.ts';
 import type { TestServer } from './support/server.ts';
 import { until } from './support/serverless.ts';
+import { leaderAndOther } from './support/two-servers.ts';
 
 const ENV = { BERTH_RATE_LIMITS: 'off' };
 
@@ -14,12 +14,7 @@ describe('billing with two servers on one database', () => {
   let leader: TestServer;
   let other: TestServer;
   before(async () => {
-    place = await freshDatabase('postgres');
-    leader = await startServer(place, ENV);
-    // The first one leads once a pod of it runs.
-    const { id } = await runningPod(leader.client());
-    assert.equal((await leader.client().call('DELETE', `/v2/pods/${id}`)).status, 204);
-    other = await startServer(place, ENV);
+    ({ place, leader, other } = await leaderAndOther());
   });
   after(async () => {
     await other.stop();

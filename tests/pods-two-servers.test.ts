@@ -1,26 +1,18 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { freshDatabase } from './support/databases.ts';
 import type { TestDatabase } from './support/databases.ts';
 import { act, createPod, has, linesOf, pod, processesOf, runningPod } from './support/pods.ts';
-import { startServer } from './support/server.ts';
 import type { TestServer } from './support/server.ts';
 import { until } from './support/serverless.ts';
 import { logLines } from './support/story.ts';
-
-const ENV = { BERTH_RATE_LIMITS: 'off' };
+import { leaderAndOther } from './support/two-servers.ts';
 
 describe('pods with two servers on one database', () => {
   let place: TestDatabase;
   let leader: TestServer;
   let other: TestServer;
   before(async () => {
-    place = await freshDatabase('postgres');
-    leader = await startServer(place, ENV);
-    // The first one leads once a pod of it runs.
-    const { id } = await runningPod(leader.client());
-    assert.equal((await leader.client().call('DELETE', `/v2/pods/${id}`)).status, 204);
-    other = await startServer(place, ENV);
+    ({ place, leader, other } = await leaderAndOther());
   });
   after(async () => {
     await other.stop();
