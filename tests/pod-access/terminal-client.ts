@@ -63,10 +63,17 @@ export async function openTerminal(url: string, headers: Record<string, string> 
   };
 }
 
-/** The answer to one that is not let in. */
+/** The answer to one that is not let in; whoever is let in after all goes away again, and that is a failure. */
 export async function refusedTerminal(url: string, headers: Record<string, string> = {}, protocols: string[] = []): Promise<{ status: number; detail: string }> {
   const socket = new WebSocket(url, protocols, { headers });
-  const [request, answer] = (await once(socket, 'unexpected-response')) as [{ destroy(): void }, IncomingMessage];
+  const { promise: refused, resolve, reject } = Promise.withResolvers<[{ destroy(): void }, IncomingMessage]>();
+  socket.once('unexpected-response', (request, answer) => resolve([request, answer]));
+  socket.once('open', () => {
+    socket.terminate();
+    reject(new Error('the terminal opened'));
+  });
+  socket.once('error', reject);
+  const [request, answer] = await refused;
   const text = (await Array.fromAsync(answer as AsyncIterable<Buffer>)).join('');
   request.destroy();
   const { detail = '', errors = [] } = JSON.parse(text) as { detail?: string; errors?: string[] };
