@@ -62,7 +62,8 @@ describe('the process engine', () => {
   });
 });
 
-const SERVER = "require('node:net').createServer((socket) => socket.end('hello')).listen(Number(process.env.PORT), '127.0.0.1')";
+/** Whoever only looks whether it listens goes away without reading. */
+const SERVER = "require('node:net').createServer((socket) => socket.on('error', () => undefined).end('hello')).listen(Number(process.env.PORT), '127.0.0.1')";
 
 if (supervisionProblem() === undefined) {
   engineSuite('the process engine', {
