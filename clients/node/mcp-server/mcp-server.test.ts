@@ -12,6 +12,8 @@ interface Thing extends Record<string, unknown> {
 }
 
 const GPU = 'NVIDIA GeForce RTX 4090';
+/** Of these there are two, and nobody else takes one. */
+const CLUSTER_GPU = 'NVIDIA A100 80GB PCIe';
 const STAYS = ['sh', '-c', 'echo up; exec sleep 1000'];
 
 describe('@runpod/mcp-server', () => {
@@ -142,7 +144,7 @@ describe('@runpod/mcp-server', () => {
   });
 
   test('makes, renames and removes a cluster', async () => {
-    const made = await mcp.ask<Thing>('create-cluster', { body: { name: 'mcp', type: 'APPLICATION', compute: { gpuTypeId: GPU, gpuCountPerPod: 1, podCount: 2 }, image: 'local/shell', cmd: STAYS } });
+    const made = await mcp.ask<Thing>('create-cluster', { body: { name: 'mcp', type: 'APPLICATION', compute: { gpuTypeId: CLUSTER_GPU, gpuCountPerPod: 1, podCount: 2 }, image: 'local/shell', cmd: STAYS } });
     assert.equal((await mcp.ask<{ pods: Thing[] }>('list-cluster-pods', { id: made.id })).pods.length, 2);
     assert.equal((await mcp.ask<Thing>('update-cluster', { id: made.id, body: { name: 'renamed' } })).name, 'renamed');
     assert.equal((await mcp.ask<Thing>('get-cluster', { id: made.id })).name, 'renamed');
