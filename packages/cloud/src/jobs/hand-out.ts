@@ -11,6 +11,12 @@ import * as transitions from './transitions.ts';
 
 /** One commit carries no more than this many hand-outs of an endpoint. */
 const LARGEST_TAKE = 500;
+/**
+ * Workers may ask for far more than there is, and every claim costs something. So a first take asks
+ * for a few, and as long as takes bring all that they asked for, the next one asks for more.
+ */
+const FIRST_TAKE = 16;
+const GROWTH = 8;
 /** Before jobs are handed out again after the store refused. */
 const TAKE_AGAIN_MS = 250;
 
@@ -32,6 +38,8 @@ export class HandOut {
   readonly #takers = new Map<string, Takers<TakenJob>>();
   /** Endpoints whose takers are being served, and whether something came in since. */
   readonly #serving = new Map<string, { again: boolean }>();
+  /** How much the next take of an endpoint asks for, where that is more than the first one does. */
+  readonly #sizes = new Map<string, number>();
   #closed = false;
 
   constructor(parts: HandOutParts) {
@@ -74,10 +82,10 @@ export class HandOut {
     }
     const round = { again: false };
     this.#serving.set(endpointId, round);
-    void this.#serve(endpointId, takers).then((given) => {
+    void this.#serve(endpointId, takers).then((mayHaveMore) => {
       this.#serving.delete(endpointId);
       if (takers.size === 0) this.#takers.delete(endpointId);
-      if (round.again || given > 0) this.wake(endpointId);
+      if (round.again || mayHaveMore) this.wake(endpointId);
     });
   }
 
@@ -105,11 +113,12 @@ export class HandOut {
     return takers;
   }
 
-  async #serve(endpointId: string, takers: Takers<TakenJob>): Promise<number> {
+  /** One take. Answers whether another one may find something. */
+  async #serve(endpointId: string, takers: Takers<TakenJob>): Promise<boolean> {
     const { store, clock, log, onTaken, onGiven, giveBack } = this.#parts;
     const owners = new Map<string, Taker<TakenJob>>();
     const claims = (): Claim[] =>
-      takers.turns(LARGEST_TAKE).map((taker) => {
+      takers.turns(this.#sizes.get(endpointId) ?? FIRST_TAKE).map((taker) => {
         const lease = leaseToken();
         owners.set(lease, taker);
         return { workerId: taker.workerId, lease };
@@ -121,8 +130,10 @@ export class HandOut {
       log.warn({ err: error, endpointId }, 'jobs could not be handed out; trying again');
       await this.#putBack(this.#undoTake(endpointId, owners));
       await new Promise((resolve) => setTimeout(resolve, TAKE_AGAIN_MS));
-      return 1;
+      return true;
     }
+    const isFull = taken.length > 0 && taken.length === owners.size;
+    this.#sizeNext(endpointId, isFull ? taken.length * GROWTH : taken.length * 2);
     const given = new Map<Taker<TakenJob>, TakenJob[]>();
     const stray: TakenJob[] = [];
     for (const job of taken) {
@@ -138,7 +149,12 @@ export class HandOut {
       taker.hand(jobs);
     }
     if (stray.length > 0) await this.#putBack(giveBack(endpointId, stray));
-    return taken.length;
+    return isFull;
+  }
+
+  #sizeNext(endpointId: string, size: number): void {
+    if (size <= FIRST_TAKE) this.#sizes.delete(endpointId);
+    else this.#sizes.set(endpointId, Math.min(LARGEST_TAKE, size));
   }
 
   /** Jobs that cannot be put back now are found when their lease runs out. */
