@@ -17,7 +17,6 @@ import { until } from './support/serverless.ts';
 import { logLines } from './support/story.ts';
 
 const PODS = 20;
-const BILLED_PODS = 6;
 
 await withDocker((host) => {
   describe('pods on Docker', () => {
@@ -138,9 +137,9 @@ await withDocker((host) => {
     });
 
     test('killed while pods run and some end: each is billed for the time that its container ran', { timeout: 200_000 }, async () => {
-      const ids = await Promise.all(Array.from({ length: BILLED_PODS }, () => create('sleep 1000')));
+      const ids = await Promise.all(Array.from({ length: PODS }, () => create('sleep 1000')));
       for (const id of ids) await has(server.client(), id, 'RUNNING');
-      const ending = ids.slice(0, BILLED_PODS / 2);
+      const ending = ids.slice(0, PODS / 2);
       await server.kill();
       const ran = new Map<string, number>();
       for (const id of ending) {
