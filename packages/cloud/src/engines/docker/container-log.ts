@@ -5,7 +5,7 @@ import type { LogLine, LogQuery } from '../logs/log-line.ts';
 import type { Daemon } from './daemon.ts';
 import { openDaemonLog, readDaemonLog } from './daemon-log.ts';
 import { isGone } from './failure.ts';
-import { LogCursor } from './log-cursor.ts';
+import { begins, LogCursor } from './log-cursor.ts';
 import type { DaemonLine } from './log-lines.ts';
 
 /** Waits between tries to reach the daemon again, the last one over and over. */
@@ -169,12 +169,13 @@ export class ContainerLog {
   async #read({ follow = false, last = false }: { follow?: boolean; last?: boolean }): Promise<void> {
     const cursor = this.#cursor as LogCursor;
     const client = await this.#parts.daemon.client();
-    let index = cursor.first;
+    const { anchor } = cursor;
+    let { index } = anchor;
     let isFirst = true;
-    for await (const lines of readDaemonLog(client, { container: this.#parts.containerId, since: cursor.since, follow, last, signal: this.#leaving.signal })) {
-      if (isFirst && !cursor.fits(lines[0] as DaemonLine)) {
+    for await (const lines of readDaemonLog(client, { container: this.#parts.containerId, since: anchor.second, follow, last, signal: this.#leaving.signal })) {
+      if (isFirst && !begins(anchor, lines[0] as DaemonLine)) {
         await this.#inTurn(() => this.#loseLines(cursor));
-        index = cursor.first;
+        ({ index } = cursor.anchor);
       }
       isFirst = false;
       const from = index;

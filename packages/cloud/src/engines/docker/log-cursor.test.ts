@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { LogCursor } from './log-cursor.ts';
+import { begins, LogCursor } from './log-cursor.ts';
 import type { DaemonLine } from './log-lines.ts';
 
 const START = Date.UTC(2026, 0, 1);
@@ -31,9 +31,9 @@ for (const [name, since] of Object.entries(DAEMONS)) {
       for (const stop of [...stops.sort((a, b) => a - b), lines.length]) {
         const there = lines.slice(0, stop + 5);
         const cursor = new LogCursor('c', mark);
-        const answer = since(there, cursor.since);
-        assert.ok(answer[0] === undefined || cursor.fits(answer[0]));
-        const first = cursor.first;
+        const answer = since(there, cursor.anchor.second);
+        assert.ok(answer[0] === undefined || begins(cursor.anchor, answer[0]));
+        const first = cursor.anchor.index;
         answer.forEach((line, position) => {
           const index = first + position;
           if (index >= stop && stop !== lines.length) return;
@@ -54,18 +54,28 @@ test('little is read again: the anchor follows the lines', () => {
   for (let index = 0; index < 1000; index += 1) cursor.observe(index, lineAt(START + index * 100, index));
   cursor.written = 1000;
   const later = new LogCursor('c', cursor.mark(1000));
-  assert.ok(later.since * 1000 >= START + 1000 * 100 - 4000);
-  assert.equal(later.first, (later.since * 1000 - START) / 100);
+  assert.ok(later.anchor.second * 1000 >= START + 1000 * 100 - 4000);
+  assert.equal(later.anchor.index, (later.anchor.second * 1000 - START) / 100);
 });
 
 test('the mark of another container counts for nothing, and dropped lines are noticed', () => {
   const cursor = new LogCursor('c', '');
   for (let index = 0; index < 100; index += 1) cursor.observe(index, lineAt(START + index * 100, index));
   const mark = cursor.mark(100, true);
-  assert.deepEqual([new LogCursor('d', mark).since, new LogCursor('d', mark).complete], [0, false]);
+  assert.deepEqual([new LogCursor('d', mark).anchor.second, new LogCursor('d', mark).complete], [0, false]);
   const same = new LogCursor('c', mark);
   assert.equal(same.complete, true);
-  assert.equal(same.fits(lineAt(START + 60_000, 600)), false);
+  assert.equal(begins(same.anchor, lineAt(START + 60_000, 600)), false);
   same.jump();
-  assert.deepEqual([same.first, same.written, same.fits(lineAt(START + 60_000, 600))], [100, 100, true]);
+  assert.deepEqual([same.anchor.index, same.written, begins(same.anchor, lineAt(START + 60_000, 600))], [100, 100, true]);
+});
+
+test('a reading that began before the cursor moved on is held against where it began', () => {
+  const cursor = new LogCursor('c', '');
+  for (let index = 0; index < 50; index += 1) cursor.observe(index, lineAt(START + index * 100, index));
+  const { anchor } = cursor;
+  for (let index = 50; index < 200; index += 1) cursor.observe(index, lineAt(START + index * 100, index));
+  assert.ok(cursor.anchor.index > anchor.index);
+  assert.ok(begins(anchor, lineAt(START + anchor.index * 100, anchor.index)));
+  assert.ok(!begins(cursor.anchor, lineAt(START + anchor.index * 100, anchor.index)));
 });

@@ -3,7 +3,8 @@ import type { DaemonLine } from './log-lines.ts';
 /** Lines that come at once may stand in the wrong order of their times, by far less than this. */
 const SETTLED_AFTER_SECONDS = 2;
 
-interface Anchor {
+/** Where a reading begins. */
+export interface Anchor {
   /** The daemon is asked for everything since this second. */
   second: number;
   /** The number of the first line that it answers with, counted from 0. */
@@ -42,18 +43,9 @@ export class LogCursor {
     this.#observed = this.#anchor.index;
   }
 
-  get since(): number {
-    return this.#anchor.second;
-  }
-
-  /** The number of the first line that the daemon answers with. */
-  get first(): number {
-    return this.#anchor.index;
-  }
-
-  /** Whether the daemon's answer begins where it should. */
-  fits(first: DaemonLine): boolean {
-    return this.#anchor.stamp === '' || this.#anchor.stamp === first.stamp;
+  /** As it is now: while one reading is under way, another may move it on. */
+  get anchor(): Readonly<Anchor> {
+    return { ...this.#anchor };
   }
 
   /** The mark when so many lines are written down. */
@@ -84,4 +76,9 @@ export class LogCursor {
     this.#anchor = this.#candidates[settled] as Anchor;
     this.#candidates = this.#candidates.slice(settled);
   }
+}
+
+/** Whether the daemon's answer begins where the reading did. */
+export function begins({ stamp }: Readonly<Anchor>, first: DaemonLine): boolean {
+  return stamp === '' || stamp === first.stamp;
 }
