@@ -1,6 +1,6 @@
-// Prints a line for each file as it ends, every failure in full, and `N passed, N failed` as the last line.
-import { writeFileSync } from 'node:fs';
-import { dirname, relative } from 'node:path';
+// Prints a line for each file as it ends, every failure when it happens and in full at the end, and `N passed, N failed` as the last line.
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, dirname, relative } from 'node:path';
 
 /** @param {AsyncIterable<{ type: string, data: any }>} events */
 export default async function* report(events) {
@@ -8,7 +8,6 @@ export default async function* report(events) {
   let failed = 0;
   let skipped = 0;
   const failures = [];
-  /** What to run again: the file, or, where that is a suite that several files share, its folder. */
   const failedFiles = new Set();
   for await (const { type, data } of events) {
     if (type === 'test:stdout' || type === 'test:stderr') yield data.message;
@@ -24,8 +23,9 @@ export default async function* report(events) {
     } else if (type === 'test:pass') passed += 1;
     else {
       failed += 1;
-      failedFiles.add(file.endsWith('.test.ts') ? file : `${dirname(file)}/`);
+      for (const one of runnersOf(file)) failedFiles.add(one);
       const cause = data.details.error?.cause ?? data.details.error;
+      yield `FAILED ${file}: ${data.name}: ${String(cause?.message ?? cause).split('\n', 4).join(' ').slice(0, 400)}\n`;
       failures.push(`\nFAILED ${file}: ${data.name}\n${cause?.stack ?? cause}\n`);
     }
   }
@@ -33,4 +33,13 @@ export default async function* report(events) {
   const list = process.env['BERTH_TEST_FAILED'];
   if (list !== undefined) writeFileSync(list, [...failedFiles].join(' '));
   yield `\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`;
+}
+
+/**
+ * What to run again: the file; where that is a suite, whatever file uses it; where a client could not be installed, all of that client.
+ * @param {string} file
+ */
+function runnersOf(file) {
+  if (!file.endsWith('.suite.ts')) return [file.endsWith('.test.ts') ? file : `${dirname(file)}/`];
+  return globSync(['packages/*/src/**/*.test.ts', 'tests/**/*.test.ts']).filter((one) => readFileSync(one, 'utf8').includes(`/${basename(file)}'`));
 }
