@@ -1,6 +1,7 @@
 import type { Job } from '../store/job-records.ts';
 import type { JobStore, WorkerRecord } from '../store/jobs.ts';
 import type { Clock } from '../support/clock.ts';
+import { PairMap } from '../support/pair-map.ts';
 
 /** Three missed pings: a worker that has said nothing for this long is taken for dead. */
 export const SILENT_MS = 30_000;
@@ -51,7 +52,7 @@ interface Worker {
  */
 export class Presence {
   readonly #clock: Clock;
-  readonly #workers = new Map<string, Worker>();
+  readonly #workers = new PairMap<string, string, Worker>();
   readonly #startedAt: number;
   #notedAt = 0;
 
@@ -76,11 +77,10 @@ export class Presence {
   }
 
   seen(endpointId: string, workerId: string): Worker {
-    const key = `${endpointId} ${workerId}`;
-    let worker = this.#workers.get(key);
+    let worker = this.#workers.get(endpointId, workerId);
     if (worker === undefined) {
       worker = { endpointId, workerId, seenAt: 0, open: 0, lastTakeAt: 0, restsUntil: 0, unhealthy: null, jobs: new Map(), noted: false, notedAt: 0, notedAs: '' };
-      this.#workers.set(key, worker);
+      this.#workers.set(endpointId, workerId, worker);
     }
     worker.seenAt = this.#clock.now();
     worker.noted = false;
@@ -120,15 +120,15 @@ export class Presence {
   /** What all workers hold, as the store said at `asOf`. Of those that are known here, what came to them elsewhere is known from now on, and what has ended elsewhere is not. */
   compare(running: readonly Job[], asOf: number): void {
     const holdings = Map.groupBy(running, ({ endpointId, workerId }) => `${endpointId} ${workerId}`);
-    for (const [key, { jobs }] of this.#workers) {
-      const holding = new Map(holdings.get(key)?.map((job) => [job.seq, job]));
+    for (const { endpointId, workerId: id, jobs } of this.#workers.values()) {
+      const holding = new Map(holdings.get(`${endpointId} ${id}`)?.map((job) => [job.seq, job]));
       for (const [seq, { since, lease }] of jobs) if (since < asOf && holding.get(seq)?.lease !== lease) jobs.delete(seq);
       for (const job of holding.values()) if (!jobs.has(job.seq)) jobs.set(job.seq, heldSince(job, Math.min(job.takenAt ?? asOf, asOf)));
     }
   }
 
   released(endpointId: string, workerId: string | null, seq: number): void {
-    if (workerId !== null) this.#workers.get(`${endpointId} ${workerId}`)?.jobs.delete(seq);
+    if (workerId !== null) this.#workers.get(endpointId, workerId)?.jobs.delete(seq);
   }
 
   unhealthy(endpointId: string, workerId: string, reason: string): void {
@@ -142,12 +142,12 @@ export class Presence {
   }
 
   rests(endpointId: string, workerId: string): boolean {
-    return (this.#workers.get(`${endpointId} ${workerId}`)?.restsUntil ?? 0) > this.#clock.now();
+    return (this.#workers.get(endpointId, workerId)?.restsUntil ?? 0) > this.#clock.now();
   }
 
   /** What is known of a worker here; undefined before it was first heard of. */
   view(endpointId: string, workerId: string): { busy: number; unhealthy: string | null } | undefined {
-    const worker = this.#workers.get(`${endpointId} ${workerId}`);
+    const worker = this.#workers.get(endpointId, workerId);
     return worker === undefined || worker.seenAt === 0 ? undefined : { busy: worker.jobs.size, unhealthy: worker.unhealthy };
   }
 
@@ -158,20 +158,20 @@ export class Presence {
 
   /** It has ended. */
   forget(endpointId: string, workerId: string): void {
-    this.#workers.delete(`${endpointId} ${workerId}`);
+    this.#workers.delete(endpointId, workerId);
   }
 
   /** Undefined where this server has never heard of it: another one may have. */
   lives(endpointId: string, workerId: string): boolean | undefined {
     const now = this.#clock.now();
-    const worker = this.#workers.get(`${endpointId} ${workerId}`);
+    const worker = this.#workers.get(endpointId, workerId);
     if (worker === undefined) return now - this.#startedAt < SILENT_MS ? true : undefined;
     return worker.open > 0 || now - worker.seenAt < SILENT_MS;
   }
 
   /** Nothing of it is open, and nothing was heard of it since. */
   goneSince(endpointId: string, workerId: string, since: number): boolean {
-    const worker = this.#workers.get(`${endpointId} ${workerId}`);
+    const worker = this.#workers.get(endpointId, workerId);
     return worker === undefined || (worker.open === 0 && worker.seenAt <= since);
   }
 
@@ -193,9 +193,9 @@ export class Presence {
     if (now - this.#notedAt < NOTE_EVERY_MS) return;
     this.#notedAt = now;
     const records: WorkerRecord[] = [];
-    for (const [key, worker] of this.#workers) {
+    for (const worker of [...this.#workers.values()]) {
       if (worker.open > 0) worker.seenAt = now;
-      else if (now - worker.seenAt > 2 * SILENT_MS && worker.jobs.size === 0) this.#workers.delete(key);
+      else if (now - worker.seenAt > 2 * SILENT_MS && worker.jobs.size === 0) this.#workers.delete(worker.endpointId, worker.workerId);
       if (worker.noted && worker.open === 0) continue;
       const asWaiting = worker.open > 0 ? `${worker.jobs.size} ${worker.unhealthy ?? ''}` : '';
       if (asWaiting !== '' && asWaiting === worker.notedAs && now - worker.notedAt < NOTE_WAITING_EVERY_MS) continue;
@@ -210,13 +210,13 @@ export class Presence {
   /** The workers of an endpoint that are alive as far as this server knows. */
   here(endpointId: string): WorkerRecord[] {
     const now = this.#clock.now();
-    return [...this.#workers.values()]
-      .filter((worker) => worker.endpointId === endpointId && (worker.open > 0 || now - worker.seenAt < SILENT_MS))
+    return [...this.#workers.of(endpointId)]
+      .filter((worker) => worker.open > 0 || now - worker.seenAt < SILENT_MS)
       .map(({ workerId, seenAt, jobs, unhealthy }) => ({ endpointId, workerId, seenAt, busy: jobs.size, unhealthy }));
   }
 
   forgetEndpoint(endpointId: string): void {
-    for (const [key, worker] of this.#workers) if (worker.endpointId === endpointId) this.#workers.delete(key);
+    this.#workers.deleteAll(endpointId);
   }
 
   #trust(held: Held): void {

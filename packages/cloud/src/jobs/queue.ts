@@ -1,5 +1,5 @@
 import { isOver } from '../store/job-records.ts';
-import type { Delivery, Job, JobChange, WholeJob } from '../store/job-records.ts';
+import type { Delivery, Job, WholeJob } from '../store/job-records.ts';
 import type { Changed, Chunk, JobCounts, JobFilter, JobStore, TakenJob, WorkerRecord } from '../store/jobs.ts';
 import type { Wakeup, Wakeups } from '../store/wakeups.ts';
 import type { Clock } from '../support/clock.ts';
@@ -8,6 +8,7 @@ import type { Log } from '../support/log.ts';
 import type { Departure } from './departure.ts';
 import { HandOut } from './hand-out.ts';
 import { JobNumbers } from './identity.ts';
+import { JobChanges } from './job-changes.ts';
 import { hasEnded } from './job.ts';
 import { Presence, SILENT_MS } from './presence.ts';
 import { PATIENCE, persist } from './persist.ts';
@@ -47,6 +48,13 @@ export interface SubmitRequest {
   idempotency?: { key: string; bodyHash: string };
 }
 
+/** How the attempt of a lease ended. */
+export interface Ending {
+  seq: number;
+  lease: string;
+  result: Result;
+}
+
 /**
  * The queue: accepts, hands out and ends jobs. What a job is lies in the store and nowhere
  * else; here is only who waits for what, and which workers were heard of.
@@ -54,8 +62,14 @@ export interface SubmitRequest {
 export class JobQueue {
   readonly #parts: QueueParts;
   readonly #numbers: JobNumbers;
-  readonly #waiters = new Waiters();
+  /** Who waits for something to happen to a job. */
+  readonly #jobWaiters = new Waiters<number>();
+  /** Who waits for a job that a worker shall stop. */
+  readonly #stopWaiters = new Waiters<string>();
+  /** Workers that rest. */
+  readonly #resting = new Waiters<string>();
   readonly #handOut: HandOut;
+  readonly #changes: JobChanges;
   #closed = false;
   #comparedAt = 0;
   readonly presence: Presence;
@@ -74,7 +88,7 @@ export class JobQueue {
       store: parts.store,
       clock: parts.clock,
       log: parts.log,
-      onTaken: ({ endpointId, seq }) => this.#waiters.wake(jobKey(endpointId, seq)),
+      onTaken: ({ endpointId, seq }) => this.#jobWaiters.wake(endpointId, seq),
       onGiven: (endpointId, workerId, job) => {
         this.presence.given(endpointId, workerId, job);
         // An earlier attempt may have been stopped on the same worker: that is no word about this one.
@@ -82,6 +96,7 @@ export class JobQueue {
       },
       giveBack: (endpointId, taken) => this.giveBack(endpointId, taken),
     });
+    this.#changes = new JobChanges({ store: parts.store, clock: parts.clock, deliveryOf: parts.deliveryOf, onChanged: (changed) => this.#afterChange(changed) });
     parts.wakeups.listen((wakeup) => this.#onWakeup(wakeup));
   }
 
@@ -123,9 +138,9 @@ export class JobQueue {
   async waitForEnd(endpointId: string, seq: number, milliseconds: number, signal: Departure, submittedNow = false): Promise<WholeJob | undefined> {
     const until = this.#parts.clock.now() + milliseconds;
     // Nothing can have happened to it yet, unless another server was told of it first.
-    if (submittedNow && this.#parts.store.meetInOneTurn && !this.#closed) await this.#waiters.wait(jobKey(endpointId, seq), milliseconds, signal);
+    if (submittedNow && this.#parts.store.meetInOneTurn && !this.#closed) await this.#jobWaiters.wait(endpointId, seq, milliseconds, signal);
     for (;;) {
-      const changed = this.#waiters.wait(jobKey(endpointId, seq), Math.max(0, until - this.#parts.clock.now()), signal);
+      const changed = this.#jobWaiters.wait(endpointId, seq, Math.max(0, until - this.#parts.clock.now()), signal);
       const found = await this.find(endpointId, seq);
       if (found === undefined || hasEnded(found.job) || signal.aborted || this.#closed || this.#parts.clock.now() >= until) return found;
       await changed;
@@ -139,23 +154,23 @@ export class JobQueue {
 
   /** Resolves when something happens to the job, at the latest after the time. */
   waitForChange(endpointId: string, seq: number, milliseconds: number, signal: Departure): Promise<void> {
-    return this.#waiters.wait(jobKey(endpointId, seq), milliseconds, signal);
+    return this.#jobWaiters.wait(endpointId, seq, milliseconds, signal);
   }
 
   async cancel(endpointId: string, seq: number): Promise<Job | undefined> {
-    return (await this.#change(endpointId, seq, (job, now) => transitions.cancel(job, now), PATIENCE.client))?.after;
+    return (await this.#changes.one(endpointId, seq, (job, now) => transitions.cancel(job, now), PATIENCE.client))?.after;
   }
 
   /** Undefined where there is no such job; `changed` is false where its state does not allow it. */
   async retry(endpointId: string, seq: number): Promise<Changed | undefined> {
     const position = this.#numbers.next();
-    const done = await this.#change(endpointId, seq, (job, now) => (job.position === position ? undefined : transitions.retry(job, position, now)), PATIENCE.client);
+    const done = await this.#changes.one(endpointId, seq, (job, now) => (job.position === position ? undefined : transitions.retry(job, position, now)), PATIENCE.client);
     // Its new place tells that a try which seemed to fail was kept.
     return done?.after.position === position ? { ...done, changed: true } : done;
   }
 
   setTimeToLive(endpointId: string, seq: number, ttl: number): Promise<Changed | undefined> {
-    return this.#change(endpointId, seq, (job, now) => transitions.setTimeToLive(job, ttl, now), PATIENCE.client);
+    return this.#changes.one(endpointId, seq, (job, now) => transitions.setTimeToLive(job, ttl, now), PATIENCE.client);
   }
 
   /** Removes what waits. Synchronous callers of those jobs are told. */
@@ -209,7 +224,7 @@ export class JobQueue {
   async take(endpointId: string, workerId: string, room: number, milliseconds: number, signal: Departure): Promise<TakenJob[]> {
     if (!this.presence.rests(endpointId, workerId)) return this.#handOut.wait(endpointId, workerId, room, milliseconds, signal);
     // A worker that rests waits for nothing, but it waits: an answer at once would make it ask again at once.
-    if (!this.#closed) await this.#waiters.wait(`rest ${endpointId} ${workerId}`, Math.min(milliseconds, RESTING_HOLD_MS), signal);
+    if (!this.#closed) await this.#resting.wait(endpointId, workerId, Math.min(milliseconds, RESTING_HOLD_MS), signal);
     return [];
   }
 
@@ -220,20 +235,25 @@ export class JobQueue {
 
   /** A job that its worker has not begun goes back as if it had never been taken. */
   async putBack(endpointId: string, seq: number, holder: Holder): Promise<void> {
-    await this.#change(endpointId, seq, (job, now) => transitions.giveBack(job, holder, now));
+    await this.#changes.one(endpointId, seq, (job, now) => transitions.giveBack(job, holder, now));
   }
 
   /** False where the worker does not hold the job, or no longer: then nothing changes. */
   async finish(endpointId: string, seq: number, holder: Holder, result: Result): Promise<boolean> {
     const held = sameAttempt(holder);
-    const done = await this.#change(endpointId, seq, (job, now) => transitions.finish(job, held(job), result, now));
+    const done = await this.#changes.one(endpointId, seq, (job, now) => transitions.finish(job, held(job), result, now));
     return done?.changed ?? false;
+  }
+
+  /** The results of one worker that came together. */
+  finishAll(endpointId: string, workerId: string, endings: readonly Ending[]): Promise<void> {
+    return this.#changes.all(endpointId, endings.map(({ seq, lease, result }) => ({ seq, rule: (job, now) => transitions.finish(job, { workerId, lease }, result, now) })));
   }
 
   async progress(endpointId: string, seq: number, holder: Holder, output: string): Promise<void> {
     this.presence.showsJob(endpointId, holder.workerId, seq);
     const held = sameAttempt(holder);
-    await this.#change(endpointId, seq, (job) => transitions.progress(job, held(job), output));
+    await this.#changes.one(endpointId, seq, (job) => transitions.progress(job, held(job), output));
   }
 
   async appendChunks(endpointId: string, seq: number, holder: Holder, chunks: string[]): Promise<void> {
@@ -274,7 +294,7 @@ export class JobQueue {
   /** Ends what a worker waits for. */
   release(endpointId: string, workerId: string): void {
     this.#handOut.release(endpointId, workerId);
-    this.#waiters.wake(stopKey(endpointId, workerId));
+    this.#stopWaiters.wake(endpointId, workerId);
   }
 
   /** The jobs that a worker shall stop, waiting for the first one. */
@@ -282,7 +302,7 @@ export class JobQueue {
     const now = this.stops.due(endpointId, workerId);
     if (now.length > 0 || this.#closed) return now;
     const longest = this.presence.rests(endpointId, workerId) ? RESTING_HOLD_MS : milliseconds;
-    await this.#waiters.wait(stopKey(endpointId, workerId), Math.min(longest, this.stops.nextIn(endpointId, workerId)), signal);
+    await this.#stopWaiters.wait(endpointId, workerId, Math.min(longest, this.stops.nextIn(endpointId, workerId)), signal);
     return this.stops.due(endpointId, workerId);
   }
 
@@ -295,7 +315,7 @@ export class JobQueue {
     await Promise.all(
       due.map(async (job) => {
         const lives = job.status === 'IN_PROGRESS' ? await this.#workerLives(job) : true;
-        await this.#change(job.endpointId, job.seq, (current, now) => transitions.whenDue(current, now, lives));
+        await this.#changes.one(job.endpointId, job.seq, (current, now) => transitions.whenDue(current, now, lives));
       }),
     );
     return due.length === limit;
@@ -306,7 +326,7 @@ export class JobQueue {
     await Promise.all(
       this.presence.lostJobs().map(async ({ endpointId, workerId, seq, lease, shown }) => {
         const reason = shown ? 'the worker ended the job without a result' : 'the worker never started the job';
-        await this.#change(endpointId, seq, (job, now) => transitions.lose(shown ? { ...job, retriesLeft: 0 } : job, { workerId, lease }, reason, now));
+        await this.#changes.one(endpointId, seq, (job, now) => transitions.lose(shown ? { ...job, retriesLeft: 0 } : job, { workerId, lease }, reason, now));
         this.presence.released(endpointId, workerId, seq);
       }),
     );
@@ -317,7 +337,7 @@ export class JobQueue {
   /** A worker is gone for certain: what it holds goes back now. */
   async workerGone(endpointId: string, workerId: string, reason: string): Promise<void> {
     const held = (await this.#parts.store.running(endpointId)).filter((job) => job.workerId === workerId);
-    await Promise.all(held.map(({ seq, lease }) => this.#change(endpointId, seq, (job, now) => transitions.lose(job, { workerId, lease: lease ?? undefined }, reason, now))));
+    await Promise.all(held.map(({ seq, lease }) => this.#changes.one(endpointId, seq, (job, now) => transitions.lose(job, { workerId, lease: lease ?? undefined }, reason, now))));
   }
 
   /** A worker left this server and did not come back since: what it holds goes back, unless another server has heard of it. */
@@ -331,29 +351,10 @@ export class JobQueue {
   close(): void {
     this.#closed = true;
     this.#handOut.close();
-    this.#waiters.wakeAll();
+    this.#wakeEveryone();
   }
 
   // How it works.
-
-  async #change(endpointId: string, seq: number, next: (job: Job, now: number) => JobChange | undefined, patience = PATIENCE.worker): Promise<Changed | undefined> {
-    const { store, clock } = this.#parts;
-    // What a try made of the job. Where the store failed then, it may have kept that all the same, and the next try finds nothing to do.
-    let made: Changed | undefined;
-    let unsure: Changed | undefined;
-    const done = await persist(() => {
-      unsure = made ?? unsure;
-      made = undefined;
-      return store.change(endpointId, seq, (job) => {
-        const change = this.#withDelivery(job, next(job, clock.now()));
-        made = change === undefined ? undefined : { before: job, after: change.job, changed: true };
-        return change;
-      });
-    }, clock, patience);
-    if (done?.changed === true) this.#afterChange(done);
-    else if (unsure !== undefined && (done === undefined || done.after.status === unsure.after.status)) this.#afterChange(unsure);
-    return done;
-  }
 
   /**
    * Now and then, what workers hold according to the store is compared with what is known of
@@ -365,12 +366,6 @@ export class JobQueue {
     if (asOf - this.#comparedAt < transitions.LEASE_MS) return;
     this.#comparedAt = asOf;
     this.presence.compare(await this.#parts.store.running(), asOf);
-  }
-
-  /** A job that ends with a webhook gets its delivery in the same transaction. */
-  #withDelivery(before: Job, change: JobChange | undefined): JobChange | undefined {
-    if (change === undefined || change.job.webhook === null || hasEnded(before) || !hasEnded(change.job)) return change;
-    return { ...change, delivery: (payloads) => this.#parts.deliveryOf(change.job, payloads) };
   }
 
   #afterChange({ before, after }: Changed): void {
@@ -389,25 +384,25 @@ export class JobQueue {
   }
 
   #announce(endpointId: string, seq: number): void {
-    this.#waiters.wake(jobKey(endpointId, seq));
+    this.#jobWaiters.wake(endpointId, seq);
     this.#parts.wakeups.publish({ kind: 'job', endpointId, seq });
   }
 
   /** Many jobs of an endpoint went at once. */
   #announceAll(endpointId: string): void {
-    this.#wakeEndpoint(endpointId);
+    this.#jobWaiters.wakeEndpoint(endpointId);
     this.#parts.wakeups.publish({ kind: 'job', endpointId, seq: EVERY_JOB });
   }
 
-  #wakeEndpoint(endpointId: string): void {
-    this.#waiters.wakeWhere((key) => key.startsWith(`${endpointId} `));
+  #wakeEveryone(): void {
+    for (const waiters of [this.#jobWaiters, this.#stopWaiters, this.#resting]) waiters.wakeAll();
   }
 
   #stop(endpointId: string, workerId: string | null, jobId: string, seq: number): void {
     if (workerId === null) return;
     this.presence.released(endpointId, workerId, seq);
     this.stops.add(endpointId, workerId, jobId);
-    this.#waiters.wake(stopKey(endpointId, workerId));
+    this.#stopWaiters.wake(endpointId, workerId);
     this.#parts.wakeups.publish({ kind: 'stop', endpointId, workerId, jobId });
   }
 
@@ -417,13 +412,13 @@ export class JobQueue {
         this.onWaiting(wakeup.endpointId);
         return this.#handOut.wake(wakeup.endpointId);
       case 'job':
-        return wakeup.seq === EVERY_JOB ? this.#wakeEndpoint(wakeup.endpointId) : this.#waiters.wake(jobKey(wakeup.endpointId, wakeup.seq));
+        return wakeup.seq === EVERY_JOB ? this.#jobWaiters.wakeEndpoint(wakeup.endpointId) : this.#jobWaiters.wake(wakeup.endpointId, wakeup.seq);
       case 'stop':
         this.stops.add(wakeup.endpointId, wakeup.workerId, wakeup.jobId);
-        return this.#waiters.wake(stopKey(wakeup.endpointId, wakeup.workerId));
+        return this.#stopWaiters.wake(wakeup.endpointId, wakeup.workerId);
       case 'missed':
         this.#handOut.wakeAll();
-        return this.#waiters.wakeAll();
+        return this.#wakeEveryone();
       case 'forget':
       case 'pod':
         return;
@@ -451,12 +446,4 @@ function sameAttempt(holder: Holder): (job: Job) => Holder {
 
 function holdsInOrder(kept: readonly Chunk[], wanted: readonly string[]): boolean {
   return kept.some((_, from) => wanted.every((text, index) => kept[from + index]?.text === text));
-}
-
-function jobKey(endpointId: string, seq: number): string {
-  return `${endpointId} ${seq}`;
-}
-
-function stopKey(endpointId: string, workerId: string): string {
-  return `stop ${endpointId} ${workerId}`;
 }

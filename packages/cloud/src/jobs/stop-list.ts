@@ -1,4 +1,5 @@
 import type { Clock } from '../support/clock.ts';
+import { PairMap } from '../support/pair-map.ts';
 
 /** A worker forgets what it was told about a job that it has not begun, so it is told again, at this pace. */
 const REPEAT_MS = 3_000;
@@ -12,10 +13,22 @@ interface Stop {
   toldAt: number;
 }
 
+/** What one worker shall stop, by job. */
+class WorkerStops extends Map<string, Stop> {
+  readonly endpointId: string;
+  readonly workerId: string;
+
+  constructor(endpointId: string, workerId: string) {
+    super();
+    this.endpointId = endpointId;
+    this.workerId = workerId;
+  }
+}
+
 /** Which jobs each worker shall stop. */
 export class StopList {
   readonly #clock: Clock;
-  readonly #stops = new Map<string, Map<string, Stop>>();
+  readonly #stops = new PairMap<string, string, WorkerStops>();
   #clearedAt = -Infinity;
 
   constructor(clock: Clock) {
@@ -24,9 +37,8 @@ export class StopList {
 
   add(endpointId: string, workerId: string, jobId: string): void {
     this.#clear();
-    const key = `${endpointId} ${workerId}`;
-    const stops = this.#stops.get(key) ?? new Map<string, Stop>();
-    this.#stops.set(key, stops);
+    const stops = this.#stops.get(endpointId, workerId) ?? new WorkerStops(endpointId, workerId);
+    this.#stops.set(endpointId, workerId, stops);
     if (!stops.has(jobId)) stops.set(jobId, { addedAt: this.#clock.now(), toldAt: -Infinity });
   }
 
@@ -37,14 +49,14 @@ export class StopList {
 
   /** The job is over for the worker too: it posted a result, no longer lists it, or was given it anew. */
   settle(endpointId: string, workerId: string, jobId: string): void {
-    const stops = this.#stops.get(`${endpointId} ${workerId}`);
+    const stops = this.#stops.get(endpointId, workerId);
     stops?.delete(jobId);
-    if (stops?.size === 0) this.#stops.delete(`${endpointId} ${workerId}`);
+    if (stops?.size === 0) this.#stops.delete(endpointId, workerId);
   }
 
   /** What the worker lists is still running there; what it was told and does not list is settled. */
   listed(endpointId: string, workerId: string, jobIds: readonly string[]): void {
-    const stops = this.#stops.get(`${endpointId} ${workerId}`);
+    const stops = this.#stops.get(endpointId, workerId);
     if (stops === undefined) return;
     for (const [jobId, { toldAt }] of stops) if (toldAt > 0 && !jobIds.includes(jobId)) this.settle(endpointId, workerId, jobId);
   }
@@ -52,7 +64,7 @@ export class StopList {
   /** What to tell the worker now. */
   due(endpointId: string, workerId: string): string[] {
     const now = this.#clock.now();
-    const stops = this.#stops.get(`${endpointId} ${workerId}`);
+    const stops = this.#stops.get(endpointId, workerId);
     const told: string[] = [];
     for (const [jobId, stop] of stops ?? []) {
       if (now - stop.addedAt > GIVE_UP_MS) this.settle(endpointId, workerId, jobId);
@@ -67,14 +79,14 @@ export class StopList {
   /** Whether the worker goes on with a job that it was told to stop. A handler that never yields hears nothing. */
   isStubborn(endpointId: string, workerId: string): boolean {
     const now = this.#clock.now();
-    return [...(this.#stops.get(`${endpointId} ${workerId}`)?.values() ?? [])].some(({ addedAt }) => now - addedAt > STUBBORN_MS);
+    return [...(this.#stops.get(endpointId, workerId)?.values() ?? [])].some(({ addedAt }) => now - addedAt > STUBBORN_MS);
   }
 
   /** Milliseconds until something has to be said again. */
   nextIn(endpointId: string, workerId: string): number {
     const now = this.#clock.now();
     let next = Infinity;
-    for (const { toldAt } of this.#stops.get(`${endpointId} ${workerId}`)?.values() ?? []) next = Math.min(next, Math.max(0, toldAt + REPEAT_MS - now));
+    for (const { toldAt } of this.#stops.get(endpointId, workerId)?.values() ?? []) next = Math.min(next, Math.max(0, toldAt + REPEAT_MS - now));
     return next;
   }
 
@@ -83,9 +95,9 @@ export class StopList {
     const now = this.#clock.now();
     if (now - this.#clearedAt < GIVE_UP_MS) return;
     this.#clearedAt = now;
-    for (const [worker, stops] of this.#stops) {
+    for (const stops of [...this.#stops.values()]) {
       for (const [jobId, { addedAt }] of stops) if (now - addedAt > GIVE_UP_MS) stops.delete(jobId);
-      if (stops.size === 0) this.#stops.delete(worker);
+      if (stops.size === 0) this.#stops.delete(stops.endpointId, stops.workerId);
     }
   }
 }

@@ -11,11 +11,11 @@ async function isOver(wait: Promise<void>): Promise<boolean> {
 
 describe('whoever waits', () => {
   test('is woken by what it waits for, together with all who do, and by nothing else', async () => {
-    const waiters = new Waiters();
-    const [one, two, other] = [waiters.wait('a', LONG_MS), waiters.wait('a', LONG_MS), waiters.wait('b', LONG_MS)];
-    waiters.wake('unknown');
+    const waiters = new Waiters<string>();
+    const [one, two, other] = [waiters.wait('e', 'a', LONG_MS), waiters.wait('e', 'a', LONG_MS), waiters.wait('e', 'b', LONG_MS)];
+    waiters.wake('e', 'unknown');
     assert.deepEqual(await Promise.all([one, two, other].map(isOver)), [false, false, false]);
-    waiters.wake('a');
+    waiters.wake('e', 'a');
     assert.deepEqual(await Promise.all([one, two, other].map(isOver)), [true, true, false]);
     waiters.wakeAll();
     await other;
@@ -23,36 +23,36 @@ describe('whoever waits', () => {
 
   test('is woken when its time is over', async () => {
     const from = performance.now();
-    await new Waiters().wait('a', 30);
+    await new Waiters<string>().wait('e', 'a', 30);
     assert.ok(performance.now() - from >= 25);
   });
 
   test('goes when it gives up, also if it has before it came', async () => {
-    const waiters = new Waiters();
+    const waiters = new Waiters<string>();
     const leaving = new AbortController();
-    const wait = waiters.wait('a', LONG_MS, leaving.signal);
+    const wait = waiters.wait('e', 'a', LONG_MS, leaving.signal);
     leaving.abort();
     await wait;
-    await waiters.wait('a', LONG_MS, leaving.signal);
+    await waiters.wait('e', 'a', LONG_MS, leaving.signal);
   });
 
   test('may wait again from where it was woken', async () => {
-    const waiters = new Waiters();
+    const waiters = new Waiters<string>();
     let rounds = 0;
     const waiting = (async () => {
-      for (; rounds < 3; rounds += 1) await waiters.wait('a', LONG_MS);
+      for (; rounds < 3; rounds += 1) await waiters.wait('e', 'a', LONG_MS);
     })();
     while (rounds < 3) {
-      waiters.wake('a');
+      waiters.wake('e', 'a');
       await new Promise((resolve) => setImmediate(resolve));
     }
     await waiting;
   });
 
-  test('can be picked by what it waits for', async () => {
-    const waiters = new Waiters();
-    const [mine, other] = [waiters.wait('e1 7', LONG_MS), waiters.wait('e2 7', LONG_MS)];
-    waiters.wakeWhere((key) => key.startsWith('e1 '));
+  test('is woken with its endpoint', async () => {
+    const waiters = new Waiters<string>();
+    const [mine, other] = [waiters.wait('e1', '7', LONG_MS), waiters.wait('e2', '7', LONG_MS)];
+    waiters.wakeEndpoint('e1');
     assert.deepEqual(await Promise.all([mine, other].map(isOver)), [true, false]);
     waiters.wakeAll();
     await other;

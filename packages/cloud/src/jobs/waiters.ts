@@ -1,19 +1,23 @@
+import { PairMap } from '../support/pair-map.ts';
 import type { Departure } from './departure.ts';
 
-/** Everything waits by being woken: a poll, a synchronous call or a stream says what it waits for, and sleeps until that happens or its time is over. */
-export class Waiters {
-  readonly #waiting = new Map<string, Set<() => void>>();
+/**
+ * Everything waits by being woken: a poll, a synchronous call or a stream says what it waits for, and sleeps
+ * until that happens or its time is over. What it waits for is something of an endpoint: a job, a worker.
+ */
+export class Waiters<Of> {
+  readonly #waiting = new PairMap<string, Of, Set<() => void>>();
 
-  /** Resolves when `key` is woken, when the time is over, or when the caller gives up. */
-  wait(key: string, milliseconds: number, signal?: Departure): Promise<void> {
+  /** Resolves when it is woken, when the time is over, or when the caller gives up. */
+  wait(endpointId: string, of: Of, milliseconds: number, signal?: Departure): Promise<void> {
     return new Promise((resolve) => {
-      const waiting = this.#waiting.get(key) ?? new Set();
-      this.#waiting.set(key, waiting);
+      const waiting = this.#waiting.get(endpointId, of) ?? new Set();
+      this.#waiting.set(endpointId, of, waiting);
       const done = (): void => {
         clearTimeout(timer);
         signal?.removeEventListener('abort', done);
         waiting.delete(done);
-        if (waiting.size === 0 && this.#waiting.get(key) === waiting) this.#waiting.delete(key);
+        if (waiting.size === 0 && this.#waiting.get(endpointId, of) === waiting) this.#waiting.delete(endpointId, of);
         resolve();
       };
       const timer = setTimeout(done, milliseconds);
@@ -23,17 +27,18 @@ export class Waiters {
     });
   }
 
-  wake(key: string): void {
-    const waiting = this.#waiting.get(key);
+  wake(endpointId: string, of: Of): void {
+    const waiting = this.#waiting.get(endpointId, of);
     if (waiting !== undefined) for (const done of [...waiting]) done();
   }
 
-  wakeWhere(picked: (key: string) => boolean): void {
-    for (const key of [...this.#waiting.keys()]) if (picked(key)) this.wake(key);
+  /** Wakes everyone who waits for something of this endpoint. */
+  wakeEndpoint(endpointId: string): void {
+    for (const waiting of [...this.#waiting.of(endpointId)]) for (const done of [...waiting]) done();
   }
 
   /** Wakes everyone: the server stops. */
   wakeAll(): void {
-    for (const key of [...this.#waiting.keys()]) this.wake(key);
+    for (const waiting of [...this.#waiting.values()]) for (const done of [...waiting]) done();
   }
 }

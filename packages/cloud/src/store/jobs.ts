@@ -17,6 +17,8 @@ export interface JobStore {
   take(endpointId: string, terms: TakeTerms): Promise<TakenJob[]>;
   /** Asks `next` what becomes of a job and writes it. Answers the job before and after; undefined where there is none. */
   change(endpointId: string, seq: number, next: (job: Job) => JobChange | undefined): Promise<Changed | undefined>;
+  /** The same for several jobs of an endpoint, in this order. Where it fails, some of them may have been changed all the same. */
+  changeAll(endpointId: string, asked: readonly AskedChange[]): Promise<(Changed | undefined)[]>;
   find(endpointId: string, seq: number): Promise<WholeJob | undefined>;
   /** Adds to what a job has streamed, if `allowed` says so, which is told the number of the last chunk so far. Answers that of the last one now, 0 where it was refused. */
   appendChunks(endpointId: string, seq: number, chunks: string[], allowed: (job: Job, last: number) => boolean): Promise<number>;
@@ -85,6 +87,11 @@ export interface TakeTerms {
 export interface TakenJob {
   job: Job;
   request: string;
+}
+
+export interface AskedChange {
+  seq: number;
+  next: (job: Job) => JobChange | undefined;
 }
 
 export interface Changed {

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import { seqOf } from '../../jobs/identity.ts';
 import { onOneLine } from '../../jobs/json-text.ts';
-import type { JobQueue } from '../../jobs/queue.ts';
+import type { Ending, JobQueue } from '../../jobs/queue.ts';
 import { jobText, POLL_MS, RESULT_LIMIT } from './face.ts';
 import { LineReader } from './lines.ts';
 import { readChunks, readPost, readValue } from './results.ts';
@@ -24,6 +24,11 @@ export interface ChannelParts {
   log: FastifyBaseLogger;
 }
 
+interface WorkerEnding extends Ending {
+  /** The worker asks to be replaced. */
+  refresh: boolean;
+}
+
 /**
  * One worker's connection: takes, results, chunks, stops and pings as lines of text, many to
  * a packet. docs/worker-channel.md is its description.
@@ -34,6 +39,8 @@ export class WorkerChannel {
   readonly #gone = new AbortController();
   /** What was said last about a job and is not kept yet: what is said next waits for it. */
   readonly #pending = new Map<string, Promise<void>>();
+  /** Results that came with the bytes at hand, by job: they are kept together. */
+  #endings = new Map<string, WorkerEnding>();
   #credits = 0;
   #taking = false;
   #outgoing: string[] = [];
@@ -68,6 +75,7 @@ export class WorkerChannel {
     this.#parts.queue.presence.seen(this.#parts.endpointId, this.#parts.workerId);
     try {
       for (const line of this.#lines.read(bytes)) this.#understand(line);
+      this.#finish();
     } catch (error) {
       this.#parts.log.warn({ err: error, workerId: this.#parts.workerId }, 'a worker sent something that is not of the protocol; its connection is closed');
       this.#parts.socket.destroy();
@@ -132,27 +140,41 @@ export class WorkerChannel {
   }
 
   #result(jobId: string, held: string, body: string): void {
-    const { queue, endpointId, workerId } = this.#parts;
     const post = readPost(body);
     const [lease, waited] = waitedFor(held);
     const seq = seqOf(jobId);
-    const finish = async (): Promise<void> => {
-      if (seq !== undefined && post.kind === 'result') {
-        await queue.finish(endpointId, seq, { workerId, lease }, waited === 0 ? post : { ...post, waited });
-        queue.stops.settle(endpointId, workerId, jobId);
-        if (post.refresh) queue.rest(endpointId, workerId);
-      }
-      this.#send(`A ${jobId} ${lease}`);
-    };
+    if (seq === undefined || post.kind !== 'result') return this.#send(`A ${jobId} ${lease}`);
+    const ending: WorkerEnding = { seq, lease, result: waited === 0 ? post : { ...post, waited }, refresh: post.refresh };
+    if (this.#endings.has(jobId)) this.#finish();
     const before = this.#pending.get(jobId);
-    this.#follow(jobId, before === undefined ? finish() : before.then(finish));
+    if (before === undefined) this.#endings.set(jobId, ending);
+    else this.#follow([jobId], before.then(() => this.#end(new Map([[jobId, ending]]))));
+  }
+
+  /** Keeps the results that have come. */
+  #finish(): void {
+    if (this.#endings.size === 0) return;
+    const endings = this.#endings;
+    this.#endings = new Map();
+    this.#follow([...endings.keys()], this.#end(endings));
+  }
+
+  async #end(endings: ReadonlyMap<string, WorkerEnding>): Promise<void> {
+    const { queue, endpointId, workerId } = this.#parts;
+    await queue.finishAll(endpointId, workerId, [...endings.values()]);
+    for (const [jobId, { lease, refresh }] of endings) {
+      queue.stops.settle(endpointId, workerId, jobId);
+      if (refresh) queue.rest(endpointId, workerId);
+      this.#send(`A ${jobId} ${lease}`);
+    }
   }
 
   /** The worker has not begun it. */
   #giveBack(jobId: string, lease: string): void {
     const { queue, endpointId, workerId } = this.#parts;
     const seq = seqOf(jobId);
-    this.#follow(jobId, (this.#pending.get(jobId) ?? Promise.resolve()).then(async () => {
+    this.#finish();
+    this.#follow([jobId], (this.#pending.get(jobId) ?? Promise.resolve()).then(async () => {
       if (seq !== undefined) await queue.putBack(endpointId, seq, { workerId, lease });
       queue.stops.settle(endpointId, workerId, jobId);
       this.#send(`A ${jobId} ${lease}`);
@@ -162,15 +184,16 @@ export class WorkerChannel {
   #append(jobId: string, lease: string, body: string, write: (seq: number, holder: { workerId: string; lease: string }, body: string) => Promise<void>): void {
     const seq = seqOf(jobId);
     if (seq === undefined) return;
-    this.#follow(jobId, (this.#pending.get(jobId) ?? Promise.resolve()).then(() => write(seq, { workerId: this.#parts.workerId, lease }, body)));
+    this.#finish();
+    this.#follow([jobId], (this.#pending.get(jobId) ?? Promise.resolve()).then(() => write(seq, { workerId: this.#parts.workerId, lease }, body)));
   }
 
-  /** Whatever else is said about this job comes after it. */
-  #follow(jobId: string, work: Promise<void>): void {
+  /** Whatever else is said about these jobs comes after it. */
+  #follow(jobIds: readonly string[], work: Promise<void>): void {
     const done = work.finally(() => {
-      if (this.#pending.get(jobId) === done) this.#pending.delete(jobId);
+      for (const jobId of jobIds) if (this.#pending.get(jobId) === done) this.#pending.delete(jobId);
     });
-    this.#pending.set(jobId, done);
+    for (const jobId of jobIds) this.#pending.set(jobId, done);
     this.#watch(done);
   }
 

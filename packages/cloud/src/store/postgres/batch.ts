@@ -22,11 +22,32 @@ export class Batch<In, Out> {
   }
 
   add(item: In): Promise<Out> {
-    if (!this.#busy) {
-      this.#busy = true;
-      setImmediate(() => void this.#drain());
-    }
+    this.#start();
     return new Promise((resolve, reject) => this.#waiting.push({ item, resolve, reject }));
+  }
+
+  /** The same for several, which are answered together. */
+  addAll(items: readonly In[]): Promise<Out[]> {
+    if (items.length === 0) return Promise.resolve([]);
+    this.#start();
+    return new Promise((resolve, reject) => {
+      const results = new Array<Out>(items.length);
+      let left = items.length;
+      for (const [index, item] of items.entries()) {
+        const settle = (value: Out): void => {
+          results[index] = value;
+          left -= 1;
+          if (left === 0) resolve(results);
+        };
+        this.#waiting.push({ item, resolve: settle, reject });
+      }
+    });
+  }
+
+  #start(): void {
+    if (this.#busy) return;
+    this.#busy = true;
+    setImmediate(() => void this.#drain());
   }
 
   async #drain(): Promise<void> {

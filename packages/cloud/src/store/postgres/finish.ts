@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { PairMap } from '../../support/pair-map.ts';
 import type { Move } from '../job-moves.ts';
 import type { Job } from '../job-records.ts';
 import { columnsOf, unnest } from './arrays.ts';
@@ -14,19 +15,19 @@ const DIVISION_BY_ZERO = '22012';
  * the stream was read, and the time to live.
  */
 export class HandedOut {
-  readonly #jobs = new Map<string, Job>();
+  readonly #jobs = new PairMap<string, number, Job>();
 
   get(endpointId: string, seq: number): Job | undefined {
-    return this.#jobs.get(`${endpointId} ${seq}`);
+    return this.#jobs.get(endpointId, seq);
   }
 
   set(job: Job): void {
     if (this.#jobs.size >= MOST_REMEMBERED) this.#jobs.clear();
-    this.#jobs.set(`${job.endpointId} ${job.seq}`, job);
+    this.#jobs.set(job.endpointId, job.seq, job);
   }
 
   delete(endpointId: string, seq: number): void {
-    this.#jobs.delete(`${endpointId} ${seq}`);
+    this.#jobs.delete(endpointId, seq);
   }
 }
 

@@ -98,6 +98,8 @@ export function postgresJobs(pool: Pool, server: string): JobStore {
 
     change: (endpointId, seq, next) => changes.add({ endpointId, seq, next }),
 
+    changeAll: (endpointId, asked) => changes.addAll(asked.map(({ seq, next }) => ({ endpointId, seq, next }))),
+
     find: async (endpointId, seq) => {
       const [values] = await queryJobs(`select ${JOB}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.seq = $2`, [endpointId, seq]);
       return values === undefined ? undefined : wholeFrom(values);

@@ -11,6 +11,8 @@ interface Piece {
   work: () => unknown;
   /** It is answered when the disk has it; else when it is committed. */
   synced: boolean;
+  /** How many things it does. */
+  size: number;
   resolve: (value: unknown) => void;
   reject: (error: unknown) => void;
 }
@@ -40,8 +42,8 @@ export class GroupCommit {
     this.#translate = translate;
   }
 
-  run<T>(work: () => T): Promise<T> {
-    return this.#add(this.#first, work, true);
+  run<T>(work: () => T, size = 1): Promise<T> {
+    return this.#add(this.#first, work, true, size);
   }
 
   /** For what nobody is told of yet: answered when it is committed. Whoever is told later is told after a sync that holds this too. */
@@ -65,13 +67,13 @@ export class GroupCommit {
     }
   }
 
-  #add<T>(group: Piece[], work: () => T, synced: boolean): Promise<T> {
+  #add<T>(group: Piece[], work: () => T, synced: boolean, size = 1): Promise<T> {
     if (this.#closed) return Promise.reject(new BerthError('unavailable', 'the server stops; try again'));
     if (!this.#scheduled) {
       this.#scheduled = true;
       setImmediate(() => this.flush());
     }
-    return new Promise<T>((resolve, reject) => group.push({ work, synced, resolve: resolve as Piece['resolve'], reject }));
+    return new Promise<T>((resolve, reject) => group.push({ work, synced, size, resolve: resolve as Piece['resolve'], reject }));
   }
 
   /** Commits what waits, and takes nothing more. */
@@ -93,7 +95,7 @@ export class GroupCommit {
   #commit(group: Piece[]): void {
     let results: unknown[];
     const waits = group.some(({ synced }) => synced);
-    const alone = waits && group.length <= SMALL_GROUP && this.#disk.pending === undefined;
+    const alone = waits && this.#disk.pending === undefined && group.reduce((sum, { size }) => sum + size, 0) <= SMALL_GROUP;
     try {
       this.#connection.exec('begin immediate');
       results = group.map(({ work }) => work());

@@ -8,7 +8,7 @@ import {
   LEASE_COLUMNS, leaseValues, nextLook, PAYLOADS, WAITING_COLUMNS, WAITING_JOB, waitingJobFrom, waitingValues,
 } from '../job-rows.ts';
 import { countMoves } from '../jobs.ts';
-import type { Claim, CountMoves, JobStore, TakenJob } from '../jobs.ts';
+import type { AskedChange, Changed, Claim, CountMoves, JobStore, TakenJob } from '../jobs.ts';
 import type { Row, Value } from '../sql.ts';
 import { workerFromRow } from '../worker-rows.ts';
 import type { GroupCommit } from './group-commit.ts';
@@ -125,6 +125,16 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     if (looks) lookEarlier.run(job.ttlAt, seq);
   }
 
+  function change(endpointId: string, { seq, next }: AskedChange): Changed | undefined {
+    if (fresh.has(seq)) place();
+    const before = current(endpointId, seq);
+    if (before === undefined) return undefined;
+    const made = next(before);
+    if (made === undefined) return { before, after: before, changed: false };
+    write(before, made);
+    return { before, after: made.job, changed: true };
+  }
+
   function forget(job: Job): void {
     if (job.status === 'IN_QUEUE') leaveQueue(job);
     if (job.status === 'IN_PROGRESS') deleteLease.run(job.seq);
@@ -216,16 +226,9 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         });
       }),
 
-    change: (endpointId, seq, next) =>
-      run(() => {
-        if (fresh.has(seq)) place();
-        const before = current(endpointId, seq);
-        if (before === undefined) return undefined;
-        const change = next(before);
-        if (change === undefined) return { before, after: before, changed: false };
-        write(before, change);
-        return { before, after: change.job, changed: true };
-      }),
+    change: (endpointId, seq, next) => run(() => change(endpointId, { seq, next })),
+
+    changeAll: (endpointId, asked) => group.run(() => asked.map((one) => change(endpointId, one)), asked.length),
 
     find: (endpointId, seq) =>
       look(() => {

@@ -1,0 +1,86 @@
+import type { Delivery, Job, JobChange, WholeJob } from '../store/job-records.ts';
+import type { Changed, JobStore } from '../store/jobs.ts';
+import type { Clock } from '../support/clock.ts';
+import { hasEnded } from './job.ts';
+import { PATIENCE, persist } from './persist.ts';
+
+/** What becomes of a job, as of now; undefined where nothing does. */
+export type Rule = (job: Job, now: number) => JobChange | undefined;
+
+export interface JobChangesParts {
+  store: Pick<JobStore, 'change' | 'changeAll'>;
+  clock: Clock;
+  deliveryOf(job: Job, payloads: WholeJob['payloads']): Delivery;
+  /** A job is no longer what it was. Told once for each change, also where the store first seemed to fail. */
+  onChanged(changed: Changed): void;
+}
+
+/** Brings rules to jobs, and tries again where the store is away. */
+export class JobChanges {
+  readonly #parts: JobChangesParts;
+
+  constructor(parts: JobChangesParts) {
+    this.#parts = parts;
+  }
+
+  one(endpointId: string, seq: number, rule: Rule, patience = PATIENCE.worker): Promise<Changed | undefined> {
+    return this.#persist(endpointId, seq, this.#attempt(rule), patience);
+  }
+
+  /** Rules for several jobs of an endpoint, which are kept together. */
+  async all(endpointId: string, asked: readonly { seq: number; rule: Rule }[]): Promise<void> {
+    const attempts = asked.map(({ seq, rule }) => ({ seq, attempt: this.#attempt(rule) }));
+    let done: (Changed | undefined)[];
+    try {
+      done = await this.#parts.store.changeAll(endpointId, attempts.map(({ seq, attempt }) => ({ seq, next: (job) => attempt.next(job) })));
+    } catch {
+      // Each by itself: one that cannot be kept does not hold up the others, and what was kept all the same is found to be.
+      await Promise.all(attempts.map(({ seq, attempt }) => this.#persist(endpointId, seq, attempt, PATIENCE.worker)));
+      return;
+    }
+    for (const one of done) if (one?.changed === true) this.#parts.onChanged(one);
+  }
+
+  async #persist(endpointId: string, seq: number, attempt: Attempt, patience: number): Promise<Changed | undefined> {
+    const { store, clock, onChanged } = this.#parts;
+    const done = await persist(() => {
+      attempt.again();
+      return store.change(endpointId, seq, (job) => attempt.next(job));
+    }, clock, patience);
+    if (done?.changed === true) onChanged(done);
+    else if (attempt.unsure !== undefined && (done === undefined || done.after.status === attempt.unsure.after.status)) onChanged(attempt.unsure);
+    return done;
+  }
+
+  #attempt(rule: Rule): Attempt {
+    return new Attempt((job) => this.#withDelivery(job, rule(job, this.#parts.clock.now())));
+  }
+
+  /** A job that ends with a webhook gets its delivery in the same transaction. */
+  #withDelivery(before: Job, change: JobChange | undefined): JobChange | undefined {
+    if (change === undefined || change.job.webhook === null || hasEnded(before) || !hasEnded(change.job)) return change;
+    return { ...change, delivery: (payloads) => this.#parts.deliveryOf(change.job, payloads) };
+  }
+}
+
+/** What a try made of the job. Where the store failed then, it may have kept that all the same, and the next try finds nothing to do. */
+class Attempt {
+  readonly #rule: (job: Job) => JobChange | undefined;
+  #made: Changed | undefined;
+  unsure: Changed | undefined;
+
+  constructor(rule: (job: Job) => JobChange | undefined) {
+    this.#rule = rule;
+  }
+
+  again(): void {
+    this.unsure = this.#made ?? this.unsure;
+    this.#made = undefined;
+  }
+
+  next(job: Job): JobChange | undefined {
+    const change = this.#rule(job);
+    this.#made = change === undefined ? undefined : { before: job, after: change.job, changed: true };
+    return change;
+  }
+}

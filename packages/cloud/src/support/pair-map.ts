@@ -1,0 +1,49 @@
+/** A map whose keys are pairs. Two lookups cost less than a text made of both for each of them. */
+export class PairMap<First, Second, Value> {
+  readonly #maps = new Map<First, Map<Second, Value>>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get(first: First, second: Second): Value | undefined {
+    return this.#maps.get(first)?.get(second);
+  }
+
+  set(first: First, second: Second, value: Value): void {
+    let values = this.#maps.get(first);
+    if (values === undefined) {
+      values = new Map();
+      this.#maps.set(first, values);
+    }
+    if (!values.has(second)) this.#size += 1;
+    values.set(second, value);
+  }
+
+  delete(first: First, second: Second): void {
+    const values = this.#maps.get(first);
+    if (values?.delete(second) !== true) return;
+    this.#size -= 1;
+    if (values.size === 0) this.#maps.delete(first);
+  }
+
+  deleteAll(first: First): void {
+    this.#size -= this.#maps.get(first)?.size ?? 0;
+    this.#maps.delete(first);
+  }
+
+  clear(): void {
+    this.#maps.clear();
+    this.#size = 0;
+  }
+
+  /** The values of all pairs that begin so. */
+  of(first: First): Iterable<Value> {
+    return this.#maps.get(first)?.values() ?? [];
+  }
+
+  *values(): Generator<Value> {
+    for (const values of this.#maps.values()) yield* values.values();
+  }
+}
