@@ -12,6 +12,8 @@ export const CHANNEL_PROTOCOL = 'berth-worker/1';
 const RETURN_WITHIN_MS = 10_000;
 /** Beyond this a slow worker gets no more jobs until it has read what it has. */
 const UNREAD_LIMIT = 8 * 1024 * 1024;
+/** Of more room than this, half is filled at a time: while those jobs travel and run, the next ones leave the queue. */
+const MUCH_ROOM = 200;
 const STOP_LOOK_MS = 3_000;
 const SILENCE_LOOK_MS = 2_000;
 const MOST_CREDITS = 10_000;
@@ -132,7 +134,7 @@ export class WorkerChannel {
   async #takeOnce(): Promise<void> {
     const { queue, endpointId, workerId, socket, log } = this.#parts;
     if (socket.writableLength > UNREAD_LIMIT) await new Promise<void>((resolve) => socket.once('drain', resolve).once('close', resolve));
-    const taken = await queue.take(endpointId, workerId, this.#credits, POLL_MS, this.#gone.signal);
+    const taken = await queue.take(endpointId, workerId, this.#credits > MUCH_ROOM ? Math.ceil(this.#credits / 2) : this.#credits, POLL_MS, this.#gone.signal);
     if (taken.length === 0) return;
     if (socket.destroyed || this.#gone.signal.aborted) return queue.giveBack(endpointId, taken).catch((error: unknown) => log.error({ err: error }, 'a job that did not reach its worker could not be put back'));
     this.#credits = Math.max(0, this.#credits - taken.length);
