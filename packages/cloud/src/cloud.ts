@@ -193,6 +193,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       tokenOf: (endpointId, workerId) => tokens.of(endpointId, workerId),
       workerUrl: (dataCenterId) => urlFor(dataCenterId),
       probe: (host, port, path) => probe(host, port, path, PROBE_WITHIN_MS),
+      inFlight: (endpointId, workerId) => gateway.loads(endpointId).get(workerId) ?? 0,
       clock,
       ids,
       log,
@@ -294,8 +295,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       jobLogs: (job, signal) => fleet.jobLogs(job, signal),
     });
     const workers = new WorkerFace({ queue, endpoints: directory, gate, tokens, log });
-    const gateway = new Gateway({ pool: fleet, gate, endpoints: directory, log });
-    fleet.inFlight = (endpointId, workerId) => gateway.loads(endpointId).get(workerId) ?? 0;
+    const gateway: Gateway = new Gateway({ pool: fleet.pool, gate, endpoints: directory, log });
     const openai = new OpenAiFace({ queue, endpoints: directory, gate, limits, clock, log });
     const traffic = new EndpointTraffic({
       jobs,

@@ -15,6 +15,10 @@ const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 /** From this many on, the endpoint counts as crash-looping. */
 const LOOPING_FROM = 2;
+/** A worker that was ready for this long tells that whatever went wrong before is over. */
+const STEADY_MS = 60_000;
+/** What nobody came back for is forgotten after this. */
+const FORGET_AFTER_MS = 60 * 60_000;
 
 export function afterCrash({ count }: Crashes, { lastLine, ran, now }: { lastLine: string; ran: boolean; now: number }): Crashes {
   return { count: count + 1, lastAt: now, lastLine, ran };
@@ -27,6 +31,12 @@ export function nextStartAt({ count, lastAt }: Crashes): number {
 
 export function isLooping({ count }: Crashes): boolean {
   return count >= LOOPING_FROM;
+}
+
+/** What went wrong is over when a worker has been ready for a while since, or when it is long ago and the endpoint is abandoned: no job waits, and there is no worker. */
+export function areOver({ lastAt }: Crashes, { readySince, isAbandoned, now }: { readySince: readonly number[]; isAbandoned: boolean; now: number }): boolean {
+  if (readySince.some((readyAt) => now - Math.max(readyAt, lastAt) > STEADY_MS)) return true;
+  return isAbandoned && now - lastAt > FORGET_AFTER_MS;
 }
 
 /** In words for whoever waits. */

@@ -1,28 +1,9 @@
 import type { Worker } from '../store/fleet.ts';
-import { NO_CRASHES, tellCrashes } from './crashes.ts';
+import { areOver, NO_CRASHES, tellCrashes } from './crashes.ts';
 import type { Crashes } from './crashes.ts';
+import { isPresent, memberOf } from './member.ts';
+import type { Member } from './member.ts';
 import type { ScaledWorker } from './scaler.ts';
-
-/** One worker as the fleet sees it now. */
-export interface Member {
-  record: Worker;
-  busy: boolean;
-  idleSince: number | null;
-  /** The last checks of its health in a row that failed. */
-  strikes: number;
-  unhealthy: string | null;
-  /** Where requests reach it, for a load balancing endpoint. */
-  address: { host: string; port: number } | undefined;
-  checkedAt: number;
-  /** It is being asked whether it is ready. */
-  asking: boolean;
-  /** Since when its instance runs; null while that is being brought about. */
-  runsSince: number | null;
-  /** The last that its engine said about the start. */
-  progress: string | null;
-  /** Resolves when the start has come to an end, well or not. */
-  launching: Promise<void>;
-}
 
 /** Everything about the workers of one endpoint that need not survive a restart. */
 export class EndpointFleet {
@@ -41,14 +22,32 @@ export class EndpointFleet {
   }
 
   add(record: Worker): Member {
-    const member: Member = { record, busy: false, idleSince: null, strikes: 0, unhealthy: null, address: undefined, checkedAt: 0, asking: false, runsSince: null, progress: null, launching: Promise.resolve() };
+    const member = memberOf(record);
     this.members.set(record.id, member);
     return member;
   }
 
   /** Somebody is there, or on the way, to take what waits. */
   get isManned(): boolean {
-    return [...this.members.values()].some(({ record }) => record.state === 'ready' || record.state === 'starting');
+    return [...this.members.values()].some(isPresent);
+  }
+
+  /** All workers that were wanted have a place, or none were. */
+  hasPlaced(): void {
+    this.refused = undefined;
+    this.throttled = 0;
+  }
+
+  /** So many of those that were wanted have none. */
+  couldNotPlace(count: number, reason: string): void {
+    this.refused = reason;
+    this.throttled = count;
+  }
+
+  /** Forgets what went wrong when it is over. */
+  forgiveCrashes(waiting: number, now: number): void {
+    const readySince = [...this.members.values()].flatMap(({ record }) => (record.state === 'ready' && record.readyAt !== null ? [record.readyAt] : []));
+    if (this.crashes.count > 0 && areOver(this.crashes, { readySince, isAbandoned: waiting === 0 && this.members.size === 0, now })) this.crashes = NO_CRASHES;
   }
 
   scaled(): ScaledWorker[] {

@@ -1,6 +1,6 @@
 import type { LogLine, LogQuery } from '../../engines/logs/log-line.ts';
-import type { Member } from '../../fleet/endpoint-fleet.ts';
 import type { Fleet } from '../../fleet/fleet.ts';
+import type { Member } from '../../fleet/member.ts';
 import type { FleetStore, Release, Worker } from '../../store/fleet.ts';
 import type { Endpoint } from '../../store/records.ts';
 import type { Clock } from '../../support/clock.ts';

@@ -1,0 +1,109 @@
+import type { InstanceEngine } from '../engines/engine.ts';
+import type { JobQueue } from '../jobs/queue.ts';
+import type { Worker } from '../store/fleet.ts';
+import type { Clock } from '../support/clock.ts';
+import type { Log } from '../support/log.ts';
+import type { Rounds } from '../support/rounds.ts';
+import { afterCrash, NO_CRASHES } from './crashes.ts';
+import type { Member } from './member.ts';
+import type { Roster } from './roster.ts';
+import { tellingLine } from './telling-line.ts';
+
+/** What a worker that is told to end has to do so. */
+export const STOP_GRACE_MS = 10_000;
+/** How often a worker that leaves is asked whether it is done. */
+const LOOK_AGAIN_MS = 100;
+const LAST_LINES = 30;
+const LONGEST_REASON = 500;
+
+export interface DeparturesParts {
+  roster: Roster;
+  /** Of endpoints: one whose worker ended by itself is looked at. */
+  rounds: Rounds;
+  queue: JobQueue;
+  engines: ReadonlyMap<string, InstanceEngine>;
+  /** How many requests the gateway has with a worker. */
+  inFlight(endpointId: string, workerId: string): number;
+  clock: Clock;
+  log: Log;
+}
+
+/** How a worker came to its end. */
+export interface Ending {
+  exitCode?: number | null;
+  reason: string | null;
+  /** When it ended, where that is known better than by now. */
+  at?: number | undefined;
+}
+
+/** How workers leave: let go because they are not wanted any more, or ended by themselves. */
+export class Departures {
+  readonly #parts: DeparturesParts;
+
+  constructor(parts: DeparturesParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Lets a worker go: no more jobs, what it waits for ends now, it finishes what it has, and
+   * only then is it told to end. A job that reached it before is done before.
+   */
+  async dismiss(member: Member, reason: string | null): Promise<void> {
+    const { record } = member;
+    if (record.state === 'leaving' || record.state === 'ended') return;
+    const { roster, queue, engines, log } = this.#parts;
+    member.record = { ...record, state: 'leaving' };
+    queue.dismiss(record.endpointId, record.id);
+    roster.changes.tell(record.endpointId);
+    try {
+      await roster.save(member);
+      while (roster.holds(member) && this.#isBusy(record)) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+      if (!roster.holds(member)) return;
+      await engines.get(record.dataCenterId)?.stop(record.id, STOP_GRACE_MS);
+      await this.end(member, { reason });
+    } catch (error) {
+      log.warn({ err: error, workerId: record.id }, 'a worker could not be ended; trying again');
+      member.record = { ...member.record, state: record.state };
+    }
+  }
+
+  /** A worker ended by itself. Where it was not told to, that is a mishap, and the next one waits a little longer. */
+  async ended(member: Member, { exitCode = null, reason, at }: Ending & { reason: string }): Promise<void> {
+    const { record } = member;
+    if (record.endedAt !== null) return;
+    const { roster, rounds, queue, clock } = this.#parts;
+    const expected = record.state === 'leaving' || (exitCode === 0 && record.readyAt !== null);
+    const lastLine = expected ? '' : await this.#lastLine(record);
+    const told = lastLine === '' ? reason : `${reason}: ${lastLine}`;
+    await this.end(member, { exitCode, reason: expected ? null : told, at });
+    await queue.workerGone(record.endpointId, record.id, `the worker that ran the job ended: ${told}`);
+    const fleet = roster.find(record.endpointId);
+    if (fleet !== undefined) fleet.crashes = expected ? NO_CRASHES : afterCrash(fleet.crashes, { lastLine: lastLine === '' ? reason : lastLine, ran: member.runsSince !== null, now: clock.now() });
+    rounds.ask(record.endpointId);
+  }
+
+  /** It is over: its instance is cleared away, and what is left of it is its record and its log. */
+  async end(member: Member, { exitCode = null, reason, at = this.#parts.clock.now() }: Ending): Promise<void> {
+    const { roster, queue, engines } = this.#parts;
+    const { id, endpointId, dataCenterId } = member.record;
+    member.record = { ...member.record, state: 'ended', endedAt: at, exitCode, reason };
+    roster.drop(member);
+    queue.presence.forget(endpointId, id);
+    await engines.get(dataCenterId)?.remove(id);
+    await roster.save(member);
+    roster.changes.tell(endpointId);
+  }
+
+  #isBusy({ endpointId, id }: Worker): boolean {
+    const { queue, inFlight } = this.#parts;
+    return (queue.presence.view(endpointId, id)?.busy ?? 0) > 0 || inFlight(endpointId, id) > 0;
+  }
+
+  async #lastLine({ id, dataCenterId }: Worker): Promise<string> {
+    const lines: string[] = [];
+    const engine = this.#parts.engines.get(dataCenterId);
+    if (engine === undefined) return '';
+    for await (const { line } of engine.logs(id, { tail: LAST_LINES, source: 'container' })) lines.push(line);
+    return tellingLine(lines).slice(0, LONGEST_REASON);
+  }
+}

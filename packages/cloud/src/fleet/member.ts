@@ -1,0 +1,32 @@
+import type { Address } from '../engines/instance.ts';
+import type { Worker } from '../store/fleet.ts';
+
+/** One worker as the fleet sees it now. */
+export interface Member {
+  record: Worker;
+  busy: boolean;
+  idleSince: number | null;
+  /** The last checks of its health in a row that failed. */
+  strikes: number;
+  unhealthy: string | null;
+  /** Where requests reach it, for a load balancing endpoint. */
+  address: Address | undefined;
+  checkedAt: number;
+  /** It is being asked whether it is ready. */
+  asking: boolean;
+  /** Since when its instance runs; null while that is being brought about. */
+  runsSince: number | null;
+  /** The last that its engine said about the start. */
+  progress: string | null;
+  /** Resolves when the start has come to an end, well or not. */
+  launching: Promise<void>;
+}
+
+export function memberOf(record: Worker): Member {
+  return { record, busy: false, idleSince: null, strikes: 0, unhealthy: null, address: undefined, checkedAt: 0, asking: false, runsSince: null, progress: null, launching: Promise.resolve() };
+}
+
+/** It takes work, or will soon. */
+export function isPresent({ record }: Pick<Member, 'record'>): boolean {
+  return record.state === 'ready' || record.state === 'starting';
+}
