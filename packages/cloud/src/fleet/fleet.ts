@@ -240,7 +240,7 @@ export class Fleet {
     for (let started = 0; started < count; started += 1) {
       const placement = place(endpoint, sites);
       if ('refused' in placement) return fleet.couldNotPlace(wanted - started, placement.refused);
-      reserve(sites, placement.place);
+      reserve(sites, endpoint, placement.place);
       this.#launcher.launch(endpoint, placement.place);
     }
     fleet.hasPlaced();

@@ -1,4 +1,4 @@
-import type { Capacity, EngineAbilities } from '../engines/engine.ts';
+import type { Capacity, EngineAbilities, GpuCapacity } from '../engines/engine.ts';
 import type { Endpoint } from '../store/records.ts';
 import { findCpuFlavor } from '../resources/catalog/cpu-flavors.ts';
 import { matchesCuda } from '../resources/catalog/cuda-match.ts';
@@ -65,22 +65,25 @@ function cpuPlace({ cpuFlavors }: Endpoint, sites: readonly Site[]): Place | und
 }
 
 function gpuPlace(endpoint: Endpoint, sites: readonly Site[]): Place | undefined {
-  const { gpuCount, allowedCudaVersions, minCudaVersion } = endpoint;
+  const { gpuCount } = endpoint;
   const eligible = eligibleGpuTypes(endpoint);
   const types = eligible.length > 0 ? eligible : [...new Set(sites.flatMap(({ capacity }) => capacity.gpus.map(({ gpuTypeId }) => gpuTypeId)))];
   for (const gpuTypeId of types) {
     for (const { dataCenterId, capacity, volumeId } of sites) {
-      const fits = capacity.gpus.some((gpu) => gpu.gpuTypeId === gpuTypeId && gpu.free >= gpuCount && matchesCuda(gpu, { allowed: allowedCudaVersions, minimum: minCudaVersion }));
-      if (fits) return { dataCenterId, gpuTypeId, gpuCount, cpu: CPU_PER_GPU * gpuCount, memoryInGb: MEMORY_PER_GPU_GB * gpuCount, volumeId };
+      if (capacity.gpus.some((gpu) => suits(gpu, endpoint, gpuTypeId))) return { dataCenterId, gpuTypeId, gpuCount, cpu: CPU_PER_GPU * gpuCount, memoryInGb: MEMORY_PER_GPU_GB * gpuCount, volumeId };
     }
   }
   return undefined;
 }
 
-/** What this round has already given away is no longer free for the rest of it. */
-export function reserve(sites: Site[], { dataCenterId, gpuTypeId, gpuCount }: Place): void {
+function suits(gpu: GpuCapacity, { gpuCount, allowedCudaVersions, minCudaVersion }: Endpoint, gpuTypeId: string): boolean {
+  return gpu.gpuTypeId === gpuTypeId && gpu.free >= gpuCount && matchesCuda(gpu, { allowed: allowedCudaVersions, minimum: minCudaVersion });
+}
+
+/** What this round has already given away is no longer free for the rest of it. It is all of one machine. */
+export function reserve(sites: Site[], endpoint: Endpoint, { dataCenterId, gpuTypeId, gpuCount }: Place): void {
   const site = sites.find((candidate) => candidate.dataCenterId === dataCenterId);
   if (site === undefined || gpuTypeId === null) return;
-  const gpus = site.capacity.gpus.map((gpu) => (gpu.gpuTypeId === gpuTypeId && gpu.free >= gpuCount ? { ...gpu, free: gpu.free - gpuCount } : gpu));
-  site.capacity = { ...site.capacity, gpus };
+  const taken = site.capacity.gpus.findIndex((gpu) => suits(gpu, endpoint, gpuTypeId));
+  site.capacity = { ...site.capacity, gpus: site.capacity.gpus.map((gpu, index) => (index === taken ? { ...gpu, free: gpu.free - gpuCount } : gpu)) };
 }
