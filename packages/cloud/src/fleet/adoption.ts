@@ -21,6 +21,8 @@ export async function adopt(dataCenterId: string, engine: InstanceEngine, living
   }
   for (const { id } of strays([...running.values()], living, dataCenterId, parts.engines)) {
     if (!isCurrent()) return;
+    // Another data center of this engine may have started it since the records were read.
+    if (parts.roster.memberOfInstance(id) !== undefined) continue;
     parts.log.warn({ dataCenterId, instance: id }, 'an instance that nobody knows is removed');
     await engine.remove(id, 0);
   }

@@ -3,6 +3,7 @@ import type { FleetStore } from '../store/fleet.ts';
 import type { Endpoint } from '../store/records.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Rounds } from '../support/rounds.ts';
+import type { Departures } from './departures.ts';
 import type { Launcher } from './launcher.ts';
 import { isPresent } from './member.ts';
 import { place } from './placement.ts';
@@ -13,6 +14,7 @@ import type { Sites } from './sites.ts';
 export interface BalancedPoolParts {
   roster: Roster;
   rounds: Rounds;
+  departures: Departures;
   removals: Removals;
   sites: Sites;
   launcher: Launcher;
@@ -41,7 +43,8 @@ export class BalancedPool {
 
   /** Starts a worker again, under its id, that left because it had nothing to do. False where it belongs to the past, or there is no room for it. */
   async resume(endpointId: string, workerId: string): Promise<boolean> {
-    const { roster, removals, sites, launcher, store } = this.#parts;
+    const { roster, departures, removals, sites, launcher, store } = this.#parts;
+    await departures.settled(workerId);
     const endpoint = await this.#parts.endpoint(endpointId);
     const left = await store.findWorker(endpointId, workerId);
     if (endpoint === undefined || left === undefined || left.endedAt === null || left.version !== endpoint.version) return false;

@@ -39,6 +39,8 @@ export interface Ending {
 /** How workers leave: let go because they are not wanted any more, or ended by themselves. */
 export class Departures {
   readonly #parts: DeparturesParts;
+  /** Ends that are being written down, by worker. */
+  readonly #ends = new Map<string, Promise<void>>();
 
   constructor(parts: DeparturesParts) {
     this.#parts = parts;
@@ -83,7 +85,19 @@ export class Departures {
   }
 
   /** It is over: its instance is cleared away, and what is left of it is its record and its log. */
-  async end(member: Member, { exitCode = null, reason, at = this.#parts.clock.now() }: Ending): Promise<void> {
+  end(member: Member, ending: Ending): Promise<void> {
+    const { id } = member.record;
+    const over = this.#end(member, ending).finally(() => this.#ends.get(id) === over && this.#ends.delete(id));
+    this.#ends.set(id, over);
+    return over;
+  }
+
+  /** A worker is gone a moment before all is done about that. Resolves when it is. */
+  async settled(workerId: string): Promise<void> {
+    await Promise.allSettled([this.#ends.get(workerId)]);
+  }
+
+  async #end(member: Member, { exitCode = null, reason, at = this.#parts.clock.now() }: Ending): Promise<void> {
     const { roster, queue, engines } = this.#parts;
     const { id, endpointId, dataCenterId } = member.record;
     member.record = { ...member.record, state: 'ended', endedAt: at, exitCode, reason };

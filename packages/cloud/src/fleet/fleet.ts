@@ -100,7 +100,7 @@ export class Fleet {
     this.#launcher = launcher;
     this.#queueHealth = new QueueHealth({ ...parts, roster, departures });
     this.#balancedHealth = balancedHealth;
-    this.pool = new BalancedPool({ ...parts, roster, rounds, removals, sites, launcher });
+    this.pool = new BalancedPool({ ...parts, roster, rounds, departures, removals, sites, launcher });
   }
 
   /** Takes up the workers that are there, removes instances that nobody knows, and begins. */

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import type { InstanceEngine } from '../engines/engine.ts';
+import type { JobQueue } from '../jobs/queue.ts';
+import type { FleetStore } from '../store/fleet.ts';
+import { ManualClock } from '../support/clock.ts';
+import { createLog } from '../support/log.ts';
+import { Rounds } from '../support/rounds.ts';
+import { Departures } from './departures.ts';
+import type { Member } from './member.ts';
+import { Roster } from './roster.ts';
+import { sampleWorker } from './worker.sample.ts';
+
+describe('a worker that leaves', () => {
+  let steps: string[];
+  let requests: number;
+  let removed: PromiseWithResolvers<void>;
+  let roster: Roster;
+  let departures: Departures;
+  let member: Member;
+
+  beforeEach(() => {
+    steps = [];
+    requests = 0;
+    removed = Promise.withResolvers<void>();
+    const store = { saveWorker: async ({ state }: { state: string }) => void steps.push(`saved as ${state}`) } as unknown as FleetStore;
+    const engine = {
+      stop: async () => void steps.push('stopped'),
+      remove: () => {
+        steps.push('removing');
+        return removed.promise;
+      },
+      async *logs() {
+        yield { ts: 1, seq: 1, source: 'container', line: 'Error: no model' };
+      },
+    } as unknown as InstanceEngine;
+    const presence = { view: () => undefined, forget: () => undefined };
+    const queue = { presence, dismiss: () => void steps.push('dismissed'), workerGone: async (_endpoint: string, _worker: string, reason: string) => void steps.push(reason) } as unknown as JobQueue;
+    const log = createLog({ level: 'silent', format: 'json' });
+    const rounds = new Rounds({ look: async () => void steps.push('looked'), may: () => true, onError: (error) => assert.fail(String(error)) });
+    roster = new Roster(store, log);
+    departures = new Departures({ roster, rounds, queue, engines: new Map([['LOCAL-1', engine]]), inFlight: () => requests, clock: new ManualClock(), log });
+    member = roster.fleetOf('e').add(sampleWorker('w', { state: 'ready', readyAt: 2 }));
+  });
+
+  test('is told to end when it has finished what it has', async () => {
+    requests = 1;
+    removed.resolve();
+    const leaving = departures.dismiss(member, null);
+    assert.deepEqual([member.record.state, steps], ['leaving', ['dismissed', 'saved as leaving']]);
+    requests = 0;
+    await leaving;
+    assert.deepEqual(steps.slice(2), ['stopped', 'removing', 'saved as ended']);
+    assert.equal(roster.member('e', 'w'), undefined);
+  });
+
+  test('is left alone as soon as another server looks after it', async () => {
+    requests = 1;
+    const leaving = departures.dismiss(member, null);
+    roster.clear();
+    requests = 0;
+    await leaving;
+    assert.deepEqual(steps, ['dismissed', 'saved as leaving']);
+    assert.equal(member.record.endedAt, null);
+  });
+
+  test('is gone at once, and settled when that is written down', async () => {
+    const over = departures.end(member, { reason: null });
+    assert.equal(roster.member('e', 'w'), undefined);
+    const settled = departures.settled('w').then(() => steps.push('settled'));
+    removed.resolve();
+    await Promise.all([over, settled]);
+    assert.deepEqual(steps, ['removing', 'saved as ended', 'settled']);
+    await departures.settled('unknown');
+  });
+
+  test('by itself has crashed: its jobs are told why, and its endpoint is looked at', async () => {
+    removed.resolve();
+    await departures.ended(member, { exitCode: 1, reason: 'it ended with code 1' });
+    assert.equal(member.record.reason, 'it ended with code 1: Error: no model');
+    assert.deepEqual(steps, ['removing', 'saved as ended', 'the worker that ran the job ended: it ended with code 1: Error: no model', 'looked']);
+    assert.deepEqual([roster.find('e')?.crashes.count, roster.find('e')?.crashes.lastLine], [1, 'Error: no model']);
+  });
+
+  test('by itself and with code 0, after it was ready, is no mishap', async () => {
+    removed.resolve();
+    await departures.ended(member, { exitCode: 0, reason: 'it ended with code 0' });
+    assert.deepEqual([member.record.reason, roster.find('e')?.crashes.count], [null, 0]);
+  });
+});
