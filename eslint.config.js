@@ -24,4 +24,12 @@ export default tseslint.config(
       'prefer-const': 'error',
     },
   },
+  {
+    // Only the files that wire the house name a driver. Tests run on real ones.
+    files: ['packages/cloud/src/{cli,http,resources,jobs,fleet,pods,metering,support}/**/*.ts'],
+    ignores: ['**/*.test.ts', '**/fixture.ts', '**/test-*.ts', '**/*.sample.ts'],
+    rules: {
+      'no-restricted-imports': ['error', { patterns: [{ group: ['**/engines/{process,docker,kubernetes}/**', '**/store/{sqlite,postgres}/**'], message: 'Only cloud.ts and what stands beside it name a driver; ask for an interface.' }] }],
+    },
+  },
 );

@@ -2,24 +2,17 @@ import { constants } from 'node:fs';
 import { access, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { findDaemon, usualPlaces } from '../engines/docker/finding.ts';
+import type { EngineCheck } from '../engines/check.ts';
+import type { CheckResult } from '../support/check-result.ts';
 import type { Environment } from '../support/config/from-environment.ts';
 import { connect, type Client } from './client.ts';
 import { Failure } from './failure.ts';
 import { dataFolder } from './local-server.ts';
 
-export interface CheckResult {
-  check: string;
-  ok: boolean;
-  found: string;
-  /** What to do about it. */
-  remedy?: string;
-}
-
 /** What `berth doctor` looks at, in the order in which a fault in one explains the next. */
-export async function checks(call: { options: { data: string | undefined }; env: Environment }): Promise<CheckResult[]> {
+export async function checks(call: { options: { data: string | undefined }; env: Environment }, engines: readonly EngineCheck[]): Promise<CheckResult[]> {
   const folder = resolve(dataFolder(call.options.data, call.env));
-  const local = [checkNode(process.versions.node), await checkFolder(folder), await checkSqlite(folder), await checkDocker(call.env)];
+  const local = [checkNode(process.versions.node), await checkFolder(folder), await checkSqlite(folder), ...(await Promise.all(engines.map((check) => check(call.env))))];
   let client: Client;
   try {
     client = await connect(call);
@@ -69,18 +62,6 @@ async function checkSqlite(folder: string): Promise<CheckResult> {
     return { check, ok: false, found: explain(error).found, remedy: 'put the data folder on a local disk, or use PostgreSQL with --database' };
   } finally {
     await rm(place, { recursive: true, force: true });
-  }
-}
-
-/** Berth runs without Docker; what does not run then is said here. */
-export async function checkDocker(env: Environment): Promise<CheckResult> {
-  const check = 'docker';
-  const given = env['BERTH_DOCKER'] || 'auto';
-  if (given === 'off') return { check, ok: true, found: 'turned off with BERTH_DOCKER; folders run, images of a registry do not' };
-  try {
-    return { check, ok: true, found: `a daemon answers at ${await findDaemon(usualPlaces(given === 'auto' ? undefined : given, env))}` };
-  } catch (error) {
-    return { check, ok: true, found: `${explain(error).found}; folders run, images of a registry do not` };
   }
 }
 

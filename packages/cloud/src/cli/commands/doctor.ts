@@ -1,3 +1,4 @@
+import { engineChecks } from '../../engine-checks.ts';
 import { checks } from '../checks.ts';
 import { command } from '../command.ts';
 import { Failure } from '../failure.ts';
@@ -9,7 +10,7 @@ export const doctor = command({
   details: 'Each check is ok or not, and one that is not says what to do. The exit code is 0 where all are ok.',
   options: serverOptions,
   async run(call) {
-    const results = await checks(call);
+    const results = await checks(call, engineChecks);
     call.output.table(
       { checks: results },
       results,
