@@ -44,7 +44,7 @@ export class BalancedPool {
   /** Starts a worker again, under its id, that left because it had nothing to do. False where it belongs to the past, or there is no room for it. */
   async resume(endpointId: string, workerId: string): Promise<boolean> {
     const { roster, departures, removals, sites, launcher, store } = this.#parts;
-    await departures.settled(workerId);
+    await departures.settled(endpointId, workerId);
     const endpoint = await this.#parts.endpoint(endpointId);
     const left = await store.findWorker(endpointId, workerId);
     if (endpoint === undefined || left === undefined || left.endedAt === null || left.version !== endpoint.version) return false;

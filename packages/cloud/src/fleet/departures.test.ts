@@ -67,11 +67,11 @@ describe('a worker that leaves', () => {
   test('is gone at once, and settled when that is written down', async () => {
     const over = departures.end(member, { reason: null });
     assert.equal(roster.member('e', 'w'), undefined);
-    const settled = departures.settled('w').then(() => steps.push('settled'));
+    const settled = departures.settled('e', 'w').then(() => steps.push('settled'));
     removed.resolve();
     await Promise.all([over, settled]);
     assert.deepEqual(steps, ['removing', 'saved as ended', 'settled']);
-    await departures.settled('unknown');
+    await departures.settled('e', 'unknown');
   });
 
   test('by itself has crashed: its jobs are told why, and its endpoint is looked at', async () => {

@@ -39,8 +39,8 @@ export interface Ending {
 /** How workers leave: let go because they are not wanted any more, or ended by themselves. */
 export class Departures {
   readonly #parts: DeparturesParts;
-  /** Ends that are being written down, by worker. */
-  readonly #ends = new Map<string, Promise<void>>();
+  /** Ends about which not all is done yet. */
+  readonly #underWay = new Set<{ endpointId: string; workerId: string; over: Promise<void> }>();
 
   constructor(parts: DeparturesParts) {
     this.#parts = parts;
@@ -70,7 +70,11 @@ export class Departures {
   }
 
   /** A worker ended by itself. Where it was not told to, that is a mishap, and the next one waits a little longer. */
-  async ended(member: Member, { exitCode = null, reason, at }: Ending & { reason: string }): Promise<void> {
+  ended(member: Member, ending: Ending & { reason: string }): Promise<void> {
+    return this.#track(member, this.#ended(member, ending));
+  }
+
+  async #ended(member: Member, { exitCode = null, reason, at }: Ending & { reason: string }): Promise<void> {
     const { record } = member;
     if (record.endedAt !== null) return;
     const { roster, rounds, queue, clock } = this.#parts;
@@ -86,15 +90,19 @@ export class Departures {
 
   /** It is over: its instance is cleared away, and what is left of it is its record and its log. */
   end(member: Member, ending: Ending): Promise<void> {
-    const { id } = member.record;
-    const over = this.#end(member, ending).finally(() => this.#ends.get(id) === over && this.#ends.delete(id));
-    this.#ends.set(id, over);
-    return over;
+    return this.#track(member, this.#end(member, ending));
   }
 
-  /** A worker is gone a moment before all is done about that. Resolves when it is. */
-  async settled(workerId: string): Promise<void> {
-    await Promise.allSettled([this.#ends.get(workerId)]);
+  /** A worker is gone a moment before all is done about that. Resolves when it is: for one worker, for all of an endpoint, or for all that there are. */
+  async settled(endpointId?: string, workerId?: string): Promise<void> {
+    const isMeant = (one: { endpointId: string; workerId: string }): boolean => one.endpointId === (endpointId ?? one.endpointId) && one.workerId === (workerId ?? one.workerId);
+    await Promise.allSettled([...this.#underWay].filter(isMeant).map(({ over }) => over));
+  }
+
+  #track({ record: { endpointId, id } }: Member, over: Promise<void>): Promise<void> {
+    const end = { endpointId, workerId: id, over };
+    this.#underWay.add(end);
+    return over.finally(() => this.#underWay.delete(end));
   }
 
   async #end(member: Member, { exitCode = null, reason, at = this.#parts.clock.now() }: Ending): Promise<void> {

@@ -33,6 +33,8 @@ import { startLimit } from './start-limit.ts';
 const TICK_MS = 500;
 /** What a handler prints last is read a little after its result. */
 const LOG_SLACK_MS = 1_000;
+/** What is under way when the server stops has this long to come to its end. */
+const CLOSE_WITHIN_MS = 2_000;
 const KEEP_ENDED_MS = 60 * 60_000;
 const FORGET_EVERY_MS = 10 * 60_000;
 
@@ -81,10 +83,12 @@ export class Fleet {
     const rounds = new Rounds({
       look: (endpointId) => this.#look(endpointId),
       may: (endpointId) => this.#connections.areOpen && !this.#removals.isUnderWay(endpointId),
-      onError: (error, endpointId) => log.error({ err: error, endpointId }, 'an endpoint could not be looked after; trying again'),
+      onError: (error, endpointId) => {
+        if (!this.#closed) log.error({ err: error, endpointId }, 'an endpoint could not be looked after; trying again');
+      },
     });
     const departures = new Departures({ ...parts, roster, rounds });
-    const removals = new Removals({ ...parts, roster, rounds });
+    const removals = new Removals({ ...parts, roster, rounds, departures });
     const connections = new Connections({ ...parts, roster, rounds, departures });
     const balancedHealth = new BalancedHealth({ ...parts, roster, departures });
     const sites = new Sites({ ...parts, connections, provisions: parts });
@@ -170,6 +174,8 @@ export class Fleet {
   async close(): Promise<void> {
     this.#closed = true;
     this.pause();
+    const late = new Promise((resolve) => setTimeout(resolve, CLOSE_WITHIN_MS).unref());
+    await Promise.race([Promise.all([this.#rounds.allOver(), this.#departures.settled()]), late]);
     await Promise.all([...this.#parts.engines.values()].map((engine) => engine.close()));
   }
 

@@ -60,7 +60,7 @@ export class Launcher {
   async #failed(member: Member, error: unknown): Promise<void> {
     const { roster, departures, removals, log } = this.#parts;
     const { id, endpointId, endedAt } = member.record;
-    if (removals.isUnderWay(endpointId) || endedAt !== null) return;
+    if (removals.isUnderWay(endpointId) || endedAt !== null || !roster.holds(member)) return;
     const reason = error instanceof Error ? error.message : String(error);
     log.info({ endpointId, workerId: id, reason }, 'a worker did not start');
     if (!(error instanceof BerthError && error.code === 'capacity')) return departures.ended(member, { reason });

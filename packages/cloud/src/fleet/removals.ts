@@ -4,11 +4,13 @@ import type { FleetStore } from '../store/fleet.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import type { Rounds } from '../support/rounds.ts';
+import type { Departures } from './departures.ts';
 import type { Member } from './member.ts';
 import type { Roster } from './roster.ts';
 
 export interface RemovalsParts {
   roster: Roster;
+  departures: Departures;
   rounds: Rounds;
   queue: JobQueue;
   engines: ReadonlyMap<string, InstanceEngine>;
@@ -49,8 +51,10 @@ export class Removals {
   }
 
   async #clear(endpointId: string): Promise<void> {
-    const { roster, store, clock } = this.#parts;
+    const { roster, departures, store, clock } = this.#parts;
     await Promise.all(roster.members(endpointId).map((member) => this.#clearWorker(member)));
+    // Of a worker that has just ended by itself, the instance may still be there.
+    await departures.settled(endpointId);
     if (roster.members(endpointId).length > 0) return;
     roster.forget(endpointId);
     await store.removeEndpoint(endpointId, clock.now());
