@@ -6,16 +6,16 @@ import { systemClock } from '../support/clock.ts';
 import { createLog } from '../support/log.ts';
 import { HandOut } from './hand-out.ts';
 
-test('a take asks for a few, for more while there is more, and for a few again', async () => {
-  let waiting = 1_000;
+/** Jobs that wait, and what was asked for. */
+function handOutOf(waiting: { jobs: number }): { handOut: HandOut; asked: number[]; wait: (workerId?: string, signal?: AbortSignal) => Promise<number> } {
   const asked: number[] = [];
   const handOut = new HandOut({
     store: {
       take: (_endpointId: string, terms: TakeTerms) => {
         const claims = terms.claims();
         asked.push(claims.length);
-        const taken = claims.slice(0, waiting).map(({ lease }): TakenJob => ({ job: { lease } as Job, request: '' }));
-        waiting -= taken.length;
+        const taken = claims.slice(0, waiting.jobs).map(({ lease }): TakenJob => ({ job: { lease } as Job, request: '' }));
+        waiting.jobs -= taken.length;
         return Promise.resolve(taken);
       },
       running: () => Promise.resolve([]),
@@ -26,12 +26,38 @@ test('a take asks for a few, for more while there is more, and for a few again',
     onGiven: () => undefined,
     giveBack: () => Promise.resolve(),
   });
-  const wait = async (): Promise<number> => (await handOut.wait('e', 'w', 400, 10_000, new AbortController().signal)).length;
+  const wait = async (workerId = 'w', signal = new AbortController().signal): Promise<number> => (await handOut.wait('e', workerId, 400, 10_000, signal)).length;
+  return { handOut, asked, wait };
+}
+
+test('a take asks for a few, for more while there is more, and for a few again', async () => {
+  const waiting = { jobs: 1_000 };
+  const { asked, wait } = handOutOf(waiting);
   assert.deepEqual([await wait(), await wait(), await wait(), await wait()], [16, 128, 400, 400]);
   assert.equal(await wait(), 56);
-  waiting = 1;
+  waiting.jobs = 1;
   assert.equal(await wait(), 1);
-  waiting = 1;
+  waiting.jobs = 1;
   assert.equal(await wait(), 1);
   assert.deepEqual(asked, [16, 128, 400, 400, 400, 112, 16]);
+});
+
+test('of many who come to wait where nothing does, not each looks; what comes in wakes them at once, and without a word they are looked after a little later', async () => {
+  const waiting = { jobs: 0 };
+  const { handOut, asked, wait } = handOutOf(waiting);
+  const leaving = new AbortController();
+  const first = wait('w0', leaving.signal);
+  await new Promise((resolve) => setImmediate(resolve));
+  const others = Array.from({ length: 100 }, (_, index) => wait(`w${index + 1}`, leaving.signal));
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(asked.length, 1);
+  waiting.jobs = 1;
+  handOut.wake('e');
+  assert.equal(await first, 1);
+  // Told by nobody: as when the word of another server is lost.
+  waiting.jobs = 1;
+  const late = wait('late', leaving.signal);
+  assert.equal(await Promise.race([...others, late]), 1);
+  leaving.abort();
+  await Promise.all([...others, late]);
 });

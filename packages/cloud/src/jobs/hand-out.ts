@@ -17,6 +17,8 @@ const LARGEST_TAKE = 500;
  */
 const FIRST_TAKE = 16;
 const GROWTH = 8;
+/** Where nothing waits, whoever comes to wait is looked after this much later: of a thousand that come at once, each would look. Whatever comes in wakes them at once. */
+const EMPTY_MS = 500;
 /** Before jobs are handed out again after the store refused. */
 const TAKE_AGAIN_MS = 250;
 
@@ -40,6 +42,8 @@ export class HandOut {
   readonly #serving = new Map<string, { again: boolean }>();
   /** How much the next take of an endpoint asks for, where that is more than the first one does. */
   readonly #sizes = new Map<string, number>();
+  /** Endpoints where a take found nothing just now, and whether somebody has come to wait since. */
+  readonly #empty = new Map<string, { asked: boolean }>();
   #closed = false;
 
   constructor(parts: HandOutParts) {
@@ -67,12 +71,20 @@ export class HandOut {
       signal.addEventListener('abort', end, { once: true });
       if (this.#closed || signal.aborted) return end();
       takers.add(taker);
-      this.wake(endpointId);
+      const empty = this.#empty.get(endpointId);
+      if (empty === undefined) this.#serveAll(endpointId);
+      else empty.asked = true;
     });
   }
 
-  /** Serves those who wait on an endpoint, one round at a time. What comes in meanwhile makes another round. */
+  /** There may be something on this endpoint. */
   wake(endpointId: string): void {
+    this.#empty.delete(endpointId);
+    this.#serveAll(endpointId);
+  }
+
+  /** Serves those who wait on an endpoint, one round at a time. What comes in meanwhile makes another round. */
+  #serveAll(endpointId: string): void {
     const takers = this.#takers.get(endpointId);
     if (takers === undefined || takers.size === 0) return;
     const serving = this.#serving.get(endpointId);
@@ -85,7 +97,7 @@ export class HandOut {
     void this.#serve(endpointId, takers).then((mayHaveMore) => {
       this.#serving.delete(endpointId);
       if (takers.size === 0) this.#takers.delete(endpointId);
-      if (round.again || mayHaveMore) this.wake(endpointId);
+      if (round.again || mayHaveMore) this.#serveAll(endpointId);
     });
   }
 
@@ -132,6 +144,8 @@ export class HandOut {
       await new Promise((resolve) => setTimeout(resolve, TAKE_AGAIN_MS));
       return true;
     }
+    if (taken.length > 0) this.#empty.delete(endpointId);
+    else if (owners.size > 0) this.#foundNothing(endpointId);
     const isFull = taken.length > 0 && taken.length === owners.size;
     this.#sizeNext(endpointId, isFull ? taken.length * GROWTH : taken.length * 2);
     const given = new Map<Taker<TakenJob>, TakenJob[]>();
@@ -150,6 +164,17 @@ export class HandOut {
     }
     if (stray.length > 0) await this.#putBack(giveBack(endpointId, stray));
     return isFull;
+  }
+
+  #foundNothing(endpointId: string): void {
+    if (this.#empty.has(endpointId)) return;
+    const empty = { asked: false };
+    this.#empty.set(endpointId, empty);
+    setTimeout(() => {
+      if (this.#empty.get(endpointId) !== empty) return;
+      this.#empty.delete(endpointId);
+      if (empty.asked) this.#serveAll(endpointId);
+    }, EMPTY_MS).unref();
   }
 
   #sizeNext(endpointId: string, size: number): void {

@@ -180,6 +180,7 @@ export class Presence {
     const now = this.#clock.now();
     const lost = [];
     for (const { endpointId, workerId, jobs } of this.#workers.values()) {
+      if (jobs.size === 0) continue;
       for (const { seq, lease, shown, doubtSince } of jobs.values()) {
         if (doubtSince !== null && now - doubtSince >= DOUBT_MS) lost.push({ endpointId, workerId, seq, lease, shown });
       }

@@ -29,8 +29,13 @@ export class Takers<Given> {
   /** Who gets the next jobs, at most so many: everyone one before anyone two. */
   turns(most: number): Taker<Given>[] {
     const turns: Taker<Given>[] = [];
-    let hungry = [...this.#waiting];
-    for (let round = 0; hungry.length > 0 && turns.length < most; round += 1) {
+    // Thousands may wait for a few jobs: no more of them are looked at than get some.
+    for (const taker of this.#waiting) {
+      if (turns.length >= most) return turns;
+      if (taker.room > 0) turns.push(taker);
+    }
+    let hungry = [...turns];
+    for (let round = 1; hungry.length > 0 && turns.length < most; round += 1) {
       hungry = hungry.filter(({ room }) => room > round);
       turns.push(...hungry.slice(0, most - turns.length));
     }

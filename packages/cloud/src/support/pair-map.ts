@@ -44,6 +44,6 @@ export class PairMap<First, Second, Value> {
   }
 
   *values(): Generator<Value> {
-    for (const values of this.#maps.values()) yield* values.values();
+    for (const values of this.#maps.values()) for (const value of values.values()) yield value;
   }
 }

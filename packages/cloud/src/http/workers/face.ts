@@ -17,8 +17,8 @@ import type { PlainRequest, PlainResponse } from '../raw.ts';
 import { readChunks, readPost } from './results.ts';
 import type { WorkerTokens } from './tokens.ts';
 
-/** A long poll is answered before any worker's patience ends: the oldest in use wait 30 s. */
-export const POLL_MS = 20_000;
+/** A long poll is answered before any worker's patience ends: the oldest in use wait 30 s. Each answer costs something, so not much before. */
+export const POLL_MS = 25_000;
 /** An unmodified worker that is answered at once asks again at once, thousands of times a second. Refusals take their time. */
 const REFUSAL_MS = 2_000;
 const BUSY_SECONDS = 5;
