@@ -3,6 +3,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { seqOf } from '../../jobs/identity.ts';
 import { onOneLine } from '../../jobs/json-text.ts';
 import type { Ending, JobQueue } from '../../jobs/queue.ts';
+import type { TakenJob } from '../../store/jobs.ts';
 import { jobText, POLL_MS, RESULT_LIMIT } from './face.ts';
 import { LineReader } from './lines.ts';
 import { readChunks, readPost, readValue } from './results.ts';
@@ -12,6 +13,7 @@ export const CHANNEL_PROTOCOL = 'berth-worker/1';
 const RETURN_WITHIN_MS = 10_000;
 /** Beyond this a slow worker gets no more jobs until it has read what it has. */
 const UNREAD_LIMIT = 8 * 1024 * 1024;
+const A_FEW = 32;
 /** Of more room than this, half is filled at a time: while those jobs travel and run, the next ones leave the queue. */
 const MUCH_ROOM = 200;
 const STOP_LOOK_MS = 3_000;
@@ -125,19 +127,29 @@ export class WorkerChannel {
   #take(): void {
     if (this.#taking || this.#credits === 0 || this.#gone.signal.aborted) return;
     this.#taking = true;
-    void this.#takeOnce().finally(() => {
+    void this.#jobs().then((taken) => {
+      this.#credits = Math.max(0, this.#credits - taken.length);
+      const few = taken.length <= A_FEW;
+      if (few) this.#deliver(taken);
       this.#taking = false;
       this.#take();
+      // The next take is on its way before many are written.
+      if (!few) setImmediate(() => this.#deliver(taken));
     });
   }
 
-  async #takeOnce(): Promise<void> {
-    const { queue, endpointId, workerId, socket, log } = this.#parts;
+  async #jobs(): Promise<TakenJob[]> {
+    const { queue, endpointId, workerId, socket } = this.#parts;
     if (socket.writableLength > UNREAD_LIMIT) await new Promise<void>((resolve) => socket.once('drain', resolve).once('close', resolve));
-    const taken = await queue.take(endpointId, workerId, this.#credits > MUCH_ROOM ? Math.ceil(this.#credits / 2) : this.#credits, POLL_MS, this.#gone.signal);
-    if (taken.length === 0) return;
-    if (socket.destroyed || this.#gone.signal.aborted) return queue.giveBack(endpointId, taken).catch((error: unknown) => log.error({ err: error }, 'a job that did not reach its worker could not be put back'));
-    this.#credits = Math.max(0, this.#credits - taken.length);
+    return queue.take(endpointId, workerId, this.#credits > MUCH_ROOM ? Math.ceil(this.#credits / 2) : this.#credits, POLL_MS, this.#gone.signal);
+  }
+
+  #deliver(taken: readonly TakenJob[]): void {
+    const { queue, endpointId, socket, log } = this.#parts;
+    if (socket.destroyed || this.#gone.signal.aborted) {
+      void queue.giveBack(endpointId, taken).catch((error: unknown) => log.error({ err: error }, 'a job that did not reach its worker could not be put back'));
+      return;
+    }
     for (const job of taken) this.#send(`J ${job.job.lease ?? ''} ${onOneLine(jobText(job))}`);
   }
 

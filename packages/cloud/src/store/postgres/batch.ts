@@ -50,23 +50,31 @@ export class Batch<In, Out> {
     setImmediate(() => void this.#drain());
   }
 
+  /** Whoever is done is answered when the next ones are on their way: the database does not wait for what is made of the answers. */
   async #drain(): Promise<void> {
+    let answer = (): void => undefined;
     while (this.#waiting.length > 0) {
-      const group = this.#waiting.splice(0, this.#largest);
-      await this.#settle(group);
+      const settling = this.#settle(this.#waiting.splice(0, this.#largest));
+      answer();
+      answer = await settling;
+      if (this.#waiting.length > 0) continue;
+      answer();
+      answer = () => undefined;
     }
     this.#busy = false;
   }
 
-  async #settle(group: Waiting<In, Out>[]): Promise<void> {
+  /** Answers how to tell them. */
+  async #settle(group: Waiting<In, Out>[]): Promise<() => void> {
     try {
       const results = await this.#commit(group.map(({ item }) => item));
-      group.forEach(({ resolve }, index) => resolve(results[index] as Out));
+      return () => group.forEach(({ resolve }, index) => resolve(results[index] as Out));
     } catch (error) {
       const alone = group.length === 1 || (error instanceof BerthError && error.code === 'unavailable');
-      if (alone) for (const { reject } of group) reject(error);
+      if (alone) return () => group.forEach(({ reject }) => reject(error));
       // One item cannot be done. Each by itself: the others shall not suffer for it.
-      else for (const one of group) await this.#settle([one]);
+      for (const one of group) (await this.#settle([one]))();
+      return () => undefined;
     }
   }
 }
