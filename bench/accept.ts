@@ -1,4 +1,5 @@
 import type { Bench } from './support/bench.ts';
+import { startPythonServer } from './peers/python-server.ts';
 import { JOB_BODY } from './support/job-body.ts';
 import { inRepository } from './support/paths.ts';
 import { processorSeconds } from './support/process-figures.ts';
@@ -13,7 +14,7 @@ import { load } from './support/wrk.ts';
 
 const CONNECTIONS = 64;
 const BARS = { echo: 0.6, bullmq: 1.5 };
-const [ECHO, BULLMQ, SQLITE, POSTGRES] = ['bare node:http', 'Fastify + BullMQ + Redis', 'Berth, SQLite', 'Berth, PostgreSQL'];
+const [ECHO, BULLMQ, PYTHON, SQLITE, POSTGRES] = ['bare node:http', 'Fastify + BullMQ + Redis', "the Python SDK's local server, in memory", 'Berth, SQLite', 'Berth, PostgreSQL'];
 
 export async function accept(bench: Bench): Promise<void> {
   const { report, tools, rounds, seconds } = bench;
@@ -37,6 +38,9 @@ export async function accept(bench: Bench): Promise<void> {
     const sides = [await side(ECHO, { url: echo.url, pids: [echo.pid] })];
     if (tools.redis) sides.push(await side(BULLMQ, await fastifyWithBullmq(stage)));
     else report.lacks('redis-server', 'apt install redis-server', 'accept beside BullMQ');
+    const python = await bench.pythonSdk();
+    if ('path' in python) sides.push(await side(PYTHON, await pythonServer(stage, python.path)));
+    else report.lacks('the Python worker SDK', python.reason, 'accept beside its local server');
     for (const [name, database] of [[SQLITE, 'SQLite'], [POSTGRES, 'PostgreSQL']] as const) {
       const { url, key, pid, endpointId } = await bench.berth(stage, database);
       sides.push(await side(name, { url: `${url}/v2/${endpointId}/run`, key, pids: [pid] }));
@@ -48,6 +52,10 @@ export async function accept(bench: Bench): Promise<void> {
     const berth = valuesOf(figures, SQLITE);
     const ofEcho = ratio(berth, valuesOf(figures, ECHO));
     report.bar({ part: 'accept', what: 'SQLite, of a bare node:http server', bar: `>= ${BARS.echo} (aim 0.9)`, measured: ofEcho.toFixed(2), met: ofEcho >= BARS.echo });
+    if ('path' in python) {
+      const beside = [SQLITE, POSTGRES].map((name) => `${ratio(valuesOf(figures, name), valuesOf(figures, PYTHON)).toFixed(1)} x on ${name === SQLITE ? 'SQLite' : 'PostgreSQL'}`);
+      report.say(`\nBerth beside the Python SDK's local server, which keeps jobs in memory only: ${beside.join(', ')} (no bar)`);
+    }
     if (!tools.redis) return;
     const ofBullmq = ratio(berth, valuesOf(figures, BULLMQ));
     report.bar({ part: 'accept', what: 'SQLite, beside Fastify + BullMQ', bar: `>= ${BARS.bullmq} x`, measured: `${ofBullmq.toFixed(2)} x`, met: ofBullmq >= BARS.bullmq });
@@ -68,4 +76,9 @@ async function fastifyWithBullmq(stage: Stage): Promise<Target> {
   const server = await startProgram({ command: process.execPath, args: [inRepository('bench/peers/fastify-bullmq.ts'), String(redis.port)], ready: /up at (\S+)$/ });
   stage.onEnd(server.stop);
   return { url: `${server.match[1]}/run`, pids: [server.pid, redis.pid] };
+}
+
+async function pythonServer(stage: Stage, python: string): Promise<Target> {
+  const { url, pid } = await startPythonServer(stage, python);
+  return { url: `${url}/run`, pids: [pid] };
 }

@@ -19,6 +19,8 @@ import { onStage } from './support/stage.ts';
 import { findTools, packageVersion, redisVersion, wrkVersion } from './support/tools.ts';
 
 const PARTS: Record<string, (bench: Bench) => Promise<void>> = { start, accept, drain, latency, idle, depth, coldstart, gateway, ledger, pods };
+/** Those with the Python worker SDK beside Berth. */
+const WITH_PYTHON = ['accept', 'latency'];
 
 const { positionals, values } = parseArgs({ allowPositionals: true, options: { rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '5' } } });
 const unknown = positionals.find((word) => !Object.hasOwn(PARTS, word));
@@ -37,6 +39,10 @@ await onStage(async (stage) => {
   report.say(`${new Date().toISOString().slice(0, 10)}, ${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'})`);
   report.say(`node ${process.versions.node}, sqlite ${process.versions['sqlite']}, postgres ${(await bench.postgres()).version}, ${packages.join(', ')}`);
   report.say(`redis ${tools.redis ? redisVersion() : 'missing'}, wrk ${tools.wrk ? wrkVersion() : 'missing'}; BullMQ speaks to Redis with ${await redisDriver()}`);
+  if (positionals.length === 0 || WITH_PYTHON.some((name) => positionals.includes(name))) {
+    const python = await bench.pythonSdk();
+    report.say('versions' in python ? `the Python worker SDK: ${python.versions}` : `the Python worker SDK is missing: ${python.reason}`);
+  }
   for (const [name, part] of Object.entries(PARTS)) {
     if (positionals.length > 0 && !positionals.includes(name)) continue;
     report.say(`\nbefore ${name}: ${await machineNow()}`);

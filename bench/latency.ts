@@ -25,8 +25,9 @@ export async function latency(bench: Bench): Promise<void> {
   if (!tools.wrk) return report.lacks('wrk', 'apt install wrk', 'latency');
   await onStage(async (stage) => {
     const targets: Target[] = [{ name: ECHO, ...(await bench.echo(stage)) }, await runsync(bench, stage, 'SQLite'), await runsync(bench, stage, 'PostgreSQL')];
-    if (tools.python) targets.push({ name: "the Python SDK's local server", url: `${await startPythonServer(stage)}/runsync` });
-    else report.lacks('the Python package runpod', 'pip install runpod', "latency beside the Python SDK's local server");
+    const python = await bench.pythonSdk();
+    if ('path' in python) targets.push({ name: "the Python SDK's local server", url: `${(await startPythonServer(stage, python.path)).url}/runsync` });
+    else report.lacks('the Python worker SDK', python.reason, 'latency beside its local server');
     for (const { url, key } of targets) await load({ url, body: JOB_BODY, connections: 4, seconds: 1, ...(key !== undefined && { key }) });
 
     for (const clients of CLIENTS) {

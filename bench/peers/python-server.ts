@@ -10,18 +10,18 @@ import runpod
 runpod.serverless.start({"handler": lambda job: {"ok": True}})
 `;
 
-/** The local server of the Python worker SDK, with a handler that does nothing. */
-export async function startPythonServer(stage: Stage): Promise<string> {
+/** The local server of the Python worker SDK, with a handler that does nothing. It keeps jobs in memory, runs them when they are asked for, and is gone with them. */
+export async function startPythonServer(stage: Stage, python: string): Promise<{ url: string; pid: number }> {
   const port = await freePort();
   const handler = join(stage.folder('python'), 'handler.py');
   writeFileSync(handler, HANDLER);
   // It says that it is up on standard error, with everything else; the shell turns both into one.
   const server = await startProgram({
     command: 'sh',
-    args: ['-c', `exec python3 "$0" --rp_serve_api --rp_api_host 127.0.0.1 --rp_api_port ${port} 2>&1`, handler],
+    args: ['-c', `exec "$0" "$1" --rp_serve_api --rp_api_host 127.0.0.1 --rp_api_port ${port} 2>&1`, python, handler],
     env: { UVICORN_LOG_LEVEL: 'info', RUNPOD_LOG_LEVEL: 'ERROR' },
     ready: /Uvicorn running on/,
   });
   stage.onEnd(server.stop);
-  return `http://127.0.0.1:${port}`;
+  return { url: `http://127.0.0.1:${port}`, pid: server.pid };
 }

@@ -4,6 +4,8 @@ import { inRepository } from './paths.ts';
 import type { Postgres } from './postgres.ts';
 import { startPostgres } from './postgres.ts';
 import { startProgram } from './program.ts';
+import type { PythonSdk } from './python-sdk.ts';
+import { pythonSdk } from './python-sdk.ts';
 import type { Report } from './report.ts';
 import type { Stage } from './stage.ts';
 import type { Tools } from './tools.ts';
@@ -27,6 +29,7 @@ export class Bench {
   readonly rounds: number;
   readonly seconds: number;
   #postgres: Promise<Postgres> | undefined;
+  #pythonSdk: Promise<PythonSdk> | undefined;
   #databases = 0;
 
   constructor({ report, tools, stage, rounds, seconds }: BenchOptions) {
@@ -44,6 +47,12 @@ export class Bench {
       return postgres;
     });
     return this.#postgres;
+  }
+
+  /** Installed on the first run, which takes a minute. */
+  pythonSdk(): Promise<PythonSdk> {
+    this.#pythonSdk ??= pythonSdk();
+    return this.#pythonSdk;
   }
 
   /** An empty database, or a copy of another; gone with the stage. */

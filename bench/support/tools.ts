@@ -5,15 +5,12 @@ import { inRepository } from './paths.ts';
 export interface Tools {
   wrk: boolean;
   redis: boolean;
-  /** A Python that has the worker SDK. */
-  python: boolean;
 }
 
 export function findTools(): Tools {
   return {
     wrk: answers('wrk', ['-v'], [0, 1]),
     redis: answers('redis-server', ['-v'], [0]),
-    python: answers('python3', ['-c', 'import runpod'], [0]),
   };
 }
 
