@@ -10,7 +10,6 @@ import { idle } from './idle.ts';
 import { latency } from './latency.ts';
 import { ledger } from './ledger.ts';
 import { pods } from './pods.ts';
-import { redisDriver } from './peers/bullmq-connection.ts';
 import { start } from './start.ts';
 import { Bench } from './support/bench.ts';
 import { machineNow } from './support/machine.ts';
@@ -35,10 +34,10 @@ const tools = findTools();
 const began = Date.now();
 await onStage(async (stage) => {
   const bench = new Bench({ report, tools, stage, rounds: Number(values.rounds), seconds: Number(values.seconds) });
-  const packages = ['bullmq', 'graphile-worker', 'pg-boss', 'fastify'].map((name) => `${name} ${packageVersion(name)}`);
+  const packages = ['bullmq', 'ioredis', 'graphile-worker', 'pg-boss', 'fastify'].map((name) => `${name} ${packageVersion(name)}`);
   report.say(`${new Date().toISOString().slice(0, 10)}, ${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'})`);
   report.say(`node ${process.versions.node}, sqlite ${process.versions['sqlite']}, postgres ${(await bench.postgres()).version}, ${packages.join(', ')}`);
-  report.say(`redis ${tools.redis ? redisVersion() : 'missing'}, wrk ${tools.wrk ? wrkVersion() : 'missing'}; BullMQ speaks to Redis with ${await redisDriver()}`);
+  report.say(`redis ${tools.redis ? redisVersion() : 'missing'}, wrk ${tools.wrk ? wrkVersion() : 'missing'}`);
   if (positionals.length === 0 || WITH_PYTHON.some((name) => positionals.includes(name))) {
     const python = await bench.pythonSdk();
     report.say('versions' in python ? `the Python worker SDK: ${python.versions}` : `the Python worker SDK is missing: ${python.reason}`);

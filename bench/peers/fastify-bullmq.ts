@@ -3,7 +3,7 @@ import Fastify from 'fastify';
 import { bullmqConnection } from './bullmq-connection.ts';
 
 /** What a team writes in an afternoon: one route that adds to a BullMQ queue and answers the id. */
-const queue = new Queue('bench', { connection: await bullmqConnection(Number(process.argv[2])) });
+const queue = new Queue('bench', { connection: bullmqConnection(Number(process.argv[2])) });
 await queue.waitUntilReady();
 const app = Fastify();
 app.post('/run', async (request) => {

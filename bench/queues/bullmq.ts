@@ -15,8 +15,13 @@ export async function filledBullmq(stage: Stage, jobs: number): Promise<FilledQu
   const folder = stage.folder('redis');
   await onStage(async (filling) => {
     const { port } = await startRedis(filling, folder);
-    const queue = new Queue(NAME, { connection: await bullmqConnection(port) });
-    filling.onEnd(() => queue.close());
+    const connection = bullmqConnection(port);
+    const queue = new Queue(NAME, { connection });
+    filling.onEnd(async () => {
+      await queue.close();
+      // A connection that was given to it is not its own to end.
+      connection.disconnect();
+    });
     for (let queued = 0; queued < jobs; queued += TOGETHER) {
       await queue.addBulk(Array.from({ length: Math.min(TOGETHER, jobs - queued) }, () => ({ name: 'run', data: { input: { prompt: 'hello' } } })));
     }

@@ -4,7 +4,7 @@ import type { Session, WorkerOptions } from './session.ts';
 
 export async function bullmqWorker({ at, queue, concurrency }: WorkerOptions): Promise<Session> {
   let done = 0;
-  const connection = await bullmqConnection(Number(at));
+  const connection = bullmqConnection(Number(at));
   const worker = new Worker(queue, async () => ({ ok: true }), { connection, concurrency, autorun: false });
   worker.on('completed', () => void (done += 1));
   let stopping = false;
