@@ -44,6 +44,20 @@ export function inPieces(response: PlainResponse): Response {
   throw new Error('this operation is not one for the fast lane');
 }
 
+/** Writes a piece, and waits until the reader has taken enough for the next, or has gone. */
+export async function writePiece(response: Response, text: string, signal: AbortSignal): Promise<void> {
+  if (response.write(text) || signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    const goOn = (): void => {
+      response.off('drain', goOn);
+      signal.removeEventListener('abort', goOn);
+      resolve();
+    };
+    response.once('drain', goOn);
+    signal.addEventListener('abort', goOn, { once: true });
+  });
+}
+
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 export function sendJson(response: PlainResponse, status: number, body: string, headers: Record<string, string> = {}): void {

@@ -10,6 +10,7 @@ import { HandOut } from './hand-out.ts';
 import { JobNumbers } from './identity.ts';
 import { JobChanges } from './job-changes.ts';
 import { hasEnded } from './job.ts';
+import { listJobs } from './listing.ts';
 import { Presence, SILENT_MS } from './presence.ts';
 import { PATIENCE, persist } from './persist.ts';
 import { StopList } from './stop-list.ts';
@@ -180,9 +181,9 @@ export class JobQueue {
     return removed;
   }
 
-  async list(endpointId: string, filter: JobFilter): Promise<WholeJob[]> {
-    const found = await this.#parts.store.list(endpointId, filter);
-    return found.filter(({ job }) => !isOver(job, this.#parts.clock.now()));
+  /** Newest first, a piece at a time. */
+  list(endpointId: string, filter: JobFilter): AsyncGenerator<WholeJob[]> {
+    return listJobs(this.#parts, endpointId, filter);
   }
 
   counts(endpointId: string): Promise<JobCounts> {

@@ -55,6 +55,18 @@ export function waitingJobFrom(endpointId: string, values: readonly Value[]): { 
 export const PAYLOADS = 'job.request, job.output, job.error';
 export const JOBS_AND_LEASES = 'jobs as job left join job_leases as lease on lease.endpoint_id = job.endpoint_id and lease.seq = job.seq';
 
+/** How large what a job carries is, in bytes; both databases know it without reading it. */
+export const PAYLOAD_BYTES = 'octet_length(job.request) + coalesce(octet_length(job.output), 0) + coalesce(octet_length(job.error), 0)';
+
+/** The rows that a list looks at. Running jobs are few and lie by themselves, and so do waiting ones; where many wait, the way through all jobs soon meets them. */
+export function listed(status: JobStatus | undefined, fewWait: boolean): { rows: string; jobs: string; only: string } {
+  const apart = status === 'IN_PROGRESS' ? 'job_leases' : status === 'IN_QUEUE' && fewWait ? 'job_waiting' : undefined;
+  // Written like this, SQLite begins with the few and not with all jobs.
+  if (apart !== undefined) return { rows: apart, jobs: `${apart} as place cross join jobs as job`, only: 'and job.endpoint_id = place.endpoint_id and job.seq = place.seq' };
+  if (status === 'IN_QUEUE') return { rows: 'jobs', jobs: JOBS_AND_LEASES, only: `and job.status = 'IN_QUEUE' and lease.seq is null` };
+  return { rows: 'jobs', jobs: 'jobs as job', only: status === undefined ? '' : `and job.status = '${status}'` };
+}
+
 /** A new job, in the order in which both stores write it. */
 export const INSERTED_COLUMNS = [...JOB_COLUMNS, 'look_at', 'idempotency_key', 'body_hash', 'request'] as const;
 

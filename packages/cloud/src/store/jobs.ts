@@ -28,8 +28,10 @@ export interface JobStore {
   due(now: number, limit: number): Promise<Job[]>;
   /** Removes every waiting job of an endpoint; answers how many. */
   purge(endpointId: string): Promise<number>;
-  /** Newest first. */
-  list(endpointId: string, filter: JobFilter): Promise<WholeJob[]>;
+  /** Which jobs there are, newest first, without what they carry: that may be large, and nobody may want it. Looks at a few rows of many, and says where the next look begins. */
+  list(endpointId: string, look: ListLook): Promise<JobPage>;
+  /** Several jobs with all that they carry, newest first. Those that are gone are left out. */
+  findAll(endpointId: string, seqs: readonly number[]): Promise<WholeJob[]>;
   counts(endpointId: string): Promise<JobCounts>;
   /** How many jobs of normal priority wait, and how many of them since before a time; each counted up to `limit`. */
   waiting(endpointId: string, queuedBefore: number, limit: number): Promise<{ waiting: number; late: number }>;
@@ -111,6 +113,23 @@ export interface JobFilter {
   status?: JobStatus;
   limit: number;
   offset: number;
+}
+
+export interface ListLook {
+  status?: JobStatus;
+  /** Older than this one. */
+  before?: number;
+  /** How many rows are looked at, whatever their status: no index has it, since that would cost every job. */
+  rows: number;
+  /** Whoever is over by now is left out. */
+  now: number;
+}
+
+export interface JobPage {
+  /** By their numbers, with the size of what they carry in bytes. */
+  jobs: { seq: number; bytes: number }[];
+  /** Older ones are `before` this one; undefined where there are none. */
+  next: number | undefined;
 }
 
 /** Waiting and running are as of now, the others since the endpoint was made. */

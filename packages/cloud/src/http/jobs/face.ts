@@ -17,12 +17,13 @@ import { asBerthError } from '../failures.ts';
 import { departure, goneSignal, inPieces, readBody, sendJson } from '../raw.ts';
 import type { PlainRequest, PlainResponse } from '../raw.ts';
 import type { JobAddress } from './address.ts';
-import { briefText, requestText, statusText } from './answers.ts';
+import { briefText, statusText } from './answers.ts';
 import { wantsEnvelope } from './envelope.ts';
 import { failJob } from './failures.ts';
 import type { JobRateLimits } from './rate-limits.ts';
 import { waitingReason } from './reason.ts';
 import { readMilliseconds, readTerms, readWait } from './request.ts';
+import { sendRequests } from './requests.ts';
 import { drainStream, followStream, STREAM_HOLD_MS } from './stream.ts';
 
 const MEGABYTE = 1024 * 1024;
@@ -236,8 +237,8 @@ export class JobFace {
     if (status !== null && !JOB_STATUSES.includes(status as JobStatus)) throw new BerthError('rule', `status must be one of ${JOB_STATUSES.join(', ')}`);
     const limit = clamp(readCount(query, 'limit', 100), { minimum: 1, maximum: 1000 });
     const offset = Math.max(0, readCount(query, 'offset', 0));
-    const found = await this.#parts.queue.list(endpoint.id, { ...(status !== null && { status: status as JobStatus }), limit, offset });
-    sendJson(response, 200, `{"requests":[${found.map(requestText).join(',')}]}`);
+    const pieces = this.#parts.queue.list(endpoint.id, { ...(status !== null && { status: status as JobStatus }), limit, offset });
+    await sendRequests(response, pieces, goneSignal(response));
   }
 
   /** What the worker wrote while it ran the job: a list, or as events that go on while it runs. */

@@ -4,6 +4,7 @@ import type { JobQueue } from '../../jobs/queue.ts';
 import type { Job, JobStatus } from '../../store/job-records.ts';
 import type { Chunk } from '../../store/jobs.ts';
 import { notFound } from '../../support/errors.ts';
+import { writePiece } from '../raw.ts';
 import type { Response } from '../raw.ts';
 
 /** How long an empty `/stream` waits for a first chunk: long enough that a loop does not spin, shorter than any client's patience. */
@@ -50,13 +51,10 @@ async function unread(queue: JobQueue, job: Job, output: string | null): Promise
 export async function followStream(queue: JobQueue, endpointId: string, seq: number, id: string, after: number, response: Response, signal: AbortSignal): Promise<void> {
   let sent = after;
   let begun = false;
-  const write = async (text: string): Promise<void> => {
+  const write = (text: string): Promise<void> => {
     if (!begun) response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' });
     begun = true;
-    if (!response.write(text) && !signal.aborted) await new Promise<void>((resolve) => {
-      response.once('drain', resolve);
-      signal.addEventListener('abort', () => resolve(), { once: true });
-    });
+    return writePiece(response, text, signal);
   };
   while (!signal.aborted) {
     const changed = queue.waitForChange(endpointId, seq, HEARTBEAT_MS, signal);

@@ -5,7 +5,7 @@ import { isOver } from '../job-records.ts';
 import type { Delivery, Job, JobChange, Payloads, WholeJob } from '../job-records.ts';
 import {
   AFTER_JOB, CHANGING_COLUMNS, changingValues, DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, INSERTED_COLUMNS, insertedValues, JOB, jobFromValues, JOBS_AND_LEASES,
-  nextLook, PAYLOADS, WAITING_COLUMNS, waitingValues,
+  listed, nextLook, PAYLOAD_BYTES, PAYLOADS, WAITING_COLUMNS, waitingValues,
 } from '../job-rows.ts';
 import { countMoves } from '../jobs.ts';
 import type { Changed, CountMoves, Idempotency, JobStore, Submitted } from '../jobs.ts';
@@ -164,14 +164,20 @@ export function postgresJobs(pool: Pool, server: string): JobStore {
         return Number(row?.['removed']);
       }),
 
-    list: async (endpointId, { status, limit, offset }) => {
-      const held = status === 'IN_PROGRESS';
-      const only = status === undefined ? '' : `and job.status = $4 and lease.seq is ${held ? 'not ' : ''}null`;
-      const rows = await queryJobs(`select ${JOB}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.endpoint_id = $1 ${only} order by job.seq desc limit $2 offset $3`, [
-        endpointId, limit, offset, ...(status === undefined ? [] : [held ? 'IN_QUEUE' : status]),
-      ]);
-      return rows.map(wholeFrom);
+    list: async (endpointId, { status, before = Number.MAX_SAFE_INTEGER, rows, now }) => {
+      const [waiting] = status === 'IN_QUEUE' ? await query('select count(*) as count from (select 1 from job_waiting where endpoint_id = $1 limit $2) as places', [endpointId, rows]) : [];
+      const { rows: table, jobs, only } = listed(status, Number(waiting?.['count']) < rows);
+      const [last] = await query(`select seq from ${table} where endpoint_id = $1 and seq < $2 order by seq desc limit 1 offset $3`, [endpointId, before, rows - 1]);
+      const next = last?.['seq'] as number | undefined;
+      const found = await query(
+        `select job.seq, ${PAYLOAD_BYTES} as bytes from ${jobs} where job.endpoint_id = $1 and job.seq < $2 and job.seq >= $3 ${only} and (job.status = 'IN_QUEUE' or job.due_at > $4) order by job.seq desc`,
+        [endpointId, before, next ?? 0, now],
+      );
+      return { jobs: found.map((row) => ({ seq: row['seq'] as number, bytes: row['bytes'] as number })), next };
     },
+
+    findAll: async (endpointId, seqs) =>
+      (await queryJobs(`select ${JOB}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.seq = any($2::bigint[]) order by job.seq desc`, [endpointId, seqs])).map(wholeFrom),
 
     counts: async (endpointId) => {
       const [row] = await query(

@@ -5,7 +5,7 @@ import { isOver } from '../job-records.ts';
 import type { Delivery, Job, JobChange, Payloads, WholeJob } from '../job-records.ts';
 import {
   AFTER_JOB, CHANGING_COLUMNS, changingValues, DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, INSERTED_COLUMNS, insertedValues, JOB, jobFromValues, JOBS_AND_LEASES,
-  LEASE_COLUMNS, leaseValues, nextLook, PAYLOADS, WAITING_COLUMNS, WAITING_JOB, waitingJobFrom, waitingValues,
+  LEASE_COLUMNS, leaseValues, listed, nextLook, PAYLOAD_BYTES, PAYLOADS, WAITING_COLUMNS, WAITING_JOB, waitingJobFrom, waitingValues,
 } from '../job-rows.ts';
 import { countMoves } from '../jobs.ts';
 import type { AskedChange, Changed, Claim, CountMoves, JobStore, TakenJob } from '../jobs.ts';
@@ -284,14 +284,20 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         return removed;
       }),
 
-    list: (endpointId, { status, limit, offset }) =>
+    list: (endpointId, { status, before = Number.MAX_SAFE_INTEGER, rows, now }) =>
       look(() => {
-        const page = 'order by job.seq desc limit ? offset ?';
-        const of = `select ${JOB}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.endpoint_id = ?`;
-        if (status === undefined) return valuesOfAll(selectJobs(`${of} ${page}`).all(endpointId, limit, offset)).map(wholeFrom);
-        const held = status === 'IN_PROGRESS';
-        return valuesOfAll(selectJobs(`${of} and job.status = ? and lease.seq is ${held ? 'not ' : ''}null ${page}`).all(endpointId, held ? 'IN_QUEUE' : status, limit, offset)).map(wholeFrom);
+        const waiting = status === 'IN_QUEUE' ? statement('select count(*) as count from (select 1 from job_waiting where endpoint_id = ? limit ?)').get(endpointId, rows) : undefined;
+        const { rows: table, jobs, only } = listed(status, Number(waiting?.['count']) < rows);
+        const last = statement(`select seq from ${table} where endpoint_id = ? and seq < ? order by seq desc limit 1 offset ?`).get(endpointId, before, rows - 1);
+        const next = last?.['seq'] as number | undefined;
+        const found = statement(
+          `select job.seq, ${PAYLOAD_BYTES} as bytes from ${jobs} where job.endpoint_id = ? and job.seq < ? and job.seq >= ? ${only} and (job.status = 'IN_QUEUE' or job.due_at > ?) order by job.seq desc`,
+        ).all(endpointId, before, next ?? 0, now);
+        return { jobs: found.map((row) => ({ seq: row['seq'] as number, bytes: row['bytes'] as number })), next };
       }),
+
+    findAll: (endpointId, seqs) =>
+      look(() => valuesOfAll([...seqs].sort((one, other) => other - one).map((seq) => selectWhole.get(seq, endpointId)).filter((values) => values !== undefined)).map(wholeFrom)),
 
     counts: (endpointId) =>
       look(() => {
