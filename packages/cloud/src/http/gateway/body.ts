@@ -16,18 +16,24 @@ export class BodySender {
   readonly #length: number | undefined;
   readonly #limit: number;
   readonly #tooLarge: () => void;
+  readonly #sent: () => void;
   #size = 0;
-  /** It has been passed on whole. */
-  done = false;
+  #done = false;
   readonly #onData = (chunk: Buffer): void => this.#send(chunk);
   readonly #onEnd = (): void => this.#end();
 
-  constructor(request: Request, socket: Socket, { length, limit, tooLarge }: { length: number | undefined; limit: number; tooLarge: () => void }) {
+  constructor(request: Request, socket: Socket, { length, limit, tooLarge, sent }: { length: number | undefined; limit: number; tooLarge: () => void; sent: () => void }) {
     this.#request = request;
     this.#socket = socket;
     this.#length = length;
     this.#limit = limit;
     this.#tooLarge = tooLarge;
+    this.#sent = sent;
+  }
+
+  /** It has been passed on whole. */
+  get done(): boolean {
+    return this.#done;
   }
 
   start(): void {
@@ -46,8 +52,8 @@ export class BodySender {
     this.#size += chunk.length;
     if (this.#size > this.#limit) return this.#tooLarge();
     if (this.#length !== undefined) {
-      this.done = this.#size === this.#length;
       if (!this.#socket.write(chunk)) this.#request.pause();
+      if (this.#size === this.#length) this.#complete();
       return;
     }
     this.#socket.cork();
@@ -59,11 +65,17 @@ export class BodySender {
   }
 
   #end(): void {
-    this.done = true;
-    if (this.#length !== undefined) return;
+    if (this.#length !== undefined) return this.#complete();
     const { rawTrailers } = this.#request;
     let text = '0\r\n';
     for (let at = 0; at < rawTrailers.length; at += 2) text += `${rawTrailers[at]}: ${rawTrailers[at + 1]}\r\n`;
     this.#socket.write(`${text}\r\n`, 'latin1');
+    this.#complete();
+  }
+
+  #complete(): void {
+    if (this.#done) return;
+    this.#done = true;
+    this.#sent();
   }
 }

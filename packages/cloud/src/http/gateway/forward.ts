@@ -81,7 +81,7 @@ class Exchange implements ReplyListener, Timed {
     this.#reached = true;
     const { request, response, head, body, limits, waitsToContinue } = this.#parts;
     if (head.length === 0 || body !== undefined) return;
-    this.#body = new BodySender(request, this.#connection.socket, { length: head.length, limit: limits.bodyBytes, tooLarge: () => this.#fail(requestTooLarge(limits.bodyBytes)) });
+    this.#body = new BodySender(request, this.#connection.socket, { length: head.length, limit: limits.bodyBytes, tooLarge: () => this.#fail(requestTooLarge(limits.bodyBytes)), sent: () => this.#awaitHead() });
     this.#body.start();
     if (waitsToContinue) response.writeContinue();
   }
@@ -119,9 +119,18 @@ class Exchange implements ReplyListener, Timed {
   }
 
   overdue(): void {
-    // A long upload is no silence: the time for an answer begins when all was sent.
-    if (this.#parts.manner.dueBy === 'head' && this.#body?.done === false) this.#deadline = this.#parts.deadlines.begin(this);
-    else this.#fail(overTime(this.#parts.deadlines.milliseconds, this.#parts.manner));
+    const { manner, deadlines } = this.#parts;
+    // A long upload is no silence.
+    if (manner.dueBy === 'head' && this.#body?.done === false) this.#deadline = deadlines.begin(this);
+    else this.#fail(overTime(deadlines.milliseconds, manner));
+  }
+
+  /** Where only the head is due, the time for it begins when all was sent. It may have come before. */
+  #awaitHead(): void {
+    const { manner, deadlines } = this.#parts;
+    if (manner.dueBy !== 'head' || this.#deadline.timed === undefined) return;
+    deadlines.end(this.#deadline);
+    this.#deadline = deadlines.begin(this);
   }
 
   /** Where the answer has begun, this cuts it off. */
