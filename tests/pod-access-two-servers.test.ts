@@ -51,4 +51,15 @@ describe('access to pods through a server that does not lead', () => {
     assert.equal((await leader.client().call('DELETE', `/v2/pods/${id}`)).status, 204);
     assert.equal((await fetch(`${other.url}/proxy/${id}-8000/`)).status, 404);
   });
+
+  test('a terminal on one server closes when its key is revoked on the other', async () => {
+    const { id } = await runningPod(leader.client(), { cmd: ['node', '-e', POD_SERVER] });
+    const made = (await other.client().call<{ id: string; key: string }>('POST', '/v2/account/api-keys', { name: 'short', access: 'ALL' })).body;
+    const terminal = await openTerminal(`${leader.url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal?cmd=cat`, { authorization: `Bearer ${made.key}` });
+    const before = performance.now();
+    assert.equal((await other.client().call('DELETE', `/v2/account/api-keys/${made.id}`)).status, 204);
+    assert.deepEqual(await terminal.ended, { code: 4401, exit: undefined });
+    assert.ok(performance.now() - before < 10_000);
+    assert.equal((await leader.client().call('DELETE', `/v2/pods/${id}`)).status, 204);
+  });
 });

@@ -75,20 +75,56 @@ export function terminalSuite(stage: PodStage): void {
       assert.equal((await stage.client().call('GET', `/v2/pods/${id}/terminal`)).status, 400);
     });
 
+    /** Whether a command with this mark in its environment runs in a pod. */
+    const alive = async (id: string, mark: string): Promise<boolean> => {
+      const look = await openTerminal(path(id, `?cmd=sh&cmd=-c&cmd=${encodeURIComponent(`for p in /proc/[0-9]*; do grep -qs MARK=${mark} $p/environ && echo alive; done; true`)}`), bearer());
+      await look.ended;
+      return look.stdout().toString().includes('alive');
+    };
+
+    test('closes as soon as the key that opened it is revoked, disabled or may not write any more; others stay', async () => {
+      const id = await stage.pod();
+      const newKey = async (name: string): Promise<{ id: string; key: string }> => (await stage.client().call<{ id: string; key: string }>('POST', '/v2/account/api-keys', { name, access: 'ALL' })).body;
+      const open = (withKey: string): ReturnType<typeof openTerminal> => openTerminal(path(id, '?cmd=cat'), { authorization: `Bearer ${withKey}` });
+      const ways = [['DELETE', undefined], ['PATCH', { enabled: false }], ['PATCH', { access: 'READ_ONLY' }]] as const;
+      const stays = await open(key());
+      for (const [method, change] of ways) {
+        const made = await newKey('short');
+        const terminal = await open(made.key);
+        const before = performance.now();
+        const { status } = await stage.client().call(method, `/v2/account/api-keys/${made.id}`, change);
+        assert.equal(Math.floor(status / 100), 2, `${method} ${JSON.stringify(change)}`);
+        assert.deepEqual(await terminal.ended, { code: 4401, exit: undefined });
+        // Each ping looks at the key, too, but those are 20 seconds apart.
+        assert.ok(performance.now() - before < 10_000);
+        assert.equal((await refusedTerminal(path(id), { authorization: `Bearer ${made.key}` })).status, change !== undefined && 'access' in change ? 403 : 401);
+      }
+      stays.type('still here\n');
+      await stays.shows('still here');
+      stays.cut();
+    });
+
+    test('a command ends with the key that opened it, also where its client does not listen', async () => {
+      const id = await stage.pod();
+      const made = (await stage.client().call<{ id: string; key: string }>('POST', '/v2/account/api-keys', { name: 'deaf', access: 'ALL' })).body;
+      const terminal = await openTerminal(path(id, `?cmd=sh&cmd=-c&cmd=${encodeURIComponent("MARK=revoked sh -c 'echo up; while :; do sleep 0.2; done'")}`), { authorization: `Bearer ${made.key}` });
+      await terminal.shows('up');
+      assert.equal(await alive(id, 'revoked'), true);
+      terminal.pause();
+      await stage.client().call('DELETE', `/v2/account/api-keys/${made.id}`);
+      await until('the command ends', async () => !(await alive(id, 'revoked')));
+      terminal.cut();
+    });
+
     test('a client that goes away ends its command, also one that does not want to end', async () => {
       const id = await stage.pod();
-      const alive = async (mark: string): Promise<boolean> => {
-        const look = await openTerminal(path(id, `?cmd=sh&cmd=-c&cmd=${encodeURIComponent(`for p in /proc/[0-9]*; do grep -qs MARK=${mark} $p/environ && echo alive; done; true`)}`), bearer());
-        await look.ended;
-        return look.stdout().toString().includes('alive');
-      };
       for (const [mark, query] of [['pipes', '&tty=false'], ['terminal', '&tty=true']] as const) {
         const stubborn = `trap "" HUP TERM; MARK=${mark} sh -c 'echo up; while :; do sleep 0.2; done'`;
         const terminal = await openTerminal(path(id, `?cmd=sh&cmd=-c&cmd=${encodeURIComponent(stubborn)}${query}`), bearer());
         await terminal.shows('up');
-        assert.equal(await alive(mark), true);
+        assert.equal(await alive(id, mark), true);
         terminal.cut();
-        await until(`the ${mark} command ends`, async () => !(await alive(mark)));
+        await until(`the ${mark} command ends`, async () => !(await alive(id, mark)));
       }
     });
 

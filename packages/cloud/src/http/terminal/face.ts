@@ -30,10 +30,14 @@ export interface TerminalFaceParts {
 export class TerminalFace {
   readonly #parts: TerminalFaceParts;
   readonly #sessions = new Set<TerminalSession>();
+  readonly #unwatch: () => void;
   #server: Promise<WebSocketServer> | undefined;
 
   constructor(parts: TerminalFaceParts) {
     this.#parts = parts;
+    this.#unwatch = parts.gate.watch(() => {
+      for (const session of this.#sessions) session.checkKey();
+    });
   }
 
   address(url: string): TerminalAddress | undefined {
@@ -70,6 +74,7 @@ export class TerminalFace {
 
   /** The server stops: whoever has a terminal open is told to come back later. */
   close(): void {
+    this.#unwatch();
     for (const session of this.#sessions) session.goAway();
   }
 

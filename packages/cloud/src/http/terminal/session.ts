@@ -18,7 +18,7 @@ const CLOSE = { ended: 1000, goingAway: 1001, badMessage: 1007, defect: 1011, ke
 export interface TerminalSessionParts {
   webSocket: WebSocket;
   opened: OpenedTerminal;
-  /** Rejects when whoever opened this may not any more. */
+  /** Rejects when whoever opened this may not any more. Asked at the beginning, whenever keys change, and with each ping: a key may also expire. */
   admit(): Promise<unknown>;
   log: FastifyBaseLogger;
   pingMs?: number;
@@ -47,6 +47,7 @@ export class TerminalSession {
     webSocket.on('error', (error) => log.debug({ err: error }, 'the connection of a terminal failed'));
     webSocket.on('close', () => this.#end());
     this.#tell({ type: 'open', command: argv, tty, ...(note !== null && { note }) });
+    this.checkKey();
     this.#converse(execution).catch((error: unknown) => {
       if (this.#over) return;
       log.warn({ err: error }, 'a terminal broke off');
@@ -56,7 +57,19 @@ export class TerminalSession {
   }
 
   goAway(): void {
-    this.#parts.webSocket.close(CLOSE.goingAway, 'this server stops');
+    this.#cut(CLOSE.goingAway, 'this server stops');
+  }
+
+  /** Whoever opened this and may not any more is cut off, and so is the command. Where nobody can say, it goes on. */
+  checkKey(): void {
+    this.#parts.admit().catch((error: unknown) => {
+      if (error instanceof BerthError && (error.code === 'unauthenticated' || error.code === 'forbidden')) this.#cut(CLOSE.keyGone, 'the key does not open this any more');
+    });
+  }
+
+  /** Does not wait for the client's own word: one that gives none would go on typing. */
+  #cut(code: number, reason: string): void {
+    this.#parts.webSocket.close(code, reason);
     this.#end();
   }
 
@@ -124,13 +137,11 @@ export class TerminalSession {
 
   /** Whoever does not answer is gone. One whose command does not read cannot be heard, and is given time. */
   #ping(): void {
-    const { webSocket, admit } = this.#parts;
+    const { webSocket } = this.#parts;
     if (!this.#answered && !webSocket.isPaused) return webSocket.terminate();
     this.#answered = false;
     webSocket.ping(() => undefined);
-    admit().catch((error: unknown) => {
-      if (error instanceof BerthError && (error.code === 'unauthenticated' || error.code === 'forbidden')) webSocket.close(CLOSE.keyGone, 'the key does not open this any more');
-    });
+    this.checkKey();
   }
 
   #end(): void {

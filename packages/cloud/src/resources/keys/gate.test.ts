@@ -96,6 +96,17 @@ describe('the gate', () => {
     await assert.rejects(slow.admit(key, reading), refusedAs('unauthenticated'));
   });
 
+  test('tells whoever watches that keys have changed, until they leave', async () => {
+    const { record, key } = await keys.create(ann, { name: 'k', access: 'all' });
+    const seen: Promise<unknown>[] = [];
+    const leave = gate.watch(() => seen.push(gate.admit(key, reading).then(() => 'admitted', (error: BerthError) => error.code)));
+    await keys.update(ann, record.id, { name: 'renamed' });
+    await keys.revoke(ann, record.id);
+    leave();
+    await keys.create(ann, { name: 'k', access: 'all' });
+    assert.deepEqual(await Promise.all(seen), ['admitted', 'unauthenticated']);
+  });
+
   test('notes when a key was last used, to the minute, and not what it was refused', async () => {
     const { record, key } = await keys.create(ann, { name: 'k', access: 'all' });
     const lastUsed = async (): Promise<number | null | undefined> => (await context.store.keys.findAnywhere(record.id))?.lastUsedAt;

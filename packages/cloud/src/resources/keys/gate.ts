@@ -39,6 +39,7 @@ export class Gate {
   readonly #remembered = new Map<string, { record: ApiKey; at: number }>();
   /** How often keys have changed. What was looked up before a change and arrives after it is not remembered. */
   #changes = 0;
+  readonly #watchers = new Set<() => void>();
 
   constructor(context: Context, podTokens?: PodTokens) {
     this.#context = context;
@@ -59,6 +60,13 @@ export class Gate {
   forget(): void {
     this.#remembered.clear();
     this.#changes += 1;
+    for (const watcher of [...this.#watchers]) watcher();
+  }
+
+  /** Tells whenever keys have changed, for whoever lets somebody in for longer than one request. Answers the way to stop it. */
+  watch(watcher: () => void): () => void {
+    this.#watchers.add(watcher);
+    return () => void this.#watchers.delete(watcher);
   }
 
   #recall(key: string, now: number): ApiKey | undefined {
