@@ -27,7 +27,7 @@ describe('access to pods through a server that does not lead', () => {
   });
 
   test('its port, its terminal and its use are there, also after it was started anew', async () => {
-    const { id } = await runningPod(leader.client(), { cmd: ['node', '-e', POD_SERVER], ports: ['8000/http', '22/tcp'] });
+    const { id } = await runningPod(leader.client(), { cmd: ['node', '-e', POD_SERVER], env: { LISTEN_AS: 'BERTH_PORT_8000' }, ports: ['8000/http', '22/tcp'] });
     const reached = (server: TestServer): Promise<unknown> => until('it is reached', async () => {
       const answer = await fetch(`${server.url}/proxy/${id}-8000/`);
       return answer.status === 200 ? (await answer.json()) as { pod: string } : (await answer.body?.cancel(), undefined);
@@ -53,7 +53,7 @@ describe('access to pods through a server that does not lead', () => {
   });
 
   test('a terminal on one server closes when its key is revoked on the other', async () => {
-    const { id } = await runningPod(leader.client(), { cmd: ['node', '-e', POD_SERVER] });
+    const { id } = await runningPod(leader.client(), { cmd: ['sleep', '1000'] });
     const made = (await other.client().call<{ id: string; key: string }>('POST', '/v2/account/api-keys', { name: 'short', access: 'ALL' })).body;
     const terminal = await openTerminal(`${leader.url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal?cmd=cat`, { authorization: `Bearer ${made.key}` });
     const before = performance.now();

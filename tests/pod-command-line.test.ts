@@ -103,7 +103,7 @@ describe('pods on the command line', () => {
   });
 
   test('the server in a pod is at the address that is told', async () => {
-    const { id, urls } = await create('--port', '8000', 'local/shell', 'node', '-e', POD_SERVER);
+    const { id, urls } = await create('--port', '8000', '--env', 'LISTEN_AS=BERTH_PORT_8000', 'local/shell', 'node', '-e', POD_SERVER);
     const [url = ''] = urls;
     const answer = await until('it answers', async () => {
       const response = await fetch(url);
