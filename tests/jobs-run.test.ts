@@ -573,6 +573,9 @@ for (const kind of DATABASES) {
       await worker.pollBatch(10);
       await worker.done(first.body.id, { output: 'once' });
       assert.deepEqual((await submit('a', { input: 1 })).body, { id: first.body.id, status: 'COMPLETED' });
+      const { took, result } = await timed(() => submit('a', { input: 1 }, 'runsync?wait=60000'));
+      assert.deepEqual([result.body.id, result.body.output], [first.body.id, 'once']);
+      assert.ok(took < PROMPT_MS, `answered after ${took} ms`);
       assert.equal((await submit('a', { input: 1 }, 'runsync')).body.output, 'once');
       worker.close();
     });

@@ -12,7 +12,7 @@ export interface JobChangesParts {
   clock: Clock;
   deliveryOf(job: Job, payloads: WholeJob['payloads']): Delivery;
   /** A job is no longer what it was. Told once for each change, also where the store first seemed to fail. */
-  onChanged(changed: Changed): void;
+  onChanged(changed: Changed, change: JobChange | undefined): void;
 }
 
 /** Brings rules to jobs, and tries again where the store is away. */
@@ -38,7 +38,7 @@ export class JobChanges {
       await Promise.all(attempts.map(({ seq, attempt }) => this.#persist(endpointId, seq, attempt, PATIENCE.worker)));
       return;
     }
-    for (const one of done) if (one?.changed === true) this.#parts.onChanged(one);
+    for (const [index, one] of done.entries()) if (one?.changed === true) this.#parts.onChanged(one, attempts[index]?.attempt.change);
   }
 
   async #persist(endpointId: string, seq: number, attempt: Attempt, patience: number): Promise<Changed | undefined> {
@@ -47,8 +47,8 @@ export class JobChanges {
       attempt.again();
       return store.change(endpointId, seq, (job) => attempt.next(job));
     }, clock, patience);
-    if (done?.changed === true) onChanged(done);
-    else if (attempt.unsure !== undefined && (done === undefined || done.after.status === attempt.unsure.after.status)) onChanged(attempt.unsure);
+    if (done?.changed === true) onChanged(done, attempt.change);
+    else if (attempt.unsure !== undefined && (done === undefined || done.after.status === attempt.unsure.after.status)) onChanged(attempt.unsure, undefined);
     return done;
   }
 
@@ -67,6 +67,7 @@ export class JobChanges {
 class Attempt {
   readonly #rule: (job: Job) => JobChange | undefined;
   #made: Changed | undefined;
+  change: JobChange | undefined;
   unsure: Changed | undefined;
 
   constructor(rule: (job: Job) => JobChange | undefined) {
@@ -79,8 +80,8 @@ class Attempt {
   }
 
   next(job: Job): JobChange | undefined {
-    const change = this.#rule(job);
-    this.#made = change === undefined ? undefined : { before: job, after: change.job, changed: true };
-    return change;
+    this.change = this.#rule(job);
+    this.#made = this.change === undefined ? undefined : { before: job, after: this.change.job, changed: true };
+    return this.change;
   }
 }

@@ -1,5 +1,5 @@
 import { isOver } from '../store/job-records.ts';
-import type { Delivery, Job, WholeJob } from '../store/job-records.ts';
+import type { Delivery, Job, JobChange, JobOutcome, WholeJob } from '../store/job-records.ts';
 import type { Changed, Chunk, JobCounts, JobFilter, JobStore, TakenJob, WorkerRecord } from '../store/jobs.ts';
 import type { Wakeup, Wakeups } from '../store/wakeups.ts';
 import type { Clock } from '../support/clock.ts';
@@ -63,7 +63,9 @@ export interface Ending {
 export class JobQueue {
   readonly #parts: QueueParts;
   readonly #numbers: JobNumbers;
-  /** Who waits for something to happen to a job. */
+  /** Who waits for the end of a job. */
+  readonly #endWaiters = new Waiters<number, JobOutcome>();
+  /** Who waits for anything to happen to a job. */
   readonly #jobWaiters = new Waiters<number>();
   /** Who waits for a job that a worker shall stop. */
   readonly #stopWaiters = new Waiters<string>();
@@ -97,7 +99,7 @@ export class JobQueue {
       },
       giveBack: (endpointId, taken) => this.giveBack(endpointId, taken),
     });
-    this.#changes = new JobChanges({ store: parts.store, clock: parts.clock, deliveryOf: parts.deliveryOf, onChanged: (changed) => this.#afterChange(changed) });
+    this.#changes = new JobChanges({ store: parts.store, clock: parts.clock, deliveryOf: parts.deliveryOf, onChanged: (changed, change) => this.#afterChange(changed, change) });
     parts.wakeups.listen((wakeup) => this.#onWakeup(wakeup));
   }
 
@@ -136,15 +138,20 @@ export class JobQueue {
   }
 
   /** Resolves when the job has ended or is gone, the time is over, or the caller gives up; with the job as it then is. */
-  async waitForEnd(endpointId: string, seq: number, milliseconds: number, signal: Departure, submittedNow = false): Promise<WholeJob | undefined> {
-    const until = this.#parts.clock.now() + milliseconds;
+  async waitForEnd(endpointId: string, seq: number, milliseconds: number, signal: Departure, submittedNow = false): Promise<JobOutcome | undefined> {
+    const { store, clock } = this.#parts;
+    const until = clock.now() + milliseconds;
     // Nothing can have happened to it yet, unless another server was told of it first.
-    if (submittedNow && this.#parts.store.meetInOneTurn && !this.#closed) await this.#jobWaiters.wait(endpointId, seq, milliseconds, signal);
+    let mayHaveEnded = !(submittedNow && store.meetInOneTurn && !this.#closed);
     for (;;) {
-      const changed = this.#jobWaiters.wait(endpointId, seq, Math.max(0, until - this.#parts.clock.now()), signal);
-      const found = await this.find(endpointId, seq);
-      if (found === undefined || hasEnded(found.job) || signal.aborted || this.#closed || this.#parts.clock.now() >= until) return found;
-      await changed;
+      const ended = this.#endWaiters.wait(endpointId, seq, Math.max(0, until - clock.now()), signal);
+      if (mayHaveEnded) {
+        const found = await this.find(endpointId, seq);
+        if (found === undefined || hasEnded(found.job) || signal.aborted || this.#closed || clock.now() >= until) return found;
+      }
+      const told = await ended;
+      if (told !== undefined && !isOver(told.job, clock.now())) return told;
+      mayHaveEnded = true;
     }
   }
 
@@ -154,8 +161,8 @@ export class JobQueue {
   }
 
   /** Resolves when something happens to the job, at the latest after the time. */
-  waitForChange(endpointId: string, seq: number, milliseconds: number, signal: Departure): Promise<void> {
-    return this.#jobWaiters.wait(endpointId, seq, milliseconds, signal);
+  async waitForChange(endpointId: string, seq: number, milliseconds: number, signal: Departure): Promise<void> {
+    await this.#jobWaiters.wait(endpointId, seq, milliseconds, signal);
   }
 
   async cancel(endpointId: string, seq: number): Promise<Job | undefined> {
@@ -369,7 +376,7 @@ export class JobQueue {
     this.presence.compare(await this.#parts.store.running(), asOf);
   }
 
-  #afterChange({ before, after }: Changed): void {
+  #afterChange({ before, after }: Changed, change: JobChange | undefined): void {
     const { endpointId, seq } = after;
     if (before.status === 'IN_PROGRESS' && after.status !== 'IN_PROGRESS') {
       this.presence.released(endpointId, before.workerId, seq);
@@ -381,7 +388,9 @@ export class JobQueue {
       this.#parts.wakeups.publish({ kind: 'queue', endpointId });
     }
     if (after.webhook !== null && hasEnded(after) && !hasEnded(before)) this.#parts.onDelivery();
-    if (before.status !== after.status) this.#announce(endpointId, seq);
+    if (before.status === after.status) return;
+    if (hasEnded(after)) this.#endWaiters.wake(endpointId, seq, change === undefined ? undefined : outcomeOf(change));
+    this.#announce(endpointId, seq);
   }
 
   #announce(endpointId: string, seq: number): void {
@@ -391,12 +400,13 @@ export class JobQueue {
 
   /** Many jobs of an endpoint went at once. */
   #announceAll(endpointId: string): void {
+    this.#endWaiters.wakeEndpoint(endpointId);
     this.#jobWaiters.wakeEndpoint(endpointId);
     this.#parts.wakeups.publish({ kind: 'job', endpointId, seq: EVERY_JOB });
   }
 
   #wakeEveryone(): void {
-    for (const waiters of [this.#jobWaiters, this.#stopWaiters, this.#resting]) waiters.wakeAll();
+    for (const waiters of [this.#endWaiters, this.#jobWaiters, this.#stopWaiters, this.#resting]) waiters.wakeAll();
   }
 
   #stop(endpointId: string, workerId: string | null, jobId: string, seq: number): void {
@@ -413,7 +423,11 @@ export class JobQueue {
         this.onWaiting(wakeup.endpointId);
         return this.#handOut.wake(wakeup.endpointId);
       case 'job':
-        return wakeup.seq === EVERY_JOB ? this.#jobWaiters.wakeEndpoint(wakeup.endpointId) : this.#jobWaiters.wake(wakeup.endpointId, wakeup.seq);
+        for (const waiters of [this.#endWaiters, this.#jobWaiters]) {
+          if (wakeup.seq === EVERY_JOB) waiters.wakeEndpoint(wakeup.endpointId);
+          else waiters.wake(wakeup.endpointId, wakeup.seq);
+        }
+        return;
       case 'stop':
         this.stops.add(wakeup.endpointId, wakeup.workerId, wakeup.jobId);
         return this.#stopWaiters.wake(wakeup.endpointId, wakeup.workerId);
@@ -434,6 +448,11 @@ export class JobQueue {
     // Silence alone proves nothing: a handler that never yields keeps everything else waiting. Where its instance runs, the worker is not lost.
     return (await this.#parts.instanceRuns?.(job.endpointId, job.workerId ?? '')) ?? false;
   }
+}
+
+/** Known without a look, where the end brought both. */
+function outcomeOf({ job, output, error }: JobChange): JobOutcome | undefined {
+  return output === undefined || error === undefined ? undefined : { job, payloads: { output, error } };
 }
 
 /** A worker speaks of the attempt that it held when it was first heard. By a later try the job may be in its hands again, for another. */

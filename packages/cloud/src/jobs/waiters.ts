@@ -4,32 +4,34 @@ import type { Departure } from './departure.ts';
 /**
  * Everything waits by being woken: a poll, a synchronous call or a stream says what it waits for, and sleeps
  * until that happens or its time is over. What it waits for is something of an endpoint: a job, a worker.
+ * Whoever wakes it may tell it the news.
  */
-export class Waiters<Of> {
-  readonly #waiting = new PairMap<string, Of, Set<() => void>>();
+export class Waiters<Of, News = never> {
+  readonly #waiting = new PairMap<string, Of, Set<(news?: News) => void>>();
 
   /** Resolves when it is woken, when the time is over, or when the caller gives up. */
-  wait(endpointId: string, of: Of, milliseconds: number, signal?: Departure): Promise<void> {
+  wait(endpointId: string, of: Of, milliseconds: number, signal?: Departure): Promise<News | undefined> {
     return new Promise((resolve) => {
       const waiting = this.#waiting.get(endpointId, of) ?? new Set();
       this.#waiting.set(endpointId, of, waiting);
-      const done = (): void => {
+      const done = (news?: News): void => {
         clearTimeout(timer);
-        signal?.removeEventListener('abort', done);
+        signal?.removeEventListener('abort', leave);
         waiting.delete(done);
         if (waiting.size === 0 && this.#waiting.get(endpointId, of) === waiting) this.#waiting.delete(endpointId, of);
-        resolve();
+        resolve(news);
       };
-      const timer = setTimeout(done, milliseconds);
+      const leave = (): void => done();
+      const timer = setTimeout(leave, milliseconds);
       waiting.add(done);
-      signal?.addEventListener('abort', done, { once: true });
+      signal?.addEventListener('abort', leave, { once: true });
       if (signal?.aborted === true) done();
     });
   }
 
-  wake(endpointId: string, of: Of): void {
+  wake(endpointId: string, of: Of, news?: News): void {
     const waiting = this.#waiting.get(endpointId, of);
-    if (waiting !== undefined) for (const done of [...waiting]) done();
+    if (waiting !== undefined) for (const done of [...waiting]) done(news);
   }
 
   /** Wakes everyone who waits for something of this endpoint. */

@@ -74,6 +74,12 @@ export interface WholeJob {
   payloads: Payloads;
 }
 
+/** A job with what came of it; of one that has ended, the request may be left out. */
+export interface JobOutcome {
+  job: Job;
+  payloads: Pick<Payloads, 'output' | 'error'> & { request?: string };
+}
+
 /** What becomes of a job: its next version and, where they change, its payloads. */
 export interface JobChange {
   job: Job;

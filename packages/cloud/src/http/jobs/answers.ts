@@ -1,9 +1,9 @@
 import { delayTime, executionTime, hasEnded } from '../../jobs/job.ts';
 import { memberText } from '../../jobs/json-text.ts';
-import type { Job, WholeJob } from '../../store/job-records.ts';
+import type { Job, JobOutcome, WholeJob } from '../../store/job-records.ts';
 
 /** A job as `/status` and its neighbours show it. Payloads are spliced in as the text that they are. */
-export function statusText({ job, payloads }: WholeJob, reason?: string): string {
+export function statusText({ job, payloads }: JobOutcome, reason?: string): string {
   let text = `{"id":"${job.id}","status":"${job.status}"`;
   const delay = delayTime(job);
   if (delay !== undefined || hasEnded(job)) text += `,"delayTime":${delay ?? 0}`;
@@ -13,7 +13,7 @@ export function statusText({ job, payloads }: WholeJob, reason?: string): string
   if (job.retries > 0) text += `,"retries":${job.retries}`;
   if (payloads.output !== null) text += `,"output":${payloads.output}`;
   if (payloads.error !== null) text += `,"error":${payloads.error}`;
-  if (!hasEnded(job)) text += `,"input":${memberText(payloads.request, 'input') ?? 'null'}`;
+  if (!hasEnded(job)) text += `,"input":${memberText(payloads.request ?? '{}', 'input') ?? 'null'}`;
   if (reason !== undefined) text += `,"reason":${JSON.stringify(reason)}`;
   return `${text}}`;
 }

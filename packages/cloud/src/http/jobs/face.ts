@@ -9,7 +9,7 @@ import type { EndpointDirectory } from '../../resources/endpoints/directory.ts';
 import { checkGrant } from '../../resources/keys/gate.ts';
 import type { Gate } from '../../resources/keys/gate.ts';
 import { JOB_STATUSES } from '../../store/job-records.ts';
-import type { Job, JobStatus, WholeJob } from '../../store/job-records.ts';
+import type { Job, JobOutcome, JobStatus, WholeJob } from '../../store/job-records.ts';
 import type { ApiKey, Endpoint } from '../../store/records.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import { bearerOrBareKey } from '../bearer.ts';
@@ -136,7 +136,9 @@ export class JobFace {
     const gone = departure(response);
     const text = await readBody(request, RUNSYNC_LIMIT);
     const job = await this.#submit(request, endpoint, key, text, { ...readTerms(text), sync: { wait, waitGiven: query.has('wait') } });
-    const found = await this.#parts.queue.waitForEnd(endpoint.id, job.seq, wait, gone, true);
+    // With a key, it may be a job that was there before.
+    const submittedNow = request.headers['idempotency-key'] === undefined;
+    const found = await this.#parts.queue.waitForEnd(endpoint.id, job.seq, wait, gone, submittedNow);
     sendJson(response, 200, statusText(found ?? missing(job.id)));
   }
 
@@ -284,7 +286,7 @@ export class JobFace {
   }
 
   /** The number inside an id finds a job; the whole id must be its own. */
-  #same(found: WholeJob | undefined, id: string): WholeJob {
+  #same<Found extends JobOutcome>(found: Found | undefined, id: string): Found {
     if (found === undefined || found.job.id !== id) throw missingJob(id);
     return found;
   }

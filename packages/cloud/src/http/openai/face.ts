@@ -5,7 +5,7 @@ import type { JobQueue } from '../../jobs/queue.ts';
 import type { EndpointDirectory } from '../../resources/endpoints/directory.ts';
 import { checkGrant } from '../../resources/keys/gate.ts';
 import type { Gate } from '../../resources/keys/gate.ts';
-import type { Job, WholeJob } from '../../store/job-records.ts';
+import type { Job, JobOutcome } from '../../store/job-records.ts';
 import type { Endpoint } from '../../store/records.ts';
 import type { Clock } from '../../support/clock.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
@@ -102,7 +102,7 @@ export class OpenAiFace {
   }
 
   /** The job once it has ended; or as it is when the caller has gone, or nobody took it in time. One that runs is ended by its own time limit. */
-  async #waitForEnd(job: Job, giveUpAt: number, signal: AbortSignal): Promise<WholeJob | undefined> {
+  async #waitForEnd(job: Job, giveUpAt: number, signal: AbortSignal): Promise<JobOutcome | undefined> {
     const { queue, clock } = this.#parts;
     for (;;) {
       const now = clock.now();
@@ -113,10 +113,10 @@ export class OpenAiFace {
     }
   }
 
-  async #answer(response: Response, found: WholeJob | undefined): Promise<void> {
+  async #answer(response: Response, found: JobOutcome | undefined): Promise<void> {
     const failure = this.#closing.signal.aborted && found !== undefined && !hasEnded(found.job) ? SERVER_STOPS : failureOf(found);
     if (failure !== undefined) return sendJson(response, failure.status, errorText(failure.error));
-    const { job, payloads } = found as WholeJob;
+    const { job, payloads } = found as JobOutcome;
     sendJson(response, 200, answerText(payloads.output) ?? (await this.#streamed(job)));
   }
 

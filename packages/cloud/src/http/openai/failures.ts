@@ -1,4 +1,4 @@
-import type { Job, WholeJob } from '../../store/job-records.ts';
+import type { Job, JobOutcome } from '../../store/job-records.ts';
 import type { BerthError, ErrorCode } from '../../support/errors.ts';
 import { sendJson } from '../raw.ts';
 import type { Response } from '../raw.ts';
@@ -51,7 +51,7 @@ export function errorText(error: OpenAiError): string {
 export const SERVER_STOPS: JobFailure = { status: 503, error: { message: 'the server stops; try again', type: 'server_error', code: 'server_stops' } };
 
 /** Why a job that has ended, or is gone, has no answer; undefined where it has one. */
-export function failureOf(found: WholeJob | undefined): JobFailure | undefined {
+export function failureOf(found: JobOutcome | undefined): JobFailure | undefined {
   if (found === undefined) return { status: 404, error: { message: 'the job was removed before it was done', type: 'not_found_error', code: 'job_removed' } };
   const { job, payloads } = found;
   switch (job.status) {

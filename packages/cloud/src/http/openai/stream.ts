@@ -1,6 +1,6 @@
 import { hasEnded } from '../../jobs/job.ts';
 import type { JobQueue } from '../../jobs/queue.ts';
-import type { Job, WholeJob } from '../../store/job-records.ts';
+import type { Job, JobOutcome } from '../../store/job-records.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Response } from '../raw.ts';
 import { listOf } from './answer.ts';
@@ -29,7 +29,7 @@ export interface StreamOutcome {
   /** The response has begun, and needs nothing more. */
   sent: boolean;
   /** How the job stood at last. */
-  found: WholeJob | undefined;
+  found: JobOutcome | undefined;
 }
 
 /**
@@ -72,7 +72,7 @@ export async function passOnStream({ queue, job, response, signal, clock, giveUp
   }
 }
 
-async function conclude(response: Response, found: WholeJob | undefined, streamed: boolean, signal: AbortSignal): Promise<StreamOutcome> {
+async function conclude(response: Response, found: JobOutcome | undefined, streamed: boolean, signal: AbortSignal): Promise<StreamOutcome> {
   const failure = failureOf(found);
   if (failure !== undefined) return response.headersSent ? finish(response, found, failure.error) : { sent: false, found };
   if (!streamed) await write(response, outputText(found?.payloads.output ?? null), signal);
@@ -100,7 +100,7 @@ async function write(response: Response, text: string, signal: AbortSignal): Pro
 }
 
 /** To a client that has gone, this says nothing. */
-function finish(response: Response, found: WholeJob | undefined, error?: OpenAiError): StreamOutcome {
+function finish(response: Response, found: JobOutcome | undefined, error?: OpenAiError): StreamOutcome {
   response.end(error === undefined ? undefined : event(errorText(error)));
   return { sent: true, found };
 }
