@@ -7,7 +7,8 @@ import { quantile } from './support/statistics.ts';
 import { WorkerPool } from './support/worker-pool.ts';
 
 const WORKERS = 2_000;
-const WATCH_SECONDS = 20;
+/** Two polls of each worker. */
+const WATCH_SECONDS = 50;
 const JOBS_PER_SECOND = 200;
 const JOB_SECONDS = 5;
 const BARS = { processor: 0.02, memory: 100 };

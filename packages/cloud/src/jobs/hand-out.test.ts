@@ -33,13 +33,13 @@ function handOutOf(waiting: { jobs: number }): { handOut: HandOut; asked: number
 test('a take asks for a few, for more while there is more, and for a few again', async () => {
   const waiting = { jobs: 1_000 };
   const { asked, wait } = handOutOf(waiting);
-  assert.deepEqual([await wait(), await wait(), await wait(), await wait()], [16, 128, 400, 400]);
-  assert.equal(await wait(), 56);
+  assert.deepEqual([await wait(), await wait(), await wait(), await wait()], [4, 32, 256, 400]);
+  assert.equal(await wait(), 308);
   waiting.jobs = 1;
   assert.equal(await wait(), 1);
   waiting.jobs = 1;
   assert.equal(await wait(), 1);
-  assert.deepEqual(asked, [16, 128, 400, 400, 400, 112, 16]);
+  assert.deepEqual(asked, [4, 32, 256, 400, 400, 400, 4]);
 });
 
 test('of many who come to wait where nothing does, not each looks; what comes in wakes them at once, and without a word they are looked after a little later', async () => {

@@ -15,7 +15,7 @@ const LARGEST_TAKE = 500;
  * Workers may ask for far more than there is, and every claim costs something. So a first take asks
  * for a few, and as long as takes bring all that they asked for, the next one asks for more.
  */
-const FIRST_TAKE = 16;
+const FIRST_TAKE = 4;
 const GROWTH = 8;
 /** Where nothing waits, whoever comes to wait is looked after this much later: of a thousand that come at once, each would look. Whatever comes in wakes them at once. */
 const EMPTY_MS = 500;
