@@ -5,8 +5,8 @@ export interface Delivery {
   readonly job: Job;
   /** Shows JSON text as the output so far. */
   progress(value: string): void;
-  /** Sends the body of a chunk after those before it. A promise asks to be awaited before the next one. It never rejects. */
-  chunk(body: string): Promise<void> | undefined;
+  /** Sends the body of a chunk after those before it. A promise asks to be awaited before the next one. It never rejects. With a mark, the server can tell a repeat. */
+  chunk(body: string, mark?: string): Promise<void> | undefined;
   /** Sends the result until it is acknowledged. A promise asks that the job keeps its place until then. It never rejects. */
   finish(body: string, streamed: boolean): Promise<void> | undefined;
   /** The job was not begun and goes back, as if it had never been taken. False where there is no way to say so. */

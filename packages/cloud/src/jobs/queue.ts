@@ -1,6 +1,6 @@
 import { isOver } from '../store/job-records.ts';
 import type { Delivery, Job, JobChange, JobOutcome, WholeJob } from '../store/job-records.ts';
-import type { Changed, Chunk, JobCounts, JobFilter, JobStore, TakenJob, WorkerRecord } from '../store/jobs.ts';
+import type { Changed, Chunk, JobCounts, JobFilter, JobStore, NewChunk, StreamEnd, TakenJob, WorkerRecord } from '../store/jobs.ts';
 import type { Wakeup, Wakeups } from '../store/wakeups.ts';
 import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
@@ -11,6 +11,8 @@ import { JobNumbers } from './identity.ts';
 import { JobChanges } from './job-changes.ts';
 import { hasEnded } from './job.ts';
 import { listJobs } from './listing.ts';
+import { unkept, unkeptInSteps } from './numbered-chunks.ts';
+import type { NumberedChunk } from './numbered-chunks.ts';
 import { Presence, SILENT_MS } from './presence.ts';
 import { PATIENCE, persist } from './persist.ts';
 import { StopList } from './stop-list.ts';
@@ -269,16 +271,33 @@ export class JobQueue {
     const { store, clock } = this.#parts;
     const held = sameAttempt(holder);
     let before: number | undefined;
-    const last = await persist(async () => {
+    const kept = await persist(async () => {
       // A try that failed may have been kept all the same, and chunks are not for keeping twice.
-      if (before !== undefined && holdsInOrder(await store.chunks(endpointId, seq, before, Number.MAX_SAFE_INTEGER), chunks)) return before + chunks.length;
-      return store.appendChunks(endpointId, seq, chunks, (job, stand) => {
-        if (!transitions.holds(job, held(job))) return false;
-        before ??= stand;
-        return true;
+      if (before !== undefined && holdsInOrder(await store.chunks(endpointId, seq, before, Number.MAX_SAFE_INTEGER), chunks)) return true;
+      const end = await store.appendChunks(endpointId, seq, (job, { number, workerNumber }) => {
+        if (!transitions.holds(job, held(job))) return undefined;
+        before ??= number;
+        return chunks.map((text) => ({ text, workerNumber }));
       });
+      return end !== undefined;
     }, clock, PATIENCE.worker);
-    if (last > 0) this.#announce(endpointId, seq);
+    if (kept) this.#announce(endpointId, seq);
+  }
+
+  /** Keeps what was not kept before. Fails where a number was left out; from whoever does not hold the job, nothing is kept. */
+  async appendNumbered(endpointId: string, seq: number, holder: Holder, said: readonly NumberedChunk[]): Promise<void> {
+    let missing: number | undefined;
+    await this.#appendNew(endpointId, seq, holder, (end) => {
+      const news = unkept(said, end);
+      missing = news.missing;
+      return news.chunks;
+    });
+    if (missing !== undefined) throw new BerthError('state', `chunk ${missing} is missing before those that came`);
+  }
+
+  /** The same for a chunk that is sent until it is accepted or given up: numbers may be left out. */
+  appendNumberedInSteps(endpointId: string, seq: number, holder: Holder, said: NumberedChunk): Promise<void> {
+    return this.#appendNew(endpointId, seq, holder, (end) => unkeptInSteps(said, end));
   }
 
   /** The worker asked to be replaced: it gets no more jobs, and what it waits for ends now. */
@@ -363,6 +382,14 @@ export class JobQueue {
   }
 
   // How it works.
+
+  /** A try that failed and was kept all the same is seen by its numbers. */
+  async #appendNew(endpointId: string, seq: number, holder: Holder, news: (end: StreamEnd) => NewChunk[]): Promise<void> {
+    this.presence.showsJob(endpointId, holder.workerId, seq);
+    const { store, clock } = this.#parts;
+    const end = await persist(() => store.appendChunks(endpointId, seq, (job, before) => (transitions.holds(job, holder) ? news(before) : undefined)), clock, PATIENCE.worker);
+    if (end !== undefined) this.#announce(endpointId, seq);
+  }
 
   /**
    * Now and then, what workers hold according to the store is compared with what is known of

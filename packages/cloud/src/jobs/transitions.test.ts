@@ -41,8 +41,10 @@ describe('a job', () => {
   });
 
   test('that did not reach its worker goes back as if never taken', () => {
-    const back = transitions.giveBack(taken(), { workerId: 'w', lease: 'l' }, START)?.job;
+    const change = transitions.giveBack({ ...taken(), drained: 3 }, { workerId: 'w', lease: 'l' }, START);
+    const back = change?.job;
     assert.deepEqual([back?.status, back?.attempt, back?.retries, back?.retriesLeft], ['IN_QUEUE', 0, 0, 1]);
+    assert.deepEqual([change?.clearChunks, back?.drained], [true, 0]);
   });
 
   test('is retried by hand only after it failed, at the end of the queue, with its time to live anew', () => {

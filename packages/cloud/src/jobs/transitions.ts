@@ -79,7 +79,9 @@ export function lose(job: Job, holder: Holder, reason: string, now: number): Job
 
 /** The job never reached the worker: it goes back as if it had never been taken. */
 export function giveBack(job: Job, holder: Holder, now: number): JobChange | undefined {
-  return holds(job, holder) ? withDue({ ...waiting(job), attempt: job.attempt - 1 }, now) : undefined;
+  if (!holds(job, holder)) return undefined;
+  // Whatever a worker says before, a chunk of this attempt must not pass for one of the next.
+  return { ...withDue({ ...waiting(job), attempt: job.attempt - 1, drained: 0 }, now), clearChunks: true };
 }
 
 /** Its worker lives: look again later. */

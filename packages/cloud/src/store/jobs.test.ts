@@ -7,7 +7,7 @@ import type { QueueSettings, RequestTerms } from '../jobs/submission.ts';
 import * as transitions from '../jobs/transitions.ts';
 import type { Database } from './database.ts';
 import type { Delivery, Job, WholeJob } from './job-records.ts';
-import type { JobStore, ListLook } from './jobs.ts';
+import type { JobStore, ListLook, StreamEnd } from './jobs.ts';
 import { migrate } from './migrate.ts';
 import { openDatabase } from './open.ts';
 
@@ -135,14 +135,36 @@ for (const kind of DATABASES) {
     test('chunks keep their order and their numbers, only while the job is held', async () => {
       const job = await submit('chunks');
       await takeAll('chunks');
-      const holds = (current: Job): boolean => transitions.holds(current, { workerId: 'w1' });
-      assert.equal(await store.appendChunks('chunks', job.seq, ['{"output":1}', '{"output":2}'], holds), 2);
-      assert.equal(await store.appendChunks('chunks', job.seq, ['{"output":3}'], holds), 3);
-      assert.equal(await store.appendChunks('chunks', job.seq, ['{"output":4}'], () => false), 0);
+      const ifHeld = (...texts: string[]) => (current: Job) => (transitions.holds(current, { workerId: 'w1' }) ? texts.map((text) => ({ text, workerNumber: 0 })) : undefined);
+      assert.equal((await store.appendChunks('chunks', job.seq, ifHeld('{"output":1}', '{"output":2}')))?.number, 2);
+      assert.equal((await store.appendChunks('chunks', job.seq, ifHeld('{"output":3}')))?.number, 3);
+      assert.equal(await store.appendChunks('chunks', job.seq, () => undefined), undefined);
+      assert.equal(await store.appendChunks('chunks', job.seq + 1, ifHeld('{"output":4}')), undefined);
       assert.deepEqual(await store.chunks('chunks', job.seq, 1, 1_000), [{ number: 2, text: '{"output":2}' }, { number: 3, text: '{"output":3}' }]);
       assert.deepEqual((await store.chunks('chunks', job.seq, 0, 13)).map((chunk) => chunk.number), [1]);
       await store.change('chunks', job.seq, (current) => transitions.lose(current, { workerId: 'w1' }, 'gone', NOW));
       assert.deepEqual(await store.chunks('chunks', job.seq, 0, 1_000), []);
+    });
+
+    test('a stream tells by its last chunk how far it is, in its own numbers and in those of the worker', async () => {
+      const job = await submit('numbers');
+      await takeAll('numbers');
+      const ends: StreamEnd[] = [];
+      const add = (...workerNumbers: number[]): Promise<StreamEnd | undefined> =>
+        store.appendChunks('numbers', job.seq, (_job, end) => {
+          ends.push(end);
+          return workerNumbers.map((workerNumber) => ({ text: `"${workerNumber}"`, workerNumber }));
+        });
+      assert.deepEqual(await add(), { number: 0, workerNumber: 0 });
+      assert.deepEqual(await add(1, 2, 2, 2), { number: 4, workerNumber: 2 });
+      assert.deepEqual(await add(), { number: 4, workerNumber: 2 });
+      // Those that come at once come one after the other.
+      await Promise.all(Array.from({ length: 8 }, () => store.appendChunks('numbers', job.seq, (_job, end) => [{ text: 'one', workerNumber: end.workerNumber + 1 }])));
+      assert.deepEqual(await add(2 ** 31 - 1), { number: 13, workerNumber: 2 ** 31 - 1 });
+      assert.deepEqual(ends, [{ number: 0, workerNumber: 0 }, { number: 0, workerNumber: 0 }, { number: 4, workerNumber: 2 }, { number: 12, workerNumber: 10 }]);
+      await store.change('numbers', job.seq, (current) => transitions.giveBack(current, { workerId: 'w1' }, NOW));
+      await takeAll('numbers');
+      assert.deepEqual(await add(), { number: 0, workerNumber: 0 });
     });
 
     test('what is due is found, the longest due first', async () => {

@@ -20,8 +20,8 @@ export interface JobStore {
   /** The same for several jobs of an endpoint, in this order. Where it fails, some of them may have been changed all the same. */
   changeAll(endpointId: string, asked: readonly AskedChange[]): Promise<(Changed | undefined)[]>;
   find(endpointId: string, seq: number): Promise<WholeJob | undefined>;
-  /** Adds to what a job has streamed, if `allowed` says so, which is told the number of the last chunk so far. Answers that of the last one now, 0 where it was refused. */
-  appendChunks(endpointId: string, seq: number, chunks: string[], allowed: (job: Job, last: number) => boolean): Promise<number>;
+  /** Adds to what a job has streamed what `next` answers, which is told how far it is. Answers how far it is then; undefined where `next` refuses, or there is no such job. */
+  appendChunks(endpointId: string, seq: number, next: (job: Job, end: StreamEnd) => readonly NewChunk[] | undefined): Promise<StreamEnd | undefined>;
   /** Chunks after number `after`, in order, together at most `bytes` large but at least one. */
   chunks(endpointId: string, seq: number, after: number, bytes: number): Promise<Chunk[]>;
   /** Jobs of any endpoint that time has something to do with, the longest due first. */
@@ -109,6 +109,19 @@ export interface Chunk {
   text: string;
 }
 
+/** A chunk before it has a number. */
+export interface NewChunk {
+  text: string;
+  /** The number that the worker gave to what it is, or is a part of. Where it gave none, that of the chunk before. */
+  workerNumber: number;
+}
+
+/** How far a stream is, as its last chunk says: both are 0 where there is none. */
+export interface StreamEnd {
+  number: number;
+  workerNumber: number;
+}
+
 export interface JobFilter {
   status?: JobStatus;
   limit: number;
@@ -149,6 +162,10 @@ export interface WorkerRecord {
   busy: number;
   /** Set where it reported that a check failed. */
   unhealthy: string | null;
+}
+
+export function endAfter(end: StreamEnd, added: readonly NewChunk[]): StreamEnd {
+  return { number: end.number + added.length, workerNumber: added.at(-1)?.workerNumber ?? end.workerNumber };
 }
 
 /** How the counts of an endpoint move when a job does. */

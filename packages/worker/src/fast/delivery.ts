@@ -12,6 +12,9 @@ export class FastDelivery implements Delivery {
   #elsewhere: Delivery | undefined;
   /** Whole milliseconds between its arrival and its begin. */
   waitedMs = 0;
+  #chunks = 0;
+  /** Its chunks have numbers, unless a server that knows none has got some of them. */
+  numbered = true;
   /** A value to show that could not be sent yet. */
   progressToSend: string | undefined;
 
@@ -28,7 +31,13 @@ export class FastDelivery implements Delivery {
   }
 
   chunk(body: string): Promise<void> | undefined {
-    return this.#elsewhere === undefined ? this.#source.sendChunk(this, body) : this.#elsewhere.chunk(body);
+    this.#chunks += 1;
+    return this.#elsewhere === undefined ? this.#source.sendChunk(this, { number: this.#chunks, body }) : this.#elsewhere.chunk(body, this.markOf(this.#chunks));
+  }
+
+  /** What names one of its chunks, so that it is kept once however often it is sent. */
+  markOf(number: number): string | undefined {
+    return this.numbered ? `${this.lease}~${number}` : undefined;
   }
 
   finish(body: string, streamed: boolean): Promise<void> | undefined {

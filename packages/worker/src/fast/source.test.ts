@@ -249,7 +249,7 @@ describe('the fast way', () => {
     const channel = await connection();
     const job = server.submit('late', {});
     await server.result(job);
-    const late = { ...job, id: 'job-late', state: 'given' as const, lease: 'l', results: [], chunks: [], progress: [] };
+    const late = { ...job, id: 'job-late', state: 'given' as const, lease: 'l', results: [], chunks: [], chunkNumber: 0, progress: [] };
     server.jobs.set('job-late', late);
     server.beforeFarewell = () => channel.give('job-late', { id: 'job-late', input: 'late' });
     await worker.stop();

@@ -8,6 +8,8 @@ import { pause } from '../pause.ts';
 import { isJob } from '../public/takes.ts';
 import { Channel } from './channel.ts';
 import { FastDelivery } from './delivery.ts';
+import { UnkeptChunks } from './unkept-chunks.ts';
+import type { UnkeptChunk } from './unkept-chunks.ts';
 import { upgrade } from './upgrade.ts';
 import type { Upgrade } from './upgrade.ts';
 
@@ -58,7 +60,8 @@ export class FastSource implements JobSource {
   #credits = 0;
   readonly #deliveries = new Map<string, FastDelivery>();
   readonly #results = new Map<string, SentResult>();
-  /** Chunks that wait for a connection. */
+  readonly #unkept = new UnkeptChunks();
+  /** Chunks without a number that wait for a connection. */
   #chunks: { delivery: FastDelivery; body: string }[] = [];
   /** Who waits until more can be sent. */
   #waiting: (() => void)[] = [];
@@ -69,6 +72,8 @@ export class FastSource implements JobSource {
   #serverStops = false;
   /** The server takes jobs back that were not begun, so some may be taken ahead. */
   #takesBack = false;
+  /** The server acknowledges chunks that have a number. */
+  #keepsChunks = false;
   #seemsDead = false;
   #leaving = false;
   #closing = false;
@@ -148,10 +153,13 @@ export class FastSource implements JobSource {
     else this.#channel.send(`P ${delivery.name} ${value}`);
   }
 
-  sendChunk(delivery: FastDelivery, body: string): Promise<void> | undefined {
-    if (this.#goesElsewhere) return this.#elsewhere(delivery).chunk(body);
-    if (this.#channel === undefined) this.#chunks.push({ delivery, body });
-    else this.#channel.send(`S ${delivery.name} ${body}`);
+  sendChunk(delivery: FastDelivery, chunk: UnkeptChunk): Promise<void> | undefined {
+    const { number, body } = chunk;
+    if (this.#goesElsewhere) return this.#elsewhere(delivery).chunk(body, delivery.markOf(number));
+    if (this.#channel !== undefined && !this.#keepsChunks) delivery.numbered = false;
+    if (delivery.numbered) this.#unkept.add(delivery, chunk, this.#channel !== undefined);
+    else if (this.#channel === undefined) this.#chunks.push({ delivery, body });
+    this.#channel?.send(chunkLine(delivery, chunk));
     return this.#untilSent();
   }
 
@@ -180,6 +188,7 @@ export class FastSource implements JobSource {
 
   forget(delivery: FastDelivery): void {
     this.#deliveries.delete(delivery.name);
+    this.#unkept.remove(delivery.name);
     this.#chunks = this.#chunks.filter((chunk) => chunk.delivery !== delivery);
     this.#move();
   }
@@ -194,8 +203,15 @@ export class FastSource implements JobSource {
 
   /** Undefined where more can be sent at once. */
   #untilSent(): Promise<void> | undefined {
-    if (this.#channel !== undefined && !this.#channel.congested && this.#results.size <= MOST_UNACKNOWLEDGED) return undefined;
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return this.#hasSpace ? undefined : new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  get #hasSpace(): boolean {
+    return this.#channel?.congested === false && this.#results.size <= MOST_UNACKNOWLEDGED && !this.#unkept.full;
+  }
+
+  #moveIfSpace(): void {
+    if (this.#waiting.length > 0 && this.#hasSpace) this.#move();
   }
 
   #move(): void {
@@ -214,6 +230,7 @@ export class FastSource implements JobSource {
       const outcome = await upgrade(address, apiKey, pace.upgrade, signal);
       if (outcome.kind === 'opened') {
         this.#takesBack = outcome.takesBack;
+        this.#keepsChunks = outcome.keepsChunks;
         await this.#use(outcome.socket, outcome.head);
       } else if (signal.aborted) {
         return;
@@ -235,7 +252,7 @@ export class FastSource implements JobSource {
       const channel = new Channel(socket, head, {
         line: (line) => this.#read(line),
         beforeWrite: () => this.#grantCredits(),
-        drained: () => this.#move(),
+        drained: () => this.#moveIfSpace(),
         closed: (unwritten, why) => {
           clearInterval(heartbeat);
           this.#channel = undefined;
@@ -261,6 +278,7 @@ export class FastSource implements JobSource {
     channel.send(this.#list());
     for (const { delivery, body } of this.#chunks) channel.send(`S ${delivery.name} ${body}`);
     this.#chunks = [];
+    this.#sendUnkept(channel);
     for (const delivery of this.#deliveries.values()) {
       if (delivery.progressToSend !== undefined) channel.send(`P ${delivery.name} ${delivery.progressToSend}`);
       delivery.progressToSend = undefined;
@@ -272,13 +290,34 @@ export class FastSource implements JobSource {
       result.sent += 1;
     }
     if (this.#leaving) channel.send('Q');
-    this.#move();
+    this.#moveIfSpace();
+  }
+
+  /** Before the results of their jobs. */
+  #sendUnkept(channel: Channel): void {
+    for (const stream of this.#unkept.streams()) {
+      const { delivery, chunks } = stream;
+      if (stream.sent === MOST_CONNECTIONS) {
+        this.#moveChunks(delivery);
+        const result = this.#results.get(delivery.name);
+        if (result !== undefined && !result.moved) this.#moveResult(delivery.name, result);
+        continue;
+      }
+      stream.sent += 1;
+      // A server that does not know numbers gets each once. It does not say what it keeps.
+      if (!this.#keepsChunks) {
+        delivery.numbered = false;
+        this.#unkept.remove(delivery.name);
+      }
+      for (const chunk of chunks) channel.send(chunkLine(delivery, chunk));
+    }
   }
 
   #beat(channel: Channel): void {
     const [oldest] = this.#results.values();
+    const since = Math.min(oldest?.sentAt ?? Infinity, this.#unkept.since ?? Infinity);
     const seemedDead = this.#seemsDead;
-    this.#seemsDead = oldest !== undefined && Math.max(oldest.sentAt, channel.heardAt) < Date.now() - this.#parts.pace.deadConnection;
+    this.#seemsDead = Math.max(since, channel.heardAt) < Date.now() - this.#parts.pace.deadConnection;
     // Twice: after a handler that kept the whole process busy, what the server said may not be read yet.
     if (seemedDead && this.#seemsDead) channel.destroy();
     else channel.send(this.#list());
@@ -302,6 +341,8 @@ export class FastSource implements JobSource {
         return this.#readJob(line);
       case 0x41: // A
         return this.#acknowledged(line.slice(2));
+      case 0x4b: // K
+        return this.#chunksKept(line.slice(2));
       case 0x58: // X
         this.#consumer?.stop(line.slice(2));
         return;
@@ -330,9 +371,20 @@ export class FastSource implements JobSource {
     this.#consumer?.deliver(delivery);
   }
 
+  /** `<jobId> <lease> <number>` */
+  #chunksKept(told: string): void {
+    const space = told.lastIndexOf(' ');
+    const upTo = Number(told.slice(space + 1));
+    if (!Number.isSafeInteger(upTo)) return;
+    this.#unkept.kept(told.slice(0, space), upTo);
+    this.#moveIfSpace();
+  }
+
   #acknowledged(name: string): void {
+    // The server hears a result after the chunks of its job.
+    this.#unkept.remove(name);
     if (!this.#results.delete(name)) return;
-    if (this.#waiting.length > 0 && this.#results.size <= MOST_UNACKNOWLEDGED && this.#channel?.congested === false) this.#move();
+    this.#moveIfSpace();
     if (this.#results.size > 0) return;
     this.#onAcknowledged?.();
     if (this.#serverStops) this.#channel?.end(this.#parts.pace.farewell);
@@ -352,12 +404,13 @@ export class FastSource implements JobSource {
     else setTimeout(() => channel.end(farewell), farewell);
   }
 
-  /** Lines that were never written: chunks among them go with the next connection. Results are kept anyway. */
+  /** Lines that were never written: chunks without a number among them go with the next connection. Results and the other chunks are kept anyway. */
   #keepChunks(unwritten: readonly string[]): void {
     for (const line of unwritten) {
       if (!line.startsWith('S ')) continue;
       const nameEnd = line.indexOf(' ', line.indexOf(' ', 2) + 1);
       const name = line.slice(2, nameEnd);
+      // The name of a numbered one has a mark, and is nobody's.
       const delivery = this.#deliveries.get(name) ?? this.#results.get(name)?.delivery;
       if (delivery !== undefined) this.#chunks.push({ delivery, body: line.slice(nameEnd + 1) });
     }
@@ -368,6 +421,7 @@ export class FastSource implements JobSource {
     this.#refused = true;
     for (const { delivery, body } of this.#chunks) void this.#elsewhere(delivery).chunk(body);
     this.#chunks = [];
+    for (const { delivery } of this.#unkept.streams()) this.#moveChunks(delivery);
     for (const delivery of this.#deliveries.values()) {
       if (delivery.progressToSend !== undefined) this.#elsewhere(delivery).progress(delivery.progressToSend);
       delivery.progressToSend = undefined;
@@ -376,10 +430,20 @@ export class FastSource implements JobSource {
     this.#move();
   }
 
+  /** Under their numbers: some of them may be kept already. */
+  #moveChunks(delivery: FastDelivery): void {
+    for (const { number, body } of this.#unkept.remove(delivery.name)) void this.#elsewhere(delivery).chunk(body, delivery.markOf(number));
+  }
+
   #moveResult(name: string, result: SentResult): void {
     result.moved = true;
     // Over HTTP a job cannot go back. The server notices that this worker does not have it.
     if (result.body === undefined) return this.#acknowledged(name);
+    this.#moveChunks(result.delivery);
     void this.#elsewhere(result.delivery).finish(result.body, result.streamed)?.then(() => this.#acknowledged(name));
   }
+}
+
+function chunkLine(delivery: FastDelivery, { number, body }: UnkeptChunk): string {
+  return delivery.numbered ? `S ${delivery.name}~${number} ${body}` : `S ${delivery.name} ${body}`;
 }

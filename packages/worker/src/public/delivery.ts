@@ -26,10 +26,10 @@ export class PublicDelivery implements Delivery {
     this.#progressing ??= this.#sendProgress();
   }
 
-  chunk(body: string): Promise<void> | undefined {
+  chunk(body: string, mark?: string): Promise<void> | undefined {
     this.#chunksUnderWay += 1;
     this.#lastChunk = this.#lastChunk.then(async () => {
-      if (!this.#dropped.signal.aborted) await this.#posts.chunk(this.job.id, body, this.#dropped.signal);
+      if (!this.#dropped.signal.aborted) await this.#posts.chunk(this.job.id, body, mark, this.#dropped.signal);
       this.#chunksUnderWay -= 1;
     });
     return this.#chunksUnderWay < CHUNKS_AHEAD ? undefined : this.#lastChunk;

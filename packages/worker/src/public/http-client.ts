@@ -9,6 +9,8 @@ export interface Question {
   body?: string;
   /** The job that it is about. */
   jobId?: string;
+  /** Tells a chunk from its repeats, for a server of Berth. */
+  mark?: string;
   /** Given up after this long without a byte in either direction. */
   silenceMs: number;
   /** Ends it, unless the answer has begun to come. */
@@ -47,7 +49,7 @@ export class HttpClient {
     for (const agent of Object.values(this.#agents)) agent.destroy();
   }
 
-  #send(address: string, { body, jobId, silenceMs, signal }: Question, onKeptConnection: boolean): Promise<Answer> {
+  #send(address: string, { body, jobId, mark, silenceMs, signal }: Question, onKeptConnection: boolean): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const url = new URL(address);
       const secure = url.protocol === 'https:';
@@ -60,6 +62,7 @@ export class HttpClient {
           'User-Agent': `berth-worker/${VERSION} (${process.platform}; ${process.arch}) node/${process.versions.node}`,
           ...(this.#apiKey === '' ? {} : { Authorization: this.#apiKey }),
           ...(jobId === undefined ? {} : { 'X-Request-ID': jobId }),
+          ...(mark === undefined ? {} : { 'Berth-Chunk': mark }),
           // The public protocol sends JSON under this name, and its servers expect it.
           ...(body === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded', charset: 'utf-8' }),
         },

@@ -46,10 +46,10 @@ export class Posts {
     await this.#once(addresses.done(jobId, streamed), jobId, error, unwanted, pace.post);
   }
 
-  async chunk(jobId: string, body: string, unwanted: AbortSignal): Promise<void> {
+  async chunk(jobId: string, body: string, mark: string | undefined, unwanted: AbortSignal): Promise<void> {
     const address = this.#parts.addresses.stream(jobId);
     if (address !== undefined) {
-      await this.#insist(address, jobId, body, unwanted, 'chunk');
+      await this.#insist(address, jobId, body, unwanted, 'chunk', mark);
     } else if (!this.#saidThatStreamIsMissing) {
       this.#saidThatStreamIsMissing = true;
       this.#parts.log.warn('RUNPOD_WEBHOOK_POST_STREAM is not set: chunks are not sent', jobId);
@@ -60,12 +60,12 @@ export class Posts {
     await this.#once(this.#parts.addresses.done(jobId, false), jobId, `{"status":"IN_PROGRESS","output":${value}}`, unwanted, PROGRESS_MS);
   }
 
-  async #insist(address: string, jobId: string, body: string, unwanted: AbortSignal, what: string): Promise<Outcome> {
+  async #insist(address: string, jobId: string, body: string, unwanted: AbortSignal, what: string, mark?: string): Promise<Outcome> {
     const { pace, log } = this.#parts;
     const backoff = new Backoff(pace);
     const startedAt = Date.now();
     for (;;) {
-      const { outcome, why } = await this.#once(address, jobId, body, unwanted, pace.post);
+      const { outcome, why } = await this.#once(address, jobId, body, unwanted, pace.post, mark);
       if (outcome === 'accepted' || outcome === 'too large' || unwanted.aborted) return outcome;
       const tried = Date.now() - startedAt;
       const givenUp = outcome === 'refused' ? tried > pace.refusedResult : this.#leftAt !== undefined && Date.now() - Math.max(startedAt, this.#leftAt) > pace.lastResult;
@@ -78,9 +78,9 @@ export class Posts {
     }
   }
 
-  async #once(address: string, jobId: string, body: string, signal: AbortSignal, silenceMs: number): Promise<{ outcome: Outcome; why: string }> {
+  async #once(address: string, jobId: string, body: string, signal: AbortSignal, silenceMs: number, mark?: string): Promise<{ outcome: Outcome; why: string }> {
     try {
-      const { status } = await this.#parts.http.ask(address, { body, jobId, silenceMs, signal });
+      const { status } = await this.#parts.http.ask(address, { body, jobId, silenceMs, signal, ...(mark === undefined ? {} : { mark }) });
       return { outcome: outcomeOf(status), why: `the server answered ${status}` };
     } catch (error) {
       return { outcome: 'later', why: messageOf(error) };

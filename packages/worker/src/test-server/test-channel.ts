@@ -89,18 +89,19 @@ export class TestChannel {
   #readAbout(what: string, line: string): void {
     const idEnd = line.indexOf(' ', 2);
     const leaseEnd = line.indexOf(' ', idEnd + 1);
-    const [lease] = line.slice(idEnd + 1, leaseEnd).split('~');
+    const [lease, number] = line.slice(idEnd + 1, leaseEnd).split('~');
     const job = this.#server.jobs.get(line.slice(2, idEnd));
     const value: unknown = JSON.parse(line.slice(leaseEnd + 1));
     if (what === 'D' && this.#server.acknowledges) this.send(`A ${line.slice(2, idEnd)} ${lease}`);
     if (job === undefined || job.lease !== lease) return;
-    this.#accept(what, job, value);
+    this.#accept(what, job, value, number === undefined ? undefined : Number(number));
+    if (what === 'S' && number !== undefined && this.#server.acknowledgesChunk(job, Number(number))) this.send(`K ${job.id} ${lease} ${number}`);
     this.#server.changed();
   }
 
-  #accept(what: string, job: TestJob, value: unknown): void {
+  #accept(what: string, job: TestJob, value: unknown, number: number | undefined): void {
     if (what === 'P') job.progress.push(value);
-    else if (what === 'S') job.chunks.push((value as { output: unknown }).output);
+    else if (what === 'S') this.#server.addChunk(job, (value as { output: unknown }).output, number);
     else this.#server.finish(job, { body: value as Record<string, unknown>, way: 'channel', isStream: undefined });
   }
 }

@@ -21,6 +21,8 @@ export interface TestJob {
   timesGiven: number;
   progress: unknown[];
   chunks: unknown[];
+  /** The last number under which a chunk came. */
+  chunkNumber: number;
   results: TestResult[];
 }
 
@@ -65,6 +67,10 @@ export class TestServer {
   offersChannel: boolean;
   /** Jobs that were not begun may come back. */
   takesBack = false;
+  /** Chunks that have a number are acknowledged. */
+  keepsChunks = false;
+  /** What is acknowledged of them; a number is left out where nothing shall be said. */
+  acknowledgesChunk: (job: TestJob, number: number) => boolean = () => true;
   /** Results on the channel are acknowledged. */
   acknowledges = true;
   /** A longer line breaks its channel. */
@@ -127,7 +133,7 @@ export class TestServer {
 
   submit(input: unknown, extra: Record<string, unknown> = {}): TestJob {
     this.#number += 1;
-    const job: TestJob = { id: `job-${this.#number}`, input, extra, state: 'waiting', lease: '', timesGiven: 0, progress: [], chunks: [], results: [] };
+    const job: TestJob = { id: `job-${this.#number}`, input, extra, state: 'waiting', lease: '', timesGiven: 0, progress: [], chunks: [], chunkNumber: 0, results: [] };
     this.jobs.set(job.id, job);
     this.handOut();
     return job;
@@ -182,6 +188,13 @@ export class TestServer {
     this.changed();
   }
 
+  /** A chunk whose number was there is a repeat. */
+  addChunk(job: TestJob | undefined, output: unknown, number: number | undefined): void {
+    if (job === undefined || (number !== undefined && number <= job.chunkNumber)) return;
+    job.chunkNumber = number ?? job.chunkNumber;
+    job.chunks.push(output);
+  }
+
   handOut(): void {
     for (const take of [...this.#takes]) {
       const given = this.#next(take.room);
@@ -219,7 +232,7 @@ export class TestServer {
     else if (!this.offersChannel || status !== undefined || request.headers.upgrade !== 'berth-worker/1' || request.headers.authorization !== KEY) {
       socket.end(`HTTP/1.1 ${status ?? 404} No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
     } else {
-      socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: berth-worker/1\r\n${this.takesBack ? 'Berth-Takes-Back: yes\r\n' : ''}\r\n`);
+      socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: berth-worker/1\r\n${this.takesBack ? 'Berth-Takes-Back: yes\r\n' : ''}${this.keepsChunks ? 'Berth-Keeps-Chunks: yes\r\n' : ''}\r\n`);
       this.channels.add(new TestChannel(this, workerId, socket, head));
     }
   }
@@ -244,7 +257,7 @@ export class TestServer {
     else if (what === 'job-take' || what === 'job-take-batch') this.#hold(this.#takes, { workerId, room: Number(query.get('batch_size') ?? 1), response });
     else if (what === 'job-stop') this.#hold(this.#stops, { workerId, room: 0, response });
     else {
-      if (what !== 'ping') this.#post(what, this.jobs.get(jobId ?? ''), JSON.parse(text) as Record<string, unknown>, query.get('isStream'));
+      if (what !== 'ping') this.#post(what, this.jobs.get(jobId ?? ''), JSON.parse(text) as Record<string, unknown>, query.get('isStream'), request.headers['berth-chunk']);
       response.writeHead(200).end();
     }
   }
@@ -265,8 +278,8 @@ export class TestServer {
     return this.#takes.size + this.#stops.size;
   }
 
-  #post(what: string, job: TestJob | undefined, body: Record<string, unknown>, isStream: string | null): void {
-    if (what === 'job-stream') job?.chunks.push(body['output']);
+  #post(what: string, job: TestJob | undefined, body: Record<string, unknown>, isStream: string | null, mark?: string | string[]): void {
+    if (what === 'job-stream') this.addChunk(job, body['output'], mark === undefined ? undefined : Number(String(mark).split('~')[1]));
     else if (body['status'] === 'IN_PROGRESS') job?.progress.push(body['output']);
     else this.finish(job, { body, way: 'http', isStream: isStream === 'true' });
     this.changed();

@@ -2,8 +2,10 @@ import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import { seqOf } from '../../jobs/identity.ts';
 import { onOneLine } from '../../jobs/json-text.ts';
+import type { NumberedChunk } from '../../jobs/numbered-chunks.ts';
 import type { Ending, JobQueue } from '../../jobs/queue.ts';
 import type { TakenJob } from '../../store/jobs.ts';
+import { leaseAndNumber } from './chunk-number.ts';
 import { jobText, POLL_MS, RESULT_LIMIT } from './face.ts';
 import { LineReader } from './lines.ts';
 import { readChunks, readPost, readValue } from './results.ts';
@@ -19,6 +21,9 @@ const MUCH_ROOM = 200;
 const STOP_LOOK_MS = 3_000;
 const SILENCE_LOOK_MS = 2_000;
 const MOST_CREDITS = 10_000;
+/** So many characters of chunks are written together, with something for each; what comes next waits for another turn. */
+const LARGEST_GATHERING = 1024 * 1024;
+const CHUNK_OVERHEAD = 100;
 
 export interface ChannelParts {
   socket: Duplex;
@@ -33,6 +38,14 @@ interface WorkerEnding extends Ending {
   refresh: boolean;
 }
 
+/** Chunks of one job that are written together. */
+interface Gathering {
+  lease: string;
+  said: NumberedChunk[];
+  highest: number;
+  size: number;
+}
+
 /**
  * One worker's connection: takes, results, chunks, stops and pings as lines of text, many to
  * a packet. docs/worker-channel.md is its description.
@@ -45,6 +58,8 @@ export class WorkerChannel {
   readonly #pending = new Map<string, Promise<void>>();
   /** Results that came with the bytes at hand, by job: they are kept together. */
   #endings = new Map<string, WorkerEnding>();
+  /** The last thing that was said about a job, where it is chunks and nobody has begun to write them. */
+  readonly #gathering = new Map<string, Gathering>();
   #credits = 0;
   #taking = false;
   #outgoing: string[] = [];
@@ -79,11 +94,11 @@ export class WorkerChannel {
     this.#parts.queue.presence.seen(this.#parts.endpointId, this.#parts.workerId);
     try {
       for (const line of this.#lines.read(bytes)) this.#understand(line);
-      this.#finish();
     } catch (error) {
       this.#parts.log.warn({ err: error, workerId: this.#parts.workerId }, 'a worker sent something that is not of the protocol; its connection is closed');
       this.#parts.socket.destroy();
     }
+    this.#finish();
   }
 
   #understand(line: string): void {
@@ -102,7 +117,7 @@ export class WorkerChannel {
       case 'B':
         return this.#giveBack(...names(rest));
       case 'S':
-        return this.#append(...fields(rest), (seq, holder, body) => queue.appendChunks(endpointId, seq, holder, readChunks(body)));
+        return this.#chunk(...fields(rest));
       case 'P':
         return this.#append(...fields(rest), (seq, holder, body) => queue.progress(endpointId, seq, holder, readValue(body)));
       case 'L': {
@@ -187,23 +202,51 @@ export class WorkerChannel {
   #giveBack(jobId: string, lease: string): void {
     const { queue, endpointId, workerId } = this.#parts;
     const seq = seqOf(jobId);
-    this.#finish();
-    this.#follow([jobId], (this.#pending.get(jobId) ?? Promise.resolve()).then(async () => {
+    this.#follow([jobId], this.#before(jobId).then(async () => {
       if (seq !== undefined) await queue.putBack(endpointId, seq, { workerId, lease });
       queue.stops.settle(endpointId, workerId, jobId);
       this.#send(`A ${jobId} ${lease}`);
     }));
   }
 
+  /** With a number it is acknowledged. Those of one job that come while others of it are written are written together. */
+  #chunk(jobId: string, held: string, body: string): void {
+    const { queue, endpointId, workerId } = this.#parts;
+    const numbered = leaseAndNumber(held);
+    if (numbered === undefined) return this.#append(jobId, held, body, (seq, holder, text) => queue.appendChunks(endpointId, seq, holder, readChunks(text)));
+    const { lease, number } = numbered;
+    const seq = seqOf(jobId);
+    const said: NumberedChunk = { number, texts: readChunks(body) };
+    const open = this.#gathering.get(jobId);
+    if (open !== undefined && open.lease === lease && open.size < LARGEST_GATHERING) {
+      open.size += body.length + CHUNK_OVERHEAD;
+      open.highest = Math.max(open.highest, number);
+      return void open.said.push(said);
+    }
+    const gathered: Gathering = { lease, said: [said], highest: number, size: body.length + CHUNK_OVERHEAD };
+    this.#follow([jobId], this.#before(jobId).then(async () => {
+      if (this.#gathering.get(jobId) === gathered) this.#gathering.delete(jobId);
+      if (seq !== undefined) await queue.appendNumbered(endpointId, seq, { workerId, lease }, gathered.said);
+      this.#send(`K ${jobId} ${lease} ${gathered.highest}`);
+    }));
+    this.#gathering.set(jobId, gathered);
+  }
+
   #append(jobId: string, lease: string, body: string, write: (seq: number, holder: { workerId: string; lease: string }, body: string) => Promise<void>): void {
     const seq = seqOf(jobId);
     if (seq === undefined) return;
-    this.#finish();
-    this.#follow([jobId], (this.#pending.get(jobId) ?? Promise.resolve()).then(() => write(seq, { workerId: this.#parts.workerId, lease }, body)));
+    this.#follow([jobId], this.#before(jobId).then(() => write(seq, { workerId: this.#parts.workerId, lease }, body)));
+  }
+
+  /** Resolves when all is kept that was said about a job before. */
+  #before(jobId: string): Promise<void> {
+    if (this.#endings.has(jobId)) this.#finish();
+    return this.#pending.get(jobId) ?? Promise.resolve();
   }
 
   /** Whatever else is said about these jobs comes after it. */
   #follow(jobIds: readonly string[], work: Promise<void>): void {
+    for (const jobId of jobIds) this.#gathering.delete(jobId);
     const done = work.finally(() => {
       for (const jobId of jobIds) if (this.#pending.get(jobId) === done) this.#pending.delete(jobId);
     });

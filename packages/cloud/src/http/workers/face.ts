@@ -14,6 +14,7 @@ import type { JobAddress } from '../jobs/address.ts';
 import { failJob } from '../jobs/failures.ts';
 import { departure, readBody, sendJson, sendNothing } from '../raw.ts';
 import type { PlainRequest, PlainResponse } from '../raw.ts';
+import { leaseAndNumber } from './chunk-number.ts';
 import { readChunks, readPost } from './results.ts';
 import type { WorkerTokens } from './tokens.ts';
 
@@ -24,6 +25,8 @@ const REFUSAL_MS = 2_000;
 const BUSY_SECONDS = 5;
 export const RESULT_LIMIT = 64 * 1024 * 1024;
 const LARGEST_BATCH = 1_000;
+/** A worker that came off its channel says here which chunk of the lease this is, so that one that was kept is not kept twice. */
+const CHUNK_HEADER = 'berth-chunk';
 /** What a worker may be called: it stands in addresses, tables and logs. */
 const WORKER_ID = /^[^\s\p{Cc}]{1,200}$/u;
 
@@ -160,9 +163,15 @@ export class WorkerFace {
   }
 
   async #chunk({ request, response, endpoint, workerId, jobId }: Call): Promise<void> {
+    const { queue } = this.#parts;
+    const mark = request.headers[CHUNK_HEADER];
+    const numbered = leaseAndNumber(String(mark ?? ''));
+    if (mark !== undefined && numbered === undefined) throw new BerthError('malformed', `${CHUNK_HEADER} is <lease>~<number>`);
     const chunks = readChunks(await readBody(request, RESULT_LIMIT));
     const seq = seqOf(jobId);
-    if (seq !== undefined) await this.#parts.queue.appendChunks(endpoint.id, seq, { workerId }, chunks);
+    if (seq === undefined) return sendJson(response, 200, '{}');
+    if (numbered === undefined) await queue.appendChunks(endpoint.id, seq, { workerId }, chunks);
+    else await queue.appendNumberedInSteps(endpoint.id, seq, { workerId, lease: numbered.lease }, { number: numbered.number, texts: chunks });
     sendJson(response, 200, '{}');
   }
 

@@ -7,8 +7,8 @@ import {
   AFTER_JOB, CHANGING_COLUMNS, changingValues, DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, INSERTED_COLUMNS, insertedValues, JOB, jobFromValues, JOBS_AND_LEASES,
   listed, nextLook, PAYLOAD_BYTES, PAYLOADS, WAITING_COLUMNS, waitingValues,
 } from '../job-rows.ts';
-import { countMoves } from '../jobs.ts';
-import type { Changed, CountMoves, Idempotency, JobStore, Submitted } from '../jobs.ts';
+import { countMoves, endAfter } from '../jobs.ts';
+import type { Changed, CountMoves, Idempotency, JobStore, StreamEnd, Submitted } from '../jobs.ts';
 import type { Row, Value } from '../sql.ts';
 import { workerFromRow } from '../worker-rows.ts';
 import { columnsOf, unnest } from './arrays.ts';
@@ -105,18 +105,27 @@ export function postgresJobs(pool: Pool, server: string): JobStore {
       return values === undefined ? undefined : wholeFrom(values);
     },
 
-    appendChunks: (endpointId, seq, chunks, allowed) =>
+    appendChunks: (endpointId, seq, next) =>
       inTransaction(pool, async (client) => {
+        // Two servers that hear the same worker come one after the other here.
         await client.query('select 1 from jobs where endpoint_id = $1 and seq = $2 for update', [endpointId, seq]);
         const { rows: [values] } = await client.query<Value[]>({
-          text: `select ${JOB}, (select coalesce(max(number), 0) from job_chunks where endpoint_id = $1 and seq = $2) from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.seq = $2`,
+          text: `select ${JOB}, last.number, last.worker_number from ${JOBS_AND_LEASES}
+            left join lateral (select number, worker_number from job_chunks where endpoint_id = $1 and seq = $2 order by number desc limit 1) as last on true where job.endpoint_id = $1 and job.seq = $2`,
           values: [endpointId, seq],
           rowMode: 'array',
         });
-        const last = Number(values?.[AFTER_JOB]);
-        if (values === undefined || !allowed(jobFromValues(values), last)) return 0;
-        await client.query('insert into job_chunks (endpoint_id, seq, number, chunk) select $1, $2, $4::int + given.place, given.chunk from unnest($3::text[]) with ordinality as given (chunk, place)', [endpointId, seq, chunks, last]);
-        return last + chunks.length;
+        if (values === undefined) return undefined;
+        const end: StreamEnd = { number: Number(values[AFTER_JOB] ?? 0), workerNumber: Number(values[AFTER_JOB + 1] ?? 0) };
+        const chunks = next(jobFromValues(values), end);
+        if (chunks === undefined) return undefined;
+        if (chunks.length > 0) {
+          await client.query(
+            'insert into job_chunks (endpoint_id, seq, number, worker_number, chunk) select $1, $2, $5::int + given.place, given.worker_number, given.chunk from unnest($3::text[], $4::int[]) with ordinality as given (chunk, worker_number, place)',
+            [endpointId, seq, chunks.map(({ text }) => text), chunks.map(({ workerNumber }) => workerNumber), end.number],
+          );
+        }
+        return endAfter(end, chunks);
       }),
 
     chunks: async (endpointId, seq, after, bytes) => {

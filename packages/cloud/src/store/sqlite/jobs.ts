@@ -7,8 +7,8 @@ import {
   AFTER_JOB, CHANGING_COLUMNS, changingValues, DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, INSERTED_COLUMNS, insertedValues, JOB, jobFromValues, JOBS_AND_LEASES,
   LEASE_COLUMNS, leaseValues, listed, nextLook, PAYLOAD_BYTES, PAYLOADS, WAITING_COLUMNS, WAITING_JOB, waitingJobFrom, waitingValues,
 } from '../job-rows.ts';
-import { countMoves } from '../jobs.ts';
-import type { AskedChange, Changed, Claim, CountMoves, JobStore, TakenJob } from '../jobs.ts';
+import { countMoves, endAfter } from '../jobs.ts';
+import type { AskedChange, Changed, Claim, CountMoves, JobStore, StreamEnd, TakenJob } from '../jobs.ts';
 import type { Row, Value } from '../sql.ts';
 import { workerFromRow } from '../worker-rows.ts';
 import type { GroupCommit } from './group-commit.ts';
@@ -236,15 +236,17 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         return values === undefined ? undefined : wholeFrom(values);
       }),
 
-    appendChunks: (endpointId, seq, chunks, allowed) =>
+    appendChunks: (endpointId, seq, next) =>
       run(() => {
         const job = current(endpointId, seq);
-        if (job === undefined) return 0;
-        const { last } = statement('select coalesce(max(number), 0) as last from job_chunks where endpoint_id = ? and seq = ?').get(endpointId, seq) as { last: number };
-        if (!allowed(job, last)) return 0;
-        const insert = statement('insert into job_chunks (endpoint_id, seq, number, chunk) values (?, ?, ?, ?)');
-        chunks.forEach((chunk, index) => insert.run(endpointId, seq, last + index + 1, chunk));
-        return last + chunks.length;
+        if (job === undefined) return undefined;
+        const last = statement('select number, worker_number from job_chunks where endpoint_id = ? and seq = ? order by number desc limit 1').get(endpointId, seq);
+        const end: StreamEnd = { number: Number(last?.['number'] ?? 0), workerNumber: Number(last?.['worker_number'] ?? 0) };
+        const chunks = next(job, end);
+        if (chunks === undefined) return undefined;
+        const insert = statement('insert into job_chunks (endpoint_id, seq, number, worker_number, chunk) values (?, ?, ?, ?, ?)');
+        chunks.forEach(({ text, workerNumber }, index) => insert.run(endpointId, seq, end.number + index + 1, workerNumber, text));
+        return endAfter(end, chunks);
       }),
 
     chunks: (endpointId, seq, after, bytes) =>
