@@ -22,11 +22,11 @@ import { ROOT_KEY } from './support/server.ts';
 const JOBS = 4;
 const KILLS = 3;
 /** One in so many is larger than the largest chunk that is stored, and is cut. */
-const ONE_IN = 200;
+const ONE_IN = 500;
 const LARGE = 'ü'.repeat(700_000);
 
 /** With `auto` most of a job goes over HTTP, one post for each chunk, after its channel was not offered for once: fewer are enough. */
-const STORIES: [kind: DatabaseKind, servers: number, channel: 'fast' | 'auto', chunks: number][] = [['sqlite', 1, 'fast', 3_000], ['postgres', 2, 'fast', 3_000], ['sqlite', 1, 'auto', 600], ['postgres', 2, 'auto', 600]];
+const STORIES: [kind: DatabaseKind, servers: number, channel: 'fast' | 'auto', chunks: number][] = [['sqlite', 1, 'fast', 3_000], ['postgres', 2, 'fast', 3_000], ['sqlite', 1, 'auto', 500], ['postgres', 2, 'auto', 500]];
 
 /** What the TypeScript worker is told by the platform, at this address. */
 function environment(url: string, endpointId: string): Record<string, string> {
@@ -69,6 +69,7 @@ describe(`chunks of the worker SDK (seed ${seed})`, () => {
       const wires = await cutWires(servers.address, chanceOf(seed, `${name} wires`));
       closing(() => wires.close());
 
+      const startedAt = Date.now();
       const begun: string[] = [];
       let yielded = 0;
       const go = Promise.withResolvers<void>();
@@ -77,7 +78,7 @@ describe(`chunks of the worker SDK (seed ${seed})`, () => {
         const own = chanceOf(seed, `${name} ${String(job.input)}`);
         await go.promise;
         for (let number = 0; number < chunks; number += 1) {
-          if (number % 10 === 0) await pause(own.between(0, 6));
+          if (number % 5 === 0) await pause(own.between(0, 6));
           yielded += 1;
           yield number % ONE_IN === ONE_IN - 1 ? LARGE : number;
         }
@@ -112,8 +113,8 @@ describe(`chunks of the worker SDK (seed ${seed})`, () => {
         assert.deepEqual(numbers, Array.from({ length: chunks }, (_, number) => number).filter((number) => number % ONE_IN !== ONE_IN - 1));
         assert.ok(streamed.filter((output) => typeof output === 'string').join('') === LARGE.repeat(chunks / ONE_IN), 'large chunks are whole');
       }
-      process.stdout.write(`${name}: ${wires.cuts()} cuts, ${servers.kills} kills, ${yielded} chunks\n`);
-      assert.ok(wires.cuts() > 5);
+      process.stdout.write(`${name}: ${wires.cuts()} cuts, ${servers.kills} kills, ${yielded} chunks in ${Math.round((Date.now() - startedAt) / 1_000)} s\n`);
+      assert.ok(wires.cuts() > 0);
       assert.deepEqual(servers.defects(), []);
     });
   }
