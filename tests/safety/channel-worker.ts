@@ -12,15 +12,19 @@ const PROTOCOL = 'berth-worker/1';
 export interface ChannelOptions extends WorkerOptions {
   /** Leaves a connection after about this long and takes another one, as behind a load balancer. */
   movesAfter?: () => number;
+  /** Its chunks have numbers and are acknowledged. False: a worker of before there were any. Default: true. */
+  numbers?: boolean;
 }
 
 /** A small worker over the fast channel. What was not acknowledged is said again on the next connection. */
 export function startChannelWorker(options: ChannelOptions): Worker {
-  const { server, endpointId, workerId, key, concurrency, pingEvery, run, report } = options;
+  const { server, endpointId, workerId, key, concurrency, pingEvery, run, report, numbers = true } = options;
   /** By job: the last attempt at it that has not ended. */
   const running = new Map<string, Promise<void>>();
   /** Results that wait for their acknowledgement, by job and lease. */
   const unacknowledged = new Map<string, { line: string; done: () => void }>();
+  /** Chunks that wait for theirs, in the order in which they were made. */
+  const unkept = new Set<{ name: string; number: number; line: string; done: (kept: boolean) => void }>();
   let count = 0;
   let stopping = false;
   let socket: Duplex | undefined;
@@ -32,12 +36,20 @@ export function startChannelWorker(options: ChannelOptions): Worker {
   };
   const list = (): string => `L ${[...running.keys()].join(',')}`;
 
+  const keep = (name: string, number: number, text: string): Promise<boolean> =>
+    new Promise((done) => {
+      const line = `S ${name}~${number} ${text}`;
+      unkept.add({ name, number, line, done });
+      write(line);
+    });
+
   const work = (lease: string, job: GivenJob): void => {
     const marker = `${run ?? workerId}/${++count}`;
+    let chunks = 0;
     const line = {
       progress: async (output: unknown) => void write(`P ${job.id} ${lease} ${JSON.stringify(output)}`),
-      // The channel does not acknowledge chunks.
       chunk: async (chunk: unknown) => {
+        if (numbers) return keep(`${job.id} ${lease}`, ++chunks, JSON.stringify(chunk));
         write(`S ${job.id} ${lease} ${JSON.stringify(chunk)}`);
         return false;
       },
@@ -67,6 +79,15 @@ export function startChannelWorker(options: ChannelOptions): Worker {
         unacknowledged.delete(rest);
         return waiting?.done();
       }
+      case 'K': {
+        const space = rest.lastIndexOf(' ');
+        for (const chunk of unkept) {
+          if (chunk.name !== rest.slice(0, space) || chunk.number > Number(rest.slice(space + 1))) continue;
+          unkept.delete(chunk);
+          chunk.done(true);
+        }
+        return;
+      }
       case 'G':
         socket?.end();
         return;
@@ -85,7 +106,7 @@ export function startChannelWorker(options: ChannelOptions): Worker {
     const closed = new Promise<void>((resolve) => connection.on('close', () => resolve()));
     socket = connection;
     const free = concurrency - running.size;
-    write(list(), ...[...unacknowledged.values()].map(({ line }) => line), ...(stopping || free <= 0 ? [] : [`T ${free}`]));
+    write(list(), ...[...unkept].map(({ line }) => line), ...[...unacknowledged.values()].map(({ line }) => line), ...(stopping || free <= 0 ? [] : [`T ${free}`]));
     const beat = setInterval(() => write(list()), pingEvery);
     const move = options.movesAfter === undefined ? undefined : setTimeout(() => connection.destroy(), options.movesAfter());
     await closed;
@@ -106,6 +127,7 @@ export function startChannelWorker(options: ChannelOptions): Worker {
   return {
     stop: async () => {
       stopping = true;
+      for (const { done } of unkept) done(false);
       for (const { done } of unacknowledged.values()) done();
       socket?.destroy();
       await connected;

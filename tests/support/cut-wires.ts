@@ -15,9 +15,9 @@ export interface CutWires {
 }
 
 /** A wire lasts for so many milliseconds, or is cut before by the number of its bytes. */
-const LASTS = { least: 20, most: 500 };
+const LASTS = { least: 50, most: 800 };
 /** As a power of ten: small numbers are as likely as large ones. Less comes back than goes, and acknowledgements shall be cut too. */
-const CARRIES = { there: [2, 7], back: [1, 4] } as const;
+const CARRIES = { there: [3, 7], back: [1, 4] } as const;
 
 /** Each connection goes to whichever server `target` names then. */
 export async function cutWires(target: () => string, chance: Chance): Promise<CutWires> {
@@ -35,7 +35,7 @@ export async function cutWires(target: () => string, chance: Chance): Promise<Cu
     };
     wires.add(end);
     for (const socket of [near, far]) socket.on('error', end).on('close', end);
-    const byBytes = chance.happens(0.3);
+    const byBytes = chance.happens(0.2);
     const some = ([least, most]: readonly [number, number]): number => 10 ** (least + chance.next() * (most - least));
     const left = new Map<Socket, number>([[near, some(CARRIES.there)], [far, some(CARRIES.back)]]);
     const until = Date.now() + chance.between(LASTS.least, LASTS.most);

@@ -41,7 +41,9 @@ export class FastDelivery implements Delivery {
   }
 
   finish(body: string, streamed: boolean): Promise<void> | undefined {
-    return this.#elsewhere === undefined ? this.#source.sendResult(this, body, streamed) : this.#elsewhere.finish(body, streamed);
+    if (this.#elsewhere === undefined) return this.#source.sendResult(this, body, streamed);
+    this.#source.forget(this);
+    return this.#elsewhere.finish(body, streamed);
   }
 
   waited(milliseconds: number): void {

@@ -10,6 +10,8 @@ export interface UnkeptChunk {
   body: string;
 }
 
+const NONE: readonly UnkeptChunk[] = [];
+
 interface Stream {
   delivery: FastDelivery;
   chunks: UnkeptChunk[];
@@ -50,11 +52,12 @@ export class UnkeptChunks {
   }
 
   /** The chunks of a job, which are somebody else's affair from now on. */
-  remove(name: string): UnkeptChunk[] {
-    const chunks = this.#streams.get(name)?.chunks ?? [];
+  remove(name: string): readonly UnkeptChunk[] {
+    const stream = this.#streams.get(name);
+    if (stream === undefined) return NONE;
     this.#streams.delete(name);
-    for (const chunk of chunks) this.#size -= sizeOf(chunk);
-    return chunks;
+    for (const chunk of stream.chunks) this.#size -= sizeOf(chunk);
+    return stream.chunks;
   }
 
   streams(): Stream[] {
