@@ -78,7 +78,7 @@ describe(`chunks of the worker SDK (seed ${seed})`, () => {
         const own = chanceOf(seed, `${name} ${String(job.input)}`);
         await go.promise;
         for (let number = 0; number < chunks; number += 1) {
-          if (number % 5 === 0) await pause(own.between(0, 6));
+          if (number % 2 === 0) await pause(own.between(0, 10));
           yielded += 1;
           yield number % ONE_IN === ONE_IN - 1 ? LARGE : number;
         }
