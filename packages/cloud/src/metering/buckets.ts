@@ -50,6 +50,17 @@ export function bucketsBetween(size: BucketSize, start: number, end: number): Bu
   return buckets;
 }
 
+/** The first bucket that ends after a second. */
+export function firstTouched(buckets: readonly Bucket[], second: number): number {
+  let [low, high] = [0, buckets.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((buckets[middle]?.end ?? Infinity) > second) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
 function floorTo(value: number, step: number): number {
   return Math.floor(value / step) * step;
 }

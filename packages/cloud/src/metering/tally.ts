@@ -1,6 +1,9 @@
 import { PARTS } from '../store/ledger.ts';
-import type { CostPart, Stretch, Sums, SumsRow } from '../store/ledger.ts';
+import type { Changes, CostPart, Stretch, Sums, UseState } from '../store/ledger.ts';
+import { FIELD } from '../store/packed-sums.ts';
+import { firstTouched } from './buckets.ts';
 import type { Bucket } from './buckets.ts';
+import { GroupCount } from './group-count.ts';
 
 /** What one group used in one bucket. */
 export interface Tally extends Bucket {
@@ -13,74 +16,6 @@ export interface Tally extends Bucket {
   diskInGb: number;
 }
 
-/** The sums of a group as they go on from one change to the next. */
-class Running {
-  readonly group: string;
-  readonly tallies: (Tally | undefined)[] = [];
-  readonly rates = PARTS.map(() => 0);
-  runs = 0;
-  diskInGb = 0;
-  /** Up to here all is counted. */
-  at: number;
-  /** The bucket that `at` is in; -1 before the first. */
-  index: number;
-
-  constructor(group: string, at: number, first: Bucket | undefined) {
-    this.group = group;
-    this.at = at;
-    this.index = first !== undefined && at >= first.start ? 0 : -1;
-  }
-
-  get isIdle(): boolean {
-    return this.runs === 0 && this.diskInGb === 0 && this.rates.every((rate) => rate === 0);
-  }
-
-  /** Counts up to an instant, bucket by bucket. */
-  advance(to: number, buckets: readonly Bucket[]): void {
-    if (this.at < to && this.isIdle) {
-      this.at = to;
-      this.index = to < (buckets[0]?.start ?? to) ? -1 : firstTouched(buckets, to);
-    }
-    while (this.at < to) {
-      const bucket = buckets[this.index];
-      const end = this.index < 0 ? (buckets[0]?.start ?? to) : (bucket?.end ?? to);
-      const until = Math.min(to, end);
-      if (bucket !== undefined) this.#use(this.tallyIn(bucket), until - this.at);
-      this.at = until;
-      if (until === end) this.index += 1;
-    }
-  }
-
-  add({ rates, runs, diskInGb }: Pick<SumsRow, 'rates' | 'runs' | 'diskInGb'>): void {
-    for (const [index, part] of PARTS.entries()) this.rates[index] = (this.rates[index] ?? 0) + rates[part];
-    this.runs += runs;
-    this.diskInGb += diskInGb;
-  }
-
-  /** What changed in an hour or a day that begins where this is. */
-  change(row: SumsRow, buckets: readonly Bucket[]): void {
-    const bucket = buckets[this.index];
-    const tally = bucket === undefined ? undefined : this.tallyIn(bucket);
-    this.add(row);
-    if (tally === undefined) return;
-    for (const part of PARTS) if (row.late[part] !== 0) tally.amounts[part] -= BigInt(row.late[part]);
-    tally.seconds -= row.runsLate;
-    tally.diskInGb += row.addedInGb;
-  }
-
-  tallyIn(bucket: Bucket): Tally {
-    return (this.tallies[this.index] ??= emptyTally(this.group, bucket, this.diskInGb));
-  }
-
-  #use(tally: Tally, seconds: number): void {
-    for (const [index, part] of PARTS.entries()) {
-      const rate = this.rates[index] ?? 0;
-      if (rate !== 0) tally.amounts[part] += BigInt(rate) * BigInt(seconds);
-    }
-    tally.seconds += this.runs * seconds;
-  }
-}
-
 export interface SumsReading {
   /** Where the roll-ups begin. */
   from: number;
@@ -91,28 +26,30 @@ export interface SumsReading {
 }
 
 /** From the roll-ups. */
-export function tallySums({ before, rows }: Pick<Sums, 'before' | 'rows'>, buckets: readonly Bucket[], { from, now, groupOf = (group) => group }: SumsReading): Tally[] {
-  const groups = new Map<string, Running>();
-  const runningOf = (group: string): Running => {
-    let running = groups.get(group);
-    if (running === undefined) {
-      running = new Running(group, from, buckets[0]);
-      groups.set(group, running);
-    }
-    return running;
+export function tallySums({ before, changes }: Pick<Sums, 'before' | 'changes'>, buckets: readonly Bucket[], { from, now, groupOf = (group) => group }: SumsReading): Tally[] {
+  const groups = new Map<string, { states: UseState[]; changes: Changes[] }>();
+  const partsOf = (group: string): { states: UseState[]; changes: Changes[] } => {
+    let parts = groups.get(group);
+    if (parts === undefined) groups.set(group, (parts = { states: [], changes: [] }));
+    return parts;
   };
-  for (const state of before) runningOf(groupOf(state.group)).add(state);
+  for (const state of before) partsOf(state.group).states.push(state);
   let last = now;
-  for (const row of rows) {
-    const running = runningOf(groupOf(row.group));
-    running.advance(row.bucket, buckets);
-    running.change(row, buckets);
+  for (const some of changes) {
+    partsOf(some.group).changes.push(some);
     // A clock that was set back does not take away what was written when it was ahead.
-    if (row.lastAt > last) last = row.lastAt;
+    for (let row = some.from; row < some.to; row += 1) last = Math.max(last, some.rows.number(row, FIELD.lastAt));
   }
   const end = Math.min(last, buckets.at(-1)?.end ?? from);
-  for (const running of groups.values()) running.advance(end, buckets);
-  return inOrder([...groups.values()].flatMap(({ tallies }) => tallies.filter((tally) => tally !== undefined && isUsed(tally)) as Tally[]));
+  const count = new GroupCount(buckets, from, end);
+  const shown = new Set<string>();
+  for (const [group, parts] of groups) {
+    const name = groupOf(group);
+    shown.add(name);
+    count.add(name, parts.states, parts.changes);
+  }
+  const tallies = (shown.size === groups.size ? count.tallies : together(count.tallies)).filter(isUsed);
+  return groups.size === 1 ? tallies : inOrder(tallies);
 }
 
 /** The same, counted anew from the stretches themselves. */
@@ -149,17 +86,23 @@ function isUsed({ amounts, seconds, diskInGb }: Tally): boolean {
   return seconds > 0 || diskInGb > 0 || PARTS.some((part) => amounts[part] > 0n);
 }
 
-function inOrder(tallies: Tally[]): Tally[] {
-  return tallies.sort((one, other) => one.start - other.start || (one.group < other.group ? -1 : one.group > other.group ? 1 : 0));
+/** Groups that are shown under one name become one. */
+function together(tallies: readonly Tally[]): Tally[] {
+  const byName = new Map<string, Tally>();
+  for (const tally of tallies) {
+    const key = `${tally.start} ${tally.group}`;
+    const sum = byName.get(key);
+    if (sum === undefined) {
+      byName.set(key, tally);
+      continue;
+    }
+    for (const part of PARTS) sum.amounts[part] += tally.amounts[part];
+    sum.seconds += tally.seconds;
+    sum.diskInGb += tally.diskInGb;
+  }
+  return [...byName.values()];
 }
 
-/** The first bucket that ends after a second. */
-function firstTouched(buckets: readonly Bucket[], second: number): number {
-  let [low, high] = [0, buckets.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((buckets[middle]?.end ?? Infinity) > second) high = middle;
-    else low = middle + 1;
-  }
-  return low;
+function inOrder(tallies: Tally[]): Tally[] {
+  return tallies.sort((one, other) => one.start - other.start || (one.group < other.group ? -1 : one.group > other.group ? 1 : 0));
 }

@@ -1,4 +1,5 @@
 import type { NetworkVolume, VolumeType } from './records.ts';
+import type { PackedSums } from './packed-sums.ts';
 import type { Pod } from './pods.ts';
 import type { Worker } from './fleet.ts';
 
@@ -99,32 +100,32 @@ export interface SumsQuery {
 }
 
 /**
- * What changed in one hour, day or month, for one group. `late` says how much less it is than if all of
- * it had changed at the start: rate times seconds. With that, a stretch costs the same to write
- * and to read however long it lasts: it is in the roll-ups where it begins and where it ends.
+ * What changed in some hours, days or months, for one group, by time: rows from one on up to, but
+ * without, another. `late` says how much less it is than if all of it had changed at the start: rate
+ * times seconds. With that, a stretch costs the same to write and to read however long it lasts: it
+ * is in the roll-ups where it begins and where it ends.
  */
-export interface SumsRow {
+export interface Changes {
   group: string;
-  /** Seconds since 1970. */
-  bucket: number;
+  rows: PackedSums;
+  from: number;
+  to: number;
+}
+
+/** What a group used at an instant. */
+export interface UseState {
+  group: string;
   rates: Record<CostPart, number>;
-  /** A number where one holds it exactly. */
-  late: Record<CostPart, bigint | number>;
   runs: number;
-  /** In seconds. */
-  runsLate: number;
   diskInGb: number;
-  addedInGb: number;
-  /** The last instant that something changed. */
-  lastAt: number;
 }
 
 export interface Sums {
   kind: UsageKind;
-  /** What each group used when the first of them began. */
-  before: Pick<SumsRow, 'group' | 'rates' | 'runs' | 'diskInGb'>[];
-  /** By time. */
-  rows: SumsRow[];
+  /** What each group used when the first of the changes began. */
+  before: UseState[];
+  /** Those of one group are by time. */
+  changes: Changes[];
 }
 
 export interface StretchQuery {

@@ -9,6 +9,7 @@ import { clusters } from './0008-clusters.ts';
 import { s3Keys } from './0009-s3-keys.ts';
 import { flashAndModels } from './0010-flash-and-models.ts';
 import { chunkNumbers } from './0011-chunk-numbers.ts';
+import { packedDays } from './0012-packed-days.ts';
 import type { Dialect } from '../sql.ts';
 
 /** One step of the schema. Steps are numbered from 1 without gaps and never change once released. */
@@ -18,4 +19,4 @@ export interface Migration {
   statements: (string | Record<Dialect, string>)[];
 }
 
-export const migrations: Migration[] = [accountsAndResources, endpoints, jobs, fleet, jobLeases, pods, usage, clusters, s3Keys, flashAndModels, chunkNumbers];
+export const migrations: Migration[] = [accountsAndResources, endpoints, jobs, fleet, jobLeases, pods, usage, clusters, s3Keys, flashAndModels, chunkNumbers, packedDays];
