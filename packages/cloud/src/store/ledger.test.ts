@@ -121,6 +121,74 @@ for (const kind of DATABASES) {
       assert.equal((await billing.history(caller('dear'), 'pod', { startTime: iso(at), bucketSize: 'day', grouping: 'none' })).tallies[0]?.amounts.gpu, 3n * BigInt(rate));
     });
 
+    test('keeps amounts exact that are longer than 64 bits, from the roll-ups as from the stretches', async () => {
+      const at = Date.UTC(2035, 0, 1, 7, 13, 21);
+      const rate = 29_999_999_999_999;
+      const ends = [Date.UTC(2035, 1, 3, 5), Date.UTC(2035, 6, 1), Date.UTC(2036, 0, 1, 0, 0, 1)];
+      for (const [index, end] of ends.entries()) {
+        const unitId = `long${index}`;
+        await store.ledger.settle([{ unitId, use: { ...use, accountId: 'long', unitId, rates: { ...use.rates, gpu: rate } }, at }]);
+        await store.ledger.settle([{ unitId, use: null, at: end }]);
+      }
+      now = Date.UTC(2036, 1);
+      for (const bucketSize of ['day', 'week', 'month', 'year'] as const) {
+        const wish = { startTime: iso(at), endTime: iso(Date.UTC(2036, 0, 2)), bucketSize, grouping: 'none' } as const;
+        const { tallies } = await billing.history(caller('long'), 'pod', wish);
+        assert.deepEqual(tallies, (await billing.history(caller('long'), 'pod', { ...wish, filter: { dataCenterIds: ['D'] } })).tallies, bucketSize);
+        const seconds = ends.reduce((sum, end) => sum + BigInt(Math.round((end - at) / 1000)), 0n);
+        assert.equal(tallies.reduce((sum, { amounts }) => sum + amounts.gpu, 0n), seconds * BigInt(rate), bucketSize);
+      }
+    });
+
+    test('shows kinds of hardware together that have no GPU, whenever each began', async () => {
+      const at = Date.UTC(2037, 2, 30, 1);
+      for (const [index, cpuFlavorId] of ['cpu3c', 'cpu5c', 'cpu5g'].entries()) {
+        const unitId = `cpu${index}`;
+        const one = { ...use, accountId: 'cpus', unitId, resourceId: unitId, gpuTypeId: null, cpuFlavorId, rates: { gpu: 0, cpu: 7 + index, disk: 1, fastDisk: 0 } };
+        await store.ledger.settle([{ unitId, use: one, at: at + index * 30_000_000 }]);
+        await store.ledger.settle([{ unitId, use: null, at: at + 500_000_000 - index * 100_000_000 }]);
+      }
+      now = Date.UTC(2037, 4);
+      for (const bucketSize of ['hour', 'day', 'week', 'month'] as const) {
+        for (const grouping of ['gpuType', 'hardware'] as const) {
+          const wish = { startTime: iso(at), endTime: iso(at + 600_000_000), bucketSize, grouping };
+          const { tallies } = await billing.history(caller('cpus'), 'pod', wish);
+          assert.deepEqual(tallies, (await billing.history(caller('cpus'), 'pod', { ...wish, filter: { dataCenterIds: ['D'] } })).tallies, `${bucketSize} ${grouping}`);
+        }
+      }
+    });
+
+    test('counts hours in the middle of a month as the stretches do, whatever began before them', async () => {
+      now = YEAR.end;
+      for (const from of [Date.UTC(2025, 0), Date.UTC(2025, 4, 17), Date.UTC(2025, 11, 31, 5)]) {
+        for (const grouping of ['none', 'hardware'] as const) {
+          const wish = { startTime: iso(from), endTime: iso(from + 50 * 3_600_000), bucketSize: 'hour', grouping } as const;
+          const { tallies } = await billing.history(caller('year'), 'pod', wish);
+          assert.ok(tallies.length > 0);
+          assert.deepEqual(tallies, (await billing.history(caller('year'), 'pod', { ...wish, filter: { dataCenterIds: ['LOCAL-1'] } })).tallies);
+        }
+      }
+    });
+
+    test('loses nothing where many write to one month at once, from two servers where there may be two', async () => {
+      const other = kind === 'sqlite' ? store : await openStore({ database: place.url, data: place.data, poolSize: 5, sealer: new Sealer(Buffer.alloc(32, 7)), onError: () => undefined });
+      const at = Date.UTC(2038, 5, 1);
+      const pods = simulatedYear(40, randomNumbers(), 'busy').map(({ id, changes }) => ({ id, changes: changes.map((change, index) => ({ unitId: `busy ${id}`, use: change.use && { ...change.use, unitId: `busy ${id}` }, at: at + index * 40_000_000 })) }));
+      await Promise.all(pods.map(async ({ changes }, index) => {
+        for (const change of changes) await (index % 2 === 0 ? store : other).ledger.settle([change]);
+      }));
+      now = Date.UTC(2038, 8);
+      for (const bucketSize of BUCKET_SIZES) {
+        for (const grouping of ['none', 'resource', 'hardware'] as const) {
+          const wish = { startTime: iso(at), endTime: iso(Date.UTC(2038, 7)), bucketSize, grouping };
+          const { tallies } = await billing.history(caller('busy'), 'pod', wish);
+          assert.ok(tallies.length > 0);
+          assert.deepEqual(tallies, (await billing.history(caller('busy'), 'pod', { ...wish, filter: { dataCenterIds: ['LOCAL-1'] } })).tallies, `${bucketSize} ${grouping}`);
+        }
+      }
+      if (other !== store) await other.close();
+    });
+
     test('tells what is used at this moment, and belongs to one account', async () => {
       now = Date.UTC(2034, 0);
       await store.ledger.settle([{ unitId: 'mine', use: { ...use, accountId: 'mine', unitId: 'mine' }, at: now }, { unitId: 'vol', use: { ...use, accountId: 'mine', unitId: 'vol', kind: 'volume', runs: false, tier: 'STANDARD', gpuTypeId: null, rates: { gpu: 0, cpu: 0, disk: 7, fastDisk: 3 } }, at: now }]);
