@@ -92,7 +92,9 @@ export class GroupCount {
   }
 
   #isIdle(): boolean {
-    return this.#runs === 0 && this.#diskInGb === 0 && this.#rates.every((rate) => rate === 0);
+    if (this.#runs !== 0 || this.#diskInGb !== 0) return false;
+    for (let part = 0; part < PARTS.length; part += 1) if (this.#rates[part] !== 0) return false;
+    return true;
   }
 
   #use(seconds: number): void {
@@ -134,8 +136,11 @@ export class GroupCount {
   #touch(): void {
     if (this.#isTouched) return;
     this.#isTouched = true;
-    this.#about.fill(0);
-    this.#exact.fill(0n);
+    // Four of them are quicker than a call of fill().
+    for (let part = 0; part < PARTS.length; part += 1) {
+      this.#about[part] = 0;
+      this.#exact[part] = 0n;
+    }
     this.#seconds = 0;
     this.#diskInBucket = this.#diskInGb;
   }

@@ -32,16 +32,19 @@ export function openSqlite(file: string): Database {
   connection.exec(PRAGMAS);
   const wal = new WalSync(file);
   const group = new GroupCommit(connection, wal, translate);
-  const prepared = new Map<string, StatementSync>();
+  // Whether it answers rows is asked once: to tell its columns costs as much as to find a row.
+  const prepared = new Map<string, { ready: StatementSync; answersRows: boolean }>();
 
   function execute(statement: Statement): Outcome {
     const text = render(statement, 'sqlite');
-    let ready = prepared.get(text);
-    if (ready === undefined) {
-      ready = connection.prepare(text);
-      prepared.set(text, ready);
+    let kept = prepared.get(text);
+    if (kept === undefined) {
+      const fresh = connection.prepare(text);
+      kept = { ready: fresh, answersRows: fresh.columns().length > 0 };
+      prepared.set(text, kept);
     }
-    if (ready.columns().length > 0) {
+    const { ready, answersRows } = kept;
+    if (answersRows) {
       const rows = ready.all(...statement.values) as Row[];
       return { rows, changes: rows.length };
     }
