@@ -7,6 +7,7 @@ import type { Bucket } from './buckets.ts';
 import type { Tally } from './tally.ts';
 
 const DAY = 86_400;
+const EXACT_DAY = 86_400n;
 const [FITS, WHOLE] = [2 ** 62, 2 ** 64];
 
 /**
@@ -101,7 +102,9 @@ export class GroupCount {
     this.#touch();
     const exactSeconds = BigInt(seconds);
     for (let part = 0; part < PARTS.length; part += 1) {
-      this.#about[part] = (this.#about[part] ?? 0) + (this.#rates[part] ?? 0) * seconds;
+      const rate = this.#rates[part] ?? 0;
+      if (rate === 0) continue;
+      this.#about[part] = (this.#about[part] ?? 0) + rate * seconds;
       this.#exact[part] = BigInt.asIntN(64, (this.#exact[part] ?? 0n) + BigInt.asIntN(64, (this.#exactRates[part] ?? 0n) * exactSeconds));
     }
     this.#seconds += this.#runs * seconds;
@@ -109,27 +112,31 @@ export class GroupCount {
 
   /** What changed in an hour, a day or a month that begins where this is. */
   #change(rows: PackedSums, row: number): void {
-    const isShown = this.#buckets[this.#index] !== undefined;
-    if (isShown) {
-      this.#touch();
-      this.#beLate(rows, row, FIELD.late, 1);
-      if (rows.fields > FIELDS) this.#beLate(rows, row, FIELD.lateDays, DAY);
-      this.#seconds -= rows.number(row, FIELD.runsLate);
-      this.#diskInBucket += rows.number(row, FIELD.addedInGb);
-    }
+    if (this.#buckets[this.#index] !== undefined) this.#beLate(rows, row);
     for (let part = 0; part < PARTS.length; part += 1) {
-      this.#rates[part] = (this.#rates[part] ?? 0) + rows.number(row, FIELD.rate + part);
+      const rate = rows.number(row, FIELD.rate + part);
+      if (rate === 0) continue;
+      this.#rates[part] = (this.#rates[part] ?? 0) + rate;
       this.#exactRates[part] = BigInt.asIntN(64, (this.#exactRates[part] ?? 0n) + rows.exact(row, FIELD.rate + part));
     }
     this.#runs += rows.number(row, FIELD.runs);
     this.#diskInGb += rows.number(row, FIELD.diskInGb);
   }
 
-  #beLate(rows: PackedSums, row: number, field: number, unit: number): void {
-    const exactUnit = BigInt(unit);
+  #beLate(rows: PackedSums, row: number): void {
+    this.#touch();
+    this.#seconds -= rows.number(row, FIELD.runsLate);
+    this.#diskInBucket += rows.number(row, FIELD.addedInGb);
     for (let part = 0; part < PARTS.length; part += 1) {
-      this.#about[part] = (this.#about[part] ?? 0) - rows.number(row, field + part) * unit;
-      this.#exact[part] = BigInt.asIntN(64, (this.#exact[part] ?? 0n) - BigInt.asIntN(64, rows.exact(row, field + part) * exactUnit));
+      const late = rows.number(row, FIELD.late + part);
+      if (late === 0) continue;
+      this.#about[part] = (this.#about[part] ?? 0) - late;
+      this.#exact[part] = BigInt.asIntN(64, (this.#exact[part] ?? 0n) - rows.exact(row, FIELD.late + part));
+    }
+    if (rows.fields === FIELDS) return;
+    for (let part = 0; part < PARTS.length; part += 1) {
+      this.#about[part] = (this.#about[part] ?? 0) - rows.number(row, FIELD.lateDays + part) * DAY;
+      this.#exact[part] = BigInt.asIntN(64, (this.#exact[part] ?? 0n) - BigInt.asIntN(64, rows.exact(row, FIELD.lateDays + part) * EXACT_DAY));
     }
   }
 
