@@ -32,19 +32,16 @@ export function openSqlite(file: string): Database {
   connection.exec(PRAGMAS);
   const wal = new WalSync(file);
   const group = new GroupCommit(connection, wal, translate);
-  // Whether it answers rows is asked once: to tell its columns costs as much as to find a row.
-  const prepared = new Map<string, { ready: StatementSync; answersRows: boolean }>();
+  const prepared = new Map<string, StatementSync>();
 
   function execute(statement: Statement): Outcome {
     const text = render(statement, 'sqlite');
-    let kept = prepared.get(text);
-    if (kept === undefined) {
-      const fresh = connection.prepare(text);
-      kept = { ready: fresh, answersRows: fresh.columns().length > 0 };
-      prepared.set(text, kept);
+    let ready = prepared.get(text);
+    if (ready === undefined) {
+      ready = connection.prepare(text);
+      prepared.set(text, ready);
     }
-    const { ready, answersRows } = kept;
-    if (answersRows) {
+    if (ready.columns().length > 0) {
       const rows = ready.all(...statement.values) as Row[];
       return { rows, changes: rows.length };
     }
