@@ -13,8 +13,6 @@ import { filledPgBoss } from './queues/pg-boss.ts';
 import type { FilledQueue } from './queues/queue.ts';
 
 const JOBS = 50_000;
-/** A run begins with so many more, whose time does not count: some sides keep their processes between runs, and others start anew with code that is not compiled yet. */
-const WARM_UP = 10_000;
 const WORKERS = [1, 4, 16];
 /** The longest that one run lasts; there are many of them. */
 const SECONDS = 4;
@@ -22,13 +20,13 @@ const BARS = { public: 0.7, channel: 2, postgres: 1 };
 
 export async function drain(bench: Bench): Promise<void> {
   const { report, tools, rounds } = bench;
-  report.part('drain', `${JOBS.toLocaleString('en-US')} queued no-op jobs through worker processes of concurrency 100; the time of ${WARM_UP.toLocaleString('en-US')} more before them is not counted; a run ends with the last job or after ${SECONDS} s`);
+  report.part('drain', `${JOBS.toLocaleString('en-US')} queued no-op jobs through worker processes of concurrency 100; a run ends with the last job or after ${SECONDS} s`);
   await onStage(async (stage) => {
-    const sqlite = await filledBerth(bench, stage, 'SQLite', WARM_UP + JOBS);
-    const postgres = await filledBerth(bench, stage, 'PostgreSQL', WARM_UP + JOBS);
-    const graphile = await filledGraphile(bench, stage, WARM_UP + JOBS);
-    const pgBoss = await filledPgBoss(bench, stage, WARM_UP + JOBS);
-    const bullmq = tools.redis ? await filledBullmq(stage, WARM_UP + JOBS) : undefined;
+    const sqlite = await filledBerth(bench, stage, 'SQLite', JOBS);
+    const postgres = await filledBerth(bench, stage, 'PostgreSQL', JOBS);
+    const graphile = await filledGraphile(bench, stage, JOBS);
+    const pgBoss = await filledPgBoss(bench, stage, JOBS);
+    const bullmq = tools.redis ? await filledBullmq(stage, JOBS) : undefined;
     if (bullmq === undefined) report.lacks('redis-server', 'apt install redis-server', 'drain beside BullMQ');
     const [open, fast, fastOnPostgres] = [sqlite('public'), sqlite('channel'), postgres('channel')];
     const queues: FilledQueue[] = [...(bullmq === undefined ? [] : [bullmq]), open, fast, graphile, pgBoss, fastOnPostgres];
@@ -37,7 +35,7 @@ export async function drain(bench: Bench): Promise<void> {
       onStage(async (own) => {
         const options = await queue.open(own);
         await settleDisk();
-        return pool.drain({ ...options, workers, warmUp: WARM_UP, jobs: JOBS, seconds: SECONDS });
+        return pool.drain({ ...options, workers, jobs: JOBS, seconds: SECONDS });
       });
 
     for (const workers of WORKERS) {

@@ -11,9 +11,7 @@ export interface CrewOptions extends Omit<WorkerOptions, 'workerId'> {
 }
 
 export interface DrainOptions extends CrewOptions {
-  /** Before the clock starts, so many are done: all sides begin with their code compiled. */
-  warmUp?: number;
-  /** Ends when so many more are done, */
+  /** Ends when so many are done, */
   jobs: number;
   /** or after this time. */
   seconds: number;
@@ -57,10 +55,10 @@ export class WorkerPool {
     return new Crew(hands);
   }
 
-  /** Jobs per second from the moment that all workers are told to start, or that they are warm. */
-  async drain({ warmUp, jobs, seconds, ended, ...options }: DrainOptions): Promise<number> {
+  /** Jobs per second from the moment that all workers are told to start. */
+  async drain({ jobs, seconds, ended, ...options }: DrainOptions): Promise<number> {
     const crew = await this.crew(options);
-    const rate = await crew.drain({ jobs, seconds, ...(warmUp !== undefined && { warmUp }), ...(ended !== undefined && { ended }) });
+    const rate = await crew.drain(jobs, seconds, ended);
     await crew.stop();
     return rate;
   }
@@ -69,7 +67,6 @@ export class WorkerPool {
 export class Crew {
   readonly #hands: readonly Hand[];
   readonly #counts = new Map<Hand, { done: number; at: number }>();
-  readonly #goals: { count: number; resolve(at: number): void }[] = [];
 
   constructor(hands: readonly Hand[]) {
     this.#hands = hands;
@@ -99,31 +96,23 @@ export class Crew {
   }
 
   /** Jobs per second until the workers have ended so many of them, or for so long. */
-  async drain({ warmUp = 0, jobs, seconds, ended }: Pick<DrainOptions, 'warmUp' | 'jobs' | 'seconds' | 'ended'>): Promise<number> {
-    const warm = this.#reaches(warmUp);
-    const all = this.#reaches(warmUp + jobs);
-    const failed = new Promise<never>((_, reject) => this.start(() => this.#counted(), reject));
-    if (warmUp > 0) await Promise.race([warm, failed]);
-    const before = warmUp === 0 ? 0 : await (ended?.() ?? this.done);
+  async drain(jobs: number, seconds: number, ended?: () => Promise<number>): Promise<number> {
     const began = now();
     const deadline = began + seconds * 1000;
-    const late = new Promise<number>((resolve) => setTimeout(() => resolve(deadline), deadline - now()).unref());
-    const finished = await Promise.race([all, late, failed]);
-    if (ended === undefined) return perSecond(this.done - before, finished - began);
+    const finished = await new Promise<number>((resolve, reject) => {
+      const timer = setTimeout(() => resolve(deadline), seconds * 1000);
+      this.start(() => {
+        if (this.done < jobs) return;
+        clearTimeout(timer);
+        resolve(Math.max(...[...this.#counts.values()].map(({ at }) => at)));
+      }, reject);
+    });
+    if (ended === undefined) return perSecond(this.done, finished - began);
     for (;;) {
       const count = await ended();
-      if (count >= warmUp + jobs || now() >= deadline) return perSecond(count - before, now() - began);
+      if (count >= jobs || now() >= deadline) return perSecond(count, now() - began);
       await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
     }
-  }
-
-  /** Resolves to the moment at which so many are done. */
-  #reaches(count: number): Promise<number> {
-    return new Promise((resolve) => this.#goals.push({ count, resolve }));
-  }
-
-  #counted(): void {
-    for (const { count, resolve } of this.#goals) if (this.done >= count) resolve(Math.max(...[...this.#counts.values()].map(({ at }) => at)));
   }
 }
 
