@@ -42,7 +42,7 @@ export class HandOut {
   readonly #serving = new Map<string, { again: boolean }>();
   /** How much the next take of an endpoint asks for, where that is more than the first one does. */
   readonly #sizes = new Map<string, number>();
-  /** Endpoints where a take found nothing just now, and whether somebody has come to wait since. */
+  /** Endpoints where a take left nothing just now, and whether somebody has come to wait since. */
   readonly #empty = new Map<string, { asked: boolean }>();
   #closed = false;
 
@@ -144,9 +144,9 @@ export class HandOut {
       await new Promise((resolve) => setTimeout(resolve, TAKE_AGAIN_MS));
       return true;
     }
-    if (taken.length > 0) this.#empty.delete(endpointId);
-    else if (owners.size > 0) this.#foundNothing(endpointId);
     const isFull = taken.length > 0 && taken.length === owners.size;
+    if (isFull) this.#empty.delete(endpointId);
+    else if (owners.size > 0) this.#tookAll(endpointId);
     this.#sizeNext(endpointId, isFull ? taken.length * GROWTH : taken.length * 2);
     const given = new Map<Taker<TakenJob>, TakenJob[]>();
     const stray: TakenJob[] = [];
@@ -166,7 +166,7 @@ export class HandOut {
     return isFull;
   }
 
-  #foundNothing(endpointId: string): void {
+  #tookAll(endpointId: string): void {
     if (this.#empty.has(endpointId)) return;
     const empty = { asked: false };
     this.#empty.set(endpointId, empty);

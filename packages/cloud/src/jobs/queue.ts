@@ -119,7 +119,7 @@ export class JobQueue {
     for (;;) {
       const whole = newJob(endpoint, accountId, request, terms, this.#numbers.next(), clock.now());
       const submitting = persist(() => store.submit(whole, idempotency, terms.sync !== undefined && idempotency === undefined), clock, PATIENCE.client);
-      this.#handOut.wake(endpoint.id);
+      if (store.meetInOneTurn) this.#handOut.wake(endpoint.id);
       const outcome = await submitting;
       if (outcome.created) {
         this.#parts.wakeups.publish({ kind: 'queue', endpointId: endpoint.id });

@@ -14,6 +14,9 @@ import { translated } from './database.ts';
  * (priority and account) to the next over the index, so queues are found without counting jobs.
  * Places that another server is just taking are passed over. The first job gets the first claim.
  *
+ * Each job is looked up by its key: the limit keeps the planner from going through all jobs of the endpoint instead,
+ * which it may prefer as long as it believes that there are few.
+ *
  * All of it sees one moment. Whoever changes a waiting job makes its place anew, so a place that
  * can be locked has the job beside it as it was at that moment.
  */
@@ -31,8 +34,8 @@ const TAKE = `with recursive queues as (
   ), picked as materialized (select at, seq from heads order by low_priority, turn, account_id limit $2),
   gone as (delete from job_waiting where ctid = any (array(select at from picked))),
   found as materialized (
-    select ${WAITING_JOB}, claim.worker_id, claim.token, claim.turn from unnest(array(select seq from picked), $3::text[], $4::text[]) with ordinality as claim (place, worker_id, token, turn), jobs as job
-    where job.endpoint_id = $1 and job.seq = claim.place
+    select job.*, claim.worker_id, claim.token, claim.turn from unnest(array(select seq from picked), $3::text[], $4::text[]) with ordinality as claim (place, worker_id, token, turn),
+      lateral (select ${WAITING_JOB} from jobs as job where job.endpoint_id = $1 and job.seq = claim.place limit 1) as job
   ), begun as (
     insert into job_leases (${LEASE_COLUMNS.join(', ')})
     select seq, $1, worker_id, token, attempt + 1, $5::bigint, least($6::bigint, ttl_at, $5::bigint + nullif(execution_timeout, 0)) from found
