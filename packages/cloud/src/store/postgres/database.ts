@@ -23,6 +23,10 @@ const OLDEST_SERVER = 140000;
 
 /** Every statement here finds its rows by a key. A plan that reads whole tables is never right, however small they are when it is made. */
 const PLANS = '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off';
+/** The few statements that the lanes of the queue repeat all the time are planned once: to plan them takes as long as to run them for one job. */
+const PLAN_ONCE = '-c plan_cache_mode=force_generic_plan';
+/** Submissions and changes have one commit on its way each, and takes one for each endpoint. */
+const LANES = 4;
 
 export interface PostgresOptions {
   url: string;
@@ -33,26 +37,26 @@ export interface PostgresOptions {
 export async function openPostgres({ url, poolSize, onError }: PostgresOptions): Promise<Database> {
   // Loaded here and not above: a server on SQLite starts without it.
   const pg = createRequire(import.meta.url)('pg') as typeof Pg;
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: poolSize,
-    application_name: 'berth',
-    options: PLANS,
-    types: { getTypeParser: (oid: number, format?: 'text' | 'binary') => (oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format ?? 'text')) },
-  });
-  pool.on('error', onError);
-  // The pool listens to idle connections alone. One that breaks while it is in use tells its query, and the event beside that must not end the process.
-  pool.on('connect', (client) => void client.on('error', () => undefined));
+  const open = (max: number, options: string): Pool => {
+    const opened = new pg.Pool({ connectionString: url, max, application_name: 'berth', options, types });
+    opened.on('error', onError);
+    // The pool listens to idle connections alone. One that breaks while it is in use tells its query, and the event beside that must not end the process.
+    opened.on('connect', (client) => void client.on('error', () => undefined));
+    return opened;
+  };
+  const types = { getTypeParser: (oid: number, format?: 'text' | 'binary') => (oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format ?? 'text')) };
+  const pool = open(poolSize, PLANS);
+  const lanes = open(LANES, `${PLANS} ${PLAN_ONCE}`);
   await checkVersion(pool);
   const server = randomUUID().slice(0, 8);
   return {
     dialect: 'postgres',
     read: (steps) => withClient(pool, (client) => run(client, steps)),
     write: (steps) => retried(() => withClient(pool, (client) => transaction(client, steps))),
-    jobs: () => postgresJobs(pool, server),
+    jobs: () => postgresJobs(pool, lanes, server),
     wakeups: () => listenForWakeups({ url, server, pool, onError }),
     leadership: () => leadOnPostgres(url, onError),
-    close: () => pool.end(),
+    close: async () => void (await Promise.all([pool.end(), lanes.end()])),
   };
 }
 

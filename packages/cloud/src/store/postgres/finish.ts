@@ -57,7 +57,7 @@ const END_JOBS = `with written as (
     on conflict (endpoint_id, lane) do update set running = job_counts.running + excluded.running, completed = job_counts.completed + excluded.completed, failed = job_counts.failed + excluded.failed)
   select 1 / (case when count(*) = $${ENDED.length + COUNTED.length + 2}::bigint then 1 else 0 end) from ended`;
 
-export async function endJobs(pool: Pool, server: string, endings: readonly Move[]): Promise<void> {
+export async function endJobs(lanes: Pool, server: string, endings: readonly Move[]): Promise<void> {
   const rows = endings
     .toSorted(({ before: one }, { before: other }) => (one.endpointId === other.endpointId ? one.seq - other.seq : one.endpointId < other.endpointId ? -1 : 1))
     .map(({ before, change: { job, output, error } }) => [job.endpointId, job.seq, before.lease, before.dueAt, before.ttlAt, job.takenAt, job.endedAt, job.dueAt, output ?? null, error ?? null]);
@@ -70,7 +70,7 @@ export async function endJobs(pool: Pool, server: string, endings: readonly Move
   }
   const moved = [...counts].map(([endpointId, { completed, failed }]) => [endpointId, completed, failed]);
   try {
-    await translated(pool.query({ name: 'end jobs', text: END_JOBS, values: [...columnsOf(rows, ENDED.length), ...columnsOf(moved, COUNTED.length), `${server} change`, endings.length] }));
+    await translated(lanes.query({ name: 'end jobs', text: END_JOBS, values: [...columnsOf(rows, ENDED.length), ...columnsOf(moved, COUNTED.length), `${server} change`, endings.length] }));
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === DIVISION_BY_ZERO) throw new TryAgain('a job moved on before its end was written');
     throw error;

@@ -41,14 +41,14 @@ const INSERT_JOBS = `with added as (
   select endpoint_id, seq from added`;
 
 /** The queue on PostgreSQL. Each kind of call has a lane of its own, with one commit on its way at a time. */
-export function postgresJobs(pool: Pool, server: string): JobStore {
+export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore {
   const query = async (text: string, values: unknown[]): Promise<Row[]> => (await translated(pool.query<Row>(text, values))).rows;
   /** Rows that begin with a job, as arrays. */
   const queryJobs = async (text: string, values: unknown[]): Promise<Value[][]> => (await translated(pool.query<Value[]>({ text, values, rowMode: 'array' }))).rows;
 
   const insert = async (items: Submission[]): Promise<Submitted[]> => {
     const values = items.map(({ whole: { job, payloads }, idempotency }) => insertedValues(job, idempotency, payloads.request));
-    const { rows: added } = await translated(pool.query<[string, number]>({ name: 'insert jobs', text: INSERT_JOBS, values: [...columnsOf(values, INSERTED_COLUMNS.length), server], rowMode: 'array' }));
+    const { rows: added } = await translated(lanes.query<[string, number]>({ name: 'insert jobs', text: INSERT_JOBS, values: [...columnsOf(values, INSERTED_COLUMNS.length), server], rowMode: 'array' }));
     const keys = new Set(added.map(([endpointId, seq]) => keyOf(endpointId, seq)));
     return Promise.all(items.map(async (item) => (keys.has(keyOf(item.whole.job.endpointId, item.whole.job.seq)) ? submitted(item) : existing(item))));
   };
@@ -74,7 +74,7 @@ export function postgresJobs(pool: Pool, server: string): JobStore {
 
   const handedOut = new HandedOut();
   const changes = new Batch<Transition, Changed | undefined>(async (items) => {
-    const ends = await tryEnds(pool, server, handedOut, items);
+    const ends = await tryEnds(lanes, server, handedOut, items);
     const rest = items.filter((item) => !ends.has(item));
     const changed = rest.length === 0 ? [] : await retried(() => inTransaction(pool, (client) => applyChanges(client, server, rest)));
     for (const done of changed) {
@@ -91,7 +91,7 @@ export function postgresJobs(pool: Pool, server: string): JobStore {
     submit: (whole, idempotency) => submits.add({ whole, idempotency }),
 
     take: async (endpointId, terms) => {
-      const taken = await takeJobs(pool, server, endpointId, terms);
+      const taken = await takeJobs(lanes, server, endpointId, terms);
       for (const { job } of taken) handedOut.set(job);
       return taken;
     },
@@ -266,7 +266,7 @@ const SAVE_DELIVERY = `insert into webhook_deliveries (${DELIVERY_COLUMNS.join('
  * Most changes end a job that this server handed out. Those need no look: they are written if
  * the lease is still the same. Answers which could be done so.
  */
-async function tryEnds(pool: Pool, server: string, handedOut: HandedOut, items: Transition[]): Promise<Map<Transition, Changed>> {
+async function tryEnds(lanes: Pool, server: string, handedOut: HandedOut, items: Transition[]): Promise<Map<Transition, Changed>> {
   const ends = new Map<Transition, Move>();
   const seen = new Set<Job>();
   for (const item of items) {
@@ -278,7 +278,7 @@ async function tryEnds(pool: Pool, server: string, handedOut: HandedOut, items: 
   }
   if (ends.size === 0) return new Map();
   try {
-    await endJobs(pool, server, [...ends.values()]);
+    await endJobs(lanes, server, [...ends.values()]);
   } catch (error) {
     if (error instanceof TryAgain) return new Map();
     throw error;

@@ -42,11 +42,11 @@ const TAKE = `with recursive queues as (
   ), counted as (${ADD_COUNTS('select $1, $7, -count(*), count(*), 0, 0, 0 from picked having count(*) > 0')})
   select ${WAITING_JOB.replaceAll('job.', '')}, turn from found order by turn`;
 
-export async function takeJobs(pool: Pool, server: string, endpointId: string, terms: TakeTerms): Promise<TakenJob[]> {
+export async function takeJobs(lanes: Pool, server: string, endpointId: string, terms: TakeTerms): Promise<TakenJob[]> {
   const { takenAt, lookAt, begin } = terms;
   const claims = terms.claims();
   const values = [endpointId, claims.length, ...columnsOf(claims.map(({ workerId, lease }) => [workerId, lease]), 2), takenAt, lookAt, `${server} take`];
-  const { rows } = await translated(pool.query<Value[]>({ name: 'take', text: TAKE, values, rowMode: 'array' }));
+  const { rows } = await translated(lanes.query<Value[]>({ name: 'take', text: TAKE, values, rowMode: 'array' }));
   return rows.map((row) => {
     const { job, request } = waitingJobFrom(endpointId, row);
     return { job: begin(job, claims[Number(row.at(-1)) - 1] as Claim).job, request };
