@@ -61,3 +61,20 @@ test('of many who come to wait where nothing does, not each looks; what comes in
   leaving.abort();
   await Promise.all([...others, late]);
 });
+
+test('what comes in while a take is on its way, and is not seen by it, goes to whoever asks next, at once', async () => {
+  const waiting = { jobs: 0 };
+  const { handOut, asked, wait } = handOutOf(waiting);
+  const leaving = new AbortController();
+  const gone = wait('gone', leaving.signal);
+  // The take looks before the job is there, and its worker leaves before it has looked.
+  handOut.wake('e');
+  leaving.abort();
+  waiting.jobs = 1;
+  assert.equal(await gone, 0);
+  await new Promise((resolve) => setImmediate(resolve));
+  const before = asked.length;
+  const next = wait('next');
+  assert.equal(asked.length, before + 1);
+  assert.equal(await next, 1);
+});

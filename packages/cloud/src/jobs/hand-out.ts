@@ -38,8 +38,8 @@ export interface HandOutParts {
 export class HandOut {
   readonly #parts: HandOutParts;
   readonly #takers = new Map<string, Takers<TakenJob>>();
-  /** Endpoints whose takers are being served, and whether something came in since. */
-  readonly #serving = new Map<string, { again: boolean }>();
+  /** Endpoints whose takers are being served, whether they have to be served again, and whether that is because something came in. */
+  readonly #serving = new Map<string, { again: boolean; news: boolean }>();
   /** How much the next take of an endpoint asks for, where that is more than the first one does. */
   readonly #sizes = new Map<string, number>();
   /** Endpoints where a take left nothing just now, and whether somebody has come to wait since. */
@@ -80,19 +80,21 @@ export class HandOut {
   /** There may be something on this endpoint. */
   wake(endpointId: string): void {
     this.#empty.delete(endpointId);
+    const serving = this.#serving.get(endpointId);
+    if (serving !== undefined) serving.news = true;
     this.#serveAll(endpointId);
   }
 
   /** Serves those who wait on an endpoint, one round at a time. What comes in meanwhile makes another round. */
   #serveAll(endpointId: string): void {
-    const takers = this.#takers.get(endpointId);
-    if (takers === undefined || takers.size === 0) return;
     const serving = this.#serving.get(endpointId);
     if (serving !== undefined) {
       serving.again = true;
       return;
     }
-    const round = { again: false };
+    const takers = this.#takers.get(endpointId);
+    if (takers === undefined || takers.size === 0) return;
+    const round = { again: false, news: false };
     this.#serving.set(endpointId, round);
     void this.#serve(endpointId, takers).then((mayHaveMore) => {
       this.#serving.delete(endpointId);
@@ -146,7 +148,7 @@ export class HandOut {
     }
     const isFull = taken.length > 0 && taken.length === owners.size;
     if (isFull) this.#empty.delete(endpointId);
-    else if (owners.size > 0) this.#tookAll(endpointId);
+    else if (owners.size > 0 && this.#serving.get(endpointId)?.news !== true) this.#tookAll(endpointId);
     this.#sizeNext(endpointId, isFull ? taken.length * GROWTH : taken.length * 2);
     const given = new Map<Taker<TakenJob>, TakenJob[]>();
     const stray: TakenJob[] = [];
