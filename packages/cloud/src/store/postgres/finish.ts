@@ -2,7 +2,9 @@ import type { Pool } from 'pg';
 import { PairMap } from '../../support/pair-map.ts';
 import type { Move } from '../job-moves.ts';
 import type { Job } from '../job-records.ts';
+import type { Changed } from '../jobs.ts';
 import { columnsOf, unnest } from './arrays.ts';
+import type { Transition } from './changes.ts';
 import { TryAgain, translated } from './database.ts';
 
 /** A server that hands out more than this without hearing of them remembers anew: what is not remembered is looked up. */
@@ -32,7 +34,7 @@ export class HandedOut {
 }
 
 /** A plain end of an attempt, nothing else to be done with it. */
-export function isPlainEnd({ before, change: { job, output, error, delivery, clearChunks, remove } }: Move): boolean {
+function isPlainEnd({ before, change: { job, output, error, delivery, clearChunks, remove } }: Move): boolean {
   const ended = job.status === 'COMPLETED' || job.status === 'FAILED';
   return before.status === 'IN_PROGRESS' && before.lease !== null && ended && output !== undefined && error !== undefined && delivery === undefined && clearChunks === undefined && remove === undefined;
 }
@@ -57,7 +59,7 @@ const END_JOBS = `with written as (
     on conflict (endpoint_id, lane) do update set running = job_counts.running + excluded.running, completed = job_counts.completed + excluded.completed, failed = job_counts.failed + excluded.failed)
   select 1 / (case when count(*) = $${ENDED.length + COUNTED.length + 2}::bigint then 1 else 0 end) from ended`;
 
-export async function endJobs(lanes: Pool, server: string, endings: readonly Move[]): Promise<void> {
+async function endJobs(lanes: Pool, server: string, endings: readonly Move[]): Promise<void> {
   const rows = endings
     .toSorted(({ before: one }, { before: other }) => (one.endpointId === other.endpointId ? one.seq - other.seq : one.endpointId < other.endpointId ? -1 : 1))
     .map(({ before, change: { job, output, error } }) => [job.endpointId, job.seq, before.lease, before.dueAt, before.ttlAt, job.takenAt, job.endedAt, job.dueAt, output ?? null, error ?? null]);
@@ -75,4 +77,29 @@ export async function endJobs(lanes: Pool, server: string, endings: readonly Mov
     if (error instanceof Error && 'code' in error && error.code === DIVISION_BY_ZERO) throw new TryAgain('a job moved on before its end was written');
     throw error;
   }
+}
+
+/**
+ * Most changes end a job that this server handed out. Those need no look: they are written if
+ * the lease is still the same. Answers which could be done so.
+ */
+export async function tryEnds(lanes: Pool, server: string, handedOut: HandedOut, items: Transition[]): Promise<Map<Transition, Changed>> {
+  const ends = new Map<Transition, Move>();
+  const seen = new Set<Job>();
+  for (const item of items) {
+    const before = handedOut.get(item.endpointId, item.seq);
+    if (before === undefined || seen.has(before)) continue;
+    seen.add(before);
+    const change = item.next(before);
+    if (change !== undefined && isPlainEnd({ before, change })) ends.set(item, { before, change });
+  }
+  if (ends.size === 0) return new Map();
+  try {
+    await endJobs(lanes, server, [...ends.values()]);
+  } catch (error) {
+    if (error instanceof TryAgain) return new Map();
+    throw error;
+  }
+  for (const { before } of ends.values()) handedOut.delete(before.endpointId, before.seq);
+  return new Map([...ends].map(([item, { before, change }]) => [item, { before, after: change.job, changed: true }]));
 }

@@ -1,21 +1,19 @@
 import type { Pool, PoolClient } from 'pg';
-import { MOST_LOOKS, rowMoves } from '../job-moves.ts';
-import type { Move, RowMoves } from '../job-moves.ts';
+import { MOST_LOOKS } from '../job-moves.ts';
 import { isOver } from '../job-records.ts';
-import type { Delivery, Job, JobChange, Payloads, WholeJob } from '../job-records.ts';
-import {
-  AFTER_JOB, CHANGING_COLUMNS, changingValues, DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, INSERTED_COLUMNS, insertedValues, JOB, jobFromValues, JOBS_AND_LEASES,
-  listed, nextLook, PAYLOAD_BYTES, PAYLOADS, WAITING_COLUMNS, waitingValues,
-} from '../job-rows.ts';
-import { countMoves, endAfter } from '../jobs.ts';
-import type { Changed, CountMoves, Idempotency, JobStore, StreamEnd, Submitted } from '../jobs.ts';
+import type { WholeJob } from '../job-records.ts';
+import { AFTER_JOB, DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, INSERTED_COLUMNS, insertedValues, JOB, jobFromValues, JOBS_AND_LEASES, listed, nextLook, PAYLOAD_BYTES, PAYLOADS, WAITING_COLUMNS } from '../job-rows.ts';
+import { endAfter } from '../jobs.ts';
+import type { Changed, Idempotency, JobStore, StreamEnd, Submitted } from '../jobs.ts';
 import type { Row, Value } from '../sql.ts';
 import { workerFromRow } from '../worker-rows.ts';
 import { columnsOf, unnest } from './arrays.ts';
 import { Batch } from './batch.ts';
-import { retried, TryAgain, translated, withClient } from './database.ts';
+import { applyChanges, KEY, keyOf, SAVE_DELIVERY } from './changes.ts';
+import type { Transition } from './changes.ts';
 import { ADD_COUNTS } from './counts.ts';
-import { endJobs, HandedOut, isPlainEnd } from './finish.ts';
+import { retried, translated, withClient } from './database.ts';
+import { HandedOut, tryEnds } from './finish.ts';
 import { takeJobs } from './take.ts';
 
 /** Larger batches gain nothing and hold others up. */
@@ -25,14 +23,6 @@ interface Submission {
   whole: WholeJob;
   idempotency: Idempotency | undefined;
 }
-
-interface Transition {
-  endpointId: string;
-  seq: number;
-  next: (job: Job) => JobChange | undefined;
-}
-
-const COUNTED = ['endpoint_id', 'queued', 'running', 'completed', 'failed', 'retried'];
 
 const INSERT_JOBS = `with added as (
     insert into jobs (${INSERTED_COLUMNS.join(', ')}) select * from ${unnest(INSERTED_COLUMNS)} on conflict do nothing returning ${WAITING_COLUMNS.join(', ')}
@@ -259,155 +249,6 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
   };
 }
 
-const SAVE_DELIVERY = `insert into webhook_deliveries (${DELIVERY_COLUMNS.join(', ')}) values (${DELIVERY_COLUMNS.map((_, index) => `$${index + 1}`).join(', ')})
-  on conflict (id) do update set ${DELIVERY_COLUMNS.slice(1).map((column) => `${column} = excluded.${column}`).join(', ')}`;
-
-/**
- * Most changes end a job that this server handed out. Those need no look: they are written if
- * the lease is still the same. Answers which could be done so.
- */
-async function tryEnds(lanes: Pool, server: string, handedOut: HandedOut, items: Transition[]): Promise<Map<Transition, Changed>> {
-  const ends = new Map<Transition, Move>();
-  const seen = new Set<Job>();
-  for (const item of items) {
-    const before = handedOut.get(item.endpointId, item.seq);
-    if (before === undefined || seen.has(before)) continue;
-    seen.add(before);
-    const change = item.next(before);
-    if (change !== undefined && isPlainEnd({ before, change })) ends.set(item, { before, change });
-  }
-  if (ends.size === 0) return new Map();
-  try {
-    await endJobs(lanes, server, [...ends.values()]);
-  } catch (error) {
-    if (error instanceof TryAgain) return new Map();
-    throw error;
-  }
-  for (const { before } of ends.values()) handedOut.delete(before.endpointId, before.seq);
-  return new Map([...ends].map(([item, { before, change }]) => [item, { before, after: change.job, changed: true }]));
-}
-
-const KEY = ['endpoint_id', 'seq'];
-/** In the order of their keys, so that two servers never wait for each other. */
-const LOCK_JOBS = `select 1 from jobs as job where (job.endpoint_id, job.seq) in (select * from ${unnest(KEY)}) order by job.endpoint_id, job.seq for update`;
-/** A statement of its own: whatever the lock waited for shows only in the next one. */
-const LOCKED_JOBS = `select ${JOB} from ${JOBS_AND_LEASES} where (job.endpoint_id, job.seq) in (select * from ${unnest(KEY)})`;
-
-/** Locks the jobs, then asks each rule. */
-async function applyChanges(client: PoolClient, server: string, items: Transition[]): Promise<(Changed | undefined)[]> {
-  const keys = columnsOf(items.map(({ endpointId, seq }) => [endpointId, seq]), KEY.length);
-  await client.query({ name: 'lock jobs', text: LOCK_JOBS, values: keys });
-  const { rows } = await client.query<Value[]>({ name: 'locked jobs', text: LOCKED_JOBS, values: keys, rowMode: 'array' });
-  const jobs = new Map(rows.map(jobFromValues).map((job) => [keyOf(job.endpointId, job.seq), job]));
-  const moves: Move[] = [];
-  const results = items.map(({ endpointId, seq, next }): Changed | undefined => {
-    const key = keyOf(endpointId, seq);
-    const before = jobs.get(key);
-    if (before === undefined) return undefined;
-    const change = next(before);
-    if (change === undefined) return { before, after: before, changed: false };
-    moves.push({ before, change });
-    // A later item of the same batch sees what this one did.
-    if (change.remove === true) jobs.delete(key);
-    else jobs.set(key, change.job);
-    return { before, after: change.job, changed: true };
-  });
-  await writeChanges(client, `${server} change`, moves);
-  return results;
-}
-
-async function writeChanges(client: PoolClient, lane: string, moves: Move[]): Promise<void> {
-  if (moves.length === 0) return;
-  for (const { before, change } of moves) if (change.delivery !== undefined) await writeDelivery(client, before, change);
-  const cleared = moves.filter(({ change }) => change.remove === true || change.clearChunks === true);
-  if (cleared.length > 0) await client.query(`delete from job_chunks where (endpoint_id, seq) in (select * from ${unnest(KEY)})`, columnsOf(cleared.map(({ before }) => [before.endpointId, before.seq]), 2));
-  const merged = lastOfEach(moves).map((move) => ({ ...move, rows: move.change.remove === true ? removal(move.before) : rowMoves(move.before, move.change) }));
-  const some = (which: (rows: RowMoves) => boolean): typeof merged => merged.filter(({ rows }) => which(rows));
-
-  // The lock is on the job's own row. A take that was committed meanwhile shows in that a place or a lease is not as it was seen: then all is looked at again.
-  // A job that waits on gets its place anew: a take reads the job as of the moment at which the place was made, or later.
-  const staying = merged.filter(({ before, change }) => change.remove !== true && before.status === 'IN_QUEUE' && change.job.status === 'IN_QUEUE');
-  const leaving = [...some(({ waiting }) => waiting === 'leaves'), ...staying];
-  if (leaving.length > 0) await expect(client, leaving.length, LEAVE_QUEUE, columnsOf(leaving.map(({ before }) => waitingValues(before)), WAITING_COLUMNS.length));
-  const renewed = some(({ lease }) => lease === 'renewed');
-  if (renewed.length > 0) await expect(client, renewed.length, RENEW_LEASES, columnsOf(renewed.map(({ before, change: { job } }) => [...heldLease(before), job.dueAt]), HELD_LEASE.length + 1));
-  const ended = some(({ lease }) => lease === 'ends');
-  if (ended.length > 0) await expect(client, ended.length, END_LEASES, columnsOf(ended.map(({ before }) => heldLease(before)), HELD_LEASE.length));
-  const entering = [...some(({ waiting }) => waiting === 'enters'), ...staying];
-  if (entering.length > 0) await client.query(`insert into job_waiting (${WAITING_COLUMNS.join(', ')}) select * from ${unnest(WAITING_COLUMNS)}`, columnsOf(entering.map(({ change: { job } }) => waitingValues(job)), WAITING_COLUMNS.length));
-
-  const gone = merged.filter(({ change }) => change.remove === true);
-  if (gone.length > 0) await client.query(`delete from jobs where (endpoint_id, seq) in (select * from ${unnest(KEY)})`, columnsOf(gone.map(({ before }) => [before.endpointId, before.seq]), 2));
-  const written = merged.filter(({ change, rows }) => change.remove !== true && rows.row);
-  const values = columnsOf(written.map(({ change: { job, output, error }, rows }) => [
-    job.endpointId, job.seq, ...changingValues(job), output ?? null, output === undefined ? 0 : 1, error ?? null, error === undefined ? 0 : 1, rows.look ? 1 : 0,
-  ]), UPDATED.length);
-  const counts = columnsOf(countTotals(moves).map(([endpointId, sum]) => [endpointId, sum.queued, sum.running, sum.completed, sum.failed, sum.retried]), COUNTED.length);
-  const looks = written.some(({ rows }) => rows.look);
-  await client.query({ name: looks ? 'update jobs and looks' : 'update jobs', text: updateJobs(looks), values: [...values, ...counts, lane] });
-}
-
-const SAME_PLACE = 'place.endpoint_id = given.endpoint_id and place.low_priority = given.low_priority and place.account_id = given.account_id and place.position = given.position and place.seq = given.seq';
-const LEAVE_QUEUE = { name: 'leave queue', text: `delete from job_waiting as place using ${unnest(WAITING_COLUMNS)} where ${SAME_PLACE}` };
-const HELD_LEASE = [...KEY, 'lease', 'due_at'];
-const SAME_LEASE = 'lease.endpoint_id = given.endpoint_id and lease.seq = given.seq and lease.lease = given.lease and lease.due_at = given.due_at';
-const RENEW_LEASES = { name: 'renew leases', text: `update job_leases as lease set due_at = given.look_at from ${unnest([...HELD_LEASE, 'look_at'])} where ${SAME_LEASE}` };
-const END_LEASES = { name: 'end leases', text: `delete from job_leases as lease using ${unnest(HELD_LEASE)} where ${SAME_LEASE}` };
-
-function heldLease(job: Job): Value[] {
-  return [job.endpointId, job.seq, job.lease, job.dueAt];
-}
-
-async function expect(client: PoolClient, count: number, statement: { name: string; text: string }, values: unknown[]): Promise<void> {
-  const { rowCount } = await client.query({ ...statement, values });
-  if (rowCount !== count) throw new TryAgain('a job moved on while it was changed');
-}
-
-function removal(before: Job): RowMoves {
-  return { waiting: before.status === 'IN_QUEUE' ? 'leaves' : undefined, lease: before.status === 'IN_PROGRESS' ? 'ends' : undefined, row: false, look: false };
-}
-
-const UPDATED = [...KEY, ...CHANGING_COLUMNS, 'output', 'has_output', 'error', 'has_error', 'looks'];
-/** Where no row has to be looked at earlier, the column with the index is not named, and the index is left alone. */
-const updateJobs = (looks: boolean): string => `with given as (select * from ${unnest(UPDATED)}),
-  written as (update jobs set ${CHANGING_COLUMNS.map((column) => `${column} = given.${column}`).join(', ')},
-      output = case when given.has_output = 1 then given.output else jobs.output end, error = case when given.has_error = 1 then given.error else jobs.error end
-      ${looks ? ', look_at = case when given.looks = 1 then least(jobs.look_at, given.ttl_at) else jobs.look_at end' : ''}
-    from given where jobs.endpoint_id = given.endpoint_id and jobs.seq = given.seq)
-  ${ADD_COUNTS(`select endpoint_id, $${UPDATED.length + COUNTED.length + 1}, ${COUNTED.slice(1).join(', ')} from ${unnest(COUNTED, UPDATED.length + 1, 'moved')}`)}`;
-
-async function writeDelivery(client: PoolClient, before: Job, change: JobChange): Promise<void> {
-  const { rows: [row] } = await client.query<Row>('select request, output, error from jobs where endpoint_id = $1 and seq = $2', [before.endpointId, before.seq]);
-  const kept = payloadsFrom(row ?? {});
-  const payloads: Payloads = { request: kept.request, output: change.output === undefined ? kept.output : change.output, error: change.error === undefined ? kept.error : change.error };
-  const delivery: Delivery | undefined = change.delivery?.(payloads);
-  if (delivery !== undefined) await client.query(SAVE_DELIVERY, deliveryValues(delivery));
-}
-
-/** Where one batch changes a job twice, only the last version is written, with the payloads of both. */
-function lastOfEach(moves: Move[]): Move[] {
-  const last = new Map<string, Move>();
-  for (const move of moves) {
-    const key = `${move.before.endpointId} ${move.before.seq}`;
-    const earlier = last.get(key);
-    last.delete(key);
-    last.set(key, earlier === undefined ? move : { before: earlier.before, change: { ...earlier.change, ...move.change } });
-  }
-  return [...last.values()];
-}
-
-function countTotals(moves: Move[]): [string, CountMoves][] {
-  const totals = new Map<string, CountMoves>();
-  for (const { before, change } of moves) {
-    const gone = change.remove === true && (change.job.status === 'IN_QUEUE' || change.job.status === 'IN_PROGRESS');
-    const move = countMoves(before, gone ? undefined : change.job);
-    const sum = totals.get(before.endpointId) ?? { queued: 0, running: 0, completed: 0, failed: 0, retried: 0 };
-    for (const name of Object.keys(move) as (keyof CountMoves)[]) sum[name] += move[name];
-    totals.set(before.endpointId, sum);
-  }
-  return [...totals];
-}
-
 async function inTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   return withClient(pool, async (client) => {
     await translated(client.query('begin'));
@@ -424,12 +265,4 @@ async function inTransaction<T>(pool: Pool, work: (client: PoolClient) => Promis
 
 function wholeFrom(values: readonly Value[]): WholeJob {
   return { job: jobFromValues(values), payloads: { request: values[AFTER_JOB] as string, output: values[AFTER_JOB + 1] as string | null, error: values[AFTER_JOB + 2] as string | null } };
-}
-
-function keyOf(endpointId: string, seq: number): string {
-  return `${endpointId} ${seq}`;
-}
-
-function payloadsFrom(row: Row): Payloads {
-  return { request: row['request'] as string, output: (row['output'] ?? null) as string | null, error: (row['error'] ?? null) as string | null };
 }
