@@ -82,7 +82,7 @@ for (const protocol of ['public', 'channel'] as const) {
     const site = await openSite({ database, clock: fastClock(RATE) });
     closing(() => site.close());
     const options = { server: site.url, endpointId: site.endpoint.id, key: ROOT_KEY, folder: database.data, history, protocol, concurrency: 1 };
-    const clients = new Clients({ server: () => site.url, endpointId: site.endpoint.id, key: ROOT_KEY, history, chance: chanceOf(seed, protocol), work: { least: 1_000, most: 1_000 }, mischief: { cancel: 0, retry: 0, purge: 0 }, streams: false });
+    const clients = new Clients({ server: () => site.url, endpointId: site.endpoint.id, key: ROOT_KEY, history, chance: chanceOf(seed, protocol), work: { least: 1_000, most: 1_000 }, mischief: { cancel: 0, retry: 0, purge: 0 }, streams: false, waiting: 0 });
     const frozen = new WorkerProcess('frozen', options);
     closing(() => frozen.kill());
     await clients.submit();

@@ -24,6 +24,8 @@ export interface ClientOptions {
   mischief: { cancel: number; retry: number; purge: number };
   /** Whether streams are read when all has settled. */
   streams: boolean;
+  /** How many of the submissions wait for the end. */
+  waiting?: number;
 }
 
 interface JobAnswer {
@@ -75,10 +77,10 @@ export class Clients {
   }
 
   async submit(enough: () => boolean = () => false): Promise<void> {
-    const { chance, work, history } = this.#options;
+    const { chance, work, history, waiting = 0.3 } = this.#options;
     const value = `value-${++this.#count}`;
     const key = chance.happens(0.5) ? `key-${this.#count}` : null;
-    const sync = chance.happens(0.3);
+    const sync = chance.happens(waiting);
     const input: Input = {
       value,
       milliseconds: chance.between(work.least, work.most),

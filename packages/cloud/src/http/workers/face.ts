@@ -19,7 +19,7 @@ import { readChunks, readPost } from './results.ts';
 import type { WorkerTokens } from './tokens.ts';
 
 /** A long poll is answered before any worker's patience ends: the oldest in use wait 30 s. Each answer costs something, so not much before. */
-export const POLL_MS = 25_000;
+export const POLL_MS = 22_000;
 /** An unmodified worker that is answered at once asks again at once, thousands of times a second. Refusals take their time. */
 const REFUSAL_MS = 2_000;
 const BUSY_SECONDS = 5;
