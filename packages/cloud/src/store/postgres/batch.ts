@@ -53,15 +53,13 @@ export class Batch<In, Out> {
   /** Whoever is done is answered when the next ones are on their way: the database does not wait for what is made of the answers. */
   async #drain(): Promise<void> {
     let answer = (): void => undefined;
-    while (this.#waiting.length > 0) {
+    do {
       const settling = this.#settle(this.#waiting.splice(0, this.#largest));
       answer();
       answer = await settling;
-      if (this.#waiting.length > 0) continue;
-      answer();
-      answer = () => undefined;
-    }
+    } while (this.#waiting.length > 0);
     this.#busy = false;
+    answer();
   }
 
   /** Answers how to tell them. */

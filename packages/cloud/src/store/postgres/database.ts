@@ -25,8 +25,8 @@ const OLDEST_SERVER = 140000;
 const PLANS = '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off';
 /** The few statements that the lanes of the queue repeat all the time are planned once: to plan them takes as long as to run them for one job. */
 const PLAN_ONCE = '-c plan_cache_mode=force_generic_plan';
-/** Submissions and changes have one commit on its way each, and takes one for each endpoint. */
-const LANES = 4;
+/** Submissions and changes have one commit on its way each, and takes one for each endpoint. Beyond this many they wait for each other. */
+const MOST_LANES = 4;
 
 export interface PostgresOptions {
   url: string;
@@ -45,8 +45,9 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
     return opened;
   };
   const types = { getTypeParser: (oid: number, format?: 'text' | 'binary') => (oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format ?? 'text')) };
-  const pool = open(poolSize, PLANS);
-  const lanes = open(LANES, `${PLANS} ${PLAN_ONCE}`);
+  const forLanes = Math.max(1, Math.min(MOST_LANES, Math.floor(poolSize / 2)));
+  const pool = open(Math.max(1, poolSize - forLanes), PLANS);
+  const lanes = open(forLanes, `${PLANS} ${PLAN_ONCE}`);
   await checkVersion(pool);
   const server = randomUUID().slice(0, 8);
   return {

@@ -49,7 +49,7 @@ export const knobs = {
   databasePool: knob({
     kind: wholeNumber(1, 1000),
     default: 10,
-    description: 'How many connections this server opens to PostgreSQL at most. All servers together must stay below what the database allows.',
+    description: 'How many connections this server opens to PostgreSQL at most for its work, at least two; two more are for its word with the other servers. All servers together must stay below what the database allows.',
   }),
   publicUrl: knob({
     kind: webAddress(),
