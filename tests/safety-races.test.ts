@@ -151,7 +151,7 @@ async function step(run: Run): Promise<void> {
     const { seq } = got.job;
     if (dice < 91) await queue.finish(endpoint.id, seq, holder, chance.happens(0.5) ? { output: '1', error: null } : { output: null, error: '"no"' });
     else if (dice < 94) await queue.progress(endpoint.id, seq, holder, '"half"');
-    else if (dice < 97) await queue.appendChunks(endpoint.id, seq, holder, ['{"output":1}']);
+    else if (dice < 97) await queue.streams.append(endpoint.id, seq, holder, ['{"output":1}']);
     else await queue.giveBack(endpoint.id, [got]);
   }
 }

@@ -1,6 +1,6 @@
 import { isOver } from '../store/job-records.ts';
 import type { Delivery, Job, JobChange, JobOutcome, WholeJob } from '../store/job-records.ts';
-import type { Changed, Chunk, JobCounts, JobFilter, JobStore, NewChunk, StreamEnd, TakenJob, WorkerRecord } from '../store/jobs.ts';
+import type { Changed, JobCounts, JobFilter, JobStore, TakenJob, WorkerRecord } from '../store/jobs.ts';
 import type { Wakeup, Wakeups } from '../store/wakeups.ts';
 import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
@@ -11,11 +11,11 @@ import { JobNumbers } from './identity.ts';
 import { JobChanges } from './job-changes.ts';
 import { hasEnded } from './job.ts';
 import { listJobs } from './listing.ts';
-import { unkept, unkeptInSteps } from './numbered-chunks.ts';
-import type { NumberedChunk } from './numbered-chunks.ts';
 import { Presence, SILENT_MS } from './presence.ts';
 import { PATIENCE, persist } from './persist.ts';
+import { sameAttempt } from './same-attempt.ts';
 import { StopList } from './stop-list.ts';
+import { Streams } from './streams.ts';
 import { newJob } from './submission.ts';
 import type { QueueSettings, RequestTerms } from './submission.ts';
 import * as transitions from './transitions.ts';
@@ -79,6 +79,7 @@ export class JobQueue {
   #comparedAt = 0;
   readonly presence: Presence;
   readonly stops: StopList;
+  readonly streams: Streams;
   /** Told when jobs wait on an endpoint. */
   onWaiting: (endpointId: string) => void = () => undefined;
   /** Told when a worker asks to be replaced. */
@@ -102,6 +103,12 @@ export class JobQueue {
       giveBack: (endpointId, taken) => this.giveBack(endpointId, taken),
     });
     this.#changes = new JobChanges({ store: parts.store, clock: parts.clock, deliveryOf: parts.deliveryOf, onChanged: (changed, change) => this.#afterChange(changed, change) });
+    this.streams = new Streams({
+      store: parts.store,
+      clock: parts.clock,
+      onHeard: (endpointId, workerId, seq) => this.presence.showsJob(endpointId, workerId, seq),
+      onGrown: (endpointId, seq) => this.#announce(endpointId, seq),
+    });
     parts.wakeups.listen((wakeup) => this.#onWakeup(wakeup));
   }
 
@@ -211,16 +218,6 @@ export class JobQueue {
     return [...here, ...elsewhere.filter(({ workerId }) => !known.has(workerId))];
   }
 
-  chunks(endpointId: string, seq: number, after: number, bytes: number): Promise<Chunk[]> {
-    return this.#parts.store.chunks(endpointId, seq, after, bytes);
-  }
-
-  /** Marks chunks as handed out by the stream; false where another reader was faster. */
-  async drainTo(job: Job, number: number): Promise<boolean> {
-    const done = await this.#parts.store.change(job.endpointId, job.seq, (current) => (current.drained === job.drained ? { job: { ...current, drained: number } } : undefined));
-    return done?.changed ?? false;
-  }
-
   async removeEndpoint(endpointId: string): Promise<void> {
     for (const { workerId, id, seq } of await this.#parts.store.running(endpointId)) this.#stop(endpointId, workerId, id, seq);
     await this.#parts.store.removeEndpoint(endpointId);
@@ -264,40 +261,6 @@ export class JobQueue {
     this.presence.showsJob(endpointId, holder.workerId, seq);
     const held = sameAttempt(holder);
     await this.#changes.one(endpointId, seq, (job) => transitions.progress(job, held(job), output));
-  }
-
-  async appendChunks(endpointId: string, seq: number, holder: Holder, chunks: string[]): Promise<void> {
-    this.presence.showsJob(endpointId, holder.workerId, seq);
-    const { store, clock } = this.#parts;
-    const held = sameAttempt(holder);
-    let before: number | undefined;
-    const kept = await persist(async () => {
-      // A try that failed may have been kept all the same, and chunks are not for keeping twice.
-      if (before !== undefined && holdsInOrder(await store.chunks(endpointId, seq, before, Number.MAX_SAFE_INTEGER), chunks)) return true;
-      const end = await store.appendChunks(endpointId, seq, (job, { number, workerNumber }) => {
-        if (!transitions.holds(job, held(job))) return undefined;
-        before ??= number;
-        return chunks.map((text) => ({ text, workerNumber }));
-      });
-      return end !== undefined;
-    }, clock, PATIENCE.worker);
-    if (kept) this.#announce(endpointId, seq);
-  }
-
-  /** Keeps what was not kept before. Fails where a number was left out; from whoever does not hold the job, nothing is kept. */
-  async appendNumbered(endpointId: string, seq: number, holder: Holder, said: readonly NumberedChunk[]): Promise<void> {
-    let missing: number | undefined;
-    await this.#appendNew(endpointId, seq, holder, (end) => {
-      const news = unkept(said, end);
-      missing = news.missing;
-      return news.chunks;
-    });
-    if (missing !== undefined) throw new BerthError('state', `chunk ${missing} is missing before those that came`);
-  }
-
-  /** The same for a chunk that is sent until it is accepted or given up: numbers may be left out. */
-  appendNumberedInSteps(endpointId: string, seq: number, holder: Holder, said: NumberedChunk): Promise<void> {
-    return this.#appendNew(endpointId, seq, holder, (end) => unkeptInSteps(said, end));
   }
 
   /** The worker asked to be replaced: it gets no more jobs, and what it waits for ends now. */
@@ -382,14 +345,6 @@ export class JobQueue {
   }
 
   // How it works.
-
-  /** A try that failed and was kept all the same is seen by its numbers. */
-  async #appendNew(endpointId: string, seq: number, holder: Holder, news: (end: StreamEnd) => NewChunk[]): Promise<void> {
-    this.presence.showsJob(endpointId, holder.workerId, seq);
-    const { store, clock } = this.#parts;
-    const end = await persist(() => store.appendChunks(endpointId, seq, (job, before) => (transitions.holds(job, holder) ? news(before) : undefined)), clock, PATIENCE.worker);
-    if (end !== undefined) this.#announce(endpointId, seq);
-  }
 
   /**
    * Now and then, what workers hold according to the store is compared with what is known of
@@ -480,17 +435,4 @@ export class JobQueue {
 /** Known without a look, where the end brought both. */
 function outcomeOf({ job, output, error }: JobChange): JobOutcome | undefined {
   return output === undefined || error === undefined ? undefined : { job, payloads: { output, error } };
-}
-
-/** A worker speaks of the attempt that it held when it was first heard. By a later try the job may be in its hands again, for another. */
-function sameAttempt(holder: Holder): (job: Job) => Holder {
-  let { lease } = holder;
-  return (job) => {
-    if (transitions.holds(job, holder)) lease ??= job.lease ?? undefined;
-    return { workerId: holder.workerId, lease };
-  };
-}
-
-function holdsInOrder(kept: readonly Chunk[], wanted: readonly string[]): boolean {
-  return kept.some((_, from) => wanted.every((text, index) => kept[from + index]?.text === text));
 }

@@ -31,8 +31,8 @@ export async function drainStream(queue: JobQueue, endpointId: string, seq: numb
     const last = chunks.at(-1);
     if (last !== undefined) {
       // Another reader may have been faster; then look again.
-      if (!(await queue.drainTo(job, last.number))) continue;
-      const more = await queue.chunks(endpointId, seq, last.number, 1);
+      if (!(await queue.streams.drainTo(job, last.number))) continue;
+      const more = await queue.streams.read(endpointId, seq, last.number, 1);
       return { status: more.length > 0 && hasEnded(job) ? 'IN_PROGRESS' : job.status, chunks };
     }
     if (hasEnded(job) || signal.aborted || queue.stopping || Date.now() >= until) return { status: job.status, chunks: [] };
@@ -42,7 +42,7 @@ export async function drainStream(queue: JobQueue, endpointId: string, seq: numb
 
 /** A job that streamed nothing counts its whole output as one chunk. */
 async function unread(queue: JobQueue, job: Job, output: string | null): Promise<Chunk[]> {
-  const chunks = await queue.chunks(job.endpointId, job.seq, job.drained, ANSWER_BYTES);
+  const chunks = await queue.streams.read(job.endpointId, job.seq, job.drained, ANSWER_BYTES);
   if (chunks.length > 0 || job.status !== 'COMPLETED' || job.drained > 0 || output === null) return chunks;
   return [{ number: 1, text: `{"output":${output}}` }];
 }

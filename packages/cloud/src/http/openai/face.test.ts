@@ -115,7 +115,7 @@ describe('the OpenAI interface of a queue endpoint', () => {
     return {
       input: (JSON.parse(request) as { input: Input }).input,
       text: request,
-      yields: (...values) => queue.appendChunks('ep1', job.seq, holder, values.map((output) => JSON.stringify({ output }))),
+      yields: (...values) => queue.streams.append('ep1', job.seq, holder, values.map((output) => JSON.stringify({ output }))),
       returns: async (output) => void (await queue.finish('ep1', job.seq, holder, { output: output === undefined ? null : JSON.stringify(output), error: null })),
       fails: async (error) => void (await queue.finish('ep1', job.seq, holder, { output: null, error: JSON.stringify(error) })),
     };

@@ -122,7 +122,7 @@ export class OpenAiFace {
 
   /** A handler that keeps no list of what it yields has only streamed its answer. */
   async #streamed({ endpointId, seq }: Job): Promise<string> {
-    const chunks = await this.#parts.queue.chunks(endpointId, seq, 0, LARGEST_ANSWER);
+    const chunks = await this.#parts.queue.streams.read(endpointId, seq, 0, LARGEST_ANSWER);
     const values = chunks.map(({ text }) => memberText(text, 'output') ?? 'null');
     return values.length === 1 ? (values[0] ?? 'null') : values.length === 0 ? 'null' : `[${values.join(',')}]`;
   }

@@ -47,7 +47,7 @@ export async function passOnStream({ queue, job, response, signal, clock, giveUp
     const left = giveUpAt - clock.now();
     change ??= queue.waitForChange(endpointId, seq, left > 0 ? Math.min(left, LOOK_AGAIN_MS) : LOOK_AGAIN_MS, signal);
     // The chunks first: if the job has not been taken back after that, they are of the present attempt.
-    const chunks = await queue.chunks(endpointId, seq, read, PAGE_BYTES);
+    const chunks = await queue.streams.read(endpointId, seq, read, PAGE_BYTES);
     const found = await queue.find(endpointId, seq);
     if (signal.aborted) return response.headersSent ? finish(response, found, SERVER_STOPS.error) : { sent: false, found };
     if (found !== undefined && found.job.retries !== retries) {

@@ -213,7 +213,7 @@ export class WorkerChannel {
   #chunk(jobId: string, held: string, body: string): void {
     const { queue, endpointId, workerId } = this.#parts;
     const numbered = leaseAndNumber(held);
-    if (numbered === undefined) return this.#append(jobId, held, body, (seq, holder, text) => queue.appendChunks(endpointId, seq, holder, readChunks(text)));
+    if (numbered === undefined) return this.#append(jobId, held, body, (seq, holder, text) => queue.streams.append(endpointId, seq, holder, readChunks(text)));
     const { lease, number } = numbered;
     const seq = seqOf(jobId);
     const said: NumberedChunk = { number, texts: readChunks(body) };
@@ -226,7 +226,7 @@ export class WorkerChannel {
     const gathered: Gathering = { lease, said: [said], highest: number, size: body.length + CHUNK_OVERHEAD };
     this.#follow([jobId], this.#before(jobId).then(async () => {
       if (this.#gathering.get(jobId) === gathered) this.#gathering.delete(jobId);
-      if (seq !== undefined) await queue.appendNumbered(endpointId, seq, { workerId, lease }, gathered.said);
+      if (seq !== undefined) await queue.streams.appendNumbered(endpointId, seq, { workerId, lease }, gathered.said);
       this.#send(`K ${jobId} ${lease} ${gathered.highest}`);
     }));
     this.#gathering.set(jobId, gathered);

@@ -170,8 +170,8 @@ export class WorkerFace {
     const chunks = readChunks(await readBody(request, RESULT_LIMIT));
     const seq = seqOf(jobId);
     if (seq === undefined) return sendJson(response, 200, '{}');
-    if (numbered === undefined) await queue.appendChunks(endpoint.id, seq, { workerId }, chunks);
-    else await queue.appendNumberedInSteps(endpoint.id, seq, { workerId, lease: numbered.lease }, { number: numbered.number, texts: chunks });
+    if (numbered === undefined) await queue.streams.append(endpoint.id, seq, { workerId }, chunks);
+    else await queue.streams.appendNumberedInSteps(endpoint.id, seq, { workerId, lease: numbered.lease }, { number: numbered.number, texts: chunks });
     sendJson(response, 200, '{}');
   }
 
