@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { DATABASES, freshDatabase } from '../../../../tests/support/databases.ts';
-import type { TestDatabase } from '../../../../tests/support/databases.ts';
-import type { Database } from '../store/database.ts';
+import { DATABASES } from '../../../../tests/support/databases.ts';
+import { migratedDatabase } from '../../../../tests/support/migrated-database.ts';
+import type { MigratedDatabase } from '../../../../tests/support/migrated-database.ts';
 import type { Job } from '../store/job-records.ts';
 import type { JobFilter, JobStore } from '../store/jobs.ts';
-import { migrate } from '../store/migrate.ts';
-import { openDatabase } from '../store/open.ts';
 import { ManualClock } from '../support/clock.ts';
 import { fitting, listJobs } from './listing.ts';
 import { newJob } from './submission.ts';
@@ -27,28 +25,15 @@ test('a piece holds as many jobs as fit, and at least one', () => {
 for (const kind of DATABASES) {
   describe(`lists of jobs, on ${kind}`, () => {
     const clock = new ManualClock(Date.UTC(2026, 5, 1));
-    let place: TestDatabase;
-    let database: Database;
+    let place: MigratedDatabase;
     let store: JobStore;
     let number = 0;
 
     before(async () => {
-      place = await freshDatabase(kind);
-      database = await openDatabase({
-        database: place.url,
-        data: place.data,
-        poolSize: 5,
-        onError: (error) => {
-          throw error;
-        },
-      });
-      await migrate(database);
-      store = database.jobs();
+      place = await migratedDatabase(kind);
+      store = place.database.jobs();
     });
-    after(async () => {
-      await database.close();
-      await place.drop();
-    });
+    after(() => place.drop());
 
     const submit = async (endpointId: string, input = '1', retention = HOUR): Promise<Job> => {
       const endpoint = { id: endpointId, accountId: 'a', executionTimeout: 0, jobTtl: 24 * HOUR, retention, maxRetries: 1 };

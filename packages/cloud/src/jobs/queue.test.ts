@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { DATABASES, freshDatabase } from '../../../../tests/support/databases.ts';
-import type { DatabaseKind, TestDatabase } from '../../../../tests/support/databases.ts';
-import type { Database } from '../store/database.ts';
+import { DATABASES } from '../../../../tests/support/databases.ts';
+import type { DatabaseKind } from '../../../../tests/support/databases.ts';
+import { migratedDatabase } from '../../../../tests/support/migrated-database.ts';
+import type { MigratedDatabase } from '../../../../tests/support/migrated-database.ts';
 import type { Delivery, Job } from '../store/job-records.ts';
 import type { JobStore, TakenJob } from '../store/jobs.ts';
-import { migrate } from '../store/migrate.ts';
-import { openDatabase } from '../store/open.ts';
 import type { Wakeup } from '../store/wakeups.ts';
 import { ManualClock } from '../support/clock.ts';
 import { createLog } from '../support/log.ts';
@@ -457,26 +456,15 @@ for (const kind of DATABASES) {
 
 /** A store for the tests of a suite; every call answers a queue of its own on it. */
 function benches(kind: DatabaseKind): (settings?: Partial<QueueSettings>) => Bench {
-  let place: TestDatabase;
-  let database: Database;
+  let place: MigratedDatabase;
   let store: JobStore;
   const made: Bench[] = [];
   before(async () => {
-    place = await freshDatabase(kind);
-    database = await openDatabase({
-      database: place.url,
-      data: place.data,
-      poolSize: 5,
-      onError: (error) => {
-        throw error;
-      },
-    });
-    await migrate(database);
-    store = database.jobs();
+    place = await migratedDatabase(kind);
+    store = place.database.jobs();
   });
   after(async () => {
     for (const bench of made) bench.close();
-    await database.close();
     await place.drop();
   });
   return (settings) => {

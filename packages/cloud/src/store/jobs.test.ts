@@ -1,39 +1,28 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { DATABASES, freshDatabase } from '../../../../tests/support/databases.ts';
-import type { TestDatabase } from '../../../../tests/support/databases.ts';
+import { DATABASES } from '../../../../tests/support/databases.ts';
+import { migratedDatabase } from '../../../../tests/support/migrated-database.ts';
+import type { MigratedDatabase } from '../../../../tests/support/migrated-database.ts';
 import { newJob } from '../jobs/submission.ts';
 import type { QueueSettings, RequestTerms } from '../jobs/submission.ts';
 import * as transitions from '../jobs/transitions.ts';
-import type { Database } from './database.ts';
 import type { Delivery, Job, WholeJob } from './job-records.ts';
 import type { JobStore, ListLook, StreamEnd } from './jobs.ts';
-import { migrate } from './migrate.ts';
-import { openDatabase } from './open.ts';
 
 const NOW = 1_800_000_000_000;
-const onError = (error: Error): never => {
-  throw error;
-};
 
 for (const kind of DATABASES) {
   describe(`job store on ${kind}`, () => {
-    let place: TestDatabase;
-    let database: Database;
+    let place: MigratedDatabase;
     let store: JobStore;
     let number = 0;
     let leases = 0;
 
     before(async () => {
-      place = await freshDatabase(kind);
-      database = await openDatabase({ database: place.url, data: place.data, poolSize: 5, onError });
-      await migrate(database);
-      store = database.jobs();
+      place = await migratedDatabase(kind);
+      store = place.database.jobs();
     });
-    after(async () => {
-      await database.close();
-      await place.drop();
-    });
+    after(() => place.drop());
 
     const endpoint = (id: string): QueueSettings => ({ id, accountId: 'one', executionTimeout: 600_000, jobTtl: 86_400_000, retention: null, maxRetries: 1 });
     const made = (endpointId: string, terms: RequestTerms = {}, accountId = 'one'): WholeJob => newJob(endpoint(endpointId), accountId, `{"input":{"n":${++number},"big":9007199254740993,"float":1.0}}`, terms, number, NOW);

@@ -5,13 +5,11 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { DATABASES, freshDatabase } from '../../../../../tests/support/databases.ts';
-import type { TestDatabase } from '../../../../../tests/support/databases.ts';
-import type { Database } from '../../store/database.ts';
+import { DATABASES } from '../../../../../tests/support/databases.ts';
+import { migratedDatabase } from '../../../../../tests/support/migrated-database.ts';
+import type { MigratedDatabase } from '../../../../../tests/support/migrated-database.ts';
 import type { Delivery } from '../../store/job-records.ts';
 import type { JobStore } from '../../store/jobs.ts';
-import { migrate } from '../../store/migrate.ts';
-import { openDatabase } from '../../store/open.ts';
 import { noWakeups } from '../../store/wakeups.ts';
 import { ManualClock, systemClock } from '../../support/clock.ts';
 import type { Clock } from '../../support/clock.ts';
@@ -160,27 +158,21 @@ class WatchedStore implements DeliveryStore {
 
 for (const kind of DATABASES) {
   describe(`webhooks on ${kind}`, { timeout: 60_000 }, () => {
-    let place: TestDatabase;
-    let database: Database;
+    let place: MigratedDatabase;
     let jobs: JobStore;
     let endpointId = '';
     let toClose: { close(): Promise<void> | void }[] = [];
 
     before(async () => {
-      place = await freshDatabase(kind);
-      database = await openDatabase({ database: place.url, data: place.data, poolSize: 5, onError: (error) => assert.fail(error) });
-      await migrate(database);
-      jobs = database.jobs();
+      place = await migratedDatabase(kind);
+      jobs = place.database.jobs();
     });
     afterEach(async () => {
       for (const thing of toClose) await thing.close();
       toClose = [];
       await jobs.removeEndpoint(endpointId);
     });
-    after(async () => {
-      await database.close();
-      await place.drop();
-    });
+    after(() => place.drop());
 
     function closing<T extends { close(): Promise<void> | void }>(thing: T): T {
       toClose.unshift(thing);

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { DATABASES, freshDatabase } from '../../../../../tests/support/databases.ts';
-import type { TestDatabase } from '../../../../../tests/support/databases.ts';
-import type { Database } from '../../store/database.ts';
+import { DATABASES } from '../../../../../tests/support/databases.ts';
+import { migratedDatabase } from '../../../../../tests/support/migrated-database.ts';
+import type { MigratedDatabase } from '../../../../../tests/support/migrated-database.ts';
 import type { Delivery } from '../../store/job-records.ts';
-import { migrate } from '../../store/migrate.ts';
-import { openDatabase } from '../../store/open.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import { Webhooks } from './webhooks.ts';
@@ -17,23 +15,17 @@ const delivery = (id: string, change: Partial<Delivery> = {}): Delivery => ({
 for (const kind of DATABASES) {
   describe(`the log of webhooks on ${kind}`, () => {
     const clock = new ManualClock(50);
-    let place: TestDatabase;
-    let database: Database;
+    let place: MigratedDatabase;
     let webhooks: Webhooks;
     let due = 0;
 
     before(async () => {
-      place = await freshDatabase(kind);
-      database = await openDatabase({ database: place.url, data: place.data, poolSize: 2, onError: (error) => assert.fail(error) });
-      await migrate(database);
-      const store = database.jobs();
+      place = await migratedDatabase(kind);
+      const store = place.database.jobs();
       webhooks = new Webhooks({ store, clock, onDue: () => (due += 1) });
       for (const each of [delivery('d1'), delivery('d2', { jobId: 'j2', createdAt: 2, state: 'failed', lastStatus: 500, lastError: 'no' }), delivery('d3', { createdAt: 3, state: 'pending', nextAt: 99 }), delivery('d4', { endpointId: 'e2' })]) await store.saveDelivery(each);
     });
-    after(async () => {
-      await database.close();
-      await place.drop();
-    });
+    after(() => place.drop());
 
     test('lists an endpoint or a job, the newest first', async () => {
       const ids = async (filter: { jobId?: string; limit: number }): Promise<string[]> => (await webhooks.list('e1', filter)).map(({ id }) => id);

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { DATABASES, freshDatabase } from '../../../../../tests/support/databases.ts';
-import type { TestDatabase } from '../../../../../tests/support/databases.ts';
+import { DATABASES } from '../../../../../tests/support/databases.ts';
+import { migratedDatabase } from '../../../../../tests/support/migrated-database.ts';
+import type { MigratedDatabase } from '../../../../../tests/support/migrated-database.ts';
 import { Sealer } from '../../support/crypto.ts';
 import { BerthError } from '../../support/errors.ts';
 import { UniqueViolation } from '../database.ts';
-import type { Database } from '../database.ts';
-import { migrate } from '../migrate.ts';
-import { openDatabase, storeOver } from '../open.ts';
+import { storeOver } from '../open.ts';
 import type { AuditEntry, Endpoint, NetworkVolume, Template } from '../records.ts';
 import { rows, sql } from '../sql.ts';
 import type { ChangedEndpoint, Footing, FootingIds, Store } from '../store.ts';
@@ -32,8 +31,7 @@ const inUse = (words: RegExp) => (error: unknown) => error instanceof BerthError
 
 for (const kind of DATABASES) {
   describe(`endpoints on ${kind}`, () => {
-    let place: TestDatabase;
-    let database: Database;
+    let place: MigratedDatabase;
     let store: Store;
 
     const insert = (record: Endpoint, ids: FootingIds = {}, made?: Template): Promise<Endpoint> =>
@@ -43,32 +41,20 @@ for (const kind of DATABASES) {
     const linked = (id: string, templateId: string): Endpoint => ({ ...endpoint(id), templateId, templateLinked: true });
 
     before(async () => {
-      place = await freshDatabase(kind);
-      database = await openDatabase({
-        database: place.url,
-        data: place.data,
-        poolSize: 5,
-        onError: (error) => {
-          throw error;
-        },
-      });
-      await migrate(database);
-      store = storeOver(database, new Sealer(Buffer.alloc(32, 7)));
+      place = await migratedDatabase(kind);
+      store = storeOver(place.database, new Sealer(Buffer.alloc(32, 7)));
       for (const id of [ONE, TWO]) {
         const key = { id: `key ${id}`, accountId: id, name: id, hash: id, access: 'all' as const, scopes: { rest: 'write' as const, graphql: 'write' as const, serverless: 'write' as const }, endpoints: null, enabled: true, root: false, createdAt: 1, lastUsedAt: null, expiresAt: null };
         await store.accounts.insert({ id, name: id, sshKeys: [], createdAt: 1 }, key, audit(id, id));
       }
     });
-    after(async () => {
-      await store.close();
-      await place.drop();
-    });
+    after(() => place.drop());
 
     test('come back with every field, and their environment lies sealed', async () => {
       await insert(endpoint('e1'));
       assert.deepEqual(await store.endpoints.find(ONE, 'e1'), endpoint('e1'));
       assert.deepEqual(await store.endpoints.findAnywhere('e1'), endpoint('e1'));
-      assert.ok(!JSON.stringify(await database.read(() => rows(sql`select * from endpoints`))).includes('hidden value'));
+      assert.ok(!JSON.stringify(await place.database.read(() => rows(sql`select * from endpoints`))).includes('hidden value'));
       const changed: Endpoint = { ...endpoint('e1'), name: 'other', env: {}, minCudaVersion: null, retention: null, scalerValue: 4, cpuFlavors: [], version: 5 };
       assert.deepEqual(await change('e1', () => changed), changed);
       assert.deepEqual(await store.endpoints.find(ONE, 'e1'), changed);
