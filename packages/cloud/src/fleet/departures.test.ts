@@ -14,6 +14,8 @@ import { sampleWorker } from './worker.sample.ts';
 describe('a worker that leaves', () => {
   let steps: string[];
   let requests: number;
+  /** What happens while it is being stopped. */
+  let onStop: () => Promise<void>;
   let removed: PromiseWithResolvers<void>;
   let roster: Roster;
   let departures: Departures;
@@ -24,8 +26,12 @@ describe('a worker that leaves', () => {
     requests = 0;
     removed = Promise.withResolvers<void>();
     const store = { saveWorker: async ({ state }: { state: string }) => void steps.push(`saved as ${state}`) } as unknown as FleetStore;
+    onStop = async () => undefined;
     const engine = {
-      stop: async () => void steps.push('stopped'),
+      stop: async () => {
+        steps.push('stopped');
+        await onStop();
+      },
       remove: () => {
         steps.push('removing');
         return removed.promise;
@@ -52,6 +58,14 @@ describe('a worker that leaves', () => {
     await leaving;
     assert.deepEqual(steps.slice(2), ['stopped', 'removing', 'saved as ended']);
     assert.equal(roster.member('e', 'w'), undefined);
+  });
+
+  test('and is heard of as ended by then, has its end written down once, as it was', async () => {
+    removed.resolve();
+    onStop = () => departures.ended(member, { exitCode: 7, reason: 'it ended with code 7', at: 5 });
+    await departures.dismiss(member, 'it was in the way');
+    assert.deepEqual(steps.filter((step) => step === 'saved as ended').length, 1);
+    assert.deepEqual([member.record.endedAt, member.record.exitCode, member.record.reason], [5, 7, 'it was in the way']);
   });
 
   test('is left alone as soon as another server looks after it', async () => {

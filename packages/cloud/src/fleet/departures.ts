@@ -55,6 +55,7 @@ export class Departures {
     if (record.state === 'leaving' || record.state === 'ended') return;
     const { roster, queue, engines, log } = this.#parts;
     member.record = { ...record, state: 'leaving' };
+    member.leavesFor = reason;
     queue.dismiss(record.endpointId, record.id);
     roster.changes.tell(record.endpointId);
     try {
@@ -62,7 +63,8 @@ export class Departures {
       while (roster.holds(member) && this.#isBusy(record)) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
       if (!roster.holds(member)) return;
       await engines.get(record.dataCenterId)?.stop(record.id, STOP_GRACE_MS);
-      await this.end(member, { reason });
+      // Its engine may have told of its end by now, which is then written down as it was.
+      if (roster.holds(member)) await this.end(member, { reason });
     } catch (error) {
       log.warn({ err: error, workerId: record.id }, 'a worker could not be ended; trying again');
       member.record = { ...member.record, state: record.state };
@@ -81,7 +83,7 @@ export class Departures {
     const expected = record.state === 'leaving' || (exitCode === 0 && record.readyAt !== null);
     const lastLine = expected ? '' : await this.#lastLine(record);
     const told = lastLine === '' ? reason : `${reason}: ${lastLine}`;
-    await this.end(member, { exitCode, reason: expected ? null : told, at });
+    await this.end(member, { exitCode, reason: expected ? member.leavesFor : told, at });
     await queue.workerGone(record.endpointId, record.id, `the worker that ran the job ended: ${told}`);
     const fleet = roster.find(record.endpointId);
     if (fleet !== undefined) fleet.crashes = expected ? NO_CRASHES : afterCrash(fleet.crashes, { lastLine: lastLine === '' ? reason : lastLine, ran: member.runsSince !== null, now: clock.now() });

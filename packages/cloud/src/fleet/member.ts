@@ -18,12 +18,14 @@ export interface Member {
   runsSince: number | null;
   /** The last that its engine said about the start. */
   progress: string | null;
+  /** Why it was told to leave; null where there is nothing to say about that. */
+  leavesFor: string | null;
   /** Resolves when the start has come to an end, well or not. */
   launching: Promise<void>;
 }
 
 export function memberOf(record: Worker): Member {
-  return { record, busy: false, idleSince: null, strikes: 0, unhealthy: null, address: undefined, checkedAt: 0, asking: false, runsSince: null, progress: null, launching: Promise.resolve() };
+  return { record, busy: false, idleSince: null, strikes: 0, unhealthy: null, address: undefined, checkedAt: 0, asking: false, runsSince: null, progress: null, leavesFor: null, launching: Promise.resolve() };
 }
 
 /** It takes work, or will soon. */
