@@ -19,13 +19,18 @@ export interface LoadResult {
   p99: number;
 }
 
-/** Posts the same body over and over, on as many connections as are asked for. */
-export function load({ url, key, body, connections, seconds }: LoadOptions): Promise<LoadResult> {
+/**
+ * Posts the same body over and over, on as many connections as are asked for. On one connection
+ * every call is timed by itself. wrk's own figures, taken on several, count each stall as all the
+ * calls that it kept from being made: nine calls of 0.1 s among 90,000 make a p99 of 94 ms.
+ */
+export function load(options: LoadOptions): Promise<LoadResult> {
+  const { url, connections, seconds } = options;
   return onStage(async (stage) => {
     const script = join(stage.folder('wrk'), 'post.lua');
-    writeFileSync(script, postScript(body, key));
+    writeFileSync(script, postScript(options));
     const output = await runProgram('wrk', ['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '-s', script, '--timeout', '30s', url]);
-    const match = /^figures (\d+) (\d+) (\d+) (\d+) (\d+)$/m.exec(output);
+    const match = /^figures (\d+) (\d+) ([\d.]+) ([\d.]+) (\d+)$/m.exec(output);
     if (match === null) throw new Error(`wrk said something unexpected:\n${output}`);
     const [requests = 0, microseconds = 0, p50 = 0, p99 = 0, failures = 0] = match.slice(1).map(Number);
     if (failures > 0) throw new Error(`${failures} of ${requests} requests to ${url} failed:\n${output}`);
@@ -33,16 +38,54 @@ export function load({ url, key, body, connections, seconds }: LoadOptions): Pro
   });
 }
 
-function postScript(body: string, key: string | undefined): string {
+function postScript({ body, key, connections }: LoadOptions): string {
   return `
 wrk.method = 'POST'
 wrk.body = [==[${body}]==]
 wrk.headers['content-type'] = 'application/json'
 ${key === undefined ? '' : `wrk.headers['authorization'] = 'Bearer ${key}'`}
+${connections === 1 ? EVERY_CALL : WRKS_OWN}
 done = function(summary, latency)
   local errors = summary.errors
-  io.write(string.format('figures %d %d %d %d %d\\n', summary.requests, summary.duration, latency:percentile(50), latency:percentile(99),
+  io.write(string.format('figures %d %d %.1f %.1f %d\\n', summary.requests, summary.duration, percentile(latency, 50), percentile(latency, 99),
     errors.connect + errors.read + errors.write + errors.status + errors.timeout))
 end
 `;
 }
+
+const WRKS_OWN = `
+percentile = function(latency, percent)
+  return latency:percentile(percent)
+end
+`;
+
+/** On one connection a request is asked for as soon as the answer to the one before is there. */
+const EVERY_CALL = `
+local ffi = require('ffi')
+ffi.cdef('struct moment { long seconds; long nanoseconds; }; int clock_gettime(int clock, struct moment *now);')
+local moment = ffi.new('struct moment')
+local text, last
+calls = {}
+init = function()
+  text = wrk.format()
+end
+request = function()
+  ffi.C.clock_gettime(1, moment)
+  local now = tonumber(moment.seconds) * 1e6 + tonumber(moment.nanoseconds) / 1e3
+  if last then calls[#calls + 1] = now - last end
+  last = now
+  return text
+end
+local measuring
+setup = function(thread)
+  measuring = thread
+end
+local sorted
+percentile = function(_, percent)
+  if not sorted then
+    sorted = measuring:get('calls')
+    table.sort(sorted)
+  end
+  return sorted[math.ceil(#sorted * percent / 100)]
+end
+`;
