@@ -70,7 +70,9 @@ for (const kind of DATABASES) {
       await settled(channel);
       const id = await jobs.run({});
       await settled(channel);
-      assert.deepEqual([channel.unread('J'), (await jobs.health()).jobs.inQueue], [[], 1]);
+      // A take that was on its way may have it for a moment.
+      await eventually(async () => assert.equal((await jobs.health()).jobs.inQueue, 1));
+      assert.deepEqual(channel.unread('J'), []);
       channel.send('T 1');
       assert.equal((await channel.job()).job.id, id);
       channel.close();

@@ -34,6 +34,12 @@ export interface HandOutParts {
   giveBack(endpointId: string, taken: readonly TakenJob[]): Promise<void>;
 }
 
+/** What a take found out about a queue. It is forgotten after a while, and looked at again if somebody asked for it. */
+interface Emptiness {
+  isEmpty: boolean;
+  asked: boolean;
+}
+
 /** Brings waiting jobs to waiting workers: one take from the store serves all workers of an endpoint that wait. */
 export class HandOut {
   readonly #parts: HandOutParts;
@@ -42,8 +48,8 @@ export class HandOut {
   readonly #serving = new Map<string, { again: boolean; news: boolean }>();
   /** How much the next take of an endpoint asks for, where that is more than the first one does. */
   readonly #sizes = new Map<string, number>();
-  /** Endpoints where a take left nothing just now, and whether somebody has come to wait since. */
-  readonly #empty = new Map<string, { asked: boolean }>();
+  /** Endpoints where a take left nothing lately. */
+  readonly #left = new Map<string, Emptiness>();
   #closed = false;
 
   constructor(parts: HandOutParts) {
@@ -71,15 +77,15 @@ export class HandOut {
       signal.addEventListener('abort', end, { once: true });
       if (this.#closed || signal.aborted) return end();
       takers.add(taker);
-      const empty = this.#empty.get(endpointId);
-      if (empty === undefined) this.#serveAll(endpointId);
-      else empty.asked = true;
+      const left = this.#left.get(endpointId);
+      if (left?.isEmpty === true) left.asked = true;
+      else this.#serveAll(endpointId);
     });
   }
 
   /** There may be something on this endpoint. */
   wake(endpointId: string): void {
-    this.#empty.delete(endpointId);
+    this.#mayHold(endpointId);
     const serving = this.#serving.get(endpointId);
     if (serving !== undefined) serving.news = true;
     this.#serveAll(endpointId);
@@ -147,7 +153,7 @@ export class HandOut {
       return true;
     }
     const isFull = taken.length > 0 && taken.length === owners.size;
-    if (isFull) this.#empty.delete(endpointId);
+    if (isFull) this.#mayHold(endpointId);
     else if (owners.size > 0 && this.#serving.get(endpointId)?.news !== true) this.#tookAll(endpointId);
     this.#sizeNext(endpointId, isFull ? taken.length * GROWTH : taken.length * 2);
     const given = new Map<Taker<TakenJob>, TakenJob[]>();
@@ -169,14 +175,22 @@ export class HandOut {
   }
 
   #tookAll(endpointId: string): void {
-    if (this.#empty.has(endpointId)) return;
-    const empty = { asked: false };
-    this.#empty.set(endpointId, empty);
+    const known = this.#left.get(endpointId);
+    if (known !== undefined) {
+      known.isEmpty = true;
+      return;
+    }
+    const left: Emptiness = { isEmpty: true, asked: false };
+    this.#left.set(endpointId, left);
     setTimeout(() => {
-      if (this.#empty.get(endpointId) !== empty) return;
-      this.#empty.delete(endpointId);
-      if (empty.asked) this.#serveAll(endpointId);
+      this.#left.delete(endpointId);
+      if (left.isEmpty && left.asked) this.#serveAll(endpointId);
     }, EMPTY_MS).unref();
+  }
+
+  #mayHold(endpointId: string): void {
+    const left = this.#left.get(endpointId);
+    if (left !== undefined) left.isEmpty = false;
   }
 
   #sizeNext(endpointId: string, size: number): void {

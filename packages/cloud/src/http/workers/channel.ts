@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
+import { LightDeparture } from '../../jobs/departure.ts';
 import { seqOf } from '../../jobs/identity.ts';
 import { onOneLine } from '../../jobs/json-text.ts';
 import type { NumberedChunk } from '../../jobs/numbered-chunks.ts';
@@ -18,6 +19,8 @@ const UNREAD_LIMIT = 8 * 1024 * 1024;
 const A_FEW = 32;
 /** Of more room than this, half is filled at a time: while those jobs travel and run, the next ones leave the queue. */
 const MUCH_ROOM = 200;
+/** An acknowledgement that nothing else takes along leaves this much later. Nobody waits for it but a worker that ends. */
+const ACKNOWLEDGE_MS = 2;
 const STOP_LOOK_MS = 3_000;
 const SILENCE_LOOK_MS = 2_000;
 const MOST_CREDITS = 10_000;
@@ -54,6 +57,8 @@ export class WorkerChannel {
   readonly #parts: ChannelParts;
   readonly #lines = new LineReader(RESULT_LIMIT + 1024);
   readonly #gone = new AbortController();
+  /** The same, for the takes, of which there are many. */
+  readonly #takesEnd = new LightDeparture();
   /** What was said last about a job and is not kept yet: what is said next waits for it. */
   readonly #pending = new Map<string, Promise<void>>();
   /** Results that came with the bytes at hand, by job: they are kept together. */
@@ -63,6 +68,9 @@ export class WorkerChannel {
   #credits = 0;
   #taking = false;
   #outgoing: string[] = [];
+  /** What is to be sent leaves with this turn. */
+  #leaving = false;
+  #acknowledgeTimer: NodeJS.Timeout | undefined;
   #stopTimer: NodeJS.Timeout | undefined;
   readonly #silenceTimer: NodeJS.Timeout;
 
@@ -86,7 +94,7 @@ export class WorkerChannel {
   goAway(): void {
     this.#send('G');
     this.#flush();
-    this.#gone.abort();
+    this.#leave();
     this.#parts.socket.end();
   }
 
@@ -156,7 +164,7 @@ export class WorkerChannel {
   async #jobs(): Promise<TakenJob[]> {
     const { queue, endpointId, workerId, socket } = this.#parts;
     if (socket.writableLength > UNREAD_LIMIT) await new Promise<void>((resolve) => socket.once('drain', resolve).once('close', resolve));
-    return queue.take(endpointId, workerId, this.#credits > MUCH_ROOM ? Math.ceil(this.#credits / 2) : this.#credits, POLL_MS, this.#gone.signal);
+    return queue.take(endpointId, workerId, this.#credits > MUCH_ROOM ? Math.ceil(this.#credits / 2) : this.#credits, POLL_MS, this.#takesEnd);
   }
 
   #deliver(taken: readonly TakenJob[]): void {
@@ -194,7 +202,7 @@ export class WorkerChannel {
     for (const [jobId, { lease, refresh }] of endings) {
       queue.stops.settle(endpointId, workerId, jobId);
       if (refresh) queue.rest(endpointId, workerId);
-      this.#send(`A ${jobId} ${lease}`);
+      this.#acknowledge(`A ${jobId} ${lease}`);
     }
   }
 
@@ -277,20 +285,39 @@ export class WorkerChannel {
   }
 
   #send(line: string): void {
-    if (this.#outgoing.push(line) === 1) process.nextTick(() => this.#flush());
+    this.#outgoing.push(line);
+    if (this.#leaving) return;
+    this.#leaving = true;
+    process.nextTick(() => this.#flush());
+  }
+
+  /** Goes along with what is sent next. */
+  #acknowledge(line: string): void {
+    this.#outgoing.push(line);
+    this.#acknowledgeTimer ??= setTimeout(() => {
+      this.#acknowledgeTimer = undefined;
+      this.#flush();
+    }, ACKNOWLEDGE_MS);
   }
 
   #flush(): void {
+    this.#leaving = false;
     const lines = this.#outgoing;
     this.#outgoing = [];
     if (lines.length > 0 && !this.#parts.socket.destroyed) this.#parts.socket.write(`${lines.join('\n')}\n`);
   }
 
+  #leave(): void {
+    this.#gone.abort();
+    this.#takesEnd.depart();
+  }
+
   #closed(): void {
     const { queue, endpointId, workerId, log } = this.#parts;
     clearTimeout(this.#stopTimer);
+    clearTimeout(this.#acknowledgeTimer);
     clearInterval(this.#silenceTimer);
-    this.#gone.abort();
+    this.#leave();
     const since = queue.presence.now();
     setTimeout(() => {
       queue.workerLeft(endpointId, workerId, since, 'the worker that ran the job went away').catch((error: unknown) => log.warn({ err: error }, 'the jobs of a worker that went away could not be put back'));
