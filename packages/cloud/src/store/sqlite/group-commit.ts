@@ -1,4 +1,4 @@
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { BerthError } from '../../support/errors.ts';
 import type { Disk } from './wal-sync.ts';
 
@@ -6,6 +6,20 @@ import type { Disk } from './wal-sync.ts';
 const SMALL_GROUP = 4;
 /** What nobody waits for is on the disk this much later at most. */
 const LAZY_SYNC_MS = 5;
+
+/** Takes part in every transaction. */
+export interface Partner {
+  /** Writes what is still to be written. */
+  beforeCommit(): void;
+  afterCommit(): void;
+  afterRollback(): void;
+  /** Whether something is written in a form that nobody else can read. */
+  readonly hasNotes: boolean;
+  /** Writes it out. */
+  writeOut(): void;
+}
+
+export const NO_PARTNER: Partner = { beforeCommit: () => undefined, afterCommit: () => undefined, afterRollback: () => undefined, hasNotes: false, writeOut: () => undefined };
 
 interface Piece {
   work: () => unknown;
@@ -26,20 +40,30 @@ export class GroupCommit {
   readonly #connection: DatabaseSync;
   readonly #disk: Disk;
   readonly #translate: (error: unknown) => Error;
+  readonly #begin: StatementSync;
+  readonly #end: StatementSync;
+  #hasBegun = false;
   #first: Piece[] = [];
   #last: Piece[] = [];
   #scheduled = false;
   #closed = false;
   /** Set while something is committed and not on the disk, and nobody waits for it. */
   #lazySync: NodeJS.Timeout | undefined;
-  /** Runs at the end of every transaction, before it is committed. */
-  beforeCommit: () => void = () => undefined;
-  afterRollback: () => void = () => undefined;
+  partner: Partner = NO_PARTNER;
 
   constructor(connection: DatabaseSync, disk: Disk, translate: (error: unknown) => Error) {
     this.#connection = connection;
     this.#disk = disk;
     this.#translate = translate;
+    this.#begin = connection.prepare('begin immediate');
+    this.#end = connection.prepare('commit');
+  }
+
+  /** Whoever writes says so first. Work that writes nothing is no transaction. */
+  begin(): void {
+    if (this.#hasBegun) return;
+    this.#begin.run();
+    this.#hasBegun = true;
   }
 
   run<T>(work: () => T, size = 1): Promise<T> {
@@ -59,6 +83,7 @@ export class GroupCommit {
   /** What is read is told when it is on the disk: nobody sees what a power cut could undo. */
   look<T>(work: () => T): Promise<T> {
     try {
+      if (this.partner.hasNotes) this.#writeOut();
       const value = work();
       const synced = this.#lazySync === undefined ? this.#disk.pending : this.#syncBeside();
       return synced === undefined ? Promise.resolve(value) : synced.then(() => value);
@@ -94,17 +119,21 @@ export class GroupCommit {
 
   #commit(group: Piece[]): void {
     let results: unknown[];
+    let hasWritten = false;
     const waits = group.some(({ synced }) => synced);
     const alone = waits && this.#disk.pending === undefined && group.reduce((sum, { size }) => sum + size, 0) <= SMALL_GROUP;
     try {
-      this.#connection.exec('begin immediate');
       results = group.map(({ work }) => work());
-      this.beforeCommit();
-      this.#connection.exec('commit');
+      this.partner.beforeCommit();
+      hasWritten = this.#hasBegun;
+      if (hasWritten) this.#end.run();
+      this.#hasBegun = false;
+      this.partner.afterCommit();
       if (alone) this.#sync();
     } catch (error) {
       if (this.#connection.isTransaction) this.#connection.exec('rollback');
-      this.afterRollback();
+      this.#hasBegun = false;
+      this.partner.afterRollback();
       const told = this.#translate(error);
       const all = group.length === 1 || (told instanceof BerthError && told.code === 'unavailable');
       if (all) for (const { reject } of group) reject(told);
@@ -120,13 +149,19 @@ export class GroupCommit {
     if (alone) return answer(() => true);
     answer(({ synced }) => !synced);
     if (!waits) {
-      this.#lazySync ??= setTimeout(() => void this.#syncBeside().catch(() => undefined), LAZY_SYNC_MS);
+      if (hasWritten) this.#lazySync ??= setTimeout(() => void this.#syncBeside().catch(() => undefined), LAZY_SYNC_MS);
       return;
     }
     this.#syncBeside().then(() => answer(({ synced }) => synced), (error: unknown) => {
       const told = this.#translate(error);
       for (const { synced, reject } of group) if (synced) reject(told);
     });
+  }
+
+  #writeOut(): void {
+    let failure: Error | undefined;
+    this.#commit([{ work: () => this.partner.writeOut(), synced: false, size: 1, resolve: () => undefined, reject: (error) => (failure = error as Error) }]);
+    if (failure !== undefined) throw failure;
   }
 
   #sync(): void {

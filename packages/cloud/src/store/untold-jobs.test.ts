@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import fc from 'fast-check';
+import { DATABASES } from '../../../../tests/support/databases.ts';
+import { migratedDatabase } from '../../../../tests/support/migrated-database.ts';
+import type { MigratedDatabase } from '../../../../tests/support/migrated-database.ts';
+import { check } from '../../../../tests/support/seed.ts';
+import { newJob } from '../jobs/submission.ts';
+import type { QueueSettings } from '../jobs/submission.ts';
+import * as transitions from '../jobs/transitions.ts';
+import type { Job, JobChange } from './job-records.ts';
+import type { JobStore } from './jobs.ts';
+import { openDatabase } from './open.ts';
+
+const NOW = 1_800_000_000_000;
+const WORKER = { workerId: 'w1' };
+
+/** What may happen to a job that a worker may have. */
+const RULES: Record<string, (job: Job) => JobChange | undefined> = {
+  finish: (job) => transitions.finish(job, WORKER, { output: '{"x":1.0}', error: null, waited: 3 }, NOW + 20),
+  fail: (job) => transitions.finish(job, WORKER, { output: null, error: '"no"' }, NOW + 20),
+  finishForAnother: (job) => transitions.finish(job, { workerId: 'another' }, { output: '1', error: null }, NOW + 20),
+  lose: (job) => transitions.lose(job, WORKER, 'gone', NOW + 20),
+  giveBack: (job) => transitions.giveBack(job, WORKER, NOW + 20),
+  progress: (job) => transitions.progress(job, WORKER, '"half"'),
+  cancel: (job) => transitions.cancel(job, NOW + 20),
+  setTimeToLive: (job) => transitions.setTimeToLive(job, 50_000, NOW + 20),
+  break: () => {
+    throw new Error('this rule is broken');
+  },
+};
+const STEPS = ['submit', 'submitTwo', 'submitUntaken', 'take', 'chunk', 'look', 'purge', 'pause', ...Object.keys(RULES)];
+
+interface Step {
+  what: string;
+  /** Which of the jobs. */
+  of: number;
+  /** It does not wait for the step before. */
+  together: boolean;
+}
+
+const LAST_LOOK: Step = { what: 'look', of: 0, together: false };
+
+const anyStep: fc.Arbitrary<Step> = fc.record({ what: fc.oneof(fc.constantFrom('submit', 'finish'), fc.constantFrom(...STEPS)), of: fc.nat({ max: 3 }), together: fc.boolean() });
+
+for (const kind of DATABASES) {
+  describe(`jobs of which nobody is told yet, on ${kind}`, () => {
+    let place: MigratedDatabase;
+    let store: JobStore;
+    let endpoints = 0;
+    let number = 0;
+    let leases = 0;
+
+    before(async () => {
+      place = await migratedDatabase(kind);
+      store = place.database.jobs();
+    });
+    after(() => place.drop());
+
+    const settings = (id: string): QueueSettings => ({ id, accountId: 'one', executionTimeout: 600_000, jobTtl: 86_400_000, retention: null, maxRetries: 1 });
+
+    /** Plays the steps on an endpoint of its own. Answers all that can be seen of it, but for numbers and names. */
+    async function play(steps: readonly Step[], untold: boolean): Promise<unknown[]> {
+      const endpointId = `endpoint ${++endpoints}`;
+      const seqs: number[] = [];
+      const seen: unknown[] = [];
+      const submit = async (): Promise<void> => {
+        const whole = newJob(settings(endpointId), 'one', '{"input":{"float":1.0}}', {}, ++number, NOW);
+        seqs.push(whole.job.seq);
+        await store.submit(whole, undefined, untold);
+      };
+      const take = async (): Promise<void> => {
+        const taken = await store.take(endpointId, transitions.takeTerms(() => [{ ...WORKER, lease: `lease ${++leases}` }], NOW + 5));
+        seen.push(taken.map(({ job, request }) => [seqs.indexOf(job.seq), job.status, request]));
+      };
+      /** Where they can, what comes in and whoever takes it meet. */
+      const taken = async (submitted: Promise<unknown>): Promise<void> => void (await Promise.all(store.meetInOneTurn ? [submitted, take()] : [submitted.then(take)]));
+      const look = async (): Promise<void> => {
+        for (const [index, seq] of seqs.entries()) {
+          const found = await store.find(endpointId, seq);
+          seen.push(found && { ...found, job: { ...found.job, endpointId, seq: index, id: index, position: index, lease: found.job.lease !== null }, chunks: await store.chunks(endpointId, seq, 0, 1_000) });
+        }
+        seen.push(await store.counts(endpointId), (await store.running(endpointId)).map(({ seq }) => seqs.indexOf(seq)).sort());
+        seen.push((await store.list(endpointId, { rows: 100, now: NOW + 30 })).jobs.map(({ seq, bytes }) => [seqs.indexOf(seq), bytes]));
+      };
+      const step = async ({ what, of }: Step): Promise<void> => {
+        const seq = seqs[of % Math.max(1, seqs.length)] ?? -1;
+        if (what === 'submit') await taken(submit());
+        else if (what === 'submitTwo') await taken(Promise.all([submit(), submit()]));
+        else if (what === 'submitUntaken') await submit();
+        else if (what === 'take') await take();
+        else if (what === 'chunk') await store.appendChunks(endpointId, seq, (job) => (transitions.holds(job, WORKER) ? [{ text: '{"output":1}', workerNumber: 0 }] : undefined));
+        else if (what === 'look') await look();
+        else if (what === 'purge') seen.push(await store.purge(endpointId));
+        else if (what === 'pause') await new Promise((resolve) => setTimeout(resolve, 12));
+        else seen.push(await store.change(endpointId, seq, (job) => RULES[what]?.(job)).then((done) => done && [done.before.status, done.after.status, done.changed], String));
+      };
+      let running: Promise<void>[] = [];
+      for (const one of [...steps, LAST_LOOK]) {
+        if (!one.together || one.what === 'look' || !store.meetInOneTurn) {
+          await Promise.all(running);
+          running = [];
+        }
+        running.push(step(one));
+        if (one.what === 'look') await Promise.all(running);
+      }
+      await store.removeEndpoint(endpointId);
+      return JSON.parse(JSON.stringify(seen).replaceAll(endpointId, 'endpoint')) as unknown[];
+    }
+
+    test('fare like those of which somebody is', async () => {
+      await check(fc.asyncProperty(fc.array(anyStep, { minLength: 1, maxLength: 12 }), async (steps) => assert.deepEqual(await play(steps, true), await play(steps, false))), kind === 'sqlite' ? 300 : 20);
+    });
+
+    test('are there when the database is opened again', async () => {
+      const here = await migratedDatabase(kind);
+      const whole = newJob(settings('opened again'), 'one', '{"input":1}', {}, ++number, NOW);
+      const first = here.database.jobs();
+      const taking = first.take('opened again', transitions.takeTerms(() => [{ ...WORKER, lease: 'the lease' }], NOW));
+      await first.submit(whole, undefined, true);
+      const taken = first.meetInOneTurn ? await taking : await first.take('opened again', transitions.takeTerms(() => [{ ...WORKER, lease: 'the lease' }], NOW));
+      await here.database.close();
+
+      const again = await openDatabase({ database: here.place.url, data: here.place.data, poolSize: 5, onError: assert.fail });
+      assert.deepEqual(await again.jobs().running(), taken.map(({ job }) => job));
+      await again.close();
+      await here.place.drop();
+    });
+
+    test('are there once, also when the same submission is made again', async () => {
+      const whole = newJob(settings('again'), 'one', '{"input":1}', {}, ++number, NOW);
+      const taking = store.take('again', transitions.takeTerms(() => [{ ...WORKER, lease: 'the lease' }], NOW));
+      const outcomes = [...(await Promise.all([store.submit(whole, undefined, true), store.submit(whole, undefined, true)])), await store.submit(whole, undefined, true)];
+      await taking;
+      assert.deepEqual(outcomes.map(({ created }) => created), [true, true, true]);
+      const { inQueue, inProgress } = await store.counts('again');
+      assert.equal(inQueue + inProgress, 1);
+    });
+  });
+}
