@@ -2,13 +2,16 @@ import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
 import type { WebhookCounts } from '../jobs/webhooks/sender.ts';
 
+/** How often the lag of the event loop is looked at. Each look wakes the process, which has nothing else to do where nothing happens. */
+const LAG_LOOK_MS = 100;
+
 /** What each server shows at /metrics. */
 const registries = new WeakMap<FastifyInstance, Registry>();
 
 /** What Prometheus reads at /metrics: the process, and every request by its route, method and status. */
 export function createMetrics(): { registry: Registry; observe(app: FastifyInstance): void } {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_LOOK_MS });
   const requests = new Histogram({
     name: 'berth_http_request_seconds',
     help: 'Time to answer HTTP requests',

@@ -2,6 +2,7 @@ import type { Job } from '../store/job-records.ts';
 import type { Claim, JobStore, TakenJob } from '../store/jobs.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
+import { callAfter } from '../support/shared-timer.ts';
 import type { Departure } from './departure.ts';
 import { leaseToken } from './identity.ts';
 import { PATIENCE, persist } from './persist.ts';
@@ -64,12 +65,12 @@ export class HandOut {
         takers.remove(taker);
         taker.hand([]);
       };
-      const timer = setTimeout(end, milliseconds);
+      const notLater = callAfter(milliseconds, end);
       const taker: Taker<TakenJob> = {
         workerId,
         room,
         hand: (given) => {
-          clearTimeout(timer);
+          notLater();
           signal.removeEventListener('abort', end);
           resolve(given);
         },

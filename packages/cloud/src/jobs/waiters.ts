@@ -1,4 +1,5 @@
 import { PairMap } from '../support/pair-map.ts';
+import { callAfter } from '../support/shared-timer.ts';
 import type { Departure } from './departure.ts';
 
 /**
@@ -15,14 +16,14 @@ export class Waiters<Of, News = never> {
       const waiting = this.#waiting.get(endpointId, of) ?? new Set();
       this.#waiting.set(endpointId, of, waiting);
       const done = (news?: News): void => {
-        clearTimeout(timer);
+        notLater();
         signal?.removeEventListener('abort', leave);
         waiting.delete(done);
         if (waiting.size === 0 && this.#waiting.get(endpointId, of) === waiting) this.#waiting.delete(endpointId, of);
         resolve(news);
       };
       const leave = (): void => done();
-      const timer = setTimeout(leave, milliseconds);
+      const notLater = callAfter(milliseconds, leave);
       waiting.add(done);
       signal?.addEventListener('abort', leave, { once: true });
       if (signal?.aborted === true) done();

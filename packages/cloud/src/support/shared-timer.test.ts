@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, mock, test } from 'node:test';
+import { callAfter } from './shared-timer.ts';
+
+describe('timers', () => {
+  beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
+  afterEach(() => mock.timers.reset());
+
+  const called: string[] = [];
+  const call = (name: string) => (): void => void called.push(name);
+  beforeEach(() => void called.splice(0));
+
+  test('of those who wait for a short time come on time', () => {
+    callAfter(300, call('short'));
+    mock.timers.tick(299);
+    assert.deepEqual(called, []);
+    mock.timers.tick(1);
+    assert.deepEqual(called, ['short']);
+  });
+
+  test('of those who wait for long come together, none too early and none later than half a second', () => {
+    callAfter(20_000, call('a'));
+    callAfter(20_000, call('b'));
+    mock.timers.tick(19_999);
+    assert.deepEqual(called, []);
+    mock.timers.tick(502);
+    assert.deepEqual(called, ['a', 'b']);
+  });
+
+  test('keep no process alive once they are all taken back', () => {
+    const keptBy = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+    mock.timers.reset();
+    const before = keptBy();
+    const takeBack = [callAfter(60_000, call('a')), callAfter(60_000, call('b'))];
+    assert.ok(keptBy() > before);
+    for (const one of takeBack) one();
+    assert.equal(keptBy(), before);
+  });
+
+  test('can be taken back, also by one that comes at the same time', () => {
+    const takeBack = [callAfter(300, call('short')), callAfter(20_000, call('long'))];
+    for (const one of takeBack) one();
+    let last = (): void => undefined;
+    callAfter(20_000, () => last());
+    last = callAfter(20_000, call('last'));
+    mock.timers.tick(30_000);
+    assert.deepEqual(called, []);
+  });
+});
