@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLInputValue, StatementResultingChanges, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { fairShare } from '../fair-share.ts';
 import { MOST_LOOKS, rowMoves } from '../job-moves.ts';
 import { isOver } from '../job-records.ts';
@@ -20,10 +20,6 @@ const LANE = 'sqlite';
 /** A note fits on a page of the database: a larger request is written once, in its row. */
 const LARGEST_NOTED = 2_000;
 
-interface WritingStatement {
-  run(...values: SQLInputValue[]): StatementResultingChanges;
-}
-
 interface FreshJob extends WholeJob {
   /** Where it is not, it may go out with a note. */
   isWritten: boolean;
@@ -43,14 +39,12 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     return known;
   };
   const select = (text: string): Pick<StatementSync, 'get' | 'all' | 'iterate'> => prepare(text);
-  /** A statement that writes. */
-  const writing = (text: string): WritingStatement => {
+  /** A statement that writes: asked for when it is to run, which begins the transaction. */
+  const writing = (text: string): (() => StatementSync) => {
     const known = prepare(text);
-    return {
-      run: (...values: SQLInputValue[]) => {
-        group.begin();
-        return known.run(...values);
-      },
+    return () => {
+      group.begin();
+      return known;
     };
   };
   /** A statement whose rows are jobs, as arrays. */
@@ -112,7 +106,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   group.partner = {
     beforeCommit: () => {
       place();
-      for (const [endpointId, sum] of moves) addCounts.run(endpointId, sum.queued, sum.running, sum.completed, sum.failed, sum.retried);
+      for (const [endpointId, sum] of moves) addCounts().run(endpointId, sum.queued, sum.running, sum.completed, sum.failed, sum.retried);
       moves.clear();
     },
     afterCommit: () => notes.committed(),
@@ -143,19 +137,19 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   /** Leaves a job that goes straight to a worker in one row, which is all that is needed if it ends at once. */
   function note(job: NotedJob): void {
     notes.add(job);
-    insertNote.run(job.submitted.seq, JSON.stringify(job));
+    insertNote().run(job.submitted.seq, JSON.stringify(job));
   }
 
   function removeNote(seq: number): void {
     notes.remove(seq);
-    deleteNote.run(seq);
+    deleteNote().run(seq);
   }
 
   /** The rows that a noted job would have. */
   function writeOut({ submitted, held: job, request }: NotedJob): void {
     removeNote(job.seq);
-    insertJob.run(...insertedValues(submitted, undefined, request));
-    insertLease.run(...leaseValues(job));
+    insertJob().run(...insertedValues(submitted, undefined, request));
+    insertLease().run(...leaseValues(job));
     held.set(job.seq, job);
     count(job.endpointId, countMoves(undefined, job));
   }
@@ -163,7 +157,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   /** Whoever came in and was not taken waits. */
   function place(): void {
     for (const { job, payloads, isWritten } of fresh.values()) {
-      if (!isWritten) insertJob.run(...insertedValues(job, undefined, payloads.request));
+      if (!isWritten) insertJob().run(...insertedValues(job, undefined, payloads.request));
       if (!isWritten) count(job.endpointId, countMoves(undefined, job));
       wait(job);
     }
@@ -171,7 +165,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   }
 
   function wait(job: Job): void {
-    insertWaiting.run(...waitingValues(job));
+    insertWaiting().run(...waitingValues(job));
     empty.delete(job.endpointId);
   }
 
@@ -190,26 +184,26 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     if (change.delivery !== undefined) {
       const kept = selectPayloads.get(seq) as unknown as Payloads;
       const payloads = { request: kept.request, output: output === undefined ? kept.output : output, error: error === undefined ? kept.error : error };
-      saveDelivery.run(...deliveryValues(change.delivery(payloads)));
+      saveDelivery().run(...deliveryValues(change.delivery(payloads)));
     }
     count(job.endpointId, countMoves(before, change.remove === true ? endedOrGone(job) : job));
     if (change.remove === true) return forget(before);
-    if (change.clearChunks === true) deleteChunks.run(job.endpointId, seq);
+    if (change.clearChunks === true) deleteChunks().run(job.endpointId, seq);
     const { waiting, lease, row, look: looks } = rowMoves(before, change);
     if (waiting === 'leaves') leaveQueue(before);
     else if (waiting === 'enters') wait(job);
-    if (lease === 'ends') deleteLease.run(seq);
-    else if (lease === 'renewed') renewLease.run(job.dueAt, seq);
+    if (lease === 'ends') deleteLease().run(seq);
+    else if (lease === 'renewed') renewLease().run(job.dueAt, seq);
     if (job.status === 'IN_PROGRESS') held.set(seq, job);
     else held.delete(seq);
     if (!row) return;
-    if (output !== undefined && error !== undefined) updateEnd.run(...changingValues(job), output, error, seq);
+    if (output !== undefined && error !== undefined) updateEnd().run(...changingValues(job), output, error, seq);
     else {
-      updateJob.run(...changingValues(job), seq);
-      if (output !== undefined) updateOutput.run(output, seq);
-      if (error !== undefined) updateError.run(error, seq);
+      updateJob().run(...changingValues(job), seq);
+      if (output !== undefined) updateOutput().run(output, seq);
+      if (error !== undefined) updateError().run(error, seq);
     }
-    if (looks) lookEarlier.run(job.ttlAt, seq);
+    if (looks) lookEarlier().run(job.ttlAt, seq);
   }
 
   function change(endpointId: string, { seq, next }: AskedChange): Changed | undefined {
@@ -230,21 +224,21 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   function writeEnded({ request }: NotedJob, { job, output, error, delivery, remove }: JobChange): boolean {
     if (job.endedAt === null || output === undefined || error === undefined || delivery !== undefined || remove === true) return false;
     removeNote(job.seq);
-    insertEnded.run(...insertedValues(job, undefined, request), output, error);
+    insertEnded().run(...insertedValues(job, undefined, request), output, error);
     count(job.endpointId, countMoves(undefined, job));
     return true;
   }
 
   function forget(job: Job): void {
     if (job.status === 'IN_QUEUE') leaveQueue(job);
-    if (job.status === 'IN_PROGRESS') deleteLease.run(job.seq);
+    if (job.status === 'IN_PROGRESS') deleteLease().run(job.seq);
     held.delete(job.seq);
-    deleteChunks.run(job.endpointId, job.seq);
-    deleteJob.run(job.seq);
+    deleteChunks().run(job.endpointId, job.seq);
+    deleteJob().run(job.seq);
   }
 
   function leaveQueue(job: Job): void {
-    deleteWaiting.run(job.endpointId, job.lowPriority ? 1 : 0, job.accountId, job.position, job.seq);
+    deleteWaiting().run(job.endpointId, job.lowPriority ? 1 : 0, job.accountId, job.position, job.seq);
   }
 
   function accountsWaiting(endpointId: string, lowPriority: number): string[] {
@@ -292,7 +286,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
       for (const [index, queue] of queues.entries()) {
         const head = queue.slice(0, shares[index]).map((values) => waitingJobFrom(endpointId, values));
         const last = head.at(-1)?.job;
-        if (last !== undefined) deleteHead.run(endpointId, lowPriority, last.accountId, last.position, last.seq);
+        if (last !== undefined) deleteHead().run(endpointId, lowPriority, last.accountId, last.position, last.seq);
         found.push(...head.map((one) => ({ ...one, isWritten: true })));
       }
     }
@@ -301,7 +295,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
 
   function begin({ job: before, request, isWritten }: HeadJob, { job }: JobChange): void {
     if (!isWritten) return note({ submitted: before, held: job, request });
-    insertLease.run(...leaseValues(job));
+    insertLease().run(...leaseValues(job));
     held.set(job.seq, job);
     count(job.endpointId, countMoves(before, job));
   }
@@ -327,7 +321,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
           if (values !== undefined && holder !== undefined && !isOver(holder, job.createdAt)) return { job: holder, created: holder.id === job.id, bodyHash: values[AFTER_JOB] as string };
           if (holder !== undefined) forget(holder);
         }
-        const { changes } = insertJob.run(...insertedValues(job, idempotency, payloads.request));
+        const { changes } = insertJob().run(...insertedValues(job, idempotency, payloads.request));
         if (changes === 0) return { job, created: current(job.endpointId, job.seq)?.id === job.id, bodyHash: null };
         fresh.set(job.seq, { job, payloads, isWritten: true });
         count(job.endpointId, countMoves(undefined, job));
@@ -363,7 +357,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         const chunks = next(job, end);
         if (chunks === undefined) return undefined;
         const insert = writing('insert into job_chunks (endpoint_id, seq, number, worker_number, chunk) values (?, ?, ?, ?, ?)');
-        chunks.forEach(({ text, workerNumber }, index) => insert.run(endpointId, seq, end.number + index + 1, workerNumber, text));
+        chunks.forEach(({ text, workerNumber }, index) => insert().run(endpointId, seq, end.number + index + 1, workerNumber, text));
         return endAfter(end, chunks);
       }),
 
@@ -387,7 +381,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         for (let looks = 0; looks < MOST_LOOKS && due.length < limit; looks += 1) {
           const found = valuesOfAll(toLookAt.all(now, limit)).map(jobFromValues);
           const later = found.filter((job) => job.status === 'IN_PROGRESS' || job.dueAt > now);
-          for (const job of later) lookAgain.run(Math.max(nextLook(job, now), now + 1), job.seq);
+          for (const job of later) lookAgain().run(Math.max(nextLook(job, now), now + 1), job.seq);
           due.push(...found.filter((job) => !later.includes(job)));
           if (later.length === 0 || found.length < limit) break;
         }
@@ -397,9 +391,9 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     purge: (endpointId) =>
       run(() => {
         place();
-        writing('delete from job_chunks where endpoint_id = ? and seq in (select seq from job_waiting where endpoint_id = ?)').run(endpointId, endpointId);
-        writing('delete from jobs where seq in (select seq from job_waiting where endpoint_id = ?)').run(endpointId);
-        const removed = Number(writing('delete from job_waiting where endpoint_id = ?').run(endpointId).changes);
+        writing('delete from job_chunks where endpoint_id = ? and seq in (select seq from job_waiting where endpoint_id = ?)')().run(endpointId, endpointId);
+        writing('delete from jobs where seq in (select seq from job_waiting where endpoint_id = ?)')().run(endpointId);
+        const removed = Number(writing('delete from job_waiting where endpoint_id = ?')().run(endpointId).changes);
         count(endpointId, { queued: -removed, running: 0, completed: 0, failed: 0, retried: 0 });
         return removed;
       }),
@@ -456,13 +450,13 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         moves.delete(endpointId);
         empty.delete(endpointId);
         for (const [seq, job] of held) if (job.endpointId === endpointId) held.delete(seq);
-        for (const table of ['jobs', 'job_waiting', 'job_leases', 'job_chunks', 'job_counts', 'job_workers', 'webhook_deliveries']) writing(`delete from ${table} where endpoint_id = ?`).run(endpointId);
+        for (const table of ['jobs', 'job_waiting', 'job_leases', 'job_chunks', 'job_counts', 'job_workers', 'webhook_deliveries']) writing(`delete from ${table} where endpoint_id = ?`)().run(endpointId);
       }),
 
     noteWorkers: (workers) =>
       run(() => {
         const save = writing('insert or replace into job_workers (endpoint_id, worker_id, seen_at, busy, unhealthy) values (?, ?, ?, ?, ?)');
-        for (const worker of workers) save.run(worker.endpointId, worker.workerId, worker.seenAt, worker.busy, worker.unhealthy);
+        for (const worker of workers) save().run(worker.endpointId, worker.workerId, worker.seenAt, worker.busy, worker.unhealthy);
       }),
 
     workers: (endpointId, seenSince) =>
@@ -473,19 +467,19 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
 
     saveDelivery: (delivery: Delivery) =>
       run(() => {
-        saveDelivery.run(...deliveryValues(delivery));
+        saveDelivery().run(...deliveryValues(delivery));
       }),
 
     changeDelivery: (seen, next) =>
       run(() => {
         const columns = assign(DELIVERY_COLUMNS);
-        const changed = writing(`update webhook_deliveries set ${columns} where id = ? and endpoint_id = ? and next_at is ?`).run(...deliveryValues(next), seen.id, seen.endpointId, seen.nextAt);
+        const changed = writing(`update webhook_deliveries set ${columns} where id = ? and endpoint_id = ? and next_at is ?`)().run(...deliveryValues(next), seen.id, seen.endpointId, seen.nextAt);
         return changed.changes > 0;
       }),
 
     forgetDeliveries: (before) =>
       run(() => {
-        writing('delete from webhook_deliveries where next_at is null and updated_at < ?').run(before);
+        writing('delete from webhook_deliveries where next_at is null and updated_at < ?')().run(before);
       }),
 
     deliveries: (endpointId, { jobId, limit }) =>
