@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { TestDatabase } from './support/databases.ts';
-import { act, createPod, has, pod, processesOf, runningPod } from './support/pods.ts';
+import { act, createPod, has, pod, runningPod, signalProcesses } from './support/pods.ts';
 import { startServer } from './support/server.ts';
 import type { TestServer } from './support/server.ts';
 import { until } from './support/serverless.ts';
@@ -46,7 +46,7 @@ describe('billing with two servers on one database', () => {
     await other.stop();
     other = await startServer(place, ENV);
     await leader.kill();
-    for (const pid of processesOf(ends)) process.kill(pid, 'SIGKILL');
+    signalProcesses(ends, 'SIGKILL');
     const ended = Date.now();
     await has(other.client(), ends, 'ERROR');
     const off = (await billed(other, ends)) - (ended - Date.parse(startedAt ?? ''));

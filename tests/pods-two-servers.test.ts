@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { TestDatabase } from './support/databases.ts';
-import { act, createPod, has, linesOf, pod, processesOf, runningPod } from './support/pods.ts';
+import { act, createPod, has, linesOf, pod, processesOf, runningPod, signalProcesses } from './support/pods.ts';
 import type { TestServer } from './support/server.ts';
 import { until } from './support/serverless.ts';
 import { logLines } from './support/story.ts';
@@ -45,7 +45,7 @@ describe('pods with two servers on one database', () => {
     const ending = (await createPod(leader.client(), { cmd: ['sh', '-c', 'while test ! -e go; do sleep 0.05; done; exit 5'] })).body.id;
     await has(leader.client(), ending, 'RUNNING');
     await leader.kill();
-    for (const pid of processesOf(ending)) process.kill(pid, 'SIGTERM');
+    signalProcesses(ending, 'SIGTERM');
     await has(other.client(), ending, 'ERROR');
     const found = await pod(other.client(), id);
     assert.deepEqual([found.status, found.startedAt, processesOf(id).some((pid) => pids.includes(pid))], ['RUNNING', startedAt, true]);

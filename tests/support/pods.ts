@@ -96,3 +96,14 @@ export function processesOf(podId: string): number[] {
     }
   });
 }
+
+/** Sends a signal to all of them. One that has just ended by itself needs none. */
+export function signalProcesses(podId: string, signal: NodeJS.Signals): void {
+  for (const pid of processesOf(podId)) {
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+    }
+  }
+}
