@@ -14,7 +14,7 @@ import { listenForWakeups } from './wakeups.ts';
 const UNIQUE_VIOLATION = '23505';
 /** Two transactions met; running one of them again is the documented answer. */
 const RETRYABLE = new Set(['40001', '40P01']);
-const ATTEMPTS = 12;
+const ATTEMPTS = 24;
 /** Those who met shall not meet again: the pause between two attempts grows, and nobody's is like another's. */
 const LONGEST_STEP_MS = 4;
 /** Connection failures and shutdowns: the server is away, not wrong. */
