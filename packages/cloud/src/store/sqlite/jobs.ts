@@ -1,24 +1,23 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { fairShare } from '../fair-share.ts';
 import { MOST_LOOKS, rowMoves } from '../job-moves.ts';
 import { isOver } from '../job-records.ts';
-import type { Delivery, Job, JobChange, Payloads, WholeJob } from '../job-records.ts';
+import type { Job, JobChange, Payloads, WholeJob } from '../job-records.ts';
 import {
-  AFTER_JOB, CHANGING_COLUMNS, changingValues, DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, INSERTED_COLUMNS, insertedValues, JOB, jobFromValues, JOBS_AND_LEASES,
-  LEASE_COLUMNS, leaseValues, listed, nextLook, PAYLOAD_BYTES, PAYLOADS, WAITING_COLUMNS, WAITING_JOB, waitingJobFrom, waitingValues,
+  AFTER_JOB, CHANGING_COLUMNS, changingValues, deliveryValues, INSERTED_COLUMNS, insertedValues, JOB, jobFromValues, JOBS_AND_LEASES, LEASE_COLUMNS, leaseValues, nextLook,
+  WAITING_COLUMNS, WAITING_JOB, waitingJobFrom, waitingValues,
 } from '../job-rows.ts';
 import { countMoves, endAfter } from '../jobs.ts';
 import type { AskedChange, Changed, Claim, CountMoves, JobStore, StreamEnd, TakenJob } from '../jobs.ts';
-import type { Row, Value } from '../sql.ts';
-import { workerFromRow } from '../worker-rows.ts';
+import { deliveries, SAVE_DELIVERY } from './deliveries.ts';
 import type { GroupCommit } from './group-commit.ts';
-import { NotedJobs } from './noted-jobs.ts';
+import { jobLooks } from './job-looks.ts';
+import { LARGEST_NOTED, NotedJobs } from './noted-jobs.ts';
 import type { NotedJob } from './noted-jobs.ts';
+import { assign, marks, Statements } from './statements.ts';
 
 /** There is one server on a SQLite file, and it does one thing at a time. */
 const LANE = 'sqlite';
-/** A note fits on a page of the database: a larger request is written once, in its row. */
-const LARGEST_NOTED = 2_000;
 
 interface FreshJob extends WholeJob {
   /** Where it is not, it may go out with a note. */
@@ -32,68 +31,41 @@ interface HeadJob extends TakenJob {
 
 /** The queue on SQLite. Changes run in a group commit; looks run at once, between two of them. */
 export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobStore {
-  const prepared = new Map<string, StatementSync>();
-  const prepare = (text: string): StatementSync => {
-    const known = prepared.get(text) ?? connection.prepare(text);
-    prepared.set(text, known);
-    return known;
-  };
-  const select = (text: string): Pick<StatementSync, 'get' | 'all' | 'iterate'> => prepare(text);
-  /** A statement that writes: asked for when it is to run, which begins the transaction. */
-  const writing = (text: string): (() => StatementSync) => {
-    const known = prepare(text);
-    return () => {
-      group.begin();
-      return known;
-    };
-  };
-  /** A statement whose rows are jobs, as arrays. */
-  const selectJobs = (text: string): Pick<StatementSync, 'get' | 'all'> => {
-    const known = prepared.get(text);
-    if (known !== undefined) return known;
-    const made = prepare(text);
-    made.setReturnArrays(true);
-    return made;
-  };
-  const look = <T>(work: () => T): Promise<T> => group.look(work);
-
-  const insertJob = writing(`insert or ignore into jobs (${INSERTED_COLUMNS.join(', ')}) values (${marks(INSERTED_COLUMNS.length)})`);
-  const insertEnded = writing(`insert into jobs (${INSERTED_COLUMNS.join(', ')}, output, error) values (${marks(INSERTED_COLUMNS.length + 2)})`);
-  const insertNote = writing('insert into job_notes (seq, note) values (?, ?)');
-  const deleteNote = writing('delete from job_notes where seq = ?');
-  const insertWaiting = writing(`insert into job_waiting (${WAITING_COLUMNS.join(', ')}) values (${marks(WAITING_COLUMNS.length)})`);
-  const insertLease = writing(`insert into job_leases (${LEASE_COLUMNS.join(', ')}) values (${marks(LEASE_COLUMNS.length)})`);
-  const holderOfKey = selectJobs(`select ${JOB}, job.body_hash from ${JOBS_AND_LEASES} where job.endpoint_id = ? and job.idempotency_key = ?`);
-  const selectJob = selectJobs(`select ${JOB} from ${JOBS_AND_LEASES} where job.seq = ? and job.endpoint_id = ?`);
-  const selectWhole = selectJobs(`select ${JOB}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.seq = ? and job.endpoint_id = ?`);
-  const selectPayloads = select('select request, output, error from jobs where seq = ?');
-  const updateJob = writing(`update jobs set ${assign(CHANGING_COLUMNS)} where seq = ?`);
-  const updateOutput = writing('update jobs set output = ? where seq = ?');
-  const updateError = writing('update jobs set error = ? where seq = ?');
-  const updateEnd = writing(`update jobs set ${assign(CHANGING_COLUMNS)}, output = ?, error = ? where seq = ?`);
-  const lookEarlier = writing('update jobs set look_at = min(look_at, ?) where seq = ?');
-  const lookAgain = writing('update jobs set look_at = ? where seq = ?');
-  const renewLease = writing('update job_leases set due_at = ? where seq = ?');
-  const deleteLease = writing('delete from job_leases where seq = ?');
-  const deleteWaiting = writing('delete from job_waiting where endpoint_id = ? and low_priority = ? and account_id = ? and position = ? and seq = ?');
-  const deleteHead = writing('delete from job_waiting where endpoint_id = ? and low_priority = ? and account_id = ? and (position, seq) <= (?, ?)');
-  const deleteJob = writing('delete from jobs where seq = ?');
-  const deleteChunks = writing('delete from job_chunks where endpoint_id = ? and seq = ?');
-  const waitingOf = selectJobs(`select ${WAITING_JOB} from job_waiting as place cross join jobs as job
+  const statements = new Statements(connection, group);
+  const insertJob = statements.writing(`insert or ignore into jobs (${INSERTED_COLUMNS.join(', ')}) values (${marks(INSERTED_COLUMNS.length)})`);
+  const insertEnded = statements.writing(`insert into jobs (${INSERTED_COLUMNS.join(', ')}, output, error) values (${marks(INSERTED_COLUMNS.length + 2)})`);
+  const insertWaiting = statements.writing(`insert into job_waiting (${WAITING_COLUMNS.join(', ')}) values (${marks(WAITING_COLUMNS.length)})`);
+  const insertLease = statements.writing(`insert into job_leases (${LEASE_COLUMNS.join(', ')}) values (${marks(LEASE_COLUMNS.length)})`);
+  const holderOfKey = statements.selectArrays(`select ${JOB}, job.body_hash from ${JOBS_AND_LEASES} where job.endpoint_id = ? and job.idempotency_key = ?`);
+  const selectJob = statements.selectArrays(`select ${JOB} from ${JOBS_AND_LEASES} where job.seq = ? and job.endpoint_id = ?`);
+  const selectPayloads = statements.select('select request, output, error from jobs where seq = ?');
+  const updateJob = statements.writing(`update jobs set ${assign(CHANGING_COLUMNS)} where seq = ?`);
+  const updateOutput = statements.writing('update jobs set output = ? where seq = ?');
+  const updateError = statements.writing('update jobs set error = ? where seq = ?');
+  const updateEnd = statements.writing(`update jobs set ${assign(CHANGING_COLUMNS)}, output = ?, error = ? where seq = ?`);
+  const lookEarlier = statements.writing('update jobs set look_at = min(look_at, ?) where seq = ?');
+  const lookAgain = statements.writing('update jobs set look_at = ? where seq = ?');
+  const renewLease = statements.writing('update job_leases set due_at = ? where seq = ?');
+  const deleteLease = statements.writing('delete from job_leases where seq = ?');
+  const deleteWaiting = statements.writing('delete from job_waiting where endpoint_id = ? and low_priority = ? and account_id = ? and position = ? and seq = ?');
+  const deleteHead = statements.writing('delete from job_waiting where endpoint_id = ? and low_priority = ? and account_id = ? and (position, seq) <= (?, ?)');
+  const deleteJob = statements.writing('delete from jobs where seq = ?');
+  const deleteChunks = statements.writing('delete from job_chunks where endpoint_id = ? and seq = ?');
+  const waitingOf = statements.selectArrays(`select ${WAITING_JOB} from job_waiting as place cross join jobs as job
     where place.endpoint_id = ? and place.low_priority = ? and place.account_id = ? and job.seq = place.seq order by place.position, place.seq limit ?`);
-  const nextAccount = select('select account_id from job_waiting where endpoint_id = ? and low_priority = ? and account_id > ? order by account_id limit 1');
-  const addCounts = writing(`insert into job_counts (endpoint_id, lane, queued, running, completed, failed, retried) values (?, '${LANE}', ?, ?, ?, ?, ?)
+  const nextAccount = statements.select('select account_id from job_waiting where endpoint_id = ? and low_priority = ? and account_id > ? order by account_id limit 1');
+  const addCounts = statements.writing(`insert into job_counts (endpoint_id, lane, queued, running, completed, failed, retried) values (?, '${LANE}', ?, ?, ?, ?, ?)
     on conflict (endpoint_id, lane) do update set queued = queued + excluded.queued, running = running + excluded.running, completed = completed + excluded.completed, failed = failed + excluded.failed, retried = retried + excluded.retried`);
-  const saveDelivery = writing(`insert or replace into webhook_deliveries (${DELIVERY_COLUMNS.join(', ')}) values (${marks(DELIVERY_COLUMNS.length)})`);
+  const saveDelivery = statements.writing(SAVE_DELIVERY);
 
   /** Jobs in workers' hands, as they were last written: the next thing that happens to them needs no look. Whoever is not here is looked for. */
   const held = new Map<number, Job>();
   /** Jobs that came in with this group. Where a worker waits for them they never enter the queue. */
   const fresh = new Map<number, FreshJob>();
   /** Jobs that went straight to a worker and have a note instead of rows. */
-  const notes = new NotedJobs();
+  const notes = new NotedJobs(statements);
   /** The highest number that a job has had: whoever has a higher one is new, without a look. */
-  let newest = Number(connection.prepare('select coalesce(max(seq), 0) as seq from jobs').get()?.['seq']);
+  let newest = Number(statements.select('select max((select coalesce(max(seq), 0) from jobs), (select coalesce(max(seq), 0) from job_notes)) as seq').get()?.['seq']);
   /** Endpoints where nobody waits, as far as it is known. */
   const empty = new Set<string>();
   /** Counts move once for each group, not for each job. */
@@ -122,9 +94,6 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     },
     writeOut: () => notes.all().forEach(writeOut),
   };
-  for (const { note } of select('select note from job_notes').all() as { note: string }[]) notes.add(JSON.parse(note) as NotedJob);
-  notes.committed();
-
   const runOnOne = <T>(work: () => T): Promise<T> => group.run(work);
   const runUntold = <T>(work: () => T): Promise<T> => group.runUntold(work);
   /** For work that looks at all jobs. */
@@ -134,20 +103,9 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
       return work();
     });
 
-  /** Leaves a job that goes straight to a worker in one row, which is all that is needed if it ends at once. */
-  function note(job: NotedJob): void {
-    notes.add(job);
-    insertNote().run(job.submitted.seq, JSON.stringify(job));
-  }
-
-  function removeNote(seq: number): void {
-    notes.remove(seq);
-    deleteNote().run(seq);
-  }
-
   /** The rows that a noted job would have. */
   function writeOut({ submitted, held: job, request }: NotedJob): void {
-    removeNote(job.seq);
+    notes.remove(job.seq);
     insertJob().run(...insertedValues(submitted, undefined, request));
     insertLease().run(...leaseValues(job));
     held.set(job.seq, job);
@@ -174,7 +132,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     if (noted !== undefined) writeOut(noted);
     const known = held.get(seq);
     if (known?.endpointId === endpointId) return known;
-    const values = valuesOf(selectJob.get(seq, endpointId));
+    const values = selectJob.get(seq, endpointId);
     return values === undefined ? undefined : jobFromValues(values);
   }
 
@@ -223,7 +181,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   /** The end of a job that has only a note: all of it at once. False where there is more to it. */
   function writeEnded({ request }: NotedJob, { job, output, error, delivery, remove }: JobChange): boolean {
     if (job.endedAt === null || output === undefined || error === undefined || delivery !== undefined || remove === true) return false;
-    removeNote(job.seq);
+    notes.remove(job.seq);
     insertEnded().run(...insertedValues(job, undefined, request), output, error);
     count(job.endpointId, countMoves(undefined, job));
     return true;
@@ -281,7 +239,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     for (const lowPriority of [0, 1]) {
       const left = wanted - found.length;
       if (left <= 0) break;
-      const queues = accountsWaiting(endpointId, lowPriority).map((accountId) => valuesOfAll(waitingOf.all(endpointId, lowPriority, accountId, left)));
+      const queues = accountsWaiting(endpointId, lowPriority).map((accountId) => waitingOf.all(endpointId, lowPriority, accountId, left));
       const shares = fairShare(queues.map(({ length }) => length), left);
       for (const [index, queue] of queues.entries()) {
         const head = queue.slice(0, shares[index]).map((values) => waitingJobFrom(endpointId, values));
@@ -294,13 +252,15 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   }
 
   function begin({ job: before, request, isWritten }: HeadJob, { job }: JobChange): void {
-    if (!isWritten) return note({ submitted: before, held: job, request });
+    if (!isWritten) return notes.add({ submitted: before, held: job, request });
     insertLease().run(...leaseValues(job));
     held.set(job.seq, job);
     count(job.endpointId, countMoves(before, job));
   }
 
   return {
+    ...jobLooks(statements, group),
+    ...deliveries(statements, group),
     meetInOneTurn: true,
 
     submit: ({ job, payloads }, idempotency, untold = false) =>
@@ -316,7 +276,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         const noted = notes.get(job.seq);
         if (noted !== undefined) writeOut(noted);
         if (idempotency !== undefined) {
-          const values = valuesOf(holderOfKey.get(job.endpointId, idempotency.key));
+          const values = holderOfKey.get(job.endpointId, idempotency.key);
           const holder = values === undefined ? undefined : jobFromValues(values);
           if (values !== undefined && holder !== undefined && !isOver(holder, job.createdAt)) return { job: holder, created: holder.id === job.id, bodyHash: values[AFTER_JOB] as string };
           if (holder !== undefined) forget(holder);
@@ -342,44 +302,25 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
 
     changeAll: (endpointId, asked) => group.run(() => asked.map((one) => change(endpointId, one)), asked.length),
 
-    find: (endpointId, seq) =>
-      look(() => {
-        const values = valuesOf(selectWhole.get(seq, endpointId));
-        return values === undefined ? undefined : wholeFrom(values);
-      }),
-
     appendChunks: (endpointId, seq, next) =>
       runOnOne(() => {
         const job = current(endpointId, seq);
         if (job === undefined) return undefined;
-        const last = select('select number, worker_number from job_chunks where endpoint_id = ? and seq = ? order by number desc limit 1').get(endpointId, seq);
+        const last = statements.select('select number, worker_number from job_chunks where endpoint_id = ? and seq = ? order by number desc limit 1').get(endpointId, seq);
         const end: StreamEnd = { number: Number(last?.['number'] ?? 0), workerNumber: Number(last?.['worker_number'] ?? 0) };
         const chunks = next(job, end);
         if (chunks === undefined) return undefined;
-        const insert = writing('insert into job_chunks (endpoint_id, seq, number, worker_number, chunk) values (?, ?, ?, ?, ?)');
+        const insert = statements.writing('insert into job_chunks (endpoint_id, seq, number, worker_number, chunk) values (?, ?, ?, ?, ?)');
         chunks.forEach(({ text, workerNumber }, index) => insert().run(endpointId, seq, end.number + index + 1, workerNumber, text));
         return endAfter(end, chunks);
       }),
 
-    chunks: (endpointId, seq, after, bytes) =>
-      look(() => {
-        const found: { number: number; text: string }[] = [];
-        let size = 0;
-        for (const row of select('select number, chunk from job_chunks where endpoint_id = ? and seq = ? and number > ? order by number').iterate(endpointId, seq, after)) {
-          const text = row['chunk'] as string;
-          size += text.length;
-          if (found.length > 0 && size > bytes) break;
-          found.push({ number: row['number'] as number, text });
-        }
-        return found;
-      }),
-
     due: (now, limit) =>
       run(() => {
-        const due = valuesOfAll(selectJobs(`select ${JOB} from job_leases as lease join jobs as job on job.seq = lease.seq where lease.due_at <= ? order by lease.due_at limit ?`).all(now, limit)).map(jobFromValues);
-        const toLookAt = selectJobs(`select ${JOB} from ${JOBS_AND_LEASES} where job.look_at <= ? order by job.look_at limit ?`);
+        const due = statements.selectArrays(`select ${JOB} from job_leases as lease join jobs as job on job.seq = lease.seq where lease.due_at <= ? order by lease.due_at limit ?`).all(now, limit).map(jobFromValues);
+        const toLookAt = statements.selectArrays(`select ${JOB} from ${JOBS_AND_LEASES} where job.look_at <= ? order by job.look_at limit ?`);
         for (let looks = 0; looks < MOST_LOOKS && due.length < limit; looks += 1) {
-          const found = valuesOfAll(toLookAt.all(now, limit)).map(jobFromValues);
+          const found = toLookAt.all(now, limit).map(jobFromValues);
           const later = found.filter((job) => job.status === 'IN_PROGRESS' || job.dueAt > now);
           for (const job of later) lookAgain().run(Math.max(nextLook(job, now), now + 1), job.seq);
           due.push(...found.filter((job) => !later.includes(job)));
@@ -391,57 +332,11 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     purge: (endpointId) =>
       run(() => {
         place();
-        writing('delete from job_chunks where endpoint_id = ? and seq in (select seq from job_waiting where endpoint_id = ?)')().run(endpointId, endpointId);
-        writing('delete from jobs where seq in (select seq from job_waiting where endpoint_id = ?)')().run(endpointId);
-        const removed = Number(writing('delete from job_waiting where endpoint_id = ?')().run(endpointId).changes);
+        statements.writing('delete from job_chunks where endpoint_id = ? and seq in (select seq from job_waiting where endpoint_id = ?)')().run(endpointId, endpointId);
+        statements.writing('delete from jobs where seq in (select seq from job_waiting where endpoint_id = ?)')().run(endpointId);
+        const removed = Number(statements.writing('delete from job_waiting where endpoint_id = ?')().run(endpointId).changes);
         count(endpointId, { queued: -removed, running: 0, completed: 0, failed: 0, retried: 0 });
         return removed;
-      }),
-
-    list: (endpointId, { status, before = Number.MAX_SAFE_INTEGER, rows, now }) =>
-      look(() => {
-        const waiting = status === 'IN_QUEUE' ? select('select count(*) as count from (select 1 from job_waiting where endpoint_id = ? limit ?)').get(endpointId, rows) : undefined;
-        const { rows: table, jobs, only } = listed(status, Number(waiting?.['count']) < rows);
-        const last = select(`select seq from ${table} where endpoint_id = ? and seq < ? order by seq desc limit 1 offset ?`).get(endpointId, before, rows - 1);
-        const next = last?.['seq'] as number | undefined;
-        const found = select(
-          `select job.seq, ${PAYLOAD_BYTES} as bytes from ${jobs} where job.endpoint_id = ? and job.seq < ? and job.seq >= ? ${only} and (job.status = 'IN_QUEUE' or job.due_at > ?) order by job.seq desc`,
-        ).all(endpointId, before, next ?? 0, now);
-        return { jobs: found.map((row) => ({ seq: row['seq'] as number, bytes: row['bytes'] as number })), next };
-      }),
-
-    findAll: (endpointId, seqs) =>
-      look(() => valuesOfAll([...seqs].sort((one, other) => other - one).map((seq) => selectWhole.get(seq, endpointId)).filter((values) => values !== undefined)).map(wholeFrom)),
-
-    counts: (endpointId) =>
-      look(() => {
-        const sum = select(
-          'select coalesce(sum(queued), 0) as "inQueue", coalesce(sum(running), 0) as "inProgress", coalesce(sum(completed), 0) as completed, coalesce(sum(failed), 0) as failed, coalesce(sum(retried), 0) as retried from job_counts where endpoint_id = ?',
-        ).get(endpointId) as { inQueue: number; inProgress: number; completed: number; failed: number; retried: number };
-        return { ...sum };
-      }),
-
-    waiting: (endpointId, queuedBefore, limit) =>
-      look(() => {
-        const found = select(
-          `select count(*) as waiting, coalesce(sum(queued_at <= ?), 0) as late from (select queued_at from job_waiting where endpoint_id = ? and low_priority = 0 order by account_id, position limit ?)`,
-        ).get(queuedBefore, endpointId, limit) as { waiting: number; late: number };
-        return { ...found };
-      }),
-
-    ahead: (job, limit) =>
-      look(() => {
-        const { before } = select(
-          `select count(*) as before from (select 1 from job_waiting where endpoint_id = ? and (low_priority < ? or (low_priority = ? and position < ?)) limit ?)`,
-        ).get(job.endpointId, job.lowPriority ? 1 : 0, job.lowPriority ? 1 : 0, job.position, limit) as { before: number };
-        return before;
-      }),
-
-    running: (endpointId) =>
-      look(() => {
-        const of = `select ${JOB} from job_leases as lease join jobs as job on job.seq = lease.seq`;
-        const found = endpointId === undefined ? selectJobs(of).all() : selectJobs(`${of} where lease.endpoint_id = ?`).all(endpointId);
-        return valuesOfAll(found).map(jobFromValues);
       }),
 
     removeEndpoint: (endpointId) =>
@@ -450,49 +345,13 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         moves.delete(endpointId);
         empty.delete(endpointId);
         for (const [seq, job] of held) if (job.endpointId === endpointId) held.delete(seq);
-        for (const table of ['jobs', 'job_waiting', 'job_leases', 'job_chunks', 'job_counts', 'job_workers', 'webhook_deliveries']) writing(`delete from ${table} where endpoint_id = ?`)().run(endpointId);
+        for (const table of ['jobs', 'job_waiting', 'job_leases', 'job_chunks', 'job_counts', 'job_workers', 'webhook_deliveries']) statements.writing(`delete from ${table} where endpoint_id = ?`)().run(endpointId);
       }),
 
     noteWorkers: (workers) =>
-      run(() => {
-        const save = writing('insert or replace into job_workers (endpoint_id, worker_id, seen_at, busy, unhealthy) values (?, ?, ?, ?, ?)');
+      runOnOne(() => {
+        const save = statements.writing('insert or replace into job_workers (endpoint_id, worker_id, seen_at, busy, unhealthy) values (?, ?, ?, ?, ?)');
         for (const worker of workers) save().run(worker.endpointId, worker.workerId, worker.seenAt, worker.busy, worker.unhealthy);
-      }),
-
-    workers: (endpointId, seenSince) =>
-      look(() => (select('select * from job_workers where endpoint_id = ? and seen_at >= ?').all(endpointId, seenSince) as Row[]).map(workerFromRow)),
-
-    dueDeliveries: (now, limit) =>
-      look(() => (select(`select * from webhook_deliveries where next_at <= ? order by next_at limit ?`).all(now, limit) as Row[]).map(deliveryFromRow)),
-
-    saveDelivery: (delivery: Delivery) =>
-      run(() => {
-        saveDelivery().run(...deliveryValues(delivery));
-      }),
-
-    changeDelivery: (seen, next) =>
-      run(() => {
-        const columns = assign(DELIVERY_COLUMNS);
-        const changed = writing(`update webhook_deliveries set ${columns} where id = ? and endpoint_id = ? and next_at is ?`)().run(...deliveryValues(next), seen.id, seen.endpointId, seen.nextAt);
-        return changed.changes > 0;
-      }),
-
-    forgetDeliveries: (before) =>
-      run(() => {
-        writing('delete from webhook_deliveries where next_at is null and updated_at < ?')().run(before);
-      }),
-
-    deliveries: (endpointId, { jobId, limit }) =>
-      look(() => {
-        const only = jobId === undefined ? '' : 'and job_id = ?';
-        const rows = select(`select * from webhook_deliveries where endpoint_id = ? ${only} order by created_at desc, id desc limit ?`).all(...[endpointId, ...(jobId === undefined ? [] : [jobId]), limit]) as Row[];
-        return rows.map(deliveryFromRow);
-      }),
-
-    findDelivery: (endpointId, id) =>
-      look(() => {
-        const row = select('select * from webhook_deliveries where endpoint_id = ? and id = ?').get(endpointId, id) as Row | undefined;
-        return row === undefined ? undefined : deliveryFromRow(row);
       }),
   };
 }
@@ -500,25 +359,4 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
 /** A job that ends and goes in one move still counts as ended. */
 function endedOrGone(job: Job): Job | undefined {
   return job.status === 'IN_QUEUE' || job.status === 'IN_PROGRESS' ? undefined : job;
-}
-
-function wholeFrom(values: readonly Value[]): WholeJob {
-  return { job: jobFromValues(values), payloads: { request: values[AFTER_JOB] as string, output: values[AFTER_JOB + 1] as string | null, error: values[AFTER_JOB + 2] as string | null } };
-}
-
-/** The types know rows as objects alone; a statement that answers arrays answers these. */
-function valuesOf(row: unknown): Value[] | undefined {
-  return row as Value[] | undefined;
-}
-
-function valuesOfAll(rows: unknown): Value[][] {
-  return rows as Value[][];
-}
-
-function marks(count: number): string {
-  return Array.from({ length: count }, () => '?').join(', ');
-}
-
-function assign(columns: readonly string[]): string {
-  return columns.map((column) => `${column} = ?`).join(', ');
 }
