@@ -37,9 +37,13 @@ export interface PostgresOptions {
 export async function openPostgres({ url, poolSize, onError }: PostgresOptions): Promise<Database> {
   // Loaded here and not above: a server on SQLite starts without it.
   const pg = createRequire(import.meta.url)('pg') as typeof Pg;
+  let closing = false;
   const open = (max: number, options: string): Pool => {
     const opened = new pg.Pool({ connectionString: url, max, application_name: 'berth', options, types });
-    opened.on('error', onError);
+    opened.on('error', (error) => {
+      // A connection may still be on its way out when its pool says that it has ended.
+      if (!closing) onError(error);
+    });
     // The pool listens to idle connections alone. One that breaks while it is in use tells its query, and the event beside that must not end the process.
     opened.on('connect', (client) => void client.on('error', () => undefined));
     return opened;
@@ -57,7 +61,10 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
     jobs: () => postgresJobs(pool, lanes, server),
     wakeups: () => listenForWakeups({ url, server, pool, onError }),
     leadership: () => leadOnPostgres(url, onError),
-    close: async () => void (await Promise.all([pool.end(), lanes.end()])),
+    close: async () => {
+      closing = true;
+      await Promise.all([pool.end(), lanes.end()]);
+    },
   };
 }
 
