@@ -8,21 +8,21 @@ export interface Departure {
 /** One for those who wait in thousands: an AbortSignal with its events costs more than the rest of an empty answer. */
 export class LightDeparture implements Departure {
   aborted = false;
-  #listener: (() => void) | undefined;
+  #listeners: (() => void)[] = [];
 
-  /** There is one who listens: the one who waits. */
   addEventListener(_event: 'abort', listener: () => void): void {
-    this.#listener = listener;
+    this.#listeners.push(listener);
   }
 
   removeEventListener(_event: 'abort', listener: () => void): void {
-    if (this.#listener === listener) this.#listener = undefined;
+    const index = this.#listeners.indexOf(listener);
+    if (index !== -1) this.#listeners.splice(index, 1);
   }
 
   depart(): void {
     this.aborted = true;
-    const listener = this.#listener;
-    this.#listener = undefined;
-    listener?.();
+    const listeners = this.#listeners;
+    this.#listeners = [];
+    for (const listener of listeners) listener();
   }
 }

@@ -56,9 +56,7 @@ interface Gathering {
 export class WorkerChannel {
   readonly #parts: ChannelParts;
   readonly #lines = new LineReader(RESULT_LIMIT + 1024);
-  readonly #gone = new AbortController();
-  /** The same, for the takes, of which there are many. */
-  readonly #takesEnd = new LightDeparture();
+  readonly #gone = new LightDeparture();
   /** What was said last about a job and is not kept yet: what is said next waits for it. */
   readonly #pending = new Map<string, Promise<void>>();
   /** Results that came with the bytes at hand, by job: they are kept together. */
@@ -71,7 +69,6 @@ export class WorkerChannel {
   /** What is to be sent leaves with this turn. */
   #leaving = false;
   #acknowledgeTimer: NodeJS.Timeout | undefined;
-  #stopTimer: NodeJS.Timeout | undefined;
   readonly #silenceTimer: NodeJS.Timeout;
 
   constructor(parts: ChannelParts) {
@@ -94,7 +91,7 @@ export class WorkerChannel {
   goAway(): void {
     this.#send('G');
     this.#flush();
-    this.#leave();
+    this.#gone.depart();
     this.#parts.socket.end();
   }
 
@@ -148,7 +145,7 @@ export class WorkerChannel {
   }
 
   #take(): void {
-    if (this.#taking || this.#credits === 0 || this.#gone.signal.aborted) return;
+    if (this.#taking || this.#credits === 0 || this.#gone.aborted) return;
     this.#taking = true;
     void this.#jobs().then((taken) => {
       this.#credits = Math.max(0, this.#credits - taken.length);
@@ -164,12 +161,12 @@ export class WorkerChannel {
   async #jobs(): Promise<TakenJob[]> {
     const { queue, endpointId, workerId, socket } = this.#parts;
     if (socket.writableLength > UNREAD_LIMIT) await new Promise<void>((resolve) => socket.once('drain', resolve).once('close', resolve));
-    return queue.take(endpointId, workerId, this.#credits > MUCH_ROOM ? Math.ceil(this.#credits / 2) : this.#credits, POLL_MS, this.#takesEnd);
+    return queue.take(endpointId, workerId, this.#credits > MUCH_ROOM ? Math.ceil(this.#credits / 2) : this.#credits, POLL_MS, this.#gone);
   }
 
   #deliver(taken: readonly TakenJob[]): void {
     const { queue, endpointId, socket, log } = this.#parts;
-    if (socket.destroyed || this.#gone.signal.aborted) {
+    if (socket.destroyed || this.#gone.aborted) {
       void queue.giveBack(endpointId, taken).catch((error: unknown) => log.error({ err: error }, 'a job that did not reach its worker could not be put back'));
       return;
     }
@@ -273,15 +270,25 @@ export class WorkerChannel {
   #lookForStops(): void {
     const { queue, endpointId, workerId } = this.#parts;
     void (async () => {
-      while (!this.#gone.signal.aborted) {
-        const jobs = await queue.jobsToStop(endpointId, workerId, POLL_MS, this.#gone.signal);
+      while (!this.#gone.aborted) {
+        const jobs = await queue.jobsToStop(endpointId, workerId, POLL_MS, this.#gone);
         for (const jobId of jobs) this.#send(`X ${jobId}`);
-        if (jobs.length > 0) await new Promise<void>((resolve) => {
-          this.#stopTimer = setTimeout(resolve, STOP_LOOK_MS);
-          this.#gone.signal.addEventListener('abort', () => resolve(), { once: true });
-        });
+        if (jobs.length > 0) await this.#pause(STOP_LOOK_MS);
       }
     })();
+  }
+
+  /** Over at once when the worker is gone. */
+  #pause(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        this.#gone.removeEventListener('abort', end);
+        resolve();
+      };
+      const timer = setTimeout(end, milliseconds);
+      this.#gone.addEventListener('abort', end);
+    });
   }
 
   #send(line: string): void {
@@ -307,17 +314,11 @@ export class WorkerChannel {
     if (lines.length > 0 && !this.#parts.socket.destroyed) this.#parts.socket.write(`${lines.join('\n')}\n`);
   }
 
-  #leave(): void {
-    this.#gone.abort();
-    this.#takesEnd.depart();
-  }
-
   #closed(): void {
     const { queue, endpointId, workerId, log } = this.#parts;
-    clearTimeout(this.#stopTimer);
     clearTimeout(this.#acknowledgeTimer);
     clearInterval(this.#silenceTimer);
-    this.#leave();
+    this.#gone.depart();
     const since = queue.presence.now();
     setTimeout(() => {
       queue.workerLeft(endpointId, workerId, since, 'the worker that ran the job went away').catch((error: unknown) => log.warn({ err: error }, 'the jobs of a worker that went away could not be put back'));
