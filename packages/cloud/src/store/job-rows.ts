@@ -17,10 +17,11 @@ export const AFTER_JOB = LEASE_AT + LEASE_READ.length;
 
 /** What to select of `jobs` as `job`, with its lease as `lease` where it has one. */
 export const JOB = [...JOB_COLUMNS.map((column) => `job.${column}`), ...LEASE_READ.map((column) => `lease.${column}`)].join(', ');
-/** Of a waiting job much is known without asking; what is not, in the order of `waitingJobFrom`. */
-export const WAITING_JOB = ['seq', 'id', 'account_id', 'low_priority', 'position', 'created_at', 'queued_at', 'ttl_at', 'ttl', 'execution_timeout', 'retention', 'retries_left', 'retries', 'webhook', 'attempt', 'drained', 'request']
-  .map((column) => `job.${column}`)
-  .join(', ');
+/** Of a waiting job much is known without asking. What is not, in the order of `waitingJobFrom`: first what holds no space, */
+export const WAITING_FACTS = ['seq', 'id', 'account_id', 'low_priority', 'position', 'created_at', 'queued_at', 'ttl_at', 'ttl', 'execution_timeout', 'retention', 'retries_left', 'retries', 'attempt', 'drained'] as const;
+/** then what may hold anything. */
+const WAITING_TEXTS = ['webhook', 'request'] as const;
+export const WAITING_JOB = [...WAITING_FACTS, ...WAITING_TEXTS].map((column) => `job.${column}`).join(', ');
 
 export function waitingJobFrom(endpointId: string, values: readonly Value[]): { job: Job; request: string } {
   const ttlAt = values[7] as number;
@@ -40,13 +41,13 @@ export function waitingJobFrom(endpointId: string, values: readonly Value[]): { 
     retention: values[10] as number,
     retriesLeft: values[11] as number,
     retries: values[12] as number,
-    webhook: values[13] as string | null,
-    attempt: values[14] as number,
+    webhook: values[15] as string | null,
+    attempt: values[13] as number,
     lease: null,
     workerId: null,
     takenAt: null,
     endedAt: null,
-    drained: values[15] as number,
+    drained: values[14] as number,
     dueAt: ttlAt,
   };
   return { job, request: values[16] as string };
