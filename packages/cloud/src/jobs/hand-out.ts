@@ -3,6 +3,7 @@ import type { Claim, JobStore, TakenJob } from '../store/jobs.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { callAfter } from '../support/shared-timer.ts';
+import { SteadyMap } from '../support/steady-map.ts';
 import type { Departure } from './departure.ts';
 import { leaseToken } from './identity.ts';
 import { PATIENCE, persist } from './persist.ts';
@@ -44,9 +45,9 @@ interface Emptiness {
 /** Brings waiting jobs to waiting workers: one take from the store serves all workers of an endpoint that wait. */
 export class HandOut {
   readonly #parts: HandOutParts;
-  readonly #takers = new Map<string, Takers<TakenJob>>();
+  readonly #takers = new SteadyMap<string, Takers<TakenJob>>();
   /** Endpoints whose takers are being served, whether they have to be served again, and whether that is because something came in. */
-  readonly #serving = new Map<string, { again: boolean; news: boolean }>();
+  readonly #serving = new SteadyMap<string, { again: boolean; news: boolean }>();
   /** How much the next take of an endpoint asks for, where that is more than the first one does. */
   readonly #sizes = new Map<string, number>();
   /** Endpoints where a take left nothing lately. */

@@ -2,6 +2,7 @@ import type { Job } from '../store/job-records.ts';
 import type { JobStore, WorkerRecord } from '../store/jobs.ts';
 import type { Clock } from '../support/clock.ts';
 import { PairMap } from '../support/pair-map.ts';
+import { SteadyMap } from '../support/steady-map.ts';
 
 /** Three missed pings: a worker that has said nothing for this long is taken for dead. */
 export const SILENT_MS = 30_000;
@@ -36,7 +37,7 @@ interface Worker {
   /** Gets no job before this time. */
   restsUntil: number;
   unhealthy: string | null;
-  jobs: Map<number, Held>;
+  jobs: SteadyMap<number, Held>;
   noted: boolean;
   /** When it was last written down while it waited, and how. */
   notedAt: number;
@@ -79,7 +80,7 @@ export class Presence {
   seen(endpointId: string, workerId: string): Worker {
     let worker = this.#workers.get(endpointId, workerId);
     if (worker === undefined) {
-      worker = { endpointId, workerId, seenAt: 0, open: 0, lastTakeAt: 0, restsUntil: 0, unhealthy: null, jobs: new Map(), noted: false, notedAt: 0, notedAs: '' };
+      worker = { endpointId, workerId, seenAt: 0, open: 0, lastTakeAt: 0, restsUntil: 0, unhealthy: null, jobs: new SteadyMap(), noted: false, notedAt: 0, notedAs: '' };
       this.#workers.set(endpointId, workerId, worker);
     }
     worker.seenAt = this.#clock.now();

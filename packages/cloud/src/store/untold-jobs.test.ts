@@ -9,7 +9,7 @@ import { newJob } from '../jobs/submission.ts';
 import type { QueueSettings } from '../jobs/submission.ts';
 import * as transitions from '../jobs/transitions.ts';
 import type { Job, JobChange } from './job-records.ts';
-import type { JobStore } from './jobs.ts';
+import type { JobStore, TakenJob } from './jobs.ts';
 import { openDatabase } from './open.ts';
 
 const NOW = 1_800_000_000_000;
@@ -116,9 +116,11 @@ for (const kind of DATABASES) {
       const here = await migratedDatabase(kind);
       const whole = newJob(settings('opened again'), 'one', '{"input":1}', {}, ++number, NOW);
       const first = here.database.jobs();
-      const taking = first.take('opened again', transitions.takeTerms(() => [{ ...WORKER, lease: 'the lease' }], NOW));
+      const take = (): Promise<TakenJob[]> => first.take('opened again', transitions.takeTerms(() => [{ ...WORKER, lease: 'the lease' }], NOW));
+      const taking = take();
       await first.submit(whole, undefined, true);
-      const taken = first.meetInOneTurn ? await taking : await first.take('opened again', transitions.takeTerms(() => [{ ...WORKER, lease: 'the lease' }], NOW));
+      const met = await taking;
+      const taken = met.length > 0 ? met : await take();
       await here.database.close();
 
       const again = await openDatabase({ database: here.place.url, data: here.place.data, poolSize: 5, onError: assert.fail });

@@ -1,6 +1,8 @@
+import { SteadyMap } from './steady-map.ts';
+
 /** A map whose keys are pairs. Two lookups cost less than a text made of both for each of them. */
 export class PairMap<First, Second, Value> {
-  readonly #maps = new Map<First, Map<Second, Value>>();
+  readonly #maps = new SteadyMap<First, Map<Second, Value>>();
   #size = 0;
 
   get size(): number {
@@ -23,9 +25,10 @@ export class PairMap<First, Second, Value> {
 
   delete(first: First, second: Second): void {
     const values = this.#maps.get(first);
-    if (values?.delete(second) !== true) return;
+    if (values?.has(second) !== true) return;
     this.#size -= 1;
-    if (values.size === 0) this.#maps.delete(first);
+    if (values.size === 1) this.#maps.delete(first);
+    else values.delete(second);
   }
 
   deleteAll(first: First): void {

@@ -1,10 +1,13 @@
+import { SteadyMap } from './steady-map.ts';
+
 /** How much later than asked for something may come. */
 const SLOT_MS = 500;
 /** Whoever waits for less gets a timer of its own, and is called on time. */
 const LONG_MS = 10_000;
 
 interface Slot {
-  callbacks: Set<() => void>;
+  /** By what takes them back. */
+  callbacks: SteadyMap<() => void, () => void>;
   timer: NodeJS.Timeout;
 }
 
@@ -21,21 +24,22 @@ export function callAfter(milliseconds: number, callback: () => void): () => voi
     return () => clearTimeout(timer);
   }
   const at = Math.ceil((performance.now() + milliseconds) / SLOT_MS);
-  const slot = slots.get(at) ?? newSlot(at);
-  slot.callbacks.add(callback);
-  return () => {
-    slot.callbacks.delete(callback);
-    if (slot.callbacks.size > 0 || slots.get(at) !== slot) return;
-    clearTimeout(slot.timer);
-    slots.delete(at);
+  const { callbacks, timer } = slots.get(at) ?? newSlot(at);
+  const takeBack = (): void => {
+    callbacks.delete(takeBack);
+    // The timer stays for whoever comes next. Where nobody does, it keeps no process alive.
+    if (callbacks.size === 0) timer.unref();
   };
+  if (callbacks.size === 0) timer.ref();
+  callbacks.set(takeBack, callback);
+  return takeBack;
 }
 
 function newSlot(at: number): Slot {
-  const callbacks = new Set<() => void>();
+  const callbacks: Slot['callbacks'] = new SteadyMap();
   const timer = setTimeout(() => {
     slots.delete(at);
-    for (const callback of callbacks) callback();
+    for (const callback of callbacks.values()) callback();
   }, at * SLOT_MS - performance.now());
   const slot: Slot = { callbacks, timer };
   slots.set(at, slot);

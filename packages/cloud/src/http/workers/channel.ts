@@ -6,6 +6,7 @@ import { onOneLine } from '../../jobs/json-text.ts';
 import type { NumberedChunk } from '../../jobs/numbered-chunks.ts';
 import type { Ending, JobQueue } from '../../jobs/queue.ts';
 import type { TakenJob } from '../../store/jobs.ts';
+import { SteadyMap } from '../../support/steady-map.ts';
 import { leaseAndNumber } from './chunk-number.ts';
 import { jobText, POLL_MS, RESULT_LIMIT } from './face.ts';
 import { LineReader } from './lines.ts';
@@ -58,7 +59,7 @@ export class WorkerChannel {
   readonly #lines = new LineReader(RESULT_LIMIT + 1024);
   readonly #gone = new LightDeparture();
   /** What was said last about a job and is not kept yet: what is said next waits for it. */
-  readonly #pending = new Map<string, Promise<void>>();
+  readonly #pending = new SteadyMap<string, Promise<void>>();
   /** Results that came with the bytes at hand, by job: they are kept together. */
   #endings = new Map<string, WorkerEnding>();
   /** The last thing that was said about a job, where it is chunks and nobody has begun to write them. */

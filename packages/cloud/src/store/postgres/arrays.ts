@@ -14,14 +14,12 @@ export function unnest(columns: readonly string[], from = 1, name = 'given'): st
 
 /** Rows turned into one array for each column, written as PostgreSQL reads them: the driver's own way takes several times as long. */
 export function columnsOf(rows: readonly (readonly Value[])[], width: number): string[] {
-  return Array.from({ length: width }, (_, column) => {
-    let text = '{';
-    for (let index = 0; index < rows.length; index += 1) {
-      const value = rows[index]?.[column] ?? null;
-      text += `${index === 0 ? '' : ','}${value === null ? 'null' : typeof value === 'number' ? value : quoted(String(value))}`;
-    }
-    return `${text}}`;
-  });
+  return Array.from({ length: width }, (_, column) => `{${rows.map((row) => literal(row[column] ?? null)).join(',')}}`);
+}
+
+function literal(value: Value): string | number {
+  if (value === null) return 'null';
+  return typeof value === 'number' ? value : quoted(String(value));
 }
 
 function quoted(text: string): string {

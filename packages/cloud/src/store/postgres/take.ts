@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { LEASE_COLUMNS, WAITING_FACTS, WAITING_JOB, waitingJobFrom } from '../job-rows.ts';
 import type { Claim, TakenJob, TakeTerms } from '../jobs.ts';
+import type { Value } from '../sql.ts';
 import { columnsOf } from './arrays.ts';
 import { ADD_COUNTS } from './counts.ts';
 import { translated } from './database.ts';
@@ -41,20 +42,22 @@ const TAKE = `with recursive queues as (
     insert into job_leases (${LEASE_COLUMNS.join(', ')})
     select seq, $1, worker_id, token, attempt + 1, $5::bigint, least($6::bigint, ttl_at, $5::bigint + nullif(execution_timeout, 0)) from found
   ), counted as (${ADD_COUNTS('select $1, $7, -count(*), count(*), 0, 0, 0 from picked having count(*) > 0')})
-  select concat_ws(' ', turn, ${WAITING_FACTS.join(', ')}), webhook, request from found order by turn`;
+  select concat_ws(' ', ${WAITING_FACTS.join(', ')}), webhook, request, turn from found order by turn`;
 
-type TakenRow = [facts: string, webhook: string | null, request: string];
-/** Where among the facts, behind the turn, texts are. */
-const TEXTS = new Set(['id', 'account_id'].map((column) => 1 + WAITING_FACTS.findIndex((fact) => fact === column)));
+type TakenRow = [facts: string, webhook: string | null, request: string, turn: number];
+const TEXTS = ['id', 'account_id'];
+/** Where among the facts numbers are. */
+const NUMBERS = WAITING_FACTS.flatMap((fact, index) => (TEXTS.includes(fact) ? [] : [index]));
 
 export async function takeJobs(lanes: Pool, server: string, endpointId: string, terms: TakeTerms): Promise<TakenJob[]> {
   const { takenAt, lookAt, begin } = terms;
   const claims = terms.claims();
   const values = [endpointId, claims.length, ...columnsOf(claims.map(({ workerId, lease }) => [workerId, lease]), 2), takenAt, lookAt, `${server} take`];
   const { rows } = await translated(lanes.query<TakenRow>({ name: 'take', text: TAKE, values, rowMode: 'array' }));
-  return rows.map(([facts, webhook, request]) => {
-    const [turn, ...known] = facts.split(' ').map((fact, index) => (TEXTS.has(index) ? fact : Number(fact)));
-    const { job } = waitingJobFrom(endpointId, [...known, webhook, request]);
-    return { job: begin(job, claims[Number(turn) - 1] as Claim).job, request };
+  return rows.map(([facts, webhook, request, turn]) => {
+    const known: Value[] = facts.split(' ');
+    for (const index of NUMBERS) known[index] = Number(known[index]);
+    known.push(webhook, request);
+    return { job: begin(waitingJobFrom(endpointId, known).job, claims[turn - 1] as Claim).job, request };
   });
 }

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { SteadyMap } from '../../support/steady-map.ts';
 import { fairShare } from '../fair-share.ts';
 import { MOST_LOOKS, rowMoves } from '../job-moves.ts';
 import { isOver } from '../job-records.ts';
@@ -59,9 +60,9 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   const saveDelivery = statements.writing(SAVE_DELIVERY);
 
   /** Jobs in workers' hands, as they were last written: the next thing that happens to them needs no look. Whoever is not here is looked for. */
-  const held = new Map<number, Job>();
+  const held = new SteadyMap<number, Job>();
   /** Jobs that came in with this group. Where a worker waits for them they never enter the queue. */
-  const fresh = new Map<number, FreshJob>();
+  const fresh = new SteadyMap<number, FreshJob>();
   /** Jobs that went straight to a worker and have a note instead of rows. */
   const notes = new NotedJobs(statements);
   /** The highest number that a job has had: whoever has a higher one is new, without a look. */
@@ -69,7 +70,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   /** Endpoints where nobody waits, as far as it is known. */
   const empty = new Set<string>();
   /** Counts move once for each group, not for each job. */
-  const moves = new Map<string, CountMoves>();
+  const moves = new SteadyMap<string, CountMoves>();
   const count = (endpointId: string, move: CountMoves): void => {
     const sum = moves.get(endpointId);
     if (sum === undefined) moves.set(endpointId, { ...move });

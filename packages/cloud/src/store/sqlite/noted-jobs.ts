@@ -1,4 +1,5 @@
 import type { StatementSync } from 'node:sqlite';
+import { SteadyMap } from '../../support/steady-map.ts';
 import type { Job } from '../job-records.ts';
 import type { Statements } from './statements.ts';
 
@@ -20,7 +21,7 @@ export interface NotedJob {
 export class NotedJobs {
   readonly #insert: () => StatementSync;
   readonly #delete: () => StatementSync;
-  readonly #jobs = new Map<number, NotedJob>();
+  readonly #jobs = new SteadyMap<number, NotedJob>();
   /** What stood here before this transaction changed it, in the order of the changes. */
   #before: [seq: number, job: NotedJob | undefined][] = [];
 
