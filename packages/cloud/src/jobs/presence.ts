@@ -195,7 +195,7 @@ export class Presence {
     if (now - this.#notedAt < NOTE_EVERY_MS) return;
     this.#notedAt = now;
     const records: WorkerRecord[] = [];
-    for (const worker of [...this.#workers.values()]) {
+    for (const worker of this.#workers.values()) {
       if (worker.open > 0) worker.seenAt = now;
       else if (now - worker.seenAt > 2 * SILENT_MS && worker.jobs.size === 0) this.#workers.delete(worker.endpointId, worker.workerId);
       if (worker.noted && worker.open === 0) continue;

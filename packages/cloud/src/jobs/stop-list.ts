@@ -95,7 +95,7 @@ export class StopList {
     const now = this.#clock.now();
     if (now - this.#clearedAt < GIVE_UP_MS) return;
     this.#clearedAt = now;
-    for (const stops of [...this.#stops.values()]) {
+    for (const stops of this.#stops.values()) {
       for (const [jobId, { addedAt }] of stops) if (now - addedAt > GIVE_UP_MS) stops.delete(jobId);
       if (stops.size === 0) this.#stops.delete(stops.endpointId, stops.workerId);
     }

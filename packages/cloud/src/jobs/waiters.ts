@@ -42,6 +42,6 @@ export class Waiters<Of, News = never> {
 
   /** Wakes everyone: the server stops. */
   wakeAll(): void {
-    for (const waiting of [...this.#waiting.values()]) for (const done of [...waiting]) done();
+    for (const waiting of this.#waiting.values()) for (const done of [...waiting]) done();
   }
 }

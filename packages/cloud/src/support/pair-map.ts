@@ -46,7 +46,10 @@ export class PairMap<First, Second, Value> {
     return this.#maps.get(first)?.values() ?? [];
   }
 
-  *values(): Generator<Value> {
-    for (const values of this.#maps.values()) for (const value of values.values()) yield value;
+  /** Those that are there now. */
+  values(): Value[] {
+    const all: Value[] = [];
+    for (const values of this.#maps.values()) for (const value of values.values()) all.push(value);
+    return all;
   }
 }

@@ -129,7 +129,8 @@ export class GroupCommit {
       if (hasWritten) this.#end.run();
       this.#hasBegun = false;
       this.partner.afterCommit();
-      if (alone) this.#sync();
+      // What wrote nothing, and came after nothing that is not on the disk yet, has nothing to wait for.
+      if (alone && (hasWritten || this.#lazySync !== undefined)) this.#sync();
     } catch (error) {
       if (this.#connection.isTransaction) this.#connection.exec('rollback');
       this.#hasBegun = false;
