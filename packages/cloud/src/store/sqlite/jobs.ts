@@ -13,7 +13,7 @@ import type { AskedChange, Changed, Claim, CountMoves, JobStore, StreamEnd, Take
 import { deliveries, SAVE_DELIVERY } from './deliveries.ts';
 import type { GroupCommit } from './group-commit.ts';
 import { jobLooks } from './job-looks.ts';
-import { LARGEST_NOTED, NotedJobs } from './noted-jobs.ts';
+import { LARGEST_NOTED, NotedJobs, submitted } from './noted-jobs.ts';
 import type { NotedJob } from './noted-jobs.ts';
 import { assign, marks, Statements } from './statements.ts';
 
@@ -105,9 +105,10 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     });
 
   /** The rows that a noted job would have. */
-  function writeOut({ submitted, held: job, request }: NotedJob): void {
+  function writeOut(noted: NotedJob): void {
+    const { held: job, request } = noted;
     notes.remove(job.seq);
-    insertJob().run(...insertedValues(submitted, undefined, request));
+    insertJob().run(...insertedValues(submitted(noted), undefined, request));
     insertLease().run(...leaseValues(job));
     held.set(job.seq, job);
     count(job.endpointId, countMoves(undefined, job));
@@ -253,7 +254,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   }
 
   function begin({ job: before, request, isWritten }: HeadJob, { job }: JobChange): void {
-    if (!isWritten) return notes.add({ submitted: before, held: job, request });
+    if (!isWritten) return notes.add({ held: job, request });
     insertLease().run(...leaseValues(job));
     held.set(job.seq, job);
     count(job.endpointId, countMoves(before, job));

@@ -6,11 +6,15 @@ import type { Statements } from './statements.ts';
 /** A note fits on a page of the database: a larger request is written once, in its row. */
 export const LARGEST_NOTED = 2_000;
 
-/** A job that has a note instead of its rows: as it came, and as it is since a worker has it. */
+/** A job that has a note instead of its rows, as it is since a worker has it for the first time. */
 export interface NotedJob {
-  submitted: Job;
   held: Job;
   request: string;
+}
+
+/** As it came. */
+export function submitted({ held }: NotedJob): Job {
+  return { ...held, status: 'IN_QUEUE', attempt: held.attempt - 1, lease: null, workerId: null, takenAt: null, dueAt: held.ttlAt };
 }
 
 /**
@@ -44,7 +48,7 @@ export class NotedJobs {
   }
 
   add(job: NotedJob): void {
-    const { seq } = job.submitted;
+    const { seq } = job.held;
     this.#before.push([seq, this.#jobs.get(seq)]);
     this.#jobs.set(seq, job);
     this.#insert().run(seq, JSON.stringify(job));
