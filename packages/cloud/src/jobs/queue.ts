@@ -51,6 +51,12 @@ export interface SubmitRequest {
   idempotency?: { key: string; bodyHash: string };
 }
 
+export interface AcceptedJob {
+  job: Job;
+  /** Until something happens to it, nobody but this server knows of it. */
+  isOurs: boolean;
+}
+
 /** How the attempt of a lease ended. */
 export interface Ending {
   seq: number;
@@ -121,22 +127,27 @@ export class JobQueue {
 
   // What clients do.
 
-  async submit({ endpoint, accountId, request, terms, idempotency }: SubmitRequest): Promise<Job> {
+  async submit({ endpoint, accountId, request, terms, idempotency }: SubmitRequest): Promise<AcceptedJob> {
     const { store, clock } = this.#parts;
     for (;;) {
       const whole = newJob(endpoint, accountId, request, terms, this.#numbers.next(), clock.now());
-      const submitting = persist(() => store.submit(whole, idempotency, terms.sync !== undefined && idempotency === undefined), clock, PATIENCE.client);
-      if (store.meetInOneTurn) this.#handOut.wake(endpoint.id);
-      const outcome = await submitting;
+      const outcome = await persist(() => {
+        const submitting = store.submit(whole, idempotency, terms.sync !== undefined && idempotency === undefined);
+        if (store.meets.at(endpoint.id)) this.#handOut.wake(endpoint.id);
+        return submitting;
+      }, clock, PATIENCE.client);
+      const { job, isOurs } = outcome;
       if (outcome.created) {
-        this.#parts.wakeups.publish({ kind: 'queue', endpointId: endpoint.id });
-        if (!store.meetInOneTurn) this.#handOut.wake(endpoint.id);
+        if (!isOurs) {
+          this.#parts.wakeups.publish({ kind: 'queue', endpointId: endpoint.id });
+          this.#handOut.wake(endpoint.id);
+        }
         this.onWaiting(endpoint.id);
-        return outcome.job;
+        return { job, isOurs };
       }
       if (outcome.bodyHash === null) continue;
       if (outcome.bodyHash !== idempotency?.bodyHash) throw new BerthError('conflict', 'this Idempotency-Key was used with another body; use a new key for a new request');
-      return outcome.job;
+      return { job, isOurs };
     }
   }
 
@@ -147,11 +158,11 @@ export class JobQueue {
   }
 
   /** Resolves when the job has ended or is gone, the time is over, or the caller gives up; with the job as it then is. */
-  async waitForEnd(endpointId: string, seq: number, milliseconds: number, signal: Departure, submittedNow = false): Promise<JobOutcome | undefined> {
-    const { store, clock } = this.#parts;
+  async waitForEnd(endpointId: string, seq: number, milliseconds: number, signal: Departure, isOurs = false): Promise<JobOutcome | undefined> {
+    const { clock } = this.#parts;
     const until = clock.now() + milliseconds;
-    // Nothing can have happened to it yet, unless another server was told of it first.
-    let mayHaveEnded = !(submittedNow && store.meetInOneTurn && !this.#closed);
+    // Nothing can have happened to it yet, unless another server knows of it.
+    let mayHaveEnded = !isOurs || this.#closed;
     for (;;) {
       const ended = this.#endWaiters.wait(endpointId, seq, Math.max(0, until - clock.now()), signal);
       if (mayHaveEnded) {

@@ -29,9 +29,12 @@ for (const kind of DATABASES) {
     const submit = async (endpointId: string, terms: RequestTerms = {}, accountId = 'one'): Promise<Job> => (await store.submit(made(endpointId, terms, accountId))).job;
     const takeAll = (endpointId: string, wanted = 100, worker = 'w1'): ReturnType<JobStore['take']> => store.take(endpointId, transitions.takeTerms(() => Array.from({ length: wanted }, () => ({ workerId: worker, lease: `lease ${++leases}` })), NOW + 5));
 
+    /** By another server, where there may be one: what this one remembers of the endpoint is stale then. */
+    const submitElsewhere = async (endpointId: string, accountId: string): Promise<Job> => (await (kind === 'postgres' ? place.database.jobs() : store).submit(made(endpointId, {}, accountId))).job;
+
     test('a job comes back with every field and its text to the letter', async () => {
       const whole = made('fields', { webhook: 'https://example.com', lowPriority: true });
-      assert.deepEqual(await store.submit(whole), { job: whole.job, created: true, bodyHash: null });
+      assert.deepEqual(await store.submit(whole), { job: whole.job, created: true, isOurs: kind === 'sqlite', bodyHash: null });
       assert.deepEqual(await store.find('fields', whole.job.seq), whole);
       assert.equal(await store.find('fields', 999_999), undefined);
       assert.equal(await store.find('elsewhere', whole.job.seq), undefined);
@@ -68,6 +71,33 @@ for (const kind of DATABASES) {
       assert.deepEqual(taken.map(({ job }) => job.dueAt), [NOW + 10_005, NOW + 5_005, NOW + 10_000]);
       for (const { job } of taken) assert.deepEqual((await store.find('leases', job.seq))?.job, job);
       assert.deepEqual([taken[0]?.job.ttlAt, brief.seq, quick.seq], [NOW + 70_001, taken[2]?.job.seq, taken[1]?.job.seq]);
+    });
+
+    test('a job that comes in while a worker waits goes straight to it', async () => {
+      assert.deepEqual(await takeAll('straight'), []);
+      const [one, two, three] = [made('straight', { executionTimeout: 5_000 }), made('straight'), made('straight')];
+      assert.equal(store.meets.at('straight'), true);
+      const [submitted, taken] = await Promise.all([Promise.all([one, two, three].map((whole) => store.submit(whole))), takeAll('straight', 2)]);
+      assert.deepEqual(taken.map(({ job, request }) => [job.seq, request]), [one, two].map(({ job, payloads }) => [job.seq, payloads.request]));
+      assert.deepEqual(submitted.map(({ created }) => created), [true, true, true]);
+      for (const { job } of taken) assert.deepEqual((await store.find('straight', job.seq))?.job, job);
+      const { inQueue, inProgress } = await store.counts('straight');
+      assert.deepEqual([inQueue, inProgress], [1, 2]);
+      const [first] = taken;
+      const ended = await store.change('straight', one.job.seq, (job) => transitions.finish(job, { workerId: 'w1', lease: first?.job.lease ?? '' }, { output: '1', error: null }, NOW + 20));
+      assert.equal(ended?.after.status, 'COMPLETED');
+      assert.deepEqual((await takeAll('straight')).map(({ job }) => job.seq), [three.job.seq]);
+    });
+
+    test('a job that comes in where others wait, or with jobs of another account, waits for its turn', async () => {
+      for (const [endpointId, accountId] of [['behind', 'one'], ['beside', 'another']] as const) {
+        assert.deepEqual(await takeAll(endpointId), []);
+        const before = await submitElsewhere(endpointId, accountId);
+        const next = made(endpointId);
+        const [, taken] = await Promise.all([store.submit(next), takeAll(endpointId, 1)]);
+        assert.deepEqual(taken.map(({ job }) => job.seq), [before.seq]);
+        assert.deepEqual((await takeAll(endpointId)).map(({ job }) => job.seq), [next.job.seq]);
+      }
     });
 
     test('takers that meet never get the same job', async () => {

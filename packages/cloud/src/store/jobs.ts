@@ -9,8 +9,8 @@ import type { Delivery, Job, JobChange, JobStatus, WholeJob } from './job-record
  * as it is there.
  */
 export interface JobStore {
-  /** Whether a take that is asked for in the same turn as a submission sees its job. Where it does not, it has to be asked for again after the commit. */
-  readonly meetInOneTurn: boolean;
+  /** Tells whether a take that is asked for in the same turn as a submission meets its job. Where it does not, it has to be asked for again after the commit. */
+  readonly meets: { at(endpointId: string): boolean };
   /** Adds a job. With an idempotency key that is taken, the job that has it is answered instead. `untold`: nobody hears of it before its end. */
   submit(whole: WholeJob, idempotency?: Idempotency, untold?: boolean): Promise<Submitted>;
   /** Hands out a job for each claim, as long as there are any: normal before low priority, accounts in turn, each account's oldest first. The first job is for the first claim. */
@@ -66,6 +66,8 @@ export interface Idempotency {
 export interface Submitted {
   job: Job;
   created: boolean;
+  /** Whoever takes in the same turn has met it, and until something happens to it nobody but this server knows of it. */
+  isOurs: boolean;
   /** Of the job that holds the key, where it was not created. */
   bodyHash: string | null;
 }

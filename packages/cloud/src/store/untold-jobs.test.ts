@@ -74,7 +74,7 @@ for (const kind of DATABASES) {
         seen.push(taken.map(({ job, request }) => [seqs.indexOf(job.seq), job.status, request]));
       };
       /** Where they can, what comes in and whoever takes it meet. */
-      const taken = async (submitted: Promise<unknown>): Promise<void> => void (await Promise.all(store.meetInOneTurn ? [submitted, take()] : [submitted.then(take)]));
+      const taken = async (submitted: Promise<unknown>): Promise<void> => void (await Promise.all(store.meets.at(endpointId) ? [submitted, take()] : [submitted.then(take)]));
       const look = async (): Promise<void> => {
         for (const [index, seq] of seqs.entries()) {
           const found = await store.find(endpointId, seq);
@@ -95,9 +95,11 @@ for (const kind of DATABASES) {
         else if (what === 'pause') await new Promise((resolve) => setTimeout(resolve, 12));
         else seen.push(await store.change(endpointId, seq, (job) => RULES[what]?.(job)).then((done) => done && [done.before.status, done.after.status, done.changed], String));
       };
+      // Where a take has found nothing, the next one meets what comes in.
+      await take();
       let running: Promise<void>[] = [];
       for (const one of [...steps, LAST_LOOK]) {
-        if (!one.together || one.what === 'look' || !store.meetInOneTurn) {
+        if (!one.together || one.what === 'look' || kind === 'postgres') {
           await Promise.all(running);
           running = [];
         }

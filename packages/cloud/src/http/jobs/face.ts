@@ -127,7 +127,7 @@ export class JobFace {
 
   async #run({ request, response, endpoint, key }: Call): Promise<void> {
     const text = await readBody(request, RUN_LIMIT);
-    const job = await this.#submit(request, endpoint, key, text, readTerms(text));
+    const { job } = await this.#submit(request, endpoint, key, text, readTerms(text));
     sendJson(response, 200, briefText(job));
   }
 
@@ -135,10 +135,8 @@ export class JobFace {
     const wait = readWait(query);
     const gone = departure(response);
     const text = await readBody(request, RUNSYNC_LIMIT);
-    const job = await this.#submit(request, endpoint, key, text, { ...readTerms(text), sync: { wait, waitGiven: query.has('wait') } });
-    // With a key, it may be a job that was there before.
-    const submittedNow = request.headers['idempotency-key'] === undefined;
-    const found = await this.#parts.queue.waitForEnd(endpoint.id, job.seq, wait, gone, submittedNow);
+    const { job, isOurs } = await this.#submit(request, endpoint, key, text, { ...readTerms(text), sync: { wait, waitGiven: query.has('wait') } });
+    const found = await this.#parts.queue.waitForEnd(endpoint.id, job.seq, wait, gone, isOurs);
     sendJson(response, 200, statusText(found ?? missing(job.id)));
   }
 

@@ -8,7 +8,7 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { DATABASES } from '../../../../../tests/support/databases.ts';
 import { migratedDatabase } from '../../../../../tests/support/migrated-database.ts';
 import type { MigratedDatabase } from '../../../../../tests/support/migrated-database.ts';
-import type { Delivery } from '../../store/job-records.ts';
+import type { Delivery, Job } from '../../store/job-records.ts';
 import type { JobStore } from '../../store/jobs.ts';
 import { noWakeups } from '../../store/wakeups.ts';
 import { ManualClock, systemClock } from '../../support/clock.ts';
@@ -515,7 +515,7 @@ for (const kind of DATABASES) {
       });
       hooks.start();
       const endpoint = { id: endpointId, accountId: 'owner', executionTimeout: 0, jobTtl: 86_400_000, retention: null, maxRetries: 1 };
-      const submit = (input: string): ReturnType<JobQueue['submit']> => queue.submit({ endpoint, accountId: 'a1', request: `{"input":${input}}`, terms: { webhook: hook.url } });
+      const submit = async (input: string): Promise<Job> => (await queue.submit({ endpoint, accountId: 'a1', request: `{"input":${input}}`, terms: { webhook: hook.url } })).job;
       const finished = await submit('{"n":1.0}');
       await queue.take(endpointId, 'w1', 1, 1_000, new AbortController().signal);
       clock.advance(25);

@@ -2,9 +2,9 @@ import type { Pool, PoolClient } from 'pg';
 import { MOST_LOOKS } from '../job-moves.ts';
 import { isOver } from '../job-records.ts';
 import type { WholeJob } from '../job-records.ts';
-import { AFTER_JOB, DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, INSERTED_COLUMNS, insertedValues, JOB, jobFromValues, JOBS_AND_LEASES, listed, nextLook, PAYLOAD_BYTES, PAYLOADS, WAITING_COLUMNS } from '../job-rows.ts';
+import { AFTER_JOB, DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, JOB, jobFromValues, JOBS_AND_LEASES, listed, nextLook, PAYLOAD_BYTES, PAYLOADS } from '../job-rows.ts';
 import { endAfter } from '../jobs.ts';
-import type { Changed, Idempotency, JobStore, StreamEnd, Submitted } from '../jobs.ts';
+import type { Changed, JobStore, StreamEnd, Submitted } from '../jobs.ts';
 import type { Row, Value } from '../sql.ts';
 import { workerFromRow } from '../worker-rows.ts';
 import { columnsOf, unnest } from './arrays.ts';
@@ -14,21 +14,11 @@ import type { Transition } from './changes.ts';
 import { ADD_COUNTS } from './counts.ts';
 import { retried, translated, withClient } from './database.ts';
 import { HandedOut, tryEnds } from './finish.ts';
-import { takeJobs } from './take.ts';
+import { Submissions } from './submissions.ts';
+import type { Submission } from './submissions.ts';
 
 /** Larger batches gain nothing and hold others up. */
 const LARGEST_BATCH = 500;
-
-interface Submission {
-  whole: WholeJob;
-  idempotency: Idempotency | undefined;
-}
-
-const INSERT_JOBS = `with added as (
-    insert into jobs (${INSERTED_COLUMNS.join(', ')}) select * from ${unnest(INSERTED_COLUMNS)} on conflict do nothing returning ${WAITING_COLUMNS.join(', ')}
-  ), placed as (insert into job_waiting (${WAITING_COLUMNS.join(', ')}) select * from added),
-  counted as (${ADD_COUNTS(`select endpoint_id, $${INSERTED_COLUMNS.length + 1} || ' submit', count(*), 0, 0, 0, 0 from added group by endpoint_id`)})
-  select endpoint_id, seq from added`;
 
 /** The queue on PostgreSQL. Each kind of call has a lane of its own, with one commit on its way at a time. */
 export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore {
@@ -36,15 +26,17 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
   /** Rows that begin with a job, as arrays. */
   const queryJobs = async (text: string, values: unknown[]): Promise<Value[][]> => (await translated(pool.query<Value[]>({ text, values, rowMode: 'array' }))).rows;
 
+  const submissions = new Submissions(lanes, server);
   const insert = async (items: Submission[]): Promise<Submitted[]> => {
-    const values = items.map(({ whole: { job, payloads }, idempotency }) => insertedValues(job, idempotency, payloads.request));
-    const { rows: added } = await translated(lanes.query<[string, number]>({ name: 'insert jobs', text: INSERT_JOBS, values: [...columnsOf(values, INSERTED_COLUMNS.length), server], rowMode: 'array' }));
-    const keys = new Set(added.map(([endpointId, seq]) => keyOf(endpointId, seq)));
-    return Promise.all(items.map(async (item) => (keys.has(keyOf(item.whole.job.endpointId, item.whole.job.seq)) ? submitted(item) : existing(item))));
+    const added = await submissions.insert(items);
+    return Promise.all(items.map(async (item) => {
+      const lease = added.get(keyOf(item.whole.job.endpointId, item.whole.job.seq));
+      return lease === undefined ? existing(item) : submitted(item, lease !== null);
+    }));
   };
   const submits = new Batch(insert, LARGEST_BATCH);
 
-  const submitted = ({ whole: { job }, idempotency }: Submission): Submitted => ({ job, created: true, bodyHash: idempotency?.bodyHash ?? null });
+  const submitted = ({ whole: { job }, idempotency }: Submission, isOurs: boolean): Submitted => ({ job, created: true, isOurs, bodyHash: idempotency?.bodyHash ?? null });
   /** It was not added: the idempotency key is taken, or another server counted to the same number at the same time. */
   const existing = async (item: Submission): Promise<Submitted> => {
     const { whole: { job }, idempotency } = item;
@@ -56,10 +48,10 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
         const [added] = await insert([item]);
         return added as Submitted;
       }
-      if (holder.id !== job.id) return { job: holder, created: false, bodyHash: values[AFTER_JOB] as string };
+      if (holder.id !== job.id) return { job: holder, created: false, isOurs: false, bodyHash: values[AFTER_JOB] as string };
     }
     const [holder] = await query('select id from jobs where endpoint_id = $1 and seq = $2', [job.endpointId, job.seq]);
-    return { job, created: holder?.['id'] === job.id, bodyHash: null };
+    return { job, created: holder?.['id'] === job.id, isOurs: false, bodyHash: null };
   };
 
   const handedOut = new HandedOut();
@@ -76,12 +68,16 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
   }, LARGEST_BATCH);
 
   return {
-    meetInOneTurn: false,
+    meets: { at: (endpointId) => submissions.meetAt(endpointId) },
 
-    submit: (whole, idempotency) => submits.add({ whole, idempotency }),
+    submit: (whole, idempotency) => {
+      const item: Submission = { whole, idempotency };
+      submissions.expect(item);
+      return submits.add(item);
+    },
 
     take: async (endpointId, terms) => {
-      const taken = await takeJobs(lanes, server, endpointId, terms);
+      const taken = await submissions.take(endpointId, terms);
       for (const { job } of taken) handedOut.set(job);
       return taken;
     },
@@ -208,6 +204,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
 
     removeEndpoint: (endpointId) =>
       inTransaction(pool, async (client) => {
+        submissions.forget(endpointId);
         for (const table of ['jobs', 'job_waiting', 'job_leases', 'job_chunks', 'job_counts', 'job_workers', 'webhook_deliveries']) await client.query(`delete from ${table} where endpoint_id = $1`, [endpointId]);
       }),
 

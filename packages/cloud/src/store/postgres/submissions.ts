@@ -1,0 +1,165 @@
+import type { Pool } from 'pg';
+import { SteadyMap } from '../../support/steady-map.ts';
+import type { WholeJob } from '../job-records.ts';
+import { INSERTED_COLUMNS, insertedValues, LEASE_COLUMNS, WAITING_COLUMNS } from '../job-rows.ts';
+import type { Claim, Idempotency, TakenJob, TakeTerms } from '../jobs.ts';
+import type { Value } from '../sql.ts';
+import { columnsOf, unnest } from './arrays.ts';
+import { keyOf } from './changes.ts';
+import { ADD_COUNTS } from './counts.ts';
+import { translated } from './database.ts';
+import { takeJobs } from './take.ts';
+
+export interface Submission {
+  whole: WholeJob;
+  idempotency: Idempotency | undefined;
+}
+
+/** A take that wants what is just coming in. */
+interface Meeting {
+  terms: TakeTerms;
+  resolve(taken: Promise<TakenJob[]> | TakenJob[]): void;
+  reject(error: unknown): void;
+}
+
+/** The same, when the statement that brings them together is made. */
+interface Met extends Meeting {
+  endpointId: string;
+  claims: readonly Claim[];
+}
+
+/** More than this at once wait for their turn: there is enough to do, and each is compared with each claim. */
+const MOST_MET = 32;
+
+const ADDED = `added as (insert into jobs (${INSERTED_COLUMNS.join(', ')}) select * from ${unnest(INSERTED_COLUMNS)} on conflict do nothing
+    returning ${WAITING_COLUMNS.join(', ')}, attempt, ttl_at, execution_timeout)`;
+const SERVER = `$${INSERTED_COLUMNS.length + 1}`;
+
+/** Jobs that wait. */
+const INSERT_JOBS = `with ${ADDED},
+  placed as (insert into job_waiting (${WAITING_COLUMNS.join(', ')}) select ${WAITING_COLUMNS.join(', ')} from added),
+  counted as (${ADD_COUNTS(`select endpoint_id, ${SERVER} || ' submit', count(*), 0, 0, 0, 0 from added group by endpoint_id`)})
+  select endpoint_id, seq, null as lease from added`;
+
+const CLAIMED = ['endpoint_id', 'worker_id', 'lease', 'taken_at', 'look_at', 'turn'] as const;
+
+/**
+ * Jobs that workers wait for: the first of an endpoint goes to its first claim, and so on; the
+ * others wait. Where some wait already, all do, and the claims get nothing.
+ */
+const INSERT_AND_TAKE = `with ${ADDED},
+  claimed as (select * from ${unnest(CLAIMED, INSERTED_COLUMNS.length + 2, 'claim')}
+    where not exists (select 1 from job_waiting as place where place.endpoint_id = claim.endpoint_id)),
+  met as materialized (
+    select arrived.endpoint_id, arrived.seq, claimed.worker_id, claimed.lease, arrived.attempt + 1 as attempt, claimed.taken_at,
+      least(claimed.look_at, arrived.ttl_at, claimed.taken_at + nullif(arrived.execution_timeout, 0)) as due_at
+    from (select added.*, row_number() over (partition by endpoint_id order by position, seq) as turn from added) as arrived join claimed using (endpoint_id, turn)),
+  begun as (insert into job_leases (${LEASE_COLUMNS.join(', ')}) select ${LEASE_COLUMNS.join(', ')} from met),
+  told as materialized (select added.*, met.lease from added left join met using (endpoint_id, seq)),
+  placed as (insert into job_waiting (${WAITING_COLUMNS.join(', ')}) select ${WAITING_COLUMNS.join(', ')} from told where lease is null),
+  counted as (${ADD_COUNTS(`select endpoint_id, ${SERVER} || ' submit', count(*) - count(lease), count(lease), 0, 0, 0 from told group by endpoint_id`)})
+  select endpoint_id, seq, lease from told`;
+
+/** What a statement added, by key: the lease where a worker has the job already, null where it waits. */
+export type Added = ReadonlyMap<string, string | null>;
+
+/**
+ * Jobs on their way into the queue, and takes that meet them there: where nobody waits on an
+ * endpoint but a worker, one statement brings the job to the worker, and it never waits.
+ */
+export class Submissions {
+  readonly #lanes: Pool;
+  readonly #server: string;
+  /** How many of each endpoint are expected that no statement holds yet. */
+  readonly #expected = new SteadyMap<string, number>();
+  readonly #meetings = new SteadyMap<string, Meeting>();
+  /** Endpoints where a take lately left nothing. Another server may know better. */
+  readonly #quiet = new Set<string>();
+
+  constructor(lanes: Pool, server: string) {
+    this.#lanes = lanes;
+    this.#server = server;
+  }
+
+  /** Whether a take that is asked for while jobs are expected meets them. */
+  meetAt(endpointId: string): boolean {
+    return this.#quiet.has(endpointId);
+  }
+
+  /** It will be inserted. */
+  expect({ whole: { job: { endpointId } } }: Submission): void {
+    this.#expected.set(endpointId, (this.#expected.get(endpointId) ?? 0) + 1);
+  }
+
+  async insert(items: readonly Submission[]): Promise<Added> {
+    const met = this.#meet(items);
+    const jobs = items.map(({ whole: { job, payloads }, idempotency }) => insertedValues(job, idempotency, payloads.request));
+    const claims = met.flatMap(({ endpointId, claims, terms }) => claims.slice(0, MOST_MET).map(({ workerId, lease }, index): Value[] => [endpointId, workerId, lease, terms.takenAt, terms.lookAt, index + 1]));
+    const values = [...columnsOf(jobs, INSERTED_COLUMNS.length), this.#server];
+    const statement = claims.length === 0 ? { name: 'insert jobs', text: INSERT_JOBS, values } : { name: 'insert and take', text: INSERT_AND_TAKE, values: [...values, ...columnsOf(claims, CLAIMED.length)] };
+    try {
+      const { rows } = await translated(this.#lanes.query<[string, number, string | null]>({ ...statement, rowMode: 'array' }));
+      for (const [endpointId, , lease] of rows) if (lease === null) this.#quiet.delete(endpointId);
+      const added = new Map(rows.map(([endpointId, seq, lease]) => [keyOf(endpointId, seq), lease]));
+      for (const one of met) one.resolve(this.#taken(one, items, added));
+      return added;
+    } catch (error) {
+      for (const { reject } of met) reject(error);
+      throw error;
+    }
+  }
+
+  take(endpointId: string, terms: TakeTerms): Promise<TakenJob[]> {
+    const isExpected = this.#quiet.has(endpointId) && this.#expected.has(endpointId) && !this.#meetings.has(endpointId);
+    if (!isExpected) return this.#takeWaiting(endpointId, terms);
+    return new Promise((resolve, reject) => this.#meetings.set(endpointId, { terms, resolve, reject }));
+  }
+
+  forget(endpointId: string): void {
+    this.#quiet.delete(endpointId);
+  }
+
+  /** The takes that want what these bring. */
+  #meet(items: readonly Submission[]): Met[] {
+    const met: Met[] = [];
+    for (const [endpointId, arrived] of Map.groupBy(items, ({ whole }) => whole.job.endpointId)) {
+      const left = (this.#expected.get(endpointId) ?? 0) - arrived.length;
+      if (left > 0) this.#expected.set(endpointId, left);
+      else this.#expected.delete(endpointId);
+      const meeting = this.#meetings.get(endpointId);
+      if (meeting === undefined) continue;
+      this.#meetings.delete(endpointId);
+      const claims = items.length <= MOST_MET && areAlike(arrived) ? meeting.terms.claims() : [];
+      met.push({ ...meeting, endpointId, claims });
+    }
+    return met;
+  }
+
+  #taken({ endpointId, terms, claims }: Met, items: readonly Submission[], added: Added): TakenJob[] | Promise<TakenJob[]> {
+    const byLease = new Map(claims.map((claim) => [claim.lease, claim]));
+    const taken = items.flatMap(({ whole: { job, payloads } }): TakenJob[] => {
+      const claim = byLease.get(added.get(keyOf(job.endpointId, job.seq)) ?? '');
+      return claim === undefined ? [] : [{ job: terms.begin(job, claim).job, request: payloads.request }];
+    });
+    // Others waited before them, or it is not known here who comes first.
+    return taken.length > 0 ? taken : this.#takeWaiting(endpointId, claims.length === 0 ? terms : { ...terms, claims: () => claims });
+  }
+
+  async #takeWaiting(endpointId: string, terms: TakeTerms): Promise<TakenJob[]> {
+    let asked = 0;
+    const claims = (): readonly Claim[] => {
+      const made = terms.claims();
+      asked = made.length;
+      return made;
+    };
+    const taken = await takeJobs(this.#lanes, this.#server, endpointId, { ...terms, claims });
+    if (taken.length < asked) this.#quiet.add(endpointId);
+    return taken;
+  }
+}
+
+/** Whether they are of one queue, where the first that came is the first to go. */
+function areAlike(items: readonly Submission[]): boolean {
+  const [first] = items;
+  return items.every(({ whole: { job } }) => job.accountId === first?.whole.job.accountId && job.lowPriority === first.whole.job.lowPriority);
+}
