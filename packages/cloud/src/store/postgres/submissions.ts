@@ -93,14 +93,8 @@ export class Submissions {
 
   async insert(items: readonly Submission[]): Promise<Added> {
     const met = this.#meet(items);
-    const jobs = items.map(({ whole: { job, payloads }, idempotency }) => insertedValues(job, idempotency, payloads.request));
-    const claims = met.flatMap(({ endpointId, claims, terms }) => claims.slice(0, MOST_MET).map(({ workerId, lease }, index): Value[] => [endpointId, workerId, lease, terms.takenAt, terms.lookAt, index + 1]));
-    const values = [...columnsOf(jobs, INSERTED_COLUMNS.length), this.#server];
-    const statement = claims.length === 0 ? { name: 'insert jobs', text: INSERT_JOBS, values } : { name: 'insert and take', text: INSERT_AND_TAKE, values: [...values, ...columnsOf(claims, CLAIMED.length)] };
     try {
-      const { rows } = await translated(this.#lanes.query<[string, number, string | null]>({ ...statement, rowMode: 'array' }));
-      for (const [endpointId, , lease] of rows) if (lease === null) this.#quiet.delete(endpointId);
-      const added = new Map(rows.map(([endpointId, seq, lease]) => [keyOf(endpointId, seq), lease]));
+      const added = await this.#write(items, met);
       for (const one of met) one.resolve(this.#taken(one, items, added));
       return added;
     } catch (error) {
@@ -133,6 +127,16 @@ export class Submissions {
       met.push({ ...meeting, endpointId, claims });
     }
     return met;
+  }
+
+  async #write(items: readonly Submission[], met: readonly Met[]): Promise<Added> {
+    const jobs = items.map(({ whole: { job, payloads }, idempotency }) => insertedValues(job, idempotency, payloads.request));
+    const claimed = met.flatMap(({ endpointId, claims, terms }) => claims.slice(0, MOST_MET).map(({ workerId, lease }, index): Value[] => [endpointId, workerId, lease, terms.takenAt, terms.lookAt, index + 1]));
+    const values = [...columnsOf(jobs, INSERTED_COLUMNS.length), this.#server];
+    const statement = claimed.length === 0 ? { name: 'insert jobs', text: INSERT_JOBS, values } : { name: 'insert and take', text: INSERT_AND_TAKE, values: [...values, ...columnsOf(claimed, CLAIMED.length)] };
+    const { rows } = await translated(this.#lanes.query<[string, number, string | null]>({ ...statement, rowMode: 'array' }));
+    for (const [endpointId, , lease] of rows) if (lease === null) this.#quiet.delete(endpointId);
+    return new Map(rows.map(([endpointId, seq, lease]) => [keyOf(endpointId, seq), lease]));
   }
 
   #taken({ endpointId, terms, claims }: Met, items: readonly Submission[], added: Added): TakenJob[] | Promise<TakenJob[]> {
