@@ -38,7 +38,9 @@ export function usageSuite(stage: PodStage): void {
       // A port below 1024 may not be this user's to listen on, where pods share the machine.
       const id = await stage.pod({ cmd: ['sh', '-c', `${stage.sharesPorts ? 'export LISTEN=$RUNPOD_TCP_PORT_22; ' : ''}exec node -e '${script}'`], ports: ['22/tcp'] });
       const port = await until('it is mapped', async () => (await pod(stage.client(), id)).runtime?.ports.find(({ public: outside }) => outside !== null));
-      assert.equal(await text(connect(port.public ?? 0, port.ip ?? '')), String(port.public));
+      // The way in may be open before the pod listens.
+      const said = await until('the pod answers', async () => (await text(connect(port.public ?? 0, port.ip ?? '')).catch(() => '')) || undefined);
+      assert.equal(said, String(port.public));
       const { ssh } = (await stage.client().call<{ ssh: { direct: { host: string; port: number; username: string; command: string } } }>('GET', `/v2/pods/${id}`)).body;
       assert.deepEqual(ssh.direct, { host: port.ip, port: port.public, username: 'root', command: `ssh root@${port.ip} -p ${port.public}` });
       const older = (await stage.client().call<{ publicIp: string; portMappings: Record<string, number> }>('GET', `/v1/pods/${id}`)).body;
