@@ -131,7 +131,7 @@ async function step(run: Run): Promise<void> {
   const worker = chance.pick(WORKERS) ?? '';
   const dice = chance.between(0, 99);
   if (dice < 20 || job === undefined) {
-    const { job: made } = await queue.submit({ endpoint, accountId: endpoint.accountId, request: '{"input":1}', terms: { ttl: chance.between(10_000, 90_000), retention: chance.between(0, 60_000), ...(chance.happens(0.5) && { executionTimeout: 5_000 }), lowPriority: chance.happens(0.2) } });
+    const made = await queue.submit({ endpoint, accountId: endpoint.accountId, request: '{"input":1}', terms: { ttl: chance.between(10_000, 90_000), retention: chance.between(0, 60_000), ...(chance.happens(0.5) && { executionTimeout: 5_000 }), lowPriority: chance.happens(0.2) } });
     run.jobs.push(made.seq);
   } else if (dice < 45) {
     run.taken.push(...(await queue.take(endpoint.id, worker, chance.between(1, 3), chance.between(5, 60), chance.happens(0.1) ? AbortSignal.timeout(1) : new AbortController().signal)));

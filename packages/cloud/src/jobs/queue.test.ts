@@ -10,6 +10,7 @@ import type { Wakeup } from '../store/wakeups.ts';
 import { ManualClock } from '../support/clock.ts';
 import { createLog } from '../support/log.ts';
 import { JobQueue } from './queue.ts';
+import type { SubmitRequest } from './queue.ts';
 import type { QueueSettings, RequestTerms } from './submission.ts';
 
 const SECOND = 1_000;
@@ -49,8 +50,12 @@ class Bench {
     return this.#endpoint.id;
   }
 
-  async submit(terms: RequestTerms = {}): Promise<Job> {
-    return (await this.queue.submit({ endpoint: this.#endpoint, accountId: 'a', request: '{"input":1}', terms })).job;
+  submit(terms: RequestTerms = {}): Promise<Job> {
+    return this.queue.submit(this.request(terms));
+  }
+
+  request(terms: RequestTerms = {}): SubmitRequest {
+    return { endpoint: this.#endpoint, accountId: 'a', request: '{"input":1}', terms };
   }
 
   get signal(): AbortSignal {
@@ -457,6 +462,29 @@ for (const kind of DATABASES) {
       await on.store.noteWorkers([{ endpointId: on.id, workerId: 'moved', seenAt: on.clock.now(), busy: 1, unhealthy: null }, { endpointId: on.id, workerId: 'gone', seenAt: since, busy: 1, unhealthy: null }]);
       for (const workerId of ['gone', 'back', 'moved']) await on.queue.workerLeft(on.id, workerId, since, 'it went away');
       assert.deepEqual([await on.status(gone), await on.status(back), await on.status(moved)], ['IN_QUEUE', 'IN_PROGRESS', 'IN_PROGRESS']);
+    });
+
+    test('a caller who waits hears of an end that came before its submission was answered', async () => {
+      const on = bench();
+      const { promise: released, resolve: release } = Promise.withResolvers<void>();
+      const queue = on.newServer({
+        ...on.store,
+        submit: async (...given) => {
+          const outcome = await on.store.submit(...given);
+          await released;
+          return outcome;
+        },
+        find: () => assert.fail('it is told, and has to look for nothing'),
+      });
+      const taking = on.take('w');
+      // Until the take has found nothing: from then on it meets what comes in.
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      const calling = queue.submitAndWait(on.request(), POLL_MS, on.signal);
+      const [taken] = await taking;
+      assert.ok(taken !== undefined && (await on.finish('w', taken.job)));
+      release();
+      const { job, outcome } = await calling;
+      assert.deepEqual([job.seq, outcome?.job.status, outcome?.payloads.output], [taken.job.seq, 'COMPLETED', '"done"']);
     });
 
     test('a purge tells those who wait, and leaves who runs alone', async () => {

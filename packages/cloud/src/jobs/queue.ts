@@ -51,12 +51,6 @@ export interface SubmitRequest {
   idempotency?: { key: string; bodyHash: string };
 }
 
-export interface AcceptedJob {
-  job: Job;
-  /** Until something happens to it, nobody but this server knows of it. */
-  isOurs: boolean;
-}
-
 /** How the attempt of a lease ended. */
 export interface Ending {
   seq: number;
@@ -127,27 +121,27 @@ export class JobQueue {
 
   // What clients do.
 
-  async submit({ endpoint, accountId, request, terms, idempotency }: SubmitRequest): Promise<AcceptedJob> {
-    const { store, clock } = this.#parts;
+  async submit(request: SubmitRequest): Promise<Job> {
     for (;;) {
-      const whole = newJob(endpoint, accountId, request, terms, this.#numbers.next(), clock.now());
-      const outcome = await persist(() => {
-        const submitting = store.submit(whole, idempotency, terms.sync !== undefined && idempotency === undefined);
-        if (store.meets.at(endpoint.id)) this.#handOut.wake(endpoint.id);
-        return submitting;
-      }, clock, PATIENCE.client);
-      const { job, isOurs } = outcome;
-      if (outcome.created) {
-        if (!isOurs) {
-          this.#parts.wakeups.publish({ kind: 'queue', endpointId: endpoint.id });
-          this.#handOut.wake(endpoint.id);
-        }
-        this.onWaiting(endpoint.id);
-        return { job, isOurs };
+      const job = await this.#submitAs(this.#numbers.next(), request);
+      if (job !== undefined) return job;
+    }
+  }
+
+  /** For a caller who waits for the end. It is listened for before anybody can know of the job, so it cannot be missed. */
+  async submitAndWait(request: SubmitRequest, milliseconds: number, signal: Departure): Promise<{ job: Job; outcome: JobOutcome | undefined }> {
+    const endpointId = request.endpoint.id;
+    for (;;) {
+      const seq = this.#numbers.next();
+      const ended = this.#endWaiters.wait(endpointId, seq, milliseconds, signal);
+      let job: Job | undefined;
+      try {
+        job = await this.#submitAs(seq, request);
+      } finally {
+        // Nobody waits for a job that is none, or for another one than there was.
+        if (job?.seq !== seq) this.#endWaiters.wake(endpointId, seq);
       }
-      if (outcome.bodyHash === null) continue;
-      if (outcome.bodyHash !== idempotency?.bodyHash) throw new BerthError('conflict', 'this Idempotency-Key was used with another body; use a new key for a new request');
-      return { job, isOurs };
+      if (job !== undefined) return { job, outcome: await this.waitForEnd(endpointId, job.seq, milliseconds, signal, job.seq === seq ? ended : undefined) };
     }
   }
 
@@ -157,20 +151,21 @@ export class JobQueue {
     return found !== undefined && isOver(found.job, this.#parts.clock.now()) ? undefined : found;
   }
 
-  /** Resolves when the job has ended or is gone, the time is over, or the caller gives up; with the job as it then is. */
-  async waitForEnd(endpointId: string, seq: number, milliseconds: number, signal: Departure, isOurs = false): Promise<JobOutcome | undefined> {
+  /** Resolves when the job has ended or is gone, the time is over, or the caller gives up; with the job as it then is. `listening`: it is listened for since before the job was there. */
+  async waitForEnd(endpointId: string, seq: number, milliseconds: number, signal: Departure, listening?: Promise<JobOutcome | undefined>): Promise<JobOutcome | undefined> {
     const { clock } = this.#parts;
     const until = clock.now() + milliseconds;
-    // Nothing can have happened to it yet, unless another server knows of it.
-    let mayHaveEnded = !isOurs || this.#closed;
+    let ended = listening;
+    let mayHaveEnded = listening === undefined || this.#closed;
     for (;;) {
-      const ended = this.#endWaiters.wait(endpointId, seq, Math.max(0, until - clock.now()), signal);
+      ended ??= this.#endWaiters.wait(endpointId, seq, Math.max(0, until - clock.now()), signal);
       if (mayHaveEnded) {
         const found = await this.find(endpointId, seq);
         if (found === undefined || hasEnded(found.job) || signal.aborted || this.#closed || clock.now() >= until) return found;
       }
       const told = await ended;
       if (told !== undefined && !isOver(told.job, clock.now())) return told;
+      ended = undefined;
       mayHaveEnded = true;
     }
   }
@@ -356,6 +351,28 @@ export class JobQueue {
   }
 
   // How it works.
+
+  /** Undefined where another server gave the same number to a job of its own. */
+  async #submitAs(seq: number, { endpoint, accountId, request, terms, idempotency }: SubmitRequest): Promise<Job | undefined> {
+    const { store, clock, wakeups } = this.#parts;
+    const whole = newJob(endpoint, accountId, request, terms, seq, clock.now());
+    const { job, created, met, bodyHash } = await persist(() => {
+      const submitting = store.submit(whole, idempotency, terms.sync !== undefined && idempotency === undefined);
+      if (store.meets.at(endpoint.id)) this.#handOut.wake(endpoint.id);
+      return submitting;
+    }, clock, PATIENCE.client);
+    if (created) {
+      if (!met) {
+        wakeups.publish({ kind: 'queue', endpointId: endpoint.id });
+        this.#handOut.wake(endpoint.id);
+      }
+      this.onWaiting(endpoint.id);
+      return job;
+    }
+    if (bodyHash === null) return undefined;
+    if (bodyHash !== idempotency?.bodyHash) throw new BerthError('conflict', 'this Idempotency-Key was used with another body; use a new key for a new request');
+    return job;
+  }
 
   /**
    * Now and then, what workers hold according to the store is compared with what is known of

@@ -34,7 +34,7 @@ for (const kind of DATABASES) {
 
     test('a job comes back with every field and its text to the letter', async () => {
       const whole = made('fields', { webhook: 'https://example.com', lowPriority: true });
-      assert.deepEqual(await store.submit(whole), { job: whole.job, created: true, isOurs: kind === 'sqlite', bodyHash: null });
+      assert.deepEqual(await store.submit(whole), { job: whole.job, created: true, met: kind === 'sqlite', bodyHash: null });
       assert.deepEqual(await store.find('fields', whole.job.seq), whole);
       assert.equal(await store.find('fields', 999_999), undefined);
       assert.equal(await store.find('elsewhere', whole.job.seq), undefined);

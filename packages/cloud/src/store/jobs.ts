@@ -66,8 +66,8 @@ export interface Idempotency {
 export interface Submitted {
   job: Job;
   created: boolean;
-  /** Whoever takes in the same turn has met it, and until something happens to it nobody but this server knows of it. */
-  isOurs: boolean;
+  /** Whoever takes in the same turn has met it: nobody has to be woken for it. */
+  met: boolean;
   /** Of the job that holds the key, where it was not created. */
   bodyHash: string | null;
 }

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
 import type { LogLine } from '../../engines/logs/log-line.ts';
 import { seqOf } from '../../jobs/identity.ts';
-import type { JobQueue } from '../../jobs/queue.ts';
+import type { JobQueue, SubmitRequest } from '../../jobs/queue.ts';
 import { clamp, TIME_TO_LIVE } from '../../jobs/submission.ts';
+import type { RequestTerms } from '../../jobs/submission.ts';
 import type { Webhooks } from '../../jobs/webhooks/webhooks.ts';
 import type { EndpointDirectory } from '../../resources/endpoints/directory.ts';
 import { checkGrant } from '../../resources/keys/gate.ts';
@@ -127,7 +128,7 @@ export class JobFace {
 
   async #run({ request, response, endpoint, key }: Call): Promise<void> {
     const text = await readBody(request, RUN_LIMIT);
-    const { job } = await this.#submit(request, endpoint, key, text, readTerms(text));
+    const job = await this.#parts.queue.submit(submission(request, endpoint, key, text, readTerms(text)));
     sendJson(response, 200, briefText(job));
   }
 
@@ -135,22 +136,9 @@ export class JobFace {
     const wait = readWait(query);
     const gone = departure(response);
     const text = await readBody(request, RUNSYNC_LIMIT);
-    const { job, isOurs } = await this.#submit(request, endpoint, key, text, { ...readTerms(text), sync: { wait, waitGiven: query.has('wait') } });
-    const found = await this.#parts.queue.waitForEnd(endpoint.id, job.seq, wait, gone, isOurs);
-    sendJson(response, 200, statusText(found ?? missing(job.id)));
-  }
-
-  #submit(request: PlainRequest, endpoint: Endpoint, key: ApiKey, text: string, terms: ReturnType<typeof readTerms>) {
-    const given = request.headers['idempotency-key'];
-    const idempotencyKey = typeof given === 'string' && given !== '' ? given : undefined;
-    if (idempotencyKey !== undefined && idempotencyKey.length > LONGEST_IDEMPOTENCY_KEY) throw new BerthError('rule', `an Idempotency-Key has at most ${LONGEST_IDEMPOTENCY_KEY} characters`);
-    return this.#parts.queue.submit({
-      endpoint,
-      accountId: key.accountId,
-      request: text,
-      terms,
-      ...(idempotencyKey !== undefined && { idempotency: { key: idempotencyKey, bodyHash: createHash('sha256').update(text).digest('hex') } }),
-    });
+    const terms = { ...readTerms(text), sync: { wait, waitGiven: query.has('wait') } };
+    const { job, outcome } = await this.#parts.queue.submitAndWait(submission(request, endpoint, key, text, terms), wait, gone);
+    sendJson(response, 200, statusText(outcome ?? missing(job.id)));
   }
 
   async #status({ response, endpoint, key, rest, query }: Call): Promise<void> {
@@ -311,3 +299,15 @@ function readCount(query: URLSearchParams, name: string, fallback: number): numb
   return Number(text);
 }
 
+function submission(request: PlainRequest, endpoint: Endpoint, key: ApiKey, text: string, terms: RequestTerms): SubmitRequest {
+  const given = request.headers['idempotency-key'];
+  const idempotencyKey = typeof given === 'string' && given !== '' ? given : undefined;
+  if (idempotencyKey !== undefined && idempotencyKey.length > LONGEST_IDEMPOTENCY_KEY) throw new BerthError('rule', `an Idempotency-Key has at most ${LONGEST_IDEMPOTENCY_KEY} characters`);
+  return {
+    endpoint,
+    accountId: key.accountId,
+    request: text,
+    terms,
+    ...(idempotencyKey !== undefined && { idempotency: { key: idempotencyKey, bodyHash: createHash('sha256').update(text).digest('hex') } }),
+  };
+}

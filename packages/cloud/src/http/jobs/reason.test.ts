@@ -16,7 +16,7 @@ before(async () => {
 });
 after(() => context.close());
 
-const submit = async (): Promise<Job> => (await queue.submit({ endpoint: { id: 'e', accountId: 'a', executionTimeout: 0, jobTtl: 86_400_000, retention: null, maxRetries: 1 }, accountId: 'a', request: '{"input":1}', terms: {} })).job;
+const submit = (): Promise<Job> => queue.submit({ endpoint: { id: 'e', accountId: 'a', executionTimeout: 0, jobTtl: 86_400_000, retention: null, maxRetries: 1 }, accountId: 'a', request: '{"input":1}', terms: {} });
 
 test('a waiting job tells what stands before it', async () => {
   const [first, second, third] = [await submit(), await submit(), await submit()];

@@ -86,7 +86,7 @@ export class OpenAiFace {
     const body = await readBody(request, RUNSYNC_LIMIT);
     const call = request.method === 'GET' ? plainCall(route) : callWith(route, body);
     const patience = endpoint.executionTimeout === 0 ? endpoint.jobTtl : endpoint.executionTimeout;
-    const { job } = await queue.submit({ endpoint, accountId, request: call.text, terms: { sync: { wait: patience, waitGiven: false } } });
+    const job = await queue.submit({ endpoint, accountId, request: call.text, terms: { sync: { wait: patience, waitGiven: false } } });
     const giveUpAt = clock.now() + patience;
     let isOpen = true;
     try {

@@ -515,7 +515,7 @@ for (const kind of DATABASES) {
       });
       hooks.start();
       const endpoint = { id: endpointId, accountId: 'owner', executionTimeout: 0, jobTtl: 86_400_000, retention: null, maxRetries: 1 };
-      const submit = async (input: string): Promise<Job> => (await queue.submit({ endpoint, accountId: 'a1', request: `{"input":${input}}`, terms: { webhook: hook.url } })).job;
+      const submit = (input: string): Promise<Job> => queue.submit({ endpoint, accountId: 'a1', request: `{"input":${input}}`, terms: { webhook: hook.url } });
       const finished = await submit('{"n":1.0}');
       await queue.take(endpointId, 'w1', 1, 1_000, new AbortController().signal);
       clock.advance(25);

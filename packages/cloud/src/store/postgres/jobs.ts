@@ -36,7 +36,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
   };
   const submits = new Batch(insert, LARGEST_BATCH);
 
-  const submitted = ({ whole: { job }, idempotency }: Submission, isOurs: boolean): Submitted => ({ job, created: true, isOurs, bodyHash: idempotency?.bodyHash ?? null });
+  const submitted = ({ whole: { job }, idempotency }: Submission, met: boolean): Submitted => ({ job, created: true, met, bodyHash: idempotency?.bodyHash ?? null });
   /** It was not added: the idempotency key is taken, or another server counted to the same number at the same time. */
   const existing = async (item: Submission): Promise<Submitted> => {
     const { whole: { job }, idempotency } = item;
@@ -48,10 +48,10 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
         const [added] = await insert([item]);
         return added as Submitted;
       }
-      if (holder.id !== job.id) return { job: holder, created: false, isOurs: false, bodyHash: values[AFTER_JOB] as string };
+      if (holder.id !== job.id) return { job: holder, created: false, met: false, bodyHash: values[AFTER_JOB] as string };
     }
     const [holder] = await query('select id from jobs where endpoint_id = $1 and seq = $2', [job.endpointId, job.seq]);
-    return { job, created: holder?.['id'] === job.id, isOurs: false, bodyHash: null };
+    return { job, created: holder?.['id'] === job.id, met: false, bodyHash: null };
   };
 
   const handedOut = new HandedOut();

@@ -271,7 +271,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         newest = Math.max(newest, job.seq);
         if (untold && isNew && idempotency === undefined && payloads.request.length <= LARGEST_NOTED) {
           fresh.set(job.seq, { job, payloads, isWritten: false });
-          return { job, created: true, isOurs: true, bodyHash: null };
+          return { job, created: true, met: true, bodyHash: null };
         }
         // Where it comes once more, all of the first time is there to be met.
         if (fresh.has(job.seq)) place();
@@ -280,14 +280,14 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         if (idempotency !== undefined) {
           const values = holderOfKey.get(job.endpointId, idempotency.key);
           const holder = values === undefined ? undefined : jobFromValues(values);
-          if (values !== undefined && holder !== undefined && !isOver(holder, job.createdAt)) return { job: holder, created: holder.id === job.id, isOurs: false, bodyHash: values[AFTER_JOB] as string };
+          if (values !== undefined && holder !== undefined && !isOver(holder, job.createdAt)) return { job: holder, created: holder.id === job.id, met: false, bodyHash: values[AFTER_JOB] as string };
           if (holder !== undefined) forget(holder);
         }
         const { changes } = insertJob().run(...insertedValues(job, idempotency, payloads.request));
-        if (changes === 0) return { job, created: current(job.endpointId, job.seq)?.id === job.id, isOurs: false, bodyHash: null };
+        if (changes === 0) return { job, created: current(job.endpointId, job.seq)?.id === job.id, met: false, bodyHash: null };
         fresh.set(job.seq, { job, payloads, isWritten: true });
         count(job.endpointId, countMoves(undefined, job));
-        return { job, created: true, isOurs: true, bodyHash: idempotency?.bodyHash ?? null };
+        return { job, created: true, met: true, bodyHash: idempotency?.bodyHash ?? null };
       }),
 
     take: (endpointId, terms) =>
