@@ -8,7 +8,7 @@ import { columnsOf, unnest } from './arrays.ts';
 import { keyOf } from './changes.ts';
 import { ADD_COUNTS } from './counts.ts';
 import { translated } from './database.ts';
-import { takeJobs } from './take.ts';
+import { leaseDue, takeJobs } from './take.ts';
 
 export interface Submission {
   whole: WholeJob;
@@ -52,7 +52,7 @@ const INSERT_AND_TAKE = `with ${ADDED},
     where not exists (select 1 from job_waiting as place where place.endpoint_id = claim.endpoint_id)),
   met as materialized (
     select arrived.endpoint_id, arrived.seq, claimed.worker_id, claimed.lease, arrived.attempt + 1 as attempt, claimed.taken_at,
-      least(claimed.look_at, arrived.ttl_at, claimed.taken_at + nullif(arrived.execution_timeout, 0)) as due_at
+      ${leaseDue('look_at', 'taken_at')} as due_at
     from (select added.*, row_number() over (partition by endpoint_id order by position, seq) as turn from added) as arrived join claimed using (endpoint_id, turn)),
   begun as (insert into job_leases (${LEASE_COLUMNS.join(', ')}) select ${LEASE_COLUMNS.join(', ')} from met),
   told as materialized (select added.*, met.lease from added left join met using (endpoint_id, seq)),

@@ -6,6 +6,11 @@ import { columnsOf } from './arrays.ts';
 import { ADD_COUNTS } from './counts.ts';
 import { translated } from './database.ts';
 
+/** When a lease that is just written has to be looked at. It agrees with what the rule of a take makes of the job. */
+export function leaseDue(lookAt: string, takenAt: string): string {
+  return `least(${lookAt}, ttl_at, ${takenAt} + nullif(execution_timeout, 0))`;
+}
+
 /**
  * Hands out jobs: one statement, which is its own transaction.
  *
@@ -40,7 +45,7 @@ const TAKE = `with recursive queues as (
       lateral (select ${WAITING_JOB} from jobs as job where job.endpoint_id = $1 and job.seq = claim.place limit 1) as job
   ), begun as (
     insert into job_leases (${LEASE_COLUMNS.join(', ')})
-    select seq, $1, worker_id, token, attempt + 1, $5::bigint, least($6::bigint, ttl_at, $5::bigint + nullif(execution_timeout, 0)) from found
+    select seq, $1, worker_id, token, attempt + 1, $5::bigint, ${leaseDue('$6::bigint', '$5::bigint')} from found
   ), counted as (${ADD_COUNTS('select $1, $7, -count(*), count(*), 0, 0, 0 from picked having count(*) > 0')})
   select concat_ws(' ', ${WAITING_FACTS.join(', ')}), webhook, request, turn from found order by turn`;
 
