@@ -1,6 +1,7 @@
 import type Docker from 'dockerode';
 import { BerthError } from '../../support/errors.ts';
 import type { Clock } from '../../support/clock.ts';
+import { CpuMeter } from '../cpu-meter.ts';
 import { signalOf } from '../exit-code.ts';
 import type { HeldGpus } from '../gpu-shelf.ts';
 import type { Address, Execution, ExecutionOptions, Instance, InstanceHandle, Usage } from '../instance.ts';
@@ -12,7 +13,7 @@ import type { Daemon } from './daemon.ts';
 import { startExecution } from './execution.ts';
 import { isGone, isIdle } from './failure.ts';
 import { isListening } from './listening.ts';
-import { type CpuSample, type StatsAnswer, usageSince } from './usage.ts';
+import { cpuSecondsOf, memoryOf, type StatsAnswer } from './usage.ts';
 
 /** How long an address that was found is taken for granted. */
 const ADDRESS_LIFETIME_MS = 1000;
@@ -37,15 +38,15 @@ export class DockerInstance {
   readonly #log: ContainerLog;
   readonly #found = new Map<number, { address: Address; until: number }>();
   readonly #gone = Promise.withResolvers<void>();
+  readonly #cpu: CpuMeter;
   #container: Container;
   #stopping = false;
-  #sample: CpuSample;
 
   constructor(parts: DockerInstanceParts) {
     const { container, clock } = parts;
     this.#parts = parts;
     this.#container = container;
-    this.#sample = { cpuSeconds: 0, at: container.instance.startedAt };
+    this.#cpu = new CpuMeter(0, container.instance.startedAt);
     this.#log = new ContainerLog({
       daemon: parts.daemon,
       containerId: container.containerId,
@@ -200,9 +201,7 @@ export class DockerInstance {
     const at = Date.parse(stats?.read ?? '');
     // One that does not run any more is counted in the year 1.
     if (stats === undefined || !(at > 0)) return undefined;
-    const { usage, sample } = usageSince(this.#sample, stats, at);
-    this.#sample = sample;
-    return usage;
+    return { cpu: this.#cpu.look(cpuSecondsOf(stats), at), memoryInBytes: memoryOf(stats) };
   }
 
   /** Lets go of it; it goes on. */

@@ -1,5 +1,6 @@
 import { BerthError } from '../../support/errors.ts';
 import type { Clock } from '../../support/clock.ts';
+import { CpuMeter } from '../cpu-meter.ts';
 import { signalOf } from '../exit-code.ts';
 import type { Address, Execution, ExecutionOptions, Instance, InstanceHandle, Usage } from '../instance.ts';
 import { LogBook } from '../logs/log-book.ts';
@@ -16,8 +17,6 @@ import { watchFolder } from './watch-folder.ts';
 
 /** How long an address that was found is taken for granted. */
 const ADDRESS_LIFETIME_MS = 1000;
-/** Processor time is counted in steps of this length. */
-const SHORTEST_SPAN_S = 0.01;
 /** Many small writes are carried to the log together. */
 const BETWEEN_ROUNDS_MS = 10;
 /** The most that a timer can wait. */
@@ -43,6 +42,7 @@ export class ProcessInstance {
   readonly folder: InstanceFolder;
   readonly #parts: ProcessInstanceParts;
   readonly #gone = Promise.withResolvers<void>();
+  readonly #cpu: CpuMeter;
   #writing: { book: LogBook; spool: Spool; watcher: { close(): void } } | undefined;
   #exit: { exitCode: number | null; at: number } | undefined;
   #ending = false;
@@ -50,13 +50,12 @@ export class ProcessInstance {
   #killAt = Infinity;
   #killTimer: NodeJS.Timeout | undefined;
   #found = new Map<number, { address: Address; until: number }>();
-  #sample: { cpuSeconds: number; at: number };
 
   constructor(parts: ProcessInstanceParts) {
     this.saved = parts.saved;
     this.folder = parts.folder;
     this.#parts = parts;
-    this.#sample = { cpuSeconds: parts.env === undefined ? takeSample(this.#belonging).cpuSeconds : 0, at: performance.now() };
+    this.#cpu = new CpuMeter(parts.env === undefined ? takeSample(this.#belonging).cpuSeconds : 0, performance.now());
     // A stop that fails is told to those who asked for it.
     this.#gone.promise.catch(() => undefined);
   }
@@ -228,11 +227,7 @@ export class ProcessInstance {
   usage(): Omit<Usage, 'gpus'> | undefined {
     if (!this.isRunning) return undefined;
     const { cpuSeconds, memoryInBytes } = takeSample(this.#belonging);
-    const now = performance.now();
-    const seconds = Math.max((now - this.#sample.at) / 1000, SHORTEST_SPAN_S);
-    const cpu = Math.max(0, cpuSeconds - this.#sample.cpuSeconds) / seconds;
-    this.#sample = { cpuSeconds, at: now };
-    return { cpu, memoryInBytes };
+    return { cpu: this.#cpu.look(cpuSeconds, performance.now()), memoryInBytes };
   }
 
   /** Lets go of it; it goes on. */
