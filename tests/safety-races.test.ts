@@ -142,8 +142,8 @@ async function step(run: Run): Promise<void> {
     run.purged += removed;
   }
   else if (dice < 68) await queue.setTimeToLive(endpoint.id, job, chance.between(10_000, 60_000));
-  else if (dice < 75) await queue.sweep();
-  else if (dice < 77) await queue.workerGone(endpoint.id, worker, 'gone');
+  else if (dice < 75) await queue.caretaker.sweep();
+  else if (dice < 77) await queue.caretaker.workerGone(endpoint.id, worker, 'gone');
   else if (dice < 79) clock.advance(chance.between(1, 3_000));
   else if (got !== undefined) {
     // By the worker and its lease, by the worker alone as the public protocol does, or by one that never held it.

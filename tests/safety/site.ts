@@ -60,7 +60,7 @@ export async function openSite({ database, clock, endpoint: settings, jobs = (st
     jobs: new JobFace({ queue, webhooks: new Webhooks({ store: seen, clock, onDue: () => undefined }), endpoints, gate, limits: undefined, log, fleetReason: () => undefined, fleetCounts: () => undefined }),
     workers: new WorkerFace({ queue, endpoints, gate, tokens: new WorkerTokens(MASTER_KEY), log }),
   });
-  const sweeper = new Sweeper(queue, log);
+  const sweeper = new Sweeper(queue.caretaker, log);
   if (sweeps) sweeper.start();
   const http = createServer((request, response) => {
     traffic.serve(request, response, () => response.writeHead(404).end());

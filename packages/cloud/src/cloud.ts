@@ -156,7 +156,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       onDelivery: () => sender.poke(),
       instanceRuns: async (endpointId, workerId) => (await store.fleet.findWorker(endpointId, workerId))?.endedAt === null,
     });
-    const sweeper = new Sweeper(queue, log);
+    const sweeper = new Sweeper(queue.caretaker, log);
     await queue.recover();
     store.wakeups.listen((wakeup) => {
       if (wakeup.kind === 'pod') {

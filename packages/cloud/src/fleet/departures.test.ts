@@ -41,7 +41,7 @@ describe('a worker that leaves', () => {
       },
     } as unknown as InstanceEngine;
     const presence = { view: () => undefined, forget: () => undefined };
-    const queue = { presence, dismiss: () => void steps.push('dismissed'), workerGone: async (_endpoint: string, _worker: string, reason: string) => void steps.push(reason) } as unknown as JobQueue;
+    const queue = { presence, dismiss: () => void steps.push('dismissed'), caretaker: { workerGone: async (_endpoint: string, _worker: string, reason: string) => void steps.push(reason) } } as unknown as JobQueue;
     const log = createLog({ level: 'silent', format: 'json' });
     const rounds = new Rounds({ look: async () => void steps.push('looked'), may: () => true, onError: (error) => assert.fail(String(error)) });
     roster = new Roster(store, log);

@@ -84,7 +84,7 @@ export class Departures {
     const lastLine = expected ? '' : await this.#lastLine(record);
     const told = lastLine === '' ? reason : `${reason}: ${lastLine}`;
     await this.end(member, { exitCode, reason: expected ? member.leavesFor : told, at });
-    await queue.workerGone(record.endpointId, record.id, `the worker that ran the job ended: ${told}`);
+    await queue.caretaker.workerGone(record.endpointId, record.id, `the worker that ran the job ended: ${told}`);
     const fleet = roster.find(record.endpointId);
     if (fleet !== undefined) fleet.crashes = expected ? NO_CRASHES : afterCrash(fleet.crashes, { lastLine: lastLine === '' ? reason : lastLine, ran: member.runsSince !== null, now: clock.now() });
     rounds.ask(record.endpointId);

@@ -17,7 +17,7 @@ test('an endpoint is removed when the instance of its last worker is, also of on
   const log = createLog({ level: 'silent', format: 'json' });
   const store = { saveWorker: async () => undefined, removeEndpoint: async () => void steps.push('endpoint removed') } as unknown as FleetStore;
   const engine = { remove: () => removed.promise.then(() => void steps.push('instance removed')) } as unknown as InstanceEngine;
-  const queue = { presence: { forget: () => undefined }, workerGone: async () => undefined } as unknown as JobQueue;
+  const queue = { presence: { forget: () => undefined }, caretaker: { workerGone: async () => undefined } } as unknown as JobQueue;
   const rounds = new Rounds({ look: async () => undefined, may: () => true, onError: (error) => assert.fail(String(error)) });
   const roster = new Roster(store, log);
   const parts = { roster, rounds, queue, engines: new Map([['LOCAL-1', engine]]), store, clock: new ManualClock(), log };

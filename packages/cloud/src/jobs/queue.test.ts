@@ -89,8 +89,8 @@ class Bench {
   }
 
   async sweep(): Promise<void> {
-    while (await this.queue.sweep());
-    await this.queue.sweepLost();
+    while (await this.queue.caretaker.sweep());
+    await this.queue.caretaker.sweepLost();
   }
 
   /** Lets time pass in small steps, sweeping after each; `each` is what goes on meanwhile. */
@@ -197,13 +197,13 @@ for (const kind of DATABASES) {
       const [none, three] = [bench({ maxRetries: 0 }), bench({ maxRetries: 3 })];
       const lost = await none.submit();
       await none.takeOne('w');
-      await none.queue.workerGone(none.id, 'w', 'the container stopped');
+      await none.queue.caretaker.workerGone(none.id, 'w', 'the container stopped');
       assert.deepEqual([await none.status(lost), await none.error(lost)], ['FAILED', '"the container stopped (after 0 retries)"']);
       const tried = await three.submit();
       for (let time = 0; time < 4; time += 1) {
         assert.equal(await three.status(tried), 'IN_QUEUE');
         await three.takeOne(`w${time}`);
-        await three.queue.workerGone(three.id, `w${time}`, 'the container stopped');
+        await three.queue.caretaker.workerGone(three.id, `w${time}`, 'the container stopped');
       }
       assert.equal(await three.error(tried), '"the container stopped (after 3 retries)"');
     });
@@ -328,7 +328,7 @@ for (const kind of DATABASES) {
       const job = await on.submit();
       assert.equal((await first).seq, job.seq);
       const second = on.takeOne('w2');
-      await on.queue.workerGone(on.id, 'w1', 'gone');
+      await on.queue.caretaker.workerGone(on.id, 'w1', 'gone');
       assert.equal((await second).seq, job.seq);
       const third = on.takeOne('w3');
       await on.queue.finish(on.id, job.seq, { workerId: 'w2' }, { output: null, error: '"no"' });
@@ -460,7 +460,7 @@ for (const kind of DATABASES) {
       on.clock.advance(5 * SECOND);
       on.queue.presence.enter(on.id, 'back');
       await on.store.noteWorkers([{ endpointId: on.id, workerId: 'moved', seenAt: on.clock.now(), busy: 1, unhealthy: null }, { endpointId: on.id, workerId: 'gone', seenAt: since, busy: 1, unhealthy: null }]);
-      for (const workerId of ['gone', 'back', 'moved']) await on.queue.workerLeft(on.id, workerId, since, 'it went away');
+      for (const workerId of ['gone', 'back', 'moved']) await on.queue.caretaker.workerLeft(on.id, workerId, since, 'it went away');
       assert.deepEqual([await on.status(gone), await on.status(back), await on.status(moved)], ['IN_QUEUE', 'IN_PROGRESS', 'IN_PROGRESS']);
     });
 

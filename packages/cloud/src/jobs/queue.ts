@@ -5,10 +5,12 @@ import type { Wakeup, Wakeups } from '../store/wakeups.ts';
 import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
 import type { Log } from '../support/log.ts';
+import { Caretaker } from './caretaker.ts';
 import type { Departure } from './departure.ts';
 import { HandOut } from './hand-out.ts';
 import { JobNumbers } from './identity.ts';
 import { JobChanges } from './job-changes.ts';
+import { JobNews } from './job-news.ts';
 import { hasEnded } from './job.ts';
 import { listJobs } from './listing.ts';
 import { Presence, SILENT_MS } from './presence.ts';
@@ -26,9 +28,6 @@ import { Waiters } from './waiters.ts';
 const REST_MS = 15_000;
 /** What a resting worker asks for is held this long: it shall neither spin nor, when it is told to end, wait for an answer that never comes. */
 const RESTING_HOLD_MS = 1_500;
-/** No job has this number: in a wake-up it stands for every job of the endpoint. */
-const EVERY_JOB = -1;
-
 export interface QueueParts {
   /** Whether an engine runs this worker, where one is known to. */
   instanceRuns?(endpointId: string, workerId: string): Promise<boolean>;
@@ -65,21 +64,16 @@ export interface Ending {
 export class JobQueue {
   readonly #parts: QueueParts;
   readonly #numbers: JobNumbers;
-  /** Who waits for the end of a job. */
-  readonly #endWaiters = new Waiters<number, JobOutcome>();
-  /** Who waits for anything to happen to a job. */
-  readonly #jobWaiters = new Waiters<number>();
-  /** Who waits for a job that a worker shall stop. */
-  readonly #stopWaiters = new Waiters<string>();
+  readonly #news: JobNews;
   /** Workers that rest. */
   readonly #resting = new Waiters<string>();
   readonly #handOut: HandOut;
   readonly #changes: JobChanges;
   #closed = false;
-  #comparedAt = 0;
   readonly presence: Presence;
   readonly stops: StopList;
   readonly streams: Streams;
+  readonly caretaker: Caretaker;
   /** Told when jobs wait on an endpoint. */
   onWaiting: (endpointId: string) => void = () => undefined;
   /** Told when a worker asks to be replaced. */
@@ -88,13 +82,14 @@ export class JobQueue {
   constructor(parts: QueueParts) {
     this.#parts = parts;
     this.#numbers = new JobNumbers(parts.clock);
+    this.#news = new JobNews(parts.wakeups);
     this.presence = new Presence(parts.clock);
     this.stops = new StopList(parts.clock);
     this.#handOut = new HandOut({
       store: parts.store,
       clock: parts.clock,
       log: parts.log,
-      onTaken: ({ endpointId, seq }) => this.#jobWaiters.wake(endpointId, seq),
+      onTaken: ({ endpointId, seq }) => this.#news.changes.wake(endpointId, seq),
       onGiven: (endpointId, workerId, job) => {
         this.presence.given(endpointId, workerId, job);
         // An earlier attempt may have been stopped on the same worker: that is no word about this one.
@@ -107,8 +102,9 @@ export class JobQueue {
       store: parts.store,
       clock: parts.clock,
       onHeard: (endpointId, workerId, seq) => this.presence.showsJob(endpointId, workerId, seq),
-      onGrown: (endpointId, seq) => this.#announce(endpointId, seq),
+      onGrown: (endpointId, seq) => this.#news.tell(endpointId, seq),
     });
+    this.caretaker = new Caretaker({ ...parts, presence: this.presence, changes: this.#changes });
     parts.wakeups.listen((wakeup) => this.#onWakeup(wakeup));
   }
 
@@ -133,13 +129,13 @@ export class JobQueue {
     const endpointId = request.endpoint.id;
     for (;;) {
       const seq = this.#numbers.next();
-      const ended = this.#endWaiters.wait(endpointId, seq, milliseconds, signal);
+      const ended = this.#news.ends.wait(endpointId, seq, milliseconds, signal);
       let job: Job | undefined;
       try {
         job = await this.#submitAs(seq, request);
       } finally {
         // Nobody waits for a job that is none, or for another one than there was.
-        if (job?.seq !== seq) this.#endWaiters.wake(endpointId, seq);
+        if (job?.seq !== seq) this.#news.ends.wake(endpointId, seq);
       }
       if (job !== undefined) return { job, outcome: await this.waitForEnd(endpointId, job.seq, milliseconds, signal, job.seq === seq ? ended : undefined) };
     }
@@ -158,7 +154,7 @@ export class JobQueue {
     let ended = listening;
     let mayHaveEnded = listening === undefined || this.#closed;
     for (;;) {
-      ended ??= this.#endWaiters.wait(endpointId, seq, Math.max(0, until - clock.now()), signal);
+      ended ??= this.#news.ends.wait(endpointId, seq, Math.max(0, until - clock.now()), signal);
       if (mayHaveEnded) {
         const found = await this.find(endpointId, seq);
         if (found === undefined || hasEnded(found.job) || signal.aborted || this.#closed || clock.now() >= until) return found;
@@ -177,7 +173,7 @@ export class JobQueue {
 
   /** Resolves when something happens to the job, at the latest after the time. */
   async waitForChange(endpointId: string, seq: number, milliseconds: number, signal: Departure): Promise<void> {
-    await this.#jobWaiters.wait(endpointId, seq, milliseconds, signal);
+    await this.#news.changes.wait(endpointId, seq, milliseconds, signal);
   }
 
   async cancel(endpointId: string, seq: number): Promise<Job | undefined> {
@@ -199,7 +195,7 @@ export class JobQueue {
   /** Removes what waits. Synchronous callers of those jobs are told. */
   async purge(endpointId: string): Promise<number> {
     const removed = await this.#parts.store.purge(endpointId);
-    this.#announceAll(endpointId);
+    this.#news.tellAll(endpointId);
     return removed;
   }
 
@@ -228,7 +224,7 @@ export class JobQueue {
     for (const { workerId, id, seq } of await this.#parts.store.running(endpointId)) this.#stop(endpointId, workerId, id, seq);
     await this.#parts.store.removeEndpoint(endpointId);
     this.presence.forgetEndpoint(endpointId);
-    this.#announceAll(endpointId);
+    this.#news.tellAll(endpointId);
   }
 
   // What workers do.
@@ -290,62 +286,19 @@ export class JobQueue {
   /** Ends what a worker waits for. */
   release(endpointId: string, workerId: string): void {
     this.#handOut.release(endpointId, workerId);
-    this.#stopWaiters.wake(endpointId, workerId);
+    this.stops.release(endpointId, workerId);
   }
 
   /** The jobs that a worker shall stop, waiting for the first one. */
-  async jobsToStop(endpointId: string, workerId: string, milliseconds: number, signal: Departure): Promise<string[]> {
-    const now = this.stops.due(endpointId, workerId);
-    if (now.length > 0 || this.#closed) return now;
-    const longest = this.presence.rests(endpointId, workerId) ? RESTING_HOLD_MS : milliseconds;
-    await this.#stopWaiters.wait(endpointId, workerId, Math.min(longest, this.stops.nextIn(endpointId, workerId)), signal);
-    return this.stops.due(endpointId, workerId);
-  }
-
-  // What time does.
-
-  /** Looks after every job that is due. Answers whether there may be more. */
-  async sweep(limit = 500): Promise<boolean> {
-    const { store, clock } = this.#parts;
-    const due = await store.due(clock.now(), limit);
-    await Promise.all(
-      due.map(async (job) => {
-        const lives = job.status === 'IN_PROGRESS' ? await this.#workerLives(job) : true;
-        await this.#changes.one(job.endpointId, job.seq, (current, now) => transitions.whenDue(current, now, lives));
-      }),
-    );
-    return due.length === limit;
-  }
-
-  /** Gives up jobs that their worker evidently no longer has. */
-  async sweepLost(): Promise<void> {
-    await Promise.all(
-      this.presence.lostJobs().map(async ({ endpointId, workerId, seq, lease, shown }) => {
-        const reason = shown ? 'the worker ended the job without a result' : 'the worker never started the job';
-        await this.#changes.one(endpointId, seq, (job, now) => transitions.lose(shown ? { ...job, retriesLeft: 0 } : job, { workerId, lease }, reason, now));
-        this.presence.released(endpointId, workerId, seq);
-      }),
-    );
-    await this.presence.note(this.#parts.store);
-    await this.#compareHoldings();
-  }
-
-  /** A worker is gone for certain: what it holds goes back now. */
-  async workerGone(endpointId: string, workerId: string, reason: string): Promise<void> {
-    const held = (await this.#parts.store.running(endpointId)).filter((job) => job.workerId === workerId);
-    await Promise.all(held.map(({ seq, lease }) => this.#changes.one(endpointId, seq, (job, now) => transitions.lose(job, { workerId, lease: lease ?? undefined }, reason, now))));
-  }
-
-  /** A worker left this server and did not come back since: what it holds goes back, unless another server has heard of it. */
-  async workerLeft(endpointId: string, workerId: string, since: number, reason: string): Promise<void> {
-    if (this.#closed || !this.presence.goneSince(endpointId, workerId, since)) return;
-    const elsewhere = await this.#parts.store.workers(endpointId, since + 1);
-    if (!elsewhere.some((worker) => worker.workerId === workerId)) await this.workerGone(endpointId, workerId, reason);
+  jobsToStop(endpointId: string, workerId: string, milliseconds: number, signal: Departure): Promise<string[]> {
+    const longest = this.#closed ? 0 : this.presence.rests(endpointId, workerId) ? RESTING_HOLD_MS : milliseconds;
+    return this.stops.wait(endpointId, workerId, longest, signal);
   }
 
   /** Lets everyone go who waits: the server stops. */
   close(): void {
     this.#closed = true;
+    this.caretaker.close();
     this.#handOut.close();
     this.#wakeEveryone();
   }
@@ -374,18 +327,6 @@ export class JobQueue {
     return job;
   }
 
-  /**
-   * Now and then, what workers hold according to the store is compared with what is known of
-   * them here. A job can come to a worker by another server, or by a take whose answer was
-   * lost: unless it is known here, nobody would notice that the worker does not have it.
-   */
-  async #compareHoldings(): Promise<void> {
-    const asOf = this.#parts.clock.now();
-    if (asOf - this.#comparedAt < transitions.LEASE_MS) return;
-    this.#comparedAt = asOf;
-    this.presence.compare(await this.#parts.store.running(), asOf);
-  }
-
   #afterChange({ before, after }: Changed, change: JobChange | undefined): void {
     const { endpointId, seq } = after;
     if (before.status === 'IN_PROGRESS' && after.status !== 'IN_PROGRESS') {
@@ -399,31 +340,18 @@ export class JobQueue {
     }
     if (after.webhook !== null && hasEnded(after) && !hasEnded(before)) this.#parts.onDelivery();
     if (before.status === after.status) return;
-    if (hasEnded(after)) this.#endWaiters.wake(endpointId, seq, change === undefined ? undefined : outcomeOf(change));
-    this.#announce(endpointId, seq);
-  }
-
-  #announce(endpointId: string, seq: number): void {
-    this.#jobWaiters.wake(endpointId, seq);
-    this.#parts.wakeups.publish({ kind: 'job', endpointId, seq });
-  }
-
-  /** Many jobs of an endpoint went at once. */
-  #announceAll(endpointId: string): void {
-    this.#endWaiters.wakeEndpoint(endpointId);
-    this.#jobWaiters.wakeEndpoint(endpointId);
-    this.#parts.wakeups.publish({ kind: 'job', endpointId, seq: EVERY_JOB });
+    if (hasEnded(after)) this.#news.ends.wake(endpointId, seq, change === undefined ? undefined : outcomeOf(change));
+    this.#news.tell(endpointId, seq);
   }
 
   #wakeEveryone(): void {
-    for (const waiters of [this.#endWaiters, this.#jobWaiters, this.#stopWaiters, this.#resting]) waiters.wakeAll();
+    for (const waiters of [this.#news, this.stops, this.#resting]) waiters.wakeAll();
   }
 
   #stop(endpointId: string, workerId: string | null, jobId: string, seq: number): void {
     if (workerId === null) return;
     this.presence.released(endpointId, workerId, seq);
     this.stops.add(endpointId, workerId, jobId);
-    this.#stopWaiters.wake(endpointId, workerId);
     this.#parts.wakeups.publish({ kind: 'stop', endpointId, workerId, jobId });
   }
 
@@ -433,14 +361,9 @@ export class JobQueue {
         this.onWaiting(wakeup.endpointId);
         return this.#handOut.wake(wakeup.endpointId);
       case 'job':
-        for (const waiters of [this.#endWaiters, this.#jobWaiters]) {
-          if (wakeup.seq === EVERY_JOB) waiters.wakeEndpoint(wakeup.endpointId);
-          else waiters.wake(wakeup.endpointId, wakeup.seq);
-        }
-        return;
+        return this.#news.hear(wakeup.endpointId, wakeup.seq);
       case 'stop':
-        this.stops.add(wakeup.endpointId, wakeup.workerId, wakeup.jobId);
-        return this.#stopWaiters.wake(wakeup.endpointId, wakeup.workerId);
+        return this.stops.add(wakeup.endpointId, wakeup.workerId, wakeup.jobId);
       case 'missed':
         this.#handOut.wakeAll();
         return this.#wakeEveryone();
@@ -448,15 +371,6 @@ export class JobQueue {
       case 'pod':
         return;
     }
-  }
-
-  async #workerLives(job: Job): Promise<boolean> {
-    const here = this.presence.lives(job.endpointId, job.workerId ?? '');
-    if (here === true) return true;
-    const seen = await this.#parts.store.workers(job.endpointId, this.#parts.clock.now() - SILENT_MS);
-    if (seen.some(({ workerId }) => workerId === job.workerId)) return true;
-    // Silence alone proves nothing: a handler that never yields keeps everything else waiting. Where its instance runs, the worker is not lost.
-    return (await this.#parts.instanceRuns?.(job.endpointId, job.workerId ?? '')) ?? false;
   }
 }
 

@@ -13,17 +13,30 @@ function fixture(): { clock: ManualClock; stops: StopList } {
 describe('a worker', () => {
   test('is told at once what to stop, and again every few seconds', () => {
     const { clock, stops } = fixture();
-    assert.deepEqual([stops.due('e', 'w'), stops.nextIn('e', 'w')], [[], Infinity]);
+    assert.deepEqual(stops.due('e', 'w'), []);
     stops.add('e', 'w', 'j1');
-    assert.equal(stops.nextIn('e', 'w'), 0);
-    assert.deepEqual(stops.due('e', 'w'), ['j1']);
-    assert.deepEqual([stops.due('e', 'w'), stops.nextIn('e', 'w')], [[], 3 * SECOND]);
+    assert.deepEqual([stops.due('e', 'w'), stops.due('e', 'w')], [['j1'], []]);
     clock.advance(SECOND);
     stops.add('e', 'w', 'j1');
     stops.add('e', 'w', 'j2');
     assert.deepEqual(stops.due('e', 'w'), ['j2']);
     clock.advance(2 * SECOND);
     assert.deepEqual(stops.due('e', 'w'), ['j1']);
+  });
+
+  test('waits until there is something to stop, or until it is enough', async () => {
+    const { clock, stops } = fixture();
+    const { signal } = new AbortController();
+    const [first, released, all] = [stops.wait('e', 'w', 60 * SECOND, signal), stops.wait('e', 'released', 60 * SECOND, signal), stops.wait('e', 'other', 60 * SECOND, signal)];
+    stops.add('e', 'w', 'j1');
+    assert.deepEqual(await first, ['j1']);
+    stops.release('e', 'released');
+    assert.deepEqual(await released, []);
+    stops.wakeAll();
+    assert.deepEqual([await all, await stops.wait('e', 'other', 5, signal)], [[], []]);
+    const again = stops.wait('e', 'w', 60 * SECOND, signal);
+    clock.advance(3 * SECOND);
+    assert.deepEqual(await again, ['j1'], 'as soon as it has to be said again');
   });
 
   test('is not told what others have to stop', () => {

@@ -1,5 +1,7 @@
 import type { Clock } from '../support/clock.ts';
 import { PairMap } from '../support/pair-map.ts';
+import type { Departure } from './departure.ts';
+import { Waiters } from './waiters.ts';
 
 /** A worker forgets what it was told about a job that it has not begun, so it is told again, at this pace. */
 const REPEAT_MS = 3_000;
@@ -25,10 +27,11 @@ class WorkerStops extends Map<string, Stop> {
   }
 }
 
-/** Which jobs each worker shall stop. */
+/** Which jobs each worker shall stop, and the workers that wait to hear of one. */
 export class StopList {
   readonly #clock: Clock;
   readonly #stops = new PairMap<string, string, WorkerStops>();
+  readonly #waiters = new Waiters<string>();
   #clearedAt = -Infinity;
 
   constructor(clock: Clock) {
@@ -40,6 +43,25 @@ export class StopList {
     const stops = this.#stops.get(endpointId, workerId) ?? new WorkerStops(endpointId, workerId);
     this.#stops.set(endpointId, workerId, stops);
     if (!stops.has(jobId)) stops.set(jobId, { addedAt: this.#clock.now(), toldAt: -Infinity });
+    this.#waiters.wake(endpointId, workerId);
+  }
+
+  /** What to tell the worker, as soon as there is something. */
+  async wait(endpointId: string, workerId: string, milliseconds: number, signal: Departure): Promise<string[]> {
+    const now = this.due(endpointId, workerId);
+    if (now.length > 0 || milliseconds === 0) return now;
+    await this.#waiters.wait(endpointId, workerId, Math.min(milliseconds, this.#nextIn(endpointId, workerId)), signal);
+    return this.due(endpointId, workerId);
+  }
+
+  /** The worker waits no longer. */
+  release(endpointId: string, workerId: string): void {
+    this.#waiters.wake(endpointId, workerId);
+  }
+
+  /** No worker waits any longer. */
+  wakeAll(): void {
+    this.#waiters.wakeAll();
   }
 
   /** How many workers have something to stop. */
@@ -83,7 +105,7 @@ export class StopList {
   }
 
   /** Milliseconds until something has to be said again. */
-  nextIn(endpointId: string, workerId: string): number {
+  #nextIn(endpointId: string, workerId: string): number {
     const now = this.#clock.now();
     let next = Infinity;
     for (const { toldAt } of this.#stops.get(endpointId, workerId)?.values() ?? []) next = Math.min(next, Math.max(0, toldAt + REPEAT_MS - now));

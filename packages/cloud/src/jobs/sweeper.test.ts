@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLog } from '../support/log.ts';
-import type { JobQueue } from './queue.ts';
+import type { Caretaker } from './caretaker.ts';
 import { Sweeper } from './sweeper.ts';
 
-/** Only what a sweeper asks of the queue. */
-function queueOf(sweep: () => Promise<boolean>, sweepLost: () => Promise<void>): JobQueue {
-  return { sweep, sweepLost } as unknown as JobQueue;
+/** Only what a sweeper asks of it. */
+function caretakerOf(sweep: () => Promise<boolean>, sweepLost: () => Promise<void>): Caretaker {
+  return { sweep, sweepLost } as unknown as Caretaker;
 }
 
 const silent = createLog({ level: 'silent', format: 'json' });
@@ -16,7 +16,7 @@ test('what is due is looked after as long as there is more, then again a little 
   const enough = Promise.withResolvers<void>();
   let sweeps = 0;
   const sweeper = new Sweeper(
-    queueOf(
+    caretakerOf(
       async () => {
         sweeps += 1;
         done.push('due');
@@ -40,7 +40,7 @@ test('a sweeper that is closed ends the round that it is in and begins no other'
   const [began, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let rounds = 0;
   const sweeper = new Sweeper(
-    queueOf(
+    caretakerOf(
       async () => {
         rounds += 1;
         began.resolve();

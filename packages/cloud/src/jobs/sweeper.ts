@@ -1,18 +1,18 @@
 import type { Log } from '../support/log.ts';
-import type { JobQueue } from './queue.ts';
+import type { Caretaker } from './caretaker.ts';
 
 const EVERY_MS = 500;
 
 /** Lets time do its work: once or twice a second it looks at what is due, and goes on while there is more. */
 export class Sweeper {
-  readonly #queue: JobQueue;
+  readonly #caretaker: Caretaker;
   readonly #log: Log;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
   #closed = false;
 
-  constructor(queue: JobQueue, log: Log) {
-    this.#queue = queue;
+  constructor(caretaker: Caretaker, log: Log) {
+    this.#caretaker = caretaker;
     this.#log = log;
   }
 
@@ -32,8 +32,8 @@ export class Sweeper {
 
   async #round(): Promise<void> {
     try {
-      while (!this.#closed && (await this.#queue.sweep())) await new Promise((resolve) => setImmediate(resolve));
-      await this.#queue.sweepLost();
+      while (!this.#closed && (await this.#caretaker.sweep())) await new Promise((resolve) => setImmediate(resolve));
+      await this.#caretaker.sweepLost();
     } catch (error) {
       this.#log.warn({ err: error }, 'jobs that are due could not be looked after; trying again');
     }

@@ -70,7 +70,7 @@ describe('the OpenAI interface of a queue endpoint', () => {
     endpoint = { ...sampleEndpoint, id: 'ep1', accountId: ann.accountId, maxRetries: 1 };
     const endpoints = new EndpointDirectory({ findAnywhere: async (id) => (id === endpoint.id ? endpoint : id === 'lb' ? { ...endpoint, id: 'lb', type: 'LOAD_BALANCER' } : undefined) }, systemClock, 0);
     queue = new JobQueue({ store: context.store.jobs, wakeups: context.store.wakeups, clock: systemClock, log, deliveryOf: (job, payloads) => deliveryOf(job, payloads, 'd', 0), onDelivery: () => undefined });
-    sweeper = new Sweeper(queue, log);
+    sweeper = new Sweeper(queue.caretaker, log);
     sweeper.start();
     face = new OpenAiFace({ queue, endpoints, gate, limits: new JobRateLimits(systemClock), clock: systemClock, log });
     server = createServer((request, response) => {
@@ -239,7 +239,7 @@ describe('the OpenAI interface of a queue endpoint', () => {
   test('a worker that is lost before it said anything is replaced; one lost after that ends the stream', async () => {
     const replaced = send('/v1/completions', { stream: true });
     await take('lost');
-    await queue.workerGone('ep1', 'lost', 'gone');
+    await queue.caretaker.workerGone('ep1', 'lost', 'gone');
     await serve(async ({ yields, returns }) => {
       await yields('data: second\n\n');
       await returns([]);
@@ -252,7 +252,7 @@ describe('the OpenAI interface of a queue endpoint', () => {
     await handsOn(taken, 'lost').yields('data: first\n\n');
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
     const text = textOf(response);
-    await queue.workerGone('ep1', 'lost', 'gone');
+    await queue.caretaker.workerGone('ep1', 'lost', 'gone');
     assert.match(await text, /^data: first\n\ndata: {"error":{.*"code":"worker_lost"}}\n\n$/);
     assert.equal(await ended(taken), 'CANCELLED');
   });

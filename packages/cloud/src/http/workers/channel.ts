@@ -322,7 +322,7 @@ export class WorkerChannel {
     this.#gone.depart();
     const since = queue.presence.now();
     setTimeout(() => {
-      queue.workerLeft(endpointId, workerId, since, 'the worker that ran the job went away').catch((error: unknown) => log.warn({ err: error }, 'the jobs of a worker that went away could not be put back'));
+      queue.caretaker.workerLeft(endpointId, workerId, since, 'the worker that ran the job went away').catch((error: unknown) => log.warn({ err: error }, 'the jobs of a worker that went away could not be put back'));
     }, RETURN_WITHIN_MS).unref();
   }
 }

@@ -1,0 +1,96 @@
+import type { Job } from '../store/job-records.ts';
+import type { JobStore } from '../store/jobs.ts';
+import type { Clock } from '../support/clock.ts';
+import type { JobChanges } from './job-changes.ts';
+import type { Presence } from './presence.ts';
+import { SILENT_MS } from './presence.ts';
+import * as transitions from './transitions.ts';
+
+export interface CaretakerParts {
+  store: Pick<JobStore, 'due' | 'running' | 'workers' | 'noteWorkers'>;
+  clock: Clock;
+  presence: Presence;
+  changes: JobChanges;
+  /** Whether an engine runs this worker, where one is known to. */
+  instanceRuns?(endpointId: string, workerId: string): Promise<boolean>;
+}
+
+/** Looks after jobs that time does something to, and after those that lost their worker. */
+export class Caretaker {
+  readonly #parts: CaretakerParts;
+  #comparedAt = 0;
+  #closed = false;
+
+  constructor(parts: CaretakerParts) {
+    this.#parts = parts;
+  }
+
+  /** Looks after every job that is due. Answers whether there may be more. */
+  async sweep(limit = 500): Promise<boolean> {
+    const { store, clock, changes } = this.#parts;
+    const due = await store.due(clock.now(), limit);
+    await Promise.all(
+      due.map(async (job) => {
+        const lives = job.status === 'IN_PROGRESS' ? await this.#workerLives(job) : true;
+        await changes.one(job.endpointId, job.seq, (current, now) => transitions.whenDue(current, now, lives));
+      }),
+    );
+    return due.length === limit;
+  }
+
+  /** Gives up jobs that their worker evidently no longer has. */
+  async sweepLost(): Promise<void> {
+    const { presence, changes, store } = this.#parts;
+    await Promise.all(
+      presence.lostJobs().map(async ({ endpointId, workerId, seq, lease, shown }) => {
+        const reason = shown ? 'the worker ended the job without a result' : 'the worker never started the job';
+        await changes.one(endpointId, seq, (job, now) => transitions.lose(shown ? { ...job, retriesLeft: 0 } : job, { workerId, lease }, reason, now));
+        presence.released(endpointId, workerId, seq);
+      }),
+    );
+    await presence.note(store);
+    await this.#compareHoldings();
+  }
+
+  /** A worker is gone for certain: what it holds goes back now. */
+  async workerGone(endpointId: string, workerId: string, reason: string): Promise<void> {
+    const { store, changes } = this.#parts;
+    const held = (await store.running(endpointId)).filter((job) => job.workerId === workerId);
+    await Promise.all(held.map(({ seq, lease }) => changes.one(endpointId, seq, (job, now) => transitions.lose(job, { workerId, lease: lease ?? undefined }, reason, now))));
+  }
+
+  /** A worker left this server and did not come back since: what it holds goes back, unless another server has heard of it. */
+  async workerLeft(endpointId: string, workerId: string, since: number, reason: string): Promise<void> {
+    const { store, presence } = this.#parts;
+    if (this.#closed || !presence.goneSince(endpointId, workerId, since)) return;
+    const elsewhere = await store.workers(endpointId, since + 1);
+    if (!elsewhere.some((worker) => worker.workerId === workerId)) await this.workerGone(endpointId, workerId, reason);
+  }
+
+  /** The server stops: workers leave it that go on elsewhere. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  /**
+   * Now and then, what workers hold according to the store is compared with what is known of
+   * them here. A job can come to a worker by another server, or by a take whose answer was
+   * lost: unless it is known here, nobody would notice that the worker does not have it.
+   */
+  async #compareHoldings(): Promise<void> {
+    const { store, clock, presence } = this.#parts;
+    const asOf = clock.now();
+    if (asOf - this.#comparedAt < transitions.LEASE_MS) return;
+    this.#comparedAt = asOf;
+    presence.compare(await store.running(), asOf);
+  }
+
+  async #workerLives({ endpointId, workerId }: Job): Promise<boolean> {
+    const { store, clock, presence, instanceRuns } = this.#parts;
+    if (presence.lives(endpointId, workerId ?? '') === true) return true;
+    const seen = await store.workers(endpointId, clock.now() - SILENT_MS);
+    if (seen.some((worker) => worker.workerId === workerId)) return true;
+    // Silence alone proves nothing: a handler that never yields keeps everything else waiting. Where its instance runs, the worker is not lost.
+    return (await instanceRuns?.(endpointId, workerId ?? '')) ?? false;
+  }
+}
