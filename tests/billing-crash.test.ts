@@ -46,6 +46,7 @@ for (const kind of DATABASES) {
     };
 
     test(`killed twice while ${PODS} pods run and end: each is billed for the time that it ran`, async () => {
+      const askedAt = Date.now();
       const made = await Promise.all(Array.from({ length: PODS }, (_, index) => createPod(server.client(), { name: `p${index}`, cmd: ['sh', '-c', WATCHED], env: { NOTES: join(notes, String(index)) } })));
       const ids = made.map(({ body }) => body.id);
       const [whileDead, stopped, whileDeadAgain, killed, running] = [[0, 1, 2, 3, 4, 5, 6], [7, 8, 9, 10], [11, 12], [13, 14, 15], [16, 17, 18, 19]] as const;
@@ -85,9 +86,10 @@ for (const kind of DATABASES) {
         const asking = Date.now();
         const time = await billed(id);
         const trueEnd = killedAt.get(index) ?? (isRunning ? (asking + Date.now()) / 2 : noted(index, 'end'));
-        const slack = isRunning ? (Date.now() - asking) / 2 : 0;
-        const off = time - (trueEnd - noted(index, 'start'));
-        assert.ok(Math.abs(off) < 1_000 + slack, `pod ${index} is billed for ${time} ms, which is ${off} ms off`);
+        const slack = 1_000 + (isRunning ? (Date.now() - asking) / 2 : 0);
+        // It began after it was asked for, and before it could write that down: on a busy machine that is a while.
+        const [shortest, longest] = [trueEnd - noted(index, 'start'), trueEnd - askedAt];
+        assert.ok(time > shortest - slack && time < longest + slack, `pod ${index} is billed for ${time} ms; it ran for ${shortest} to ${longest}`);
       }
       await Promise.all(ids.map(async (id) => assert.equal((await server.client().call('DELETE', `/v2/pods/${id}`)).status, 204)));
       for (const id of ids) assert.ok((await billed(id)) > 0, 'its history outlives it');
