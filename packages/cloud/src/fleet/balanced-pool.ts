@@ -44,10 +44,14 @@ export class BalancedPool {
   /** Starts a worker again, under its id, that left because it had nothing to do. False where it belongs to the past, or there is no room for it. */
   async resume(endpointId: string, workerId: string): Promise<boolean> {
     const { roster, departures, removals, sites, launcher, store } = this.#parts;
-    await departures.settled(endpointId, workerId);
     const endpoint = await this.#parts.endpoint(endpointId);
+    const leaving = roster.member(endpointId, workerId);
+    if (endpoint === undefined || (leaving !== undefined && leaving.record.version !== endpoint.version)) return false;
+    // It may be on its way out just now.
+    await leaving?.leaving;
+    await departures.settled(endpointId, workerId);
     const left = await store.findWorker(endpointId, workerId);
-    if (endpoint === undefined || left === undefined || left.endedAt === null || left.version !== endpoint.version) return false;
+    if (left === undefined || left.endedAt === null || left.version !== endpoint.version) return false;
     // While another server looks after workers, no site is connected here.
     const placement = place(endpoint, await sites.for(endpoint));
     if (removals.isUnderWay(endpointId) || this.exists(endpointId, workerId)) return this.exists(endpointId, workerId);

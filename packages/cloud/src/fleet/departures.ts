@@ -50,9 +50,13 @@ export class Departures {
    * Lets a worker go: no more jobs, what it waits for ends now, it finishes what it has, and
    * only then is it told to end. A job that reached it before is done before.
    */
-  async dismiss(member: Member, reason: string | null): Promise<void> {
+  dismiss(member: Member, reason: string | null): Promise<void> {
+    if (member.record.state !== 'leaving' && member.record.state !== 'ended') member.leaving = this.#letGo(member, reason);
+    return member.leaving;
+  }
+
+  async #letGo(member: Member, reason: string | null): Promise<void> {
     const { record } = member;
-    if (record.state === 'leaving' || record.state === 'ended') return;
     const { roster, queue, engines, log } = this.#parts;
     member.record = { ...record, state: 'leaving' };
     member.leavesFor = reason;

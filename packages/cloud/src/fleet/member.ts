@@ -22,10 +22,12 @@ export interface Member {
   leavesFor: string | null;
   /** Resolves when the start has come to an end, well or not. */
   launching: Promise<void>;
+  /** Resolves when it has left after it was let go, or could not be. */
+  leaving: Promise<void>;
 }
 
 export function memberOf(record: Worker): Member {
-  return { record, busy: false, idleSince: null, strikes: 0, unhealthy: null, address: undefined, checkedAt: 0, asking: false, runsSince: null, progress: null, leavesFor: null, launching: Promise.resolve() };
+  return { record, busy: false, idleSince: null, strikes: 0, unhealthy: null, address: undefined, checkedAt: 0, asking: false, runsSince: null, progress: null, leavesFor: null, launching: Promise.resolve(), leaving: Promise.resolve() };
 }
 
 /** It takes work, or will soon. */

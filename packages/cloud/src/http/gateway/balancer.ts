@@ -24,8 +24,6 @@ export interface Place {
 interface Waiting {
   target: number;
   affinity: Affinity | undefined;
-  /** Its worker is being started again, so that it is not there yet says nothing. */
-  resumed: boolean;
   admit(place: Place): void;
   refuse(refusal: Refusal): void;
 }
@@ -82,7 +80,7 @@ export class Balancer {
 
   /** Waits for a place. Throws a refusal where the room is full, the time is over or the worker asked for is gone. */
   async wait(endpoint: BalancedEndpoint, affinity: Affinity | undefined, signal: AbortSignal): Promise<Place> {
-    const resumed = await this.#settleWorker(endpoint.id, affinity);
+    await this.#settleWorker(endpoint.id, affinity);
     const lane = this.#lane(endpoint.id);
     if (this.#closed || signal.aborted || lane.waiting.size >= this.#limits.waiting) {
       this.#forgetIdle(lane);
@@ -100,7 +98,6 @@ export class Balancer {
       const waiting: Waiting = {
         target: targetOf(endpoint),
         affinity,
-        resumed,
         admit: (place) => {
           leave();
           resolve(place);
@@ -140,12 +137,11 @@ export class Balancer {
     for (const lane of this.#lanes.values()) for (const waiting of [...lane.waiting]) waiting.refuse(noWorkers());
   }
 
-  /** Whether the worker that a request will have is worth waiting for; answers whether it was started again for this. */
-  async #settleWorker(endpointId: string, affinity: Affinity | undefined): Promise<boolean> {
-    if (!isStrict(affinity) || this.#isThere(endpointId, affinity.workerId)) return false;
+  /** The worker that a request insists on has to be there, or to come back. */
+  async #settleWorker(endpointId: string, affinity: Affinity | undefined): Promise<void> {
+    if (!isStrict(affinity) || this.#isThere(endpointId, affinity.workerId)) return;
     const resumed = affinity.kind === 'strict-resume' && ((await this.#pool.resume?.(endpointId, affinity.workerId)) ?? false);
     if (!resumed) throw workerGone(affinity.workerId);
-    return true;
   }
 
   #isThere(endpointId: string, workerId: string): boolean {
@@ -206,12 +202,12 @@ export class Balancer {
   #admitWaiting(lane: Lane): void {
     let full = false;
     for (const waiting of lane.waiting) {
-      const strict = isStrict(waiting.affinity);
-      if (full && !strict) continue;
-      const worker = this.#choose(lane, waiting.target, waiting.affinity);
+      const { affinity } = waiting;
+      if (full && !isStrict(affinity)) continue;
+      const worker = this.#choose(lane, waiting.target, affinity);
       if (worker !== undefined) waiting.admit(this.#seat(lane, worker, false));
-      else if (!strict) full = true;
-      else if (!waiting.resumed && !this.#isThere(lane.endpointId, (waiting.affinity as Affinity).workerId)) waiting.refuse(workerGone((waiting.affinity as Affinity).workerId));
+      else if (!isStrict(affinity)) full = true;
+      else if (!this.#isThere(lane.endpointId, affinity.workerId)) waiting.refuse(workerGone(affinity.workerId));
     }
   }
 

@@ -17,6 +17,6 @@ export interface WorkerPool {
   touched(endpointId: string, workerId: string): void;
   /** Whether a worker that is not ready is still there and may become so. Without this, a worker that is not ready counts as gone. */
   exists?(endpointId: string, workerId: string): boolean;
-  /** Starts a worker again that was scaled down; false where it is gone for good. Without this, none comes back. */
+  /** Starts a worker again that was scaled down: from then on it is there, and will be ready. False where it is gone for good. Without this, none comes back. */
   resume?(endpointId: string, workerId: string): Promise<boolean>;
 }

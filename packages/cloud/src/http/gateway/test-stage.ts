@@ -29,8 +29,10 @@ export class TestPool implements WorkerPool {
   readonly touches: string[] = [];
   /** Workers that are there and not ready. */
   readonly starting = new Set<string>();
-  /** Workers that come back when they are resumed. */
+  /** Workers that can be resumed. */
   readonly stopped = new Map<string, BalancedWorker>();
+  /** Whether they are ready then; else they end again. */
+  comesBack = true;
 
   ready(): readonly BalancedWorker[] {
     return this.#ready;
@@ -64,8 +66,14 @@ export class TestPool implements WorkerPool {
 
   async resume(_endpointId: string, workerId: string): Promise<boolean> {
     const worker = this.stopped.get(workerId);
-    if (worker !== undefined) setImmediate(() => this.add(worker));
-    return worker !== undefined;
+    if (worker === undefined) return false;
+    this.starting.add(workerId);
+    setImmediate(() => {
+      this.starting.delete(workerId);
+      if (this.comesBack) this.#ready.push(worker);
+      this.#changed();
+    });
+    return true;
   }
 
   add(...workers: BalancedWorker[]): void {

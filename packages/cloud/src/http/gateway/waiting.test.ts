@@ -227,6 +227,13 @@ describe('the choice of a worker and the waiting room', () => {
       assert.deepEqual(await named('strict-resume old'), [200, 'old', undefined]);
     });
 
+    test('strict-resume is told when the worker that was started again ends before it was ready', async () => {
+      await start({});
+      stage.pool.stopped.set('old', await stage.worker('old', (_request, response) => response.end(), false));
+      stage.pool.comesBack = false;
+      assert.deepEqual(await named('strict-resume old'), [404, undefined, 'affinity_worker_gone']);
+    });
+
     test('strict whose worker cannot be reached goes to no other', async () => {
       await start({});
       const dead = await stage.worker('dead', holding('dead'));
