@@ -148,7 +148,7 @@ describe('the life of a worker', { concurrency: 3 }, () => {
       await release(jobs);
       await until('the worker has left', async () => !(await workersOf(client, jobs.id)).some(({ id }) => id === workerId));
     });
-    // A poll that nobody released would be held for 22 s, and the worker killed after 10.
+    // A poll that nobody released would be held for 24 s, and the worker killed after 10.
     assert.ok(took < 8_000, `left after ${took} ms`);
     assert.match(await logOf(jobs, workerId), /left in peace/);
     await removed(jobs);

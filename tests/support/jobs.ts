@@ -80,7 +80,7 @@ export function endpointOf(client: Client, id: string, key: string): TestEndpoin
   };
 }
 
-/** What is woken comes in milliseconds, on a busy machine in seconds; what is not, after the 22 s of a poll. */
+/** What is woken comes in milliseconds, on a busy machine in seconds; what is not, after the 24 s of a poll. */
 export const PROMPT_MS = 6_000;
 
 const LOOK_EVERY_MS = 25;

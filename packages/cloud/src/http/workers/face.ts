@@ -19,7 +19,7 @@ import { readChunks, readPost } from './results.ts';
 import type { WorkerTokens } from './tokens.ts';
 
 /** A long poll is answered before any worker's patience ends: the oldest in use wait 30 s. Each answer costs something, so not much before. */
-export const POLL_MS = 22_000;
+export const POLL_MS = 24_000;
 /** An unmodified worker that is answered at once asks again at once, thousands of times a second. Refusals take their time. */
 const REFUSAL_MS = 2_000;
 const BUSY_SECONDS = 5;
@@ -50,7 +50,8 @@ interface Call {
   workerId: string;
   /** Of the job that the path names, where it names one. */
   jobId: string;
-  query: URLSearchParams;
+  /** As it came: thousands of polls at a time hold no more than they need. */
+  query: string;
 }
 
 /** The worker side, as the public worker SDKs speak it. */
@@ -86,7 +87,7 @@ export class WorkerFace {
       // Who left while it was let in is not here.
       if (response.destroyed) left();
       else response.on('close', left);
-      await operation.handle({ request, response, endpoint, workerId, jobId, query: new URLSearchParams(address.query) });
+      await operation.handle({ request, response, endpoint, workerId, jobId, query: address.query });
     } catch (error) {
       // Whoever broke off in the middle of a request waits for no answer.
       if (request.destroyed && !request.complete) return;
@@ -116,9 +117,9 @@ export class WorkerFace {
 
   async #take({ request, response, endpoint, workerId, query }: Call, batch: boolean): Promise<void> {
     const { queue } = this.#parts;
-    const idle = query.get('job_in_progress') === '0';
+    const { idle, size } = readTake(query);
     queue.presence.asksForWork(endpoint.id, workerId, idle);
-    const room = batch ? Math.min(LARGEST_BATCH, Math.max(1, Number(query.get('batch_size')) || 1)) : 1;
+    const room = batch ? size : 1;
     const taken = await queue.take(endpoint.id, workerId, room, POLL_MS, departure(response));
     if (taken.length === 0) return sendNothing(response);
     // What has arrived meanwhile is heard first: a worker that has just left gets nothing.
@@ -181,8 +182,9 @@ export class WorkerFace {
     sendJson(response, 200, JSON.stringify({ jobsToStop: jobs }));
   }
 
-  async #ping({ response, endpoint, workerId, query }: Call): Promise<void> {
+  async #ping({ response, endpoint, workerId, query: text }: Call): Promise<void> {
     const { queue } = this.#parts;
+    const query = new URLSearchParams(text);
     const jobs = (query.get('job_id') ?? '').split(',').filter((id) => id !== '');
     if (query.get('status') === 'unhealthy') queue.presence.unhealthy(endpoint.id, workerId, `${query.get('check') ?? 'check'}: ${query.get('reason') ?? 'failed'}`.slice(0, 512));
     else {
@@ -203,6 +205,12 @@ export class WorkerFace {
     }
     failJob(response, error);
   }
+}
+
+/** Whether the worker says that it runs nothing, and how many jobs it can take. */
+function readTake(text: string): { idle: boolean; size: number } {
+  const query = new URLSearchParams(text);
+  return { idle: query.get('job_in_progress') === '0', size: Math.min(LARGEST_BATCH, Math.max(1, Number(query.get('batch_size')) || 1)) };
 }
 
 /** A part of a path that is no valid text names nothing. */
