@@ -3,28 +3,14 @@ import { before, describe, test } from 'node:test';
 import { clientOf } from './support/client.ts';
 import type { Answer } from './support/client.ts';
 import { DATABASES } from './support/databases.ts';
-import { endpointOf, eventually, newEndpoint } from './support/jobs.ts';
+import { assertRefused, bodyOf, endpointOf, eventually, newEndpoint, NO_SUCH_JOB } from './support/jobs.ts';
 import type { JobView, TestEndpoint } from './support/jobs.ts';
 import { stageOn } from './support/story.ts';
 import type { TestAccount } from './support/story.ts';
 import type { PublicWorker, Reply } from './support/worker.ts';
 
 const MEGABYTE = 1024 * 1024;
-const NO_SUCH_JOB = '00000000-0000-8000-8000-000000000000-u1';
 const NOTHING = { completed: 0, failed: 0, inProgress: 0, inQueue: 0, retried: 0 };
-
-/** Every failure of the job interface is an object with one key, `error`, that says what is wrong. */
-function assertRefused(answer: Answer<unknown>, status: number, text: RegExp): void {
-  assert.equal(answer.status, status, answer.text);
-  assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
-  assert.deepEqual(Object.keys(answer.body as object), ['error']);
-  assert.match((answer.body as { error: string }).error, text);
-}
-
-/** A body of exactly this many bytes. */
-function bodyOf(bytes: number): string {
-  return `{"input":"${'x'.repeat(bytes - '{"input":""}'.length)}"}`;
-}
 
 for (const kind of DATABASES) {
   describe(`bad input to the job interface, on ${kind}`, { concurrency: true }, () => {

@@ -2,12 +2,11 @@ import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import type { Answer } from './support/client.ts';
 import { DATABASES } from './support/databases.ts';
-import { eventually, newEndpoint, timed } from './support/jobs.ts';
+import { eventually, newEndpoint, NO_SUCH_JOB, timed } from './support/jobs.ts';
 import type { TestEndpoint } from './support/jobs.ts';
 import { stageOn } from './support/story.ts';
 import type { TestAccount } from './support/story.ts';
 
-const NO_SUCH_JOB = '00000000-0000-8000-8000-000000000000-u1';
 
 function assertTooMany(answer: Answer<unknown>, text: RegExp): void {
   assert.equal(answer.status, 429, answer.text);

@@ -3,7 +3,7 @@ import { before, describe, test } from 'node:test';
 import { WorkerTokens } from '../packages/cloud/src/http/workers/tokens.ts';
 import { clientOf } from './support/client.ts';
 import { DATABASES } from './support/databases.ts';
-import { eventually, newEndpoint, PROMPT_MS, timed } from './support/jobs.ts';
+import { eventually, newEndpoint, NO_SUCH_JOB, PROMPT_MS, timed } from './support/jobs.ts';
 import type { TestEndpoint } from './support/jobs.ts';
 import { stageOn } from './support/story.ts';
 import type { TestAccount } from './support/story.ts';
@@ -12,7 +12,6 @@ import type { GivenJob, PublicWorker, Reply } from './support/worker.ts';
 
 const MEGABYTE = 1024 * 1024;
 const MASTER_KEY = '0f'.repeat(32);
-const NO_SUCH_JOB = '00000000-0000-8000-8000-000000000000-u1';
 
 for (const kind of DATABASES) {
   describe(`the worker protocol, on ${kind}`, { concurrency: true }, () => {

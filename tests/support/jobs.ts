@@ -41,6 +41,22 @@ export interface TestEndpoint {
   worker(id?: string): PublicWorker;
 }
 
+/** Well formed, and of no job. */
+export const NO_SUCH_JOB = '00000000-0000-8000-8000-000000000000-u1';
+
+/** Every failure of the job interface is an object with one key, `error`, that says what is wrong. */
+export function assertRefused(answer: Answer<unknown>, status: number, text: RegExp): void {
+  assert.equal(answer.status, status, answer.text);
+  assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
+  assert.deepEqual(Object.keys(answer.body as object), ['error']);
+  assert.match((answer.body as { error: string }).error, text);
+}
+
+/** A body of exactly this many bytes. */
+export function bodyOf(bytes: number): string {
+  return `{"input":"${'x'.repeat(bytes - '{"input":""}'.length)}"}`;
+}
+
 let workers = 0;
 
 export async function newEndpoint(url: string, key: string, settings: Record<string, unknown> = {}): Promise<TestEndpoint> {

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
@@ -177,6 +178,13 @@ export async function openChannel(place: WorkerPlace): Promise<ChannelWorker | {
   }
   const [, socket, head] = answer;
   return channelOver(place, socket, head);
+}
+
+/** Opens it where nothing is in the way. */
+export async function openedChannel(place: WorkerPlace): Promise<ChannelWorker> {
+  const channel = await openChannel(place);
+  assert.ok(!('refused' in channel));
+  return channel;
 }
 
 function channelOver(place: WorkerPlace, socket: Socket, head: Buffer): ChannelWorker {
