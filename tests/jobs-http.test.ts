@@ -150,6 +150,18 @@ for (const kind of DATABASES) {
       worker.close();
     });
 
+    test('a body that is not UTF-8 is refused, however it comes', async () => {
+      const jobs = await endpoint();
+      const bytes = Buffer.concat([Buffer.from('{"input":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]);
+      for (const path of ['run', 'runsync']) {
+        for (const large of [Buffer.alloc(0), Buffer.alloc(300_000, ' ')]) {
+          const response = await fetch(`${stage.server.url}/v2/${jobs.id}/${path}`, { method: 'POST', headers: { authorization: jobs.key, 'content-type': 'application/json' }, body: Buffer.concat([bytes, large]) });
+          assert.deepEqual([response.status, await response.json()], [400, { error: 'the body is not valid JSON: it is not UTF-8' }]);
+        }
+      }
+      assert.equal((await jobs.status(await jobs.run('\ufffd'))).input, '\ufffd');
+    });
+
     test('numbers and texts keep their digits and characters, both ways', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();

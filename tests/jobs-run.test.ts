@@ -79,6 +79,15 @@ for (const kind of DATABASES) {
       worker.close();
     });
 
+    test('runsync answers with a result that is not kept at all', async () => {
+      const jobs = await endpoint();
+      const working = jobs.worker().work(() => 5);
+      const { status, body } = await jobs.runSync({}, 60_000, { retention: 0 });
+      assert.deepEqual([status, body.status, body.output], [200, 'COMPLETED', 5]);
+      assertRefused(await jobs.call('GET', `status/${body.id}`), 404, /^job not found/);
+      await working.stop();
+    });
+
     test('runsync answers with the live job when the wait runs out, and the job goes on', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();

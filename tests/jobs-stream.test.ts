@@ -255,6 +255,43 @@ for (const kind of DATABASES) {
       worker.close();
     });
 
+    test('the output of a job that streamed nothing is cut like a chunk, and comes once', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const output = Array.from({ length: 10 * MEGABYTE }, (_, n) => n % 10).join('');
+      const id = await jobs.run();
+      await worker.take();
+      await worker.done(id, { output });
+      const events = eventsOf(await follow(jobs, id));
+      const pages: Envelope[] = [];
+      while (pages.at(-1)?.status !== 'COMPLETED') pages.push(await envelope(jobs, id));
+      const chunks = pages.flatMap(({ stream }) => stream);
+      assert.ok(pages.length > 1 && chunks.every((chunk) => JSON.stringify(chunk).length <= MEGABYTE));
+      assert.ok(chunks.map((chunk) => chunk.output).join('') === output);
+      assert.deepEqual(events.map((event) => event.id), chunks.map((_, index) => String(index + 1)));
+      assert.ok(events.map(({ data }) => (data as { output: string }).output).join('') === output);
+      assert.deepEqual((await envelope(jobs, id)).stream, []);
+      worker.close();
+    });
+
+    test('events of a job that is tried again begin anew, and say of which attempt they are', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const id = await jobs.run();
+      await worker.take();
+      for (const output of ['a1', 'a2']) await worker.chunk(id, { output });
+      await worker.done(id, { error: 'broken' });
+      assert.deepEqual(eventsOf(await follow(jobs, id)).map((event) => event.id), ['1', '2']);
+      assert.equal((await jobs.call('POST', `retry/${id}`)).status, 200);
+      await worker.take();
+      for (const output of ['b1', 'b2', 'b3']) await worker.chunk(id, { output });
+      await worker.done(id, { output: [] }, true);
+      const all = ['b1', 'b2', 'b3'].map((output, index) => ({ id: `2/${index + 1}`, data: { output } }));
+      assert.deepEqual(eventsOf(await follow(jobs, id, { 'last-event-id': '2' })), all);
+      assert.deepEqual(eventsOf(await follow(jobs, id, { 'last-event-id': '2/2' })), all.slice(2));
+      worker.close();
+    });
+
     test('server-sent events follow a job live, take nothing from other readers, and close at its end', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { before, describe, test } from 'node:test';
 import { WorkerTokens } from '../packages/cloud/src/http/workers/tokens.ts';
 import { clientOf } from './support/client.ts';
@@ -123,6 +125,42 @@ for (const kind of DATABASES) {
       const polls = [worker.poll(), worker.poll(), worker.poll()];
       const ids = [await jobs.run(), await jobs.run(), await jobs.run()];
       assert.deepEqual((await Promise.all(polls)).map(({ body }) => body.id).toSorted(), ids.toSorted());
+      worker.close();
+    });
+
+    test('a job whose answer breaks off on the way goes to another worker at once, as if never taken', async () => {
+      const jobs = await endpoint();
+      const { hostname, port } = new URL(stage.server.url);
+      // Once as the SDKs ask, and once in a way that is left to Node's HTTP.
+      for (const more of ['', 'TE: trailers\r\n']) {
+        const socket = connect(Number(port), hostname);
+        socket.write(`GET /v2/${jobs.id}/job-take/gone?gpu=none&job_in_progress=0 HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: ${jobs.key}\r\n${more}\r\n`);
+        const id = await jobs.run('x'.repeat(9_000_000));
+        await once(socket, 'data');
+        socket.pause();
+        socket.resetAndDestroy();
+        const other = jobs.worker();
+        const { took, result } = await timed(() => other.take());
+        assert.equal(result.id, id);
+        assert.ok(took < PROMPT_MS, `it came after ${took} ms`);
+        assert.equal((await jobs.status(id)).retries, undefined);
+        await other.done(id, { output: 1 });
+        other.close();
+      }
+    });
+
+    test('a post under an id that is none changes no job', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const id = await jobs.run();
+      await worker.take();
+      const other = id.replace(/.(?=-u1$)/, (digit) => (digit === '0' ? '1' : '0'));
+      for (const reply of [await worker.chunk(other, { output: 1 }), await worker.done(other, { status: 'IN_PROGRESS', output: 2 }), await worker.done(other, { output: 3 })]) assert.equal(reply.status, 200);
+      const { status, output } = await jobs.status(id);
+      assert.deepEqual([status, output], ['IN_PROGRESS', undefined]);
+      await worker.done(id, { output: 4 });
+      assert.equal((await jobs.status(id)).output, 4);
+      assert.deepEqual((await jobs.call('GET', `stream/${id}`)).body, [{ output: 4 }]);
       worker.close();
     });
 

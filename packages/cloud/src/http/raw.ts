@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { ServerResponse } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { LightDeparture } from '../jobs/departure.ts';
@@ -23,6 +24,8 @@ export interface PlainRequest {
   readonly socket: { destroySoon(): void };
   /** Where it arrived whole, its body. */
   readonly body?: string;
+  /** Whether that body was UTF-8; what was not stands in it as U+FFFD. */
+  readonly isUtf8?: boolean;
   /** Reads on, and drops what comes. */
   resume(): unknown;
 }
@@ -73,12 +76,25 @@ export function sendNothing(response: PlainResponse): void {
 }
 
 /** The body as text. One over the limit is refused as soon as that is known; the rest of it is read and thrown away, so that the answer arrives. */
-export function readBody(request: PlainRequest, limit: number): Promise<string> {
-  if (request.body !== undefined) return request.body.length > limit ? Promise.reject(tooLarge(limit)) : Promise.resolve(request.body);
-  return readStream(request as IncomingMessage, limit);
+export async function readBody(request: PlainRequest, limit: number): Promise<string> {
+  if (request.body === undefined) return (await readStream(request as IncomingMessage, limit)).toString();
+  if (request.body.length > limit) throw tooLarge(limit);
+  return request.body;
 }
 
-function readStream(request: IncomingMessage, limit: number): Promise<string> {
+/** The same for what has to be kept as it came: what is not UTF-8 is refused. */
+export async function readUtf8(request: PlainRequest, limit: number): Promise<string> {
+  if (request.body === undefined) {
+    const bytes = await readStream(request as IncomingMessage, limit);
+    if (isUtf8(bytes)) return bytes.toString();
+  } else {
+    const text = await readBody(request, limit);
+    if (request.isUtf8 !== false) return text;
+  }
+  throw new BerthError('malformed', 'the body is not valid JSON: it is not UTF-8');
+}
+
+function readStream(request: IncomingMessage, limit: number): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > limit) {
     request.resume();
@@ -95,7 +111,7 @@ function readStream(request: IncomingMessage, limit: number): Promise<string> {
         reject(tooLarge(limit));
       }
     });
-    request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer).toString() : Buffer.concat(chunks).toString()));
+    request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
     request.on('error', reject);
     request.on('close', () => {
       if (!request.complete) reject(new BerthError('malformed', 'the request ended before its body'));

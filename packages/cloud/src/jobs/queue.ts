@@ -153,16 +153,19 @@ export class JobQueue {
     const until = clock.now() + milliseconds;
     let ended = listening;
     let mayHaveEnded = listening === undefined || this.#closed;
+    let woken = false;
     for (;;) {
       ended ??= this.#news.ends.wait(endpointId, seq, Math.max(0, until - clock.now()), signal);
       if (mayHaveEnded) {
-        const found = await this.find(endpointId, seq);
+        // Whoever waited is told of an end, however short it is kept.
+        const found = woken ? await this.#parts.store.find(endpointId, seq) : await this.find(endpointId, seq);
         if (found === undefined || hasEnded(found.job) || signal.aborted || this.#closed || clock.now() >= until) return found;
       }
       const told = await ended;
-      if (told !== undefined && !isOver(told.job, clock.now())) return told;
+      if (told !== undefined) return told;
       ended = undefined;
       mayHaveEnded = true;
+      woken = true;
     }
   }
 

@@ -7,6 +7,6 @@ export function sameAttempt(holder: Holder): (job: Job) => Holder {
   let { lease } = holder;
   return (job) => {
     if (holds(job, holder)) lease ??= job.lease ?? undefined;
-    return { workerId: holder.workerId, lease };
+    return { ...holder, lease };
   };
 }

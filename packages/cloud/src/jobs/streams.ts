@@ -31,9 +31,10 @@ export class Streams {
     return this.#parts.store.chunks(endpointId, seq, after, bytes);
   }
 
-  /** Marks chunks as handed out by the stream; false where another reader was faster. */
+  /** Marks chunks as handed out by the stream; false where another reader was faster, or the job is tried anew. */
   async drainTo(job: Job, number: number): Promise<boolean> {
-    const done = await this.#parts.store.change(job.endpointId, job.seq, (current) => (current.drained === job.drained ? { job: { ...current, drained: number } } : undefined));
+    const isSame = ({ drained, attempt, lease }: Job): boolean => drained === job.drained && attempt === job.attempt && lease === job.lease;
+    const done = await this.#parts.store.change(job.endpointId, job.seq, (current) => (isSame(current) ? { job: { ...current, drained: number } } : undefined));
     return done?.changed ?? false;
   }
 

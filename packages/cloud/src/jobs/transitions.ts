@@ -21,6 +21,8 @@ export interface Holder {
   workerId: string;
   /** Without a token, the worker alone is asked for: the public protocol carries none. */
   lease?: string | undefined;
+  /** How the worker calls the job, where it is known here by its number. */
+  jobId?: string;
 }
 
 export function take(job: Job, workerId: string, lease: string, now: number): JobChange {
@@ -32,8 +34,8 @@ export function takeTerms(claims: () => readonly Claim[], now: number): TakeTerm
   return { claims, takenAt: now, lookAt: now + LEASE_MS, begin: (job, { workerId, lease }) => take(job, workerId, lease, now) };
 }
 
-export function holds(job: Job, { workerId, lease }: Holder): boolean {
-  return job.status === 'IN_PROGRESS' && job.workerId === workerId && (lease === undefined || job.lease === lease);
+export function holds(job: Job, { workerId, lease, jobId }: Holder): boolean {
+  return job.status === 'IN_PROGRESS' && job.workerId === workerId && (lease === undefined || job.lease === lease) && (jobId === undefined || job.id === jobId);
 }
 
 export interface Result {

@@ -15,7 +15,7 @@ import type { ApiKey, Endpoint } from '../../store/records.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import { bearerOrBareKey } from '../bearer.ts';
 import { asBerthError } from '../failures.ts';
-import { departure, goneSignal, inPieces, readBody, sendJson } from '../raw.ts';
+import { departure, goneSignal, inPieces, readBody, readUtf8, sendJson } from '../raw.ts';
 import type { PlainRequest, PlainResponse } from '../raw.ts';
 import type { JobAddress } from './address.ts';
 import { briefText, statusText } from './answers.ts';
@@ -25,7 +25,7 @@ import type { JobRateLimits } from './rate-limits.ts';
 import { waitingReason } from './reason.ts';
 import { readMilliseconds, readTerms, readWait } from './request.ts';
 import { sendRequests } from './requests.ts';
-import { drainStream, followStream, STREAM_HOLD_MS } from './stream.ts';
+import { drainStream, followStream, readEventId, STREAM_HOLD_MS } from './stream.ts';
 
 const MEGABYTE = 1024 * 1024;
 export const RUN_LIMIT = 10 * MEGABYTE;
@@ -127,7 +127,7 @@ export class JobFace {
   }
 
   async #run({ request, response, endpoint, key }: Call): Promise<void> {
-    const text = await readBody(request, RUN_LIMIT);
+    const text = await readUtf8(request, RUN_LIMIT);
     const job = await this.#parts.queue.submit(submission(request, endpoint, key, text, readTerms(text)));
     sendJson(response, 200, briefText(job));
   }
@@ -135,7 +135,7 @@ export class JobFace {
   async #runSync({ request, response, endpoint, key, query }: Call): Promise<void> {
     const wait = readWait(query);
     const gone = departure(response);
-    const text = await readBody(request, RUNSYNC_LIMIT);
+    const text = await readUtf8(request, RUNSYNC_LIMIT);
     const terms = { ...readTerms(text), sync: { wait, waitGiven: query.has('wait') } };
     const { job, outcome } = await this.#parts.queue.submitAndWait(submission(request, endpoint, key, text, terms), wait, gone);
     sendJson(response, 200, statusText(outcome ?? missing(job.id)));
@@ -167,8 +167,7 @@ export class JobFace {
     const gone = goneSignal(response);
     const { queue } = this.#parts;
     if (request.headers.accept?.includes('text/event-stream') === true) {
-      const last = request.headers['last-event-id'];
-      return followStream(queue, endpoint.id, seq, id, typeof last === 'string' && /^\d{1,9}$/.test(last) ? Number(last) : 0, inPieces(response), gone);
+      return followStream(queue, endpoint.id, seq, id, readEventId(request.headers['last-event-id']?.toString()), inPieces(response), gone);
     }
     const hold = readWait(query, STREAM_HOLD_MS, LONGEST_STREAM_HOLD);
     const { status, chunks } = await drainStream(queue, endpoint.id, seq, id, hold, gone);
@@ -244,7 +243,11 @@ export class JobFace {
     const events = inPieces(response);
     events.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' });
     // The log of a worker goes on after the job; whoever follows the job is let go with it.
-    if (job.endedAt === null) void this.#parts.queue.waitForEnd(endpoint.id, seq, LONGEST_LOG_MS, gone).then(() => setTimeout(() => events.end(), LOG_TAIL_MS));
+    if (job.endedAt === null) {
+      const ended = this.#parts.queue.waitForEnd(endpoint.id, seq, LONGEST_LOG_MS, gone);
+      // Where that cannot be known, it comes back and asks again.
+      void ended.catch(() => undefined).then(() => setTimeout(() => events.end(), LOG_TAIL_MS));
+    }
     for await (const { ts, seq: number, source, line } of lines) {
       if (events.destroyed || events.writableEnded) return;
       const at = new Date(ts).toISOString();

@@ -6,6 +6,7 @@ import type { Chunk } from '../../store/jobs.ts';
 import { notFound } from '../../support/errors.ts';
 import { writePiece } from '../raw.ts';
 import type { Response } from '../raw.ts';
+import { readChunks } from '../workers/results.ts';
 
 /** How long an empty `/stream` waits for a first chunk: long enough that a loop does not spin, shorter than any client's patience. */
 export const STREAM_HOLD_MS = 4_000;
@@ -27,12 +28,12 @@ export async function drainStream(queue: JobQueue, endpointId: string, seq: numb
     const found = await queue.find(endpointId, seq);
     if (found === undefined || found.job.id !== id) throw notFound('job', id);
     const { job } = found;
-    const chunks = await unread(queue, job, found.payloads.output);
+    const chunks = await unread(queue, job, found.payloads.output, ANSWER_BYTES);
     const last = chunks.at(-1);
     if (last !== undefined) {
       // Another reader may have been faster; then look again.
       if (!(await queue.streams.drainTo(job, last.number))) continue;
-      const more = await queue.streams.read(endpointId, seq, last.number, 1);
+      const more = await unread(queue, { ...job, drained: last.number }, found.payloads.output, 1);
       return { status: more.length > 0 && hasEnded(job) ? 'IN_PROGRESS' : job.status, chunks };
     }
     if (hasEnded(job) || signal.aborted || queue.stopping || Date.now() >= until) return { status: job.status, chunks: [] };
@@ -40,15 +41,35 @@ export async function drainStream(queue: JobQueue, endpointId: string, seq: numb
   }
 }
 
-/** A job that streamed nothing counts its whole output as one chunk. */
-async function unread(queue: JobQueue, job: Job, output: string | null): Promise<Chunk[]> {
-  const chunks = await queue.streams.read(job.endpointId, job.seq, job.drained, ANSWER_BYTES);
-  if (chunks.length > 0 || job.status !== 'COMPLETED' || job.drained > 0 || output === null) return chunks;
-  return [{ number: 1, text: `{"output":${output}}` }];
+/** What comes after the chunks that were read, in answers of a size. A job that streamed nothing counts its whole output as what it streamed. */
+async function unread(queue: JobQueue, { endpointId, seq, status, drained }: Job, output: string | null, bytes: number): Promise<Chunk[]> {
+  const chunks = await queue.streams.read(endpointId, seq, drained, bytes);
+  if (chunks.length > 0 || status !== 'COMPLETED' || output === null) return chunks;
+  const pieces = readChunks(`{"output":${output}}`).map((text, index) => ({ number: index + 1, text })).slice(drained);
+  if (drained > 0 && pieces.length > 0 && (await queue.streams.read(endpointId, seq, 0, 1)).length > 0) return [];
+  let size = 0;
+  return pieces.filter(({ text }, index) => (size += text.length) <= bytes || index === 0);
 }
 
-/** Follows a job live as server-sent events, from after chunk `after`, until it has ended and all is sent. Takes nothing away from other readers. */
-export async function followStream(queue: JobQueue, endpointId: string, seq: number, id: string, after: number, response: Response, signal: AbortSignal): Promise<void> {
+/** How far a reader of events has come. */
+export interface StreamPosition {
+  attempt: number;
+  number: number;
+}
+
+/** Most jobs are tried once, and their events are counted. Those of a later attempt, which begin anew, say which it is. */
+function eventId({ attempt, number }: StreamPosition): string {
+  return attempt <= 1 ? String(number) : `${attempt}/${number}`;
+}
+
+/** Reads `Last-Event-ID`; from the beginning where it is no event of ours. */
+export function readEventId(text: string | undefined): StreamPosition {
+  const [, attempt = '1', number = '0'] = /^(?:(\d{1,9})\/)?(\d{1,9})$/.exec(text ?? '') ?? [];
+  return { attempt: Number(attempt), number: Number(number) };
+}
+
+/** Follows a job live as server-sent events, from after the last one that was read, until it has ended and all is sent. Takes nothing away from other readers. */
+export async function followStream(queue: JobQueue, endpointId: string, seq: number, id: string, after: StreamPosition, response: Response, signal: AbortSignal): Promise<void> {
   let sent = after;
   let begun = false;
   const write = (text: string): Promise<void> => {
@@ -63,9 +84,11 @@ export async function followStream(queue: JobQueue, endpointId: string, seq: num
       if (!begun) throw notFound('job', id);
       break;
     }
-    const chunks = await unread(queue, { ...found.job, drained: sent }, found.payloads.output);
-    await write(chunks.length === 0 ? ': waiting\n\n' : chunks.map(({ number, text }) => `id: ${number}\ndata: ${onOneLine(text)}\n\n`).join(''));
-    sent = chunks.at(-1)?.number ?? sent;
+    const attempt = Math.max(1, found.job.attempt);
+    if (attempt !== sent.attempt) sent = { attempt, number: 0 };
+    const chunks = await unread(queue, { ...found.job, drained: sent.number }, found.payloads.output, ANSWER_BYTES);
+    await write(chunks.length === 0 ? ': waiting\n\n' : chunks.map(({ number, text }) => `id: ${eventId({ attempt, number })}\ndata: ${onOneLine(text)}\n\n`).join(''));
+    sent = { attempt, number: chunks.at(-1)?.number ?? sent.number };
     if (chunks.length > 0) continue;
     // Whoever follows a server that stops comes back elsewhere, with the number of the last chunk.
     if (hasEnded(found.job) || queue.stopping) break;

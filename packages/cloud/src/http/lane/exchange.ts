@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { STATUS_CODES } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
@@ -11,18 +12,20 @@ export class LaneRequest implements PlainRequest {
   readonly headers: IncomingHttpHeaders;
   readonly socket: Socket;
   readonly body: string;
+  readonly isUtf8: boolean;
   readonly complete = true;
   readonly readableEnded = true;
 
   readonly head: Head;
 
-  constructor(head: Head, body: string, socket: Socket) {
+  constructor(head: Head, bytes: Buffer, socket: Socket) {
     const { method, url, headers } = head;
     this.head = head;
     this.method = method;
     this.url = url;
     this.headers = headers;
-    this.body = body;
+    this.body = bytes.length === 0 ? '' : bytes.toString();
+    this.isUtf8 = !this.body.includes('\ufffd') || isUtf8(bytes);
     this.socket = socket;
   }
 
@@ -83,7 +86,7 @@ export class LaneResponse implements PlainResponse {
     // Where every character takes one byte, the text need not be encoded.
     const encoding = this.#length === body.length ? 'latin1' : 'utf8';
     if (this.#listeners.length === 0) this.#socket.write(text, encoding);
-    else this.#socket.write(text, encoding, (error) => (error ? undefined : this.#left()));
+    else this.#socket.write(text, encoding, (error) => (error ? this.closed() : this.#left()));
     this.#onEnd(this.shouldKeepAlive);
   }
 

@@ -106,6 +106,7 @@ export class Lane {
       if (socket.destroyed) return;
       if (!yes) this.#handOver();
       else if ((this.#waiting?.length ?? 0) >= bodyEnd) this.#serve(head, bodyEnd);
+      else if (socket.isPaused()) socket.resume();
     });
   }
 
@@ -121,10 +122,9 @@ export class Lane {
   #serve(head: Head, end: number): void {
     const { socket, service } = this.#parts;
     const bytes = this.#waiting as Buffer;
-    const body = head.length === 0 ? '' : bytes.toString('utf8', end - head.length, end);
     this.#waiting = bytes.length === end ? undefined : bytes.subarray(end);
     this.#response = new LaneResponse(socket, !head.last && !service.closing, (kept) => this.#answered(kept));
-    service.servePlain(new LaneRequest(head, body, socket), this.#response);
+    service.servePlain(new LaneRequest(head, bytes.subarray(end - head.length, end), socket), this.#response);
   }
 
   #answered(kept: boolean): void {

@@ -17,17 +17,26 @@ describe('before a server', () => {
   let closing = false;
   let sockets: Socket[] = [];
   let lanes: Lanes;
+  /** What was told of an answer that is too large to leave at once. */
+  let heard: string[];
 
   beforeEach(async () => {
     closing = false;
     sockets = [];
+    heard = [];
     server = createServer((request, response) => {
       let body = '';
       request.on('data', (chunk: Buffer) => (body += chunk.toString())).on('end', () => response.end(`node ${request.method} ${request.url} ${body}`));
     });
     const service: LaneService = {
       wants: ({ url }) => (url.includes('asked') ? pause(5).then(() => url.includes('yes')) : url.startsWith('/v2/lane')),
-      servePlain: (request, response) => void pause(request.url.includes('slow') ? 20 : 0).then(() => sendJson(response, 200, `"lane ${request.url} ${request.body}"`)),
+      servePlain: (request, response) => {
+        if (request.url.endsWith('large')) {
+          for (const event of ['finish', 'close'] as const) response.on(event, () => heard.push(event));
+          return sendJson(response, 200, JSON.stringify('x'.repeat(50_000_000)));
+        }
+        return void pause(request.url.includes('slow') ? 20 : 0).then(() => sendJson(response, 200, `"lane ${request.url} ${request.body}"`));
+      },
       get closing() {
         return closing;
       },
@@ -38,6 +47,23 @@ describe('before a server', () => {
   afterEach(async () => {
     for (const socket of sockets) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
+  });
+
+  test('a body that is larger than what may wait is read on when it is known whose it is', async () => {
+    const body = 'x'.repeat(256 * 1024);
+    const { socket, until } = await talk(`POST /v2/lane/asked/yes HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, -1)}`);
+    await pause(30);
+    socket.write(body.slice(-1));
+    await until('"lane /v2/lane/asked/yes x');
+  });
+
+  test('whoever leaves before an answer has left is heard to', async () => {
+    const { socket, until } = await talk('GET /v2/lane/large HTTP/1.1\r\nHost: x\r\n\r\n');
+    await until('HTTP/1.1 200');
+    socket.pause();
+    socket.resetAndDestroy();
+    while (heard.length === 0) await pause(2);
+    assert.deepEqual(heard, ['close']);
   });
 
   async function talk(...pieces: string[]): Promise<{ socket: Socket; heard: () => string; until: (text: string) => Promise<void> }> {

@@ -14,7 +14,7 @@ import { asBerthError } from '../failures.ts';
 import type { JobAddress } from '../jobs/address.ts';
 import { RUNSYNC_LIMIT } from '../jobs/face.ts';
 import type { JobRateLimits } from '../jobs/rate-limits.ts';
-import { goneSignal, readBody, sendJson } from '../raw.ts';
+import { goneSignal, readUtf8, sendJson } from '../raw.ts';
 import type { Request, Response } from '../raw.ts';
 import { answerText } from './answer.ts';
 import { errorText, failOpenAi, failureOf, SERVER_STOPS } from './failures.ts';
@@ -83,7 +83,7 @@ export class OpenAiFace {
   async #call(request: Request, response: Response, endpoint: Endpoint, accountId: string, route: string): Promise<void> {
     const { queue, clock } = this.#parts;
     const signal = AbortSignal.any([goneSignal(response), this.#closing.signal]);
-    const body = await readBody(request, RUNSYNC_LIMIT);
+    const body = await readUtf8(request, RUNSYNC_LIMIT);
     const call = request.method === 'GET' ? plainCall(route) : callWith(route, body);
     const patience = endpoint.executionTimeout === 0 ? endpoint.jobTtl : endpoint.executionTimeout;
     const job = await queue.submit({ endpoint, accountId, request: call.text, terms: { sync: { wait: patience, waitGiven: false } } });

@@ -146,15 +146,15 @@ export class WorkerFace {
     } catch (error) {
       // A result that is too large must not leave its job waiting for ever.
       if (seq !== undefined && error instanceof BerthError && error.code === 'too-large') {
-        await queue.finish(endpoint.id, seq, { workerId }, { output: null, error: JSON.stringify(`the result is larger than ${RESULT_LIMIT} bytes; store it elsewhere and return its address`) });
+        await queue.finish(endpoint.id, seq, { workerId, jobId }, { output: null, error: JSON.stringify(`the result is larger than ${RESULT_LIMIT} bytes; store it elsewhere and return its address`) });
       }
       throw error;
     }
     const post = readPost(body);
     if (seq !== undefined) {
-      if (post.kind === 'progress') await queue.progress(endpoint.id, seq, { workerId }, post.output);
+      if (post.kind === 'progress') await queue.progress(endpoint.id, seq, { workerId, jobId }, post.output);
       else {
-        await queue.finish(endpoint.id, seq, { workerId }, post);
+        await queue.finish(endpoint.id, seq, { workerId, jobId }, post);
         queue.stops.settle(endpoint.id, workerId, jobId);
         if (post.refresh) queue.rest(endpoint.id, workerId);
       }
@@ -171,7 +171,7 @@ export class WorkerFace {
     const chunks = readChunks(await readBody(request, RESULT_LIMIT));
     const seq = seqOf(jobId);
     if (seq === undefined) return sendJson(response, 200, '{}');
-    if (numbered === undefined) await queue.streams.append(endpoint.id, seq, { workerId }, chunks);
+    if (numbered === undefined) await queue.streams.append(endpoint.id, seq, { workerId, jobId }, chunks);
     else await queue.streams.appendNumberedInSteps(endpoint.id, seq, { workerId, lease: numbered.lease }, { number: numbered.number, texts: chunks });
     sendJson(response, 200, '{}');
   }

@@ -77,6 +77,14 @@ describe('a chunk', () => {
     );
   });
 
+  test('that is cut keeps what stands beside the output, as it was written, with the last piece', () => {
+    const chunks = readChunks(`{"metrics": {"tokens": 1.0}, "output": "${'x'.repeat(LARGEST_CHUNK)}", "more": 12345678901234567890}`);
+    assert.ok(chunks.slice(0, -1).every((chunk) => Object.keys(JSON.parse(chunk) as object).join() === 'output'));
+    assert.match(chunks.at(-1) ?? '', /^\{"output":"x+","metrics": \{"tokens": 1\.0\},"more": 12345678901234567890\}$/);
+    const [only, ...none] = readChunks(`{"output":"","metrics":"${'x'.repeat(LARGEST_CHUNK)}"}`);
+    assert.deepEqual([(JSON.parse(only ?? '') as { output: string }).output, none], ['', []]);
+  });
+
   test('that is no text is cut as the text of its JSON, with the number of each part', () => {
     const output = `[${Array.from({ length: 200_000 }, (_, n) => `${n}.0`).join(',')}]`;
     const chunks = readChunks(`{"output":${output}}`).map((chunk) => JSON.parse(chunk) as { output: string; part: number; parts: number });

@@ -1,4 +1,4 @@
-import { memberText, withoutNotANumber } from '../../jobs/json-text.ts';
+import { memberText, withMember, withoutNotANumber } from '../../jobs/json-text.ts';
 import { BerthError } from '../../support/errors.ts';
 
 /** What a worker says about a job. */
@@ -44,10 +44,15 @@ export function readChunks(body: string): string[] {
   const value = parse(text);
   if (Buffer.byteLength(text) <= LARGEST_CHUNK) return [text];
   const output = value['output'];
-  // What is no text is cut as the text of its JSON, and says so.
-  if (typeof output === 'string') return cut(output).map((piece) => JSON.stringify({ output: piece }));
-  const pieces = cut(memberText(text, 'output') ?? 'null');
-  return pieces.map((piece, index) => JSON.stringify({ output: piece, part: index + 1, parts: pieces.length }));
+  const isText = typeof output === 'string';
+  const pieces = cut(isText ? output : (memberText(text, 'output') ?? 'null'));
+  return pieces.map((piece, index) => {
+    // What is no text is cut as the text of its JSON, and says so.
+    const chunk = { output: piece, ...(!isText && { part: index + 1, parts: pieces.length }) };
+    if (index < pieces.length - 1) return JSON.stringify(chunk);
+    // What stands beside the output comes with its end.
+    return Object.entries(chunk).toReversed().reduce((whole, [name, said]) => withMember(whole, name, JSON.stringify(said)), text);
+  });
 }
 
 /** Pieces whose JSON stays below the limit, never cut inside a character. */
@@ -62,7 +67,7 @@ function cut(text: string): string[] {
     pieces.push(text.slice(at, end));
     at = end;
   }
-  return pieces;
+  return pieces.length === 0 ? [''] : pieces;
 }
 
 function parse(text: string): Record<string, unknown> {
