@@ -1,13 +1,18 @@
 import type { Job } from '../store/job-records.ts';
 import type { JobStore } from '../store/jobs.ts';
+import { isRecent } from '../support/clock.ts';
 import type { Clock } from '../support/clock.ts';
 import type { JobChanges } from './job-changes.ts';
 import type { Presence } from './presence.ts';
 import { SILENT_MS } from './presence.ts';
 import * as transitions from './transitions.ts';
 
+const TIDY_EVERY_MS = 10 * 60_000;
+/** Workers that nobody has heard of for this long are forgotten. */
+const FORGET_WORKERS_MS = 3_600_000;
+
 export interface CaretakerParts {
-  store: Pick<JobStore, 'due' | 'running' | 'workers' | 'noteWorkers'>;
+  store: Pick<JobStore, 'due' | 'running' | 'workers' | 'noteWorkers' | 'tidy'>;
   clock: Clock;
   presence: Presence;
   changes: JobChanges;
@@ -18,7 +23,8 @@ export interface CaretakerParts {
 /** Looks after jobs that time does something to, and after those that lost their worker. */
 export class Caretaker {
   readonly #parts: CaretakerParts;
-  #comparedAt = 0;
+  #comparedAt = -Infinity;
+  #tidiedAt = -Infinity;
   #closed = false;
 
   constructor(parts: CaretakerParts) {
@@ -35,7 +41,7 @@ export class Caretaker {
         await changes.one(job.endpointId, job.seq, (current, now) => transitions.whenDue(current, now, lives));
       }),
     );
-    return due.length === limit;
+    return due.length >= limit;
   }
 
   /** Gives up jobs that their worker evidently no longer has. */
@@ -50,6 +56,12 @@ export class Caretaker {
     );
     await presence.note(store);
     await this.#compareHoldings();
+    await this.#tidy();
+  }
+
+  /** This server itself was away for a while. */
+  awake(): void {
+    this.#parts.presence.awake();
   }
 
   /** A worker is gone for certain: what it holds goes back now. */
@@ -80,9 +92,18 @@ export class Caretaker {
   async #compareHoldings(): Promise<void> {
     const { store, clock, presence } = this.#parts;
     const asOf = clock.now();
-    if (asOf - this.#comparedAt < transitions.LEASE_MS) return;
+    if (isRecent(this.#comparedAt, transitions.LEASE_MS, asOf)) return;
     this.#comparedAt = asOf;
     presence.compare(await store.running(), asOf);
+  }
+
+  /** Now and then, what nobody needs any more is cleared away. */
+  async #tidy(): Promise<void> {
+    const { store, clock } = this.#parts;
+    const now = clock.now();
+    if (isRecent(this.#tidiedAt, TIDY_EVERY_MS, now)) return;
+    this.#tidiedAt = now;
+    await store.tidy(now - FORGET_WORKERS_MS);
   }
 
   async #workerLives({ endpointId, workerId }: Job): Promise<boolean> {

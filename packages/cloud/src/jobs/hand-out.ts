@@ -21,6 +21,8 @@ const FIRST_TAKE = 4;
 const GROWTH = 8;
 /** Where nothing waits, whoever comes to wait is looked after this much later: of a thousand that come at once, each would look. Whatever comes in wakes them at once. */
 const EMPTY_MS = 500;
+/** Jobs that were in somebody's hands are looked for again this much later. */
+const PASSED_OVER_MS = 20;
 /** Before jobs are handed out again after the store refused. */
 const TAKE_AGAIN_MS = 250;
 
@@ -146,8 +148,9 @@ export class HandOut {
         return { workerId: taker.workerId, lease };
       });
     let taken: TakenJob[];
+    let passedOver = false;
     try {
-      taken = await store.take(endpointId, transitions.takeTerms(claims, clock.now()));
+      taken = await store.take(endpointId, { ...transitions.takeTerms(claims, clock.now()), onPassedOver: () => (passedOver = true) });
     } catch (error) {
       log.warn({ err: error, endpointId }, 'jobs could not be handed out; trying again');
       await this.#putBack(this.#undoTake(endpointId, owners));
@@ -156,6 +159,7 @@ export class HandOut {
     }
     const isFull = taken.length > 0 && taken.length === owners.size;
     if (isFull) this.#mayHold(endpointId);
+    else if (passedOver) setTimeout(() => this.wake(endpointId), PASSED_OVER_MS).unref();
     else if (owners.size > 0 && this.#serving.get(endpointId)?.news !== true) this.#tookAll(endpointId);
     this.#sizeNext(endpointId, isFull ? taken.length * GROWTH : taken.length * 2);
     const given = new Map<Taker<TakenJob>, TakenJob[]>();

@@ -4,8 +4,8 @@ import type { Clock } from '../support/clock.ts';
 import { hasEnded } from './job.ts';
 import { PATIENCE, persist } from './persist.ts';
 
-/** What becomes of a job, as of now; undefined where nothing does. */
-export type Rule = (job: Job, now: number) => JobChange | undefined;
+/** What becomes of a job, as of now; undefined where nothing does. `tried`: the job as an earlier try found it that failed, or seemed to. */
+export type Rule = (job: Job, now: number, tried: Job | undefined) => JobChange | undefined;
 
 export interface JobChangesParts {
   store: Pick<JobStore, 'change' | 'changeAll'>;
@@ -53,7 +53,7 @@ export class JobChanges {
   }
 
   #attempt(rule: Rule): Attempt {
-    return new Attempt((job) => this.#withDelivery(job, rule(job, this.#parts.clock.now())));
+    return new Attempt((job, tried) => this.#withDelivery(job, rule(job, this.#parts.clock.now(), tried)));
   }
 
   /** A job that ends with a webhook gets its delivery in the same transaction. */
@@ -65,12 +65,12 @@ export class JobChanges {
 
 /** What a try made of the job. Where the store failed then, it may have kept that all the same, and the next try finds nothing to do. */
 class Attempt {
-  readonly #rule: (job: Job) => JobChange | undefined;
+  readonly #rule: (job: Job, tried: Job | undefined) => JobChange | undefined;
   #made: Changed | undefined;
   change: JobChange | undefined;
   unsure: Changed | undefined;
 
-  constructor(rule: (job: Job) => JobChange | undefined) {
+  constructor(rule: (job: Job, tried: Job | undefined) => JobChange | undefined) {
     this.#rule = rule;
   }
 
@@ -80,7 +80,7 @@ class Attempt {
   }
 
   next(job: Job): JobChange | undefined {
-    this.change = this.#rule(job);
+    this.change = this.#rule(job, this.unsure?.before);
     this.#made = this.change === undefined ? undefined : { before: job, after: this.change.job, changed: true };
     return this.change;
   }

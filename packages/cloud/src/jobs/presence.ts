@@ -1,5 +1,6 @@
 import type { Job } from '../store/job-records.ts';
 import type { JobStore, WorkerRecord } from '../store/jobs.ts';
+import { isRecent } from '../support/clock.ts';
 import type { Clock } from '../support/clock.ts';
 import { PairMap } from '../support/pair-map.ts';
 import { SteadyMap } from '../support/steady-map.ts';
@@ -54,12 +55,13 @@ interface Worker {
 export class Presence {
   readonly #clock: Clock;
   readonly #workers = new PairMap<string, string, Worker>();
-  readonly #startedAt: number;
+  /** Since when this server listens: what workers said before may not have been heard. */
+  #awakeSince: number;
   #notedAt = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#startedAt = clock.now();
+    this.#awakeSince = clock.now();
   }
 
   /** The time that all this goes by. */
@@ -162,12 +164,17 @@ export class Presence {
     this.#workers.delete(endpointId, workerId);
   }
 
+  /** This server itself was away for a while: what workers said meanwhile is still to be read, and they have time to show themselves. */
+  awake(): void {
+    this.#awakeSince = this.#clock.now();
+  }
+
   /** Undefined where this server has never heard of it: another one may have. */
   lives(endpointId: string, workerId: string): boolean | undefined {
     const now = this.#clock.now();
     const worker = this.#workers.get(endpointId, workerId);
-    if (worker === undefined) return now - this.#startedAt < SILENT_MS ? true : undefined;
-    return worker.open > 0 || now - worker.seenAt < SILENT_MS;
+    if (worker === undefined) return now - this.#awakeSince < SILENT_MS ? true : undefined;
+    return worker.open > 0 || now - Math.max(worker.seenAt, this.#awakeSince) < SILENT_MS;
   }
 
   /** Nothing of it is open, and nothing was heard of it since. */
@@ -192,7 +199,7 @@ export class Presence {
   /** Tells the other servers who was seen, now and then; forgets who has not been for long. */
   async note(store: Pick<JobStore, 'noteWorkers'>): Promise<void> {
     const now = this.#clock.now();
-    if (now - this.#notedAt < NOTE_EVERY_MS) return;
+    if (isRecent(this.#notedAt, NOTE_EVERY_MS, now)) return;
     this.#notedAt = now;
     const records: WorkerRecord[] = [];
     for (const worker of this.#workers.values()) {
@@ -200,7 +207,7 @@ export class Presence {
       else if (now - worker.seenAt > 2 * SILENT_MS && worker.jobs.size === 0) this.#workers.delete(worker.endpointId, worker.workerId);
       if (worker.noted && worker.open === 0) continue;
       const asWaiting = worker.open > 0 ? `${worker.jobs.size} ${worker.unhealthy ?? ''}` : '';
-      if (asWaiting !== '' && asWaiting === worker.notedAs && now - worker.notedAt < NOTE_WAITING_EVERY_MS) continue;
+      if (asWaiting !== '' && asWaiting === worker.notedAs && isRecent(worker.notedAt, NOTE_WAITING_EVERY_MS, now)) continue;
       worker.noted = true;
       worker.notedAt = now;
       worker.notedAs = asWaiting;

@@ -1,111 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { DATABASES } from '../../../../tests/support/databases.ts';
-import type { DatabaseKind } from '../../../../tests/support/databases.ts';
-import { migratedDatabase } from '../../../../tests/support/migrated-database.ts';
-import type { MigratedDatabase } from '../../../../tests/support/migrated-database.ts';
-import type { Delivery, Job } from '../store/job-records.ts';
-import type { JobStore, TakenJob } from '../store/jobs.ts';
-import type { Wakeup } from '../store/wakeups.ts';
-import { ManualClock } from '../support/clock.ts';
-import { createLog } from '../support/log.ts';
-import { JobQueue } from './queue.ts';
-import type { SubmitRequest } from './queue.ts';
-import type { QueueSettings, RequestTerms } from './submission.ts';
+import type { Job } from '../store/job-records.ts';
+import { benches, HOUR, POLL_MS, SECOND } from './test-bench.ts';
+import type { RequestTerms } from './submission.ts';
 
-const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const POLL_MS = 20 * SECOND;
-
-/** A queue over a real store, with a clock that is turned by hand. */
-class Bench {
-  readonly clock = new ManualClock(Date.UTC(2026, 5, 1));
-  readonly published: Wakeup[] = [];
-  readonly store: JobStore;
-  queue: JobQueue;
-  readonly #endpoint: QueueSettings;
-  readonly #leaving = new AbortController();
-
-  constructor(store: JobStore, endpointId: string, settings: Partial<QueueSettings> = {}) {
-    this.store = store;
-    this.#endpoint = { id: endpointId, accountId: 'a', executionTimeout: 0, jobTtl: 24 * HOUR, retention: null, maxRetries: 1, ...settings };
-    this.queue = this.newServer();
-  }
-
-  /** A server that starts anew on the same store. */
-  newServer(store = this.store): JobQueue {
-    this.queue = new JobQueue({
-      store,
-      wakeups: { publish: (wakeup) => void this.published.push(wakeup), listen: () => undefined, close: async () => undefined },
-      clock: this.clock,
-      log: createLog({ level: 'silent', format: 'json' }),
-      deliveryOf: (): Delivery => assert.fail('no job here has a webhook'),
-      onDelivery: () => assert.fail('no job here has a webhook'),
-    });
-    return this.queue;
-  }
-
-  get id(): string {
-    return this.#endpoint.id;
-  }
-
-  submit(terms: RequestTerms = {}): Promise<Job> {
-    return this.queue.submit(this.request(terms));
-  }
-
-  request(terms: RequestTerms = {}): SubmitRequest {
-    return { endpoint: this.#endpoint, accountId: 'a', request: '{"input":1}', terms };
-  }
-
-  get signal(): AbortSignal {
-    return this.#leaving.signal;
-  }
-
-  take(workerId: string, room = 1, signal = this.signal): Promise<TakenJob[]> {
-    return this.queue.take(this.id, workerId, room, POLL_MS, signal);
-  }
-
-  async takeOne(workerId: string): Promise<Job> {
-    const [taken] = await this.take(workerId);
-    assert.ok(taken !== undefined);
-    return taken.job;
-  }
-
-  finish(workerId: string, { seq }: Job, lease?: string): Promise<boolean> {
-    return this.queue.finish(this.id, seq, { workerId, lease }, { output: '"done"', error: null });
-  }
-
-  async job({ seq }: Job): Promise<Job | undefined> {
-    return (await this.queue.find(this.id, seq))?.job;
-  }
-
-  async status(job: Job): Promise<string> {
-    return (await this.job(job))?.status ?? 'gone';
-  }
-
-  async error({ seq }: Job): Promise<string | null | undefined> {
-    return (await this.queue.find(this.id, seq))?.payloads.error;
-  }
-
-  async sweep(): Promise<void> {
-    while (await this.queue.caretaker.sweep());
-    await this.queue.caretaker.sweepLost();
-  }
-
-  /** Lets time pass in small steps, sweeping after each; `each` is what goes on meanwhile. */
-  async pass(milliseconds: number, each: () => void = () => undefined, step = SECOND): Promise<void> {
-    for (let passed = 0; passed < milliseconds; passed += step) {
-      this.clock.advance(Math.min(step, milliseconds - passed));
-      each();
-      await this.sweep();
-    }
-  }
-
-  close(): void {
-    this.#leaving.abort();
-  }
-}
 
 for (const kind of DATABASES) {
   describe(`the queue, on ${kind}`, () => {
@@ -287,6 +187,49 @@ for (const kind of DATABASES) {
       assert.equal(await on.finish('w1', finished, held.lease ?? undefined), true);
       await on.pass(12 * SECOND);
       assert.equal(await on.status(silent), 'IN_QUEUE');
+    });
+
+    test('a server that was away itself gives its workers time to show themselves', async () => {
+      const on = bench();
+      const job = await on.submit();
+      await on.takeOne('w');
+      on.clock.advance(40 * SECOND);
+      on.queue.caretaker.awake();
+      await on.sweep();
+      assert.equal(await on.status(job), 'IN_PROGRESS');
+      await on.pass(45 * SECOND);
+      assert.equal(await on.status(job), 'IN_QUEUE');
+    });
+
+    test('workers are written down for other servers also after the clock was set back', async () => {
+      const on = bench();
+      on.queue.presence.seen(on.id, 'before');
+      await on.sweep();
+      on.clock.advance(-HOUR);
+      on.queue.presence.seen(on.id, 'after');
+      await on.sweep();
+      assert.deepEqual((await on.store.workers(on.id, 0)).map(({ workerId }) => workerId).toSorted(), ['after', 'before']);
+    });
+
+    test('workers that nobody has heard of for an hour are forgotten', async () => {
+      const on = bench();
+      on.queue.presence.seen(on.id, 'long ago');
+      await on.sweep();
+      on.clock.advance(2 * HOUR);
+      on.queue.presence.seen(on.id, 'now');
+      await on.sweep();
+      assert.deepEqual((await on.store.workers(on.id, 0)).map(({ workerId }) => workerId), ['now']);
+    });
+
+    test('however many jobs are due, with leases among them or without, a sweep says that there may be more', async () => {
+      const on = bench();
+      const first = await on.submit();
+      await on.takeOne('w');
+      for (let count = 0; count < 3; count += 1) await on.submit({ ttl: 10 * SECOND });
+      on.clock.advance(11 * SECOND);
+      assert.equal(await on.queue.caretaker.sweep(2), true);
+      while (await on.queue.caretaker.sweep(2));
+      assert.deepEqual([await on.status(first), (await on.queue.counts(on.id)).inQueue], ['IN_PROGRESS', 0]);
     });
 
     test('a worker that another server has heard of lives', async () => {
@@ -498,24 +441,4 @@ for (const kind of DATABASES) {
       assert.equal(await on.status(running), 'IN_PROGRESS');
     });
   });
-}
-
-/** A store for the tests of a suite; every call answers a queue of its own on it. */
-function benches(kind: DatabaseKind): (settings?: Partial<QueueSettings>) => Bench {
-  let place: MigratedDatabase;
-  let store: JobStore;
-  const made: Bench[] = [];
-  before(async () => {
-    place = await migratedDatabase(kind);
-    store = place.database.jobs();
-  });
-  after(async () => {
-    for (const bench of made) bench.close();
-    await place.drop();
-  });
-  return (settings) => {
-    const bench = new Bench(store, `endpoint${made.length}`, settings);
-    made.push(bench);
-    return bench;
-  };
 }

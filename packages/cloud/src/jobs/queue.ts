@@ -252,8 +252,7 @@ export class JobQueue {
 
   /** False where the worker does not hold the job, or no longer: then nothing changes. */
   async finish(endpointId: string, seq: number, holder: Holder, result: Result): Promise<boolean> {
-    const held = sameAttempt(holder);
-    const done = await this.#changes.one(endpointId, seq, (job, now) => transitions.finish(job, held(job), result, now));
+    const done = await this.#changes.one(endpointId, seq, (job, now, tried) => transitions.finish(job, sameAttempt(holder, tried), result, now));
     return done?.changed ?? false;
   }
 
@@ -264,8 +263,7 @@ export class JobQueue {
 
   async progress(endpointId: string, seq: number, holder: Holder, output: string): Promise<void> {
     this.presence.showsJob(endpointId, holder.workerId, seq);
-    const held = sameAttempt(holder);
-    await this.#changes.one(endpointId, seq, (job) => transitions.progress(job, held(job), output));
+    await this.#changes.one(endpointId, seq, (job, _now, tried) => transitions.progress(job, sameAttempt(holder, tried), output));
   }
 
   /** The worker asked to be replaced: it gets no more jobs, and what it waits for ends now. */

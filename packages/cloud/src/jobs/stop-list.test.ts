@@ -72,6 +72,14 @@ describe('a worker', () => {
     assert.equal(stops.size, 0);
   });
 
+  test('that was never told here, but by another server, is not stubborn', () => {
+    const { clock, stops } = fixture();
+    for (const worker of ['told', 'untold']) stops.add('e', worker, 'j1');
+    stops.due('e', 'told');
+    clock.advance(16 * SECOND);
+    assert.deepEqual([stops.isStubborn('e', 'told'), stops.isStubborn('e', 'untold')], [true, false]);
+  });
+
   test('that never asks leaves nothing behind', () => {
     const { clock, stops } = fixture();
     for (let time = 0; time < 1_000; time += 1) {

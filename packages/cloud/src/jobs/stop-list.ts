@@ -1,3 +1,4 @@
+import { isRecent } from '../support/clock.ts';
 import type { Clock } from '../support/clock.ts';
 import { PairMap } from '../support/pair-map.ts';
 import type { Departure } from './departure.ts';
@@ -98,10 +99,10 @@ export class StopList {
     return told;
   }
 
-  /** Whether the worker goes on with a job that it was told to stop. A handler that never yields hears nothing. */
+  /** Whether the worker goes on with a job that it was told to stop, here: another server may know better. A handler that never yields hears nothing. */
   isStubborn(endpointId: string, workerId: string): boolean {
     const now = this.#clock.now();
-    return [...(this.#stops.get(endpointId, workerId)?.values() ?? [])].some(({ addedAt }) => now - addedAt > STUBBORN_MS);
+    return [...(this.#stops.get(endpointId, workerId)?.values() ?? [])].some(({ addedAt, toldAt }) => toldAt > 0 && now - addedAt > STUBBORN_MS);
   }
 
   /** Milliseconds until something has to be said again. */
@@ -115,7 +116,7 @@ export class StopList {
   /** A worker that never asks, or asks another server, leaves nothing behind. */
   #clear(): void {
     const now = this.#clock.now();
-    if (now - this.#clearedAt < GIVE_UP_MS) return;
+    if (isRecent(this.#clearedAt, GIVE_UP_MS, now)) return;
     this.#clearedAt = now;
     for (const stops of this.#stops.values()) {
       for (const [jobId, { addedAt }] of stops) if (now - addedAt > GIVE_UP_MS) stops.delete(jobId);

@@ -42,13 +42,15 @@ export class Streams {
   async append(endpointId: string, seq: number, holder: Holder, chunks: string[]): Promise<void> {
     const { store, clock, onHeard, onGrown } = this.#parts;
     onHeard(endpointId, holder.workerId, seq);
-    const held = sameAttempt(holder);
     let before: number | undefined;
+    let found: Job | undefined;
     const kept = await persist(async () => {
+      const tried = found;
       // A try that failed may have been kept all the same, and chunks are not for keeping twice.
       if (before !== undefined && holdsInOrder(await store.chunks(endpointId, seq, before, Number.MAX_SAFE_INTEGER), chunks)) return true;
       const end = await store.appendChunks(endpointId, seq, (job, { number, workerNumber }) => {
-        if (!transitions.holds(job, held(job))) return undefined;
+        if (!transitions.holds(job, sameAttempt(holder, tried))) return undefined;
+        found ??= job;
         before ??= number;
         return chunks.map((text) => ({ text, workerNumber }));
       });

@@ -2,6 +2,8 @@ import type { Log } from '../support/log.ts';
 import type { Caretaker } from './caretaker.ts';
 
 const EVERY_MS = 500;
+/** A look that comes this much later than it should shows that the whole process was away: stopped, or on a machine that slept. */
+const AWAY_MS = 5_000;
 
 /** Lets time do its work: once or twice a second it looks at what is due, and goes on while there is more. */
 export class Sweeper {
@@ -17,7 +19,9 @@ export class Sweeper {
   }
 
   start(): void {
+    const due = Date.now() + EVERY_MS;
     this.#timer = setTimeout(() => {
+      if (Date.now() - due > AWAY_MS) this.#caretaker.awake();
       this.#running = this.#round().finally(() => {
         if (!this.#closed) this.start();
       });
@@ -32,8 +36,12 @@ export class Sweeper {
 
   async #round(): Promise<void> {
     try {
-      while (!this.#closed && (await this.#caretaker.sweep())) await new Promise((resolve) => setImmediate(resolve));
-      await this.#caretaker.sweepLost();
+      let mayHaveMore = true;
+      while (mayHaveMore && !this.#closed) {
+        mayHaveMore = await this.#caretaker.sweep();
+        await this.#caretaker.sweepLost();
+        if (mayHaveMore) await new Promise((resolve) => setImmediate(resolve));
+      }
     } catch (error) {
       this.#log.warn({ err: error }, 'jobs that are due could not be looked after; trying again');
     }

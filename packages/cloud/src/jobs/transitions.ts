@@ -30,7 +30,7 @@ export function take(job: Job, workerId: string, lease: string, now: number): Jo
 }
 
 /** A take as of now, for a store. */
-export function takeTerms(claims: () => readonly Claim[], now: number): TakeTerms {
+export function takeTerms(claims: () => readonly Claim[], now: number): Omit<TakeTerms, 'onPassedOver'> {
   return { claims, takenAt: now, lookAt: now + LEASE_MS, begin: (job, { workerId, lease }) => take(job, workerId, lease, now) };
 }
 

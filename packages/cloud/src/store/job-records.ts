@@ -93,6 +93,9 @@ export interface JobChange {
   delivery?: (payloads: Payloads) => Delivery;
 }
 
+/** What the log of webhooks shows of one. */
+export type DeliveryEntry = Omit<Delivery, 'body'>;
+
 /** One webhook that has to reach its receiver, or has. */
 export interface Delivery {
   id: string;

@@ -1,4 +1,4 @@
-import type { Delivery, Job, JobStatus } from './job-records.ts';
+import type { Delivery, DeliveryEntry, Job, JobStatus } from './job-records.ts';
 import type { Row, Value } from './sql.ts';
 
 /**
@@ -137,9 +137,10 @@ const LATE_MS = 60_000;
 /**
  * When a row has to be looked at next, as of a moment at which the job is not due. Whenever the
  * job ends after that, its retention is over no earlier than `LATE_MS` before the look: an end
- * never has to move it, and with that no index.
+ * never has to move it, and with that no index. One that has ended is looked at when it is due.
  */
 export function nextLook(job: Job, now: number): number {
+  if (job.status !== 'IN_QUEUE' && job.status !== 'IN_PROGRESS') return job.dueAt;
   return Math.min(job.ttlAt, now + job.retention + LATE_MS);
 }
 
@@ -154,14 +155,20 @@ export function deliveryValues(delivery: Delivery): Value[] {
   ];
 }
 
+/** All but the body, which may be large. */
+export const ENTRY_COLUMNS = DELIVERY_COLUMNS.filter((column) => column !== 'body').join(', ');
+
 export function deliveryFromRow(row: Row): Delivery {
+  return { ...entryFromRow(row), body: row['body'] as string };
+}
+
+export function entryFromRow(row: Row): DeliveryEntry {
   return {
     id: row['id'] as string,
     endpointId: row['endpoint_id'] as string,
     accountId: row['account_id'] as string,
     jobId: row['job_id'] as string,
     url: row['url'] as string,
-    body: row['body'] as string,
     attempts: row['attempts'] as number,
     nextAt: row['next_at'] as number | null,
     state: row['state'] as Delivery['state'],

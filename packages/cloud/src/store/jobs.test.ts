@@ -40,6 +40,27 @@ for (const kind of DATABASES) {
       assert.equal(await store.find('elsewhere', whole.job.seq), undefined);
     });
 
+    test('what was counted apart is put together, and counts on', async () => {
+      const job = await submit('folded');
+      await submitElsewhere('folded', 'one');
+      await takeAll('folded', 1);
+      const before = await store.counts('folded');
+      await store.tidy(NOW);
+      assert.deepEqual(await store.counts('folded'), before);
+      await store.change('folded', job.seq, (current) => transitions.cancel(current, NOW));
+      assert.deepEqual(await store.counts('folded'), { ...before, inProgress: before.inProgress - 1 });
+    });
+
+    test('a job that has ended is looked at when its retention is over, however long it ran', async () => {
+      const job = await submit('retained', { retention: 60_000 });
+      await takeAll('retained');
+      const ended = NOW + 100_000;
+      await store.change('retained', job.seq, (current) => transitions.finish(current, { workerId: 'w1' }, { output: '1', error: null }, ended));
+      const dueBy = async (now: number): Promise<boolean> => (await store.due(now, 1_000)).some(({ endpointId }) => endpointId === 'retained');
+      assert.equal(await dueBy(ended + 30_000), false);
+      assert.equal(await dueBy(ended + 60_000), true);
+    });
+
     test('submitting the same job again changes nothing: a store that answered late may be asked twice', async () => {
       const whole = made('twice');
       assert.equal((await store.submit(whole)).created, true);

@@ -1,4 +1,4 @@
-import type { Delivery, Job, JobChange, JobStatus, WholeJob } from './job-records.ts';
+import type { Delivery, DeliveryEntry, Job, JobChange, JobStatus, WholeJob } from './job-records.ts';
 
 /**
  * What the queue asks of a store. Calls that arrive together are committed together, and a
@@ -45,6 +45,8 @@ export interface JobStore {
   /** Writes down which workers were seen, and when. */
   noteWorkers(workers: WorkerRecord[]): Promise<void>;
   workers(endpointId: string, seenSince: number): Promise<WorkerRecord[]>;
+  /** Forgets workers that were not seen since, and puts together what was counted apart. */
+  tidy(seenSince: number): Promise<void>;
 
   /** Deliveries that wait for their next attempt, the longest due first. */
   dueDeliveries(now: number, limit: number): Promise<Delivery[]>;
@@ -53,7 +55,8 @@ export interface JobStore {
   changeDelivery(seen: Pick<Delivery, 'id' | 'endpointId' | 'nextAt'>, next: Delivery): Promise<boolean>;
   /** Forgets deliveries that came to their end before this time. */
   forgetDeliveries(before: number): Promise<void>;
-  deliveries(endpointId: string, filter: { jobId?: string; limit: number }): Promise<Delivery[]>;
+  /** The newest first. Without their bodies, which may be large. */
+  deliveries(endpointId: string, filter: { jobId?: string; limit: number }): Promise<DeliveryEntry[]>;
   findDelivery(endpointId: string, id: string): Promise<Delivery | undefined>;
 }
 
@@ -86,6 +89,8 @@ export interface TakeTerms {
   lookAt: number;
   /** The rule. What it makes of a job agrees with the above: a store may have to write the lease before it knows the job. */
   begin(job: Job, claim: Claim): JobChange;
+  /** Told where others wait that could not be had just now: they are in somebody's hands, and may be back in a moment. */
+  onPassedOver?(): void;
 }
 
 export interface TakenJob {

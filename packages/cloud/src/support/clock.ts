@@ -23,6 +23,11 @@ export class ManualClock implements Clock {
   }
 }
 
+/** Whether something was less than so long ago. After a clock was set back, what seems to lie ahead was long ago. */
+export function isRecent(at: number, milliseconds: number, now: number): boolean {
+  return at <= now && now - at < milliseconds;
+}
+
 export function isoTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString();
 }

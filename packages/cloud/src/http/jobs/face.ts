@@ -262,7 +262,7 @@ export class JobFace {
     if (request.method === 'GET' && id === undefined) {
       const jobId = query.get('jobId');
       const found = await this.#parts.webhooks.list(endpoint.id, { limit: clamp(readCount(query, 'limit', 100), { minimum: 1, maximum: 1000 }), ...(jobId !== null && { jobId }) });
-      return sendJson(response, 200, JSON.stringify({ deliveries: found.map(({ body: _, accountId: __, ...shown }) => shown) }));
+      return sendJson(response, 200, JSON.stringify({ deliveries: found.map(({ accountId: _, ...shown }) => shown) }));
     }
     if (request.method !== 'POST' || id === undefined || action !== 'redeliver') throw new BerthError('no-route', 'no such address');
     await readBody(request, SMALL_BODY);

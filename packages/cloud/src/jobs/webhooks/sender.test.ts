@@ -8,7 +8,7 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { DATABASES } from '../../../../../tests/support/databases.ts';
 import { migratedDatabase } from '../../../../../tests/support/migrated-database.ts';
 import type { MigratedDatabase } from '../../../../../tests/support/migrated-database.ts';
-import type { Delivery, Job } from '../../store/job-records.ts';
+import type { Delivery, DeliveryEntry, Job } from '../../store/job-records.ts';
 import type { JobStore } from '../../store/jobs.ts';
 import { noWakeups } from '../../store/wakeups.ts';
 import { ManualClock, systemClock } from '../../support/clock.ts';
@@ -112,7 +112,7 @@ class WatchedStore implements DeliveryStore {
   }
 
   dueDeliveries = (now: number, limit: number): Promise<Delivery[]> => this.#store.dueDeliveries(now, limit);
-  deliveries = (endpointId: string, filter: { jobId?: string; limit: number }): Promise<Delivery[]> => this.#store.deliveries(endpointId, filter);
+  deliveries = (endpointId: string, filter: { jobId?: string; limit: number }): Promise<DeliveryEntry[]> => this.#store.deliveries(endpointId, filter);
   findDelivery = (endpointId: string, id: string): Promise<Delivery | undefined> => this.#store.findDelivery(endpointId, id);
 
   async forgetDeliveries(before: number): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Delivery } from '../../store/job-records.ts';
+import { isRecent } from '../../support/clock.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { persist } from '../persist.ts';
@@ -135,7 +136,7 @@ export class WebhookSender {
   async #sweep(): Promise<void> {
     const { store, clock, log, options } = this.#parts;
     const now = clock.now();
-    if (now - this.#sweptAt < SWEEP_EVERY_MS) return;
+    if (isRecent(this.#sweptAt, SWEEP_EVERY_MS, now)) return;
     this.#sweptAt = now;
     try {
       await store.forgetDeliveries(now - options.keepLog);

@@ -1,4 +1,4 @@
-import type { Delivery } from '../../store/job-records.ts';
+import type { Delivery, DeliveryEntry } from '../../store/job-records.ts';
 import type { Clock } from '../../support/clock.ts';
 import { notFound } from '../../support/errors.ts';
 import { redelivery } from './delivery.ts';
@@ -20,7 +20,7 @@ export class Webhooks {
   }
 
   /** Newest first. */
-  list(endpointId: string, filter: { jobId?: string; limit: number }): Promise<Delivery[]> {
+  list(endpointId: string, filter: { jobId?: string; limit: number }): Promise<DeliveryEntry[]> {
     return this.#parts.store.deliveries(endpointId, filter);
   }
 

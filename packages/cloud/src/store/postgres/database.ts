@@ -25,6 +25,11 @@ const OLDEST_SERVER = 140000;
 const PLANS = '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off';
 /** The few statements that the lanes of the queue repeat all the time are planned once: to plan them takes as long as to run them for one job. */
 const PLAN_ONCE = '-c plan_cache_mode=force_generic_plan';
+/** A connection may go silent without a word: behind it a machine without power, or a wall that forgot it. A statement of a lane, on which all others of its kind wait, is given up after this, any other after a while that no statement takes. */
+const LANE_TIMEOUT_MS = 30_000;
+const QUERY_TIMEOUT_MS = 10 * 60_000;
+/** Also for a connection that is free. */
+const CONNECT_TIMEOUT_MS = 30_000;
 /** Submissions and changes have one commit on its way each, and takes one for each endpoint. Beyond this many they wait for each other. */
 const MOST_LANES = 4;
 
@@ -38,8 +43,8 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
   // Loaded here and not above: a server on SQLite starts without it.
   const pg = createRequire(import.meta.url)('pg') as typeof Pg;
   let closing = false;
-  const open = (max: number, options: string): Pool => {
-    const opened = new pg.Pool({ connectionString: url, max, application_name: 'berth', options, types });
+  const open = (max: number, options: string, queryTimeout: number): Pool => {
+    const opened = new pg.Pool({ connectionString: url, max, application_name: 'berth', options, types, keepAlive: true, query_timeout: queryTimeout, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
     opened.on('error', (error) => {
       // A connection may still be on its way out when its pool says that it has ended.
       if (!closing) onError(error);
@@ -50,14 +55,14 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
   };
   const types = { getTypeParser: (oid: number, format?: 'text' | 'binary') => (oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format ?? 'text')) };
   const forLanes = Math.max(1, Math.min(MOST_LANES, Math.floor(poolSize / 2)));
-  const pool = open(Math.max(1, poolSize - forLanes), PLANS);
-  const lanes = open(forLanes, `${PLANS} ${PLAN_ONCE}`);
+  const pool = open(Math.max(1, poolSize - forLanes), PLANS, QUERY_TIMEOUT_MS);
+  const lanes = open(forLanes, `${PLANS} ${PLAN_ONCE}`, LANE_TIMEOUT_MS);
   await checkVersion(pool);
   const server = randomUUID().slice(0, 8);
   return {
     dialect: 'postgres',
     read: (steps) => withClient(pool, (client) => run(client, steps)),
-    write: (steps) => retried(() => withClient(pool, (client) => transaction(client, steps))),
+    write: (steps) => retried(() => inTransaction(pool, (client) => run(client, steps))),
     jobs: () => postgresJobs(pool, lanes, server),
     wakeups: () => listenForWakeups({ url, server, pool, onError }),
     leadership: () => leadOnPostgres(url, onError),
@@ -89,23 +94,25 @@ export async function withClient<T>(pool: Pool, work: (client: PoolClient) => Pr
   }
 }
 
+export function inTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  return withClient(pool, async (client) => {
+    await translated(client.query('begin'));
+    try {
+      const result = await translated(work(client));
+      await translated(client.query('commit'));
+      return result;
+    } catch (error) {
+      await client.query('rollback').catch(() => undefined);
+      throw error;
+    }
+  });
+}
+
 async function run<T>(client: PoolClient, steps: () => Steps<T>): Promise<T> {
   const work = steps();
   let step = work.next();
   while (step.done !== true) step = work.next(await execute(client, step.value));
   return step.value;
-}
-
-async function transaction<T>(client: PoolClient, steps: () => Steps<T>): Promise<T> {
-  await translated(client.query('begin'));
-  try {
-    const result = await run(client, steps);
-    await translated(client.query('commit'));
-    return result;
-  } catch (error) {
-    await client.query('rollback').catch(() => undefined);
-    throw error;
-  }
 }
 
 async function execute(client: PoolClient, statement: Statement): Promise<Outcome> {
@@ -133,7 +140,7 @@ export async function translated<T>(work: Promise<T>): Promise<T> {
   } catch (error) {
     const code = codeOf(error);
     if (code === UNIQUE_VIOLATION) throw new UniqueViolation(error);
-    if (AWAY.test(code) || /^E[A-Z]+$/.test(code) || /Connection terminated|timeout exceeded|not queryable/i.test(String(error))) {
+    if (AWAY.test(code) || /^E[A-Z]+$/.test(code) || /Connection terminated|timeout exceeded|Query read timeout|not queryable/i.test(String(error))) {
       throw new BerthError('unavailable', 'the database does not answer; try again', { cause: error });
     }
     throw error;

@@ -1,8 +1,8 @@
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 import { MOST_LOOKS } from '../job-moves.ts';
 import { isOver } from '../job-records.ts';
 import type { WholeJob } from '../job-records.ts';
-import { AFTER_JOB, DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, JOB, jobFromValues, JOBS_AND_LEASES, listed, nextLook, PAYLOAD_BYTES, PAYLOADS } from '../job-rows.ts';
+import { AFTER_JOB, DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, ENTRY_COLUMNS, entryFromRow, JOB, jobFromValues, JOBS_AND_LEASES, listed, nextLook, PAYLOAD_BYTES, PAYLOADS } from '../job-rows.ts';
 import { endAfter } from '../jobs.ts';
 import type { Changed, JobStore, StreamEnd, Submitted } from '../jobs.ts';
 import type { Row, Value } from '../sql.ts';
@@ -11,8 +11,8 @@ import { columnsOf, unnest } from './arrays.ts';
 import { Batch } from './batch.ts';
 import { applyChanges, KEY, keyOf, SAVE_DELIVERY } from './changes.ts';
 import type { Transition } from './changes.ts';
-import { ADD_COUNTS } from './counts.ts';
-import { retried, translated, withClient } from './database.ts';
+import { ADD_COUNTS, foldCounts } from './counts.ts';
+import { inTransaction, retried, translated } from './database.ts';
 import { HandedOut, tryEnds } from './finish.ts';
 import { Submissions } from './submissions.ts';
 import type { Submission } from './submissions.ts';
@@ -55,16 +55,19 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
   };
 
   const handedOut = new HandedOut();
+  /** Ends that were kept. Where others of their batch could not be, it comes again. */
+  const ended = new WeakMap<Transition, Changed>();
   const changes = new Batch<Transition, Changed | undefined>(async (items) => {
-    const ends = await tryEnds(lanes, server, handedOut, items);
-    const rest = items.filter((item) => !ends.has(item));
+    const ends = await tryEnds(lanes, server, handedOut, items.filter((item) => !ended.has(item)));
+    for (const [item, changed] of ends) ended.set(item, changed);
+    const rest = items.filter((item) => !ended.has(item));
     const changed = rest.length === 0 ? [] : await retried(() => inTransaction(pool, (client) => applyChanges(client, server, rest)));
     for (const done of changed) {
       if (done?.after.status === 'IN_PROGRESS') handedOut.set(done.after);
       else if (done !== undefined) handedOut.delete(done.after.endpointId, done.after.seq);
     }
-    const results = new Map<Transition, Changed | undefined>([...ends, ...rest.map((item, index) => [item, changed[index]] as const)]);
-    return items.map((item) => results.get(item));
+    const results = new Map(rest.map((item, index) => [item, changed[index]] as const));
+    return items.map((item) => ended.get(item) ?? results.get(item));
   }, LARGEST_BATCH);
 
   return {
@@ -132,9 +135,10 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
         if (later.length > 0) {
           // What another server just changes is left to it.
           await query(
-            `update jobs set look_at = given.look_at from (select locked.* from ${unnest([...KEY, 'look_at'])}, lateral (select given.*, 1 as found from jobs where endpoint_id = given.endpoint_id and seq = given.seq for update skip locked) as locked) as given
+            // Somebody may have made its time to live shorter since.
+            `update jobs set look_at = greatest(least(given.look_at, jobs.ttl_at), $4::bigint) from (select locked.* from ${unnest([...KEY, 'look_at'])}, lateral (select given.*, 1 as found from jobs where endpoint_id = given.endpoint_id and seq = given.seq for update skip locked) as locked) as given
               where jobs.endpoint_id = given.endpoint_id and jobs.seq = given.seq`,
-            columnsOf(later.map((job) => [job.endpointId, job.seq, Math.max(nextLook(job, now), now + 1)]), 3),
+            [...columnsOf(later.map((job) => [job.endpointId, job.seq, nextLook(job, now)]), 3), now + 1],
           );
         }
         if (later.length === 0 || found.length < limit) break;
@@ -219,6 +223,11 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
 
     workers: async (endpointId, seenSince) => (await query('select * from job_workers where endpoint_id = $1 and seen_at >= $2', [endpointId, seenSince])).map(workerFromRow),
 
+    tidy: async (seenSince) => {
+      await query('delete from job_workers where seen_at < $1', [seenSince]);
+      await foldCounts(pool);
+    },
+
     dueDeliveries: async (now, limit) => (await query('select * from webhook_deliveries where next_at <= $1 order by next_at limit $2', [now, limit])).map(deliveryFromRow),
 
     saveDelivery: async (delivery) => {
@@ -237,27 +246,13 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
     },
 
     deliveries: async (endpointId, { jobId, limit }) =>
-      (await query('select * from webhook_deliveries where endpoint_id = $1 and ($2::text is null or job_id = $2) order by created_at desc, id desc limit $3', [endpointId, jobId ?? null, limit])).map(deliveryFromRow),
+      (await query(`select ${ENTRY_COLUMNS} from webhook_deliveries where endpoint_id = $1 and ($2::text is null or job_id = $2) order by created_at desc, id desc limit $3`, [endpointId, jobId ?? null, limit])).map(entryFromRow),
 
     findDelivery: async (endpointId, id) => {
       const [row] = await query('select * from webhook_deliveries where endpoint_id = $1 and id = $2', [endpointId, id]);
       return row === undefined ? undefined : deliveryFromRow(row);
     },
   };
-}
-
-async function inTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
-  return withClient(pool, async (client) => {
-    await translated(client.query('begin'));
-    try {
-      const result = await translated(work(client));
-      await translated(client.query('commit'));
-      return result;
-    } catch (error) {
-      await client.query('rollback').catch(() => undefined);
-      throw error;
-    }
-  });
 }
 
 function wholeFrom(values: readonly Value[]): WholeJob {

@@ -156,8 +156,13 @@ export class Submissions {
       asked = made.length;
       return made;
     };
-    const taken = await takeJobs(this.#lanes, this.#server, endpointId, { ...terms, claims });
-    if (taken.length < asked) this.#quiet.add(endpointId);
+    let passedOver = false;
+    const onPassedOver = (): void => {
+      passedOver = true;
+      terms.onPassedOver?.();
+    };
+    const taken = await takeJobs(this.#lanes, this.#server, endpointId, { ...terms, claims, onPassedOver });
+    if (taken.length < asked && !passedOver) this.#quiet.add(endpointId);
     return taken;
   }
 }

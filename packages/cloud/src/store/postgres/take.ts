@@ -17,7 +17,8 @@ export function leaseDue(lookAt: string, takenAt: string): string {
  * Places leave the queue in the order in which their jobs go: normal before low priority, within
  * that the accounts in turn, within an account by position. The recursion steps from one queue
  * (priority and account) to the next over the index, so queues are found without counting jobs.
- * Places that another server is just taking are passed over. The first job gets the first claim.
+ * Places that somebody else has in hands are passed over: another take, which may not want all that it has locked, or a
+ * change, which makes the place anew. Where that leaves claims without a job, a last row without a job tells it. The first job gets the first claim.
  *
  * Each job is looked up by its key: the limit keeps the planner from going through all jobs of the endpoint instead,
  * which it may prefer as long as it believes that there are few.
@@ -47,7 +48,10 @@ const TAKE = `with recursive queues as (
     insert into job_leases (${LEASE_COLUMNS.join(', ')})
     select seq, $1, worker_id, token, attempt + 1, $5::bigint, ${leaseDue('$6::bigint', '$5::bigint')} from found
   ), counted as (${ADD_COUNTS('select $1, $7, -count(*), count(*), 0, 0, 0 from picked having count(*) > 0')})
-  select concat_ws(' ', ${WAITING_FACTS.join(', ')}), webhook, request, turn from found order by turn`;
+  select concat_ws(' ', ${WAITING_FACTS.join(', ')}), webhook, request, turn from found
+  union all select null, null, null, null where (select count(*) from picked) < $2
+    and exists (select 1 from job_waiting where endpoint_id = $1 and ctid <> all (array(select at from picked)))
+  order by turn`;
 
 type TakenRow = [facts: string, webhook: string | null, request: string, turn: number];
 const TEXTS = ['id', 'account_id'];
@@ -58,8 +62,12 @@ export async function takeJobs(lanes: Pool, server: string, endpointId: string, 
   const { takenAt, lookAt, begin } = terms;
   const claims = terms.claims();
   const values = [endpointId, claims.length, ...columnsOf(claims.map(({ workerId, lease }) => [workerId, lease]), 2), takenAt, lookAt, `${server} take`];
-  const { rows } = await translated(lanes.query<TakenRow>({ name: 'take', text: TAKE, values, rowMode: 'array' }));
-  return rows.map(([facts, webhook, request, turn]) => {
+  const { rows } = await translated(lanes.query<TakenRow | null[]>({ name: 'take', text: TAKE, values, rowMode: 'array' }));
+  if (rows.at(-1)?.at(-1) === null) {
+    rows.pop();
+    terms.onPassedOver?.();
+  }
+  return (rows as TakenRow[]).map(([facts, webhook, request, turn]) => {
     const known: Value[] = facts.split(' ');
     for (const index of NUMBERS) known[index] = Number(known[index]);
     known.push(webhook, request);

@@ -10,6 +10,8 @@ const HELLO_EVERY_MS = 5_000;
 /** A server that has not said hello for this long is gone; one that is alone tells nobody anything. */
 const PEER_LIVES_MS = 15_000;
 const RECONNECT_MS = 500;
+/** Every hello comes back to its sender. Where none has for this long, the connection that listens is dead. */
+const DEAF_MS = 15_000;
 
 interface Options {
   url: string;
@@ -30,11 +32,15 @@ export async function listenForWakeups({ url, server, pool, onError }: Options):
   let waiting = new Map<string, Wakeup>();
   let scheduled = false;
   let peerHeardAt = 0;
+  let heardAt = Date.now();
   let closed = false;
   let client: Client | undefined;
+  /** Gives up the connection that listens. */
+  let deaf = (): void => undefined;
   let reconnecting: NodeJS.Timeout | undefined;
 
   const receive = (payload: string): void => {
+    heardAt = Date.now();
     const { from, wakeups } = JSON.parse(payload) as Message;
     if (from === server) return;
     const isNew = Date.now() - peerHeardAt > PEER_LIVES_MS;
@@ -56,14 +62,20 @@ export async function listenForWakeups({ url, server, pool, onError }: Options):
   };
 
   const connect = async (): Promise<void> => {
-    const next = new pg.Client({ connectionString: url, application_name: 'berth wakeups' });
+    const next = new pg.Client({ connectionString: url, application_name: 'berth wakeups', keepAlive: true, connectionTimeoutMillis: DEAF_MS });
     const lost = (error?: Error): void => {
       if (closed || client !== next) return;
       client = undefined;
+      deaf = () => undefined;
       if (error !== undefined) onError(error);
       reconnecting = setTimeout(() => void connect().catch((failure: Error) => lost(failure)), RECONNECT_MS);
     };
     client = next;
+    heardAt = Date.now();
+    deaf = () => {
+      lost(new Error('nothing was heard on the connection for wake-ups; opening another'));
+      next.end().catch(() => undefined);
+    };
     next.on('error', lost);
     next.on('end', () => lost());
     next.on('notification', ({ payload }) => receive(payload ?? '{"from":"","wakeups":[]}'));
@@ -74,12 +86,16 @@ export async function listenForWakeups({ url, server, pool, onError }: Options):
       for (const handler of handlers) handler({ kind: 'missed' });
     } catch (error) {
       lost(error instanceof Error ? error : new Error(String(error)));
+      await next.end().catch(() => undefined);
     }
   };
 
   await connect();
   send([]);
-  const hello = setInterval(() => send([]), HELLO_EVERY_MS);
+  const hello = setInterval(() => {
+    if (Date.now() - heardAt > DEAF_MS) deaf();
+    send([]);
+  }, HELLO_EVERY_MS);
   hello.unref();
 
   return {

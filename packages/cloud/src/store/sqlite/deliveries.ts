@@ -1,5 +1,5 @@
 import type { Delivery } from '../job-records.ts';
-import { DELIVERY_COLUMNS, deliveryFromRow, deliveryValues } from '../job-rows.ts';
+import { DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, ENTRY_COLUMNS, entryFromRow } from '../job-rows.ts';
 import type { JobStore } from '../jobs.ts';
 import type { Row } from '../sql.ts';
 import type { GroupCommit } from './group-commit.ts';
@@ -36,8 +36,8 @@ export function deliveries(statements: Statements, group: GroupCommit): Pick<Job
     deliveries: (endpointId, { jobId, limit }) =>
       group.look(() => {
         const only = jobId === undefined ? '' : 'and job_id = ?';
-        const rows = statements.select(`select * from webhook_deliveries where endpoint_id = ? ${only} order by created_at desc, id desc limit ?`).all(...[endpointId, ...(jobId === undefined ? [] : [jobId]), limit]) as Row[];
-        return rows.map(deliveryFromRow);
+        const rows = statements.select(`select ${ENTRY_COLUMNS} from webhook_deliveries where endpoint_id = ? ${only} order by created_at desc, id desc limit ?`).all(...[endpointId, ...(jobId === undefined ? [] : [jobId]), limit]) as Row[];
+        return rows.map(entryFromRow);
       }),
 
     findDelivery: (endpointId, id) =>

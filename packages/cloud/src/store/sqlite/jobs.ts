@@ -355,6 +355,11 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         const save = statements.writing('insert or replace into job_workers (endpoint_id, worker_id, seen_at, busy, unhealthy) values (?, ?, ?, ?, ?)');
         for (const worker of workers) save().run(worker.endpointId, worker.workerId, worker.seenAt, worker.busy, worker.unhealthy);
       }),
+
+    tidy: (seenSince) =>
+      runOnOne(() => {
+        statements.writing('delete from job_workers where seen_at < ?')().run(seenSince);
+      }),
   };
 }
 
