@@ -219,6 +219,39 @@ for (const kind of DATABASES) {
       for (const one of [channel, other]) one.close();
     });
 
+    test('one job after the other that is cancelled is stopped at once', async () => {
+      const jobs = await endpoint();
+      const channel = await open(jobs);
+      channel.send('T 3');
+      for (let time = 0; time < 3; time += 1) {
+        const id = await jobs.run();
+        await channel.job();
+        const { took, result } = await timed(async () => {
+          await jobs.call('POST', `cancel/${id}`);
+          for (;;) if ((await channel.next('X')) === id) return id;
+        });
+        assert.equal(result, id);
+        assert.ok(took < 2_000, `told after ${took} ms`);
+      }
+      channel.close();
+    });
+
+    test('a worker that comes back under its name after it left gets jobs at once, and its name may hold any letter', async () => {
+      const jobs = await endpoint();
+      const name = 'wörker';
+      const first = await open(jobs, encodeURIComponent(name));
+      first.send('Q');
+      await settled(first);
+      first.close();
+      const again = await open(jobs, encodeURIComponent(name));
+      again.send('T 1');
+      const id = await jobs.run();
+      const { took } = await timed(() => again.job());
+      assert.ok(took < PROMPT_MS, `it came after ${took} ms`);
+      assert.equal((await jobs.status(id)).workerId, name);
+      again.close();
+    });
+
     test('a cancelled job is stopped, and told again while the worker lists it', async () => {
       const jobs = await endpoint();
       const channel = await open(jobs);
@@ -364,12 +397,11 @@ for (const kind of DATABASES) {
       const [jobs, other] = [await endpoint(), await endpoint()];
       const bob = await stage.account(`bob of ${kind}`);
       const readOnly = (await ann.call<{ key: string }>('POST', '/v2/account/api-keys', { name: 'reader', access: 'READ_ONLY' })).body.key;
-      for (const key of ['rpa_WRONG', 'rpw_wrong', bob.key, readOnly]) {
-        const channel = await openChannel({ url: stage.server.url, endpointId: jobs.id, workerId: 'w', key });
-        assert.ok('refused' in channel);
-        assert.equal(channel.refused, '401 Unauthorized');
-      }
-      for (const [endpointId, workerId] of [['nosuchendpoint', 'w'], [other.id, '']] as const) assert.ok('refused' in (await openChannel({ url: stage.server.url, endpointId, workerId, key: ann.key })));
+      const refusals = [
+        [jobs.id, 'w', 'rpa_WRONG', '401 Unauthorized'], [jobs.id, 'w', 'rpw_wrong', '401 Unauthorized'], [jobs.id, 'w', bob.key, '404 Not Found'], [jobs.id, 'w', readOnly, '403 Forbidden'],
+        ['nosuchendpoint', 'w', ann.key, '404 Not Found'], [other.id, '', ann.key, '404 Not Found'], [other.id, '%ff', ann.key, '400 Bad Request'],
+      ] as const;
+      for (const [endpointId, workerId, key, refused] of refusals) assert.deepEqual(await openChannel({ url: stage.server.url, endpointId, workerId, key }), { refused });
       const id = await jobs.run();
       const worker = jobs.worker();
       assert.equal((await worker.take()).id, id);

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import type { EndpointDirectory } from '../resources/endpoints/directory.ts';
@@ -10,7 +11,7 @@ import { jobAddress } from './jobs/address.ts';
 import type { JobAddress } from './jobs/address.ts';
 import type { JobFace } from './jobs/face.ts';
 import type { FlashAddresses } from './jobs/flash-addresses.ts';
-import { failJob } from './jobs/failures.ts';
+import { failJob, JOB_STATUS_CODES } from './jobs/failures.ts';
 import type { LaneRequest, LaneResponse } from './lane/exchange.ts';
 import type { Head } from './lane/head.ts';
 import type { Lanes } from './lane/lanes.ts';
@@ -18,6 +19,7 @@ import type { OpenAiFace } from './openai/face.ts';
 import type { Request, Response } from './raw.ts';
 import type { TerminalFace } from './terminal/face.ts';
 import { CHANNEL_PROTOCOL, WorkerChannel } from './workers/channel.ts';
+import { decoded } from './workers/face.ts';
 import type { WorkerFace, WorkerFaceParts } from './workers/face.ts';
 
 export interface TrafficParts {
@@ -160,16 +162,18 @@ export class EndpointTraffic {
     const terminal = this.#parts.terminals?.address(request.url ?? '');
     if (terminal !== undefined) return this.#parts.terminals?.upgrade(request, socket, head, terminal);
     const address = jobAddress(request.url ?? '');
-    const workerId = address?.rest[0] ?? '';
     if (address?.operation !== 'job-channel' || request.headers.upgrade !== CHANNEL_PROTOCOL) {
       const balanced = this.#balanced(request);
       return balanced === undefined ? refuse(socket, '404 Not Found') : this.#parts.balancing?.gateway.upgrade(request, socket, head, balanced);
     }
+    let workerId: string;
     try {
+      workerId = decoded(address.rest[0] ?? '');
       await workers.admit(request, address.endpointId, workerId);
     } catch (error) {
-      log.info({ err: error, workerId }, 'a worker was refused the channel');
-      return refuse(socket, '401 Unauthorized');
+      log.info({ err: error, workerId: address.rest[0] }, 'a worker was refused the channel');
+      const status = JOB_STATUS_CODES[asBerthError(error, log, address.endpointId).code];
+      return refuse(socket, `${status} ${STATUS_CODES[status]}`);
     }
     if (socket.destroyed) return;
     socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${CHANNEL_PROTOCOL}\r\nBerth-Takes-Back: yes\r\nBerth-Keeps-Chunks: yes\r\n\r\n`);

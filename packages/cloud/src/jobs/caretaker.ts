@@ -71,12 +71,13 @@ export class Caretaker {
     await Promise.all(held.map(({ seq, lease }) => changes.one(endpointId, seq, (job, now) => transitions.lose(job, { workerId, lease: lease ?? undefined }, reason, now))));
   }
 
-  /** A worker left this server and did not come back since: what it holds goes back, unless another server has heard of it. */
+  /** A worker left this server and did not come back since: what it holds goes back, unless another server has heard of it, or its instance runs. */
   async workerLeft(endpointId: string, workerId: string, since: number, reason: string): Promise<void> {
     const { store, presence } = this.#parts;
     if (this.#closed || !presence.goneSince(endpointId, workerId, since)) return;
     const elsewhere = await store.workers(endpointId, since + 1);
-    if (!elsewhere.some((worker) => worker.workerId === workerId)) await this.workerGone(endpointId, workerId, reason);
+    if (elsewhere.some((worker) => worker.workerId === workerId) || (await this.#instanceRuns(endpointId, workerId))) return;
+    await this.workerGone(endpointId, workerId, reason);
   }
 
   /** The server stops: workers leave it that go on elsewhere. */
@@ -107,11 +108,15 @@ export class Caretaker {
   }
 
   async #workerLives({ endpointId, workerId }: Job): Promise<boolean> {
-    const { store, clock, presence, instanceRuns } = this.#parts;
+    const { store, clock, presence } = this.#parts;
     if (presence.lives(endpointId, workerId ?? '') === true) return true;
     const seen = await store.workers(endpointId, clock.now() - SILENT_MS);
     if (seen.some((worker) => worker.workerId === workerId)) return true;
-    // Silence alone proves nothing: a handler that never yields keeps everything else waiting. Where its instance runs, the worker is not lost.
-    return (await instanceRuns?.(endpointId, workerId ?? '')) ?? false;
+    return this.#instanceRuns(endpointId, workerId ?? '');
+  }
+
+  /** Silence alone proves nothing: a handler that never yields keeps everything else waiting. Where its instance runs, the worker is not lost. */
+  async #instanceRuns(endpointId: string, workerId: string): Promise<boolean> {
+    return (await this.#parts.instanceRuns?.(endpointId, workerId)) ?? false;
   }
 }

@@ -99,13 +99,13 @@ export class Presence {
     if (idle) for (const held of worker.jobs.values()) this.#doubt(held);
   }
 
-  /** It lists what it runs. */
-  lists(endpointId: string, workerId: string, jobIds: readonly string[]): void {
+  /** It lists what it runs; where it runs more than fits, a part of that, which says nothing about the others. */
+  lists(endpointId: string, workerId: string, jobIds: readonly string[], isWhole = true): void {
     const worker = this.seen(endpointId, workerId);
     const listed = new Set(jobIds);
     for (const held of worker.jobs.values()) {
       if (listed.has(held.jobId)) this.#trust(held);
-      else if (worker.lastTakeAt > held.since) this.#doubt(held);
+      else if (isWhole && worker.lastTakeAt > held.since) this.#doubt(held);
     }
   }
 
@@ -167,6 +167,12 @@ export class Presence {
   /** This server itself was away for a while: what workers said meanwhile is still to be read, and they have time to show themselves. */
   awake(): void {
     this.#awakeSince = this.#clock.now();
+  }
+
+  /** It has started anew, or come back. Whether it still wants to be replaced it says itself. */
+  returns(endpointId: string, workerId: string): void {
+    const worker = this.seen(endpointId, workerId);
+    if (worker.restsUntil !== Infinity) worker.restsUntil = 0;
   }
 
   /** Undefined where this server has never heard of it: another one may have. */

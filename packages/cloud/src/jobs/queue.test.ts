@@ -164,6 +164,16 @@ for (const kind of DATABASES) {
       assert.equal(await on.finish('w', job), true);
     });
 
+    test('a list that is cut off says nothing about what is not on it', async () => {
+      const on = bench();
+      const [listed, left] = [await on.submit(), await on.submit()];
+      await on.take('w', 2);
+      on.clock.advance(SECOND);
+      on.queue.presence.asksForWork(on.id, 'w', false);
+      await on.pass(2 * MINUTE, () => on.queue.presence.lists(on.id, 'w', [listed.id], false), 5 * SECOND);
+      assert.deepEqual([await on.status(listed), await on.status(left)], ['IN_PROGRESS', 'IN_PROGRESS']);
+    });
+
     test('a result that comes while the worker is doubted counts, and a list that names the job ends the doubt', async () => {
       const on = bench();
       const [late, listed] = [await on.submit(), await on.submit()];
@@ -388,23 +398,23 @@ for (const kind of DATABASES) {
       assert.deepEqual(on.queue.stops.due(on.id, 'w'), []);
     });
 
-    test('what a worker holds that left goes back, unless it came back or another server has heard of it', async () => {
+    test('what a worker holds that left goes back, unless it came back, another server has heard of it, or its instance runs', async () => {
       const on = bench();
-      const jobs = [await on.submit(), await on.submit(), await on.submit()];
+      for (let count = 0; count < 4; count += 1) await on.submit();
       const leave = async (workerId: string): Promise<Job> => {
         const left = on.queue.presence.enter(on.id, workerId);
         const job = await on.takeOne(workerId);
         left();
         return job;
       };
-      const [gone, back, moved] = [await leave('gone'), await leave('back'), await leave('moved')];
-      assert.equal(jobs.length, 3);
+      const [gone, back, moved, blocked] = [await leave('gone'), await leave('back'), await leave('moved'), await leave('blocked')];
+      on.instances.add('blocked');
       const since = on.clock.now();
       on.clock.advance(5 * SECOND);
       on.queue.presence.enter(on.id, 'back');
       await on.store.noteWorkers([{ endpointId: on.id, workerId: 'moved', seenAt: on.clock.now(), busy: 1, unhealthy: null }, { endpointId: on.id, workerId: 'gone', seenAt: since, busy: 1, unhealthy: null }]);
-      for (const workerId of ['gone', 'back', 'moved']) await on.queue.caretaker.workerLeft(on.id, workerId, since, 'it went away');
-      assert.deepEqual([await on.status(gone), await on.status(back), await on.status(moved)], ['IN_QUEUE', 'IN_PROGRESS', 'IN_PROGRESS']);
+      for (const workerId of ['gone', 'back', 'moved', 'blocked']) await on.queue.caretaker.workerLeft(on.id, workerId, since, 'it went away');
+      assert.deepEqual(await Promise.all([gone, back, moved, blocked].map((job) => on.status(job))), ['IN_QUEUE', 'IN_PROGRESS', 'IN_PROGRESS', 'IN_PROGRESS']);
     });
 
     test('a caller who waits hears of an end that came before its submission was answered', async () => {

@@ -20,6 +20,8 @@ export const POLL_MS = 20 * SECOND;
 export class Bench {
   readonly clock = new ManualClock(Date.UTC(2026, 5, 1));
   readonly published: Wakeup[] = [];
+  /** Workers that an engine runs. */
+  readonly instances = new Set<string>();
   readonly store: JobStore;
   /** Another server on the same database, with a memory of its own. */
   readonly elsewhere: () => JobStore;
@@ -40,6 +42,7 @@ export class Bench {
       store,
       wakeups: { publish: (wakeup) => void this.published.push(wakeup), listen: () => undefined, close: async () => undefined },
       clock: this.clock,
+      instanceRuns: async (_endpointId, workerId) => this.instances.has(workerId),
       log: createLog({ level: 'silent', format: 'json' }),
       deliveryOf: (): Delivery => assert.fail('no job here has a webhook'),
       onDelivery: () => assert.fail('no job here has a webhook'),

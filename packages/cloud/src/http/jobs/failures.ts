@@ -3,7 +3,7 @@ import { sendJson } from '../raw.ts';
 import type { PlainResponse } from '../raw.ts';
 
 /** The job interface answers every failure as an object with one key, `error`. */
-const STATUS: Record<ErrorCode, number> = {
+export const JOB_STATUS_CODES: Record<ErrorCode, number> = {
   malformed: 400,
   schema: 400,
   rule: 400,
@@ -29,5 +29,5 @@ export function failJob(response: PlainResponse, error: BerthError): void {
   // An answer that has begun, a stream, can no longer turn into a failure: it breaks off, so that the client asks again.
   if (response.headersSent) return void response.destroy();
   const findings = error.details.length === 0 ? '' : `: ${error.details.join('; ')}`;
-  sendJson(response, STATUS[error.code], JSON.stringify({ error: error.message + findings }), error.headers);
+  sendJson(response, JOB_STATUS_CODES[error.code], JSON.stringify({ error: error.message + findings }), error.headers);
 }

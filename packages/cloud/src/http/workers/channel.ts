@@ -22,7 +22,6 @@ const A_FEW = 32;
 const MUCH_ROOM = 200;
 /** An acknowledgement that nothing else takes along leaves this much later. Nobody waits for it but a worker that ends. */
 const ACKNOWLEDGE_MS = 2;
-const STOP_LOOK_MS = 3_000;
 const SILENCE_LOOK_MS = 2_000;
 const MOST_CREDITS = 10_000;
 /** So many characters of chunks are written together, with something for each; what comes next waits for another turn. */
@@ -75,7 +74,7 @@ export class WorkerChannel {
   constructor(parts: ChannelParts) {
     this.#parts = parts;
     const { socket, queue, endpointId, workerId } = parts;
-    queue.presence.seen(endpointId, workerId);
+    queue.presence.returns(endpointId, workerId);
     socket.on('data', (bytes: Buffer) => this.#read(bytes));
     // The server's side stays open when the other one closes; a worker that has closed is gone.
     socket.on('end', () => socket.destroy());
@@ -274,22 +273,8 @@ export class WorkerChannel {
       while (!this.#gone.aborted) {
         const jobs = await queue.jobsToStop(endpointId, workerId, POLL_MS, this.#gone);
         for (const jobId of jobs) this.#send(`X ${jobId}`);
-        if (jobs.length > 0) await this.#pause(STOP_LOOK_MS);
       }
     })();
-  }
-
-  /** Over at once when the worker is gone. */
-  #pause(milliseconds: number): Promise<void> {
-    return new Promise((resolve) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        this.#gone.removeEventListener('abort', end);
-        resolve();
-      };
-      const timer = setTimeout(end, milliseconds);
-      this.#gone.addEventListener('abort', end);
-    });
   }
 
   #send(line: string): void {

@@ -188,8 +188,9 @@ export class WorkerFace {
     const jobs = (query.get('job_id') ?? '').split(',').filter((id) => id !== '');
     if (query.get('status') === 'unhealthy') queue.presence.unhealthy(endpoint.id, workerId, `${query.get('check') ?? 'check'}: ${query.get('reason') ?? 'failed'}`.slice(0, 512));
     else {
-      queue.presence.lists(endpoint.id, workerId, jobs);
-      queue.stops.listed(endpoint.id, workerId, jobs);
+      const isWhole = query.get('job_ids') !== 'partial';
+      queue.presence.lists(endpoint.id, workerId, jobs, isWhole);
+      if (isWhole) queue.stops.listed(endpoint.id, workerId, jobs);
     }
     sendJson(response, 200, '{}');
   }
@@ -214,7 +215,7 @@ function readTake(text: string): { idle: boolean; size: number } {
 }
 
 /** A part of a path that is no valid text names nothing. */
-function decoded(part: string): string {
+export function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
