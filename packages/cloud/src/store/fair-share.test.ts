@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { check, seed } from '../../../../tests/support/seed.ts';
-import { fairShare } from './fair-share.ts';
+import { fairShare, inTurn, lastOf } from './fair-share.ts';
 
 test('everyone gets one before anyone gets two, and nobody more than it has', () => {
   assert.deepEqual(fairShare([], 5), []);
@@ -11,6 +11,13 @@ test('everyone gets one before anyone gets two, and nobody more than it has', ()
   assert.deepEqual(fairShare([1, 1, 1], 2), [1, 1, 0]);
   assert.deepEqual(fairShare([3, 3], 100), [3, 3]);
   assert.deepEqual(fairShare([3, 3], 0), [0, 0]);
+});
+
+test('whoever comes after the one that was served last goes first', () => {
+  assert.deepEqual(inTurn(['a', 'b', 'c']), ['a', 'b', 'c']);
+  assert.deepEqual(inTurn(['a', 'b', 'c'], 'b'), ['c', 'a', 'b']);
+  assert.deepEqual(inTurn(['a', 'c'], 'b'), ['c', 'a']);
+  assert.deepEqual([lastOf(['c', 'a', 'b'], [2, 2, 1]), lastOf(['c', 'a'], [1, 1]), lastOf(['c', 'a'], [1, 0])], ['a', 'a', 'c']);
 });
 
 test(`however many wait, all places are used and fairly (seed ${seed})`, async () => {

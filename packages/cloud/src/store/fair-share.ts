@@ -18,3 +18,13 @@ export function fairShare(waiting: readonly number[], wanted: number): number[] 
   }
   return shares;
 }
+
+/** The accounts, which are in order, beginning with the one after the one that was served last. */
+export function inTurn(accounts: readonly string[], last = ''): string[] {
+  return [...accounts.filter((account) => account > last), ...accounts.filter((account) => account <= last)];
+}
+
+/** Of accounts in turn, the one that got the last place. */
+export function lastOf(accounts: readonly string[], shares: readonly number[]): string {
+  return accounts[shares.lastIndexOf(Math.max(...shares))] ?? '';
+}

@@ -130,6 +130,16 @@ for (const kind of DATABASES) {
       assert.equal(seqs.length + rest.length, 60);
     });
 
+    test('accounts that share an endpoint take turns also where jobs go out one at a time', async () => {
+      for (const accountId of ['a', 'a', 'a', 'a', 'b', 'b', 'c']) await submit('one by one', {}, accountId);
+      const served: string[] = [];
+      for (let count = 0; count < 7; count += 1) served.push((await takeAll('one by one', 1))[0]?.job.accountId ?? '');
+      assert.equal(served.join(''), 'abcabaa');
+      for (const accountId of ['a', 'a', 'a', 'b', 'b', 'b']) await submit('by three', {}, accountId);
+      const count = async (): Promise<string> => (await takeAll('by three', 3)).map(({ job }) => job.accountId).toSorted().join('');
+      assert.deepEqual([await count(), await count()], ['aab', 'abb']);
+    });
+
     test('accounts that share an endpoint take turns', async () => {
       for (let n = 0; n < 10; n += 1) await submit('shared', {}, 'many');
       await submit('shared', {}, 'few');

@@ -75,6 +75,8 @@ export class Submissions {
   readonly #meetings = new SteadyMap<string, Meeting>();
   /** Endpoints where a take lately left nothing. Another server may know better. */
   readonly #quiet = new Set<string>();
+  /** The account that was served last on each endpoint. */
+  readonly #lastServed = new Map<string, string>();
 
   constructor(lanes: Pool, server: string) {
     this.#lanes = lanes;
@@ -111,6 +113,7 @@ export class Submissions {
 
   forget(endpointId: string): void {
     this.#quiet.delete(endpointId);
+    this.#lastServed.delete(endpointId);
   }
 
   /** The takes that want what these bring. */
@@ -161,7 +164,9 @@ export class Submissions {
       passedOver = true;
       terms.onPassedOver?.();
     };
-    const taken = await takeJobs(this.#lanes, this.#server, endpointId, { ...terms, claims, onPassedOver });
+    const taken = await takeJobs(this.#lanes, this.#server, endpointId, { ...terms, claims, onPassedOver }, this.#lastServed.get(endpointId) ?? '');
+    const last = taken.at(-1)?.job.accountId;
+    if (last !== undefined) this.#lastServed.set(endpointId, last);
     if (taken.length < asked && !passedOver) this.#quiet.add(endpointId);
     return taken;
   }

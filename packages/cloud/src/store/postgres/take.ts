@@ -39,7 +39,7 @@ const TAKE = `with recursive queues as (
       lateral (select place.*, row_number() over (order by position, seq) as turn from (
         select ctid as at, low_priority, account_id, position, seq from job_waiting where endpoint_id = $1 and low_priority = queues.low_priority and account_id = queues.account_id
         order by position, seq limit $2 for update skip locked) as place) as head
-  ), picked as materialized (select at, seq from heads order by low_priority, turn, account_id limit $2),
+  ), picked as materialized (select at, seq from heads order by low_priority, turn, account_id <= $8, account_id limit $2),
   gone as (delete from job_waiting where ctid = any (array(select at from picked))),
   found as materialized (
     select job.*, claim.worker_id, claim.token, claim.turn from unnest(array(select seq from picked), $3::text[], $4::text[]) with ordinality as claim (place, worker_id, token, turn),
@@ -58,10 +58,11 @@ const TEXTS = ['id', 'account_id'];
 /** Where among the facts numbers are. */
 const NUMBERS = WAITING_FACTS.flatMap((fact, index) => (TEXTS.includes(fact) ? [] : [index]));
 
-export async function takeJobs(lanes: Pool, server: string, endpointId: string, terms: TakeTerms): Promise<TakenJob[]> {
+/** `last`: the account that was served last; the next one goes first. */
+export async function takeJobs(lanes: Pool, server: string, endpointId: string, terms: TakeTerms, last: string): Promise<TakenJob[]> {
   const { takenAt, lookAt, begin } = terms;
   const claims = terms.claims();
-  const values = [endpointId, claims.length, ...columnsOf(claims.map(({ workerId, lease }) => [workerId, lease]), 2), takenAt, lookAt, `${server} take`];
+  const values = [endpointId, claims.length, ...columnsOf(claims.map(({ workerId, lease }) => [workerId, lease]), 2), takenAt, lookAt, `${server} take`, last];
   const { rows } = await translated(lanes.query<TakenRow | null[]>({ name: 'take', text: TAKE, values, rowMode: 'array' }));
   if (rows.at(-1)?.at(-1) === null) {
     rows.pop();

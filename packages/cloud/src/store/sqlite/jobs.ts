@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { SteadyMap } from '../../support/steady-map.ts';
-import { fairShare } from '../fair-share.ts';
+import { fairShare, inTurn, lastOf } from '../fair-share.ts';
 import { MOST_LOOKS, rowMoves } from '../job-moves.ts';
 import { isOver } from '../job-records.ts';
 import type { Job, JobChange, Payloads, WholeJob } from '../job-records.ts';
@@ -69,6 +69,8 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   let newest = Number(statements.select('select max((select coalesce(max(seq), 0) from jobs), (select coalesce(max(seq), 0) from job_notes)) as seq').get()?.['seq']);
   /** Endpoints where nobody waits, as far as it is known. */
   const empty = new Set<string>();
+  /** The account that was served last, of endpoints where several wait: the next one goes first. */
+  const lastServed = new Map<string, string>();
   /** Counts move once for each group, not for each job. */
   const moves = new SteadyMap<string, CountMoves>();
   const count = (endpointId: string, move: CountMoves): void => {
@@ -241,8 +243,10 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     for (const lowPriority of [0, 1]) {
       const left = wanted - found.length;
       if (left <= 0) break;
-      const queues = accountsWaiting(endpointId, lowPriority).map((accountId) => waitingOf.all(endpointId, lowPriority, accountId, left));
+      const accounts = inTurn(accountsWaiting(endpointId, lowPriority), lastServed.get(endpointId));
+      const queues = accounts.map((accountId) => waitingOf.all(endpointId, lowPriority, accountId, left));
       const shares = fairShare(queues.map(({ length }) => length), left);
+      if (accounts.length > 1) lastServed.set(endpointId, lastOf(accounts, shares));
       for (const [index, queue] of queues.entries()) {
         const head = queue.slice(0, shares[index]).map((values) => waitingJobFrom(endpointId, values));
         const last = head.at(-1)?.job;
@@ -346,6 +350,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         place();
         moves.delete(endpointId);
         empty.delete(endpointId);
+        lastServed.delete(endpointId);
         for (const [seq, job] of held) if (job.endpointId === endpointId) held.delete(seq);
         for (const table of ['jobs', 'job_waiting', 'job_leases', 'job_chunks', 'job_counts', 'job_workers', 'webhook_deliveries']) statements.writing(`delete from ${table} where endpoint_id = ?`)().run(endpointId);
       }),
