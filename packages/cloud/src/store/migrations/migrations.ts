@@ -11,6 +11,7 @@ import { flashAndModels } from './0010-flash-and-models.ts';
 import { chunkNumbers } from './0011-chunk-numbers.ts';
 import { packedDays } from './0012-packed-days.ts';
 import { jobNotes } from './0013-job-notes.ts';
+import { endedDeliveries } from './0014-ended-deliveries.ts';
 import type { Dialect } from '../sql.ts';
 
 /** One step of the schema. Steps are numbered from 1 without gaps and never change once released. */
@@ -20,4 +21,4 @@ export interface Migration {
   statements: (string | Record<Dialect, string>)[];
 }
 
-export const migrations: Migration[] = [accountsAndResources, endpoints, jobs, fleet, jobLeases, pods, usage, clusters, s3Keys, flashAndModels, chunkNumbers, packedDays, jobNotes];
+export const migrations: Migration[] = [accountsAndResources, endpoints, jobs, fleet, jobLeases, pods, usage, clusters, s3Keys, flashAndModels, chunkNumbers, packedDays, jobNotes, endedDeliveries];

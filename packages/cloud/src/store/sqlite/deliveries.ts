@@ -3,6 +3,7 @@ import { DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, ENTRY_COLUMNS, entry
 import type { JobStore } from '../jobs.ts';
 import type { Row } from '../sql.ts';
 import type { GroupCommit } from './group-commit.ts';
+import { inPieces } from './in-pieces.ts';
 import { assign, marks } from './statements.ts';
 import type { Statements } from './statements.ts';
 
@@ -29,9 +30,7 @@ export function deliveries(statements: Statements, group: GroupCommit): Pick<Job
       }),
 
     forgetDeliveries: (before) =>
-      group.run(() => {
-        statements.writing('delete from webhook_deliveries where next_at is null and updated_at < ?')().run(before);
-      }),
+      inPieces((most) => group.run(() => Number(statements.writing('delete from webhook_deliveries where rowid in (select rowid from webhook_deliveries where next_at is null and updated_at < ? limit ?)')().run(before, most).changes))).then(() => undefined),
 
     deliveries: (endpointId, { jobId, limit }) =>
       group.look(() => {

@@ -12,6 +12,7 @@ import { countMoves, endAfter } from '../jobs.ts';
 import type { AskedChange, Changed, Claim, CountMoves, JobStore, StreamEnd, TakenJob } from '../jobs.ts';
 import { deliveries, SAVE_DELIVERY } from './deliveries.ts';
 import type { GroupCommit } from './group-commit.ts';
+import { inPieces } from './in-pieces.ts';
 import { jobLooks } from './job-looks.ts';
 import { LARGEST_NOTED, NotedJobs, submitted } from './noted-jobs.ts';
 import type { NotedJob } from './noted-jobs.ts';
@@ -335,15 +336,22 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         return due;
       }),
 
-    purge: (endpointId) =>
-      run(() => {
-        place();
-        statements.writing('delete from job_chunks where endpoint_id = ? and seq in (select seq from job_waiting where endpoint_id = ?)')().run(endpointId, endpointId);
-        statements.writing('delete from jobs where seq in (select seq from job_waiting where endpoint_id = ?)')().run(endpointId);
-        const removed = Number(statements.writing('delete from job_waiting where endpoint_id = ?')().run(endpointId).changes);
-        count(endpointId, { queued: -removed, running: 0, completed: 0, failed: 0, retried: 0 });
-        return removed;
-      }),
+    purge: (endpointId) => {
+      let until: number | undefined;
+      const some = `from job_waiting where endpoint_id = ? and seq <= ? limit ?`;
+      return inPieces((most) =>
+        run(() => {
+          place();
+          // Whoever comes in meanwhile stays.
+          until ??= newest;
+          statements.writing(`delete from job_chunks where endpoint_id = ? and seq in (select seq ${some})`)().run(endpointId, endpointId, until, most);
+          statements.writing(`delete from jobs where seq in (select seq ${some})`)().run(endpointId, until, most);
+          const removed = Number(statements.writing(`delete from job_waiting where (endpoint_id, low_priority, account_id, position, seq) in (select endpoint_id, low_priority, account_id, position, seq ${some})`)().run(endpointId, until, most).changes);
+          count(endpointId, { queued: -removed, running: 0, completed: 0, failed: 0, retried: 0 });
+          return removed;
+        }),
+      );
+    },
 
     removeEndpoint: (endpointId) =>
       run(() => {
