@@ -158,6 +158,12 @@ export function deliveryValues(delivery: Delivery): Value[] {
 /** All but the body, which may be large. */
 export const ENTRY_COLUMNS = DELIVERY_COLUMNS.filter((column) => column !== 'body').join(', ');
 
+/** Of deliveries, with what both databases know of their size without reading them, those that fit. */
+export function thatFit(rows: readonly Row[], bytes: number): string[] {
+  let size = 0;
+  return rows.filter((row, index) => (size += row['bytes'] as number) <= bytes || index === 0).map((row) => row['id'] as string);
+}
+
 export function deliveryFromRow(row: Row): Delivery {
   return { ...entryFromRow(row), body: row['body'] as string };
 }

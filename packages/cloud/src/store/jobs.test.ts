@@ -61,6 +61,14 @@ for (const kind of DATABASES) {
       assert.equal(await dueBy(ended + 60_000), true);
     });
 
+    test('webhooks that are due come together only as large as they may be, the longest due first', async () => {
+      const delivery = (id: string, body: string, nextAt: number): Delivery => ({ id, endpointId: 'sizes', accountId: 'one', jobId: 'j', url: 'https://example.com', body, attempts: 0, nextAt, state: 'pending', lastStatus: null, lastError: null, createdAt: NOW, updatedAt: NOW });
+      for (const [id, length, at] of [['second', 600, 2], ['first', 600, 1], ['third', 300, 3]] as const) await store.saveDelivery(delivery(id, 'x'.repeat(length), at));
+      const ids = async (bytes: number): Promise<string[]> => (await store.dueDeliveries(NOW - 1, 10, bytes)).map(({ id }) => id);
+      assert.deepEqual([await ids(10), await ids(1_200), await ids(10_000)], [['first'], ['first', 'second'], ['first', 'second', 'third']]);
+      await store.removeEndpoint('sizes');
+    });
+
     test('submitting the same job again changes nothing: a store that answered late may be asked twice', async () => {
       const whole = made('twice');
       assert.equal((await store.submit(whole)).created, true);
@@ -305,11 +313,11 @@ for (const kind of DATABASES) {
         const change = transitions.finish(current, { workerId: 'w1' }, { output: '[1]', error: null }, NOW);
         return change === undefined ? undefined : { ...change, delivery: (payloads) => delivery(JSON.stringify(payloads)) };
       });
-      const [due] = await store.dueDeliveries(NOW, 10);
+      const [due] = await store.dueDeliveries(NOW, 10, 1);
       assert.equal(due?.id, 'd1');
       assert.deepEqual((JSON.parse(due.body) as { output: string }).output, '[1]');
       await store.saveDelivery({ ...due, attempts: 1, state: 'delivered', nextAt: null, lastStatus: 200 });
-      assert.deepEqual(await store.dueDeliveries(NOW, 10), []);
+      assert.deepEqual(await store.dueDeliveries(NOW, 10, 1), []);
       assert.equal((await store.findDelivery('hook', 'd1'))?.attempts, 1);
       assert.equal(await store.changeDelivery(due, { ...due, nextAt: NOW + 9 }), false);
       assert.equal(await store.changeDelivery({ ...due, nextAt: null }, { ...due, attempts: 2, nextAt: NOW + 9 }), true);

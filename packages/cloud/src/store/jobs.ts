@@ -48,8 +48,8 @@ export interface JobStore {
   /** Forgets workers that were not seen since, and puts together what was counted apart. */
   tidy(seenSince: number): Promise<void>;
 
-  /** Deliveries that wait for their next attempt, the longest due first. */
-  dueDeliveries(now: number, limit: number): Promise<Delivery[]>;
+  /** Deliveries that wait for their next attempt, the longest due first, together at most `bytes` large but at least one. */
+  dueDeliveries(now: number, limit: number, bytes: number): Promise<Delivery[]>;
   saveDelivery(delivery: Delivery): Promise<void>;
   /** Writes `next` if the delivery is still due when it was seen to be; false where somebody else was faster. */
   changeDelivery(seen: Pick<Delivery, 'id' | 'endpointId' | 'nextAt'>, next: Delivery): Promise<boolean>;

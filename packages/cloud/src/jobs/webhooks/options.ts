@@ -14,6 +14,7 @@ export interface SenderOptions extends SeriesRules, ReceiverLimits {
   closeGrace: number;
 }
 
+const MEGABYTE = 1024 * 1024;
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 
@@ -26,6 +27,7 @@ export function senderOptions({ allowPrivate, attempts, pause, timeout, keepLog 
     timeout: timeout * SECOND,
     together: 64,
     perHost: 8,
+    bytes: 128 * MEGABYTE,
     parked: 10_000,
     lookEvery: 15 * SECOND,
     keepLog: keepLog * HOUR,

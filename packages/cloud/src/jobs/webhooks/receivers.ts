@@ -4,6 +4,8 @@ export interface Parked {
   id: string;
   /** Until when the store shows it to nobody else. */
   until: number;
+  /** How large its body is. */
+  bytes: number;
 }
 
 export interface ReceiverLimits {
@@ -11,6 +13,8 @@ export interface ReceiverLimits {
   together: number;
   /** And to one receiver, so that a slow one cannot hold all places. */
   perHost: number;
+  /** How large the large ones under way are together at most, and those to one receiver a quarter of that; one always has its place. */
+  bytes: number;
   /** How many wait in memory at most. */
   parked: number;
 }
@@ -18,28 +22,28 @@ export interface ReceiverLimits {
 /** Who is being delivered to, and who waits. Receivers that wait take turns, however many deliveries each has. */
 export class Receivers {
   readonly #limits: ReceiverLimits;
-  readonly #busy = new Map<string, number>();
+  readonly #busy = new Map<string, Load>();
   /** In the order of turns. */
   readonly #waiting = new Map<string, Parked[]>();
   readonly #parked = new Map<string, Parked>();
-  #under = 0;
+  readonly #all: Load = { count: 0, bytes: 0 };
 
   constructor(limits: ReceiverLimits) {
     this.#limits = limits;
   }
 
   /** Takes a place for a delivery to this host; false where there is none, or where others wait for it. */
-  enter(host: string): boolean {
-    if (this.#waiting.has(host) || !this.#hasRoom(host)) return false;
-    this.#take(host);
+  enter(host: string, bytes: number): boolean {
+    if (this.#waiting.has(host) || !this.#hasRoom(host, bytes)) return false;
+    this.#take(host, bytes);
     return true;
   }
 
-  leave(host: string): void {
-    this.#under -= 1;
-    const left = (this.#busy.get(host) ?? 0) - 1;
-    if (left > 0) this.#busy.set(host, left);
-    else this.#busy.delete(host);
+  leave(host: string, bytes: number): void {
+    const load = this.#loadOf(host);
+    add(load, -1, bytes);
+    add(this.#all, -1, bytes);
+    if (load.count === 0) this.#busy.delete(host);
   }
 
   /** Lets a delivery wait for its turn. It is not remembered where too many wait; the store brings it back. */
@@ -56,24 +60,50 @@ export class Receivers {
   /** The next one whose turn it is, with its place taken. */
   next(): { host: string; parked: Parked } | undefined {
     for (const [host, waiting] of this.#waiting) {
-      if (!this.#hasRoom(host)) continue;
+      if (!this.#hasRoom(host, waiting[0]?.bytes ?? 0)) continue;
       const parked = waiting.shift();
       this.#waiting.delete(host);
       if (waiting.length > 0) this.#waiting.set(host, waiting);
       if (parked === undefined) continue;
       this.#parked.delete(parked.id);
-      this.#take(host);
+      this.#take(host, parked.bytes);
       return { host, parked };
     }
     return undefined;
   }
 
-  #hasRoom(host: string): boolean {
-    return this.#under < this.#limits.together && (this.#busy.get(host) ?? 0) < this.#limits.perHost;
+  #hasRoom(host: string, bytes: number): boolean {
+    const { together, perHost, bytes: most } = this.#limits;
+    const load = this.#loadOf(host);
+    return this.#all.count < together && load.count < perHost && fits(this.#all, bytes, most) && fits(load, bytes, most / 4);
   }
 
-  #take(host: string): void {
-    this.#under += 1;
-    this.#busy.set(host, (this.#busy.get(host) ?? 0) + 1);
+  #take(host: string, bytes: number): void {
+    const load = this.#loadOf(host);
+    add(load, 1, bytes);
+    add(this.#all, 1, bytes);
+    this.#busy.set(host, load);
   }
+
+  #loadOf(host: string): Load {
+    return this.#busy.get(host) ?? { count: 0, bytes: 0 };
+  }
+}
+
+/** Deliveries under way, and how large the large ones among them are. */
+interface Load {
+  count: number;
+  bytes: number;
+}
+
+/** Small ones are limited by their number: they do not wait for large ones that a slow receiver holds up. */
+const SMALL = 1024 * 1024;
+
+function add(load: Load, direction: 1 | -1, bytes: number): void {
+  load.count += direction;
+  if (bytes > SMALL) load.bytes += direction * bytes;
+}
+
+function fits(load: Load, bytes: number, most: number): boolean {
+  return bytes <= SMALL || load.bytes === 0 || load.bytes + bytes <= most;
 }

@@ -111,7 +111,7 @@ class WatchedStore implements DeliveryStore {
     this.#store = store;
   }
 
-  dueDeliveries = (now: number, limit: number): Promise<Delivery[]> => this.#store.dueDeliveries(now, limit);
+  dueDeliveries = (now: number, limit: number, bytes: number): Promise<Delivery[]> => this.#store.dueDeliveries(now, limit, bytes);
   deliveries = (endpointId: string, filter: { jobId?: string; limit: number }): Promise<DeliveryEntry[]> => this.#store.deliveries(endpointId, filter);
   findDelivery = (endpointId: string, id: string): Promise<Delivery | undefined> => this.#store.findDelivery(endpointId, id);
 

@@ -15,8 +15,9 @@ import { sign } from './signature.ts';
 import { findTarget, RefusedTarget, targetRules } from './target.ts';
 import type { TargetRules } from './target.ts';
 
-/** Deliveries are read with their bodies: so many at a time. */
+/** Deliveries are read with their bodies: so many at a time, and no larger together. */
 const LOOK_SIZE = 16;
+const LOOK_BYTES = 64 * 1024 * 1024;
 /** How much longer than its attempt a lease lasts, for writing down what came of it. */
 const LEASE_SLACK_MS = 5_000;
 /** How long a delivery waits for its receiver before it is leased anew. */
@@ -120,10 +121,10 @@ export class WebhookSender {
       this.#lookAgain = false;
       await this.#sweep();
       try {
-        const due = await store.dueDeliveries(clock.now(), LOOK_SIZE);
+        const due = await store.dueDeliveries(clock.now(), LOOK_SIZE, LOOK_BYTES);
         const fresh = due.filter(({ id }) => !this.#sending.has(id));
         await Promise.all(fresh.map((delivery) => this.#receive(delivery)));
-        if (due.length === LOOK_SIZE && fresh.length > 0) this.#lookAgain = true;
+        if (fresh.length > 0) this.#lookAgain = true;
       } catch (error) {
         log.warn({ err: error }, 'webhooks that are due could not be read or leased; trying again');
         this.#lookAgain = false;
@@ -148,13 +149,13 @@ export class WebhookSender {
   /** Leases a delivery that is due, and sends it where its receiver has room. Resolves when the lease is written. */
   async #receive(delivery: Delivery): Promise<void> {
     const { store, clock } = this.#parts;
-    const host = hostOf(delivery);
-    if (this.#receivers.enter(host)) {
-      await this.#send(delivery.id, host, () => this.#leaseToSend(delivery));
+    const [host, bytes] = [hostOf(delivery), Buffer.byteLength(delivery.body)];
+    if (this.#receivers.enter(host, bytes)) {
+      await this.#send({ id: delivery.id, host, bytes }, () => this.#leaseToSend(delivery));
       return;
     }
     const leased = await lease(store, delivery, clock.now(), PARK_MS);
-    if (leased !== undefined) this.#receivers.park(host, { endpointId: leased.endpointId, id: leased.id, until: leased.nextAt });
+    if (leased !== undefined) this.#receivers.park(host, { endpointId: leased.endpointId, id: leased.id, until: leased.nextAt, bytes });
     // A place may have become free while the lease was written.
     this.#sendParked();
   }
@@ -165,7 +166,7 @@ export class WebhookSender {
       const turn = this.#receivers.next();
       if (turn === undefined) return;
       const { host, parked } = turn;
-      const leasing = this.#send(parked.id, host, async () => {
+      const leasing = this.#send({ id: parked.id, host, bytes: parked.bytes }, async () => {
         const waiting = await findLeased(store, { ...parked, nextAt: parked.until });
         const lastsLongEnough = waiting !== undefined && waiting.nextAt >= clock.now() + options.timeout + LEASE_SLACK_MS;
         return lastsLongEnough ? waiting : waiting && this.#leaseToSend(waiting);
@@ -180,7 +181,7 @@ export class WebhookSender {
   }
 
   /** Holds a place at the receiver, which was taken before, over one attempt. Answers the lease; the attempt goes on by itself. */
-  #send(id: string, host: string, start: () => Promise<LeasedDelivery | undefined>): Promise<LeasedDelivery | undefined> {
+  #send({ id, host, bytes }: { id: string; host: string; bytes: number }, start: () => Promise<LeasedDelivery | undefined>): Promise<LeasedDelivery | undefined> {
     const { log } = this.#parts;
     const leasing = start();
     const work = leasing
@@ -192,7 +193,7 @@ export class WebhookSender {
       .catch((error: unknown) => log.error({ err: error, delivery: id }, 'what came of a webhook could not be written down; it is sent again when its lease is over'))
       .finally(() => {
         this.#sending.delete(id);
-        this.#receivers.leave(host);
+        this.#receivers.leave(host, bytes);
         this.#sendParked();
       });
     this.#sending.set(id, work);

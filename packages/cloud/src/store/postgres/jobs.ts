@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { MOST_LOOKS } from '../job-moves.ts';
 import { isOver } from '../job-records.ts';
 import type { WholeJob } from '../job-records.ts';
-import { AFTER_JOB, DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, ENTRY_COLUMNS, entryFromRow, JOB, jobFromValues, JOBS_AND_LEASES, listed, nextLook, PAYLOAD_BYTES, PAYLOADS } from '../job-rows.ts';
+import { AFTER_JOB, DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, ENTRY_COLUMNS, entryFromRow, JOB, jobFromValues, JOBS_AND_LEASES, listed, nextLook, PAYLOAD_BYTES, PAYLOADS, thatFit } from '../job-rows.ts';
 import { endAfter } from '../jobs.ts';
 import type { Changed, JobStore, StreamEnd, Submitted } from '../jobs.ts';
 import type { Row, Value } from '../sql.ts';
@@ -228,7 +228,10 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
       await foldCounts(pool);
     },
 
-    dueDeliveries: async (now, limit) => (await query('select * from webhook_deliveries where next_at <= $1 order by next_at limit $2', [now, limit])).map(deliveryFromRow),
+    dueDeliveries: async (now, limit, bytes) => {
+      const due = await query('select id, octet_length(body) as bytes from webhook_deliveries where next_at <= $1 order by next_at limit $2', [now, limit]);
+      return due.length === 0 ? [] : (await query('select * from webhook_deliveries where id = any ($1) and next_at <= $2 order by next_at', [thatFit(due, bytes), now])).map(deliveryFromRow);
+    },
 
     saveDelivery: async (delivery) => {
       await query(SAVE_DELIVERY, deliveryValues(delivery));

@@ -1,5 +1,5 @@
 import type { Delivery } from '../job-records.ts';
-import { DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, ENTRY_COLUMNS, entryFromRow } from '../job-rows.ts';
+import { DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, ENTRY_COLUMNS, entryFromRow, thatFit } from '../job-rows.ts';
 import type { JobStore } from '../jobs.ts';
 import type { Row } from '../sql.ts';
 import type { GroupCommit } from './group-commit.ts';
@@ -14,8 +14,11 @@ export function deliveries(statements: Statements, group: GroupCommit): Pick<Job
   const save = statements.writing(SAVE_DELIVERY);
 
   return {
-    dueDeliveries: (now, limit) =>
-      group.look(() => (statements.select(`select * from webhook_deliveries where next_at <= ? order by next_at limit ?`).all(now, limit) as Row[]).map(deliveryFromRow)),
+    dueDeliveries: (now, limit, bytes) =>
+      group.look(() => {
+        const due = statements.select('select id, octet_length(body) as bytes from webhook_deliveries where next_at <= ? order by next_at limit ?').all(now, limit) as Row[];
+        return thatFit(due, bytes).map((id) => deliveryFromRow(statements.select('select * from webhook_deliveries where id = ?').get(id) as Row));
+      }),
 
     saveDelivery: (delivery: Delivery) =>
       group.run(() => {
