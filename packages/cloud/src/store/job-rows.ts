@@ -12,45 +12,49 @@ const JOB_COLUMNS = [
 ] as const;
 const LEASE_READ = ['lease', 'worker_id', 'attempt', 'taken_at', 'due_at'] as const;
 const LEASE_AT = JOB_COLUMNS.length;
+/** Where each column is in a row that begins with a job: those of its own row, and those of its lease. */
+const AT = positions(JOB_COLUMNS, 0);
+const LEASED_AT = positions(LEASE_READ, LEASE_AT);
 /** Where what is selected behind a job begins. */
 export const AFTER_JOB = LEASE_AT + LEASE_READ.length;
 
 /** What to select of `jobs` as `job`, with its lease as `lease` where it has one. */
 export const JOB = [...JOB_COLUMNS.map((column) => `job.${column}`), ...LEASE_READ.map((column) => `lease.${column}`)].join(', ');
-/** Of a waiting job much is known without asking. What is not, in the order of `waitingJobFrom`: first what holds no space, */
+/** Of a waiting job much is known without asking. What is not: first what holds no space, */
 export const WAITING_FACTS = ['seq', 'id', 'account_id', 'low_priority', 'position', 'created_at', 'queued_at', 'ttl_at', 'ttl', 'execution_timeout', 'retention', 'retries_left', 'retries', 'attempt', 'drained'] as const;
 /** then what may hold anything. */
 const WAITING_TEXTS = ['webhook', 'request'] as const;
 export const WAITING_JOB = [...WAITING_FACTS, ...WAITING_TEXTS].map((column) => `job.${column}`).join(', ');
+const WAITING_AT = positions([...WAITING_FACTS, ...WAITING_TEXTS], 0);
 
 export function waitingJobFrom(endpointId: string, values: readonly Value[]): { job: Job; request: string } {
-  const ttlAt = values[7] as number;
+  const ttlAt = values[WAITING_AT.ttl_at] as number;
   const job: Job = {
     endpointId,
-    seq: values[0] as number,
-    id: values[1] as string,
-    accountId: values[2] as string,
+    seq: values[WAITING_AT.seq] as number,
+    id: values[WAITING_AT.id] as string,
+    accountId: values[WAITING_AT.account_id] as string,
     status: 'IN_QUEUE',
-    lowPriority: values[3] === 1,
-    position: values[4] as number,
-    createdAt: values[5] as number,
-    queuedAt: values[6] as number,
+    lowPriority: values[WAITING_AT.low_priority] === 1,
+    position: values[WAITING_AT.position] as number,
+    createdAt: values[WAITING_AT.created_at] as number,
+    queuedAt: values[WAITING_AT.queued_at] as number,
     ttlAt,
-    ttl: values[8] as number,
-    executionTimeout: values[9] as number,
-    retention: values[10] as number,
-    retriesLeft: values[11] as number,
-    retries: values[12] as number,
-    webhook: values[15] as string | null,
-    attempt: values[13] as number,
+    ttl: values[WAITING_AT.ttl] as number,
+    executionTimeout: values[WAITING_AT.execution_timeout] as number,
+    retention: values[WAITING_AT.retention] as number,
+    retriesLeft: values[WAITING_AT.retries_left] as number,
+    retries: values[WAITING_AT.retries] as number,
+    webhook: values[WAITING_AT.webhook] as string | null,
+    attempt: values[WAITING_AT.attempt] as number,
     lease: null,
     workerId: null,
     takenAt: null,
     endedAt: null,
-    drained: values[14] as number,
+    drained: values[WAITING_AT.drained] as number,
     dueAt: ttlAt,
   };
-  return { job, request: values[16] as string };
+  return { job, request: values[WAITING_AT.request] as string };
 }
 
 export const PAYLOADS = 'job.request, job.output, job.error';
@@ -103,31 +107,31 @@ export function waitingValues(job: Job): Value[] {
 }
 
 export function jobFromValues(values: readonly Value[]): Job {
-  const leased = values[LEASE_AT] !== null;
+  const leased = values[LEASED_AT.lease] !== null;
   return {
-    endpointId: values[1] as string,
-    seq: values[0] as number,
-    id: values[2] as string,
-    accountId: values[3] as string,
-    status: leased ? 'IN_PROGRESS' : (values[4] as JobStatus),
-    lowPriority: values[5] === 1,
-    position: values[6] as number,
-    createdAt: values[7] as number,
-    queuedAt: values[8] as number,
-    ttlAt: values[9] as number,
-    ttl: values[10] as number,
-    executionTimeout: values[11] as number,
-    retention: values[12] as number,
-    retriesLeft: values[13] as number,
-    retries: values[14] as number,
-    webhook: values[15] as string | null,
-    attempt: values[leased ? LEASE_AT + 2 : 16] as number,
-    lease: values[LEASE_AT] as string | null,
-    workerId: values[leased ? LEASE_AT + 1 : 17] as string | null,
-    takenAt: values[leased ? LEASE_AT + 3 : 18] as number | null,
-    endedAt: values[19] as number | null,
-    drained: values[20] as number,
-    dueAt: values[leased ? LEASE_AT + 4 : 21] as number,
+    endpointId: values[AT.endpoint_id] as string,
+    seq: values[AT.seq] as number,
+    id: values[AT.id] as string,
+    accountId: values[AT.account_id] as string,
+    status: leased ? 'IN_PROGRESS' : (values[AT.status] as JobStatus),
+    lowPriority: values[AT.low_priority] === 1,
+    position: values[AT.position] as number,
+    createdAt: values[AT.created_at] as number,
+    queuedAt: values[AT.queued_at] as number,
+    ttlAt: values[AT.ttl_at] as number,
+    ttl: values[AT.ttl] as number,
+    executionTimeout: values[AT.execution_timeout] as number,
+    retention: values[AT.retention] as number,
+    retriesLeft: values[AT.retries_left] as number,
+    retries: values[AT.retries] as number,
+    webhook: values[AT.webhook] as string | null,
+    attempt: values[leased ? LEASED_AT.attempt : AT.attempt] as number,
+    lease: values[LEASED_AT.lease] as string | null,
+    workerId: values[leased ? LEASED_AT.worker_id : AT.worker_id] as string | null,
+    takenAt: values[leased ? LEASED_AT.taken_at : AT.taken_at] as number | null,
+    endedAt: values[AT.ended_at] as number | null,
+    drained: values[AT.drained] as number,
+    dueAt: values[leased ? LEASED_AT.due_at : AT.due_at] as number,
   };
 }
 
@@ -183,4 +187,8 @@ export function entryFromRow(row: Row): DeliveryEntry {
     createdAt: row['created_at'] as number,
     updatedAt: row['updated_at'] as number,
   };
+}
+
+function positions<Column extends string>(columns: readonly Column[], from: number): Readonly<Record<Column, number>> {
+  return Object.fromEntries(columns.map((column, index) => [column, from + index])) as Record<Column, number>;
 }
