@@ -227,6 +227,7 @@ export class JobQueue {
     for (const { workerId, id, seq } of await this.#parts.store.running(endpointId)) this.#stop(endpointId, workerId, id, seq);
     await this.#parts.store.removeEndpoint(endpointId);
     this.presence.forgetEndpoint(endpointId);
+    this.#handOut.forget(endpointId);
     this.#news.tellAll(endpointId);
   }
 

@@ -8,14 +8,16 @@ export interface Taker<Given> {
 
 /** Those who wait for jobs on one endpoint, in the order in which they came. */
 export class Takers<Given> {
-  readonly #waiting = new Set<Taker<Given>>();
+  #waiting = new Set<Taker<Given>>();
 
   add(taker: Taker<Given>): void {
     this.#waiting.add(taker);
   }
 
+  /** A set that would become empty is left behind for a new one, for the same reason as in SteadyMap. */
   remove(taker: Taker<Given>): void {
-    this.#waiting.delete(taker);
+    if (this.#waiting.size > 1) this.#waiting.delete(taker);
+    else if (this.#waiting.has(taker)) this.#waiting = new Set();
   }
 
   has(taker: Taker<Given>): boolean {
@@ -46,7 +48,7 @@ export class Takers<Given> {
   release(picked: (taker: Taker<Given>) => boolean): void {
     for (const taker of [...this.#waiting]) {
       if (!picked(taker)) continue;
-      this.#waiting.delete(taker);
+      this.remove(taker);
       taker.hand([]);
     }
   }
