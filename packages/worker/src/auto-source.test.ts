@@ -110,6 +110,50 @@ describe('the way of its own choice', () => {
     assert.equal(await wayOf('quick'), 'channel');
   });
 
+  test('a worker that leaves is heard of by ping when its channel is refused', LIMIT, async () => {
+    const [began, release] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
+    const handler: Handler = () => {
+      began.resolve();
+      return release.promise;
+    };
+    const worker = start(handler, { env: server.environment({ RUNPOD_PING_INTERVAL: '100' }) }, { ...QUICK_PACE, upgradeAgain: 60_000 });
+    const job = server.submit({});
+    await began.promise;
+    const stopped = worker.stop();
+    await server.until(() => server.count('Q') > 0);
+    server.fault = (what) => (what === 'job-channel' ? 502 : undefined);
+    for (const channel of server.channels) channel.break();
+    await server.until(() => server.said.filter(({ what, query }) => what === 'ping' && query.get('job_id') === job.id).length > 1);
+    assert.equal(server.count('job-take'), 0);
+    release.resolve('in peace');
+    assert.deepEqual((await server.result(job)).body, { output: 'in peace' });
+    await stopped;
+    await server.until(() => server.held === 0);
+  });
+
+  test('jobs on their way back are run after all when the channel is refused before they are there', LIMIT, async () => {
+    server.takesBack = true;
+    const [began, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const worker = start((job) => {
+      if (job.input !== 'long') return 1;
+      began.resolve();
+      return release.promise;
+    });
+    do await wayOf();
+    while (([...server.channels][0]?.credits ?? 0) <= 5);
+    const jobs = ['long', 'a', 'b', 'c'].map((input) => server.submit(input));
+    await began.promise;
+    // What was taken ahead goes back at a stop, and the connection breaks before anybody reads it.
+    const stopped = worker.stop();
+    server.offersChannel = false;
+    for (const channel of server.channels) channel.break();
+    await server.until(() => server.count('job-stop') > 0);
+    release.resolve();
+    for (const job of jobs) assert.equal((await server.result(job)).way, 'http');
+    await stopped;
+    assert.ok(jobs.every(({ timesGiven }) => timesGiven === 1));
+  });
+
   test('a stop between the two ways ends both', LIMIT, async () => {
     server.fault = (what) => (what === 'job-channel' ? 503 : undefined);
     const worker = start(() => 1);

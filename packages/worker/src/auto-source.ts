@@ -17,7 +17,6 @@ export class AutoSource implements JobSource {
   #consumer: Consumer | undefined;
   #onPublic = false;
   #wasOpen = false;
-  #leaving = false;
   #tryingAgain: NodeJS.Timeout | undefined;
 
   constructor(parts: AutoSourceParts) {
@@ -37,13 +36,14 @@ export class AutoSource implements JobSource {
       step: () => 1,
       deliver: (delivery) => consumer.deliver(delivery),
       stop: (jobId) => consumer.stop(jobId),
-      held: () => [...new Set([...consumer.held(), ...this.#fast.unacknowledged()])],
+      held: () => [...new Set([...consumer.held(), ...this.unacknowledged()])],
     };
     this.#fast.open(consumer);
   }
 
   roomShrank(): void {
     this.#fast.roomShrank();
+    this.#public.roomShrank();
   }
 
   roomGrew(): void {
@@ -51,14 +51,17 @@ export class AutoSource implements JobSource {
     this.#public.roomGrew();
   }
 
+  unacknowledged(): string[] {
+    return this.#fast.unacknowledged();
+  }
+
   async leave(): Promise<void> {
-    this.#leaving = true;
-    clearTimeout(this.#tryingAgain);
     await Promise.all([this.#fast.leave(), this.#public.leave()]);
   }
 
   async close(): Promise<void> {
     await this.#fast.close();
+    clearTimeout(this.#tryingAgain);
     await this.#public.close();
   }
 
@@ -74,8 +77,8 @@ export class AutoSource implements JobSource {
     void this.#public.rest();
   }
 
+  /** Also while the worker leaves: what it still runs is pinged for, and can be stopped. */
   #usePublic(why: string, lasting: boolean): void {
-    if (this.#leaving) return;
     if (!this.#onPublic && this.#consumer !== undefined) {
       this.#onPublic = true;
       this.#parts.log.info(`The server does not offer its channel (${why}); jobs come by the public protocol.`);

@@ -79,6 +79,13 @@ for (const channel of ['public', 'fast'] as const) {
       assert.deepEqual(await resultOf(() => ({ error: null, fine: true })), { output: { fine: true } });
     });
 
+    story('an error that was caught is told as if it were thrown', async () => {
+      const error = new RangeError('too far');
+      const told = (body: Record<string, unknown>) => [body['output'], (JSON.parse(String(body['error'])) as Record<string, string>)['error_message']];
+      assert.deepEqual(told(await resultOf(() => ({ error, extra: 1 }))), [{ extra: 1 }, 'too far']);
+      assert.deepEqual(told(await resultOf(function* () { yield { error }; })), [undefined, 'too far']);
+    });
+
     story('what is thrown is told in full', async () => {
       const job = server.submit({});
       start(() => {
@@ -96,6 +103,34 @@ for (const channel of ['public', 'fast'] as const) {
         const told = JSON.parse(String(error)) as Record<string, string>;
         assert.deepEqual([told['error_type'], told['error_message']], [type, message]);
       }
+    });
+
+    story('also what cannot even be looked at, and the next job is done', async () => {
+      const withStack = (stack: PropertyDescriptor): Error => Object.defineProperty(new Error('odd'), 'stack', stack);
+      const [thrower, odd] = [() => { throw new Error('do not look'); }, new Error('odd name')];
+      odd.name = Object.create(null) as string;
+      const { proxy: revoked, revoke } = Proxy.revocable({}, {});
+      revoke();
+      const handlers: [Handler, RegExp][] = [
+        [() => { throw odd; }, /odd name/],
+        [() => { throw withStack({ value: Symbol('s') }); }, /odd/],
+        [() => { throw withStack({ get: thrower }); }, /odd/],
+        [() => { throw revoked as Error; }, /cannot be read/],
+        [() => revoked, /revoked/],
+        [() => Promise.resolve([revoked]), /revoked/],
+        [() => ({ get then() { return thrower(); } }), /do not look/],
+        [() => ({ toJSON: () => { throw Object.create(null) as Error; } }), /the output cannot be sent as JSON: \[object Object\]/],
+        [function* () { yield revoked; }, /revoked/],
+      ];
+      for (const [handler, message] of handlers) {
+        for (const kind of [handler, async (job: Job, context: Context) => await handler(job, context)]) {
+          const told = JSON.parse(String((await resultOf(kind))['error'])) as Record<string, string>;
+          assert.match(told['error_message'] ?? '', message);
+        }
+      }
+      const jobs = handlers.map((_, n) => server.submit(n));
+      start((job, context) => (handlers[job.input as number] as [Handler, RegExp])[0](job, context));
+      await Promise.all(jobs.map((job) => server.result(job)));
     });
 
     story('an output without a form in JSON fails the job instead of losing it', async () => {
@@ -241,6 +276,21 @@ for (const channel of ['public', 'fast'] as const) {
       await server.until(() => jobs.filter(({ state }) => state === 'given').length === 4);
       release.resolve();
       await Promise.all(jobs.map((job) => server.result(job)));
+    });
+
+    story('takes none while that function says 0', async () => {
+      server.takesBack = true;
+      let places = 1;
+      start((job) => job.input, { concurrency: () => places });
+      await server.result(server.submit('before'));
+      await server.until(() => (channel === 'fast' ? [...server.channels][0]?.credits === 1 : server.held === 2));
+      places = 0;
+      // Only the question about stops is left.
+      await server.until(() => (channel === 'fast' ? server.count('N') > 0 : server.held === 1));
+      const job = server.submit('after');
+      assert.equal(job.state, 'waiting');
+      places = 1;
+      assert.deepEqual((await server.result(job)).body, { output: 'after' });
     });
 
     story('shows progress while a job runs, and none after', async () => {

@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Handler } from './handler.ts';
 import type { Consumer, Delivery } from './job-source.ts';
 import type { Log } from './log.ts';
+import { TURN_MS } from './pause.ts';
 import type { Result } from './result.ts';
 import { Run } from './run.ts';
 import { Runner } from './runner.ts';
@@ -21,7 +22,7 @@ export interface BenchParts {
   log: Log;
   /** There is more room than before. */
   onRoom(): void;
-  /** Jobs did not begin in time: what was asked for and has not come is not wanted any more. */
+  /** There are fewer places, or jobs did not begin in time: what was asked for and has not come is not wanted any more. */
   onLessRoom(): void;
   /** Other jobs are in hand than before. */
   onChange(): void;
@@ -43,6 +44,8 @@ export class Bench implements Consumer {
   #concurrency: number;
   #closed = false;
   #filling = false;
+  /** When jobs were first begun in this turn of the event loop. */
+  #turnSince: number | undefined;
 
   constructor(parts: BenchParts) {
     this.#parts = parts;
@@ -56,8 +59,10 @@ export class Bench implements Consumer {
 
   /** What runs goes on, also where there are now fewer places. */
   set concurrency(places: number) {
+    const fewer = places < this.#concurrency;
     this.#concurrency = places;
     this.#fill();
+    if (fewer) this.#parts.onLessRoom();
     this.#parts.onRoom();
   }
 
@@ -99,7 +104,7 @@ export class Bench implements Consumer {
     this.#waiting.push(run);
     this.#parts.onChange();
     this.#fill();
-    if (this.#waiting.length > this.#parts.prefetch) this.#lookAtWaiting();
+    if (this.#waiting.length > this.#kept) this.#lookAtWaiting();
   }
 
   stop(jobId: string): boolean {
@@ -130,21 +135,32 @@ export class Bench implements Consumer {
     if (this.#closed) return this.#giveBack();
     this.#looking ??= setTimeout(() => {
       this.#looking = undefined;
-      const first = this.#waiting[this.#parts.prefetch];
-      if (first === undefined) return;
-      if (performance.now() - first.deliveredAt >= BEGIN_WITHIN_MS) {
-        this.#ahead.forget();
-        this.#parts.onLessRoom();
-        this.#giveBack();
-      } else this.#lookAtWaiting();
+      this.#giveBackLate();
+      if (this.#waiting.length > this.#kept) this.#lookAtWaiting();
     }, BEGIN_WITHIN_MS).unref();
   }
 
+  #giveBackLate(): void {
+    const first = this.#waiting.slice(this.#kept).find(({ stays }) => !stays);
+    if (first === undefined || performance.now() - first.deliveredAt < BEGIN_WITHIN_MS) return;
+    this.#ahead.forget();
+    this.#parts.onLessRoom();
+    this.#giveBack();
+  }
+
+  /** How many of those that wait may do so: as many as were asked to, and those that there is a place for. */
+  get #kept(): number {
+    return this.#parts.prefetch + Math.max(0, this.#concurrency - this.#running.size);
+  }
+
   #giveBack(): void {
-    const beyond = this.#waiting.splice(this.#parts.prefetch);
+    const beyond = this.#waiting.splice(this.#kept);
     for (const run of beyond) {
       if (run.delivery.giveBack?.() === true) this.#forget(run);
-      else this.#waiting.push(run);
+      else {
+        run.stays = true;
+        this.#waiting.push(run);
+      }
     }
     if (beyond.length > 0) this.#afterEnd();
   }
@@ -153,12 +169,28 @@ export class Bench implements Consumer {
   #fill(): void {
     if (this.#filling) return;
     this.#filling = true;
-    while (this.#running.size < this.#concurrency) {
-      const run = this.#waiting.shift();
-      if (run === undefined) break;
-      this.#begin(run);
+    try {
+      while (this.#running.size < this.#concurrency && this.#waiting.length > 0 && this.#hasTurn()) this.#begin(this.#waiting.shift() as Run);
+    } finally {
+      this.#filling = false;
     }
-    this.#filling = false;
+  }
+
+  /**
+   * Jobs that end without ever waiting would follow each other in one turn of the event loop, however
+   * many were taken ahead. After a while the rest of the worker has its turn, and what waited too long goes back.
+   */
+  #hasTurn(): boolean {
+    if (this.#turnSince === undefined) {
+      this.#turnSince = performance.now();
+      setImmediate(() => {
+        this.#turnSince = undefined;
+        this.#giveBackLate();
+        // What goes back is on its way before the next job begins.
+        process.nextTick(() => this.#fill());
+      });
+    }
+    return performance.now() - this.#turnSince < TURN_MS;
   }
 
   #begin(run: Run): void {

@@ -15,8 +15,8 @@ const ABORT_MS = 2_000;
 
 /**
  * Ties a worker to its process. The first SIGTERM or SIGINT stops it, the second aborts what it
- * runs. The process ends with it, whatever else the program has open: with 0 when it was stopped
- * or is to be replaced, with 1 when it could not work.
+ * runs. The process ends with it, whatever else the program has open: with 0 when a signal stopped
+ * it or it is to be replaced, with 1 when it could not work. After `stop()` the program goes on.
  */
 export function endWithProcess(worker: Ending): void {
   let signalled = false;

@@ -1,4 +1,4 @@
-/** A job as it was taken: everything that the platform sent, unchanged. */
+/** A job as it was taken: everything that the platform sent, read as JSON. Whole numbers beyond 2^53 lose digits. */
 export interface Job<Input = unknown> {
   id: string;
   input: Input;

@@ -38,6 +38,8 @@ export interface JobSource {
   roomShrank?(): void;
   /** The consumer has more room than before. */
   roomGrew(): void;
+  /** The jobs whose results are not acknowledged, where their places are free before that. */
+  unacknowledged?(): string[];
   /** Takes no more jobs. Resolves when none can come any more, as far as can be known. */
   leave(): Promise<void>;
   /** After `leave`, when the consumer has nothing in hand: waits for the last acknowledgements and lets go of everything. */

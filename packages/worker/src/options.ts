@@ -16,7 +16,7 @@ export interface Options {
   /** Run once before the first job. If one throws, the worker is reported unhealthy and the process ends with code 1. */
   fitness?: readonly FitnessCheck[];
   channel?: ChannelChoice;
-  /** SIGTERM and SIGINT stop the worker, and the process ends with it. False: both are the caller's affair. Default: true. */
+  /** SIGTERM and SIGINT stop the worker and end the process with it; so does a worker that ends by itself. False: both are the caller's affair. Default: true. */
   signals?: boolean;
   /** Where the addresses and the key are read. Default: process.env. */
   env?: Readonly<Record<string, string | undefined>>;

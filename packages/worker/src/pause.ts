@@ -1,3 +1,6 @@
+/** Handlers that never wait let the rest of the worker have a turn after this time: a cancel has to be heard, and results have to leave. */
+export const TURN_MS = 10;
+
 /** Resolves after the time, or as soon as the signal is aborted. */
 export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

@@ -41,6 +41,10 @@ describe('a worker as a process', () => {
     return { child, exited, prints, printed: () => printed.join('') };
   }
 
+  function pingsFor(list: string): number {
+    return server.said.filter(({ what, query }) => what === 'ping' && query.get('job_id') === list).length;
+  }
+
   for (const channel of [true, false]) {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       test(`ends its job and then itself at ${signal}, ${channel ? 'on the channel' : 'by the public protocol'}`, { timeout: 20_000 }, async () => {
@@ -61,13 +65,25 @@ describe('a worker as a process', () => {
 
   test('is heard of while its handler keeps the whole process busy', { timeout: 20_000 }, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'berth-worker-'));
-    const [before, job] = [server.submit(process.execPath), server.submit(join(folder, 'go'))];
+    server.acknowledges = false;
+    const before = server.submit(process.execPath);
     start('blocks', { RUNPOD_PING_INTERVAL: '100' });
-    await server.result(before);
-    await server.until(() => job.state === 'given');
-    const [heartbeats, pings] = [server.count('L'), server.count('ping')];
-    await server.until(() => server.count('ping') > pings + 2);
+    await server.until(() => server.said.filter(({ what, text }) => what === 'L' && text === before.id).length > 1);
+    const job = server.submit(join(folder, 'go'));
+    const heartbeats = server.count('L');
+    // The one whose result is not acknowledged is named as well.
+    await server.until(() => pingsFor(`${job.id},${before.id}`) > 2);
     assert.ok(server.count('L') <= heartbeats + 1);
+    writeFileSync(join(folder, 'go'), '');
+    assert.deepEqual((await server.result(job)).body, { output: 'unblocked' });
+    rmSync(folder, { recursive: true });
+  });
+
+  test('also where it runs several jobs at a time, and the first never waits', { timeout: 20_000 }, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'berth-worker-'));
+    const job = server.submit(join(folder, 'go'));
+    start('blocks', { RUNPOD_PING_INTERVAL: '100', TEST_CONCURRENCY: '2' });
+    await server.until(() => pingsFor(job.id) > 2);
     writeFileSync(join(folder, 'go'), '');
     assert.deepEqual((await server.result(job)).body, { output: 'unblocked' });
     rmSync(folder, { recursive: true });

@@ -25,7 +25,10 @@ function watch({ worker, pingMs }) {
   return setInterval(() => {
     const beat = Atomics.load(beats, 0);
     const message = pulses.get(worker)?.message;
-    if (beat === lastBeat && message?.address !== undefined) void ping(message.address, message.apiKey, 2 * pingMs);
+    if (beat === lastBeat && message?.address !== undefined) {
+      const isWhole = Atomics.load(message.changes, 0) === message.knownChanges;
+      void ping(isWhole ? message.address : `${message.address}&job_ids=partial`, message.apiKey, 2 * pingMs);
+    }
     lastBeat = beat;
   }, pingMs);
 }

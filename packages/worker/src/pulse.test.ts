@@ -32,7 +32,9 @@ test('the workers of a process are pinged for while it is busy', { timeout: 20_0
   listener.on('message', (request: string) => asked.push(request));
   const log = new Log({}, () => undefined);
   const jobs = { a: '1', b: '1' };
-  const [a, b] = (['a', 'b'] as const).map((name) => new Pulse({ apiKey: `key-${name}`, pingMs: 100, afterMs: 0, log, address: () => `http://127.0.0.1:${port}/${name}?job_id=${jobs[name]}` })) as [Pulse, Pulse];
+  const [a, b] = (['a', 'b'] as const).map((name) => new Pulse({ apiKey: `key-${name}`, pingMs: 100, log, address: () => `http://127.0.0.1:${port}/${name}?job_id=${jobs[name]}` })) as [Pulse, Pulse];
+  a.changed();
+  b.changed();
   assert.deepEqual(await busyUntilAsked(asked, '/a?job_id=1 key-a', '/b?job_id=1 key-b'), new Set(['/a?job_id=1 key-a', '/b?job_id=1 key-b']));
 
   jobs.a = '2';
@@ -40,6 +42,14 @@ test('the workers of a process are pinged for while it is busy', { timeout: 20_0
   await b.stop();
   await busyUntilAsked(asked, '/a?job_id=2 key-a');
   assert.deepEqual(await busyUntilAsked(asked, '/a?job_id=2 key-a'), new Set(['/a?job_id=2 key-a']));
+
+  // The second change comes too soon after the first to be told, and then this thread is busy.
+  jobs.a = '3';
+  a.changed();
+  jobs.a = '4';
+  a.changed();
+  await busyUntilAsked(asked, '/a?job_id=3&job_ids=partial key-a');
+  await busyUntilAsked(asked, '/a?job_id=4 key-a');
   await a.stop();
   await listener.terminate();
 });

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import { Worker } from 'node:worker_threads';
 import { messageOf } from './failure.ts';
 import type { Log } from './log.ts';
@@ -10,6 +11,10 @@ export interface PulseMessage {
   pingMs: number;
   /** The ping for what the worker has in hand now. Undefined: the worker has stopped. */
   address: string | undefined;
+  /** Counts the changes in what the worker has in hand, in memory that both threads see. */
+  changes: Int32Array;
+  /** How many of them the ping knows of. */
+  knownChanges: number;
 }
 
 export interface PulseParts {
@@ -17,11 +22,9 @@ export interface PulseParts {
   pingMs: number;
   log: Log;
   address(): string | undefined;
-  /** When the other thread starts. */
-  afterMs: number;
 }
 
-/** The list of jobs that the other thread would send is at most this old. */
+/** The other thread is told of changes at most this often. */
 const FRESH_MS = 50;
 
 /** One thread serves all workers of a process: they stand still together. */
@@ -40,29 +43,31 @@ export class Pulse {
   readonly #parts: PulseParts;
   readonly #worker = (numbers += 1);
   readonly #beating: NodeJS.Timeout;
-  #starting: NodeJS.Timeout | undefined;
   #telling: NodeJS.Timeout | undefined;
+  #toldAt = -Infinity;
+  readonly #changes = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
   constructor(parts: PulseParts) {
     this.#parts = parts;
     workers += 1;
     this.#beating = setInterval(() => Atomics.add(beats, 0, 1), parts.pingMs / 4).unref();
-    if (parts.afterMs === 0) this.#start();
-    else this.#starting = setTimeout(() => this.#start(), parts.afterMs).unref();
   }
 
-  /** The worker has other jobs in hand than before. */
+  /**
+   * The worker has other jobs in hand than before. The first time starts the other thread. That takes some 40 ms of
+   * processor time when there is most to do, but no later moment is safe: the first job may be one that never waits.
+   */
   changed(): void {
-    this.#telling ??= setTimeout(() => {
-      this.#telling = undefined;
-      this.#tell(this.#parts.address());
-    }, FRESH_MS).unref();
+    thread ??= startThread(this.#parts.log);
+    Atomics.add(this.#changes, 0, 1);
+    // At once where that is possible: the job that has just come may keep this thread from telling it later. A list
+    // that does not know of it is sent as a part.
+    if (performance.now() - this.#toldAt >= FRESH_MS) this.#tell(this.#parts.address());
+    else this.#telling ??= setTimeout(() => this.#tell(this.#parts.address()), FRESH_MS).unref();
   }
 
   async stop(): Promise<void> {
     clearInterval(this.#beating);
-    clearTimeout(this.#starting);
-    clearTimeout(this.#telling);
     this.#tell(undefined);
     workers -= 1;
     if (workers > 0) return;
@@ -71,13 +76,11 @@ export class Pulse {
     await last?.terminate();
   }
 
-  #start(): void {
-    thread ??= startThread(this.#parts.log);
-    this.#tell(this.#parts.address());
-  }
-
   #tell(address: string | undefined): void {
-    const message: PulseMessage = { worker: this.#worker, apiKey: this.#parts.apiKey, pingMs: this.#parts.pingMs, address };
+    clearTimeout(this.#telling);
+    this.#telling = undefined;
+    this.#toldAt = performance.now();
+    const message: PulseMessage = { worker: this.#worker, apiKey: this.#parts.apiKey, pingMs: this.#parts.pingMs, address, changes: this.#changes, knownChanges: Atomics.load(this.#changes, 0) };
     thread?.postMessage(message);
   }
 }

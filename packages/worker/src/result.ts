@@ -1,5 +1,5 @@
 import type { Identity } from './environment.ts';
-import { failureText } from './failure.ts';
+import { failureText, messageOf } from './failure.ts';
 
 /** What is sent as the result of a job. */
 export interface Result {
@@ -29,14 +29,14 @@ export function jsonOf(value: unknown): string {
  * `refresh_worker` asks for a new worker; both are taken out, the rest is the output.
  */
 export function resultOf(value: unknown, terms: ResultTerms): Result {
-  if (value instanceof Error) return failure(value, terms);
   try {
+    if (value instanceof Error) return failure(value, terms);
     if (!hasMarks(value)) return { body: withStop(`{"output":${jsonOf(value)}`, terms.refreshWorker), failed: false, refresh: terms.refreshWorker };
     const { error, refresh_worker: refreshSnake, refreshWorker: refreshCamel, ...output } = value;
     const refresh = terms.refreshWorker || Boolean(refreshSnake) || Boolean(refreshCamel);
     const parts: string[] = [];
     if (Object.keys(output).length > 0) parts.push(`"output":${jsonOf(output)}`);
-    if (Boolean(error)) parts.push(`"error":${jsonOf(error)}`);
+    if (Boolean(error)) parts.push(`"error":${jsonOf(error instanceof Error ? failureText(error, terms.identity) : error)}`);
     if (refresh) parts.push('"stopPod":true');
     return { body: `{${parts.join(',')}}`, failed: Boolean(error), refresh };
   } catch (error) {
@@ -59,7 +59,7 @@ export function failure(thrown: unknown, { identity, refreshWorker }: ResultTerm
 }
 
 export function unsendable(what: string, cause: unknown): Error {
-  const error = new TypeError(`${what} cannot be sent as JSON: ${cause instanceof Error ? cause.message : String(cause)}`);
+  const error = new TypeError(`${what} cannot be sent as JSON: ${messageOf(cause)}`);
   error.name = 'UnsendableOutput';
   return error;
 }

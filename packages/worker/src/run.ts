@@ -11,6 +11,8 @@ export class Run {
   #stopped: DOMException | undefined;
   readonly deliveredAt = performance.now();
   begunAt = 0;
+  /** It waits here for as long as it takes: there was no way back. */
+  stays = false;
   /** The handler is through: what it still says about the job no longer counts. */
   over = false;
 

@@ -1,12 +1,9 @@
 import { performance } from 'node:perf_hooks';
 import type { Handler } from './handler.ts';
-import { nextTurn } from './pause.ts';
+import { nextTurn, TURN_MS } from './pause.ts';
 import { failure, jsonOf, resultOf, streamResult, unsendable, yieldedError } from './result.ts';
 import type { Result, ResultTerms } from './result.ts';
 import type { Run } from './run.ts';
-
-/** A generator that never waits lets the rest of the worker have a turn after this time: a cancel has to be heard. */
-const TURN_MS = 10;
 
 export interface RunnerTerms extends ResultTerms {
   aggregate: boolean;
@@ -30,10 +27,11 @@ export class Runner {
     let value: unknown;
     try {
       value = this.#handler(run.job, run.context);
+      // Even the look at a value can throw.
+      if (isPromise(value)) return this.#settle(run, value);
     } catch (error) {
       return this.#send(run, failure(error, this.#terms), false);
     }
-    if (isPromise(value)) return this.#settle(run, value);
     return this.#accept(run, value);
   }
 
@@ -49,7 +47,12 @@ export class Runner {
   }
 
   #accept(run: Run, value: unknown): Promise<void> | undefined {
-    return isStream(value) ? this.#stream(run, value) : this.#send(run, resultOf(value, this.#terms), false);
+    try {
+      if (isStream(value)) return this.#stream(run, value);
+    } catch (error) {
+      return this.#send(run, failure(error, this.#terms), false);
+    }
+    return this.#send(run, resultOf(value, this.#terms), false);
   }
 
   async #stream(run: Run, stream: AsyncIterable<unknown> | Iterable<unknown>): Promise<void> {

@@ -15,12 +15,6 @@ import { Pulse } from './pulse.ts';
 import { PublicSource } from './public/source.ts';
 import { VERSION } from './version.ts';
 
-/**
- * A thread takes some 40 ms of processor time to start, at the moment at which there is most to do. A
- * worker that runs several jobs at a time has a handler that lets go of its thread, and can wait for it.
- */
-const LATER_PULSE_MS = 5_000;
-
 /** What runs comes first; no server reads an address of any length. */
 const MOST_PINGED = 300;
 
@@ -79,7 +73,7 @@ export class Shift implements Ending {
         this.#stop();
       },
     });
-    this.#startPulse = () => (!pulse || addresses.ping([]) === undefined ? undefined : new Pulse({ apiKey, pingMs, afterMs: concurrency === 1 ? 0 : LATER_PULSE_MS, log: this.#log, address: () => addresses.ping(this.#bench.held().slice(0, MOST_PINGED)) }));
+    this.#startPulse = () => (!pulse || addresses.ping([]) === undefined ? undefined : new Pulse({ apiKey, pingMs, log: this.#log, address: () => addresses.ping(this.#held(), MOST_PINGED) }));
     this.#stopAsked = new Promise((resolve) => (this.#askToStop = resolve));
     this.#log.info(`Worker ${identity.workerId} starts, berth-worker ${VERSION}.`);
     this.done = this.#work();
@@ -131,9 +125,16 @@ export class Shift implements Ending {
   #open(): void {
     this.#opened = true;
     this.#pulse = this.#startPulse();
-    const { concurrency } = this.#options;
+    const { concurrency = 1 } = this.#options;
+    // One job at a time is what handlers that never wait are run with, and such a program may not wait before its first job either.
+    if (concurrency === 1) this.#pulse?.changed();
     if (typeof concurrency === 'function') void followConcurrency(concurrency, this.#bench, this.#pace.concurrency, this.#log, this.#over.signal);
     this.#source.open(this.#bench);
+  }
+
+  /** What this worker has in hand, with the jobs whose results are still under way. */
+  #held(): string[] {
+    return [...new Set([...this.#bench.held(), ...(this.#source.unacknowledged?.() ?? [])])];
   }
 
   async #drain(): Promise<void> {

@@ -3,6 +3,8 @@ import { LineReader } from './line-reader.ts';
 
 /** How long a dead peer may go unnoticed by the system while nothing is said. */
 const PROBE_MS = 10_000;
+/** Lines are joined up to so many characters; a longer one goes alone. No text can hold any number of large results. */
+export const MOST_AT_ONCE = 4 * 1024 * 1024;
 
 export interface ChannelEvents {
   line(line: string): void;
@@ -14,7 +16,7 @@ export interface ChannelEvents {
   closed(unwritten: string[], why: string | undefined): void;
 }
 
-/** One open connection. All lines of one turn of the event loop are written in one go. */
+/** One open connection. The lines of one turn of the event loop are written in one go, unless they are very large. */
 export class Channel {
   readonly #socket: Socket;
   readonly #events: ChannelEvents;
@@ -82,8 +84,7 @@ export class Channel {
   /** Writes what waits and says that nothing more comes. The other side then closes, or is not waited for any longer. */
   end(farewellMs: number): void {
     if (this.#ended || this.#closed) return;
-    this.#congested = false;
-    this.#write();
+    while (this.#lines.length > 0) this.#socket.write(this.#nextText());
     this.#ended = true;
     this.#socket.end();
     this.#farewell = setTimeout(() => this.destroy(), farewellMs);
@@ -96,9 +97,13 @@ export class Channel {
   #write(): void {
     if (this.#congested || this.#ended || this.#closed) return;
     this.#events.beforeWrite();
-    if (this.#lines.length === 0) return;
-    const text = `${this.#lines.join('\n')}\n`;
-    this.#lines = [];
-    this.#congested = !this.#socket.write(text);
+    while (this.#lines.length > 0 && !this.#congested) this.#congested = !this.#socket.write(this.#nextText());
+  }
+
+  /** Takes the lines that are written next. */
+  #nextText(): string {
+    let size = 0;
+    const rest = this.#lines.findIndex((line, index) => (size += line.length) > MOST_AT_ONCE && index > 0);
+    return `${this.#lines.splice(0, rest < 0 ? this.#lines.length : rest).join('\n')}\n`;
   }
 }

@@ -437,10 +437,16 @@ export class FastSource implements JobSource {
 
   #moveResult(name: string, result: SentResult): void {
     result.moved = true;
-    // Over HTTP a job cannot go back. The server notices that this worker does not have it.
-    if (result.body === undefined) return this.#acknowledged(name);
+    if (result.body === undefined) return this.#keep(name, result.delivery);
     this.#moveChunks(result.delivery);
     void this.#elsewhere(result.delivery).finish(result.body, result.streamed)?.then(() => this.#acknowledged(name));
+  }
+
+  /** Over HTTP a job cannot go back. It was not begun, so it is run here after all, unless it came here anew. */
+  #keep(name: string, delivery: FastDelivery): void {
+    this.#elsewhere(delivery);
+    this.#acknowledged(name);
+    if (this.#consumer?.held().includes(delivery.job.id) === false) this.#consumer.deliver(delivery);
   }
 }
 

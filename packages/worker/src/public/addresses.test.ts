@@ -28,10 +28,15 @@ describe('addresses', () => {
     assert.deepEqual([addresses.stops, addresses.channel, addresses.stream('j'), addresses.ping(['j']), addresses.unhealthy('c', 'r')], Array(5).fill(undefined));
   });
 
-  test('a list of jobs that is too long is cut between two ids', () => {
+  test('a list of jobs that is too long is cut between two ids, and says that it is a part', () => {
     const ids = Array.from({ length: 5_000 }, (_, n) => `job-${String(n).padStart(20, '0')}`);
-    const listed = new URL(new Addresses(full, 'w').ping(ids) ?? '').searchParams.get('job_id')?.split(',') ?? [];
-    assert.ok(listed.length > 2_500 && listed.length < 5_000);
-    assert.deepEqual(listed, ids.slice(0, listed.length));
+    const query = (some: string[], most?: number) => new URL(new Addresses(full, 'w').ping(some, most) ?? '').searchParams;
+    const listed = query(ids).get('job_id')?.split(',') ?? [];
+    // 25 characters for each, less one comma.
+    assert.deepEqual(listed, ids.slice(0, 65_536 / 25));
+    assert.equal(query(ids).get('job_ids'), 'partial');
+    assert.equal(query(listed).get('job_ids'), null);
+    assert.equal(new Addresses(full, 'w').ping(['a', 'b', 'c'], 2), `${base}/ping/w?x=1&job_id=a%2Cb&job_ids=partial&berth_version=${VERSION}`);
+    assert.equal(query(['a', 'b'], 2).get('job_ids'), null);
   });
 });

@@ -7,7 +7,7 @@ export interface Templates {
   ping: string | undefined;
 }
 
-/** The list of a ping is cut to this length, so that servers still accept the address. */
+/** The list of a ping has at most this length, so that servers still accept the address. */
 const LONGEST_LIST = 65_535;
 
 /**
@@ -53,10 +53,12 @@ export class Addresses {
     return this.#stream === undefined ? undefined : withQuery(withJob(this.#stream, jobId), 'isStream=false');
   }
 
-  ping(jobIds: readonly string[]): string | undefined {
+  /** A list that does not name all of the jobs says so: otherwise the server would take the others for gone. */
+  ping(jobIds: readonly string[], most = Infinity): string | undefined {
     if (this.#ping === undefined) return undefined;
-    const list = jobIds.length === 0 ? '' : `job_id=${encodeURIComponent(cutList(jobIds))}&`;
-    return withQuery(this.#ping, `${list}berth_version=${VERSION}`);
+    const named = fitting(jobIds, most);
+    const list = named.length === 0 ? '' : `job_id=${encodeURIComponent(named.join(','))}&`;
+    return withQuery(this.#ping, `${list}${named.length < jobIds.length ? 'job_ids=partial&' : ''}berth_version=${VERSION}`);
   }
 
   unhealthy(check: string, reason: string): string | undefined {
@@ -77,7 +79,9 @@ function withQuery(address: string, query: string): string {
   return `${address}${address.includes('?') ? '&' : '?'}${query}`;
 }
 
-function cutList(jobIds: readonly string[]): string {
-  const list = jobIds.join(',');
-  return list.length <= LONGEST_LIST ? list : list.slice(0, list.lastIndexOf(',', LONGEST_LIST));
+/** The first ids, as many as go into a list. */
+function fitting(jobIds: readonly string[], most: number): readonly string[] {
+  let length = -1;
+  const left = jobIds.findIndex((id, index) => index === most || (length += id.length + 1) > LONGEST_LIST);
+  return left < 0 ? jobIds : jobIds.slice(0, left);
 }

@@ -49,7 +49,8 @@ export class Posts {
   async chunk(jobId: string, body: string, mark: string | undefined, unwanted: AbortSignal): Promise<void> {
     const address = this.#parts.addresses.stream(jobId);
     if (address !== undefined) {
-      await this.#insist(address, jobId, body, unwanted, 'chunk', mark);
+      const outcome = await this.#insist(address, jobId, body, unwanted, 'chunk', mark);
+      if (outcome === 'too large') this.#parts.log.error(`A chunk of ${Buffer.byteLength(body)} bytes is larger than the server accepts and is left out. Yield it in smaller pieces.`, jobId);
     } else if (!this.#saidThatStreamIsMissing) {
       this.#saidThatStreamIsMissing = true;
       this.#parts.log.warn('RUNPOD_WEBHOOK_POST_STREAM is not set: chunks are not sent', jobId);

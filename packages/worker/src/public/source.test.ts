@@ -165,6 +165,20 @@ describe('the public way', () => {
     assert.deepEqual((await server.result(job)).body, { error: 'the result of 1013 bytes is larger than the server accepts' });
   });
 
+  test('a chunk that is too large is left out, and the log says so', LIMIT, async () => {
+    server.fault = (what) => (what === 'job-stream' && server.count('job-stream') === 2 ? 413 : undefined);
+    const job = server.submit({});
+    start(function* () {
+      yield 1;
+      yield 'x'.repeat(1_000);
+      yield 3;
+    });
+    await server.result(job);
+    assert.deepEqual(job.chunks, [1, 3]);
+    const line = log.find((text) => text.includes('A chunk of 1013 bytes is larger than the server accepts and is left out. Yield it in smaller pieces.'));
+    assert.ok(line?.includes(job.id));
+  });
+
   test('progress that cannot be sent holds nothing up', LIMIT, async () => {
     server.fault = (what) => (what === 'job-done' && server.count('job-done') === 1 ? 500 : undefined);
     const job = server.submit({});

@@ -3,7 +3,6 @@ import type { Job } from '../handler.ts';
 import type { Log } from '../log.ts';
 import { messageOf } from '../failure.ts';
 import type { Pace } from '../pace.ts';
-import { nextTurn } from '../pause.ts';
 import type { Addresses } from './addresses.ts';
 import { PublicDelivery } from './delivery.ts';
 import { HttpClient } from './http-client.ts';
@@ -11,7 +10,7 @@ import { ping } from './pings.ts';
 import type { Polling } from './polling.ts';
 import { Posts } from './posts.ts';
 import { followStops } from './stops.ts';
-import { takeJobs } from './takes.ts';
+import { Takes } from './takes.ts';
 
 export interface PublicSourceParts {
   addresses: Addresses;
@@ -23,8 +22,7 @@ export interface PublicSourceParts {
 
 /** What is asked all the time while jobs come this way. It ends in two steps: first the takes, then all the rest. */
 interface Polls {
-  taking: AbortController;
-  taken: Promise<void>;
+  takes: Takes;
   listening: AbortController;
 }
 
@@ -34,7 +32,6 @@ export class PublicSource implements JobSource {
   readonly #http: HttpClient;
   readonly #posts: Posts;
   #polls: Polls | undefined;
-  #onRoom: (() => void) | undefined;
 
   constructor(parts: PublicSourceParts) {
     this.#parts = parts;
@@ -49,27 +46,30 @@ export class PublicSource implements JobSource {
 
   open(consumer: Consumer): void {
     const polling: Polling = { ...this.#parts, http: this.#http, posts: this.#posts, consumer };
-    const taking = new AbortController();
     const listening = new AbortController();
     void ping(polling, listening.signal);
     void followStops(polling, listening.signal);
-    this.#polls = { taking, listening, taken: takeJobs(polling, (signal) => this.#roomGrows(signal), taking.signal) };
+    this.#polls = { takes: new Takes(polling), listening };
+  }
+
+  roomShrank(): void {
+    void this.#polls?.takes.roomShrank();
   }
 
   roomGrew(): void {
-    this.#onRoom?.();
+    this.#polls?.takes.roomGrew();
   }
 
   async leave(): Promise<void> {
     this.#posts.leave();
-    await this.#endTakes(this.#polls);
+    await this.#polls?.takes.end();
   }
 
   /** Takes, pings and asks no more, for jobs now come another way. What is still to be posted is posted. */
   async rest(): Promise<void> {
     const polls = this.#polls;
     this.#polls = undefined;
-    await this.#endTakes(polls);
+    await polls?.takes.end();
     polls?.listening.abort();
   }
 
@@ -87,27 +87,5 @@ export class PublicSource implements JobSource {
     } catch (error) {
       this.#parts.log.warn(`The failed check could not be reported: ${messageOf(error)}`);
     }
-  }
-
-  /** An answer that is already here, only not read yet, gets the time to be read: its jobs count as delivered for the server. */
-  async #endTakes(polls: Polls | undefined): Promise<void> {
-    if (polls === undefined) return;
-    await nextTurn();
-    await nextTurn();
-    polls.taking.abort();
-    await polls.taken;
-  }
-
-  #roomGrows(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        this.#onRoom = undefined;
-        signal.removeEventListener('abort', done);
-        resolve();
-      };
-      this.#onRoom = done;
-      signal.addEventListener('abort', done, { once: true });
-      if (signal.aborted) done();
-    });
   }
 }

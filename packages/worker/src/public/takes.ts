@@ -1,47 +1,91 @@
 import { messageOf } from '../failure.ts';
 import type { Job } from '../handler.ts';
 import { Backoff } from '../pace.ts';
-import { pause } from '../pause.ts';
+import { nextTurn, pause } from '../pause.ts';
 import { PublicDelivery } from './delivery.ts';
 import { pauseAfterEmpty, pauseAfterTooMany } from './polling.ts';
 import type { Polling } from './polling.ts';
 
 /**
  * Asks for jobs as long as there is room for some: one question at a time, for as many as there
- * is room for. What was under way when the signal came is ended, but an answer that has begun
- * to come is read, and its jobs are delivered.
+ * is room for. A question that is ended is not read any more, but where its answer has begun to
+ * come, that is read, and its jobs are delivered.
  */
-export async function takeJobs(polling: Polling, roomGrew: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
-  const backoff = new Backoff(polling.pace);
-  while (!signal.aborted) {
-    const room = polling.consumer.room();
-    if (room === 0) await roomGrew(signal);
-    else await pause(await takeOnce(polling, room, backoff, signal), signal);
+export class Takes {
+  readonly #polling: Polling;
+  readonly #backoff: Backoff;
+  readonly #over = new AbortController();
+  /** Ends the open question. */
+  #question = new AbortController();
+  #onRoom: () => void = () => undefined;
+  readonly #ended: Promise<void>;
+
+  constructor(polling: Polling) {
+    this.#polling = polling;
+    this.#backoff = new Backoff(polling.pace);
+    this.#ended = this.#take();
+  }
+
+  roomGrew(): void {
+    this.#onRoom();
+  }
+
+  /** The open question may ask for more than there is room for now. The next one does not. */
+  async roomShrank(): Promise<void> {
+    const question = this.#question;
+    await answersAreRead();
+    question.abort();
+  }
+
+  async end(): Promise<void> {
+    await answersAreRead();
+    this.#over.abort();
+    this.#question.abort();
+    this.#onRoom();
+    await this.#ended;
+  }
+
+  async #take(): Promise<void> {
+    const { signal } = this.#over;
+    while (!signal.aborted) {
+      const room = this.#polling.consumer.room();
+      if (room === 0) await new Promise<void>((resolve) => (this.#onRoom = resolve));
+      else await pause(await this.#takeOnce(room), signal);
+    }
+  }
+
+  /** Answers how long to wait before the next question. */
+  async #takeOnce(room: number): Promise<number> {
+    const { addresses, http, posts, consumer, log, pace } = this.#polling;
+    this.#question = new AbortController();
+    const { signal } = this.#question;
+    const askedAt = Date.now();
+    let why: string;
+    try {
+      const answer = await http.ask(addresses.take(room, consumer.held().length > 0), { silenceMs: pace.poll, signal });
+      if (answer.status === 429) return pauseAfterTooMany(answer, pace);
+      // 400 is what the hosted service answers to a worker that it has just woken up.
+      if (answer.status === 200 || answer.status === 204 || answer.status === 400) {
+        this.#backoff.reset();
+        const found = answer.status === 200 ? jobsOf(answer.json) : { jobs: [], malformed: 0 };
+        for (const job of found.jobs) consumer.deliver(new PublicDelivery(job, posts));
+        if (found.malformed > 0) log.error(`The server answered ${found.malformed} jobs without an id that is text; they are left out.`);
+        return found.jobs.length > 0 ? 0 : pauseAfterEmpty(askedAt, pace);
+      }
+      why = `the server answered ${answer.status}`;
+    } catch (error) {
+      why = messageOf(error);
+    }
+    if (signal.aborted) return 0;
+    log.warn(`No jobs could be taken: ${why}`);
+    return this.#backoff.next();
   }
 }
 
-/** Answers how long to wait before the next question. */
-async function takeOnce({ addresses, http, posts, consumer, log, pace }: Polling, room: number, backoff: Backoff, signal: AbortSignal): Promise<number> {
-  const askedAt = Date.now();
-  let why: string;
-  try {
-    const answer = await http.ask(addresses.take(room, consumer.held().length > 0), { silenceMs: pace.poll, signal });
-    if (answer.status === 429) return pauseAfterTooMany(answer, pace);
-    // 400 is what the hosted service answers to a worker that it has just woken up.
-    if (answer.status === 200 || answer.status === 204 || answer.status === 400) {
-      backoff.reset();
-      const found = answer.status === 200 ? jobsOf(answer.json) : { jobs: [], malformed: 0 };
-      for (const job of found.jobs) consumer.deliver(new PublicDelivery(job, posts));
-      if (found.malformed > 0) log.error(`The server answered ${found.malformed} jobs without an id that is text; they are left out.`);
-      return found.jobs.length > 0 ? 0 : pauseAfterEmpty(askedAt, pace);
-    }
-    why = `the server answered ${answer.status}`;
-  } catch (error) {
-    why = messageOf(error);
-  }
-  if (signal.aborted) return 0;
-  log.warn(`No jobs could be taken: ${why}`);
-  return backoff.next();
+/** An answer that is already here, only not read yet, gets the time to be read: its jobs count as delivered for the server. */
+async function answersAreRead(): Promise<void> {
+  await nextTurn();
+  await nextTurn();
 }
 
 /** One job or a list of jobs, whichever was asked for. Every job has an id that is text. */

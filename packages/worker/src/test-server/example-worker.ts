@@ -28,7 +28,11 @@ const handlers: Record<string, Handler> = {
   },
 };
 
-const options: Options = process.env['TEST_UNFIT'] === undefined ? {} : { fitness: [function isFit() { throw new Error('unfit'); }] };
+const { TEST_UNFIT, TEST_CONCURRENCY } = process.env;
+const options: Options = {
+  concurrency: Number(TEST_CONCURRENCY ?? 1),
+  ...(TEST_UNFIT === undefined ? {} : { fitness: [function isFit() { throw new Error('unfit'); }] }),
+};
 serve(handlers[process.env['TEST_HANDLER'] ?? 'echo'] as Handler, options);
 // A program may have more open than its worker; it ends all the same.
 setInterval(() => undefined, 1_000);

@@ -31,7 +31,6 @@ export class TestChannel {
       server.beforeFarewell(this);
       socket.end();
     });
-    socket.on('error', () => socket.destroy());
     socket.on('close', () => {
       server.channels.delete(this);
       server.changed();

@@ -227,6 +227,8 @@ export class TestServer {
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const [what, workerId] = this.#hearRequest(request, '');
     const status = this.fault(what, undefined);
+    // A worker that reads a refusal lets go of its side at once.
+    socket.on('error', () => socket.destroy());
     if (status === SILENCE) return;
     if (status === CLOSE) socket.destroy();
     else if (!this.offersChannel || status !== undefined || request.headers.upgrade !== 'berth-worker/1' || request.headers.authorization !== KEY) {
