@@ -133,6 +133,15 @@ describe('the fast way', () => {
     await server.until(() => server.count('job-channel') === 2 && server.count('D') === 2);
   });
 
+  test('an idle connection on which the server has fallen silent is given up', LIMIT, async () => {
+    server.answers = true;
+    start(() => 1, { env: server.environment({ RUNPOD_PING_INTERVAL: '50' }) }, { ...QUICK_PACE, deadConnection: 100 });
+    await server.until(() => server.count('L') > 10);
+    assert.equal(server.count('job-channel'), 1);
+    server.answers = false;
+    await server.until(() => server.count('job-channel') > 1);
+  });
+
   test('a result that breaks every connection goes over HTTP', LIMIT, async () => {
     const jobs = [server.submit({}), server.submit('small')];
     start((job) => (job.input === 'small' ? 1 : 'x'.repeat(10_000)), { concurrency: 2 });

@@ -74,6 +74,10 @@ export class FastSource implements JobSource {
   #takesBack = false;
   /** The server acknowledges chunks that have a number. */
   #keepsChunks = false;
+  /** The server answers heartbeats. */
+  #answers = false;
+  /** Since when one is not answered. */
+  #unansweredSince = Infinity;
   #seemsDead = false;
   #leaving = false;
   #closing = false;
@@ -231,6 +235,7 @@ export class FastSource implements JobSource {
       if (outcome.kind === 'opened') {
         this.#takesBack = outcome.takesBack;
         this.#keepsChunks = outcome.keepsChunks;
+        this.#answers = outcome.answers;
         await this.#use(outcome.socket, outcome.head);
       } else if (signal.aborted) {
         return;
@@ -275,7 +280,8 @@ export class FastSource implements JobSource {
     this.#seemsDead = false;
     this.#refused = false;
     this.#parts.onOpen?.();
-    channel.send(this.#list());
+    this.#unansweredSince = Infinity;
+    this.#sendList(channel);
     for (const { delivery, body } of this.#chunks) channel.send(`S ${delivery.name} ${body}`);
     this.#chunks = [];
     this.#sendUnkept(channel);
@@ -315,16 +321,18 @@ export class FastSource implements JobSource {
 
   #beat(channel: Channel): void {
     const [oldest] = this.#results.values();
-    const since = Math.min(oldest?.sentAt ?? Infinity, this.#unkept.since ?? Infinity);
+    const since = Math.min(oldest?.sentAt ?? Infinity, this.#unkept.since ?? Infinity, this.#unansweredSince);
     const seemedDead = this.#seemsDead;
     this.#seemsDead = Math.max(since, channel.heardAt) < Date.now() - this.#parts.pace.deadConnection;
     // Twice: after a handler that kept the whole process busy, what the server said may not be read yet.
     if (seemedDead && this.#seemsDead) channel.destroy();
-    else channel.send(this.#list());
+    else this.#sendList(channel);
   }
 
-  #list(): string {
-    return `L ${[...new Set([...(this.#consumer?.held() ?? []), ...this.unacknowledged()])].join(',')}`;
+  /** The heartbeat: what this worker has in hand. */
+  #sendList(channel: Channel): void {
+    channel.send(`L ${[...new Set([...(this.#consumer?.held() ?? []), ...this.unacknowledged()])].join(',')}`);
+    if (this.#answers) this.#unansweredSince = Math.min(this.#unansweredSince, Date.now());
   }
 
   #grantCredits(): void {
@@ -343,6 +351,9 @@ export class FastSource implements JobSource {
         return this.#acknowledged(line.slice(2));
       case 0x4b: // K
         return this.#chunksKept(line.slice(2));
+      case 0x48: // H
+        this.#unansweredSince = Infinity;
+        return;
       case 0x58: // X
         this.#consumer?.stop(line.slice(2));
         return;

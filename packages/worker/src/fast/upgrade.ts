@@ -7,7 +7,7 @@ const PROTOCOL = 'berth-worker/1';
 
 /** The answer to the wish for a channel. */
 export type Upgrade =
-  | { kind: 'opened'; socket: Socket; head: Buffer; takesBack: boolean; keepsChunks: boolean }
+  | { kind: 'opened'; socket: Socket; head: Buffer; takesBack: boolean; keepsChunks: boolean; answers: boolean }
   /** The server answered something else, or nothing that can be understood: it does not offer the channel. */
   | { kind: 'refused'; why: string; lasting: boolean }
   /** There is no server now. */
@@ -41,7 +41,7 @@ export function upgrade(address: string, apiKey: string, withinMs: number, signa
       if (settled || response.headers.upgrade?.toLowerCase() !== PROTOCOL) {
         socket.destroy();
         settle({ kind: 'refused', why: `the server offers ${response.headers.upgrade ?? 'nothing'} instead of ${PROTOCOL}`, lasting: true });
-      } else settle({ kind: 'opened', socket, head, takesBack: response.headers['berth-takes-back'] !== undefined, keepsChunks: response.headers['berth-keeps-chunks'] !== undefined });
+      } else settle({ kind: 'opened', socket, head, takesBack: response.headers['berth-takes-back'] !== undefined, keepsChunks: response.headers['berth-keeps-chunks'] !== undefined, answers: response.headers['berth-answers'] !== undefined });
     });
     request.on('response', ({ statusCode = 0 }) => settle({ kind: 'refused', why: `the server answered ${statusCode}`, lasting: statusCode < 500 && statusCode !== 429 }));
     request.on('error', (error: NodeJS.ErrnoException) => {

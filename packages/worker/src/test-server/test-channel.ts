@@ -70,6 +70,8 @@ export class TestChannel {
     if (what === 'T') {
       this.credits += Number(line.slice(2));
       this.#server.handOut();
+    } else if (what === 'L') {
+      if (this.#server.answers === true) this.send('H');
     } else if (what === 'N') {
       this.credits = 0;
     } else if (what === 'Q') {

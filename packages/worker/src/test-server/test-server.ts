@@ -69,6 +69,8 @@ export class TestServer {
   takesBack = false;
   /** Chunks that have a number are acknowledged. */
   keepsChunks = false;
+  /** Whether heartbeats are answered. Where it is not set, the server does not say that they are. */
+  answers: boolean | undefined;
   /** What is acknowledged of them; a number is left out where nothing shall be said. */
   acknowledgesChunk: (job: TestJob, number: number) => boolean = () => true;
   /** Results on the channel are acknowledged. */
@@ -234,7 +236,7 @@ export class TestServer {
     else if (!this.offersChannel || status !== undefined || request.headers.upgrade !== 'berth-worker/1' || request.headers.authorization !== KEY) {
       socket.end(`HTTP/1.1 ${status ?? 404} No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
     } else {
-      socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: berth-worker/1\r\n${this.takesBack ? 'Berth-Takes-Back: yes\r\n' : ''}${this.keepsChunks ? 'Berth-Keeps-Chunks: yes\r\n' : ''}\r\n`);
+      socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: berth-worker/1\r\n${this.takesBack ? 'Berth-Takes-Back: yes\r\n' : ''}${this.keepsChunks ? 'Berth-Keeps-Chunks: yes\r\n' : ''}${this.answers === undefined ? '' : 'Berth-Answers: yes\r\n'}\r\n`);
       this.channels.add(new TestChannel(this, workerId, socket, head));
     }
   }

@@ -45,8 +45,9 @@ export async function drainStream(queue: JobQueue, endpointId: string, seq: numb
 async function unread(queue: JobQueue, { endpointId, seq, status, drained }: Job, output: string | null, bytes: number): Promise<Chunk[]> {
   const chunks = await queue.streams.read(endpointId, seq, drained, bytes);
   if (chunks.length > 0 || status !== 'COMPLETED' || output === null) return chunks;
+  const hasStreamed = drained > 0 && (await queue.streams.read(endpointId, seq, 0, 1)).length > 0;
+  if (hasStreamed) return [];
   const pieces = readChunks(`{"output":${output}}`).map((text, index) => ({ number: index + 1, text })).slice(drained);
-  if (drained > 0 && pieces.length > 0 && (await queue.streams.read(endpointId, seq, 0, 1)).length > 0) return [];
   let size = 0;
   return pieces.filter(({ text }, index) => (size += text.length) <= bytes || index === 0);
 }

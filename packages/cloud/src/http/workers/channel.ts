@@ -130,7 +130,7 @@ export class WorkerChannel {
         queue.presence.asksForWork(endpointId, workerId, jobs.length === 0);
         queue.presence.lists(endpointId, workerId, jobs);
         queue.stops.listed(endpointId, workerId, jobs);
-        return;
+        return this.#send('H');
       }
       case 'U': {
         const { check, reason } = JSON.parse(rest) as { check?: unknown; reason?: unknown };
