@@ -94,6 +94,8 @@ export function startChannelWorker(options: ChannelOptions): Worker {
       // A stopped job ends by itself here, and its late result must change nothing.
       case 'X':
         return;
+      case 'H':
+        return;
       default:
         throw new Error(`not of the protocol: ${line.slice(0, 40)}`);
     }
