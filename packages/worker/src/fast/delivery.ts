@@ -1,6 +1,6 @@
 import type { Job } from '../handler.ts';
 import type { Delivery } from '../job-source.ts';
-import type { FastSource } from './source.ts';
+import type { Outbox } from './outbox.ts';
 
 /** A job that came over the channel. What it says goes over the channel too, or over HTTP where there is none any more. */
 export class FastDelivery implements Delivery {
@@ -8,7 +8,7 @@ export class FastDelivery implements Delivery {
   readonly lease: string;
   /** What names this attempt in every line. */
   readonly name: string;
-  readonly #source: FastSource;
+  readonly #outbox: Outbox;
   #elsewhere: Delivery | undefined;
   /** Whole milliseconds between its arrival and its begin. */
   waitedMs = 0;
@@ -18,21 +18,21 @@ export class FastDelivery implements Delivery {
   /** A value to show that could not be sent yet. */
   progressToSend: string | undefined;
 
-  constructor(job: Job, lease: string, source: FastSource) {
+  constructor(job: Job, lease: string, outbox: Outbox) {
     this.job = job;
     this.lease = lease;
     this.name = `${job.id} ${lease}`;
-    this.#source = source;
+    this.#outbox = outbox;
   }
 
   progress(value: string): void {
     if (this.#elsewhere !== undefined) this.#elsewhere.progress(value);
-    else this.#source.sendProgress(this, value);
+    else this.#outbox.sendProgress(this, value);
   }
 
   chunk(body: string): Promise<void> | undefined {
     this.#chunks += 1;
-    return this.#elsewhere === undefined ? this.#source.sendChunk(this, { number: this.#chunks, body }) : this.#elsewhere.chunk(body, this.markOf(this.#chunks));
+    return this.#elsewhere === undefined ? this.#outbox.sendChunk(this, { number: this.#chunks, body }) : this.#elsewhere.chunk(body, this.markOf(this.#chunks));
   }
 
   /** What names one of its chunks, so that it is kept once however often it is sent. */
@@ -41,8 +41,8 @@ export class FastDelivery implements Delivery {
   }
 
   finish(body: string, streamed: boolean): Promise<void> | undefined {
-    if (this.#elsewhere === undefined) return this.#source.sendResult(this, body, streamed);
-    this.#source.forget(this);
+    if (this.#elsewhere === undefined) return this.#outbox.sendResult(this, body, streamed);
+    this.#outbox.forget(this);
     return this.#elsewhere.finish(body, streamed);
   }
 
@@ -51,12 +51,12 @@ export class FastDelivery implements Delivery {
   }
 
   giveBack(): boolean {
-    return this.#elsewhere === undefined && this.#source.sendBack(this);
+    return this.#elsewhere === undefined && this.#outbox.sendBack(this);
   }
 
   drop(): void {
     this.#elsewhere?.drop();
-    this.#source.forget(this);
+    this.#outbox.forget(this);
   }
 
   /** From now on over HTTP. */

@@ -5,13 +5,32 @@ import { nextTurn } from '../pause.ts';
 
 const PROTOCOL = 'berth-worker/1';
 
-/** The answer to the wish for a channel. */
-export type Upgrade =
-  | { kind: 'opened'; socket: Socket; head: Buffer; takesBack: boolean; keepsChunks: boolean; answers: boolean }
-  /** The server answered something else, or nothing that can be understood: it does not offer the channel. */
-  | { kind: 'refused'; why: string; lasting: boolean }
-  /** There is no server now. */
-  | { kind: 'unreachable'; why: string };
+/** What a server does that earlier ones did not. */
+export interface ServerTerms {
+  /** It takes jobs back that were not begun, so some may be taken ahead. */
+  takesBack: boolean;
+  /** It acknowledges chunks that have a number. */
+  keepsChunks: boolean;
+  /** It answers heartbeats. */
+  answers: boolean;
+}
+
+export interface OpenedUpgrade {
+  kind: 'opened';
+  socket: Socket;
+  head: Buffer;
+  terms: ServerTerms;
+}
+
+/** The server answered something else, or nothing that can be understood: it does not offer the channel. */
+export interface RefusedUpgrade {
+  kind: 'refused';
+  why: string;
+  lasting: boolean;
+}
+
+/** The answer to the wish for a channel. Unreachable: there is no server now. */
+export type Upgrade = OpenedUpgrade | RefusedUpgrade | { kind: 'unreachable'; why: string };
 
 /** Errors that say that nobody is there at all. */
 const NOBODY = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN']);
@@ -41,7 +60,7 @@ export function upgrade(address: string, apiKey: string, withinMs: number, signa
       if (settled || response.headers.upgrade?.toLowerCase() !== PROTOCOL) {
         socket.destroy();
         settle({ kind: 'refused', why: `the server offers ${response.headers.upgrade ?? 'nothing'} instead of ${PROTOCOL}`, lasting: true });
-      } else settle({ kind: 'opened', socket, head, takesBack: response.headers['berth-takes-back'] !== undefined, keepsChunks: response.headers['berth-keeps-chunks'] !== undefined, answers: response.headers['berth-answers'] !== undefined });
+      } else settle({ kind: 'opened', socket, head, terms: termsOf(response.headers) });
     });
     request.on('response', ({ statusCode = 0 }) => settle({ kind: 'refused', why: `the server answered ${statusCode}`, lasting: statusCode < 500 && statusCode !== 429 }));
     request.on('error', (error: NodeJS.ErrnoException) => {
@@ -50,4 +69,9 @@ export function upgrade(address: string, apiKey: string, withinMs: number, signa
     request.end();
     if (signal.aborted) abort();
   });
+}
+
+function termsOf(headers: http.IncomingHttpHeaders): ServerTerms {
+  const says = (name: string): boolean => headers[name] !== undefined;
+  return { takesBack: says('berth-takes-back'), keepsChunks: says('berth-keeps-chunks'), answers: says('berth-answers') };
 }
