@@ -15,6 +15,13 @@ const SLOW = `export default async (job: { input: { ms: number } }) => {
   return { by: process.env.MARK ?? 'none', input: job.input };
 };
 `;
+/** One job of this handler waits a little and then ends the process. */
+const POISONED = `export default async (job: { input: string }) => {
+  if (job.input !== 'poison') return 'done';
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  process.exit(1);
+};
+`;
 
 interface JobAnswer {
   id: string;
@@ -89,6 +96,17 @@ for (const kind of DATABASES) {
       const health = await client.call<{ workers: { unhealthy: number } }>('GET', `/v2/${broken}/health`);
       assert.ok(health.body.workers.unhealthy >= 0);
       await client.call('DELETE', `/v2/serverless/${broken}`);
+    });
+
+    test('a job that ends its worker fails alone, however many its worker had taken ahead', async () => {
+      const endpoint = await deploy(client, 'poison', POISONED, { maxRetries: 0, workers: { min: 0, max: 1 } });
+      // A worker takes jobs ahead when it has seen that they are short.
+      for (let n = 0; n < 100; n += 1) await client.call('POST', `/v2/${endpoint}/runsync`, { input: 'harmless' });
+      const poison = await run(endpoint, 'poison');
+      const others = await Promise.all(Array.from({ length: 300 }, () => run(endpoint, 'harmless')));
+      assert.equal((await ended(endpoint, poison)).status, 'FAILED');
+      for (const id of others) assert.equal((await ended(endpoint, id)).status, 'COMPLETED');
+      await client.call('DELETE', `/v2/serverless/${endpoint}`);
     });
 
     test('an image that no engine can run is told as the reason', async () => {

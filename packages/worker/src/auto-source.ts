@@ -32,6 +32,9 @@ export class AutoSource implements JobSource {
 
   open(consumer: Consumer): void {
     this.#consumer = {
+      get concurrency() {
+        return consumer.concurrency;
+      },
       room: () => consumer.room(),
       step: () => 1,
       deliver: (delivery) => consumer.deliver(delivery),

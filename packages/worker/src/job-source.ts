@@ -17,8 +17,10 @@ export interface Delivery {
   drop(): void;
 }
 
-/** Who takes the jobs. */
+/** Who takes the jobs. It begins them in the order in which they come. */
 export interface Consumer {
+  /** How many it runs at a time. */
+  readonly concurrency: number;
   /** How many more jobs it can take now; with those that it would take ahead, where they can go back. */
   room(ahead?: boolean): number;
   /** Less room than this is not worth asking for, where jobs are taken ahead. */

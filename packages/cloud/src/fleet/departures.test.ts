@@ -92,7 +92,7 @@ describe('a worker that leaves', () => {
     removed.resolve();
     await departures.ended(member, { exitCode: 1, reason: 'it ended with code 1' });
     assert.equal(member.record.reason, 'it ended with code 1: Error: no model');
-    assert.deepEqual(steps, ['removing', 'saved as ended', 'the worker that ran the job ended: it ended with code 1: Error: no model', 'looked']);
+    assert.deepEqual(steps, ['the worker that ran the job ended: it ended with code 1: Error: no model', 'removing', 'saved as ended', 'looked']);
     assert.deepEqual([roster.find('e')?.crashes.count, roster.find('e')?.crashes.lastLine], [1, 'Error: no model']);
   });
 

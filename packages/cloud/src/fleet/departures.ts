@@ -87,8 +87,7 @@ export class Departures {
     const expected = record.state === 'leaving' || (exitCode === 0 && record.readyAt !== null);
     const lastLine = expected ? '' : await this.#lastLine(record);
     const told = lastLine === '' ? reason : `${reason}: ${lastLine}`;
-    await this.end(member, { exitCode, reason: expected ? member.leavesFor : told, at });
-    await queue.caretaker.workerGone(record.endpointId, record.id, `the worker that ran the job ended: ${told}`);
+    await this.#end(member, { exitCode, reason: expected ? member.leavesFor : told, at }, () => queue.caretaker.workerGone(record.endpointId, record.id, `the worker that ran the job ended: ${told}`));
     const fleet = roster.find(record.endpointId);
     if (fleet !== undefined) fleet.crashes = expected ? NO_CRASHES : afterCrash(fleet.crashes, { lastLine: lastLine === '' ? reason : lastLine, ran: member.runsSince !== null, now: clock.now() });
     rounds.ask(record.endpointId);
@@ -111,11 +110,13 @@ export class Departures {
     return over.finally(() => this.#underWay.delete(end));
   }
 
-  async #end(member: Member, { exitCode = null, reason, at = this.#parts.clock.now() }: Ending): Promise<void> {
+  /** `before`: what is to be done before all that is known of it here is forgotten. */
+  async #end(member: Member, { exitCode = null, reason, at = this.#parts.clock.now() }: Ending, before?: () => Promise<void>): Promise<void> {
     const { roster, queue, engines } = this.#parts;
     const { id, endpointId, dataCenterId } = member.record;
     member.record = { ...member.record, state: 'ended', endedAt: at, exitCode, reason };
     roster.drop(member);
+    await before?.();
     queue.presence.forget(endpointId, id);
     await engines.get(dataCenterId)?.remove(id);
     await roster.save(member);

@@ -2,6 +2,7 @@ import type { Job } from '../store/job-records.ts';
 import type { JobStore } from '../store/jobs.ts';
 import { isRecent } from '../support/clock.ts';
 import type { Clock } from '../support/clock.ts';
+import { PairMap } from '../support/pair-map.ts';
 import type { JobChanges } from './job-changes.ts';
 import type { Presence } from './presence.ts';
 import { SILENT_MS } from './presence.ts';
@@ -10,6 +11,9 @@ import * as transitions from './transitions.ts';
 const TIDY_EVERY_MS = 10 * 60_000;
 /** Workers that nobody has heard of for this long are forgotten. */
 const FORGET_WORKERS_MS = 3_600_000;
+/** So often a job is spared. Which jobs were begun is a guess where results were lost together with their worker, and one that ends its worker must not do so for ever. */
+const MOST_SPARED = 10;
+const MOST_REMEMBERED = 50_000;
 
 export interface CaretakerParts {
   store: Pick<JobStore, 'due' | 'running' | 'workers' | 'noteWorkers' | 'tidy'>;
@@ -23,6 +27,8 @@ export interface CaretakerParts {
 /** Looks after jobs that time does something to, and after those that lost their worker. */
 export class Caretaker {
   readonly #parts: CaretakerParts;
+  /** How often jobs were spared. */
+  readonly #spared = new PairMap<string, number, number>();
   #comparedAt = -Infinity;
   #tidiedAt = -Infinity;
   #closed = false;
@@ -35,12 +41,10 @@ export class Caretaker {
   async sweep(limit = 500): Promise<boolean> {
     const { store, clock, changes } = this.#parts;
     const due = await store.due(clock.now(), limit);
-    await Promise.all(
-      due.map(async (job) => {
-        const lives = job.status === 'IN_PROGRESS' ? await this.#workerLives(job) : true;
-        await changes.one(job.endpointId, job.seq, (current, now) => transitions.whenDue(current, now, lives));
-      }),
-    );
+    const looked = await Promise.all(due.map(async (job) => ({ job, lives: job.status === 'IN_PROGRESS' ? await this.#workerLives(job) : true })));
+    const lost = Map.groupBy(looked.filter(({ lives }) => !lives), ({ job: { endpointId, workerId } }) => `${endpointId} ${workerId}`);
+    for (const [one] of lost.values()) if (one !== undefined) await this.#spare(one.job.endpointId, one.job.workerId ?? '');
+    await Promise.all(looked.map(({ job, lives }) => changes.one(job.endpointId, job.seq, (current, now) => transitions.whenDue(current, now, lives))));
     return due.length >= limit;
   }
 
@@ -67,6 +71,7 @@ export class Caretaker {
   /** A worker is gone for certain: what it holds goes back now. */
   async workerGone(endpointId: string, workerId: string, reason: string): Promise<void> {
     const { store, changes } = this.#parts;
+    await this.#spare(endpointId, workerId);
     const held = (await store.running(endpointId)).filter((job) => job.workerId === workerId);
     await Promise.all(held.map(({ seq, lease }) => changes.one(endpointId, seq, (job, now) => transitions.lose(job, { workerId, lease: lease ?? undefined }, reason, now))));
   }
@@ -83,6 +88,15 @@ export class Caretaker {
   /** The server stops: workers leave it that go on elsewhere. */
   close(): void {
     this.#closed = true;
+  }
+
+  /** What a lost worker cannot have begun goes back as if it had never been taken: whatever ended the worker, those jobs did not, and it costs them no retry. */
+  async #spare(endpointId: string, workerId: string): Promise<void> {
+    const { presence, changes } = this.#parts;
+    const notBegun = presence.notBegun(endpointId, workerId).filter(({ seq }) => (this.#spared.get(endpointId, seq) ?? 0) < MOST_SPARED);
+    if (this.#spared.size + notBegun.length > MOST_REMEMBERED) this.#spared.clear();
+    for (const { seq } of notBegun) this.#spared.set(endpointId, seq, (this.#spared.get(endpointId, seq) ?? 0) + 1);
+    await Promise.all(notBegun.map(({ seq, lease }) => changes.one(endpointId, seq, (job, now) => transitions.giveBack(job, { workerId, lease }, now))));
   }
 
   /**

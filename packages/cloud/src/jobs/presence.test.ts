@@ -69,6 +69,23 @@ describe('a worker', () => {
     assert.equal(presence.here('e')[0]?.busy, 1);
   });
 
+  test('cannot have begun what came after as many jobs as it runs at a time', () => {
+    const { presence } = fixture();
+    const notBegun = (): number[] => presence.notBegun('e', 'w').map(({ seq }) => seq);
+    for (let seq = 1; seq <= 5; seq += 1) presence.given('e', 'w', job(seq));
+    assert.deepEqual(notBegun(), [], 'it never said how many it runs');
+    presence.hasPlaces('e', 'w', 2);
+    assert.deepEqual(notBegun(), [3, 4, 5]);
+    presence.released('e', 'w', 2);
+    assert.deepEqual(notBegun(), [4, 5]);
+    // What ran before goes on where there are fewer places.
+    presence.hasPlaces('e', 'w', 1);
+    assert.deepEqual(notBegun(), [4, 5]);
+    presence.hasPlaces('e', 'w', 3);
+    assert.deepEqual(notBegun(), [5]);
+    assert.deepEqual(presence.notBegun('e', 'unknown'), []);
+  });
+
   test('rests for as long as it was told', () => {
     const { clock, presence } = fixture();
     assert.equal(presence.rests('e', 'w'), false);

@@ -38,6 +38,9 @@ interface Worker {
   /** Gets no job before this time. */
   restsUntil: number;
   unhealthy: string | null;
+  /** The most jobs that it said it runs at a time; Infinity where it does not say. */
+  places: number;
+  /** In the order in which they came to it. */
   jobs: SteadyMap<number, Held>;
   noted: boolean;
   /** When it was last written down while it waited, and how. */
@@ -82,7 +85,7 @@ export class Presence {
   seen(endpointId: string, workerId: string): Worker {
     let worker = this.#workers.get(endpointId, workerId);
     if (worker === undefined) {
-      worker = { endpointId, workerId, seenAt: 0, open: 0, lastTakeAt: 0, restsUntil: 0, unhealthy: null, jobs: new SteadyMap(), noted: false, notedAt: 0, notedAs: '' };
+      worker = { endpointId, workerId, seenAt: 0, open: 0, lastTakeAt: 0, restsUntil: 0, unhealthy: null, places: Infinity, jobs: new SteadyMap(), noted: false, notedAt: 0, notedAs: '' };
       this.#workers.set(endpointId, workerId, worker);
     }
     worker.seenAt = this.#clock.now();
@@ -97,6 +100,18 @@ export class Presence {
     // A worker whose check failed ends; whoever asks under its name has started anew.
     worker.unhealthy = null;
     if (idle) for (const held of worker.jobs.values()) this.#doubt(held);
+  }
+
+  /** It runs so many jobs at a time. What runs goes on where there are fewer places than before, so the most of them counts. */
+  hasPlaces(endpointId: string, workerId: string, places: number): void {
+    const worker = this.seen(endpointId, workerId);
+    worker.places = worker.places === Infinity ? places : Math.max(worker.places, places);
+  }
+
+  /** What it cannot have begun: it begins jobs in the order in which they come, as many at a time as it has places. */
+  notBegun(endpointId: string, workerId: string): { seq: number; lease: string }[] {
+    const worker = this.#workers.get(endpointId, workerId);
+    return worker === undefined || worker.jobs.size <= worker.places ? [] : [...worker.jobs.values()].slice(worker.places);
   }
 
   /** It lists what it runs; where it runs more than fits, a part of that, which says nothing about the others. */

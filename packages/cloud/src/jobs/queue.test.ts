@@ -93,6 +93,34 @@ for (const kind of DATABASES) {
       assert.deepEqual(await on.queue.counts(on.id), { inQueue: 1, inProgress: 0, completed: 0, failed: 1, retried: 2 });
     });
 
+    for (const how of ['gone', 'silent']) {
+      test(`a worker that is ${how} costs the jobs no retry that it cannot have begun`, async () => {
+        const on = bench({ maxRetries: 0 });
+        const jobs = [await on.submit(), await on.submit(), await on.submit()];
+        on.queue.presence.hasPlaces(on.id, 'w', 1);
+        assert.equal((await on.take('w', 3)).length, 3);
+        if (how === 'gone') await on.queue.caretaker.workerGone(on.id, 'w', 'the worker that ran the job was lost');
+        else await on.pass(41 * SECOND);
+        assert.deepEqual(await Promise.all(jobs.map((job) => on.status(job))), ['FAILED', 'IN_QUEUE', 'IN_QUEUE']);
+        assert.deepEqual((await on.job(jobs[1] as Job))?.retries, 0);
+        assert.deepEqual(await on.queue.counts(on.id), { inQueue: 2, inProgress: 0, completed: 0, failed: 1, retried: 0 });
+      });
+    }
+
+    test('a job is not spared for ever: it may be what ends its workers all the same', async () => {
+      const on = bench({ maxRetries: 0 });
+      const last = await on.submit({ lowPriority: true });
+      let losses = 0;
+      for (; (await on.status(last)) === 'IN_QUEUE'; losses += 1) {
+        const workerId = `w${losses}`;
+        await on.submit();
+        on.queue.presence.hasPlaces(on.id, workerId, 1);
+        assert.equal((await on.take(workerId, 2)).length, 2);
+        await on.queue.caretaker.workerGone(on.id, workerId, 'gone');
+      }
+      assert.equal(losses, 11);
+    });
+
     test('an endpoint without retries fails the job of a lost worker at once, one with more tries longer', async () => {
       const [none, three] = [bench({ maxRetries: 0 }), bench({ maxRetries: 3 })];
       const lost = await none.submit();

@@ -47,7 +47,7 @@ describe('the fast way', () => {
     await server.until(() => server.count('T') > 0);
     const job = server.submit({});
     await server.until(() => server.count('T') > 1);
-    assert.deepEqual(lines(), ['(opens)', 'L ', 'T 3', `D ${job.id} ${job.lease} {"output":"${job.id}"}`, 'T 1']);
+    assert.deepEqual(lines(), ['(opens)', 'L ', 'T 3 3', `D ${job.id} ${job.lease} {"output":"${job.id}"}`, 'T 1 3']);
     assert.equal(server.said[0]?.headers.authorization, 'key of the worker');
     assert.equal(server.said[0].query.get('gpu'), 'none');
   });
@@ -90,7 +90,7 @@ describe('the fast way', () => {
   test('takes nothing ahead from a server that takes nothing back', LIMIT, async () => {
     start(() => 1);
     for (let n = 0; n < 80; n += 1) await server.result(server.submit({}));
-    assert.ok(server.said.every(({ what, text }) => what !== 'T' || text === '1'));
+    assert.ok(server.said.every(({ what, text }) => what !== 'T' || text === '1 1'));
   });
 
   test('writes in batches', LIMIT, async () => {
@@ -114,7 +114,7 @@ describe('the fast way', () => {
     const said = server.said.length;
     (await connection()).break();
     await server.until(() => lines().slice(said).filter((line) => line.startsWith('T ')).length > 0);
-    assert.deepEqual(lines().slice(said), ['(opens)', 'L job-1,job-2', 'D job-1 lease-job-1-1 {"output":"kept"}', 'D job-2 lease-job-2-1 {"output":"kept"}', 'T 1']);
+    assert.deepEqual(lines().slice(said), ['(opens)', 'L job-1,job-2', 'D job-1 lease-job-1-1 {"output":"kept"}', 'D job-2 lease-job-2-1 {"output":"kept"}', 'T 1 1']);
     assert.equal(job.results.length, 1);
 
     server.acknowledges = true;
@@ -180,7 +180,7 @@ describe('the fast way', () => {
     const said = server.said.length;
     (await connection()).send('G');
     await server.until(() => server.count('job-channel') === 2 && lines().at(-1)?.startsWith('T') === true);
-    assert.deepEqual(lines().slice(said), ['(opens)', `L ${job.id}`, 'T 1']);
+    assert.deepEqual(lines().slice(said), ['(opens)', `L ${job.id}`, 'T 1 2']);
     server.acknowledges = false;
     const channel = await connection();
     channel.send('G');

@@ -194,7 +194,7 @@ export class FastSource implements JobSource {
     const more = this.#consumer.room(takesBack) - credits;
     if (more <= 0 || (takesBack && more < this.#consumer.step())) return;
     connection.credits += more;
-    channel.send(`T ${more}`);
+    channel.send(`T ${more} ${this.#consumer.concurrency}`);
   }
 
   #read(connection: Connection, line: string): void {

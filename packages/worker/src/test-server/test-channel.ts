@@ -68,7 +68,7 @@ export class TestChannel {
     const what = line.charAt(0);
     this.#server.hear({ what, at: Date.now(), query: new URLSearchParams(), headers: {}, text: line.slice(2) });
     if (what === 'T') {
-      this.credits += Number(line.slice(2));
+      this.credits += Number.parseInt(line.slice(2), 10);
       this.#server.handOut();
     } else if (what === 'L') {
       if (this.#server.answers === true) this.send('H');

@@ -111,8 +111,7 @@ export class WorkerChannel {
     const rest = line.slice(2);
     switch (line.charAt(0)) {
       case 'T':
-        this.#credits = Math.min(MOST_CREDITS, this.#credits + Math.max(0, Number.parseInt(rest, 10) || 0));
-        return this.#take();
+        return this.#grant(...numbers(rest));
       case 'N':
         // Whatever waits for jobs on behalf of those credits ends with them.
         this.#credits = 0;
@@ -142,6 +141,14 @@ export class WorkerChannel {
       default:
         throw new Error(`unknown line ${JSON.stringify(line.slice(0, 16))}`);
     }
+  }
+
+  /** `places`: how many jobs the worker runs at a time; 0 where it does not say. */
+  #grant(credits: number, places: number): void {
+    const { queue, endpointId, workerId } = this.#parts;
+    this.#credits = Math.min(MOST_CREDITS, this.#credits + credits);
+    if (places > 0) queue.presence.hasPlaces(endpointId, workerId, places);
+    this.#take();
   }
 
   #take(): void {
@@ -310,6 +317,12 @@ export class WorkerChannel {
       queue.caretaker.workerLeft(endpointId, workerId, since, 'the worker that ran the job went away').catch((error: unknown) => log.warn({ err: error }, 'the jobs of a worker that went away could not be put back'));
     }, RETURN_WITHIN_MS).unref();
   }
+}
+
+/** `<n>` or `<n> <m>` */
+function numbers(rest: string): [number, number] {
+  const [first = '', second = ''] = rest.split(' ');
+  return [Math.max(0, Number.parseInt(first, 10) || 0), Math.max(0, Number.parseInt(second, 10) || 0)];
 }
 
 /** `<jobId> <lease>` */
