@@ -3,6 +3,7 @@ import { JOB_BODY } from './support/job-body.ts';
 import { HttpPool } from './support/http-connection.ts';
 import { processorSeconds, residentMegabytes } from './support/process-figures.ts';
 import { onStage } from './support/stage.ts';
+import type { Stage } from './support/stage.ts';
 import { quantile } from './support/statistics.ts';
 import { WorkerPool } from './support/worker-pool.ts';
 
@@ -17,19 +18,16 @@ export async function idle(bench: Bench): Promise<void> {
   const { report } = bench;
   report.part('idle', `${WORKERS.toLocaleString('en-US')} idle workers on long polls, watched for ${WATCH_SECONDS} s`);
   for (const stops of [false, true]) {
+    const bare = await bareShare(bench, stops);
     await onStage(async (stage) => {
       const { url, key, pid, endpointId } = await bench.berth(stage, 'SQLite');
       await pause(2);
       const alone = await processorShare(pid, 5);
       const before = residentMegabytes(pid);
-      const crew = await new WorkerPool(stage, 1).crew({ role: 'crowd', workers: 1, at: url, key, queue: endpointId, concurrency: WORKERS, stops });
-      crew.start();
-      stage.onEnd(() => crew.stop());
-      await pause(3);
-      const share = await processorShare(pid, WATCH_SECONDS);
+      const share = await shareWithCrowd(stage, { at: url, key, queue: endpointId, stops }, pid);
       const grown = residentMegabytes(pid) - before;
       const what = stops ? 'job-take and job-stop' : 'job-take';
-      report.say(`\n${what}: ${percent(share)} of a core (alone ${percent(alone)}), ${grown.toFixed(0)} MB more than the ${before.toFixed(0)} MB before`);
+      report.say(`\n${what}: ${percent(share)} of a core (alone ${percent(alone)}; a bare node:http server that holds the same polls and knows nobody: ${percent(bare)}), ${grown.toFixed(0)} MB more than the ${before.toFixed(0)} MB before`);
       report.bar({ part: 'idle', what: `processor, ${what}`, bar: '< 2 % of a core', measured: percent(share), met: share < BARS.processor });
       report.bar({ part: 'idle', what: `memory for them, ${what}`, bar: `< ${BARS.memory} MB`, measured: `${grown.toFixed(0)} MB`, met: grown < BARS.memory });
       if (stops) return;
@@ -40,6 +38,22 @@ export async function idle(bench: Bench): Promise<void> {
       );
     });
   }
+}
+
+/** What the polls alone cost, on the least that a server in Node can be. */
+function bareShare(bench: Bench, stops: boolean): Promise<number> {
+  return onStage(async (stage) => {
+    const { url, pid } = await bench.heldPolls(stage);
+    return shareWithCrowd(stage, { at: url, key: 'none', queue: 'none', stops }, pid);
+  });
+}
+
+async function shareWithCrowd(stage: Stage, at: { at: string; key: string; queue: string; stops: boolean }, pid: number): Promise<number> {
+  const crew = await new WorkerPool(stage, 1).crew({ role: 'crowd', workers: 1, concurrency: WORKERS, ...at });
+  crew.start();
+  stage.onEnd(() => crew.stop());
+  await pause(3);
+  return processorShare(pid, WATCH_SECONDS);
 }
 
 /** Sends jobs at a steady pace, whatever becomes of them, and answers how long each took. */

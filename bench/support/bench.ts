@@ -74,9 +74,18 @@ export class Bench {
   }
 
   /** The bare HTTP server that others are measured by. */
-  async echo(stage: Stage): Promise<{ url: string; pid: number }> {
-    const echo = await startProgram({ command: process.execPath, args: [inRepository('bench/peers/echo.ts')], ready: /up at (\S+)$/ });
-    stage.onEnd(echo.stop);
-    return { url: `${echo.match[1]}/`, pid: echo.pid };
+  echo(stage: Stage): Promise<{ url: string; pid: number }> {
+    return this.#bare(stage, 'echo');
+  }
+
+  /** The bare HTTP server that holds polls. */
+  heldPolls(stage: Stage): Promise<{ url: string; pid: number }> {
+    return this.#bare(stage, 'held-polls');
+  }
+
+  async #bare(stage: Stage, name: string): Promise<{ url: string; pid: number }> {
+    const bare = await startProgram({ command: process.execPath, args: [inRepository(`bench/peers/${name}.ts`)], ready: /up at (\S+)$/ });
+    stage.onEnd(bare.stop);
+    return { url: `${bare.match[1]}/`, pid: bare.pid };
   }
 }
