@@ -102,6 +102,18 @@ describe('berth deploy', () => {
     assert.deepEqual([json.name, json.image], ['upper', 'ghcr.io/somebody/upper:1.2']);
   });
 
+  test('where no worker runs, the job that waits says why, and so do the logs', async () => {
+    const why = /the maximum of this endpoint is 0/;
+    await berth('deploy', folder.path, '--name', 'never', '--max', '0');
+    const waits = await berth<{ status: string; reason: string }>('run', 'never', '1', '--sync', '--wait', '1000');
+    assert.equal(waits.json.status, 'IN_QUEUE');
+    assert.match(waits.json.reason, why);
+    assert.match((await berth('logs', 'never')).stderr, why);
+    // What follows the id of a load balancing endpoint is for its workers.
+    await berth('deploy', folder.path, '--name', 'balanced', '--type', 'lb', '--max', '0');
+    assert.match((await berth('logs', 'balanced')).stderr, /no worker of balanced is running/);
+  });
+
   test('what makes no sense is said before anything happens', async () => {
     const empty = newFolder('empty', { 'index.ts': '' });
     const said: [string[], number, RegExp][] = [

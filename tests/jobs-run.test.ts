@@ -162,7 +162,8 @@ for (const kind of DATABASES) {
       const id = await jobs.run();
       const { took, result } = await timed(() => jobs.call('GET', `status-sync/${id}?wait=1000`));
       assert.ok(took >= 990 && took < 1_000 + PROMPT_MS, `took ${took} ms`);
-      assert.equal(result.body.status, 'IN_QUEUE');
+      assert.deepEqual([result.body.status, result.body.reason], ['IN_QUEUE', 'no worker is wanted: the maximum of this endpoint is 0']);
+      assert.equal((await jobs.runSync({}, 1000)).body.reason, result.body.reason);
       await worker.take();
       let ended = false;
       const waiting = jobs.call('GET', `status-sync/${id}?wait=30000`).finally(() => (ended = true));

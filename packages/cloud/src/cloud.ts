@@ -7,6 +7,7 @@ import { DockerConnection } from './engines/docker/connection.ts';
 import type { InstanceEngine } from './engines/engine.ts';
 import { GpuShelf } from './engines/gpu-shelf.ts';
 import { ProcessEngine } from './engines/process/engine.ts';
+import { endPackageScope } from './engines/process/package-scope.ts';
 import { Fleet } from './fleet/fleet.ts';
 import { Gateway } from './http/gateway/gateway.ts';
 import { probe } from './http/gateway/health-check.ts';
@@ -110,6 +111,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
   mkdirSync(config.data, { recursive: true, mode: 0o700 });
   const lock = config.database === '' ? lockData(config.data) : undefined;
   try {
+    endPackageScope(config.data);
     const given = config.rootKey || undefined;
     const masterKey = loadMasterKey(config.data, config.masterKey === '' ? undefined : Buffer.from(config.masterKey, 'hex'), given);
     const store = await openStore({

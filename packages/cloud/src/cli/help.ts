@@ -1,11 +1,11 @@
 import { wrap } from '../support/config/wrap.ts';
 import type { Command, Option } from './command.ts';
-import { commonOptions } from './parse.ts';
+import { allOptions } from './parse.ts';
 
 const WIDTH = 100;
 
 export function commandHelp({ name, summary, details, words, options }: Command): string {
-  const all = Object.entries({ ...options, ...commonOptions });
+  const all = Object.entries(allOptions(options));
   return sections([
     [usage({ name, words, options })],
     [...wrap(summary, WIDTH), ...(details === undefined ? [] : ['', ...wrap(details, WIDTH)])],

@@ -8,11 +8,16 @@ export const commonOptions = {
   help: { kind: 'switch', description: 'Show this help.' },
 } as const satisfies Options;
 
+/** Those of a command first; it may say in words of its own what a common one means. */
+export function allOptions(own: Options): Options {
+  return { ...own, ...commonOptions, ...own };
+}
+
 export type Parsed = { help: true } | { help: false; words: Record<string, unknown>; options: Record<string, unknown> & { json: boolean } };
 
 /** Reads the arguments after a command's name. Help is answered even where the rest is wrong. */
 export function parse({ words: wordNames, options: ownOptions }: Command, argv: readonly string[]): Parsed {
-  const options: Options = { ...ownOptions, ...commonOptions };
+  const options = allOptions(ownOptions);
   const names = Object.keys(wordNames);
   const rest = names.findIndex((name) => name.endsWith('...'));
   const kinds = Object.fromEntries(Object.entries(options).map(([name, option]) => [name, option.kind]));

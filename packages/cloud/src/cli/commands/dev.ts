@@ -53,7 +53,7 @@ export const dev = command({
 
 function stopSignal(): AbortSignal {
   const stop = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop.abort());
   return stop.signal;
 }
 

@@ -11,12 +11,13 @@ import type { Writable } from '../surroundings.ts';
 const options = {
   tty: { kind: 'switch', description: 'In a terminal, also where this program has none. Default: where its input and output are one.' },
   'no-tty': { kind: 'switch', description: 'Through pipes, also where this program is in a terminal.' },
+  json: { kind: 'switch', description: 'Collect what the command writes, and tell it in JSON together with its exit code.' },
   ...serverOptions,
 } as const;
 
 const definition = {
   summary: 'Run a command in a pod; without one, its shell.',
-  details: 'Input, output and exit code are those of the command. Options of this program come before POD; what follows it is the command, as it stands. With --json the output is collected and told together with the exit code.',
+  details: 'Input, output and exit code are those of the command. Options of this program come before POD; what follows it is the command, as it stands.',
   words: { POD: podWord, 'COMMAND...': 'The command and its arguments. A -- before it is left out.' },
   options,
 };

@@ -55,19 +55,18 @@ export const logs = command({
 });
 
 /** The logs of several workers as one, by the time of each line. */
-async function readAll(client: Client, endpoint: Pick<EndpointView, 'id' | 'name'>, tail: number): Promise<{ line: LogLine; from: string }[]> {
-  const running = (await listWorkers(client, endpoint)).workers.map(({ id }) => id);
-  const workers = running.length > 0 ? running : await recentWorkers(client, endpoint);
-  if (workers.length === 0) throw new Failure(`no worker of ${endpoint.name} is running, and none did a job lately; "berth run" starts one`);
+async function readAll(client: Client, endpoint: Pick<EndpointView, 'id' | 'name'> & Partial<Pick<EndpointView, 'type'>>, tail: number): Promise<{ line: LogLine; from: string }[]> {
+  const { workers: present, reason } = await listWorkers(client, endpoint);
+  const running = present.map(({ id }) => id);
+  // What follows the id of a load balancing endpoint is an address of its workers.
+  const workers = running.length > 0 || endpoint.type === 'LOAD_BALANCER' ? running : await recentWorkers(client, endpoint);
+  if (workers.length === 0) throw new Failure((reason ?? null) === null ? `no worker of ${endpoint.name} is running, and none did a job lately; a request starts one` : `no worker of ${endpoint.name} is running: ${reason}`);
   const logOf = (worker: string): Promise<LogLine[]> => readLog(client, endpointPath(endpoint, `/workers/${worker}/logs?tail=${tail}&follow=false`)).catch(ifThere([]));
   const found = await Promise.all(workers.map(async (from) => (await logOf(from)).map((line) => ({ line, from }))));
   return found.flat().sort((a, b) => (a.line.ts < b.line.ts ? -1 : a.line.ts > b.line.ts ? 1 : 0));
 }
 
 async function recentWorkers(client: Client, endpoint: Pick<EndpointView, 'id'>): Promise<string[]> {
-  const response = await client.send('GET', jobPath(endpoint, `requests?limit=${RECENT_JOBS}`));
-  // A load balancing endpoint has no jobs.
-  if (!response.ok) return [];
-  const { requests } = (await response.json()) as { requests: { workerId?: string }[] };
+  const { requests } = await client.get<{ requests: { workerId?: string }[] }>(jobPath(endpoint, `requests?limit=${RECENT_JOBS}`));
   return [...new Set(requests.flatMap(({ workerId }) => workerId ?? []))].slice(0, 3);
 }

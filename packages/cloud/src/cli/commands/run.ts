@@ -9,6 +9,7 @@ import { readJob } from '../serverless/job-input.ts';
 import { checkResult, follow, isUnderWay, runToEnd, submit } from '../serverless/jobs.ts';
 import type { JobView } from '../serverless/jobs.ts';
 import { readCount } from '../serverless/order.ts';
+import { sayOn } from '../serverless/upload.ts';
 
 export const run = command({
   name: 'run',
@@ -22,14 +23,15 @@ export const run = command({
     ...serverOptions,
   },
   async run(call) {
-    const { words, options, output } = call;
+    const { words, options, output, stderr } = call;
     if (options.sync && options.stream) throw new UsageError('--sync and --stream exclude each other');
     const wait = readCount('wait', options.wait, 1);
     if (wait !== undefined && !options.sync) throw new UsageError('--wait goes with --sync');
     const job = await readJob(words.JSON, call.stdin);
     const client = await connect(call);
     const endpoint = await findForJobs(client, words.ENDPOINT);
-    if (options.sync) return showResult(output, await runToEnd(client, endpoint, job, wait), endpoint.name);
+    const say = sayOn(stderr, output.forPeople);
+    if (options.sync) return showResult(output, await runToEnd(client, endpoint, job, { withinMs: wait, onWaiting: (reason) => say(`the job waits: ${reason}`) }), endpoint.name);
     const { id, status } = await submit(client, endpoint, job);
     if (!options.stream) return output.record({ id, status }, `It runs on its own. Its log: berth logs ${endpoint.name} --job ${id} -f`);
     for await (const chunk of follow(client, endpoint, id, new AbortController().signal)) showChunk(output, chunk);

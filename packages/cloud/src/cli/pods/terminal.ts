@@ -25,11 +25,11 @@ export interface Ending {
 /** Runs a command in a pod or a worker, with this program's input and output as its own. */
 export async function converse({ client, path, command, tty, term, stdin, stdout, stderr }: Conversation): Promise<Ending> {
   const query = new URLSearchParams([...command.map((word): [string, string] => ['cmd', word]), ['tty', String(tty)]]);
-  if (tty) for (const name of ['columns', 'rows'] as const) if (stdout[name] !== undefined) query.set(name, String(stdout[name]));
+  if (tty) for (const name of ['columns', 'rows'] as const) if (isSize(stdout[name])) query.set(name, String(stdout[name]));
   if (tty && term) query.set('term', term);
   const socket = await client.webSocket(`${path}?${query.toString()}`);
   const resize = (): void => {
-    if (stdout.columns !== undefined && stdout.rows !== undefined) tell(socket, { type: 'resize', columns: stdout.columns, rows: stdout.rows });
+    if (isSize(stdout.columns) && isSize(stdout.rows)) tell(socket, { type: 'resize', columns: stdout.columns, rows: stdout.rows });
   };
   const leaveRawMode = tty && stdin.isTTY === true ? enterRawMode(stdin) : undefined;
   if (tty) stdout.on?.('resize', resize);
@@ -45,6 +45,11 @@ export async function converse({ client, path, command, tty, term, stdin, stdout
     stdout.off?.('resize', resize);
     stdin.destroy?.();
   }
+}
+
+/** A terminal that nobody has given a size says 0. */
+function isSize(cells: number | undefined): boolean {
+  return cells !== undefined && cells > 0;
 }
 
 function tell(socket: WebSocket, message: Record<string, unknown>): void {

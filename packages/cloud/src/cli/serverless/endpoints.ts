@@ -50,7 +50,7 @@ export async function findEndpoint(client: Client, word: string): Promise<Endpoi
 }
 
 /** A key that opens the job interface alone cannot look a name up, but it needs no more than an id. */
-export async function findForJobs(client: Client, word: string): Promise<Pick<EndpointView, 'id' | 'name'>> {
+export async function findForJobs(client: Client, word: string): Promise<Pick<EndpointView, 'id' | 'name'> & Partial<Pick<EndpointView, 'type'>>> {
   try {
     return await findEndpoint(client, word);
   } catch (error) {

@@ -18,6 +18,8 @@ const UNDER_WAY = new Set(['IN_QUEUE', 'IN_PROGRESS']);
 /** Each request waits this long at most; a longer one might be cut off on its way. */
 const STRETCH_MS = 60_000;
 const SHORTEST_WAIT_MS = 1000;
+/** As long as a job waits for a worker, one looks this often why. */
+const LOOK_WHY_MS = 5000;
 /** What a request may take beyond the time that it was asked to wait. */
 const GRACE_MS = 15_000;
 
@@ -29,14 +31,23 @@ export function isUnderWay({ status }: JobView): boolean {
   return UNDER_WAY.has(status);
 }
 
-/** Submits a job and waits for its end, or for so long at most. */
-export async function runToEnd(client: Client, endpoint: Target, job: JsonText, withinMs = Infinity): Promise<JobView> {
+export interface Patience {
+  /** Waits so long at most. */
+  withinMs?: number | undefined;
+  /** Told why the job still waits for a worker, whenever that is something else. */
+  onWaiting?(reason: string): void;
+}
+
+/** Submits a job and waits for its end. */
+export async function runToEnd(client: Client, endpoint: Target, job: JsonText, { withinMs = Infinity, onWaiting }: Patience = {}): Promise<JobView> {
   const until = performance.now() + withinMs;
-  const stretch = (): number => Math.round(Math.min(STRETCH_MS, Math.max(SHORTEST_WAIT_MS, until - performance.now())));
-  const first = stretch();
+  const stretch = (longest: number): number => Math.round(Math.min(longest, Math.max(SHORTEST_WAIT_MS, until - performance.now())));
+  const first = stretch(LOOK_WHY_MS);
   let found = await client.post<JobView>(jobPath(endpoint, `runsync?wait=${first}`), job, { within: first + GRACE_MS });
+  let told: string | undefined;
   while (isUnderWay(found) && performance.now() < until) {
-    const wait = stretch();
+    if (found.reason !== undefined && found.reason !== told) onWaiting?.((told = found.reason));
+    const wait = stretch(found.status === 'IN_QUEUE' ? LOOK_WHY_MS : STRETCH_MS);
     found = await client.get<JobView>(jobPath(endpoint, `status-sync/${found.id}?wait=${wait}`), { within: wait + GRACE_MS });
   }
   return found;

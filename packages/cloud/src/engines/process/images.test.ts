@@ -31,7 +31,7 @@ describe('images of the process engine', () => {
     const latest = file('images/greeter/latest/handler.js');
     const example = file('examples/hello/handler.py');
     const { command } = resolveImage('local/greeter:0a1b', places);
-    assert.deepEqual([command[0], command.slice(2)], [process.execPath, ['/lib/worker.ts', typescript]]);
+    assert.deepEqual([command[0], command.slice(-2)], [process.execPath, ['/lib/worker.ts', typescript]]);
     assert.equal(resolveImage('local/greeter', places).command.at(-1), latest);
     assert.equal(resolveImage('local/greeter:latest', places).command.at(-1), latest);
     assert.deepEqual(resolveImage('local/hello', places), { folder: join(base, 'examples/hello'), command: ['python3', '-u', '-X', 'pycache_prefix=/cache', example] });

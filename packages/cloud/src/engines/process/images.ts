@@ -10,6 +10,8 @@ export const SHELL_IMAGE = 'local/shell';
 
 const FOLDER_IMAGE = /^local\/([a-z0-9][a-z0-9._-]{0,127})(?::([A-Za-z0-9][A-Za-z0-9._-]{0,127}))?$/;
 const BOOTSTRAP = fileURLToPath(new URL('run-handler.ts', import.meta.url));
+/** Node finds out by itself whether a handler is a module, and need not say that it did. */
+const NO_TYPE_IS_FINE = '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON';
 const HANDLERS = ['handler.ts', 'handler.js', 'handler.mjs', 'handler.py'] as const;
 
 export interface ImagePlaces {
@@ -64,7 +66,7 @@ function handlerOf(image: string, folder: string, { workerModule, pythonCache }:
   if (handler === undefined) throw rule(`the image ${JSON.stringify(image)} has nothing to run: it needs a ${HANDLERS.join(', a ')} or a berth.json with a "command"`);
   const file = join(folder, handler);
   if (handler === 'handler.py') return ['python3', '-u', '-X', `pycache_prefix=${pythonCache}`, file];
-  return [process.execPath, BOOTSTRAP, workerModule, file];
+  return [process.execPath, NO_TYPE_IS_FINE, BOOTSTRAP, workerModule, file];
 }
 
 /** The command in berth.json. */

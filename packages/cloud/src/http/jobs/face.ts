@@ -138,7 +138,8 @@ export class JobFace {
     const text = await readUtf8(request, RUNSYNC_LIMIT);
     const terms = { ...readTerms(text), sync: { wait, waitGiven: query.has('wait') } };
     const { job, outcome } = await this.#parts.queue.submitAndWait(submission(request, endpoint, key, text, terms), wait, gone);
-    sendJson(response, 200, statusText(outcome ?? missing(job.id)));
+    const shown = outcome ?? missing(job.id);
+    sendJson(response, 200, statusText(shown, await this.#reason(endpoint, shown)));
   }
 
   async #status({ response, endpoint, key, rest, query }: Call): Promise<void> {
@@ -152,14 +153,13 @@ export class JobFace {
       await this.#parts.queue.setTimeToLive(endpoint.id, seq, milliseconds);
     }
     const found = await this.#find(endpoint.id, seq, id);
-    const reason = found.job.status === 'IN_QUEUE' ? await waitingReason(this.#parts.queue, found.job, () => this.#parts.fleetReason(endpoint)) : undefined;
-    sendJson(response, 200, statusText(found, reason));
+    sendJson(response, 200, statusText(found, await this.#reason(endpoint, found)));
   }
 
   async #statusSync({ response, endpoint, rest, query }: Call): Promise<void> {
     const { seq, id } = jobOf(rest);
-    const found = await this.#parts.queue.waitForEnd(endpoint.id, seq, readWait(query, 90_000, LONGEST_STATUS_WAIT), departure(response));
-    sendJson(response, 200, statusText(this.#same(found, id)));
+    const found = this.#same(await this.#parts.queue.waitForEnd(endpoint.id, seq, readWait(query, 90_000, LONGEST_STATUS_WAIT), departure(response)), id);
+    sendJson(response, 200, statusText(found, await this.#reason(endpoint, found)));
   }
 
   async #stream({ request, response, endpoint, rest, query }: Call): Promise<void> {
@@ -272,6 +272,11 @@ export class JobFace {
 
   async #find(endpointId: string, seq: number, id: string): Promise<WholeJob> {
     return this.#same(await this.#parts.queue.find(endpointId, seq), id);
+  }
+
+  /** Why a job waits; undefined where it does not. */
+  async #reason(endpoint: Endpoint, { job }: JobOutcome): Promise<string | undefined> {
+    return job.status === 'IN_QUEUE' ? waitingReason(this.#parts.queue, job, () => this.#parts.fleetReason(endpoint)) : undefined;
   }
 
   /** The number inside an id finds a job; the whole id must be its own. */

@@ -3,7 +3,7 @@ import { distinct, isMapping, type Kind } from './kind.ts';
 /** The parts of the world that REST v2 names for a data center. */
 export const regions = ['NORTH_AMERICA', 'SOUTH_AMERICA', 'EUROPE', 'ASIA', 'MIDDLE_EAST', 'AFRICA', 'OCEANIA', 'ANTARCTICA', 'UNKNOWN'] as const;
 
-export const engineNames = ['process', 'docker', 'kubernetes'] as const;
+export const engineNames = ['process', 'docker'] as const;
 
 export interface DataCenterConfig {
   id: string;
