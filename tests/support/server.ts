@@ -27,9 +27,11 @@ export interface TestServer {
   kill(): Promise<void>;
 }
 
-export async function startServer(database: Pick<TestDatabase, 'data' | 'url'>, env: Record<string, string> = {}, flags: string[] = ['--port', '0']): Promise<TestServer> {
+/** As the user who runs the tests, unless another one is named. */
+export async function startServer(database: Pick<TestDatabase, 'data' | 'url'>, env: Record<string, string> = {}, flags: string[] = ['--port', '0'], user?: number): Promise<TestServer> {
   const child = spawn(BERTH, ['up', ...flags, '--data', database.data], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    ...(user !== undefined && { uid: user, gid: user }),
     // A daemon that happens to run on this machine takes no part unless a test says so.
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], BERTH_DOCKER: 'off', BERTH_ROOT_KEY: ROOT_KEY, BERTH_DATABASE_URL: database.url, BERTH_LOG_FORMAT: 'json', ...env },
   });

@@ -52,6 +52,7 @@ import { PodDoors } from './resources/pods/doors.ts';
 import { Pods } from './resources/pods/pods.ts';
 import { jupyterPassword } from './pods/jupyter-password.ts';
 import { PodKeeper } from './pods/keeper.ts';
+import { VolumeDisks } from './pods/volume-disks.ts';
 import { volumeFolder } from './resources/volumes/folder.ts';
 import { Gate } from './resources/keys/gate.ts';
 import { Keys } from './resources/keys/keys.ts';
@@ -218,7 +219,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       apiUrl: urlFor,
       publicIp: (): string => new URL(originOf(config.publicUrl, http.server)).hostname,
       networkVolume: ({ accountId, networkVolumeId, dataCenterId }) => volumeFolder(store, config.data, { accountId, networkVolumeIds: networkVolumeId === null ? [] : [networkVolumeId] }, dataCenterId),
-      volumeFolder: (podId) => join(resolve(config.data), 'pods', podId),
+      volumeDisks: new VolumeDisks({ path: join(resolve(config.data), 'pods'), store: store.pods, log }),
       onChanged: podChanged,
       clock,
       log,

@@ -44,7 +44,10 @@ export interface InstanceEngine extends Engine {
   /** Asks it to end, and ends it after the grace period. Resolves when nothing of it runs any more. A second call may shorten the wait of the first. */
   stop(id: string, graceMs: number): Promise<void>;
 
-  /** Stops it, at once if no grace period is given, and forgets it with its container disk. Its log stays readable for a set time. */
+  /**
+   * Stops it, at once if no grace period is given, and forgets it with its container disk. What cannot be cleared away of that is no reason
+   * to reject: the engine tries again by itself. Its log stays readable for a set time.
+   */
   remove(id: string, graceMs?: number): Promise<void>;
 
   /** Every instance of this engine that was not removed. */

@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import type { InstanceEngine } from '../engines/engine.ts';
 import type { Instance, InstanceEvent, InstanceHandle, InstanceMount } from '../engines/instance.ts';
 import { tellingLine } from '../fleet/telling-line.ts';
@@ -14,6 +13,7 @@ import { podEnvironment } from './environment.ts';
 import { podSpec } from './spec.ts';
 import type { SpecParts } from './spec.ts';
 import { nextStep } from './step.ts';
+import type { VolumeDisks } from './volume-disks.ts';
 
 const TICK_MS = 500;
 /** How often those are looked at again that are not settled: a failure may pass, and a wake-up may be lost. */
@@ -29,7 +29,8 @@ const TERMINATE_GRACE_MS = 2_000;
 const PROGRESS_EVERY_MS = 1_000;
 /** As long as engines keep the logs of what was removed. */
 const KEEP_TERMINATED_MS = 7 * 24 * 3_600_000;
-const FORGET_EVERY_MS = 10 * 60_000;
+/** How often what is left of terminated pods is looked after. */
+const TIDY_EVERY_MS = 10 * 60_000;
 const LAST_LINES = 30;
 const LONGEST_REASON = 500;
 /** What is under way may end while Berth closes, but not for long: the next one goes on with it. */
@@ -53,8 +54,7 @@ export interface PodKeeperParts {
   apiUrl(dataCenterId: string): Promise<string>;
   /** Where the network volume of a pod lies; undefined where it has none, or it is gone. */
   networkVolume(pod: Pod): Promise<{ folder: string } | undefined>;
-  /** Where a pod's own volume lies. */
-  volumeFolder(podId: string): string;
+  volumeDisks: VolumeDisks;
   /** A pod has changed: whoever waits for that is to be told. */
   onChanged(podId: string): void;
   clock: Clock;
@@ -85,7 +85,7 @@ export class PodKeeper {
   #timer: NodeJS.Timeout | undefined;
   #nextDue = Infinity;
   #syncedAt = 0;
-  #forgotAt = 0;
+  #tidiedAt = 0;
   #leading = false;
   #closed = false;
 
@@ -108,6 +108,7 @@ export class PodKeeper {
     await this.#reachEngines();
     this.#nextDue = (await store.nextDue()) ?? Infinity;
     if (this.#closed || !this.#leading) return;
+    this.#tidy(this.#parts.volumeDisks.sweep());
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
   }
 
@@ -159,9 +160,15 @@ export class PodKeeper {
       this.resync();
       if (this.#unreached.size > 0) void this.#reachEngines().catch((error: unknown) => this.#parts.log.warn({ err: error }, 'pods could not be taken up; trying again'));
     }
-    if (now - this.#forgotAt < FORGET_EVERY_MS) return;
-    this.#forgotAt = now;
-    this.#parts.store.forget(now - KEEP_TERMINATED_MS).catch((error: unknown) => this.#closed || this.#parts.log.warn({ err: error }, 'pods that were terminated long ago could not be forgotten'));
+    if (now - this.#tidiedAt < TIDY_EVERY_MS) return;
+    this.#tidiedAt = now;
+    this.#tidy(this.#parts.volumeDisks.retry());
+    this.#tidy(this.#parts.store.forget(now - KEEP_TERMINATED_MS));
+  }
+
+  /** Nobody waits for this, and what fails is tried another time. */
+  #tidy(work: Promise<void>): void {
+    work.catch((error: unknown) => this.#closed || this.#parts.log.warn({ err: error }, 'what is left of terminated pods could not be looked after'));
   }
 
   #onEvent({ id, status }: InstanceEvent): void {
@@ -306,8 +313,8 @@ export class PodKeeper {
   }
 
   async #mounts(pod: Pod): Promise<InstanceMount[]> {
-    const { networkVolume, volumeFolder } = this.#parts;
-    if (pod.networkVolumeId === null) return pod.volumeSize > 0 ? [{ source: volumeFolder(pod.id), path: pod.volumePath }] : [];
+    const { networkVolume, volumeDisks } = this.#parts;
+    if (pod.networkVolumeId === null) return pod.volumeSize > 0 ? [{ source: volumeDisks.folder(pod.id), path: pod.volumePath }] : [];
     const volume = await networkVolume(pod);
     if (volume === undefined) throw new BerthError('rule', `its network volume ${pod.networkVolumeId} is not in ${pod.dataCenterId} any more`);
     return [{ source: volume.folder, path: pod.volumePath }];
@@ -397,8 +404,9 @@ export class PodKeeper {
   async #remove(pod: Pod, engine: InstanceEngine, instance: Instance | undefined): Promise<void> {
     const last = await this.#end(pod, engine, instance, TERMINATE_GRACE_MS);
     await engine.remove(pod.id);
-    await rm(this.#parts.volumeFolder(pod.id), { recursive: true, force: true });
+    // Its end comes first: whatever is in the way of clearing its disk, it holds nothing any more.
     await this.#ended(pod, { at: last?.endedAt ?? this.#parts.clock.now(), exitCode: last?.exitCode ?? null, reason: null });
+    await this.#parts.volumeDisks.remove(pod.id);
   }
 
   /** Writes what was seen of a pod, unless something else is wanted of it by now. Answers undefined where it did not. */

@@ -24,6 +24,7 @@ import type { InstanceFolder, SavedInstance, Started } from './instance-folder.t
 import { launch, type Launched, type LaunchGround } from './launch.ts';
 import { ProcessInstance } from './process-instance.ts';
 import { findInstances, type Recovered, recoverInstances } from './recovery.ts';
+import { RemovedFolders } from './removed-folders.ts';
 import { supervisionProblem } from './supervise.ts';
 import { findTerminalMaker } from './terminals.ts';
 import { Visits } from './visits.ts';
@@ -32,8 +33,10 @@ import { Visits } from './visits.ts';
 const MACHINE_LIFETIME_MS = 60_000;
 /** For instances whose supervisor another Berth started: nobody tells us of their end. */
 const LOOK_AT_ADOPTED_EVERY_MS = 250;
-const SWEEP_LOGS_EVERY_MS = 3_600_000;
+const SWEEP_EVERY_MS = 3_600_000;
 const KEEP_LOGS_MS = 7 * 24 * 3_600_000;
+/** The turn of the sweep of folders; no id begins with a dot. */
+const SWEEP = '.sweep';
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const BYTES_PER_GB = 1024 ** 3;
 
@@ -75,12 +78,14 @@ export class ProcessEngine implements InstanceEngine {
   readonly #places: ImagePlaces;
   readonly #logs: KeptLogs;
   readonly #holdings: Holdings;
+  readonly #removed: RemovedFolders;
   readonly #turns = new Turns();
   readonly #instances = new Map<string, ProcessInstance>();
   readonly #listeners = new Set<(event: InstanceEvent) => void>();
   readonly #adopted = new Set<ProcessInstance>();
   readonly #visits: Visits;
   readonly #gpuUsage = gpuUsageReader();
+  readonly #onProblem = (what: string, error: unknown): void => this.#log?.warn({ err: error }, what);
   #opening: Promise<void> | undefined;
   readonly #useCgroups: boolean;
   #cgroups: Cgroups | undefined;
@@ -104,6 +109,7 @@ export class ProcessEngine implements InstanceEngine {
       pythonCache: join(data, 'cache', 'python'),
     };
     this.#visits = new Visits((id) => join(this.#instancesPath(), id), this.#clock);
+    this.#removed = new RemovedFolders({ path: this.#instancesPath(), ids: this.#ids, onProblem: this.#onProblem });
     this.#logs = new KeptLogs(join(data, 'logs'), parts.keepLogsMs ?? KEEP_LOGS_MS, this.#clock);
   }
 
@@ -139,9 +145,9 @@ export class ProcessEngine implements InstanceEngine {
   }
 
   async #launch(spec: InstanceSpec, ground: LaunchGround): Promise<Launched> {
-    const [logs, holdings, cgroups, clock, ids] = [this.#logs, this.#holdings, this.#cgroups, this.#clock, this.#ids];
+    const [removed, logs, holdings, cgroups, clock, ids] = [this.#removed, this.#logs, this.#holdings, this.#cgroups, this.#clock, this.#ids];
     try {
-      return await launch(spec, ground, { path: this.#instancesPath(), places: this.#places, logs, holdings, cgroups, clock, ids });
+      return await launch(spec, ground, { path: this.#instancesPath(), removed, places: this.#places, logs, holdings, cgroups, clock, ids });
     } catch (error) {
       if (error instanceof BerthError) throw error;
       throw new BerthError('unavailable', `${spec.id} could not be started: ${(error as Error).message}`, { cause: error });
@@ -173,7 +179,7 @@ export class ProcessEngine implements InstanceEngine {
       if (instance === undefined) return;
       await instance.stop(0);
       await this.#logs.age(id);
-      await instance.folder.remove();
+      await this.#removed.take(instance.folder);
       if (instance.saved.cgroup !== null) removeCgroup(instance.saved.cgroup);
       this.#instances.delete(id);
     });
@@ -265,9 +271,11 @@ export class ProcessEngine implements InstanceEngine {
     if (problem !== undefined) throw new BerthError('unavailable', problem);
     await mkdir(this.#instancesPath(), { recursive: true, mode: 0o700 });
     if (this.#useCgroups) this.#cgroups = Cgroups.open(`berth-${createHash('sha256').update(this.#instancesPath()).digest('hex').slice(0, 12)}`);
-    await this.#takeUp(await recoverInstances(this.#instancesPath()));
+    await this.#takeUp(await recoverInstances(this.#instancesPath(), this.#removed));
     await this.#sweepLogs();
-    this.#timers = [setInterval(() => this.#lookAtAdopted(), LOOK_AT_ADOPTED_EVERY_MS), setInterval(() => void this.#sweepLogs(), SWEEP_LOGS_EVERY_MS)];
+    void this.#sweepFolders();
+    const sweep = (): void => void Promise.all([this.#sweepLogs(), this.#sweepFolders()]);
+    this.#timers = [setInterval(() => this.#lookAtAdopted(), LOOK_AT_ADOPTED_EVERY_MS), setInterval(sweep, SWEEP_EVERY_MS)];
     for (const timer of this.#timers) timer.unref();
   }
 
@@ -307,7 +315,7 @@ export class ProcessEngine implements InstanceEngine {
         this.#holdings.release(instance.saved);
         this.#tellOf(instance);
       },
-      onProblem: (what, error) => this.#log?.warn({ err: error }, what),
+      onProblem: this.#onProblem,
     });
     this.#instances.set(instance.id, instance);
     return instance;
@@ -322,6 +330,14 @@ export class ProcessEngine implements InstanceEngine {
       await this.#logs.sweep((id) => this.#instances.has(id));
     } catch (error) {
       this.#log?.warn({ err: error }, 'old logs could not be removed');
+    }
+  }
+
+  async #sweepFolders(): Promise<void> {
+    try {
+      await this.#turns.run(SWEEP, () => this.#removed.sweep());
+    } catch (error) {
+      this.#log?.warn({ err: error }, 'the folders of removed instances could not be looked for');
     }
   }
 

@@ -1,6 +1,6 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { removeTree } from '../../support/remove-tree.ts';
 import { type ProcessEntry, parseStat } from './process-table.ts';
 
 const SAVED_FILE = 'instance.json';
@@ -47,19 +47,14 @@ export class InstanceFolder {
     this.output = join(path, 'output');
   }
 
-  /** Fresh and empty, whatever an earlier run left here. In one go where nothing did: every start waits for this. */
-  async make(): Promise<void> {
-    if (existsSync(this.path)) await this.remove();
+  /** Where nothing is, in one go: every start waits for this. */
+  make(): void {
     mkdirSync(this.root, { recursive: true, mode: 0o700 });
     mkdirSync(this.tmp, { mode: 0o700 });
   }
 
   async empty(): Promise<void> {
-    await Promise.all([rm(this.root, { recursive: true, force: true }), rm(this.tmp, { recursive: true, force: true })]);
-  }
-
-  async remove(): Promise<void> {
-    await rm(this.path, { recursive: true, force: true, maxRetries: 3 });
+    await Promise.all([removeTree(this.root), removeTree(this.tmp)]);
   }
 
   /** Not brought to the disk at once: it has to outlive Berth, and with the machine the instance ends too. */

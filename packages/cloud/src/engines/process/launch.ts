@@ -14,6 +14,7 @@ import { InstanceFolder, type SavedInstance } from './instance-folder.ts';
 import { endMembers } from './membership.ts';
 import { makeMounts } from './mounts.ts';
 import { bootId } from './process-table.ts';
+import type { RemovedFolders } from './removed-folders.ts';
 import { supervise, type Supervised } from './supervise.ts';
 
 /** Runtimes reserve memory that they never use, and a limit of the process counts it: Node alone more than half a gigabyte. */
@@ -24,6 +25,7 @@ const BYTES_PER_GB = 1024 ** 3;
 export interface LaunchParts {
   /** Where instances have their folders. */
   path: string;
+  removed: RemovedFolders;
   places: ImagePlaces;
   logs: KeptLogs;
   holdings: Holdings;
@@ -64,8 +66,10 @@ export async function launch(spec: InstanceSpec, ground: LaunchGround, parts: La
   await Promise.all([...new Set(spec.ports.map((entry) => entry.port))].map(async (port) => ports.push({ port, hostPort: await holdings.ports.take() })));
 
   const folder = new InstanceFolder(join(parts.path, spec.id));
-  undo.defer(() => folder.remove());
-  await folder.make();
+  // Fresh and empty, whatever an earlier run left here.
+  await parts.removed.take(folder);
+  undo.defer(() => parts.removed.take(folder));
+  folder.make();
   const mounts = makeMounts(spec.mounts, folder.root, (link) => holdings.isLink(link));
   const saved = { id: spec.id, run: parts.ids.resource(), labels: spec.labels, image: spec.image, bootId: bootId(), startedAt: clock.now(), ports, gpus, links: mounts.links };
   holdings.hold(saved);

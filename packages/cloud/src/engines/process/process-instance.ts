@@ -172,7 +172,16 @@ export class ProcessInstance {
       this.#killWithin(Math.min(graceMs, LONGEST_GRACE_MS));
       await this.gone;
     }
-    await this.folder.empty();
+    await this.#emptyFolder();
+  }
+
+  /** Nothing of it runs any more, also where something that it wrote cannot be cleared away. That goes with its folder, at its next start or its removal. */
+  async #emptyFolder(): Promise<void> {
+    try {
+      await this.folder.empty();
+    } catch (error) {
+      this.#parts.onProblem(`the container disk of ${this.id} could not be cleared away`, error);
+    }
   }
 
   #askToEnd(): void {

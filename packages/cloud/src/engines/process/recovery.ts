@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { InstanceFolder, type SavedInstance, type Started } from './instance-folder.ts';
 import { endMembers, isAlive } from './membership.ts';
 import { bootId } from './process-table.ts';
+import { isRemoved, type RemovedFolders } from './removed-folders.ts';
 
 export interface Recovered {
   saved: SavedInstance;
@@ -16,14 +17,14 @@ export interface Recovered {
  * supervisor, within one start of the machine: a number alone may be somebody else's by now.
  * An instance whose start was cut off before it ran is cleared away; nobody was told of it.
  */
-export async function recoverInstances(path: string): Promise<Recovered[]> {
+export async function recoverInstances(path: string, removed: RemovedFolders): Promise<Recovered[]> {
   const recovered: Recovered[] = [];
   for (const folder of await foldersIn(path)) {
     const found = readInstance(folder);
     if (found !== undefined) recovered.push(found);
     else {
       await endMembers({ root: folder.root, cgroup: folder.saved()?.cgroup ?? null, started: undefined });
-      await folder.remove();
+      await removed.take(folder);
     }
   }
   return recovered;
@@ -35,7 +36,7 @@ export async function findInstances(path: string): Promise<Recovered[]> {
 }
 
 async function foldersIn(path: string): Promise<InstanceFolder[]> {
-  return (await readdir(path)).map((name) => new InstanceFolder(join(path, name)));
+  return (await readdir(path)).filter((name) => !isRemoved(name)).map((name) => new InstanceFolder(join(path, name)));
 }
 
 function readInstance(folder: InstanceFolder): Recovered | undefined {

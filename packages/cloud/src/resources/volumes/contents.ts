@@ -1,7 +1,8 @@
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Turns } from '../../engines/turns.ts';
 import type { NetworkVolume } from '../../store/records.ts';
+import { removeTree } from '../../support/remove-tree.ts';
 import type { Context } from '../context.ts';
 import { folderBesideVolume, folderOfVolume } from './folder.ts';
 import { isAbsence } from './held-folder.ts';
@@ -59,7 +60,7 @@ export class VolumeContents {
   /** With what an earlier Berth left. */
   async #wipe(bin: string): Promise<void> {
     try {
-      for (const name of await readdir(bin)) await rm(join(bin, name), { recursive: true, force: true, maxRetries: 3 });
+      for (const name of await readdir(bin)) await removeTree(join(bin, name));
     } catch (error) {
       this.#onProblem(error);
     }
