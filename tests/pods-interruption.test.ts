@@ -9,6 +9,7 @@ import type { TestAccount } from './support/story.ts';
 
 const RTX = 'NVIDIA GeForce RTX 4090';
 const A100 = 'NVIDIA A100 80GB PCIe';
+const STUBBORN = ['sh', '-c', 'trap "" TERM; echo up; while :; do sleep 0.05; done'];
 
 for (const kind of DATABASES) {
   describe(`interruptible pods, on ${kind}`, () => {
@@ -40,7 +41,7 @@ for (const kind of DATABASES) {
 
     test('one is told to end, has a moment, and is stopped when a pod that is not interruptible needs its place', async () => {
       const polite = await spot(bob, RTX, 0.5, ['sh', '-c', 'trap "echo saving; exit 0" TERM; echo up; while :; do sleep 0.05; done']);
-      const stubborn = await spot(bob, RTX, 0.6, ['sh', '-c', 'trap "" TERM; echo up; while :; do sleep 0.05; done']);
+      const stubborn = await spot(bob, RTX, 0.6, STUBBORN);
       await until('both are up', async () => (await linesOf(bob, polite)).includes('up') && (await linesOf(bob, stubborn)).includes('up'));
       const wanted = await createPod(ann, { gpu: { id: RTX, count: 2 } });
       assert.equal(wanted.status, 201, wanted.text);
@@ -65,6 +66,23 @@ for (const kind of DATABASES) {
       assert.equal((await ann.call('DELETE', `/v2/pods/${wanted.body.id}`)).status, 204);
       assert.deepEqual((await bob.graphql<{ podBidResume: object }>(resume)).body.data?.podBidResume, { id: polite, desiredStatus: 'RUNNING', costPerHr: 0.7 });
       assert.equal((await has(bob, polite, 'RUNNING')).statusDetail, null);
+    });
+
+    test('while some are still leaving, the next pod interrupts no more than it needs and is not refused', async () => {
+      const spots: string[] = [];
+      for (const bid of [1.1, 1.2, 1.3, 1.4]) spots.push(await spot(bob, A100, bid, STUBBORN));
+      for (const id of spots) await until('it is up', async () => (await linesOf(bob, id)).includes('up'));
+      const interrupted = async (): Promise<boolean[]> => Promise.all(spots.map(async (id) => /^Interrupted: /.test((await pod(bob, id)).statusDetail ?? '')));
+      const takers: string[] = [];
+      for (const count of [1, 2, 3, 4]) {
+        const taker = await createPod(ann, { gpu: { id: A100 } });
+        assert.equal(taker.status, 201, taker.text);
+        takers.push(taker.body.id);
+        assert.deepEqual(await interrupted(), spots.map((_, index) => index < count));
+      }
+      assert.equal((await createPod(ann, { gpu: { id: A100 } })).status, 400, 'all places are promised');
+      for (const id of takers) await has(ann, id, 'RUNNING');
+      for (const id of spots) await has(bob, id, 'EXITED');
     });
 
     test('the lowest bids go first, no more than are needed, none that is locked, and none for another interruptible pod', async () => {

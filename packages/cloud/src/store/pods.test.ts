@@ -98,8 +98,9 @@ for (const kind of DATABASES) {
       await add({ ...running, id: 'i1', accountId: 'b' });
       await add({ ...running, id: 'i2', wanted: 'stopped', settled: false });
       await add({ ...running, id: 'i3', interruptible: false });
-      const take = (id: string, fails: boolean): Promise<Pod> => store.pods.insert('a', { placing: true }, ({ interruptible }) => {
+      const take = (id: string, fails: boolean): Promise<Pod> => store.pods.insert('a', { placing: true }, ({ interruptible, leaving }) => {
         assert.deepEqual(interruptible.map((one) => one.id), ['i1']);
+        assert.deepEqual(leaving.map((one) => one.id), ['i2']);
         const interrupted = interruptible.map((one) => ({ record: { ...one, wanted: 'stopped' as const, settled: false }, audit: audit(one.id) }));
         return { record: { ...samplePod, id: fails ? 'i3' : id }, audit: audit(id), interrupted };
       });
@@ -108,11 +109,16 @@ for (const kind of DATABASES) {
       await take('taker', false);
       assert.equal((await store.pods.findAnywhere('i1'))?.wanted, 'stopped');
       let seen: unknown;
-      await store.pods.insert('a', {}, ({ interruptible }) => {
-        seen = interruptible;
+      await store.pods.insert('a', { placing: true }, ({ interruptible, leaving }) => {
+        seen = [interruptible, leaving.map((one) => one.id)];
+        return { record: { ...samplePod, id: 'look' }, audit: audit('look') };
+      });
+      assert.deepEqual(seen, [[], ['i1', 'i2']]);
+      await store.pods.insert('a', {}, ({ interruptible, leaving }) => {
+        seen = [interruptible, leaving];
         return { record: { ...samplePod, id: 'no-look' }, audit: audit('no-look') };
       });
-      assert.deepEqual(seen, [], 'only where hardware is taken');
+      assert.deepEqual(seen, [[], []], 'only where hardware is taken');
     });
 
     test('keep their volume and their credentials from being removed', async () => {

@@ -45,6 +45,8 @@ export interface PodFooting {
   held: HeldGpus[];
   /** Those that run and may be interrupted, whoever owns them. Empty unless it was asked for. */
   interruptible: Pod[];
+  /** Those that were told to go and still have their GPUs, which `held` counts. Their places may be promised to others that it counts as well. Empty unless it was asked for. */
+  leaving: Pod[];
 }
 
 /** A pod that is written, and others that make room for it, all at once. */

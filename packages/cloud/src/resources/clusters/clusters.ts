@@ -51,7 +51,7 @@ export class Clusters {
     const now = clock.now();
     const made = await store.clusters.insert(caller.accountId, prepared.footing, (footing) => {
       const { volume } = prepared.check(footing);
-      const { place, interrupted } = placeOrInterrupt((sites, held) => placeTogether(prepared.hardware, podCount, volume, sites, held), prepared.sites.filter(isJoining), footing.held, footing.interruptible, now);
+      const { place, interrupted } = placeOrInterrupt((sites, held) => placeTogether(prepared.hardware, podCount, volume, sites, held), prepared.sites.filter(isJoining), footing, now);
       const shared = prepared.sites.find(({ dataCenterId }) => dataCenterId === place.dataCenterId)?.network === 'loopback';
       const taken = inUse.flatMap(([dataCenterId, subnets]) => (dataCenterId === place.dataCenterId ? subnets : []));
       const subnet = freeSubnet(id, shared ? LOOPBACK_RANGE : range, [...footing.subnets, ...taken]);

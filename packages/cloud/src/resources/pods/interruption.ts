@@ -1,8 +1,11 @@
-import type { HeldGpus, Pod } from '../../store/pods.ts';
+import type { HeldGpus, Pod, PodFooting } from '../../store/pods.ts';
 import { BerthError } from '../../support/errors.ts';
 import { stopped } from './lifecycle.ts';
 import { INTERRUPTED } from './states.ts';
 import type { PodPlace, PodSite } from './placement.ts';
+
+/** Who has the hardware. */
+export type Holders = Pick<PodFooting, 'held' | 'leaving' | 'interruptible'>;
 
 export interface Placed {
   place: PodPlace;
@@ -11,15 +14,18 @@ export interface Placed {
 }
 
 /**
- * A place, and where there is none, one that interruptible pods have to leave: the lowest bids
- * first, the newest first among equals, and no more of them than are needed. One that is locked
- * stays. `place` throws `capacity` where there is no room.
+ * A place. Where none is free now, one that pods are about to leave anyway, and where that is not
+ * enough, one that interruptible pods have to leave: the lowest bids first, the newest first among
+ * equals, and no more of them than are needed. One that is locked stays. `place` throws `capacity`
+ * where there is no room.
  */
-export function placeOrInterrupt(place: (sites: readonly PodSite[], held: readonly HeldGpus[]) => PodPlace, sites: readonly PodSite[], held: readonly HeldGpus[], interruptible: readonly Pod[], now: number): Placed {
-  const full = attempt(() => place(sites, held));
+export function placeOrInterrupt(place: (sites: readonly PodSite[], held: readonly HeldGpus[]) => PodPlace, sites: readonly PodSite[], { held, leaving, interruptible }: Holders, now: number): Placed {
+  const full = attempt(() => place(sites, heldWithout(held, leaving)));
   if (!(full instanceof BerthError)) return { place: full, interrupted: [] };
+  const without = (going: readonly Pod[]): PodPlace | BerthError => attempt(() => place(sitesWithout(sites, [...leaving, ...going]), heldWithout(held, [...leaving, ...going])));
+  const soon = without([]);
+  if (!(soon instanceof BerthError)) return { place: soon, interrupted: [] };
   const order = interruptible.filter(mayGo).sort((one, other) => (one.bidPerGpu ?? 0) - (other.bidPerGpu ?? 0) || other.createdAt - one.createdAt);
-  const without = (gone: readonly Pod[]): PodPlace | BerthError => attempt(() => place(sitesWithout(sites, gone), heldWithout(held, gone)));
   let going: Pod[] = [];
   let found: PodPlace | BerthError = full;
   for (const pod of order) {
@@ -34,6 +40,11 @@ export function placeOrInterrupt(place: (sites: readonly PodSite[], held: readon
     if (!(still instanceof BerthError)) [going, found] = [fewer, still];
   }
   return { place: found, interrupted: going.map((pod) => stopped(pod, now, INTERRUPTED)) };
+}
+
+/** For a pod that is interruptible itself. */
+export function interruptingNone(holders: Holders): Holders {
+  return { ...holders, interruptible: [] };
 }
 
 function mayGo({ interruptible, locked, wanted, gpuTypeId, gpuCount }: Pod): boolean {

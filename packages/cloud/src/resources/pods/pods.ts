@@ -20,7 +20,7 @@ import { dataCenterFindings } from '../endpoints/placement.ts';
 import { POD_REFUSAL } from '../keys/gate.ts';
 import type { Templates } from '../templates/templates.ts';
 import { hourlyCost, lowestBidFindings } from './cost.ts';
-import { placeOrInterrupt } from './interruption.ts';
+import { interruptingNone, placeOrInterrupt } from './interruption.ts';
 import { renewed, restarted, started, stopped, terminated } from './lifecycle.ts';
 import { filesOf } from './files.ts';
 import { podLog } from './log.ts';
@@ -89,7 +89,7 @@ export class Pods {
     let going: Pod[] = [];
     const created = await store.pods.insert(caller.accountId, footing, (found) => {
       const { volume } = check(found);
-      const { place, interrupted } = placeOrInterrupt((at, held) => placePod(hardware, volume, at, held), sites, found.held, interruptible ? [] : found.interruptible, clock.now());
+      const { place, interrupted } = placeOrInterrupt((at, held) => placePod(hardware, volume, at, held), sites, interruptible ? interruptingNone(found) : found, clock.now());
       going = interrupted;
       return { record: make(id, place, volume), audit: auditOf(this.#context, caller, 'create', KIND, id), interrupted: this.interruptions(interrupted) };
     });
@@ -157,7 +157,7 @@ export class Pods {
     const present = await this.get(caller, id);
     const sites = await this.#sites(present.image);
     let going: Pod[] = [];
-    const changed = await this.#change(caller, id, 'start', (current, now, { held, interruptible }) => {
+    const changed = await this.#change(caller, id, 'start', (current, now, footing) => {
       const gpuCount = wish.gpuCount ?? current.gpuCount;
       const { bidPerGpu } = wish;
       if (bidPerGpu !== undefined && !current.interruptible) throw rule(`pod ${id} is not interruptible, so it has no bid; resume it without one`);
@@ -165,7 +165,7 @@ export class Pods {
       refuse([...podFindings(asked), ...gpuCountFindings(current, gpuCount), ...lowestBidFindings(this.#parts.prices, current.gpuTypeId === null ? [] : [current.gpuTypeId], asked)]);
       // The state is told before the hardware: a pod that runs needs no room to start.
       checkAction(current, 'start');
-      const { place, interrupted } = placeOrInterrupt((at, taken) => placeAgain(asked, gpuCount, at, taken), sites, held, asked.interruptible ? [] : interruptible, now);
+      const { place, interrupted } = placeOrInterrupt((at, taken) => placeAgain(asked, gpuCount, at, taken), sites, asked.interruptible ? interruptingNone(footing) : footing, now);
       going = interrupted;
       return { record: started(asked, place, hourlyCost(this.#parts.prices, { ...asked, ...place }), now), interrupted: this.interruptions(interrupted) };
     }, { placing: true });

@@ -112,8 +112,10 @@ export function* holdFooting(accountId: string, { registryId, volumeId, placing 
   const registry = registryId === undefined ? undefined : yield* row<Row>(sql`select id from registries where id = ${registryId} and account_id = ${accountId}${holdRow}`);
   const volume = volumeId === undefined ? undefined : yield* row<Row>(sql`select * from network_volumes where id = ${volumeId} and account_id = ${accountId}${holdRow}`);
   if (placing === true) yield sql`${takeTurns}`;
-  const interruptible = placing === true ? yield* rows<Row>(sql`select * from pods where active = 1 and interruptible = 1 and wanted = 'running' order by id${lockRow}`) : [];
-  return { registryFound: registry !== undefined, volume: volume && volumeFromRow(volume), held: placing === true ? yield* heldGpus() : [], interruptible: interruptible.map(fromRow) };
+  // Those that leave are locked too: the GPUs of one that has left meanwhile would be taken from what is held twice.
+  const movable = placing === true ? (yield* rows<Row>(sql`select * from pods where active = 1 and gpu_count > 0 and (interruptible = 1 or wanted <> 'running') order by id${lockRow}`)).map(fromRow) : [];
+  const [interruptible, leaving] = [movable.filter(({ wanted }) => wanted === 'running'), movable.filter(({ wanted }) => wanted !== 'running')];
+  return { registryFound: registry !== undefined, volume: volume && volumeFromRow(volume), held: placing === true ? yield* heldGpus() : [], interruptible, leaving };
 }
 
 /** The footing has locked them, as they were. */
