@@ -152,6 +152,33 @@ for (const kind of DATABASES) {
       assert.deepEqual(await listed(''), []);
     });
 
+    test('of another account keep a template from being deleted, and are listed without it once it is private', async () => {
+      const { id: templateId } = (await ann.call<{ id: string }>('POST', '/v2/templates', { name: 'shared', image: 'local/shell', public: true, cmd: WAITS })).body;
+      const made = await bob.call<V1Pod>('POST', '/v1/pods', { name: 'guest', templateId, computeType: 'CPU' });
+      assert.equal(made.status, 201, made.text);
+      const { id } = made.body;
+      const shown = async (): Promise<unknown[]> => {
+        const list = await bob.call<V1Pod[]>('GET', '/v1/pods?includeTemplate=true');
+        const one = await bob.call<V1Pod>('GET', `/v1/pods/${id}?includeTemplate=true`);
+        assert.deepEqual([list.status, one.status, list.body.length], [200, 200, 1], list.text);
+        return [one.body.templateId, one.body['template'] !== undefined, list.body[0]?.['template'] !== undefined];
+      };
+      assert.deepEqual(await shown(), [templateId, true, true]);
+      for (const version of ['v1', 'v2']) {
+        const { status, text } = await ann.call('DELETE', `/${version}/templates/${templateId}`);
+        assert.equal(status, 400);
+        assert.match(text, /a pod of another account was made from this template/);
+        assert.ok(!text.includes(id) && !text.includes('guest') && !text.includes(bob.id));
+      }
+      await ann.call('PATCH', `/v2/templates/${templateId}`, { public: false });
+      assert.deepEqual(await shown(), [templateId, false, false]);
+      const own = (await ann.call<V1Pod>('POST', '/v1/pods', { name: 'own', templateId, computeType: 'CPU' })).body.id;
+      assert.match((await ann.call('DELETE', `/v2/templates/${templateId}`)).text, new RegExp(`\\(${own}\\) was made from this template`));
+      await terminate(own);
+      assert.equal((await bob.call('DELETE', `/v1/pods/${id}`)).status, 204);
+      assert.equal((await ann.call('DELETE', `/v2/templates/${templateId}`)).status, 204);
+    });
+
     test('a life in GraphQL: on demand, on a CPU, interruptible, stopped, resumed, edited, terminated', async () => {
       const fields = 'id name desiredStatus imageName env ports gpuCount podType costPerHr lastStatusChange machineId machine { podHostId gpuTypeId gpuDisplayName location } runtime { uptimeInSeconds ports { privatePort isIpPublic } gpus { gpuUtilPercent } container { cpuPercent memoryPercent } }';
       type Seen = { id: string; desiredStatus: string; runtime: { ports: object[]; gpus: object[] } | null; env: string[]; podType: string };

@@ -138,7 +138,7 @@ const include = {
   includeMachine: boolean({ default: false, description: 'More about the machine' }),
   includeNetworkVolume: boolean({ default: false, description: 'Also the network volume' }),
   includeSavingsPlans: boolean({ default: false, description: 'Also savings plans; there are none here' }),
-  includeTemplate: boolean({ default: false, description: 'Also the template' }),
+  includeTemplate: boolean({ default: false, description: 'Also the template, as long as you may see it' }),
   includeWorkers: boolean({ default: false, description: 'Also the workers of endpoints' }),
 };
 const filters = {
@@ -179,8 +179,9 @@ export function podOperations({ pods, catalog, volumes, templates }: Resources):
     const mounted = query.includeNetworkVolume === true ? await volumes.list(caller) : [];
     return Promise.all(found.map(async (one) => {
       const { templateId } = one.pod;
-      const extra = query.includeTemplate === true && templateId !== null ? { template: showTemplate(await templates.get(caller, templateId)) } : {};
-      return { ...show(one, await pods.runtime(one.pod), offers, mounted, query.includeMachine === true), ...extra, ...(query.includeSavingsPlans === true && { savingsPlans: [] }) };
+      // A pod outlives its owner's view of a template that somebody else made.
+      const template = query.includeTemplate === true && templateId !== null ? await templates.find(caller, templateId) : undefined;
+      return { ...show(one, await pods.runtime(one.pod), offers, mounted, query.includeMachine === true), ...(template !== undefined && { template: showTemplate(template) }), ...(query.includeSavingsPlans === true && { savingsPlans: [] }) };
     }));
   };
   const showOne = async (caller: Caller, found: Pod, query: Include = {}): Promise<Static<typeof pod>> => (await shown(caller, [{ pod: found }], query))[0] as Static<typeof pod>;

@@ -88,10 +88,15 @@ export class Templates {
 
   /** One's own, anyone's public one, or one that comes with Berth. */
   async get(caller: Caller, id: string): Promise<Template> {
-    const { templates } = this.#context.store;
-    const found = (await templates.find(caller.accountId, id)) ?? (await templates.findPublic(id)) ?? officialTemplates.find((template) => template.id === id);
+    const found = await this.find(caller, id);
     if (found === undefined) throw notFound(KIND, id);
     return found;
+  }
+
+  /** The same; undefined where there is none that the caller may see. */
+  async find(caller: Caller, id: string): Promise<Template | undefined> {
+    const { templates } = this.#context.store;
+    return (await templates.find(caller.accountId, id)) ?? (await templates.findPublic(id)) ?? officialTemplates.find((template) => template.id === id);
   }
 
   list(caller: Caller, page?: Page): Promise<Template[]> {

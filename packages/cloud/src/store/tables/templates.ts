@@ -119,8 +119,10 @@ export function templateTable(database: Database, sealer: Sealer): TemplateStore
       *onRemove(accountId, id) {
         const user = yield* row<{ id: string; name: string }>(sql`select id, name from endpoints where ${linkedTo(accountId, id)} limit 1`);
         if (user !== undefined) throw new BerthError('in-use', `endpoint ${JSON.stringify(user.name)} (${user.id}) uses this template; give it another one, or delete the endpoint first`);
-        const pod = yield* row<{ id: string; name: string }>(sql`select id, name from pods where template_id = ${id} and account_id = ${accountId} and wanted <> 'terminated' limit 1`);
-        if (pod !== undefined) throw new BerthError('in-use', `pod ${JSON.stringify(pod.name)} (${pod.id}) was made from this template; terminate the pod first`);
+        // Of a public one, also pods of other accounts are made. One's own is named first: something can be done about it.
+        const pod = yield* row<{ id: string; name: string; account_id: string }>(sql`select id, name, account_id from pods where template_id = ${id} and wanted <> 'terminated' order by case when account_id = ${accountId} then 0 else 1 end limit 1`);
+        if (pod?.account_id === accountId) throw new BerthError('in-use', `pod ${JSON.stringify(pod.name)} (${pod.id}) was made from this template; terminate the pod first`);
+        if (pod !== undefined) throw new BerthError('in-use', 'a pod of another account was made from this template; it can be deleted when that pod is terminated');
       },
     }),
 
