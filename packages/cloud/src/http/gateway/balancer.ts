@@ -3,7 +3,6 @@ import type { Endpoint } from '../../store/records.ts';
 import { isStrict } from './affinity.ts';
 import type { Affinity } from './affinity.ts';
 import type { GatewayLimits } from './limits.ts';
-import { SHUN_MS } from './limits.ts';
 import type { BalancedWorker, WorkerPool } from './pool.ts';
 import type { Refusal } from './refusals.ts';
 import { noWorkers, workerGone, workerTimeout } from './refusals.ts';
@@ -14,6 +13,17 @@ const LOOK_AGAIN_MS = 10_000;
 /** What of an endpoint decides over its requests. */
 export type BalancedEndpoint = Pick<Endpoint, 'id' | 'scalerType' | 'scalerValue'>;
 
+/** A request on its way to a worker. */
+export interface Visit {
+  endpointId: string;
+  target: number;
+  affinity: Affinity | undefined;
+  /** Its turn: whoever came before has a smaller one. */
+  number: number;
+  /** How long it waits for a worker in all, in the time of `performance.now()`. */
+  until: number;
+}
+
 /** One request's hold on a worker. */
 export interface Place {
   worker: BalancedWorker;
@@ -22,8 +32,7 @@ export interface Place {
 }
 
 interface Waiting {
-  target: number;
-  affinity: Affinity | undefined;
+  visit: Visit;
   admit(place: Place): void;
   refuse(refusal: Refusal): void;
 }
@@ -36,10 +45,12 @@ interface Lane {
   inFlight: number;
   /** In the order in which they came. */
   waiting: Set<Waiting>;
+  /** The greatest number that has waited here. */
+  newest: number;
   /** Set while someone watches the pool for those who wait. */
   watching: AbortController | undefined;
-  /** Workers that refused a connection, and until when they are left alone. */
-  shunned: Map<string, number>;
+  /** Workers that refused a connection, while they are left alone. */
+  shunned: Set<string>;
 }
 
 /**
@@ -54,6 +65,7 @@ export class Balancer {
   readonly #lanes = new Map<string, Lane>();
   /** Where the next look for a worker begins: of several with the same load, not always the first. */
   #turn = 0;
+  #arrivals = 0;
   #closed = false;
 
   constructor(pool: WorkerPool, limits: GatewayLimits, log: FastifyBaseLogger) {
@@ -62,62 +74,42 @@ export class Balancer {
     this.#log = log;
   }
 
-  /** A place at once, where there is one and nobody waits for it. */
-  find(endpoint: BalancedEndpoint, affinity: Affinity | undefined): Place | undefined {
-    const lane = this.#lane(endpoint.id);
-    if (lane.waiting.size > 0 || this.#closed) return undefined;
-    const worker = this.#choose(lane, targetOf(endpoint), affinity);
-    return worker === undefined ? undefined : this.#seat(lane, worker, true);
+  /** A request has come: its turn and its time begin. */
+  arrive(endpoint: BalancedEndpoint, affinity: Affinity | undefined): Visit {
+    this.#arrivals += 1;
+    const { waitMs, strictWaitMs } = this.#limits;
+    return { endpointId: endpoint.id, target: targetOf(endpoint), affinity, number: this.#arrivals, until: performance.now() + (isStrict(affinity) ? strictWaitMs : waitMs) };
   }
 
-  /** A place at another worker, for a request that its own did not take. */
-  another(endpoint: BalancedEndpoint, without: string): Place | undefined {
-    const lane = this.#lane(endpoint.id);
-    lane.shunned.set(without, Date.now() + SHUN_MS);
-    const worker = this.#choose(lane, targetOf(endpoint), undefined, without);
+  /** A place at once, where there is one and nobody waits for it. */
+  find(visit: Visit): Place | undefined {
+    const lane = this.#lane(visit.endpointId);
+    if (lane.waiting.size > 0 || this.#closed) return undefined;
+    const worker = this.#choose(lane, visit);
     return worker === undefined ? undefined : this.#seat(lane, worker, true);
   }
 
   /** Waits for a place. Throws a refusal where the room is full, the time is over or the worker asked for is gone. */
-  async wait(endpoint: BalancedEndpoint, affinity: Affinity | undefined, signal: AbortSignal): Promise<Place> {
-    await this.#settleWorker(endpoint.id, affinity);
-    const lane = this.#lane(endpoint.id);
-    if (this.#closed || signal.aborted || lane.waiting.size >= this.#limits.waiting) {
-      this.#forgetIdle(lane);
-      throw noWorkers();
-    }
-    return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', abandoned);
-        lane.waiting.delete(waiting);
-        if (lane.waiting.size > 0) return;
-        lane.watching?.abort();
-        lane.watching = undefined;
-      };
-      const waiting: Waiting = {
-        target: targetOf(endpoint),
-        affinity,
-        admit: (place) => {
-          leave();
-          resolve(place);
-        },
-        refuse: (refusal) => {
-          leave();
-          this.#tell(lane);
-          this.#forgetIdle(lane);
-          reject(refusal);
-        },
-      };
-      const strict = isStrict(affinity);
-      const timer = setTimeout(() => waiting.refuse(strict ? workerTimeout(affinity.workerId) : noWorkers()), strict ? this.#limits.strictWaitMs : this.#limits.waitMs);
-      const abandoned = (): void => waiting.refuse(noWorkers());
-      signal.addEventListener('abort', abandoned, { once: true });
-      lane.waiting.add(waiting);
-      this.#tell(lane);
-      if (lane.watching === undefined) void this.#watch(lane);
-      else this.#admitWaiting(lane);
-    });
+  async wait(visit: Visit, signal: AbortSignal): Promise<Place> {
+    await this.#settleWorker(visit);
+    const lane = this.#lane(visit.endpointId);
+    if (lane.waiting.size >= this.#limits.waiting) throw noWorkers();
+    return this.#waitIn(lane, visit, signal);
+  }
+
+  /**
+   * A place at another worker, for a request that its own could not be given. Where there is
+   * none it waits on, in its turn and for what is left of its time, however full the room is.
+   */
+  async instead(visit: Visit, place: Place, signal: AbortSignal): Promise<Place> {
+    const lane = this.#lane(visit.endpointId);
+    this.#shun(lane, place.worker.id);
+    const other = this.#choose(lane, visit);
+    const taken = other === undefined ? undefined : this.#seat(lane, other, true);
+    place.leave();
+    if (taken !== undefined) return taken;
+    await this.#settleWorker(visit);
+    return this.#waitIn(this.#lane(visit.endpointId), visit, signal);
   }
 
   /** How many requests each worker of an endpoint has in flight. */
@@ -137,8 +129,46 @@ export class Balancer {
     for (const lane of this.#lanes.values()) for (const waiting of [...lane.waiting]) waiting.refuse(noWorkers());
   }
 
+  #waitIn(lane: Lane, visit: Visit, signal: AbortSignal): Promise<Place> {
+    const left = visit.until - performance.now();
+    if (this.#closed || signal.aborted || left <= 0) {
+      this.#forgetIdle(lane);
+      throw left <= 0 ? overdue(visit) : noWorkers();
+    }
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', abandoned);
+        lane.waiting.delete(waiting);
+        if (lane.waiting.size > 0) return;
+        lane.watching?.abort();
+        lane.watching = undefined;
+      };
+      const waiting: Waiting = {
+        visit,
+        admit: (place) => {
+          leave();
+          resolve(place);
+        },
+        refuse: (refusal) => {
+          leave();
+          this.#tell(lane);
+          this.#forgetIdle(lane);
+          reject(refusal);
+        },
+      };
+      const timer = setTimeout(() => waiting.refuse(overdue(visit)), left);
+      const abandoned = (): void => waiting.refuse(noWorkers());
+      signal.addEventListener('abort', abandoned, { once: true });
+      lineUp(lane, waiting);
+      this.#tell(lane);
+      if (lane.watching === undefined) void this.#watch(lane);
+      else this.#admitWaiting(lane);
+    });
+  }
+
   /** The worker that a request insists on has to be there, or to come back. */
-  async #settleWorker(endpointId: string, affinity: Affinity | undefined): Promise<void> {
+  async #settleWorker({ endpointId, affinity }: Visit): Promise<void> {
     if (!isStrict(affinity) || this.#isThere(endpointId, affinity.workerId)) return;
     const resumed = affinity.kind === 'strict-resume' && ((await this.#pool.resume?.(endpointId, affinity.workerId)) ?? false);
     if (!resumed) throw workerGone(affinity.workerId);
@@ -148,14 +178,13 @@ export class Balancer {
     return this.#pool.ready(endpointId).some(({ id }) => id === workerId) || (this.#pool.exists?.(endpointId, workerId) ?? false);
   }
 
-  #choose(lane: Lane, target: number, affinity: Affinity | undefined, without?: string): BalancedWorker | undefined {
+  #choose(lane: Lane, { target, affinity }: Visit): BalancedWorker | undefined {
     const ready = this.#pool.ready(lane.endpointId);
     if (affinity !== undefined) {
       const wanted = ready.find(({ id }) => id === affinity.workerId);
-      if (wanted !== undefined && (lane.loads.get(wanted.id) ?? 0) < target) return wanted;
+      if (wanted !== undefined && !lane.shunned.has(wanted.id) && (lane.loads.get(wanted.id) ?? 0) < target) return wanted;
       if (isStrict(affinity)) return undefined;
     }
-    const shunned = lane.shunned.size === 0 ? undefined : this.#shunned(lane, ready);
     const count = ready.length;
     if (count > 1) this.#turn = (this.#turn + 1) % 0x40000000;
     let best: BalancedWorker | undefined;
@@ -163,18 +192,24 @@ export class Balancer {
     for (let step = 0; step < count && least > 0; step += 1) {
       const worker = ready[(this.#turn + step) % count] as BalancedWorker;
       const load = lane.loads.get(worker.id) ?? 0;
-      if (load >= least || worker.id === without || shunned?.has(worker.id) === true) continue;
+      if (load >= least || lane.shunned.has(worker.id)) continue;
       best = worker;
       least = load;
     }
     return best;
   }
 
-  /** Those to be left alone; none where that would leave nobody. */
-  #shunned(lane: Lane, ready: readonly BalancedWorker[]): ReadonlyMap<string, number> | undefined {
-    const now = Date.now();
-    for (const [id, until] of lane.shunned) if (until <= now || until > now + SHUN_MS) lane.shunned.delete(id);
-    return ready.every(({ id }) => lane.shunned.has(id)) ? undefined : lane.shunned;
+  /** Leaves a worker alone for a while, even where it is the only one: it may have ended, and that is known a moment later. */
+  #shun(lane: Lane, workerId: string): void {
+    if (lane.shunned.has(workerId)) return;
+    this.#log.info({ endpointId: lane.endpointId, workerId }, 'a worker that is said to be ready cannot be reached');
+    lane.shunned.add(workerId);
+    const over = (): void => {
+      lane.shunned.delete(workerId);
+      this.#admitWaiting(lane);
+      this.#forgetIdle(lane);
+    };
+    setTimeout(over, this.#limits.shunMs).unref();
   }
 
   #seat(lane: Lane, worker: BalancedWorker, isNew: boolean): Place {
@@ -202,9 +237,10 @@ export class Balancer {
   #admitWaiting(lane: Lane): void {
     let full = false;
     for (const waiting of lane.waiting) {
-      const { affinity } = waiting;
+      const { visit } = waiting;
+      const { affinity } = visit;
       if (full && !isStrict(affinity)) continue;
-      const worker = this.#choose(lane, waiting.target, affinity);
+      const worker = this.#choose(lane, visit);
       if (worker !== undefined) waiting.admit(this.#seat(lane, worker, false));
       else if (!isStrict(affinity)) full = true;
       else if (!this.#isThere(lane.endpointId, affinity.workerId)) waiting.refuse(workerGone(affinity.workerId));
@@ -231,7 +267,7 @@ export class Balancer {
   #lane(endpointId: string): Lane {
     let lane = this.#lanes.get(endpointId);
     if (lane === undefined) {
-      lane = { endpointId, loads: new Map(), inFlight: 0, waiting: new Set(), watching: undefined, shunned: new Map() };
+      lane = { endpointId, loads: new Map(), inFlight: 0, waiting: new Set(), newest: 0, watching: undefined, shunned: new Set() };
       this.#lanes.set(endpointId, lane);
     }
     return lane;
@@ -244,6 +280,19 @@ export class Balancer {
   #tell(lane: Lane): void {
     this.#pool.demand(lane.endpointId, lane.inFlight + lane.waiting.size);
   }
+}
+
+/** Its time to wait is over. */
+function overdue({ affinity }: Visit): Refusal {
+  return isStrict(affinity) ? workerTimeout(affinity.workerId) : noWorkers();
+}
+
+/** Those who come stand behind the others; one that comes back stands where it stood. */
+function lineUp(lane: Lane, waiting: Waiting): void {
+  lane.waiting.add(waiting);
+  const { number } = waiting.visit;
+  if (number > lane.newest) lane.newest = number;
+  else lane.waiting = new Set([...lane.waiting].sort((one, other) => one.visit.number - other.visit.number));
 }
 
 /** How many requests one worker has at the same time. */

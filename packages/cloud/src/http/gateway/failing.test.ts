@@ -48,14 +48,28 @@ describe('when something goes wrong', () => {
     assert.equal(stage.gateway.demand('ep1'), 0);
   });
 
-  test('with no other worker, or two dead ones, it is 502', async () => {
+  test('where none can be reached, a request is tried again until one is there', async (context) => {
+    await stage.close();
+    stage = await gatewayStage({ limits: { shunMs: 1 } });
+    const warnings: Error[] = [];
+    const warned = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', warned);
+    context.after(() => process.off('warning', warned));
+    for (const id of ['dead', 'dead2']) stage.pool.add({ id, host: '127.0.0.1', port: await deadPort() });
+    const answer = stage.send('/', { method: 'POST' }, 'body');
+    await until(() => stage.pool.touches.length > 30);
+    await stage.worker('w1', (request, response) => void request.pipe(response));
+    const { status, text, headers } = await answer;
+    assert.deepEqual([status, text, headers['x-runpod-worker-id']], [200, 'body', 'w1']);
+    assert.deepEqual(warnings, []);
+  });
+
+  test('and is 503 when its time is over', async () => {
+    await stage.close();
+    stage = await gatewayStage({ limits: { waitMs: 30, shunMs: 1 } });
     stage.pool.add({ id: 'dead', host: '127.0.0.1', port: await deadPort() });
-    const one = await stage.send('/');
-    assert.equal(one.status, 502);
-    assert.equal(one.headers['x-runpod-worker-id'], 'dead');
-    assert.deepEqual(Object.keys(JSON.parse(one.text) as object), ['error']);
-    stage.pool.add({ id: 'dead2', host: '127.0.0.1', port: await deadPort() }, { id: 'dead3', host: '127.0.0.1', port: await deadPort() });
-    assert.equal((await stage.send('/')).status, 502);
+    const { status, text, headers } = await stage.send('/');
+    assert.deepEqual([status, text, headers['retry-after']], [503, '{"error":"no workers available"}', '5']);
     assert.equal(stage.gateway.demand('ep1'), 0);
   });
 

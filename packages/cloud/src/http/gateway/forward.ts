@@ -151,7 +151,9 @@ class Exchange implements ReplyListener, Timed {
   #settle(reached: boolean): void {
     if (this.#over) return;
     this.#over = true;
-    const { request, head, body, connections, deadlines } = this.#parts;
+    const { request, response, head, body, connections, deadlines } = this.#parts;
+    // Many workers may be tried for one response.
+    if (!reached) response.off('close', this.#onGone);
     deadlines.end(this.#deadline);
     const sent = head.length === 0 || body !== undefined || this.#body?.done === true;
     if (sent) connections.free(this.#connection);

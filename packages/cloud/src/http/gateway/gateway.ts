@@ -10,10 +10,8 @@ import { asBerthError } from '../failures.ts';
 import { goneSignal } from '../raw.ts';
 import type { Request, Response } from '../raw.ts';
 import type { GatewayAddress } from './address.ts';
-import { isStrict, readAffinity, WORKER_HEADER } from './affinity.ts';
-import type { Affinity } from './affinity.ts';
+import { readAffinity, WORKER_HEADER } from './affinity.ts';
 import { Balancer } from './balancer.ts';
-import type { Place } from './balancer.ts';
 import { bodyAtHand } from './body.ts';
 import { Caller } from './caller.ts';
 import { Deadlines } from './deadlines.ts';
@@ -23,7 +21,7 @@ import { GATEWAY_LIMITS } from './limits.ts';
 import type { GatewayLimits } from './limits.ts';
 import { WORKERS } from './manner.ts';
 import type { BalancedWorker, WorkerPool } from './pool.ts';
-import { badGateway, dropRest, Refusal, refuse, requestTooLarge } from './refusals.ts';
+import { dropRest, Refusal, refuse, requestTooLarge } from './refusals.ts';
 import { tunnel } from './tunnel.ts';
 import { Connections } from './upstream/connections.ts';
 
@@ -39,7 +37,7 @@ export interface GatewayParts {
 
 /**
  * In front of load balancing endpoints: takes every request to one of the endpoint's workers.
- * There are no retries: only a request that no worker has seen anything of goes to a second one.
+ * There are no retries: only a request that no worker has seen anything of goes to another one.
  */
 export class Gateway {
   readonly #parts: GatewayParts;
@@ -116,34 +114,19 @@ export class Gateway {
     return endpoint;
   }
 
-  /** Gets a worker for a request, and another one where the first cannot be reached. */
+  /** Gets a worker for a request, and another one for as long as none can be reached. */
   async #withPlace(endpoint: Endpoint, request: Request, gone: () => AbortSignal, send: (worker: BalancedWorker) => Promise<boolean>): Promise<void> {
-    const affinity = readAffinity(request.headers[AFFINITY]);
-    let place = this.#balancer.find(endpoint, affinity) ?? (await this.#balancer.wait(endpoint, affinity, gone()));
+    const visit = this.#balancer.arrive(endpoint, readAffinity(request.headers[AFFINITY]));
+    let signal: AbortSignal | undefined;
+    let place = this.#balancer.find(visit) ?? (await this.#balancer.wait(visit, (signal = gone())));
     try {
-      if (await send(place.worker)) return;
-      place = this.#instead(endpoint, place, affinity);
-      if (!(await send(place.worker))) throw unreachable(place.worker);
+      while (!(await send(place.worker))) place = await this.#balancer.instead(visit, place, (signal ??= gone()));
     } finally {
       place.leave();
     }
   }
 
-  #instead(endpoint: Endpoint, place: Place, affinity: Affinity | undefined): Place {
-    this.#parts.log.info({ endpointId: endpoint.id, workerId: place.worker.id }, 'a worker that is said to be ready cannot be reached');
-    const other = isStrict(affinity) ? undefined : this.#balancer.another(endpoint, place.worker.id);
-    if (other === undefined) throw unreachable(place.worker);
-    place.leave();
-    return other;
-  }
-
   #refuse(response: Response, error: unknown, { endpointId }: GatewayAddress): void {
     refuse(response, error instanceof Refusal ? error : asBerthError(error, this.#parts.log, endpointId));
   }
-}
-
-function unreachable({ id }: BalancedWorker): Refusal {
-  const refusal = badGateway('it cannot be reached');
-  refusal.headers[WORKER_HEADER] = id;
-  return refusal;
 }

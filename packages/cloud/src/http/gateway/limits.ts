@@ -13,6 +13,8 @@ export interface GatewayLimits {
   waiting: number;
   /** How long a worker may take to accept a connection. */
   connectMs: number;
+  /** A worker that refused a connection is left alone this long. */
+  shunMs: number;
 }
 
 export const GATEWAY_LIMITS: Readonly<GatewayLimits> = {
@@ -22,6 +24,7 @@ export const GATEWAY_LIMITS: Readonly<GatewayLimits> = {
   strictWaitMs: 300_000,
   waiting: 1000,
   connectMs: 5_000,
+  shunMs: 1_000,
 };
 
 /** For pods: bodies of any size, and as long as the hosted service waits for the head of an answer. */
@@ -32,9 +35,6 @@ export const DROPPED_BYTES = 64 * MEGABYTE;
 
 /** What a caller is told to wait when there is no worker, in seconds. */
 export const RETRY_AFTER_S = 5;
-
-/** A worker that refused a connection is left alone this long, while there are others. */
-export const SHUN_MS = 1_000;
 
 /** As large as what clients may send here. */
 export const MAX_HEADER_BYTES = 128 * 1024;

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { afterEach, describe, test } from 'node:test';
-import { gatewayStage, until } from './test-stage.ts';
+import { gatewayStage, stopWorker, until } from './test-stage.ts';
 import type { Answer, Stage, StageOptions } from './test-stage.ts';
 
 describe('the choice of a worker and the waiting room', () => {
@@ -141,6 +140,41 @@ describe('the choice of a worker and the waiting room', () => {
     assert.equal((await first).text, '/first');
   });
 
+  test('a worker that dies takes nobody along who waits: they keep their turn for the next one', async () => {
+    await start({ endpoint: { scalerValue: 1 } });
+    const dying = await stage.worker('dying', holding('dying'));
+    const answers: Promise<Answer>[] = [];
+    for (let number = 0; number < 6; number += 1) {
+      answers.push(stage.send(`/${number}`));
+      await until(() => stage.gateway.demand('ep1') === number + 1);
+    }
+    await until(() => held.length === 1);
+    held = [];
+    await stopWorker(dying);
+    assert.equal((await (answers[0] as Promise<Answer>)).status, 502);
+    // The pool does not know yet: the next one goes there, and comes back.
+    await until(() => stage.pool.touches.length === 4 && stage.gateway.demand('ep1') === 5);
+    assert.deepEqual(loads(), {});
+    stage.pool.remove('dying');
+    await stage.worker('next', holding('next'));
+    for (let number = 1; number < 6; number += 1) {
+      await until(() => held.length === 1);
+      assert.equal(held[0]?.path, `/${number}`);
+      answerAll();
+      assert.equal((await (answers[number] as Promise<Answer>)).status, 200);
+    }
+  });
+
+  test('a worker that could not be reached is asked again after a while', async () => {
+    await start({ limits: { shunMs: 10 } });
+    const late = await stage.worker('late', (_request, response) => response.end('here now'));
+    await stopWorker(late);
+    const answer = stage.send('/');
+    await until(() => stage.pool.touches.length === 2);
+    late.server.listen(late.port, '127.0.0.1');
+    assert.equal((await answer).text, 'here now');
+  });
+
   test('when the server stops, nobody waits any longer', async () => {
     await start({});
     const answer = stage.send('/');
@@ -234,14 +268,15 @@ describe('the choice of a worker and the waiting room', () => {
       assert.deepEqual(await named('strict-resume old'), [404, undefined, 'affinity_worker_gone']);
     });
 
-    test('strict whose worker cannot be reached goes to no other', async () => {
+    test('strict whose worker cannot be reached goes to no other: it waits for its own, and is 404 where that is gone', async () => {
       await start({});
-      const dead = await stage.worker('dead', holding('dead'));
+      await stopWorker(await stage.worker('dead', holding('dead')));
       await stage.worker('b', (_request, response) => response.end());
-      dead.server.close();
-      await once(dead.server, 'close');
-      assert.equal((await stage.send('/', affinity('strict dead'))).status, 502);
+      const waiting = named('strict dead');
+      await until(() => stage.pool.touches.length === 2 && stage.gateway.demand('ep1') === 1);
       assert.deepEqual(await named('dead'), [200, 'b', undefined]);
+      stage.pool.remove('dead');
+      assert.deepEqual(await waiting, [404, undefined, 'affinity_worker_gone']);
     });
   });
 });
