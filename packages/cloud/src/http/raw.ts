@@ -136,6 +136,8 @@ export function departure(response: PlainResponse): Departure {
 /** Aborts when the client goes away, and when it was answered: whoever still waits on its behalf need not. */
 export function goneSignal(response: PlainResponse): AbortSignal {
   const controller = new AbortController();
-  response.on('close', () => controller.abort(OVER));
+  // Over already: nobody will say so again.
+  if (response.destroyed) controller.abort(OVER);
+  else response.on('close', () => controller.abort(OVER));
   return controller.signal;
 }
