@@ -172,7 +172,10 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
         gate.forget();
         s3Keys.forget();
       }
-      else directory.forget();
+      else {
+        directory.forget();
+        gateway.lookAgain();
+      }
     });
     const s3Keys = new S3Keys(context, () => store.wakeups.publish({ kind: 'forget', what: 'keys' }));
     const volumeContents = new VolumeContents(context, config.data, (error) => log.warn({ err: error }, 'the data of a removed network volume is still on disk, below volumes/.s3/.removed'));
@@ -234,9 +237,11 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       directory,
       onChanged: (endpointId) => {
         store.wakeups.publish({ kind: 'forget', what: 'endpoints' });
+        gateway.lookAgain(endpointId);
         fleet.poke(endpointId);
       },
       onRemoved: async (endpointId) => {
+        gateway.lookAgain(endpointId);
         await fleet.removeEndpoint(endpointId);
         await queue.removeEndpoint(endpointId);
         store.wakeups.publish({ kind: 'forget', what: 'endpoints' });

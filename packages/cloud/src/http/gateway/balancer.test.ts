@@ -12,7 +12,7 @@ const never = new AbortController().signal;
 
 test('who comes back from a worker that could not be reached keeps its turn, however full the room is', async () => {
   const pool = new TestPool();
-  const balancer = new Balancer(pool, { ...GATEWAY_LIMITS, waiting: 2 }, log);
+  const balancer = new Balancer({ pool, endpoints: { find: async () => endpoint }, limits: { ...GATEWAY_LIMITS, waiting: 2 }, log });
   pool.add({ id: 'dead', host: '127.0.0.1', port: 1 });
   const first = balancer.arrive(endpoint, undefined);
   const place = balancer.find(first) as Place;

@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Endpoint } from '../../store/records.ts';
+import { notFound } from '../../support/errors.ts';
 import { isStrict } from './affinity.ts';
 import type { Affinity } from './affinity.ts';
 import type { GatewayLimits } from './limits.ts';
@@ -7,16 +8,24 @@ import type { BalancedWorker, WorkerPool } from './pool.ts';
 import type { Refusal } from './refusals.ts';
 import { noWorkers, workerGone, workerTimeout } from './refusals.ts';
 
-/** Whoever waits looks again this often, whatever the pool says. */
+/** Whoever waits looks again this often, whatever is told. */
 const LOOK_AGAIN_MS = 10_000;
 
 /** What of an endpoint decides over its requests. */
 export type BalancedEndpoint = Pick<Endpoint, 'id' | 'scalerType' | 'scalerValue'>;
 
+export interface BalancerParts {
+  pool: WorkerPool;
+  /** Endpoints as they are now. */
+  endpoints: { find(id: string): Promise<BalancedEndpoint | undefined> };
+  limits: GatewayLimits;
+  log: FastifyBaseLogger;
+}
+
 /** A request on its way to a worker. */
 export interface Visit {
-  endpointId: string;
-  target: number;
+  /** As it was when the request came. */
+  endpoint: BalancedEndpoint;
   affinity: Affinity | undefined;
   /** Its turn: whoever came before has a smaller one. */
   number: number;
@@ -34,12 +43,14 @@ export interface Place {
 interface Waiting {
   visit: Visit;
   admit(place: Place): void;
-  refuse(refusal: Refusal): void;
+  refuse(refusal: Error): void;
 }
 
 /** The requests of one endpoint. */
 interface Lane {
   endpointId: string;
+  /** How many requests one worker has at the same time, as was last heard. */
+  target: number;
   /** In flight, by worker. */
   loads: Map<string, number>;
   inFlight: number;
@@ -60,6 +71,7 @@ interface Lane {
  */
 export class Balancer {
   readonly #pool: WorkerPool;
+  readonly #endpoints: BalancerParts['endpoints'];
   readonly #limits: GatewayLimits;
   readonly #log: FastifyBaseLogger;
   readonly #lanes = new Map<string, Lane>();
@@ -68,8 +80,9 @@ export class Balancer {
   #arrivals = 0;
   #closed = false;
 
-  constructor(pool: WorkerPool, limits: GatewayLimits, log: FastifyBaseLogger) {
+  constructor({ pool, endpoints, limits, log }: BalancerParts) {
     this.#pool = pool;
+    this.#endpoints = endpoints;
     this.#limits = limits;
     this.#log = log;
   }
@@ -77,22 +90,23 @@ export class Balancer {
   /** A request has come: its turn and its time begin. */
   arrive(endpoint: BalancedEndpoint, affinity: Affinity | undefined): Visit {
     this.#arrivals += 1;
+    this.#heed(this.#lane(endpoint), endpoint);
     const { waitMs, strictWaitMs } = this.#limits;
-    return { endpointId: endpoint.id, target: targetOf(endpoint), affinity, number: this.#arrivals, until: performance.now() + (isStrict(affinity) ? strictWaitMs : waitMs) };
+    return { endpoint, affinity, number: this.#arrivals, until: performance.now() + (isStrict(affinity) ? strictWaitMs : waitMs) };
   }
 
   /** A place at once, where there is one and nobody waits for it. */
-  find(visit: Visit): Place | undefined {
-    const lane = this.#lane(visit.endpointId);
+  find({ endpoint, affinity }: Visit): Place | undefined {
+    const lane = this.#lane(endpoint);
     if (lane.waiting.size > 0 || this.#closed) return undefined;
-    const worker = this.#choose(lane, visit);
+    const worker = this.#choose(lane, affinity);
     return worker === undefined ? undefined : this.#seat(lane, worker, true);
   }
 
   /** Waits for a place. Throws a refusal where the room is full, the time is over or the worker asked for is gone. */
   async wait(visit: Visit, signal: AbortSignal): Promise<Place> {
     await this.#settleWorker(visit);
-    const lane = this.#lane(visit.endpointId);
+    const lane = this.#lane(visit.endpoint);
     if (lane.waiting.size >= this.#limits.waiting) throw noWorkers();
     return this.#waitIn(lane, visit, signal);
   }
@@ -102,14 +116,19 @@ export class Balancer {
    * none it waits on, in its turn and for what is left of its time, however full the room is.
    */
   async instead(visit: Visit, place: Place, signal: AbortSignal): Promise<Place> {
-    const lane = this.#lane(visit.endpointId);
+    const lane = this.#lane(visit.endpoint);
     this.#shun(lane, place.worker.id);
-    const other = this.#choose(lane, visit);
+    const other = this.#choose(lane, visit.affinity);
     const taken = other === undefined ? undefined : this.#seat(lane, other, true);
     place.leave();
     if (taken !== undefined) return taken;
     await this.#settleWorker(visit);
-    return this.#waitIn(this.#lane(visit.endpointId), visit, signal);
+    return this.#waitIn(this.#lane(visit.endpoint), visit, signal);
+  }
+
+  /** An endpoint has changed or gone: that counts for those who wait too. Without an id, any may have. */
+  lookAgain(endpointId?: string): void {
+    for (const lane of this.#lanes.values()) if (lane.waiting.size > 0 && (endpointId ?? lane.endpointId) === lane.endpointId) void this.#lookUp(lane);
   }
 
   /** How many requests each worker of an endpoint has in flight. */
@@ -168,9 +187,9 @@ export class Balancer {
   }
 
   /** The worker that a request insists on has to be there, or to come back. */
-  async #settleWorker({ endpointId, affinity }: Visit): Promise<void> {
-    if (!isStrict(affinity) || this.#isThere(endpointId, affinity.workerId)) return;
-    const resumed = affinity.kind === 'strict-resume' && ((await this.#pool.resume?.(endpointId, affinity.workerId)) ?? false);
+  async #settleWorker({ endpoint, affinity }: Visit): Promise<void> {
+    if (!isStrict(affinity) || this.#isThere(endpoint.id, affinity.workerId)) return;
+    const resumed = affinity.kind === 'strict-resume' && ((await this.#pool.resume?.(endpoint.id, affinity.workerId)) ?? false);
     if (!resumed) throw workerGone(affinity.workerId);
   }
 
@@ -178,7 +197,8 @@ export class Balancer {
     return this.#pool.ready(endpointId).some(({ id }) => id === workerId) || (this.#pool.exists?.(endpointId, workerId) ?? false);
   }
 
-  #choose(lane: Lane, { target, affinity }: Visit): BalancedWorker | undefined {
+  #choose(lane: Lane, affinity: Affinity | undefined): BalancedWorker | undefined {
+    const { target } = lane;
     const ready = this.#pool.ready(lane.endpointId);
     if (affinity !== undefined) {
       const wanted = ready.find(({ id }) => id === affinity.workerId);
@@ -237,13 +257,31 @@ export class Balancer {
   #admitWaiting(lane: Lane): void {
     let full = false;
     for (const waiting of lane.waiting) {
-      const { visit } = waiting;
-      const { affinity } = visit;
+      const { affinity } = waiting.visit;
       if (full && !isStrict(affinity)) continue;
-      const worker = this.#choose(lane, visit);
+      const worker = this.#choose(lane, affinity);
       if (worker !== undefined) waiting.admit(this.#seat(lane, worker, false));
       else if (!isStrict(affinity)) full = true;
       else if (!this.#isThere(lane.endpointId, affinity.workerId)) waiting.refuse(workerGone(affinity.workerId));
+    }
+  }
+
+  /** Takes over what an endpoint says. */
+  #heed(lane: Lane, endpoint: BalancedEndpoint): void {
+    const before = lane.target;
+    lane.target = targetOf(endpoint);
+    if (lane.target > before && lane.waiting.size > 0) this.#admitWaiting(lane);
+  }
+
+  /** Where the endpoint cannot be looked up, what was known of it goes on counting. */
+  async #lookUp(lane: Lane): Promise<void> {
+    const { endpointId } = lane;
+    try {
+      const endpoint = await this.#endpoints.find(endpointId);
+      if (endpoint !== undefined) this.#heed(lane, endpoint);
+      else for (const waiting of [...lane.waiting]) waiting.refuse(notFound('endpoint', endpointId));
+    } catch (error) {
+      this.#log.warn({ err: error, endpointId }, 'an endpoint for which requests wait cannot be looked up');
     }
   }
 
@@ -256,6 +294,7 @@ export class Balancer {
         // Listening begins before the look: what changes in between is not missed.
         const changed = this.#pool.waitForChange(lane.endpointId, LOOK_AGAIN_MS, watching.signal);
         this.#admitWaiting(lane);
+        await this.#lookUp(lane);
         await changed;
       }
     } catch (error) {
@@ -264,10 +303,11 @@ export class Balancer {
     }
   }
 
-  #lane(endpointId: string): Lane {
+  #lane(endpoint: BalancedEndpoint): Lane {
+    const endpointId = endpoint.id;
     let lane = this.#lanes.get(endpointId);
     if (lane === undefined) {
-      lane = { endpointId, loads: new Map(), inFlight: 0, waiting: new Set(), newest: 0, watching: undefined, shunned: new Set() };
+      lane = { endpointId, target: targetOf(endpoint), loads: new Map(), inFlight: 0, waiting: new Set(), newest: 0, watching: undefined, shunned: new Set() };
       this.#lanes.set(endpointId, lane);
     }
     return lane;

@@ -51,7 +51,7 @@ export class Gateway {
   constructor(parts: GatewayParts) {
     this.#parts = parts;
     this.#limits = { ...GATEWAY_LIMITS, ...parts.limits };
-    this.#balancer = new Balancer(parts.pool, this.#limits, parts.log);
+    this.#balancer = new Balancer({ ...parts, limits: this.#limits });
     this.#connections = new Connections(this.#limits.connectMs);
     this.#deadlines = new Deadlines(this.#limits.requestMs);
   }
@@ -96,6 +96,11 @@ export class Gateway {
   /** Requests of an endpoint in flight and waiting. */
   demand(endpointId: string): number {
     return this.#balancer.demand(endpointId);
+  }
+
+  /** An endpoint has changed or gone: that counts for those who wait too. Without an id, any may have. */
+  lookAgain(endpointId?: string): void {
+    this.#balancer.lookAgain(endpointId);
   }
 
   /** The server stops: nobody waits any longer, and open connections of other protocols are closed. Requests under way may end. */

@@ -120,6 +120,8 @@ export interface Stage {
   base: string;
   newKey(settings: Omit<NewKey, 'name'>): Promise<string>;
   strangersKey: string;
+  /** Changes the endpoint, or removes it, and says so. */
+  change(settings: Partial<Endpoint> | 'removed'): void;
   /** A worker that answers with this, in rotation at once. */
   worker(id: string, listener: RequestListener, ready?: boolean): Promise<TestWorker>;
   /** Sends the headers; the body is the test's. */
@@ -146,7 +148,8 @@ export async function gatewayStage({ limits = {}, endpoint: settings = {} }: Sta
   const { key } = await keys.create(ann, { name: 'k', access: 'all' });
   const { key: strangersKey } = await keys.create(stranger, { name: 'k', access: 'all' });
   const endpoint: Endpoint = { ...sampleEndpoint, id: 'ep1', accountId: ann.accountId, type: 'LOAD_BALANCER', scalerType: 'REQUEST_COUNT', scalerValue: 100, ...settings };
-  const endpoints = new EndpointDirectory({ findAnywhere: async (id) => (id === endpoint.id ? endpoint : undefined) }, context.clock);
+  let removed = false;
+  const endpoints = new EndpointDirectory({ findAnywhere: async (id) => (id === endpoint.id && !removed ? { ...endpoint } : undefined) }, context.clock);
   const pool = new TestPool();
   const gateway = new Gateway({ pool, gate, endpoints, log: createLog({ level: 'silent', format: 'json' }), limits });
   const addressOf = (request: IncomingMessage): GatewayAddress | undefined => hostAddress(request.headers.host, request.url ?? '', DOMAIN) ?? pathAddress(request.url ?? '');
@@ -176,6 +179,12 @@ export async function gatewayStage({ limits = {}, endpoint: settings = {} }: Sta
     endpoint,
     base: `/v2/${endpoint.id}`,
     newKey: async (request) => (await keys.create(ann, { name: 'k', ...request })).key,
+    change: (changes) => {
+      if (changes === 'removed') removed = true;
+      else Object.assign(endpoint, changes);
+      endpoints.forget(endpoint.id);
+      gateway.lookAgain(endpoint.id);
+    },
     worker: async (id, listener, ready = true) => {
       const started = await startWorker(id, listener);
       workers.push(started);

@@ -175,6 +175,36 @@ describe('the choice of a worker and the waiting room', () => {
     assert.equal((await answer).text, 'here now');
   });
 
+  test('a new request count counts for those who wait too, at once', async () => {
+    await start({ endpoint: { scalerValue: 1 } });
+    await stage.worker('a', holding('a'));
+    const answers = Array.from({ length: 4 }, () => stage.send('/'));
+    await until(() => stage.gateway.demand('ep1') === 4 && held.length === 1);
+    stage.change({ scalerValue: 3 });
+    await until(() => held.length === 3);
+    assert.deepEqual(loads(), { a: 3 });
+    answerAll();
+    await until(() => held.length === 1);
+    answerAll();
+    for (const { status } of await Promise.all(answers)) assert.equal(status, 200);
+  });
+
+  test('who waits when the endpoint is removed gets 404', async () => {
+    await start({ endpoint: { scalerValue: 1 } });
+    await stage.worker('a', holding('a'));
+    const first = stage.send('/');
+    await until(() => held.length === 1);
+    const waiting = [stage.send('/'), stage.send('/', { headers: { 'X-Runpod-Worker-Id': 'strict a' } })];
+    await until(() => stage.gateway.demand('ep1') === 3);
+    stage.change('removed');
+    for (const { status, text } of await Promise.all(waiting)) {
+      assert.equal(status, 404);
+      assert.match(text, /endpoint/);
+    }
+    answerAll();
+    assert.equal((await first).status, 200);
+  });
+
   test('when the server stops, nobody waits any longer', async () => {
     await start({});
     const answer = stage.send('/');
