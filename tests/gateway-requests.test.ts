@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { answerOf, balancedStage, DOMAIN, WORKER_HEADER } from './support/balanced.ts';
+import { answerOf, balancedStage, DOMAIN, PUBLIC_HOST, WORKER_HEADER } from './support/balanced.ts';
 import { clientOf } from './support/client.ts';
 import type { Client } from './support/client.ts';
 import { newEndpoint } from './support/jobs.ts';
@@ -45,6 +45,7 @@ describe('requests to a load balancing endpoint', () => {
     const seen = JSON.parse(text) as Seen;
     assert.deepEqual([seen.url, seen.headers['host'], seen.headers['x-forwarded-prefix']], ['/v2/pods?deep', `${endpoint.id}.${DOMAIN}:8484`, undefined]);
     assert.equal((await byName(`nosuchendpoint.${DOMAIN}`, '/')).status, 404);
+    for (const path of ['/healthz', `/v2/serverless/${endpoint.id}`, `/v2/${endpoint.id}/seen`]) assert.equal((await byName(PUBLIC_HOST, path)).status, 200, path);
   });
 
   test('are let in with a key of the account that may write, and with no other', async () => {

@@ -13,6 +13,8 @@ import type { TestServer } from './server.ts';
 import { until } from './serverless.ts';
 
 export const DOMAIN = 'berth.test';
+/** Where clients are told to come: below the same domain as the endpoints. */
+export const PUBLIC_HOST = `cloud.${DOMAIN}`;
 export const WORKER_HEADER = 'x-runpod-worker-id';
 const WEB_SOCKET = '../../examples/http-server/web-socket.ts';
 
@@ -49,7 +51,7 @@ export function balancedStage(): BalancedStage {
   const made: string[] = [];
   before(async () => {
     place = await freshDatabase('sqlite');
-    stage.server = await startServer(place, { BERTH_RATE_LIMITS: 'off', BERTH_DOMAIN: DOMAIN });
+    stage.server = await startServer(place, { BERTH_RATE_LIMITS: 'off', BERTH_DOMAIN: DOMAIN, BERTH_PUBLIC_URL: `http://${PUBLIC_HOST}` });
     stage.client = stage.server.client();
     image = await uploadWorker(stage.client);
   });

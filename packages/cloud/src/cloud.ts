@@ -9,6 +9,7 @@ import { GpuShelf } from './engines/gpu-shelf.ts';
 import { ProcessEngine } from './engines/process/engine.ts';
 import { endPackageScope } from './engines/process/package-scope.ts';
 import { Fleet } from './fleet/fleet.ts';
+import { Domain } from './http/gateway/domain.ts';
 import { Gateway } from './http/gateway/gateway.ts';
 import { probe } from './http/gateway/health-check.ts';
 import { PodGateway } from './http/gateway/pod-gateway.ts';
@@ -305,14 +306,15 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
     const workers = new WorkerFace({ queue, endpoints: directory, gate, tokens, log });
     const gateway: Gateway = new Gateway({ pool: fleet.pool, gate, endpoints: directory, log });
     const openai = new OpenAiFace({ queue, endpoints: directory, gate, limits, clock, log });
+    const domain = new Domain(config.domain, [config.publicUrl, config.workerUrl]);
     const traffic = new EndpointTraffic({
       jobs,
       workers,
       queue,
       log,
       flash: new FlashAddresses(gate, flash),
-      balancing: { gateway, openai, endpoints: directory, domain: config.domain },
-      pods: new PodGateway({ doors: podDoors, domain: config.domain, log }),
+      balancing: { gateway, openai, endpoints: directory, domain },
+      pods: new PodGateway({ doors: podDoors, domain, log }),
       terminals: new TerminalFace({ terminals: new Terminals(context, { endpoints, engines: sites }), gate, log }),
     });
     const containers: ContainerReach = new ContainerReach({ workerUrl: config.workerUrl, server: () => http.server, createServer: () => createWorkerServer(traffic, { isPod: (key) => podTokens.podOf(key) !== undefined, serve: (request, response) => http.routing(request, response) }), log });

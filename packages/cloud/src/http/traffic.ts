@@ -5,6 +5,7 @@ import type { EndpointDirectory } from '../resources/endpoints/directory.ts';
 import { asBerthError } from './failures.ts';
 import { hostAddress, pathAddress } from './gateway/address.ts';
 import type { GatewayAddress } from './gateway/address.ts';
+import type { Domain } from './gateway/domain.ts';
 import type { Gateway } from './gateway/gateway.ts';
 import type { PodGateway } from './gateway/pod-gateway.ts';
 import { jobAddress } from './jobs/address.ts';
@@ -30,7 +31,7 @@ export interface TrafficParts {
   /** Endpoints that are called by name. */
   flash?: FlashAddresses;
   /** What load balancing endpoints and the OpenAI interface need; without it there are neither. */
-  balancing?: { gateway: Gateway; openai: OpenAiFace; endpoints: EndpointDirectory; domain: string };
+  balancing?: { gateway: Gateway; openai: OpenAiFace; endpoints: EndpointDirectory; domain: Domain };
   /** What is for the HTTP ports of pods. */
   pods?: PodGateway;
   /** What is for the terminals of pods and workers. */

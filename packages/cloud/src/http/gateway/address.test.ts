@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { hostAddress, hostEndpoint, pathAddress } from './address.ts';
 import { readAffinity } from './affinity.ts';
+import { Domain } from './domain.ts';
 import { relocated } from './location.ts';
 
 describe('the address of an endpoint', () => {
@@ -23,10 +24,11 @@ describe('the address of an endpoint', () => {
   });
 
   test('by host name, where a domain is set up', () => {
-    for (const host of ['abc123.berth.test', 'ABC123.Berth.Test:8484']) assert.equal(hostEndpoint(host, 'berth.test'), 'abc123');
-    for (const host of [undefined, '', 'berth.test', 'a.b.berth.test', 'pod-8080.berth.test', 'abc.other.test', 'abcberth.test', '.berth.test', 'abc.berth.test.evil']) assert.equal(hostEndpoint(host, 'berth.test'), undefined, host);
-    assert.equal(hostEndpoint('abc.berth.test', ''), undefined);
-    assert.deepEqual(hostAddress('abc.berth.test', '/v2/x?y', 'berth.test'), { endpointId: 'abc', path: '/v2/x?y', prefix: '' });
+    const domain = new Domain('berth.test');
+    for (const host of ['abc123.berth.test', 'ABC123.Berth.Test:8484']) assert.equal(hostEndpoint(host, domain), 'abc123');
+    for (const host of [undefined, '', 'berth.test', 'a.b.berth.test', 'pod-8080.berth.test', 'abc.other.test', 'abcberth.test', '.berth.test', 'abc.berth.test.evil']) assert.equal(hostEndpoint(host, domain), undefined, host);
+    assert.equal(hostEndpoint('abc.berth.test', new Domain('')), undefined);
+    assert.deepEqual(hostAddress('abc.berth.test', '/v2/x?y', domain), { endpointId: 'abc', path: '/v2/x?y', prefix: '' });
   });
 });
 

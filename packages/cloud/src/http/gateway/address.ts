@@ -1,4 +1,5 @@
 import { RESERVED_SEGMENTS } from '../../resources/endpoints/reserved-ids.ts';
+import type { Domain } from './domain.ts';
 
 const PREFIX = '/v2/';
 
@@ -25,18 +26,14 @@ export function pathAddress(url: string): GatewayAddress | undefined {
   return { endpointId, path: path.startsWith('/') ? path : `/${path}`, prefix: url.slice(0, end) };
 }
 
-/** The endpoint that a host name `{endpoint_id}.<domain>` names. Where no domain is set up, none does. */
-export function hostEndpoint(host: string | undefined, domain: string): string | undefined {
-  if (domain === '' || host === undefined) return undefined;
-  const name = host.toLowerCase().replace(/:\d+$/, '');
-  const suffix = `.${domain.toLowerCase()}`;
-  if (!name.endsWith(suffix)) return undefined;
-  const label = name.slice(0, -suffix.length);
-  return /^[a-z0-9]+$/.test(label) ? label : undefined;
+/** The endpoint that a host name `{endpoint_id}.<domain>` names. */
+export function hostEndpoint(host: string | undefined, domain: Domain): string | undefined {
+  const label = domain.label(host);
+  return label !== undefined && /^[a-z0-9]+$/.test(label) ? label : undefined;
 }
 
 /** The same as an address: with a host name, the whole path is the worker's. */
-export function hostAddress(host: string | undefined, url: string, domain: string): GatewayAddress | undefined {
+export function hostAddress(host: string | undefined, url: string, domain: Domain): GatewayAddress | undefined {
   const endpointId = hostEndpoint(host, domain);
   return endpointId === undefined ? undefined : { endpointId, path: url.startsWith('/') ? url : `/${url}`, prefix: '' };
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { recookied } from './cookies.ts';
+import { Domain } from './domain.ts';
 import { podHostAddress, podPathAddress } from './pod-address.ts';
 
 describe('the address of a pod\'s port', () => {
@@ -12,10 +13,11 @@ describe('the address of a pod\'s port', () => {
   });
 
   test('by host name: only below the domain, in any case, with any port', () => {
+    const domain = new Domain('example.org');
     const found = { podId: 'abc123', port: 8000, path: '/v2/pods', prefix: '' };
-    assert.deepEqual(podHostAddress('ABC123-8000.Example.org:8484', '/v2/pods', 'example.org'), found);
-    for (const host of [undefined, 'example.org', 'abc123.example.org', 'abc123-8000.example.com', 'x.abc123-8000.example.org', 'abc123-8000.evil-example.org']) assert.equal(podHostAddress(host, '/', 'example.org'), undefined, host);
-    assert.equal(podHostAddress('abc123-8000.', '/', ''), undefined);
+    assert.deepEqual(podHostAddress('ABC123-8000.Example.org:8484', '/v2/pods', domain), found);
+    for (const host of [undefined, 'example.org', 'abc123.example.org', 'abc123-8000.example.com', 'x.abc123-8000.example.org', 'abc123-8000.evil-example.org']) assert.equal(podHostAddress(host, '/', domain), undefined, host);
+    assert.equal(podHostAddress('abc123-8000.', '/', new Domain('')), undefined);
   });
 
   test('a cookie stays below the prefix', () => {

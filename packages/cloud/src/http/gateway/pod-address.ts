@@ -1,5 +1,6 @@
 import { endOfSegment } from './address.ts';
 import type { PassedPath } from './address.ts';
+import type { Domain } from './domain.ts';
 
 const PREFIX = '/proxy/';
 /** `{pod_id}-{port}`. A declared port may be a number that no port can have: it stands for another. */
@@ -20,11 +21,9 @@ export function podPathAddress(url: string): PodAddress | 'malformed' | undefine
 }
 
 /** The port that a host name `{pod_id}-{port}.<domain>` names: then the whole path is the pod's. */
-export function podHostAddress(host: string | undefined, url: string, domain: string): PodAddress | undefined {
-  if (domain === '' || host === undefined) return undefined;
-  const name = host.toLowerCase().replace(/:\d+$/, '');
-  const suffix = `.${domain.toLowerCase()}`;
-  const found = name.endsWith(suffix) ? podPort(name.slice(0, -suffix.length)) : undefined;
+export function podHostAddress(host: string | undefined, url: string, domain: Domain): PodAddress | undefined {
+  const label = domain.label(host);
+  const found = label === undefined ? undefined : podPort(label);
   return found === undefined ? undefined : { ...found, path: url.startsWith('/') ? url : `/${url}`, prefix: '' };
 }
 

@@ -5,6 +5,7 @@ import type { ClientRequest, IncomingMessage, RequestListener, RequestOptions, S
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 import { createLog } from '../../support/log.ts';
+import { Domain } from './domain.ts';
 import { PodGateway } from './pod-gateway.ts';
 import type { PodAddress } from './pod-address.ts';
 import { answerOf, startWorker, stopWorker, until } from './test-stage.ts';
@@ -32,7 +33,7 @@ describe('a pod that takes its time', () => {
       arrived.push(request);
       listener(request, response);
     });
-    gateway = new PodGateway({ doors: { find: async () => ({ state: 'open', address: { host: pod.host, port: pod.port } }) }, domain: '', log: createLog({ level: 'silent', format: 'json' }) });
+    gateway = new PodGateway({ doors: { find: async () => ({ state: 'open', address: { host: pod.host, port: pod.port } }) }, domain: new Domain(''), log: createLog({ level: 'silent', format: 'json' }) });
     server = createServer({ shouldUpgradeCallback: asksForAnotherProtocol });
     const address = (request: IncomingMessage): PodAddress => gateway.address(request) as PodAddress;
     server.on('request', (request, response) => void gateway.serve(request, response, address(request)));

@@ -7,6 +7,7 @@ import type { Request, Response } from '../raw.ts';
 import { bodyAtHand } from './body.ts';
 import { Caller } from './caller.ts';
 import { Deadlines } from './deadlines.ts';
+import type { Domain } from './domain.ts';
 import { forward } from './forward.ts';
 import { requestHead } from './headers.ts';
 import { POD_LIMITS } from './limits.ts';
@@ -21,8 +22,8 @@ import { Connections } from './upstream/connections.ts';
 
 export interface PodGatewayParts {
   doors: Pick<PodDoors, 'find'>;
-  /** Below which pods have host names; empty for none. */
-  domain: string;
+  /** Below which pods have host names. */
+  domain: Domain;
   log: FastifyBaseLogger;
   limits?: Partial<GatewayLimits>;
 }

@@ -13,12 +13,14 @@ import type { Endpoint } from '../../store/records.ts';
 import { createLog } from '../../support/log.ts';
 import { hostAddress, pathAddress } from './address.ts';
 import type { GatewayAddress } from './address.ts';
+import { Domain } from './domain.ts';
 import { Gateway } from './gateway.ts';
 import type { GatewayLimits } from './limits.ts';
 import type { BalancedWorker, WorkerPool } from './pool.ts';
 import { asksForAnotherProtocol } from './upgrades.ts';
 
 export const DOMAIN = 'berth.test';
+const domain = new Domain(DOMAIN);
 
 /** The workers of one endpoint, set by hand. */
 export class TestPool implements WorkerPool {
@@ -152,7 +154,7 @@ export async function gatewayStage({ limits = {}, endpoint: settings = {} }: Sta
   const endpoints = new EndpointDirectory({ findAnywhere: async (id) => (id === endpoint.id && !removed ? { ...endpoint } : undefined) }, context.clock);
   const pool = new TestPool();
   const gateway = new Gateway({ pool, gate, endpoints, log: createLog({ level: 'silent', format: 'json' }), limits });
-  const addressOf = (request: IncomingMessage): GatewayAddress | undefined => hostAddress(request.headers.host, request.url ?? '', DOMAIN) ?? pathAddress(request.url ?? '');
+  const addressOf = (request: IncomingMessage): GatewayAddress | undefined => hostAddress(request.headers.host, request.url ?? '', domain) ?? pathAddress(request.url ?? '');
   const server = createServer({ shouldUpgradeCallback: asksForAnotherProtocol });
   for (const event of ['request', 'checkContinue'] as const) {
     server.on(event, (request, response) => {
