@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { describe, test } from 'node:test';
 import { answerOf, balancedStage, DOMAIN, PUBLIC_HOST, WORKER_HEADER } from './support/balanced.ts';
 import { clientOf } from './support/client.ts';
@@ -46,6 +48,23 @@ describe('requests to a load balancing endpoint', () => {
     assert.deepEqual([seen.url, seen.headers['host'], seen.headers['x-forwarded-prefix']], ['/v2/pods?deep', `${endpoint.id}.${DOMAIN}:8484`, undefined]);
     assert.equal((await byName(`nosuchendpoint.${DOMAIN}`, '/')).status, 404);
     for (const path of ['/healthz', `/v2/serverless/${endpoint.id}`, `/v2/${endpoint.id}/seen`]) assert.equal((await byName(PUBLIC_HOST, path)).status, 200, path);
+  });
+
+  test('may name their target with scheme and host, and so may those to all else', async () => {
+    const endpoint = await stage.endpoint();
+    const queue = await newEndpoint(stage.server.url, stage.server.key);
+    const ask = async (target: string, headers: Record<string, string> = {}): Promise<{ status: number; text: string }> => answerOf(endpoint.open('', { path: target, headers }).end());
+    const seen = async (target: string, headers?: Record<string, string>): Promise<[string, string | undefined]> => {
+      const { url, headers: told } = JSON.parse((await ask(target, headers)).text) as Seen;
+      return [url, told['host']];
+    };
+    assert.deepEqual(await seen(`http://cloud.example/v2/${endpoint.id}/seen?x`), ['/seen?x', 'cloud.example']);
+    assert.deepEqual(await seen(`http://${endpoint.id}.${DOMAIN}/seen?x`, { host: PUBLIC_HOST, expect: '100-continue' }), ['/seen?x', `${endpoint.id}.${DOMAIN}`]);
+    for (const path of [`/v2/${queue.id}/health`, `/v2/serverless/${queue.id}`, '/healthz']) assert.equal((await ask(`http://cloud.example${path}`)).status, 200, path);
+    const talking = endpoint.open('', { path: `http://${endpoint.id}.${DOMAIN}/chat`, headers: { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'key' } }).end();
+    const [answer] = (await Promise.race([once(talking, 'upgrade'), once(talking, 'response')])) as [IncomingMessage];
+    assert.equal(answer.statusCode, 101);
+    talking.destroy();
   });
 
   test('are let in with a key of the account that may write, and with no other', async () => {

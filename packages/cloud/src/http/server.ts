@@ -18,6 +18,7 @@ import { openLanes } from './lane/lanes.ts';
 import { loginPage } from './login-page.ts';
 import { endBadConnection } from './long-uploads.ts';
 import { createMetrics } from './metrics.ts';
+import { takeOriginForm } from './origin-form.ts';
 import { restV1 } from './rest-v1/face.ts';
 import type { V1Options } from './rest-v1/face.ts';
 import { failV2 } from './rest-v2/failures.ts';
@@ -131,16 +132,21 @@ export function createWorkerServer(traffic: EndpointTraffic, pods?: PodVisitors)
 
 function serverWith(traffic: EndpointTraffic, handler: RequestListener): Server {
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: REQUEST_WITHIN_MS, shouldUpgradeCallback: asksForAnotherProtocol }, (request, response) => {
+    takeOriginForm(request);
     traffic.serve(request, response, () => handler(request, response));
   });
   server.on('checkContinue', (request, response) => {
+    takeOriginForm(request);
     const others = (): void => {
       response.writeContinue();
       handler(request, response);
     };
     traffic.serve(request, response, others, true);
   });
-  server.on('upgrade', (request, socket, head) => void traffic.upgrade(request, socket, head));
+  server.on('upgrade', (request, socket, head) => {
+    takeOriginForm(request);
+    void traffic.upgrade(request, socket, head);
+  });
   traffic.addLanes(openLanes(server, traffic));
   return server;
 }
