@@ -1,19 +1,16 @@
 import type { Sealer } from '../../support/crypto.ts';
 import type { Database } from '../database.ts';
 import type { Template } from '../records.ts';
-import { assignments, changes, join, perDialect, row, rows, rowValues, sql } from '../sql.ts';
-import type { Row, Statement, Steps } from '../sql.ts';
+import { assignments, changes, join, row, rows, rowValues, sql } from '../sql.ts';
+import type { Row, Steps } from '../sql.ts';
 import type { EndpointStore, Footing, FootingIds } from '../store.ts';
 import { recordAudit } from './audit.ts';
 import { recordRelease } from './fleet.ts';
 import { releaseOf } from '../releases.ts';
 import { endpointRows } from './endpoint-rows.ts';
-import { collection, lockRow } from './owned-table.ts';
+import { collection, holdRow, lockRow } from './owned-table.ts';
 import { templateRows } from './templates.ts';
 import { volumeFromRow } from './volumes.ts';
-
-/** Keeps a row from being changed or removed until this transaction ends; others may hold it as well. */
-const holdRow: Statement = perDialect({ sqlite: '', postgres: ' for share' });
 
 export function endpointTable(database: Database, sealer: Sealer): EndpointStore {
   const { toRow, fromRow } = endpointRows(sealer);

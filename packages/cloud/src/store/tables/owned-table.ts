@@ -20,6 +20,8 @@ export interface OwnedTable<T extends Owned> {
 
 /** Keeps a row from being changed by another transaction until this one ends. SQLite has one writer at a time anyway. */
 export const lockRow: Statement = perDialect({ sqlite: '', postgres: ' for update' });
+/** Keeps a row from being changed or removed until this transaction ends; others may hold it as well. */
+export const holdRow: Statement = perDialect({ sqlite: '', postgres: ' for share' });
 
 /** The operations that every kind of owned thing has, over any table. */
 export function collection<T extends Owned>(database: Database, { table, toRow, fromRow, only, onRemove, onWrite }: OwnedTable<T>): Collection<T> {

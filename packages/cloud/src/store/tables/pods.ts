@@ -7,11 +7,9 @@ import { assignments, changes, perDialect, row, rows, rowValues, sql } from '../
 import type { Row, Statement, Steps, Value } from '../sql.ts';
 import { recordAudit } from './audit.ts';
 import { settleUses } from './ledger.ts';
-import { collection, lockRow } from './owned-table.ts';
+import { collection, holdRow, lockRow } from './owned-table.ts';
 import { volumeFromRow } from './volumes.ts';
 
-/** Keeps a row from being changed or removed until this transaction ends; others may hold it as well. */
-const holdRow: Statement = perDialect({ sqlite: '', postgres: ' for share' });
 /** Those who take hardware take turns: PostgreSQL waits for this lock until the transaction ends, SQLite needs none. */
 const takeTurns: Statement = perDialect({ sqlite: 'select 1', postgres: 'select pg_advisory_xact_lock(8484003)' });
 
