@@ -34,6 +34,8 @@ for (const kind of DATABASES) {
     let database: Database;
     let store: Store;
 
+    const insertTemplate = (record: Template): Promise<Template> => store.templates.insert(record.accountId, {}, () => ({ record, audit: audit(record.accountId, record.id) }));
+
     before(async () => {
       place = await freshDatabase(kind);
       database = await openDatabase({ database: place.url, data: place.data, poolSize: 5, onError });
@@ -63,7 +65,7 @@ for (const kind of DATABASES) {
 
     test('a template comes back with every field, and its environment lies sealed', async () => {
       const kept = template('t1', 'one');
-      await store.templates.insert(kept, audit('one', 't1'));
+      await insertTemplate(kept);
       assert.deepEqual(await store.templates.find('one', 't1'), kept);
       assert.deepEqual(await store.templates.findByName('one', 't1'), kept);
       const raw = await database.read(() => rows<Record<string, unknown>>(sql`select * from templates`));
@@ -71,11 +73,11 @@ for (const kind of DATABASES) {
     });
 
     test('names are unique within an account and free across accounts', async () => {
-      await store.templates.insert(template('t2', 'one', 'same'), audit('one', 't2'));
-      await store.templates.insert(template('t3', 'two', 'same'), audit('two', 't3'));
-      await assert.rejects(store.templates.insert(template('t4', 'one', 'same'), audit('one', 't4')), UniqueViolation);
-      await store.templates.insert(template('t5', 'one', 'other'), audit('one', 't5'));
-      const renamed = store.templates.change('one', 't5', (current) => ({ record: { ...current, name: 'same' }, audit: audit('one', 't5', 'update') }));
+      await insertTemplate(template('t2', 'one', 'same'));
+      await insertTemplate(template('t3', 'two', 'same'));
+      await assert.rejects(insertTemplate(template('t4', 'one', 'same')), UniqueViolation);
+      await insertTemplate(template('t5', 'one', 'other'));
+      const renamed = store.templates.change('one', 't5', {}, (current) => ({ record: { ...current, name: 'same' }, audit: audit('one', 't5', 'update') }));
       await assert.rejects(renamed, UniqueViolation);
       assert.equal((await store.templates.find('one', 't5'))?.name, 'other');
     });
@@ -124,7 +126,7 @@ for (const kind of DATABASES) {
     test('registry credentials lie sealed; a removed registry leaves the templates', async () => {
       const kept: Registry = { id: 'r1', accountId: 'one', name: 'hub', username: 'some user', password: 'some password', createdAt: 1 };
       await store.registries.insert(kept, audit('one', 'r1'));
-      await store.templates.insert({ ...template('t6', 'one'), registryId: 'r1' }, audit('one', 't6'));
+      await insertTemplate({ ...template('t6', 'one'), registryId: 'r1' });
       assert.deepEqual(await store.registries.find('one', 'r1'), kept);
       const raw = JSON.stringify(await database.read(() => rows(sql`select * from registries`)));
       assert.ok(!raw.includes('some user') && !raw.includes('some password'));
@@ -163,7 +165,7 @@ for (const kind of DATABASES) {
     });
 
     test('public templates are found from everywhere', async () => {
-      await store.templates.insert({ ...template('open', 'one'), public: true }, audit('one', 'open'));
+      await insertTemplate({ ...template('open', 'one'), public: true });
       assert.equal((await store.templates.findPublic('open'))?.accountId, 'one');
       assert.equal(await store.templates.findPublic('t1'), undefined);
       assert.deepEqual((await store.templates.listPublic(10)).map(({ id }) => id), ['open']);

@@ -87,13 +87,29 @@ export interface S3KeyStore {
   noteUse(lastUsed: ReadonlyMap<string, number>): Promise<void>;
 }
 
-export interface TemplateStore extends Collection<Template> {
-  /** `follow` says what becomes of each endpoint that is linked to the template, in the same transaction; undefined leaves it as it is. */
-  change(accountId: string, id: string, next: (current: Template) => Changed<Template> & { follow?: (linked: Endpoint) => Changed<Endpoint> | undefined }): Promise<Template | undefined>;
+export interface TemplateStore extends Omit<Collection<Template>, 'insert' | 'change'> {
+  /** Holds what the template stands on, asks `make` for it, and writes it. */
+  insert(accountId: string, ids: TemplateFootingIds, make: (footing: TemplateFooting) => Changed<Template>): Promise<Template>;
+  change(accountId: string, id: string, ids: TemplateFootingIds, next: (current: Template, footing: TemplateFooting) => ChangedTemplate): Promise<Template | undefined>;
   findByName(accountId: string, name: string): Promise<Template | undefined>;
   /** A public template of any account. */
   findPublic(id: string): Promise<Template | undefined>;
   listPublic(limit: number): Promise<Template[]>;
+}
+
+/** What a template is about to refer to. */
+export interface TemplateFootingIds {
+  registryIds?: readonly string[];
+}
+
+/** The same, as far as the account has it. None of it can go before the template is written. */
+export interface TemplateFooting {
+  registryIds: string[];
+}
+
+export interface ChangedTemplate extends Changed<Template> {
+  /** What becomes of each endpoint that is linked to the template, in the same transaction; undefined leaves it as it is. */
+  follow?: (linked: Endpoint) => Changed<Endpoint> | undefined;
 }
 
 export interface EndpointStore extends Omit<Collection<Endpoint>, 'insert' | 'change'> {
@@ -105,16 +121,14 @@ export interface EndpointStore extends Omit<Collection<Endpoint>, 'insert' | 'ch
 }
 
 /** What an endpoint is about to refer to. */
-export interface FootingIds {
+export interface FootingIds extends TemplateFootingIds {
   templateId?: string;
-  registryId?: string;
   volumeIds?: readonly string[];
 }
 
 /** The same, as far as the account has it. None of it can change or go before the endpoint is written. */
-export interface Footing {
+export interface Footing extends TemplateFooting {
   template: Template | undefined;
-  registryFound: boolean;
   volumes: NetworkVolume[];
 }
 

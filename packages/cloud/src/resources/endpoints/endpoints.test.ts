@@ -4,6 +4,7 @@ import { freshContext } from '../../../../../tests/support/context.ts';
 import type { TestContext } from '../../../../../tests/support/context.ts';
 import { ProcessEngine } from '../../engines/process/engine.ts';
 import type { Endpoint } from '../../store/records.ts';
+import type { EndpointStore } from '../../store/store.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { Caller } from '../caller.ts';
 import { Catalog } from '../catalog/catalog.ts';
@@ -13,6 +14,7 @@ import { Templates } from '../templates/templates.ts';
 import { Volumes } from '../volumes/volumes.ts';
 import { EndpointDirectory } from './directory.ts';
 import { Endpoints } from './endpoints.ts';
+import type { EndpointParts } from './endpoints.ts';
 import type { EndpointOrder, EndpointSettings } from './order.ts';
 
 const refusedAs = (code: string, words: RegExp) => (error: unknown) => error instanceof BerthError && error.code === code && words.test([error.message, ...error.details].join('\n'));
@@ -22,6 +24,7 @@ const plain: Partial<EndpointSettings> = { name: 'plain', image: 'python:3.12', 
 describe('endpoints', () => {
   let context: TestContext;
   let endpoints: Endpoints;
+  let parts: EndpointParts;
   let templates: Templates;
   let volumes: Volumes;
   let registries: Registries;
@@ -41,14 +44,15 @@ describe('endpoints', () => {
     templates = new Templates(context, (id) => directory.forget(id));
     volumes = new Volumes(context, catalog);
     registries = new Registries(context);
-    endpoints = new Endpoints(context, {
+    parts = {
       catalog,
       templates,
       directory,
       onRemoved: async (id) => {
         removed.push(id);
       },
-    });
+    };
+    endpoints = new Endpoints(context, parts);
     ann = await context.account('ann');
     bob = await context.account('bob');
   });
@@ -162,6 +166,17 @@ describe('endpoints', () => {
       assert.equal((await read(made.id)).image, 'a');
       await templates.remove(ann, template.id);
       assert.equal((await endpoints.templateOf(ann, made)).image, 'a', 'what it holds can still be told as a template');
+    });
+
+    test('by copy do not name a registry that goes at the last moment', async () => {
+      const registry = await registries.create(ann, { name: 'late', username: 'u', password: 'p' });
+      const template = await templates.create(ann, { name: 'with registry', image: 'a', serverless: true, registryId: registry.id });
+      const copy = order({}, { template: { as: 'copy', id: template.id } });
+      assert.equal((await endpoints.create(ann, copy)).registryId, registry.id);
+      const { insert, ...others } = context.store.endpoints;
+      const store: EndpointStore = { ...others, insert: (...said) => registries.remove(ann, registry.id).then(() => insert(...said)) };
+      const late = new Endpoints({ ...context, store: { ...context.store, endpoints: store } }, parts);
+      assert.equal((await late.create(ann, copy)).registryId, null);
     });
 
     test('of others copy a public one, and never follow it', async () => {

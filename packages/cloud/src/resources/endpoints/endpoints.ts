@@ -6,6 +6,7 @@ import type { Caller } from '../caller.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { auditOf, changesBetween } from '../context.ts';
 import type { Context } from '../context.ts';
+import { checkRegistry, namedRegistries } from '../registries/reference.ts';
 import type { Templates } from '../templates/templates.ts';
 import type { EndpointDirectory } from './directory.ts';
 import { offerOf } from './offer.ts';
@@ -123,7 +124,7 @@ export class Endpoints {
     if (use === undefined) return undefined;
     if (use.as === 'own') {
       const { name = `template of ${endpoint}`, image = '', ...rest } = use.fields;
-      return { use: 'own', template: await this.#parts.templates.draft(caller, { ...rest, name, image, serverless: true }) };
+      return { use: 'own', template: this.#parts.templates.draft(caller, { ...rest, name, image, serverless: true }) };
     }
     const template = await this.#parts.templates.get(caller, use.id).catch((error: unknown) => {
       if (use.as === 'link' && error instanceof BerthError && error.code === 'not-found') throw noTemplate(use.id);
@@ -141,20 +142,24 @@ function isFollowed(caller: Pick<Caller, 'accountId'>, { use, template }: Source
   return use === 'own' || (use === 'link' && template.accountId === caller.accountId);
 }
 
-function footingIds(caller: Caller, { registryId, networkVolumeIds }: EndpointOrder, source: Source | undefined, volumeIds: readonly string[]): FootingIds {
+function footingIds(caller: Caller, order: EndpointOrder, source: Source | undefined, volumeIds: readonly string[]): FootingIds {
   const held = source !== undefined && source.use === 'link' && isFollowed(caller, source);
   return {
     ...(held && { templateId: source.template.id }),
-    ...(typeof registryId === 'string' && { registryId }),
-    volumeIds: networkVolumeIds ?? volumeIds,
+    registryIds: namedRegistries(order, source?.template),
+    volumeIds: order.networkVolumeIds ?? volumeIds,
   };
 }
 
-/** A template that is followed is taken as it is at the moment of writing. */
-function currentTemplate(caller: Caller, source: Source, { template }: Footing): Template {
-  if (source.use !== 'link' || !isFollowed(caller, source)) return source.template;
-  if (template === undefined) throw noTemplate(source.template.id);
-  return template;
+/** A template that is followed is taken as it is at the moment of writing; a copy loses a registry that has gone by then, as the template did. */
+function currentTemplate(caller: Caller, source: Source, { template: held, registryIds }: Footing): Template {
+  const { use, template } = source;
+  if (use === 'link' && isFollowed(caller, source)) {
+    if (held === undefined) throw noTemplate(template.id);
+    return held;
+  }
+  if (use === 'own') checkRegistry(template.registryId, registryIds);
+  return template.registryId === null || registryIds.includes(template.registryId) ? template : { ...template, registryId: null };
 }
 
 /** The endpoint with a template's container in it. A copy leaves no trace of where it came from. */

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Endpoint, Owned } from '../../store/records.ts';
 import type { Footing } from '../../store/store.ts';
-import { BerthError, rule } from '../../support/errors.ts';
+import { BerthError } from '../../support/errors.ts';
+import { checkRegistry } from '../registries/reference.ts';
 import type { TemplateFields } from '../templates/templates.ts';
 import { anyCpu, cpuFindings } from './cpu-selection.ts';
 import { ANY_GPU, gpuFindings, withKnownSpellings } from './gpu-selection.ts';
@@ -69,9 +70,7 @@ export const DEFAULTS: Omit<Endpoint, keyof Owned | 'updatedAt'> = {
 
 /** The endpoint that an order makes of `base`, or the reasons why not. `before` is the present one, if there is one. */
 export function carryOut(order: EndpointOrder, base: Endpoint, before: Endpoint | undefined, offer: Offer, footing: Footing): Endpoint {
-  if (typeof order.registryId === 'string' && !footing.registryFound) {
-    throw rule(`registry ${JSON.stringify(order.registryId.slice(0, 64))} does not exist in this account; create it first or leave it out`);
-  }
+  checkRegistry(order.registryId, footing.registryIds);
   const wanted: Endpoint = {
     ...base,
     ...order.settings(base),

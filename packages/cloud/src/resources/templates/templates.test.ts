@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { freshContext } from '../../../../../tests/support/context.ts';
 import type { TestContext } from '../../../../../tests/support/context.ts';
+import type { TemplateStore } from '../../store/store.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { Caller } from '../caller.ts';
 import { officialTemplates } from '../catalog/official-templates.ts';
@@ -78,6 +79,22 @@ describe('templates', () => {
     await assert.rejects(templates.update(bob, made.id, { registryId: 'unknown' }), refusedAs('rule', /"unknown" does not exist/));
     await new Registries(context).remove(bob, registry.id);
     assert.equal((await templates.get(bob, made.id)).registryId, null);
+  });
+
+  test('do not name a registry that goes at the last moment', async () => {
+    const registries = new Registries(context);
+    const made = await templates.create(ann, { name: 'late', image: 'a' });
+    const { insert, change, ...others } = context.store.templates;
+    /** Its registry goes when all that is asked before the transaction has been asked. */
+    const late = (registryId: string): Templates => {
+      const gone = (): Promise<void> => registries.remove(ann, registryId);
+      const store: TemplateStore = { ...others, insert: (...said) => gone().then(() => insert(...said)), change: (...said) => gone().then(() => change(...said)) };
+      return new Templates({ ...context, store: { ...context.store, templates: store } });
+    };
+    const [one, two] = [await registries.create(ann, { name: 'one', username: 'u', password: 'p' }), await registries.create(ann, { name: 'two', username: 'u', password: 'p' })];
+    await assert.rejects(late(one.id).update(ann, made.id, { registryId: one.id }), refusedAs('rule', /does not exist in this account/));
+    await assert.rejects(late(two.id).create(ann, { name: 'later', image: 'a', registryId: two.id }), refusedAs('rule', /does not exist in this account/));
+    assert.equal((await templates.get(ann, made.id)).registryId, null);
   });
 
   test('that are refused leave nothing behind', async () => {

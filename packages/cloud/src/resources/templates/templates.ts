@@ -1,13 +1,14 @@
 import type { Endpoint, Page, Template } from '../../store/records.ts';
 import { UniqueViolation } from '../../store/database.ts';
 import type { Changed } from '../../store/store.ts';
-import { BerthError, notFound, rule } from '../../support/errors.ts';
+import { BerthError, notFound } from '../../support/errors.ts';
 import type { Caller } from '../caller.ts';
 import { auditOf, changesBetween } from '../context.ts';
 import type { Context } from '../context.ts';
 import { officialTemplates } from '../catalog/official-templates.ts';
 import { needsRelease, withVersion } from '../endpoints/release.ts';
 import { containerOf, followTemplate } from '../endpoints/template-link.ts';
+import { checkRegistry, namedRegistries } from '../registries/reference.ts';
 import { checkTemplate } from './rules.ts';
 
 /** What a person may set; the rest is Berth's. */
@@ -51,25 +52,26 @@ export class Templates {
   }
 
   async create(caller: Caller, fields: NewTemplate): Promise<Template> {
-    const template = await this.draft(caller, fields);
-    await refuseTakenName(template.name, this.#context.store.templates.insert(template, auditOf(this.#context, caller, 'create', KIND, template.id)));
-    return template;
+    const record = this.draft(caller, fields);
+    const inserting = this.#context.store.templates.insert(caller.accountId, { registryIds: namedRegistries(record) }, ({ registryIds }) => {
+      checkRegistry(record.registryId, registryIds);
+      return { record, audit: auditOf(this.#context, caller, 'create', KIND, record.id) };
+    });
+    return refuseTakenName(record.name, inserting);
   }
 
-  /** A template that keeps the rules and is not kept yet. */
-  async draft(caller: Caller, fields: NewTemplate): Promise<Template> {
+  /** A template that keeps the rules and is not kept yet; whether its registry is there is asked when it is. */
+  draft(caller: Caller, fields: NewTemplate): Template {
     const { clock, ids } = this.#context;
     const now = clock.now();
-    const template = checkTemplate({ ...DEFAULTS, ...fields, id: ids.resource(10), accountId: caller.accountId, createdAt: now, updatedAt: now });
-    await this.#checkRegistry(caller, template.registryId);
-    return template;
+    return checkTemplate({ ...DEFAULTS, ...fields, id: ids.resource(10), accountId: caller.accountId, createdAt: now, updatedAt: now });
   }
 
   /** Only what is said changes, also in the endpoints that follow this template. `command` makes the new command out of the present one. */
   async update(caller: Caller, id: string, fields: Partial<TemplateFields>, command?: (args: string) => string): Promise<Template> {
-    if (fields.registryId !== undefined) await this.#checkRegistry(caller, fields.registryId);
     let followers = new Set<string>();
-    const changing = this.#context.store.templates.change(caller.accountId, id, (current) => {
+    const changing = this.#context.store.templates.change(caller.accountId, id, { registryIds: namedRegistries(fields) }, (current, { registryIds }) => {
+      checkRegistry(fields.registryId, registryIds);
       followers = new Set();
       const args = command === undefined ? (fields.args ?? current.args) : command(current.args);
       const record = checkTemplate({ ...current, ...fields, args, updatedAt: this.#context.clock.now() });
@@ -125,12 +127,6 @@ export class Templates {
     if (!needsRelease(linked, endpoint)) return undefined;
     const record = withVersion(linked, endpoint);
     return { record, audit: auditOf(this.#context, caller, 'update', 'endpoint', linked.id, changesBetween(linked, record, ['env'])) };
-  }
-
-  async #checkRegistry(caller: Caller, id: string | null): Promise<void> {
-    if (id === null) return;
-    const found = await this.#context.store.registries.find(caller.accountId, id);
-    if (found === undefined) throw rule(`registry ${JSON.stringify(id.slice(0, 64))} does not exist in this account; create it first or leave it out`);
   }
 }
 

@@ -9,7 +9,7 @@ import { UniqueViolation } from '../database.ts';
 import { storeOver } from '../open.ts';
 import type { AuditEntry, Endpoint, NetworkVolume, Template } from '../records.ts';
 import { rows, sql } from '../sql.ts';
-import type { ChangedEndpoint, Footing, FootingIds, Store } from '../store.ts';
+import type { ChangedEndpoint, Footing, FootingIds, Store, TemplateFooting } from '../store.ts';
 
 const ONE = 'one';
 const TWO = 'two';
@@ -36,6 +36,8 @@ for (const kind of DATABASES) {
 
     const insert = (record: Endpoint, ids: FootingIds = {}, made?: Template): Promise<Endpoint> =>
       store.endpoints.insert(record.accountId, ids, () => ({ record, audit: audit(record.accountId, record.id), ...(made !== undefined && { template: made }) }));
+    const insertTemplate = (record: Template): Promise<Template> => store.templates.insert(record.accountId, {}, () => ({ record, audit: audit(record.accountId, record.id) }));
+    const insertRegistry = (id: string): Promise<void> => store.registries.insert({ id, accountId: ONE, name: id, username: 'u', password: 'p', createdAt: 1 }, audit(ONE, id));
     const change = (id: string, next: (current: Endpoint, footing: Footing) => Endpoint, ids: FootingIds = {}): Promise<Endpoint | undefined> =>
       store.endpoints.change(ONE, id, ids, (current, footing): ChangedEndpoint => ({ record: next(current, footing), audit: audit(ONE, id, 'update') }));
     const linked = (id: string, templateId: string): Endpoint => ({ ...endpoint(id), templateId, templateLinked: true });
@@ -79,18 +81,18 @@ for (const kind of DATABASES) {
     });
 
     test('stand on what their account has', async () => {
-      await store.templates.insert(template('t1'), audit(ONE, 't1'));
-      await store.templates.insert(template('foreign', TWO), audit(TWO, 'foreign'));
+      await insertTemplate(template('t1'));
+      await insertTemplate(template('foreign', TWO));
       await store.volumes.insert(volume('v1'), audit(ONE, 'v1'));
       await store.volumes.insert(volume('v9', TWO), audit(TWO, 'v9'));
-      await store.registries.insert({ id: 'r1', accountId: ONE, name: 'r1', username: 'u', password: 'p', createdAt: 1 }, audit(ONE, 'r1'));
+      await insertRegistry('r1');
       const seen: Footing[] = [];
       const look = (ids: FootingIds): Promise<unknown> => change('e1', (current, footing) => (seen.push(footing), current), ids);
-      await look({ templateId: 't1', registryId: 'r1', volumeIds: ['v1', 'v9', 'gone'] });
-      await look({ templateId: 'foreign', registryId: 'gone', volumeIds: [] });
+      await look({ templateId: 't1', registryIds: ['r1'], volumeIds: ['v1', 'v9', 'gone'] });
+      await look({ templateId: 'foreign', registryIds: ['gone'], volumeIds: [] });
       assert.deepEqual(seen, [
-        { template: template('t1'), registryFound: true, volumes: [volume('v1')] },
-        { template: undefined, registryFound: false, volumes: [] },
+        { registryIds: ['r1'], template: template('t1'), volumes: [volume('v1')] },
+        { registryIds: [], template: undefined, volumes: [] },
       ]);
     });
 
@@ -108,7 +110,7 @@ for (const kind of DATABASES) {
     test('that meet the removal of their template or volume leave no loose end, whoever comes first', async () => {
       for (let round = 0; round < 10; round += 1) {
         const [templateId, volumeId, id] = [`race-t${round}`, `racev${round}`, `race-e${round}`];
-        await store.templates.insert(template(templateId), audit(ONE, templateId));
+        await insertTemplate(template(templateId));
         await store.volumes.insert(volume(volumeId), audit(ONE, volumeId));
         const make = store.endpoints.insert(ONE, { templateId, volumeIds: [volumeId] }, ({ template: found, volumes }) => {
           if (found === undefined || volumes.length === 0) throw new Error('gone');
@@ -121,12 +123,12 @@ for (const kind of DATABASES) {
     });
 
     test('follow a change of their template, in the same transaction', async () => {
-      await store.templates.insert(template('t2'), audit(ONE, 't2'));
+      await insertTemplate(template('t2'));
       await insert(linked('e4', 't2'));
       await insert(linked('e5', 't2'));
       await insert({ ...endpoint('e6'), templateId: 't2' });
       const update = (follow: (endpoint: Endpoint) => Endpoint | undefined): Promise<Template | undefined> =>
-        store.templates.change(ONE, 't2', (current) => ({
+        store.templates.change(ONE, 't2', {}, (current) => ({
           record: { ...current, image: `${current.image}+` },
           audit: audit(ONE, 't2', 'update'),
           follow: (found) => {
@@ -145,9 +147,9 @@ for (const kind of DATABASES) {
     });
 
     test('take every change of their template, however the two meet', async () => {
-      await store.templates.insert({ ...template('t3'), containerDisk: 0 }, audit(ONE, 't3'));
+      await insertTemplate({ ...template('t3'), containerDisk: 0 });
       const grow = (): Promise<unknown> =>
-        store.templates.change(ONE, 't3', (current) => ({
+        store.templates.change(ONE, 't3', {}, (current) => ({
           record: { ...current, containerDisk: current.containerDisk + 1 },
           audit: audit(ONE, 't3', 'update'),
           follow: (found) => ({ record: { ...found, containerDisk: current.containerDisk + 1 }, audit: audit(ONE, found.id, 'update') }),
@@ -160,9 +162,31 @@ for (const kind of DATABASES) {
     });
 
     test('lose a registry that goes', async () => {
-      await insert({ ...endpoint('e7'), registryId: 'r1' }, { registryId: 'r1' });
+      await insert({ ...endpoint('e7'), registryId: 'r1' }, { registryIds: ['r1'] });
       assert.equal(await store.registries.remove(ONE, 'r1', audit(ONE, 'r1', 'delete')), true);
       assert.equal((await store.endpoints.find(ONE, 'e7'))?.registryId, null);
+    });
+
+    test('and templates that meet the removal of a registry name none that is gone', async () => {
+      for (let round = 0; round < 10; round += 1) {
+        const [registryId, templateId, id] = [`race-r${round}`, `race-rt${round}`, `race-re${round}`];
+        await insertRegistry(registryId);
+        await insertTemplate(template(templateId));
+        await insert(linked(id, templateId));
+        const named = <T extends Endpoint | Template>(record: T, { registryIds }: TemplateFooting): T => {
+          if (!registryIds.includes(registryId)) throw new Error('gone');
+          return { ...record, registryId };
+        };
+        const update = store.templates.change(ONE, templateId, { registryIds: [registryId] }, (current, footing) => ({
+          record: named(current, footing),
+          audit: audit(ONE, templateId, 'update'),
+          follow: (found) => ({ record: { ...found, registryId }, audit: audit(ONE, id, 'update') }),
+        }));
+        const both = change(id, (current, footing) => named(current, footing), { templateId, registryIds: [registryId] });
+        await Promise.allSettled([update, both, store.registries.remove(ONE, registryId, audit(ONE, registryId, 'delete'))]);
+        assert.equal(await store.registries.find(ONE, registryId), undefined);
+        assert.deepEqual([(await store.templates.find(ONE, templateId))?.registryId, (await store.endpoints.find(ONE, id))?.registryId], [null, null]);
+      }
     });
 
     test('take a template of their own along, when they come and when they go', async () => {

@@ -9,6 +9,7 @@ import { recordRelease } from './fleet.ts';
 import { releaseOf } from '../releases.ts';
 import { endpointRows } from './endpoint-rows.ts';
 import { collection, holdRow, lockRow } from './owned-table.ts';
+import { holdRegistries } from './registries.ts';
 import { templateRows } from './templates.ts';
 import { volumeFromRow } from './volumes.ts';
 
@@ -17,13 +18,13 @@ export function endpointTable(database: Database, sealer: Sealer): EndpointStore
   const templates = templateRows(sealer);
   const { find, list } = collection(database, { table: 'endpoints', toRow, fromRow });
 
-  /** Always in this order, so that two transactions never wait for each other. */
-  function* hold(accountId: string, { templateId, registryId, volumeIds = [] }: FootingIds): Steps<Footing> {
+  /** Always in this order, which is that of a registry that goes, so that two transactions never wait for each other. */
+  function* hold(accountId: string, { registryIds, templateId, volumeIds = [] }: FootingIds): Steps<Footing> {
+    const heldRegistries = yield* holdRegistries(accountId, registryIds);
     const template = templateId === undefined ? undefined : yield* row<Row>(sql`select * from templates where id = ${templateId} and account_id = ${accountId}${holdRow}`);
-    const registry = registryId === undefined ? undefined : yield* row<Row>(sql`select id from registries where id = ${registryId} and account_id = ${accountId}${holdRow}`);
     const ids = volumeIds.length === 0 ? undefined : join(volumeIds.map((id) => sql`${id}`), ', ');
     const volumes = ids === undefined ? [] : yield* rows<Row>(sql`select * from network_volumes where account_id = ${accountId} and id in (${ids}) order by id${holdRow}`);
-    return { template: template && templates.fromRow(template), registryFound: registry !== undefined, volumes: volumes.map(volumeFromRow) };
+    return { registryIds: heldRegistries, template: template && templates.fromRow(template), volumes: volumes.map(volumeFromRow) };
   }
 
   function* insertTemplate(template: Template | undefined): Steps<void> {

@@ -2,9 +2,10 @@ import type { Sealer } from '../../support/crypto.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { Database } from '../database.ts';
 import type { Registry, RegistryDelegation } from '../records.ts';
-import { changes, row, sql } from '../sql.ts';
+import { changes, join, row, rows, sql } from '../sql.ts';
+import type { Steps } from '../sql.ts';
 import type { Collection } from '../store.ts';
-import { collection } from './owned-table.ts';
+import { collection, holdRow } from './owned-table.ts';
 
 export function registryTable(database: Database, sealer: Sealer): Collection<Registry> {
   return collection(database, {
@@ -32,6 +33,13 @@ export function registryTable(database: Database, sealer: Sealer): Collection<Re
       for (const table of [sql`templates`, sql`endpoints`]) yield* changes(sql`update ${table} set registry_id = null where account_id = ${accountId} and registry_id = ${id}`);
     },
   });
+}
+
+/** Those of them that the account has. */
+export function* holdRegistries(accountId: string, ids: readonly string[] = []): Steps<string[]> {
+  if (ids.length === 0) return [];
+  const wanted = join(ids.map((id) => sql`${id}`), ', ');
+  return (yield* rows<{ id: string }>(sql`select id from registries where account_id = ${accountId} and id in (${wanted}) order by id${holdRow}`)).map(({ id }) => id);
 }
 
 export function delegationTable(database: Database): Collection<RegistryDelegation> {

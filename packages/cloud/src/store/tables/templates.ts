@@ -2,7 +2,7 @@ import type { Sealer } from '../../support/crypto.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { Database } from '../database.ts';
 import type { Template, TemplateCategory } from '../records.ts';
-import { assignments, changes, row, rows, sql } from '../sql.ts';
+import { assignments, changes, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row } from '../sql.ts';
 import type { TemplateStore } from '../store.ts';
 import { releaseOf } from '../releases.ts';
@@ -10,6 +10,7 @@ import { recordAudit } from './audit.ts';
 import { recordRelease } from './fleet.ts';
 import { endpointRows } from './endpoint-rows.ts';
 import { collection, flag, lockRow } from './owned-table.ts';
+import { holdRegistries } from './registries.ts';
 
 interface TemplateRow {
   id: string;
@@ -126,11 +127,21 @@ export function templateTable(database: Database, sealer: Sealer): TemplateStore
       },
     }),
 
-    change: (accountId, id, next) =>
+    insert: (accountId, ids, make) =>
       database.write(function* () {
+        const { record, audit } = make({ registryIds: yield* holdRegistries(accountId, ids.registryIds) });
+        yield* changes(sql`insert into templates ${rowValues(toRow(record))}`);
+        yield* recordAudit(audit);
+        return record;
+      }),
+
+    change: (accountId, id, ids, next) =>
+      database.write(function* () {
+        // Before the template, as a registry that goes does: two transactions never wait for each other.
+        const registryIds = yield* holdRegistries(accountId, ids.registryIds);
         const found = yield* row<Row>(sql`select * from templates where id = ${id} and account_id = ${accountId}${lockRow}`);
         if (found === undefined) return undefined;
-        const { record, audit, follow } = next(fromRow(found));
+        const { record, audit, follow } = next(fromRow(found), { registryIds });
         yield* changes(sql`update templates set ${assignments(toRow(record))} where id = ${id}`);
         yield* recordAudit(audit);
         const linked = follow === undefined ? [] : yield* rows<Row>(sql`select * from endpoints where ${linkedTo(accountId, id)} order by id${lockRow}`);
