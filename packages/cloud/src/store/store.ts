@@ -123,6 +123,8 @@ export interface EndpointStore extends Omit<Collection<Endpoint>, 'insert' | 'ch
 /** What an endpoint is about to refer to. */
 export interface FootingIds extends TemplateFootingIds {
   templateId?: string;
+  /** That template changes together with the endpoint: nobody else holds it meanwhile. */
+  changesTemplate?: true;
   volumeIds?: readonly string[];
 }
 
@@ -135,6 +137,8 @@ export interface Footing extends TemplateFooting {
 export interface ChangedEndpoint extends Changed<Endpoint> {
   /** A template that is made together with the endpoint. */
   template?: Template;
+  /** The template of the footing, as it becomes together with the endpoint. */
+  changedTemplate?: ChangedTemplate;
 }
 
 export interface SecretStore {

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { freshContext } from '../../../../../tests/support/context.ts';
 import type { TestContext } from '../../../../../tests/support/context.ts';
 import { ProcessEngine } from '../../engines/process/engine.ts';
-import type { Endpoint } from '../../store/records.ts';
+import type { Endpoint, Template } from '../../store/records.ts';
 import type { EndpointStore } from '../../store/store.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { Caller } from '../caller.ts';
@@ -11,6 +11,7 @@ import { Catalog } from '../catalog/catalog.ts';
 import { defineDataCenter } from '../catalog/data-centers.ts';
 import { Registries } from '../registries/registries.ts';
 import { Templates } from '../templates/templates.ts';
+import type { TemplateFields } from '../templates/templates.ts';
 import { Volumes } from '../volumes/volumes.ts';
 import { EndpointDirectory } from './directory.ts';
 import { Endpoints } from './endpoints.ts';
@@ -223,6 +224,35 @@ describe('endpoints', () => {
       await endpoints.remove(ann, made.id);
       await assert.rejects(templates.get(ann, template.id), refusedAs('not-found', /template/));
       await assert.rejects(endpoints.create(ann, order({}, own({ name: 'no image' }))), refusedAs('rule', /image must/));
+    });
+
+    test('of their own change together with it: one release, or nothing at all', async () => {
+      const own = (fields: Partial<TemplateFields>): Omit<EndpointOrder, 'settings'> => ({ template: { as: 'own', fields } });
+      const made = await endpoints.create(ann, order({ name: 'whole', compute: 'CPU' }, own({ name: 'whole', image: 'a', env: { A: '1' } })));
+      const follower = await endpoints.create(ann, order({ name: 'follower', compute: 'CPU' }, linkedTo(made.templateId ?? '')));
+      const ownTemplate = (): Promise<Template> => templates.get(ann, made.templateId ?? '');
+      const before = await ownTemplate();
+      context.clock.advance(5);
+
+      const refusals: [EndpointOrder, RegExp][] = [
+        [order({ dataCenterIds: ['MOON-1'] }, own({ image: 'b' })), /MOON-1/],
+        [order({ name: 'new' }, own({ image: 'b', volumeSize: 5 })), /volume size must be 0/],
+        [order({ name: 'new' }, own({ image: 'b', serverless: false, volumeSize: 5 })), /volume size must be 0/],
+        [order({ name: 'new' }, own({ image: 'b', registryId: 'gone' })), /registry "gone" does not exist/],
+      ];
+      for (const [wrong, words] of refusals) await assert.rejects(endpoints.update(ann, made.id, wrong), refusedAs('rule', words));
+      await templates.create(ann, { name: 'taken', image: 'a' });
+      await assert.rejects(endpoints.update(ann, made.id, order({ name: 'new' }, own({ name: 'taken' }))), refusedAs('taken', /"taken" exists already/));
+      assert.deepEqual([await read(made.id), await ownTemplate()], [made, before]);
+      assert.deepEqual((await context.store.fleet.releases(made.id, { limit: 9 })).map(({ version }) => version), [0]);
+
+      const changed = await endpoints.update(ann, made.id, order({ modelReferences: ['org/model'] }, own({ image: 'c', env: { A: '2' }, serverless: false, public: true })));
+      assert.deepEqual([changed.image, changed.env, changed.modelReferences, changed.version], ['c', { A: '2' }, ['org/model'], 1]);
+      assert.deepEqual(await ownTemplate(), { ...before, image: 'c', env: { A: '2' }, updatedAt: before.updatedAt + 5 });
+      assert.deepEqual((await context.store.fleet.releases(made.id, { limit: 9 })).map(({ version }) => version), [1, 0]);
+      assert.deepEqual([(await read(follower.id)).image, (await read(follower.id)).version], ['c', 1], 'others that follow it do so still');
+      const audit = await context.store.audit.list(ann.accountId, { limit: 3 });
+      assert.deepEqual(audit.map(({ resource, resourceId }) => [resource, resourceId]).sort(), [['endpoint', follower.id], ['endpoint', made.id], ['template', before.id]].sort());
     });
   });
 

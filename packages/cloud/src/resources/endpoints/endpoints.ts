@@ -7,14 +7,15 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { auditOf, changesBetween } from '../context.ts';
 import type { Context } from '../context.ts';
 import { checkRegistry, namedRegistries } from '../registries/reference.ts';
-import type { Templates } from '../templates/templates.ts';
+import { refuseTakenName } from '../templates/templates.ts';
+import type { TemplateChange, TemplateFields, Templates } from '../templates/templates.ts';
 import type { EndpointDirectory } from './directory.ts';
 import { offerOf } from './offer.ts';
 import { carryOut, DEFAULTS } from './order.ts';
 import type { EndpointOrder, TemplateUse } from './order.ts';
 import { withVersion } from './release.ts';
 import { endpointId } from './reserved-ids.ts';
-import { containerOf, impliedTemplate } from './template-link.ts';
+import { containerOf, followTemplate, impliedTemplate } from './template-link.ts';
 
 const KIND = 'endpoint';
 /** Values of the environment are nobody's business but the container's. */
@@ -65,18 +66,10 @@ export class Endpoints {
   }
 
   async update(caller: Caller, id: string, order: EndpointOrder): Promise<Endpoint> {
-    const { store, clock } = this.#context;
-    const offer = await offerOf(this.#parts.catalog);
     const present = await this.get(caller, id);
-    const source = await this.#newSource(caller, present, order.template);
-    const changed = await retriedWithFreeName(id, source, (from) =>
-      store.endpoints.change(caller.accountId, id, footingIds(caller, order, from, present.networkVolumeIds), (current, footing) => {
-        const template = from && currentTemplate(caller, from, footing);
-        const base = template === undefined ? current : built(current, from, template);
-        const record = withVersion(current, { ...carryOut(order, base, current, offer, footing), updatedAt: clock.now() });
-        return withOwnTemplate({ record, audit: auditOf(this.#context, caller, 'update', KIND, id, changesBetween(current, record, HIDDEN)) }, from);
-      }),
-    );
+    const { templateId, templateBound } = present;
+    const own = order.template?.as === 'own' && templateBound && templateId !== null ? { templateId, fields: ownFields(order.template.fields) } : undefined;
+    const changed = await (own === undefined ? this.#change(caller, present, order) : this.#changeWithTemplate(caller, present, order, own));
     this.#parts.directory.forget(id);
     if (changed === undefined) throw notFound(KIND, id);
     this.#parts.onChanged?.(id);
@@ -112,18 +105,51 @@ export class Endpoints {
     await this.#parts.onRemoved(id);
   }
 
-  /** The template that an endpoint already has, said again, changes nothing; one of its own is changed where it is. */
-  async #newSource(caller: Caller, { id, templateId, templateBound }: Endpoint, use: TemplateUse | undefined): Promise<Source | undefined> {
-    if (use?.as === 'link' && use.id === templateId) return undefined;
-    if (use?.as !== 'own' || !templateBound || templateId === null) return this.#source(caller, id, use);
-    await this.#parts.templates.update(caller, templateId, use.fields);
-    return undefined;
+  async #change(caller: Caller, present: Endpoint, order: EndpointOrder): Promise<Endpoint | undefined> {
+    const offer = await offerOf(this.#parts.catalog);
+    // The template that an endpoint already has, said again, changes nothing.
+    const isSame = order.template?.as === 'link' && order.template.id === present.templateId;
+    const source = isSame ? undefined : await this.#source(caller, present.id, order.template);
+    return retriedWithFreeName(present.id, source, (from) =>
+      this.#context.store.endpoints.change(caller.accountId, present.id, footingIds(caller, order, from, present.networkVolumeIds), (current, footing) => {
+        const template = from && currentTemplate(caller, from, footing);
+        const base = template === undefined ? current : built(current, from, template);
+        return withOwnTemplate(this.#changed(caller, current, carryOut(order, base, current, offer, footing)), from);
+      }),
+    );
+  }
+
+  /** A template of the endpoint's own is changed where it is, together with the endpoint: all of it is one release, or nothing happens. */
+  async #changeWithTemplate(caller: Caller, { id, networkVolumeIds }: Endpoint, order: EndpointOrder, { templateId, fields }: { templateId: string; fields: Partial<TemplateFields> }): Promise<Endpoint | undefined> {
+    const { templates, catalog } = this.#parts;
+    const offer = await offerOf(catalog);
+    const ids: FootingIds = { templateId, changesTemplate: true, registryIds: namedRegistries(order, fields), volumeIds: order.networkVolumeIds ?? networkVolumeIds };
+    let change: TemplateChange | undefined;
+    const changing = this.#context.store.endpoints.change(caller.accountId, id, ids, (current, footing) => {
+      const { template: before } = footing;
+      if (before === undefined || current.templateId !== before.id) throw new BerthError('state', 'this endpoint has just got another template; try again');
+      change = templates.change(caller, before, fields, footing);
+      const { record: after, audit, follow } = change;
+      const base = { ...current, ...followTemplate(current, containerOf(before, caller.accountId), containerOf(after, caller.accountId)) };
+      return {
+        ...this.#changed(caller, current, carryOut(order, base, current, offer, footing)),
+        changedTemplate: { record: after, audit, follow: (linked) => (linked.id === id ? undefined : follow(linked)) },
+      };
+    });
+    const changed = await refuseTakenName(fields.name, changing);
+    templates.tellFollowers(change);
+    return changed;
+  }
+
+  #changed(caller: Caller, before: Endpoint, after: Endpoint): ChangedEndpoint {
+    const record = withVersion(before, { ...after, updatedAt: this.#context.clock.now() });
+    return { record, audit: auditOf(this.#context, caller, 'update', KIND, before.id, changesBetween(before, record, HIDDEN)) };
   }
 
   async #source(caller: Caller, endpoint: string, use: TemplateUse | undefined): Promise<Source | undefined> {
     if (use === undefined) return undefined;
     if (use.as === 'own') {
-      const { name = `template of ${endpoint}`, image = '', ...rest } = use.fields;
+      const { name = `template of ${endpoint}`, image = '', ...rest } = ownFields(use.fields);
       return { use: 'own', template: this.#parts.templates.draft(caller, { ...rest, name, image, serverless: true }) };
     }
     const template = await this.#parts.templates.get(caller, use.id).catch((error: unknown) => {
@@ -167,6 +193,11 @@ function built(endpoint: Endpoint, source: Source | undefined, template: Templat
   const withContainer = { ...endpoint, ...containerOf(template, endpoint.accountId) };
   if (source === undefined || source.use === 'copy') return withContainer;
   return { ...withContainer, templateId: template.id, templateLinked: isFollowed(endpoint, source), templateBound: source.use === 'own' };
+}
+
+/** A template of one endpoint alone is for serverless and not public, whatever is said of that. */
+function ownFields({ serverless, public: isPublic, ...fields }: Partial<TemplateFields>): Partial<TemplateFields> {
+  return fields;
 }
 
 /** What a template says of a new endpoint where the order does not. */

@@ -1,6 +1,6 @@
 import type { Endpoint, Page, Template } from '../../store/records.ts';
 import { UniqueViolation } from '../../store/database.ts';
-import type { Changed } from '../../store/store.ts';
+import type { Changed, ChangedTemplate, TemplateFooting } from '../../store/store.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import type { Caller } from '../caller.ts';
 import { auditOf, changesBetween } from '../context.ts';
@@ -37,6 +37,13 @@ const DEFAULTS: Omit<TemplateFields, 'name' | 'image'> = {
   config: null,
 };
 
+/** A change of a template that is about to be written. */
+export interface TemplateChange extends ChangedTemplate {
+  follow(linked: Endpoint): Changed<Endpoint> | undefined;
+  /** The endpoints that it has reached, once it is written. */
+  followers: ReadonlySet<string>;
+}
+
 const KIND = 'template';
 /** Values of the environment are nobody's business but the container's. */
 const HIDDEN: (keyof Template)[] = ['env', 'config'];
@@ -69,23 +76,33 @@ export class Templates {
 
   /** Only what is said changes, also in the endpoints that follow this template. `command` makes the new command out of the present one. */
   async update(caller: Caller, id: string, fields: Partial<TemplateFields>, command?: (args: string) => string): Promise<Template> {
-    let followers = new Set<string>();
-    const changing = this.#context.store.templates.change(caller.accountId, id, { registryIds: namedRegistries(fields) }, (current, { registryIds }) => {
-      checkRegistry(fields.registryId, registryIds);
-      followers = new Set();
-      const args = command === undefined ? (fields.args ?? current.args) : command(current.args);
-      const record = checkTemplate({ ...current, ...fields, args, updatedAt: this.#context.clock.now() });
-      const follow = (linked: Endpoint): Changed<Endpoint> | undefined => {
-        const followed = this.#followed(caller, linked, current, record);
-        if (followed !== undefined) followers.add(linked.id);
-        return followed;
-      };
-      return { record, audit: auditOf(this.#context, caller, 'update', KIND, id, changesBetween(current, record, HIDDEN)), follow };
+    let change: TemplateChange | undefined;
+    const changing = this.#context.store.templates.change(caller.accountId, id, { registryIds: namedRegistries(fields) }, (current, footing) => {
+      change = this.change(caller, current, command === undefined ? fields : { ...fields, args: command(current.args) }, footing);
+      return change;
     });
-    const changed = await refuseTakenName(fields.name ?? '', changing);
+    const changed = await refuseTakenName(fields.name, changing);
     if (changed === undefined) throw notFound(KIND, id);
-    for (const endpointId of followers) this.#onEndpointChanged(endpointId);
+    this.tellFollowers(change);
     return changed;
+  }
+
+  /** What the fields make of a template and of the endpoints that follow it, for the transaction that writes it. */
+  change(caller: Caller, current: Template, fields: Partial<TemplateFields>, { registryIds }: TemplateFooting): TemplateChange {
+    checkRegistry(fields.registryId, registryIds);
+    const record = checkTemplate({ ...current, ...fields, updatedAt: this.#context.clock.now() });
+    const followers = new Set<string>();
+    const follow = (linked: Endpoint): Changed<Endpoint> | undefined => {
+      const followed = this.#followed(caller, linked, current, record);
+      if (followed !== undefined) followers.add(linked.id);
+      return followed;
+    };
+    return { record, audit: auditOf(this.#context, caller, 'update', KIND, current.id, changesBetween(current, record, HIDDEN)), follow, followers };
+  }
+
+  /** To be called when the change is written. */
+  tellFollowers(change: TemplateChange | undefined): void {
+    for (const endpointId of change?.followers ?? []) this.#onEndpointChanged(endpointId);
   }
 
   /** One's own, anyone's public one, or one that comes with Berth. */
@@ -130,7 +147,7 @@ export class Templates {
   }
 }
 
-async function refuseTakenName<T>(name: string, work: Promise<T>): Promise<T> {
+export async function refuseTakenName<T>(name: string | undefined, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {

@@ -167,6 +167,29 @@ for (const kind of DATABASES) {
       assert.equal((await store.endpoints.find(ONE, 'e7'))?.registryId, null);
     });
 
+    test('change together with their template, however two such changes meet', async () => {
+      await insertTemplate({ ...template('t4'), containerDisk: 0 });
+      await insert({ ...linked('g0', 't4'), templateBound: true, containerDisk: 0 });
+      await insert({ ...linked('g1', 't4'), containerDisk: 0 });
+      const grow = (): Promise<unknown> =>
+        store.endpoints.change(ONE, 'g0', { templateId: 't4', changesTemplate: true }, (current, { template: found }) => {
+          const containerDisk = (found?.containerDisk ?? -1) + 1;
+          return {
+            record: { ...current, containerDisk, version: current.version + 1 },
+            audit: audit(ONE, 'g0', 'update'),
+            changedTemplate: {
+              record: { ...template('t4'), containerDisk },
+              audit: audit(ONE, 't4', 'update'),
+              follow: (other) => (other.id === 'g0' ? undefined : { record: { ...other, containerDisk }, audit: audit(ONE, other.id, 'update') }),
+            },
+          };
+        });
+      await Promise.all(Array.from({ length: 8 }, grow));
+      const disks = [await store.templates.find(ONE, 't4'), await store.endpoints.find(ONE, 'g0'), await store.endpoints.find(ONE, 'g1')].map((found) => found?.containerDisk);
+      assert.deepEqual(disks, [8, 8, 8]);
+      assert.equal((await store.endpoints.find(ONE, 'g0'))?.version, endpoint('g0').version + 8);
+    });
+
     test('and templates that meet the removal of a registry name none that is gone', async () => {
       for (let round = 0; round < 10; round += 1) {
         const [registryId, templateId, id] = [`race-r${round}`, `race-rt${round}`, `race-re${round}`];

@@ -10,18 +10,19 @@ import { releaseOf } from '../releases.ts';
 import { endpointRows } from './endpoint-rows.ts';
 import { collection, holdRow, lockRow } from './owned-table.ts';
 import { holdRegistries } from './registries.ts';
-import { templateRows } from './templates.ts';
+import { templateRows, templateWriting } from './templates.ts';
 import { volumeFromRow } from './volumes.ts';
 
 export function endpointTable(database: Database, sealer: Sealer): EndpointStore {
   const { toRow, fromRow } = endpointRows(sealer);
   const templates = templateRows(sealer);
+  const writeTemplate = templateWriting(sealer);
   const { find, list } = collection(database, { table: 'endpoints', toRow, fromRow });
 
   /** Always in this order, which is that of a registry that goes, so that two transactions never wait for each other. */
-  function* hold(accountId: string, { registryIds, templateId, volumeIds = [] }: FootingIds): Steps<Footing> {
+  function* hold(accountId: string, { registryIds, templateId, changesTemplate, volumeIds = [] }: FootingIds): Steps<Footing> {
     const heldRegistries = yield* holdRegistries(accountId, registryIds);
-    const template = templateId === undefined ? undefined : yield* row<Row>(sql`select * from templates where id = ${templateId} and account_id = ${accountId}${holdRow}`);
+    const template = templateId === undefined ? undefined : yield* row<Row>(sql`select * from templates where id = ${templateId} and account_id = ${accountId}${changesTemplate === true ? lockRow : holdRow}`);
     const ids = volumeIds.length === 0 ? undefined : join(volumeIds.map((id) => sql`${id}`), ', ');
     const volumes = ids === undefined ? [] : yield* rows<Row>(sql`select * from network_volumes where account_id = ${accountId} and id in (${ids}) order by id${holdRow}`);
     return { registryIds: heldRegistries, template: template && templates.fromRow(template), volumes: volumes.map(volumeFromRow) };
@@ -61,8 +62,9 @@ export function endpointTable(database: Database, sealer: Sealer): EndpointStore
         const found = yield* row<Row>(sql`select * from endpoints where id = ${id} and account_id = ${accountId}${lockRow}`);
         if (found === undefined) return undefined;
         const current = fromRow(found);
-        const { record, template, audit } = next(current, footing);
+        const { record, template, changedTemplate, audit } = next(current, footing);
         yield* insertTemplate(template);
+        if (changedTemplate !== undefined) yield* writeTemplate(changedTemplate);
         yield* changes(sql`update endpoints set ${assignments(toRow(record))} where id = ${id}`);
         if (record.version !== current.version) yield* recordRelease(releaseOf(current, record), sealer);
         if (current.templateBound && current.templateId !== record.templateId) yield* removeTemplate(accountId, current.templateId);

@@ -3,8 +3,8 @@ import { BerthError } from '../../support/errors.ts';
 import type { Database } from '../database.ts';
 import type { Template, TemplateCategory } from '../records.ts';
 import { assignments, changes, row, rows, rowValues, sql } from '../sql.ts';
-import type { Row } from '../sql.ts';
-import type { TemplateStore } from '../store.ts';
+import type { Row, Steps } from '../sql.ts';
+import type { ChangedTemplate, TemplateStore } from '../store.ts';
 import { releaseOf } from '../releases.ts';
 import { recordAudit } from './audit.ts';
 import { recordRelease } from './fleet.ts';
@@ -106,9 +106,27 @@ export function templateRows(sealer: Sealer): TemplateRows {
   return { toRow, fromRow };
 }
 
+/** Writes a template that is locked, and what becomes of the endpoints that follow it. */
+export function templateWriting(sealer: Sealer): (changed: ChangedTemplate) => Steps<void> {
+  const { toRow } = templateRows(sealer);
+  const endpoints = endpointRows(sealer);
+  return function* ({ record, audit, follow }) {
+    yield* changes(sql`update templates set ${assignments(toRow(record))} where id = ${record.id}`);
+    yield* recordAudit(audit);
+    const linked = follow === undefined ? [] : yield* rows<Row>(sql`select * from endpoints where account_id = ${record.accountId} and template_id = ${record.id} and template_linked = 1 order by id${lockRow}`);
+    for (const endpoint of linked.map(endpoints.fromRow)) {
+      const changed = follow?.(endpoint);
+      if (changed === undefined) continue;
+      yield* changes(sql`update endpoints set ${assignments(endpoints.toRow(changed.record))} where id = ${endpoint.id}`);
+      if (changed.record.version !== endpoint.version) yield* recordRelease(releaseOf(endpoint, changed.record), sealer);
+      yield* recordAudit(changed.audit);
+    }
+  };
+}
+
 export function templateTable(database: Database, sealer: Sealer): TemplateStore {
   const { toRow, fromRow } = templateRows(sealer);
-  const endpoints = endpointRows(sealer);
+  const write = templateWriting(sealer);
   const linkedTo = (accountId: string, id: string) => sql`account_id = ${accountId} and template_id = ${id} and template_linked = 1`;
 
   return {
@@ -141,18 +159,9 @@ export function templateTable(database: Database, sealer: Sealer): TemplateStore
         const registryIds = yield* holdRegistries(accountId, ids.registryIds);
         const found = yield* row<Row>(sql`select * from templates where id = ${id} and account_id = ${accountId}${lockRow}`);
         if (found === undefined) return undefined;
-        const { record, audit, follow } = next(fromRow(found), { registryIds });
-        yield* changes(sql`update templates set ${assignments(toRow(record))} where id = ${id}`);
-        yield* recordAudit(audit);
-        const linked = follow === undefined ? [] : yield* rows<Row>(sql`select * from endpoints where ${linkedTo(accountId, id)} order by id${lockRow}`);
-        for (const endpoint of linked.map(endpoints.fromRow)) {
-          const changed = follow?.(endpoint);
-          if (changed === undefined) continue;
-          yield* changes(sql`update endpoints set ${assignments(endpoints.toRow(changed.record))} where id = ${endpoint.id}`);
-          if (changed.record.version !== endpoint.version) yield* recordRelease(releaseOf(endpoint, changed.record), sealer);
-          yield* recordAudit(changed.audit);
-        }
-        return record;
+        const changed = next(fromRow(found), { registryIds });
+        yield* write(changed);
+        return changed.record;
       }),
 
     findByName: (accountId, name) =>
