@@ -265,6 +265,24 @@ for (const kind of DATABASES) {
       assert.equal((await ann.call('DELETE', `/v1/endpoints/${id}`)).status, 204);
     });
 
+    test('are listed with all that belongs to them while some of them go', async () => {
+      const going = await Promise.all(Array.from({ length: 12 }, (_, index) => save({ name: `going ${index}`, gpuIds: 'ADA_24', workersMax: 0, template: { imageName: 'local/echo', containerDiskInGb: 5 } })));
+      let gone = false;
+      const removing = Promise.all(going.map(({ id }) => ann.call('DELETE', `/v1/endpoints/${id}`))).finally(() => (gone = true));
+      const refused: unknown[] = [];
+      const look = async (path: string): Promise<void> => {
+        const { status, body } = await ann.call('GET', path);
+        if (status !== 200) refused.push(body);
+      };
+      const lookInGraphql = async (): Promise<void> => {
+        const { body } = await ann.graphql('{ myself { endpoints { id template { id } pods { id } } } }');
+        if (body.errors !== undefined) refused.push(body.errors);
+      };
+      while (!gone) await Promise.all([look('/v1/endpoints?includeTemplate=true'), look('/v1/endpoints?includeWorkers=true'), lookInGraphql()]);
+      assert.deepEqual((await removing).map(({ status }) => status), going.map(() => 204));
+      assert.deepEqual(refused, []);
+    });
+
     test('read through v1 and written back whole through GraphQL stay as they are, but for what was meant', async () => {
       const networkVolume = await volume();
       const [linked, { body: own }] = [
@@ -297,6 +315,11 @@ for (const kind of DATABASES) {
       await ann.graphql(`mutation { saveTemplate(input: { id: "${own}", imageName: "local/changed" }) { id } }`);
       assert.equal((await inV2(made.id))['image'], 'local/changed');
       assert.partialDeepStrictEqual(await save({ id: made.id, template: { imageName: 'local/again' } }), { templateId: own, template: { imageName: 'local/again' } });
+      const before = await inGraphql(made.id);
+      assert.match(await refusal({ id: made.id, networkVolumeId: 'gone', template: { imageName: 'local/refused' } }), /"gone" does not exist/);
+      assert.match(await refusal({ id: made.id, template: { isServerless: false, volumeInGb: 5 } }), /volume size must be 0/);
+      assert.deepEqual(await inGraphql(made.id), before);
+      assert.partialDeepStrictEqual(await save({ id: made.id, gpuCount: 2, template: { imageName: 'local/last' } }), { gpuCount: 2, version: Number(before?.['version']) + 1 });
 
       const { body: moved } = await ann.graphql<{ updateEndpointTemplate: Endpoint }>(`mutation { updateEndpointTemplate(input: { endpointId: "${made.id}", templateId: "${templateId}" }) { id templateId } }`);
       assert.deepEqual(moved.data?.updateEndpointTemplate, { id: made.id, templateId });

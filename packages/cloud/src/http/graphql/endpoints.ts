@@ -227,7 +227,7 @@ export function endpointPart({ endpoints, volumes, catalog, hub, flash, workers 
           const [first] = await volumesOf(shown, asking);
           return first === undefined ? null : showVolume(first, catalog);
         },
-        pods: async ({ kept }: Shown, _args: unknown, asking) => ((await workers?.list(asking.caller, kept.id))?.workers ?? []).map((view) => showWorker(view, kept)),
+        pods: ({ kept }: Shown) => (workers?.of(kept) ?? []).map((view) => showWorker(view, kept)),
         networkVolumeIds: async (shown: Shown, _args: unknown, asking) => (await volumesOf(shown, asking)).map(({ id, dataCenterId }) => ({ networkVolumeId: id, dataCenterId })),
       },
     },

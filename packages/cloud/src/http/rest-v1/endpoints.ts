@@ -113,11 +113,11 @@ const byEndpointId = object({ endpointId: text({ minLength: 1 }) });
 /** Where nothing runs workers, there are none to show. */
 export function endpointOperations({ endpoints, workers }: Resources & Partial<Pick<AllResources, 'workers'>>): Operation[] {
   const tag = 'Endpoints';
-  const workersOf = async (caller: Caller, found: Endpoint): Promise<Static<typeof worker>[]> => ((await workers?.list(caller, found.id))?.workers ?? []).map((view) => showWorker(view, found));
+  const workersOf = (found: Endpoint): Static<typeof worker>[] => (workers?.of(found) ?? []).map((view) => showWorker(view, found));
   const shown = async (caller: Caller, found: Endpoint, { includeTemplate, includeWorkers }: { includeTemplate?: boolean; includeWorkers?: boolean }): Promise<Static<typeof endpoint>> => ({
     ...show(found),
     ...(includeTemplate === true && { template: showTemplate(await endpoints.templateOf(caller, found)) }),
-    ...(includeWorkers === true && { workers: await workersOf(caller, found) }),
+    ...(includeWorkers === true && { workers: workersOf(found) }),
   });
   const update = {
     tag, access: 'write' as const, params: byEndpointId, body: updateInput, status: 200 as const, answer: endpoint, failures: [400, 404],

@@ -226,6 +226,14 @@ describe('endpoints', () => {
       await assert.rejects(endpoints.create(ann, order({}, own({ name: 'no image' }))), refusedAs('rule', /image must/));
     });
 
+    test('tell what they hold where it has gone with them meanwhile', async () => {
+      const made = await endpoints.create(ann, order({ name: 'going', compute: 'CPU' }, { template: { as: 'own', fields: { image: 'a' } } }));
+      assert.equal((await endpoints.templateOf(ann, made)).name, `template of ${made.id}`);
+      await endpoints.remove(ann, made.id);
+      const { id, image } = await endpoints.templateOf(ann, made);
+      assert.deepEqual([id, image], [made.templateId, 'a']);
+    });
+
     test('of their own change together with it: one release, or nothing at all', async () => {
       const own = (fields: Partial<TemplateFields>): Omit<EndpointOrder, 'settings'> => ({ template: { as: 'own', fields } });
       const made = await endpoints.create(ann, order({ name: 'whole', compute: 'CPU' }, own({ name: 'whole', image: 'a', env: { A: '1' } })));

@@ -86,9 +86,13 @@ export class Endpoints {
     return this.#context.store.endpoints.list(caller.accountId, page);
   }
 
-  /** The template that it follows, or else one that says what it holds. */
+  /** The template that it follows, or else one that says what it holds: also where the endpoint has gone meanwhile, and its template with it. */
   async templateOf(caller: Caller, endpoint: Endpoint): Promise<Template> {
-    return endpoint.templateLinked && endpoint.templateId !== null ? this.#parts.templates.get(caller, endpoint.templateId) : impliedTemplate(endpoint);
+    if (!endpoint.templateLinked || endpoint.templateId === null) return impliedTemplate(endpoint);
+    return this.#parts.templates.get(caller, endpoint.templateId).catch((error: unknown) => {
+      if (error instanceof BerthError && error.code === 'not-found') return impliedTemplate(endpoint);
+      throw error;
+    });
   }
 
   /** Templates that belong to one endpoint alone, and to which. */

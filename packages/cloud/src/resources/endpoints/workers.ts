@@ -44,8 +44,12 @@ export class EndpointWorkers {
   /** The reason says why none of them could take work now. */
   async list(caller: Caller, endpointId: string): Promise<{ endpoint: Endpoint; workers: WorkerView[]; reason: string | null }> {
     const endpoint = await this.#endpoints.get(caller, endpointId);
-    const workers = this.#fleet.workers(endpointId).map((member) => this.#view(member, endpoint));
-    return { endpoint, workers, reason: this.#fleet.reason(endpointId, endpoint.workersMax) ?? null };
+    return { endpoint, workers: this.of(endpoint), reason: this.#fleet.reason(endpointId, endpoint.workersMax) ?? null };
+  }
+
+  /** The workers of an endpoint that is at hand, also where it is being deleted meanwhile: a list does not fail for that. */
+  of(endpoint: Endpoint): WorkerView[] {
+    return this.#fleet.workers(endpoint.id).map((member) => this.#view(member, endpoint));
   }
 
   /** The log of a worker, also of one that has ended. */
