@@ -283,6 +283,21 @@ for (const kind of DATABASES) {
       assert.deepEqual(refused, []);
     });
 
+    test('go back to a release whose registry is gone without it, and are told of a volume that is', async () => {
+      const registry = (await ann.call<Endpoint>('POST', '/v2/registries', { name: 'passing', username: 'u', password: 'p' })).body.id;
+      const networkVolume = await volume();
+      const [one, two] = [await v2({ registry }), await v2({ networkVolumes: [networkVolume] })];
+      for (const { id } of [one, two]) await ann.call('PATCH', `/v2/serverless/${id}`, { image: 'local/other', networkVolumes: [] });
+      assert.equal((await ann.call('DELETE', `/v2/registries/${registry}`)).status, 204);
+      assert.equal((await ann.call('DELETE', `/v2/network-volumes/${networkVolume}`)).status, 204);
+      const back = (id: string) => ann.call<{ detail?: string }>('POST', `/v2/serverless/${id}/releases/0/rollback`);
+      assert.equal((await back(one.id)).status, 200);
+      assert.partialDeepStrictEqual(await inV2(one.id), { image: 'local/echo', registry: null });
+      const { status, body } = await back(two.id);
+      assert.deepEqual([status, body.detail?.includes(`release 0 used network volume "${networkVolume}", which was deleted`)], [400, true], JSON.stringify(body));
+      assert.equal((await inV2(two.id))['image'], 'local/other');
+    });
+
     test('read through v1 and written back whole through GraphQL stay as they are, but for what was meant', async () => {
       const networkVolume = await volume();
       const [linked, { body: own }] = [

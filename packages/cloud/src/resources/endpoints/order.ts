@@ -26,6 +26,8 @@ export interface EndpointOrder {
   template?: TemplateUse;
   registryId?: string | null;
   networkVolumeIds?: readonly string[];
+  /** The release that all of this was: what it refers to may have been deleted since. */
+  rollBackTo?: number;
   /** `base` is the endpoint so far: the defaults or the present one, with the template already applied. May be asked more than once. */
   settings(base: Endpoint): Partial<EndpointSettings>;
 }
@@ -70,17 +72,24 @@ export const DEFAULTS: Omit<Endpoint, keyof Owned | 'updatedAt'> = {
 
 /** The endpoint that an order makes of `base`, or the reasons why not. `before` is the present one, if there is one. */
 export function carryOut(order: EndpointOrder, base: Endpoint, before: Endpoint | undefined, offer: Offer, footing: Footing): Endpoint {
-  checkRegistry(order.registryId, footing.registryIds);
+  const registryId = registryOf(order, footing);
   const wanted: Endpoint = {
     ...base,
     ...order.settings(base),
-    ...(order.registryId !== undefined && { registryId: order.registryId }),
+    ...(registryId !== undefined && { registryId }),
     ...(order.networkVolumeIds !== undefined && { networkVolumeIds: [...new Set(order.networkVolumeIds)] }),
   };
   const endpoint = ofOneFamily(wanted);
-  const findings = [...endpointFindings(endpoint), ...fixedFindings(endpoint, before), ...referenceFindings(endpoint, before, offer, footing)];
+  const findings = [...endpointFindings(endpoint), ...fixedFindings(endpoint, before), ...referenceFindings(endpoint, before, offer, footing, order.rollBackTo)];
   if (findings.length > 0) throw new BerthError('rule', findings.join('; '), { details: findings });
   return endpoint;
+}
+
+/** A registry that a release had and that is gone is left out, as its deletion left it out of endpoints. */
+function registryOf({ registryId, rollBackTo }: EndpointOrder, { registryIds }: Footing): string | null | undefined {
+  if (rollBackTo !== undefined && typeof registryId === 'string') return registryIds.includes(registryId) ? registryId : null;
+  checkRegistry(registryId, registryIds);
+  return registryId;
 }
 
 /** An endpoint runs on GPUs or on CPUs; what is said about the other is not kept. */
@@ -96,13 +105,13 @@ function fixedFindings(endpoint: Endpoint, before: Endpoint | undefined): string
 }
 
 /** Only what changes is held against the catalog: a place that has gone from it does not stand in the way of a new name. */
-function referenceFindings(endpoint: Endpoint, before: Endpoint | undefined, offer: Offer, { volumes }: Footing): string[] {
+function referenceFindings(endpoint: Endpoint, before: Endpoint | undefined, offer: Offer, { volumes }: Footing, rollBackTo: number | undefined): string[] {
   const changed = (...fields: (keyof Endpoint)[]): boolean => before === undefined || fields.some((field) => !isDeepStrictEqual(endpoint[field], before[field]));
   const selection: GpuSelection = endpoint;
   return [
     ...(endpoint.compute === 'GPU' && changed('gpuTypeIds', 'gpuPools', 'excludedGpuTypes') ? gpuFindings(selection, offer) : []),
     ...(endpoint.compute === 'CPU' && changed('cpuFlavors') ? cpuFindings(endpoint.cpuFlavors, offer) : []),
     ...(changed('dataCenterIds') ? dataCenterFindings(endpoint.dataCenterIds, offer) : []),
-    ...(changed('networkVolumeIds', 'dataCenterIds') ? volumeFindings(endpoint, volumes) : []),
+    ...(changed('networkVolumeIds', 'dataCenterIds') ? volumeFindings(endpoint, volumes, rollBackTo) : []),
   ];
 }

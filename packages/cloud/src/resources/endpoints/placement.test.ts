@@ -34,6 +34,7 @@ describe('the place of an endpoint', () => {
     assert.deepEqual(volumeFindings(wanted(['v1', 'v3']), [one, other]), []);
     assert.deepEqual(volumeFindings(wanted(['v3'], ['EU-RO-1']), [other]), []);
     assert.match(volumeFindings(wanted(['v1', 'gone']), [one]).join(), /"gone" does not exist in this account/);
+    assert.match(volumeFindings(wanted(['v1', 'gone']), [one], 3).join(), /release 3 used network volume "gone", which was deleted/);
     assert.match(volumeFindings(wanted(['v1', 'v2']), [one, two]).join(), /v1 and v2 are both in LOCAL-1/);
     assert.match(volumeFindings(wanted(['v1'], ['EU-RO-1']), [one]).join(), /v1 is in LOCAL-1, which is not among the data centers EU-RO-1/);
   });

@@ -89,6 +89,7 @@ export class EndpointWorkers {
     const changed = await this.#endpoints.update(caller, endpointId, {
       registryId,
       networkVolumeIds,
+      rollBackTo: version,
       settings: () => ({ image, args, containerDisk, env, ports, gpuTypeIds, gpuPools, excludedGpuTypes, gpuCount, cpuFlavors, allowedCudaVersions, minCudaVersion, dataCenterIds }),
     });
     this.#fleet.poke(endpointId);
