@@ -104,6 +104,7 @@ for (const kind of DATABASES) {
       assert.equal((await stage.operator.call<{ s3Keys: object[] }>('GET', `/v2/accounts/${ann.id}/s3-keys`)).body.s3Keys.length, 2);
       assert.equal((await stage.operator.call('POST', '/v2/accounts/nobody/s3-keys', { name: 'x' })).status, 404);
       assert.equal((await stage.operator.call('DELETE', `/v2/account/s3-keys/${made.accessId}`)).status, 204);
+      assert.deepEqual((await auditLog(ann)).slice(0, 2).map(({ action, resourceId }) => [action, resourceId]), [['revoke', made.accessId], ['create', made.accessId]]);
     });
 
     test('the volumes of another account are not there', async () => {

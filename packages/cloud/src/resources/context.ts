@@ -11,11 +11,11 @@ export interface Context {
   ids: Ids;
 }
 
-/** The audit entry of one change. */
-export function auditOf(context: Context, caller: Caller, action: string, resource: string, resourceId: string, changes: Change[] = []): AuditEntry {
+/** The audit entry of one change, for the log of the account that owns the resource: an operator changes things of others too. */
+export function auditOf(context: Context, caller: Caller, action: string, resource: string, resourceId: string, changes: Change[] = [], accountId = caller.accountId): AuditEntry {
   return {
     at: context.clock.now(),
-    accountId: caller.accountId,
+    accountId,
     keyId: caller.keyId,
     interface: caller.interface,
     requestId: caller.requestId,

@@ -72,6 +72,8 @@ describe('keys', () => {
     assert.equal((await keys.update(context.root, record.id, { enabled: false })).enabled, false);
     await keys.revoke(context.root, record.id);
     assert.ok((await keys.list(context.root, ann.accountId)).every(({ id }) => id !== record.id));
+    const told = (await context.store.audit.list(ann.accountId, { limit: 3 })).reverse();
+    assert.deepEqual(told.map(({ action, resourceId, keyId }) => [action, resourceId, keyId]), ['create', 'update', 'revoke'].map((action) => [action, record.id, context.root.keyId]), 'the account sees what was done to it, and by which key');
   });
 
   test('have a name and an end that lies ahead', async () => {

@@ -45,7 +45,7 @@ export class Keys {
       endpoints: fields.access === 'restricted' ? (fields.endpoints ?? null) : null,
       expiresAt: fields.expiresAt ?? null,
     });
-    await this.#context.store.keys.insert(record, auditOf(this.#context, caller, 'create', KIND, record.id));
+    await this.#context.store.keys.insert(record, auditOf(this.#context, caller, 'create', KIND, record.id, [], accountId));
     return { record, key };
   }
 
@@ -67,7 +67,7 @@ export class Keys {
       this.#checkName(fields.name ?? current.name);
       if (fields.expiresAt !== undefined) this.#checkExpiry(fields.expiresAt);
       const record = { ...current, ...fields, endpoints, scopes: scopesOf(access, { ...before, ...scopes }) };
-      return { record, audit: auditOf(this.#context, caller, 'update', KIND, id, changesBetween(current, record, ['hash'])) };
+      return { record, audit: auditOf(this.#context, caller, 'update', KIND, id, changesBetween(current, record, ['hash']), accountId) };
     });
     if (changed === undefined) throw notFound(KIND, id);
     this.#changed();
@@ -77,7 +77,7 @@ export class Keys {
   /** Holds from the next request on. */
   async revoke(caller: Caller, id: string): Promise<void> {
     const { accountId } = await this.#managed(caller, id);
-    const removed = await this.#context.store.keys.remove(accountId, id, auditOf(this.#context, caller, 'revoke', KIND, id));
+    const removed = await this.#context.store.keys.remove(accountId, id, auditOf(this.#context, caller, 'revoke', KIND, id, [], accountId));
     if (!removed) throw notFound(KIND, id);
     this.#changed();
   }

@@ -52,7 +52,7 @@ export class S3Keys {
     if (expiresAt !== null && expiresAt <= clock.now()) throw rule('the expiry must be in the future');
     const record: S3Key = { id: S3_ACCESS_ID_PREFIX + ids.resource(ACCESS_ID_LENGTH), accountId, name, access, createdAt: clock.now(), lastUsedAt: null, expiresAt };
     const secret = SECRET_PREFIX + ids.resource(SECRET_LENGTH);
-    await store.s3Keys.insert(record, secret, auditOf(this.#context, caller, 'create', KIND, record.id));
+    await store.s3Keys.insert(record, secret, auditOf(this.#context, caller, 'create', KIND, record.id, [], accountId));
     return { record, secret };
   }
 
@@ -64,10 +64,10 @@ export class S3Keys {
   /** Holds from the next request on. */
   async revoke(caller: Caller, id: string): Promise<void> {
     const { store } = this.#context;
-    const found = await store.s3Keys.open(id);
-    if (found === undefined || (found.key.accountId !== caller.accountId && !caller.operator)) throw notFound(KIND, id);
-    await this.#checkManager(caller, found.key.accountId);
-    if (!(await store.s3Keys.remove(found.key.accountId, id, auditOf(this.#context, caller, 'revoke', KIND, id)))) throw notFound(KIND, id);
+    const accountId = (await store.s3Keys.open(id))?.key.accountId;
+    if (accountId === undefined || (accountId !== caller.accountId && !caller.operator)) throw notFound(KIND, id);
+    await this.#checkManager(caller, accountId);
+    if (!(await store.s3Keys.remove(accountId, id, auditOf(this.#context, caller, 'revoke', KIND, id, [], accountId)))) throw notFound(KIND, id);
     this.forget();
     this.#changed();
   }
