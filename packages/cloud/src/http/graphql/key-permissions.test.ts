@@ -7,8 +7,8 @@ import { readPermissions, writePermissions } from './key-permissions.ts';
 const ALL_NONE = { rest: 'none', graphql: 'none', serverless: 'none' } as const;
 
 test('the levels are words', () => {
-  assert.deepEqual(readPermissions('ALL'), { access: 'all', scopes: ALL_NONE, endpoints: null });
-  assert.deepEqual(readPermissions('READ_ONLY'), { access: 'read-only', scopes: ALL_NONE, endpoints: null });
+  assert.deepEqual(readPermissions('ALL'), { access: 'all', endpoints: null });
+  assert.deepEqual(readPermissions('READ_ONLY'), { access: 'read-only', endpoints: null });
   assert.equal(writePermissions({ access: 'all', scopes: ALL_NONE, endpoints: null }), 'ALL');
   assert.equal(writePermissions({ access: 'read-only', scopes: ALL_NONE, endpoints: null }), 'READ_ONLY');
 });

@@ -8,14 +8,14 @@ import { rule } from '../../support/errors.ts';
  * `{"rest":"write","graphql":"read","serverless":"none","endpoints":["id"]}`. An interface
  * that is not named is `none`; without `endpoints`, serverless means every endpoint.
  */
-export type Permissions = Required<Pick<NewKey, 'access' | 'endpoints'>> & { scopes: Scopes };
+export type Permissions = Required<Pick<NewKey, 'access' | 'endpoints'>> & { scopes?: Scopes };
 
 const FORM = 'permissions must be ALL, READ_ONLY, or JSON text such as {"rest":"write","graphql":"read","serverless":"none","endpoints":["id"]}';
 const NO_SCOPES: Scopes = { rest: 'none', graphql: 'none', serverless: 'none' };
 
 export function readPermissions(text: string): Permissions {
-  if (text === 'ALL') return { access: 'all', scopes: NO_SCOPES, endpoints: null };
-  if (text === 'READ_ONLY') return { access: 'read-only', scopes: NO_SCOPES, endpoints: null };
+  if (text === 'ALL') return { access: 'all', endpoints: null };
+  if (text === 'READ_ONLY') return { access: 'read-only', endpoints: null };
   const { endpoints = null, ...scopes } = readObject(text);
   for (const [family, grant] of Object.entries(scopes)) {
     if (!Object.hasOwn(NO_SCOPES, family)) throw rule(`${FORM}; ${JSON.stringify(family.slice(0, 32))} is no part of it`);

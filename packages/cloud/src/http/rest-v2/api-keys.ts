@@ -11,7 +11,7 @@ import { byId, instant } from './common.ts';
 
 const access = oneOf(['ALL', 'READ_ONLY', 'RESTRICTED'], { description: 'Everything, reading everything, or what the scopes say' });
 const grant = oneOf(['NONE', 'READ', 'WRITE']);
-const endpoints = nullable(list(text(), { description: 'Endpoints that a restricted key may call; null is all' }));
+const endpoints = nullable(list(text(), { description: 'Endpoints that a restricted key may call; null is all. Refused for another key' }));
 const expiresAt = nullable(instant('After this it opens nothing; null is never'));
 const name = text({ minLength: 1, maxLength: MAX_KEY_NAME_LENGTH });
 
@@ -30,7 +30,7 @@ const shown = {
 const apiKey = named('ApiKey', object(shown, {}, { description: 'A key without its text' }));
 const apiKeyList = named('ApiKeyList', object({ apiKeys: list(apiKey) }));
 const newApiKey = named('NewApiKey', object({ ...shown, key: text({ description: 'Shown once' }) }));
-const settings = { scopes: object({}, { rest: grant, graphql: grant, serverless: grant }, { description: 'Of a restricted key; what is not said is NONE' }), endpoints, expiresAt };
+const settings = { scopes: object({}, { rest: grant, graphql: grant, serverless: grant }, { description: 'Of a restricted key; what is not said is NONE. Refused for another key, unless it is what that key has anyway' }), endpoints, expiresAt };
 const createApiKey = named('CreateApiKey', object({ name, access }, settings));
 const updateApiKey = named('UpdateApiKey', object({}, { name, access, enabled: boolean(), ...settings }, { minProperties: 1 }));
 

@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { freshContext } from '../../../../../tests/support/context.ts';
 import type { TestContext } from '../../../../../tests/support/context.ts';
+import type { AccessLevel } from '../../store/records.ts';
 import { BerthError } from '../../support/errors.ts';
 import { hashKey } from '../../support/crypto.ts';
 import type { Caller } from '../caller.ts';
 import { Keys } from './keys.ts';
+import type { NewKey } from './keys.ts';
 
 const refusedAs = (code: string) => (error: unknown) => error instanceof BerthError && error.code === code;
 
@@ -30,12 +32,26 @@ describe('keys', () => {
   });
 
   test('carry the scopes of their level; a restricted one only what is said', async () => {
-    const made = async (access: 'all' | 'read-only' | 'restricted', scopes = {}) => (await keys.create(ann, { name: 'k', access, scopes, endpoints: ['e1'] })).record;
-    assert.deepEqual((await made('all', { rest: 'none' })).scopes, { rest: 'write', graphql: 'write', serverless: 'write' });
-    assert.deepEqual((await made('read-only', { rest: 'write' })).scopes, { rest: 'read', graphql: 'read', serverless: 'read' });
-    assert.deepEqual((await made('restricted', { rest: 'read' })).scopes, { rest: 'read', graphql: 'none', serverless: 'none' });
-    assert.deepEqual((await made('restricted')).endpoints, ['e1']);
+    const made = async (access: AccessLevel, limits: Pick<NewKey, 'scopes' | 'endpoints'> = {}) => (await keys.create(ann, { name: 'k', access, ...limits })).record;
+    assert.deepEqual((await made('all')).scopes, { rest: 'write', graphql: 'write', serverless: 'write' });
+    assert.deepEqual((await made('read-only')).scopes, { rest: 'read', graphql: 'read', serverless: 'read' });
+    assert.deepEqual((await made('restricted', { scopes: { rest: 'read' } })).scopes, { rest: 'read', graphql: 'none', serverless: 'none' });
+    assert.deepEqual((await made('restricted', { endpoints: ['e1'] })).endpoints, ['e1']);
     assert.equal((await made('all')).endpoints, null);
+  });
+
+  test('that are not restricted are not made or changed with limits that would not hold', async () => {
+    const limits: Pick<NewKey, 'scopes' | 'endpoints'>[] = [{ scopes: { rest: 'none' } }, { endpoints: ['e1'] }, { endpoints: [] }];
+    for (const access of ['all', 'read-only'] as const) {
+      const { record } = await keys.create(ann, { name: 'wide', access });
+      for (const limit of limits) {
+        await assert.rejects(keys.create(ann, { name: 'k', access, ...limit }), refusedAs('rule'));
+        await assert.rejects(keys.update(ann, record.id, limit), refusedAs('rule'));
+      }
+      await assert.rejects(keys.update(ann, (await keys.create(ann, { name: 'narrow', access: 'restricted' })).record.id, { access, endpoints: ['e1'] }), refusedAs('rule'));
+      const { scopes, endpoints } = record;
+      assert.deepEqual(await keys.update(ann, record.id, { access, scopes, endpoints }), record, 'what was shown, said again, changes nothing');
+    }
   });
 
   test('that become restricted lose what is not said', async () => {

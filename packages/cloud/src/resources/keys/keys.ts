@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { AccessLevel, ApiKey, Scopes } from '../../store/records.ts';
 import { BerthError, notFound, rule } from '../../support/errors.ts';
 import type { Caller } from '../caller.ts';
@@ -37,6 +38,7 @@ export class Keys {
     await this.#checkAccount(accountId);
     this.#checkName(fields.name);
     this.#checkExpiry(fields.expiresAt ?? null);
+    checkLimits(fields.access, fields);
     const { record, key } = newKey(this.#context, {
       accountId,
       name: fields.name,
@@ -64,6 +66,7 @@ export class Keys {
       // What another level granted does not carry over: a key that becomes restricted has only what is said.
       const before = current.access === 'restricted' ? current.scopes : NO_SCOPES;
       const endpoints = access === 'restricted' ? (fields.endpoints === undefined ? current.endpoints : fields.endpoints) : null;
+      checkLimits(access, { scopes, endpoints: fields.endpoints });
       this.#checkName(fields.name ?? current.name);
       if (fields.expiresAt !== undefined) this.#checkExpiry(fields.expiresAt);
       const record = { ...current, ...fields, endpoints, scopes: scopesOf(access, { ...before, ...scopes }) };
@@ -108,6 +111,13 @@ export class Keys {
   #checkExpiry(expiresAt: number | null): void {
     if (expiresAt !== null && expiresAt <= this.#context.clock.now()) throw rule('the expiry must be in the future');
   }
+}
+
+/** Scopes and endpoints limit a restricted key alone. Another one is not made without limits that were asked for; what it is shown with may be said again. */
+function checkLimits(access: AccessLevel, { scopes = {}, endpoints }: { scopes?: Partial<Scopes> | undefined; endpoints?: string[] | null | undefined }): void {
+  if (access === 'restricted') return;
+  const granted = scopesOf(access, undefined);
+  if (Array.isArray(endpoints) || !isDeepStrictEqual({ ...granted, ...scopes }, granted)) throw rule('scopes and endpoints are for a restricted key; make its access restricted, or leave them out');
 }
 
 function scopesOf(access: AccessLevel, scopes: Partial<Scopes> | undefined): Scopes {
