@@ -11,6 +11,7 @@ import { visible } from './output.ts';
 
 /** A command is for people who wait: a server that takes longer than this has a fault. */
 const ANSWER_WITHIN_MS = 30_000;
+const KEY = /^[\x21-\x7e]+$/;
 
 /** The server refused. */
 export class Refusal extends Failure {
@@ -57,7 +58,7 @@ export async function connect({ options, env }: { options: { data: string | unde
   if (wanted !== undefined && new URL(wanted).origin !== new URL(local).origin) {
     return new Client({ url: wanted, key: undefined, keyOrigin: 'BERTH_URL is set without BERTH_API_KEY' });
   }
-  const found = env['BERTH_ROOT_KEY'] ? { key: env['BERTH_ROOT_KEY'], origin: 'BERTH_ROOT_KEY' } : await localKey(folder);
+  const found = env['BERTH_ROOT_KEY'] ? { key: env['BERTH_ROOT_KEY'].trim(), origin: 'BERTH_ROOT_KEY' } : await localKey(folder);
   return new Client({ url: wanted ?? local, key: found?.key, keyOrigin: found?.origin ?? `there is no root.key in ${folder}` });
 }
 
@@ -116,7 +117,7 @@ export class Client {
   /** A connection that both sides write to, once it is open. It is paused, so that whoever resumes it misses nothing. */
   async webSocket(path: string): Promise<WebSocket> {
     const { WebSocket: Socket } = await import('ws');
-    const socket = new Socket(this.url.replace(/^http/, 'ws') + path, { headers: this.#key === undefined ? {} : { authorization: `Bearer ${this.#key}` }, handshakeTimeout: ANSWER_WITHIN_MS, perMessageDeflate: false });
+    const socket = new Socket(this.url.replace(/^http/, 'ws') + path, { headers: this.#authorization(), handshakeTimeout: ANSWER_WITHIN_MS, perMessageDeflate: false });
     return new Promise((resolve, reject) => {
       socket.once('open', () => {
         socket.pause();
@@ -133,8 +134,7 @@ export class Client {
 
   /** Any answer, refusals too. A body of bytes, or a stream of them, is sent as it is. */
   async send(method: string, path: string, body?: unknown, { within = ANSWER_WITHIN_MS, accept = 'application/json', headers: more, signal }: SendOptions = {}): Promise<Response> {
-    const headers: Record<string, string> = { accept };
-    if (this.#key !== undefined) headers['authorization'] = `Bearer ${this.#key}`;
+    const headers: Record<string, string> = { accept, ...this.#authorization() };
     if (body !== undefined) headers['content-type'] = body instanceof Uint8Array ? 'application/octet-stream' : 'application/json';
     Object.assign(headers, more);
     const signals = [...(within > 0 ? [AbortSignal.timeout(within)] : []), ...(signal === undefined ? [] : [signal])];
@@ -144,6 +144,13 @@ export class Client {
       if ((cause as Error).name === 'TimeoutError') throw new Failure(`Berth at ${this.url} did not answer within ${within / 1000} s`, { cause });
       throw new Failure(`Berth does not answer at ${this.url}; start it with "npm start" or set BERTH_URL`, { cause });
     }
+  }
+
+  /** A key that no header can carry would be told as a server that does not answer. */
+  #authorization(): Record<string, string> {
+    if (this.#key === undefined) return {};
+    if (!KEY.test(this.#key)) throw new Failure(`the key from ${this.keyOrigin} has a space or another character that no key has; copy it again`);
+    return { authorization: `Bearer ${this.#key}` };
   }
 
   async #json<T>(method: string, path: string, body?: unknown, options?: SendOptions): Promise<T> {

@@ -147,6 +147,19 @@ describe('where a command finds the server', () => {
     assert.equal(ran.err, 'berth: a key is needed; no key was sent: BERTH_URL is set without BERTH_API_KEY; set BERTH_API_KEY\n');
   });
 
+  test('a key that no header can carry is said to be one', async (t) => {
+    await using server = await startTestServer({});
+    for (const key of ['rpa_\u2026', 'rpa_ONE rpa_TWO', 'rpa_ONE\nrpa_TWO']) {
+      const ran = await runBerth(['account', 'list'], { env: { BERTH_URL: server.url, BERTH_API_KEY: key } });
+      assert.deepEqual([ran.code, ran.err], [1, 'berth: the key from BERTH_API_KEY has a space or another character that no key has; copy it again\n']);
+    }
+    const data = await folder(t);
+    await writeFile(join(data, 'root.key'), 'rpa_\u00e9\n');
+    const ran = await runBerth(['exec', 'pod', 'true'], { env: { BERTH_DATA: data } });
+    assert.match(ran.err, /^berth: the key from .*root\.key has a space or another character/);
+    assert.deepEqual(server.heard, []);
+  });
+
   test('nobody there is said with what to do', async () => {
     const server = await startTestServer({});
     await server[Symbol.asyncDispose]();
