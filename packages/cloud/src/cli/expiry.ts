@@ -1,15 +1,20 @@
-import { isoTime } from '../support/clock.ts';
+import { formats } from '../http/rest/formats.ts';
+import { isoTime, LAST_INSTANT } from '../support/clock.ts';
 import { UsageError } from './failure.ts';
 
 const UNITS_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 const DURATION = /^(\d{1,9})([smhdw])$/;
-const INSTANT = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 
 /** When a key ends: an instant, or a duration from now. */
 export function readExpiry(when: string, now: number): string {
   const [, count, unit] = DURATION.exec(when) ?? [];
-  const instant = unit !== undefined ? now + Number(count) * (UNITS_MS[unit] ?? 0) : INSTANT.test(when) ? Date.parse(when) : NaN;
-  if (Number.isNaN(new Date(instant).getTime())) throw new UsageError(`--expires is ${JSON.stringify(when)}; allowed: a duration such as 30m, 12h or 7d, or an instant such as 2026-12-31T12:00:00Z`);
+  const instant = unit !== undefined ? now + Number(count) * (UNITS_MS[unit] ?? 0) : readInstant(when.replace(' ', 'T'));
+  if (Number.isNaN(instant)) throw new UsageError(`--expires is ${JSON.stringify(when)}; allowed: a duration such as 30m, 12h or 7d, or an instant such as 2026-12-31T12:00:00Z`);
   if (instant <= now) throw new UsageError(`--expires is ${JSON.stringify(when)}, which is not in the future`);
+  if (instant > LAST_INSTANT) throw new UsageError(`--expires is ${JSON.stringify(when)}, which is after the year 9999; leave it out for a key that does not end`);
   return isoTime(instant);
+}
+
+function readInstant(text: string): number {
+  return formats['date-time']?.(text) === true ? Date.parse(text) : NaN;
 }

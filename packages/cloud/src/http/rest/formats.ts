@@ -1,3 +1,5 @@
+import { LAST_INSTANT } from '../../support/clock.ts';
+
 /** The text formats that schemas may name. What passes here can be given to `Date` and `URL` as it is. */
 export const formats: Record<string, (text: string) => boolean> = {
   date: isDate,
@@ -15,6 +17,7 @@ export const formatWords: Record<string, string> = {
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
 const TIME = /^(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i;
 const DATE_LENGTH = 10;
+const FIRST_INSTANT = Date.parse('0000-01-01T00:00:00Z');
 
 /** RFC 3339, full-date: a day that the calendar has. */
 function isDate(text: string): boolean {
@@ -26,9 +29,11 @@ function isDate(text: string): boolean {
   return days !== undefined && day >= 1 && day <= days;
 }
 
-/** RFC 3339, date-time, without the 60th second: `Date` has no such moment. */
+/** RFC 3339, date-time, without the 60th second, of which `Date` has none, and without what an offset takes out of the years 0000 to 9999: it could not be shown in this format. */
 function isDateTime(text: string): boolean {
-  return isDate(text.slice(0, DATE_LENGTH)) && /^t/i.test(text.slice(DATE_LENGTH)) && TIME.test(text.slice(DATE_LENGTH + 1));
+  const isWellFormed = isDate(text.slice(0, DATE_LENGTH)) && /^t/i.test(text.slice(DATE_LENGTH)) && TIME.test(text.slice(DATE_LENGTH + 1));
+  const instant = Date.parse(text);
+  return isWellFormed && instant >= FIRST_INSTANT && instant <= LAST_INSTANT;
 }
 
 const NOT_IN_A_URI = /[^\x21-\x7e]|["<>\\^`{|}]/;
