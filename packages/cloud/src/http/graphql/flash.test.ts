@@ -97,6 +97,12 @@ describe('a program that asks for a key', () => {
     assert.deepEqual(((again) => [again['status'], again['apiKey']])(await look(id)), ['CONSUMED', null]);
   });
 
+  test('is told at once that nobody could say yes to the name of its key', async () => {
+    const named = (name: string) => berth.ask('mutation ($name: String) { createFlashAuthRequest(apiKeyName: $name) { id } }', { key: null, variables: { name } });
+    for (const name of [' ', 'x'.repeat(192)]) assert.match((await named(name)).message, /name must have 1 to 191 characters/);
+    for (const name of ['x'.repeat(191), '']) assert.equal(shown(await answer('approveFlashAuthRequest', shown(await named(name)).id))['status'], 'APPROVED');
+  });
+
   test('gets none after a no, after its time, or from a key that may not make keys', async () => {
     const denied = await ask();
     assert.equal(shown(await answer('denyFlashAuthRequest', denied.id))['status'], 'DENIED');

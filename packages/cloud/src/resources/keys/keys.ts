@@ -36,7 +36,7 @@ export class Keys {
   async create(caller: Caller, fields: NewKey, accountId = caller.accountId): Promise<{ record: ApiKey; key: string }> {
     this.#checkManager(caller, accountId);
     await this.#checkAccount(accountId);
-    this.#checkName(fields.name);
+    checkKeyName(fields.name);
     this.#checkExpiry(fields.expiresAt ?? null);
     checkLimits(fields.access, fields);
     const { record, key } = newKey(this.#context, {
@@ -67,7 +67,7 @@ export class Keys {
       const before = current.access === 'restricted' ? current.scopes : NO_SCOPES;
       const endpoints = access === 'restricted' ? (fields.endpoints === undefined ? current.endpoints : fields.endpoints) : null;
       checkLimits(access, { scopes, endpoints: fields.endpoints });
-      this.#checkName(fields.name ?? current.name);
+      checkKeyName(fields.name ?? current.name);
       if (fields.expiresAt !== undefined) this.#checkExpiry(fields.expiresAt);
       const record = { ...current, ...fields, endpoints, scopes: scopesOf(access, { ...before, ...scopes }) };
       return { record, audit: auditOf(this.#context, caller, 'update', KIND, id, changesBetween(current, record, ['hash']), accountId) };
@@ -104,13 +104,13 @@ export class Keys {
     if ((await this.#context.store.accounts.find(accountId)) === undefined) throw notFound('account', accountId);
   }
 
-  #checkName(name: string): void {
-    if (name.trim() === '' || name.length > MAX_KEY_NAME_LENGTH) throw rule(`a key's name must have 1 to ${MAX_KEY_NAME_LENGTH} characters`);
-  }
-
   #checkExpiry(expiresAt: number | null): void {
     if (expiresAt !== null && expiresAt <= this.#context.clock.now()) throw rule('the expiry must be in the future');
   }
+}
+
+export function checkKeyName(name: string): void {
+  if (name.trim() === '' || name.length > MAX_KEY_NAME_LENGTH) throw rule(`a key's name must have 1 to ${MAX_KEY_NAME_LENGTH} characters`);
 }
 
 /** Scopes and endpoints limit a restricted key alone. Another one is not made without limits that were asked for; what it is shown with may be said again. */

@@ -3,6 +3,7 @@ import type { LoginRequest } from '../../store/login-requests.ts';
 import { BerthError, notFound, rule } from '../../support/errors.ts';
 import type { Caller } from '../caller.ts';
 import type { Context } from '../context.ts';
+import { checkKeyName } from './keys.ts';
 import type { Keys } from './keys.ts';
 
 const KIND = 'login request';
@@ -37,10 +38,12 @@ export class LoginRequests {
     this.#keys = keys;
   }
 
-  async create({ keyName, codeChallenge, codeChallengeMethod }: NewLoginRequest): Promise<ShownLoginRequest> {
-    for (const text of [keyName, codeChallenge, codeChallengeMethod]) if ((text?.length ?? 0) > MAX_TEXT) throw rule(`at most ${MAX_TEXT} characters each`);
+  async create({ keyName = DEFAULT_KEY_NAME, codeChallenge, codeChallengeMethod }: NewLoginRequest): Promise<ShownLoginRequest> {
+    // Now and not when somebody says yes: the program can still mend it.
+    checkKeyName(keyName);
+    for (const text of [codeChallenge, codeChallengeMethod]) if ((text?.length ?? 0) > MAX_TEXT) throw rule(`at most ${MAX_TEXT} characters each`);
     const now = this.#context.clock.now();
-    const request: LoginRequest = { id: randomBytes(24).toString('base64url'), keyName: keyName ?? DEFAULT_KEY_NAME, codeChallenge: codeChallenge ?? null, codeChallengeMethod: codeChallengeMethod ?? null, status: 'PENDING', key: null, createdAt: now, expiresAt: now + VALID_MS };
+    const request: LoginRequest = { id: randomBytes(24).toString('base64url'), keyName, codeChallenge: codeChallenge ?? null, codeChallengeMethod: codeChallengeMethod ?? null, status: 'PENDING', key: null, createdAt: now, expiresAt: now + VALID_MS };
     if (!(await this.#context.store.loginRequests.insert(request, MAX_OPEN))) throw new BerthError('rate', 'too many programs ask for a key at this moment; try again later', { headers: { 'retry-after': String(VALID_MS / 1000) } });
     return request;
   }

@@ -3,7 +3,7 @@ import { BerthError, notFound, rule } from '../../support/errors.ts';
 import type { Caller } from '../caller.ts';
 import { auditOf } from '../context.ts';
 import type { Context } from '../context.ts';
-import { MAX_KEY_NAME_LENGTH } from './keys.ts';
+import { checkKeyName } from './keys.ts';
 
 const KIND = 'S3 key';
 /** Existing tools know the two halves of an S3 key by these beginnings. */
@@ -48,7 +48,7 @@ export class S3Keys {
   async create(caller: Caller, { name, access, expiresAt = null }: NewS3Key, accountId = caller.accountId): Promise<{ record: S3Key; secret: string }> {
     const { store, clock, ids } = this.#context;
     await this.#checkManager(caller, accountId);
-    if (name.trim() === '' || name.length > MAX_KEY_NAME_LENGTH) throw rule(`a key's name must have 1 to ${MAX_KEY_NAME_LENGTH} characters`);
+    checkKeyName(name);
     if (expiresAt !== null && expiresAt <= clock.now()) throw rule('the expiry must be in the future');
     const record: S3Key = { id: S3_ACCESS_ID_PREFIX + ids.resource(ACCESS_ID_LENGTH), accountId, name, access, createdAt: clock.now(), lastUsedAt: null, expiresAt };
     const secret = SECRET_PREFIX + ids.resource(SECRET_LENGTH);
