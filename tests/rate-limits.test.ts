@@ -28,6 +28,17 @@ for (const kind of DATABASES) {
       }
     });
 
+    test('count down also where a key may not do what it asks for', async () => {
+      const frank = await stage.account('frank');
+      const { body } = await frank.call<{ key: string }>('POST', '/v2/account/api-keys', { name: 'narrow', access: 'RESTRICTED', scopes: { rest: 'READ' } });
+      const narrow = stage.client(body.key);
+      for (const r of [5, 4]) {
+        const refused = await narrow.call('POST', '/v2/templates', { name: 'x', image: 'x' });
+        assert.deepEqual([refused.status, left(refused)['minute']?.r], [403, r]);
+      }
+      assert.equal(left(await narrow.call('GET', '/v2/account'))['minute']?.r, 3);
+    });
+
     test('refuse with 429 once a window is used up, say when to come back, and count that no further', async () => {
       const bob = await stage.account('bob');
       for (let call = 0; call < 6; call += 1) assert.equal((await bob.call('GET', '/v2/account')).status, 200);

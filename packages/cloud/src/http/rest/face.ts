@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../resources/caller.ts';
-import type { Gate } from '../../resources/keys/gate.ts';
+import type { Gate, Visit } from '../../resources/keys/gate.ts';
 import { BerthError } from '../../support/errors.ts';
 import { bearerKey } from '../bearer.ts';
 import { asBerthError } from '../failures.ts';
@@ -69,14 +69,14 @@ function serve(app: FastifyInstance, face: RestFace, operation: Operation, gate:
     },
     preParsing: async (request, reply) => {
       if (operation.access === 'open') return;
-      const caller = await gate.admit(bearerKey(request.headers.authorization), {
+      const visit: Visit = {
         interface: face.interface,
         family: 'rest',
         need: operation.access === 'read' ? 'read' : 'write',
         requestId: request.id,
         ...(operation.ofPod !== undefined && { podId: (request.params as Record<string, string>)[operation.ofPod] ?? '' }),
-      });
-      if (face.meter !== undefined) reply.headers(face.meter(caller));
+      };
+      const caller = await gate.admit(bearerKey(request.headers.authorization), visit, (known) => void reply.headers(face.meter?.(known) ?? {}));
       checkOperator(operation.access, caller);
       callers.set(request, caller);
     },

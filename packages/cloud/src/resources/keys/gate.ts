@@ -84,20 +84,25 @@ export class Gate {
     return record;
   }
 
-  async admit(key: string | undefined, visit: Visit): Promise<Caller> {
+  /** `known` hears who it is before it is asked whether they may: also a refusal counts as a call of theirs. */
+  async admit(key: string | undefined, visit: Visit, known: (caller: Caller) => void = () => undefined): Promise<Caller> {
     const podId = this.#podTokens?.podOf(key);
-    if (podId !== undefined) return this.#admitPod(podId, visit);
+    if (podId !== undefined) return this.#admitPod(podId, visit, known);
     const record = await this.identify(key);
+    const caller = callerOf(record, visit);
+    known(caller);
     checkGrant(record, visit);
-    return callerOf(record, visit);
+    return caller;
   }
 
   /** A pod that acts on itself. */
-  async #admitPod(podId: string, visit: Visit): Promise<Caller> {
+  async #admitPod(podId: string, visit: Visit, known: (caller: Caller) => void): Promise<Caller> {
     const pod = await this.#context.store.pods.findAnywhere(podId);
     if (pod === undefined || pod.wanted === 'terminated') throw new BerthError('unauthenticated', 'invalid API key');
+    const caller: Caller = { accountId: pod.accountId, keyId: `pod:${podId}`, operator: false, fullAccess: false, podId, interface: visit.interface, requestId: visit.requestId };
+    known(caller);
     if (visit.podId !== podId && visit.podId !== ANY_POD) throw new BerthError('forbidden', POD_REFUSAL);
-    return { accountId: pod.accountId, keyId: `pod:${podId}`, operator: false, fullAccess: false, podId, interface: visit.interface, requestId: visit.requestId };
+    return caller;
   }
 
   /** Writes down when keys were last used. Called now and then, and at the end. */
