@@ -1,5 +1,4 @@
 import { join, resolve } from 'node:path';
-import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import { ContainerReach } from './container-reach.ts';
@@ -84,6 +83,7 @@ import { installationOf } from './support/installation.ts';
 import type { Log } from './support/log.ts';
 import { loadMasterKey } from './support/master-key.ts';
 import { readIfThere, writePrivateFile } from './support/private-file.ts';
+import { makePrivateFolder } from './support/private-folder.ts';
 
 /** Workers that come with the program. */
 const EXAMPLES = fileURLToPath(new URL('../../../examples', import.meta.url));
@@ -110,7 +110,7 @@ export interface Cloud {
 
 /** The one place where the parts are wired together. */
 export async function createCloud({ config, log, clock = systemClock, ids = randomIds }: CloudParts): Promise<Cloud> {
-  mkdirSync(config.data, { recursive: true, mode: 0o700 });
+  makePrivateFolder(config.data);
   const lock = config.database === '' ? lockData(config.data) : undefined;
   try {
     endPackageScope(config.data);
