@@ -197,7 +197,7 @@ export class Fleet {
   /** With what was heard of the workers of a queue since the last look: whoever asks sees it at once. */
   #seen(endpointId: string): EndpointFleet | undefined {
     const now = this.#parts.clock.now();
-    for (const member of this.#roster.members(endpointId)) this.#queueHealth.check(member, now);
+    for (const member of this.#roster.members(endpointId)) this.#queueHealth.hear(member, now);
     return this.#roster.find(endpointId);
   }
 
@@ -222,7 +222,7 @@ export class Fleet {
   /** What became of a worker since the last look. */
   async #check(member: Member, endpoint: Endpoint, now: number): Promise<void> {
     if (endpoint.type === 'LOAD_BALANCER') await this.#balancedHealth.check(member, endpoint, now);
-    else this.#queueHealth.check(member, now);
+    else await this.#queueHealth.check(member, now);
     const limit = startLimit(endpoint.env);
     const { record, runsSince } = member;
     // While the image is being fetched, it may take as long as it takes.

@@ -1,7 +1,14 @@
+import { SILENT_MS } from '../jobs/presence.ts';
 import type { JobQueue } from '../jobs/queue.ts';
+import { isRecent } from '../support/clock.ts';
 import type { Departures } from './departures.ts';
 import type { Member } from './member.ts';
 import type { Roster } from './roster.ts';
+
+const CHECK_EVERY_MS = 5_000;
+/** Found silent so often in a row, it is let go. Not the first time: it may be this server that was away, and what workers said meanwhile is still to be read. */
+const STRIKES_TO_LEAVE = 2;
+const SILENT = `it has not been heard of for ${SILENT_MS / 1000} s`;
 
 export interface QueueHealthParts {
   roster: Roster;
@@ -18,7 +25,7 @@ export class QueueHealth {
   }
 
   /** Takes in what was heard of a worker since the last time. */
-  check(member: Member, now: number): void {
+  hear(member: Member, now: number): void {
     const { roster, departures, queue } = this.#parts;
     const { endpointId, id } = member.record;
     const seen = queue.presence.view(endpointId, id);
@@ -30,5 +37,18 @@ export class QueueHealth {
     else if (member.busy || member.idleSince === null) member.idleSince = now;
     member.busy = busy;
     if (!busy && queue.stops.isStubborn(endpointId, id)) void departures.dismiss(member, 'it went on with a job that was cancelled or had run out of time');
+  }
+
+  /** As `hear`, and lets one go that has fallen silent: it takes no job any more, and would keep another from being started for those that wait. */
+  async check(member: Member, now: number): Promise<void> {
+    this.hear(member, now);
+    const { departures, queue } = this.#parts;
+    const { endpointId, id, state } = member.record;
+    if (state !== 'ready' || isRecent(member.checkedAt, CHECK_EVERY_MS, now)) return;
+    member.checkedAt = now;
+    member.strikes = (await queue.caretaker.isSilent(endpointId, id)) ? member.strikes + 1 : 0;
+    if (member.strikes < STRIKES_TO_LEAVE) return;
+    queue.presence.unhealthy(endpointId, id, SILENT);
+    void departures.dismiss(member, SILENT);
   }
 }

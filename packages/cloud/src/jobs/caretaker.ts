@@ -85,6 +85,12 @@ export class Caretaker {
     await this.workerGone(endpointId, workerId, reason);
   }
 
+  /** No server has heard of a worker for so long that it is taken for dead, and it holds no job: one that runs a job may only be too busy to speak. */
+  async isSilent(endpointId: string, workerId: string): Promise<boolean> {
+    if (await this.#isHeardOf(endpointId, workerId)) return false;
+    return !(await this.#parts.store.running(endpointId)).some((job) => job.workerId === workerId);
+  }
+
   /** The server stops: workers leave it that go on elsewhere. */
   close(): void {
     this.#closed = true;
@@ -122,11 +128,15 @@ export class Caretaker {
   }
 
   async #workerLives({ endpointId, workerId }: Job): Promise<boolean> {
+    return (await this.#isHeardOf(endpointId, workerId ?? '')) || this.#instanceRuns(endpointId, workerId ?? '');
+  }
+
+  /** By this server, or by another one. */
+  async #isHeardOf(endpointId: string, workerId: string): Promise<boolean> {
     const { store, clock, presence } = this.#parts;
-    if (presence.lives(endpointId, workerId ?? '') === true) return true;
+    if (presence.lives(endpointId, workerId) === true) return true;
     const seen = await store.workers(endpointId, clock.now() - SILENT_MS);
-    if (seen.some((worker) => worker.workerId === workerId)) return true;
-    return this.#instanceRuns(endpointId, workerId ?? '');
+    return seen.some((worker) => worker.workerId === workerId);
   }
 
   /** Silence alone proves nothing: a handler that never yields keeps everything else waiting. Where its instance runs, the worker is not lost. */
