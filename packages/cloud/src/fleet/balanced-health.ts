@@ -38,15 +38,16 @@ export class BalancedHealth {
     this.#parts = parts;
   }
 
-  /** Now and then; one that was not ready yet is asked until it is. */
+  /** Now and then; one that was not ready yet is asked until it is. One that an earlier server found ready has its strikes from the start: nothing else would notice that it hangs. */
   async check(member: Member, endpoint: Endpoint, now: number): Promise<void> {
     const { roster, departures, inFlight } = this.#parts;
     member.busy = inFlight(endpoint.id, member.record.id) > 0;
-    if (member.address === undefined) return void this.awaitReady(member, endpoint);
+    if (member.address === undefined) this.awaitReady(member, endpoint);
+    if (member.address === undefined && member.record.state !== 'ready') return;
     if (now - member.checkedAt < CHECK_EVERY_MS) return;
     member.checkedAt = now;
     const { state, address } = await this.#ask(member, endpoint);
-    if (state === 'ready') Object.assign(member, { address, strikes: 0, unhealthy: null });
+    if (state === 'ready') answered(member, address);
     else member.strikes += 1;
     if (member.strikes >= STRIKES) member.unhealthy = 'its health check fails';
     if (member.strikes >= STRIKES_TO_LEAVE) void departures.dismiss(member, member.unhealthy);
@@ -68,7 +69,8 @@ export class BalancedHealth {
       const { state, address } = await this.#ask(member, endpoint);
       if (state === 'ready' && isPresent(member)) {
         const now = clock.now();
-        Object.assign(member, { address, checkedAt: now, idleSince: now });
+        answered(member, address);
+        Object.assign(member, { checkedAt: now, idleSince: now });
         if (member.record.state === 'starting') roster.becomesReady(member, now);
         return roster.changes.tell(endpoint.id);
       }
@@ -85,4 +87,9 @@ export class BalancedHealth {
     if (address === undefined || asked === undefined) return { state: 'unhealthy' };
     return { state: await probe(asked.host, asked.port, endpoint.env['HEALTH_CHECK_PATH'] ?? '/ping'), address };
   }
+}
+
+/** It takes requests, whatever was the matter before. */
+function answered(member: Member, address: Address | undefined): void {
+  Object.assign(member, { address, strikes: 0, unhealthy: null });
 }
