@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Client } from './support/client.ts';
 import { DATABASES, freshDatabase } from './support/databases.ts';
@@ -66,6 +67,20 @@ for (const kind of DATABASES) {
       await until('its processes are gone', async () => processesOf(endpoint).length === 0);
       const logs = await client.call('GET', `/v2/serverless/${endpoint}/workers/${worker.id}/logs`);
       assert.match(logs.text, /Started\./);
+    });
+
+    test('an endpoint that is removed takes the logs of its workers along, also of those that ended before', async () => {
+      const endpoint = await deploy(client, 'forgotten', ECHO, { scaling: { type: 'QUEUE_DELAY', queueDelay: 4 }, workers: { min: 0, max: 1, idleTimeout: 1 } });
+      const started: string[] = [];
+      for (let n = 0; n < 2; n += 1) {
+        if (n > 0) await until('the idle worker is gone', async () => (await workersOf(client, endpoint)).length === 0);
+        await client.call('POST', `/v2/${endpoint}/runsync`, { input: n });
+        started.push(...(await workersOf(client, endpoint)).map(({ id }) => id));
+      }
+      const kept = (): string[] => readdirSync(join(place.data, 'logs')).filter((id) => started.includes(id));
+      assert.deepEqual([started.length, kept().length], [2, 2]);
+      await client.call('DELETE', `/v2/serverless/${endpoint}`);
+      assert.deepEqual(kept(), []);
     });
 
     test('a load goes straight to the target and never above the maximum', async () => {

@@ -287,6 +287,21 @@ export function engineSuite(name: string, { module, shell, impossible, gpuTypeId
       assert.deepEqual(await lines('never-there'), []);
     });
 
+    test('the log of an instance that was removed can be forgotten, that of one that is there stays', async () => {
+      const id = await started('echo hello');
+      await ended(id);
+      await engine.forgetLog(id);
+      assert.deepEqual(await output(id), ['hello']);
+      await engine.remove(id);
+      await engine.forgetLog(id);
+      assert.deepEqual(await lines(id), []);
+      await engine.forgetLog(id);
+      await engine.forgetLog('never-there');
+      await engine.forgetLog('../never-there');
+      await restart();
+      assert.deepEqual(await lines(id), []);
+    });
+
     test('a command runs beside it', async () => {
       const id = await started('echo > here; echo ready; sleep 600', { env: { GREETING: 'hello' } });
       await said(id, 'ready');

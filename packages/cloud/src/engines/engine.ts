@@ -50,6 +50,9 @@ export interface InstanceEngine extends Engine {
    */
   remove(id: string, graceMs?: number): Promise<void>;
 
+  /** Takes away the log of an instance that was removed. That of one that is still there stays. */
+  forgetLog(id: string): Promise<void>;
+
   /** Every instance of this engine that was not removed. */
   list(): Promise<Instance[]>;
 

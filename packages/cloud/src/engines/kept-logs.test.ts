@@ -26,5 +26,8 @@ test('the log of a removed instance is kept for its time', async () => {
   clock.advance(1000);
   await logs.sweep((id) => there.has(id));
   assert.deepEqual((await readdir(path)).sort(), ['again', 'running']);
+  await logs.forget('again');
+  await logs.forget('never-there');
+  assert.deepEqual(await readdir(path), ['running'], 'what is forgotten goes at once');
   await rm(path, { recursive: true });
 });

@@ -31,13 +31,18 @@ export class KeptLogs {
     await writeFile(join(this.folder(id), REMOVED_FILE), String(this.#clock.now()), { mode: 0o600 });
   }
 
+  /** Takes it away before its time. */
+  async forget(id: string): Promise<void> {
+    await rm(this.folder(id), { recursive: true, force: true });
+  }
+
   /** Takes away what has been kept for long enough. Logs that belong to no instance begin to age. */
   async sweep(isThere: (id: string) => boolean): Promise<void> {
     for (const id of await readdir(this.#path).catch(() => [])) {
       if (isThere(id)) continue;
       const removedAt = await readFile(join(this.folder(id), REMOVED_FILE), 'utf8').catch(() => undefined);
       if (removedAt === undefined) await this.age(id);
-      else if (this.#clock.now() - Number(removedAt) >= this.#keepMs) await rm(this.folder(id), { recursive: true, force: true });
+      else if (this.#clock.now() - Number(removedAt) >= this.#keepMs) await this.forget(id);
     }
   }
 }

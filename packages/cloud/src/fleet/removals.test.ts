@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InstanceEngine } from '../engines/engine.ts';
 import type { JobQueue } from '../jobs/queue.ts';
-import type { FleetStore } from '../store/fleet.ts';
+import type { FleetStore, Worker } from '../store/fleet.ts';
 import { ManualClock } from '../support/clock.ts';
 import { createLog } from '../support/log.ts';
 import { Rounds } from '../support/rounds.ts';
@@ -11,12 +11,13 @@ import { Removals } from './removals.ts';
 import { Roster } from './roster.ts';
 import { sampleWorker } from './worker.sample.ts';
 
-test('an endpoint is removed when the instance of its last worker is, also of one that has just ended by itself', async () => {
+test('an endpoint is removed when the instance of its last worker is, also of one that has just ended by itself, and the logs of all go with it', async () => {
   const steps: string[] = [];
   const removed = Promise.withResolvers<void>();
   const log = createLog({ level: 'silent', format: 'json' });
-  const store = { saveWorker: async () => undefined, removeEndpoint: async () => void steps.push('endpoint removed') } as unknown as FleetStore;
-  const engine = { remove: () => removed.promise.then(() => void steps.push('instance removed')) } as unknown as InstanceEngine;
+  const ended = [sampleWorker('earlier', { endedAt: 2 })];
+  const store = { saveWorker: async (worker: Worker) => void ended.push(worker), endedWorkers: async () => ended, removeEndpoint: async () => void steps.push('endpoint removed') } as unknown as FleetStore;
+  const engine = { remove: () => removed.promise.then(() => void steps.push('instance removed')), forgetLog: async (id: string) => void steps.push(`log of ${id} forgotten`) } as unknown as InstanceEngine;
   const queue = { presence: { forget: () => undefined }, caretaker: { workerGone: async () => undefined } } as unknown as JobQueue;
   const rounds = new Rounds({ look: async () => undefined, may: () => true, onError: (error) => assert.fail(String(error)) });
   const roster = new Roster(store, log);
@@ -28,5 +29,5 @@ test('an endpoint is removed when the instance of its last worker is, also of on
   await new Promise((resolve) => setImmediate(resolve));
   removed.resolve();
   await Promise.all([ending, removing]);
-  assert.deepEqual(steps, ['instance removed', 'endpoint removed']);
+  assert.deepEqual(steps, ['instance removed', 'log of earlier forgotten', 'log of w forgotten', 'endpoint removed']);
 });

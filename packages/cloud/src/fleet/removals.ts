@@ -1,6 +1,6 @@
 import type { InstanceEngine } from '../engines/engine.ts';
 import type { JobQueue } from '../jobs/queue.ts';
-import type { FleetStore } from '../store/fleet.ts';
+import type { FleetStore, Worker } from '../store/fleet.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import type { Rounds } from '../support/rounds.ts';
@@ -57,6 +57,7 @@ export class Removals {
     await departures.settled(endpointId);
     if (roster.members(endpointId).length > 0) return;
     roster.forget(endpointId);
+    await Promise.all((await store.endedWorkers(endpointId)).map((worker) => this.#forgetLog(worker)));
     await store.removeEndpoint(endpointId, clock.now());
   }
 
@@ -70,9 +71,20 @@ export class Removals {
       await engine?.remove(id, 0);
       await member.launching;
       await engine?.remove(id, 0);
+      await engine?.forgetLog(id);
       roster.drop(member);
     } catch (error) {
       log.warn({ err: error, endpointId, workerId: id }, 'a worker of an endpoint that is gone could not be removed; trying again');
+    }
+  }
+
+  /** One that cannot be removed now goes when its time is over. */
+  async #forgetLog({ id, endpointId, dataCenterId }: Worker): Promise<void> {
+    const { engines, log } = this.#parts;
+    try {
+      await engines.get(dataCenterId)?.forgetLog(id);
+    } catch (error) {
+      log.warn({ err: error, endpointId, workerId: id }, 'the log of a worker of an endpoint that is gone could not be removed');
     }
   }
 }

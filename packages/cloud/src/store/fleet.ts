@@ -7,6 +7,8 @@ export interface FleetStore {
   findWorker(endpointId: string, id: string): Promise<Worker | undefined>;
   /** Those that have not ended, of one endpoint or of all. */
   livingWorkers(endpointId?: string): Promise<Worker[]>;
+  /** Those of an endpoint that have ended and are not forgotten. */
+  endedWorkers(endpointId: string): Promise<Worker[]>;
   /** Forgets workers that ended before this time. */
   forgetWorkers(endedBefore: number): Promise<Worker[]>;
   /** Endpoints that need looking after: a minimum of workers, living workers, or waiting jobs. */

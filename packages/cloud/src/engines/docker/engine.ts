@@ -211,6 +211,13 @@ export class DockerEngine implements InstanceEngine {
     await this.#inventory.sweepLogs();
   }
 
+  async forgetLog(id: string): Promise<void> {
+    await this.#turns.run(id, async () => {
+      const isThere = this.#inventory.get(id) !== undefined || this.#starts.has(id);
+      if (isInstanceId(id) && !isThere) await this.#logs.forget(id);
+    });
+  }
+
   async subnetsInUse(): Promise<string[]> {
     await this.#inventory.open();
     return this.#networks.inUse();

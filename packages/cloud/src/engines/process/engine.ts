@@ -186,6 +186,13 @@ export class ProcessEngine implements InstanceEngine {
     await this.#sweepLogs();
   }
 
+  async forgetLog(id: string): Promise<void> {
+    await this.#open();
+    await this.#turns.run(id, async () => {
+      if (ID.test(id) && !this.#instances.has(id)) await this.#logs.forget(id);
+    });
+  }
+
   async list(): Promise<Instance[]> {
     await this.#open();
     await this.#lookAgain();

@@ -34,6 +34,11 @@ export function fleetTable(database: Database, sealer: Sealer, usage?: UsageRule
         return (yield* rows<Row>(sql`select * from workers where ended_at is null${only} order by created_at, id`)).map(workerFromRow);
       }),
 
+    endedWorkers: (endpointId) =>
+      database.read(function* () {
+        return (yield* rows<Row>(sql`select * from workers where endpoint_id = ${endpointId} and ended_at is not null order by created_at, id`)).map(workerFromRow);
+      }),
+
     forgetWorkers: (endedBefore) =>
       database.write(function* () {
         const gone = yield* rows<Row>(sql`select * from workers where ended_at < ${endedBefore}`);
