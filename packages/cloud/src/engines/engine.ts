@@ -88,6 +88,9 @@ export interface InstanceEngine extends Engine {
   close(): Promise<void>;
 }
 
+/** How long the log of an instance that was removed can be read. */
+export const KEEP_LOGS_MS = 7 * 24 * 3_600_000;
+
 /** What a driver can do is declared, so that nobody has to try. */
 export interface EngineAbilities {
   /** Images of a registry, or only folders of this machine. */

@@ -1,3 +1,4 @@
+import { KEEP_LOGS_MS } from '../engines/engine.ts';
 import type { InstanceEngine } from '../engines/engine.ts';
 import type { LogLine } from '../engines/logs/log-line.ts';
 import type { JobQueue } from '../jobs/queue.ts';
@@ -35,7 +36,6 @@ const TICK_MS = 500;
 const LOG_SLACK_MS = 1_000;
 /** What is under way when the server stops has this long to come to its end. */
 const CLOSE_WITHIN_MS = 2_000;
-const KEEP_ENDED_MS = 60 * 60_000;
 const FORGET_EVERY_MS = 10 * 60_000;
 
 export interface FleetParts extends Provisions {
@@ -185,7 +185,8 @@ export class Fleet {
     const now = clock.now();
     if (now - this.#forgotAt < FORGET_EVERY_MS) return;
     this.#forgotAt = now;
-    store.forgetWorkers(now - KEEP_ENDED_MS).catch((error: unknown) => log.warn({ err: error }, 'workers that ended long ago could not be forgotten'));
+    // The log of a worker is found by its record, so both are kept as long.
+    store.forgetWorkers(now - KEEP_LOGS_MS).catch((error: unknown) => log.warn({ err: error }, 'workers that ended long ago could not be forgotten'));
   }
 
   /** A handler asked that its worker be replaced. */

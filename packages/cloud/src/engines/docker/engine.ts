@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import { type Clock, systemClock } from '../../support/clock.ts';
 import { BerthError, notFound, rule } from '../../support/errors.ts';
 import type { Log } from '../../support/log.ts';
-import type { Capacity, EngineAbilities, GpuCapacity, InstanceEngine } from '../engine.ts';
+import { type Capacity, type EngineAbilities, type GpuCapacity, type InstanceEngine, KEEP_LOGS_MS } from '../engine.ts';
 import { GpuShelf } from '../gpu-shelf.ts';
 import { gpuUsageReader, usageOfHeld } from '../gpu-usage.ts';
 import type { Address, Execution, ExecutionOptions, Instance, InstanceEvent, InstanceHandle, InstanceSpec, Usage } from '../instance.ts';
@@ -26,8 +26,6 @@ import { Networks } from './networks.ts';
 import { type ContainerNetwork, HOST_NAME_INSIDE, networkOfContainers, urlInside } from './reach.ts';
 import { StartAttempts } from './start-attempts.ts';
 import { Visits } from './visits.ts';
-
-const KEEP_LOGS_MS = 7 * 24 * 3_600_000;
 
 export interface DockerEngineParts {
   /** Names this installation of Berth. Only containers with this name on them are its own. */

@@ -7,7 +7,7 @@ import { BerthError, notFound, rule } from '../../support/errors.ts';
 import { type Ids, randomIds } from '../../support/ids.ts';
 import type { Log } from '../../support/log.ts';
 import { atHand } from '../at-hand.ts';
-import type { Capacity, EngineAbilities, GpuCapacity, InstanceEngine } from '../engine.ts';
+import { type Capacity, type EngineAbilities, type GpuCapacity, type InstanceEngine, KEEP_LOGS_MS } from '../engine.ts';
 import { countedThrough, GpuShelf } from '../gpu-shelf.ts';
 import { gpuUsageReader, usageOfHeld } from '../gpu-usage.ts';
 import type { Address, Execution, ExecutionOptions, Instance, InstanceEvent, InstanceHandle, InstanceSpec, Usage } from '../instance.ts';
@@ -34,7 +34,6 @@ const MACHINE_LIFETIME_MS = 60_000;
 /** For instances whose supervisor another Berth started: nobody tells us of their end. */
 const LOOK_AT_ADOPTED_EVERY_MS = 250;
 const SWEEP_EVERY_MS = 3_600_000;
-const KEEP_LOGS_MS = 7 * 24 * 3_600_000;
 /** The turn of the sweep of folders; no id begins with a dot. */
 const SWEEP = '.sweep';
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
