@@ -72,7 +72,7 @@ export class BalancedPool {
   /** A worker was given a request, or is done with one: its idle time starts anew. */
   touched(endpointId: string, workerId: string): void {
     const member = this.#parts.roster.member(endpointId, workerId);
-    if (member !== undefined) member.idleSince = this.#parts.clock.now();
+    if (member !== undefined) Object.assign(member, { served: true, idleSince: this.#parts.clock.now() });
   }
 
   waitForChange(endpointId: string, milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { afterCrash, areOver, isLooping, nextStartAt, NO_CRASHES, tellCrashes } from './crashes.ts';
+import { afterCrash, areOver, endedWell, isLooping, nextStartAt, NO_CRASHES, tellCrashes } from './crashes.ts';
 import type { Crashes } from './crashes.ts';
 
 const NOW = 10_000_000;
@@ -16,6 +16,16 @@ describe('crashes of an endpoint', () => {
     assert.deepEqual([0, 1].map((count) => nextStartAt(crashes(count))), [0, 0]);
     assert.deepEqual([2, 3, 4, 7, 8, 9, 500].map((count) => nextStartAt(crashes(count)) - NOW), [1_000, 2_000, 4_000, 32_000, 60_000, 60_000, 60_000]);
     assert.deepEqual([0, 1, 2, 3].map((count) => isLooping(crashes(count))), [false, false, true, true]);
+  });
+
+  test('are ends that nobody asked for, of a worker that failed or did nothing for less than a minute', () => {
+    const well = (over: Partial<Parameters<typeof endedWell>[0]>): boolean => endedWell({ exitCode: 0, readyAt: NOW, worked: false, at: NOW + 1, ...over });
+    assert.equal(well({}), false);
+    assert.equal(well({ at: NOW + 59_999 }), false);
+    assert.equal(well({ at: NOW + 60_000 }), true);
+    assert.equal(well({ worked: true }), true);
+    assert.equal(well({ worked: true, readyAt: null }), false);
+    for (const exitCode of [1, null]) assert.equal(well({ worked: true, at: NOW + 60_000, exitCode }), false);
   });
 
   test('are over when a worker has been ready for a minute, counted from the last of them', () => {

@@ -24,6 +24,11 @@ export function afterCrash({ count }: Crashes, { lastLine, ran, now }: { lastLin
   return { count: count + 1, lastAt: now, lastLine, ran };
 }
 
+/** Whether a worker that nobody told to end came to its end as it may. One that says that all is well, and did nothing, is started over and over like any other that crashes. */
+export function endedWell({ exitCode, readyAt, worked, at }: { exitCode: number | null; readyAt: number | null; worked: boolean; at: number }): boolean {
+  return exitCode === 0 && readyAt !== null && (worked || at - readyAt >= STEADY_MS);
+}
+
 /** When the next worker may start: at once after a first mishap, then later and later. */
 export function nextStartAt({ count, lastAt }: Crashes): number {
   return count < LOOPING_FROM ? 0 : lastAt + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (count - LOOPING_FROM));

@@ -14,6 +14,8 @@ import { sampleWorker } from './worker.sample.ts';
 describe('a worker that leaves', () => {
   let steps: string[];
   let requests: number;
+  /** It was given jobs. */
+  let jobs: boolean;
   /** What happens while it is being stopped. */
   let onStop: () => Promise<void>;
   let removed: PromiseWithResolvers<void>;
@@ -24,6 +26,7 @@ describe('a worker that leaves', () => {
   beforeEach(() => {
     steps = [];
     requests = 0;
+    jobs = false;
     removed = Promise.withResolvers<void>();
     const store = { saveWorker: async ({ state }: { state: string }) => void steps.push(`saved as ${state}`) } as unknown as FleetStore;
     onStop = async () => undefined;
@@ -40,7 +43,7 @@ describe('a worker that leaves', () => {
         yield { ts: 1, seq: 1, source: 'container', line: 'Error: no model' };
       },
     } as unknown as InstanceEngine;
-    const presence = { view: () => undefined, forget: () => undefined };
+    const presence = { view: () => ({ busy: 0, worked: jobs, unhealthy: null }), forget: () => undefined };
     const queue = { presence, dismiss: () => void steps.push('dismissed'), caretaker: { workerGone: async (_endpoint: string, _worker: string, reason: string) => void steps.push(reason) } } as unknown as JobQueue;
     const log = createLog({ level: 'silent', format: 'json' });
     const rounds = new Rounds({ look: async () => void steps.push('looked'), may: () => true, onError: (error) => assert.fail(String(error)) });
@@ -96,9 +99,18 @@ describe('a worker that leaves', () => {
     assert.deepEqual([roster.find('e')?.crashes.count, roster.find('e')?.crashes.lastLine], [1, 'Error: no model']);
   });
 
-  test('by itself and with code 0, after it was ready, is no mishap', async () => {
+  for (const [what, work] of [['a job', () => (jobs = true)], ['a request', () => (member.served = true)]] as const) {
+    test(`by itself and with code 0, after it was given ${what}, is no mishap`, async () => {
+      removed.resolve();
+      work();
+      await departures.ended(member, { exitCode: 0, reason: 'it ended with code 0' });
+      assert.deepEqual([member.record.reason, roster.find('e')?.crashes.count], [null, 0]);
+    });
+  }
+
+  test('by itself and with code 0, before it did anything, has crashed all the same', async () => {
     removed.resolve();
-    await departures.ended(member, { exitCode: 0, reason: 'it ended with code 0' });
-    assert.deepEqual([member.record.reason, roster.find('e')?.crashes.count], [null, 0]);
+    await departures.ended(member, { exitCode: 0, reason: 'it ended with code 0', at: 3 });
+    assert.deepEqual([member.record.reason, roster.find('e')?.crashes.count], ['it ended with code 0: Error: no model', 1]);
   });
 });

@@ -4,7 +4,7 @@ import type { Worker } from '../store/fleet.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import type { Rounds } from '../support/rounds.ts';
-import { afterCrash, NO_CRASHES } from './crashes.ts';
+import { afterCrash, endedWell, NO_CRASHES } from './crashes.ts';
 import type { Member } from './member.ts';
 import type { Roster } from './roster.ts';
 import { tellingLine } from './telling-line.ts';
@@ -84,7 +84,7 @@ export class Departures {
     const { record } = member;
     if (record.endedAt !== null) return;
     const { roster, rounds, queue, clock } = this.#parts;
-    const expected = record.state === 'leaving' || (exitCode === 0 && record.readyAt !== null);
+    const expected = record.state === 'leaving' || endedWell({ exitCode, readyAt: record.readyAt, worked: this.#hasWorked(member), at: at ?? clock.now() });
     const lastLine = expected ? '' : await this.#lastLine(record);
     const told = lastLine === '' ? reason : `${reason}: ${lastLine}`;
     await this.#end(member, { exitCode, reason: expected ? member.leavesFor : told, at }, () => queue.caretaker.workerGone(record.endpointId, record.id, `the worker that ran the job ended: ${told}`));
@@ -121,6 +121,10 @@ export class Departures {
     await engines.get(dataCenterId)?.remove(id);
     await roster.save(member);
     roster.changes.tell(endpointId);
+  }
+
+  #hasWorked({ served, record: { endpointId, id } }: Member): boolean {
+    return served || this.#parts.queue.presence.view(endpointId, id)?.worked === true;
   }
 
   #isBusy({ endpointId, id }: Worker): boolean {

@@ -6,6 +6,8 @@ export interface Member {
   record: Worker;
   busy: boolean;
   idleSince: number | null;
+  /** It was given a request, for a load balancing endpoint. */
+  served: boolean;
   /** The last checks of its health in a row that failed. */
   strikes: number;
   unhealthy: string | null;
@@ -27,7 +29,7 @@ export interface Member {
 }
 
 export function memberOf(record: Worker): Member {
-  return { record, busy: false, idleSince: null, strikes: 0, unhealthy: null, address: undefined, checkedAt: 0, asking: false, runsSince: null, progress: null, leavesFor: null, launching: Promise.resolve(), leaving: Promise.resolve() };
+  return { record, busy: false, idleSince: null, served: false, strikes: 0, unhealthy: null, address: undefined, checkedAt: 0, asking: false, runsSince: null, progress: null, leavesFor: null, launching: Promise.resolve(), leaving: Promise.resolve() };
 }
 
 /** It takes work, or will soon. */

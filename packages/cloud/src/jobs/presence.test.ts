@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { Job } from '../store/job-records.ts';
 import type { WorkerRecord } from '../store/jobs.ts';
 import { ManualClock } from '../support/clock.ts';
 import { Presence, SILENT_MS } from './presence.ts';
@@ -67,6 +68,15 @@ describe('a worker', () => {
     presence.released('e', 'unknown', 2);
     presence.released('e', null, 2);
     assert.equal(presence.here('e')[0]?.busy, 1);
+  });
+
+  test('has worked from the first job on that came to it, here or by another server', () => {
+    const { clock, presence } = fixture();
+    for (const workerId of ['idle', 'here', 'elsewhere']) presence.seen('e', workerId);
+    presence.given('e', 'here', job(1));
+    presence.released('e', 'here', 1);
+    presence.compare([{ ...job(2), endpointId: 'e', workerId: 'elsewhere', takenAt: clock.now() } as Job], clock.now());
+    assert.deepEqual(['idle', 'here', 'elsewhere'].map((workerId) => presence.view('e', workerId)?.worked), [false, true, true]);
   });
 
   test('cannot have begun what came after as many jobs as it runs at a time', () => {

@@ -42,6 +42,8 @@ interface Worker {
   places: number;
   /** In the order in which they came to it. */
   jobs: SteadyMap<number, Held>;
+  /** A job came to it at some time. */
+  worked: boolean;
   noted: boolean;
   /** When it was last written down while it waited, and how. */
   notedAt: number;
@@ -85,7 +87,7 @@ export class Presence {
   seen(endpointId: string, workerId: string): Worker {
     let worker = this.#workers.get(endpointId, workerId);
     if (worker === undefined) {
-      worker = { endpointId, workerId, seenAt: 0, open: 0, lastTakeAt: 0, restsUntil: 0, unhealthy: null, places: Infinity, jobs: new SteadyMap(), noted: false, notedAt: 0, notedAs: '' };
+      worker = { endpointId, workerId, seenAt: 0, open: 0, lastTakeAt: 0, restsUntil: 0, unhealthy: null, places: Infinity, jobs: new SteadyMap(), worked: false, noted: false, notedAt: 0, notedAs: '' };
       this.#workers.set(endpointId, workerId, worker);
     }
     worker.seenAt = this.#clock.now();
@@ -132,16 +134,20 @@ export class Presence {
 
   /** It was given a job, just now or, after a restart, some time ago: from now on it has time to show it. */
   given(endpointId: string, workerId: string, job: HeldJob): void {
-    this.seen(endpointId, workerId).jobs.set(job.seq, heldSince(job, this.#clock.now()));
+    const worker = this.seen(endpointId, workerId);
+    worker.jobs.set(job.seq, heldSince(job, this.#clock.now()));
+    worker.worked = true;
   }
 
   /** What all workers hold, as the store said at `asOf`. Of those that are known here, what came to them elsewhere is known from now on, and what has ended elsewhere is not. */
   compare(running: readonly Job[], asOf: number): void {
     const holdings = Map.groupBy(running, ({ endpointId, workerId }) => `${endpointId} ${workerId}`);
-    for (const { endpointId, workerId: id, jobs } of this.#workers.values()) {
+    for (const worker of this.#workers.values()) {
+      const { endpointId, workerId: id, jobs } = worker;
       const holding = new Map(holdings.get(`${endpointId} ${id}`)?.map((job) => [job.seq, job]));
       for (const [seq, { since, lease }] of jobs) if (since < asOf && holding.get(seq)?.lease !== lease) jobs.delete(seq);
       for (const job of holding.values()) if (!jobs.has(job.seq)) jobs.set(job.seq, heldSince(job, Math.min(job.takenAt ?? asOf, asOf)));
+      if (jobs.size > 0) worker.worked = true;
     }
   }
 
@@ -164,9 +170,9 @@ export class Presence {
   }
 
   /** What is known of a worker here; undefined before it was first heard of. */
-  view(endpointId: string, workerId: string): { busy: number; unhealthy: string | null } | undefined {
+  view(endpointId: string, workerId: string): { busy: number; worked: boolean; unhealthy: string | null } | undefined {
     const worker = this.#workers.get(endpointId, workerId);
-    return worker === undefined || worker.seenAt === 0 ? undefined : { busy: worker.jobs.size, unhealthy: worker.unhealthy };
+    return worker === undefined || worker.seenAt === 0 ? undefined : { busy: worker.jobs.size, worked: worker.worked, unhealthy: worker.unhealthy };
   }
 
   /** No new jobs ever: it is on its way out. */
