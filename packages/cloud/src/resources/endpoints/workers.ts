@@ -7,6 +7,7 @@ import type { Clock } from '../../support/clock.ts';
 import { notFound } from '../../support/errors.ts';
 import type { Caller } from '../caller.ts';
 import type { Endpoints } from './endpoints.ts';
+import { backTo } from './release.ts';
 
 export type WorkerStatus = 'RUNNING' | 'IDLE' | 'INITIALIZING' | 'THROTTLED' | 'UNHEALTHY';
 
@@ -85,13 +86,7 @@ export class EndpointWorkers {
     await this.#endpoints.get(caller, endpointId);
     const release = await this.#store.release(endpointId, version);
     if (release === undefined) throw notFound('release', String(version));
-    const { image, args, containerDisk, env, ports, registryId, gpuTypeIds, gpuPools, excludedGpuTypes, gpuCount, cpuFlavors, allowedCudaVersions, minCudaVersion, dataCenterIds, networkVolumeIds } = release.endpoint;
-    const changed = await this.#endpoints.update(caller, endpointId, {
-      registryId,
-      networkVolumeIds,
-      rollBackTo: version,
-      settings: () => ({ image, args, containerDisk, env, ports, gpuTypeIds, gpuPools, excludedGpuTypes, gpuCount, cpuFlavors, allowedCudaVersions, minCudaVersion, dataCenterIds }),
-    });
+    const changed = await this.#endpoints.update(caller, endpointId, { ...backTo(release.endpoint), rollBackTo: version });
     this.#fleet.poke(endpointId);
     return changed;
   }
