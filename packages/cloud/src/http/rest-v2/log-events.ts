@@ -13,13 +13,13 @@ export const logQuery = object({}, {
 
 export const logLine = object({ ts: text({ format: 'date-time' }), source: oneOf(['container', 'system']), line: text() });
 
-/** Where to begin: after the last line that a reader had, else after a time, else with the last lines. */
+/** Where to begin: after the last line that a reader had, where it says so in a way that can be read, else after a time, else with the last lines. */
 export function readLogQuery({ source, tail = 100, since, follow = true }: Static<typeof logQuery>, lastEventId: string | undefined): LogQuery {
   const read = { follow, ...(source !== undefined && { source }) };
   const seq = /\/(\d{1,15})$/.exec(lastEventId ?? '')?.[1];
   if (seq !== undefined) return { ...read, after: { seq: Number(seq) } };
-  const time = Date.parse(lastEventId ?? since ?? '');
-  return Number.isNaN(time) ? { ...read, tail } : { ...read, after: { ts: time } };
+  const time = [lastEventId, since].map((text) => Date.parse(text ?? '')).find((parsed) => !Number.isNaN(parsed));
+  return time === undefined ? { ...read, tail } : { ...read, after: { ts: time } };
 }
 
 export async function* logEvents(lines: AsyncIterable<LogLine>): AsyncGenerator<ServerEvent> {
