@@ -299,8 +299,8 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       gate,
       limits,
       log,
-      fleetReason: ({ id, workersMax }) => fleet.reason(id, workersMax),
-      fleetCounts: (endpointId) => fleet.counts(endpointId),
+      fleetReason: (endpoint) => fleet.reason(endpoint),
+      fleetCounts: (endpoint) => fleet.counts(endpoint),
       jobLogs: (job, signal) => fleet.jobLogs(job, signal),
     });
     const workers = new WorkerFace({ queue, endpoints: directory, gate, tokens, log });

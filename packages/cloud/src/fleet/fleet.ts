@@ -38,6 +38,9 @@ const LOG_SLACK_MS = 1_000;
 const CLOSE_WITHIN_MS = 2_000;
 const FORGET_EVERY_MS = 10 * 60_000;
 
+/** What has to be known of an endpoint to ask for its workers. */
+export type EndpointIdentity = Pick<Endpoint, 'id' | 'type'>;
+
 export interface FleetParts extends Provisions {
   store: FleetStore;
   queue: JobQueue;
@@ -133,17 +136,17 @@ export class Fleet {
   }
 
   /** The workers that live, the newest last. */
-  workers(endpointId: string): Member[] {
-    return [...(this.#seen(endpointId)?.members.values() ?? [])];
+  workers(endpoint: EndpointIdentity): Member[] {
+    return [...(this.#seen(endpoint)?.members.values() ?? [])];
   }
 
-  counts(endpointId: string): ReturnType<EndpointFleet['counts']> | undefined {
-    return this.#seen(endpointId)?.counts();
+  counts(endpoint: EndpointIdentity): ReturnType<EndpointFleet['counts']> | undefined {
+    return this.#seen(endpoint)?.counts();
   }
 
   /** Why an endpoint has no worker for its jobs. */
-  reason(endpointId: string, workersMax: number): string | undefined {
-    return (this.#seen(endpointId) ?? new EndpointFleet(endpointId)).reason(workersMax);
+  reason(endpoint: EndpointIdentity & Pick<Endpoint, 'workersMax'>): string | undefined {
+    return (this.#seen(endpoint) ?? new EndpointFleet(endpoint.id)).reason(endpoint.workersMax);
   }
 
   engine(dataCenterId: string): InstanceEngine | undefined {
@@ -195,11 +198,11 @@ export class Fleet {
     if (member !== undefined) void this.#departures.dismiss(member, null);
   }
 
-  /** With what was heard of the workers of a queue since the last look: whoever asks sees it at once. */
-  #seen(endpointId: string): EndpointFleet | undefined {
+  /** With what was heard of the workers of a queue since the last look: whoever asks sees it at once. Of others the queue hears nothing that would tell how they are. */
+  #seen({ id, type }: EndpointIdentity): EndpointFleet | undefined {
     const now = this.#parts.clock.now();
-    for (const member of this.#roster.members(endpointId)) this.#queueHealth.hear(member, now);
-    return this.#roster.find(endpointId);
+    if (type === 'QUEUE') for (const member of this.#roster.members(id)) this.#queueHealth.hear(member, now);
+    return this.#roster.find(id);
   }
 
   async #look(endpointId: string): Promise<void> {

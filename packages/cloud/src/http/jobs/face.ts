@@ -51,7 +51,7 @@ export interface JobFaceParts {
   /** What the worker of a job wrote while it had it. */
   jobLogs?(job: Job, signal: AbortSignal): AsyncIterable<LogLine>;
   /** Workers that nobody has heard of yet, or that do not come up. */
-  fleetCounts?(endpointId: string): { initializing: number; throttled: number; unhealthy: number } | undefined;
+  fleetCounts?(endpoint: Endpoint): { initializing: number; throttled: number; unhealthy: number } | undefined;
 }
 
 interface Call {
@@ -201,20 +201,20 @@ export class JobFace {
   }
 
   async #health({ response, endpoint }: Call): Promise<void> {
-    const [{ completed, failed, inProgress, inQueue, retried }, { counters }] = await Promise.all([this.#parts.queue.counts(endpoint.id), this.#workers(endpoint.id)]);
+    const [{ completed, failed, inProgress, inQueue, retried }, { counters }] = await Promise.all([this.#parts.queue.counts(endpoint.id), this.#workers(endpoint)]);
     sendJson(response, 200, JSON.stringify({ jobs: { completed, failed, inProgress, inQueue, retried }, workers: counters }));
   }
 
   async #metrics({ response, endpoint }: Call): Promise<void> {
-    const { counters, ready } = await this.#workers(endpoint.id);
+    const { counters, ready } = await this.#workers(endpoint);
     sendJson(response, 200, JSON.stringify({ workers: counters, readyWorkers: ready }));
   }
 
-  async #workers(endpointId: string) {
-    const workers = await this.#parts.queue.workers(endpointId);
+  async #workers(endpoint: Endpoint) {
+    const workers = await this.#parts.queue.workers(endpoint.id);
     const healthy = workers.filter(({ unhealthy }) => unhealthy === null);
     const running = healthy.filter(({ busy }) => busy > 0).length;
-    const { initializing = 0, throttled = 0, unhealthy = 0 } = this.#parts.fleetCounts?.(endpointId) ?? {};
+    const { initializing = 0, throttled = 0, unhealthy = 0 } = this.#parts.fleetCounts?.(endpoint) ?? {};
     const counters = { idle: healthy.length - running, initializing, ready: healthy.length, running, throttled, unhealthy: Math.max(unhealthy, workers.length - healthy.length) };
     return { counters, ready: healthy.map(({ workerId }) => workerId) };
   }

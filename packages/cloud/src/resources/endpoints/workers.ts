@@ -45,18 +45,18 @@ export class EndpointWorkers {
   /** The reason says why none of them could take work now. */
   async list(caller: Caller, endpointId: string): Promise<{ endpoint: Endpoint; workers: WorkerView[]; reason: string | null }> {
     const endpoint = await this.#endpoints.get(caller, endpointId);
-    return { endpoint, workers: this.of(endpoint), reason: this.#fleet.reason(endpointId, endpoint.workersMax) ?? null };
+    return { endpoint, workers: this.of(endpoint), reason: this.#fleet.reason(endpoint) ?? null };
   }
 
   /** The workers of an endpoint that is at hand, also where it is being deleted meanwhile: a list does not fail for that. */
   of(endpoint: Endpoint): WorkerView[] {
-    return this.#fleet.workers(endpoint.id).map((member) => this.#view(member, endpoint));
+    return this.#fleet.workers(endpoint).map((member) => this.#view(member, endpoint));
   }
 
   /** The log of a worker, also of one that has ended. */
   async logs(caller: Caller, endpointId: string, workerId: string, query: LogQuery, signal: AbortSignal): Promise<AsyncIterable<LogLine>> {
-    await this.#endpoints.get(caller, endpointId);
-    const worker = this.#fleet.workers(endpointId).find(({ record }) => record.id === workerId)?.record ?? (await this.#store.findWorker(endpointId, workerId));
+    const endpoint = await this.#endpoints.get(caller, endpointId);
+    const worker = this.#fleet.workers(endpoint).find(({ record }) => record.id === workerId)?.record ?? (await this.#store.findWorker(endpointId, workerId));
     const engine = worker === undefined ? undefined : this.#fleet.engine(worker.dataCenterId);
     if (engine === undefined) throw notFound('worker', workerId);
     return engine.logs(workerId, query, signal);
@@ -64,7 +64,7 @@ export class EndpointWorkers {
 
   /** The log of a worker that is there and of which nothing but its id is known. */
   async logsById(caller: Caller, workerId: string, query: LogQuery, signal: AbortSignal): Promise<AsyncIterable<LogLine>> {
-    const endpoint = (await this.#endpoints.list(caller)).find(({ id }) => this.#fleet.workers(id).some(({ record }) => record.id === workerId));
+    const endpoint = (await this.#endpoints.list(caller)).find((one) => this.#fleet.workers(one).some(({ record }) => record.id === workerId));
     if (endpoint === undefined) throw notFound('worker', workerId);
     return this.logs(caller, endpoint.id, workerId, query, signal);
   }
