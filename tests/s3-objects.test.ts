@@ -126,6 +126,25 @@ describe('objects of a network volume, over S3', () => {
     assert.equal(quiet, undefined);
   });
 
+  test('are not deleted by a document that is longer than it says', async () => {
+    await put('stays');
+    const document = '<Delete><Object><Key>stays</Key></Object></Delete>';
+    const ask = async (length: number): Promise<{ status: number; answer: string }> => {
+      const response = await fetch(`${stage.server.url}/s3/${Bucket}?delete`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${ann.key}`, 'x-amz-content-sha256': 'STREAMING-UNSIGNED-PAYLOAD-TRAILER', 'x-amz-decoded-content-length': String(length) },
+        body: `${document.length.toString(16)}\r\n${document}\r\n0\r\n\r\n`,
+      });
+      return { status: response.status, answer: await response.text() };
+    };
+    const refused = await ask(10);
+    assert.equal(refused.status, 400);
+    assert.match(refused.answer, /<Code>IncompleteBody<\/Code>/);
+    assert.equal(await text('stays'), 'x');
+    assert.equal((await ask(document.length)).status, 200);
+    assert.deepEqual(await keys({ Prefix: 'stays' }), []);
+  });
+
   test('are told in the order of their bytes, in pages, below a prefix, and as folders', async () => {
     const volume = await newVolume(ann, { name: 'listed' });
     const names = ['a', 'a-b', 'a/1', 'a/2/x', 'a/2/y', 'a0', 'b c', 'b&d', 'z/\u{1f600}', 'z/\uffe0', 'é'];

@@ -39,7 +39,12 @@ export async function readWhole(request: IncomingMessage, admitted: Admitted, li
   const { bytes, length } = payloadOf(request, admitted);
   if (length > limit) throw new S3Failure('EntityTooLarge', `at most ${limit} bytes are read here`);
   const pieces: Uint8Array[] = [];
-  for await (const piece of bytes) pieces.push(piece);
+  let read = 0;
+  for await (const piece of bytes) {
+    read += piece.length;
+    if (read > length) throw new S3Failure('IncompleteBody', `the body is longer than the ${length} bytes that were announced`);
+    pieces.push(piece);
+  }
   return Buffer.concat(pieces);
 }
 
