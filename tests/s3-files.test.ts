@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -112,6 +113,27 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
       await new Promise(setImmediate);
     }
     assert.equal(await text('kept'), 'as it was');
+  });
+
+  test('a file that shrinks while it is read ends the connection: no other answer stands for the rest', async () => {
+    const size = 64 * 1024 ** 2;
+    const place = join(folder, 'shrinks');
+    writeFileSync(place, '');
+    truncateSync(place, size);
+    const { hostname, port } = new URL(stage.server.url);
+    const socket = connect(Number(port), hostname);
+    const over = once(socket, 'close', { signal: AbortSignal.timeout(20_000) });
+    const request = `GET /s3/${Bucket}/shrinks HTTP/1.1\r\nhost: ${hostname}:${port}\r\nauthorization: Bearer ${ann.key}\r\n\r\n`;
+    socket.write(request);
+    const [first] = (await once(socket, 'data')) as [Buffer];
+    socket.pause();
+    assert.match(first.toString('latin1'), /^HTTP\/1\.1 200 /);
+    truncateSync(place, 1000);
+    let read = 0;
+    socket.on('data', (piece: Buffer) => (read += piece.length)).on('error', () => undefined).resume();
+    socket.write(request);
+    await over;
+    assert.ok(read < size, `${read} bytes came`);
   });
 
   test('many writers of one key: it is one of theirs, whole, with the ETag of that one', async () => {

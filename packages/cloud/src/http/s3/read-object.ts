@@ -23,10 +23,20 @@ export async function readObject({ request, response, address, objects }: Bucket
     response.writeHead(range === undefined ? 200 : 206, { ...about, ...checksums, 'content-length': to - from + 1, ...(range !== undefined && { 'content-range': `bytes ${from}-${to}/${object.size}` }) });
     if (request.method === 'HEAD' || to < from) return void response.end();
     reading = true;
-    await pipeline(object.read(from, to), response);
+    await pipeline(object.read(from, to), (content: AsyncIterable<Uint8Array>) => inFull(content, to - from + 1), response);
   } finally {
     if (!reading) await object.close();
   }
+}
+
+/** A file may shrink while it is read. The answer is then broken off: the next one on this connection must not be taken for its rest. */
+async function* inFull(content: AsyncIterable<Uint8Array>, length: number): AsyncGenerator<Uint8Array> {
+  let left = length;
+  for await (const piece of content) {
+    left -= piece.length;
+    yield piece;
+  }
+  if (left > 0) throw new Error(`the file ended ${left} bytes before its end`);
 }
 
 /** A reader that goes on with what it has gets the rest only if that is still the same. */
