@@ -148,13 +148,12 @@ export class Objects {
   }
 
   /** Refuses what the volume has no room for, less what it replaces. Answers the way to say that it came, or that it did not. */
-  async reserve(length: number, replaced = 0): Promise<(done: boolean) => void> {
+  reserve(length: number, replaced = 0): Promise<(done: boolean) => void> {
     const { usage, capacity } = this.#parts;
-    const used = await usage.promised();
-    if (used - replaced + length > capacity) {
+    return usage.promise(length, (used) => {
+      if (used - replaced + length <= capacity) return;
       throw new BerthError('too-large', `the volume has ${capacity} bytes, of which ${used} are used or promised: there is no room for ${length} more; make it larger or remove something`);
-    }
-    return usage.promise(length);
+    });
   }
 
   /** A path aside for a file that arrives. */

@@ -31,19 +31,17 @@ export class Usage {
   }
 
   async measured(): Promise<VolumeUsage> {
-    const known = this.#known;
-    if (known !== undefined && performance.now() < known.until) return this.#shown(known);
-    this.#measuring ??= this.#measure().finally(() => (this.#measuring = undefined));
-    return this.#shown(await this.#measuring);
+    return this.#shown(await this.#current());
   }
 
-  /** Bytes with all that is under way. */
-  async promised(): Promise<number> {
-    return (await this.measured()).bytes + this.#promised;
-  }
-
-  /** Bytes that are about to be written. Answers the way to say that they are, or that nothing came of it. */
-  promise(bytes: number): (done: boolean) => void {
+  /**
+   * Promises room for bytes that are about to be written. `check` may throw to refuse, with what is
+   * used and promised so far: many may wait for one measurement, and each has to see the promises of
+   * those before it. Answers the way to say that the bytes came, or that nothing came of it.
+   */
+  async promise(bytes: number, check: (used: number) => void): Promise<(done: boolean) => void> {
+    const known = await this.#current();
+    check(this.#shown(known).bytes + this.#promised);
     this.#promised += bytes;
     let settled = false;
     return (done) => {
@@ -56,6 +54,12 @@ export class Usage {
 
   changed(bytes: number): void {
     if (this.#known !== undefined) this.#known.since += bytes;
+  }
+
+  async #current(): Promise<Known> {
+    if (this.#known !== undefined && performance.now() < this.#known.until) return this.#known;
+    this.#measuring ??= this.#measure().finally(() => (this.#measuring = undefined));
+    return this.#measuring;
   }
 
   #shown({ usage, since }: Known): VolumeUsage {
