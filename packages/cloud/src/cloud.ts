@@ -343,6 +343,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
           },
         );
         docker?.begin();
+        void volumeContents.wipeRemoved();
       },
       cut: async () => {
         http.server.closeAllConnections();

@@ -54,15 +54,21 @@ export class VolumeContents {
         if (!isAbsence(error)) throw error;
       });
     }
-    void this.#wipe(bin);
+    void this.wipeRemoved();
   }
 
-  /** With what an earlier Berth left. */
-  async #wipe(bin: string): Promise<void> {
+  /** Wipes the data of removed volumes, with what an earlier Berth left. What cannot be wiped keeps nothing else on disk. */
+  async wipeRemoved(): Promise<void> {
+    const bin = folderBesideVolume(this.#data, REMOVED);
+    for (const name of await this.#namesIn(bin)) await removeTree(join(bin, name)).catch(this.#onProblem);
+  }
+
+  async #namesIn(bin: string): Promise<string[]> {
     try {
-      for (const name of await readdir(bin)) await removeTree(join(bin, name));
+      return await readdir(bin);
     } catch (error) {
-      this.#onProblem(error);
+      if (!isAbsence(error)) this.#onProblem(error);
+      return [];
     }
   }
 
