@@ -12,7 +12,7 @@ import { isS3, s3Address } from './address.ts';
 import { Door } from './door.ts';
 import type { DoorParts } from './door.ts';
 import type { BucketExchange, Exchange } from './exchange.ts';
-import { fail, failureDocument, failureOf, S3Failure } from './failures.ts';
+import { fail, failureDocument, failureOf, failureOfDisk, S3Failure } from './failures.ts';
 
 export interface S3FaceParts extends DoorParts {
   volumes: Volumes;
@@ -98,8 +98,7 @@ export class S3Face {
 
   #failure(error: unknown, requestId: string): S3Failure {
     if (error instanceof S3Failure) return error;
-    if (isFullDisk(error)) return new S3Failure('QuotaExceeded', 'the disk under this volume is full');
-    return failureOf(asBerthError(error, this.#parts.log, requestId));
+    return failureOfDisk(error) ?? failureOf(asBerthError(error, this.#parts.log, requestId));
   }
 }
 
@@ -107,11 +106,6 @@ export class S3Face {
 function checkRegion(region: string | undefined, { dataCenterId }: NetworkVolume): void {
   if (region === undefined || region.toLowerCase() === dataCenterId.toLowerCase()) return;
   throw new S3Failure('AuthorizationHeaderMalformed', `the region '${region.slice(0, 64)}' is wrong; expecting '${dataCenterId}'`, { Region: dataCenterId });
-}
-
-function isFullDisk(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException;
-  return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
 /** The client went away: there is nobody to answer, and nothing of ours is wrong. */

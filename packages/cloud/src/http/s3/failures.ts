@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { isDenied } from '../../resources/volumes/held-folder.ts';
 import type { BerthError, ErrorCode } from '../../support/errors.ts';
 import { element, plainDocument } from './xml.ts';
 
@@ -82,6 +83,18 @@ const CODES: Record<ErrorCode, S3Code> = {
 
 export function failureOf(error: BerthError): S3Failure {
   return new S3Failure(CODES[error.code], error.message);
+}
+
+/** What the disk under a volume refuses; undefined where it is something else that failed. */
+export function failureOfDisk(error: unknown): S3Failure | undefined {
+  if (isFull(error)) return new S3Failure('QuotaExceeded', 'the disk under this volume is full');
+  if (isDenied(error)) return new S3Failure('AccessDenied', 'a file or folder of this volume belongs to another user of the machine, and Berth may not touch it');
+  return undefined;
+}
+
+function isFull(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
 export function failureDocument({ code, message, fields }: S3Failure, resource: string, requestId: string): string {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
+import { asOrdinaryUser } from '../../../../../tests/support/ordinary-user.ts';
 import { check } from '../../../../../tests/support/seed.ts';
 import type { ListingQuery } from './listing.ts';
 import { listObjects } from './listing.ts';
@@ -47,6 +48,38 @@ describe('a list of objects', () => {
       }),
       60,
     );
+  });
+});
+
+describe('a list of objects, where folders are another user\'s', () => {
+  let root: string;
+  const told = async (prefix: string, delimiter = ''): Promise<string[]> => {
+    const { objects, prefixes } = await listObjects(root, { prefix, delimiter, after: '', limit: 100 }, async (key) => ({ key, folder: false, size: 0, modifiedAt: 0, etag: '', headers: {}, checksums: {} }));
+    return [...objects.map(({ key }) => key), ...prefixes];
+  };
+  before(() => {
+    root = mkdtempSync(join(tmpdir(), 'berth-listing-'));
+    for (const folder of ['shut', 'half', 'open']) mkdirSync(join(root, folder));
+    for (const key of ['a', 'shut/x', 'half/x', 'open/x', 'z']) writeFileSync(join(root, key), '');
+    symlinkSync('shut/x', join(root, 'link'));
+    chmodSync(root, 0o755);
+    chmodSync(join(root, 'shut'), 0);
+    chmodSync(join(root, 'half'), 0o444);
+  });
+  after(() => {
+    for (const folder of ['shut', 'half']) chmodSync(join(root, folder), 0o700);
+    rmSync(root, { recursive: true });
+  });
+
+  test('has all but what is in them', async () => {
+    await asOrdinaryUser(async () => {
+      assert.deepEqual(await told(''), ['a', 'open/x', 'z']);
+      assert.deepEqual(await told('', '/'), ['a', 'z', 'half/', 'open/', 'shut/']);
+    });
+  });
+
+  test('is refused where it is one of them that was asked for', async () => {
+    await asOrdinaryUser(() => assert.rejects(told('shut/'), { code: 'EACCES' }));
   });
 });
 

@@ -1,6 +1,7 @@
 import { opendir } from 'node:fs/promises';
 import type { BigIntStats } from 'node:fs';
-import { descend, followed, isAbsence, lstatIfThere } from './held-folder.ts';
+import { descend, followed, isAbsence, isDenied, lstatIfThere } from './held-folder.ts';
+import type { Place } from './held-folder.ts';
 import { compareKeys, keyProblem } from './object-key.ts';
 import type { StoredObject } from './objects.ts';
 
@@ -109,7 +110,7 @@ interface NextEntries {
   empty: boolean;
 }
 
-/** The first entries of a folder after the one that was told last; undefined where there is no such folder. Only as many as are told at once are kept while it is read. */
+/** The first entries of a folder after the one that was told last; undefined where there is no such folder, or one below the prefix that Berth may not look into. Only as many as are told at once are kept while it is read. */
 async function nextEntries(root: string, names: readonly string[], base: string, query: ListingQuery, told: Entry | undefined): Promise<NextEntries | undefined> {
   let kept: Entry[] = [];
   let more = false;
@@ -141,7 +142,7 @@ async function nextEntries(root: string, names: readonly string[], base: string,
     });
     if (read === undefined) return undefined;
   } catch (error) {
-    if (isAbsence(error)) return undefined;
+    if (isAbsence(error) || (isDenied(error) && base.length > query.prefix.length)) return undefined;
     throw error;
   }
   cut();
@@ -163,7 +164,7 @@ function isWanted(key: string, folder: boolean, { prefix, after }: ListingQuery)
   return after === '' || compareKeys(key, after) > 0 || (folder && after.startsWith(key));
 }
 
-/** What was found and is still there, in the same order. */
+/** What was found, is still there and may be looked at, in the same order. */
 async function look(root: string, batch: readonly Found[], describe: Describe): Promise<StoredObject[]> {
   const looked: (StoredObject | undefined)[] = [];
   for (let from = 0; from < batch.length; ) {
@@ -171,10 +172,21 @@ async function look(root: string, batch: readonly Found[], describe: Describe): 
     let to = from;
     while (batch[to]?.parent === parent) to += 1;
     const together = batch.slice(from, to);
-    looked.push(...((await descend(root, [...parent, '.'], ({ folder }) => Promise.all(together.map(async (found) => describeFound(root, found, await lstatIfThere(folder.at(found.name)), describe))))) ?? []));
+    const describeIn = ({ folder }: Place): Promise<(StoredObject | undefined)[]> =>
+      Promise.all(together.map((found) => unlessDenied(async () => describeFound(root, found, await lstatIfThere(folder.at(found.name)), describe))));
+    looked.push(...((await unlessDenied(() => descend(root, [...parent, '.'], describeIn))) ?? []));
     from = to;
   }
   return looked.filter((object) => object !== undefined);
+}
+
+async function unlessDenied<T>(look: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await look();
+  } catch (error) {
+    if (isDenied(error)) return undefined;
+    throw error;
+  }
 }
 
 async function describeFound(root: string, { key, parent, name, folder }: Found, seen: BigIntStats | undefined, describe: Describe): Promise<StoredObject | undefined> {

@@ -1,6 +1,6 @@
 import { opendir, lstat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isAbsence } from './held-folder.ts';
+import { isAbsence, isDenied } from './held-folder.ts';
 
 /** How old a measurement may be, in times of what it took: counting takes a twentieth of the time at most, and what pods write is seen soon where there is little to count. */
 const FRESH_TIMES = 20;
@@ -76,7 +76,7 @@ export class Usage {
   }
 }
 
-/** Links are not followed. What goes while it is counted is not counted. */
+/** Links are not followed. What goes while it is counted is not counted, nor is what may not be looked at. */
 async function addUp(folder: string, usage: VolumeUsage): Promise<void> {
   try {
     for await (const entry of await opendir(folder, { bufferSize: 512 })) {
@@ -93,6 +93,6 @@ async function addUp(folder: string, usage: VolumeUsage): Promise<void> {
 }
 
 function whenGone(error: unknown): undefined {
-  if (!isAbsence(error) && (error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
+  if (!isAbsence(error) && !isDenied(error)) throw error;
   return undefined;
 }
