@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { makeFolder } from './ground.ts';
 import { isAbsence } from './held-folder.ts';
 
 /** What a client said about an object, to be said again to whoever reads it. Names are lower-case header names. */
@@ -62,7 +63,7 @@ export class Cards {
 
   async #write(key: string, kept: Kept): Promise<void> {
     const path = this.#path(key);
-    await mkdir(dirname(path), { recursive: true });
+    for (const folder of [this.#folder, dirname(path)]) await makeFolder(folder);
     const fresh = `${path}.${process.pid}-${(written += 1)}`;
     await writeFile(fresh, JSON.stringify(kept));
     await rename(fresh, path);

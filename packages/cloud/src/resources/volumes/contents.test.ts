@@ -2,23 +2,86 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, test } from 'node:test';
-import { ManualClock } from '../../support/clock.ts';
-import { randomIds } from '../../support/ids.ts';
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
+import { freshContext } from '../../../../../tests/support/context.ts';
+import type { TestContext } from '../../../../../tests/support/context.ts';
+import type { NetworkVolume } from '../../store/records.ts';
+import { BerthError } from '../../support/errors.ts';
+import { auditOf } from '../context.ts';
 import { VolumeContents } from './contents.ts';
 
 describe('the data of removed volumes', () => {
+  let context: TestContext;
   let data: string;
   let bin: string;
   let problems: unknown[];
   let contents: VolumeContents;
+  before(async () => {
+    context = await freshContext();
+  });
+  after(() => context.close());
   beforeEach(() => {
     data = mkdtempSync(join(tmpdir(), 'berth-contents-'));
     bin = join(data, 'volumes', '.s3', '.removed');
     problems = [];
-    contents = new VolumeContents({ clock: new ManualClock(), ids: randomIds }, data, (error) => problems.push(error));
+    contents = new VolumeContents(context, data, (error) => problems.push(error));
   });
   afterEach(() => rmSync(data, { recursive: true }));
+
+  /** A volume, and the way to remove it as its account would. */
+  const newVolume = async (): Promise<{ volume: NetworkVolume; remove(): Promise<void> }> => {
+    const volume: NetworkVolume = { id: context.ids.resource(), accountId: context.root.accountId, name: 'data', size: 10, dataCenterId: 'LOCAL-1', type: 'STANDARD', createdAt: context.clock.now() };
+    const audit = auditOf(context, context.root, 'test', 'network volume', volume.id);
+    await context.store.volumes.insert(volume, audit);
+    return {
+      volume,
+      remove: async () => {
+        await context.store.volumes.remove(volume.accountId, volume.id, audit);
+        await contents.remove(volume.id);
+      },
+    };
+  };
+  const isGone = (error: unknown): boolean => error instanceof BerthError && error.code === 'not-found';
+  const left = (): string[] => [...readdirSync(join(data, 'volumes')), ...readdirSync(join(data, 'volumes', '.s3'))];
+
+  test('does not come back with what is written while its volume goes', async () => {
+    const { volume, remove } = await newVolume();
+    const objects = contents.objects(volume);
+    await objects.put('first', { bytes: pieces('x'), length: 1, headers: {} });
+    const bytes = async function* (): AsyncGenerator<Uint8Array> {
+      yield Buffer.from('before');
+      await remove();
+      yield Buffer.from('after');
+    };
+    await assert.rejects(objects.put('deep/second', { bytes: bytes(), length: 11, headers: {} }), isGone);
+    assert.deepEqual(left(), ['.s3', '.removed']);
+  });
+
+  test('does not come back with any of what is written at the moment that its volume goes', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const { volume, remove } = await newVolume();
+      const objects = contents.objects(volume);
+      const writing = Array.from({ length: 20 }, (_, index) => objects.put(`folder ${index}/file`, { bytes: pieces('x'), length: 1, headers: {} }));
+      const settled = Promise.allSettled(writing);
+      for (let turn = 0; turn < round; turn += 1) await new Promise(setImmediate);
+      await remove();
+      for (const one of await settled) if (one.status === 'rejected') assert.ok(isGone(one.reason), String(one.reason));
+    }
+    assert.deepEqual(left(), ['.s3', '.removed']);
+  });
+
+  test('does not come back with what is written after its volume went', async () => {
+    const { volume, remove } = await newVolume();
+    const [objects, uploads] = [contents.objects(volume), contents.uploads(volume)];
+    const upload = await uploads.begin('in parts', {});
+    await remove();
+    await assert.rejects(objects.put('late', { bytes: pieces('x'), length: 1, headers: {} }), isGone);
+    await assert.rejects(objects.put('late/', { bytes: pieces(), length: 0, headers: {} }), isGone);
+    await assert.rejects(uploads.begin('late', {}), isGone);
+    await assert.rejects(uploads.put(upload, 1, { bytes: pieces('x'), length: 1 }), isGone);
+    await assert.rejects(uploads.complete(upload, [{ number: 1, etag: 'x' }], () => undefined), isGone);
+    assert.deepEqual(left(), ['.s3', '.removed']);
+  });
 
   test('is wiped, with what an earlier Berth left', async () => {
     mkdirSync(join(bin, 'left'), { recursive: true });
@@ -43,6 +106,10 @@ describe('the data of removed volumes', () => {
     assert.ok(!existsSync(join(bin, 'b-0')));
   });
 });
+
+async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
+  for (const text of texts) yield Buffer.from(text);
+}
 
 /** Makes folders whose paths are longer than the system takes, so that nobody can remove them, root included. Answers the one that has to be moved away for that. */
 function tooDeepFor(folder: string): string {

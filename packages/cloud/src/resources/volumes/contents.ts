@@ -5,6 +5,7 @@ import type { NetworkVolume } from '../../store/records.ts';
 import { removeTree } from '../../support/remove-tree.ts';
 import type { Context } from '../context.ts';
 import { folderBesideVolume, folderOfVolume } from './folder.ts';
+import { Ground } from './ground.ts';
 import { isAbsence } from './held-folder.ts';
 import { Objects } from './objects.ts';
 import { Uploads } from './uploads.ts';
@@ -17,14 +18,14 @@ const REMOVED = '.removed';
 
 /** What lies in network volumes, on the disk of this machine or on one that several share. */
 export class VolumeContents {
-  readonly #context: Pick<Context, 'clock' | 'ids'>;
+  readonly #context: Context;
   readonly #data: string;
   readonly #onProblem: (error: unknown) => void;
   readonly #turns = new Turns();
   readonly #usages = new Map<string, Usage>();
 
   /** `onProblem` is told when the data of a removed volume could not be wiped. */
-  constructor(context: Pick<Context, 'clock' | 'ids'>, data: string, onProblem: (error: unknown) => void = () => undefined) {
+  constructor(context: Context, data: string, onProblem: (error: unknown) => void = () => undefined) {
     this.#context = context;
     this.#data = data;
     this.#onProblem = onProblem;
@@ -32,12 +33,12 @@ export class VolumeContents {
 
   objects(volume: NetworkVolume): Objects {
     const { ids } = this.#context;
-    return new Objects({ root: folderOfVolume(this.#data, volume.id), aside: folderBesideVolume(this.#data, volume.id), capacity: volume.size * BYTES_PER_GB, usage: this.#usage(volume.id), turns: this.#turns, ids });
+    return new Objects({ ground: this.#ground(volume), capacity: volume.size * BYTES_PER_GB, usage: this.#usage(volume.id), turns: this.#turns, ids });
   }
 
   uploads(volume: NetworkVolume): Uploads {
     const { ids, clock } = this.#context;
-    return new Uploads({ objects: this.objects(volume), aside: folderBesideVolume(this.#data, volume.id), usage: this.#usage(volume.id), turns: this.#turns, clock, ids });
+    return new Uploads({ objects: this.objects(volume), ground: this.#ground(volume), usage: this.#usage(volume.id), turns: this.#turns, clock, ids });
   }
 
   usage(volume: Pick<NetworkVolume, 'id'>): Promise<VolumeUsage> {
@@ -70,6 +71,11 @@ export class VolumeContents {
       if (!isAbsence(error)) this.#onProblem(error);
       return [];
     }
+  }
+
+  #ground({ id, accountId }: NetworkVolume): Ground {
+    const isThere = async (): Promise<boolean> => (await this.#context.store.volumes.find(accountId, id)) !== undefined;
+    return new Ground({ root: folderOfVolume(this.#data, id), aside: folderBesideVolume(this.#data, id), isThere });
   }
 
   #usage(id: string): Usage {

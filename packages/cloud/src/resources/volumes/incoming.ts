@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
-import { mkdir, open, rm } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { BerthError } from '../../support/errors.ts';
+import { makeFolder } from './ground.ts';
 
 /** Pieces of a stream are gathered up to this many bytes before they are written. */
 const WRITE_AT_ONCE = 1024 ** 2;
@@ -21,7 +22,7 @@ export interface Arrived {
  * not as long as was said, nothing of it is left.
  */
 export async function receive(path: string, bytes: AsyncIterable<Uint8Array>, length: number): Promise<Arrived> {
-  await mkdir(dirname(path), { recursive: true });
+  await makeFolder(dirname(path));
   const handle = await open(path, 'wx', 0o644);
   try {
     const md5 = createHash('md5');

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import type { BigIntStats, ReadStream } from 'node:fs';
-import { copyFile, mkdir, open, rename, rm, rmdir } from 'node:fs/promises';
+import { copyFile, open, rename, rm, rmdir } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Turns } from '../../engines/turns.ts';
@@ -8,6 +8,8 @@ import type { Ids } from '../../support/ids.ts';
 import { BerthError, rule } from '../../support/errors.ts';
 import { Cards, derivedEtag } from './cards.ts';
 import type { Card, ObjectHeaders } from './cards.ts';
+import { makeFolder, unlessFilled } from './ground.ts';
+import type { Ground } from './ground.ts';
 import { descend, followed, isAbsence, lstatIfThere } from './held-folder.ts';
 import type { Place } from './held-folder.ts';
 import { receive } from './incoming.ts';
@@ -44,10 +46,7 @@ export interface NewObject {
 export type Condition = (present: StoredObject | undefined) => void;
 
 export interface ObjectsParts {
-  /** The volume's folder. */
-  root: string;
-  /** A folder for what is under way, on the same file system. */
-  aside: string;
+  ground: Ground;
   /** In bytes. */
   capacity: number;
   usage: Usage;
@@ -65,11 +64,11 @@ export class Objects {
 
   constructor(parts: ObjectsParts) {
     this.#parts = parts;
-    this.#cards = new Cards(join(parts.aside, 'cards'));
+    this.#cards = new Cards(join(parts.ground.aside, 'cards'));
   }
 
   list(query: ListingQuery): Promise<Listing> {
-    return listObjects(this.#parts.root, query, (key, file) => this.#describe(key, file));
+    return listObjects(this.#parts.ground.root, query, (key, file) => this.#describe(key, file));
   }
 
   async head(key: string): Promise<StoredObject | undefined> {
@@ -93,23 +92,12 @@ export class Objects {
 
   /** Nobody sees any of it before all of it is there and on disk. */
   async put(key: string, object: NewObject, condition: Condition = () => undefined): Promise<StoredObject> {
-    const path = objectPath(key);
-    if (path.folder) {
-      if (object.length > 0) throw rule('a key that ends in a slash is a folder, and has no content');
-      return this.#makeFolder(key, path.names);
-    }
-    const settle = await this.reserve(object.length, (await this.head(key))?.size);
-    try {
-      const arrived = await receive(this.temporary(), object.bytes, object.length);
-      const stored = await this.place(key, arrived, { etag: arrived.md5, headers: object.headers, checksums: object.checksums?.() ?? {} }, condition);
-      settle(true);
-      return stored;
-    } finally {
-      settle(false);
-    }
+    const { names, folder } = objectPath(key);
+    if (folder && object.length > 0) throw rule('a key that ends in a slash is a folder, and has no content');
+    return this.#parts.ground.use(() => (folder ? this.#putFolder(key, names) : this.#putFile(key, object, condition)));
   }
 
-  /** Puts a file that lies aside under a key. The file is gone from there afterwards, whatever happens. */
+  /** Puts a file that lies aside under a key; to be called while the ground is used. The file is gone from there afterwards, whatever happens. */
   async place(key: string, { path, stats }: Arrived, card: Card, condition: Condition): Promise<StoredObject> {
     const { names } = objectPath(key);
     try {
@@ -134,7 +122,7 @@ export class Objects {
   async remove(key: string): Promise<void> {
     const { names, folder: isFolder } = objectPath(key);
     await this.#parts.turns.run(this.#turnOf(key), () =>
-      descend(this.#parts.root, names, async ({ folder, name }) => {
+      descend(this.#parts.ground.root, names, async ({ folder, name }) => {
         const present = await lstatIfThere(folder.at(name));
         if (present === undefined || present.isDirectory() !== isFolder) return;
         if (isFolder) await rmdir(folder.at(name)).catch(unlessFilled);
@@ -158,15 +146,25 @@ export class Objects {
 
   /** A path aside for a file that arrives. */
   temporary(): string {
-    return join(this.#parts.aside, 'arriving', this.#parts.ids.resource());
+    return join(this.#parts.ground.aside, 'arriving', this.#parts.ids.resource());
   }
 
-  async #makeFolder(key: string, names: string[]): Promise<StoredObject> {
+  async #putFile(key: string, object: NewObject, condition: Condition): Promise<StoredObject> {
+    const settle = await this.reserve(object.length, (await this.head(key))?.size);
+    try {
+      const arrived = await receive(this.temporary(), object.bytes, object.length);
+      const stored = await this.place(key, arrived, { etag: arrived.md5, headers: object.headers, checksums: object.checksums?.() ?? {} }, condition);
+      settle(true);
+      return stored;
+    } finally {
+      settle(false);
+    }
+  }
+
+  async #putFolder(key: string, names: string[]): Promise<StoredObject> {
     return this.#parts.turns.run(this.#turnOf(key), async () => {
       const stats = await this.#inParent(names, async ({ folder, name }) => {
-        await mkdir(folder.at(name)).catch((error: unknown) => {
-          if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-        });
+        await makeFolder(folder.at(name));
         const made = await lstatIfThere(folder.at(name));
         if (made !== undefined && !made.isDirectory()) throw rule(`${JSON.stringify(key.slice(0, 80))} is a file in this volume`);
         await folder.sync();
@@ -183,18 +181,17 @@ export class Objects {
   async #inParent<T>(names: readonly string[], use: (place: Place) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       try {
-        const done = await descend(this.#parts.root, names, async (place) => ({ value: await use(place) }), { make: true, made: (depth) => this.#noteFolder(names.slice(0, depth)) });
+        const done = await descend(this.#parts.ground.root, names, async (place) => ({ value: await use(place) }), { make: true, made: (depth) => this.#noteFolder(names.slice(0, depth)) });
         if (done === undefined) throw rule(`a name on the way to ${JSON.stringify(names.join('/').slice(0, 80))} is a file, or a link that leads out of this volume`);
         return done.value;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || tries === TRIES) throw error;
-        await mkdir(this.#parts.root, { recursive: true });
       }
     }
   }
 
   async #noteFolder(names: readonly string[]): Promise<void> {
-    const stats = await descend(this.#parts.root, names, ({ folder, name }) => lstatIfThere(folder.at(name)));
+    const stats = await descend(this.#parts.ground.root, names, ({ folder, name }) => lstatIfThere(folder.at(name)));
     if (stats !== undefined) await this.#cards.noteFolder(`${names.join('/')}/`, stats);
   }
 
@@ -202,7 +199,7 @@ export class Objects {
   async #tidy(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
     const key = `${names.join('/')}/`;
-    const gone = await descend(this.#parts.root, names, async ({ folder, name }) => {
+    const gone = await descend(this.#parts.ground.root, names, async ({ folder, name }) => {
       const stats = await lstatIfThere(folder.at(name));
       if (stats === undefined || !stats.isDirectory() || !(await this.#cards.isOurFolder(key, stats))) return false;
       try {
@@ -220,14 +217,14 @@ export class Objects {
   async #openHandle(names: readonly string[], folder: boolean): Promise<FileHandle | undefined> {
     const direct = await this.#openAt(names, folder);
     if (direct !== 'a link') return direct;
-    const real = await followed(this.#parts.root, names);
+    const real = await followed(this.#parts.ground.root, names);
     const behind = real === undefined || real.length === 0 ? undefined : await this.#openAt(real, folder);
     return behind === 'a link' ? undefined : behind;
   }
 
   /** Files and folders alone: to open a pipe or a device would do something. */
   #openAt(names: readonly string[], isFolder: boolean): Promise<FileHandle | 'a link' | undefined> {
-    return descend(this.#parts.root, names, async ({ folder, name }) => {
+    return descend(this.#parts.ground.root, names, async ({ folder, name }) => {
       const seen = await lstatIfThere(folder.at(name));
       if (seen?.isSymbolicLink() === true) return 'a link';
       if (seen === undefined || !(isFolder ? seen.isDirectory() : seen.isFile())) return undefined;
@@ -250,7 +247,7 @@ export class Objects {
   }
 
   #turnOf(key: string): string {
-    return `${this.#parts.root}\n${key}`;
+    return `${this.#parts.ground.root}\n${key}`;
   }
 }
 
@@ -276,9 +273,4 @@ async function move(from: string, to: string, beside: string): Promise<void> {
       await rm(beside, { force: true });
     }
   }
-}
-
-function unlessFilled(error: unknown): void {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOENT') throw error;
 }

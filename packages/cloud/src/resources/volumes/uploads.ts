@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Turns } from '../../engines/turns.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Ids } from '../../support/ids.ts';
 import { BerthError, rule } from '../../support/errors.ts';
 import type { ObjectHeaders } from './cards.ts';
+import { makeFolder } from './ground.ts';
+import type { Ground } from './ground.ts';
 import { isAbsence } from './held-folder.ts';
 import { receive } from './incoming.ts';
 import { objectPath } from './object-key.ts';
@@ -38,8 +40,7 @@ export interface Part {
 
 export interface UploadsParts {
   objects: Objects;
-  /** Beside the volume. */
-  aside: string;
+  ground: Ground;
   usage: Usage;
   turns: Turns;
   clock: Clock;
@@ -53,16 +54,18 @@ export class Uploads {
 
   constructor(parts: UploadsParts) {
     this.#parts = parts;
-    this.#folder = join(parts.aside, 'uploads');
+    this.#folder = join(parts.ground.aside, 'uploads');
   }
 
   async begin(key: string, headers: ObjectHeaders): Promise<Upload> {
     if (objectPath(key).folder) throw rule('a key that ends in a slash is a folder, and has no content');
     await this.#sweep();
     const upload: Upload = { id: this.#parts.ids.resource(32), key, headers, startedAt: this.#parts.clock.now() };
-    await mkdir(this.#at(upload.id), { recursive: true });
-    await writeFile(join(this.#at(upload.id), `${ABOUT}.new`), JSON.stringify(upload));
-    await rename(join(this.#at(upload.id), `${ABOUT}.new`), join(this.#at(upload.id), ABOUT));
+    await this.#parts.ground.use(async () => {
+      for (const folder of [this.#folder, this.#at(upload.id)]) await makeFolder(folder);
+      await writeFile(join(this.#at(upload.id), `${ABOUT}.new`), JSON.stringify(upload));
+      await rename(join(this.#at(upload.id), `${ABOUT}.new`), join(this.#at(upload.id), ABOUT));
+    });
     return upload;
   }
 
@@ -79,7 +82,36 @@ export class Uploads {
   }
 
   /** A part that comes again takes the place of the one before. */
-  async put({ id }: Upload, number: number, { bytes, length }: Pick<NewObject, 'bytes' | 'length'>): Promise<Part> {
+  put({ id }: Upload, number: number, part: Pick<NewObject, 'bytes' | 'length'>): Promise<Part> {
+    return this.#parts.ground.use(() => this.#put(id, number, part));
+  }
+
+  /** In the order of their numbers. */
+  async parts(id: string): Promise<Part[]> {
+    const parts = (await this.#names(this.#at(id))).map(readName).filter((part) => part !== undefined);
+    const sized = await Promise.all(parts.map(async (part): Promise<Part | undefined> => {
+      try {
+        const { size, mtimeMs } = await stat(join(this.#at(id), nameOf(part)));
+        return { ...part, size, modifiedAt: mtimeMs };
+      } catch (error) {
+        if (isAbsence(error)) return undefined;
+        throw error;
+      }
+    }));
+    return sized.filter((part) => part !== undefined).sort((one, other) => one.number - other.number);
+  }
+
+  /** Makes the object out of these parts. They are on disk until it is there. */
+  complete(upload: Upload, chosen: readonly Pick<Part, 'number' | 'etag'>[], condition: Condition): Promise<StoredObject> {
+    const { ground, turns } = this.#parts;
+    return ground.use(() => turns.run(upload.id, () => this.#complete(upload, chosen, condition)));
+  }
+
+  async abort({ id }: Upload): Promise<void> {
+    await this.#parts.turns.run(id, () => this.#drop(id));
+  }
+
+  async #put(id: string, number: number, { bytes, length }: Pick<NewObject, 'bytes' | 'length'>): Promise<Part> {
     const settle = await this.#parts.objects.reserve(length);
     try {
       const arrived = await receive(this.#parts.objects.temporary(), bytes, length);
@@ -102,43 +134,20 @@ export class Uploads {
     }
   }
 
-  /** In the order of their numbers. */
-  async parts(id: string): Promise<Part[]> {
-    const parts = (await this.#names(this.#at(id))).map(readName).filter((part) => part !== undefined);
-    const sized = await Promise.all(parts.map(async (part): Promise<Part | undefined> => {
-      try {
-        const { size, mtimeMs } = await stat(join(this.#at(id), nameOf(part)));
-        return { ...part, size, modifiedAt: mtimeMs };
-      } catch (error) {
-        if (isAbsence(error)) return undefined;
-        throw error;
-      }
-    }));
-    return sized.filter((part) => part !== undefined).sort((one, other) => one.number - other.number);
-  }
-
-  /** Makes the object out of these parts. They are on disk until it is there. */
-  async complete({ id, key, headers }: Upload, chosen: readonly Pick<Part, 'number' | 'etag'>[], condition: Condition): Promise<StoredObject> {
-    const { objects, turns } = this.#parts;
-    return turns.run(id, async () => {
-      if ((await this.#read(id)) === undefined) throw gone();
-      const there = new Map((await this.parts(id)).map((part) => [part.number, part]));
-      const parts = chosen.map(({ number, etag }) => {
-        const part = there.get(number);
-        if (part === undefined || part.etag !== etag) throw rule(`part ${number} with this ETag was not uploaded`);
-        return part;
-      });
-      const paths = parts.map((part) => join(this.#at(id), nameOf(part)));
-      const arrived = await receive(objects.temporary(), contents(paths), parts.reduce((sum, { size }) => sum + size, 0));
-      const stored = await objects.place(key, arrived, { etag: joinedEtag(parts), headers, checksums: {} }, condition);
-      this.#parts.usage.changed(stored.size);
-      await this.#drop(id);
-      return stored;
+  async #complete({ id, key, headers }: Upload, chosen: readonly Pick<Part, 'number' | 'etag'>[], condition: Condition): Promise<StoredObject> {
+    if ((await this.#read(id)) === undefined) throw gone();
+    const there = new Map((await this.parts(id)).map((part) => [part.number, part]));
+    const parts = chosen.map(({ number, etag }) => {
+      const part = there.get(number);
+      if (part === undefined || part.etag !== etag) throw rule(`part ${number} with this ETag was not uploaded`);
+      return part;
     });
-  }
-
-  async abort({ id }: Upload): Promise<void> {
-    await this.#parts.turns.run(id, () => this.#drop(id));
+    const paths = parts.map((part) => join(this.#at(id), nameOf(part)));
+    const arrived = await receive(this.#parts.objects.temporary(), contents(paths), parts.reduce((sum, { size }) => sum + size, 0));
+    const stored = await this.#parts.objects.place(key, arrived, { etag: joinedEtag(parts), headers, checksums: {} }, condition);
+    this.#parts.usage.changed(stored.size);
+    await this.#drop(id);
+    return stored;
   }
 
   /** First what says that it is one, so that an upload that is half gone is none. */
@@ -152,7 +161,7 @@ export class Uploads {
   async #sweep(): Promise<void> {
     const now = this.#parts.clock.now();
     for (const { id, startedAt } of await this.list()) if (now - startedAt > KEEP_MS) await this.#parts.turns.run(id, () => this.#drop(id));
-    const arriving = join(this.#parts.aside, 'arriving');
+    const arriving = join(this.#parts.ground.aside, 'arriving');
     for (const name of await this.#names(arriving)) {
       const found = await stat(join(arriving, name)).catch(() => undefined);
       if (found !== undefined && now - found.mtimeMs > KEEP_ARRIVING_MS) await rm(join(arriving, name), { force: true });

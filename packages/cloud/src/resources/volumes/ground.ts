@@ -1,0 +1,64 @@
+import { mkdir, rmdir } from 'node:fs/promises';
+import { BerthError } from '../../support/errors.ts';
+
+export interface GroundParts {
+  /** The volume's folder. */
+  root: string;
+  /** A folder for what is known of its files and for what is under way, on the same file system. */
+  aside: string;
+  /** Whether the volume is still there. */
+  isThere(): Promise<boolean>;
+}
+
+/**
+ * What the files of a volume stand on: its folder, and the one aside. They are made when something
+ * is written, and moved away when the volume is removed. Whoever is writing then must not make them
+ * anew, since nobody would remove them: all that is made below them is made in what is there.
+ */
+export class Ground {
+  readonly root: string;
+  readonly aside: string;
+  readonly #isThere: () => Promise<boolean>;
+
+  constructor({ root, aside, isThere }: GroundParts) {
+    this.root = root;
+    this.aside = aside;
+    this.#isThere = isThere;
+  }
+
+  /** Does work that writes below the folders. Where the volume goes meanwhile, that is what its failure says. */
+  async use<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      for (const folder of [this.root, this.aside]) await mkdir(folder, { recursive: true });
+      // A removal forgets the volume first: if it is known still, what was just made is moved away with it.
+      await this.#checkThere();
+      return await work();
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') await this.#checkThere();
+      throw error;
+    }
+  }
+
+  async #checkThere(): Promise<void> {
+    if (await this.#isThere()) return;
+    for (const folder of [this.root, this.aside]) await rmdir(folder).catch(unlessFilled);
+    throw new BerthError('not-found', 'this network volume was deleted meanwhile');
+  }
+}
+
+/** Passes over that a folder was not removed since something is in it, or it is gone. */
+export function unlessFilled(error: unknown): void {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOENT') throw error;
+}
+
+/** Makes a folder in one that has to be there. Answers whether it was made: it may be there already. */
+export async function makeFolder(path: string): Promise<boolean> {
+  try {
+    await mkdir(path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
