@@ -41,15 +41,9 @@ export class Ground {
 
   async #checkThere(): Promise<void> {
     if (await this.#isThere()) return;
-    for (const folder of [this.root, this.aside]) await rmdir(folder).catch(unlessFilled);
+    for (const folder of [this.root, this.aside]) await removeEmpty(folder);
     throw new BerthError('not-found', 'this network volume was deleted meanwhile');
   }
-}
-
-/** Passes over that a folder was not removed since something is in it, or it is gone. */
-export function unlessFilled(error: unknown): void {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOENT') throw error;
 }
 
 /** Makes a folder in one that has to be there. Answers whether it was made: it may be there already. */
@@ -59,6 +53,18 @@ export async function makeFolder(path: string): Promise<boolean> {
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** Removes a folder with nothing in it. Answers whether it was removed: there may be something in it, or it is gone. */
+export async function removeEmpty(path: string): Promise<boolean> {
+  try {
+    await rmdir(path);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'ENOENT') return false;
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
-import { lstat, mkdir, open, realpath } from 'node:fs/promises';
+import { lstat, open, realpath } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { isAbsolute, join, relative } from 'node:path';
 
@@ -26,17 +26,15 @@ export class HeldFolder {
     return new HeldFolder(await open(path, constants.O_RDONLY | constants.O_DIRECTORY), path);
   }
 
-  /** The folder of this name in it; a link is none. With `make` it is made where it is not there, and `made` is told. */
-  async child(name: string, make = false, made: () => Promise<void> = async () => undefined): Promise<HeldFolder> {
+  /** The folder of this name in it; a link is none. Where it is not there, `make` may make it. */
+  async child(name: string, make?: (path: string) => Promise<void>): Promise<HeldFolder> {
     const path = this.at(name);
-    if (make) {
-      try {
-        await mkdir(path);
-        await made();
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-      }
+    try {
+      return new HeldFolder(await open(path, FOLDER_ITSELF), path);
+    } catch (error) {
+      if (make === undefined || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
+    await make(path);
     return new HeldFolder(await open(path, FOLDER_ITSELF), path);
   }
 
@@ -59,47 +57,48 @@ export class HeldFolder {
 export interface Place {
   folder: HeldFolder;
   name: string;
+  /** The names that lead to the folder, with no link among them. */
+  way: readonly string[];
 }
 
-export interface DescentOptions {
-  /** Folders on the way are made. `made` is told how many names lead to each. */
-  make?: boolean;
-  made?: (depth: number) => Promise<void>;
-}
+/** Makes a folder on the way that is not there, at this path, for as long as the one that it is in is held. The names lead to it, with no link among them. */
+export type Make = (path: string, names: readonly string[]) => Promise<void>;
 
 /**
  * Goes down to the folder that holds the last of the names and calls `use` there. A link on the
- * way is followed where it leads to a place inside the root. Undefined where there is no such folder.
+ * way is followed where it leads to a place inside the root. Undefined where there is no such folder
+ * and none is made.
  */
-export async function descend<T>(root: string, names: readonly string[], use: (place: Place) => Promise<T>, options: DescentOptions = {}): Promise<T | undefined> {
-  const plain = await walk(root, names, use, options);
+export async function descend<T>(root: string, names: readonly string[], use: (place: Place) => Promise<T>, make?: Make): Promise<T | undefined> {
+  const plain = await walk(root, names, use, make);
   if (plain !== LINK) return plain;
   const inside = await namesInside(root, names.slice(0, -1));
   if (inside === undefined) return undefined;
-  const real = await walk(root, [...inside, names.at(-1) ?? '.'], use, options);
+  const real = await walk(root, [...inside, names.at(-1) ?? '.'], use, make);
   return real === LINK ? undefined : real;
 }
 
 const LINK = Symbol('a link, or a file, stands on the way');
 
-async function walk<T>(root: string, names: readonly string[], use: (place: Place) => Promise<T>, { make = false, made }: DescentOptions): Promise<T | undefined | typeof LINK> {
+async function walk<T>(root: string, names: readonly string[], use: (place: Place) => Promise<T>, make: Make | undefined): Promise<T | undefined | typeof LINK> {
+  const way = names.slice(0, -1);
   let folder: HeldFolder | undefined;
   try {
     folder = await HeldFolder.open(root);
-    for (const [index, name] of names.slice(0, -1).entries()) {
-      const next: HeldFolder = await folder.child(name, make, () => made?.(index + 1) ?? Promise.resolve());
+    for (const [index, name] of way.entries()) {
+      const next: HeldFolder = await folder.child(name, make && ((path) => make(path, way.slice(0, index + 1))));
       await folder.close();
       folder = next;
     }
   } catch (error) {
     await folder?.close();
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' && !make) return undefined;
+    if (code === 'ENOENT' && make === undefined) return undefined;
     if (code === 'ENOTDIR' || code === 'ELOOP') return LINK;
     throw error;
   }
   try {
-    return await use({ folder, name: names.at(-1) ?? '.' });
+    return await use({ folder, name: names.at(-1) ?? '.', way });
   } finally {
     await folder.close();
   }

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import type { BigIntStats, ReadStream } from 'node:fs';
-import { copyFile, open, rename, rm, rmdir } from 'node:fs/promises';
+import { copyFile, open, rename, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Turns } from '../../engines/turns.ts';
@@ -8,7 +8,7 @@ import type { Ids } from '../../support/ids.ts';
 import { BerthError, rule } from '../../support/errors.ts';
 import { Cards, derivedEtag } from './cards.ts';
 import type { Card, ObjectHeaders } from './cards.ts';
-import { makeFolder, unlessFilled } from './ground.ts';
+import { makeFolder, removeEmpty } from './ground.ts';
 import type { Ground } from './ground.ts';
 import { descend, followed, isAbsence, lstatIfThere } from './held-folder.ts';
 import type { Place } from './held-folder.ts';
@@ -101,12 +101,14 @@ export class Objects {
   async place(key: string, { path, stats }: Arrived, card: Card, condition: Condition): Promise<StoredObject> {
     const { names } = objectPath(key);
     try {
-      return await this.#parts.turns.run(this.#turnOf(key), async () => {
+      return await this.#parts.turns.run(this.#turnOf(names), async () => {
         const present = await this.head(key);
         condition(present);
         await this.#inParent(names, async ({ folder, name }) => {
-          if ((await lstatIfThere(folder.at(name)))?.isDirectory() === true) throw rule(`${JSON.stringify(key.slice(0, 80))} is a folder in this volume`);
-          await move(path, folder.at(name), folder.at(`.${name.slice(0, 100)}.${this.#parts.ids.resource()}`));
+          if ((await lstatIfThere(folder.at(name)))?.isDirectory() === true) throw folderThere(key);
+          await move(path, folder.at(name), folder.at(`.${name.slice(0, 100)}.${this.#parts.ids.resource()}`)).catch((error: unknown) => {
+            throw isFolderThere(error) ? folderThere(key) : error;
+          });
           await folder.sync();
         });
         if (present !== undefined) this.#parts.usage.changed(-present.size);
@@ -121,18 +123,19 @@ export class Objects {
   /** Of what is not there, or a folder with something in it, nothing is removed, and that is no failure. */
   async remove(key: string): Promise<void> {
     const { names, folder: isFolder } = objectPath(key);
-    await this.#parts.turns.run(this.#turnOf(key), () =>
-      descend(this.#parts.ground.root, names, async ({ folder, name }) => {
+    const way = await this.#parts.turns.run(this.#turnOf(names), () =>
+      descend(this.#parts.ground.root, names, async ({ folder, name, way }) => {
         const present = await lstatIfThere(folder.at(name));
-        if (present === undefined || present.isDirectory() !== isFolder) return;
-        if (isFolder) await rmdir(folder.at(name)).catch(unlessFilled);
-        else await rm(folder.at(name), { force: true });
+        if (present === undefined || present.isDirectory() !== isFolder) return way;
+        if (!isFolder) await rm(folder.at(name), { force: true });
+        else if (!(await removeEmpty(folder.at(name)))) return way;
         await folder.sync();
         if (present.isFile()) this.#parts.usage.changed(-Number(present.size));
         await this.#cards.remove(key);
+        return way;
       }),
     );
-    await this.#tidy(names.slice(0, -1));
+    if (way !== undefined) await this.#tidy(way);
   }
 
   /** Refuses what the volume has no room for, less what it replaces. Answers the way to say that it came, or that it did not. */
@@ -162,7 +165,7 @@ export class Objects {
   }
 
   async #putFolder(key: string, names: string[]): Promise<StoredObject> {
-    return this.#parts.turns.run(this.#turnOf(key), async () => {
+    return this.#parts.turns.run(this.#turnOf(names), async () => {
       const stats = await this.#inParent(names, async ({ folder, name }) => {
         await makeFolder(folder.at(name));
         const made = await lstatIfThere(folder.at(name));
@@ -181,7 +184,7 @@ export class Objects {
   async #inParent<T>(names: readonly string[], use: (place: Place) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       try {
-        const done = await descend(this.#parts.ground.root, names, async (place) => ({ value: await use(place) }), { make: true, made: (depth) => this.#noteFolder(names.slice(0, depth)) });
+        const done = await descend(this.#parts.ground.root, names, async (place) => ({ value: await use(place) }), (path, way) => this.#makeOnTheWay(path, way));
         if (done === undefined) throw rule(`a name on the way to ${JSON.stringify(names.join('/').slice(0, 80))} is a file, or a link that leads out of this volume`);
         return done.value;
       } catch (error) {
@@ -190,28 +193,28 @@ export class Objects {
     }
   }
 
-  async #noteFolder(names: readonly string[]): Promise<void> {
-    const stats = await descend(this.#parts.ground.root, names, ({ folder, name }) => lstatIfThere(folder.at(name)));
-    if (stats !== undefined) await this.#cards.noteFolder(`${names.join('/')}/`, stats);
+  /** Notes that it was made for an object. One that is removed at the same time takes its note along first. */
+  #makeOnTheWay(path: string, names: readonly string[]): Promise<void> {
+    return this.#parts.turns.run(this.#turnOf(names), async () => {
+      if (!(await makeFolder(path))) return;
+      const stats = await lstatIfThere(path);
+      if (stats !== undefined) await this.#cards.noteFolder(folderKey(names), stats);
+    });
   }
 
   /** A folder that is there only because an object was put below it goes with its last one. What a pod made stays. */
   async #tidy(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
-    const key = `${names.join('/')}/`;
-    const gone = await descend(this.#parts.ground.root, names, async ({ folder, name }) => {
-      const stats = await lstatIfThere(folder.at(name));
-      if (stats === undefined || !stats.isDirectory() || !(await this.#cards.isOurFolder(key, stats))) return false;
-      try {
-        await rmdir(folder.at(name));
-        await this.#cards.remove(key);
-        return true;
-      } catch (error) {
-        unlessFilled(error);
-        return false;
-      }
-    });
+    const gone = await this.#parts.turns.run(this.#turnOf(names), () => descend(this.#parts.ground.root, names, (place) => this.#removeIfOurs(place, folderKey(names))));
     if (gone === true) await this.#tidy(names.slice(0, -1));
+  }
+
+  async #removeIfOurs({ folder, name }: Place, key: string): Promise<boolean> {
+    const stats = await lstatIfThere(folder.at(name));
+    if (stats === undefined || !stats.isDirectory() || !(await this.#cards.isOurFolder(key, stats))) return false;
+    if (!(await removeEmpty(folder.at(name)))) return false;
+    await this.#cards.remove(key);
+    return true;
   }
 
   async #openHandle(names: readonly string[], folder: boolean): Promise<FileHandle | undefined> {
@@ -246,8 +249,9 @@ export class Objects {
     return shown(key, stats, (await this.#cards.read(key, stats)) ?? { etag: derivedEtag(stats), headers: {}, checksums: {} });
   }
 
-  #turnOf(key: string): string {
-    return `${this.#parts.ground.root}\n${key}`;
+  /** A file and a folder of the same name take turns. */
+  #turnOf(names: readonly string[]): string {
+    return `${this.#parts.ground.root}\n${names.join('/')}`;
   }
 }
 
@@ -256,6 +260,20 @@ const EMPTY_MD5 = 'd41d8cd98f00b204e9800998ecf8427e';
 function shown(key: string, stats: BigIntStats, card: Card): StoredObject {
   const folder = stats.isDirectory();
   return { key, folder, size: folder ? 0 : Number(stats.size), modifiedAt: Number(stats.mtimeMs), ...card };
+}
+
+function folderKey(names: readonly string[]): string {
+  return `${names.join('/')}/`;
+}
+
+function folderThere(key: string): BerthError {
+  return rule(`${JSON.stringify(key.slice(0, 80))} is a folder in this volume`);
+}
+
+/** A pod made one since it was looked for. */
+function isFolderThere(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  return code === 'EISDIR' || code === 'ENOTEMPTY' || code === 'EEXIST';
 }
 
 /** In one step. Where a volume is a file system of its own it takes two: beside the target first. */
