@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { AbortMultipartUploadCommand, CompleteMultipartUploadCommand, CreateMultipartUploadCommand, GetObjectCommand, ListMultipartUploadsCommand, ListPartsCommand, PutObjectCommand, UploadPartCommand, UploadPartCopyCommand } from '@aws-sdk/client-s3';
@@ -69,6 +69,22 @@ describe('objects that arrive in parts, over S3', () => {
     const racing = await Promise.allSettled([complete(Key, UploadId, [again, end]), complete(Key, UploadId, [again, end])]);
     assert.ok(racing.some(({ status }) => status === 'fulfilled'));
     assert.equal(await (await s3.send(new GetObjectCommand({ Bucket, Key }))).Body?.transformToString(), 'second try the end');
+  });
+
+  test('a part that came again when the server ended, and then once more, is the one that counts', async () => {
+    const Key = 'cut off';
+    const [fresh, stale] = [Buffer.from('fresh'), Buffer.from('stale')];
+    // Two names, one before the other in any order that a folder may have.
+    for (const [first, second] of [[fresh, stale], [stale, fresh]] as const) {
+      const UploadId = await begin(Key);
+      await part(Key, UploadId, 1, first);
+      const folder = join(stage.database.data, 'volumes', '.s3', Bucket, 'uploads', UploadId);
+      writeFileSync(join(folder, `00001-${md5(second).toString('hex')}`), second);
+      const again = await part(Key, UploadId, 1, second);
+      assert.deepEqual(readdirSync(folder).sort(), [`00001-${md5(second).toString('hex')}`, 'upload.json']);
+      await complete(Key, UploadId, [again]);
+      assert.equal(await (await s3.send(new GetObjectCommand({ Bucket, Key }))).Body?.transformToString(), second.toString());
+    }
   });
 
   test('parts are copied from objects, whole or in part', async () => {

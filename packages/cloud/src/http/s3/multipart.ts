@@ -72,11 +72,11 @@ function readChosen(document: string): Pick<Part, 'number' | 'etag'>[] {
   return parts;
 }
 
-function checkChosen(chosen: readonly Pick<Part, 'number' | 'etag'>[], there: readonly Part[]): void {
-  const known = new Map(there.map((part) => [part.number, part.etag]));
+function checkChosen(chosen: readonly Pick<Part, 'number' | 'etag'>[], parts: readonly Part[]): void {
+  const there = new Set(parts.map(({ number, etag }) => `${number} ${etag}`));
   chosen.forEach(({ number, etag }, index) => {
     if (index > 0 && number <= (chosen[index - 1]?.number ?? 0)) throw new S3Failure('InvalidPartOrder', 'The list of parts was not in ascending order.');
-    if (known.get(number) !== etag) throw new S3Failure('InvalidPart', `part ${number} was not uploaded, or its ETag is another`, { PartNumber: String(number) });
+    if (!there.has(`${number} ${etag}`)) throw new S3Failure('InvalidPart', `part ${number} was not uploaded, or its ETag is another`, { PartNumber: String(number) });
   });
 }
 

@@ -118,12 +118,15 @@ export class Uploads {
       return await this.#parts.turns.run(id, async () => {
         try {
           if ((await this.#read(id)) === undefined) throw gone();
-          const before = (await this.parts(id)).find((part) => part.number === number);
+          // More than one where Berth ended between the two steps that follow.
+          const before = (await this.parts(id)).filter((part) => part.number === number);
           const name = nameOf({ number, etag: arrived.md5 });
           await rename(arrived.path, join(this.#at(id), name));
           settle(true);
-          if (before !== undefined) this.#parts.usage.changed(-before.size);
-          if (before !== undefined && nameOf(before) !== name) await rm(join(this.#at(id), nameOf(before)), { force: true });
+          for (const part of before) {
+            this.#parts.usage.changed(-part.size);
+            if (nameOf(part) !== name) await rm(join(this.#at(id), nameOf(part)), { force: true });
+          }
           return { number, etag: arrived.md5, size: length, modifiedAt: Number(arrived.stats.mtimeMs) };
         } finally {
           await rm(arrived.path, { force: true });
@@ -136,10 +139,10 @@ export class Uploads {
 
   async #complete({ id, key, headers }: Upload, chosen: readonly Pick<Part, 'number' | 'etag'>[], condition: Condition): Promise<StoredObject> {
     if ((await this.#read(id)) === undefined) throw gone();
-    const there = new Map((await this.parts(id)).map((part) => [part.number, part]));
-    const parts = chosen.map(({ number, etag }) => {
-      const part = there.get(number);
-      if (part === undefined || part.etag !== etag) throw rule(`part ${number} with this ETag was not uploaded`);
+    const there = new Map((await this.parts(id)).map((part) => [nameOf(part), part]));
+    const parts = chosen.map((wanted) => {
+      const part = there.get(nameOf(wanted));
+      if (part === undefined) throw rule(`part ${wanted.number} with this ETag was not uploaded`);
       return part;
     });
     const paths = parts.map((part) => join(this.#at(id), nameOf(part)));
