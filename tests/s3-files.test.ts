@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { DeleteObjectCommand, GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
+import { CopyObjectCommand, DeleteObjectCommand, GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { freshDatabase } from './support/databases.ts';
 import { newS3Key, newVolume, s3Client } from './support/s3.ts';
@@ -134,6 +134,16 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
     socket.write(request);
     await over;
     assert.ok(read < size, `${read} bytes came`);
+  });
+
+  test('a copy that is refused lets go of what it was to copy', { skip: process.platform !== 'linux' }, async () => {
+    await put('to be copied', 'x');
+    const refused = s3.send(new CopyObjectCommand({ Bucket, Key: 'copy', CopySource: `${Bucket}/to be copied`, MetadataDirective: 'REPLACE', Metadata: { large: 'm'.repeat(9_000) } }));
+    await assert.rejects(refused, { name: 'InvalidArgument' });
+    const opened = `/proc/${stage.server.process.pid}/fd`;
+    const held = readdirSync(opened).flatMap((name) => (existsSync(join(opened, name)) ? [readlinkSync(join(opened, name))] : []));
+    assert.ok(held.length > 0);
+    assert.deepEqual(held.filter((path) => path.endsWith('/to be copied')), []);
   });
 
   test('many writers of one key: it is one of theirs, whole, with the ETag of that one', async () => {

@@ -55,6 +55,11 @@ describe('objects of a network volume, over S3', () => {
     const named = await s3.send(new GetObjectCommand({ Bucket, Key: 'digits', ResponseContentType: 'text/csv', ResponseContentDisposition: 'attachment; filename="a.csv"' }));
     assert.deepEqual([named.ContentType, named.ContentDisposition], ['text/csv', 'attachment; filename="a.csv"']);
     await named.Body?.transformToString();
+    const asked = (disposition: string): Promise<Response> => fetch(`${stage.server.url}/s3/${Bucket}/digits?response-content-disposition=${encodeURIComponent(disposition)}`, { headers: { authorization: `Bearer ${ann.key}` } });
+    const beyond = await asked('attachment; filename="文 ü.csv"');
+    assert.deepEqual([beyond.status, Buffer.from(beyond.headers.get('content-disposition') ?? '', 'latin1').toString()], [200, 'attachment; filename="文 ü.csv"']);
+    assert.equal(await beyond.text(), '0123456789');
+    assert.equal((await asked('a\r\nset-cookie: b')).status, 400);
   });
 
   test('are replaced only where that is wanted', async () => {
@@ -110,6 +115,11 @@ describe('objects of a network volume, over S3', () => {
     await s3.send(new CopyObjectCommand({ Bucket, Key: 'from here/it+is', CopySource, MetadataDirective: 'REPLACE', Metadata: { b: '2' } }));
     const replaced = await s3.send(new GetObjectCommand({ Bucket, Key: 'from here/it+is' }));
     assert.deepEqual([await replaced.Body?.transformToString(), replaced.Metadata], ['the content', { b: '2' }]);
+    await put('which?versionId=1', 'with a question mark');
+    for (const end of ['', '?versionId=null']) {
+      await s3.send(new CopyObjectCommand({ Bucket, Key: 'that one', CopySource: `${Bucket}/${encodeURIComponent('which?versionId=1')}${end}` }));
+      assert.equal(await text('that one'), 'with a question mark');
+    }
     await assert.rejects(s3.send(new CopyObjectCommand({ Bucket, Key: 'x', CopySource: `${Bucket}/nothing` })), { name: 'NoSuchKey' });
     await assert.rejects(s3.send(new CopyObjectCommand({ Bucket, Key: 'x', CopySource, CopySourceIfMatch: '"other"' })), { name: 'PreconditionFailed' });
   });

@@ -9,25 +9,25 @@ export interface Checksum {
 }
 
 const PREFIX = 'x-amz-checksum-';
-const MAKERS: Readonly<Record<string, () => Checksum>> = {
-  crc32: () => {
+const MAKERS: ReadonlyMap<string, () => Checksum> = new Map([
+  [`${PREFIX}crc32`, (): Checksum => {
     let value = 0;
     return { update: (bytes) => (value = crc32(bytes, value)), digest: () => base64Of(value) };
-  },
-  crc32c: () => {
+  }],
+  [`${PREFIX}crc32c`, (): Checksum => {
     let value = 0xffffffff;
     return { update: (bytes) => (value = crc32c(bytes, value)), digest: () => base64Of((value ^ 0xffffffff) >>> 0) };
-  },
-  crc64nvme: () => new Crc64(),
-  sha1: () => hashed('sha1'),
-  sha256: () => hashed('sha256'),
-};
+  }],
+  [`${PREFIX}crc64nvme`, (): Checksum => new Crc64()],
+  [`${PREFIX}sha1`, (): Checksum => hashed('sha1')],
+  [`${PREFIX}sha256`, (): Checksum => hashed('sha256')],
+]);
 
-export const CHECKSUM_HEADERS: readonly string[] = Object.keys(MAKERS).map((name) => PREFIX + name);
+export const CHECKSUM_HEADERS: readonly string[] = [...MAKERS.keys()];
 
 /** Of the header that carries it; undefined where it is not a checksum that is known. */
 export function checksumFor(header: string): Checksum | undefined {
-  return header.startsWith(PREFIX) ? MAKERS[header.slice(PREFIX.length)]?.() : undefined;
+  return MAKERS.get(header)?.();
 }
 
 function hashed(algorithm: string): Checksum {

@@ -4,6 +4,7 @@ import type { S3Query } from './address.ts';
 import { rangeOf, readingVerdict } from './conditions.ts';
 import type { BucketExchange } from './exchange.ts';
 import { noSuchKey, objectHeaders } from './exchange.ts';
+import { S3Failure } from './failures.ts';
 
 /** What an address may say of the answer's headers. */
 const OVERRIDES = ['content-type', 'content-language', 'expires', 'cache-control', 'content-disposition', 'content-encoding'];
@@ -48,6 +49,12 @@ function ifRange(header: string | string[] | undefined, { etag, modifiedAt }: Op
 function overrides(query: S3Query): Record<string, string> {
   return Object.fromEntries(OVERRIDES.flatMap((name) => {
     const value = query.get(`response-${name}`);
-    return value === undefined || value === '' ? [] : [[name, value.replaceAll(/[\r\n]/g, '')]];
+    return value === undefined || value === '' ? [] : [[name, headerValue(name, value)]];
   }));
+}
+
+/** Headers are bytes: what is beyond ASCII goes as UTF-8. */
+function headerValue(name: string, value: string): string {
+  if (/[\0-\x08\x0a-\x1f\x7f]/.test(value)) throw new S3Failure('InvalidArgument', `response-${name} has a character that no header can hold`, { ArgumentName: `response-${name}` });
+  return Buffer.from(value).toString('latin1');
 }

@@ -25,7 +25,9 @@ export function checkKey(key: string): void {
 /** What is to be copied, held open. It must be closed. */
 export async function openSource(exchange: BucketExchange): Promise<OpenObject> {
   const { request, volume, contents } = exchange;
-  const [, bucket = '', key = ''] = /^\/?([^/]+)\/([^?]+)(?:\?versionId=.*)?$/.exec(decoded(String(request.headers['x-amz-copy-source']))) ?? [];
+  // A question mark in a key is written in percent, so the version is cut off before that is read.
+  const said = decoded(String(request.headers['x-amz-copy-source']).replace(/\?versionId=.*$/, ''));
+  const [, bucket = '', key = ''] = /^\/?([^/]+)\/(.+)$/s.exec(said) ?? [];
   if (key === '') throw new S3Failure('InvalidArgument', 'x-amz-copy-source must be BUCKET/KEY', { ArgumentName: 'x-amz-copy-source' });
   const from = bucket === volume.id ? exchange.objects : contents.objects(await exchange.otherVolume(bucket));
   const source = await from.open(key);
@@ -43,9 +45,10 @@ export async function copyObject(exchange: BucketExchange): Promise<void> {
   const { request, response, address, objects } = exchange;
   checkKey(address.key);
   const directive = String(request.headers['x-amz-metadata-directive'] ?? 'COPY').toUpperCase();
+  const replacing = directive === 'REPLACE' ? keptHeaders(request) : undefined;
   const source = await openSource(exchange);
   const copy = async (): Promise<string> => {
-    const headers = directive === 'REPLACE' ? keptHeaders(request) : source.headers;
+    const headers = replacing ?? source.headers;
     const bytes = source.size === 0 ? [] : source.read(0, source.size - 1);
     try {
       const { etag, modifiedAt } = await objects.put(address.key, { bytes: pieces(bytes), length: source.size, headers, checksums: () => source.checksums }, writingCondition(request.headers));

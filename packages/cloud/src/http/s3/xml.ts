@@ -40,7 +40,7 @@ function escape(text: string): string {
 }
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', '\r': '&#13;', '\n': '&#10;', '\t': '&#9;' };
-const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
+const ENTITIES: ReadonlyMap<string, string> = new Map([['amp', '&'], ['lt', '<'], ['gt', '>'], ['quot', '"'], ['apos', "'"]]);
 /** Deeper is nothing that S3 knows. */
 const DEEPEST = 32;
 const TOKEN = /<!\[CDATA\[([\s\S]*?)\]\]>|<!--[\s\S]*?-->|<\?[\s\S]*?\?>|<(\/?)([A-Za-z_][\w.:-]*)((?:\s+[\w.:-]+\s*=\s*(?:"[^"]*"|'[^']*'))*)\s*(\/?)>|([^<]+)/gy;
@@ -84,7 +84,7 @@ function unescape(text: string): string | undefined {
   let known = true;
   const read = text.replaceAll(/&(?:#(\d{1,7})|#x([0-9a-fA-F]{1,6})|(\w+));|&/g, (_whole, decimal?: string, hex?: string, name?: string) => {
     const point = decimal !== undefined ? Number(decimal) : hex !== undefined ? Number.parseInt(hex, 16) : undefined;
-    const character = point !== undefined ? (point <= 0x10ffff ? String.fromCodePoint(point) : undefined) : ENTITIES[name ?? ''];
+    const character = point !== undefined ? (point <= 0x10ffff ? String.fromCodePoint(point) : undefined) : ENTITIES.get(name ?? '');
     known &&= character !== undefined;
     return character ?? '';
   });
