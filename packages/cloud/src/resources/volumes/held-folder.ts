@@ -72,7 +72,8 @@ export type Make = (path: string, names: readonly string[]) => Promise<void>;
 export async function descend<T>(root: string, names: readonly string[], use: (place: Place) => Promise<T>, make?: Make): Promise<T | undefined> {
   const plain = await walk(root, names, use, make);
   if (plain !== LINK) return plain;
-  const inside = await namesInside(root, names.slice(0, -1));
+  const way = names.slice(0, -1);
+  const inside = await (make === undefined ? followed(root, way) : followedAsFar(root, way));
   if (inside === undefined) return undefined;
   const real = await walk(root, [...inside, names.at(-1) ?? '.'], use, make);
   return real === LINK ? undefined : real;
@@ -105,21 +106,25 @@ async function walk<T>(root: string, names: readonly string[], use: (place: Plac
 }
 
 /** The names that lead from the root to where these lead with every link followed; undefined where that is nowhere, or outside. */
-async function namesInside(root: string, names: readonly string[]): Promise<string[] | undefined> {
+export async function followed(root: string, names: readonly string[]): Promise<string[] | undefined> {
   try {
     const [from, to] = await Promise.all([realpath(root), realpath(join(root, ...names))]);
     const way = relative(from, to);
     if (way === '') return [];
-    return way.startsWith('..') || isAbsolute(way) ? undefined : way.split('/');
+    return way === '..' || way.startsWith('../') || isAbsolute(way) ? undefined : way.split('/');
   } catch (error) {
     if (isAbsence(error)) return undefined;
     throw error;
   }
 }
 
-/** What a file or a link to a file in the root really is: the same names where no link is involved. */
-export async function followed(root: string, names: readonly string[]): Promise<string[] | undefined> {
-  return namesInside(root, names);
+/** The same, where the last of the names may lead to what is yet to be made. They are not followed, so whoever goes there stops at a link among them. */
+async function followedAsFar(root: string, names: readonly string[]): Promise<string[] | undefined> {
+  for (let length = names.length; length > 0; length -= 1) {
+    const inside = await followed(root, names.slice(0, length));
+    if (inside !== undefined) return [...inside, ...names.slice(length)];
+  }
+  return undefined;
 }
 
 /** There is nothing there, or nothing that could be there. */
