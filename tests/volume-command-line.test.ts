@@ -92,6 +92,23 @@ describe('volumes on the command line', () => {
     assert.match(await refused('volume', 'ls', 'data:/nothing'), /nothing at/);
   });
 
+  test('names as long as they may be are copied, and those that are no text are left out', async () => {
+    const odd = join(here, 'odd');
+    mkdirSync(odd);
+    // The same content under two names that differ at their end alone.
+    const long = ['一', '二'].map((end) => `${'文'.repeat(84)}${end}`).sort();
+    for (const name of long) writeFileSync(join(odd, name), 'x'.repeat(100_000));
+    writeFileSync(Buffer.concat([Buffer.from(`${odd}/`), Buffer.from([0x78, 0xff])]), 'x');
+    const sent = await berth<{ files: number }>('volume', 'cp', odd, 'data:/odd');
+    assert.deepEqual([sent.code, sent.json.files], [0, 2], sent.stderr);
+    assert.match(sent.stderr, /left out[^:]*: x\ufffd/);
+    const back = join(here, 'odd-again');
+    await works('volume', 'cp', 'data:/odd', back);
+    assert.deepEqual(readdirSync(back).sort(), long);
+    for (const name of long) assert.equal(readFileSync(join(back, name), 'utf8').length, 100_000);
+    await works('volume', 'rm', 'data:/odd', '-y');
+  });
+
   test('files in a volume are removed, one or a whole folder', async () => {
     await works('volume', 'rm', 'data:/renamed.txt', '-y');
     assert.equal((await works<{ files: number }>('volume', 'rm', 'data:/tree', '-y')).files, 5);

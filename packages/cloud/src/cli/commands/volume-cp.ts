@@ -23,7 +23,7 @@ export const volumeCp = command({
     const bucket = new Bucket(client, volume);
     const progress = new Progress(call.stderr);
     const { leftOut } = await (from === undefined ? copyIn(bucket, FROM, remote.path, progress) : copyOut(bucket, from.path, TO, progress)).finally(() => progress.end());
-    if (leftOut.length > 0) call.stderr.write(`berth: left out, since it is no file or a link to a folder: ${leftOut.slice(0, 3).join(', ')}${leftOut.length > 3 ? ` and ${leftOut.length - 3} more` : ''}\n`);
+    if (leftOut.length > 0) call.stderr.write(`berth: left out, since it is no file, is a link to a folder, or has a name that is not UTF-8: ${leftOut.slice(0, 3).join(', ')}${leftOut.length > 3 ? ` and ${leftOut.length - 3} more` : ''}\n`);
     call.output.record({ volume: volume.id, ...progress.copied });
   },
 });

@@ -1,5 +1,6 @@
-import { lstat, mkdir, readdir, stat } from 'node:fs/promises';
+import { lstat, mkdir, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
+import { readNames } from '../../support/read-names.ts';
 import { Failure } from '../failure.ts';
 import { visible } from '../output.ts';
 import type { Progress } from '../progress.ts';
@@ -11,7 +12,7 @@ import { uploadFile } from './upload.ts';
 const FILES_AT_ONCE = 4;
 
 export interface Copied {
-  /** What stayed behind, since it is no file, or a link to a folder. */
+  /** What stayed behind, since it is no file, is a link to a folder, or has a name that is no text. */
   leftOut: string[];
 }
 
@@ -77,10 +78,11 @@ interface Tree {
 async function readTree(root: string): Promise<Tree> {
   const tree: Tree = { files: [], emptyFolders: [], leftOut: [] };
   const walk = async (below: string): Promise<void> => {
-    const names = (await readdir(join(root, below))).sort();
-    if (names.length === 0) tree.emptyFolders.push(below);
-    for (const name of names) {
-      const path = below === '' ? name : `${below}/${name}`;
+    const { names, notText } = await readNames(join(root, below));
+    const pathOf = (name: string): string => (below === '' ? name : `${below}/${name}`);
+    if (names.length + notText.length === 0) tree.emptyFolders.push(below);
+    tree.leftOut.push(...notText.map(pathOf));
+    for (const path of names.map(pathOf)) {
       const status = await lstat(join(root, path));
       const behind = status.isSymbolicLink() ? await stat(join(root, path)).catch(() => status) : status;
       if (status.isDirectory()) await walk(path);

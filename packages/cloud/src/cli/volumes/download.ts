@@ -3,6 +3,7 @@ import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { nameBeside } from '../../support/name-beside.ts';
 import type { Progress } from '../progress.ts';
 import type { Bucket, RemoteFile } from './bucket.ts';
 import { persistently } from './persistence.ts';
@@ -10,7 +11,7 @@ import { persistently } from './persistence.ts';
 /** Fetches a file. It lies under a name of its own until it is whole; one that was broken off goes on where it was. */
 export async function downloadFile(bucket: Bucket, file: RemoteFile, path: string, progress: Progress): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
-  const unfinished = join(dirname(path), `.${basename(path).slice(0, 180)}.${file.etag}.part`);
+  const unfinished = join(dirname(path), nameBeside(basename(path), `${file.etag}.part`));
   const had = await sizeOf(unfinished);
   if (had > file.size) await rm(unfinished);
   else progress.bytes(had);

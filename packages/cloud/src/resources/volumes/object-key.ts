@@ -1,9 +1,8 @@
 import { rule } from '../../support/errors.ts';
+import { LONGEST_NAME } from '../../support/name-beside.ts';
 
 /** As S3 has it, in bytes of UTF-8. */
 export const LONGEST_KEY = 1024;
-/** What file systems take for one name. */
-const LONGEST_NAME = 255;
 
 /** The name of an object: where it lies below its volume's folder. A key that ends in a slash is a folder. */
 export interface ObjectPath {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Turns } from '../../engines/turns.ts';
 import type { Ids } from '../../support/ids.ts';
 import { BerthError, rule } from '../../support/errors.ts';
+import { nameBeside } from '../../support/name-beside.ts';
 import { Cards, derivedEtag } from './cards.ts';
 import type { Card, ObjectHeaders } from './cards.ts';
 import { makeFolder, removeEmpty } from './ground.ts';
@@ -106,7 +107,7 @@ export class Objects {
         condition(present);
         await this.#inParent(names, async ({ folder, name }) => {
           if ((await lstatIfThere(folder.at(name)))?.isDirectory() === true) throw folderThere(key);
-          await move(path, folder.at(name), folder.at(`.${name.slice(0, 100)}.${this.#parts.ids.resource()}`)).catch((error: unknown) => {
+          await move(path, folder.at(name), folder.at(nameBeside(name, this.#parts.ids.resource()))).catch((error: unknown) => {
             throw isFolderThere(error) ? folderThere(key) : error;
           });
           await folder.sync();

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
-import { lstat, readdir, readlink } from 'node:fs/promises';
+import { lstat, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readNames } from '../read-names.ts';
 import { BLOCK, paddingOf } from './entry.ts';
 import type { TarEntry } from './entry.ts';
 
@@ -9,7 +10,7 @@ const LONGEST_NAME = 100;
 const LARGEST_SIZE = 8 ** 11 - 1;
 const TYPES: Record<TarEntry['kind'], string> = { file: '0', 'hard-link': '1', link: '2', folder: '5', other: '0' };
 
-/** A tar of what is at a path, under this name: a file, a link, or a folder with all that is in it. What is none of these is left out. */
+/** A tar of what is at a path, under this name: a file, a link, or a folder with all that is in it. What is none of these, or has a name that is no text, is left out. */
 export async function* packTree(path: string, name: string, onBytes: (count: number) => void = () => undefined): AsyncGenerator<Uint8Array> {
   yield* packBelow(path, name, onBytes);
   yield Buffer.alloc(2 * BLOCK);
@@ -25,7 +26,7 @@ async function* packBelow(path: string, name: string, onBytes: (count: number) =
   }
   if (!found.isDirectory()) return;
   yield header({ ...about, kind: 'folder' });
-  for (const child of (await readdir(path)).sort()) yield* packBelow(join(path, child), `${name}/${child}`, onBytes);
+  for (const child of (await readNames(path)).names) yield* packBelow(join(path, child), `${name}/${child}`, onBytes);
 }
 
 /** As long as the header says, whatever becomes of the file meanwhile: what is written to a log goes on, and a tar must not. */

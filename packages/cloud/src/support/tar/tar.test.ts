@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -67,6 +67,16 @@ describe('tar', () => {
     await check(fc.asyncProperty(fc.integer({ min: 200, max: 5_000 }), async (size) => assert.deepEqual(await told(size), whole)), 20);
     const names = (await Array.fromAsync(readTar(inPieces(packed, 4_096)))).map(({ name }) => name);
     assert.equal(names.length, whole.length);
+  });
+
+  test('names as long as they may be are unpacked, and those that are no text are left out', async () => {
+    const [from, to] = [join(here, 'odd'), join(here, 'odd-again')];
+    mkdirSync(from);
+    const long = '文'.repeat(85);
+    writeFileSync(join(from, long), 'x');
+    writeFileSync(Buffer.concat([Buffer.from(`${from}/`), Buffer.from([0x78, 0xff])]), 'x');
+    await unpackInto(to, packTree(from, 'odd'));
+    assert.deepEqual(readdirSync(join(to, 'odd')), [long]);
   });
 
   test('an archive that is damaged, cut off, or leads elsewhere is refused', async () => {

@@ -3,6 +3,7 @@ import { createWriteStream } from 'node:fs';
 import { chmod, link, lstat, mkdir, rename, rm, symlink, utimes } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { nameBeside } from '../name-beside.ts';
 import { readTar, TarError } from './read.ts';
 import type { ReadEntry } from './read.ts';
 
@@ -47,7 +48,7 @@ async function write(entry: ReadEntry, path: string, linked: () => string, onByt
     return entry.kind === 'link' ? symlink(entry.target, path) : link(linked(), path);
   }
   // Under another name until it is whole: others may look for it.
-  const unfinished = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomUUID()}`);
+  const unfinished = join(dirname(path), nameBeside(basename(path), randomUUID()));
   try {
     await pipeline(counted(entry.content, onBytes), createWriteStream(unfinished, { flags: 'wx', mode: entry.mode | 0o600 }));
     await chmod(unfinished, entry.mode);
