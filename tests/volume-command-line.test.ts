@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { CreateMultipartUploadCommand, ListMultipartUploadsCommand, PutObjectCommand, UploadPartCommand } from '@aws-sdk/client-s3';
+import { CompleteMultipartUploadCommand, CreateMultipartUploadCommand, HeadObjectCommand, ListMultipartUploadsCommand, PutObjectCommand, UploadPartCommand } from '@aws-sdk/client-s3';
 import { runBerth } from './support/program.ts';
 import type { Ran } from './support/program.ts';
 import { s3Client } from './support/s3.ts';
@@ -121,7 +121,9 @@ describe('volumes on the command line', () => {
     writeFileSync(join(here, 'large'), content);
     const key = await works<S3Key>('key', 'create', '--s3');
     const s3 = s3Client(stage.server.url, key);
-    const { UploadId } = await s3.send(new CreateMultipartUploadCommand({ Bucket: volume.id, Key: 'large' }));
+    const source = createHash('sha256').update(JSON.stringify([hostname(), join(here, 'large')])).digest('hex');
+    const begun = await fetch(`${stage.server.url}/s3/${volume.id}/large?uploads`, { method: 'POST', headers: { authorization: `Bearer ${ann.key}`, 'x-berth-source': source } });
+    const [, UploadId] = /<UploadId>(.*)<\/UploadId>/.exec(await begun.text()) ?? [];
     await s3.send(new UploadPartCommand({ Bucket: volume.id, Key: 'large', UploadId, PartNumber: 1, Body: content.subarray(0, 16 * MB) }));
     await s3.send(new UploadPartCommand({ Bucket: volume.id, Key: 'large', UploadId, PartNumber: 2, Body: randomBytes(16 * MB) }));
     await works('volume', 'cp', join(here, 'large'), 'data:/');
@@ -136,6 +138,19 @@ describe('volumes on the command line', () => {
     assert.equal((await works<{ s3Keys: object[] }>('key', 'ls')).s3Keys.length, 1);
     await works('key', 'revoke', key.accessId);
     await assert.rejects(s3.send(new PutObjectCommand({ Bucket: volume.id, Key: 'small', Body: 'x' })), { name: 'InvalidAccessKeyId' });
+    s3.destroy();
+  });
+
+  test('a large file leaves alone what another client sends under the same key', async () => {
+    writeFileSync(join(here, 'contended'), randomBytes(17 * MB));
+    const key = await works<S3Key>('key', 'create', '--s3');
+    const s3 = s3Client(stage.server.url, key);
+    const other = { Bucket: volume.id, Key: 'contended' };
+    const { UploadId } = await s3.send(new CreateMultipartUploadCommand(other));
+    const { ETag } = await s3.send(new UploadPartCommand({ ...other, UploadId, PartNumber: 1, Body: 'of another' }));
+    await works('volume', 'cp', join(here, 'contended'), 'data:/');
+    await s3.send(new CompleteMultipartUploadCommand({ ...other, UploadId, MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] } }));
+    assert.equal((await s3.send(new HeadObjectCommand(other))).ContentLength, 'of another'.length);
     s3.destroy();
   });
 

@@ -1,3 +1,4 @@
+import { SOURCE_HEADER } from '../../http/s3/source-header.ts';
 import { child, parseXml, textOf } from '../../http/s3/xml.ts';
 import type { Element } from '../../http/s3/xml.ts';
 import type { Client, SendOptions } from '../client.ts';
@@ -81,15 +82,15 @@ export class Bucket {
     if (!response.ok) throw await refusalOf(response);
   }
 
-  /** An upload of this key that was begun and not ended, the latest. */
-  async begun(key: string): Promise<string | undefined> {
+  /** An upload of this key that was begun from the same source and not ended, the latest. */
+  async begun(key: string, source: string): Promise<string | undefined> {
     const root = await this.#document('GET', '', { uploads: '', prefix: key, 'encoding-type': 'url' });
-    const uploads = root.children.filter(({ name }) => name === 'Upload').filter((upload) => decodeURIComponent(textOf(upload, 'Key') ?? '') === key);
+    const uploads = root.children.filter(({ name }) => name === 'Upload').filter((upload) => decodeURIComponent(textOf(upload, 'Key') ?? '') === key && textOf(upload, 'Source') === source);
     return textOf(uploads.at(-1), 'UploadId');
   }
 
-  async begin(key: string): Promise<string> {
-    const id = textOf(await this.#document('POST', key, { uploads: '' }), 'UploadId');
+  async begin(key: string, source: string): Promise<string> {
+    const id = textOf(await this.#document('POST', key, { uploads: '' }, undefined, { [SOURCE_HEADER]: source }), 'UploadId');
     if (id === undefined) throw new Failure(`${this.#client.url} does not answer as Berth does; check BERTH_URL`);
     return id;
   }
@@ -117,8 +118,8 @@ export class Bucket {
     await this.#document('POST', key, { uploadId }, Buffer.from(body));
   }
 
-  async #document(method: string, key: string, query: Record<string, string>, body?: Uint8Array): Promise<Element> {
-    const response = await this.#send(method, key, query, body, { within: 0 });
+  async #document(method: string, key: string, query: Record<string, string>, body?: Uint8Array, headers: Record<string, string> = {}): Promise<Element> {
+    const response = await this.#send(method, key, query, body, { within: 0, headers });
     if (!response.ok) throw await refusalOf(response);
     const root = parseXml(await response.text());
     if (root === undefined) throw new Failure(`${this.#client.url} does not answer as Berth does; check BERTH_URL`);

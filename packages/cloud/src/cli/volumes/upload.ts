@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open, readFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
 import type { Progress } from '../progress.ts';
 import type { Bucket } from './bucket.ts';
 import { inParallel, persistently } from './persistence.ts';
@@ -20,9 +22,10 @@ export async function uploadFile(bucket: Bucket, path: string, size: number, key
     return;
   }
   const partSize = Math.max(SMALLEST_PART, Math.ceil(size / MOST_PARTS / MB) * MB);
-  const begun = await bucket.begun(key);
+  const source = sourceOf(path);
+  const begun = await bucket.begun(key, source);
   const there = new Map((begun === undefined ? [] : await bucket.parts(key, begun)).map((part) => [part.number, part]));
-  const uploadId = begun ?? (await bucket.begin(key));
+  const uploadId = begun ?? (await bucket.begin(key, source));
   const numbers = Array.from({ length: Math.ceil(size / partSize) }, (_, index) => index + 1);
   const etags = new Map<number, string>();
   const file = await open(path);
@@ -41,4 +44,9 @@ export async function uploadFile(bucket: Bucket, path: string, size: number, key
     await file.close();
   }
   await bucket.complete(key, uploadId, numbers.map((number) => ({ number, etag: etags.get(number) ?? '' })));
+}
+
+/** Tells the uploads of this file from those of others, who may be sending the same key at this moment. */
+function sourceOf(path: string): string {
+  return createHash('sha256').update(JSON.stringify([hostname(), resolve(path)])).digest('hex');
 }

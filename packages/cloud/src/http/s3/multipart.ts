@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { MOST_PARTS } from '../../resources/volumes/uploads.ts';
 import type { Part, Upload } from '../../resources/volumes/uploads.ts';
 import { rangeOf, writingCondition } from './conditions.ts';
@@ -6,16 +7,24 @@ import { keptHeaders, quoted, sendEmpty, sendWhenDone, sendXml, timeText } from 
 import { S3Failure } from './failures.ts';
 import { encodingElement, limitOf, writerOf } from './list-objects.ts';
 import { payloadOf, readWhole } from './payload.ts';
+import { SOURCE_HEADER } from './source-header.ts';
 import { checkKey, openSource, pieces } from './write-object.ts';
 import { element, parseXml, textOf, xmlDocument } from './xml.ts';
 
 const LARGEST_DOCUMENT = 8 * 1024 ** 2;
 const MOST_LISTED = 1_000;
+const LONGEST_SOURCE = 128;
 
 export async function createUpload({ request, response, address, volume, uploads }: BucketExchange): Promise<void> {
   checkKey(address.key);
-  const { id } = await uploads.begin(address.key, keptHeaders(request));
+  const { id } = await uploads.begin(address.key, keptHeaders(request), sourceOf(request));
   sendXml(response, xmlDocument('InitiateMultipartUploadResult', [element('Bucket', volume.id), element('Key', address.key), element('UploadId', id)]));
+}
+
+function sourceOf({ headers }: IncomingMessage): string | undefined {
+  const source = headers[SOURCE_HEADER];
+  if (typeof source === 'string' && source.length > LONGEST_SOURCE) throw new S3Failure('InvalidArgument', `${SOURCE_HEADER} may have at most ${LONGEST_SOURCE} characters`, { ArgumentName: SOURCE_HEADER });
+  return typeof source === 'string' ? source : undefined;
 }
 
 export async function uploadPart(exchange: BucketExchange): Promise<void> {
@@ -122,7 +131,7 @@ export async function listUploads({ response, address: { query }, volume, upload
     encodingElement(query),
     element('MaxUploads', limit),
     element('IsTruncated', truncated),
-    ...told.map(({ key, id, startedAt }) => element('Upload', [element('Key', write(key)), element('UploadId', id), element('StorageClass', 'STANDARD'), element('Initiated', timeText(startedAt))])),
+    ...told.map(({ key, id, startedAt, source }) => element('Upload', [element('Key', write(key)), element('UploadId', id), element('StorageClass', 'STANDARD'), element('Initiated', timeText(startedAt)), source === undefined ? undefined : element('Source', source)])),
   ]));
 }
 

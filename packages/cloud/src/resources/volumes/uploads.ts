@@ -28,6 +28,8 @@ export interface Upload {
   key: string;
   headers: ObjectHeaders;
   startedAt: number;
+  /** What the client said of where it comes from, so that it finds it again. */
+  source?: string;
 }
 
 export interface Part {
@@ -57,10 +59,10 @@ export class Uploads {
     this.#folder = join(parts.ground.aside, 'uploads');
   }
 
-  async begin(key: string, headers: ObjectHeaders): Promise<Upload> {
+  async begin(key: string, headers: ObjectHeaders, source?: string): Promise<Upload> {
     if (objectPath(key).folder) throw rule('a key that ends in a slash is a folder, and has no content');
     await this.#sweep();
-    const upload: Upload = { id: this.#parts.ids.resource(32), key, headers, startedAt: this.#parts.clock.now() };
+    const upload: Upload = { id: this.#parts.ids.resource(32), key, headers, startedAt: this.#parts.clock.now(), ...(source !== undefined && { source }) };
     await this.#parts.ground.use(async () => {
       for (const folder of [this.#folder, this.#at(upload.id)]) await makeFolder(folder);
       await writeFile(join(this.#at(upload.id), `${ABOUT}.new`), JSON.stringify(upload));
