@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { Caretaker } from '../jobs/caretaker.ts';
 import type { CaretakerParts } from '../jobs/caretaker.ts';
-import { Presence } from '../jobs/presence.ts';
+import { Presence, SILENT_MS } from '../jobs/presence.ts';
 import type { JobQueue } from '../jobs/queue.ts';
 import type { FleetStore } from '../store/fleet.ts';
 import { ManualClock } from '../support/clock.ts';
@@ -20,6 +20,8 @@ describe('a worker of a queue', () => {
   let presence: Presence;
   /** The time at which another server heard of it. */
   let heardElsewhereAt: number;
+  /** How many jobs it had then. */
+  let busyElsewhere: number;
   /** It holds a job, as the store knows. */
   let holdsJob: boolean;
   let dismissed: (string | null)[];
@@ -29,15 +31,16 @@ describe('a worker of a queue', () => {
   beforeEach(() => {
     clock = new ManualClock();
     presence = new Presence(clock);
-    heardElsewhereAt = 0;
+    heardElsewhereAt = -SILENT_MS;
+    busyElsewhere = 0;
     holdsJob = false;
     dismissed = [];
     const store = {
-      workers: async (_endpoint: string, seenSince: number) => (heardElsewhereAt >= seenSince ? [{ workerId: 'w' }] : []),
+      workers: async (_endpoint: string, seenSince: number) => (heardElsewhereAt >= seenSince ? [{ workerId: 'w', busy: busyElsewhere, unhealthy: null }] : []),
       running: async () => (holdsJob ? [{ workerId: 'w' }] : []),
     };
     const caretaker = new Caretaker({ store, clock, presence } as unknown as CaretakerParts);
-    const queue = { presence, caretaker, stops: { isStubborn: () => false } } as unknown as JobQueue;
+    const queue = { presence, caretaker, workers: (endpointId: string) => store.workers(endpointId, clock.now() - SILENT_MS), stops: { isStubborn: () => false } } as unknown as JobQueue;
     const roster = new Roster({ saveWorker: async () => undefined } as unknown as FleetStore, createLog({ level: 'silent', format: 'json' }));
     const departures = {
       dismiss: async (one: Member, reason: string | null) => {
@@ -80,6 +83,17 @@ describe('a worker of a queue', () => {
     const leave = presence.enter('e', 'w');
     await pass(60);
     leave();
+    assert.deepEqual(dismissed, []);
+  });
+
+  test('that speaks to another server alone is ready, busy and idle all the same', async () => {
+    const hears = (): number => (heardElsewhereAt = clock.now());
+    await pass(6, hears);
+    assert.deepEqual([member.record.state, member.busy], ['ready', false]);
+    assert.notEqual(member.idleSince, null);
+    busyElsewhere = 1;
+    await pass(6, hears);
+    assert.deepEqual([member.busy, member.idleSince], [true, null]);
     assert.deepEqual(dismissed, []);
   });
 

@@ -24,11 +24,30 @@ export class QueueHealth {
     this.#parts = parts;
   }
 
-  /** Takes in what was heard of a worker since the last time. */
+  /** Takes in what this server has heard of a worker since the last time. */
   hear(member: Member, now: number): void {
+    const { endpointId, id } = member.record;
+    this.#takeIn(member, this.#parts.queue.presence.view(endpointId, id), now);
+  }
+
+  /** As `hear`, with what other servers have heard of one that this server knows nothing of. One that has fallen silent is let go: it takes no job any more, and would keep another from being started for those that wait. */
+  async check(member: Member, now: number): Promise<void> {
+    this.hear(member, now);
+    if (isRecent(member.checkedAt, CHECK_EVERY_MS, now)) return;
+    member.checkedAt = now;
+    const { departures, queue } = this.#parts;
+    const { endpointId, id } = member.record;
+    if (queue.presence.view(endpointId, id) === undefined) this.#takeIn(member, (await queue.workers(endpointId)).find(({ workerId }) => workerId === id), now);
+    if (member.record.state !== 'ready') return;
+    member.strikes = (await queue.caretaker.isSilent(endpointId, id)) ? member.strikes + 1 : 0;
+    if (member.strikes < STRIKES_TO_LEAVE) return;
+    queue.presence.unhealthy(endpointId, id, SILENT);
+    void departures.dismiss(member, SILENT);
+  }
+
+  #takeIn(member: Member, seen: { busy: number; unhealthy: string | null } | undefined, now: number): void {
     const { roster, departures, queue } = this.#parts;
     const { endpointId, id } = member.record;
-    const seen = queue.presence.view(endpointId, id);
     if (seen === undefined) return;
     member.unhealthy = seen.unhealthy;
     if (member.record.state === 'starting') roster.becomesReady(member, now);
@@ -37,18 +56,5 @@ export class QueueHealth {
     else if (member.busy || member.idleSince === null) member.idleSince = now;
     member.busy = busy;
     if (!busy && queue.stops.isStubborn(endpointId, id)) void departures.dismiss(member, 'it went on with a job that was cancelled or had run out of time');
-  }
-
-  /** As `hear`, and lets one go that has fallen silent: it takes no job any more, and would keep another from being started for those that wait. */
-  async check(member: Member, now: number): Promise<void> {
-    this.hear(member, now);
-    const { departures, queue } = this.#parts;
-    const { endpointId, id, state } = member.record;
-    if (state !== 'ready' || isRecent(member.checkedAt, CHECK_EVERY_MS, now)) return;
-    member.checkedAt = now;
-    member.strikes = (await queue.caretaker.isSilent(endpointId, id)) ? member.strikes + 1 : 0;
-    if (member.strikes < STRIKES_TO_LEAVE) return;
-    queue.presence.unhealthy(endpointId, id, SILENT);
-    void departures.dismiss(member, SILENT);
   }
 }
