@@ -6,6 +6,8 @@ import { pod } from '../support/pods.ts';
 import { until } from '../support/serverless.ts';
 import type { PodStage } from './stage.ts';
 
+const ATTEMPT_MS = 2_000;
+
 interface OlderRuntime {
   uptimeInSeconds: number;
   container: { cpuPercent: number; memoryPercent: number };
@@ -39,8 +41,8 @@ export function usageSuite(stage: PodStage): void {
       const id = await stage.pod({ cmd: ['sh', '-c', `${stage.sharesPorts ? 'export LISTEN=$RUNPOD_TCP_PORT_22; ' : ''}exec node -e '${script}'`], ports: ['22/tcp'] });
       const port = await until('it is mapped', async () => (await pod(stage.client(), id)).runtime?.ports.find(({ public: outside }) => outside !== null));
       // The way in may be open before the pod listens.
-      const said = await until('the pod answers', async () => (await text(connect(port.public ?? 0, port.ip ?? '')).catch(() => '')) || undefined);
-      assert.equal(said, String(port.public));
+      const answer = await until('the pod answers', async () => (await said(port.public ?? 0, port.ip ?? '')) || undefined);
+      assert.equal(answer, String(port.public));
       const { ssh } = (await stage.client().call<{ ssh: { direct: { host: string; port: number; username: string; command: string } } }>('GET', `/v2/pods/${id}`)).body;
       assert.deepEqual(ssh.direct, { host: port.ip, port: port.public, username: 'root', command: `ssh root@${port.ip} -p ${port.public}` });
       const older = (await stage.client().call<{ publicIp: string; portMappings: Record<string, number> }>('GET', `/v1/pods/${id}`)).body;
@@ -49,4 +51,11 @@ export function usageSuite(stage: PodStage): void {
       assert.deepEqual(body.data?.pod.runtime.ports, [{ ip: port.ip, isIpPublic: true, privatePort: 22, publicPort: port.public, type: 'tcp' }]);
     });
   });
+}
+
+/** What a port says; nothing where nobody answers. An attempt that came too early may never be answered, so each has its time. */
+function said(port: number, host: string): Promise<string> {
+  const socket = connect(port, host);
+  socket.setTimeout(ATTEMPT_MS, () => socket.destroy());
+  return text(socket).catch(() => '');
 }
