@@ -55,9 +55,10 @@ export async function latency(bench: Bench): Promise<void> {
 }
 
 /** Nothing else runs meanwhile: a database that only waits wakes up now and then, and two cores are few. */
-function measure({ rounds, seconds, echo }: Bench, start: (stage: Stage) => Promise<Target>): Promise<Measured> {
+function measure(bench: Bench, start: (stage: Stage) => Promise<Target>): Promise<Measured> {
+  const { rounds, seconds } = bench;
   return onStage(async (stage) => {
-    const [bare, target] = [await echo(stage), await start(stage)];
+    const [bare, target] = [await bench.echo(stage), await start(stage)];
     const ask = ({ url, key }: Omit<Target, 'name'>, connections: number, forSeconds: number) => load({ url, body: JOB_BODY, connections, seconds: forSeconds, ...(key !== undefined && { key }) });
     for (const one of [bare, target]) await ask(one, 1, WARM_SECONDS);
     const times: Measured['times'] = new Map();
