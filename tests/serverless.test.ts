@@ -108,8 +108,6 @@ for (const kind of DATABASES) {
         return job.reason?.includes('the model file is missing') === true ? job.reason : undefined;
       });
       assert.match(reason, /in a row/);
-      const health = await client.call<{ workers: { unhealthy: number } }>('GET', `/v2/${broken}/health`);
-      assert.ok(health.body.workers.unhealthy >= 0);
       await client.call('DELETE', `/v2/serverless/${broken}`);
     });
 

@@ -41,7 +41,7 @@ export class QueueHealth {
     if (member.record.state !== 'ready') return;
     member.strikes = (await queue.caretaker.isSilent(endpointId, id)) ? member.strikes + 1 : 0;
     if (member.strikes < STRIKES_TO_LEAVE) return;
-    queue.presence.unhealthy(endpointId, id, SILENT);
+    member.unhealthy = SILENT;
     void departures.dismiss(member, SILENT);
   }
 
@@ -49,7 +49,7 @@ export class QueueHealth {
     const { roster, departures, queue } = this.#parts;
     const { endpointId, id } = member.record;
     if (seen === undefined) return;
-    member.unhealthy = seen.unhealthy;
+    member.unhealthy = seen.unhealthy ?? (member.strikes < STRIKES_TO_LEAVE ? null : SILENT);
     if (member.record.state === 'starting') roster.becomesReady(member, now);
     const busy = seen.busy > 0;
     if (busy) member.idleSince = null;

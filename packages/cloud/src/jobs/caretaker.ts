@@ -42,8 +42,8 @@ export class Caretaker {
     const { store, clock, changes } = this.#parts;
     const due = await store.due(clock.now(), limit);
     const looked = await Promise.all(due.map(async (job) => ({ job, lives: job.status === 'IN_PROGRESS' ? await this.#workerLives(job) : true })));
-    const lost = Map.groupBy(looked.filter(({ lives }) => !lives), ({ job: { endpointId, workerId } }) => `${endpointId} ${workerId}`);
-    for (const [one] of lost.values()) if (one !== undefined) await this.#spare(one.job.endpointId, one.job.workerId ?? '');
+    const lost = new Map(looked.filter(({ lives }) => !lives).map(({ job }) => [`${job.endpointId} ${job.workerId}`, job]));
+    for (const { endpointId, workerId } of lost.values()) await this.#spare(endpointId, workerId ?? '');
     await Promise.all(looked.map(({ job, lives }) => changes.one(job.endpointId, job.seq, (current, now) => transitions.whenDue(current, now, lives))));
     return due.length >= limit;
   }

@@ -1,5 +1,6 @@
 import { chmod, lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDenied } from './denied.ts';
 
 /**
  * Removes a folder with all that is in it; nothing happens where nothing is. Some programs leave
@@ -10,7 +11,7 @@ export async function removeTree(path: string): Promise<void> {
   try {
     await remove(path);
   } catch (error) {
-    if (!isRefusal(error)) throw error;
+    if (!isDenied(error)) throw error;
     await makeWritable(path);
     await remove(path);
   }
@@ -30,9 +31,4 @@ async function makeWritable(path: string): Promise<void> {
     // The first attempt may still be on its way through other folders.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
-}
-
-function isRefusal(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException;
-  return code === 'EACCES' || code === 'EPERM';
 }

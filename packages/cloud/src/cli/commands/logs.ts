@@ -4,7 +4,7 @@ import { command } from '../command.ts';
 import { Failure, UsageError } from '../failure.ts';
 import { serverOptions } from '../local-server.ts';
 import { endpointPath, endpointWord, findForJobs, jobPath } from '../serverless/endpoints.ts';
-import type { EndpointView } from '../serverless/endpoints.ts';
+import type { EndpointForJobs } from '../serverless/endpoints.ts';
 import { followWorkers, MOST_LINES } from '../serverless/log-followers.ts';
 import { followLog, ifThere, readLog, shownLine } from '../serverless/logs.ts';
 import type { LogLine } from '../serverless/logs.ts';
@@ -55,18 +55,18 @@ export const logs = command({
 });
 
 /** The logs of several workers as one, by the time of each line. */
-async function readAll(client: Client, endpoint: Pick<EndpointView, 'id' | 'name'> & Partial<Pick<EndpointView, 'type'>>, tail: number): Promise<{ line: LogLine; from: string }[]> {
+async function readAll(client: Client, endpoint: EndpointForJobs, tail: number): Promise<{ line: LogLine; from: string }[]> {
   const { workers: present, reason } = await listWorkers(client, endpoint);
   const running = present.map(({ id }) => id);
   // What follows the id of a load balancing endpoint is an address of its workers.
   const workers = running.length > 0 || endpoint.type === 'LOAD_BALANCER' ? running : await recentWorkers(client, endpoint);
-  if (workers.length === 0) throw new Failure((reason ?? null) === null ? `no worker of ${endpoint.name} is running, and none did a job lately; a request starts one` : `no worker of ${endpoint.name} is running: ${reason}`);
+  if (workers.length === 0) throw new Failure(`no worker of ${endpoint.name} is running: ${reason ?? 'none did a job lately; a request starts one'}`);
   const logOf = (worker: string): Promise<LogLine[]> => readLog(client, endpointPath(endpoint, `/workers/${worker}/logs?tail=${tail}&follow=false`)).catch(ifThere([]));
   const found = await Promise.all(workers.map(async (from) => (await logOf(from)).map((line) => ({ line, from }))));
   return found.flat().sort((a, b) => (a.line.ts < b.line.ts ? -1 : a.line.ts > b.line.ts ? 1 : 0));
 }
 
-async function recentWorkers(client: Client, endpoint: Pick<EndpointView, 'id'>): Promise<string[]> {
+async function recentWorkers(client: Client, endpoint: Pick<EndpointForJobs, 'id'>): Promise<string[]> {
   const { requests } = await client.get<{ requests: { workerId?: string }[] }>(jobPath(endpoint, `requests?limit=${RECENT_JOBS}`));
   return [...new Set(requests.flatMap(({ workerId }) => workerId ?? []))].slice(0, 3);
 }

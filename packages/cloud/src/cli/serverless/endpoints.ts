@@ -14,6 +14,9 @@ export interface EndpointView {
   requestUrls: Record<string, string>;
 }
 
+/** As much of it as is known where the key opens the job interface alone. */
+export type EndpointForJobs = Pick<EndpointView, 'id' | 'name'> & Partial<Pick<EndpointView, 'type'>>;
+
 interface EndpointPage {
   endpoints: EndpointView[];
   pagination: { nextCursor: string | null };
@@ -50,7 +53,7 @@ export async function findEndpoint(client: Client, word: string): Promise<Endpoi
 }
 
 /** A key that opens the job interface alone cannot look a name up, but it needs no more than an id. */
-export async function findForJobs(client: Client, word: string): Promise<Pick<EndpointView, 'id' | 'name'> & Partial<Pick<EndpointView, 'type'>>> {
+export async function findForJobs(client: Client, word: string): Promise<EndpointForJobs> {
   try {
     return await findEndpoint(client, word);
   } catch (error) {

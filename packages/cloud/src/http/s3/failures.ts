@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { isDenied } from '../../resources/volumes/held-folder.ts';
+import { isDenied } from '../../support/denied.ts';
 import type { BerthError, ErrorCode } from '../../support/errors.ts';
 import { element, plainDocument } from './xml.ts';
 

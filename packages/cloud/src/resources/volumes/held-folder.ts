@@ -133,12 +133,6 @@ export function isAbsence(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP' || code === 'ENAMETOOLONG';
 }
 
-/** It is another user's: a container writes as root, and Berth need not be. */
-export function isDenied(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException;
-  return code === 'EACCES' || code === 'EPERM';
-}
-
 export async function lstatIfThere(path: string): Promise<BigIntStats | undefined> {
   try {
     return await lstat(path, { bigint: true });

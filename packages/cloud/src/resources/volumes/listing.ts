@@ -1,6 +1,7 @@
 import { opendir } from 'node:fs/promises';
 import type { BigIntStats } from 'node:fs';
-import { descend, followed, isAbsence, isDenied, lstatIfThere } from './held-folder.ts';
+import { isDenied } from '../../support/denied.ts';
+import { descend, followed, isAbsence, lstatIfThere } from './held-folder.ts';
 import type { Place } from './held-folder.ts';
 import { compareKeys, keyProblem } from './object-key.ts';
 import type { StoredObject } from './objects.ts';

@@ -1,6 +1,7 @@
 import { opendir, lstat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isAbsence, isDenied } from './held-folder.ts';
+import { isDenied } from '../../support/denied.ts';
+import { isAbsence } from './held-folder.ts';
 
 /** How old a measurement may be, in times of what it took: counting takes a twentieth of the time at most, and what pods write is seen soon where there is little to count. */
 const FRESH_TIMES = 20;
