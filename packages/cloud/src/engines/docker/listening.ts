@@ -1,9 +1,10 @@
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
 const CONNECT_WITHIN_MS = 1000;
 /** Docker's proxy takes any connection and closes it when nobody listens behind it. This long it may take for that. */
 const CLOSED_WITHIN_MS = 100;
+const HEARD_OUT_MS = 1000;
 
 export interface PortPlace {
   /** The container's own address, and this machine's in its network; empty where there is none. */
@@ -31,7 +32,8 @@ function opens(host: string, port: number, staysMs: number): Promise<boolean> {
     const socket = connect({ host, port });
     const tell = (answer: boolean): void => {
       clearTimeout(timer);
-      socket.destroy();
+      if (answer) hearOut(socket);
+      else socket.destroy();
       resolve(answer);
     };
     let timer = setTimeout(() => tell(false), CONNECT_WITHIN_MS);
@@ -44,4 +46,10 @@ function opens(host: string, port: number, staysMs: number): Promise<boolean> {
       socket.once('data', () => tell(true));
     });
   });
+}
+
+/** Whoever greets those who connect is heard out: a connection that is cut off meanwhile is an error, which ends the simplest of servers. */
+function hearOut(socket: Socket): void {
+  socket.resume().end();
+  socket.setTimeout(HEARD_OUT_MS, () => socket.destroy()).unref();
 }
