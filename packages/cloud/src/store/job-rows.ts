@@ -27,6 +27,12 @@ const WAITING_TEXTS = ['webhook', 'request'] as const;
 export const WAITING_JOB = [...WAITING_FACTS, ...WAITING_TEXTS].map((column) => `job.${column}`).join(', ');
 const WAITING_AT = positions([...WAITING_FACTS, ...WAITING_TEXTS], 0);
 
+export function waitingFacts(job: Job): Value[] {
+  return [
+    job.seq, job.id, job.accountId, job.lowPriority ? 1 : 0, job.position, job.createdAt, job.queuedAt, job.ttlAt, job.ttl, job.executionTimeout, job.retention, job.retriesLeft, job.retries, job.attempt, job.drained,
+  ];
+}
+
 export function waitingJobFrom(endpointId: string, values: readonly Value[]): { job: Job; request: string } {
   const ttlAt = values[WAITING_AT.ttl_at] as number;
   const job: Job = {
@@ -63,11 +69,11 @@ export const JOBS_AND_LEASES = 'jobs as job left join job_leases as lease on lea
 /** How large what a job carries is, in bytes; both databases know it without reading it. */
 export const PAYLOAD_BYTES = 'octet_length(job.request) + coalesce(octet_length(job.output), 0) + coalesce(octet_length(job.error), 0)';
 
-/** The rows that a list looks at. Running jobs are few and lie by themselves, and so do waiting ones; where many wait, the way through all jobs soon meets them. */
-export function listed(status: JobStatus | undefined, fewWait: boolean): { rows: string; jobs: string; only: string } {
-  const apart = status === 'IN_PROGRESS' ? 'job_leases' : status === 'IN_QUEUE' && fewWait ? 'job_waiting' : undefined;
+/** The rows that a list looks at. Running jobs are few and lie by themselves, and so do those that wait (`waiting`); where many wait, the way through all jobs soon meets them. */
+export function listed(status: JobStatus | undefined, fewWait: boolean, waiting: string): { rows: string; jobs: string; only: string } {
+  const apart = status === 'IN_PROGRESS' ? 'job_leases' : status === 'IN_QUEUE' && fewWait ? waiting : undefined;
   // Written like this, SQLite begins with the few and not with all jobs.
-  if (apart !== undefined) return { rows: apart, jobs: `${apart} as place cross join jobs as job`, only: 'and job.endpoint_id = place.endpoint_id and job.seq = place.seq' };
+  if (apart !== undefined) return { rows: `${apart} as place`, jobs: `${apart} as place cross join jobs as job`, only: 'and job.endpoint_id = place.endpoint_id and job.seq = place.seq' };
   if (status === 'IN_QUEUE') return { rows: 'jobs', jobs: JOBS_AND_LEASES, only: `and job.status = 'IN_QUEUE' and lease.seq is null` };
   return { rows: 'jobs', jobs: 'jobs as job', only: status === undefined ? '' : `and job.status = '${status}'` };
 }

@@ -2,13 +2,15 @@ import type { PoolClient } from 'pg';
 import { rowMoves } from '../job-moves.ts';
 import type { Move, RowMoves } from '../job-moves.ts';
 import type { Delivery, Job, JobChange, Payloads } from '../job-records.ts';
-import { CHANGING_COLUMNS, changingValues, DELIVERY_COLUMNS, deliveryValues, JOB, jobFromValues, JOBS_AND_LEASES, WAITING_COLUMNS, waitingValues } from '../job-rows.ts';
+import { CHANGING_COLUMNS, changingValues, DELIVERY_COLUMNS, deliveryValues } from '../job-rows.ts';
 import { countMoves } from '../jobs.ts';
 import type { Changed, CountMoves } from '../jobs.ts';
 import type { Row, Value } from '../sql.ts';
 import { columnsOf, unnest } from './arrays.ts';
+import { SEEN_FROM, SEEN_TO_CHANGE, seenJob } from './bundles.ts';
 import { ADD_COUNTS } from './counts.ts';
 import { TryAgain } from './database.ts';
+import { givenPlaces, LEAVE_OTHERS, LEAVE_PLACES, PLACE_COLUMNS, placeAlone, placeValues, STANDING, standingValues } from './places.ts';
 
 /** A rule for a job. */
 export interface Transition {
@@ -23,32 +25,38 @@ export const KEY = ['endpoint_id', 'seq'];
 /** In the order of their keys, so that two servers never wait for each other. */
 const LOCK_JOBS = `select 1 from jobs as job where (job.endpoint_id, job.seq) in (select * from ${unnest(KEY)}) order by job.endpoint_id, job.seq for update`;
 /** A statement of its own: whatever the lock waited for shows only in the next one. */
-const LOCKED_JOBS = `select ${JOB} from ${JOBS_AND_LEASES} where (job.endpoint_id, job.seq) in (select * from ${unnest(KEY)})`;
+const LOCKED_JOBS = `select ${SEEN_TO_CHANGE} from ${SEEN_FROM} where (job.endpoint_id, job.seq) in (select * from ${unnest(KEY)})`;
+
+/** A change that is to be written, and in whose place the job waits. */
+interface PlacedMove extends Move {
+  place: number | null;
+}
 
 /** Locks the jobs, then asks each rule. */
 export async function applyChanges(client: PoolClient, server: string, items: Transition[]): Promise<(Changed | undefined)[]> {
   const keys = columnsOf(items.map(({ endpointId, seq }) => [endpointId, seq]), KEY.length);
   await client.query({ name: 'lock jobs', text: LOCK_JOBS, values: keys });
   const { rows } = await client.query<Value[]>({ name: 'locked jobs', text: LOCKED_JOBS, values: keys, rowMode: 'array' });
-  const jobs = new Map(rows.map(jobFromValues).map((job) => [keyOf(job.endpointId, job.seq), job]));
-  const moves: Move[] = [];
+  const jobs = new Map(rows.map(seenJob).map((seen) => [keyOf(seen.job.endpointId, seen.job.seq), seen]));
+  const moves: PlacedMove[] = [];
   const results = items.map(({ endpointId, seq, next }): Changed | undefined => {
     const key = keyOf(endpointId, seq);
-    const before = jobs.get(key);
-    if (before === undefined) return undefined;
+    const seen = jobs.get(key);
+    if (seen === undefined) return undefined;
+    const { job: before, place } = seen;
     const change = next(before);
     if (change === undefined) return { before, after: before, changed: false };
-    moves.push({ before, change });
+    moves.push({ before, change, place });
     // A later item of the same batch sees what this one did.
     if (change.remove === true) jobs.delete(key);
-    else jobs.set(key, change.job);
+    else jobs.set(key, { job: change.job, place });
     return { before, after: change.job, changed: true };
   });
   await writeChanges(client, `${server} change`, moves);
   return results;
 }
 
-async function writeChanges(client: PoolClient, lane: string, moves: Move[]): Promise<void> {
+async function writeChanges(client: PoolClient, lane: string, moves: PlacedMove[]): Promise<void> {
   if (moves.length === 0) return;
   for (const { before, change } of moves) if (change.delivery !== undefined) await writeDelivery(client, before, change);
   const cleared = moves.filter(({ change }) => change.remove === true || change.clearChunks === true);
@@ -57,16 +65,16 @@ async function writeChanges(client: PoolClient, lane: string, moves: Move[]): Pr
   const some = (which: (rows: RowMoves) => boolean): typeof merged => merged.filter(({ rows }) => which(rows));
 
   // The lock is on the job's own row. A take that was committed meanwhile shows in that a place or a lease is not as it was seen: then all is looked at again.
-  // A job that waits on gets its place anew: a take reads the job as of the moment at which the place was made, or later.
+  // A job that waits on gets a place of its own: what the place says of a job is what a take hands out.
   const staying = merged.filter(({ before, change }) => change.remove !== true && before.status === 'IN_QUEUE' && change.job.status === 'IN_QUEUE');
   const leaving = [...some(({ waiting }) => waiting === 'leaves'), ...staying];
-  if (leaving.length > 0) await expect(client, leaving.length, LEAVE_QUEUE, columnsOf(leaving.map(({ before }) => waitingValues(before)), WAITING_COLUMNS.length));
+  if (leaving.length > 0) await leavePlaces(client, columnsOf(leaving.map(({ before, place }) => standingValues(before, place)), STANDING.length), leaving.length);
   const renewed = some(({ lease }) => lease === 'renewed');
   if (renewed.length > 0) await expect(client, renewed.length, RENEW_LEASES, columnsOf(renewed.map(({ before, change: { job } }) => [...heldLease(before), job.dueAt]), HELD_LEASE.length + 1));
   const ended = some(({ lease }) => lease === 'ends');
   if (ended.length > 0) await expect(client, ended.length, END_LEASES, columnsOf(ended.map(({ before }) => heldLease(before)), HELD_LEASE.length));
   const entering = [...some(({ waiting }) => waiting === 'enters'), ...staying];
-  if (entering.length > 0) await client.query(`insert into job_waiting (${WAITING_COLUMNS.join(', ')}) select * from ${unnest(WAITING_COLUMNS)}`, columnsOf(entering.map(({ change: { job } }) => waitingValues(job)), WAITING_COLUMNS.length));
+  if (entering.length > 0) await client.query({ ...ENTER_QUEUE, values: columnsOf(entering.map(({ change: { job } }) => placeValues(placeAlone({ job }))), PLACE_COLUMNS.length) });
 
   const gone = merged.filter(({ change }) => change.remove === true);
   if (gone.length > 0) await client.query(`delete from jobs where (endpoint_id, seq) in (select * from ${unnest(KEY)})`, columnsOf(gone.map(({ before }) => [before.endpointId, before.seq]), 2));
@@ -79,8 +87,19 @@ async function writeChanges(client: PoolClient, lane: string, moves: Move[]): Pr
   await client.query({ name: looks ? 'update jobs and looks' : 'update jobs', text: updateJobs(looks), values: [...values, ...counts, lane] });
 }
 
-const SAME_PLACE = 'place.endpoint_id = given.endpoint_id and place.low_priority = given.low_priority and place.account_id = given.account_id and place.position = given.position and place.seq = given.seq';
-const LEAVE_QUEUE = { name: 'leave queue', text: `delete from job_waiting as place using ${unnest(WAITING_COLUMNS)} where ${SAME_PLACE}` };
+const { columns, select, source } = givenPlaces();
+const ENTER_QUEUE = { name: 'enter queue', text: `insert into job_places (${columns}) select ${select} from ${source}` };
+
+async function leavePlaces(client: PoolClient, values: string[], count: number): Promise<void> {
+  let left = 0;
+  for (const statement of [LEAVE_PLACES, LEAVE_OTHERS]) {
+    if (left === count) return;
+    const { rows } = await client.query<{ left: number }>({ ...statement, values });
+    for (const row of rows) left += row.left;
+  }
+  if (left !== count) throw new TryAgain('a job moved on while it was changed');
+}
+
 const HELD_LEASE = [...KEY, 'lease', 'due_at'];
 const SAME_LEASE = 'lease.endpoint_id = given.endpoint_id and lease.seq = given.seq and lease.lease = given.lease and lease.due_at = given.due_at';
 const RENEW_LEASES = { name: 'renew leases', text: `update job_leases as lease set due_at = given.look_at from ${unnest([...HELD_LEASE, 'look_at'])} where ${SAME_LEASE}` };
@@ -102,7 +121,7 @@ function removal(before: Job): RowMoves {
 const UPDATED = [...KEY, ...CHANGING_COLUMNS, 'output', 'has_output', 'error', 'has_error', 'looks'];
 /** Where no row has to be looked at earlier, the column with the index is not named, and the index is left alone. */
 const updateJobs = (looks: boolean): string => `with given as (select * from ${unnest(UPDATED)}),
-  written as (update jobs set ${CHANGING_COLUMNS.map((column) => `${column} = given.${column}`).join(', ')},
+  written as (update jobs set place = null, ${CHANGING_COLUMNS.map((column) => `${column} = given.${column}`).join(', ')},
       output = case when given.has_output = 1 then given.output else jobs.output end, error = case when given.has_error = 1 then given.error else jobs.error end
       ${looks ? ', look_at = case when given.looks = 1 then least(jobs.look_at, given.ttl_at) else jobs.look_at end' : ''}
     from given where jobs.endpoint_id = given.endpoint_id and jobs.seq = given.seq)
@@ -117,13 +136,13 @@ async function writeDelivery(client: PoolClient, before: Job, change: JobChange)
 }
 
 /** Where one batch changes a job twice, only the last version is written, with the payloads of both. */
-function lastOfEach(moves: Move[]): Move[] {
-  const last = new Map<string, Move>();
+function lastOfEach(moves: PlacedMove[]): PlacedMove[] {
+  const last = new Map<string, PlacedMove>();
   for (const move of moves) {
     const key = keyOf(move.before.endpointId, move.before.seq);
     const earlier = last.get(key);
     last.delete(key);
-    last.set(key, earlier === undefined ? move : { before: earlier.before, change: { ...earlier.change, ...move.change } });
+    last.set(key, earlier === undefined ? move : { ...earlier, change: { ...earlier.change, ...move.change } });
   }
   return [...last.values()];
 }

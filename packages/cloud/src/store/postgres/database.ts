@@ -14,6 +14,7 @@ import { listenForWakeups } from './wakeups.ts';
 const UNIQUE_VIOLATION = '23505';
 /** Two transactions met; running one of them again is the documented answer. */
 const RETRYABLE = new Set(['40001', '40P01']);
+const DIVISION_BY_ZERO = '22012';
 const ATTEMPTS = 24;
 /** Those who met shall not meet again: the pause between two attempts grows, and nobody's is like another's. */
 const LONGEST_STEP_MS = 4;
@@ -122,6 +123,11 @@ async function execute(client: PoolClient, statement: Statement): Promise<Outcom
 
 /** Somebody else was faster; the whole has to be looked at again. */
 export class TryAgain extends Error {}
+
+/** How a statement that is its own transaction says that nothing of it shall be kept. */
+export function isDivisionByZero(error: unknown): boolean {
+  return codeOf(error) === DIVISION_BY_ZERO;
+}
 
 export async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {

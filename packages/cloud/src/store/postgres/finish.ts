@@ -1,35 +1,71 @@
 import type { Pool } from 'pg';
 import { PairMap } from '../../support/pair-map.ts';
+import { SteadyMap } from '../../support/steady-map.ts';
 import type { Move } from '../job-moves.ts';
 import type { Job } from '../job-records.ts';
 import type { Changed } from '../jobs.ts';
 import { columnsOf, unnest } from './arrays.ts';
 import type { Transition } from './changes.ts';
-import { TryAgain, translated } from './database.ts';
+import { isDivisionByZero, translated } from './database.ts';
 
 /** A server that hands out more than this without hearing of them remembers anew: what is not remembered is looked up. */
 const MOST_REMEMBERED = 50_000;
-const DIVISION_BY_ZERO = '22012';
+
+/** The leases of a take in one row, as this server knows it. */
+export interface Bundle {
+  readonly endpointId: string;
+  readonly id: string;
+  /** How many of its jobs have not ended. */
+  left: number;
+  /** Its jobs have leases of their own by now. */
+  isOpen: boolean;
+}
+
+interface Held {
+  job: Job;
+  bundle: Bundle | undefined;
+}
 
 /**
  * The jobs that this server handed out, as it knows them. Another server may have changed them
  * since. Whether it has shows in the lease, and in the two things that change beside it: how far
- * the stream was read, and the time to live.
+ * the stream was read, and the time to live; of jobs in a bundle it shows in that the bundle is gone.
  */
 export class HandedOut {
-  readonly #jobs = new PairMap<string, number, Job>();
+  readonly #jobs = new PairMap<string, number, Held>();
+  readonly #bundles = new SteadyMap<string, Bundle>();
 
-  get(endpointId: string, seq: number): Job | undefined {
+  get(endpointId: string, seq: number): Held | undefined {
     return this.#jobs.get(endpointId, seq);
   }
 
-  set(job: Job): void {
-    if (this.#jobs.size >= MOST_REMEMBERED) this.#jobs.clear();
-    this.#jobs.set(job.endpointId, job.seq, job);
+  set(job: Job, bundle?: Bundle): void {
+    if (this.#jobs.size >= MOST_REMEMBERED) {
+      this.#jobs.clear();
+      this.#bundles.clear();
+    }
+    if (bundle !== undefined) this.#bundles.set(bundle.id, bundle);
+    this.#jobs.set(job.endpointId, job.seq, { job, bundle });
   }
 
   delete(endpointId: string, seq: number): void {
     this.#jobs.delete(endpointId, seq);
+  }
+
+  opened(ids: readonly string[]): void {
+    for (const id of ids) {
+      const bundle = this.#bundles.get(id);
+      if (bundle !== undefined) bundle.isOpen = true;
+      this.#bundles.delete(id);
+    }
+  }
+
+  /** Its end is written. */
+  ended({ endpointId, seq }: Job, bundle: Bundle | undefined): void {
+    this.#jobs.delete(endpointId, seq);
+    if (bundle === undefined) return;
+    bundle.left -= 1;
+    if (bundle.left === 0) this.#bundles.delete(bundle.id);
   }
 }
 
@@ -39,14 +75,23 @@ function isPlainEnd({ before, change: { job, output, error, delivery, clearChunk
   return before.status === 'IN_PROGRESS' && before.lease !== null && ended && output !== undefined && error !== undefined && delivery === undefined && clearChunks === undefined && remove === undefined;
 }
 
-const ENDED = ['endpoint_id', 'seq', 'lease', 'look_at', 'ttl_at', 'taken_at', 'ended_at', 'due_at', 'output', 'error'];
+interface End extends Move {
+  bundle: Bundle | undefined;
+}
+
 const COUNTED = ['endpoint_id', 'completed', 'failed'];
+
+/** From the parameter on: what was counted, and under which lane. */
+const addEnds = (from: number): string => `insert into job_counts (endpoint_id, lane, queued, running, completed, failed, retried)
+    select endpoint_id, $${from + COUNTED.length}, 0, -(completed + failed), completed, failed, 0 from ${unnest(COUNTED, from, 'moved')}
+    on conflict (endpoint_id, lane) do update set running = job_counts.running + excluded.running, completed = job_counts.completed + excluded.completed, failed = job_counts.failed + excluded.failed`;
 
 /**
  * All ends of a batch in one statement, which is its own transaction. It holds only if every
  * job was as it is known here: else it divides by zero, nothing of it is kept, and the jobs are looked
  * at one by one. Jobs are locked before leases, as everywhere, and in the order of their keys.
  */
+const ENDED = ['endpoint_id', 'seq', 'lease', 'look_at', 'ttl_at', 'taken_at', 'ended_at', 'due_at', 'output', 'error'];
 const END_JOBS = `with written as (
     update jobs set status = case when given.error is null then 'COMPLETED' else 'FAILED' end, attempt = held.attempt, worker_id = held.worker_id, taken_at = given.taken_at,
       ended_at = given.ended_at, due_at = given.due_at, output = given.output, error = given.error
@@ -54,17 +99,32 @@ const END_JOBS = `with written as (
     where held.endpoint_id = given.endpoint_id and held.seq = given.seq and held.lease = given.lease and held.due_at = given.look_at
       and jobs.endpoint_id = given.endpoint_id and jobs.seq = given.seq and jobs.ttl_at = given.ttl_at returning held.ctid as at),
   ended as (delete from job_leases where ctid = any (array(select at from written)) returning 1),
-  counted as (insert into job_counts (endpoint_id, lane, queued, running, completed, failed, retried)
-    select endpoint_id, $${ENDED.length + COUNTED.length + 1}, 0, -(completed + failed), completed, failed, 0 from ${unnest(COUNTED, ENDED.length + 1, 'moved')}
-    on conflict (endpoint_id, lane) do update set running = job_counts.running + excluded.running, completed = job_counts.completed + excluded.completed, failed = job_counts.failed + excluded.failed)
+  counted as (${addEnds(ENDED.length + 1)})
   select 1 / (case when count(*) = $${ENDED.length + COUNTED.length + 2}::bigint then 1 else 0 end) from ended`;
 
-async function endJobs(lanes: Pool, server: string, endings: readonly Move[]): Promise<void> {
-  const rows = endings
+/** The same for jobs that are held in bundles. Those of which all have ended go; the others are held on to, so that nobody opens them meanwhile. */
+const ENDED_IN_BUNDLE = ['endpoint_id', 'seq', 'worker_id', 'taken_at', 'ended_at', 'due_at', 'output', 'error'];
+const BUNDLES = ['endpoint_id', 'id', 'empties'];
+const AFTER_ENDED = ENDED_IN_BUNDLE.length + COUNTED.length + 1;
+const GIVEN_BUNDLES = unnest(BUNDLES, AFTER_ENDED + 1, 'bundle');
+const SAME_BUNDLE = 'job_bundles.endpoint_id = bundle.endpoint_id and job_bundles.id = bundle.id';
+const END_BUNDLED = `with written as (
+    update jobs set status = case when given.error is null then 'COMPLETED' else 'FAILED' end, attempt = jobs.attempt + 1, worker_id = given.worker_id, taken_at = given.taken_at,
+      ended_at = given.ended_at, due_at = given.due_at, output = given.output, error = given.error
+    from ${unnest(ENDED_IN_BUNDLE)} where jobs.endpoint_id = given.endpoint_id and jobs.seq = given.seq and jobs.status = 'IN_QUEUE' returning 1),
+  held as materialized (select 1 from ${GIVEN_BUNDLES}, job_bundles where ${SAME_BUNDLE} and bundle.empties = 0 for update of job_bundles),
+  emptied as (delete from job_bundles using ${GIVEN_BUNDLES} where ${SAME_BUNDLE} and bundle.empties = 1 returning 1),
+  counted as (${addEnds(ENDED_IN_BUNDLE.length + 1)})
+  select 1 / (case when (select count(*) from written) = $${AFTER_ENDED + BUNDLES.length + 1}::bigint
+    and (select count(*) from held) + (select count(*) from emptied) = $${AFTER_ENDED + BUNDLES.length + 2}::bigint then 1 else 0 end)`;
+
+/** False where a job was not as it is known here. */
+async function write(lanes: Pool, server: string, ends: readonly End[], statement: { name: string; text: string }, columns: readonly string[], values: (end: End) => (string | number | null)[], more: unknown[]): Promise<boolean> {
+  const rows = ends
     .toSorted(({ before: one }, { before: other }) => (one.endpointId === other.endpointId ? one.seq - other.seq : one.endpointId < other.endpointId ? -1 : 1))
-    .map(({ before, change: { job, output, error } }) => [job.endpointId, job.seq, before.lease, before.dueAt, before.ttlAt, job.takenAt, job.endedAt, job.dueAt, output ?? null, error ?? null]);
+    .map(values);
   const counts = new Map<string, { completed: number; failed: number }>();
-  for (const { change: { job } } of endings) {
+  for (const { change: { job } } of ends) {
     const count = counts.get(job.endpointId) ?? { completed: 0, failed: 0 };
     if (job.status === 'COMPLETED') count.completed += 1;
     else count.failed += 1;
@@ -72,34 +132,53 @@ async function endJobs(lanes: Pool, server: string, endings: readonly Move[]): P
   }
   const moved = [...counts].map(([endpointId, { completed, failed }]) => [endpointId, completed, failed]);
   try {
-    await translated(lanes.query({ name: 'end jobs', text: END_JOBS, values: [...columnsOf(rows, ENDED.length), ...columnsOf(moved, COUNTED.length), `${server} change`, endings.length] }));
+    await translated(lanes.query({ ...statement, values: [...columnsOf(rows, columns.length), ...columnsOf(moved, COUNTED.length), `${server} change`, ...more] }));
+    return true;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === DIVISION_BY_ZERO) throw new TryAgain('a job moved on before its end was written');
+    if (isDivisionByZero(error)) return false;
     throw error;
   }
 }
 
+function endLeased(lanes: Pool, server: string, ends: readonly End[]): Promise<boolean> {
+  return write(lanes, server, ends, { name: 'end jobs', text: END_JOBS }, ENDED, ({ before, change: { job, output, error } }) =>
+    [job.endpointId, job.seq, before.lease, before.dueAt, before.ttlAt, job.takenAt, job.endedAt, job.dueAt, output ?? null, error ?? null], [ends.length]);
+}
+
+async function endBundled(lanes: Pool, server: string, ends: readonly End[]): Promise<boolean> {
+  const bundles = new Map<Bundle, number>();
+  for (const { bundle } of ends) if (bundle !== undefined) bundles.set(bundle, (bundles.get(bundle) ?? 0) + 1);
+  const given = [...bundles].map(([{ endpointId, id, left }, ended]) => [endpointId, id, left === ended ? 1 : 0]);
+  const done = await write(lanes, server, ends, { name: 'end bundled jobs', text: END_BUNDLED }, ENDED_IN_BUNDLE, ({ change: { job, output, error } }) =>
+    [job.endpointId, job.seq, job.workerId, job.takenAt, job.endedAt, job.dueAt, output ?? null, error ?? null], [...columnsOf(given, BUNDLES.length), ends.length, bundles.size]);
+  // Somebody has opened one of them.
+  if (!done) for (const bundle of bundles.keys()) bundle.isOpen = true;
+  return done;
+}
+
 /**
  * Most changes end a job that this server handed out. Those need no look: they are written if
- * the lease is still the same. Answers which could be done so.
+ * it is still held as it was. Answers which could be done so.
  */
 export async function tryEnds(lanes: Pool, server: string, handedOut: HandedOut, items: Transition[]): Promise<Map<Transition, Changed>> {
-  const ends = new Map<Transition, Move>();
+  const [leased, bundled] = [new Map<Transition, End>(), new Map<Transition, End>()];
   const seen = new Set<Job>();
   for (const item of items) {
-    const before = handedOut.get(item.endpointId, item.seq);
-    if (before === undefined || seen.has(before)) continue;
-    seen.add(before);
-    const change = item.next(before);
-    if (change !== undefined && isPlainEnd({ before, change })) ends.set(item, { before, change });
+    const held = handedOut.get(item.endpointId, item.seq);
+    if (held === undefined || seen.has(held.job)) continue;
+    seen.add(held.job);
+    const change = item.next(held.job);
+    if (change === undefined || !isPlainEnd({ before: held.job, change })) continue;
+    const isBundled = held.bundle?.isOpen === false;
+    (isBundled ? bundled : leased).set(item, { before: held.job, change, bundle: isBundled ? held.bundle : undefined });
   }
-  if (ends.size === 0) return new Map();
-  try {
-    await endJobs(lanes, server, [...ends.values()]);
-  } catch (error) {
-    if (error instanceof TryAgain) return new Map();
-    throw error;
+  const written = new Map<Transition, Changed>();
+  for (const [ends, write] of [[leased, endLeased], [bundled, endBundled]] as const) {
+    if (ends.size === 0 || !(await write(lanes, server, [...ends.values()]))) continue;
+    for (const [item, { before, change, bundle }] of ends) {
+      handedOut.ended(before, bundle);
+      written.set(item, { before, after: change.job, changed: true });
+    }
   }
-  for (const { before } of ends.values()) handedOut.delete(before.endpointId, before.seq);
-  return new Map([...ends].map(([item, { before, change }]) => [item, { before, after: change.job, changed: true }]));
+  return written;
 }

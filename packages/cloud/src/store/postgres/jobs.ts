@@ -2,18 +2,21 @@ import type { Pool } from 'pg';
 import { MOST_LOOKS } from '../job-moves.ts';
 import { isOver } from '../job-records.ts';
 import type { WholeJob } from '../job-records.ts';
-import { AFTER_JOB, DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, ENTRY_COLUMNS, entryFromRow, JOB, jobFromValues, JOBS_AND_LEASES, listed, nextLook, PAYLOAD_BYTES, PAYLOADS, thatFit } from '../job-rows.ts';
+import { DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, ENTRY_COLUMNS, entryFromRow, JOB, jobFromValues, JOBS_AND_LEASES, listed, nextLook, PAYLOAD_BYTES, PAYLOADS, thatFit } from '../job-rows.ts';
 import { endAfter } from '../jobs.ts';
 import type { Changed, JobStore, StreamEnd, Submitted } from '../jobs.ts';
 import type { Row, Value } from '../sql.ts';
 import { workerFromRow } from '../worker-rows.ts';
 import { columnsOf, unnest } from './arrays.ts';
 import { Batch } from './batch.ts';
+import { AFTER_SEEN, Bundled, openBundles, SEEN, SEEN_FROM, seenJob } from './bundles.ts';
+import type { WhichBundles } from './bundles.ts';
 import { applyChanges, KEY, keyOf, SAVE_DELIVERY } from './changes.ts';
 import type { Transition } from './changes.ts';
 import { ADD_COUNTS, foldCounts } from './counts.ts';
 import { inTransaction, retried, translated } from './database.ts';
 import { HandedOut, tryEnds } from './finish.ts';
+import { positionOf, WAITING } from './places.ts';
 import { Submissions } from './submissions.ts';
 import type { Submission } from './submissions.ts';
 
@@ -25,6 +28,20 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
   const query = async (text: string, values: unknown[]): Promise<Row[]> => (await translated(pool.query<Row>(text, values))).rows;
   /** Rows that begin with a job, as arrays. */
   const queryJobs = async (text: string, values: unknown[]): Promise<Value[][]> => (await translated(pool.query<Value[]>({ text, values, rowMode: 'array' }))).rows;
+
+  const handedOut = new HandedOut();
+  const open = async (which: WhichBundles): Promise<void> => handedOut.opened(await retried(() => openBundles(pool, which)));
+  /** Opens the bundles in which jobs are that it meets, and begins anew. */
+  const opening = async <T>(work: () => Promise<T>): Promise<T> => {
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof Bundled)) throw error;
+        await open(error);
+      }
+    }
+  };
 
   const submissions = new Submissions(lanes, server);
   const insert = async (items: Submission[]): Promise<Submitted[]> => {
@@ -40,28 +57,30 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
   /** It was not added: the idempotency key is taken, or another server counted to the same number at the same time. */
   const existing = async (item: Submission): Promise<Submitted> => {
     const { whole: { job }, idempotency } = item;
-    const [values] = idempotency === undefined ? [] : await queryJobs(`select ${JOB}, job.body_hash from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.idempotency_key = $2`, [job.endpointId, idempotency.key]);
-    if (values !== undefined) {
-      const holder = jobFromValues(values);
+    const held = idempotency === undefined ? undefined : await opening(async () => {
+      const [values] = await queryJobs(`select ${SEEN}, job.body_hash from ${SEEN_FROM} where job.endpoint_id = $1 and job.idempotency_key = $2`, [job.endpointId, idempotency.key]);
+      return values === undefined ? undefined : { holder: seenJob(values).job, bodyHash: values[AFTER_SEEN] as string };
+    });
+    if (held !== undefined) {
+      const { holder, bodyHash } = held;
       if (isOver(holder, job.createdAt)) {
         await changes.add({ endpointId: holder.endpointId, seq: holder.seq, next: (current) => (isOver(current, job.createdAt) ? { job: current, remove: true } : undefined) });
         const [added] = await insert([item]);
         return added as Submitted;
       }
-      if (holder.id !== job.id) return { job: holder, created: false, met: false, bodyHash: values[AFTER_JOB] as string };
+      if (holder.id !== job.id) return { job: holder, created: false, met: false, bodyHash };
     }
     const [holder] = await query('select id from jobs where endpoint_id = $1 and seq = $2', [job.endpointId, job.seq]);
     return { job, created: holder?.['id'] === job.id, met: false, bodyHash: null };
   };
 
-  const handedOut = new HandedOut();
   /** Ends that were kept. Where others of their batch could not be, it comes again. */
   const ended = new WeakMap<Transition, Changed>();
   const changes = new Batch<Transition, Changed | undefined>(async (items) => {
     const ends = await tryEnds(lanes, server, handedOut, items.filter((item) => !ended.has(item)));
     for (const [item, changed] of ends) ended.set(item, changed);
     const rest = items.filter((item) => !ended.has(item));
-    const changed = rest.length === 0 ? [] : await retried(() => inTransaction(pool, (client) => applyChanges(client, server, rest)));
+    const changed = rest.length === 0 ? [] : await opening(() => retried(() => inTransaction(pool, (client) => applyChanges(client, server, rest))));
     for (const done of changed) {
       if (done?.after.status === 'IN_PROGRESS') handedOut.set(done.after);
       else if (done !== undefined) handedOut.delete(done.after.endpointId, done.after.seq);
@@ -80,8 +99,9 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
     },
 
     take: async (endpointId, terms) => {
-      const taken = await submissions.take(endpointId, terms);
-      for (const { job } of taken) handedOut.set(job);
+      const { taken, bundle: id } = await submissions.take(endpointId, terms);
+      const bundle = id === undefined ? undefined : { endpointId, id, left: taken.length, isOpen: false };
+      for (const { job } of taken) handedOut.set(job, bundle);
       return taken;
     },
 
@@ -89,24 +109,25 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
 
     changeAll: (endpointId, asked) => changes.addAll(asked.map(({ seq, next }) => ({ endpointId, seq, next }))),
 
-    find: async (endpointId, seq) => {
-      const [values] = await queryJobs(`select ${JOB}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.seq = $2`, [endpointId, seq]);
-      return values === undefined ? undefined : wholeFrom(values);
-    },
+    find: (endpointId, seq) =>
+      opening(async () => {
+        const [values] = await queryJobs(`select ${SEEN}, ${PAYLOADS} from ${SEEN_FROM} where job.endpoint_id = $1 and job.seq = $2`, [endpointId, seq]);
+        return values === undefined ? undefined : wholeFrom(values);
+      }),
 
     appendChunks: (endpointId, seq, next) =>
-      inTransaction(pool, async (client) => {
+      opening(() => inTransaction(pool, async (client) => {
         // Two servers that hear the same worker come one after the other here.
         await client.query('select 1 from jobs where endpoint_id = $1 and seq = $2 for update', [endpointId, seq]);
         const { rows: [values] } = await client.query<Value[]>({
-          text: `select ${JOB}, last.number, last.worker_number from ${JOBS_AND_LEASES}
+          text: `select ${SEEN}, last.number, last.worker_number from ${SEEN_FROM}
             left join lateral (select number, worker_number from job_chunks where endpoint_id = $1 and seq = $2 order by number desc limit 1) as last on true where job.endpoint_id = $1 and job.seq = $2`,
           values: [endpointId, seq],
           rowMode: 'array',
         });
         if (values === undefined) return undefined;
-        const end: StreamEnd = { number: Number(values[AFTER_JOB] ?? 0), workerNumber: Number(values[AFTER_JOB + 1] ?? 0) };
-        const chunks = next(jobFromValues(values), end);
+        const end: StreamEnd = { number: Number(values[AFTER_SEEN] ?? 0), workerNumber: Number(values[AFTER_SEEN + 1] ?? 0) };
+        const chunks = next(seenJob(values).job, end);
         if (chunks === undefined) return undefined;
         if (chunks.length > 0) {
           await client.query(
@@ -115,7 +136,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
           );
         }
         return endAfter(end, chunks);
-      }),
+      })),
 
     chunks: async (endpointId, seq, after, bytes) => {
       const rows = await query(
@@ -127,6 +148,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
     },
 
     due: async (now, limit) => {
+      await open({ dueBy: now });
       const due = (await queryJobs(`select ${JOB} from job_leases as lease join jobs as job on job.endpoint_id = lease.endpoint_id and job.seq = lease.seq where lease.due_at <= $1 order by lease.due_at limit $2`, [now, limit])).map(jobFromValues);
       for (let looks = 0; looks < MOST_LOOKS && due.length < limit; looks += 1) {
         const found = (await queryJobs(`select ${JOB} from ${JOBS_AND_LEASES} where job.look_at <= $1 order by job.look_at limit $2`, [now, limit])).map(jobFromValues);
@@ -150,10 +172,10 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
       retried(async () => {
         const [row] = await query(
           // Locked in the order in which changes lock them too, so that neither waits for the other. Whoever was taken meanwhile has no place any more.
-          `with locked as materialized (select job.seq, place.low_priority, place.account_id, place.position from job_waiting as place join jobs as job on job.endpoint_id = place.endpoint_id and job.seq = place.seq
-              where place.endpoint_id = $1 order by job.seq for update of job),
-            gone as (delete from job_waiting using locked where job_waiting.endpoint_id = $1 and job_waiting.low_priority = locked.low_priority and job_waiting.account_id = locked.account_id
-              and job_waiting.position = locked.position and job_waiting.seq = locked.seq returning job_waiting.seq),
+          `with locked as materialized (select job.seq from ${WAITING} as waiting join jobs as job on job.endpoint_id = waiting.endpoint_id and job.seq = waiting.seq
+              where waiting.endpoint_id = $1 order by job.seq for update of job),
+            emptied as (delete from job_places where endpoint_id = $1 and (select count(*) from locked) >= 0 returning seqs[gone + 1:] as seqs),
+            gone as materialized (select unnest(seqs) as seq from emptied),
             removed as (delete from jobs using gone where jobs.endpoint_id = $1 and jobs.seq = gone.seq),
             chunks as (delete from job_chunks where endpoint_id = $1 and seq in (select seq from gone)),
             counted as (${ADD_COUNTS(`select $1, $2 || ' purge', -count(*), 0, 0, 0, 0 from gone`)})
@@ -164,8 +186,9 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
       }),
 
     list: async (endpointId, { status, before = Number.MAX_SAFE_INTEGER, rows, now }) => {
-      const [waiting] = status === 'IN_QUEUE' ? await query('select count(*) as count from (select 1 from job_waiting where endpoint_id = $1 limit $2) as places', [endpointId, rows]) : [];
-      const { rows: table, jobs, only } = listed(status, Number(waiting?.['count']) < rows);
+      await open({ endpointId });
+      const [waiting] = status === 'IN_QUEUE' ? await query(`select count(*) as count from (select 1 from ${WAITING} as waiting where endpoint_id = $1 limit $2) as few`, [endpointId, rows]) : [];
+      const { rows: table, jobs, only } = listed(status, Number(waiting?.['count']) < rows, WAITING);
       const [last] = await query(`select seq from ${table} where endpoint_id = $1 and seq < $2 order by seq desc limit 1 offset $3`, [endpointId, before, rows - 1]);
       const next = last?.['seq'] as number | undefined;
       const found = await query(
@@ -175,8 +198,8 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
       return { jobs: found.map((row) => ({ seq: row['seq'] as number, bytes: row['bytes'] as number })), next };
     },
 
-    findAll: async (endpointId, seqs) =>
-      (await queryJobs(`select ${JOB}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.seq = any($2::bigint[]) order by job.seq desc`, [endpointId, seqs])).map(wholeFrom),
+    findAll: (endpointId, seqs) =>
+      opening(async () => (await queryJobs(`select ${SEEN}, ${PAYLOADS} from ${SEEN_FROM} where job.endpoint_id = $1 and job.seq = any($2::bigint[]) order by job.seq desc`, [endpointId, seqs])).map(wholeFrom)),
 
     counts: async (endpointId) => {
       const [row] = await query(
@@ -189,7 +212,8 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
 
     waiting: async (endpointId, queuedBefore, limit) => {
       const [row] = await query(
-        `select count(*) as waiting, count(*) filter (where queued_at <= $2) as late from (select queued_at from job_waiting where endpoint_id = $1 and low_priority = 0 order by account_id, position limit $3) as heads`,
+        `select least(coalesce(sum(count), 0), $3) as waiting, least(coalesce(sum(count) filter (where queued_at <= $2), 0), $3) as late
+          from (select queued_at, cardinality(seqs) - gone as count from job_places where endpoint_id = $1 and low_priority = 0 order by account_id, position limit $3) as heads`,
         [endpointId, queuedBefore, limit],
       );
       return { waiting: Number(row?.['waiting']), late: Number(row?.['late']) };
@@ -197,19 +221,23 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
 
     ahead: async (job, limit) => {
       const [row] = await query(
-        `select count(*) as before from (select 1 from job_waiting where endpoint_id = $1 and (low_priority < $2 or (low_priority = $2 and position < $3)) limit $4) as waiting`,
+        `select least(coalesce(sum(count), 0), $4) as before from (
+          select case when low_priority < $2 or seqs[cardinality(seqs)] < $3 then cardinality(seqs) - gone else (select count(*) from unnest(seqs[gone + 1:]) as before (seq) where ${positionOf('before.seq', 'job_places.')} < $3) end as count
+          from job_places where endpoint_id = $1 and (low_priority < $2 or (low_priority = $2 and position < $3)) limit $4) as places`,
         [job.endpointId, job.lowPriority ? 1 : 0, job.position, limit],
       );
       return Number(row?.['before']);
     },
 
-    running: async (endpointId) =>
-      (await queryJobs(`select ${JOB} from job_leases as lease join jobs as job on job.endpoint_id = lease.endpoint_id and job.seq = lease.seq where $1::text is null or lease.endpoint_id = $1`, [endpointId ?? null])).map(jobFromValues),
+    running: async (endpointId) => {
+      await open(endpointId === undefined ? 'all' : { endpointId });
+      return (await queryJobs(`select ${JOB} from job_leases as lease join jobs as job on job.endpoint_id = lease.endpoint_id and job.seq = lease.seq where $1::text is null or lease.endpoint_id = $1`, [endpointId ?? null])).map(jobFromValues);
+    },
 
     removeEndpoint: (endpointId) =>
       inTransaction(pool, async (client) => {
         submissions.forget(endpointId);
-        for (const table of ['jobs', 'job_waiting', 'job_leases', 'job_chunks', 'job_counts', 'job_workers', 'webhook_deliveries']) await client.query(`delete from ${table} where endpoint_id = $1`, [endpointId]);
+        for (const table of ['jobs', 'job_places', 'job_leases', 'job_bundles', 'job_chunks', 'job_counts', 'job_workers', 'webhook_deliveries']) await client.query(`delete from ${table} where endpoint_id = $1`, [endpointId]);
       }),
 
     noteWorkers: async (workers) => {
@@ -259,5 +287,5 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
 }
 
 function wholeFrom(values: readonly Value[]): WholeJob {
-  return { job: jobFromValues(values), payloads: { request: values[AFTER_JOB] as string, output: values[AFTER_JOB + 1] as string | null, error: values[AFTER_JOB + 2] as string | null } };
+  return { job: seenJob(values).job, payloads: { request: values[AFTER_SEEN] as string, output: values[AFTER_SEEN + 1] as string | null, error: values[AFTER_SEEN + 2] as string | null } };
 }

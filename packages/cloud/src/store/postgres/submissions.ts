@@ -1,14 +1,18 @@
 import type { Pool } from 'pg';
 import { SteadyMap } from '../../support/steady-map.ts';
 import type { WholeJob } from '../job-records.ts';
-import { INSERTED_COLUMNS, insertedValues, LEASE_COLUMNS, WAITING_COLUMNS } from '../job-rows.ts';
+import { INSERTED_COLUMNS, insertedValues, LEASE_COLUMNS } from '../job-rows.ts';
 import type { Claim, Idempotency, TakenJob, TakeTerms } from '../jobs.ts';
 import type { Value } from '../sql.ts';
 import { columnsOf, unnest } from './arrays.ts';
+import { leaseDue } from './bundles.ts';
 import { keyOf } from './changes.ts';
 import { ADD_COUNTS } from './counts.ts';
-import { translated } from './database.ts';
-import { leaseDue, takeJobs } from './take.ts';
+import { isDivisionByZero, translated } from './database.ts';
+import { givenPlaces, PLACE_COLUMNS, placeAlone, placesTogether, placeValues } from './places.ts';
+import type { Arrival, Place } from './places.ts';
+import { takeJobs } from './take.ts';
+import type { Handed } from './take.ts';
 
 export interface Submission {
   whole: WholeJob;
@@ -18,7 +22,7 @@ export interface Submission {
 /** A take that wants what is just coming in. */
 interface Meeting {
   terms: TakeTerms;
-  resolve(taken: Promise<TakenJob[]> | TakenJob[]): void;
+  resolve(handed: Promise<Handed> | Handed): void;
   reject(error: unknown): void;
 }
 
@@ -31,15 +35,21 @@ interface Met extends Meeting {
 /** More than this at once wait for their turn: there is enough to do, and each is compared with each claim. */
 const MOST_MET = 32;
 
-const ADDED = `added as (insert into jobs (${INSERTED_COLUMNS.join(', ')}) select * from ${unnest(INSERTED_COLUMNS)} on conflict do nothing
-    returning ${WAITING_COLUMNS.join(', ')}, attempt, ttl_at, execution_timeout)`;
-const SERVER = `$${INSERTED_COLUMNS.length + 1}`;
+const INSERTED = [...INSERTED_COLUMNS, 'place'];
+const ADDED = `added as (insert into jobs (${INSERTED.join(', ')}) select * from ${unnest(INSERTED)} on conflict do nothing
+    returning endpoint_id, seq, position, attempt, ttl_at, execution_timeout, place)`;
+const { columns, select, source } = givenPlaces(INSERTED.length + 1);
+const AFTER_PLACES = INSERTED.length + PLACE_COLUMNS.length;
+const SERVER = `$${AFTER_PLACES + 1}`;
 
-/** Jobs that wait. */
+/** Places whose first job is among these. Said so, the planner makes a table of them, and does not go through all of them for each place. */
+const among = (jobs: string): string => `((given.endpoint_id, given.seq) in (select endpoint_id, seq from ${jobs})) is true`;
+
+/** Jobs that wait. Where not all who share a place could be added, nothing is kept. */
 const INSERT_JOBS = `with ${ADDED},
-  placed as (insert into job_waiting (${WAITING_COLUMNS.join(', ')}) select ${WAITING_COLUMNS.join(', ')} from added),
+  placed as (insert into job_places (${columns}) select ${select} from ${source} where ${among('added')}),
   counted as (${ADD_COUNTS(`select endpoint_id, ${SERVER} || ' submit', count(*), 0, 0, 0, 0 from added group by endpoint_id`)})
-  select endpoint_id, seq, null as lease from added`;
+  select endpoint_id, seq, null as lease from added where 1 / (case when (select count(place) from added) = $${AFTER_PLACES + 2}::bigint then 1 else 0 end) = 1`;
 
 const CLAIMED = ['endpoint_id', 'worker_id', 'lease', 'taken_at', 'look_at', 'turn'] as const;
 
@@ -48,15 +58,15 @@ const CLAIMED = ['endpoint_id', 'worker_id', 'lease', 'taken_at', 'look_at', 'tu
  * others wait. Where some wait already, all do, and the claims get nothing.
  */
 const INSERT_AND_TAKE = `with ${ADDED},
-  claimed as (select * from ${unnest(CLAIMED, INSERTED_COLUMNS.length + 2, 'claim')}
-    where not exists (select 1 from job_waiting as place where place.endpoint_id = claim.endpoint_id)),
+  claimed as (select * from ${unnest(CLAIMED, AFTER_PLACES + 2, 'claim')}
+    where not exists (select 1 from job_places as place where place.endpoint_id = claim.endpoint_id)),
   met as materialized (
-    select arrived.endpoint_id, arrived.seq, claimed.worker_id, claimed.lease, arrived.attempt + 1 as attempt, claimed.taken_at,
-      ${leaseDue('look_at', 'taken_at')} as due_at
-    from (select added.*, row_number() over (partition by endpoint_id order by position, seq) as turn from added) as arrived join claimed using (endpoint_id, turn)),
+    select job.endpoint_id, job.seq, claimed.worker_id, claimed.lease, job.attempt + 1 as attempt, claimed.taken_at,
+      ${leaseDue('claimed.look_at', 'claimed.taken_at')} as due_at
+    from (select added.*, row_number() over (partition by endpoint_id order by position, seq) as turn from added) as job join claimed using (endpoint_id, turn)),
   begun as (insert into job_leases (${LEASE_COLUMNS.join(', ')}) select ${LEASE_COLUMNS.join(', ')} from met),
   told as materialized (select added.*, met.lease from added left join met using (endpoint_id, seq)),
-  placed as (insert into job_waiting (${WAITING_COLUMNS.join(', ')}) select ${WAITING_COLUMNS.join(', ')} from told where lease is null),
+  placed as (insert into job_places (${columns}) select ${select} from ${source} where ${among('told where lease is null')}),
   counted as (${ADD_COUNTS(`select endpoint_id, ${SERVER} || ' submit', count(*) - count(lease), count(lease), 0, 0, 0 from told group by endpoint_id`)})
   select endpoint_id, seq, lease from told`;
 
@@ -105,7 +115,7 @@ export class Submissions {
     }
   }
 
-  take(endpointId: string, terms: TakeTerms): Promise<TakenJob[]> {
+  take(endpointId: string, terms: TakeTerms): Promise<Handed> {
     const isExpected = this.#quiet.has(endpointId) && this.#expected.has(endpointId) && !this.#meetings.has(endpointId);
     if (!isExpected) return this.#takeWaiting(endpointId, terms);
     return new Promise((resolve, reject) => this.#meetings.set(endpointId, { terms, resolve, reject }));
@@ -132,44 +142,60 @@ export class Submissions {
     return met;
   }
 
-  async #write(items: readonly Submission[], met: readonly Met[]): Promise<Added> {
-    const jobs = items.map(({ whole: { job, payloads }, idempotency }) => insertedValues(job, idempotency, payloads.request));
+  /** `apart`: each in a place of its own. */
+  async #write(items: readonly Submission[], met: readonly Met[], apart = met.length > 0): Promise<Added> {
+    const places = apart ? items.map(alone) : placesOf(items);
+    const shared = places.filter(({ arrivals }) => arrivals.length > 1);
+    const placeOf = new Map(shared.flatMap(({ arrivals }) => arrivals.map(({ job }) => [job, arrivals[0]?.job.seq] as const)));
+    const jobs = items.map(({ whole: { job, payloads }, idempotency }) => [...insertedValues(job, idempotency, payloads.request), placeOf.get(job) ?? null]);
     const claimed = met.flatMap(({ endpointId, claims, terms }) => claims.slice(0, MOST_MET).map(({ workerId, lease }, index): Value[] => [endpointId, workerId, lease, terms.takenAt, terms.lookAt, index + 1]));
-    const values = [...columnsOf(jobs, INSERTED_COLUMNS.length), this.#server];
-    const statement = claimed.length === 0 ? { name: 'insert jobs', text: INSERT_JOBS, values } : { name: 'insert and take', text: INSERT_AND_TAKE, values: [...values, ...columnsOf(claimed, CLAIMED.length)] };
-    const { rows } = await translated(this.#lanes.query<[string, number, string | null]>({ ...statement, rowMode: 'array' }));
+    const values = [...columnsOf(jobs, INSERTED.length), ...columnsOf(places.map(placeValues), PLACE_COLUMNS.length), this.#server];
+    const statement = claimed.length === 0 ? { name: 'insert jobs', text: INSERT_JOBS, values: [...values, placeOf.size] } : { name: 'insert and take', text: INSERT_AND_TAKE, values: [...values, ...columnsOf(claimed, CLAIMED.length)] };
+    let rows: [string, number, string | null][];
+    try {
+      ({ rows } = await translated(this.#lanes.query<[string, number, string | null]>({ ...statement, rowMode: 'array' })));
+    } catch (error) {
+      // Another server counted to the same number, or this comes for the second time.
+      if (isDivisionByZero(error)) return this.#write(items, met, true);
+      throw error;
+    }
     for (const [endpointId, , lease] of rows) if (lease === null) this.#quiet.delete(endpointId);
     return new Map(rows.map(([endpointId, seq, lease]) => [keyOf(endpointId, seq), lease]));
   }
 
-  #taken({ endpointId, terms, claims }: Met, items: readonly Submission[], added: Added): TakenJob[] | Promise<TakenJob[]> {
+  #taken({ endpointId, terms, claims }: Met, items: readonly Submission[], added: Added): Handed | Promise<Handed> {
     const byLease = new Map(claims.map((claim) => [claim.lease, claim]));
     const taken = items.flatMap(({ whole: { job, payloads } }): TakenJob[] => {
       const claim = byLease.get(added.get(keyOf(job.endpointId, job.seq)) ?? '');
       return claim === undefined ? [] : [{ job: terms.begin(job, claim).job, request: payloads.request }];
     });
     // Others waited before them, or it is not known here who comes first.
-    return taken.length > 0 ? taken : this.#takeWaiting(endpointId, claims.length === 0 ? terms : { ...terms, claims: () => claims });
+    return taken.length > 0 ? { taken, bundle: undefined, passedOver: false } : this.#takeWaiting(endpointId, claims.length === 0 ? terms : { ...terms, claims: () => claims });
   }
 
-  async #takeWaiting(endpointId: string, terms: TakeTerms): Promise<TakenJob[]> {
-    let asked = 0;
-    const claims = (): readonly Claim[] => {
-      const made = terms.claims();
-      asked = made.length;
-      return made;
-    };
-    let passedOver = false;
-    const onPassedOver = (): void => {
-      passedOver = true;
-      terms.onPassedOver?.();
-    };
-    const taken = await takeJobs(this.#lanes, this.#server, endpointId, { ...terms, claims, onPassedOver }, this.#lastServed.get(endpointId) ?? '');
-    const last = taken.at(-1)?.job.accountId;
+  async #takeWaiting(endpointId: string, terms: TakeTerms): Promise<Handed> {
+    const claims = terms.claims();
+    const handed = await takeJobs(this.#lanes, this.#server, endpointId, terms, claims, this.#lastServed.get(endpointId) ?? '');
+    const last = handed.taken.at(-1)?.job.accountId;
     if (last !== undefined) this.#lastServed.set(endpointId, last);
-    if (taken.length < asked && !passedOver) this.#quiet.add(endpointId);
-    return taken;
+    if (handed.passedOver) terms.onPassedOver?.();
+    else if (handed.taken.length < claims.length) this.#quiet.add(endpointId);
+    return handed;
   }
+}
+
+/** Those of one queue share places. Whoever has a key may be there already, and waits alone. */
+function placesOf(items: readonly Submission[]): Place[] {
+  const canShare = ({ idempotency, whole: { job } }: Submission): boolean => idempotency === undefined && job.position === job.seq;
+  return [...placesTogether(items.filter(canShare).map(arriving)), ...items.filter((item) => !canShare(item)).map(alone)];
+}
+
+function alone(item: Submission): Place {
+  return placeAlone(arriving(item));
+}
+
+function arriving({ whole: { job, payloads } }: Submission): Arrival {
+  return { job, request: payloads.request };
 }
 
 /** Whether they are of one queue, where the first that came is the first to go. */

@@ -1,77 +1,119 @@
 import type { Pool } from 'pg';
-import { LEASE_COLUMNS, WAITING_FACTS, WAITING_JOB, waitingJobFrom } from '../job-rows.ts';
+import type { Job } from '../job-records.ts';
+import { LEASE_COLUMNS } from '../job-rows.ts';
 import type { Claim, TakenJob, TakeTerms } from '../jobs.ts';
-import type { Value } from '../sql.ts';
 import { columnsOf } from './arrays.ts';
+import { leaseDue } from './bundles.ts';
 import { ADD_COUNTS } from './counts.ts';
-import { translated } from './database.ts';
+import { isDivisionByZero, retried, translated, TryAgain } from './database.ts';
+import { positionOf, readPlace } from './places.ts';
 
-/** When a lease that is just written has to be looked at. It agrees with what the rule of a take makes of the job. */
-export function leaseDue(lookAt: string, takenAt: string): string {
-  return `least(${lookAt}, ttl_at, ${takenAt} + nullif(execution_timeout, 0))`;
-}
+/** From this many on, the leases of a take are a bundle. Fewer are jobs that somebody may want to know of one by one. */
+const FEWEST_IN_BUNDLE = 8;
+/** Where others hold what comes first, a take looks this many times as far. */
+const FURTHER = 4;
+
+const LEASES = `insert into job_leases (${LEASE_COLUMNS.join(', ')})
+    select picked.seq, $1, ($3::text[])[picked.turn], ($4::text[])[picked.turn], job.attempt + 1, $5::bigint, ${leaseDue('$6::bigint', '$5::bigint')}
+    from picked, lateral (select attempt, ttl_at, execution_timeout from jobs where jobs.endpoint_id = $1 and jobs.seq = picked.seq limit 1) as job`;
+const BUNDLE = `insert into job_bundles (endpoint_id, id, taken_at, look_at, due_at, seqs, workers, leases)
+    select $1, ($4::text[])[1], $5::bigint, $6::bigint, least($6::bigint, min(ttl_at), $5::bigint + min(nullif(execution_timeout, 0))), array_agg(seq order by turn), ($3::text[])[:count(*)::int], ($4::text[])[:count(*)::int]
+    from picked having count(*) > 0`;
 
 /**
  * Hands out jobs: one statement, which is its own transaction.
  *
- * Places leave the queue in the order in which their jobs go: normal before low priority, within
- * that the accounts in turn, within an account by position. The recursion steps from one queue
- * (priority and account) to the next over the index, so queues are found without counting jobs.
- * Places that somebody else has in hands are passed over: another take, which may not want all that it has locked, or a
- * change, which makes the place anew. Where that leaves claims without a job, a last row without a job tells it. The first job gets the first claim.
+ * Jobs go in this order: normal before low priority, within that the accounts in turn, within an
+ * account by position. The recursion steps from one queue (priority and account) to the next over
+ * the index, so queues are found without counting jobs. Of each queue as many places are looked at
+ * as hold what is wanted; one whose jobs are not all before the next place does not count. Places that somebody else has in hands are passed over:
+ * another take, which may not want all that it has locked, or a change. Where that leaves claims without a
+ * job, a last row without any tells it.
  *
- * Each job is looked up by its key: the limit keeps the planner from going through all jobs of the endpoint instead,
- * which it may prefer as long as it believes that there are few.
- *
- * What holds no space of a job comes as one text: a dozen columns for each job cost the driver as much as all else that a take costs here.
- *
- * All of it sees one moment. Whoever changes a waiting job makes its place anew, so a place that
- * can be locked has the job beside it as it was at that moment.
+ * All of it sees one moment. A place that was locked may be newer than that; then it is not
+ * found again by its `ctid`, the statement divides by zero, and nothing of it is kept.
  */
-const TAKE = `with recursive queues as (
-    (select low_priority, account_id from job_waiting where endpoint_id = $1 order by low_priority, account_id limit 1)
+const take = (leases: string): string => `with recursive queues as (
+    (select low_priority, account_id from job_places where endpoint_id = $1 order by low_priority, account_id limit 1)
     union all
     select following.low_priority, following.account_id from queues,
-      lateral (select low_priority, account_id from job_waiting where endpoint_id = $1 and (low_priority, account_id) > (queues.low_priority, queues.account_id)
+      lateral (select low_priority, account_id from job_places where endpoint_id = $1 and (low_priority, account_id) > (queues.low_priority, queues.account_id)
         order by low_priority, account_id limit 1) as following
-  ), heads as (
-    select head.* from queues,
-      lateral (select place.*, row_number() over (order by position, seq) as turn from (
-        select ctid as at, low_priority, account_id, position, seq from job_waiting where endpoint_id = $1 and low_priority = queues.low_priority and account_id = queues.account_id
-        order by position, seq limit $2 for update skip locked) as place) as head
-  ), picked as materialized (select at, seq from heads order by low_priority, turn, account_id <= $8, account_id limit $2),
-  gone as (delete from job_waiting where ctid = any (array(select at from picked))),
-  found as materialized (
-    select job.*, claim.worker_id, claim.token, claim.turn from unnest(array(select seq from picked), $3::text[], $4::text[]) with ordinality as claim (place, worker_id, token, turn),
-      lateral (select ${WAITING_JOB} from jobs as job where job.endpoint_id = $1 and job.seq = claim.place limit 1) as job
-  ), begun as (
-    insert into job_leases (${LEASE_COLUMNS.join(', ')})
-    select seq, $1, worker_id, token, attempt + 1, $5::bigint, ${leaseDue('$6::bigint', '$5::bigint')} from found
-  ), counted as (${ADD_COUNTS('select $1, $7, -count(*), count(*), 0, 0, 0 from picked having count(*) > 0')})
-  select concat_ws(' ', ${WAITING_FACTS.join(', ')}), webhook, request, turn from found
-  union all select null, null, null, null where (select count(*) from picked) < $2
-    and exists (select 1 from job_waiting where endpoint_id = $1 and ctid <> all (array(select at from picked)))
-  order by turn`;
+  ), seen as (
+    select head.at from queues, lateral (
+      select at, coalesce(sum(counts) over (order by position, seq, at rows between unbounded preceding and 1 preceding), 0) as before from (
+        select at, position, seq, case when lead(position) over (order by position, seq, at) < last then 0 else size end as counts from (
+          select ctid as at, position, seq, cardinality(seqs) - gone as size, ${positionOf('seqs[cardinality(seqs)]')} as last from job_places
+          where endpoint_id = $1 and low_priority = queues.low_priority and account_id = queues.account_id order by position, seq limit $9 + 1) as place) as following) as head
+    where head.before < $9
+  ), heads as materialized (
+    select ctid as at, low_priority, account_id, position, seq, seqs, gone, ttl_at, execution_timeout from job_places where ctid = any (array(select at from seen)) for update skip locked
+  ), offered as (
+    select at, low_priority, account_id, gone, cardinality(seqs) as size, ttl_at, execution_timeout, job.seq, job.nth,
+      row_number() over (partition by low_priority, account_id order by ${positionOf('job.seq', 'heads.')}, job.seq) as place
+    from heads, unnest(seqs[gone + 1:gone + $2]) with ordinality as job (seq, nth)
+  ), picked as materialized (
+    select at, seq, nth, gone, size, ttl_at, execution_timeout, (row_number() over (order by low_priority, place, account_id <= $8, account_id))::int as turn
+    from offered order by low_priority, place, account_id <= $8, account_id limit $2
+  ), given as materialized (select at, gone, size, count(*)::int as count, string_agg(turn::text, ' ' order by nth) as turns from picked group by at, gone, size),
+  emptied as (delete from job_places where ctid = any (array(select at from given where gone + count = size)) returning 1),
+  begun as (update job_places set gone = job_places.gone + given.count from given where job_places.ctid = given.at and given.gone + given.count < given.size returning 1),
+  leased as (${leases}),
+  counted as (${ADD_COUNTS('select $1, $7, -count(*), count(*), 0, 0, 0 from picked having count(*) > 0')}),
+  kept as materialized (select 1 / (case when (select count(*) from given) = (select count(*) from emptied) + (select count(*) from begun) then 1 else 0 end) as whole)
+  select turns, case when given.count = given.size then place.jobs else array_to_string((string_to_array(place.jobs, chr(30)))[given.gone + 1:given.gone + given.count], chr(30)) end
+  from kept, given, lateral (select jobs from job_places where ctid = given.at) as place where kept.whole = 1
+  union all select null, null from kept where kept.whole = 1 and (select count(*) from picked) < $2
+    and exists (select 1 from job_places where endpoint_id = $1 and ctid <> all (array(select at from given)))`;
 
-type TakenRow = [facts: string, webhook: string | null, request: string, turn: number];
-const TEXTS = ['id', 'account_id'];
-/** Where among the facts numbers are. */
-const NUMBERS = WAITING_FACTS.flatMap((fact, index) => (TEXTS.includes(fact) ? [] : [index]));
+const TAKE_FEW = { name: 'take few', text: take(LEASES) };
+const TAKE_MANY = { name: 'take many', text: take(BUNDLE) };
+
+export interface Handed {
+  taken: TakenJob[];
+  /** The bundle in which their leases are. */
+  bundle: string | undefined;
+  /** Others wait that are in somebody's hands. */
+  passedOver: boolean;
+}
 
 /** `last`: the account that was served last; the next one goes first. */
-export async function takeJobs(lanes: Pool, server: string, endpointId: string, terms: TakeTerms, last: string): Promise<TakenJob[]> {
-  const { takenAt, lookAt, begin } = terms;
-  const claims = terms.claims();
-  const values = [endpointId, claims.length, ...columnsOf(claims.map(({ workerId, lease }) => [workerId, lease]), 2), takenAt, lookAt, `${server} take`, last];
-  const { rows } = await translated(lanes.query<TakenRow | null[]>({ name: 'take', text: TAKE, values, rowMode: 'array' }));
-  if (rows.at(-1)?.at(-1) === null) {
-    rows.pop();
-    terms.onPassedOver?.();
-  }
-  return (rows as TakenRow[]).map(([facts, webhook, request, turn]) => {
-    const known: Value[] = facts.split(' ');
-    for (const index of NUMBERS) known[index] = Number(known[index]);
-    known.push(webhook, request);
-    return { job: begin(waitingJobFrom(endpointId, known).job, claims[turn - 1] as Claim).job, request };
-  });
+export async function takeJobs(lanes: Pool, server: string, endpointId: string, { takenAt, lookAt, begin }: TakeTerms, claims: readonly Claim[], last: string): Promise<Handed> {
+  const statement = claims.length < FEWEST_IN_BUNDLE ? TAKE_FEW : TAKE_MANY;
+  const attempt = async (reach: number): Promise<(readonly [string | null, string | null])[]> => {
+    const values = [endpointId, claims.length, ...columnsOf(claims.map(({ workerId, lease }) => [workerId, lease]), 2), takenAt, lookAt, `${server} take`, last, reach];
+    try {
+      return (await translated(lanes.query<[string | null, string | null]>({ ...statement, values, rowMode: 'array' }))).rows;
+    } catch (error) {
+      throw isDivisionByZero(error) ? new TryAgain('a place changed while it was taken') : error;
+    }
+  };
+  const tell = (rows: readonly (readonly [string | null, string | null])[]): { jobs: { job: Job; request: string }[]; passedOver: boolean } => {
+    const jobs: { job: Job; request: string }[] = [];
+    for (const [turns, text] of rows) {
+      if (turns === null || text === null) continue;
+      const order = turns.split(' ');
+      for (const [index, waiting] of readPlace(endpointId, text).entries()) jobs[Number(order[index]) - 1] = waiting;
+    }
+    return { jobs, passedOver: rows.at(-1)?.[0] === null };
+  };
+  if (claims.length === 0) return { taken: [], bundle: undefined, passedOver: false };
+  let { jobs, passedOver } = tell(await retried(() => attempt(claims.length)));
+  if (jobs.length === 0 && passedOver) ({ jobs, passedOver } = tell(await retried(() => attempt(FURTHER * claims.length))));
+  const waiting = await withRequests(lanes, endpointId, jobs);
+  const taken = waiting.map(({ job, request, turn }) => ({ job: begin(job, claims[turn] as Claim).job, request }));
+  return { taken, bundle: statement === TAKE_MANY && jobs.length > 0 ? claims[0]?.lease : undefined, passedOver };
+}
+
+/** Reads the requests that were not carried along. A job that is gone by now is left out. */
+async function withRequests(lanes: Pool, endpointId: string, jobs: readonly { job: Job; request: string }[]): Promise<{ job: Job; request: string; turn: number }[]> {
+  const missing = jobs.filter(({ request }) => request === '').map(({ job }) => job.seq);
+  const { rows } = missing.length === 0 ? { rows: [] } : await translated(lanes.query<[number, string]>({
+    name: 'requests',
+    text: 'select wanted.seq, job.request from unnest($2::bigint[]) as wanted (seq), lateral (select request from jobs where jobs.endpoint_id = $1 and jobs.seq = wanted.seq limit 1) as job',
+    values: [endpointId, missing],
+    rowMode: 'array',
+  }));
+  const read = new Map(rows);
+  return jobs.map(({ job, request }, turn) => ({ job, request: request === '' ? (read.get(job.seq) ?? '') : request, turn })).filter(({ request }) => request !== '');
 }

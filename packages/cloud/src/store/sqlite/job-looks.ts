@@ -33,7 +33,7 @@ export function jobLooks(statements: Statements, group: GroupCommit): Pick<JobSt
     list: (endpointId, { status, before = Number.MAX_SAFE_INTEGER, rows, now }) =>
       group.look(() => {
         const waiting = status === 'IN_QUEUE' ? statements.select('select count(*) as count from (select 1 from job_waiting where endpoint_id = ? limit ?)').get(endpointId, rows) : undefined;
-        const { rows: table, jobs, only } = listed(status, Number(waiting?.['count']) < rows);
+        const { rows: table, jobs, only } = listed(status, Number(waiting?.['count']) < rows, 'job_waiting');
         const last = statements.select(`select seq from ${table} where endpoint_id = ? and seq < ? order by seq desc limit 1 offset ?`).get(endpointId, before, rows - 1);
         const next = last?.['seq'] as number | undefined;
         const found = statements.select(

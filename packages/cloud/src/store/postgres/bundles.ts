@@ -1,0 +1,68 @@
+import type { Pool } from 'pg';
+import type { Job } from '../job-records.ts';
+import { AFTER_JOB, JOB, jobFromValues, JOBS_AND_LEASES, LEASE_COLUMNS } from '../job-rows.ts';
+import type { Value } from '../sql.ts';
+import { inTransaction, translated } from './database.ts';
+
+/**
+ * What a take of many jobs hands out is one row, a bundle, instead of a lease for each of them.
+ * As long as the bundle is there, its jobs are held by it or have ended: an end holds on to
+ * the bundle while it writes, and whoever wants to change anything else of one of its jobs opens it first. Then
+ * each job that is still held has a lease of its own.
+ */
+const IN_BUNDLE = 'exists (select 1 from job_bundles as bundle where bundle.endpoint_id = job.endpoint_id and job.seq = any (bundle.seqs))';
+
+/** A job as it is, and in whose place it waits, to be read by `seenJob`. What is selected behind it begins at `AFTER_SEEN`. */
+export const SEEN = `${JOB}, job.place, (job.status = 'IN_QUEUE' and lease.seq is null and ${IN_BUNDLE})`;
+/** The same for whoever may change it: one that has ended must not wait again while a bundle names it. */
+export const SEEN_TO_CHANGE = `${JOB}, job.place, ${IN_BUNDLE}`;
+export const SEEN_FROM = JOBS_AND_LEASES;
+export const AFTER_SEEN = AFTER_JOB + 2;
+
+/** A job is in a bundle: it shows only once that is open. */
+export class Bundled extends Error {
+  readonly endpointId: string;
+  readonly seq: number;
+
+  constructor({ endpointId, seq }: Job) {
+    super('the job is in a bundle');
+    this.endpointId = endpointId;
+    this.seq = seq;
+  }
+}
+
+export function seenJob(values: readonly Value[]): { job: Job; place: number | null } {
+  const job = jobFromValues(values);
+  if (values[AFTER_JOB + 1] as unknown) throw new Bundled(job);
+  return { job, place: values[AFTER_JOB] as number | null };
+}
+
+/** When a lease of `job` that is just written has to be looked at. It agrees with what the rule of a take makes of the job. */
+export function leaseDue(lookAt: string, takenAt: string): string {
+  return `least(${lookAt}, job.ttl_at, ${takenAt} + nullif(job.execution_timeout, 0))`;
+}
+
+/** Which bundles to open: those of an endpoint, of one of its jobs, that are due, or all. */
+export type WhichBundles = { endpointId: string; seq?: number } | { dueBy: number } | 'all';
+
+const WANTED = 'select endpoint_id, id from job_bundles where ($1::text is null or endpoint_id = $1) and ($2::bigint is null or $2 = any (seqs)) and ($3::bigint is null or due_at <= $3)';
+/** A statement of its own: the ends that it waited for show only in the next one. */
+const LOCK_BUNDLES = `${WANTED} order by endpoint_id, id for update`;
+const OPEN_BUNDLES = `with opened as (delete from job_bundles where (endpoint_id, id) in (select * from unnest($1::text[], $2::text[])) returning *)
+  insert into job_leases (${LEASE_COLUMNS.join(', ')})
+  select held.seq, opened.endpoint_id, held.worker_id, held.lease, job.attempt + 1, opened.taken_at, ${leaseDue('opened.look_at', 'opened.taken_at')}
+  from opened, unnest(opened.seqs, opened.workers, opened.leases) as held (seq, worker_id, lease),
+    lateral (select attempt, ttl_at, execution_timeout from jobs where jobs.endpoint_id = opened.endpoint_id and jobs.seq = held.seq and jobs.status = 'IN_QUEUE' limit 1) as job`;
+
+/** Answers which were opened. */
+export async function openBundles(pool: Pool, which: WhichBundles): Promise<string[]> {
+  const values = which === 'all' ? [null, null, null] : 'dueBy' in which ? [null, null, which.dueBy] : [which.endpointId, which.seq ?? null, null];
+  // Most often there are none, and nothing has to be locked to know it.
+  const { rows: found } = await translated(pool.query(`${WANTED} limit 1`, values));
+  if (found.length === 0) return [];
+  return inTransaction(pool, async (client) => {
+    const { rows } = await client.query<[string, string]>({ text: LOCK_BUNDLES, values, rowMode: 'array' });
+    if (rows.length > 0) await client.query(OPEN_BUNDLES, [rows.map(([endpointId]) => endpointId), rows.map(([, id]) => id)]);
+    return rows.map(([, id]) => id);
+  });
+}
