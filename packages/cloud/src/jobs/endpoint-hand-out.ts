@@ -31,8 +31,8 @@ export interface HandOutParts {
   log: Log;
   /** A job left the queue. */
   onTaken(job: Job): void;
-  /** A worker has it now. */
-  onGiven(endpointId: string, workerId: string, job: Job): void;
+  /** A worker has them now. */
+  onGiven(endpointId: string, workerId: string, jobs: readonly Job[]): void;
   /** Jobs that were taken and reached nobody go back. */
   giveBack(endpointId: string, taken: readonly TakenJob[]): Promise<void>;
 }
@@ -156,7 +156,7 @@ export class EndpointHandOut {
     }
     for (const [taker, jobs] of given) {
       this.#takers.remove(taker);
-      for (const { job } of jobs) onGiven(endpointId, taker.workerId, job);
+      onGiven(endpointId, taker.workerId, jobs.map(({ job }) => job));
       taker.hand(jobs);
     }
     if (stray.length > 0) await this.#putBack(giveBack(endpointId, stray));

@@ -1,5 +1,5 @@
 import type { Delivery, Job, JobChange, WholeJob } from '../store/job-records.ts';
-import type { Changed, JobStore } from '../store/jobs.ts';
+import type { AskedChange, Changed, JobStore } from '../store/jobs.ts';
 import type { Clock } from '../support/clock.ts';
 import { hasEnded } from './job.ts';
 import { PATIENCE, persist } from './persist.ts';
@@ -24,36 +24,36 @@ export class JobChanges {
   }
 
   one(endpointId: string, seq: number, rule: Rule, patience = PATIENCE.worker): Promise<Changed | undefined> {
-    return this.#persist(endpointId, seq, this.#attempt(rule), patience);
+    return this.#persist(endpointId, this.#attempt(seq, rule), patience);
   }
 
   /** Rules for several jobs of an endpoint, which are kept together. */
   async all(endpointId: string, asked: readonly { seq: number; rule: Rule }[]): Promise<void> {
-    const attempts = asked.map(({ seq, rule }) => ({ seq, attempt: this.#attempt(rule) }));
+    const attempts = asked.map(({ seq, rule }) => this.#attempt(seq, rule));
     let done: (Changed | undefined)[];
     try {
-      done = await this.#parts.store.changeAll(endpointId, attempts.map(({ seq, attempt }) => ({ seq, next: (job) => attempt.next(job) })));
+      done = await this.#parts.store.changeAll(endpointId, attempts);
     } catch {
       // Each by itself: one that cannot be kept does not hold up the others, and what was kept all the same is found to be.
-      await Promise.all(attempts.map(({ seq, attempt }) => this.#persist(endpointId, seq, attempt, PATIENCE.worker)));
+      await Promise.all(attempts.map((attempt) => this.#persist(endpointId, attempt, PATIENCE.worker)));
       return;
     }
-    for (const [index, one] of done.entries()) if (one?.changed === true) this.#parts.onChanged(one, attempts[index]?.attempt.change);
+    for (const [index, one] of done.entries()) if (one?.changed === true) this.#parts.onChanged(one, attempts[index]?.change);
   }
 
-  async #persist(endpointId: string, seq: number, attempt: Attempt, patience: number): Promise<Changed | undefined> {
+  async #persist(endpointId: string, attempt: Attempt, patience: number): Promise<Changed | undefined> {
     const { store, clock, onChanged } = this.#parts;
     const done = await persist(() => {
       attempt.again();
-      return store.change(endpointId, seq, (job) => attempt.next(job));
+      return store.change(endpointId, attempt.seq, attempt.next);
     }, clock, patience);
     if (done?.changed === true) onChanged(done, attempt.change);
     else if (attempt.unsure !== undefined && (done === undefined || done.after.status === attempt.unsure.after.status)) onChanged(attempt.unsure, undefined);
     return done;
   }
 
-  #attempt(rule: Rule): Attempt {
-    return new Attempt((job, tried) => this.#withDelivery(job, rule(job, this.#parts.clock.now(), tried)));
+  #attempt(seq: number, rule: Rule): Attempt {
+    return new Attempt(seq, (job, tried) => this.#withDelivery(job, rule(job, this.#parts.clock.now(), tried)));
   }
 
   /** A job that ends with a webhook gets its delivery in the same transaction. */
@@ -64,13 +64,15 @@ export class JobChanges {
 }
 
 /** What a try made of the job. Where the store failed then, it may have kept that all the same, and the next try finds nothing to do. */
-class Attempt {
+class Attempt implements AskedChange {
+  readonly seq: number;
   readonly #rule: (job: Job, tried: Job | undefined) => JobChange | undefined;
   #made: Changed | undefined;
   change: JobChange | undefined;
   unsure: Changed | undefined;
 
-  constructor(rule: (job: Job, tried: Job | undefined) => JobChange | undefined) {
+  constructor(seq: number, rule: (job: Job, tried: Job | undefined) => JobChange | undefined) {
+    this.seq = seq;
     this.#rule = rule;
   }
 
@@ -79,9 +81,9 @@ class Attempt {
     this.#made = undefined;
   }
 
-  next(job: Job): JobChange | undefined {
+  readonly next = (job: Job): JobChange | undefined => {
     this.change = this.#rule(job, this.unsure?.before);
     this.#made = this.change === undefined ? undefined : { before: job, after: this.change.job, changed: true };
     return this.change;
-  }
+  };
 }

@@ -132,10 +132,11 @@ export class Presence {
     if (held !== undefined) this.#trust(held);
   }
 
-  /** It was given a job, just now or, after a restart, some time ago: from now on it has time to show it. */
-  given(endpointId: string, workerId: string, job: HeldJob): void {
+  /** It was given jobs, just now or, after a restart, some time ago: from now on it has time to show them. */
+  given(endpointId: string, workerId: string, ...jobs: readonly HeldJob[]): void {
     const worker = this.seen(endpointId, workerId);
-    worker.jobs.set(job.seq, heldSince(job, this.#clock.now()));
+    const now = this.#clock.now();
+    for (const job of jobs) worker.jobs.set(job.seq, heldSince(job, now));
     worker.worked = true;
   }
 

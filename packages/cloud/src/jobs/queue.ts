@@ -90,10 +90,10 @@ export class JobQueue {
       clock: parts.clock,
       log: parts.log,
       onTaken: ({ endpointId, seq }) => this.#news.changes.wake(endpointId, seq),
-      onGiven: (endpointId, workerId, job) => {
-        this.presence.given(endpointId, workerId, job);
+      onGiven: (endpointId, workerId, jobs) => {
+        this.presence.given(endpointId, workerId, ...jobs);
         // An earlier attempt may have been stopped on the same worker: that is no word about this one.
-        this.stops.settle(endpointId, workerId, job.id);
+        for (const { id } of jobs) this.stops.settle(endpointId, workerId, id);
       },
       giveBack: (endpointId, taken) => this.giveBack(endpointId, taken),
     });

@@ -47,8 +47,9 @@ export interface Result {
 
 export function finish(job: Job, holder: Holder, { output, error, waited = 0 }: Result, now: number): JobChange | undefined {
   if (!holds(job, holder)) return undefined;
-  const begun = waited === 0 ? job : { ...job, takenAt: Math.min(now, (job.takenAt ?? now) + waited) };
-  return { ...end(begun, error === null ? 'COMPLETED' : 'FAILED', now), output, error };
+  const begunAt = waited === 0 ? job.takenAt : Math.min(now, (job.takenAt ?? now) + waited);
+  const { job: ended } = end(job, error === null ? 'COMPLETED' : 'FAILED', now, begunAt);
+  return { job: ended, output, error };
 }
 
 /** Progress shows as the output of a job that still runs. */
@@ -88,14 +89,14 @@ export function giveBack(job: Job, holder: Holder, now: number): JobChange | und
 
 /** Its worker lives: look again later. */
 export function renew(job: Job, holder: Holder, now: number): JobChange | undefined {
-  return holds(job, holder) ? withDue(job, now) : undefined;
+  return holds(job, holder) ? withDue({ ...job }, now) : undefined;
 }
 
 /** What time does to a job that is due; `workerLives` answers for the one that holds it. */
 export function whenDue(job: Job, now: number, workerLives: boolean): JobChange | undefined {
   if (now < job.dueAt) return undefined;
   if (now >= job.ttlAt && !hasEnded(job)) return { ...end(job, 'TIMED_OUT', now), error: JSON.stringify('the time to live of the job is over'), remove: true };
-  if (job.status === 'IN_QUEUE') return withDue(job, now);
+  if (job.status === 'IN_QUEUE') return withDue({ ...job }, now);
   if (job.status !== 'IN_PROGRESS') return { job, remove: true };
   if (isOverTime(job, now)) return { ...end(job, 'TIMED_OUT', now), error: JSON.stringify(`the job ran longer than its execution timeout of ${job.executionTimeout} ms`) };
   const holder = { workerId: job.workerId ?? '', lease: job.lease ?? undefined };
@@ -127,14 +128,16 @@ export function dueAt(job: Job, now: number): number {
   }
 }
 
-function end(job: Job, status: EndStatus, now: number): JobChange {
-  return withDue({ ...job, status, endedAt: now, lease: null }, now);
+function end(job: Job, status: EndStatus, now: number, takenAt = job.takenAt): JobChange {
+  return withDue({ ...job, status, takenAt, endedAt: now, lease: null }, now);
 }
 
 function waiting(job: Job): Job {
   return { ...job, status: 'IN_QUEUE', lease: null, workerId: null, takenAt: null, endedAt: null };
 }
 
-function withDue(job: Job, now: number): JobChange {
-  return { job: { ...job, dueAt: dueAt(job, now) } };
+/** `made`: a job that was just made, and that nobody else has. */
+function withDue(made: Job, now: number): JobChange {
+  made.dueAt = dueAt(made, now);
+  return { job: made };
 }

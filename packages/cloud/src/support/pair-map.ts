@@ -10,7 +10,7 @@ export class PairMap<First, Second, Value> {
   }
 
   get(first: First, second: Second): Value | undefined {
-    return this.#maps.get(first)?.get(second);
+    return this.#size === 0 ? undefined : this.#maps.get(first)?.get(second);
   }
 
   set(first: First, second: Second, value: Value): void {

@@ -57,10 +57,12 @@ export class WorkerChannel {
   readonly #parts: ChannelParts;
   readonly #lines = new LineReader(RESULT_LIMIT + 1024);
   readonly #gone = new LightDeparture();
-  /** What was said last about a job and is not kept yet: what is said next waits for it. */
+  /** What was said last about a job and is not kept yet: what is said next waits for it. Of results that came together, and before which nothing was, see below. */
   readonly #pending = new SteadyMap<string, Promise<void>>();
   /** Results that came with the bytes at hand, by job: they are kept together. */
   #endings = new Map<string, WorkerEnding>();
+  /** Those that are just being kept. */
+  readonly #ending = new Map<ReadonlyMap<string, WorkerEnding>, Promise<void>>();
   /** The last thing that was said about a job, where it is chunks and nobody has begun to write them. */
   readonly #gathering = new Map<string, Gathering>();
   #credits = 0;
@@ -187,9 +189,9 @@ export class WorkerChannel {
     if (seq === undefined || post.kind !== 'result') return this.#send(`A ${jobId} ${lease}`);
     const ending: WorkerEnding = { seq, lease, result: waited === 0 ? post : { ...post, waited }, refresh: post.refresh };
     if (this.#endings.has(jobId)) this.#finish();
-    const before = this.#pending.get(jobId);
+    const before = this.#last(jobId);
     if (before === undefined) this.#endings.set(jobId, ending);
-    else this.#follow([jobId], before.then(() => this.#end(new Map([[jobId, ending]]))));
+    else this.#follow(jobId, before.then(() => this.#end(new Map([[jobId, ending]]))));
   }
 
   /** Keeps the results that have come. */
@@ -197,7 +199,10 @@ export class WorkerChannel {
     if (this.#endings.size === 0) return;
     const endings = this.#endings;
     this.#endings = new Map();
-    this.#follow([...endings.keys()], this.#end(endings));
+    if (this.#gathering.size > 0) for (const jobId of endings.keys()) this.#gathering.delete(jobId);
+    const done = this.#end(endings).finally(() => this.#ending.delete(endings));
+    this.#ending.set(endings, done);
+    this.#watch(done);
   }
 
   async #end(endings: ReadonlyMap<string, WorkerEnding>): Promise<void> {
@@ -214,7 +219,7 @@ export class WorkerChannel {
   #giveBack(jobId: string, lease: string): void {
     const { queue, endpointId, workerId } = this.#parts;
     const seq = seqOf(jobId);
-    this.#follow([jobId], this.#before(jobId).then(async () => {
+    this.#follow(jobId, this.#before(jobId).then(async () => {
       if (seq !== undefined) await queue.putBack(endpointId, seq, { workerId, lease });
       queue.stops.settle(endpointId, workerId, jobId);
       this.#send(`A ${jobId} ${lease}`);
@@ -236,7 +241,7 @@ export class WorkerChannel {
       return void open.said.push(said);
     }
     const gathered: Gathering = { lease, said: [said], highest: number, size: body.length + CHUNK_OVERHEAD };
-    this.#follow([jobId], this.#before(jobId).then(async () => {
+    this.#follow(jobId, this.#before(jobId).then(async () => {
       if (this.#gathering.get(jobId) === gathered) this.#gathering.delete(jobId);
       if (seq !== undefined) await queue.streams.appendNumbered(endpointId, seq, { workerId, lease }, gathered.said);
       this.#send(`K ${jobId} ${lease} ${gathered.highest}`);
@@ -247,22 +252,30 @@ export class WorkerChannel {
   #append(jobId: string, lease: string, body: string, write: (seq: number, holder: { workerId: string; lease: string }, body: string) => Promise<void>): void {
     const seq = seqOf(jobId);
     if (seq === undefined) return;
-    this.#follow([jobId], this.#before(jobId).then(() => write(seq, { workerId: this.#parts.workerId, lease }, body)));
+    this.#follow(jobId, this.#before(jobId).then(() => write(seq, { workerId: this.#parts.workerId, lease }, body)));
   }
 
   /** Resolves when all is kept that was said about a job before. */
   #before(jobId: string): Promise<void> {
     if (this.#endings.has(jobId)) this.#finish();
-    return this.#pending.get(jobId) ?? Promise.resolve();
+    return this.#last(jobId) ?? Promise.resolve();
   }
 
-  /** Whatever else is said about these jobs comes after it. */
-  #follow(jobIds: readonly string[], work: Promise<void>): void {
-    for (const jobId of jobIds) this.#gathering.delete(jobId);
+  /** Undefined where all is kept that was said about a job. */
+  #last(jobId: string): Promise<void> | undefined {
+    const pending = this.#pending.get(jobId);
+    if (pending !== undefined) return pending;
+    for (const [endings, done] of this.#ending) if (endings.has(jobId)) return done;
+    return undefined;
+  }
+
+  /** Whatever else is said about this job comes after it. */
+  #follow(jobId: string, work: Promise<void>): void {
+    this.#gathering.delete(jobId);
     const done = work.finally(() => {
-      for (const jobId of jobIds) if (this.#pending.get(jobId) === done) this.#pending.delete(jobId);
+      if (this.#pending.get(jobId) === done) this.#pending.delete(jobId);
     });
-    for (const jobId of jobIds) this.#pending.set(jobId, done);
+    this.#pending.set(jobId, done);
     this.#watch(done);
   }
 

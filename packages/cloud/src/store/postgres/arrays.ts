@@ -1,7 +1,7 @@
 import type { Value } from '../sql.ts';
 
 const TYPES: Record<string, string> = {
-  low_priority: 'int', retries_left: 'int', retries: 'int', attempt: 'int', drained: 'int', has_output: 'int', has_error: 'int', looks: 'int', busy: 'int', empties: 'int',
+  low_priority: 'int', retries_left: 'int', retries: 'int', attempt: 'int', drained: 'int', has_output: 'int', has_error: 'int', looks: 'int', busy: 'int', empties: 'int', endpoint: 'int', worker: 'int',
   seq: 'bigint', turn: 'bigint', place: 'bigint', position: 'bigint', created_at: 'bigint', queued_at: 'bigint', ttl_at: 'bigint', ttl: 'bigint', execution_timeout: 'bigint',
   retention: 'bigint', taken_at: 'bigint', ended_at: 'bigint', due_at: 'bigint', look_at: 'bigint', seen_at: 'bigint',
   queued: 'bigint', running: 'bigint', completed: 'bigint', failed: 'bigint', retried: 'bigint',

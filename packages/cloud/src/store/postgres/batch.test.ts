@@ -5,7 +5,7 @@ import { Batch } from './batch.ts';
 
 describe('items', () => {
   test('that come together are committed together, in order, and each gets its own answer', async () => {
-    const commits: number[][] = [];
+    const commits: (readonly number[])[] = [];
     const batch = new Batch<number, string>(async (items) => {
       commits.push(items);
       return items.map((item) => `kept ${item}`);
@@ -17,7 +17,7 @@ describe('items', () => {
   });
 
   test('that come while a commit is on its way share the next, no more than fit', async () => {
-    const commits: number[][] = [];
+    const commits: (readonly number[])[] = [];
     const [began, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let inCommit = 0;
     const batch = new Batch<number, number>(async (items) => {
@@ -35,6 +35,16 @@ describe('items', () => {
     release.resolve();
     assert.deepEqual(await Promise.all([first, ...rest]), [0, 1, 2, 3, 4, 5, 6, 7]);
     assert.deepEqual(commits, [[0], [1, 2, 3], [4, 5, 6], [7]]);
+  });
+
+  test('that are one order stay together, however many there are', async () => {
+    const commits: (readonly number[])[] = [];
+    const batch = new Batch<number, number>(async (items) => {
+      commits.push(items);
+      return items.map((item) => -item);
+    }, 3);
+    assert.deepEqual(await Promise.all([batch.addAll([1, 2]), batch.addAll([3, 4, 5, 6]), batch.add(7), batch.addAll([])]), [[-1, -2], [-3, -4, -5, -6], -7, []]);
+    assert.deepEqual(commits, [[1, 2], [3, 4, 5, 6], [7]]);
   });
 
   test('of a commit that fails because the database is away are told, and the next are committed', async () => {

@@ -1,8 +1,9 @@
 import { BerthError } from '../../support/errors.ts';
 
-interface Waiting<In, Out> {
-  item: In;
-  resolve: (value: Out) => void;
+/** Items that came together and are answered together. */
+interface Order<In, Out> {
+  items: readonly In[];
+  resolve: (values: Out[]) => void;
   reject: (error: unknown) => void;
 }
 
@@ -11,37 +12,26 @@ interface Waiting<In, Out> {
  * an item goes at once; under load the batches grow by themselves.
  */
 export class Batch<In, Out> {
-  readonly #commit: (items: In[]) => Promise<Out[]>;
+  readonly #commit: (items: readonly In[]) => Promise<readonly Out[]>;
   readonly #largest: number;
-  #waiting: Waiting<In, Out>[] = [];
+  #waiting: Order<In, Out>[] = [];
   #busy = false;
 
-  constructor(commit: (items: In[]) => Promise<Out[]>, largest: number) {
+  constructor(commit: (items: readonly In[]) => Promise<readonly Out[]>, largest: number) {
     this.#commit = commit;
     this.#largest = largest;
   }
 
-  add(item: In): Promise<Out> {
-    this.#start();
-    return new Promise((resolve, reject) => this.#waiting.push({ item, resolve, reject }));
+  async add(item: In): Promise<Out> {
+    const [value] = await this.addAll([item]);
+    return value as Out;
   }
 
-  /** The same for several, which are answered together. */
+  /** The same for several, which are committed and answered together. */
   addAll(items: readonly In[]): Promise<Out[]> {
     if (items.length === 0) return Promise.resolve([]);
     this.#start();
-    return new Promise((resolve, reject) => {
-      const results = new Array<Out>(items.length);
-      let left = items.length;
-      for (const [index, item] of items.entries()) {
-        const settle = (value: Out): void => {
-          results[index] = value;
-          left -= 1;
-          if (left === 0) resolve(results);
-        };
-        this.#waiting.push({ item, resolve: settle, reject });
-      }
-    });
+    return new Promise((resolve, reject) => this.#waiting.push({ items, resolve, reject }));
   }
 
   #start(): void {
@@ -54,7 +44,7 @@ export class Batch<In, Out> {
   async #drain(): Promise<void> {
     let answer = (): void => undefined;
     do {
-      const settling = this.#settle(this.#waiting.splice(0, this.#largest));
+      const settling = this.#settle(this.#next());
       answer();
       answer = await settling;
     } while (this.#waiting.length > 0);
@@ -62,15 +52,34 @@ export class Batch<In, Out> {
     answer();
   }
 
+  /** As many as fit into a commit, and at least one. */
+  #next(): Order<In, Out>[] {
+    let size = 0;
+    let count = 0;
+    for (const { items } of this.#waiting) {
+      size += items.length;
+      if (count > 0 && size > this.#largest) break;
+      count += 1;
+    }
+    return this.#waiting.splice(0, count);
+  }
+
   /** Answers how to tell them. */
-  async #settle(group: Waiting<In, Out>[]): Promise<() => void> {
+  async #settle(group: readonly Order<In, Out>[]): Promise<() => void> {
+    const [first] = group;
     try {
-      const results = await this.#commit(group.map(({ item }) => item));
-      return () => group.forEach(({ resolve }, index) => resolve(results[index] as Out));
+      const results = await this.#commit(group.length === 1 && first !== undefined ? first.items : group.flatMap(({ items }) => items));
+      return () => {
+        let from = 0;
+        for (const { items, resolve } of group) {
+          resolve(results.slice(from, from + items.length));
+          from += items.length;
+        }
+      };
     } catch (error) {
       const alone = group.length === 1 || (error instanceof BerthError && error.code === 'unavailable');
       if (alone) return () => group.forEach(({ reject }) => reject(error));
-      // One item cannot be done. Each by itself: the others shall not suffer for it.
+      // One of them cannot be done. Each by itself: the others shall not suffer for it.
       for (const one of group) (await this.#settle([one]))();
       return () => undefined;
     }

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { PairMap } from '../../support/pair-map.ts';
 import { SteadyMap } from '../../support/steady-map.ts';
 import type { Move } from '../job-moves.ts';
-import type { Job } from '../job-records.ts';
+import type { Job, JobChange } from '../job-records.ts';
 import type { Changed } from '../jobs.ts';
 import { columnsOf, unnest } from './arrays.ts';
 import type { Transition } from './changes.ts';
@@ -70,12 +70,14 @@ export class HandedOut {
 }
 
 /** A plain end of an attempt, nothing else to be done with it. */
-function isPlainEnd({ before, change: { job, output, error, delivery, clearChunks, remove } }: Move): boolean {
+function isPlainEnd(before: Job, { job, output, error, delivery, clearChunks, remove }: JobChange): boolean {
   const ended = job.status === 'COMPLETED' || job.status === 'FAILED';
   return before.status === 'IN_PROGRESS' && before.lease !== null && ended && output !== undefined && error !== undefined && delivery === undefined && clearChunks === undefined && remove === undefined;
 }
 
 interface End extends Move {
+  /** Which item of the batch it is. */
+  index: number;
   bundle: Bundle | undefined;
 }
 
@@ -102,37 +104,66 @@ const END_JOBS = `with written as (
   counted as (${addEnds(ENDED.length + 1)})
   select 1 / (case when count(*) = $${ENDED.length + COUNTED.length + 2}::bigint then 1 else 0 end) from ended`;
 
-/** The same for jobs that are held in bundles. Those of which all have ended go; the others are held on to, so that nobody opens them meanwhile. */
-const ENDED_IN_BUNDLE = ['endpoint_id', 'seq', 'worker_id', 'taken_at', 'ended_at', 'due_at', 'output', 'error'];
+/**
+ * The same for jobs that are held in bundles, which are as they were taken. Those bundles of which all have ended go; the others are held on to, so
+ * that nobody opens them meanwhile. Endpoints and workers are few: each job says which of them by its place in their lists.
+ */
+const ENDED_IN_BUNDLE = ['endpoint', 'seq', 'worker', 'taken_at', 'ended_at', 'output', 'error'];
+const NAMES = ['endpoints', 'workers'];
 const BUNDLES = ['endpoint_id', 'id', 'empties'];
-const AFTER_ENDED = ENDED_IN_BUNDLE.length + COUNTED.length + 1;
-const GIVEN_BUNDLES = unnest(BUNDLES, AFTER_ENDED + 1, 'bundle');
+const [ENDPOINTS, WORKERS] = NAMES.map((_, index) => `($${ENDED_IN_BUNDLE.length + index + 1}::text[])`);
+const AFTER_NAMES = ENDED_IN_BUNDLE.length + NAMES.length;
+const AFTER_LANE = AFTER_NAMES + COUNTED.length + 1;
+const GIVEN_BUNDLES = unnest(BUNDLES, AFTER_LANE + 1, 'bundle');
 const SAME_BUNDLE = 'job_bundles.endpoint_id = bundle.endpoint_id and job_bundles.id = bundle.id';
 const END_BUNDLED = `with written as (
-    update jobs set status = case when given.error is null then 'COMPLETED' else 'FAILED' end, attempt = jobs.attempt + 1, worker_id = given.worker_id, taken_at = given.taken_at,
-      ended_at = given.ended_at, due_at = given.due_at, output = given.output, error = given.error
-    from ${unnest(ENDED_IN_BUNDLE)} where jobs.endpoint_id = given.endpoint_id and jobs.seq = given.seq and jobs.status = 'IN_QUEUE' returning 1),
+    update jobs set status = case when given.error is null then 'COMPLETED' else 'FAILED' end, attempt = jobs.attempt + 1, worker_id = ${WORKERS}[given.worker], taken_at = given.taken_at,
+      ended_at = given.ended_at, due_at = least(given.ended_at + jobs.retention, jobs.ttl_at), output = given.output, error = given.error
+    from ${unnest(ENDED_IN_BUNDLE)} where jobs.endpoint_id = ${ENDPOINTS}[given.endpoint] and jobs.seq = given.seq and jobs.status = 'IN_QUEUE' returning 1),
   held as materialized (select 1 from ${GIVEN_BUNDLES}, job_bundles where ${SAME_BUNDLE} and bundle.empties = 0 for update of job_bundles),
   emptied as (delete from job_bundles using ${GIVEN_BUNDLES} where ${SAME_BUNDLE} and bundle.empties = 1 returning 1),
-  counted as (${addEnds(ENDED_IN_BUNDLE.length + 1)})
-  select 1 / (case when (select count(*) from written) = $${AFTER_ENDED + BUNDLES.length + 1}::bigint
-    and (select count(*) from held) + (select count(*) from emptied) = $${AFTER_ENDED + BUNDLES.length + 2}::bigint then 1 else 0 end)`;
+  counted as (${addEnds(AFTER_NAMES + 1)})
+  select 1 / (case when (select count(*) from written) = $${AFTER_LANE + BUNDLES.length + 1}::bigint
+    and (select count(*) from held) + (select count(*) from emptied) = $${AFTER_LANE + BUNDLES.length + 2}::bigint then 1 else 0 end)`;
 
-/** False where a job was not as it is known here. */
-async function write(lanes: Pool, server: string, ends: readonly End[], statement: { name: string; text: string }, columns: readonly string[], values: (end: End) => (string | number | null)[], more: unknown[]): Promise<boolean> {
-  const rows = ends
-    .toSorted(({ before: one }, { before: other }) => (one.endpointId === other.endpointId ? one.seq - other.seq : one.endpointId < other.endpointId ? -1 : 1))
-    .map(values);
+/** Names that are told by their place in a list, counted from 1. */
+class Names {
+  readonly list: string[] = [];
+  readonly #places = new Map<string, number>();
+
+  placeOf(name: string): number {
+    let place = this.#places.get(name);
+    if (place === undefined) {
+      place = this.list.push(name);
+      this.#places.set(name, place);
+    }
+    return place;
+  }
+}
+
+function inOrder(ends: readonly End[]): End[] {
+  return ends.toSorted(({ before: one }, { before: other }) => (one.endpointId === other.endpointId ? one.seq - other.seq : one.endpointId < other.endpointId ? -1 : 1));
+}
+
+/** What is counted, as columns. */
+function counted(ends: readonly End[]): string[] {
   const counts = new Map<string, { completed: number; failed: number }>();
   for (const { change: { job } } of ends) {
-    const count = counts.get(job.endpointId) ?? { completed: 0, failed: 0 };
+    let count = counts.get(job.endpointId);
+    if (count === undefined) {
+      count = { completed: 0, failed: 0 };
+      counts.set(job.endpointId, count);
+    }
     if (job.status === 'COMPLETED') count.completed += 1;
     else count.failed += 1;
-    counts.set(job.endpointId, count);
   }
-  const moved = [...counts].map(([endpointId, { completed, failed }]) => [endpointId, completed, failed]);
+  return columnsOf([...counts].map(([endpointId, { completed, failed }]) => [endpointId, completed, failed]), COUNTED.length);
+}
+
+/** False where a job was not as it is known here. */
+async function write(lanes: Pool, statement: { name: string; text: string; values: unknown[] }): Promise<boolean> {
   try {
-    await translated(lanes.query({ ...statement, values: [...columnsOf(rows, columns.length), ...columnsOf(moved, COUNTED.length), `${server} change`, ...more] }));
+    await translated(lanes.query(statement));
     return true;
   } catch (error) {
     if (isDivisionByZero(error)) return false;
@@ -140,17 +171,19 @@ async function write(lanes: Pool, server: string, ends: readonly End[], statemen
   }
 }
 
-function endLeased(lanes: Pool, server: string, ends: readonly End[]): Promise<boolean> {
-  return write(lanes, server, ends, { name: 'end jobs', text: END_JOBS }, ENDED, ({ before, change: { job, output, error } }) =>
-    [job.endpointId, job.seq, before.lease, before.dueAt, before.ttlAt, job.takenAt, job.endedAt, job.dueAt, output ?? null, error ?? null], [ends.length]);
+function endLeased(lanes: Pool, lane: string, ends: readonly End[]): Promise<boolean> {
+  const rows = inOrder(ends).map(({ before, change: { job, output, error } }) => [job.endpointId, job.seq, before.lease, before.dueAt, before.ttlAt, job.takenAt, job.endedAt, job.dueAt, output ?? null, error ?? null]);
+  return write(lanes, { name: 'end jobs', text: END_JOBS, values: [...columnsOf(rows, ENDED.length), ...counted(ends), lane, ends.length] });
 }
 
-async function endBundled(lanes: Pool, server: string, ends: readonly End[]): Promise<boolean> {
+async function endBundled(lanes: Pool, lane: string, ends: readonly End[]): Promise<boolean> {
   const bundles = new Map<Bundle, number>();
   for (const { bundle } of ends) if (bundle !== undefined) bundles.set(bundle, (bundles.get(bundle) ?? 0) + 1);
   const given = [...bundles].map(([{ endpointId, id, left }, ended]) => [endpointId, id, left === ended ? 1 : 0]);
-  const done = await write(lanes, server, ends, { name: 'end bundled jobs', text: END_BUNDLED }, ENDED_IN_BUNDLE, ({ change: { job, output, error } }) =>
-    [job.endpointId, job.seq, job.workerId, job.takenAt, job.endedAt, job.dueAt, output ?? null, error ?? null], [...columnsOf(given, BUNDLES.length), ends.length, bundles.size]);
+  const [endpoints, workers] = [new Names(), new Names()];
+  const rows = inOrder(ends).map(({ change: { job, output, error } }) => [endpoints.placeOf(job.endpointId), job.seq, workers.placeOf(job.workerId ?? ''), job.takenAt, job.endedAt, output ?? null, error ?? null]);
+  const values = [...columnsOf(rows, ENDED_IN_BUNDLE.length), endpoints.list, workers.list, ...counted(ends), lane, ...columnsOf(given, BUNDLES.length), ends.length, bundles.size];
+  const done = await write(lanes, { name: 'end bundled jobs', text: END_BUNDLED, values });
   // Somebody has opened one of them.
   if (!done) for (const bundle of bundles.keys()) bundle.isOpen = true;
   return done;
@@ -158,26 +191,27 @@ async function endBundled(lanes: Pool, server: string, ends: readonly End[]): Pr
 
 /**
  * Most changes end a job that this server handed out. Those need no look: they are written if
- * it is still held as it was. Answers which could be done so.
+ * it is still held as it was. Answers, in the order of the items, what came of those that could be done so, or were before.
  */
-export async function tryEnds(lanes: Pool, server: string, handedOut: HandedOut, items: Transition[]): Promise<Map<Transition, Changed>> {
-  const [leased, bundled] = [new Map<Transition, End>(), new Map<Transition, End>()];
+export async function tryEnds(lanes: Pool, server: string, handedOut: HandedOut, items: readonly Transition[], ended: WeakMap<Transition, Changed>): Promise<(Changed | undefined)[]> {
+  const [leased, bundled]: [End[], End[]] = [[], []];
+  const written = items.map((item) => ended.get(item));
   const seen = new Set<Job>();
-  for (const item of items) {
+  for (const [index, item] of items.entries()) {
+    if (written[index] !== undefined) continue;
     const held = handedOut.get(item.endpointId, item.seq);
     if (held === undefined || seen.has(held.job)) continue;
     seen.add(held.job);
     const change = item.next(held.job);
-    if (change === undefined || !isPlainEnd({ before: held.job, change })) continue;
-    const isBundled = held.bundle?.isOpen === false;
-    (isBundled ? bundled : leased).set(item, { before: held.job, change, bundle: isBundled ? held.bundle : undefined });
+    if (change === undefined || !isPlainEnd(held.job, change)) continue;
+    if (held.bundle?.isOpen === false) bundled.push({ before: held.job, change, index, bundle: held.bundle });
+    else leased.push({ before: held.job, change, index, bundle: undefined });
   }
-  const written = new Map<Transition, Changed>();
-  for (const [ends, write] of [[leased, endLeased], [bundled, endBundled]] as const) {
-    if (ends.size === 0 || !(await write(lanes, server, [...ends.values()]))) continue;
-    for (const [item, { before, change, bundle }] of ends) {
+  for (const [ends, end] of [[leased, endLeased], [bundled, endBundled]] as const) {
+    if (ends.length === 0 || !(await end(lanes, `${server} change`, ends))) continue;
+    for (const { before, change, index, bundle } of ends) {
       handedOut.ended(before, bundle);
-      written.set(item, { before, after: change.job, changed: true });
+      written[index] = { before, after: change.job, changed: true };
     }
   }
   return written;

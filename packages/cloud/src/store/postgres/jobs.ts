@@ -44,7 +44,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
   };
 
   const submissions = new Submissions(lanes, server);
-  const insert = async (items: Submission[]): Promise<Submitted[]> => {
+  const insert = async (items: readonly Submission[]): Promise<Submitted[]> => {
     const added = await submissions.insert(items);
     return Promise.all(items.map(async (item) => {
       const lease = added.get(keyOf(item.whole.job.endpointId, item.whole.job.seq));
@@ -74,19 +74,29 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
     return { job, created: holder?.['id'] === job.id, met: false, bodyHash: null };
   };
 
-  /** Ends that were kept. Where others of their batch could not be, it comes again. */
+  /** Ends that were kept with others that could not be: those come again. */
   const ended = new WeakMap<Transition, Changed>();
-  const changes = new Batch<Transition, Changed | undefined>(async (items) => {
-    const ends = await tryEnds(lanes, server, handedOut, items.filter((item) => !ended.has(item)));
-    for (const [item, changed] of ends) ended.set(item, changed);
-    const rest = items.filter((item) => !ended.has(item));
-    const changed = rest.length === 0 ? [] : await opening(() => retried(() => inTransaction(pool, (client) => applyChanges(client, server, rest))));
+  const changeRest = async (items: readonly Transition[], results: (Changed | undefined)[]): Promise<void> => {
+    const rest = items.filter((_, index) => results[index] === undefined);
+    const changed = await opening(() => retried(() => inTransaction(pool, (client) => applyChanges(client, server, rest))));
     for (const done of changed) {
       if (done?.after.status === 'IN_PROGRESS') handedOut.set(done.after);
       else if (done !== undefined) handedOut.delete(done.after.endpointId, done.after.seq);
     }
-    const results = new Map(rest.map((item, index) => [item, changed[index]] as const));
-    return items.map((item) => ended.get(item) ?? results.get(item));
+    for (const [index, done] of results.entries()) if (done === undefined) results[index] = changed.shift();
+  };
+  const changes = new Batch<Transition, Changed | undefined>(async (items) => {
+    const results = await tryEnds(lanes, server, handedOut, items, ended);
+    try {
+      if (results.includes(undefined)) await changeRest(items, results);
+    } catch (error) {
+      for (const [index, item] of items.entries()) {
+        const done = results[index];
+        if (done !== undefined) ended.set(item, done);
+      }
+      throw error;
+    }
+    return results;
   }, LARGEST_BATCH);
 
   return {

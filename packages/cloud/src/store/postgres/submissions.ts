@@ -11,7 +11,7 @@ import { ADD_COUNTS } from './counts.ts';
 import { isDivisionByZero, translated } from './database.ts';
 import { givenPlaces, PLACE_COLUMNS, placeAlone, placesTogether, placeValues } from './places.ts';
 import type { Arrival, Place } from './places.ts';
-import { takeJobs } from './take.ts';
+import { Takes } from './take.ts';
 import type { Handed } from './take.ts';
 
 export interface Submission {
@@ -85,12 +85,12 @@ export class Submissions {
   readonly #meetings = new SteadyMap<string, Meeting>();
   /** Endpoints where a take lately left nothing. Another server may know better. */
   readonly #quiet = new Set<string>();
-  /** The account that was served last on each endpoint. */
-  readonly #lastServed = new Map<string, string>();
+  readonly #takes: Takes;
 
   constructor(lanes: Pool, server: string) {
     this.#lanes = lanes;
     this.#server = server;
+    this.#takes = new Takes(lanes, server);
   }
 
   /** Whether a take that is asked for while jobs are expected meets them. */
@@ -123,7 +123,7 @@ export class Submissions {
 
   forget(endpointId: string): void {
     this.#quiet.delete(endpointId);
-    this.#lastServed.delete(endpointId);
+    this.#takes.forget(endpointId);
   }
 
   /** The takes that want what these bring. */
@@ -175,9 +175,7 @@ export class Submissions {
 
   async #takeWaiting(endpointId: string, terms: TakeTerms): Promise<Handed> {
     const claims = terms.claims();
-    const handed = await takeJobs(this.#lanes, this.#server, endpointId, terms, claims, this.#lastServed.get(endpointId) ?? '');
-    const last = handed.taken.at(-1)?.job.accountId;
-    if (last !== undefined) this.#lastServed.set(endpointId, last);
+    const handed = await this.#takes.take(endpointId, terms, claims);
     if (handed.passedOver) terms.onPassedOver?.();
     else if (handed.taken.length < claims.length) this.#quiet.add(endpointId);
     return handed;

@@ -16,12 +16,21 @@ const FURTHER = 4;
 const LEASES = `insert into job_leases (${LEASE_COLUMNS.join(', ')})
     select picked.seq, $1, ($3::text[])[picked.turn], ($4::text[])[picked.turn], job.attempt + 1, $5::bigint, ${leaseDue('$6::bigint', '$5::bigint')}
     from picked, lateral (select attempt, ttl_at, execution_timeout from jobs where jobs.endpoint_id = $1 and jobs.seq = picked.seq limit 1) as job`;
-const BUNDLE = `insert into job_bundles (endpoint_id, id, taken_at, look_at, due_at, seqs, workers, leases)
-    select $1, ($4::text[])[1], $5::bigint, $6::bigint, least($6::bigint, min(ttl_at), $5::bigint + min(nullif(execution_timeout, 0))), array_agg(seq order by turn), ($3::text[])[:count(*)::int], ($4::text[])[:count(*)::int]
-    from picked having count(*) > 0`;
+/** `seqs`: the numbers of the jobs, in the order of their claims; `from`: where the limits of their places are. */
+const bundle = (seqs: string, count: string, from: string): string => `insert into job_bundles (endpoint_id, id, taken_at, look_at, due_at, seqs, workers, leases)
+    select $1, ($4::text[])[1], $5::bigint, $6::bigint, least($6::bigint, min(ttl_at), $5::bigint + min(nullif(execution_timeout, 0))), ${seqs}, ($3::text[])[:${count}::int], ($4::text[])[:${count}::int]
+    from ${from} having count(*) > 0`;
+
+/** The places that jobs are given from go, or hold fewer. */
+const LEAVE_PLACES = `emptied as (delete from job_places where ctid = any (array(select at from given where gone + count = size)) returning 1),
+  begun as (update job_places set gone = job_places.gone + given.count from given where job_places.ctid = given.at and given.gone + given.count < given.size returning 1)`;
+const KEPT = 'kept as materialized (select 1 / (case when (select count(*) from given) = (select count(*) from emptied) + (select count(*) from begun) then 1 else 0 end) as whole)';
+/** What they say of the jobs that go. */
+const GIVEN_JOBS = `case when given.count = given.size then place.jobs else array_to_string((string_to_array(place.jobs, chr(30)))[given.gone + 1:given.gone + given.count], chr(30)) end
+  from kept, given, lateral (select jobs from job_places where ctid = given.at) as place`;
 
 /**
- * Hands out jobs: one statement, which is its own transaction.
+ * Hands out jobs, whatever waits: one statement, which is its own transaction.
  *
  * Jobs go in this order: normal before low priority, within that the accounts in turn, within an
  * account by position. The recursion steps from one queue (priority and account) to the next over
@@ -33,7 +42,7 @@ const BUNDLE = `insert into job_bundles (endpoint_id, id, taken_at, look_at, due
  * All of it sees one moment. A place that was locked may be newer than that; then it is not
  * found again by its `ctid`, the statement divides by zero, and nothing of it is kept.
  */
-const take = (leases: string): string => `with recursive queues as (
+const takeInTurn = (leases: string): string => `with recursive queues as (
     (select low_priority, account_id from job_places where endpoint_id = $1 order by low_priority, account_id limit 1)
     union all
     select following.low_priority, following.account_id from queues,
@@ -56,18 +65,44 @@ const take = (leases: string): string => `with recursive queues as (
     select at, seq, nth, gone, size, ttl_at, execution_timeout, (row_number() over (order by low_priority, place, account_id <= $8, account_id))::int as turn
     from offered order by low_priority, place, account_id <= $8, account_id limit $2
   ), given as materialized (select at, gone, size, count(*)::int as count, string_agg(turn::text, ' ' order by nth) as turns from picked group by at, gone, size),
-  emptied as (delete from job_places where ctid = any (array(select at from given where gone + count = size)) returning 1),
-  begun as (update job_places set gone = job_places.gone + given.count from given where job_places.ctid = given.at and given.gone + given.count < given.size returning 1),
+  ${LEAVE_PLACES},
   leased as (${leases}),
   counted as (${ADD_COUNTS('select $1, $7, -count(*), count(*), 0, 0, 0 from picked having count(*) > 0')}),
-  kept as materialized (select 1 / (case when (select count(*) from given) = (select count(*) from emptied) + (select count(*) from begun) then 1 else 0 end) as whole)
-  select turns, case when given.count = given.size then place.jobs else array_to_string((string_to_array(place.jobs, chr(30)))[given.gone + 1:given.gone + given.count], chr(30)) end
-  from kept, given, lateral (select jobs from job_places where ctid = given.at) as place where kept.whole = 1
+  ${KEPT}
+  select turns, ${GIVEN_JOBS} where kept.whole = 1
   union all select null, null from kept where kept.whole = 1 and (select count(*) from picked) < $2
     and exists (select 1 from job_places where endpoint_id = $1 and ctid <> all (array(select at from given)))`;
 
-const TAKE_FEW = { name: 'take few', text: take(LEASES) };
-const TAKE_MANY = { name: 'take many', text: take(BUNDLE) };
+const TAKE_FEW = { name: 'take few', text: takeInTurn(LEASES) };
+const TAKE_MANY = { name: 'take many', text: takeInTurn(bundle('array_agg(seq order by turn)', 'count(*)', 'picked')) };
+
+/**
+ * The short way, for many jobs of an endpoint where one queue waits, nobody else takes, and
+ * places follow each other: then places are counted, and not jobs. Up to so many places as `$8` says are looked at. Where anything is
+ * not like that, or they hold less than is wanted though there are more, it takes nothing.
+ */
+const TAKE_STRAIGHT = {
+  name: 'take straight',
+  text: `with head as materialized (select low_priority, account_id from job_places where endpoint_id = $1 order by low_priority, account_id limit 1),
+  looked as materialized (
+    select job_places.ctid as at, position, seq, ${positionOf('seqs[cardinality(seqs)]')} as last from head, job_places
+    where endpoint_id = $1 and job_places.low_priority = head.low_priority and job_places.account_id = head.account_id order by position, seq limit $8 + 1
+  ), heads as materialized (
+    select ctid as at, position, seq, seqs, gone, cardinality(seqs) as size, ttl_at, execution_timeout from job_places
+    where ctid = any (array(select at from looked order by position, seq, at limit $8)) for update skip locked
+  ), straight as materialized (
+    select (select count(*) from looked) as looked, not exists (select 1 from head, job_places where endpoint_id = $1 and (job_places.low_priority, job_places.account_id) > (head.low_priority, head.account_id))
+      and not exists (select 1 from (select lead(position) over (order by position, seq, at) < last as is_amid from looked) as pairs where is_amid) as is_one_line
+  ), given as materialized (
+    select at, position, seq, seqs, gone, size, least(size - gone, $2 - before)::int as count, ttl_at, execution_timeout
+    from straight, (select heads.*, coalesce(sum(size - gone) over (order by position, seq, at rows between unbounded preceding and 1 preceding), 0) as before from heads) as heads
+    where before < $2 and is_one_line and (select count(*) from heads) = least(looked, $8) and (looked <= $8 or (select sum(size - gone) from heads) >= $2)
+  ), ${LEAVE_PLACES},
+  leased as (${bundle('array(select job.seq from given, unnest(seqs[gone + 1:gone + count]) with ordinality as job (seq, nth) order by position, given.seq, at, nth)', 'sum(count)', 'given')}),
+  counted as (${ADD_COUNTS('select $1, $7, -sum(count), sum(count), 0, 0, 0 from given having count(*) > 0')}),
+  ${KEPT}
+  select null, ${GIVEN_JOBS} where kept.whole = 1 order by given.position, given.seq, given.at`,
+};
 
 export interface Handed {
   taken: TakenJob[];
@@ -77,43 +112,93 @@ export interface Handed {
   passedOver: boolean;
 }
 
-/** `last`: the account that was served last; the next one goes first. */
-export async function takeJobs(lanes: Pool, server: string, endpointId: string, { takenAt, lookAt, begin }: TakeTerms, claims: readonly Claim[], last: string): Promise<Handed> {
-  const statement = claims.length < FEWEST_IN_BUNDLE ? TAKE_FEW : TAKE_MANY;
-  const attempt = async (reach: number): Promise<(readonly [string | null, string | null])[]> => {
-    const values = [endpointId, claims.length, ...columnsOf(claims.map(({ workerId, lease }) => [workerId, lease]), 2), takenAt, lookAt, `${server} take`, last, reach];
-    try {
-      return (await translated(lanes.query<[string | null, string | null]>({ ...statement, values, rowMode: 'array' }))).rows;
-    } catch (error) {
-      throw isDivisionByZero(error) ? new TryAgain('a place changed while it was taken') : error;
-    }
-  };
-  const tell = (rows: readonly (readonly [string | null, string | null])[]): { jobs: { job: Job; request: string }[]; passedOver: boolean } => {
-    const jobs: { job: Job; request: string }[] = [];
-    for (const [turns, text] of rows) {
-      if (turns === null || text === null) continue;
-      const order = turns.split(' ');
-      for (const [index, waiting] of readPlace(endpointId, text).entries()) jobs[Number(order[index]) - 1] = waiting;
-    }
-    return { jobs, passedOver: rows.at(-1)?.[0] === null };
-  };
-  if (claims.length === 0) return { taken: [], bundle: undefined, passedOver: false };
-  let { jobs, passedOver } = tell(await retried(() => attempt(claims.length)));
-  if (jobs.length === 0 && passedOver) ({ jobs, passedOver } = tell(await retried(() => attempt(FURTHER * claims.length))));
-  const waiting = await withRequests(lanes, endpointId, jobs);
-  const taken = waiting.map(({ job, request, turn }) => ({ job: begin(job, claims[turn] as Claim).job, request }));
-  return { taken, bundle: statement === TAKE_MANY && jobs.length > 0 ? claims[0]?.lease : undefined, passedOver };
+interface Waiting {
+  job: Job;
+  request: string;
 }
 
-/** Reads the requests that were not carried along. A job that is gone by now is left out. */
-async function withRequests(lanes: Pool, endpointId: string, jobs: readonly { job: Job; request: string }[]): Promise<{ job: Job; request: string; turn: number }[]> {
-  const missing = jobs.filter(({ request }) => request === '').map(({ job }) => job.seq);
-  const { rows } = missing.length === 0 ? { rows: [] } : await translated(lanes.query<[number, string]>({
-    name: 'requests',
-    text: 'select wanted.seq, job.request from unnest($2::bigint[]) as wanted (seq), lateral (select request from jobs where jobs.endpoint_id = $1 and jobs.seq = wanted.seq limit 1) as job',
-    values: [endpointId, missing],
-    rowMode: 'array',
-  }));
-  const read = new Map(rows);
-  return jobs.map(({ job, request }, turn) => ({ job, request: request === '' ? (read.get(job.seq) ?? '') : request, turn })).filter(({ request }) => request !== '');
+/** For each place that jobs are taken from: which claims they are for, and they. */
+type TakenPlace = [turns: string | null, jobs: string | null];
+
+/** Takes from the queue. */
+export class Takes {
+  readonly #lanes: Pool;
+  readonly #server: string;
+  /** The account that was served last on each endpoint: the next one goes first. */
+  readonly #lastServed = new Map<string, string>();
+  /** How many jobs a place of each endpoint held, as the last take found it; 0 where the short way was none. */
+  readonly #perPlace = new Map<string, number>();
+
+  constructor(lanes: Pool, server: string) {
+    this.#lanes = lanes;
+    this.#server = server;
+  }
+
+  forget(endpointId: string): void {
+    this.#lastServed.delete(endpointId);
+    this.#perPlace.delete(endpointId);
+  }
+
+  async take(endpointId: string, { takenAt, lookAt, begin }: TakeTerms, claims: readonly Claim[]): Promise<Handed> {
+    const isBundle = claims.length >= FEWEST_IN_BUNDLE;
+    const common = [endpointId, claims.length, ...columnsOf(claims.map(({ workerId, lease }) => [workerId, lease]), 2), takenAt, lookAt, `${this.#server} take`];
+    let jobs = isBundle ? await this.#takeStraight(endpointId, claims.length, common) : [];
+    let passedOver = false;
+    if (jobs.length === 0 && claims.length > 0) {
+      const inTurn = (reach: number): Promise<TakenPlace[]> => this.#run(isBundle ? TAKE_MANY : TAKE_FEW, [...common, this.#lastServed.get(endpointId) ?? '', reach]);
+      ({ jobs, passedOver } = readTurns(endpointId, await inTurn(claims.length)));
+      if (jobs.length === 0 && passedOver) ({ jobs, passedOver } = readTurns(endpointId, await inTurn(FURTHER * claims.length)));
+    }
+    const last = jobs.at(-1);
+    if (last !== undefined) this.#lastServed.set(endpointId, last.job.accountId);
+    const waiting = await this.#withRequests(endpointId, jobs);
+    const taken = waiting.map(({ job, request, turn }) => ({ job: begin(job, claims[turn] as Claim).job, request }));
+    return { taken, bundle: isBundle && jobs.length > 0 ? claims[0]?.lease : undefined, passedOver };
+  }
+
+  /** Nothing where the short way is none. That is found out anew each time but the next. */
+  async #takeStraight(endpointId: string, wanted: number, common: readonly unknown[]): Promise<Waiting[]> {
+    const perPlace = this.#perPlace.get(endpointId) ?? 1;
+    if (perPlace === 0) {
+      this.#perPlace.delete(endpointId);
+      return [];
+    }
+    const rows = await this.#run(TAKE_STRAIGHT, [...common, 2 * Math.ceil(wanted / perPlace) + 1]);
+    const jobs = rows.flatMap(([, text]) => readPlace(endpointId, text ?? ''));
+    this.#perPlace.set(endpointId, rows.length === 0 ? 0 : jobs.length / rows.length);
+    return jobs;
+  }
+
+  #run(statement: { name: string; text: string }, values: unknown[]): Promise<TakenPlace[]> {
+    return retried(async () => {
+      try {
+        return (await translated(this.#lanes.query<TakenPlace>({ ...statement, values, rowMode: 'array' }))).rows;
+      } catch (error) {
+        throw isDivisionByZero(error) ? new TryAgain('a place changed while it was taken') : error;
+      }
+    });
+  }
+
+  /** Reads the requests that were not carried along. A job that is gone by now is left out. */
+  async #withRequests(endpointId: string, jobs: readonly Waiting[]): Promise<(Waiting & { turn: number })[]> {
+    const missing = jobs.filter(({ request }) => request === '').map(({ job }) => job.seq);
+    const { rows } = missing.length === 0 ? { rows: [] } : await translated(this.#lanes.query<[number, string]>({ ...REQUESTS, values: [endpointId, missing], rowMode: 'array' }));
+    const read = new Map(rows);
+    return jobs.map(({ job, request }, turn) => ({ job, request: request === '' ? (read.get(job.seq) ?? '') : request, turn })).filter(({ request }) => request !== '');
+  }
+}
+
+const REQUESTS = {
+  name: 'requests',
+  text: 'select wanted.seq, job.request from unnest($2::bigint[]) as wanted (seq), lateral (select request from jobs where jobs.endpoint_id = $1 and jobs.seq = wanted.seq limit 1) as job',
+};
+
+function readTurns(endpointId: string, rows: readonly TakenPlace[]): { jobs: Waiting[]; passedOver: boolean } {
+  const jobs: Waiting[] = [];
+  for (const [turns, text] of rows) {
+    if (turns === null || text === null) continue;
+    const order = turns.split(' ');
+    for (const [index, waiting] of readPlace(endpointId, text).entries()) jobs[Number(order[index]) - 1] = waiting;
+  }
+  return { jobs, passedOver: rows.at(-1)?.[0] === null };
 }
