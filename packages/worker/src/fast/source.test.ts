@@ -253,6 +253,24 @@ describe('the fast way', () => {
     }
   });
 
+  test('jobs that come together with the last acknowledgement go back, or are run, and that is acknowledged before it ends', LIMIT, async () => {
+    server.takesBack = true;
+    server.acknowledges = false;
+    const worker = start(() => 1);
+    const channel = await connection();
+    const job = server.submit({});
+    await server.result(job);
+    const stopped = worker.stop();
+    await server.until(() => channel.quit);
+    const late = ['a', 'b', 'c'].map((id) => ({ ...job, id, state: 'given' as const, lease: 'l', results: [], chunks: [], chunkNumber: 0, progress: [] }));
+    for (const one of late) server.jobs.set(one.id, one);
+    server.acknowledges = true;
+    channel.write(Buffer.from([`A ${job.id} ${job.lease}`, ...late.map(({ id }) => `J l {"id":"${id}","input":1}`), ''].join('\n')));
+    await stopped;
+    assert.deepEqual(log.filter((line) => line.includes('given up')), []);
+    assert.ok(late.every(({ state, results }) => (state as string) === 'waiting' || results.length === 1));
+  });
+
   test('even one that arrives after its farewell; its result goes another way', LIMIT, async () => {
     const worker = start((job) => job.input);
     const channel = await connection();

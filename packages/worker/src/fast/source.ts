@@ -88,7 +88,10 @@ export class FastSource implements JobSource {
 
   async close(): Promise<void> {
     const { pace, log } = this.#parts;
-    if (!this.#outbox.settled) await Promise.race([new Promise<void>((resolve) => (this.#onSettled = resolve)), pause(pace.lastResult, this.#enough.signal)]);
+    let isLate = this.#outbox.settled;
+    const late = isLate ? undefined : pause(pace.lastResult, this.#enough.signal).then(() => void (isLate = true));
+    // With the last acknowledgement there may come jobs, which go back and are acknowledged too.
+    while (!this.#outbox.settled && !isLate) await Promise.race([new Promise<void>((resolve) => (this.#onSettled = resolve)), late]);
     for (const jobId of this.#outbox.close()) log.error('The result was given up: it was not acknowledged', jobId);
     this.#enough.abort();
     // Jobs may be on their way until the server has read Q. They arrive before it closes its side.
