@@ -21,7 +21,7 @@ test('jobs that waited before they could share a place wait on, in their order',
     await migrate(database, migrations.slice(0, BEFORE));
     const made = (seq: number, terms: RequestTerms = {}): ReturnType<typeof newJob> =>
       newJob({ id: 'e', accountId: 'one', executionTimeout: 600_000, jobTtl: 86_400_000, retention: null, maxRetries: 1 }, 'one', `{"input": ${seq}}`, terms, seq, NOW);
-    const jobs = [made(3), made(1, { webhook: 'https://example.com/' }), made(2, { lowPriority: true, executionTimeout: 5_000 })];
+    const jobs = [made(3), made(1, { webhook: 'https://example.com/\u001e"' }), made(2, { lowPriority: true, executionTimeout: 5_000 })];
     const insert = function* (table: string, columns: readonly string[], values: Value[]): Steps<void> {
       yield* changes(sql`insert into ${name(table)} (${name(columns.join(', '))}) values ${tuples([values])}`);
     };

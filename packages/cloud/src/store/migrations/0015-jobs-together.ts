@@ -30,7 +30,7 @@ export const jobsTogether: Migration = {
     onPostgres(`insert into job_places
       select place.endpoint_id, place.low_priority, place.account_id, place.position, place.seq, place.queued_at, job.ttl_at, job.execution_timeout, array[place.seq], 0,
         concat_ws(' ', job.seq, job.id, job.account_id, job.low_priority, job.position, job.created_at, job.queued_at, job.ttl_at, job.ttl, job.execution_timeout, job.retention,
-          job.retries_left, job.retries, job.attempt, job.drained) || chr(31) || coalesce(job.webhook, '') || chr(31)
+          job.retries_left, job.retries, job.attempt, job.drained) || chr(31) || coalesce(to_json(job.webhook)::text, 'null') || chr(31)
       from job_waiting as place join jobs as job on job.endpoint_id = place.endpoint_id and job.seq = place.seq`),
     onPostgres('drop table job_waiting'),
     onPostgres(`create table job_bundles (

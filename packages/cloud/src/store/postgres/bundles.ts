@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Job } from '../job-records.ts';
-import { AFTER_JOB, JOB, jobFromValues, JOBS_AND_LEASES, LEASE_COLUMNS } from '../job-rows.ts';
+import { AFTER_JOB, JOB, jobFromValues, LEASE_COLUMNS } from '../job-rows.ts';
 import type { Value } from '../sql.ts';
 import { inTransaction, translated } from './database.ts';
 
@@ -12,11 +12,10 @@ import { inTransaction, translated } from './database.ts';
  */
 const IN_BUNDLE = 'exists (select 1 from job_bundles as bundle where bundle.endpoint_id = job.endpoint_id and job.seq = any (bundle.seqs))';
 
-/** A job as it is, and in whose place it waits, to be read by `seenJob`. What is selected behind it begins at `AFTER_SEEN`. */
+/** A job of `JOBS_AND_LEASES` as it is, and in whose place it waits, to be read by `seenJob`. What is selected behind it begins at `AFTER_SEEN`. */
 export const SEEN = `${JOB}, job.place, (job.status = 'IN_QUEUE' and lease.seq is null and ${IN_BUNDLE})`;
 /** The same for whoever may change it: one that has ended must not wait again while a bundle names it. */
 export const SEEN_TO_CHANGE = `${JOB}, job.place, ${IN_BUNDLE}`;
-export const SEEN_FROM = JOBS_AND_LEASES;
 export const AFTER_SEEN = AFTER_JOB + 2;
 
 /** A job is in a bundle: it shows only once that is open. */

@@ -2,15 +2,15 @@ import type { PoolClient } from 'pg';
 import { rowMoves } from '../job-moves.ts';
 import type { Move, RowMoves } from '../job-moves.ts';
 import type { Delivery, Job, JobChange, Payloads } from '../job-records.ts';
-import { CHANGING_COLUMNS, changingValues, DELIVERY_COLUMNS, deliveryValues } from '../job-rows.ts';
+import { CHANGING_COLUMNS, changingValues, DELIVERY_COLUMNS, deliveryValues, JOBS_AND_LEASES } from '../job-rows.ts';
 import { countMoves } from '../jobs.ts';
 import type { Changed, CountMoves } from '../jobs.ts';
 import type { Row, Value } from '../sql.ts';
 import { columnsOf, unnest } from './arrays.ts';
-import { SEEN_FROM, SEEN_TO_CHANGE, seenJob } from './bundles.ts';
+import { SEEN_TO_CHANGE, seenJob } from './bundles.ts';
 import { ADD_COUNTS } from './counts.ts';
 import { TryAgain } from './database.ts';
-import { givenPlaces, LEAVE_OTHERS, LEAVE_PLACES, PLACE_COLUMNS, placeAlone, placeValues, STANDING, standingValues } from './places.ts';
+import { insertPlaces, LEAVE_OTHERS, LEAVE_PLACES, PLACE_COLUMNS, placeAlone, placeValues, STANDING, standingValues } from './places.ts';
 
 /** A rule for a job. */
 export interface Transition {
@@ -25,7 +25,7 @@ export const KEY = ['endpoint_id', 'seq'];
 /** In the order of their keys, so that two servers never wait for each other. */
 const LOCK_JOBS = `select 1 from jobs as job where (job.endpoint_id, job.seq) in (select * from ${unnest(KEY)}) order by job.endpoint_id, job.seq for update`;
 /** A statement of its own: whatever the lock waited for shows only in the next one. */
-const LOCKED_JOBS = `select ${SEEN_TO_CHANGE} from ${SEEN_FROM} where (job.endpoint_id, job.seq) in (select * from ${unnest(KEY)})`;
+const LOCKED_JOBS = `select ${SEEN_TO_CHANGE} from ${JOBS_AND_LEASES} where (job.endpoint_id, job.seq) in (select * from ${unnest(KEY)})`;
 
 /** A change that is to be written, and in whose place the job waits. */
 interface PlacedMove extends Move {
@@ -87,8 +87,7 @@ async function writeChanges(client: PoolClient, lane: string, moves: PlacedMove[
   await client.query({ name: looks ? 'update jobs and looks' : 'update jobs', text: updateJobs(looks), values: [...values, ...counts, lane] });
 }
 
-const { columns, select, source } = givenPlaces();
-const ENTER_QUEUE = { name: 'enter queue', text: `insert into job_places (${columns}) select ${select} from ${source}` };
+const ENTER_QUEUE = { name: 'enter queue', text: insertPlaces() };
 
 async function leavePlaces(client: PoolClient, values: string[], count: number): Promise<void> {
   let left = 0;

@@ -9,7 +9,7 @@ import type { Row, Value } from '../sql.ts';
 import { workerFromRow } from '../worker-rows.ts';
 import { columnsOf, unnest } from './arrays.ts';
 import { Batch } from './batch.ts';
-import { AFTER_SEEN, Bundled, openBundles, SEEN, SEEN_FROM, seenJob } from './bundles.ts';
+import { AFTER_SEEN, Bundled, openBundles, SEEN, seenJob } from './bundles.ts';
 import type { WhichBundles } from './bundles.ts';
 import { applyChanges, KEY, keyOf, SAVE_DELIVERY } from './changes.ts';
 import type { Transition } from './changes.ts';
@@ -58,7 +58,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
   const existing = async (item: Submission): Promise<Submitted> => {
     const { whole: { job }, idempotency } = item;
     const held = idempotency === undefined ? undefined : await opening(async () => {
-      const [values] = await queryJobs(`select ${SEEN}, job.body_hash from ${SEEN_FROM} where job.endpoint_id = $1 and job.idempotency_key = $2`, [job.endpointId, idempotency.key]);
+      const [values] = await queryJobs(`select ${SEEN}, job.body_hash from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.idempotency_key = $2`, [job.endpointId, idempotency.key]);
       return values === undefined ? undefined : { holder: seenJob(values).job, bodyHash: values[AFTER_SEEN] as string };
     });
     if (held !== undefined) {
@@ -121,7 +121,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
 
     find: (endpointId, seq) =>
       opening(async () => {
-        const [values] = await queryJobs(`select ${SEEN}, ${PAYLOADS} from ${SEEN_FROM} where job.endpoint_id = $1 and job.seq = $2`, [endpointId, seq]);
+        const [values] = await queryJobs(`select ${SEEN}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.seq = $2`, [endpointId, seq]);
         return values === undefined ? undefined : wholeFrom(values);
       }),
 
@@ -130,7 +130,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
         // Two servers that hear the same worker come one after the other here.
         await client.query('select 1 from jobs where endpoint_id = $1 and seq = $2 for update', [endpointId, seq]);
         const { rows: [values] } = await client.query<Value[]>({
-          text: `select ${SEEN}, last.number, last.worker_number from ${SEEN_FROM}
+          text: `select ${SEEN}, last.number, last.worker_number from ${JOBS_AND_LEASES}
             left join lateral (select number, worker_number from job_chunks where endpoint_id = $1 and seq = $2 order by number desc limit 1) as last on true where job.endpoint_id = $1 and job.seq = $2`,
           values: [endpointId, seq],
           rowMode: 'array',
@@ -196,7 +196,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
       }),
 
     list: async (endpointId, { status, before = Number.MAX_SAFE_INTEGER, rows, now }) => {
-      await open({ endpointId });
+      if (status === 'IN_QUEUE' || status === 'IN_PROGRESS') await open({ endpointId });
       const [waiting] = status === 'IN_QUEUE' ? await query(`select count(*) as count from (select 1 from ${WAITING} as waiting where endpoint_id = $1 limit $2) as few`, [endpointId, rows]) : [];
       const { rows: table, jobs, only } = listed(status, Number(waiting?.['count']) < rows, WAITING);
       const [last] = await query(`select seq from ${table} where endpoint_id = $1 and seq < $2 order by seq desc limit 1 offset $3`, [endpointId, before, rows - 1]);
@@ -209,7 +209,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
     },
 
     findAll: (endpointId, seqs) =>
-      opening(async () => (await queryJobs(`select ${SEEN}, ${PAYLOADS} from ${SEEN_FROM} where job.endpoint_id = $1 and job.seq = any($2::bigint[]) order by job.seq desc`, [endpointId, seqs])).map(wholeFrom)),
+      opening(async () => (await queryJobs(`select ${SEEN}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.seq = any($2::bigint[]) order by job.seq desc`, [endpointId, seqs])).map(wholeFrom)),
 
     counts: async (endpointId) => {
       const [row] = await query(

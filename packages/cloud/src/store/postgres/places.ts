@@ -18,9 +18,11 @@ const LARGEST_TOGETHER = 32_768;
 /** A larger request is read from the job's own row, when it is taken. */
 const LARGEST_CARRIED = 2_048;
 
-/** No JSON text holds these, and no URL. */
-export const BETWEEN_JOBS = '\u001e';
+/** No JSON text holds these. */
+const BETWEEN_JOBS = '\u001e';
 const BETWEEN_FIELDS = '\u001f';
+/** The first of them, in a statement. */
+export const JOBS_APART = 'chr(30)';
 
 /** A job on its way into the queue. Without its request, that is read when it is taken. */
 export interface Arrival {
@@ -71,10 +73,10 @@ export function placeValues({ arrivals, jobs }: Place): Value[] {
   return [job.endpointId, job.lowPriority ? 1 : 0, job.accountId, job.position, job.seq, job.queuedAt, ttlAt, executionTimeout === Infinity ? 0 : executionTimeout, `{${seqs}}`, jobs];
 }
 
-/** Rows for the table, from the arrays of a batch that begin at this parameter. */
-export function givenPlaces(from = 1): { columns: string; select: string; source: string } {
+/** Writes the places of a batch, whose arrays begin at this parameter; `only` says which of those that are `given`. */
+export function insertPlaces(from = 1, only = 'true'): string {
   const given = PLACE_COLUMNS.map((column) => (column === 'seqs' ? 'given.seqs::bigint[]' : `given.${column}`));
-  return { columns: `${PLACE_COLUMNS.join(', ')}, gone`, select: `${given.join(', ')}, 0`, source: unnest(PLACE_COLUMNS, from) };
+  return `insert into job_places (${PLACE_COLUMNS.join(', ')}, gone) select ${given.join(', ')}, 0 from ${unnest(PLACE_COLUMNS, from)} where ${only}`;
 }
 
 /** Where a job of a place stands in its queue: those who share it stand where their numbers say, and whoever has come back to a place of its own where the place says. */
@@ -90,16 +92,17 @@ const TEXTS = ['id', 'account_id'];
 const NUMBERS = WAITING_FACTS.flatMap((fact, index) => (TEXTS.includes(fact) ? [] : [index]));
 
 function written({ job, request = '' }: Arrival): string {
-  return `${waitingFacts(job).join(' ')}${BETWEEN_FIELDS}${job.webhook ?? ''}${BETWEEN_FIELDS}${request.length > LARGEST_CARRIED ? '' : request}`;
+  // A webhook is whatever a client wrote; as JSON it holds nothing that tells jobs and fields apart.
+  return `${waitingFacts(job).join(' ')}${BETWEEN_FIELDS}${JSON.stringify(job.webhook)}${BETWEEN_FIELDS}${request.length > LARGEST_CARRIED ? '' : request}`;
 }
 
 /** The jobs of a place, in their order. The request is empty where the place does not carry it. */
 export function readPlace(endpointId: string, jobs: string): { job: Job; request: string }[] {
   return jobs.split(BETWEEN_JOBS).map((text) => {
-    const [facts = '', webhook = '', request = ''] = text.split(BETWEEN_FIELDS);
+    const [facts = '', webhook = 'null', request = ''] = text.split(BETWEEN_FIELDS);
     const known: Value[] = facts.split(' ');
     for (const index of NUMBERS) known[index] = Number(known[index]);
-    known.push(webhook === '' ? null : webhook, request);
+    known.push(JSON.parse(webhook) as string | null, request);
     return waitingJobFrom(endpointId, known);
   });
 }
@@ -128,6 +131,6 @@ export const LEAVE_OTHERS = {
   name: 'leave others',
   text: `update job_places as place set gone = 0,
       seqs = array(select job.seq from unnest(place.seqs) with ordinality as job (seq, nth) where job.nth > place.gone and job.seq <> all (leaving.seqs) order by job.nth),
-      jobs = (select string_agg(job.text, chr(30) order by job.nth) from unnest(string_to_array(place.jobs, chr(30)), place.seqs) with ordinality as job (text, seq, nth) where job.nth > place.gone and job.seq <> all (leaving.seqs))
+      jobs = (select string_agg(job.text, ${JOBS_APART} order by job.nth) from unnest(string_to_array(place.jobs, ${JOBS_APART}), place.seqs) with ordinality as job (text, seq, nth) where job.nth > place.gone and job.seq <> all (leaving.seqs))
     from ${LEAVING} where ${SAME_PLACE} and cardinality(place.seqs) - place.gone > cardinality(leaving.seqs) returning cardinality(leaving.seqs) as left`,
 };

@@ -9,7 +9,7 @@ import { leaseDue } from './bundles.ts';
 import { keyOf } from './changes.ts';
 import { ADD_COUNTS } from './counts.ts';
 import { isDivisionByZero, translated } from './database.ts';
-import { givenPlaces, PLACE_COLUMNS, placeAlone, placesTogether, placeValues } from './places.ts';
+import { insertPlaces, PLACE_COLUMNS, placeAlone, placesTogether, placeValues } from './places.ts';
 import type { Arrival, Place } from './places.ts';
 import { Takes } from './take.ts';
 import type { Handed } from './take.ts';
@@ -38,7 +38,7 @@ const MOST_MET = 32;
 const INSERTED = [...INSERTED_COLUMNS, 'place'];
 const ADDED = `added as (insert into jobs (${INSERTED.join(', ')}) select * from ${unnest(INSERTED)} on conflict do nothing
     returning endpoint_id, seq, position, attempt, ttl_at, execution_timeout, place)`;
-const { columns, select, source } = givenPlaces(INSERTED.length + 1);
+const FIRST_PLACE = INSERTED.length + 1;
 const AFTER_PLACES = INSERTED.length + PLACE_COLUMNS.length;
 const SERVER = `$${AFTER_PLACES + 1}`;
 
@@ -47,7 +47,7 @@ const among = (jobs: string): string => `((given.endpoint_id, given.seq) in (sel
 
 /** Jobs that wait. Where not all who share a place could be added, nothing is kept. */
 const INSERT_JOBS = `with ${ADDED},
-  placed as (insert into job_places (${columns}) select ${select} from ${source} where ${among('added')}),
+  placed as (${insertPlaces(FIRST_PLACE, among('added'))}),
   counted as (${ADD_COUNTS(`select endpoint_id, ${SERVER} || ' submit', count(*), 0, 0, 0, 0 from added group by endpoint_id`)})
   select endpoint_id, seq, null as lease from added where 1 / (case when (select count(place) from added) = $${AFTER_PLACES + 2}::bigint then 1 else 0 end) = 1`;
 
@@ -66,7 +66,7 @@ const INSERT_AND_TAKE = `with ${ADDED},
     from (select added.*, row_number() over (partition by endpoint_id order by position, seq) as turn from added) as job join claimed using (endpoint_id, turn)),
   begun as (insert into job_leases (${LEASE_COLUMNS.join(', ')}) select ${LEASE_COLUMNS.join(', ')} from met),
   told as materialized (select added.*, met.lease from added left join met using (endpoint_id, seq)),
-  placed as (insert into job_places (${columns}) select ${select} from ${source} where ${among('told where lease is null')}),
+  placed as (${insertPlaces(FIRST_PLACE, among('told where lease is null'))}),
   counted as (${ADD_COUNTS(`select endpoint_id, ${SERVER} || ' submit', count(*) - count(lease), count(lease), 0, 0, 0 from told group by endpoint_id`)})
   select endpoint_id, seq, lease from told`;
 

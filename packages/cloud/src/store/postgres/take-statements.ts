@@ -1,7 +1,7 @@
 import { LEASE_COLUMNS } from '../job-rows.ts';
 import { leaseDue } from './bundles.ts';
 import { ADD_COUNTS } from './counts.ts';
-import { positionOf } from './places.ts';
+import { JOBS_APART, positionOf } from './places.ts';
 
 /** Parameters of every take: 1 endpoint, 2 how many, 3 workers and 4 leases of the claims, 5 the time, 6 when to look at the leases, 7 the lane of the counts. */
 const LEASES = `insert into job_leases (${LEASE_COLUMNS.join(', ')})
@@ -13,11 +13,11 @@ const bundle = (seqs: string, count: string, from: string): string => `insert in
     from ${from} having count(*) > 0`;
 
 /** The places that jobs are given from go, or hold fewer. */
-const LEAVE_PLACES = `emptied as (delete from job_places where ctid = any (array(select at from given where gone + count = size)) returning 1),
+const FROM_PLACES = `emptied as (delete from job_places where ctid = any (array(select at from given where gone + count = size)) returning 1),
   begun as (update job_places set gone = job_places.gone + given.count from given where job_places.ctid = given.at and given.gone + given.count < given.size returning 1)`;
 const KEPT = 'kept as materialized (select 1 / (case when (select count(*) from given) = (select count(*) from emptied) + (select count(*) from begun) then 1 else 0 end) as whole)';
 /** What they say of the jobs that go. */
-const GIVEN_JOBS = `case when given.count = given.size then place.jobs else array_to_string((string_to_array(place.jobs, chr(30)))[given.gone + 1:given.gone + given.count], chr(30)) end
+const GIVEN_JOBS = `case when given.count = given.size then place.jobs else array_to_string((string_to_array(place.jobs, ${JOBS_APART}))[given.gone + 1:given.gone + given.count], ${JOBS_APART}) end
   from kept, given, lateral (select jobs from job_places where ctid = given.at) as place`;
 
 /**
@@ -58,7 +58,7 @@ const takeInTurn = (leases: string): string => `with recursive queues as (
     select at, seq, nth, gone, size, ttl_at, execution_timeout, (row_number() over (order by low_priority, place, account_id <= $8, account_id))::int as turn
     from offered order by low_priority, place, account_id <= $8, account_id limit $2
   ), given as materialized (select at, gone, size, count(*)::int as count, string_agg(turn::text, ' ' order by nth) as turns from picked group by at, gone, size),
-  ${LEAVE_PLACES},
+  ${FROM_PLACES},
   leased as (${leases}),
   counted as (${ADD_COUNTS('select $1, $7, -count(*), count(*), 0, 0, 0 from picked having count(*) > 0')}),
   ${KEPT}
@@ -90,7 +90,7 @@ export const TAKE_STRAIGHT = {
     select at, position, seq, seqs, gone, size, least(size - gone, $2 - before)::int as count, ttl_at, execution_timeout
     from straight, (select heads.*, coalesce(sum(size - gone) over (order by position, seq, at rows between unbounded preceding and 1 preceding), 0) as before from heads) as heads
     where before < $2 and is_one_line and (select count(*) from heads) = least(looked, $8) and (looked <= $8 or (select sum(size - gone) from heads) >= $2)
-  ), ${LEAVE_PLACES},
+  ), ${FROM_PLACES},
   leased as (${bundle('array(select job.seq from given, unnest(seqs[gone + 1:gone + count]) with ordinality as job (seq, nth) order by position, given.seq, at, nth)', 'sum(count)', 'given')}),
   counted as (${ADD_COUNTS('select $1, $7, -sum(count), sum(count), 0, 0, 0 from given having count(*) > 0')}),
   ${KEPT}
