@@ -63,13 +63,14 @@ export function jobId(seq: number, sync: boolean): string {
   return `${sync ? SYNC : ''}${number.slice(0, 8)}-${number.slice(8, 12)}-8${number.slice(12)}-${variant}${random.slice(1, 4)}-${random.slice(4)}${SUFFIX}`;
 }
 
-const JOB_ID = /^(?:sync-)?([0-9a-f]{8})-([0-9a-f]{4})-8([0-9a-f]{3})-[89ab][0-9a-f]{3}-[0-9a-f]{12}-u1$/;
+const JOB_ID = /^(?:sync-)?[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-u1$/;
 
 /** The number inside an id; undefined for a text that is no id of ours. */
 export function seqOf(id: string): number | undefined {
-  const match = JOB_ID.exec(id);
-  if (match === null) return undefined;
-  const seq = Number.parseInt(`${match[1]}${match[2]}${match[3]}`, 16);
+  if (!JOB_ID.test(id)) return undefined;
+  const from = id.startsWith(SYNC) ? SYNC.length : 0;
+  const hex = (start: number, end: number): number => Number.parseInt(id.slice(from + start, from + end), 16);
+  const seq = (hex(0, 8) * 2 ** 16 + hex(9, 13)) * 2 ** 12 + hex(15, 18);
   return Number.isSafeInteger(seq) ? seq : undefined;
 }
 

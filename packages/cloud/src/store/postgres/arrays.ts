@@ -7,14 +7,20 @@ const TYPES: Record<string, string> = {
   queued: 'bigint', running: 'bigint', completed: 'bigint', failed: 'bigint', retried: 'bigint',
 };
 
+/** Columns of JSON, or of what holds JSON and the marks of places: no value of theirs is empty or holds this. So they travel as one text, which needs no quotes; nothing between two marks stands for none. */
+const JSON_COLUMNS = ['request', 'output', 'error', 'jobs'];
+const BETWEEN_VALUES = '\u001d';
+const VALUES_APART = 'chr(29)';
+
 /** The columns of a batch travel as one array each, and are rows again under this name. */
 export function unnest(columns: readonly string[], from = 1, name = 'given'): string {
-  return `unnest(${columns.map((column, index) => `$${from + index}::${TYPES[column] ?? 'text'}[]`).join(', ')}) as ${name} (${columns.join(', ')})`;
+  const arrays = columns.map((column, index) => (JSON_COLUMNS.includes(column) ? `string_to_array($${from + index}::text, ${VALUES_APART}, '')` : `$${from + index}::${TYPES[column] ?? 'text'}[]`));
+  return `unnest(${arrays.join(', ')}) as ${name} (${columns.join(', ')})`;
 }
 
 /** Rows turned into one array for each column, written as PostgreSQL reads them: the driver's own way takes several times as long. */
-export function columnsOf(rows: readonly (readonly Value[])[], width: number): string[] {
-  return Array.from({ length: width }, (_, column) => `{${rows.map((row) => literal(row[column] ?? null)).join(',')}}`);
+export function columnsOf(rows: readonly (readonly Value[])[], columns: readonly string[]): string[] {
+  return columns.map((column, index) => (JSON_COLUMNS.includes(column) ? rows.map((row) => row[index] ?? '').join(BETWEEN_VALUES) : `{${rows.map((row) => literal(row[index] ?? null)).join(',')}}`));
 }
 
 function literal(value: Value): string | number {

@@ -34,7 +34,7 @@ interface PlacedMove extends Move {
 
 /** Locks the jobs, then asks each rule. */
 export async function applyChanges(client: PoolClient, server: string, items: Transition[]): Promise<(Changed | undefined)[]> {
-  const keys = columnsOf(items.map(({ endpointId, seq }) => [endpointId, seq]), KEY.length);
+  const keys = columnsOf(items.map(({ endpointId, seq }) => [endpointId, seq]), KEY);
   await client.query({ name: 'lock jobs', text: LOCK_JOBS, values: keys });
   const { rows } = await client.query<Value[]>({ name: 'locked jobs', text: LOCKED_JOBS, values: keys, rowMode: 'array' });
   const jobs = new Map(rows.map(seenJob).map((seen) => [keyOf(seen.job.endpointId, seen.job.seq), seen]));
@@ -60,7 +60,7 @@ async function writeChanges(client: PoolClient, lane: string, moves: PlacedMove[
   if (moves.length === 0) return;
   for (const { before, change } of moves) if (change.delivery !== undefined) await writeDelivery(client, before, change);
   const cleared = moves.filter(({ change }) => change.remove === true || change.clearChunks === true);
-  if (cleared.length > 0) await client.query(`delete from job_chunks where (endpoint_id, seq) in (select * from ${unnest(KEY)})`, columnsOf(cleared.map(({ before }) => [before.endpointId, before.seq]), 2));
+  if (cleared.length > 0) await client.query(`delete from job_chunks where (endpoint_id, seq) in (select * from ${unnest(KEY)})`, columnsOf(cleared.map(({ before }) => [before.endpointId, before.seq]), KEY));
   const merged = lastOfEach(moves).map((move) => ({ ...move, rows: move.change.remove === true ? removal(move.before) : rowMoves(move.before, move.change) }));
   const some = (which: (rows: RowMoves) => boolean): typeof merged => merged.filter(({ rows }) => which(rows));
 
@@ -68,21 +68,21 @@ async function writeChanges(client: PoolClient, lane: string, moves: PlacedMove[
   // A job that waits on gets a place of its own: what the place says of a job is what a take hands out.
   const staying = merged.filter(({ before, change }) => change.remove !== true && before.status === 'IN_QUEUE' && change.job.status === 'IN_QUEUE');
   const leaving = [...some(({ waiting }) => waiting === 'leaves'), ...staying];
-  if (leaving.length > 0) await leavePlaces(client, columnsOf(leaving.map(({ before, place }) => standingValues(before, place)), STANDING.length), leaving.length);
+  if (leaving.length > 0) await leavePlaces(client, columnsOf(leaving.map(({ before, place }) => standingValues(before, place)), STANDING), leaving.length);
   const renewed = some(({ lease }) => lease === 'renewed');
-  if (renewed.length > 0) await expect(client, renewed.length, RENEW_LEASES, columnsOf(renewed.map(({ before, change: { job } }) => [...heldLease(before), job.dueAt]), HELD_LEASE.length + 1));
+  if (renewed.length > 0) await expect(client, renewed.length, RENEW_LEASES, columnsOf(renewed.map(({ before, change: { job } }) => [...heldLease(before), job.dueAt]), RENEWED));
   const ended = some(({ lease }) => lease === 'ends');
-  if (ended.length > 0) await expect(client, ended.length, END_LEASES, columnsOf(ended.map(({ before }) => heldLease(before)), HELD_LEASE.length));
+  if (ended.length > 0) await expect(client, ended.length, END_LEASES, columnsOf(ended.map(({ before }) => heldLease(before)), HELD_LEASE));
   const entering = [...some(({ waiting }) => waiting === 'enters'), ...staying];
-  if (entering.length > 0) await client.query({ ...ENTER_QUEUE, values: columnsOf(entering.map(({ change: { job } }) => placeValues(placeAlone({ job }))), PLACE_COLUMNS.length) });
+  if (entering.length > 0) await client.query({ ...ENTER_QUEUE, values: columnsOf(entering.map(({ change: { job } }) => placeValues(placeAlone({ job }))), PLACE_COLUMNS) });
 
   const gone = merged.filter(({ change }) => change.remove === true);
-  if (gone.length > 0) await client.query(`delete from jobs where (endpoint_id, seq) in (select * from ${unnest(KEY)})`, columnsOf(gone.map(({ before }) => [before.endpointId, before.seq]), 2));
+  if (gone.length > 0) await client.query(`delete from jobs where (endpoint_id, seq) in (select * from ${unnest(KEY)})`, columnsOf(gone.map(({ before }) => [before.endpointId, before.seq]), KEY));
   const written = merged.filter(({ change, rows }) => change.remove !== true && rows.row);
   const values = columnsOf(written.map(({ change: { job, output, error }, rows }) => [
     job.endpointId, job.seq, ...changingValues(job), output ?? null, output === undefined ? 0 : 1, error ?? null, error === undefined ? 0 : 1, rows.look ? 1 : 0,
-  ]), UPDATED.length);
-  const counts = columnsOf(countTotals(moves).map(([endpointId, sum]) => [endpointId, sum.queued, sum.running, sum.completed, sum.failed, sum.retried]), COUNTED.length);
+  ]), UPDATED);
+  const counts = columnsOf(countTotals(moves).map(([endpointId, sum]) => [endpointId, sum.queued, sum.running, sum.completed, sum.failed, sum.retried]), COUNTED);
   const looks = written.some(({ rows }) => rows.look);
   await client.query({ name: looks ? 'update jobs and looks' : 'update jobs', text: updateJobs(looks), values: [...values, ...counts, lane] });
 }
@@ -100,8 +100,9 @@ async function leavePlaces(client: PoolClient, values: string[], count: number):
 }
 
 const HELD_LEASE = [...KEY, 'lease', 'due_at'];
+const RENEWED = [...HELD_LEASE, 'look_at'];
 const SAME_LEASE = 'lease.endpoint_id = given.endpoint_id and lease.seq = given.seq and lease.lease = given.lease and lease.due_at = given.due_at';
-const RENEW_LEASES = { name: 'renew leases', text: `update job_leases as lease set due_at = given.look_at from ${unnest([...HELD_LEASE, 'look_at'])} where ${SAME_LEASE}` };
+const RENEW_LEASES = { name: 'renew leases', text: `update job_leases as lease set due_at = given.look_at from ${unnest(RENEWED)} where ${SAME_LEASE}` };
 const END_LEASES = { name: 'end leases', text: `delete from job_leases as lease using ${unnest(HELD_LEASE)} where ${SAME_LEASE}` };
 
 function heldLease(job: Job): Value[] {

@@ -157,7 +157,7 @@ function counted(ends: readonly End[]): string[] {
     if (job.status === 'COMPLETED') count.completed += 1;
     else count.failed += 1;
   }
-  return columnsOf([...counts].map(([endpointId, { completed, failed }]) => [endpointId, completed, failed]), COUNTED.length);
+  return columnsOf([...counts].map(([endpointId, { completed, failed }]) => [endpointId, completed, failed]), COUNTED);
 }
 
 /** False where a job was not as it is known here. */
@@ -173,7 +173,7 @@ async function write(lanes: Pool, statement: { name: string; text: string; value
 
 function endLeased(lanes: Pool, lane: string, ends: readonly End[]): Promise<boolean> {
   const rows = inOrder(ends).map(({ before, change: { job, output, error } }) => [job.endpointId, job.seq, before.lease, before.dueAt, before.ttlAt, job.takenAt, job.endedAt, job.dueAt, output ?? null, error ?? null]);
-  return write(lanes, { name: 'end jobs', text: END_JOBS, values: [...columnsOf(rows, ENDED.length), ...counted(ends), lane, ends.length] });
+  return write(lanes, { name: 'end jobs', text: END_JOBS, values: [...columnsOf(rows, ENDED), ...counted(ends), lane, ends.length] });
 }
 
 async function endBundled(lanes: Pool, lane: string, ends: readonly End[]): Promise<boolean> {
@@ -182,7 +182,7 @@ async function endBundled(lanes: Pool, lane: string, ends: readonly End[]): Prom
   const given = [...bundles].map(([{ endpointId, id, left }, ended]) => [endpointId, id, left === ended ? 1 : 0]);
   const [endpoints, workers] = [new Names(), new Names()];
   const rows = inOrder(ends).map(({ change: { job, output, error } }) => [endpoints.placeOf(job.endpointId), job.seq, workers.placeOf(job.workerId ?? ''), job.takenAt, job.endedAt, output ?? null, error ?? null]);
-  const values = [...columnsOf(rows, ENDED_IN_BUNDLE.length), endpoints.list, workers.list, ...counted(ends), lane, ...columnsOf(given, BUNDLES.length), ends.length, bundles.size];
+  const values = [...columnsOf(rows, ENDED_IN_BUNDLE), endpoints.list, workers.list, ...counted(ends), lane, ...columnsOf(given, BUNDLES), ends.length, bundles.size];
   const done = await write(lanes, { name: 'end bundled jobs', text: END_BUNDLED, values });
   // Somebody has opened one of them.
   if (!done) for (const bundle of bundles.keys()) bundle.isOpen = true;

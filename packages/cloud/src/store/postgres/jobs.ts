@@ -20,8 +20,13 @@ import { positionOf, WAITING } from './places.ts';
 import { Submissions } from './submissions.ts';
 import type { Submission } from './submissions.ts';
 
-/** Larger batches gain nothing and hold others up. */
-const LARGEST_BATCH = 500;
+/** Larger ones gain nothing and hold others up. */
+const MOST_SUBMITTED = 500;
+/** Where more have come than fit into this, ends fall behind takes: what a commit costs apart from its jobs counts then. */
+const MOST_CHANGED = 2_000;
+
+const LOOKED_AT = [...KEY, 'look_at'];
+const NOTED = ['endpoint_id', 'worker_id', 'seen_at', 'busy', 'unhealthy'];
 
 /** The queue on PostgreSQL. Each kind of call has a lane of its own, with one commit on its way at a time. */
 export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore {
@@ -51,7 +56,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
       return lease === undefined ? existing(item) : submitted(item, lease !== null);
     }));
   };
-  const submits = new Batch(insert, LARGEST_BATCH);
+  const submits = new Batch(insert, MOST_SUBMITTED);
 
   const submitted = ({ whole: { job }, idempotency }: Submission, met: boolean): Submitted => ({ job, created: true, met, bodyHash: idempotency?.bodyHash ?? null });
   /** It was not added: the idempotency key is taken, or another server counted to the same number at the same time. */
@@ -97,7 +102,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
       throw error;
     }
     return results;
-  }, LARGEST_BATCH);
+  }, MOST_CHANGED);
 
   return {
     meets: { at: (endpointId) => submissions.meetAt(endpointId) },
@@ -168,9 +173,9 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
           // What another server just changes is left to it.
           await query(
             // Somebody may have made its time to live shorter since.
-            `update jobs set look_at = greatest(least(given.look_at, jobs.ttl_at), $4::bigint) from (select locked.* from ${unnest([...KEY, 'look_at'])}, lateral (select given.*, 1 as found from jobs where endpoint_id = given.endpoint_id and seq = given.seq for update skip locked) as locked) as given
+            `update jobs set look_at = greatest(least(given.look_at, jobs.ttl_at), $4::bigint) from (select locked.* from ${unnest(LOOKED_AT)}, lateral (select given.*, 1 as found from jobs where endpoint_id = given.endpoint_id and seq = given.seq for update skip locked) as locked) as given
               where jobs.endpoint_id = given.endpoint_id and jobs.seq = given.seq`,
-            [...columnsOf(later.map((job) => [job.endpointId, job.seq, nextLook(job, now)]), 3), now + 1],
+            [...columnsOf(later.map((job) => [job.endpointId, job.seq, nextLook(job, now)]), LOOKED_AT), now + 1],
           );
         }
         if (later.length === 0 || found.length < limit) break;
@@ -253,9 +258,9 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
     noteWorkers: async (workers) => {
       const values = workers.map(({ endpointId, workerId, seenAt, busy, unhealthy }) => [endpointId, workerId, seenAt, busy, unhealthy]);
       await query(
-        `insert into job_workers (endpoint_id, worker_id, seen_at, busy, unhealthy) select * from ${unnest(['endpoint_id', 'worker_id', 'seen_at', 'busy', 'unhealthy'])}
+        `insert into job_workers (${NOTED.join(', ')}) select * from ${unnest(NOTED)}
           on conflict (endpoint_id, worker_id) do update set seen_at = greatest(job_workers.seen_at, excluded.seen_at), busy = excluded.busy, unhealthy = excluded.unhealthy`,
-        columnsOf(values, 5),
+        columnsOf(values, NOTED),
       );
     },
 

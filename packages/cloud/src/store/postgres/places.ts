@@ -87,9 +87,9 @@ export function positionOf(seq: string, place = ''): string {
 /** Jobs that wait, one row for each. */
 export const WAITING = '(select place.endpoint_id, waiting.seq from job_places as place, unnest(place.seqs[place.gone + 1:]) as waiting (seq))';
 
-const TEXTS = ['id', 'account_id'];
-/** Where among the facts numbers are. */
-const NUMBERS = WAITING_FACTS.flatMap((fact, index) => (TEXTS.includes(fact) ? [] : [index]));
+const TEXTS: readonly string[] = ['id', 'account_id'];
+/** Of the facts in their order: whether they are numbers. */
+const ARE_NUMBERS = WAITING_FACTS.map((fact) => !TEXTS.includes(fact));
 
 function written({ job, request = '' }: Arrival): string {
   // A webhook is whatever a client wrote; as JSON it holds nothing that tells jobs and fields apart.
@@ -98,13 +98,53 @@ function written({ job, request = '' }: Arrival): string {
 
 /** The jobs of a place, in their order. The request is empty where the place does not carry it. */
 export function readPlace(endpointId: string, jobs: string): { job: Job; request: string }[] {
-  return jobs.split(BETWEEN_JOBS).map((text) => {
-    const [facts = '', webhook = 'null', request = ''] = text.split(BETWEEN_FIELDS);
-    const known: Value[] = facts.split(' ');
-    for (const index of NUMBERS) known[index] = Number(known[index]);
-    known.push(JSON.parse(webhook) as string | null, request);
-    return waitingJobFrom(endpointId, known);
-  });
+  const reader = new PlaceReader(jobs);
+  const known: Value[] = [];
+  const read = [];
+  while (!reader.isAtEnd) {
+    for (const [index, isNumber] of ARE_NUMBERS.entries()) known[index] = isNumber ? reader.number() : reader.until(' ');
+    const webhook = reader.until(BETWEEN_FIELDS);
+    known[ARE_NUMBERS.length] = webhook === 'null' ? null : (JSON.parse(webhook) as string);
+    known[ARE_NUMBERS.length + 1] = reader.until(BETWEEN_JOBS);
+    read.push(waitingJobFrom(endpointId, known));
+  }
+  return read;
+}
+
+const ZERO = 0x30;
+
+/** Goes through what a place says, of which there is much: pieces that are only made to be read again cost more than to read them. */
+class PlaceReader {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at >= this.#text.length;
+  }
+
+  /** A whole number of digits alone, and what follows it. */
+  number(): number {
+    let value = 0;
+    for (;;) {
+      const digit = this.#text.charCodeAt(this.#at) - ZERO;
+      this.#at += 1;
+      if (!(digit >= 0 && digit <= 9)) return value;
+      value = value * 10 + digit;
+    }
+  }
+
+  /** Up to this mark, or the end; goes on behind it. */
+  until(mark: string): string {
+    const found = this.#text.indexOf(mark, this.#at);
+    const end = found === -1 ? this.#text.length : found;
+    const text = this.#text.slice(this.#at, end);
+    this.#at = end + 1;
+    return text;
+  }
 }
 
 /** Where a job waits: the key of its place, and its number. */

@@ -149,8 +149,8 @@ export class Submissions {
     const placeOf = new Map(shared.flatMap(({ arrivals }) => arrivals.map(({ job }) => [job, arrivals[0]?.job.seq] as const)));
     const jobs = items.map(({ whole: { job, payloads }, idempotency }) => [...insertedValues(job, idempotency, payloads.request), placeOf.get(job) ?? null]);
     const claimed = met.flatMap(({ endpointId, claims, terms }) => claims.slice(0, MOST_MET).map(({ workerId, lease }, index): Value[] => [endpointId, workerId, lease, terms.takenAt, terms.lookAt, index + 1]));
-    const values = [...columnsOf(jobs, INSERTED.length), ...columnsOf(places.map(placeValues), PLACE_COLUMNS.length), this.#server];
-    const statement = claimed.length === 0 ? { name: 'insert jobs', text: INSERT_JOBS, values: [...values, placeOf.size] } : { name: 'insert and take', text: INSERT_AND_TAKE, values: [...values, ...columnsOf(claimed, CLAIMED.length)] };
+    const values = [...columnsOf(jobs, INSERTED), ...columnsOf(places.map(placeValues), PLACE_COLUMNS), this.#server];
+    const statement = claimed.length === 0 ? { name: 'insert jobs', text: INSERT_JOBS, values: [...values, placeOf.size] } : { name: 'insert and take', text: INSERT_AND_TAKE, values: [...values, ...columnsOf(claimed, CLAIMED)] };
     let rows: [string, number, string | null][];
     try {
       ({ rows } = await translated(this.#lanes.query<[string, number, string | null]>({ ...statement, rowMode: 'array' })));

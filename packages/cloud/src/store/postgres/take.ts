@@ -10,6 +10,7 @@ import { REQUESTS, TAKE_FEW, TAKE_MANY, TAKE_STRAIGHT } from './take-statements.
 const FEWEST_IN_BUNDLE = 8;
 /** Where others hold what comes first, a take looks this many times as far. */
 const FURTHER = 4;
+const CLAIM = ['worker_id', 'lease'];
 
 export interface Handed {
   taken: TakenJob[];
@@ -48,7 +49,7 @@ export class Takes {
 
   async take(endpointId: string, { takenAt, lookAt, begin }: TakeTerms, claims: readonly Claim[]): Promise<Handed> {
     const isBundle = claims.length >= FEWEST_IN_BUNDLE;
-    const common = [endpointId, claims.length, ...columnsOf(claims.map(({ workerId, lease }) => [workerId, lease]), 2), takenAt, lookAt, `${this.#server} take`];
+    const common = [endpointId, claims.length, ...columnsOf(claims.map(({ workerId, lease }) => [workerId, lease]), CLAIM), takenAt, lookAt, `${this.#server} take`];
     let jobs = isBundle ? await this.#takeStraight(endpointId, claims.length, common) : [];
     let passedOver = false;
     if (jobs.length === 0 && claims.length > 0) {
