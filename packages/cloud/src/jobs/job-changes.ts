@@ -24,66 +24,70 @@ export class JobChanges {
   }
 
   one(endpointId: string, seq: number, rule: Rule, patience = PATIENCE.worker): Promise<Changed | undefined> {
-    return this.#persist(endpointId, this.#attempt(seq, rule), patience);
+    return this.#persist(new Attempt(this.#parts, endpointId, seq, rule), patience);
   }
 
   /** Rules for several jobs of an endpoint, which are kept together. */
   async all(endpointId: string, asked: readonly { seq: number; rule: Rule }[]): Promise<void> {
-    const attempts = asked.map(({ seq, rule }) => this.#attempt(seq, rule));
+    const attempts = asked.map(({ seq, rule }) => new Attempt(this.#parts, endpointId, seq, rule));
     let done: (Changed | undefined)[];
     try {
-      done = await this.#parts.store.changeAll(endpointId, attempts);
+      done = await this.#parts.store.changeAll(attempts);
     } catch {
       // Each by itself: one that cannot be kept does not hold up the others, and what was kept all the same is found to be.
-      await Promise.all(attempts.map((attempt) => this.#persist(endpointId, attempt, PATIENCE.worker)));
+      await Promise.all(attempts.map((attempt) => this.#persist(attempt, PATIENCE.worker)));
       return;
     }
-    for (const [index, one] of done.entries()) if (one?.changed === true) this.#parts.onChanged(one, attempts[index]?.change);
+    done.forEach((one, index) => {
+      if (one?.changed === true) this.#parts.onChanged(one, attempts[index]?.change);
+    });
   }
 
-  async #persist(endpointId: string, attempt: Attempt, patience: number): Promise<Changed | undefined> {
+  async #persist(attempt: Attempt, patience: number): Promise<Changed | undefined> {
     const { store, clock, onChanged } = this.#parts;
     const done = await persist(() => {
       attempt.again();
-      return store.change(endpointId, attempt.seq, attempt.next);
+      return store.change(attempt.endpointId, attempt.seq, (job) => attempt.next(job));
     }, clock, patience);
     if (done?.changed === true) onChanged(done, attempt.change);
     else if (attempt.unsure !== undefined && (done === undefined || done.after.status === attempt.unsure.after.status)) onChanged(attempt.unsure, undefined);
     return done;
   }
-
-  #attempt(seq: number, rule: Rule): Attempt {
-    return new Attempt(seq, (job, tried) => this.#withDelivery(job, rule(job, this.#parts.clock.now(), tried)));
-  }
-
-  /** A job that ends with a webhook gets its delivery in the same transaction. */
-  #withDelivery(before: Job, change: JobChange | undefined): JobChange | undefined {
-    if (change === undefined || change.job.webhook === null || hasEnded(before) || !hasEnded(change.job)) return change;
-    return { ...change, delivery: (payloads) => this.#parts.deliveryOf(change.job, payloads) };
-  }
 }
 
 /** What a try made of the job. Where the store failed then, it may have kept that all the same, and the next try finds nothing to do. */
 class Attempt implements AskedChange {
+  readonly #parts: Pick<JobChangesParts, 'clock' | 'deliveryOf'>;
+  readonly endpointId: string;
   readonly seq: number;
-  readonly #rule: (job: Job, tried: Job | undefined) => JobChange | undefined;
-  #made: Changed | undefined;
+  readonly #rule: Rule;
+  /** The job that the change is made of. */
+  #before: Job | undefined;
   change: JobChange | undefined;
   unsure: Changed | undefined;
 
-  constructor(seq: number, rule: (job: Job, tried: Job | undefined) => JobChange | undefined) {
+  constructor(parts: Pick<JobChangesParts, 'clock' | 'deliveryOf'>, endpointId: string, seq: number, rule: Rule) {
+    this.#parts = parts;
+    this.endpointId = endpointId;
     this.seq = seq;
     this.#rule = rule;
   }
 
   again(): void {
-    this.unsure = this.#made ?? this.unsure;
-    this.#made = undefined;
+    if (this.#before !== undefined && this.change !== undefined) this.unsure = { before: this.#before, after: this.change.job, changed: true };
+    this.#before = undefined;
   }
 
-  readonly next = (job: Job): JobChange | undefined => {
-    this.change = this.#rule(job, this.unsure?.before);
-    this.#made = this.change === undefined ? undefined : { before: job, after: this.change.job, changed: true };
+  next(job: Job): JobChange | undefined {
+    const change = this.#rule(job, this.#parts.clock.now(), this.unsure?.before);
+    this.change = change === undefined ? undefined : this.#withDelivery(job, change);
+    this.#before = job;
     return this.change;
-  };
+  }
+
+  /** A job that ends with a webhook gets its delivery in the same transaction. */
+  #withDelivery(before: Job, change: JobChange): JobChange {
+    if (change.job.webhook === null || hasEnded(before) || !hasEnded(change.job)) return change;
+    return { ...change, delivery: (payloads) => this.#parts.deliveryOf(change.job, payloads) };
+  }
 }

@@ -62,7 +62,7 @@ describe('jobs that wait and are held together', () => {
   const other = (): JobStore => servers[1] as JobStore;
   const finish = ({ job }: Pick<TakenJob, 'job'>): ((current: Job) => JobChange | undefined) => (current) => transitions.finish(current, { workerId: 'w', lease: job.lease ?? '' }, { output: '"done"', error: null }, NOW + 20);
   const finishAll = async (of: JobStore, endpointId: string, taken: readonly TakenJob[]): Promise<boolean[]> =>
-    (await of.changeAll(endpointId, taken.map((one) => ({ seq: one.job.seq, next: finish(one) })))).map((done) => done?.changed === true);
+    (await of.changeAll(taken.map((one) => ({ endpointId, seq: one.job.seq, next: finish(one) })))).map((done) => done?.changed === true);
   const statusOf = async (of: JobStore, endpointId: string, seq: number): Promise<JobStatus | undefined> => (await of.find(endpointId, seq))?.job.status;
 
   /** What can be seen of an endpoint. */
@@ -127,7 +127,7 @@ describe('jobs that wait and are held together', () => {
           }
           case 10: {
             const several = Array.from({ length: 1 + random(20) }, () => known[random(Math.max(1, known.length))] ?? -1);
-            await both('finish', async (of) => (await of.changeAll(endpointId, [...new Set(several)].map((seq) => ({ seq, next: (job) => transitions.finish(job, { workerId: 'w' }, seq % 2 === 0 ? { output: '1', error: null } : { output: null, error: '"failed"' }, now) })))).map((done) => done?.after));
+            await both('finish', async (of) => (await of.changeAll([...new Set(several)].map((seq) => ({ endpointId, seq, next: (job) => transitions.finish(job, { workerId: 'w' }, seq % 2 === 0 ? { output: '1', error: null } : { output: null, error: '"failed"' }, now) })))).map((done) => done?.after));
             break;
           }
           default:

@@ -17,8 +17,8 @@ export interface JobStore {
   take(endpointId: string, terms: TakeTerms): Promise<TakenJob[]>;
   /** Asks `next` what becomes of a job and writes it. Answers the job before and after; undefined where there is none. */
   change(endpointId: string, seq: number, next: (job: Job) => JobChange | undefined): Promise<Changed | undefined>;
-  /** The same for several jobs of an endpoint, in this order. Where it fails, some of them may have been changed all the same. */
-  changeAll(endpointId: string, asked: readonly AskedChange[]): Promise<(Changed | undefined)[]>;
+  /** The same for several jobs, in this order. Where it fails, some of them may have been changed all the same. */
+  changeAll(asked: readonly AskedChange[]): Promise<(Changed | undefined)[]>;
   find(endpointId: string, seq: number): Promise<WholeJob | undefined>;
   /** Adds to what a job has streamed what `next` answers, which is told how far it is. Answers how far it is then; undefined where `next` refuses, or there is no such job. */
   appendChunks(endpointId: string, seq: number, next: (job: Job, end: StreamEnd) => readonly NewChunk[] | undefined): Promise<StreamEnd | undefined>;
@@ -98,9 +98,11 @@ export interface TakenJob {
   request: string;
 }
 
+/** A job, and what becomes of it. */
 export interface AskedChange {
-  seq: number;
-  next: (job: Job) => JobChange | undefined;
+  readonly endpointId: string;
+  readonly seq: number;
+  next(job: Job): JobChange | undefined;
 }
 
 export interface Changed {

@@ -37,6 +37,7 @@ export interface ChannelParts {
 }
 
 interface WorkerEnding extends Ending {
+  jobId: string;
   /** The worker asks to be replaced. */
   refresh: boolean;
 }
@@ -187,11 +188,11 @@ export class WorkerChannel {
     const [lease, waited] = waitedFor(held);
     const seq = seqOf(jobId);
     if (seq === undefined || post.kind !== 'result') return this.#send(`A ${jobId} ${lease}`);
-    const ending: WorkerEnding = { seq, lease, result: waited === 0 ? post : { ...post, waited }, refresh: post.refresh };
+    const ending: WorkerEnding = { jobId, seq, lease, result: waited === 0 ? post : { ...post, waited }, refresh: post.refresh };
     if (this.#endings.has(jobId)) this.#finish();
     const before = this.#last(jobId);
     if (before === undefined) this.#endings.set(jobId, ending);
-    else this.#follow(jobId, before.then(() => this.#end(new Map([[jobId, ending]]))));
+    else this.#follow(jobId, before.then(() => this.#end([ending])));
   }
 
   /** Keeps the results that have come. */
@@ -200,15 +201,15 @@ export class WorkerChannel {
     const endings = this.#endings;
     this.#endings = new Map();
     if (this.#gathering.size > 0) for (const jobId of endings.keys()) this.#gathering.delete(jobId);
-    const done = this.#end(endings).finally(() => this.#ending.delete(endings));
+    const done = this.#end([...endings.values()]).finally(() => this.#ending.delete(endings));
     this.#ending.set(endings, done);
     this.#watch(done);
   }
 
-  async #end(endings: ReadonlyMap<string, WorkerEnding>): Promise<void> {
+  async #end(endings: readonly WorkerEnding[]): Promise<void> {
     const { queue, endpointId, workerId } = this.#parts;
-    await queue.finishAll(endpointId, workerId, [...endings.values()]);
-    for (const [jobId, { lease, refresh }] of endings) {
+    await queue.finishAll(endpointId, workerId, endings);
+    for (const { jobId, lease, refresh } of endings) {
       queue.stops.settle(endpointId, workerId, jobId);
       if (refresh) queue.rest(endpointId, workerId);
       this.#acknowledge(`A ${jobId} ${lease}`);

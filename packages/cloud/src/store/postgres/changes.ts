@@ -4,20 +4,13 @@ import type { Move, RowMoves } from '../job-moves.ts';
 import type { Delivery, Job, JobChange, Payloads } from '../job-records.ts';
 import { CHANGING_COLUMNS, changingValues, DELIVERY_COLUMNS, deliveryValues, JOBS_AND_LEASES } from '../job-rows.ts';
 import { countMoves } from '../jobs.ts';
-import type { Changed, CountMoves } from '../jobs.ts';
+import type { AskedChange, Changed, CountMoves } from '../jobs.ts';
 import type { Row, Value } from '../sql.ts';
 import { columnsOf, unnest } from './arrays.ts';
 import { SEEN_TO_CHANGE, seenJob } from './bundles.ts';
 import { ADD_COUNTS } from './counts.ts';
 import { TryAgain } from './database.ts';
 import { insertPlaces, LEAVE_OTHERS, LEAVE_PLACES, PLACE_COLUMNS, placeAlone, placeValues, STANDING, standingValues } from './places.ts';
-
-/** A rule for a job. */
-export interface Transition {
-  endpointId: string;
-  seq: number;
-  next: (job: Job) => JobChange | undefined;
-}
 
 const COUNTED = ['endpoint_id', 'queued', 'running', 'completed', 'failed', 'retried'];
 
@@ -33,18 +26,18 @@ interface PlacedMove extends Move {
 }
 
 /** Locks the jobs, then asks each rule. */
-export async function applyChanges(client: PoolClient, server: string, items: Transition[]): Promise<(Changed | undefined)[]> {
+export async function applyChanges(client: PoolClient, server: string, items: readonly AskedChange[]): Promise<(Changed | undefined)[]> {
   const keys = columnsOf(items.map(({ endpointId, seq }) => [endpointId, seq]), KEY);
   await client.query({ name: 'lock jobs', text: LOCK_JOBS, values: keys });
   const { rows } = await client.query<Value[]>({ name: 'locked jobs', text: LOCKED_JOBS, values: keys, rowMode: 'array' });
   const jobs = new Map(rows.map(seenJob).map((seen) => [keyOf(seen.job.endpointId, seen.job.seq), seen]));
   const moves: PlacedMove[] = [];
-  const results = items.map(({ endpointId, seq, next }): Changed | undefined => {
-    const key = keyOf(endpointId, seq);
+  const results = items.map((item): Changed | undefined => {
+    const key = keyOf(item.endpointId, item.seq);
     const seen = jobs.get(key);
     if (seen === undefined) return undefined;
     const { job: before, place } = seen;
-    const change = next(before);
+    const change = item.next(before);
     if (change === undefined) return { before, after: before, changed: false };
     moves.push({ before, change, place });
     // A later item of the same batch sees what this one did.

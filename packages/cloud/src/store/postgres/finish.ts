@@ -3,9 +3,8 @@ import { PairMap } from '../../support/pair-map.ts';
 import { SteadyMap } from '../../support/steady-map.ts';
 import type { Move } from '../job-moves.ts';
 import type { Job, JobChange } from '../job-records.ts';
-import type { Changed } from '../jobs.ts';
+import type { AskedChange, Changed } from '../jobs.ts';
 import { columnsOf, unnest } from './arrays.ts';
-import type { Transition } from './changes.ts';
 import { isDivisionByZero, translated } from './database.ts';
 
 /** A server that hands out more than this without hearing of them remembers anew: what is not remembered is looked up. */
@@ -193,20 +192,19 @@ async function endBundled(lanes: Pool, lane: string, ends: readonly End[]): Prom
  * Most changes end a job that this server handed out. Those need no look: they are written if
  * it is still held as it was. Answers, in the order of the items, what came of those that could be done so, or were before.
  */
-export async function tryEnds(lanes: Pool, server: string, handedOut: HandedOut, items: readonly Transition[], ended: WeakMap<Transition, Changed>): Promise<(Changed | undefined)[]> {
+export async function tryEnds(lanes: Pool, server: string, handedOut: HandedOut, items: readonly AskedChange[], ended: WeakMap<AskedChange, Changed>): Promise<(Changed | undefined)[]> {
   const [leased, bundled]: [End[], End[]] = [[], []];
   const written = items.map((item) => ended.get(item));
   const seen = new Set<Job>();
-  for (const [index, item] of items.entries()) {
-    if (written[index] !== undefined) continue;
-    const held = handedOut.get(item.endpointId, item.seq);
-    if (held === undefined || seen.has(held.job)) continue;
+  items.forEach((item, index) => {
+    const held = written[index] === undefined ? handedOut.get(item.endpointId, item.seq) : undefined;
+    if (held === undefined || seen.has(held.job)) return;
     seen.add(held.job);
     const change = item.next(held.job);
-    if (change === undefined || !isPlainEnd(held.job, change)) continue;
+    if (change === undefined || !isPlainEnd(held.job, change)) return;
     if (held.bundle?.isOpen === false) bundled.push({ before: held.job, change, index, bundle: held.bundle });
     else leased.push({ before: held.job, change, index, bundle: undefined });
-  }
+  });
   for (const [ends, end] of [[leased, endLeased], [bundled, endBundled]] as const) {
     if (ends.length === 0 || !(await end(lanes, `${server} change`, ends))) continue;
     for (const { before, change, index, bundle } of ends) {

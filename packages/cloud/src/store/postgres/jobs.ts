@@ -4,7 +4,7 @@ import { isOver } from '../job-records.ts';
 import type { WholeJob } from '../job-records.ts';
 import { DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, ENTRY_COLUMNS, entryFromRow, JOB, jobFromValues, JOBS_AND_LEASES, listed, nextLook, PAYLOAD_BYTES, PAYLOADS, thatFit } from '../job-rows.ts';
 import { endAfter } from '../jobs.ts';
-import type { Changed, JobStore, StreamEnd, Submitted } from '../jobs.ts';
+import type { AskedChange, Changed, JobStore, StreamEnd, Submitted } from '../jobs.ts';
 import type { Row, Value } from '../sql.ts';
 import { workerFromRow } from '../worker-rows.ts';
 import { columnsOf, unnest } from './arrays.ts';
@@ -12,7 +12,6 @@ import { Batch } from './batch.ts';
 import { AFTER_SEEN, Bundled, openBundles, SEEN, seenJob } from './bundles.ts';
 import type { WhichBundles } from './bundles.ts';
 import { applyChanges, KEY, keyOf, SAVE_DELIVERY } from './changes.ts';
-import type { Transition } from './changes.ts';
 import { ADD_COUNTS, foldCounts } from './counts.ts';
 import { inTransaction, retried, translated } from './database.ts';
 import { HandedOut, tryEnds } from './finish.ts';
@@ -80,8 +79,8 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
   };
 
   /** Ends that were kept with others that could not be: those come again. */
-  const ended = new WeakMap<Transition, Changed>();
-  const changeRest = async (items: readonly Transition[], results: (Changed | undefined)[]): Promise<void> => {
+  const ended = new WeakMap<AskedChange, Changed>();
+  const changeRest = async (items: readonly AskedChange[], results: (Changed | undefined)[]): Promise<void> => {
     const rest = items.filter((_, index) => results[index] === undefined);
     const changed = await opening(() => retried(() => inTransaction(pool, (client) => applyChanges(client, server, rest))));
     for (const done of changed) {
@@ -90,7 +89,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
     }
     for (const [index, done] of results.entries()) if (done === undefined) results[index] = changed.shift();
   };
-  const changes = new Batch<Transition, Changed | undefined>(async (items) => {
+  const changes = new Batch<AskedChange, Changed | undefined>(async (items) => {
     const results = await tryEnds(lanes, server, handedOut, items, ended);
     try {
       if (results.includes(undefined)) await changeRest(items, results);
@@ -122,7 +121,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
 
     change: (endpointId, seq, next) => changes.add({ endpointId, seq, next }),
 
-    changeAll: (endpointId, asked) => changes.addAll(asked.map(({ seq, next }) => ({ endpointId, seq, next }))),
+    changeAll: (asked) => changes.addAll(asked),
 
     find: (endpointId, seq) =>
       opening(async () => {

@@ -169,12 +169,13 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     if (looks) lookEarlier().run(job.ttlAt, seq);
   }
 
-  function change(endpointId: string, { seq, next }: AskedChange): Changed | undefined {
+  function change(asked: AskedChange): Changed | undefined {
+    const { endpointId, seq } = asked;
     if (fresh.has(seq)) place();
     const noted = notes.get(seq);
     const before = noted?.held ?? current(endpointId, seq);
     if (before?.endpointId !== endpointId) return undefined;
-    const made = next(before);
+    const made = asked.next(before);
     if (made === undefined) return { before, after: before, changed: false };
     if (noted === undefined || !writeEnded(noted, made)) {
       if (noted !== undefined) writeOut(noted);
@@ -305,9 +306,9 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         });
       }),
 
-    change: (endpointId, seq, next) => runOnOne(() => change(endpointId, { seq, next })),
+    change: (endpointId, seq, next) => runOnOne(() => change({ endpointId, seq, next })),
 
-    changeAll: (endpointId, asked) => group.run(() => asked.map((one) => change(endpointId, one)), asked.length),
+    changeAll: (asked) => group.run(() => asked.map(change), asked.length),
 
     appendChunks: (endpointId, seq, next) =>
       runOnOne(() => {
