@@ -38,8 +38,8 @@ export class Takers<Given> {
     }
     let hungry = [...turns];
     for (let round = 1; hungry.length > 0 && turns.length < most; round += 1) {
-      hungry = hungry.filter(({ room }) => room > round);
-      turns.push(...hungry.slice(0, most - turns.length));
+      if (hungry.some(({ room }) => room <= round)) hungry = hungry.filter(({ room }) => room > round);
+      for (const taker of hungry) if (turns.length < most) turns.push(taker);
     }
     return turns;
   }

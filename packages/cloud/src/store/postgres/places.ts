@@ -102,7 +102,7 @@ export function readPlace(endpointId: string, jobs: string): { job: Job; request
   const known: Value[] = [];
   const read = [];
   while (!reader.isAtEnd) {
-    for (const [index, isNumber] of ARE_NUMBERS.entries()) known[index] = isNumber ? reader.number() : reader.until(' ');
+    for (let index = 0; index < ARE_NUMBERS.length; index += 1) known[index] = ARE_NUMBERS[index] === true ? reader.number() : reader.until(' ');
     const webhook = reader.until(BETWEEN_FIELDS);
     known[ARE_NUMBERS.length] = webhook === 'null' ? null : (JSON.parse(webhook) as string);
     known[ARE_NUMBERS.length + 1] = reader.until(BETWEEN_JOBS);
