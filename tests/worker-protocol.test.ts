@@ -293,6 +293,7 @@ for (const kind of DATABASES) {
       const ids = [await jobs.run(), await jobs.run(), await jobs.run()];
       await worker.pollBatch(3);
       const waiting = worker.stops();
+      const since = performance.now();
       const first = await timed(async () => {
         await jobs.call('POST', `cancel/${ids[0]}`);
         return waiting;
@@ -301,9 +302,10 @@ for (const kind of DATABASES) {
       assert.match(first.result.headers['content-type'] ?? '', /^application\/json/);
       assert.ok(first.took < PROMPT_MS, `told after ${first.took} ms`);
       await worker.ping(ids);
-      const again = await timed(() => worker.stops());
-      assert.deepEqual(again.result.body, { jobsToStop: [ids[0]] });
-      assert.ok(again.took >= 1_000 && again.took < 3_000 + PROMPT_MS, `again after ${again.took} ms`);
+      assert.deepEqual((await worker.stops()).body, { jobsToStop: [ids[0]] });
+      // Measured from before it was told: however slow the way, that is never too short.
+      const took = performance.now() - since;
+      assert.ok(took >= 3_000 && took < 3_000 + 2 * PROMPT_MS, `again after ${took} ms`);
       // It lists the job no longer: only the next one is told.
       await worker.ping(ids.slice(1));
       await jobs.call('POST', `cancel/${ids[1]}`);
