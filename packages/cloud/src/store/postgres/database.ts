@@ -26,6 +26,7 @@ const OLDEST_SERVER = 140000;
 const PLANS = '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off';
 /** The few statements that the lanes of the queue repeat all the time are planned once: to plan them takes as long as to run them for one job. */
 const PLAN_ONCE = '-c plan_cache_mode=force_generic_plan';
+export const LANE_OPTIONS = `${PLANS} ${PLAN_ONCE}`;
 /** A connection may go silent without a word: behind it a machine without power, or a wall that forgot it. A statement of a lane, on which all others of its kind wait, is given up after this, any other after a while that no statement takes. */
 const LANE_TIMEOUT_MS = 30_000;
 const QUERY_TIMEOUT_MS = 10 * 60_000;
@@ -57,7 +58,7 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
   const types = { getTypeParser: (oid: number, format?: 'text' | 'binary') => (oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format ?? 'text')) };
   const forLanes = Math.max(1, Math.min(MOST_LANES, Math.floor(poolSize / 2)));
   const pool = open(Math.max(1, poolSize - forLanes), PLANS, QUERY_TIMEOUT_MS);
-  const lanes = open(forLanes, `${PLANS} ${PLAN_ONCE}`, LANE_TIMEOUT_MS);
+  const lanes = open(forLanes, LANE_OPTIONS, LANE_TIMEOUT_MS);
   await checkVersion(pool);
   const server = randomUUID().slice(0, 8);
   return {

@@ -78,8 +78,8 @@ export const TAKE_STRAIGHT = {
   name: 'take straight',
   text: `with head as materialized (select low_priority, account_id from job_places where endpoint_id = $1 order by low_priority, account_id limit 1),
   looked as materialized (
-    select job_places.ctid as at, position, seq, ${positionOf('seqs[cardinality(seqs)]')} as last from head, job_places
-    where endpoint_id = $1 and job_places.low_priority = head.low_priority and job_places.account_id = head.account_id order by position, seq limit $8 + 1
+    select place.* from head, lateral (select ctid as at, position, seq, ${positionOf('seqs[cardinality(seqs)]')} as last from job_places
+      where endpoint_id = $1 and low_priority = head.low_priority and account_id = head.account_id order by position, seq limit $8 + 1) as place
   ), heads as materialized (
     select ctid as at, position, seq, seqs, gone, cardinality(seqs) as size, ttl_at, execution_timeout from job_places
     where ctid = any (array(select at from looked order by position, seq, at limit $8)) for update skip locked
