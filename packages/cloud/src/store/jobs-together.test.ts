@@ -198,6 +198,17 @@ describe('jobs that wait and are held together', () => {
     assert.deepEqual(await store.counts('elsewhere'), { inQueue: 0, inProgress: 0, completed: 29, failed: 0, retried: 0 });
   });
 
+  test('results that are too large for one statement are kept all the same, and the bundle goes with the last of them', async () => {
+    await submitAll(store, Array.from({ length: 24 }, () => made('large')));
+    const taken = await take(store, 'large', 24);
+    const output = (seq: number): string => JSON.stringify(`${seq} ${'x'.repeat(500_000)}`);
+    const done = await store.changeAll(taken.map(({ job }) => ({ endpointId: 'large', seq: job.seq, next: (current) => transitions.finish(current, { workerId: 'w', lease: job.lease ?? '' }, { output: output(job.seq), error: null }, NOW + 20) })));
+    assert.ok(done.every((one) => one?.changed === true));
+    for (const { job } of taken) assert.equal((await other().find('large', job.seq))?.payloads.output, output(job.seq));
+    assert.deepEqual(await store.counts('large'), { inQueue: 0, inProgress: 0, completed: 24, failed: 0, retried: 0 });
+    assert.deepEqual(await other().running('large'), []);
+  });
+
   test('one that failed and is sent back waits, whatever becomes of those it was held with', async () => {
     await submitAll(store, Array.from({ length: 10 }, () => made('sent back')));
     const taken = await take(store, 'sent back', 10);

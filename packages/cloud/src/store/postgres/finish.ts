@@ -9,6 +9,8 @@ import { isDivisionByZero, translated } from './database.ts';
 
 /** A server that hands out more than this without hearing of them remembers anew: what is not remembered is looked up. */
 const MOST_REMEMBERED = 50_000;
+/** So many characters of results are written by one statement: on their way they are in memory several times. */
+const LARGEST_STATEMENT = 8 * 1024 * 1024;
 
 /** The leases of a take in one row, as this server knows it. */
 export interface Bundle {
@@ -206,11 +208,30 @@ export async function tryEnds(lanes: Pool, server: string, handedOut: HandedOut,
     else leased.push({ before: held.job, change, index, bundle: undefined });
   });
   for (const [ends, end] of [[leased, endLeased], [bundled, endBundled]] as const) {
-    if (ends.length === 0 || !(await end(lanes, `${server} change`, ends))) continue;
-    for (const { before, change, index, bundle } of ends) {
-      handedOut.ended(before, bundle);
-      written[index] = { before, after: change.job, changed: true };
+    for (const some of inPieces(ends)) {
+      if (!(await end(lanes, `${server} change`, some))) continue;
+      for (const { before, change, index, bundle } of some) {
+        handedOut.ended(before, bundle);
+        written[index] = { before, after: change.job, changed: true };
+      }
     }
   }
   return written;
+}
+
+/** As many as one statement carries. */
+function inPieces(ends: readonly End[]): End[][] {
+  const pieces: End[][] = [];
+  let size = Infinity;
+  for (const end of ends) {
+    const { output, error } = end.change;
+    const more = (output?.length ?? 0) + (error?.length ?? 0);
+    if (size + more > LARGEST_STATEMENT) {
+      pieces.push([]);
+      size = 0;
+    }
+    size += more;
+    pieces.at(-1)?.push(end);
+  }
+  return pieces;
 }
