@@ -96,6 +96,13 @@ export function endpointOf(client: Client, id: string, key: string): TestEndpoin
   };
 }
 
+/** A job that this worker runs. */
+export async function running(jobs: TestEndpoint, worker: PublicWorker): Promise<string> {
+  const id = await jobs.run();
+  assert.equal((await worker.take()).id, id);
+  return id;
+}
+
 /** What is woken comes in milliseconds, on a busy machine in seconds; what is not, after the 24 s of a poll. */
 export const PROMPT_MS = 6_000;
 
