@@ -187,6 +187,12 @@ export async function openedChannel(place: WorkerPlace): Promise<ChannelWorker> 
   return channel;
 }
 
+/** What the server still has to say is said: a result that is acknowledged comes after everything before it. */
+export async function settled(channel: ChannelWorker): Promise<void> {
+  channel.send('D nonsense none {}');
+  assert.equal(await channel.next('A'), 'nonsense none');
+}
+
 function channelOver(place: WorkerPlace, socket: Socket, head: Buffer): ChannelWorker {
   const lines: string[] = [];
   let rest = '';
