@@ -73,6 +73,8 @@ export class PodKeeper {
     this.#leading = true;
     for (const engine of new Set(engines.values())) this.#meet(engine);
     await this.#reachEngines();
+    // Whoever closes meanwhile takes the store along.
+    if (this.#closed || !this.#leading) return;
     this.#nextDue = (await store.nextDue()) ?? Infinity;
     if (this.#closed || !this.#leading) return;
     this.#tidy(this.#parts.volumeDisks.sweep());
