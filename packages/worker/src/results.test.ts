@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as after } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Context, Handler, Job } from './handler.ts';
-import { UnhealthyError } from './fitness.ts';
-import type { Options } from './options.ts';
-import { Shift } from './shift.ts';
-import { QUICK_PACE } from './test-server/quick-pace.ts';
-import { TestServer } from './test-server/test-server.ts';
+import { ShiftBench } from './test-server/shift-bench.ts';
 import { VERSION } from './version.ts';
 
 function deepValue(depth: number): unknown {
@@ -20,43 +16,21 @@ function story(name: string, tell: () => Promise<void>): void {
 // A worker behaves the same whichever way its jobs come.
 for (const channel of ['public', 'fast'] as const) {
   describe(`a worker on the ${channel} way`, () => {
-    let server: TestServer;
-    let shift: Shift | undefined;
-
-    beforeEach(async () => {
-      server = await TestServer.start({ channel: channel === 'fast' });
-      shift = undefined;
-    });
-
-    afterEach(async () => {
-      await end();
-      await server.stop();
-    });
-
-    async function end(): Promise<void> {
-      shift?.abort();
-      await shift?.done.catch((error: unknown) => assert.ok(error instanceof UnhealthyError));
-      shift = undefined;
-    }
-
-    function start(handler: Handler, options: Options = {}): Shift {
-      shift = new Shift(handler, { channel, env: server.environment(), ...options }, { pace: QUICK_PACE, pulse: false, write: () => undefined });
-      return shift;
-    }
+    const bench = new ShiftBench(channel);
 
     /** What comes of one job, done by a worker of its own. */
     async function resultOf(handler: Handler): Promise<Record<string, unknown>> {
-      const job = server.submit({});
-      start(handler);
-      const { body } = await server.result(job);
-      await end();
+      const job = bench.server.submit({});
+      bench.start(handler);
+      const { body } = await bench.server.result(job);
+      await bench.end();
       return body;
     }
 
     story('hands the whole job to the handler and its value back', async () => {
-      const job = server.submit({ name: 'Zoë 🦊', list: [1, null, { a: 'b\nc' }] }, { webhook: 'https://example.com/x', policy: { ttl: 1 }, more: true });
-      start((taken) => taken);
-      const { body, way, isStream } = await server.result(job);
+      const job = bench.server.submit({ name: 'Zoë 🦊', list: [1, null, { a: 'b\nc' }] }, { webhook: 'https://example.com/x', policy: { ttl: 1 }, more: true });
+      bench.start((taken) => taken);
+      const { body, way, isStream } = await bench.server.result(job);
       assert.deepEqual(body, { output: { id: job.id, input: job.input, webhook: 'https://example.com/x', policy: { ttl: 1 }, more: true } });
       assert.deepEqual([way, isStream], channel === 'fast' ? ['channel', undefined] : ['http', false]);
     });
@@ -82,11 +56,11 @@ for (const channel of ['public', 'fast'] as const) {
     });
 
     story('what is thrown is told in full', async () => {
-      const job = server.submit({});
-      start(() => {
+      const job = bench.server.submit({});
+      bench.start(() => {
         throw new RangeError('too far', { cause: new Error('the wind') });
       });
-      const { error } = (await server.result(job)).body;
+      const { error } = (await bench.server.result(job)).body;
       const told = JSON.parse(String(error)) as Record<string, string>;
       assert.deepEqual({ ...told, error_traceback: '' }, { error_type: 'RangeError', error_message: 'too far', error_traceback: '', hostname: 'worker-1-host', worker_id: 'worker-1', berth_version: VERSION });
       assert.match(told['error_traceback'] ?? '', /^RangeError: too far\n {4}at [^]*caused by Error: the wind\n/);
@@ -123,9 +97,9 @@ for (const channel of ['public', 'fast'] as const) {
           assert.match(told['error_message'] ?? '', message);
         }
       }
-      const jobs = handlers.map((_, n) => server.submit(n));
-      start((job, context) => (handlers[job.input as number] as [Handler, RegExp])[0](job, context));
-      await Promise.all(jobs.map((job) => server.result(job)));
+      const jobs = handlers.map((_, n) => bench.server.submit(n));
+      bench.start((job, context) => (handlers[job.input as number] as [Handler, RegExp])[0](job, context));
+      await Promise.all(jobs.map((job) => bench.server.result(job)));
     });
 
     story('an output without a form in JSON fails the job instead of losing it', async () => {
@@ -139,22 +113,22 @@ for (const channel of ['public', 'fast'] as const) {
     });
 
     story('streams what a generator yields, in order, and ends with an empty list', async () => {
-      const job = server.submit({ n: 200 });
-      start(async function* (taken) {
+      const job = bench.server.submit({ n: 200 });
+      bench.start(async function* (taken) {
         for (let n = 0; n < (taken.input as { n: number }).n; n += 1) {
           if (n % 50 === 0) await after(1);
           yield n;
         }
       });
-      const { body, isStream } = await server.result(job);
+      const { body, isStream } = await bench.server.result(job);
       assert.deepEqual(body, { output: [] });
       assert.deepEqual(job.chunks, Array.from({ length: 200 }, (_, n) => n));
       if (channel === 'public') assert.equal(isStream, true);
     });
 
     story('the output is the list of all chunks where that is asked for', async () => {
-      const job = server.submit({});
-      start(
+      const job = bench.server.submit({});
+      bench.start(
         function* () {
           const part = { text: 'ä' };
           yield part;
@@ -164,37 +138,37 @@ for (const channel of ['public', 'fast'] as const) {
         },
         { aggregate: true },
       );
-      assert.deepEqual((await server.result(job)).body, { output: [{ text: 'ä' }, null, [1]] });
+      assert.deepEqual((await bench.server.result(job)).body, { output: [{ text: 'ä' }, null, [1]] });
       assert.deepEqual(job.chunks, [{ text: 'ä' }, null, [1]]);
     });
 
     story('streams what an async function or a stream of the platform gives', async () => {
-      const job = server.submit({});
-      start(async () => await Promise.resolve(new Blob(['one']).stream().pipeThrough(new TextDecoderStream())));
-      assert.deepEqual((await server.result(job)).body, { output: [] });
+      const job = bench.server.submit({});
+      bench.start(async () => await Promise.resolve(new Blob(['one']).stream().pipeThrough(new TextDecoderStream())));
+      assert.deepEqual((await bench.server.result(job)).body, { output: [] });
       assert.deepEqual(job.chunks, ['one']);
     });
 
     story('chunks of a megabyte arrive whole', async () => {
-      const job = server.submit({});
+      const job = bench.server.submit({});
       const big = '🦊é\u2028"\\'.repeat(120_000);
-      start(
+      bench.start(
         function* () {
           for (let n = 0; n < 5; n += 1) yield n + big;
         },
         { aggregate: true },
       );
       const expected = Array.from({ length: 5 }, (_, n) => n + big);
-      const { body } = await server.result(job);
+      const { body } = await bench.server.result(job);
       assert.ok(expected.every((chunk, n) => job.chunks[n] === chunk));
       assert.deepEqual([(body['output'] as string[]).length, job.chunks.length], [5, 5]);
     });
 
     story('an input of megabytes arrives whole', async () => {
       const text = 'aé🦊'.repeat(500_000);
-      const job = server.submit({ text });
-      start((taken: Job) => (taken.input as { text: string }).text === text);
-      assert.deepEqual((await server.result(job)).body, { output: true });
+      const job = bench.server.submit({ text });
+      bench.start((taken: Job) => (taken.input as { text: string }).text === text);
+      assert.deepEqual((await bench.server.result(job)).body, { output: true });
     });
 
     story('a generator that throws, yields an error or cannot be sent fails after its chunks', async () => {
@@ -204,10 +178,10 @@ for (const channel of ['public', 'fast'] as const) {
         [function* () { yield 1; yield 2n; }, /a chunk cannot be sent as JSON/],
       ];
       for (const [generator, error] of endings) {
-        const job = server.submit({});
-        start(generator);
-        const { body } = await server.result(job);
-        await end();
+        const job = bench.server.submit({});
+        bench.start(generator);
+        const { body } = await bench.server.result(job);
+        await bench.end();
         if (typeof error === 'string') assert.deepEqual(body, { error });
         else assert.match(String(body['error']), error);
         assert.deepEqual(job.chunks, [1]);

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, describe, test } from 'node:test';
-import type { Context, Handler } from './handler.ts';
-import { UnhealthyError } from './fitness.ts';
-import type { Options } from './options.ts';
-import { Shift } from './shift.ts';
+import { describe, test } from 'node:test';
+import type { Context } from './handler.ts';
 import { gate } from './test-server/gate.ts';
-import { QUICK_PACE } from './test-server/quick-pace.ts';
-import { TestServer } from './test-server/test-server.ts';
+import { ShiftBench } from './test-server/shift-bench.ts';
 
 function story(name: string, tell: () => Promise<void>): void {
   test(name, { timeout: 10_000 }, tell);
@@ -15,36 +11,14 @@ function story(name: string, tell: () => Promise<void>): void {
 // A worker behaves the same whichever way its jobs come.
 for (const channel of ['public', 'fast'] as const) {
   describe(`a worker on the ${channel} way`, () => {
-    let server: TestServer;
-    let shift: Shift | undefined;
-
-    beforeEach(async () => {
-      server = await TestServer.start({ channel: channel === 'fast' });
-      shift = undefined;
-    });
-
-    afterEach(async () => {
-      await end();
-      await server.stop();
-    });
-
-    async function end(): Promise<void> {
-      shift?.abort();
-      await shift?.done.catch((error: unknown) => assert.ok(error instanceof UnhealthyError));
-      shift = undefined;
-    }
-
-    function start(handler: Handler, options: Options = {}): Shift {
-      shift = new Shift(handler, { channel, env: server.environment(), ...options }, { pace: QUICK_PACE, pulse: false, write: () => undefined });
-      return shift;
-    }
+    const bench = new ShiftBench(channel);
 
     story('runs as many jobs at a time as it may, and takes no more', async () => {
       const release = gate();
       let running = 0;
       let most = 0;
-      const jobs = Array.from({ length: 10 }, () => server.submit({}));
-      start(
+      const jobs = Array.from({ length: 10 }, () => bench.server.submit({}));
+      bench.start(
         async () => {
           running += 1;
           most = Math.max(most, running);
@@ -53,9 +27,9 @@ for (const channel of ['public', 'fast'] as const) {
         },
         { concurrency: 3 },
       );
-      await server.until(() => jobs.filter(({ state }) => state === 'given').length === 3);
+      await bench.server.until(() => jobs.filter(({ state }) => state === 'given').length === 3);
       release.resolve();
-      await Promise.all(jobs.map((job) => server.result(job)));
+      await Promise.all(jobs.map((job) => bench.server.result(job)));
       assert.equal(most, 3);
       assert.ok(jobs.every(({ timesGiven }) => timesGiven === 1));
     });
@@ -63,8 +37,8 @@ for (const channel of ['public', 'fast'] as const) {
     story('takes more than it runs where it may prefetch', async () => {
       const [release, bothRun] = [gate(), gate()];
       let running = 0;
-      const jobs = Array.from({ length: 6 }, () => server.submit({}));
-      start(
+      const jobs = Array.from({ length: 6 }, () => bench.server.submit({}));
+      bench.start(
         async () => {
           running += 1;
           if (running === 2) bothRun.resolve();
@@ -72,18 +46,18 @@ for (const channel of ['public', 'fast'] as const) {
         },
         { concurrency: 2, prefetch: 2 },
       );
-      await Promise.all([bothRun.promise, server.until(() => jobs.filter(({ state }) => state === 'given').length === 4)]);
+      await Promise.all([bothRun.promise, bench.server.until(() => jobs.filter(({ state }) => state === 'given').length === 4)]);
       assert.equal(running, 2);
       release.resolve();
-      await Promise.all(jobs.map((job) => server.result(job)));
+      await Promise.all(jobs.map((job) => bench.server.result(job)));
     });
 
     story('follows a function that says how many', async () => {
       const [release, asked] = [gate(), gate()];
       const answers: (number | Error)[] = [0, 2, new Error('out of order'), -1, 4];
       const told: number[] = [];
-      const jobs = Array.from({ length: 5 }, () => server.submit({}));
-      start(() => release.promise, {
+      const jobs = Array.from({ length: 5 }, () => bench.server.submit({}));
+      bench.start(() => release.promise, {
         concurrency: async (current) => {
           told.push(current);
           if (told.length > answers.length) asked.resolve();
@@ -93,57 +67,57 @@ for (const channel of ['public', 'fast'] as const) {
       });
       await asked.promise;
       assert.deepEqual(told.slice(0, 6), [1, 0, 2, 2, 2, 4]);
-      await server.until(() => jobs.filter(({ state }) => state === 'given').length === 4);
+      await bench.server.until(() => jobs.filter(({ state }) => state === 'given').length === 4);
       release.resolve();
-      await Promise.all(jobs.map((job) => server.result(job)));
+      await Promise.all(jobs.map((job) => bench.server.result(job)));
     });
 
     story('takes none while that function says 0', async () => {
-      server.takesBack = true;
+      bench.server.takesBack = true;
       let places = 1;
-      start((job) => job.input, { concurrency: () => places });
-      await server.result(server.submit('before'));
-      await server.until(() => (channel === 'fast' ? [...server.channels][0]?.credits === 1 : server.held === 2));
+      bench.start((job) => job.input, { concurrency: () => places });
+      await bench.server.result(bench.server.submit('before'));
+      await bench.server.until(() => (channel === 'fast' ? [...bench.server.channels][0]?.credits === 1 : bench.server.held === 2));
       places = 0;
       // Only the question about stops is left.
-      await server.until(() => (channel === 'fast' ? server.count('N') > 0 : server.held === 1));
-      const job = server.submit('after');
+      await bench.server.until(() => (channel === 'fast' ? bench.server.count('N') > 0 : bench.server.held === 1));
+      const job = bench.server.submit('after');
       assert.equal(job.state, 'waiting');
       places = 1;
-      assert.deepEqual((await server.result(job)).body, { output: 'after' });
+      assert.deepEqual((await bench.server.result(job)).body, { output: 'after' });
     });
 
     story('a thousand jobs are each done once', async () => {
-      const jobs = Array.from({ length: 1_000 }, (_, n) => server.submit({ n }));
-      start((taken) => (taken.input as { n: number }).n, { concurrency: 100 });
-      await Promise.all(jobs.map((job) => server.result(job)));
+      const jobs = Array.from({ length: 1_000 }, (_, n) => bench.server.submit({ n }));
+      bench.start((taken) => (taken.input as { n: number }).n, { concurrency: 100 });
+      await Promise.all(jobs.map((job) => bench.server.result(job)));
       assert.ok(jobs.every(({ results, timesGiven }, n) => results[0]?.body['output'] === n && timesGiven === 1));
     });
 
     story('shows progress while a job runs, and none after', async () => {
-      const job = server.submit({});
+      const job = bench.server.submit({});
       const shown = gate();
       let late: Context['progress'] | undefined;
-      start(async (_job, { progress }) => {
+      bench.start(async (_job, { progress }) => {
         late = progress;
         progress({ done: '50 %' });
         await shown.promise;
         assert.throws(() => progress(1n), /progress cannot be sent as JSON/);
         return 'whole';
       });
-      await server.until(() => job.progress.length > 0);
+      await bench.server.until(() => job.progress.length > 0);
       assert.deepEqual([job.progress, job.state], [[{ done: '50 %' }], 'given']);
       shown.resolve();
-      assert.deepEqual((await server.result(job)).body, { output: 'whole' });
+      assert.deepEqual((await bench.server.result(job)).body, { output: 'whole' });
       late?.('too late');
-      await server.result(server.submit({}));
+      await bench.server.result(bench.server.submit({}));
       assert.equal(job.progress.length, 1);
     });
 
     story('a cancelled job is told so, sends nothing, and makes place', async () => {
       const began = gate<AbortSignal>();
-      const [job, next] = [server.submit({ wait: true }), server.submit({})];
-      start(async (taken, { signal, progress }) => {
+      const [job, next] = [bench.server.submit({ wait: true }), bench.server.submit({})];
+      bench.start(async (taken, { signal, progress }) => {
         if ((taken.input as { wait?: boolean }).wait !== true) return 'next';
         began.resolve(signal);
         await new Promise((resolve) => signal.addEventListener('abort', resolve));
@@ -151,49 +125,49 @@ for (const channel of ['public', 'fast'] as const) {
         return 'unwanted';
       });
       const signal = await began.promise;
-      if (channel === 'public') await server.until(() => server.count('job-stop') > 0);
-      server.cancel(job);
-      assert.deepEqual((await server.result(next)).body, { output: 'next' });
+      if (channel === 'public') await bench.server.until(() => bench.server.count('job-stop') > 0);
+      bench.server.cancel(job);
+      assert.deepEqual((await bench.server.result(next)).body, { output: 'next' });
       assert.equal((signal.reason as DOMException).name, 'AbortError');
       assert.deepEqual([job.results, job.progress], [[], []]);
-      assert.equal(server.said.filter(({ what, text, headers }) => (what === 'D' && text.startsWith(`${job.id} `)) || (what === 'job-done' && headers['x-request-id'] === job.id)).length, 0);
+      assert.equal(bench.server.said.filter(({ what, text, headers }) => (what === 'D' && text.startsWith(`${job.id} `)) || (what === 'job-done' && headers['x-request-id'] === job.id)).length, 0);
     });
 
     story('a cancelled handler that does not listen loses its place after a while', async () => {
       const began = gate();
-      const [job, next] = [server.submit({ wait: true }), server.submit({})];
-      start((taken) => {
+      const [job, next] = [bench.server.submit({ wait: true }), bench.server.submit({})];
+      bench.start((taken) => {
         if ((taken.input as { wait?: boolean }).wait !== true) return 'next';
         began.resolve();
         return new Promise(() => undefined);
       });
       await began.promise;
-      if (channel === 'public') await server.until(() => server.count('job-stop') > 0);
-      server.cancel(job);
-      assert.deepEqual((await server.result(next)).body, { output: 'next' });
+      if (channel === 'public') await bench.server.until(() => bench.server.count('job-stop') > 0);
+      bench.server.cancel(job);
+      assert.deepEqual((await bench.server.result(next)).body, { output: 'next' });
     });
 
     story('a cancelled generator is closed, even if it never waits', async () => {
       const closed = gate();
-      const job = server.submit({});
-      start(function* () {
+      const job = bench.server.submit({});
+      bench.start(function* () {
         try {
           for (let n = 0; ; n += 1) yield n;
         } finally {
           closed.resolve();
         }
       });
-      await server.until(() => job.chunks.length > 10 && (channel === 'fast' || server.count('job-stop') > 0));
-      server.cancel(job);
+      await bench.server.until(() => job.chunks.length > 10 && (channel === 'fast' || bench.server.count('job-stop') > 0));
+      bench.server.cancel(job);
       await closed.promise;
       assert.deepEqual(job.results, []);
     });
 
     story('a job that is given again while it runs is begun anew', async () => {
       const aborted = gate();
-      const job = server.submit({});
+      const job = bench.server.submit({});
       let runs = 0;
-      start(
+      bench.start(
         async (_job, { signal }) => {
           runs += 1;
           if (runs > 1) return runs;
@@ -202,10 +176,10 @@ for (const channel of ['public', 'fast'] as const) {
         },
         { concurrency: 2 },
       );
-      await server.until(() => job.state === 'given');
+      await bench.server.until(() => job.state === 'given');
       job.state = 'waiting';
-      server.handOut();
-      assert.deepEqual((await server.result(job)).body, { output: 2 });
+      bench.server.handOut();
+      assert.deepEqual((await bench.server.result(job)).body, { output: 2 });
       await aborted.promise;
     });
   });

@@ -1,70 +1,20 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { DATABASES } from '../../../../../tests/support/databases.ts';
-import { migratedDatabase } from '../../../../../tests/support/migrated-database.ts';
-import type { MigratedDatabase } from '../../../../../tests/support/migrated-database.ts';
-import type { Delivery } from '../../store/job-records.ts';
-import type { JobStore } from '../../store/jobs.ts';
 import { ManualClock } from '../../support/clock.ts';
-import type { Clock } from '../../support/clock.ts';
-import { randomIds } from '../../support/ids.ts';
 import { privateKind } from './address.ts';
-import type { DeliveryStore } from './lease.ts';
-import type { SenderOptions } from './options.ts';
-import { WebhookSender } from './sender.ts';
-import type { SenderParts } from './sender.ts';
-import { NOW, OPTIONS, Receiver, WatchedStore, log, secretOf } from './test-bench.ts';
+import { NOW, Receiver, WebhookBench } from './test-bench.ts';
 import type { Received } from './test-bench.ts';
 
 for (const kind of DATABASES) {
   describe(`webhooks on ${kind}`, { timeout: 60_000 }, () => {
-    let place: MigratedDatabase;
-    let jobs: JobStore;
-    let endpointId = '';
-    let toClose: { close(): Promise<void> | void }[] = [];
-
-    before(async () => {
-      place = await migratedDatabase(kind);
-      jobs = place.database.jobs();
-    });
-    afterEach(async () => {
-      for (const thing of toClose) await thing.close();
-      toClose = [];
-      await jobs.removeEndpoint(endpointId);
-    });
-    after(() => place.drop());
-
-    function closing<T extends { close(): Promise<void> | void }>(thing: T): T {
-      toClose.unshift(thing);
-      return thing;
-    }
-
-    async function receiver(answer?: (received: Received, count: number) => void): Promise<Receiver> {
-      return closing(await new Receiver(answer).listen());
-    }
-
-    function watched(): WatchedStore {
-      endpointId = randomIds.resource();
-      return new WatchedStore(jobs);
-    }
-
-    function sender(store: DeliveryStore, clock: Clock, options: Partial<SenderOptions> = {}, more: Partial<SenderParts> = {}): WebhookSender {
-      return closing(new WebhookSender({ store, clock, log, secretOf, options: { ...OPTIONS, closeGrace: 0, ...options }, ...more }));
-    }
-
-    async function due(url: string, now = NOW): Promise<Delivery> {
-      const delivery: Delivery = {
-        id: randomIds.resource(), endpointId, accountId: 'a1', jobId: 'j1', url, body: '{"id":"j1","output":1.0,"input":"ü"}', attempts: 0, nextAt: now, state: 'pending', lastStatus: null, lastError: null, createdAt: now, updatedAt: now,
-      };
-      await jobs.saveDelivery(delivery);
-      return delivery;
-    }
+    const bench = new WebhookBench(kind);
 
     test('a slow receiver holds up only itself', async () => {
-      const [store, clock, slow, fast] = [watched(), new ManualClock(NOW), await receiver(() => undefined), await receiver()];
-      const hooks = sender(store, clock);
-      const slowOnes = await Promise.all(Array.from({ length: 40 }, () => due(slow.url, NOW - 1)));
-      const fastOnes = await Promise.all(Array.from({ length: 40 }, () => due(fast.url)));
+      const [store, clock, slow, fast] = [bench.watched(), new ManualClock(NOW), await bench.receiver(() => undefined), await bench.receiver()];
+      const hooks = bench.sender(store, clock);
+      const slowOnes = await Promise.all(Array.from({ length: 40 }, () => bench.due(slow.url, NOW - 1)));
+      const fastOnes = await Promise.all(Array.from({ length: 40 }, () => bench.due(fast.url)));
       hooks.start();
       await Promise.all(fastOnes.map(({ id }) => store.whenDelivered(id)));
       await slow.has(8);
@@ -80,16 +30,16 @@ for (const kind of DATABASES) {
     });
 
     test('no more than allowed are sent at once, and receivers take turns', async () => {
-      const [store, clock] = [watched(), new ManualClock(NOW)];
-      const hooks = sender(store, clock, { together: 3, perHost: 2 });
+      const [store, clock] = [bench.watched(), new ManualClock(NOW)];
+      const hooks = bench.sender(store, clock, { together: 3, perHost: 2 });
       const receivers: Receiver[] = [];
       let most = 0;
       const answerSoon = ({ answer }: Received): void => {
         most = Math.max(most, receivers.reduce((sum, { open }) => sum + open, 0));
         setImmediate(() => answer(200));
       };
-      for (let count = 0; count < 3; count += 1) receivers.push(await receiver(answerSoon));
-      const all = (await Promise.all(receivers.flatMap(({ url }) => Array.from({ length: 6 }, () => due(url))))).map(({ id }) => id);
+      for (let count = 0; count < 3; count += 1) receivers.push(await bench.receiver(answerSoon));
+      const all = (await Promise.all(receivers.flatMap(({ url }) => Array.from({ length: 6 }, () => bench.due(url))))).map(({ id }) => id);
       hooks.start();
       await Promise.all(all.map((id) => store.whenDelivered(id)));
       assert.ok(most <= 3, `${most} at once`);
@@ -97,29 +47,29 @@ for (const kind of DATABASES) {
     });
 
     test('an answer that never comes is a failed attempt', async () => {
-      const [store, hook] = [watched(), await receiver(() => undefined)];
-      const delivery = await due(hook.url);
-      sender(store, new ManualClock(NOW), { timeout: 50 }).start();
+      const [store, hook] = [bench.watched(), await bench.receiver(() => undefined)];
+      const delivery = await bench.due(hook.url);
+      bench.sender(store, new ManualClock(NOW), { timeout: 50 }).start();
       const failed = await store.whenTried(delivery.id, 1);
       assert.deepEqual([failed.state, failed.lastStatus, failed.lastError], ['pending', null, 'no answer within 0.05 seconds']);
     });
 
     test('neither is a name that nobody answers for, nor a receiver that is not there', async () => {
-      const [store, clock, gone] = [watched(), new ManualClock(NOW), await new Receiver().listen()];
+      const [store, clock, gone] = [bench.watched(), new ManualClock(NOW), await new Receiver().listen()];
       const rules = { resolve: () => new Promise<never>(() => undefined), refusal: () => undefined };
-      const [silent, refused] = [await due('http://silent.example/'), await due(gone.url)];
+      const [silent, refused] = [await bench.due('http://silent.example/'), await bench.due(gone.url)];
       const { host } = new URL(gone.url);
       gone.close();
-      sender(store, clock, { timeout: 50 }, { rules }).start();
+      bench.sender(store, clock, { timeout: 50 }, { rules }).start();
       assert.equal((await store.whenTried(silent.id, 1)).lastError, 'no answer within 0.05 seconds');
       assert.equal((await store.whenTried(refused.id, 1)).lastError, `${host} could not be reached: ECONNREFUSED`);
     });
 
     test('a private address is not reached unless that is allowed', async () => {
-      const [store, clock, hook] = [watched(), new ManualClock(NOW), await receiver()];
-      const hooks = sender(store, clock, { allowPrivate: false });
+      const [store, clock, hook] = [bench.watched(), new ManualClock(NOW), await bench.receiver()];
+      const hooks = bench.sender(store, clock, { allowPrivate: false });
       const urls = [hook.url, `http://localhost:${hook.port}/`, `http://[::ffff:127.0.0.1]:${hook.port}/`, `http://user@127.0.0.1:${hook.port}/`, 'nonsense'];
-      const refused = await Promise.all(urls.map((url) => due(url)));
+      const refused = await Promise.all(urls.map((url) => bench.due(url)));
       hooks.start();
       const errors = await Promise.all(refused.map(async ({ id }) => (await store.whenTried(id, 1)).lastError ?? ''));
       const reach = 'which webhooks do not reach unless the operator allows it with webhooks.allowPrivate';
@@ -134,31 +84,31 @@ for (const kind of DATABASES) {
     });
 
     test('a name that leads elsewhere at the second look does not get a second look', async () => {
-      const store = watched();
-      const inside = await receiver();
-      const outside = closing(await new Receiver().listen('127.0.0.2', inside.port));
+      const store = bench.watched();
+      const inside = await bench.receiver();
+      const outside = bench.closing(await new Receiver().listen('127.0.0.2', inside.port));
       let looks = 0;
       // 127.0.0.2 plays the public address here, so that nothing leaves this machine.
       const rules = {
         resolve: async () => [{ address: looks++ === 0 ? '127.0.0.2' : '127.0.0.1', family: 4 }],
         refusal: (address: string) => (address === '127.0.0.2' ? undefined : privateKind(address)),
       };
-      const hooks = sender(store, new ManualClock(NOW), {}, { rules });
-      const delivery = await due(`http://rebinding.example:${inside.port}/`);
+      const hooks = bench.sender(store, new ManualClock(NOW), {}, { rules });
+      const delivery = await bench.due(`http://rebinding.example:${inside.port}/`);
       hooks.start();
       await store.whenDelivered(delivery.id);
       assert.deepEqual([looks, inside.connections, outside.connections], [1, 0, 1]);
-      const second = await due(`http://rebinding.example:${inside.port}/`);
+      const second = await bench.due(`http://rebinding.example:${inside.port}/`);
       hooks.poke();
       assert.match((await store.whenTried(second.id, 1)).lastError ?? '', /^rebinding.example leads to a loopback address/);
       assert.deepEqual([looks, inside.connections, outside.connections], [2, 0, 1]);
     });
 
     test('a redirect is not followed', async () => {
-      const [store, elsewhere] = [watched(), await receiver()];
-      const hook = await receiver(({ answer }) => answer(302, { Location: elsewhere.url }));
-      const delivery = await due(hook.url);
-      sender(store, new ManualClock(NOW)).start();
+      const [store, elsewhere] = [bench.watched(), await bench.receiver()];
+      const hook = await bench.receiver(({ answer }) => answer(302, { Location: elsewhere.url }));
+      const delivery = await bench.due(hook.url);
+      bench.sender(store, new ManualClock(NOW)).start();
       const failed = await store.whenTried(delivery.id, 1);
       assert.deepEqual([failed.lastStatus, failed.lastError], [302, 'the receiver answered 302; redirects are not followed']);
       assert.equal(elsewhere.connections, 0);

@@ -1,74 +1,25 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { DATABASES } from '../../../../../tests/support/databases.ts';
-import { migratedDatabase } from '../../../../../tests/support/migrated-database.ts';
-import type { MigratedDatabase } from '../../../../../tests/support/migrated-database.ts';
-import type { Delivery, Job } from '../../store/job-records.ts';
-import type { JobStore } from '../../store/jobs.ts';
+import type { Job } from '../../store/job-records.ts';
 import { noWakeups } from '../../store/wakeups.ts';
 import { ManualClock, systemClock } from '../../support/clock.ts';
-import type { Clock } from '../../support/clock.ts';
 import { randomIds } from '../../support/ids.ts';
 import { seqOf } from '../identity.ts';
 import { JobQueue } from '../queue.ts';
 import { deliveryOf } from './delivery.ts';
-import type { DeliveryStore } from './lease.ts';
-import type { SenderOptions } from './options.ts';
-import { WebhookSender } from './sender.ts';
-import type { SenderParts } from './sender.ts';
 import { sign } from './signature.ts';
-import { NOW, OPTIONS, Receiver, WatchedStore, log, secretOf } from './test-bench.ts';
-import type { Received } from './test-bench.ts';
+import { NOW, log, secretOf, WebhookBench } from './test-bench.ts';
 import { Webhooks } from './webhooks.ts';
 
 for (const kind of DATABASES) {
   describe(`webhooks on ${kind}`, { timeout: 60_000 }, () => {
-    let place: MigratedDatabase;
-    let jobs: JobStore;
-    let endpointId = '';
-    let toClose: { close(): Promise<void> | void }[] = [];
-
-    before(async () => {
-      place = await migratedDatabase(kind);
-      jobs = place.database.jobs();
-    });
-    afterEach(async () => {
-      for (const thing of toClose) await thing.close();
-      toClose = [];
-      await jobs.removeEndpoint(endpointId);
-    });
-    after(() => place.drop());
-
-    function closing<T extends { close(): Promise<void> | void }>(thing: T): T {
-      toClose.unshift(thing);
-      return thing;
-    }
-
-    async function receiver(answer?: (received: Received, count: number) => void): Promise<Receiver> {
-      return closing(await new Receiver(answer).listen());
-    }
-
-    function watched(): WatchedStore {
-      endpointId = randomIds.resource();
-      return new WatchedStore(jobs);
-    }
-
-    function sender(store: DeliveryStore, clock: Clock, options: Partial<SenderOptions> = {}, more: Partial<SenderParts> = {}): WebhookSender {
-      return closing(new WebhookSender({ store, clock, log, secretOf, options: { ...OPTIONS, closeGrace: 0, ...options }, ...more }));
-    }
-
-    async function due(url: string, now = NOW): Promise<Delivery> {
-      const delivery: Delivery = {
-        id: randomIds.resource(), endpointId, accountId: 'a1', jobId: 'j1', url, body: '{"id":"j1","output":1.0,"input":"ü"}', attempts: 0, nextAt: now, state: 'pending', lastStatus: null, lastError: null, createdAt: now, updatedAt: now,
-      };
-      await jobs.saveDelivery(delivery);
-      return delivery;
-    }
+    const bench = new WebhookBench(kind);
 
     test('delivers at once, signed, with its id and attempt', async () => {
-      const [store, clock, hook] = [watched(), new ManualClock(NOW), await receiver()];
-      const delivery = await due(hook.url);
-      sender(store, clock).start();
+      const [store, clock, hook] = [bench.watched(), new ManualClock(NOW), await bench.receiver()];
+      const delivery = await bench.due(hook.url);
+      bench.sender(store, clock).start();
       assert.deepEqual(await store.whenDelivered(delivery.id), { ...delivery, attempts: 1, nextAt: null, state: 'delivered', lastStatus: 200 });
       const [{ headers, body, path } = assert.fail()] = hook.received;
       assert.equal(path, '/hook');
@@ -78,19 +29,19 @@ for (const kind of DATABASES) {
       assert.equal(headers['x-berth-signature'], sign(secretOf('a1'), body));
       assert.equal(headers['x-berth-delivery'], delivery.id);
       assert.equal(headers['x-berth-attempt'], '1');
-      assert.deepEqual(await jobs.findDelivery(endpointId, delivery.id), { ...delivery, attempts: 1, nextAt: null, state: 'delivered', lastStatus: 200 });
+      assert.deepEqual(await bench.jobs.findDelivery(bench.endpointId, delivery.id), { ...delivery, attempts: 1, nextAt: null, state: 'delivered', lastStatus: 200 });
     });
 
     test('a failed attempt is made again after the pause, not before, under the same id', async () => {
-      const [store, clock, hook] = [watched(), new ManualClock(NOW), await receiver(({ answer }, count) => answer(count === 1 ? 500 : 200))];
-      const hooks = sender(store, clock);
+      const [store, clock, hook] = [bench.watched(), new ManualClock(NOW), await bench.receiver(({ answer }, count) => answer(count === 1 ? 500 : 200))];
+      const hooks = bench.sender(store, clock);
       hooks.start();
-      const delivery = await due(hook.url);
+      const delivery = await bench.due(hook.url);
       hooks.poke();
       const failed = await store.whenTried(delivery.id, 1);
       assert.deepEqual([failed.state, failed.nextAt, failed.lastStatus, failed.lastError], ['pending', NOW + 10_000, 500, 'the receiver answered 500']);
       clock.advance(9_999);
-      const other = await due(hook.url, clock.now());
+      const other = await bench.due(hook.url, clock.now());
       hooks.poke();
       await store.whenDelivered(other.id);
       assert.equal(hook.received.length, 2);
@@ -103,10 +54,10 @@ for (const kind of DATABASES) {
 
     test('after three attempts it has failed; by hand it goes out again, and the attempts count on', async () => {
       let status = 503;
-      const [store, clock, hook] = [watched(), new ManualClock(NOW), await receiver(({ answer }) => answer(status))];
-      const hooks = sender(store, clock);
+      const [store, clock, hook] = [bench.watched(), new ManualClock(NOW), await bench.receiver(({ answer }) => answer(status))];
+      const hooks = bench.sender(store, clock);
       const webhooks = new Webhooks({ store, clock, onDue: () => hooks.poke() });
-      const delivery = await due(hook.url);
+      const delivery = await bench.due(hook.url);
       hooks.start();
       for (const attempt of [1, 2]) {
         await store.whenTried(delivery.id, attempt);
@@ -116,10 +67,10 @@ for (const kind of DATABASES) {
       const failed = await store.when(delivery.id, ({ state }) => state === 'failed');
       assert.deepEqual([failed.attempts, failed.nextAt, failed.lastError], [3, null, 'the receiver answered 503']);
       status = 202;
-      assert.equal((await webhooks.redeliver(endpointId, delivery.id)).state, 'pending');
+      assert.equal((await webhooks.redeliver(bench.endpointId, delivery.id)).state, 'pending');
       assert.equal((await store.whenDelivered(delivery.id)).attempts, 4);
       // One that was delivered at its first attempt has a whole series again: 7, 8 and 9.
-      assert.equal((await webhooks.redeliver(endpointId, delivery.id)).attempts, 4);
+      assert.equal((await webhooks.redeliver(bench.endpointId, delivery.id)).attempts, 4);
       status = 500;
       for (const attempt of [7, 8]) {
         await store.whenTried(delivery.id, attempt);
@@ -133,14 +84,14 @@ for (const kind of DATABASES) {
     });
 
     test('the log forgets what came to its end long ago, now and then, and nothing that is on its way', async () => {
-      const [store, clock, hook] = [watched(), new ManualClock(NOW), await receiver(({ path, answer }) => answer(path === '/hook' ? 200 : 500))];
-      const hooks = sender(store, clock, { keepLog: 60 * 60_000, pause: 2 * 60 * 60_000 });
-      const [delivered, waiting] = [await due(hook.url), await due(`${hook.url}/no`)];
+      const [store, clock, hook] = [bench.watched(), new ManualClock(NOW), await bench.receiver(({ path, answer }) => answer(path === '/hook' ? 200 : 500))];
+      const hooks = bench.sender(store, clock, { keepLog: 60 * 60_000, pause: 2 * 60 * 60_000 });
+      const [delivered, waiting] = [await bench.due(hook.url), await bench.due(`${hook.url}/no`)];
       hooks.start();
       await Promise.all([store.whenDelivered(delivered.id), store.whenTried(waiting.id, 1)]);
-      const log = async (): Promise<string[]> => (await jobs.deliveries(endpointId, { limit: 9 })).map(({ id }) => id).sort();
+      const log = async (): Promise<string[]> => (await bench.jobs.deliveries(bench.endpointId, { limit: 9 })).map(({ id }) => id).sort();
       const newer = async (): Promise<string> => {
-        const { id } = await due(hook.url, clock.now());
+        const { id } = await bench.due(hook.url, clock.now());
         hooks.poke();
         await store.whenDelivered(id);
         return id;
@@ -163,34 +114,34 @@ for (const kind of DATABASES) {
     });
 
     test('the next attempt comes by itself', async () => {
-      const [store, hook] = [watched(), await receiver(({ answer }, count) => answer(count < 3 ? 500 : 200))];
+      const [store, hook] = [bench.watched(), await bench.receiver(({ answer }, count) => answer(count < 3 ? 500 : 200))];
       // Nobody pokes: the first attempt is found by the look that happens now and then.
-      sender(store, systemClock, { pause: 20, lookEvery: 50 }).start();
-      const delivery = await due(hook.url, Date.now());
+      bench.sender(store, systemClock, { pause: 20, lookEvery: 50 }).start();
+      const delivery = await bench.due(hook.url, Date.now());
       assert.equal((await store.whenDelivered(delivery.id)).attempts, 3);
     });
 
     test('a job that ends sends its webhook; one that is purged does not', async () => {
-      const [store, clock, hook] = [watched(), new ManualClock(NOW), await receiver()];
-      const hooks = sender(store, clock);
+      const [store, clock, hook] = [bench.watched(), new ManualClock(NOW), await bench.receiver()];
+      const hooks = bench.sender(store, clock);
       const queue = new JobQueue({
-        store: jobs, wakeups: noWakeups, clock, log,
+        store: bench.jobs, wakeups: noWakeups, clock, log,
         deliveryOf: (job, payloads) => deliveryOf(job, payloads, randomIds.resource(), clock.now()),
         onDelivery: () => hooks.poke(),
       });
       hooks.start();
-      const endpoint = { id: endpointId, accountId: 'owner', executionTimeout: 0, jobTtl: 86_400_000, retention: null, maxRetries: 1 };
+      const endpoint = { id: bench.endpointId, accountId: 'owner', executionTimeout: 0, jobTtl: 86_400_000, retention: null, maxRetries: 1 };
       const submit = (input: string): Promise<Job> => queue.submit({ endpoint, accountId: 'a1', request: `{"input":${input}}`, terms: { webhook: hook.url } });
       const finished = await submit('{"n":1.0}');
-      await queue.take(endpointId, 'w1', 1, 1_000, new AbortController().signal);
+      await queue.take(bench.endpointId, 'w1', 1, 1_000, new AbortController().signal);
       clock.advance(25);
-      await queue.finish(endpointId, seqOf(finished.id) ?? 0, { workerId: 'w1' }, { output: '[1.0]', error: null });
+      await queue.finish(bench.endpointId, seqOf(finished.id) ?? 0, { workerId: 'w1' }, { output: '[1.0]', error: null });
       await hook.has(1);
       assert.equal(hook.received[0]?.body, `{"id":"${finished.id}","status":"COMPLETED","delayTime":0,"executionTime":25,"workerId":"w1","output":[1.0],"input":{"n":1.0},"webhook":"${hook.url}"}`);
       await submit('"purged"');
-      assert.equal(await queue.purge(endpointId), 1);
+      assert.equal(await queue.purge(bench.endpointId), 1);
       const cancelled = await submit('"cancelled"');
-      await queue.cancel(endpointId, seqOf(cancelled.id) ?? 0);
+      await queue.cancel(bench.endpointId, seqOf(cancelled.id) ?? 0);
       await hook.has(2);
       assert.equal(hook.received[1]?.body, `{"id":"${cancelled.id}","status":"CANCELLED","delayTime":0,"executionTime":0,"workerId":"","input":"cancelled","webhook":"${hook.url}"}`);
       queue.close();

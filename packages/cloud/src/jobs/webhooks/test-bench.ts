@@ -3,10 +3,20 @@ import http from 'node:http';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { after, afterEach, before } from 'node:test';
+import type { DatabaseKind } from '../../../../../tests/support/databases.ts';
+import { migratedDatabase } from '../../../../../tests/support/migrated-database.ts';
+import type { MigratedDatabase } from '../../../../../tests/support/migrated-database.ts';
 import type { Delivery, DeliveryEntry } from '../../store/job-records.ts';
+import type { JobStore } from '../../store/jobs.ts';
+import type { Clock } from '../../support/clock.ts';
+import { randomIds } from '../../support/ids.ts';
 import { createLog } from '../../support/log.ts';
 import type { DeliveryStore } from './lease.ts';
 import { senderOptions } from './options.ts';
+import type { SenderOptions } from './options.ts';
+import { WebhookSender } from './sender.ts';
+import type { SenderParts } from './sender.ts';
 import { webhookSecret } from './signature.ts';
 
 export const OPTIONS = senderOptions({ allowPrivate: true, attempts: 3, pause: 10, timeout: 10, keepLog: 72 });
@@ -135,5 +145,65 @@ export class WatchedStore implements DeliveryStore {
   /** After an attempt that did not end the series. */
   whenTried(id: string, attempts: number): Promise<Delivery> {
     return this.when(id, (delivery) => delivery.attempts === attempts && delivery.lastError !== null);
+  }
+}
+
+interface Closable {
+  close(): Promise<void> | void;
+}
+
+/** Webhooks on one database, for the tests of a suite. What a test opens is closed after it. */
+export class WebhookBench {
+  #place: MigratedDatabase | undefined;
+  #jobs: JobStore | undefined;
+  endpointId = '';
+  #toClose: Closable[] = [];
+
+  /** Called where the suite is told. */
+  constructor(kind: DatabaseKind) {
+    before(async () => {
+      this.#place = await migratedDatabase(kind);
+      this.#jobs = this.#place.database.jobs();
+    });
+    afterEach(async () => {
+      await this.closeAll();
+      await this.jobs.removeEndpoint(this.endpointId);
+    });
+    after(() => this.#place?.drop());
+  }
+
+  get jobs(): JobStore {
+    if (this.#jobs === undefined) throw new Error('the database is not there yet');
+    return this.#jobs;
+  }
+
+  closing<T extends Closable>(thing: T): T {
+    this.#toClose.unshift(thing);
+    return thing;
+  }
+
+  async closeAll(): Promise<void> {
+    for (const thing of this.#toClose.splice(0)) await thing.close();
+  }
+
+  async receiver(answer?: (received: Received, count: number) => void): Promise<Receiver> {
+    return this.closing(await new Receiver(answer).listen());
+  }
+
+  watched(): WatchedStore {
+    this.endpointId = randomIds.resource();
+    return new WatchedStore(this.jobs);
+  }
+
+  sender(store: DeliveryStore, clock: Clock, options: Partial<SenderOptions> = {}, more: Partial<SenderParts> = {}): WebhookSender {
+    return this.closing(new WebhookSender({ store, clock, log, secretOf, options: { ...OPTIONS, closeGrace: 0, ...options }, ...more }));
+  }
+
+  async due(url: string, now = NOW): Promise<Delivery> {
+    const delivery: Delivery = {
+      id: randomIds.resource(), endpointId: this.endpointId, accountId: 'a1', jobId: 'j1', url, body: '{"id":"j1","output":1.0,"input":"ü"}', attempts: 0, nextAt: now, state: 'pending', lastStatus: null, lastError: null, createdAt: now, updatedAt: now,
+    };
+    await this.jobs.saveDelivery(delivery);
+    return delivery;
   }
 }
