@@ -37,7 +37,8 @@ const beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
 /**
  * A handler that computes, or waits for a child process, without ever letting go of the thread
  * keeps the worker from saying anything, and a silent worker is taken for dead. A second thread
- * watches for that, and then sends the pings.
+ * watches for that, and then sends the pings. It starts with the worker, while that still looks
+ * at itself or connects: it takes some 40 ms of processor time, and the first job may be one that never waits.
  */
 export class Pulse {
   readonly #parts: PulseParts;
@@ -50,15 +51,12 @@ export class Pulse {
   constructor(parts: PulseParts) {
     this.#parts = parts;
     workers += 1;
+    thread ??= startThread(parts.log);
     this.#beating = setInterval(() => Atomics.add(beats, 0, 1), parts.pingMs / 4).unref();
   }
 
-  /**
-   * The worker has other jobs in hand than before. The first time starts the other thread. That takes some 40 ms of
-   * processor time when there is most to do, but no later moment is safe: the first job may be one that never waits.
-   */
+  /** The worker has other jobs in hand than before. */
   changed(): void {
-    thread ??= startThread(this.#parts.log);
     Atomics.add(this.#changes, 0, 1);
     // At once where that is possible: the job that has just come may keep this thread from telling it later. A list
     // that does not know of it is sent as a part.

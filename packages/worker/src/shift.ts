@@ -37,8 +37,7 @@ export class Shift implements Ending {
   readonly #log: Log;
   readonly #source: JobSource;
   readonly #bench: Bench;
-  readonly #startPulse: () => Pulse | undefined;
-  #pulse: Pulse | undefined;
+  readonly #pulse: Pulse | undefined;
   readonly #over = new AbortController();
   #opened = false;
   #stopping = false;
@@ -73,7 +72,7 @@ export class Shift implements Ending {
         this.#stop();
       },
     });
-    this.#startPulse = () => (!pulse || addresses.ping([]) === undefined ? undefined : new Pulse({ apiKey, pingMs, log: this.#log, address: () => addresses.ping(this.#held(), MOST_PINGED) }));
+    this.#pulse = !pulse || addresses.ping([]) === undefined ? undefined : new Pulse({ apiKey, pingMs, log: this.#log, address: () => addresses.ping(this.#held(), MOST_PINGED) });
     this.#stopAsked = new Promise((resolve) => (this.#askToStop = resolve));
     this.#log.info(`Worker ${identity.workerId} starts, berth-worker ${VERSION}.`);
     this.done = this.#work();
@@ -109,6 +108,7 @@ export class Shift implements Ending {
       await Promise.race([this.#prepare(), this.#stopAsked]);
     } catch (error) {
       if (error instanceof UnhealthyError) await this.#reportUnhealthy(error);
+      await this.#pulse?.stop();
       throw error;
     }
     if (!this.#stopping) this.#open();
@@ -124,10 +124,7 @@ export class Shift implements Ending {
 
   #open(): void {
     this.#opened = true;
-    this.#pulse = this.#startPulse();
-    const { concurrency = 1 } = this.#options;
-    // One job at a time is what handlers that never wait are run with, and such a program may not wait before its first job either.
-    if (concurrency === 1) this.#pulse?.changed();
+    const { concurrency } = this.#options;
     if (typeof concurrency === 'function') void followConcurrency(concurrency, this.#bench, this.#pace.concurrency, this.#log, this.#over.signal);
     this.#source.open(this.#bench);
   }
