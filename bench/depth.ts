@@ -7,7 +7,7 @@ import { JOB_BODY } from './support/job-body.ts';
 import { residentMegabytes } from './support/process-figures.ts';
 import { PER_SECOND, ratio } from './support/report.ts';
 import { interleaved, valuesOf } from './support/rounds.ts';
-import { settleDisk } from './support/settle-disk.ts';
+import { settle } from './support/settle.ts';
 import type { Stage } from './support/stage.ts';
 import { onStage } from './support/stage.ts';
 import { WorkerPool } from './support/worker-pool.ts';
@@ -51,7 +51,7 @@ export async function depth(bench: Bench): Promise<void> {
           data = run.folder('depth');
           cpSync(queue.data, data, { recursive: true });
         }
-        await settleDisk();
+        await settle();
         const berth = await startBerth({ data, database: '' });
         run.onEnd(berth.stop);
         const perSecond = await work(berth);

@@ -2,7 +2,6 @@ import type { Bench } from './support/bench.ts';
 import { PER_SECOND, ratio } from './support/report.ts';
 import type { Figures } from './support/report.ts';
 import { interleaved, valuesOf } from './support/rounds.ts';
-import { settleDisk } from './support/settle-disk.ts';
 import { onStage } from './support/stage.ts';
 import { median } from './support/statistics.ts';
 import { WorkerPool } from './support/worker-pool.ts';
@@ -34,7 +33,6 @@ export async function drain(bench: Bench): Promise<void> {
     const run = (queue: FilledQueue, workers: number): Promise<number> =>
       onStage(async (own) => {
         const options = await queue.open(own);
-        await settleDisk();
         return pool.drain({ ...options, workers, jobs: JOBS, seconds: SECONDS });
       });
 

@@ -1,29 +1,29 @@
-import { cpSync } from 'node:fs';
 import type { Bench, Database } from '../support/bench.ts';
 import { createEndpoint, startBerth } from '../support/berth.ts';
-import { fillQueue } from '../support/fill.ts';
+import type { Berth } from '../support/berth.ts';
+import { HttpPool } from '../support/http-connection.ts';
+import { JOB_BODY } from '../support/job-body.ts';
 import type { Stage } from '../support/stage.ts';
 import { vacuum } from '../support/vacuum.ts';
 import { CONCURRENCY } from './queue.ts';
 import type { FilledQueue } from './queue.ts';
 
-/** A Berth whose endpoint has jobs waiting, kept as a folder and, on PostgreSQL, a database that are copied for each run. */
+const CONNECTIONS = 500;
+
+/** A Berth that lives through all runs, as PostgreSQL and the worker processes of all queues do. Every run has an endpoint of its own, filled by `/run`. */
 export async function filledBerth(bench: Bench, stage: Stage, database: Database, jobs: number): Promise<(role: 'public' | 'channel') => FilledQueue> {
-  const data = stage.folder('filled');
-  const filled = database === 'SQLite' ? undefined : await bench.database(stage);
-  const place = { data, database: filled?.url ?? '' };
-  const first = await startBerth(place);
-  const endpointId = await createEndpoint(first, 'bench');
-  await first.stop();
-  await fillQueue(place, endpointId, jobs);
-  if (filled !== undefined) await vacuum(filled.url);
+  const postgres = database === 'SQLite' ? undefined : await bench.database(stage);
+  const berth = await startBerth({ data: stage.folder('data'), database: postgres?.url ?? '' });
+  stage.onEnd(berth.stop);
+  const { url, key } = berth;
+  let endpoints = 0;
   return (role) => ({
     name: `Berth, ${role === 'public' ? 'public protocol' : 'fast channel'}, ${database}`,
-    open: async (run) => {
-      const copy = run.folder('data');
-      cpSync(data, copy, { recursive: true });
-      const { url, key, stop } = await startBerth({ data: copy, database: filled === undefined ? '' : (await bench.database(run, filled.name)).url });
-      run.onEnd(stop);
+    open: async () => {
+      endpoints += 1;
+      const endpointId = await createEndpoint(berth, `bench-${endpoints}`);
+      await fill(berth, endpointId, jobs);
+      if (postgres !== undefined) await vacuum(postgres.url);
       const ended = async (): Promise<number> => {
         const response = await fetch(`${url}/v2/${endpointId}/health`, { headers: { authorization: `Bearer ${key}` } });
         return ((await response.json()) as { jobs: { completed: number } }).jobs.completed;
@@ -31,4 +31,19 @@ export async function filledBerth(bench: Bench, stage: Stage, database: Database
       return { role, at: url, key, queue: endpointId, concurrency: CONCURRENCY, ended };
     },
   });
+}
+
+async function fill({ url, key }: Berth, endpointId: string, jobs: number): Promise<void> {
+  const clients = new HttpPool(url, key, CONNECTIONS);
+  await clients.opened();
+  let asked = 0;
+  const client = async (): Promise<void> => {
+    while (asked < jobs) {
+      asked += 1;
+      const { status, body } = await clients.request('POST', `/v2/${endpointId}/run`, JOB_BODY);
+      if (status !== 200) throw new Error(`/run answered ${status} ${body}`);
+    }
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, client));
+  clients.close();
 }

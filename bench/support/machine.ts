@@ -5,12 +5,17 @@ const LOOK_MS = 1_000;
 
 /** How the machine is before anything is measured: what others do on it explains figures that differ. */
 export async function machineNow(): Promise<string> {
-  const before = processorTimes();
-  await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-  const after = processorTimes();
-  const idle = (after.idle - before.idle) / (after.all - before.all);
+  const idle = await idleShare(LOOK_MS);
   const { median, p99 } = await syncCost();
   return `processors ${(idle * 100).toFixed(0)} % idle, fsync of a page: median ${median.toFixed(0)} µs, p99 ${p99.toFixed(0)} µs`;
+}
+
+/** How much of the processors nobody uses, over this time. */
+export async function idleShare(milliseconds: number): Promise<number> {
+  const before = processorTimes();
+  await new Promise((resolve) => setTimeout(resolve, milliseconds));
+  const after = processorTimes();
+  return (after.idle - before.idle) / (after.all - before.all);
 }
 
 function processorTimes(): { idle: number; all: number } {

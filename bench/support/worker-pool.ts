@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import type { Note, Order, Role, WorkerOptions } from '../workers/session.ts';
 import { inRepository } from './paths.ts';
 import { keepUntilExit, stopChild } from './program.ts';
+import { settle } from './settle.ts';
 import type { Stage } from './stage.ts';
 
 export interface CrewOptions extends Omit<WorkerOptions, 'workerId'> {
@@ -58,6 +59,7 @@ export class WorkerPool {
   /** Jobs per second from the moment that all workers are told to start. */
   async drain({ jobs, seconds, ended, ...options }: DrainOptions): Promise<number> {
     const crew = await this.crew(options);
+    await settle();
     const rate = await crew.drain(jobs, seconds, ended);
     await crew.stop();
     return rate;

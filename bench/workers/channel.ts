@@ -1,5 +1,4 @@
 import { serve } from '../../packages/worker/src/worker.ts';
-import type { Worker } from '../../packages/worker/src/worker.ts';
 import { HttpPool } from '../support/http-connection.ts';
 import { JOB_BODY } from '../support/job-body.ts';
 import type { Session, WorkerOptions } from './session.ts';
@@ -13,7 +12,6 @@ export async function channelWorker({ at, key = '', queue, workerId, concurrency
   const posts = refill ? new HttpPool(at, key, CONNECTIONS) : undefined;
   await posts?.opened();
   let done = 0;
-  let worker: Worker | undefined;
   const handler = async (): Promise<{ ok: boolean }> => {
     if (posts !== undefined) await posts.request('POST', `/v2/${queue}/run`, JOB_BODY);
     done += 1;
@@ -28,18 +26,25 @@ export async function channelWorker({ at, key = '', queue, workerId, concurrency
     RUNPOD_WEBHOOK_PING: `${base}/ping/$RUNPOD_POD_ID?gpu=none`,
     RUNPOD_LOG_LEVEL: 'ERROR',
   };
+  const started = Promise.withResolvers<void>();
+  const ready = Promise.withResolvers<void>();
+  // All that a worker does before its first job is done then; the last of its checks passes when it is told to start.
+  const toldToStart = (): Promise<void> => {
+    ready.resolve();
+    return started.promise;
+  };
+  const worker = serve(handler, { concurrency, channel: 'fast', signals: false, env, fitness: [toldToStart] });
+  worker.done.catch((error: unknown) => {
+    throw error;
+  });
+  await ready.promise;
   return {
     get done() {
       return done;
     },
-    start: () => {
-      worker = serve(handler, { concurrency, channel: 'fast', signals: false, env });
-      worker.done.catch((error: unknown) => {
-        throw error;
-      });
-    },
+    start: () => started.resolve(),
     stop: async () => {
-      await worker?.stop();
+      await worker.stop();
       posts?.close();
     },
   };
