@@ -28,6 +28,16 @@ interface Held {
   doubtSince: number | null;
 }
 
+/** A job that its living worker evidently no longer has. */
+interface LostJob {
+  endpointId: string;
+  workerId: string;
+  seq: number;
+  lease: string;
+  /** The worker had shown that it has it. */
+  shown: boolean;
+}
+
 interface Worker {
   endpointId: string;
   workerId: string;
@@ -143,13 +153,14 @@ export class Presence {
   /** What all workers hold, as the store said at `asOf`. Of those that are known here, what came to them elsewhere is known from now on, and what has ended elsewhere is not. */
   compare(running: readonly Job[], asOf: number): void {
     const holdings = Map.groupBy(running, ({ endpointId, workerId }) => `${endpointId} ${workerId}`);
-    for (const worker of this.#workers.values()) {
+    this.#workers.forEach((worker) => {
       const { endpointId, workerId: id, jobs } = worker;
+      if (jobs.size === 0 && holdings.size === 0) return;
       const holding = new Map(holdings.get(`${endpointId} ${id}`)?.map((job) => [job.seq, job]));
       for (const [seq, { since, lease }] of jobs) if (since < asOf && holding.get(seq)?.lease !== lease) jobs.delete(seq);
       for (const job of holding.values()) if (!jobs.has(job.seq)) jobs.set(job.seq, heldSince(job, Math.min(job.takenAt ?? asOf, asOf)));
       if (jobs.size > 0) worker.worked = true;
-    }
+    });
   }
 
   released(endpointId: string, workerId: string | null, seq: number): void {
@@ -212,15 +223,15 @@ export class Presence {
   }
 
   /** Jobs that their living worker evidently no longer has. */
-  lostJobs(): { endpointId: string; workerId: string; seq: number; lease: string; shown: boolean }[] {
+  lostJobs(): LostJob[] {
     const now = this.#clock.now();
-    const lost = [];
-    for (const { endpointId, workerId, jobs } of this.#workers.values()) {
-      if (jobs.size === 0) continue;
+    const lost: LostJob[] = [];
+    this.#workers.forEach(({ endpointId, workerId, jobs }) => {
+      if (jobs.size === 0) return;
       for (const { seq, lease, shown, doubtSince } of jobs.values()) {
         if (doubtSince !== null && now - doubtSince >= DOUBT_MS) lost.push({ endpointId, workerId, seq, lease, shown });
       }
-    }
+    });
     return lost;
   }
 

@@ -49,7 +49,12 @@ export class PairMap<First, Second, Value> {
   /** Those that are there now. */
   values(): Value[] {
     const all: Value[] = [];
-    for (const values of this.#maps.values()) for (const value of values.values()) all.push(value);
+    this.forEach((value) => all.push(value));
     return all;
+  }
+
+  /** For those who look at all of them again and again: nothing is made on the way. */
+  forEach(visit: (value: Value) => void): void {
+    for (const values of this.#maps.values()) values.forEach(visit);
   }
 }
