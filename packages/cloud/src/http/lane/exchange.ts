@@ -85,9 +85,12 @@ export class LaneResponse implements PlainResponse {
     const text = `${this.#head}date: ${httpDate()}\r\n${this.shouldKeepAlive ? KEPT : CLOSED}\r\n${body}`;
     // Where every character takes one byte, the text need not be encoded.
     const encoding = this.#length === body.length ? 'latin1' : 'utf8';
-    if (this.#listeners.length === 0) this.#socket.write(text, encoding);
-    else this.#socket.write(text, encoding, (error) => (error ? this.closed() : this.#left()));
+    const isWatched = this.#listeners.some(({ event }) => event === 'finish');
+    if (isWatched) this.#socket.write(text, encoding, (error) => (error ? this.closed() : this.#left()));
+    else this.#socket.write(text, encoding);
     this.#onEnd(this.shouldKeepAlive);
+    // Nobody asks whether it has left: with the last word the exchange is over.
+    if (!isWatched) this.closed();
   }
 
   destroy(): void {
