@@ -7,11 +7,14 @@ import { onStage } from './support/stage.ts';
 import { median } from './support/statistics.ts';
 import { WorkerPool } from './support/worker-pool.ts';
 import { load } from './support/wrk.ts';
+import type { LoadResult } from './support/wrk.ts';
 import { startPythonServer } from './peers/python-server.ts';
 
 const CLIENTS = [1, 64];
-/** Some 40,000 calls one after the other: until then the servers still compile what they run, and each second is quicker than the one before. */
-const WARM_SECONDS = 20;
+/** Calls one after the other. Until then the servers still compile what they run, and each second is quicker than the one before. */
+const WARM_CALLS = 40_000;
+const WARM_STEP_SECONDS = 4;
+const WARM_SECONDS = 60;
 const BARS = { p50: 8, p99: 30 };
 const ECHO = 'bare HTTP round trip';
 
@@ -60,7 +63,7 @@ function measure(bench: Bench, start: (stage: Stage) => Promise<Target>): Promis
   return onStage(async (stage) => {
     const [bare, target] = [await bench.echo(stage), await start(stage)];
     const ask = ({ url, key }: Omit<Target, 'name'>, connections: number, forSeconds: number) => load({ url, body: JOB_BODY, connections, seconds: forSeconds, ...(key !== undefined && { key }) });
-    for (const one of [bare, target]) await ask(one, 1, WARM_SECONDS);
+    for (const one of [bare, target]) await warmUp((forSeconds) => ask(one, 1, forSeconds));
     const times: Measured['times'] = new Map();
     for (const clients of CLIENTS) {
       const found = { p50: [] as number[], p99: [] as number[], bare50: [] as number[], bare99: [] as number[] };
@@ -75,6 +78,11 @@ function measure(bench: Bench, start: (stage: Stage) => Promise<Target>): Promis
     }
     return { name: target.name, times };
   });
+}
+
+async function warmUp(ask: (seconds: number) => Promise<LoadResult>): Promise<void> {
+  let calls = 0;
+  for (let spent = 0; calls < WARM_CALLS && spent < WARM_SECONDS; spent += WARM_STEP_SECONDS) calls += (await ask(WARM_STEP_SECONDS)).requests;
 }
 
 async function runsync(bench: Bench, stage: Stage, database: Database): Promise<Target> {
