@@ -8,15 +8,15 @@ export interface Departure {
 /** One for those who wait in thousands: an AbortSignal with its events costs more than the rest of an empty answer. */
 export class LightDeparture implements Departure {
   aborted = false;
-  #listeners: (() => void)[] = [];
+  /** Rarely more than one. A list that grows in place would reserve room for seventeen. */
+  #listeners: readonly (() => void)[] = [];
 
   addEventListener(_event: 'abort', listener: () => void): void {
-    this.#listeners.push(listener);
+    this.#listeners = [...this.#listeners, listener];
   }
 
   removeEventListener(_event: 'abort', listener: () => void): void {
-    const index = this.#listeners.indexOf(listener);
-    if (index !== -1) this.#listeners.splice(index, 1);
+    this.#listeners = this.#listeners.filter((one) => one !== listener);
   }
 
   depart(): void {

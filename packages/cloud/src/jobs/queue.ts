@@ -234,11 +234,11 @@ export class JobQueue {
   // What workers do.
 
   /** Waits for up to `room` jobs. Answers none when the time is over, the worker gives up, or it shall rest. */
-  async take(endpointId: string, workerId: string, room: number, milliseconds: number, signal: Departure): Promise<TakenJob[]> {
+  take(endpointId: string, workerId: string, room: number, milliseconds: number, signal: Departure): Promise<TakenJob[]> {
     if (!this.presence.rests(endpointId, workerId)) return this.#handOut.wait(endpointId, workerId, room, milliseconds, signal);
+    if (this.#closed) return Promise.resolve([]);
     // A worker that rests waits for nothing, but it waits: an answer at once would make it ask again at once.
-    if (!this.#closed) await this.#resting.wait(endpointId, workerId, Math.min(milliseconds, RESTING_HOLD_MS), signal);
-    return [];
+    return this.#resting.wait(endpointId, workerId, Math.min(milliseconds, RESTING_HOLD_MS), signal).then(() => []);
   }
 
   /** Jobs that were taken and did not reach their worker. */

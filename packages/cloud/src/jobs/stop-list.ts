@@ -48,11 +48,10 @@ export class StopList {
   }
 
   /** What to tell the worker, as soon as there is something. */
-  async wait(endpointId: string, workerId: string, milliseconds: number, signal: Departure): Promise<string[]> {
+  wait(endpointId: string, workerId: string, milliseconds: number, signal: Departure): Promise<string[]> {
     const now = this.due(endpointId, workerId);
-    if (now.length > 0 || milliseconds === 0) return now;
-    await this.#waiters.wait(endpointId, workerId, Math.min(milliseconds, this.#nextIn(endpointId, workerId)), signal);
-    return this.due(endpointId, workerId);
+    if (now.length > 0 || milliseconds === 0) return Promise.resolve(now);
+    return this.#waiters.wait(endpointId, workerId, Math.min(milliseconds, this.#nextIn(endpointId, workerId)), signal).then(() => this.due(endpointId, workerId));
   }
 
   /** The worker waits no longer. */

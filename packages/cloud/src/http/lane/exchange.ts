@@ -47,7 +47,8 @@ const CLOSED = 'connection: close\r\n';
 export class LaneResponse implements PlainResponse {
   readonly #socket: Socket;
   readonly #onEnd: (kept: boolean) => void;
-  readonly #listeners: { event: 'close' | 'finish'; listener: () => void }[] = [];
+  /** One or two. A list that grows in place would reserve room for seventeen. */
+  #listeners: readonly { event: 'close' | 'finish'; listener: () => void }[] = [];
   /** Whether the connection is kept for another request. */
   shouldKeepAlive: boolean;
   #head = '';
@@ -68,7 +69,7 @@ export class LaneResponse implements PlainResponse {
   }
 
   on(event: 'close' | 'finish', listener: () => void): void {
-    this.#listeners.push({ event, listener });
+    this.#listeners = [...this.#listeners, { event, listener }];
   }
 
   writeHead(status: number, headers: Record<string, string | number> = {}): void {
