@@ -81,15 +81,16 @@ export class Crew {
     return sum;
   }
 
-  start(onDone: () => void = () => undefined, onFailure: (error: Error) => void = fail): void {
+  /** `onDone` hears each time that they have ended more. */
+  start(onDone?: () => void, onFailure: (error: Error) => void = fail): void {
     for (const hand of this.#hands) {
       hand.hear = (note) => {
         if (note.note === 'failed') onFailure(new Error(`a worker failed: ${note.why}`));
         if (note.note !== 'done') return;
         this.#counts.set(hand, note);
-        onDone();
+        onDone?.();
       };
-      hand.tell({ order: 'start' });
+      hand.tell({ order: 'start', tells: onDone !== undefined });
     }
   }
 

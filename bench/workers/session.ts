@@ -25,7 +25,11 @@ export interface WorkerOptions {
 }
 
 /** What a worker process is told. */
-export type Order = { order: 'prepare'; role: Role; options: WorkerOptions } | { order: 'start' } | { order: 'stop' };
+export type Order =
+  | { order: 'prepare'; role: Role; options: WorkerOptions }
+  /** `tells`: it says how far it is. Where nobody counts, that would only disturb what is measured. */
+  | { order: 'start'; tells: boolean }
+  | { order: 'stop' };
 
 /** What it says. `at` is when the last job ended, in milliseconds since 1970. */
 export type Note = { note: 'ready' } | { note: 'done'; done: number; at: number } | { note: 'stopped' } | { note: 'failed'; why: string };

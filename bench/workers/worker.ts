@@ -31,7 +31,7 @@ async function obey(order: Order): Promise<void> {
       told = 0;
       return tell({ note: 'ready' });
     case 'start':
-      telling = setInterval(tellDone, TELL_EVERY_MS);
+      if (order.tells) telling = setInterval(tellDone, TELL_EVERY_MS);
       return session?.start();
     case 'stop':
       clearInterval(telling);
