@@ -138,8 +138,7 @@ export class JobFace {
     const text = await readUtf8(request, RUNSYNC_LIMIT);
     const terms = { ...readTerms(text), sync: { wait, waitGiven: query.has('wait') } };
     const { job, outcome } = await this.#parts.queue.submitAndWait(submission(request, endpoint, key, text, terms), wait, gone);
-    const shown = outcome ?? missing(job.id);
-    sendJson(response, 200, statusText(shown, await this.#reason(endpoint, shown)));
+    await this.#show(response, endpoint, outcome ?? missing(job.id));
   }
 
   async #status({ response, endpoint, key, rest, query }: Call): Promise<void> {
@@ -152,14 +151,12 @@ export class JobFace {
       this.#same(await this.#find(endpoint.id, seq, id), id);
       await this.#parts.queue.setTimeToLive(endpoint.id, seq, milliseconds);
     }
-    const found = await this.#find(endpoint.id, seq, id);
-    sendJson(response, 200, statusText(found, await this.#reason(endpoint, found)));
+    await this.#show(response, endpoint, await this.#find(endpoint.id, seq, id));
   }
 
   async #statusSync({ response, endpoint, rest, query }: Call): Promise<void> {
     const { seq, id } = jobOf(rest);
-    const found = this.#same(await this.#parts.queue.waitForEnd(endpoint.id, seq, readWait(query, 90_000, LONGEST_STATUS_WAIT), departure(response)), id);
-    sendJson(response, 200, statusText(found, await this.#reason(endpoint, found)));
+    await this.#show(response, endpoint, this.#same(await this.#parts.queue.waitForEnd(endpoint.id, seq, readWait(query, 90_000, LONGEST_STATUS_WAIT), departure(response)), id));
   }
 
   async #stream({ request, response, endpoint, rest, query }: Call): Promise<void> {
@@ -275,6 +272,12 @@ export class JobFace {
   }
 
   /** Why a job waits; undefined where it does not. */
+  /** Answers with the job, and with why it waits. Where the caller has left, nobody asks. */
+  async #show(response: PlainResponse, endpoint: Endpoint, shown: JobOutcome): Promise<void> {
+    if (response.destroyed) return;
+    sendJson(response, 200, statusText(shown, await this.#reason(endpoint, shown)));
+  }
+
   async #reason(endpoint: Endpoint, { job }: JobOutcome): Promise<string | undefined> {
     return job.status === 'IN_QUEUE' ? waitingReason(this.#parts.queue, job, () => this.#parts.fleetReason(endpoint)) : undefined;
   }
