@@ -89,6 +89,16 @@ describe('a worker as a process', () => {
     rmSync(folder, { recursive: true });
   });
 
+  test('also where its program keeps it busy before there is a job', { timeout: 20_000 }, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'berth-worker-'));
+    start('echo', { RUNPOD_PING_INTERVAL: '100', TEST_BUSY_UNTIL: join(folder, 'go') });
+    await server.until(() => server.count('ping') > 2);
+    const job = server.submit(1);
+    writeFileSync(join(folder, 'go'), '');
+    assert.deepEqual((await server.result(job)).body, { output: 1 });
+    rmSync(folder, { recursive: true });
+  });
+
   test('aborts its jobs at the second signal and ends', { timeout: 20_000 }, async () => {
     const job = server.submit({});
     const { child, exited, printed } = start('listens');

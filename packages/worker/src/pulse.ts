@@ -55,6 +55,12 @@ export class Pulse {
     this.#beating = setInterval(() => Atomics.add(beats, 0, 1), parts.pingMs / 4).unref();
   }
 
+  /** The worker is missed from now on if it says nothing. Its first job is told at once all the same. */
+  begin(): void {
+    this.#tell(this.#parts.address());
+    this.#toldAt = -Infinity;
+  }
+
   /** The worker has other jobs in hand than before. */
   changed(): void {
     Atomics.add(this.#changes, 0, 1);

@@ -124,6 +124,7 @@ export class Shift implements Ending {
 
   #open(): void {
     this.#opened = true;
+    this.#pulse?.begin();
     const { concurrency } = this.#options;
     if (typeof concurrency === 'function') void followConcurrency(concurrency, this.#bench, this.#pace.concurrency, this.#log, this.#over.signal);
     this.#source.open(this.#bench);

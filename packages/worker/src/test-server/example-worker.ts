@@ -17,7 +17,7 @@ const handlers: Record<string, Handler> = {
   waits: () => new Promise((resolve) => process.stdin.once('data', () => resolve('drained'))),
   // Keeps the whole process busy until the file is there.
   blocks: (job) => {
-    while (!existsSync(job.input as string)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    blockUntil(job.input as string);
     return 'unblocked';
   },
   listens: async (_job, { signal, progress }) => {
@@ -28,11 +28,17 @@ const handlers: Record<string, Handler> = {
   },
 };
 
-const { TEST_UNFIT, TEST_CONCURRENCY } = process.env;
+function blockUntil(file: string): void {
+  while (!existsSync(file)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+}
+
+const { TEST_UNFIT, TEST_CONCURRENCY, TEST_BUSY_UNTIL } = process.env;
 const options: Options = {
   concurrency: Number(TEST_CONCURRENCY ?? 1),
   ...(TEST_UNFIT === undefined ? {} : { fitness: [function isFit() { throw new Error('unfit'); }] }),
 };
 serve(handlers[process.env['TEST_HANDLER'] ?? 'echo'] as Handler, options);
-// A program may have more open than its worker; it ends all the same.
+// A program may do more than serve,
+if (TEST_BUSY_UNTIL !== undefined) setTimeout(blockUntil, 500, TEST_BUSY_UNTIL);
+// and have more open than its worker; it ends all the same.
 setInterval(() => undefined, 1_000);
