@@ -1,10 +1,10 @@
 import type { CrewOptions, DrainOptions } from '../support/worker-pool.ts';
 import type { Stage } from '../support/stage.ts';
 
-/** A queue that is filled once; every run then starts from a copy of that state. */
+/** A queue that every run finds full: as a copy of one that was filled once, or filled anew. */
 export interface FilledQueue {
   name: string;
-  /** Brings the queue up, full, on a copy; how workers reach it. */
+  /** Brings the queue up, full; how workers reach it. */
   open(stage: Stage): Promise<OpenQueue>;
 }
 

@@ -275,11 +275,8 @@ export class JobFace {
   /** Answers with the job, and with why it waits. Where the caller has left, nobody asks. */
   async #show(response: PlainResponse, endpoint: Endpoint, shown: JobOutcome): Promise<void> {
     if (response.destroyed) return;
-    sendJson(response, 200, statusText(shown, await this.#reason(endpoint, shown)));
-  }
-
-  async #reason(endpoint: Endpoint, { job }: JobOutcome): Promise<string | undefined> {
-    return job.status === 'IN_QUEUE' ? waitingReason(this.#parts.queue, job, () => this.#parts.fleetReason(endpoint)) : undefined;
+    const reason = shown.job.status === 'IN_QUEUE' ? await waitingReason(this.#parts.queue, shown.job, () => this.#parts.fleetReason(endpoint)) : undefined;
+    sendJson(response, 200, statusText(shown, reason));
   }
 
   /** The number inside an id finds a job; the whole id must be its own. */

@@ -77,7 +77,7 @@ export class WorkerFace {
 
   async serve(request: PlainRequest, response: PlainResponse, address: JobAddress): Promise<void> {
     try {
-      const [workerId, jobId] = [decoded(address.rest[0] ?? ''), decoded(address.rest[1] ?? '')];
+      const [workerId = '', jobId = ''] = address.rest.map(decoded);
       const operation = this.#operations[address.operation] as WorkerOperation;
       const endpoint = await this.admit(request, address.endpointId, workerId);
       if (request.method !== operation.method) {
@@ -208,22 +208,10 @@ export class WorkerFace {
   }
 }
 
-interface Take {
-  query: string;
-  /** The worker says that it runs nothing. */
-  idle: boolean;
-  /** How many jobs it can take. */
-  size: number;
-}
-
-/** Thousands of idle workers ask alike. */
-let lastTake: Take | undefined;
-
-function readTake(text: string): Take {
-  if (lastTake?.query === text) return lastTake;
+/** Whether the worker says that it runs nothing, and how many jobs it can take. */
+function readTake(text: string): { idle: boolean; size: number } {
   const query = new URLSearchParams(text);
-  lastTake = { query: text, idle: query.get('job_in_progress') === '0', size: Math.min(LARGEST_BATCH, Math.max(1, Number(query.get('batch_size')) || 1)) };
-  return lastTake;
+  return { idle: query.get('job_in_progress') === '0', size: Math.min(LARGEST_BATCH, Math.max(1, Number(query.get('batch_size')) || 1)) };
 }
 
 /** A part of a path that is no valid text names nothing. */
