@@ -64,14 +64,19 @@ for (const kind of DATABASES) {
       const endpointId = `endpoint ${++endpoints}`;
       const seqs: number[] = [];
       const seen: unknown[] = [];
+      /** In the order in which it was asked for: what is answered first is up to the disk. */
+      const see = async (looking: Promise<unknown>): Promise<void> => {
+        const place = seen.push(undefined) - 1;
+        seen[place] = await looking;
+      };
       const submit = async (): Promise<void> => {
         const whole = newJob(settings(endpointId), 'one', '{"input":{"float":1.0}}', {}, ++number, NOW);
         seqs.push(whole.job.seq);
         await store.submit(whole, undefined, untold);
       };
-      const take = async (): Promise<void> => {
-        const taken = await store.take(endpointId, transitions.takeTerms(() => [{ ...WORKER, lease: `lease ${++leases}` }], NOW + 5));
-        seen.push(taken.map(({ job, request }) => [seqs.indexOf(job.seq), job.status, request]));
+      const take = (): Promise<void> => {
+        const taking = store.take(endpointId, transitions.takeTerms(() => [{ ...WORKER, lease: `lease ${++leases}` }], NOW + 5));
+        return see(taking.then((taken) => taken.map(({ job, request }) => [seqs.indexOf(job.seq), job.status, request])));
       };
       /** Where they can, what comes in and whoever takes it meet. */
       const taken = async (submitted: Promise<unknown>): Promise<void> => void (await Promise.all(store.meets.at(endpointId) ? [submitted, take()] : [submitted.then(take)]));
@@ -91,9 +96,9 @@ for (const kind of DATABASES) {
         else if (what === 'take') await take();
         else if (what === 'chunk') await store.appendChunks(endpointId, seq, (job) => (transitions.holds(job, WORKER) ? [{ text: '{"output":1}', workerNumber: 0 }] : undefined));
         else if (what === 'look') await look();
-        else if (what === 'purge') seen.push(await store.purge(endpointId));
+        else if (what === 'purge') await see(store.purge(endpointId));
         else if (what === 'pause') await new Promise((resolve) => setTimeout(resolve, 12));
-        else seen.push(await store.change(endpointId, seq, (job) => RULES[what]?.(job)).then((done) => done && [done.before.status, done.after.status, done.changed], String));
+        else await see(store.change(endpointId, seq, (job) => RULES[what]?.(job)).then((done) => done && [done.before.status, done.after.status, done.changed], String));
       };
       // Where a take has found nothing, the next one meets what comes in.
       await take();
@@ -127,6 +132,30 @@ for (const kind of DATABASES) {
 
       const again = await openDatabase({ database: here.place.url, data: here.place.data, poolSize: 5, onError: assert.fail });
       assert.deepEqual(await again.jobs().running(), taken.map(({ job }) => job));
+      await again.close();
+      await here.place.drop();
+    });
+
+    test('and have ended are there when the database is opened again, few or many', async () => {
+      const here = await migratedDatabase(kind);
+      const first = here.database.jobs();
+      const ended: unknown[] = [];
+      for (let count = 1; count <= 40; count += 1) {
+        const whole = newJob(settings('ended'), 'one', `{"input":${count}}`, {}, ++number, NOW);
+        const take = (): Promise<TakenJob[]> => first.take('ended', transitions.takeTerms(() => [{ ...WORKER, lease: `lease ${count}` }], NOW));
+        const taking = take();
+        await first.submit(whole, undefined, true);
+        if ((await taking).length === 0) await take();
+        const output = count % 7 === 0 ? JSON.stringify('large'.repeat(1_000)) : `{"count":${count}.0}`;
+        const done = await first.change('ended', whole.job.seq, (job) => transitions.finish(job, WORKER, { output, error: null }, NOW + count));
+        ended.push({ job: done?.after, payloads: { request: whole.payloads.request, output, error: null } });
+      }
+      await here.database.close();
+
+      const again = await openDatabase({ database: here.place.url, data: here.place.data, poolSize: 5, onError: assert.fail });
+      const found = again.jobs();
+      assert.deepEqual(await Promise.all((ended as { job: Job }[]).map(({ job }) => found.find('ended', job.seq))), ended);
+      assert.equal((await found.counts('ended')).completed, 40);
       await again.close();
       await here.place.drop();
     });

@@ -13,6 +13,7 @@ import { packedDays } from './0012-packed-days.ts';
 import { jobNotes } from './0013-job-notes.ts';
 import { endedDeliveries } from './0014-ended-deliveries.ts';
 import { jobsTogether } from './0015-jobs-together.ts';
+import { notedEnds } from './0016-noted-ends.ts';
 import type { Dialect } from '../sql.ts';
 
 /** One step of the schema. Steps are numbered from 1 without gaps and never change once released. */
@@ -22,4 +23,4 @@ export interface Migration {
   statements: (string | Record<Dialect, string>)[];
 }
 
-export const migrations: Migration[] = [accountsAndResources, endpoints, jobs, fleet, jobLeases, pods, usage, clusters, s3Keys, flashAndModels, chunkNumbers, packedDays, jobNotes, endedDeliveries, jobsTogether];
+export const migrations: Migration[] = [accountsAndResources, endpoints, jobs, fleet, jobLeases, pods, usage, clusters, s3Keys, flashAndModels, chunkNumbers, packedDays, jobNotes, endedDeliveries, jobsTogether, notedEnds];

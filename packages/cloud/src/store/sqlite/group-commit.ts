@@ -4,7 +4,7 @@ import type { Disk } from './wal-sync.ts';
 
 /** Up to this many, it is quicker to wait for the disk than to be woken by it. */
 const SMALL_GROUP = 4;
-/** What nobody waits for is on the disk this much later at most. */
+/** What nobody waits for is on the disk twice this much later at most. */
 const LAZY_SYNC_MS = 5;
 
 /** Takes part in every transaction. */
@@ -43,12 +43,16 @@ export class GroupCommit {
   readonly #begin: StatementSync;
   readonly #end: StatementSync;
   #hasBegun = false;
+  #hasWritten = false;
   #first: Piece[] = [];
   #last: Piece[] = [];
   #scheduled = false;
   #closed = false;
-  /** Set while something is committed and not on the disk, and nobody waits for it. */
+  /** Something is committed and not on the disk, and nobody waits for it. */
+  #isUnsynced = false;
+  /** It looks after that. Where syncs come one after the other it is seldom set: to set it and clear it for each costs more than some of the writes. */
   #lazySync: NodeJS.Timeout | undefined;
+  #syncs = 0;
   partner: Partner = NO_PARTNER;
 
   constructor(connection: DatabaseSync, disk: Disk, translate: (error: unknown) => Error) {
@@ -59,11 +63,17 @@ export class GroupCommit {
     this.#end = connection.prepare('commit');
   }
 
-  /** Whoever writes says so first. Work that writes nothing is no transaction. */
-  begin(): void {
-    if (this.#hasBegun) return;
+  /** Whoever writes says so first. Work that writes nothing is no transaction, and a statement that is all (`isAll`) is one by itself. */
+  begin(isAll = false): void {
+    this.#hasWritten = true;
+    if (this.#hasBegun || isAll) return;
     this.#begin.run();
     this.#hasBegun = true;
+  }
+
+  /** Whether this group has written something. */
+  get hasWritten(): boolean {
+    return this.#hasWritten;
   }
 
   run<T>(work: () => T, size = 1): Promise<T> {
@@ -85,7 +95,7 @@ export class GroupCommit {
     try {
       if (this.partner.hasNotes) this.#writeOut();
       const value = work();
-      const synced = this.#lazySync === undefined ? this.#disk.pending : this.#syncBeside();
+      const synced = this.#isUnsynced ? this.#syncBeside() : this.#disk.pending;
       return synced === undefined ? Promise.resolve(value) : synced.then(() => value);
     } catch (error) {
       return Promise.reject(this.#translate(error));
@@ -105,7 +115,8 @@ export class GroupCommit {
   close(): void {
     this.flush();
     this.#closed = true;
-    if (this.#lazySync !== undefined) this.#sync();
+    if (this.#isUnsynced) this.#sync();
+    clearTimeout(this.#lazySync);
   }
 
   flush(): void {
@@ -125,15 +136,15 @@ export class GroupCommit {
     try {
       results = group.map(({ work }) => work());
       this.partner.beforeCommit();
-      hasWritten = this.#hasBegun;
-      if (hasWritten) this.#end.run();
-      this.#hasBegun = false;
+      hasWritten = this.#hasWritten;
+      if (this.#hasBegun) this.#end.run();
+      this.#hasBegun = this.#hasWritten = false;
       this.partner.afterCommit();
       // What wrote nothing, and came after nothing that is not on the disk yet, has nothing to wait for.
-      if (alone && (hasWritten || this.#lazySync !== undefined)) this.#sync();
+      if (alone && (hasWritten || this.#isUnsynced)) this.#sync();
     } catch (error) {
       if (this.#connection.isTransaction) this.#connection.exec('rollback');
-      this.#hasBegun = false;
+      this.#hasBegun = this.#hasWritten = false;
       this.partner.afterRollback();
       const told = this.#translate(error);
       const all = group.length === 1 || (told instanceof BerthError && told.code === 'unavailable');
@@ -150,7 +161,7 @@ export class GroupCommit {
     if (alone) return answer(() => true);
     answer(({ synced }) => !synced);
     if (!waits) {
-      if (hasWritten) this.#lazySync ??= setTimeout(() => void this.#syncBeside().catch(() => undefined), LAZY_SYNC_MS);
+      if (hasWritten) this.#syncLater();
       return;
     }
     this.#syncBeside().then(() => answer(({ synced }) => synced), (error: unknown) => {
@@ -166,17 +177,26 @@ export class GroupCommit {
   }
 
   #sync(): void {
-    this.#syncs();
+    this.#isUnsynced = false;
+    this.#syncs += 1;
     this.#disk.sync();
   }
 
   #syncBeside(): Promise<void> {
-    this.#syncs();
+    this.#isUnsynced = false;
+    this.#syncs += 1;
     return this.#disk.syncBeside();
   }
 
-  #syncs(): void {
-    clearTimeout(this.#lazySync);
-    this.#lazySync = undefined;
+  #syncLater(): void {
+    this.#isUnsynced = true;
+    if (this.#lazySync !== undefined) return;
+    const syncs = this.#syncs;
+    this.#lazySync = setTimeout(() => {
+      this.#lazySync = undefined;
+      if (!this.#isUnsynced) return;
+      if (this.#syncs === syncs) this.#syncBeside().catch(() => undefined);
+      else this.#syncLater();
+    }, LAZY_SYNC_MS);
   }
 }

@@ -15,9 +15,11 @@ import type { GroupCommit } from './group-commit.ts';
 import { inPieces } from './in-pieces.ts';
 import { jobLooks } from './job-looks.ts';
 import { LARGEST_NOTED, NotedJobs, submitted } from './noted-jobs.ts';
-import type { NotedJob } from './noted-jobs.ts';
+import type { NotedEnd, NotedJob } from './noted-jobs.ts';
 import { assign, marks, Statements } from './statements.ts';
 
+/** As many ended jobs may have a note. It is cheaper to write a few jobs out together than each with its own end. */
+const MOST_ENDED_NOTED = 16;
 /** There is one server on a SQLite file, and it does one thing at a time. */
 const LANE = 'sqlite';
 
@@ -81,9 +83,11 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   };
   group.partner = {
     beforeCommit: () => {
+      if (notes.ended > MOST_ENDED_NOTED) for (const noted of notes.all()) if (noted.ended !== undefined) writeOut(noted);
       place();
       for (const [endpointId, sum] of moves) addCounts().run(endpointId, sum.queued, sum.running, sum.completed, sum.failed, sum.retried);
       moves.clear();
+      notes.write(!group.hasWritten);
     },
     afterCommit: () => notes.committed(),
     afterRollback: () => {
@@ -109,12 +113,13 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
 
   /** The rows that a noted job would have. */
   function writeOut(noted: NotedJob): void {
-    const { held: job, request } = noted;
+    const { held: job, request, ended } = noted;
     notes.remove(job.seq);
+    count(job.endpointId, countMoves(undefined, ended?.job ?? job));
+    if (ended !== undefined) return void insertEnded().run(...insertedValues(ended.job, undefined, request), ended.output, ended.error);
     insertJob().run(...insertedValues(submitted(noted), undefined, request));
     insertLease().run(...leaseValues(job));
     held.set(job.seq, job);
-    count(job.endpointId, countMoves(undefined, job));
   }
 
   /** Whoever came in and was not taken waits. */
@@ -173,24 +178,21 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     const { endpointId, seq } = asked;
     if (fresh.has(seq)) place();
     const noted = notes.get(seq);
-    const before = noted?.held ?? current(endpointId, seq);
+    const isHeld = noted !== undefined && noted.ended === undefined;
+    const before = isHeld ? noted.held : current(endpointId, seq);
     if (before?.endpointId !== endpointId) return undefined;
     const made = asked.next(before);
     if (made === undefined) return { before, after: before, changed: false };
-    if (noted === undefined || !writeEnded(noted, made)) {
-      if (noted !== undefined) writeOut(noted);
+    const ended = isHeld ? plainEnd(made) : undefined;
+    if (isHeld && ended !== undefined) {
+      const whole = { ...noted, ended };
+      if ((ended.output?.length ?? 0) + (ended.error?.length ?? 0) <= LARGEST_NOTED) notes.set(whole);
+      else writeOut(whole);
+    } else {
+      if (isHeld) writeOut(noted);
       write(before, made);
     }
     return { before, after: made.job, changed: true };
-  }
-
-  /** The end of a job that has only a note: all of it at once. False where there is more to it. */
-  function writeEnded({ request }: NotedJob, { job, output, error, delivery, remove }: JobChange): boolean {
-    if (job.endedAt === null || output === undefined || error === undefined || delivery !== undefined || remove === true) return false;
-    notes.remove(job.seq);
-    insertEnded().run(...insertedValues(job, undefined, request), output, error);
-    count(job.endpointId, countMoves(undefined, job));
-    return true;
   }
 
   function forget(job: Job): void {
@@ -260,7 +262,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   }
 
   function begin({ job: before, request, isWritten }: HeadJob, { job }: JobChange): void {
-    if (!isWritten) return notes.add({ held: job, request });
+    if (!isWritten) return notes.set({ held: job, request });
     insertLease().run(...leaseValues(job));
     held.set(job.seq, job);
     count(job.endpointId, countMoves(before, job));
@@ -375,6 +377,11 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         statements.writing('delete from job_workers where seen_at < ?')().run(seenSince);
       }),
   };
+}
+
+/** An end that brings all there is to know of it; undefined where there is more to it. */
+function plainEnd({ job, output, error, delivery, remove }: JobChange): NotedEnd | undefined {
+  return job.endedAt === null || output === undefined || error === undefined || delivery !== undefined || remove === true ? undefined : { job, output, error };
 }
 
 /** A job that ends and goes in one move still counts as ended. */

@@ -1,15 +1,21 @@
 import type { StatementSync } from 'node:sqlite';
 import { SteadyMap } from '../../support/steady-map.ts';
-import type { Job } from '../job-records.ts';
+import type { Job, Payloads } from '../job-records.ts';
 import type { Statements } from './statements.ts';
 
-/** A note fits on a page of the database: a larger request is written once, in its row. */
+/** A note fits on a page of the database: a larger request is written once, in its row, and so is an end with a larger output. */
 export const LARGEST_NOTED = 2_000;
 
-/** A job that has a note instead of its rows, as it is since a worker has it for the first time. */
+/** A job that has a note instead of its rows. */
 export interface NotedJob {
+  /** As it is since a worker has it for the first time. */
   held: Job;
   request: string;
+  ended?: NotedEnd;
+}
+
+export interface NotedEnd extends Pick<Payloads, 'output' | 'error'> {
+  job: Job;
 }
 
 /** As it came. */
@@ -19,24 +25,35 @@ export function submitted({ held }: NotedJob): Job {
 
 /**
  * Jobs that went from a client who waits for their end straight to a worker. One row holds all
- * of such a job, which is enough if it ends at once. What is known here is what the table has:
- * what a transaction adds and removes is undone with it.
+ * of such a job, and its end too, until the ends are enough to be written out together. What is
+ * known here is what the table has after the commit: what a transaction changes is undone with it.
  */
 export class NotedJobs {
-  readonly #insert: () => StatementSync;
-  readonly #delete: () => StatementSync;
+  readonly #insert: (isAll?: boolean) => StatementSync;
+  readonly #update: (isAll?: boolean) => StatementSync;
+  readonly #delete: (isAll?: boolean) => StatementSync;
   readonly #jobs = new SteadyMap<number, NotedJob>();
-  /** What stood here before this transaction changed it, in the order of the changes. */
-  #before: [seq: number, job: NotedJob | undefined][] = [];
+  /** What the table has of those that this transaction changes. */
+  readonly #before = new SteadyMap<number, NotedJob | undefined>();
+  #ended = 0;
 
   constructor(statements: Statements) {
-    this.#insert = statements.writing('insert into job_notes (seq, note) values (?, ?)');
+    this.#insert = statements.writing('insert into job_notes (seq, held, request, ended) values (?, ?, ?, ?)');
+    this.#update = statements.writing('update job_notes set ended = ? where seq = ?');
     this.#delete = statements.writing('delete from job_notes where seq = ?');
-    for (const { seq, note } of statements.select('select seq, note from job_notes').all() as { seq: number; note: string }[]) this.#jobs.set(seq, JSON.parse(note) as NotedJob);
+    for (const row of statements.select('select held, request, ended from job_notes').all() as { held: string; request: string; ended: string | null }[]) {
+      const held = JSON.parse(row.held) as Job;
+      this.#put(held.seq, { held, request: row.request, ...(row.ended !== null && { ended: readEnd(held, row.ended) }) });
+    }
   }
 
   get size(): number {
     return this.#jobs.size;
+  }
+
+  /** How many of them have ended. */
+  get ended(): number {
+    return this.#ended;
   }
 
   get(seq: number): NotedJob | undefined {
@@ -47,28 +64,56 @@ export class NotedJobs {
     return [...this.#jobs.values()];
   }
 
-  add(job: NotedJob): void {
-    const { seq } = job.held;
-    this.#before.push([seq, this.#jobs.get(seq)]);
-    this.#jobs.set(seq, job);
-    this.#insert().run(seq, JSON.stringify(job));
+  set(job: NotedJob): void {
+    this.#change(job.held.seq, job);
   }
 
   remove(seq: number): void {
-    this.#before.push([seq, this.#jobs.get(seq)]);
-    this.#jobs.delete(seq);
-    this.#delete().run(seq);
+    this.#change(seq, undefined);
+  }
+
+  /** Writes what has changed; `isAll` where nothing else is written with it. */
+  write(isAll: boolean): void {
+    const only = isAll && this.#before.size === 1;
+    for (const [seq, before] of this.#before) {
+      const job = this.#jobs.get(seq);
+      const ended = job?.ended === undefined ? null : endText(job.held, job.ended);
+      if (job === undefined) this.#delete(only).run(seq);
+      else if (before === undefined) this.#insert(only).run(seq, JSON.stringify(job.held), job.request, ended);
+      else this.#update(only).run(ended, seq);
+    }
   }
 
   committed(): void {
-    if (this.#before.length > 0) this.#before = [];
+    this.#before.clear();
   }
 
   undo(): void {
-    for (const [seq, job] of this.#before.reverse()) {
-      if (job === undefined) this.#jobs.delete(seq);
-      else this.#jobs.set(seq, job);
-    }
-    this.#before = [];
+    for (const [seq, job] of this.#before) this.#put(seq, job);
+    this.#before.clear();
   }
+
+  #change(seq: number, job: NotedJob | undefined): void {
+    if (!this.#before.has(seq)) this.#before.set(seq, this.#jobs.get(seq));
+    this.#put(seq, job);
+  }
+
+  #put(seq: number, job: NotedJob | undefined): void {
+    if (this.#jobs.get(seq)?.ended !== undefined) this.#ended -= 1;
+    if (job?.ended !== undefined) this.#ended += 1;
+    if (job === undefined) this.#jobs.delete(seq);
+    else this.#jobs.set(seq, job);
+  }
+}
+
+/** An end changes little of a job: only that is written. */
+function endText(held: Job, { job, output, error }: NotedEnd): string {
+  const changed: Record<string, unknown> = {};
+  for (const name of Object.keys(job) as (keyof Job)[]) if (job[name] !== held[name]) changed[name] = job[name];
+  return JSON.stringify([changed, output, error]);
+}
+
+function readEnd(held: Job, text: string): NotedEnd {
+  const [changed, output, error] = JSON.parse(text) as [Partial<Job>, string | null, string | null];
+  return { job: { ...held, ...changed }, output, error };
 }

@@ -25,11 +25,11 @@ export class Statements {
     return known as unknown as ReturnType<Statements['selectArrays']>;
   }
 
-  /** One that writes: asked for when it is to run, which begins the transaction. */
-  writing(text: string): () => StatementSync {
+  /** One that writes: asked for when it is to run, which begins the transaction, unless it is all (`isAll`) that is written. */
+  writing(text: string): (isAll?: boolean) => StatementSync {
     const known = this.#prepare(text);
-    return () => {
-      this.#group.begin();
+    return (isAll) => {
+      this.#group.begin(isAll);
       return known;
     };
   }
