@@ -16,7 +16,7 @@ const MOST_SPARED = 10;
 const MOST_REMEMBERED = 50_000;
 
 export interface CaretakerParts {
-  store: Pick<JobStore, 'due' | 'running' | 'workers' | 'noteWorkers' | 'tidy'>;
+  store: Pick<JobStore, 'due' | 'forgetEnded' | 'running' | 'workers' | 'noteWorkers' | 'tidy'>;
   clock: Clock;
   presence: Presence;
   changes: JobChanges;
@@ -40,12 +40,13 @@ export class Caretaker {
   /** Looks after every job that is due. Answers whether there may be more. */
   async sweep(limit = 500): Promise<boolean> {
     const { store, clock, changes } = this.#parts;
+    const forgotten = await store.forgetEnded(clock.now(), limit);
     const due = await store.due(clock.now(), limit);
     const looked = await Promise.all(due.map(async (job) => ({ job, lives: job.status === 'IN_PROGRESS' ? await this.#workerLives(job) : true })));
     const lost = new Map(looked.filter(({ lives }) => !lives).map(({ job }) => [`${job.endpointId} ${job.workerId}`, job]));
     for (const { endpointId, workerId } of lost.values()) await this.#spare(endpointId, workerId ?? '');
     await Promise.all(looked.map(({ job, lives }) => changes.one(job.endpointId, job.seq, (current, now) => transitions.whenDue(current, now, lives))));
-    return due.length >= limit;
+    return due.length >= limit || forgotten >= limit;
   }
 
   /** Gives up jobs that their worker evidently no longer has. */

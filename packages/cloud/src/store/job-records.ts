@@ -13,9 +13,10 @@
  * ends, its lease must be looked at, its execution time is over, its retention ends. It is a
  * column with an index, so a million sleeping jobs cost nothing.
  */
-export const JOB_STATUSES = ['IN_QUEUE', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'CANCELLED', 'TIMED_OUT'] as const;
+export const END_STATUSES = ['COMPLETED', 'FAILED', 'CANCELLED', 'TIMED_OUT'] as const;
+export const JOB_STATUSES = ['IN_QUEUE', 'IN_PROGRESS', ...END_STATUSES] as const;
 export type JobStatus = (typeof JOB_STATUSES)[number];
-export type EndStatus = Exclude<JobStatus, 'IN_QUEUE' | 'IN_PROGRESS'>;
+export type EndStatus = (typeof END_STATUSES)[number];
 
 /** A job without its payloads. Times are milliseconds since 1970, durations milliseconds. */
 export interface Job {

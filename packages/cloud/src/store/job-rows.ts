@@ -1,3 +1,4 @@
+import { END_STATUSES } from './job-records.ts';
 import type { Delivery, DeliveryEntry, Job, JobStatus } from './job-records.ts';
 import type { Row, Value } from './sql.ts';
 
@@ -77,6 +78,9 @@ export function listed(status: JobStatus | undefined, fewWait: boolean, waiting:
   if (status === 'IN_QUEUE') return { rows: 'jobs', jobs: JOBS_AND_LEASES, only: `and job.status = 'IN_QUEUE' and lease.seq is null` };
   return { rows: 'jobs', jobs: 'jobs as job', only: status === undefined ? '' : `and job.status = '${status}'` };
 }
+
+/** Of a row in `jobs`. */
+export const HAS_ENDED = `status in (${END_STATUSES.map((status) => `'${status}'`).join(', ')})`;
 
 /** A new job, in the order in which both stores write it. */
 export const INSERTED_COLUMNS = [...JOB_COLUMNS, 'look_at', 'idempotency_key', 'body_hash', 'request'] as const;

@@ -51,14 +51,18 @@ for (const kind of DATABASES) {
       assert.deepEqual(await store.counts('folded'), { ...before, inProgress: before.inProgress - 1 });
     });
 
-    test('a job that has ended is looked at when its retention is over, however long it ran', async () => {
+    test('a job that has ended is forgotten when its retention is over, however long it ran', async () => {
       const job = await submit('retained', { retention: 60_000 });
       await takeAll('retained');
       const ended = NOW + 100_000;
       await store.change('retained', job.seq, (current) => transitions.finish(current, { workerId: 'w1' }, { output: '1', error: null }, ended));
-      const dueBy = async (now: number): Promise<boolean> => (await store.due(now, 1_000)).some(({ endpointId }) => endpointId === 'retained');
-      assert.equal(await dueBy(ended + 30_000), false);
-      assert.equal(await dueBy(ended + 60_000), true);
+      const isGoneBy = async (now: number): Promise<boolean> => {
+        await store.due(now, 1_000);
+        await store.forgetEnded(now, 1_000);
+        return (await store.find('retained', job.seq)) === undefined;
+      };
+      assert.equal(await isGoneBy(ended + 59_999), false);
+      assert.equal(await isGoneBy(ended + 60_000), true);
     });
 
     test('webhooks that are due come together only as large as they may be, the longest due first', async () => {
@@ -234,6 +238,29 @@ for (const kind of DATABASES) {
       assert.equal(gone?.after.status, 'TIMED_OUT');
       assert.equal(await store.find('due', soon.seq), undefined);
       assert.deepEqual(await store.counts('due'), { inQueue: 1, inProgress: 0, completed: 0, failed: 1, retried: 0 });
+    });
+
+    test('what has ended and is over is forgotten with all that it streamed, so many at a time, and nothing else is', async () => {
+      // Of jobs of other endpoints, too.
+      while ((await store.forgetEnded(NOW + 10_000_000, 1_000)) > 0);
+      const [first, second, kept, running, waiting] = [await submit('over'), await submit('over'), await submit('over'), await submit('over'), await submit('over')];
+      await takeAll('over', 4);
+      const end = (seq: number, at: number): Promise<unknown> => store.change('over', seq, (job) => transitions.finish(job, { workerId: 'w1' }, { output: '1', error: null }, at));
+      await store.appendChunks('over', first.seq, () => [{ text: '{"output":1}', workerNumber: 0 }]);
+      await store.appendChunks('over', running.seq, () => [{ text: '{"output":2}', workerNumber: 0 }]);
+      for (const { seq } of [first, second]) await end(seq, NOW + 1_000);
+      await end(kept.seq, NOW + 200_000);
+      const over = NOW + 1_000 + first.retention;
+      const late = over + 70_000;
+      const there = async (): Promise<number[]> => (await store.findAll('over', [first, second, kept, running, waiting].map(({ seq }) => seq))).map(({ job }) => job.seq).reverse();
+      assert.deepEqual((await store.due(late, 1_000)).filter(({ endpointId, status }) => endpointId === 'over' && status === 'COMPLETED'), []);
+      assert.deepEqual(await there(), [first, second, kept, running, waiting].map(({ seq }) => seq));
+      assert.equal(await store.forgetEnded(late, 1), 1);
+      assert.equal(await store.forgetEnded(late, 1), 1);
+      assert.equal(await store.forgetEnded(late, 1), 0);
+      assert.deepEqual(await there(), [kept, running, waiting].map(({ seq }) => seq));
+      assert.deepEqual([await store.chunks('over', first.seq, 0, 1_000), (await store.chunks('over', running.seq, 0, 1_000)).length], [[], 1]);
+      assert.deepEqual(await store.counts('over'), { inQueue: 1, inProgress: 1, completed: 3, failed: 0, retried: 0 });
     });
 
     test('a purge removes what waits and nothing else', async () => {

@@ -24,8 +24,10 @@ export interface JobStore {
   appendChunks(endpointId: string, seq: number, next: (job: Job, end: StreamEnd) => readonly NewChunk[] | undefined): Promise<StreamEnd | undefined>;
   /** Chunks after number `after`, in order, together at most `bytes` large but at least one. */
   chunks(endpointId: string, seq: number, after: number, bytes: number): Promise<Chunk[]>;
-  /** Jobs of any endpoint that time has something to do with, the longest due first. */
+  /** Jobs of any endpoint that time has something to do with, the longest due first. Those that are over are left to `forgetEnded`. */
   due(now: number, limit: number): Promise<Job[]>;
+  /** Removes jobs of any endpoint that have ended and whose retention is over, up to `limit`; answers how many. Nobody is told, as nobody sees them any more. */
+  forgetEnded(now: number, limit: number): Promise<number>;
   /** Removes every waiting job of an endpoint; answers how many. */
   purge(endpointId: string): Promise<number>;
   /** Which jobs there are, newest first, without what they carry: that may be large, and nobody may want it. Looks at a few rows of many, and says where the next look begins. */

@@ -271,7 +271,6 @@ export class JobFace {
     return this.#same(await this.#parts.queue.find(endpointId, seq), id);
   }
 
-  /** Why a job waits; undefined where it does not. */
   /** Answers with the job, and with why it waits. Where the caller has left, nobody asks. */
   async #show(response: PlainResponse, endpoint: Endpoint, shown: JobOutcome): Promise<void> {
     if (response.destroyed) return;

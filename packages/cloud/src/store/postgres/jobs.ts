@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { MOST_LOOKS } from '../job-moves.ts';
 import { isOver } from '../job-records.ts';
 import type { WholeJob } from '../job-records.ts';
-import { DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, ENTRY_COLUMNS, entryFromRow, JOB, jobFromValues, JOBS_AND_LEASES, listed, nextLook, PAYLOAD_BYTES, PAYLOADS, thatFit } from '../job-rows.ts';
+import { DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, ENTRY_COLUMNS, entryFromRow, HAS_ENDED, JOB, jobFromValues, JOBS_AND_LEASES, listed, nextLook, PAYLOAD_BYTES, PAYLOADS, thatFit } from '../job-rows.ts';
 import { endAfter } from '../jobs.ts';
 import type { AskedChange, Changed, JobStore, StreamEnd, Submitted } from '../jobs.ts';
 import type { Row, Value } from '../sql.ts';
@@ -167,7 +167,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
       for (let looks = 0; looks < MOST_LOOKS && due.length < limit; looks += 1) {
         const found = (await queryJobs(`select ${JOB} from ${JOBS_AND_LEASES} where job.look_at <= $1 order by job.look_at limit $2`, [now, limit])).map(jobFromValues);
         const later = found.filter((job) => job.status === 'IN_PROGRESS' || job.dueAt > now);
-        due.push(...found.filter((job) => !later.includes(job)));
+        due.push(...found.filter((job) => !later.includes(job) && !isOver(job, now)));
         if (later.length > 0) {
           // What another server just changes is left to it.
           await query(
@@ -180,6 +180,18 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
         if (later.length === 0 || found.length < limit) break;
       }
       return due;
+    },
+
+    forgetEnded: async (now, limit) => {
+      const [row] = await query(
+        // What another server just forgets is left to it.
+        `with gone as materialized (select endpoint_id, seq from jobs where look_at <= $1 and due_at <= $1 and ${HAS_ENDED} order by look_at limit $2 for update skip locked),
+          removed as (delete from jobs using gone where jobs.endpoint_id = gone.endpoint_id and jobs.seq = gone.seq),
+          chunks as (delete from job_chunks using gone where job_chunks.endpoint_id = gone.endpoint_id and job_chunks.seq = gone.seq)
+          select count(*) as removed from gone`,
+        [now, limit],
+      );
+      return Number(row?.['removed']);
     },
 
     purge: (endpointId) =>

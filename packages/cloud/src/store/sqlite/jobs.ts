@@ -5,7 +5,7 @@ import { MOST_LOOKS, rowMoves } from '../job-moves.ts';
 import { isOver } from '../job-records.ts';
 import type { Job, JobChange, Payloads, WholeJob } from '../job-records.ts';
 import {
-  AFTER_JOB, CHANGING_COLUMNS, changingValues, deliveryValues, INSERTED_COLUMNS, insertedValues, JOB, jobFromValues, JOBS_AND_LEASES, LEASE_COLUMNS, leaseValues, nextLook,
+  AFTER_JOB, CHANGING_COLUMNS, changingValues, deliveryValues, HAS_ENDED, INSERTED_COLUMNS, insertedValues, JOB, jobFromValues, JOBS_AND_LEASES, LEASE_COLUMNS, leaseValues, nextLook,
   WAITING_COLUMNS, WAITING_JOB, waitingJobFrom, waitingValues,
 } from '../job-rows.ts';
 import { countMoves, endAfter } from '../jobs.ts';
@@ -22,6 +22,9 @@ import { assign, marks, Statements } from './statements.ts';
 const MOST_ENDED_NOTED = 16;
 /** There is one server on a SQLite file, and it does one thing at a time. */
 const LANE = 'sqlite';
+
+/** Jobs that are over, as of now (twice), up to a limit. */
+const OVER = `from jobs where look_at <= ? and due_at <= ? and ${HAS_ENDED} order by look_at, seq limit ?`;
 
 interface FreshJob extends WholeJob {
   /** Where it is not, it may go out with a note. */
@@ -55,6 +58,9 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   const deleteHead = statements.writing('delete from job_waiting where endpoint_id = ? and low_priority = ? and account_id = ? and (position, seq) <= (?, ?)');
   const deleteJob = statements.writing('delete from jobs where seq = ?');
   const deleteChunks = statements.writing('delete from job_chunks where endpoint_id = ? and seq = ?');
+  const firstOver = statements.select(`select 1 ${OVER}`);
+  const deleteChunksOfOver = statements.writing(`delete from job_chunks where (endpoint_id, seq) in (select endpoint_id, seq ${OVER})`);
+  const deleteOver = statements.writing(`delete from jobs where seq in (select seq ${OVER})`);
   const waitingOf = statements.selectArrays(`select ${WAITING_JOB} from job_waiting as place cross join jobs as job
     where place.endpoint_id = ? and place.low_priority = ? and place.account_id = ? and job.seq = place.seq order by place.position, place.seq limit ?`);
   const nextAccount = statements.select('select account_id from job_waiting where endpoint_id = ? and low_priority = ? and account_id > ? order by account_id limit 1');
@@ -100,14 +106,14 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     get hasNotes() {
       return notes.size > 0;
     },
-    writeOut: () => notes.all().forEach(writeOut),
+    writeOut: writeOutAll,
   };
   const runOnOne = <T>(work: () => T): Promise<T> => group.run(work);
   const runUntold = <T>(work: () => T): Promise<T> => group.runUntold(work);
   /** For work that looks at all jobs. */
   const run = <T>(work: () => T): Promise<T> =>
     group.run(() => {
-      notes.all().forEach(writeOut);
+      writeOutAll();
       return work();
     });
 
@@ -120,6 +126,10 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     insertJob().run(...insertedValues(submitted(noted), undefined, request));
     insertLease().run(...leaseValues(job));
     held.set(job.seq, job);
+  }
+
+  function writeOutAll(): void {
+    for (const noted of notes.all()) writeOut(noted);
   }
 
   /** Whoever came in and was not taken waits. */
@@ -333,10 +343,18 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
           const found = toLookAt.all(now, limit).map(jobFromValues);
           const later = found.filter((job) => job.status === 'IN_PROGRESS' || job.dueAt > now);
           for (const job of later) lookAgain().run(Math.max(nextLook(job, now), now + 1), job.seq);
-          due.push(...found.filter((job) => !later.includes(job)));
+          due.push(...found.filter((job) => !later.includes(job) && !isOver(job, now)));
           if (later.length === 0 || found.length < limit) break;
         }
         return due;
+      }),
+
+    forgetEnded: (now, limit) =>
+      runUntold(() => {
+        writeOutAll();
+        if (firstOver.get(now, now, 1) === undefined) return 0;
+        deleteChunksOfOver().run(now, now, limit);
+        return Number(deleteOver().run(now, now, limit).changes);
       }),
 
     purge: (endpointId) => {
