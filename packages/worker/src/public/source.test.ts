@@ -48,8 +48,9 @@ describe('the public way', () => {
       server.said.length = 0;
       server.fault = (what) => (what === 'job-take' ? status : undefined);
       const worker = start(() => 1, {}, { ...QUICK_PACE, emptyAnswer: 60 });
-      await server.until(() => server.count('job-take') === 3);
-      assert.ok(gaps('job-take').every((gap) => gap >= 55), String(gaps('job-take')));
+      await server.until(() => server.count('job-take') === 6);
+      // All together: a request that was slow to arrive makes the gap behind it short.
+      assert.ok(gaps('job-take').reduce((sum, gap) => sum + gap, 0) >= 5 * 60 * 0.7, String(gaps('job-take')));
       await worker.stop();
     }
   });

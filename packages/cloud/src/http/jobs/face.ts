@@ -115,8 +115,8 @@ export class JobFace {
       leave = this.#parts.limits?.enter(key.accountId, endpoint.id, address.operation, () => this.#parts.queue.presence.here(endpoint.id).filter(({ busy }) => busy > 0).length);
       await operation.handle({ request, response, endpoint, key, rest: address.rest, query: new URLSearchParams(address.query) });
     } catch (error) {
-      // Whoever broke off in the middle of a request waits for no answer.
-      if (request.destroyed && !request.complete) return;
+      // Whoever broke off in the middle of a request waits for no answer, nor does whoever left a server that stops: its store may be closed by now.
+      if ((request.destroyed && !request.complete) || (response.destroyed && this.#parts.queue.stopping)) return;
       if (!request.readableEnded) request.resume();
       failJob(response, asBerthError(error, this.#parts.log, address.endpointId));
     } finally {
