@@ -1,4 +1,4 @@
-// Measures Berth beside its peers on this machine: `npm run bench -- start|accept|drain|latency|idle|depth|coldstart|gateway|ledger|pods`, without a word all of them.
+// Measures Berth beside its peers on this machine: `npm run bench -- start|accept|drain|latency|steady|idle|depth|coldstart|gateway|ledger|pods`, without a word all of them.
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { accept } from './accept.ts';
@@ -11,13 +11,14 @@ import { latency } from './latency.ts';
 import { ledger } from './ledger.ts';
 import { pods } from './pods.ts';
 import { start } from './start.ts';
+import { steady } from './steady.ts';
 import { Bench } from './support/bench.ts';
 import { machineNow } from './support/machine.ts';
 import { Report } from './support/report.ts';
 import { onStage } from './support/stage.ts';
 import { findTools, packageVersion, redisVersion, wrkVersion } from './support/tools.ts';
 
-const PARTS: Record<string, (bench: Bench) => Promise<void>> = { start, accept, drain, latency, idle, depth, coldstart, gateway, ledger, pods };
+const PARTS: Record<string, (bench: Bench) => Promise<void>> = { start, accept, drain, latency, steady, idle, depth, coldstart, gateway, ledger, pods };
 /** Those with the Python worker SDK beside Berth. */
 const WITH_PYTHON = ['accept', 'latency'];
 
