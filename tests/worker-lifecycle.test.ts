@@ -214,7 +214,7 @@ describe('the life of a worker', { concurrency: 3 }, () => {
     assert.notEqual(result.workerId, first);
     // Silence alone would take 30 s to notice.
     assert.ok(took < 25_000, `missed after ${took} ms`);
-    await eventually(() => assert.deepEqual(processesOf(first), []));
+    await eventually(() => assert.deepEqual(processesOf(first), []), PATIENCE_MS);
     assert.equal((await jobs.health()).jobs.retried, 1);
     await removed(jobs);
   });
@@ -251,7 +251,7 @@ describe('the life of a worker', { concurrency: 3 }, () => {
     assert.notEqual(result.workerId, workerId);
     assert.ok(took < 55_000, `killed after ${took} ms`);
     assert.equal((await jobs.status(stuck)).status, 'TIMED_OUT');
-    await eventually(() => assert.deepEqual(processesOf(workerId ?? ''), []));
+    await eventually(() => assert.deepEqual(processesOf(workerId ?? ''), []), PATIENCE_MS);
     await removed(jobs);
   });
 

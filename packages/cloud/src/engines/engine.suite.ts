@@ -505,7 +505,7 @@ export function engineSuite(name: string, { module, shell, impossible, gpuTypeId
       assert.deepEqual(await output(silent.id), ['unheard']);
       const spoken = await output(speaking.id);
       const last = Number(spoken.at(-1)?.split(' ')[1]);
-      assert.ok(last > 20);
+      assert.ok(last >= 20, `it ended with ${String(spoken.at(-1))}`);
       assert.deepEqual(spoken, [...Array.from({ length: last }, (_, index) => `line ${index + 1}`), `last ${last}`]);
     });
 
