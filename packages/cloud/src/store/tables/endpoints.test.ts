@@ -225,5 +225,29 @@ for (const kind of DATABASES) {
       assert.equal(await store.templates.find(ONE, 'own3'), undefined);
       assert.equal(await store.endpoints.remove(ONE, 'e8', audit(ONE, 'e8', 'delete')), false);
     });
+
+    test('leave a template of their own to the others that use it', async () => {
+      const own = (id: string, templateId: string): Endpoint => ({ ...linked(id, templateId), templateBound: true });
+      await insert(own('o1', 'shared1'), {}, template('shared1'));
+      await insert(linked('o2', 'shared1'), { templateId: 'shared1' });
+      assert.equal(await store.endpoints.remove(ONE, 'o1', audit(ONE, 'o1', 'delete')), true);
+      assert.deepEqual(await store.templates.find(ONE, 'shared1'), template('shared1'));
+      await assert.rejects(store.templates.remove(ONE, 'shared1', audit(ONE, 'shared1', 'delete')), inUse(/"endpoint o2" \(o2\) uses this template/));
+      assert.equal(await store.endpoints.remove(ONE, 'o2', audit(ONE, 'o2', 'delete')), true);
+      assert.equal(await store.templates.remove(ONE, 'shared1', audit(ONE, 'shared1', 'delete')), true);
+    });
+
+    test('that come to a template while the endpoint goes that brought it find it, or are told that it is gone', async () => {
+      for (let round = 0; round < 10; round += 1) {
+        const [templateId, first, second] = [`meet-t${round}`, `meet-a${round}`, `meet-b${round}`];
+        await insert({ ...linked(first, templateId), templateBound: true }, {}, template(templateId));
+        const comes = store.endpoints.insert(ONE, { templateId }, ({ template: found }) => {
+          if (found === undefined) throw new Error('gone');
+          return { record: linked(second, templateId), audit: audit(ONE, second, 'create') };
+        });
+        const [came] = await Promise.allSettled([comes, store.endpoints.remove(ONE, first, audit(ONE, first, 'delete'))]);
+        assert.equal((await store.templates.find(ONE, templateId)) !== undefined, came.status === 'fulfilled');
+      }
+    });
   });
 }

@@ -10,7 +10,7 @@ import { releaseOf } from '../releases.ts';
 import { endpointRows } from './endpoint-rows.ts';
 import { collection, holdRow, lockRow } from './owned-table.ts';
 import { holdRegistries } from './registries.ts';
-import { templateRows, templateWriting } from './templates.ts';
+import { templateRows, templateWriting, userOfTemplate } from './templates.ts';
 import { volumeFromRow } from './volumes.ts';
 
 export function endpointTable(database: Database, sealer: Sealer): EndpointStore {
@@ -32,8 +32,11 @@ export function endpointTable(database: Database, sealer: Sealer): EndpointStore
     if (template !== undefined) yield* changes(sql`insert into templates ${rowValues(templates.toRow(template))}`);
   }
 
-  function* removeTemplate(accountId: string, id: string | null): Steps<void> {
-    yield* changes(sql`delete from templates where id = ${id} and account_id = ${accountId}`);
+  /** Unless others use it by now: then it stays, as a template like any other. */
+  function* removeOwnTemplate(accountId: string, id: string): Steps<void> {
+    // Locked before it is asked: whoever held it for something has written that by then.
+    yield* row<Row>(sql`select id from templates where id = ${id} and account_id = ${accountId}${lockRow}`);
+    if ((yield* userOfTemplate(accountId, id)) === undefined) yield* changes(sql`delete from templates where id = ${id} and account_id = ${accountId}`);
   }
 
   return {
@@ -67,7 +70,7 @@ export function endpointTable(database: Database, sealer: Sealer): EndpointStore
         if (changedTemplate !== undefined) yield* writeTemplate(changedTemplate);
         yield* changes(sql`update endpoints set ${assignments(toRow(record))} where id = ${id}`);
         if (record.version !== current.version) yield* recordRelease(releaseOf(current, record), sealer);
-        if (current.templateBound && current.templateId !== record.templateId) yield* removeTemplate(accountId, current.templateId);
+        if (current.templateBound && current.templateId !== null && current.templateId !== record.templateId) yield* removeOwnTemplate(accountId, current.templateId);
         yield* recordAudit(audit);
         return record;
       }),
@@ -78,7 +81,7 @@ export function endpointTable(database: Database, sealer: Sealer): EndpointStore
         if (found === undefined) return false;
         yield* changes(sql`delete from endpoints where id = ${id}`);
         const { templateBound, templateId } = fromRow(found);
-        if (templateBound) yield* removeTemplate(accountId, templateId);
+        if (templateBound && templateId !== null) yield* removeOwnTemplate(accountId, templateId);
         yield* recordAudit(audit);
         return true;
       }),

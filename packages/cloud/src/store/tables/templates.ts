@@ -124,10 +124,20 @@ export function templateWriting(sealer: Sealer): (changed: ChangedTemplate) => S
   };
 }
 
+/** Who still uses a template, and what to do about it. */
+export function* userOfTemplate(accountId: string, id: string): Steps<string | undefined> {
+  const endpoint = yield* row<{ id: string; name: string }>(sql`select id, name from endpoints where account_id = ${accountId} and template_id = ${id} and template_linked = 1 limit 1`);
+  if (endpoint !== undefined) return `endpoint ${JSON.stringify(endpoint.name)} (${endpoint.id}) uses this template; give it another one, or delete the endpoint first`;
+  // Of a public one, also pods of other accounts are made. One's own is named first: something can be done about it.
+  const pod = yield* row<{ id: string; name: string; account_id: string }>(sql`select id, name, account_id from pods where template_id = ${id} and wanted <> 'terminated' order by case when account_id = ${accountId} then 0 else 1 end limit 1`);
+  if (pod === undefined) return undefined;
+  if (pod.account_id === accountId) return `pod ${JSON.stringify(pod.name)} (${pod.id}) was made from this template; terminate the pod first`;
+  return 'a pod of another account was made from this template; it can be deleted when that pod is terminated';
+}
+
 export function templateTable(database: Database, sealer: Sealer): TemplateStore {
   const { toRow, fromRow } = templateRows(sealer);
   const write = templateWriting(sealer);
-  const linkedTo = (accountId: string, id: string) => sql`account_id = ${accountId} and template_id = ${id} and template_linked = 1`;
 
   return {
     ...collection(database, {
@@ -136,12 +146,8 @@ export function templateTable(database: Database, sealer: Sealer): TemplateStore
       fromRow,
       // Asked after the row is gone: whoever held it for an endpoint has written that endpoint by then.
       *onRemove(accountId, id) {
-        const user = yield* row<{ id: string; name: string }>(sql`select id, name from endpoints where ${linkedTo(accountId, id)} limit 1`);
-        if (user !== undefined) throw new BerthError('in-use', `endpoint ${JSON.stringify(user.name)} (${user.id}) uses this template; give it another one, or delete the endpoint first`);
-        // Of a public one, also pods of other accounts are made. One's own is named first: something can be done about it.
-        const pod = yield* row<{ id: string; name: string; account_id: string }>(sql`select id, name, account_id from pods where template_id = ${id} and wanted <> 'terminated' order by case when account_id = ${accountId} then 0 else 1 end limit 1`);
-        if (pod?.account_id === accountId) throw new BerthError('in-use', `pod ${JSON.stringify(pod.name)} (${pod.id}) was made from this template; terminate the pod first`);
-        if (pod !== undefined) throw new BerthError('in-use', 'a pod of another account was made from this template; it can be deleted when that pod is terminated');
+        const user = yield* userOfTemplate(accountId, id);
+        if (user !== undefined) throw new BerthError('in-use', user);
       },
     }),
 
