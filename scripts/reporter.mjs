@@ -36,10 +36,12 @@ export default async function* report(events) {
 }
 
 /**
- * What to run again: the file; where that is a suite, whatever file uses it; where a client could not be installed, all of that client.
+ * What to run again: the file; where that is a suite, whatever file uses it, if only through another suite; where a client could not be installed, all of that client.
  * @param {string} file
+ * @returns {string[]}
  */
 function runnersOf(file) {
   if (!file.endsWith('.suite.ts')) return [file.endsWith('.test.ts') ? file : `${dirname(file)}/`];
-  return globSync(['packages/*/src/**/*.test.ts', 'tests/**/*.test.ts']).filter((one) => readFileSync(one, 'utf8').includes(`/${basename(file)}'`));
+  const users = globSync(['packages/*/src/**/*.{test,suite}.ts', 'tests/**/*.{test,suite}.ts']).filter((one) => readFileSync(one, 'utf8').includes(`/${basename(file)}'`));
+  return users.flatMap(runnersOf);
 }

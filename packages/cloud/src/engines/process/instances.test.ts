@@ -7,7 +7,7 @@ import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import { ManualClock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { InstanceEngine } from '../engine.ts';
-import { until } from '../engine.suite.ts';
+import { until } from '../suite/engine-stage.ts';
 import type { InstanceHandle, InstanceSpec } from '../instance.ts';
 import { allProcesses, findProcess } from './process-table.ts';
 import { supervisionProblem } from './supervise.ts';

@@ -1,5 +1,5 @@
-import type { EngineModule } from './engine.suite.ts';
-import type { InstanceHandle, InstanceSpec } from './instance.ts';
+import type { EngineModule } from './engine-stage.ts';
+import type { InstanceHandle, InstanceSpec } from '../instance.ts';
 
 /** A Berth to be killed: opens an engine, starts what it is told, says the handles and stays. Arguments: the engine's module, its folder, the specs. */
 const [, , module = '', folder = '', specs = '[]'] = process.argv;
