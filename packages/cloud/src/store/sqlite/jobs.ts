@@ -1,27 +1,25 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { SteadyMap } from '../../support/steady-map.ts';
-import { fairShare, inTurn, lastOf } from '../fair-share.ts';
 import { MOST_LOOKS, rowMoves } from '../job-moves.ts';
 import { isOver } from '../job-records.ts';
 import type { Job, JobChange, Payloads, WholeJob } from '../job-records.ts';
 import {
   AFTER_JOB, CHANGING_COLUMNS, changingValues, deliveryValues, HAS_ENDED, INSERTED_COLUMNS, insertedValues, JOB, jobFromValues, JOBS_AND_LEASES, LEASE_COLUMNS, leaseValues, nextLook,
-  WAITING_COLUMNS, WAITING_JOB, waitingJobFrom, waitingValues,
 } from '../job-rows.ts';
 import { countMoves, endAfter } from '../jobs.ts';
-import type { AskedChange, Changed, Claim, CountMoves, JobStore, StreamEnd, TakenJob } from '../jobs.ts';
+import type { AskedChange, Changed, Claim, JobStore, StreamEnd, TakenJob } from '../jobs.ts';
+import { Counts } from './counts.ts';
 import { deliveries, SAVE_DELIVERY } from './deliveries.ts';
 import type { GroupCommit } from './group-commit.ts';
 import { inPieces } from './in-pieces.ts';
 import { jobLooks } from './job-looks.ts';
 import { LARGEST_NOTED, NotedJobs, submitted } from './noted-jobs.ts';
 import type { NotedEnd, NotedJob } from './noted-jobs.ts';
+import { Places } from './places.ts';
 import { assign, marks, Statements } from './statements.ts';
 
 /** As many ended jobs may have a note. It is cheaper to write a few jobs out together than each with its own end. */
 const MOST_ENDED_NOTED = 16;
-/** There is one server on a SQLite file, and it does one thing at a time. */
-const LANE = 'sqlite';
 
 /** Jobs that are over, as of now (twice), up to a limit. */
 const OVER = `from jobs where look_at <= ? and due_at <= ? and ${HAS_ENDED} order by look_at, seq limit ?`;
@@ -41,7 +39,6 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   const statements = new Statements(connection, group);
   const insertJob = statements.writing(`insert or ignore into jobs (${INSERTED_COLUMNS.join(', ')}) values (${marks(INSERTED_COLUMNS.length)})`);
   const insertEnded = statements.writing(`insert into jobs (${INSERTED_COLUMNS.join(', ')}, output, error) values (${marks(INSERTED_COLUMNS.length + 2)})`);
-  const insertWaiting = statements.writing(`insert into job_waiting (${WAITING_COLUMNS.join(', ')}) values (${marks(WAITING_COLUMNS.length)})`);
   const insertLease = statements.writing(`insert into job_leases (${LEASE_COLUMNS.join(', ')}) values (${marks(LEASE_COLUMNS.length)})`);
   const holderOfKey = statements.selectArrays(`select ${JOB}, job.body_hash from ${JOBS_AND_LEASES} where job.endpoint_id = ? and job.idempotency_key = ?`);
   const selectJob = statements.selectArrays(`select ${JOB} from ${JOBS_AND_LEASES} where job.seq = ? and job.endpoint_id = ?`);
@@ -54,18 +51,11 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   const lookAgain = statements.writing('update jobs set look_at = ? where seq = ?');
   const renewLease = statements.writing('update job_leases set due_at = ? where seq = ?');
   const deleteLease = statements.writing('delete from job_leases where seq = ?');
-  const deleteWaiting = statements.writing('delete from job_waiting where endpoint_id = ? and low_priority = ? and account_id = ? and position = ? and seq = ?');
-  const deleteHead = statements.writing('delete from job_waiting where endpoint_id = ? and low_priority = ? and account_id = ? and (position, seq) <= (?, ?)');
   const deleteJob = statements.writing('delete from jobs where seq = ?');
   const deleteChunks = statements.writing('delete from job_chunks where endpoint_id = ? and seq = ?');
   const firstOver = statements.select(`select 1 ${OVER}`);
   const deleteChunksOfOver = statements.writing(`delete from job_chunks where (endpoint_id, seq) in (select endpoint_id, seq ${OVER})`);
   const deleteOver = statements.writing(`delete from jobs where seq in (select seq ${OVER})`);
-  const waitingOf = statements.selectArrays(`select ${WAITING_JOB} from job_waiting as place cross join jobs as job
-    where place.endpoint_id = ? and place.low_priority = ? and place.account_id = ? and job.seq = place.seq order by place.position, place.seq limit ?`);
-  const nextAccount = statements.select('select account_id from job_waiting where endpoint_id = ? and low_priority = ? and account_id > ? order by account_id limit 1');
-  const addCounts = statements.writing(`insert into job_counts (endpoint_id, lane, queued, running, completed, failed, retried) values (?, '${LANE}', ?, ?, ?, ?, ?)
-    on conflict (endpoint_id, lane) do update set queued = queued + excluded.queued, running = running + excluded.running, completed = completed + excluded.completed, failed = failed + excluded.failed, retried = retried + excluded.retried`);
   const saveDelivery = statements.writing(SAVE_DELIVERY);
 
   /** Jobs in workers' hands, as they were last written: the next thing that happens to them needs no look. Whoever is not here is looked for. */
@@ -74,34 +64,24 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   const fresh = new SteadyMap<number, FreshJob>();
   /** Jobs that went straight to a worker and have a note instead of rows. */
   const notes = new NotedJobs(statements);
+  const places = new Places(statements);
+  const counts = new Counts(statements);
   /** The highest number that a job has had: whoever has a higher one is new, without a look. */
   let newest = Number(statements.select('select max((select coalesce(max(seq), 0) from jobs), (select coalesce(max(seq), 0) from job_notes)) as seq').get()?.['seq']);
-  /** Endpoints where nobody waits, as far as it is known. */
-  const empty = new Set<string>();
-  /** The account that was served last, of endpoints where several wait: the next one goes first. */
-  const lastServed = new Map<string, string>();
-  /** Counts move once for each group, not for each job. */
-  const moves = new SteadyMap<string, CountMoves>();
-  const count = (endpointId: string, move: CountMoves): void => {
-    const sum = moves.get(endpointId);
-    if (sum === undefined) moves.set(endpointId, { ...move });
-    else for (const name of Object.keys(move) as (keyof CountMoves)[]) sum[name] += move[name];
-  };
   group.partner = {
     beforeCommit: () => {
       if (notes.ended > MOST_ENDED_NOTED) for (const noted of notes.all()) if (noted.ended !== undefined) writeOut(noted);
       place();
-      for (const [endpointId, sum] of moves) addCounts().run(endpointId, sum.queued, sum.running, sum.completed, sum.failed, sum.retried);
-      moves.clear();
+      counts.write();
       notes.write(!group.hasWritten);
     },
     afterCommit: () => notes.committed(),
     afterRollback: () => {
       notes.undo();
-      moves.clear();
+      places.undo();
+      counts.undo();
       held.clear();
       fresh.clear();
-      empty.clear();
     },
     get hasNotes() {
       return notes.size > 0;
@@ -121,7 +101,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   function writeOut(noted: NotedJob): void {
     const { held: job, request, ended } = noted;
     notes.remove(job.seq);
-    count(job.endpointId, countMoves(undefined, ended?.job ?? job));
+    counts.move(job.endpointId, countMoves(undefined, ended?.job ?? job));
     if (ended !== undefined) return void insertEnded().run(...insertedValues(ended.job, undefined, request), ended.output, ended.error);
     insertJob().run(...insertedValues(submitted(noted), undefined, request));
     insertLease().run(...leaseValues(job));
@@ -136,15 +116,10 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   function place(): void {
     for (const { job, payloads, isWritten } of fresh.values()) {
       if (!isWritten) insertJob().run(...insertedValues(job, undefined, payloads.request));
-      if (!isWritten) count(job.endpointId, countMoves(undefined, job));
-      wait(job);
+      if (!isWritten) counts.move(job.endpointId, countMoves(undefined, job));
+      places.enter(job);
     }
     fresh.clear();
-  }
-
-  function wait(job: Job): void {
-    insertWaiting().run(...waitingValues(job));
-    empty.delete(job.endpointId);
   }
 
   function current(endpointId: string, seq: number): Job | undefined {
@@ -164,12 +139,12 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
       const payloads = { request: kept.request, output: output === undefined ? kept.output : output, error: error === undefined ? kept.error : error };
       saveDelivery().run(...deliveryValues(change.delivery(payloads)));
     }
-    count(job.endpointId, countMoves(before, change.remove === true ? endedOrGone(job) : job));
+    counts.move(job.endpointId, countMoves(before, change.remove === true ? endedOrGone(job) : job));
     if (change.remove === true) return forget(before);
     if (change.clearChunks === true) deleteChunks().run(job.endpointId, seq);
     const { waiting, lease, row, look: looks } = rowMoves(before, change);
-    if (waiting === 'leaves') leaveQueue(before);
-    else if (waiting === 'enters') wait(job);
+    if (waiting === 'leaves') places.leave(before);
+    else if (waiting === 'enters') places.enter(job);
     if (lease === 'ends') deleteLease().run(seq);
     else if (lease === 'renewed') renewLease().run(job.dueAt, seq);
     if (job.status === 'IN_PROGRESS') held.set(seq, job);
@@ -206,33 +181,11 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   }
 
   function forget(job: Job): void {
-    if (job.status === 'IN_QUEUE') leaveQueue(job);
+    if (job.status === 'IN_QUEUE') places.leave(job);
     if (job.status === 'IN_PROGRESS') deleteLease().run(job.seq);
     held.delete(job.seq);
     deleteChunks().run(job.endpointId, job.seq);
     deleteJob().run(job.seq);
-  }
-
-  function leaveQueue(job: Job): void {
-    deleteWaiting().run(job.endpointId, job.lowPriority ? 1 : 0, job.accountId, job.position, job.seq);
-  }
-
-  function accountsWaiting(endpointId: string, lowPriority: number): string[] {
-    const accounts: string[] = [];
-    let after = '';
-    for (;;) {
-      const found = nextAccount.get(endpointId, lowPriority, after) as { account_id: string } | undefined;
-      if (found === undefined) return accounts;
-      after = found.account_id;
-      accounts.push(after);
-    }
-  }
-
-  function nobodyWaits(endpointId: string): boolean {
-    if (empty.has(endpointId)) return true;
-    const nobody = accountsWaiting(endpointId, 0).length === 0 && accountsWaiting(endpointId, 1).length === 0;
-    if (nobody) empty.add(endpointId);
-    return nobody;
   }
 
   /** Jobs that came in just now go out at once if nobody waits before them, and they are of one queue. */
@@ -241,7 +194,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     if (first === undefined) return [];
     const { accountId, lowPriority } = first.job;
     const alike = [...fresh.values()].every(({ job }) => job.endpointId === endpointId && job.accountId === accountId && job.lowPriority === lowPriority);
-    if (!alike || !nobodyWaits(endpointId)) {
+    if (!alike || !places.nobodyWaits(endpointId)) {
       place();
       return [];
     }
@@ -250,32 +203,16 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     return taken;
   }
 
-  /** Takes the places of up to `wanted` jobs out of the queue. */
   function leaveHead(endpointId: string, wanted: number): HeadJob[] {
     const found = takeFresh(endpointId, wanted);
-    if (found.length > 0) return found;
-    for (const lowPriority of [0, 1]) {
-      const left = wanted - found.length;
-      if (left <= 0) break;
-      const accounts = inTurn(accountsWaiting(endpointId, lowPriority), lastServed.get(endpointId));
-      const queues = accounts.map((accountId) => waitingOf.all(endpointId, lowPriority, accountId, left));
-      const shares = fairShare(queues.map(({ length }) => length), left);
-      if (accounts.length > 1) lastServed.set(endpointId, lastOf(accounts, shares));
-      for (const [index, queue] of queues.entries()) {
-        const head = queue.slice(0, shares[index]).map((values) => waitingJobFrom(endpointId, values));
-        const last = head.at(-1)?.job;
-        if (last !== undefined) deleteHead().run(endpointId, lowPriority, last.accountId, last.position, last.seq);
-        found.push(...head.map((one) => ({ ...one, isWritten: true })));
-      }
-    }
-    return found;
+    return found.length > 0 ? found : places.leaveHead(endpointId, wanted).map((taken) => ({ ...taken, isWritten: true }));
   }
 
   function begin({ job: before, request, isWritten }: HeadJob, { job }: JobChange): void {
     if (!isWritten) return notes.set({ held: job, request });
     insertLease().run(...leaseValues(job));
     held.set(job.seq, job);
-    count(job.endpointId, countMoves(before, job));
+    counts.move(job.endpointId, countMoves(before, job));
   }
 
   return {
@@ -304,7 +241,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         const { changes } = insertJob().run(...insertedValues(job, idempotency, payloads.request));
         if (changes === 0) return { job, created: current(job.endpointId, job.seq)?.id === job.id, met: false, bodyHash: null };
         fresh.set(job.seq, { job, payloads, isWritten: true });
-        count(job.endpointId, countMoves(undefined, job));
+        counts.move(job.endpointId, countMoves(undefined, job));
         return { job, created: true, met: true, bodyHash: idempotency?.bodyHash ?? null };
       }),
 
@@ -368,7 +305,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
           statements.writing(`delete from job_chunks where endpoint_id = ? and seq in (select seq ${some})`)().run(endpointId, endpointId, until, most);
           statements.writing(`delete from jobs where seq in (select seq ${some})`)().run(endpointId, until, most);
           const removed = Number(statements.writing(`delete from job_waiting where (endpoint_id, low_priority, account_id, position, seq) in (select endpoint_id, low_priority, account_id, position, seq ${some})`)().run(endpointId, until, most).changes);
-          count(endpointId, { queued: -removed, running: 0, completed: 0, failed: 0, retried: 0 });
+          counts.move(endpointId, { queued: -removed, running: 0, completed: 0, failed: 0, retried: 0 });
           return removed;
         }),
       );
@@ -377,9 +314,8 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     removeEndpoint: (endpointId) =>
       run(() => {
         place();
-        moves.delete(endpointId);
-        empty.delete(endpointId);
-        lastServed.delete(endpointId);
+        counts.forgetEndpoint(endpointId);
+        places.forgetEndpoint(endpointId);
         for (const [seq, job] of held) if (job.endpointId === endpointId) held.delete(seq);
         for (const table of ['jobs', 'job_waiting', 'job_leases', 'job_chunks', 'job_counts', 'job_workers', 'webhook_deliveries']) statements.writing(`delete from ${table} where endpoint_id = ?`)().run(endpointId);
       }),
