@@ -54,6 +54,17 @@ describe('the way of its own choice', () => {
     }
   });
 
+  test('is the public protocol where every channel breaks before the server says a word', LIMIT, async () => {
+    void server.until(() => {
+      for (const channel of server.channels) channel.break();
+      return false;
+    });
+    start(() => 1, {}, { ...QUICK_PACE, upgradeAgain: 60_000 });
+    await server.until(() => server.count('job-take') > 0);
+    assert.equal(await wayOf(), 'http');
+    assert.equal(server.count('job-channel'), 3);
+  });
+
   test('waits for a server that is not there yet', LIMIT, async () => {
     const env = server.environment();
     await server.stop();

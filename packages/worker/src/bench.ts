@@ -63,6 +63,7 @@ export class Bench implements Consumer {
     this.#concurrency = places;
     this.#fill();
     if (fewer) this.#parts.onLessRoom();
+    if (this.#waiting.length > this.#kept) this.#lookAtWaiting();
     this.#parts.onRoom();
   }
 
@@ -76,7 +77,7 @@ export class Bench implements Consumer {
 
   room(ahead = false): number {
     if (this.#closed) return 0;
-    const places = this.#concurrency + this.#parts.prefetch + (ahead ? this.#ahead.jobs(this.#concurrency) : 0);
+    const places = this.#concurrency + this.#prefetch + (ahead ? this.#ahead.jobs(this.#concurrency) : 0);
     return Math.max(0, places - this.#running.size - this.#waiting.length);
   }
 
@@ -150,7 +151,12 @@ export class Bench implements Consumer {
 
   /** How many of those that wait may do so: as many as were asked to, and those that there is a place for. */
   get #kept(): number {
-    return this.#parts.prefetch + Math.max(0, this.#concurrency - this.#running.size);
+    return this.#prefetch + Math.max(0, this.#concurrency - this.#running.size);
+  }
+
+  /** With no place to run there is none to wait either. */
+  get #prefetch(): number {
+    return this.#concurrency === 0 ? 0 : this.#parts.prefetch;
   }
 
   #giveBack(): void {
@@ -199,8 +205,14 @@ export class Bench implements Consumer {
     run.delivery.waited?.(run.begunAt - run.deliveredAt);
     if (this.#tellsOfJobs) this.#parts.log.info('Started.', run.job.id);
     const ending = this.#runner.run(run);
-    if (ending === undefined) this.#ended(run);
-    else void ending.then(() => this.#ended(run));
+    if (ending === undefined) this.#through(run);
+    else void ending.then(() => this.#through(run));
+  }
+
+  /** The handler has ended. One that was stopped has no result to tell of. */
+  #through(run: Run): void {
+    if (run.stopped && this.#tellsOfJobs) this.#parts.log.info('Finished.', run.job.id);
+    this.#ended(run);
   }
 
   /** Lines around a job say whose the lines between are. With several at a time they would say nothing, and cost much. */

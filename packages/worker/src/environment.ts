@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Addresses } from './public/addresses.ts';
+import { isHeaderValue } from './public/header-value.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -17,6 +18,8 @@ export interface Environment extends Identity {
 
 const PING_MS = 10_000;
 const SHORTEST_PING_MS = 100;
+/** A timer that is set to more than 2^31 milliseconds fires at once. No platform waits this long for a sign of life. */
+const LONGEST_PING_MS = 3_600_000;
 
 export function readIdentity(variables: Variables): Identity {
   return { workerId: variables['RUNPOD_POD_ID'] ?? randomUUID(), hostname: variables['RUNPOD_POD_HOSTNAME'] ?? 'unknown' };
@@ -28,8 +31,8 @@ export function readEnvironment(variables: Variables): Environment {
   const pingMs = Number(variables['RUNPOD_PING_INTERVAL'] ?? PING_MS);
   return {
     ...identity,
-    apiKey: variables['RUNPOD_AI_API_KEY'] ?? '',
-    pingMs: Number.isFinite(pingMs) && pingMs > 0 ? Math.max(SHORTEST_PING_MS, pingMs) : PING_MS,
+    apiKey: apiKeyOf(variables),
+    pingMs: Number.isFinite(pingMs) && pingMs > 0 ? Math.min(LONGEST_PING_MS, Math.max(SHORTEST_PING_MS, pingMs)) : PING_MS,
     addresses: new Addresses(
       {
         take: address(variables, 'RUNPOD_WEBHOOK_GET_JOB'),
@@ -40,6 +43,12 @@ export function readEnvironment(variables: Variables): Environment {
       identity.workerId,
     ),
   };
+}
+
+function apiKeyOf(variables: Variables): string {
+  const value = variables['RUNPOD_AI_API_KEY'] ?? '';
+  if (!isHeaderValue(value)) throw new TypeError('RUNPOD_AI_API_KEY has a character, perhaps a line break at its end, that cannot be sent in a header');
+  return value;
 }
 
 function optionalAddress(variables: Variables, name: string): string | undefined {

@@ -99,6 +99,18 @@ describe('a worker as a process', () => {
     rmSync(folder, { recursive: true });
   });
 
+  test('two in one process: the one with nothing to do leaves the other to end its job', { timeout: 20_000 }, async () => {
+    const job = server.submit({});
+    const { child, exited, printed } = start('waits', { TEST_SECOND: 'worker-2' });
+    await server.until(() => job.state === 'given' && server.channels.size === 2);
+    child.kill();
+    await server.until(() => server.channels.size === 1);
+    while (!printed().includes('The worker has stopped.')) await once(child.stdout, 'data');
+    child.stdin.write('go on\n');
+    assert.deepEqual(await exited, [0, null]);
+    assert.deepEqual(job.results[0]?.body, { output: 'drained' });
+  });
+
   test('aborts its jobs at the second signal and ends', { timeout: 20_000 }, async () => {
     const job = server.submit({});
     const { child, exited, printed } = start('listens');
@@ -133,6 +145,14 @@ describe('a worker as a process', () => {
     await exited;
     const lines = printed().trim().split('\n').map((line) => JSON.parse(line) as { requestId: string | null; message: string; level: string });
     assert.deepEqual(lines.filter(({ requestId }) => requestId === job.id).map(({ message, level }) => [message.slice(0, 15), level]), [['Started.', 'INFO'], ['The job failed:', 'ERROR'], ['Finished.', 'INFO']]);
+  });
+
+  test('also around one that was cancelled', { timeout: 20_000 }, async () => {
+    const job = server.submit({});
+    const { prints } = start('gives up');
+    await server.until(() => job.state === 'given');
+    server.cancel(job);
+    await prints(`"requestId":"${job.id}","message":"Finished."`);
   });
 });
 

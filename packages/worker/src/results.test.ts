@@ -175,6 +175,8 @@ for (const channel of ['public', 'fast'] as const) {
       const endings: [() => Generator, RegExp | string][] = [
         [function* () { yield 1; throw new Error('half way'); }, /half way/],
         [function* () { yield 1; yield { error: 'said so' }; yield 2; }, 'said so'],
+        [function* () { yield 1; yield new Error('an error'); yield 2; }, /an error/],
+        [function* () { try { yield 1; yield { error: 'said so' }; } finally { throw new Error('while cleaning up'); } }, 'said so'],
         [function* () { yield 1; yield 2n; }, /a chunk cannot be sent as JSON/],
       ];
       for (const [generator, error] of endings) {

@@ -18,7 +18,7 @@ export class Run {
 
   constructor(delivery: Delivery) {
     this.delivery = delivery;
-    this.context = new RunContext(this);
+    this.context = contextOf(this);
   }
 
   get job(): Job {
@@ -44,13 +44,13 @@ export class Run {
   }
 }
 
-class RunContext implements Context {
-  readonly #run: Run;
-  readonly progress: (value: unknown) => void;
-
-  constructor(run: Run) {
-    this.#run = run;
-    this.progress = (value) => {
+/** Its members are its own, so that a copy of it has them all. */
+function contextOf(run: Run): Context {
+  return {
+    get signal() {
+      return run.signal;
+    },
+    progress: (value) => {
       if (run.over || run.stopped) return;
       let text: string;
       try {
@@ -59,10 +59,6 @@ class RunContext implements Context {
         throw unsendable('progress', error);
       }
       run.delivery.progress(text);
-    };
-  }
-
-  get signal(): AbortSignal {
-    return this.#run.signal;
-  }
+    },
+  };
 }

@@ -63,8 +63,10 @@ export class Runner {
       for await (const value of stream) {
         if (run.stopped) return;
         if (isError(value)) {
-          result = yieldedError(value.error, this.#terms);
-          break;
+          result = yieldedError(value instanceof Error ? value : value.error, this.#terms);
+          // Before the handler cleans up, which may take its time, or fail.
+          await this.#send(run, result, true);
+          return;
         }
         const text = chunkText(value);
         if (this.#terms.aggregate) yielded.push(text);
@@ -74,8 +76,9 @@ export class Runner {
         else continue;
         turnedAt = performance.now();
       }
-      result ??= streamResult(`[${yielded.join(',')}]`, this.#terms);
+      result = streamResult(`[${yielded.join(',')}]`, this.#terms);
     } catch (error) {
+      if (run.over) return;
       result = failure(error, this.#terms);
     }
     await this.#send(run, result, true);
@@ -108,6 +111,7 @@ function isStream(value: unknown): value is AsyncIterable<unknown> | Iterable<un
   return Symbol.iterator in value && 'next' in value && typeof value.next === 'function';
 }
 
-function isError(value: unknown): value is { error: unknown } {
+function isError(value: unknown): value is Error | { error: unknown } {
+  if (value instanceof Error) return true;
   return typeof value === 'object' && value !== null && !Array.isArray(value) && 'error' in value && Boolean(value.error);
 }

@@ -87,6 +87,15 @@ for (const channel of ['public', 'fast'] as const) {
       assert.deepEqual((await bench.server.result(job)).body, { output: 'after' });
     });
 
+    story('nor any to wait for a place', async () => {
+      bench.server.takesBack = true;
+      const taken = bench.server.submit('not here');
+      let asked = 0;
+      bench.start((job) => job.input, { prefetch: 2, concurrency: () => ((asked += 1), asked > 5 ? 1 : 0) });
+      await bench.server.until(() => taken.state === 'ended');
+      assert.ok(asked > 5);
+    });
+
     story('a thousand jobs are each done once', async () => {
       const jobs = Array.from({ length: 1_000 }, (_, n) => bench.server.submit({ n }));
       bench.start((taken) => (taken.input as { n: number }).n, { concurrency: 100 });
@@ -112,6 +121,21 @@ for (const channel of ['public', 'fast'] as const) {
       late?.('too late');
       await bench.server.result(bench.server.submit({}));
       assert.equal(job.progress.length, 1);
+    });
+
+    story('of many values in a row it shows the last, and the result does not wait for the others', async () => {
+      const job = bench.server.submit({});
+      const shown = gate();
+      bench.start(async (_job, context) => {
+        const { progress, signal } = { ...context };
+        for (let n = 1; n <= 10_000; n += 1) progress(n);
+        await shown.promise;
+        return signal.aborted;
+      });
+      await bench.server.until(() => job.progress.at(-1) === 10_000);
+      shown.resolve();
+      assert.deepEqual((await bench.server.result(job)).body, { output: false });
+      assert.ok(job.progress.length <= 2, `${job.progress.length} values were sent`);
     });
 
     story('a cancelled job is told so, sends nothing, and makes place', async () => {

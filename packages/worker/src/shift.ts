@@ -56,6 +56,7 @@ export class Shift implements Ending {
     const parts = { addresses, apiKey, pingMs, log: this.#log, pace };
     const publicSource = new PublicSource(parts);
     const address = addresses.channel;
+    if (options.channel === 'fast' && address === undefined) throw new Error("channel: 'fast' needs an address of jobs with /job-take/ in RUNPOD_WEBHOOK_GET_JOB, from which that of the channel is made; leave the option out to take jobs over HTTP");
     this.#source = options.channel === 'public' || address === undefined ? publicSource : new AutoSource({ ...parts, address, publicSource, fastOnly: options.channel === 'fast' });
     this.#bench = new Bench({
       handler,

@@ -15,8 +15,8 @@ export class FastDelivery implements Delivery {
   #chunks = 0;
   /** Its chunks have numbers, unless a server that knows none has got some of them. */
   numbered = true;
-  /** A value to show that could not be sent yet. */
-  progressToSend: string | undefined;
+  /** The last value to show. */
+  progressToSend = '';
 
   constructor(job: Job, lease: string, outbox: Outbox) {
     this.job = job;

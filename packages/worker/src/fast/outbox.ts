@@ -48,6 +48,8 @@ export class Outbox {
   readonly #deliveries = new Map<string, FastDelivery>();
   readonly #parcels = new Map<string, Parcel>();
   readonly #unkept = new UnkeptChunks();
+  /** Those with a value to show that was not sent yet. */
+  readonly #showing = new Set<FastDelivery>();
   /** Chunks without a number that wait for a connection. */
   #chunks: { delivery: FastDelivery; body: string }[] = [];
   /** Who waits until more can be sent. */
@@ -81,10 +83,12 @@ export class Outbox {
 
   // What the deliveries say.
 
+  /** It leaves with what is written next. A later value takes the place of one that has not left by then. */
   sendProgress(delivery: FastDelivery, value: string): void {
-    if (this.#goesElsewhere) this.#elsewhere(delivery).progress(value);
-    else if (this.#channel === undefined) delivery.progressToSend = value;
-    else this.#channel.send(`P ${delivery.name} ${value}`);
+    if (this.#goesElsewhere) return this.#elsewhere(delivery).progress(value);
+    delivery.progressToSend = value;
+    this.#showing.add(delivery);
+    this.#channel?.wake();
   }
 
   sendChunk(delivery: FastDelivery, chunk: UnkeptChunk): Promise<void> | undefined {
@@ -99,6 +103,7 @@ export class Outbox {
 
   sendResult(delivery: FastDelivery, body: string, streamed: boolean): Promise<void> | undefined {
     this.#deliveries.delete(delivery.name);
+    this.#showing.delete(delivery);
     if (this.#goesElsewhere) return this.#elsewhere(delivery).finish(body, streamed);
     this.#post(delivery, { body, streamed });
     return this.#parcels.size > MOST_UNACKNOWLEDGED || this.#channel?.congested === true ? this.#untilSent() : undefined;
@@ -115,6 +120,7 @@ export class Outbox {
   /** Nothing more is said of it. */
   forget(delivery: FastDelivery): void {
     this.#deliveries.delete(delivery.name);
+    this.#showing.delete(delivery);
     this.#unkept.remove(delivery.name);
     this.#chunks = this.#chunks.filter((chunk) => chunk.delivery !== delivery);
     this.#move();
@@ -149,7 +155,6 @@ export class Outbox {
     for (const { delivery, body } of this.#chunks) channel.send(`S ${delivery.name} ${body}`);
     this.#chunks = [];
     this.#sendUnkept(channel);
-    this.#sendProgress((delivery, value) => channel.send(`P ${delivery.name} ${value}`));
     for (const [name, parcel] of this.#parcels) {
       if (parcel.moved) continue;
       if (parcel.sent === MOST_CONNECTIONS) this.#moveParcel(name, parcel);
@@ -157,6 +162,11 @@ export class Outbox {
       parcel.sent += 1;
     }
     this.moveIfSpace();
+  }
+
+  /** The connection is about to be written to. */
+  beforeWrite(channel: Channel): void {
+    this.#show((delivery, value) => channel.send(`P ${delivery.name} ${value}`));
   }
 
   /** It broke. Among the lines that were never written, chunks without a number wait for the next one; results and the other chunks are kept anyway. */
@@ -178,7 +188,7 @@ export class Outbox {
     for (const { delivery, body } of this.#chunks) void this.#elsewhere(delivery).chunk(body);
     this.#chunks = [];
     for (const { delivery } of this.#unkept.streams()) this.#moveChunks(delivery);
-    this.#sendProgress((delivery, value) => this.#elsewhere(delivery).progress(value));
+    this.#show((delivery, value) => this.#elsewhere(delivery).progress(value));
     for (const [name, parcel] of this.#parcels) if (!parcel.moved) this.#moveParcel(name, parcel);
     this.#move();
   }
@@ -230,11 +240,9 @@ export class Outbox {
     }
   }
 
-  #sendProgress(send: (delivery: FastDelivery, value: string) => void): void {
-    for (const delivery of this.#deliveries.values()) {
-      if (delivery.progressToSend !== undefined) send(delivery, delivery.progressToSend);
-      delivery.progressToSend = undefined;
-    }
+  #show(send: (delivery: FastDelivery, value: string) => void): void {
+    for (const delivery of this.#showing) send(delivery, delivery.progressToSend);
+    this.#showing.clear();
   }
 
   get #goesElsewhere(): boolean {

@@ -26,6 +26,10 @@ export interface FastSourceParts {
   onRefused?(refusal: RefusedUpgrade): void;
 }
 
+/** After so many connections without a word something in between does not let the channel through. */
+const MOST_MUTE = 3;
+const CUT_OFF: RefusedUpgrade = { kind: 'refused', why: 'its connections break before the server says anything', lasting: false };
+
 /** A connection, and what is known of it. */
 interface Connection {
   channel: Channel;
@@ -35,6 +39,8 @@ interface Connection {
   /** Since when a heartbeat is not answered. */
   unansweredSince: number;
   seemsDead: boolean;
+  /** The server has said something. */
+  heard: boolean;
   /** The server stops: no credits any more, and another connection as soon as the results are acknowledged. */
   serverStops: boolean;
 }
@@ -51,6 +57,8 @@ export class FastSource implements JobSource {
   #connecting: Promise<void> = Promise.resolve();
   #onSettled: (() => void) | undefined;
   #leaving = false;
+  /** So many connections in a row broke before the server said a word. */
+  #mute = 0;
 
   constructor(parts: FastSourceParts) {
     this.#parts = parts;
@@ -128,17 +136,16 @@ export class FastSource implements JobSource {
     const { signal } = this.#enough;
     while (!signal.aborted) {
       const outcome = await upgrade(address, apiKey, pace.upgrade, signal);
-      if (outcome.kind === 'opened') {
-        await this.#use(outcome);
-      } else if (signal.aborted) {
-        return;
-      } else if (outcome.kind === 'refused' && onRefused !== undefined) {
+      if (outcome.kind === 'opened') await this.#use(outcome);
+      const refusal = outcome.kind === 'refused' ? outcome : this.#mute >= MOST_MUTE ? CUT_OFF : undefined;
+      if (signal.aborted) return;
+      if (refusal !== undefined && onRefused !== undefined) {
+        this.#mute = 0;
         this.#outbox.moveElsewhere();
-        onRefused(outcome);
+        onRefused(refusal);
         return;
-      } else {
-        log.warn(`There is no connection to the server: ${outcome.why}`);
       }
+      if (outcome.kind !== 'opened') log.warn(`There is no connection to the server: ${outcome.why}`);
       await pause(this.#backoff.next(), signal);
     }
   }
@@ -148,19 +155,27 @@ export class FastSource implements JobSource {
     const { pace, log, pingMs } = this.#parts;
     return new Promise((resolve) => {
       const channel = new Channel(socket, head, {
-        line: (line) => this.#read(connection, line),
-        beforeWrite: () => this.#grantCredits(connection),
+        line: (line) => {
+          connection.heard = true;
+          this.#read(connection, line);
+        },
+        beforeWrite: () => {
+          this.#outbox.beforeWrite(channel);
+          this.#grantCredits(connection);
+        },
         drained: () => this.#outbox.moveIfSpace(),
         closed: (unwritten, why) => {
           clearInterval(heartbeat);
           this.#connection = undefined;
           this.#outbox.disconnect(unwritten);
-          if (Date.now() - channel.openedAt >= pace.goodConnection) this.#backoff.reset();
+          const wasGood = Date.now() - channel.openedAt >= pace.goodConnection;
+          if (wasGood) this.#backoff.reset();
+          this.#mute = wasGood || connection.heard ? 0 : this.#mute + 1;
           if (!channel.ended) log.warn(`The connection to the server broke: ${why ?? 'the server closed it'}`);
           resolve();
         },
       });
-      const connection: Connection = { channel, terms, credits: 0, unansweredSince: Infinity, seemsDead: false, serverStops: false };
+      const connection: Connection = { channel, terms, credits: 0, unansweredSince: Infinity, seemsDead: false, heard: false, serverStops: false };
       const heartbeat = setInterval(() => this.#beat(connection), pingMs);
       this.#connection = connection;
       this.#greet(connection);

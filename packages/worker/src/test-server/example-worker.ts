@@ -20,6 +20,7 @@ const handlers: Record<string, Handler> = {
     blockUntil(job.input as string);
     return 'unblocked';
   },
+  'gives up': (_job, { signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', reject)),
   listens: async (_job, { signal, progress }) => {
     progress('begun');
     await new Promise((resolve) => signal.addEventListener('abort', resolve));
@@ -32,12 +33,14 @@ function blockUntil(file: string): void {
   while (!existsSync(file)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
 }
 
-const { TEST_UNFIT, TEST_CONCURRENCY, TEST_BUSY_UNTIL } = process.env;
+const { TEST_UNFIT, TEST_CONCURRENCY, TEST_BUSY_UNTIL, TEST_SECOND } = process.env;
 const options: Options = {
   concurrency: Number(TEST_CONCURRENCY ?? 1),
   ...(TEST_UNFIT === undefined ? {} : { fitness: [function isFit() { throw new Error('unfit'); }] }),
 };
-serve(handlers[process.env['TEST_HANDLER'] ?? 'echo'] as Handler, options);
+const handler = handlers[process.env['TEST_HANDLER'] ?? 'echo'] as Handler;
+serve(handler, options);
+if (TEST_SECOND !== undefined) serve(handler, { ...options, env: { ...process.env, RUNPOD_POD_ID: TEST_SECOND } });
 // A program may do more than serve,
 if (TEST_BUSY_UNTIL !== undefined) setTimeout(blockUntil, 500, TEST_BUSY_UNTIL);
 // and have more open than its worker; it ends all the same.

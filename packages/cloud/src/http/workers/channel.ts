@@ -50,6 +50,12 @@ interface Gathering {
   size: number;
 }
 
+/** A value that a job shows while it runs. */
+interface Showing {
+  lease: string;
+  body: string;
+}
+
 /**
  * One worker's connection: takes, results, chunks, stops and pings as lines of text, many to
  * a packet. docs/worker-channel.md is its description.
@@ -66,6 +72,8 @@ export class WorkerChannel {
   readonly #ending = new Map<ReadonlyMap<string, WorkerEnding>, Promise<void>>();
   /** The last thing that was said about a job, where it is chunks and nobody has begun to write them. */
   readonly #gathering = new Map<string, Gathering>();
+  /** The same, where it is a value to show. */
+  readonly #showing = new Map<string, Showing>();
   #credits = 0;
   #taking = false;
   #outgoing: string[] = [];
@@ -126,7 +134,7 @@ export class WorkerChannel {
       case 'S':
         return this.#chunk(...fields(rest));
       case 'P':
-        return this.#append(...fields(rest), (seq, holder, body) => queue.progress(endpointId, seq, holder, readValue(body)));
+        return this.#progress(...fields(rest));
       case 'L': {
         const jobs = rest.split(',').filter((id) => id !== '');
         queue.presence.asksForWork(endpointId, workerId, jobs.length === 0);
@@ -231,9 +239,12 @@ export class WorkerChannel {
   #chunk(jobId: string, held: string, body: string): void {
     const { queue, endpointId, workerId } = this.#parts;
     const numbered = leaseAndNumber(held);
-    if (numbered === undefined) return this.#append(jobId, held, body, (seq, holder, text) => queue.streams.append(endpointId, seq, holder, readChunks(text)));
-    const { lease, number } = numbered;
     const seq = seqOf(jobId);
+    if (numbered === undefined) {
+      if (seq !== undefined) this.#follow(jobId, this.#before(jobId).then(() => queue.streams.append(endpointId, seq, { workerId, lease: held }, readChunks(body))));
+      return;
+    }
+    const { lease, number } = numbered;
     const said: NumberedChunk = { number, texts: readChunks(body) };
     const open = this.#gathering.get(jobId);
     if (open !== undefined && open.lease === lease && open.size < LARGEST_GATHERING) {
@@ -250,10 +261,19 @@ export class WorkerChannel {
     this.#gathering.set(jobId, gathered);
   }
 
-  #append(jobId: string, lease: string, body: string, write: (seq: number, holder: { workerId: string; lease: string }, body: string) => Promise<void>): void {
+  /** Of values that come while another one is written, the last is shown. */
+  #progress(jobId: string, lease: string, body: string): void {
+    const { queue, endpointId, workerId } = this.#parts;
     const seq = seqOf(jobId);
     if (seq === undefined) return;
-    this.#follow(jobId, this.#before(jobId).then(() => write(seq, { workerId: this.#parts.workerId, lease }, body)));
+    const open = this.#showing.get(jobId);
+    if (open?.lease === lease) return void (open.body = body);
+    const shown: Showing = { lease, body };
+    this.#follow(jobId, this.#before(jobId).then(() => {
+      if (this.#showing.get(jobId) === shown) this.#showing.delete(jobId);
+      return queue.progress(endpointId, seq, { workerId, lease }, readValue(shown.body));
+    }));
+    this.#showing.set(jobId, shown);
   }
 
   /** Resolves when all is kept that was said about a job before. */
@@ -273,6 +293,7 @@ export class WorkerChannel {
   /** Whatever else is said about this job comes after it. */
   #follow(jobId: string, work: Promise<void>): void {
     this.#gathering.delete(jobId);
+    this.#showing.delete(jobId);
     const done = work.finally(() => {
       if (this.#pending.get(jobId) === done) this.#pending.delete(jobId);
     });
