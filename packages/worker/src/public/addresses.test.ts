@@ -39,4 +39,10 @@ describe('addresses', () => {
     assert.equal(new Addresses(full, 'w').ping(['a', 'b', 'c'], 2), `${base}/ping/w?x=1&job_id=a%2Cb&job_ids=partial&berth_version=${VERSION}`);
     assert.equal(query(['a', 'b'], 2).get('job_ids'), null);
   });
+
+  test('an id that is no whole text has an address all the same', () => {
+    const addresses = new Addresses(full, 'w');
+    assert.match(addresses.done('a\ud800', false), /\/a%EF%BF%BD\?/);
+    assert.match(addresses.ping(['a\ud800', 'b']) ?? '', /job_id=a%EF%BF%BD%2Cb&/);
+  });
 });

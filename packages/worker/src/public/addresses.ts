@@ -57,13 +57,13 @@ export class Addresses {
   ping(jobIds: readonly string[], most = Infinity): string | undefined {
     if (this.#ping === undefined) return undefined;
     const named = fitting(jobIds, most);
-    const list = named.length === 0 ? '' : `job_id=${encodeURIComponent(named.join(','))}&`;
+    const list = named.length === 0 ? '' : `job_id=${encoded(named.join(','))}&`;
     return withQuery(this.#ping, `${list}${named.length < jobIds.length ? 'job_ids=partial&' : ''}berth_version=${VERSION}`);
   }
 
   unhealthy(check: string, reason: string): string | undefined {
     if (this.#ping === undefined) return undefined;
-    return withQuery(this.#ping, `status=unhealthy&check=${encodeURIComponent(check)}&reason=${encodeURIComponent(reason)}&berth_version=${VERSION}`);
+    return withQuery(this.#ping, `status=unhealthy&check=${encoded(check)}&reason=${encoded(reason)}&berth_version=${VERSION}`);
   }
 
   #sibling(part: string): string | undefined {
@@ -72,7 +72,12 @@ export class Addresses {
 }
 
 function withJob(template: string, jobId: string): string {
-  return template.replaceAll('$ID', () => encodeURIComponent(jobId));
+  return template.replaceAll('$ID', () => encoded(jobId));
+}
+
+/** Half of a pair of surrogates, which JSON can hold, has no form in an address, and would throw. */
+function encoded(text: string): string {
+  return encodeURIComponent(text.toWellFormed());
 }
 
 function withQuery(address: string, query: string): string {

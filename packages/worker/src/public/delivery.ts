@@ -12,6 +12,8 @@ export class PublicDelivery implements Delivery {
   readonly #dropped = new AbortController();
   #chunksUnderWay = 0;
   #lastChunk: Promise<void> = Promise.resolve();
+  /** A chunk was refused for so long that it was given up. From then on one refusal is enough. */
+  #chunksRefused = false;
   /** The latest value that is not yet on its way; earlier ones are of no interest any more. */
   #progress: string | undefined;
   #progressing: Promise<void> | undefined;
@@ -29,7 +31,7 @@ export class PublicDelivery implements Delivery {
   chunk(body: string, mark?: string): Promise<void> | undefined {
     this.#chunksUnderWay += 1;
     this.#lastChunk = this.#lastChunk.then(async () => {
-      if (!this.#dropped.signal.aborted) await this.#posts.chunk(this.job.id, body, mark, this.#dropped.signal);
+      if (!this.#dropped.signal.aborted) await this.#sendChunk(body, mark);
       this.#chunksUnderWay -= 1;
     });
     return this.#chunksUnderWay < CHUNKS_AHEAD ? undefined : this.#lastChunk;
@@ -45,6 +47,11 @@ export class PublicDelivery implements Delivery {
 
   drop(): void {
     this.#dropped.abort();
+  }
+
+  async #sendChunk(body: string, mark: string | undefined): Promise<void> {
+    const outcome = await this.#posts.chunk(this.job.id, { body, mark, patient: !this.#chunksRefused }, this.#dropped.signal);
+    if (outcome === 'refused') this.#chunksRefused = true;
   }
 
   async #sendProgress(): Promise<void> {

@@ -5,12 +5,13 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { HttpClient } from './http-client.ts';
+import { HttpClient, UnsendableRequest } from './http-client.ts';
 
-async function withServer(answer: http.RequestListener, use: (address: string, client: HttpClient) => Promise<void>): Promise<void> {
+const LIMIT = { timeout: 15_000 };
+
+async function withServer(answer: http.RequestListener, use: (address: string, client: HttpClient) => Promise<void>, client = new HttpClient('k')): Promise<void> {
   const server = http.createServer(answer).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const client = new HttpClient('k');
   try {
     await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, client);
   } finally {
@@ -18,6 +19,39 @@ async function withServer(answer: http.RequestListener, use: (address: string, c
     server.closeAllConnections();
     server.close();
   }
+}
+
+/** Calls back when the next answer has begun to come. */
+function onceAnswering(callback: () => void): void {
+  subscribe('http.client.response.finish', function begun() {
+    unsubscribe('http.client.response.finish', begun);
+    setImmediate(callback);
+  });
+}
+
+/** A server in a thread of its own, which answers while this one is busy. It says its port, and then each time that it has answered. */
+async function withThread(answer: string, use: (address: string, thread: Worker, client: HttpClient) => Promise<void>): Promise<void> {
+  const client = new HttpClient('');
+  const thread = new Worker(
+    `const { parentPort } = require('node:worker_threads');
+     const server = require('node:http').createServer((request, response) => {
+       ${answer}
+       parentPort.postMessage('answered');
+     });
+     server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));`,
+    { eval: true },
+  );
+  try {
+    const [port] = (await once(thread, 'message')) as [number];
+    await use(`http://127.0.0.1:${port}/`, thread, client);
+  } finally {
+    client.close();
+    await thread.terminate();
+  }
+}
+
+function beBusy(milliseconds: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 }
 
 describe('the HTTP client', () => {
@@ -76,32 +110,116 @@ describe('the HTTP client', () => {
         unwanted.signal.addEventListener('abort', () => response.end('"x"}'));
       },
       async (address, client) => {
-        subscribe('http.client.response.finish', function begun() {
-          unsubscribe('http.client.response.finish', begun);
-          setImmediate(() => unwanted.abort());
-        });
+        onceAnswering(() => unwanted.abort());
         assert.deepEqual((await client.ask(address, { silenceMs: 5_000, signal: unwanted.signal })).json, { id: 'x' });
       },
     );
   });
 
-  test('reads an answer that came while the process was too busy to read, and longer so than it waits', async () => {
-    const server = new Worker(
-      `const { parentPort } = require('node:worker_threads');
-       const server = require('node:http').createServer((request, response) => {
-         parentPort.postMessage('asked');
-         response.writeHead(200, { 'content-type': 'application/json' }).end('{"id":"x"}');
-       });
-       server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));`,
-      { eval: true },
+  test('waits a while for the rest of an answer that is no longer wanted, but not for ever', LIMIT, async () => {
+    await withServer(
+      (_request, response) => void response.write(' '),
+      async (address, client) => {
+        const unwanted = new AbortController();
+        onceAnswering(() => unwanted.abort());
+        await assert.rejects(client.ask(address, { silenceMs: 60_000, signal: unwanted.signal }), /no longer wanted, and the answer did not come whole/);
+      },
+      new HttpClient('k', 50),
     );
-    const [port] = (await once(server, 'message')) as [number];
-    const client = new HttpClient('');
-    const asking = client.ask(`http://127.0.0.1:${port}/`, { silenceMs: 100 });
-    await once(server, 'message');
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
-    assert.deepEqual((await asking).json, { id: 'x' });
-    client.close();
-    await server.terminate();
+  });
+
+  test('reads such an answer for as long as it takes where only its beginning could have ended it', LIMIT, async () => {
+    const unwanted = new AbortController();
+    await withServer(
+      (_request, response) => {
+        response.writeHead(200, { 'content-type': 'application/json' });
+        response.write('{"id":');
+        unwanted.signal.addEventListener('abort', () => setTimeout(() => response.end('"x"}'), 100));
+      },
+      async (address, client) => {
+        onceAnswering(() => unwanted.abort());
+        assert.deepEqual((await client.ask(address, { silenceMs: 60_000, unlessBegun: unwanted.signal })).json, { id: 'x' });
+        await assert.rejects(client.ask(address, { silenceMs: 60_000, unlessBegun: unwanted.signal }), /no longer wanted/);
+      },
+      new HttpClient('k', 10),
+    );
+  });
+
+  test('reads an answer that came while the process was too busy to read, and longer so than it waits', LIMIT, async () => {
+    await withThread(`response.writeHead(200, { 'content-type': 'application/json' }).end('{"id":"x"}');`, async (address, thread, client) => {
+      const asking = client.ask(address, { silenceMs: 100 });
+      await once(thread, 'message');
+      beBusy(300);
+      assert.deepEqual((await asking).json, { id: 'x' });
+    });
+  });
+
+  test('gives up an answer that falls silent after such a time', LIMIT, async () => {
+    await withThread(`response.write(' ');`, async (address, thread, client) => {
+      const asking = client.ask(address, { silenceMs: 100 });
+      await once(thread, 'message');
+      beBusy(300);
+      await assert.rejects(asking, /no answer within 0.1 s/);
+    });
+  });
+
+  test('follows redirects with the method and the body, and gives the key to no other host', LIMIT, async () => {
+    const heard: (string | undefined)[][] = [];
+    const listen: http.RequestListener = (request, response) => {
+      const { port } = request.socket.address() as AddressInfo;
+      let text = '';
+      request.on('data', (part: Buffer) => (text += part.toString()));
+      request.on('end', () => {
+        heard.push([request.method, request.url, request.headers.authorization, text]);
+        const [, status, ...rest] = (request.url ?? '').split('/');
+        if (status === '') response.end();
+        else if (status === 'away') response.writeHead(307, { location: `http://localhost:${port}/308/` }).end();
+        else response.writeHead(Number(status), { location: `/${rest.join('/')}` }).end();
+      });
+    };
+    await withServer(listen, async (address, client) => {
+      assert.equal((await client.ask(`${address}301/302/303/307/308/`, { silenceMs: 5_000 })).status, 200);
+      assert.deepEqual(heard.splice(0).at(-1), ['GET', '/', 'k', '']);
+      assert.equal((await client.ask(`${address}307/308/`, { body: '{}', silenceMs: 5_000 })).status, 200);
+      assert.deepEqual(heard.splice(0), ['/307/308/', '/308/', '/'].map((url) => ['POST', url, 'k', '{}']));
+      assert.equal((await client.ask(`${address}away`, { body: '{}', silenceMs: 5_000 })).status, 200);
+      assert.deepEqual(heard.splice(0), [['POST', '/away', 'k', '{}'], ['POST', '/308/', undefined, '{}'], ['POST', '/', undefined, '{}']]);
+      for (const status of [301, 302, 303]) assert.equal((await client.ask(`${address}${status}/`, { body: '{}', silenceMs: 5_000 })).status, status);
+      assert.equal(heard.length, 3);
+    });
+  });
+
+  test('follows ten redirects and no more', LIMIT, async () => {
+    let requests = 0;
+    let lastOne = 11;
+    await withServer(
+      (_request, response) => {
+        requests += 1;
+        response.writeHead(requests === lastOne ? 200 : 307, { location: '/' }).end();
+      },
+      async (address, client) => {
+        assert.equal((await client.ask(address, { silenceMs: 5_000 })).status, 200);
+        [requests, lastOne] = [0, 12];
+        assert.equal((await client.ask(address, { silenceMs: 5_000 })).status, 307);
+        assert.equal(requests, 11);
+      },
+    );
+  });
+
+  test('leaves out an id that cannot stand in a header, and says what cannot be sent at all', LIMIT, async () => {
+    const ids: unknown[] = [];
+    await withServer(
+      (request, response) => {
+        ids.push(request.headers['x-request-id'], request.headers['berth-chunk']);
+        response.end();
+      },
+      async (address, client) => {
+        await client.ask(address, { jobId: 'job-1', mark: 'a~1', silenceMs: 5_000 });
+        await client.ask(address, { jobId: 'job\u20131', mark: 'a\n~1', silenceMs: 5_000 });
+        assert.deepEqual(ids, ['job-1', 'a~1', undefined, undefined]);
+        await assert.rejects(new HttpClient('a\nb').ask(address, { silenceMs: 5_000 }), UnsendableRequest);
+        await assert.rejects(client.ask('nowhere', { silenceMs: 5_000 }), UnsendableRequest);
+      },
+    );
   });
 });

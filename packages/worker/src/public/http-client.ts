@@ -1,8 +1,11 @@
 import http from 'node:http';
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import https from 'node:https';
+import { messageOf } from '../failure.ts';
 import { nextTurn } from '../pause.ts';
 import { VERSION } from '../version.ts';
+import { isHeaderValue } from './header-value.ts';
+import { keepsKey, MOST_REDIRECTS, redirectOf } from './redirects.ts';
 
 export interface Question {
   /** JSON text. With a body it is a POST, without one a GET. */
@@ -13,8 +16,10 @@ export interface Question {
   mark?: string;
   /** Given up after this long without a byte in either direction. */
   silenceMs: number;
-  /** Ends it, unless the answer has begun to come. */
+  /** Ends it. An answer that has begun to come gets a short time more to come whole. */
   signal?: AbortSignal;
+  /** Ends it too, unless the answer has begun to come: that is then read, however long it takes. */
+  unlessBegun?: AbortSignal;
 }
 
 export interface Answer {
@@ -24,24 +29,43 @@ export interface Answer {
   retryAfterMs: number | undefined;
 }
 
+/** The answer to one request, and where it sends the request on to. */
+interface Reply {
+  answer: Answer;
+  redirect: string | undefined;
+}
+
+/** The request could not even be made. That is no matter of the network: the next try would end the same way. */
+export class UnsendableRequest extends Error {}
+
 /** A connection that the server had closed while it was idle: nothing of the request was read. */
 class StaleConnection extends Error {}
+
+/**
+ * For an answer that has begun when it is no longer wanted. It may hold jobs, which the server counts as
+ * delivered, so it is worth a wait; but a worker that stops does not wait for one that hangs.
+ */
+const BEGUN_ANSWER_MS = 3_000;
 
 /** Plain HTTP over connections that are kept. */
 export class HttpClient {
   readonly #apiKey: string;
+  readonly #begunAnswerMs: number;
   readonly #agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) };
 
-  constructor(apiKey: string) {
+  constructor(apiKey: string, begunAnswerMs = BEGUN_ANSWER_MS) {
     this.#apiKey = apiKey;
+    this.#begunAnswerMs = begunAnswerMs;
   }
 
+  /** Where the server sends it on too often, or to where it cannot go, the answer is the one that says so. */
   async ask(address: string, question: Question): Promise<Answer> {
-    try {
-      return await this.#send(address, question, true);
-    } catch (error) {
-      if (error instanceof StaleConnection) return await this.#send(address, question, false);
-      throw error;
+    let [to, apiKey] = [address, this.#apiKey];
+    for (let redirects = 0; ; redirects += 1) {
+      const { answer, redirect } = await this.#sendOnGoodConnection(to, question, apiKey);
+      if (redirect === undefined || redirects === MOST_REDIRECTS) return answer;
+      if (!keepsKey(to, redirect)) apiKey = '';
+      to = redirect;
     }
   }
 
@@ -49,59 +73,110 @@ export class HttpClient {
     for (const agent of Object.values(this.#agents)) agent.destroy();
   }
 
-  #send(address: string, { body, jobId, mark, silenceMs, signal }: Question, onKeptConnection: boolean): Promise<Answer> {
+  async #sendOnGoodConnection(address: string, question: Question, apiKey: string): Promise<Reply> {
+    try {
+      return await this.#send(address, question, apiKey, true);
+    } catch (error) {
+      if (error instanceof StaleConnection) return await this.#send(address, question, apiKey, false);
+      throw error;
+    }
+  }
+
+  #send(address: string, question: Question, apiKey: string, onKeptConnection: boolean): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      const url = new URL(address);
-      const secure = url.protocol === 'https:';
-      const agent = secure ? this.#agents['https:'] : this.#agents['http:'];
-      const request = (secure ? https : http).request(url, {
-        method: body === undefined ? 'GET' : 'POST',
-        agent: onKeptConnection ? agent : false,
-        headers: {
-          Accept: 'application/json',
-          'User-Agent': `berth-worker/${VERSION} (${process.platform}; ${process.arch}) node/${process.versions.node}`,
-          ...(this.#apiKey === '' ? {} : { Authorization: this.#apiKey }),
-          ...(jobId === undefined ? {} : { 'X-Request-ID': jobId }),
-          ...(mark === undefined ? {} : { 'Berth-Chunk': mark }),
-          // The public protocol sends JSON under this name, and its servers expect it.
-          ...(body === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded', charset: 'utf-8' }),
-        },
-      });
+      const { body, silenceMs, signal, unlessBegun } = question;
+      const request = this.#make(address, question, apiKey, onKeptConnection);
       let answering = false;
-      const abort = (): void => {
-        if (!answering) request.destroy(new Error('no longer wanted'));
+      let settled = false;
+      let lastMoment: NodeJS.Timeout | undefined;
+      const settle = (): void => {
+        settled = true;
+        clearTimeout(lastMoment);
+        request.socket?.off('timeout', giveUpUnlessHeard);
+        signal?.removeEventListener('abort', end);
+        unlessBegun?.removeEventListener('abort', endUnlessBegun);
       };
       const fail = (error: NodeJS.ErrnoException): void => {
-        signal?.removeEventListener('abort', abort);
+        settle();
         const stale = !answering && onKeptConnection && request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
         // A name that stands for several addresses fails without a message.
         reject(stale ? new StaleConnection() : error.message === '' ? new Error(error.code, { cause: error }) : error);
       };
-      signal?.addEventListener('abort', abort, { once: true });
-      request.setTimeout(silenceMs, () => void giveUpUnlessHeard(request, silenceMs));
+      const giveUp = (why: string): void => {
+        if (settled) return;
+        fail(new Error(why));
+        request.destroy();
+      };
+      const giveUpUnlessHeard = (): void => void isHeard(request).then((heard) => (heard ? undefined : giveUp(`no answer within ${silenceMs / 1000} s`)));
+      const endUnlessBegun = (): void => {
+        if (!answering) giveUp('no longer wanted');
+      };
+      const end = (): void => {
+        if (answering) lastMoment = setTimeout(() => void allIsRead(request).then(() => giveUp('no longer wanted, and the answer did not come whole')), this.#begunAnswerMs);
+        else giveUp('no longer wanted');
+      };
+      signal?.addEventListener('abort', end, { once: true });
+      unlessBegun?.addEventListener('abort', endUnlessBegun, { once: true });
+      request.setTimeout(silenceMs);
+      // The request would tell of the first silence only, and after one that was none there may be another.
+      request.on('socket', (socket) => socket.on('timeout', giveUpUnlessHeard));
       request.on('error', fail);
       request.on('response', (response) => {
         answering = true;
         readAnswer(response).then((answer) => {
-          signal?.removeEventListener('abort', abort);
-          resolve(answer);
+          settle();
+          resolve({ answer, redirect: redirectOf(address, body !== undefined, response.statusCode, response.headers.location) });
         }, fail);
       });
       request.end(body);
-      if (signal?.aborted === true) abort();
+      if (signal?.aborted === true || unlessBegun?.aborted === true) endUnlessBegun();
     });
+  }
+
+  #make(address: string, question: Question, apiKey: string, onKeptConnection: boolean): ClientRequest {
+    try {
+      const url = new URL(address);
+      const secure = url.protocol === 'https:';
+      const agent = secure ? this.#agents['https:'] : this.#agents['http:'];
+      return (secure ? https : http).request(url, {
+        method: question.body === undefined ? 'GET' : 'POST',
+        agent: onKeptConnection ? agent : false,
+        headers: headersOf(question, apiKey),
+      });
+    } catch (error) {
+      throw new UnsendableRequest(messageOf(error), { cause: error });
+    }
   }
 }
 
+/** An id that cannot stand in a header is left out: the one in the address is what counts. */
+function headersOf({ body, jobId, mark }: Question, apiKey: string): OutgoingHttpHeaders {
+  return {
+    Accept: 'application/json',
+    'User-Agent': `berth-worker/${VERSION} (${process.platform}; ${process.arch}) node/${process.versions.node}`,
+    ...(apiKey === '' ? {} : { Authorization: apiKey }),
+    ...(jobId === undefined || !isHeaderValue(jobId) ? {} : { 'X-Request-ID': jobId }),
+    ...(mark === undefined || !isHeaderValue(mark) ? {} : { 'Berth-Chunk': mark }),
+    // The public protocol sends JSON under this name, and its servers expect it.
+    ...(body === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded', charset: 'utf-8' }),
+  };
+}
+
 /**
- * A handler may have kept the whole process busy for longer than the limit. An answer that came
+ * A handler may have kept the whole process busy for longer than a limit. An answer that came
  * meanwhile, perhaps with a job in it, is here and only not read yet.
  */
-async function giveUpUnlessHeard(request: ClientRequest, silenceMs: number): Promise<void> {
+async function isHeard(request: ClientRequest): Promise<boolean> {
   const heard = request.socket?.bytesRead;
   await nextTurn();
   await nextTurn();
-  if (request.socket?.bytesRead === heard) request.destroy(new Error(`no answer within ${silenceMs / 1000} s`));
+  return request.socket?.bytesRead !== heard;
+}
+
+/** Resolves when nothing is here that could still be read. */
+async function allIsRead(request: ClientRequest): Promise<void> {
+  let more = true;
+  while (more) more = await isHeard(request);
 }
 
 async function readAnswer(response: IncomingMessage): Promise<Answer> {

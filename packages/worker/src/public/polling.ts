@@ -18,7 +18,7 @@ export interface Polling {
 
 const LONGEST_RETRY_AFTER = 60_000;
 
-/** How long to stay away after 429: what the server asks for, within reason. */
+/** How long to stay away after 429, to whatever was asked or posted: what the server asks for, within reason. */
 export function pauseAfterTooMany({ retryAfterMs }: Answer, { tooMany }: Pace): number {
   return Math.min(LONGEST_RETRY_AFTER, Math.max(tooMany, retryAfterMs ?? 0));
 }

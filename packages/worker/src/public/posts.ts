@@ -4,7 +4,9 @@ import { Backoff } from '../pace.ts';
 import type { Pace } from '../pace.ts';
 import { pause } from '../pause.ts';
 import type { Addresses } from './addresses.ts';
+import { UnsendableRequest } from './http-client.ts';
 import type { HttpClient } from './http-client.ts';
+import { pauseAfterTooMany } from './polling.ts';
 
 export interface PostsParts {
   addresses: Addresses;
@@ -16,7 +18,29 @@ export interface PostsParts {
 /** Progress is worth one try, and not a long one. */
 const PROGRESS_MS = 5_000;
 
-type Outcome = 'accepted' | 'later' | 'refused' | 'too large';
+export type Outcome = 'accepted' | 'later' | 'refused' | 'too large' | 'impossible';
+
+export interface Chunk {
+  body: string;
+  mark: string | undefined;
+  /** Whether it is tried again where it is refused. */
+  patient: boolean;
+}
+
+interface Post {
+  address: string;
+  jobId: string;
+  body: string;
+  mark?: string | undefined;
+  unwanted: AbortSignal;
+}
+
+interface Try {
+  outcome: Outcome;
+  why: string;
+  /** Where the server says when to come back. */
+  pauseMs?: number;
+}
 
 /** What a worker sends about its jobs over HTTP. */
 export class Posts {
@@ -38,59 +62,69 @@ export class Posts {
    * is no longer wanted, is refused for good, or the worker has stopped long ago.
    */
   async result(jobId: string, body: string, streamed: boolean, unwanted: AbortSignal): Promise<void> {
-    const { addresses, pace, log } = this.#parts;
-    const outcome = await this.#insist(addresses.done(jobId, streamed), jobId, body, unwanted, 'result');
-    if (outcome !== 'too large') return;
+    const { addresses, log, pace } = this.#parts;
+    const post: Post = { address: addresses.done(jobId, streamed), jobId, body, unwanted };
+    if ((await this.#insist('result', post, pace.refusedResult)) !== 'too large') return;
     log.error(`The result of ${Buffer.byteLength(body)} bytes is larger than the server accepts; the job fails.`, jobId);
     const error = JSON.stringify({ error: `the result of ${Buffer.byteLength(body)} bytes is larger than the server accepts` });
-    await this.#once(addresses.done(jobId, streamed), jobId, error, unwanted, pace.post);
+    const outcome = await this.#insist('result', { ...post, body: error }, pace.refusedResult);
+    if (outcome === 'too large') log.error('The result was given up: not even the error is small enough for the server', jobId);
   }
 
-  async chunk(jobId: string, body: string, mark: string | undefined, unwanted: AbortSignal): Promise<void> {
-    const address = this.#parts.addresses.stream(jobId);
-    if (address !== undefined) {
-      const outcome = await this.#insist(address, jobId, body, unwanted, 'chunk', mark);
-      if (outcome === 'too large') this.#parts.log.error(`A chunk of ${Buffer.byteLength(body)} bytes is larger than the server accepts and is left out. Yield it in smaller pieces.`, jobId);
-    } else if (!this.#saidThatStreamIsMissing) {
+  async chunk(jobId: string, { body, mark, patient }: Chunk, unwanted: AbortSignal): Promise<Outcome | undefined> {
+    const { addresses, log, pace } = this.#parts;
+    const address = addresses.stream(jobId);
+    if (address === undefined) {
+      if (!this.#saidThatStreamIsMissing) log.warn('RUNPOD_WEBHOOK_POST_STREAM is not set: chunks are not sent', jobId);
       this.#saidThatStreamIsMissing = true;
-      this.#parts.log.warn('RUNPOD_WEBHOOK_POST_STREAM is not set: chunks are not sent', jobId);
+      return undefined;
     }
+    const outcome = await this.#insist('chunk', { address, jobId, body, mark, unwanted }, patient ? pace.refusedResult : 0);
+    if (outcome === 'too large') log.error(`A chunk of ${Buffer.byteLength(body)} bytes is larger than the server accepts and is left out. Yield it in smaller pieces.`, jobId);
+    return outcome;
   }
 
   async progress(jobId: string, value: string, unwanted: AbortSignal): Promise<void> {
-    await this.#once(this.#parts.addresses.done(jobId, false), jobId, `{"status":"IN_PROGRESS","output":${value}}`, unwanted, PROGRESS_MS);
+    await this.#once({ address: this.#parts.addresses.done(jobId, false), jobId, body: `{"status":"IN_PROGRESS","output":${value}}`, unwanted }, PROGRESS_MS);
   }
 
-  async #insist(address: string, jobId: string, body: string, unwanted: AbortSignal, what: string, mark?: string): Promise<Outcome> {
+  async #insist(what: string, post: Post, refusedMs: number): Promise<Outcome> {
     const { pace, log } = this.#parts;
+    const { jobId, unwanted } = post;
     const backoff = new Backoff(pace);
     const startedAt = Date.now();
     for (;;) {
-      const { outcome, why } = await this.#once(address, jobId, body, unwanted, pace.post, mark);
+      const { outcome, why, pauseMs } = await this.#once(post, pace.post);
       if (outcome === 'accepted' || outcome === 'too large' || unwanted.aborted) return outcome;
-      const tried = Date.now() - startedAt;
-      const givenUp = outcome === 'refused' ? tried > pace.refusedResult : this.#leftAt !== undefined && Date.now() - Math.max(startedAt, this.#leftAt) > pace.lastResult;
-      if (givenUp) {
+      if (this.#isGivenUp(outcome, startedAt, refusedMs)) {
         log.error(`The ${what} was given up: ${why}`, jobId);
         return outcome;
       }
       log.warn(`The ${what} was not accepted and is sent again: ${why}`, jobId);
-      await pause(backoff.next(), unwanted);
+      await pause(pauseMs ?? backoff.next(), unwanted);
     }
   }
 
-  async #once(address: string, jobId: string, body: string, signal: AbortSignal, silenceMs: number, mark?: string): Promise<{ outcome: Outcome; why: string }> {
+  #isGivenUp(outcome: Outcome, startedAt: number, refusedMs: number): boolean {
+    if (outcome === 'impossible') return true;
+    if (outcome === 'refused') return Date.now() - startedAt >= refusedMs;
+    return this.#leftAt !== undefined && Date.now() - Math.max(startedAt, this.#leftAt) > this.#parts.pace.lastResult;
+  }
+
+  async #once({ address, jobId, body, mark, unwanted }: Post, silenceMs: number): Promise<Try> {
     try {
-      const { status } = await this.#parts.http.ask(address, { body, jobId, silenceMs, signal, ...(mark === undefined ? {} : { mark }) });
-      return { outcome: outcomeOf(status), why: `the server answered ${status}` };
+      const answer = await this.#parts.http.ask(address, { body, jobId, silenceMs, signal: unwanted, ...(mark === undefined ? {} : { mark }) });
+      const tried = { outcome: outcomeOf(answer.status), why: `the server answered ${answer.status}` };
+      return answer.status === 429 ? { ...tried, pauseMs: pauseAfterTooMany(answer, this.#parts.pace) } : tried;
     } catch (error) {
-      return { outcome: 'later', why: messageOf(error) };
+      return { outcome: error instanceof UnsendableRequest ? 'impossible' : 'later', why: messageOf(error) };
     }
   }
 }
 
+/** Of 4xx, three mean that it may go well later. So does whatever is no refusal, such as a redirect that could not be followed. */
 function outcomeOf(status: number): Outcome {
   if (status >= 200 && status < 300) return 'accepted';
   if (status === 413) return 'too large';
-  return status >= 500 || status === 408 || status === 425 || status === 429 ? 'later' : 'refused';
+  return status >= 400 && status < 500 && status !== 408 && status !== 425 && status !== 429 ? 'refused' : 'later';
 }

@@ -166,6 +166,37 @@ describe('the public way', () => {
     assert.deepEqual((await server.result(job)).body, { error: 'the result of 1013 bytes is larger than the server accepts' });
   });
 
+  test('the error that stands for such a result is insisted on too', LIMIT, async () => {
+    const faults = [413, 503, CLOSE, 503] as const;
+    server.fault = (what) => (what === 'job-done' ? faults[server.count('job-done') - 1] : undefined);
+    const job = server.submit({});
+    start(() => 'x'.repeat(1_000));
+    assert.deepEqual((await server.result(job)).body, { error: 'the result of 1013 bytes is larger than the server accepts' });
+    assert.equal(server.count('job-done'), 5);
+  });
+
+  test('once a chunk is refused for good, one refusal is enough for those after it, and the job goes on', LIMIT, async () => {
+    server.fault = (what) => (what !== 'job-stream' || server.said.at(-1)?.text === '{"output":3}' ? undefined : 404);
+    const job = server.submit({});
+    start(function* () {
+      for (let n = 1; n <= 5; n += 1) yield n;
+    }, {}, { ...QUICK_PACE, refusedResult: 100 });
+    await server.result(job);
+    assert.deepEqual(job.chunks, [3]);
+    const tries = [1, 2, 3, 4, 5].map((n) => server.said.filter(({ what, text }) => what === 'job-stream' && text === `{"output":${n}}`).length);
+    assert.ok((tries[0] ?? 0) > 1, String(tries));
+    assert.deepEqual(tries.slice(1), [1, 1, 1, 1]);
+  });
+
+  test('a job whose id cannot stand in a header is run like any other', LIMIT, async () => {
+    const id = 'job\u20131';
+    const [job] = [server.submit({}, { id }), server.submit({})];
+    server.jobs.set(encodeURIComponent(id), job);
+    start(() => 1);
+    assert.deepEqual((await server.result(job)).body, { output: 1 });
+    await server.until(() => server.count('job-done') === 2);
+  });
+
   test('a chunk that is too large is left out, and the log says so', LIMIT, async () => {
     server.fault = (what) => (what === 'job-stream' && server.count('job-stream') === 2 ? 413 : undefined);
     const job = server.submit({});

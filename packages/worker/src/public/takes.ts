@@ -9,13 +9,13 @@ import type { Polling } from './polling.ts';
 /**
  * Asks for jobs as long as there is room for some: one question at a time, for as many as there
  * is room for. A question that is ended is not read any more, but where its answer has begun to
- * come, that is read, and its jobs are delivered.
+ * come, that is read, and its jobs are delivered. At the end of all, it has to come soon.
  */
 export class Takes {
   readonly #polling: Polling;
   readonly #backoff: Backoff;
   readonly #over = new AbortController();
-  /** Ends the open question. */
+  /** Ends the open question, unless its answer has begun. */
   #question = new AbortController();
   #onRoom: () => void = () => undefined;
   readonly #ended: Promise<void>;
@@ -40,7 +40,6 @@ export class Takes {
   async end(): Promise<void> {
     await answersAreRead();
     this.#over.abort();
-    this.#question.abort();
     this.#onRoom();
     await this.#ended;
   }
@@ -58,11 +57,11 @@ export class Takes {
   async #takeOnce(room: number): Promise<number> {
     const { addresses, http, posts, consumer, log, pace } = this.#polling;
     this.#question = new AbortController();
-    const { signal } = this.#question;
+    const [signal, unlessBegun] = [this.#over.signal, this.#question.signal];
     const askedAt = Date.now();
     let why: string;
     try {
-      const answer = await http.ask(addresses.take(room, consumer.held().length > 0), { silenceMs: pace.poll, signal });
+      const answer = await http.ask(addresses.take(room, consumer.held().length > 0), { silenceMs: pace.poll, signal, unlessBegun });
       if (answer.status === 429) return pauseAfterTooMany(answer, pace);
       // 400 is what the hosted service answers to a worker that it has just woken up.
       if (answer.status === 200 || answer.status === 204 || answer.status === 400) {
@@ -76,7 +75,7 @@ export class Takes {
     } catch (error) {
       why = messageOf(error);
     }
-    if (signal.aborted) return 0;
+    if (signal.aborted || unlessBegun.aborted) return 0;
     log.warn(`No jobs could be taken: ${why}`);
     return this.#backoff.next();
   }

@@ -1,0 +1,4 @@
+/** Whether a text can stand in a header. A request with any other text in one throws before it is sent. */
+export function isHeaderValue(text: string): boolean {
+  return /^[\t\x20-\x7e\x80-\xff]*$/.test(text);
+}

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, test } from 'node:test';
+import { Log } from '../log.ts';
+import { QUICK_PACE } from '../test-server/quick-pace.ts';
+import { Addresses } from './addresses.ts';
+import { HttpClient } from './http-client.ts';
+import { Posts } from './posts.ts';
+
+const LIMIT = { timeout: 15_000 };
+const WANTED = new AbortController().signal;
+
+interface Heard {
+  method: string | undefined;
+  at: number;
+}
+
+/** A server that answers each post as it is told, in turn, and then 200. */
+async function withPosts(answers: [status: number, headers?: http.OutgoingHttpHeaders][], use: (posts: Posts, heard: Heard[], log: string[]) => Promise<void>, { apiKey = 'k', tooMany = 50 } = {}): Promise<void> {
+  const heard: Heard[] = [];
+  const log: string[] = [];
+  const server = http.createServer((request, response) => {
+    const [status, headers] = answers[heard.length] ?? [200];
+    heard.push({ method: request.method, at: Date.now() });
+    response.writeHead(status, headers).end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v2/ep1`;
+  const client = new HttpClient(apiKey);
+  try {
+    const addresses = new Addresses({ take: `${base}/job-take/$ID`, done: `${base}/job-done/$ID`, stream: `${base}/job-stream/$ID`, ping: undefined }, 'w');
+    await use(new Posts({ addresses, http: client, log: new Log({}, (line) => log.push(line)), pace: { ...QUICK_PACE, tooMany, refusedResult: 0 } }), heard, log);
+  } finally {
+    client.close();
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+const send = { result: (posts: Posts) => posts.result('j', '{}', false, WANTED), chunk: (posts: Posts) => posts.chunk('j', { body: '{}', mark: undefined, patient: true }, WANTED) };
+
+describe('posts', () => {
+  test('stay away after 429, for as long as the server asks for', LIMIT, async () => {
+    for (const post of Object.values(send)) {
+      await withPosts([[429], [429, { 'retry-after': '0.4' }]], async (posts, heard) => {
+        await post(posts);
+        const [first = 0, second = 0, third = 0] = heard.map(({ at }) => at);
+        assert.ok(second - first >= 140 && third - second >= 390, `${second - first} and ${third - second} ms`);
+      }, { tooMany: 150 });
+    }
+  });
+
+  test('go where the server sends them with all that they hold, and otherwise try again', LIMIT, async () => {
+    // The wait for a refusal is nothing here, so whatever counted as one would be given up at once.
+    const location = '/elsewhere';
+    for (const post of Object.values(send)) {
+      await withPosts([[307, { location }], [308, { location }], [301, { location }], [302, { location }], [303, { location }], [307], [308, { location: 'ftp://127.0.0.1/' }]], async (posts, heard, log) => {
+        await post(posts);
+        assert.deepEqual(heard.map(({ method }) => method), Array(8).fill('POST'));
+        assert.equal(log.filter((line) => line.includes('given up')).length, 0);
+      });
+    }
+  });
+
+  test('that cannot be made are given up at once', LIMIT, async () => {
+    for (const post of Object.values(send)) {
+      await withPosts([], async (posts, heard, log) => {
+        await post(posts);
+        assert.deepEqual(heard, []);
+        assert.match(log.join(''), /^ERROR \| j \| The (result|chunk) was given up: Invalid character in header content/);
+      }, { apiKey: 'a\nb' });
+    }
+  });
+
+  test('a result is given up where not even its error is small enough', LIMIT, async () => {
+    await withPosts([[413], [413]], async (posts, heard, log) => {
+      await send.result(posts);
+      assert.equal(heard.length, 2);
+      assert.match(log.at(-1) ?? '', /given up/);
+    });
+  });
+});
