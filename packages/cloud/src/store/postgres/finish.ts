@@ -6,6 +6,7 @@ import type { Job, JobChange } from '../job-records.ts';
 import type { AskedChange, Changed } from '../jobs.ts';
 import { columnsOf, unnest } from './arrays.ts';
 import { isDivisionByZero, translated } from './database.ts';
+import { queryLane } from './lanes.ts';
 
 /** A server that hands out more than this without hearing of them remembers anew: what is not remembered is looked up. */
 const MOST_REMEMBERED = 50_000;
@@ -164,7 +165,7 @@ function counted(ends: readonly End[]): string[] {
 /** False where a job was not as it is known here. */
 async function write(lanes: Pool, statement: { name: string; text: string; values: unknown[] }): Promise<boolean> {
   try {
-    await translated(lanes.query(statement));
+    await translated(queryLane(lanes, statement));
     return true;
   } catch (error) {
     if (isDivisionByZero(error)) return false;

@@ -9,6 +9,7 @@ import { leaseDue } from './bundles.ts';
 import { keyOf } from './changes.ts';
 import { ADD_COUNTS } from './counts.ts';
 import { isDivisionByZero, translated } from './database.ts';
+import { queryLane } from './lanes.ts';
 import { insertPlaces, PLACE_COLUMNS, placeAlone, placesTogether, placeValues } from './places.ts';
 import type { Arrival, Place } from './places.ts';
 import { Takes } from './take.ts';
@@ -153,7 +154,7 @@ export class Submissions {
     const statement = claimed.length === 0 ? { name: 'insert jobs', text: INSERT_JOBS, values: [...values, placeOf.size] } : { name: 'insert and take', text: INSERT_AND_TAKE, values: [...values, ...columnsOf(claimed, CLAIMED)] };
     let rows: [string, number, string | null][];
     try {
-      ({ rows } = await translated(this.#lanes.query<[string, number, string | null]>({ ...statement, rowMode: 'array' })));
+      rows = await translated(queryLane<[string, number, string | null]>(this.#lanes, statement));
     } catch (error) {
       // Another server counted to the same number, or this comes for the second time.
       if (isDivisionByZero(error)) return this.#write(items, met, true);

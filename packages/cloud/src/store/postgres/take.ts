@@ -3,6 +3,7 @@ import type { Job } from '../job-records.ts';
 import type { Claim, TakenJob, TakeTerms } from '../jobs.ts';
 import { columnsOf } from './arrays.ts';
 import { isDivisionByZero, retried, translated, TryAgain } from './database.ts';
+import { queryLane } from './lanes.ts';
 import { readPlace } from './places.ts';
 import { REQUESTS, TAKE_FEW, TAKE_MANY, TAKE_STRAIGHT } from './take-statements.ts';
 
@@ -80,7 +81,7 @@ export class Takes {
   #run(statement: { name: string; text: string }, values: unknown[]): Promise<TakenPlace[]> {
     return retried(async () => {
       try {
-        return (await translated(this.#lanes.query<TakenPlace>({ ...statement, values, rowMode: 'array' }))).rows;
+        return await translated(queryLane<TakenPlace>(this.#lanes, { ...statement, values }));
       } catch (error) {
         throw isDivisionByZero(error) ? new TryAgain('a place changed while it was taken') : error;
       }
@@ -90,8 +91,7 @@ export class Takes {
   /** Reads the requests that were not carried along. A job that is gone by now is left out. */
   async #withRequests(endpointId: string, jobs: readonly Waiting[]): Promise<(Waiting & { turn: number })[]> {
     const missing = jobs.filter(({ request }) => request === '').map(({ job }) => job.seq);
-    const { rows } = missing.length === 0 ? { rows: [] } : await translated(this.#lanes.query<[number, string]>({ ...REQUESTS, values: [endpointId, missing], rowMode: 'array' }));
-    const read = new Map(rows);
+    const read = new Map(missing.length === 0 ? [] : await translated(queryLane<[number, string]>(this.#lanes, { ...REQUESTS, values: [endpointId, missing] })));
     return jobs.map(({ job, request }, turn) => ({ job, request: request === '' ? (read.get(job.seq) ?? '') : request, turn })).filter(({ request }) => request !== '');
   }
 }

@@ -67,6 +67,28 @@ describe('wake-ups between servers', () => {
     for (const { wakeups } of [a, b]) await wakeups.close();
   });
 
+  test('fit it whatever letters they have', async (t) => {
+    const [a, b] = [await server('a'), await server('b')];
+    t.after(() => Promise.all([a.wakeups.close(), b.wakeups.close()]));
+    await met(a, b);
+    const sent = Array.from({ length: 25 }, (_, n): Wakeup => ({ kind: 'stop', endpointId: 'letters', workerId: `${'工'.repeat(190)}${n}`, jobId: `j${n}` }));
+    for (const wakeup of sent) a.wakeups.publish(wakeup);
+    await eventually(() => assert.deepEqual(new Set(b.heard.filter((wakeup) => wakeup.kind === 'stop')), new Set(sent)));
+    assert.deepEqual(errors, []);
+  });
+
+  test('that no message carries take no others with them, and with the next message everybody looks again', async (t) => {
+    const [a, b] = [await server('a'), await server('b')];
+    t.after(() => Promise.all([a.wakeups.close(), b.wakeups.close()]));
+    await met(a, b);
+    for (const endpointId of ['before', 'x'.repeat(9_000), 'after']) a.wakeups.publish(queue(endpointId));
+    await eventually(() => assert.deepEqual(errors.splice(0).map(({ message }) => message), ['payload string too long']));
+    a.wakeups.publish(queue('next'));
+    await eventually(() => assert.ok(b.heard.some((wakeup) => 'endpointId' in wakeup && wakeup.endpointId === 'next')));
+    const told = new Set(b.heard.map((wakeup) => ('endpointId' in wakeup ? wakeup.endpointId : wakeup.kind)));
+    assert.deepEqual(['before', 'after', 'missed', 'next'].filter((one) => !told.has(one)), []);
+  });
+
   test('arrive again after the connection was lost', async () => {
     const [a, b] = [await server('a'), await server('b')];
     await met(a, b);

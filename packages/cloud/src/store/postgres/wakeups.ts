@@ -6,6 +6,8 @@ import type { Wakeup, Wakeups } from '../wakeups.ts';
 const CHANNEL = 'berth';
 /** PostgreSQL carries at most 8000 bytes in one notification. */
 const LARGEST_MESSAGE = 7_500;
+/** What a message holds beside its wake-ups. */
+const ENVELOPE = 60;
 const HELLO_EVERY_MS = 5_000;
 /** A server that has not said hello for this long is gone; one that is alone tells nobody anything. */
 const PEER_LIVES_MS = 15_000;
@@ -31,6 +33,8 @@ export async function listenForWakeups({ url, server, pool, onError }: Options):
   const handlers: ((wakeup: Wakeup) => void)[] = [];
   let waiting = new Map<string, Wakeup>();
   let scheduled = false;
+  /** Something could not be told. With the next message all who listen look again. */
+  let hasFailed = false;
   let peerHeardAt = 0;
   let heardAt = Date.now();
   let closed = false;
@@ -51,7 +55,12 @@ export async function listenForWakeups({ url, server, pool, onError }: Options):
 
   const send = (wakeups: Wakeup[]): void => {
     if (closed) return;
-    pool.query('select pg_notify($1, $2)', [CHANNEL, JSON.stringify({ from: server, wakeups } satisfies Message)]).catch(onError);
+    const told: Wakeup[] = hasFailed ? [{ kind: 'missed' }, ...wakeups] : wakeups;
+    hasFailed = false;
+    pool.query('select pg_notify($1, $2)', [CHANNEL, JSON.stringify({ from: server, wakeups: told } satisfies Message)]).catch((error: Error) => {
+      hasFailed ||= told.length > 0;
+      onError(error);
+    });
   };
 
   const flush = (): void => {
@@ -120,10 +129,10 @@ function inMessages(wakeups: Wakeup[]): Wakeup[][] {
   const messages: Wakeup[][] = [];
   let size = LARGEST_MESSAGE;
   for (const wakeup of wakeups) {
-    const length = JSON.stringify(wakeup).length + 1;
+    const length = Buffer.byteLength(JSON.stringify(wakeup)) + 1;
     if (size + length > LARGEST_MESSAGE) {
       messages.push([]);
-      size = 60;
+      size = ENVELOPE;
     }
     size += length;
     messages.at(-1)?.push(wakeup);

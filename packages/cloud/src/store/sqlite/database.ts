@@ -9,6 +9,7 @@ import { leadAlone } from '../leadership.ts';
 import { noWakeups } from '../wakeups.ts';
 import { GroupCommit } from './group-commit.ts';
 import { sqliteJobs } from './jobs.ts';
+import { LogRoom } from './log-room.ts';
 import { WalSync } from './wal-sync.ts';
 
 const SQLITE_FULL = 13;
@@ -23,7 +24,6 @@ const PRAGMAS = `
   pragma synchronous = normal;
   pragma foreign_keys = on;
   pragma busy_timeout = 5000;
-  pragma wal_autocheckpoint = 16000;
   pragma cache_size = -32000;
 `;
 
@@ -31,7 +31,8 @@ export function openSqlite(file: string): Database {
   const connection = new DatabaseSync(file);
   connection.exec(PRAGMAS);
   const wal = new WalSync(file);
-  const group = new GroupCommit(connection, wal, translate);
+  const room = new LogRoom(connection, file);
+  const group = new GroupCommit(connection, wal, failed);
   const prepared = new Map<string, StatementSync>();
 
   function execute(statement: Statement): Outcome {
@@ -68,18 +69,24 @@ export function openSqlite(file: string): Database {
     }
   }
 
+  /** After the rollback. Whoever tries again shall find room, if there is any to be had. */
+  function failed(error: unknown): Error {
+    if (isFull(error) && !connection.isTransaction) room.make();
+    return translate(error);
+  }
+
   /** Turns a thrown error into a rejected promise, in the words that rules understand. */
   function settle<T>(work: () => T): Promise<T> {
     try {
       return Promise.resolve(work());
     } catch (error) {
-      return Promise.reject(translate(error));
+      return Promise.reject(failed(error));
     }
   }
 
   return {
     dialect: 'sqlite',
-    read: (steps) => group.look(() => run(steps)),
+    read: (steps) => group.read(() => run(steps)),
     write: (steps) => settle(() => transaction(steps)),
     jobs: () => sqliteJobs(connection, group),
     wakeups: async () => noWakeups,
@@ -93,12 +100,16 @@ export function openSqlite(file: string): Database {
   };
 }
 
+function isFull(error: unknown): boolean {
+  return error instanceof Error && 'errcode' in error && Number(error.errcode) === SQLITE_FULL;
+}
+
 function translate(error: unknown): Error {
   if (error instanceof Error && 'syscall' in error && error.syscall === 'fdatasync') return new BerthError('unavailable', 'the disk that holds the data directory did not confirm a write', { cause: error });
   if (!(error instanceof Error) || !('errcode' in error)) return error instanceof Error ? error : new Error(String(error));
   const code = Number(error.errcode);
   if (code === SQLITE_CONSTRAINT_UNIQUE || code === SQLITE_CONSTRAINT_PRIMARYKEY) return new UniqueViolation(error);
-  if (code === SQLITE_FULL) return new BerthError('unavailable', 'the disk that holds the data directory is full; nothing was changed', { cause: error });
+  if (isFull(error)) return new BerthError('unavailable', 'the disk that holds the data directory is full; nothing was changed', { cause: error });
   if ((code & 0xff) === SQLITE_IOERR) return new BerthError('unavailable', 'the data directory cannot be read or written; nothing was changed', { cause: error });
   return error;
 }

@@ -113,7 +113,7 @@ describe('work of one turn', () => {
 });
 
 describe('notes', () => {
-  test('are written out before anybody looks; where that fails, whoever looks is told', async () => {
+  test('are written out before anybody looks; where that fails, whoever looks is told, and whoever reads something else is not', async () => {
     const { connection, group, names } = fixture();
     const notes = ['a'];
     let isFull = true;
@@ -129,7 +129,7 @@ describe('notes', () => {
       },
     };
     await assert.rejects(group.look(names), /the disk is full/);
-    assert.deepEqual(names(), []);
+    assert.deepEqual(await group.read(names), []);
     isFull = false;
     assert.deepEqual(await group.look(names), ['a']);
   });

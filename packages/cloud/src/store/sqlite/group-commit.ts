@@ -90,10 +90,17 @@ export class GroupCommit {
     return this.#add(this.#last, work, false);
   }
 
-  /** What is read is told when it is on the disk: nobody sees what a power cut could undo. */
+  /** For what the notes have a part in: they are written out before. */
   look<T>(work: () => T): Promise<T> {
-    try {
+    return this.read(() => {
       if (this.partner.hasNotes) this.#writeOut();
+      return work();
+    });
+  }
+
+  /** What is read is told when it is on the disk: nobody sees what a power cut could undo. It needs no write, so a full disk does not keep it from anybody. */
+  read<T>(work: () => T): Promise<T> {
+    try {
       const value = work();
       const synced = this.#isUnsynced ? this.#syncBeside() : this.#disk.pending;
       return synced === undefined ? Promise.resolve(value) : synced.then(() => value);

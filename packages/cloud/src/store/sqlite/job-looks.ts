@@ -4,21 +4,24 @@ import type { JobStore } from '../jobs.ts';
 import type { Row, Value } from '../sql.ts';
 import { workerFromRow } from '../worker-rows.ts';
 import type { GroupCommit } from './group-commit.ts';
+import type { NotedJobs } from './noted-jobs.ts';
 import type { Statements } from './statements.ts';
 
-/** What can be asked of the queue without changing it. */
-export function jobLooks(statements: Statements, group: GroupCommit): Pick<JobStore, 'find' | 'findAll' | 'chunks' | 'list' | 'counts' | 'waiting' | 'ahead' | 'running' | 'workers'> {
+/** What can be asked of the queue without changing it. Only what goes through many jobs wants them all in rows. */
+export function jobLooks(statements: Statements, group: GroupCommit, notes: NotedJobs): Pick<JobStore, 'find' | 'findAll' | 'chunks' | 'list' | 'counts' | 'waiting' | 'ahead' | 'running' | 'workers'> {
   const selectWhole = statements.selectArrays(`select ${JOB}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.seq = ? and job.endpoint_id = ?`);
+  const find = (endpointId: string, seq: number): WholeJob | undefined => {
+    const noted = notes.find(endpointId, seq);
+    if (noted !== undefined) return noted;
+    const values = selectWhole.get(seq, endpointId);
+    return values === undefined ? undefined : wholeFrom(values);
+  };
 
   return {
-    find: (endpointId, seq) =>
-      group.look(() => {
-        const values = selectWhole.get(seq, endpointId);
-        return values === undefined ? undefined : wholeFrom(values);
-      }),
+    find: (endpointId, seq) => group.read(() => find(endpointId, seq)),
 
     chunks: (endpointId, seq, after, bytes) =>
-      group.look(() => {
+      group.read(() => {
         const found: { number: number; text: string }[] = [];
         let size = 0;
         for (const row of statements.select('select number, chunk from job_chunks where endpoint_id = ? and seq = ? and number > ? order by number').iterate(endpointId, seq, after)) {
@@ -43,7 +46,7 @@ export function jobLooks(statements: Statements, group: GroupCommit): Pick<JobSt
       }),
 
     findAll: (endpointId, seqs) =>
-      group.look(() => [...seqs].sort((one, other) => other - one).map((seq) => selectWhole.get(seq, endpointId)).filter((values) => values !== undefined).map(wholeFrom)),
+      group.read(() => [...seqs].sort((one, other) => other - one).map((seq) => find(endpointId, seq)).filter((whole) => whole !== undefined)),
 
     counts: (endpointId) =>
       group.look(() => {
@@ -54,7 +57,7 @@ export function jobLooks(statements: Statements, group: GroupCommit): Pick<JobSt
       }),
 
     waiting: (endpointId, queuedBefore, limit) =>
-      group.look(() => {
+      group.read(() => {
         const found = statements.select(
           `select count(*) as waiting, coalesce(sum(queued_at <= ?), 0) as late from (select queued_at from job_waiting where endpoint_id = ? and low_priority = 0 order by account_id, position limit ?)`,
         ).get(queuedBefore, endpointId, limit) as { waiting: number; late: number };
@@ -62,7 +65,7 @@ export function jobLooks(statements: Statements, group: GroupCommit): Pick<JobSt
       }),
 
     ahead: (job, limit) =>
-      group.look(() => {
+      group.read(() => {
         const { before } = statements.select(
           `select count(*) as before from (select 1 from job_waiting where endpoint_id = ? and (low_priority < ? or (low_priority = ? and position < ?)) limit ?)`,
         ).get(job.endpointId, job.lowPriority ? 1 : 0, job.lowPriority ? 1 : 0, job.position, limit) as { before: number };
@@ -77,7 +80,7 @@ export function jobLooks(statements: Statements, group: GroupCommit): Pick<JobSt
       }),
 
     workers: (endpointId, seenSince) =>
-      group.look(() => (statements.select('select * from job_workers where endpoint_id = ? and seen_at >= ?').all(endpointId, seenSince) as Row[]).map(workerFromRow)),
+      group.read(() => (statements.select('select * from job_workers where endpoint_id = ? and seen_at >= ?').all(endpointId, seenSince) as Row[]).map(workerFromRow)),
   };
 }
 

@@ -216,7 +216,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   }
 
   return {
-    ...jobLooks(statements, group),
+    ...jobLooks(statements, group, notes),
     ...deliveries(statements, group),
     meets: { at: () => true },
 

@@ -1,6 +1,6 @@
 import type { StatementSync } from 'node:sqlite';
 import { SteadyMap } from '../../support/steady-map.ts';
-import type { Job, Payloads } from '../job-records.ts';
+import type { Job, Payloads, WholeJob } from '../job-records.ts';
 import type { Statements } from './statements.ts';
 
 /** A note fits on a page of the database: a larger request is written once, in its row, and so is an end with a larger output. */
@@ -58,6 +58,14 @@ export class NotedJobs {
 
   get(seq: number): NotedJob | undefined {
     return this.#jobs.get(seq);
+  }
+
+  /** As its rows would show it. */
+  find(endpointId: string, seq: number): WholeJob | undefined {
+    const noted = this.#jobs.get(seq);
+    if (noted?.held.endpointId !== endpointId) return undefined;
+    const { held, request, ended } = noted;
+    return { job: ended?.job ?? held, payloads: { request, output: ended?.output ?? null, error: ended?.error ?? null } };
   }
 
   all(): NotedJob[] {

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import type { TestContext } from 'node:test';
+import { newJob } from '../../jobs/submission.ts';
+import * as transitions from '../../jobs/transitions.ts';
+import type { Database } from '../database.ts';
+import type { JobStore, TakenJob } from '../jobs.ts';
+import { migrate } from '../migrate.ts';
+import { openDatabase } from '../open.ts';
+import { rows, sql } from '../sql.ts';
+
+const NOW = 1_800_000_000_000;
+const MEGABYTE = 1024 * 1024;
+const RETENTION = 10;
+const ENDPOINT = { id: 'e', accountId: 'a', executionTimeout: 0, jobTtl: 86_400_000, retention: RETENTION, maxRetries: 1 };
+const REQUEST = `{"input":"${'x'.repeat(1_000)}"}`;
+
+const isFull = { code: 'unavailable', message: /is full/ };
+
+interface SmallDisk {
+  folder: string;
+  /** Closes the database, which brings all of the log into it, and opens it anew. */
+  open(): Promise<{ database: Database; store: JobStore }>;
+  /** Something else takes all but so many bytes. */
+  fill(left: number): void;
+  clear(): void;
+}
+
+function smallDisk(t: TestContext, megabytes: number): SmallDisk {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-small-'));
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', folder]);
+  let database: Database | undefined;
+  t.after(async () => {
+    await database?.close();
+    execFileSync('umount', [folder]);
+    rmdirSync(folder);
+  });
+  const ballast = join(folder, 'ballast');
+  return {
+    folder,
+    open: async () => {
+      await database?.close();
+      database = await openDatabase({ database: '', data: folder, poolSize: 1, onError: assert.ifError });
+      await migrate(database);
+      return { database, store: database.jobs() };
+    },
+    fill: (left) => {
+      const { bavail, bsize } = statfsSync(folder);
+      writeFileSync(ballast, Buffer.alloc(bavail * bsize - left));
+    },
+    clear: () => rmSync(ballast),
+  };
+}
+
+const take = (store: JobStore, lease: string, now: number): Promise<TakenJob[]> => store.take('e', transitions.takeTerms(() => [{ workerId: 'w', lease }], now));
+
+describe('on a small disk', { skip: process.getuid?.() !== 0 || process.platform !== 'linux' }, () => {
+  test('a log that has filled it goes into the database, and work goes on', async (t) => {
+    const { open, fill } = smallDisk(t, 32);
+    let { store } = await open();
+    let now = NOW;
+    /** A job comes, runs, ends and is forgotten: the database does not grow, but the log does. */
+    const cycle = async (seq: number): Promise<void> => {
+      now += 100_000;
+      await store.submit(newJob(ENDPOINT, 'a', REQUEST, {}, seq, now));
+      await take(store, `lease ${seq}`, now);
+      await store.change('e', seq, (job) => transitions.finish(job, { workerId: 'w' }, { output: '1', error: null }, now));
+      await store.forgetEnded(now + 70_000, 100);
+    };
+    for (let seq = 1; seq <= 50; seq += 1) await cycle(seq);
+    ({ store } = await open());
+    fill(MEGABYTE);
+    let seq = 50;
+    await assert.rejects(async () => {
+      while (seq < 1_000) await cycle(++seq);
+    }, isFull);
+    await cycle(++seq);
+  });
+
+  test('the log leaves room for the database to grow', async (t) => {
+    const { folder, open } = smallDisk(t, 16);
+    const { store } = await open();
+    for (let seq = 1; seq <= 4_000; seq += 1) await store.submit(newJob(ENDPOINT, 'a', REQUEST, {}, seq, NOW));
+    assert.ok(statSync(join(folder, 'berth.db')).size > 4 * MEGABYTE);
+  });
+
+  test('what needs no write is read though it is full and a job is noted', async (t) => {
+    const { open, fill, clear } = smallDisk(t, 16);
+    const { database, store } = await open();
+    const noted = newJob(ENDPOINT, 'a', REQUEST, {}, 1, NOW);
+    const [, [taken]] = await Promise.all([store.submit(noted, undefined, true), take(store, 'lease', NOW)]);
+    fill(0);
+    const one = await database.read(function* () {
+      return yield* rows<{ one: number }>(sql`select 1 as one`);
+    });
+    assert.equal(one[0]?.one, 1);
+    const whole = { job: taken?.job, payloads: noted.payloads };
+    assert.deepEqual(await store.find('e', 1), whole);
+    assert.deepEqual(await store.findAll('e', [1]), [whole]);
+    assert.equal(await store.find('elsewhere', 1), undefined);
+    assert.deepEqual([await store.chunks('e', 1, 0, 100), await store.workers('e', 0), await store.waiting('e', NOW, 10)], [[], [], { waiting: 0, late: 0 }]);
+    await assert.rejects(store.running('e'), isFull);
+    clear();
+    assert.deepEqual(await store.running('e'), [taken?.job]);
+    assert.deepEqual(await store.find('e', 1), whole);
+  });
+});

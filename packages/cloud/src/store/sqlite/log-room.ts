@@ -1,0 +1,46 @@
+import { statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+
+/** How large the write-ahead log may get before it goes into the database, in pages: the longer that waits, the less often a page is written twice. */
+const MOST_PAGES = 16_000;
+/** On a small disk it gets no more than this part of what is free, since the database needs room to take it in; but as much as SQLite would give it. */
+const SHARE = 4;
+const FEWEST_PAGES = 1_000;
+const PAGE_BYTES = 4_096;
+const NOT_BEFORE_MS = 1_000;
+
+/** The room that the write-ahead log takes on the disk. */
+export class LogRoom {
+  readonly #connection: DatabaseSync;
+  readonly #folder: string;
+  #madeAt = -Infinity;
+
+  constructor(connection: DatabaseSync, database: string) {
+    this.#connection = connection;
+    this.#folder = dirname(database);
+    this.#limit();
+  }
+
+  /**
+   * The disk is full, and nothing is in a transaction. SQLite takes the log into the database after a commit alone, so
+   * a log that has filled the disk would keep it full. What it held is synced in the database before it is cut off:
+   * whoever waits for a sync of the log finds it kept.
+   */
+  make(): void {
+    if (performance.now() - this.#madeAt < NOT_BEFORE_MS) return;
+    this.#madeAt = performance.now();
+    try {
+      this.#connection.exec('pragma wal_checkpoint(truncate)');
+      this.#limit();
+    } catch {
+      // The database has no room for it either. Whoever wanted to write is told of the full disk, and the next one tries again.
+    }
+  }
+
+  #limit(): void {
+    const { bavail, bsize } = statfsSync(this.#folder);
+    const pages = Math.floor((bavail * bsize) / SHARE / PAGE_BYTES);
+    this.#connection.exec(`pragma wal_autocheckpoint = ${Math.min(MOST_PAGES, Math.max(FEWEST_PAGES, pages))}`);
+  }
+}
