@@ -113,6 +113,82 @@ for (const kind of DATABASES) {
       assert.deepEqual((await jobs.health()).jobs, { ...NOTHING, inQueue: 1 });
     });
 
+    test('numbers outside their bounds, however far: moved inside', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const ids = [await jobs.run({ n: 1 }), await jobs.run({ n: 2 })];
+      const huge = '9'.repeat(20);
+      assert.equal((await jobs.call('GET', `status/${ids[0]}?ttl=${huge}`)).body.status, 'IN_QUEUE');
+      for (const [query, count] of [['limit=99999999999', 2], ['limit=0', 1], ['limit=-5', 1], [`offset=-${huge}`, 2], [`offset=${huge}`, 0]] as const) {
+        const { status, body, text } = await jobs.call<{ requests: unknown[] }>('GET', `requests?${query}`);
+        assert.deepEqual([status, body.requests?.length], [200, count], `${query}: ${text}`);
+      }
+      for (const limit of ['0', huge]) assert.deepEqual((await jobs.call<unknown>('GET', `webhooks?limit=${limit}`)).body, { deliveries: [] });
+      await worker.pollBatch(2);
+      for (const id of ids) await worker.done(id, { output: 1 });
+      const waiting = jobs.call('POST', `runsync?wait=${huge}`, '{"input":1,"policy":{"ttl":1e400,"executionTimeout":-1e400,"lowPriority":null},"retention":1e400}');
+      await worker.done((await worker.take()).id, { output: 2 });
+      const { status, body, text } = await waiting;
+      assert.deepEqual([status, body.output], [200, 2], text);
+      for (const path of ['status-sync', 'stream']) assert.equal((await jobs.call('GET', `${path}/${body.id}?wait=${huge}`)).status, 200);
+      worker.close();
+    });
+
+    test('a webhook of more than 8192 characters: 400, and no job', async () => {
+      const jobs = await endpoint();
+      for (const path of ['run', 'runsync']) assertRefused(await jobs.call('POST', path, { input: 1, webhook: `http://127.0.0.1:1/${'a'.repeat(MEGABYTE)}` }), 400, /^webhook has at most 8192 characters$/);
+      assert.deepEqual((await jobs.health()).jobs, NOTHING);
+      assert.equal((await jobs.call('POST', 'run', { input: 1, webhook: 'http://127.0.0.1:1/'.padEnd(8192, 'a') })).status, 200);
+    });
+
+    test('a NUL or another control character in an address: as if it were any id that nobody has', async () => {
+      const jobs = await endpoint();
+      const nobody = clientOf(stage.server.url, undefined);
+      // At once: refusals of a worker take their time.
+      await Promise.all(['%00', 'a%00b', '%0A', '%7F'].map(async (id) => {
+        const there = endpointOf(clientOf(stage.server.url, ann.key), id, ann.key);
+        await Promise.all(([['GET', 'health'], ['POST', 'run'], ['GET', 'job-take/w1'], ['POST', 'job-done/w1/j1']] as const).map(async ([method, path]) => {
+          const body = method === 'POST' ? { input: {} } : undefined;
+          assertRefused(await there.call(method, path, body), 404, /^endpoint ".*" not found$/);
+          assertRefused(await nobody.call(method, `/v2/${id}/${path}`, body), 401, /./);
+        }));
+        assert.equal((await there.call('GET', 'openai/v1/models')).status, 404);
+        assert.equal((await nobody.call('GET', `/v2/${id}/openai/v1/models`)).status, 401);
+      }));
+      for (const jobId of ['%00', 'x%00', 'nonsense', '']) assert.deepEqual((await jobs.call<unknown>('GET', `webhooks?jobId=${jobId}`)).body, { deliveries: [] });
+      assertRefused(await jobs.call('POST', 'webhooks/%00/redeliver'), 404, /not found$/);
+    });
+
+    test('an address that goes on after its end: 404, and nothing happens; a slash at the end is none', async () => {
+      const jobs = await endpoint();
+      const id = await jobs.run();
+      const addresses = [['POST', 'purge-queue'], ['POST', 'run'], ['POST', 'runsync'], ['GET', 'health'], ['GET', 'metrics'], ['GET', 'requests'], ['GET', 'webhooks'], ['POST', 'webhooks/d/redeliver'],
+        ...['status', 'status-sync', 'stream', 'logs'].map((name) => ['GET', `${name}/${id}`] as const), ['POST', `cancel/${id}`], ['POST', `retry/${id}`]] as const;
+      for (const [method, path] of addresses) {
+        const body = method === 'POST' ? { input: {} } : undefined;
+        for (const more of ['x', 'x/', '/', 'x/y', '%2F']) assertRefused(await jobs.call(method, `${path}/${more}?wait=1000`, body), 404, /^no such address$/);
+      }
+      assert.deepEqual((await jobs.health()).jobs, { ...NOTHING, inQueue: 1 });
+      for (const path of ['health/', 'requests/', 'webhooks/', 'webhooks/?limit=1', `status/${id}/`]) assert.equal((await jobs.call('GET', path)).status, 200, path);
+      assert.deepEqual((await jobs.call('POST', `cancel/${id}/`)).body, { id, status: 'CANCELLED' });
+      assert.equal((await jobs.call('POST', 'run/', { input: 1 })).body.status, 'IN_QUEUE');
+      assert.deepEqual((await jobs.call<unknown>('POST', 'purge-queue/')).body, { removed: 1, status: 'completed' });
+    });
+
+    test('two slashes before the endpoint, as a base address with one at its end makes them: as one', async () => {
+      const jobs = await endpoint();
+      const slashed = endpointOf(clientOf(stage.server.url, ann.key), `/${jobs.id}`, ann.key);
+      const worker = slashed.worker();
+      const id = await slashed.run({ n: 1 });
+      assert.equal((await worker.take()).id, id);
+      assert.equal((await worker.ping([id])).status, 200);
+      await worker.done(id, { output: 'there' });
+      for (const { status, output } of [await slashed.status(id), await jobs.status(id)]) assert.deepEqual([status, output], ['COMPLETED', 'there']);
+      assertRefused(await slashed.call('POST', 'nosuch', { input: 1 }), 400, /^not allowed for QB API$/);
+      assertRefused(await clientOf(stage.server.url, ann.key).call('POST', '/v2//nosuchendpoint/run', { input: {} }), 404, /^endpoint "nosuchendpoint" not found$/);
+      worker.close();
+    });
+
     test('an Idempotency-Key with another body: 409, and the first job stays', async () => {
       const jobs = await endpoint();
       const submit = (path: string, input: unknown): Promise<Answer<JobView>> => jobs.call('POST', path, { input }, { 'idempotency-key': 'one' });

@@ -278,7 +278,11 @@ for (const kind of DATABASES) {
       const waiting = [await jobs.run(), await jobs.run(), await jobs.run({}, { policy: { lowPriority: true } })];
       assert.deepEqual(await Promise.all(waiting.map(reason)), ['next in line: 1 worker is busy', 'held behind 1 job', 'held behind 2 jobs']);
       await jobs.worker().ping();
-      assert.equal(await reason(waiting[0] ?? ''), 'next in line: 2 workers are busy');
+      assert.equal(await reason(waiting[0] ?? ''), 'next in line: 1 worker is busy, 1 worker is idle and has not asked for a job yet');
+      await worker.done(first, { output: 1 });
+      assert.equal(await reason(waiting[0] ?? ''), 'next in line: 2 workers are idle and have not asked for a job yet');
+      const { idle, running } = (await jobs.health()).workers;
+      assert.deepEqual([idle, running], [2, 0]);
       worker.close();
     });
   });

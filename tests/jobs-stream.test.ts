@@ -240,6 +240,23 @@ for (const kind of DATABASES) {
       worker.close();
     });
 
+    test('a chunk with more than 1 MB beside its output is cut as a whole, and the job goes on', async () => {
+      const jobs = await endpoint();
+      const worker = jobs.worker();
+      const id = await jobs.run();
+      await worker.take();
+      const chunk = `{"output":"x","metrics":"${'m'.repeat(2_000_000)}"}`;
+      assert.equal((await worker.chunk(id, chunk)).status, 200);
+      assert.equal((await worker.chunk(id, { output: 'next' })).status, 200);
+      await worker.done(id, { output: [] }, true);
+      const { stream } = await envelope(jobs, id);
+      assert.deepEqual(stream.pop(), { output: 'next' });
+      for (const piece of stream) assert.ok(Buffer.byteLength(JSON.stringify(piece)) <= MEGABYTE);
+      assert.deepEqual(stream.map(({ output: _, ...said }) => said), stream.map((_, index) => ({ part: index + 1, parts: stream.length, of: 'chunk' })));
+      assert.ok(stream.map(({ output }) => output).join('') === chunk, 'the chunk came back to the letter');
+      worker.close();
+    });
+
     test('a large stream comes in several answers, the end with the last', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();

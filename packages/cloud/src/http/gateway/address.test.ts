@@ -16,11 +16,15 @@ describe('the address of an endpoint', () => {
   test('an id may be written in percent signs; the worker and the prefix get what was sent', () => {
     assert.deepEqual(pathAddress('/v2/%61b%63/a%20b?c=%2F'), { endpointId: 'abc', path: '/a%20b?c=%2F', prefix: '/v2/%61b%63' });
     assert.equal(pathAddress('/v2/%73erverless/abc'), undefined);
-    assert.equal(pathAddress('/v2/%zz/x')?.endpointId, '%zz');
+    for (const unreadable of ['%zz', '%00', 'a%0Ab', '%C2%85']) assert.equal(pathAddress(`/v2/${unreadable}/x`)?.endpointId, unreadable);
+  });
+
+  test('a base address with a slash at its end makes two of them', () => {
+    assert.deepEqual(pathAddress('/v2//abc/a//b'), { endpointId: 'abc', path: '/a//b', prefix: '/v2//abc' });
   });
 
   test('what is no endpoint is left to others', () => {
-    for (const url of ['/', '/v2', '/v2/', '/v2/?x', '/v1/abc', '/v2/pods/x', '/v2/serverless', '/v2/openapi.json', '/v2/docs?x', '/graphql']) assert.equal(pathAddress(url), undefined, url);
+    for (const url of ['/', '/v2', '/v2/', '/v2//', '/v2/?x', '/v2//pods/x', '/v1/abc', '/v2/pods/x', '/v2/serverless', '/v2/openapi.json', '/v2/docs?x', '/graphql']) assert.equal(pathAddress(url), undefined, url);
   });
 
   test('by host name, where a domain is set up', () => {

@@ -1,7 +1,6 @@
 import { RESERVED_SEGMENTS } from '../../resources/endpoints/reserved-ids.ts';
+import { startOfEndpoint } from '../jobs/address.ts';
 import type { Domain } from './domain.ts';
-
-const PREFIX = '/v2/';
 
 /** The path of a request, as whoever serves it sees it and as its client wrote it. */
 export interface PassedPath {
@@ -18,9 +17,10 @@ export interface GatewayAddress extends PassedPath {
 
 /** Takes `/v2/{endpoint_id}<path>` apart; undefined where it is no address of an endpoint. */
 export function pathAddress(url: string): GatewayAddress | undefined {
-  if (!url.startsWith(PREFIX)) return undefined;
-  const end = endOfSegment(url, PREFIX.length);
-  const endpointId = decoded(url.slice(PREFIX.length, end));
+  const start = startOfEndpoint(url);
+  if (start === undefined) return undefined;
+  const end = endOfSegment(url, start);
+  const endpointId = decoded(url.slice(start, end));
   if (endpointId === '' || RESERVED_SEGMENTS.has(endpointId)) return undefined;
   const path = url.slice(end);
   return { endpointId, path: path.startsWith('/') ? path : `/${path}`, prefix: url.slice(0, end) };
@@ -38,11 +38,12 @@ export function hostAddress(host: string | undefined, url: string, domain: Domai
   return endpointId === undefined ? undefined : { endpointId, path: url.startsWith('/') ? url : `/${url}`, prefix: '' };
 }
 
-/** `%61` is `a`, wherever it stands. What cannot be read is left as it is: no endpoint has such an id. */
+/** `%61` is `a`, wherever it stands. What cannot be read, or has control characters in it, is left as it is: no endpoint has such an id, and PostgreSQL cannot even be asked for one with a NUL. */
 function decoded(segment: string): string {
   if (!segment.includes('%')) return segment;
   try {
-    return decodeURIComponent(segment);
+    const text = decodeURIComponent(segment);
+    return /\p{Cc}/u.test(text) ? segment : text;
   } catch {
     return segment;
   }

@@ -1,6 +1,7 @@
 import { RESERVED_SEGMENTS } from '../../resources/endpoints/reserved-ids.ts';
 
 const PREFIX = '/v2/';
+const SLASH = 0x2f;
 
 export interface JobAddress {
   endpointId: string;
@@ -10,12 +11,22 @@ export interface JobAddress {
   query: string;
 }
 
-/** Takes `/v2/{endpoint}/{operation}/…?query` apart; undefined where it is no address of an endpoint. */
-export function jobAddress(url: string): JobAddress | undefined {
+/** Where the endpoint begins in `/v2/{endpoint}…`. Clients that are given a base address with a slash at its end write `/v2//{endpoint}`. */
+export function startOfEndpoint(url: string): number | undefined {
   if (!url.startsWith(PREFIX)) return undefined;
+  let at = PREFIX.length;
+  while (url.charCodeAt(at) === SLASH) at += 1;
+  return at;
+}
+
+/** Takes `/v2/{endpoint}/{operation}/…?query` apart; undefined where it is no address of an endpoint. A slash at the end means nothing. */
+export function jobAddress(url: string): JobAddress | undefined {
+  const start = startOfEndpoint(url);
+  if (start === undefined) return undefined;
   const mark = url.indexOf('?');
-  const path = mark === -1 ? url : url.slice(0, mark);
-  const [endpointId = '', operation = '', ...rest] = path.slice(PREFIX.length).split('/');
+  const path = url.slice(start, mark === -1 ? url.length : mark);
+  const [endpointId = '', operation = '', ...rest] = path.split('/');
   if (endpointId === '' || operation === '' || RESERVED_SEGMENTS.has(endpointId)) return undefined;
+  if (rest.at(-1) === '') rest.pop();
   return { endpointId, operation, rest, query: mark === -1 ? '' : url.slice(mark + 1) };
 }

@@ -36,6 +36,8 @@ const LONGEST_IDEMPOTENCY_KEY = 255;
 const LONGEST_LOG_MS = 60 * 60_000;
 /** What a handler printed last may come after its result. */
 const LOG_TAIL_MS = 500;
+/** How many entries a list shows. */
+const LIMIT = { minimum: 1, maximum: 1000 };
 const LONGEST_STREAM_HOLD = { minimum: 0, maximum: 90_000 };
 const LONGEST_STATUS_WAIT = { minimum: 1_000, maximum: 300_000 };
 
@@ -66,6 +68,8 @@ interface Call {
 
 interface JobOperation {
   methods: string[];
+  /** How many segments may follow it in the path; none where it is not said. */
+  segments?: number;
   need: 'read' | 'write';
   handle(call: Call): Promise<void>;
 }
@@ -81,18 +85,18 @@ export class JobFace {
       run: { methods: ['POST'], need: 'write', handle: (call) => this.#run(call) },
       runsync: { methods: ['POST'], need: 'write', handle: (call) => this.#runSync(call) },
       // The local server of the Python SDK takes POST here, so code that was written against it does too.
-      status: { methods: ['GET', 'POST'], need: 'read', handle: (call) => this.#status(call) },
-      'status-sync': { methods: ['GET', 'POST'], need: 'read', handle: (call) => this.#statusSync(call) },
-      stream: { methods: ['GET', 'POST'], need: 'read', handle: (call) => this.#stream(call) },
-      cancel: { methods: ['POST'], need: 'write', handle: (call) => this.#cancel(call) },
-      retry: { methods: ['POST'], need: 'write', handle: (call) => this.#retry(call) },
+      status: { methods: ['GET', 'POST'], segments: 1, need: 'read', handle: (call) => this.#status(call) },
+      'status-sync': { methods: ['GET', 'POST'], segments: 1, need: 'read', handle: (call) => this.#statusSync(call) },
+      stream: { methods: ['GET', 'POST'], segments: 1, need: 'read', handle: (call) => this.#stream(call) },
+      cancel: { methods: ['POST'], segments: 1, need: 'write', handle: (call) => this.#cancel(call) },
+      retry: { methods: ['POST'], segments: 1, need: 'write', handle: (call) => this.#retry(call) },
       'purge-queue': { methods: ['POST'], need: 'write', handle: (call) => this.#purge(call) },
       health: { methods: ['GET'], need: 'read', handle: (call) => this.#health(call) },
       // flash looks here, again and again, for the workers that may have its job.
       metrics: { methods: ['GET'], need: 'read', handle: (call) => this.#metrics(call) },
       requests: { methods: ['GET'], need: 'read', handle: (call) => this.#requests(call) },
-      logs: { methods: ['GET'], need: 'read', handle: (call) => this.#logs(call) },
-      webhooks: { methods: ['GET', 'POST'], need: 'write', handle: (call) => this.#webhooks(call) },
+      logs: { methods: ['GET'], segments: 1, need: 'read', handle: (call) => this.#logs(call) },
+      webhooks: { methods: ['GET', 'POST'], segments: 2, need: 'write', handle: (call) => this.#webhooks(call) },
     };
   }
 
@@ -107,6 +111,7 @@ export class JobFace {
       const key = await this.#parts.gate.identify(bearerOrBareKey(request.headers.authorization));
       const endpoint = await this.#parts.endpoints.find(address.endpointId);
       if (endpoint === undefined || endpoint.accountId !== key.accountId) throw notFound('endpoint', address.endpointId);
+      if (address.rest.length > (operation.segments ?? 0)) throw noSuchAddress();
       if (!operation.methods.includes(request.method ?? '')) {
         throw new BerthError('method', `${request.method} is not allowed here; allowed: ${operation.methods.join(', ')}`, { headers: { allow: operation.methods.join(', ') } });
       }
@@ -219,7 +224,7 @@ export class JobFace {
   async #requests({ response, endpoint, query }: Call): Promise<void> {
     const status = query.get('status');
     if (status !== null && !JOB_STATUSES.includes(status as JobStatus)) throw new BerthError('rule', `status must be one of ${JOB_STATUSES.join(', ')}`);
-    const limit = clamp(readCount(query, 'limit', 100), { minimum: 1, maximum: 1000 });
+    const limit = clamp(readCount(query, 'limit', 100), LIMIT);
     const offset = Math.max(0, readCount(query, 'offset', 0));
     const pieces = this.#parts.queue.list(endpoint.id, { ...(status !== null && { status: status as JobStatus }), limit, offset });
     await sendRequests(response, pieces, goneSignal(response));
@@ -258,10 +263,12 @@ export class JobFace {
     const [id, action] = rest;
     if (request.method === 'GET' && id === undefined) {
       const jobId = query.get('jobId');
-      const found = await this.#parts.webhooks.list(endpoint.id, { limit: clamp(readCount(query, 'limit', 100), { minimum: 1, maximum: 1000 }), ...(jobId !== null && { jobId }) });
+      // What is no id of a job is not looked for: PostgreSQL cannot be asked for a text with a NUL.
+      if (jobId !== null && seqOf(jobId) === undefined) return sendJson(response, 200, '{"deliveries":[]}');
+      const found = await this.#parts.webhooks.list(endpoint.id, { limit: clamp(readCount(query, 'limit', 100), LIMIT), ...(jobId !== null && { jobId }) });
       return sendJson(response, 200, JSON.stringify({ deliveries: found.map(({ accountId: _, ...shown }) => shown) }));
     }
-    if (request.method !== 'POST' || id === undefined || action !== 'redeliver') throw new BerthError('no-route', 'no such address');
+    if (request.method !== 'POST' || id === undefined || action !== 'redeliver') throw noSuchAddress();
     await readBody(request, SMALL_BODY);
     const { body: _, accountId: __, ...shown } = await this.#parts.webhooks.redeliver(endpoint.id, id);
     sendJson(response, 200, JSON.stringify(shown));
@@ -291,6 +298,10 @@ function jobOf([id = '']: string[]): { seq: number; id: string } {
   return { seq, id };
 }
 
+function noSuchAddress(): BerthError {
+  return new BerthError('no-route', 'no such address');
+}
+
 function missingJob(id: string): BerthError {
   return new BerthError('not-found', `job not found: ${JSON.stringify(id.slice(0, 64))} is unknown or its result has expired`);
 }
@@ -299,10 +310,11 @@ function missing(id: string): never {
   throw missingJob(id);
 }
 
+/** However large or small: it is moved into its bounds. */
 function readCount(query: URLSearchParams, name: string, fallback: number): number {
   const text = query.get(name);
   if (text === null) return fallback;
-  if (!/^\d{1,9}$/.test(text)) throw new BerthError('rule', `${name} must be a whole number`);
+  if (!/^-?\d+$/.test(text)) throw new BerthError('rule', `${name} must be a whole number`);
   return Number(text);
 }
 

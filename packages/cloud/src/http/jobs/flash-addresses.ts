@@ -6,7 +6,7 @@ import type { Request } from '../raw.ts';
 import { jobAddress } from './address.ts';
 import type { JobAddress } from './address.ts';
 
-const PREFIX = '/v2/flash/';
+const PREFIX = /^\/v2\/+flash\//;
 
 /** flash calls what it has deployed by names: `/v2/flash/runsync`, with the app, the environment and the endpoint in headers. It is a job like any other. */
 export class FlashAddresses {
@@ -19,13 +19,13 @@ export class FlashAddresses {
   }
 
   handles(url: string): boolean {
-    return url.startsWith(PREFIX);
+    return PREFIX.test(url);
   }
 
   async resolve(request: Request): Promise<JobAddress> {
     const { accountId } = await this.#gate.identify(bearerOrBareKey(request.headers.authorization));
     const endpointId = await this.#flash.endpointNamed(accountId, { app: nameIn(request, 'x-flash-app'), environment: nameIn(request, 'x-flash-environment'), endpoint: nameIn(request, 'x-flash-endpoint') });
-    const address = jobAddress(`/v2/${endpointId}/${request.url?.slice(PREFIX.length)}`);
+    const address = jobAddress((request.url ?? '').replace(PREFIX, `/v2/${endpointId}/`));
     if (address === undefined) throw new BerthError('no-route', 'no such address');
     return address;
   }

@@ -26,9 +26,13 @@ test('a waiting job tells what stands before it', async () => {
   queue.presence.unhealthy('e', 'sick', 'gpu: no device');
   assert.equal(await reason(first), 'no healthy worker is connected; the last one reported: gpu: no device');
   queue.presence.seen('e', 'w1');
-  assert.equal(await reason(first, 'the maximum is 0'), 'next in line: 1 worker is busy');
+  assert.equal(await reason(first, 'the maximum is 0'), 'next in line: 1 worker is idle and has not asked for a job yet');
   queue.presence.seen('e', 'w2');
-  assert.deepEqual([await reason(first), await reason(second), await reason(third)], ['next in line: 2 workers are busy', 'held behind 1 job', 'held behind 2 jobs']);
+  assert.deepEqual([await reason(first), await reason(second), await reason(third)], ['next in line: 2 workers are idle and have not asked for a job yet', 'held behind 1 job', 'held behind 2 jobs']);
+  queue.presence.given('e', 'w1', { seq: 1, id: 'j1', lease: 'l1' });
+  assert.equal(await reason(first), 'next in line: 1 worker is busy, 1 worker is idle and has not asked for a job yet');
+  queue.presence.given('e', 'w2', { seq: 2, id: 'j2', lease: 'l2' });
+  assert.equal(await reason(first), 'next in line: 2 workers are busy');
 });
 
 test('a long queue is not counted to its end', async () => {

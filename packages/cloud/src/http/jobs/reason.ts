@@ -1,5 +1,6 @@
 import type { JobQueue } from '../../jobs/queue.ts';
 import type { Job } from '../../store/job-records.ts';
+import type { WorkerRecord } from '../../store/jobs.ts';
 
 /** Counting further than this tells nobody anything. */
 const COUNTED = 1000;
@@ -13,6 +14,16 @@ export async function waitingReason(queue: JobQueue, job: Job, fleetReason: () =
     return fleetReason() ?? (unhealthy === undefined || unhealthy === null ? 'no worker is connected to this endpoint' : `no healthy worker is connected; the last one reported: ${unhealthy}`);
   }
   const ahead = await queue.ahead(job, COUNTED + 1);
-  if (ahead === 0) return `next in line: ${healthy.length} ${healthy.length === 1 ? 'worker is' : 'workers are'} busy`;
+  if (ahead === 0) return `next in line: ${doings(healthy)}`;
   return `held behind ${ahead > COUNTED ? `more than ${COUNTED}` : ahead} ${ahead === 1 ? 'job' : 'jobs'}`;
+}
+
+/** What workers do while a job waits. One that is idle had only to ask for it. */
+function doings(workers: readonly WorkerRecord[]): string {
+  const busy = workers.filter((worker) => worker.busy > 0).length;
+  const idle = workers.length - busy;
+  const said = [];
+  if (busy > 0) said.push(busy === 1 ? '1 worker is busy' : `${busy} workers are busy`);
+  if (idle > 0) said.push(idle === 1 ? '1 worker is idle and has not asked for a job yet' : `${idle} workers are idle and have not asked for a job yet`);
+  return said.join(', ');
 }

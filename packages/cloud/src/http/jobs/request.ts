@@ -2,6 +2,9 @@ import { clamp, EXECUTION_TIMEOUT, RETENTION, TIME_TO_LIVE, WAIT } from '../../j
 import type { RequestTerms } from '../../jobs/submission.ts';
 import { BerthError } from '../../support/errors.ts';
 
+/** The log of webhooks shows a thousand at a time, each with its address. */
+const LONGEST_WEBHOOK = 8_192;
+
 /** What a request body may say beside its input. What is not known here travels on to the worker. */
 interface Body {
   input?: unknown;
@@ -18,16 +21,18 @@ export function readTerms(text: string): RequestTerms {
   if (body.input === undefined || body.input === null) throw bad('the body needs "input": the value that the handler receives');
   const policy = optionalObject(body.policy, 'policy');
   const webhook = body.webhook ?? body.webhookV2;
+  if (typeof webhook === 'string' && webhook.length > LONGEST_WEBHOOK) throw bad(`webhook has at most ${LONGEST_WEBHOOK} characters`);
   if (webhook !== undefined && webhook !== null && (typeof webhook !== 'string' || !isWebAddress(webhook))) throw bad('webhook must be an http or https address');
   const executionTimeout = optionalNumber(policy['executionTimeout'], 'policy.executionTimeout');
   const ttl = optionalNumber(policy['ttl'], 'policy.ttl');
   const retention = optionalNumber(body.retention ?? policy['retention'], 'retention');
-  if (policy['lowPriority'] !== undefined && typeof policy['lowPriority'] !== 'boolean') throw bad('policy.lowPriority must be true or false');
+  const lowPriority = policy['lowPriority'] ?? false;
+  if (typeof lowPriority !== 'boolean') throw bad('policy.lowPriority must be true or false');
   return {
     ...(executionTimeout !== undefined && { executionTimeout: clamp(executionTimeout, EXECUTION_TIMEOUT) }),
     ...(ttl !== undefined && { ttl: clamp(ttl, TIME_TO_LIVE) }),
     ...(retention !== undefined && { retention: clamp(retention, { minimum: 0, maximum: RETENTION.longest }) }),
-    ...(policy['lowPriority'] === true && { lowPriority: true }),
+    ...(lowPriority && { lowPriority }),
     ...(typeof webhook === 'string' && { webhook }),
   };
 }
@@ -39,8 +44,9 @@ export function readWait(query: URLSearchParams, fallback: number = WAIT.default
   return clamp(readMilliseconds(text, 'wait'), bounds);
 }
 
+/** However large: it is moved into its bounds. */
 export function readMilliseconds(text: string, name: string): number {
-  if (!/^-?\d{1,15}(\.\d+)?$/.test(text)) throw bad(`${name} must be a number of milliseconds, got ${JSON.stringify(text.slice(0, 32))}`);
+  if (!/^-?\d+(\.\d+)?$/.test(text)) throw bad(`${name} must be a number of milliseconds, got ${JSON.stringify(text.slice(0, 32))}`);
   return Math.round(Number(text));
 }
 
@@ -63,7 +69,7 @@ function optionalObject(value: unknown, name: string): Record<string, unknown> {
 
 function optionalNumber(value: unknown, name: string): number | undefined {
   if (value === undefined || value === null) return undefined;
-  if (typeof value !== 'number' || !Number.isFinite(value)) throw bad(`${name} must be a number of milliseconds`);
+  if (typeof value !== 'number') throw bad(`${name} must be a number of milliseconds`);
   return Math.round(value);
 }
 

@@ -81,8 +81,17 @@ describe('a chunk', () => {
     const chunks = readChunks(`{"metrics": {"tokens": 1.0}, "output": "${'x'.repeat(LARGEST_CHUNK)}", "more": 12345678901234567890}`);
     assert.ok(chunks.slice(0, -1).every((chunk) => Object.keys(JSON.parse(chunk) as object).join() === 'output'));
     assert.match(chunks.at(-1) ?? '', /^\{"output":"x+","metrics": \{"tokens": 1\.0\},"more": 12345678901234567890\}$/);
-    const [only, ...none] = readChunks(`{"output":"","metrics":"${'x'.repeat(LARGEST_CHUNK)}"}`);
-    assert.deepEqual([(JSON.parse(only ?? '') as { output: string }).output, none], ['', []]);
+  });
+
+  test('that is too large beside its output is cut as a whole, as the text of its JSON, and says so', () => {
+    for (const output of ['"x"', '""', 'null', '{"n": 1.0}', `"${'日'.repeat(LARGEST_CHUNK)}"`]) {
+      const text = `{"output": ${output}, "metrics": "${'m'.repeat(2 * LARGEST_CHUNK)}", "more": 12345678901234567890}`;
+      const chunks = readChunks(text);
+      assert.ok(chunks.every((chunk) => Buffer.byteLength(chunk) <= LARGEST_CHUNK));
+      const pieces = chunks.map((chunk) => JSON.parse(chunk) as { output: string });
+      assert.deepEqual(pieces.map(({ output: _, ...said }) => said), chunks.map((_, index) => ({ part: index + 1, parts: chunks.length, of: 'chunk' })));
+      assert.ok(pieces.map((piece) => piece.output).join('') === text);
+    }
   });
 
   test('that is no text is cut as the text of its JSON, with the number of each part', () => {

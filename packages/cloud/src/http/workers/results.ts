@@ -45,14 +45,17 @@ export function readChunks(body: string): string[] {
   if (Buffer.byteLength(text) <= LARGEST_CHUNK) return [text];
   const output = value['output'];
   const isText = typeof output === 'string';
-  const pieces = cut(isText ? output : (memberText(text, 'output') ?? 'null'));
-  return pieces.map((piece, index) => {
-    // What is no text is cut as the text of its JSON, and says so.
-    const chunk = { output: piece, ...(!isText && { part: index + 1, parts: pieces.length }) };
-    if (index < pieces.length - 1) return JSON.stringify(chunk);
-    // What stands beside the output comes with its end.
-    return Object.entries(chunk).toReversed().reduce((whole, [name, said]) => withMember(whole, name, JSON.stringify(said)), text);
-  });
+  // What is no text is cut as the text of its JSON, and says so.
+  const chunks: object[] = isText ? cut(output).map((piece) => ({ output: piece })) : numbered(cut(memberText(text, 'output') ?? 'null'));
+  // What stands beside the output comes with its end.
+  const last = Object.entries(chunks.at(-1) ?? {}).toReversed().reduce((whole, [name, said]) => withMember(whole, name, JSON.stringify(said)), text);
+  if (Buffer.byteLength(last) <= LARGEST_CHUNK) return [...chunks.slice(0, -1).map((chunk) => JSON.stringify(chunk)), last];
+  // There it does not fit: then all of it is cut, and that is said too.
+  return numbered(cut(text)).map((chunk) => JSON.stringify({ ...chunk, of: 'chunk' }));
+}
+
+function numbered(pieces: readonly string[]): { output: string; part: number; parts: number }[] {
+  return pieces.map((output, index) => ({ output, part: index + 1, parts: pieces.length }));
 }
 
 /** Pieces whose JSON stays below the limit, never cut inside a character. */
