@@ -40,7 +40,7 @@ const doings = {
   echo: ({ input }) => input,
   environment: () => process.env,
   sleep: async ({ input, id }) => { say(id, 'asleep'); await later(input.ms); say(id, 'awake'); return 'slept'; },
-  block: ({ input }) => { for (const until = Date.now() + input.ms; Date.now() < until; ); return 'blocked'; },
+  block: async ({ input, id }) => { await later(input.after ?? 0); say(id, 'blocking'); for (const until = Date.now() + input.ms; Date.now() < until; ); return 'blocked'; },
   exit: ({ input }) => { console.log('leaving with ' + input.code); process.exit(input.code); },
   kill: () => process.kill(process.pid, 'SIGKILL'),
   refresh: () => ({ refresh: true }),
@@ -240,18 +240,38 @@ describe('the life of a worker', { concurrency: 3 }, () => {
 
   test('a handler that cannot be interrupted is killed when its time is over, and the next job gets another worker', async () => {
     const jobs = await deployed();
-    const stuck = await jobs.run({ do: 'block', ms: 300_000 }, { policy: { executionTimeout: 5_000 } });
+    // Longer than a poll stays open: it cannot be told to stop any more.
+    const stuck = await jobs.run({ do: 'block', ms: 300_000 }, { policy: { executionTimeout: 28_000 } });
     await runs(jobs, stuck);
     const next = await jobs.run({ do: 'echo' });
     const { status, error, workerId } = await jobs.ended(stuck);
     assert.equal(status, 'TIMED_OUT');
-    assert.match(String(error), /longer than its execution timeout of 5000 ms/);
+    assert.match(String(error), /longer than its execution timeout of 28000 ms/);
     const { result, took } = await timed(() => jobs.ended(next));
     assert.equal(result.status, 'COMPLETED');
     assert.notEqual(result.workerId, workerId);
     assert.ok(took < 55_000, `killed after ${took} ms`);
     assert.equal((await jobs.status(stuck)).status, 'TIMED_OUT');
     await eventually(() => assert.deepEqual(processesOf(workerId ?? ''), []), PATIENCE_MS);
+    await removed(jobs);
+  });
+
+  test('so is one that has another job, which it cannot run either and which runs elsewhere', async () => {
+    const jobs = await deployed({ env: { CONCURRENCY: '2' }, maxRetries: 1 });
+    await idle(jobs);
+    const stuck = await jobs.run({ do: 'block', ms: 300_000, after: 1_000 });
+    await runs(jobs, stuck);
+    const { workerId: first } = await jobs.status(stuck);
+    await eventually(async () => assert.match((await jobs.call('GET', `logs/${stuck}`)).text, /blocking/), PATIENCE_MS);
+    // Comes by the poll that was open by then.
+    const next = await jobs.run({ do: 'echo' });
+    await runs(jobs, next);
+    assert.equal((await jobs.status(next)).workerId, first);
+    await jobs.call('POST', `cancel/${stuck}`);
+    const { result, took } = await timed(() => jobs.ended(next));
+    assert.deepEqual([result.status, result.retries], ['COMPLETED', 1]);
+    assert.notEqual(result.workerId, first);
+    assert.ok(took < 70_000, `killed after ${took} ms`);
     await removed(jobs);
   });
 

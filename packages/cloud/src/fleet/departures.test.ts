@@ -16,6 +16,12 @@ describe('a worker that leaves', () => {
   let requests: number;
   /** It was given jobs. */
   let jobs: boolean;
+  /** So many of them it has. */
+  let busy: number;
+  /** A job that was stopped keeps it from the others. */
+  let stuck: boolean;
+  /** What its own check said. */
+  let unhealthy: string | null;
   /** What happens while it is being stopped. */
   let onStop: () => Promise<void>;
   let removed: PromiseWithResolvers<void>;
@@ -27,6 +33,9 @@ describe('a worker that leaves', () => {
     steps = [];
     requests = 0;
     jobs = false;
+    busy = 0;
+    stuck = false;
+    unhealthy = null;
     removed = Promise.withResolvers<void>();
     const store = { saveWorker: async ({ state }: { state: string }) => void steps.push(`saved as ${state}`) } as unknown as FleetStore;
     onStop = async () => undefined;
@@ -43,8 +52,8 @@ describe('a worker that leaves', () => {
         yield { ts: 1, seq: 1, source: 'container', line: 'Error: no model' };
       },
     } as unknown as InstanceEngine;
-    const presence = { view: () => ({ busy: 0, worked: jobs, unhealthy: null }), forget: () => undefined };
-    const queue = { presence, dismiss: () => void steps.push('dismissed'), caretaker: { workerGone: async (_endpoint: string, _worker: string, reason: string) => void steps.push(reason) } } as unknown as JobQueue;
+    const presence = { view: () => ({ busy, worked: jobs, unhealthy }), forget: () => undefined };
+    const queue = { presence, stops: { isStuck: () => stuck }, dismiss: () => void steps.push('dismissed'), caretaker: { workerGone: async (_endpoint: string, _worker: string, reason: string) => void steps.push(reason) } } as unknown as JobQueue;
     const log = createLog({ level: 'silent', format: 'json' });
     const rounds = new Rounds({ look: async () => void steps.push('looked'), may: () => true, onError: (error) => assert.fail(String(error)) });
     roster = new Roster(store, log);
@@ -61,6 +70,23 @@ describe('a worker that leaves', () => {
     await leaving;
     assert.deepEqual(steps.slice(2), ['stopped', 'removing', 'saved as ended']);
     assert.equal(roster.member('e', 'w'), undefined);
+  });
+
+  test('and is stuck with a job that was stopped is not waited for: its other jobs go back', async () => {
+    busy = 1;
+    removed.resolve();
+    const leaving = departures.dismiss(member, 'it went on');
+    stuck = true;
+    await leaving;
+    assert.deepEqual(steps.slice(2), ['stopped', 'the worker that ran the job ended: it went on', 'removing', 'saved as ended']);
+  });
+
+  test('and is stuck is heard of as ended by then: its other jobs go back all the same', async () => {
+    [busy, stuck] = [1, true];
+    removed.resolve();
+    onStop = () => departures.ended(member, { exitCode: 137, reason: 'it ended with code 137' });
+    await departures.dismiss(member, 'it went on');
+    assert.deepEqual(steps.filter((step) => step.startsWith('the worker')), ['the worker that ran the job ended: it went on']);
   });
 
   test('and is heard of as ended by then, has its end written down once, as it was', async () => {
@@ -97,6 +123,14 @@ describe('a worker that leaves', () => {
     assert.equal(member.record.reason, 'it ended with code 1: Error: no model');
     assert.deepEqual(steps, ['the worker that ran the job ended: it ended with code 1: Error: no model', 'removing', 'saved as ended', 'looked']);
     assert.deepEqual([roster.find('e')?.crashes.count, roster.find('e')?.crashes.lastLine], [1, 'Error: no model']);
+  });
+
+  test('by itself because its own check failed tells what that found, not the last line of its log', async () => {
+    removed.resolve();
+    unhealthy = 'model_is_there: RuntimeError: no weights';
+    await departures.ended(member, { exitCode: 1, reason: 'it ended with code 1' });
+    assert.equal(member.record.reason, 'it ended with code 1: model_is_there: RuntimeError: no weights');
+    assert.equal(roster.find('e')?.crashes.lastLine, 'model_is_there: RuntimeError: no weights');
   });
 
   for (const [what, work] of [['a job', () => (jobs = true)], ['a request', () => (member.served = true)]] as const) {

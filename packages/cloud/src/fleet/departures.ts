@@ -48,7 +48,8 @@ export class Departures {
 
   /**
    * Lets a worker go: no more jobs, what it waits for ends now, it finishes what it has, and
-   * only then is it told to end. A job that reached it before is done before.
+   * only then is it told to end. A job that reached it before is done before; of one that is
+   * stuck with a job that was stopped, what else it has goes back.
    */
   dismiss(member: Member, reason: string | null): Promise<void> {
     if (member.record.state !== 'leaving' && member.record.state !== 'ended') member.leaving = this.#letGo(member, reason);
@@ -64,11 +65,11 @@ export class Departures {
     roster.changes.tell(record.endpointId);
     try {
       await roster.save(member);
-      while (roster.holds(member) && this.#isBusy(record)) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+      while (roster.holds(member) && this.#isBusy(record) && !queue.stops.isStuck(record.endpointId, record.id, queue.presence)) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
       if (!roster.holds(member)) return;
       await engines.get(record.dataCenterId)?.stop(record.id, STOP_GRACE_MS);
       // Its engine may have told of its end by now, which is then written down as it was.
-      if (roster.holds(member)) await this.end(member, { reason });
+      if (roster.holds(member)) await this.#track(member, this.#end(member, { reason }, this.#isBusy(record) ? () => this.#loseJobs(record, reason) : undefined));
     } catch (error) {
       log.warn({ err: error, workerId: record.id }, 'a worker could not be ended; trying again');
       member.record = { ...member.record, state: record.state };
@@ -85,9 +86,10 @@ export class Departures {
     if (record.endedAt !== null) return;
     const { roster, rounds, queue, clock } = this.#parts;
     const expected = record.state === 'leaving' || endedWell({ exitCode, readyAt: record.readyAt, worked: this.#hasWorked(member), at: at ?? clock.now() });
-    const lastLine = expected ? '' : await this.#lastLine(record);
+    // What its own check found says more than the last line of its log.
+    const lastLine = expected ? '' : (queue.presence.view(record.endpointId, record.id)?.unhealthy ?? (await this.#lastLine(record)));
     const told = lastLine === '' ? reason : `${reason}: ${lastLine}`;
-    await this.#end(member, { exitCode, reason: expected ? member.leavesFor : told, at }, () => queue.caretaker.workerGone(record.endpointId, record.id, `the worker that ran the job ended: ${told}`));
+    await this.#end(member, { exitCode, reason: expected ? member.leavesFor : told, at }, () => this.#loseJobs(record, (expected ? member.leavesFor : null) ?? told));
     const fleet = roster.find(record.endpointId);
     if (fleet !== undefined) fleet.crashes = expected ? NO_CRASHES : afterCrash(fleet.crashes, { lastLine: lastLine === '' ? reason : lastLine, ran: member.runsSince !== null, now: clock.now() });
     rounds.ask(record.endpointId);
@@ -121,6 +123,10 @@ export class Departures {
     await engines.get(dataCenterId)?.remove(id);
     await roster.save(member);
     roster.changes.tell(endpointId);
+  }
+
+  async #loseJobs({ endpointId, id }: Worker, reason: string | null): Promise<void> {
+    await this.#parts.queue.caretaker.workerGone(endpointId, id, `the worker that ran the job ended${reason === null ? '' : `: ${reason}`}`);
   }
 
   #hasWorked({ served, record: { endpointId, id } }: Member): boolean {

@@ -4,6 +4,7 @@ import { Caretaker } from '../jobs/caretaker.ts';
 import type { CaretakerParts } from '../jobs/caretaker.ts';
 import { Presence, SILENT_MS } from '../jobs/presence.ts';
 import type { JobQueue } from '../jobs/queue.ts';
+import { StopList } from '../jobs/stop-list.ts';
 import type { FleetStore } from '../store/fleet.ts';
 import { ManualClock } from '../support/clock.ts';
 import { createLog } from '../support/log.ts';
@@ -18,6 +19,7 @@ const SECOND = 1_000;
 describe('a worker of a queue', () => {
   let clock: ManualClock;
   let presence: Presence;
+  let stops: StopList;
   /** The time at which another server heard of it. */
   let heardElsewhereAt: number;
   /** How many jobs it had then. */
@@ -31,19 +33,21 @@ describe('a worker of a queue', () => {
   beforeEach(() => {
     clock = new ManualClock();
     presence = new Presence(clock);
+    stops = new StopList(clock);
     heardElsewhereAt = -SILENT_MS;
     busyElsewhere = 0;
     holdsJob = false;
     dismissed = [];
     const store = {
-      workers: async (_endpoint: string, seenSince: number) => (heardElsewhereAt >= seenSince ? [{ workerId: 'w', busy: busyElsewhere, unhealthy: null }] : []),
+      workers: async (_endpoint: string, seenSince: number) => (heardElsewhereAt >= seenSince ? [{ endpointId: 'e', workerId: 'w', seenAt: heardElsewhereAt, busy: busyElsewhere, unhealthy: null }] : []),
       running: async () => (holdsJob ? [{ workerId: 'w' }] : []),
     };
     const caretaker = new Caretaker({ store, clock, presence } as unknown as CaretakerParts);
-    const queue = { presence, caretaker, workers: (endpointId: string) => store.workers(endpointId, clock.now() - SILENT_MS), stops: { isStubborn: () => false } } as unknown as JobQueue;
+    const queue = { presence, caretaker, workers: (endpointId: string) => store.workers(endpointId, clock.now() - SILENT_MS), stops } as unknown as JobQueue;
     const roster = new Roster({ saveWorker: async () => undefined } as unknown as FleetStore, createLog({ level: 'silent', format: 'json' }));
     const departures = {
       dismiss: async (one: Member, reason: string | null) => {
+        if (one.record.state === 'leaving') return;
         one.record = { ...one.record, state: 'leaving' };
         dismissed.push(reason);
       },
@@ -112,6 +116,40 @@ describe('a worker of a queue', () => {
     assert.deepEqual(dismissed, []);
     holdsJob = false;
     await pass(15);
+    assert.equal(dismissed.length, 1);
+  });
+
+  test('that goes on with a stopped job is let go, also where it could not be told', async () => {
+    await ready();
+    stops.add('e', 'w', 'stopped');
+    const pings = (): void => {
+      presence.lists('e', 'w', ['stopped']);
+      stops.listed('e', 'w', ['stopped']);
+    };
+    await pass(14, pings);
+    assert.deepEqual(dismissed, []);
+    await pass(3, pings);
+    assert.deepEqual(dismissed, ['it went on with a job that was cancelled or had run out of time']);
+  });
+
+  test('that goes on with a stopped job and has others is left to finish them as long as it asks for something, and no longer', async () => {
+    await ready();
+    stops.add('e', 'w', 'stopped');
+    presence.given('e', 'w', { seq: 2, id: 'other', lease: null });
+    const pings = (): void => stops.listed('e', 'w', ['stopped', 'other']);
+    await pass(60, () => {
+      presence.asksForWork('e', 'w', false);
+      pings();
+    });
+    assert.deepEqual(dismissed, []);
+    stops.add('e', 'w', 'stopped as well');
+    const blocked = (): void => {
+      presence.seen('e', 'w');
+      stops.listed('e', 'w', ['stopped', 'stopped as well', 'other']);
+    };
+    await pass(29, blocked);
+    assert.deepEqual(dismissed, []);
+    await pass(3, blocked);
     assert.equal(dismissed.length, 1);
   });
 

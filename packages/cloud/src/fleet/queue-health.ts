@@ -55,6 +55,8 @@ export class QueueHealth {
     if (busy) member.idleSince = null;
     else if (member.busy || member.idleSince === null) member.idleSince = now;
     member.busy = busy;
-    if (!busy && queue.stops.isStubborn(endpointId, id)) void departures.dismiss(member, 'it went on with a job that was cancelled or had run out of time');
+    // With other jobs it is left to finish them, if it can.
+    const goesOn = busy ? queue.stops.isStuck(endpointId, id, queue.presence) : queue.stops.isStubborn(endpointId, id, queue.presence);
+    if (goesOn) void departures.dismiss(member, 'it went on with a job that was cancelled or had run out of time');
   }
 }

@@ -8,3 +8,10 @@ test('finds the error among what Node and Python say when they end', () => {
   assert.equal(tellingLine(['loading', 'out of memory', '']), 'out of memory');
   assert.equal(tellingLine([]), '');
 });
+
+test('reads what the public SDKs say out of their JSON', () => {
+  const said = (message: string): string => JSON.stringify({ requestId: null, message, level: 'ERROR' });
+  assert.equal(tellingLine(['loading', said('Worker is unhealthy, exiting.')]), 'Worker is unhealthy, exiting.');
+  assert.equal(tellingLine([said('Traceback:\n  File "h.py", line 1\nValueError: no weights'), said('Worker is unhealthy, exiting.')]), 'ValueError: no weights');
+  for (const line of ['{"requestId": null, "mess', '{"requestId": 1}', '{"loss": 2}']) assert.equal(tellingLine([line]), line);
+});

@@ -172,6 +172,33 @@ for (const kind of DATABASES) {
       assert.equal(await on.status(job), 'IN_QUEUE');
     });
 
+    test('a server that was away itself gives a worker time also for what it was doubted for before', async () => {
+      const on = bench({ maxRetries: 0 });
+      const job = await on.submit();
+      await on.takeOne('w');
+      on.queue.presence.asksForWork(on.id, 'w', true);
+      on.clock.advance(40 * SECOND);
+      on.queue.caretaker.awake();
+      await on.sweep();
+      assert.equal(await on.status(job), 'IN_PROGRESS');
+      on.queue.presence.lists(on.id, 'w', [job.id]);
+      await on.pass(20 * SECOND);
+      assert.equal(await on.finish('w', job), true);
+    });
+
+    test('the job of a dead worker comes back as soon when the clock was set back, and that of a living one stays', async () => {
+      const on = bench();
+      const [dead, living] = [await on.submit(), await on.submit()];
+      await on.takeOne('dead');
+      await on.takeOne('living');
+      const pings = (): void => on.queue.presence.lists(on.id, 'living', [living.id]);
+      await on.pass(5 * SECOND, pings);
+      on.clock.advance(-HOUR);
+      await on.pass(50 * SECOND, pings);
+      assert.deepEqual([await on.status(dead), await on.status(living)], ['IN_QUEUE', 'IN_PROGRESS']);
+      assert.deepEqual((await on.queue.workers(on.id)).map(({ workerId }) => workerId), ['living']);
+    });
+
     test('workers are written down for other servers also after the clock was set back', async () => {
       const on = bench();
       on.queue.presence.seen(on.id, 'before');

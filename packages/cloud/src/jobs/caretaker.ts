@@ -1,6 +1,6 @@
 import type { Job } from '../store/job-records.ts';
 import type { JobStore } from '../store/jobs.ts';
-import { isRecent } from '../support/clock.ts';
+import { CLOCKS_APART_MS, isRecent } from '../support/clock.ts';
 import type { Clock } from '../support/clock.ts';
 import { PairMap } from '../support/pair-map.ts';
 import type { JobChanges } from './job-changes.ts';
@@ -39,7 +39,8 @@ export class Caretaker {
 
   /** Looks after every job that is due. Answers whether there may be more. */
   async sweep(limit = 500): Promise<boolean> {
-    const { store, clock, changes } = this.#parts;
+    const { store, clock, presence, changes } = this.#parts;
+    presence.lookAtClock();
     const forgotten = await store.forgetEnded(clock.now(), limit);
     const due = await store.due(clock.now(), limit);
     const looked = await Promise.all(due.map(async (job) => ({ job, lives: job.status === 'IN_PROGRESS' ? await this.#workerLives(job) : true })));
@@ -79,10 +80,8 @@ export class Caretaker {
 
   /** A worker left this server and did not come back since: what it holds goes back, unless another server has heard of it, or its instance runs. */
   async workerLeft(endpointId: string, workerId: string, since: number, reason: string): Promise<void> {
-    const { store, presence } = this.#parts;
-    if (this.#closed || !presence.goneSince(endpointId, workerId, since)) return;
-    const elsewhere = await store.workers(endpointId, since + 1);
-    if (elsewhere.some((worker) => worker.workerId === workerId) || (await this.#instanceRuns(endpointId, workerId))) return;
+    if (this.#closed || !this.#parts.presence.goneSince(endpointId, workerId, since)) return;
+    if ((await this.#isHeardOfElsewhere(endpointId, workerId, since + 1)) || (await this.#instanceRuns(endpointId, workerId))) return;
     await this.workerGone(endpointId, workerId, reason);
   }
 
@@ -116,7 +115,19 @@ export class Caretaker {
     const asOf = clock.now();
     if (isRecent(this.#comparedAt, transitions.LEASE_MS, asOf)) return;
     this.#comparedAt = asOf;
-    presence.compare(await store.running(), asOf);
+    const running = await store.running();
+    presence.compare(running, asOf);
+    await this.#bringNear(running.filter((job) => isFarAhead(job, asOf)));
+  }
+
+  /** Leases that were written before the clock was set back are looked at as soon as any other. */
+  async #bringNear(ahead: readonly Job[]): Promise<void> {
+    const { changes } = this.#parts;
+    await Promise.all(
+      ahead.map(({ endpointId, seq, workerId, lease }) =>
+        changes.one(endpointId, seq, (job, now) => (isFarAhead(job, now) ? transitions.renew(job, { workerId: workerId ?? '', lease: lease ?? undefined }, now) : undefined)),
+      ),
+    );
   }
 
   /** Now and then, what nobody needs any more is cleared away. */
@@ -134,14 +145,23 @@ export class Caretaker {
 
   /** By this server, or by another one. */
   async #isHeardOf(endpointId: string, workerId: string): Promise<boolean> {
-    const { store, clock, presence } = this.#parts;
-    if (presence.lives(endpointId, workerId) === true) return true;
-    const seen = await store.workers(endpointId, clock.now() - SILENT_MS);
-    return seen.some((worker) => worker.workerId === workerId);
+    const { clock, presence } = this.#parts;
+    return presence.lives(endpointId, workerId) === true || this.#isHeardOfElsewhere(endpointId, workerId, clock.now() - SILENT_MS);
+  }
+
+  async #isHeardOfElsewhere(endpointId: string, workerId: string, since: number): Promise<boolean> {
+    const { store, presence } = this.#parts;
+    const seen = await store.workers(endpointId, since);
+    return seen.some((worker) => worker.workerId === workerId && !presence.isOwnNote(worker));
   }
 
   /** Silence alone proves nothing: a handler that never yields keeps everything else waiting. Where its instance runs, the worker is not lost. */
   async #instanceRuns(endpointId: string, workerId: string): Promise<boolean> {
     return (await this.#parts.instanceRuns?.(endpointId, workerId)) ?? false;
   }
+}
+
+/** No lease is to be looked at that late, by any clock that goes right. */
+function isFarAhead({ dueAt }: Job, now: number): boolean {
+  return dueAt > now + transitions.LEASE_MS + CLOCKS_APART_MS;
 }

@@ -38,4 +38,21 @@ describe('work that must reach the store', () => {
       /^Error: away 3$/,
     );
   });
+
+  test('is given up no later for a clock that is set back meanwhile', async () => {
+    const clock = new ManualClock();
+    let tries = 0;
+    await assert.rejects(
+      persist(
+        async () => {
+          tries += 1;
+          clock.advance(-3_600_000);
+          throw new Error(`away ${tries}`);
+        },
+        clock,
+        300,
+      ),
+      /^Error: away 3$/,
+    );
+  });
 });

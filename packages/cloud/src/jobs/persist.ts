@@ -10,13 +10,19 @@ const LONGEST_PAUSE_MS = 2_000;
  * the job as it is, so a change that has happened already is not made again.
  */
 export async function persist<T>(work: () => Promise<T>, clock: Clock, patience: number = PATIENCE.worker): Promise<T> {
-  const until = clock.now() + patience;
+  let left = patience;
+  let paused = 0;
+  let since = clock.now();
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     try {
       return await work();
     } catch (error) {
-      if (clock.now() + pause >= until) throw error;
+      // A clock that is set back meanwhile gives nobody more patience: a pause took its time, whatever the clock says.
+      left -= Math.max(paused, clock.now() - since);
+      if (left <= pause) throw error;
+      since = clock.now();
       await new Promise((resolve) => setTimeout(resolve, pause));
+      paused = pause;
     }
   }
 }

@@ -6,6 +6,7 @@ import { ManualClock } from '../support/clock.ts';
 import { Presence, SILENT_MS } from './presence.ts';
 
 const SECOND = 1_000;
+const HOUR = 3_600 * SECOND;
 
 function fixture(): { clock: ManualClock; presence: Presence } {
   const clock = new ManualClock();
@@ -106,6 +107,33 @@ describe('a worker', () => {
     assert.equal(presence.rests('e', 'w'), false);
   });
 
+  test('is silent, and has rested, no later for a clock that was set back', () => {
+    const { clock, presence } = fixture();
+    presence.rest('e', 'w', 15 * SECOND);
+    presence.dismiss('e', 'leaving');
+    clock.advance(SECOND);
+    presence.lookAtClock();
+    clock.advance(-HOUR);
+    presence.lookAtClock();
+    assert.deepEqual([presence.lives('e', 'w'), presence.rests('e', 'w')], [true, true]);
+    clock.advance(14 * SECOND);
+    assert.equal(presence.rests('e', 'w'), false);
+    clock.advance(SILENT_MS);
+    presence.lookAtClock();
+    assert.deepEqual([presence.lives('e', 'w'), presence.lives('e', 'unknown'), presence.here('e')], [false, undefined, []]);
+    assert.equal(presence.rests('e', 'leaving'), true);
+  });
+
+  test('that is heard of just after the clock was set back lives on', () => {
+    const { clock, presence } = fixture();
+    presence.seen('e', 'w');
+    clock.advance(-HOUR);
+    presence.seen('e', 'w');
+    presence.lookAtClock();
+    clock.advance(SILENT_MS - 1);
+    assert.equal(presence.lives('e', 'w'), true);
+  });
+
   test('that reports a failed check is unhealthy, in words that any database keeps', () => {
     const { presence } = fixture();
     presence.unhealthy('e', 'w', 'gpu: no\0 device');
@@ -162,6 +190,30 @@ describe('a job', () => {
     presence.asksForWork('e', 'w', true);
     clock.advance(15 * SECOND);
     assert.deepEqual(lost(presence), [[1, true], [2, true]]);
+  });
+
+  test('is doubted anew by a server that was away: what the worker said meanwhile is still to be read', () => {
+    const { clock, presence } = fixture();
+    presence.given('e', 'w', job(1));
+    clock.advance(SECOND);
+    presence.asksForWork('e', 'w', true);
+    clock.advance(60 * SECOND);
+    presence.awake();
+    assert.deepEqual(lost(presence), []);
+    clock.advance(15 * SECOND);
+    assert.deepEqual(lost(presence), [[1, false]]);
+  });
+
+  test('is lost no later for a clock that was set back', () => {
+    const { clock, presence } = fixture();
+    presence.given('e', 'w', job(1));
+    clock.advance(SECOND);
+    presence.asksForWork('e', 'w', true);
+    presence.lookAtClock();
+    clock.advance(-HOUR);
+    presence.lookAtClock();
+    clock.advance(15 * SECOND);
+    assert.deepEqual(lost(presence), [[1, false]]);
   });
 });
 

@@ -45,6 +45,8 @@ interface Worker {
   /** Requests of it that are open now. */
   open: number;
   lastTakeAt: number;
+  /** When its own loop last said something. Pings may come from another process. */
+  activeAt: number;
   /** Gets no job before this time. */
   restsUntil: number;
   unhealthy: string | null;
@@ -58,6 +60,8 @@ interface Worker {
   /** When it was last written down while it waited, and how. */
   notedAt: number;
   notedAs: string;
+  /** The latest time of sight that was written down here. */
+  toldAt: number;
 }
 
 /**
@@ -72,11 +76,14 @@ export class Presence {
   readonly #workers = new PairMap<string, string, Worker>();
   /** Since when this server listens: what workers said before may not have been heard. */
   #awakeSince: number;
+  /** What the clock said when it was last looked at. */
+  #lookedAt: number;
   #notedAt = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#awakeSince = clock.now();
+    this.#lookedAt = this.#awakeSince;
   }
 
   /** The time that all this goes by. */
@@ -97,7 +104,7 @@ export class Presence {
   seen(endpointId: string, workerId: string): Worker {
     let worker = this.#workers.get(endpointId, workerId);
     if (worker === undefined) {
-      worker = { endpointId, workerId, seenAt: 0, open: 0, lastTakeAt: 0, restsUntil: 0, unhealthy: null, places: Infinity, jobs: new SteadyMap(), worked: false, noted: false, notedAt: 0, notedAs: '' };
+      worker = { endpointId, workerId, seenAt: 0, open: 0, lastTakeAt: 0, activeAt: 0, restsUntil: 0, unhealthy: null, places: Infinity, jobs: new SteadyMap(), worked: false, noted: false, notedAt: 0, notedAs: '', toldAt: 0 };
       this.#workers.set(endpointId, workerId, worker);
     }
     worker.seenAt = this.#clock.now();
@@ -109,6 +116,7 @@ export class Presence {
   asksForWork(endpointId: string, workerId: string, idle: boolean): void {
     const worker = this.seen(endpointId, workerId);
     worker.lastTakeAt = this.#clock.now();
+    worker.activeAt = worker.lastTakeAt;
     // A worker whose check failed ends; whoever asks under its name has started anew.
     worker.unhealthy = null;
     if (idle) for (const held of worker.jobs.values()) this.#doubt(held);
@@ -138,7 +146,9 @@ export class Presence {
 
   /** It showed that it has this job: a chunk, some progress. */
   showsJob(endpointId: string, workerId: string, seq: number): void {
-    const held = this.seen(endpointId, workerId).jobs.get(seq);
+    const worker = this.seen(endpointId, workerId);
+    worker.activeAt = this.#clock.now();
+    const held = worker.jobs.get(seq);
     if (held !== undefined) this.#trust(held);
   }
 
@@ -202,6 +212,29 @@ export class Presence {
     this.#awakeSince = this.#clock.now();
   }
 
+  /**
+   * To be called now and then: notices that the clock was set back. What was seen before would lie ahead, and
+   * last until the clock has caught up. It counts as seen now, so that nothing lasts much longer than it would have.
+   */
+  lookAtClock(): void {
+    const now = this.#clock.now();
+    const setBackBy = this.#lookedAt - now;
+    this.#lookedAt = now;
+    if (setBackBy <= 0) return;
+    this.#awakeSince = Math.min(this.#awakeSince, now);
+    this.#workers.forEach((worker) => {
+      worker.seenAt = Math.min(worker.seenAt, now);
+      worker.lastTakeAt = Math.min(worker.lastTakeAt, now);
+      worker.activeAt = Math.min(worker.activeAt, now);
+      worker.restsUntil -= setBackBy;
+      worker.noted = false;
+      for (const held of worker.jobs.values()) {
+        held.since = Math.min(held.since, now);
+        if (held.doubtSince !== null) held.doubtSince = Math.min(held.doubtSince, now);
+      }
+    });
+  }
+
   /** It has started anew, or come back. Whether it still wants to be replaced it says itself. */
   returns(endpointId: string, workerId: string): void {
     const worker = this.seen(endpointId, workerId);
@@ -222,6 +255,16 @@ export class Presence {
     return worker === undefined || (worker.open === 0 && worker.seenAt <= since);
   }
 
+  /** When its own loop last asked for work or sent something of a job; 0 where that was never heard here. */
+  activeAt(endpointId: string, workerId: string): number {
+    return this.#workers.get(endpointId, workerId)?.activeAt ?? 0;
+  }
+
+  /** Whether it holds a job that was submitted before this one. */
+  holdsEarlier(endpointId: string, workerId: string, seq: number): boolean {
+    return [...(this.#workers.get(endpointId, workerId)?.jobs.keys() ?? [])].some((held) => held < seq);
+  }
+
   /** Jobs that their living worker evidently no longer has. */
   lostJobs(): LostJob[] {
     const now = this.#clock.now();
@@ -229,7 +272,7 @@ export class Presence {
     this.#workers.forEach(({ endpointId, workerId, jobs }) => {
       if (jobs.size === 0) return;
       for (const { seq, lease, shown, doubtSince } of jobs.values()) {
-        if (doubtSince !== null && now - doubtSince >= DOUBT_MS) lost.push({ endpointId, workerId, seq, lease, shown });
+        if (doubtSince !== null && now - Math.max(doubtSince, this.#awakeSince) >= DOUBT_MS) lost.push({ endpointId, workerId, seq, lease, shown });
       }
     });
     return lost;
@@ -250,9 +293,15 @@ export class Presence {
       worker.noted = true;
       worker.notedAt = now;
       worker.notedAs = asWaiting;
+      worker.toldAt = Math.max(worker.toldAt, worker.seenAt);
       records.push({ endpointId: worker.endpointId, workerId: worker.workerId, seenAt: worker.seenAt, busy: worker.jobs.size, unhealthy: worker.unhealthy });
     }
     if (records.length > 0) await store.noteWorkers(records);
+  }
+
+  /** Whether this server wrote that down itself: then it says nothing that is not known here, however far ahead it lies since the clock was set back. */
+  isOwnNote({ endpointId, workerId, seenAt }: WorkerRecord): boolean {
+    return this.#workers.get(endpointId, workerId)?.toldAt === seenAt;
   }
 
   /** The workers of an endpoint that are alive as far as this server knows. */

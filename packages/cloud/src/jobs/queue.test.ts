@@ -242,6 +242,17 @@ for (const kind of DATABASES) {
       assert.deepEqual([job.seq, outcome?.job.status, outcome?.payloads.output], [taken.job.seq, 'COMPLETED', '"done"']);
     });
 
+    test('a caller waits no longer for a clock that is set back meanwhile', async () => {
+      const on = bench();
+      const since = performance.now();
+      const calling = on.queue.submitAndWait(on.request({ sync: { wait: SECOND, waitGiven: true } }), SECOND, on.signal);
+      on.clock.advance(-HOUR);
+      const { outcome } = await calling;
+      const took = performance.now() - since;
+      assert.equal(outcome?.job.status, 'IN_QUEUE');
+      assert.ok(took >= SECOND - 5 && took < 10 * SECOND, `it took ${took} ms`);
+    });
+
     test('a purge tells those who wait, and leaves who runs alone', async () => {
       const on = bench();
       const running = await on.submit();

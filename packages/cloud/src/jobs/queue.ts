@@ -149,17 +149,17 @@ export class JobQueue {
 
   /** Resolves when the job has ended or is gone, the time is over, or the caller gives up; with the job as it then is. `listening`: it is listened for since before the job was there. */
   async waitForEnd(endpointId: string, seq: number, milliseconds: number, signal: Departure, listening?: Promise<JobOutcome | undefined>): Promise<JobOutcome | undefined> {
-    const { clock } = this.#parts;
-    const until = clock.now() + milliseconds;
+    // Not by the clock, which may be set while somebody waits.
+    const until = performance.now() + milliseconds;
     let ended = listening;
     let mayHaveEnded = listening === undefined || this.#closed;
     let woken = false;
     for (;;) {
-      ended ??= this.#news.ends.wait(endpointId, seq, Math.max(0, until - clock.now()), signal);
+      ended ??= this.#news.ends.wait(endpointId, seq, Math.max(0, until - performance.now()), signal);
       if (mayHaveEnded) {
         // Whoever waited is told of an end, however short it is kept.
         const found = woken ? await this.#parts.store.find(endpointId, seq) : await this.find(endpointId, seq);
-        if (found === undefined || hasEnded(found.job) || signal.aborted || this.#closed || clock.now() >= until) return found;
+        if (found === undefined || hasEnded(found.job) || signal.aborted || this.#closed || performance.now() >= until) return found;
       }
       const told = await ended;
       if (told !== undefined) return told;
@@ -220,7 +220,7 @@ export class JobQueue {
     const here = this.presence.here(endpointId);
     const known = new Set(here.map(({ workerId }) => workerId));
     const elsewhere = await this.#parts.store.workers(endpointId, this.#parts.clock.now() - SILENT_MS);
-    return [...here, ...elsewhere.filter(({ workerId }) => !known.has(workerId))];
+    return [...here, ...elsewhere.filter((worker) => !known.has(worker.workerId) && !this.presence.isOwnNote(worker))];
   }
 
   async removeEndpoint(endpointId: string): Promise<void> {

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ManualClock } from '../support/clock.ts';
+import { LightDeparture } from './departure.ts';
+import { jobId } from './identity.ts';
+import { Presence } from './presence.ts';
 import { StopList } from './stop-list.ts';
 
 const SECOND = 1_000;
 
-function fixture(): { clock: ManualClock; stops: StopList } {
+function fixture(): { clock: ManualClock; presence: Presence; stops: StopList } {
   const clock = new ManualClock();
-  return { clock, stops: new StopList(clock) };
+  return { clock, presence: new Presence(clock), stops: new StopList(clock) };
 }
 
 describe('a worker', () => {
@@ -49,6 +52,7 @@ describe('a worker', () => {
     const { clock, stops } = fixture();
     for (const id of ['posted', 'listed', 'unlisted']) stops.add('e', 'w', id);
     stops.due('e', 'w');
+    stops.listed('e', 'w', ['listed', 'unlisted']);
     stops.settle('e', 'w', 'posted');
     stops.listed('e', 'w', ['listed', 'another']);
     clock.advance(3 * SECOND);
@@ -62,6 +66,39 @@ describe('a worker', () => {
     assert.deepEqual(stops.due('e', 'w'), ['j1']);
   });
 
+  test('is told again although it lists the job only later: while its handler blocks it, it cannot have read what came to it', () => {
+    const { clock, stops } = fixture();
+    stops.add('e', 'w', 'j1');
+    assert.deepEqual(stops.due('e', 'w'), ['j1']);
+    stops.listed('e', 'w', ['another']);
+    clock.advance(30 * SECOND);
+    stops.listed('e', 'w', ['j1']);
+    assert.deepEqual(stops.due('e', 'w'), ['j1']);
+    stops.listed('e', 'w', []);
+    assert.equal(stops.size, 0);
+  });
+
+  test('that has asked again since it was told, and does not list the job, has none', () => {
+    const { clock, stops } = fixture();
+    stops.add('e', 'w', 'j1');
+    stops.due('e', 'w');
+    clock.advance(3 * SECOND);
+    stops.due('e', 'w');
+    stops.listed('e', 'w', []);
+    assert.equal(stops.size, 0);
+  });
+
+  test('is told for as long as it lists the job', () => {
+    const { clock, stops } = fixture();
+    stops.add('e', 'w', 'j1');
+    for (let time = 0; time < 200; time += 10) {
+      clock.advance(10 * SECOND);
+      stops.listed('e', 'w', ['j1']);
+      stops.add('e', 'other', 'j2');
+    }
+    assert.deepEqual(stops.due('e', 'w'), ['j1']);
+  });
+
   test('is told no more after a minute', () => {
     const { clock, stops } = fixture();
     stops.add('e', 'w', 'j1');
@@ -72,14 +109,6 @@ describe('a worker', () => {
     assert.equal(stops.size, 0);
   });
 
-  test('that was never told here, but by another server, is not stubborn', () => {
-    const { clock, stops } = fixture();
-    for (const worker of ['told', 'untold']) stops.add('e', worker, 'j1');
-    stops.due('e', 'told');
-    clock.advance(16 * SECOND);
-    assert.deepEqual([stops.isStubborn('e', 'told'), stops.isStubborn('e', 'untold')], [true, false]);
-  });
-
   test('that never asks leaves nothing behind', () => {
     const { clock, stops } = fixture();
     for (let time = 0; time < 1_000; time += 1) {
@@ -87,5 +116,87 @@ describe('a worker', () => {
       clock.advance(SECOND);
     }
     assert.ok(stops.size <= 125, `${stops.size} workers are kept`);
+  });
+});
+
+describe('a worker that shall stop a job', () => {
+  /** It pings every ten seconds for so long, and lists these jobs. */
+  function ping({ clock, stops }: ReturnType<typeof fixture>, seconds: number, ...jobs: string[]): void {
+    for (let time = 0; time < seconds; time += 10) {
+      clock.advance(10 * SECOND);
+      stops.listed('e', 'w', jobs);
+    }
+  }
+
+  test('and still lists it after a while is stubborn, although it could not be told', () => {
+    const on = fixture();
+    on.stops.add('e', 'w', 'j1');
+    ping(on, 10, 'j1');
+    assert.equal(on.stops.isStubborn('e', 'w', on.presence), false);
+    ping(on, 10, 'j1');
+    assert.equal(on.stops.isStubborn('e', 'w', on.presence), true);
+    ping(on, 120, 'j1');
+    assert.equal(on.stops.isStubborn('e', 'w', on.presence), true);
+  });
+
+  test('and never asks what to stop, but ends it by itself, is not', () => {
+    const on = fixture();
+    for (const job of ['posted', 'unlisted', 'never listed']) on.stops.add('e', 'w', job);
+    ping(on, 10, 'posted', 'unlisted');
+    on.stops.settle('e', 'w', 'posted');
+    ping(on, 60, 'another');
+    assert.equal(on.stops.isStubborn('e', 'w', on.presence), false);
+  });
+
+  test('and says nothing any more is stubborn if it was told here: otherwise it may speak to another server', () => {
+    const { clock, presence, stops } = fixture();
+    for (const worker of ['told', 'untold', 'takes']) stops.add('e', worker, 'j1');
+    for (const worker of ['told', 'takes']) stops.due('e', worker);
+    clock.advance(16 * SECOND);
+    presence.asksForWork('e', 'takes', true);
+    assert.deepEqual(['told', 'untold', 'takes'].map((worker) => stops.isStubborn('e', worker, presence)), [true, false, false]);
+  });
+
+  test('is stuck when its loop has not run for longer than a poll stays open', () => {
+    const on = fixture();
+    const { presence, stops } = on;
+    presence.asksForWork('e', 'w', true);
+    stops.add('e', 'w', 'j1');
+    ping(on, 20, 'j1');
+    assert.equal(stops.isStuck('e', 'w', presence), false);
+    ping(on, 20, 'j1');
+    assert.equal(stops.isStuck('e', 'w', presence), true);
+    presence.asksForWork('e', 'w', false);
+    assert.deepEqual([stops.isStuck('e', 'w', presence), stops.isStubborn('e', 'w', presence)], [false, true]);
+  });
+
+  test('is not stuck while it asks what to stop; that its channel does so on its behalf proves nothing', async () => {
+    const asks = async (departureOf: () => LightDeparture): Promise<boolean> => {
+      const on = fixture();
+      on.stops.add('e', 'w', 'j1');
+      for (let times = 0; times < 4; times += 1) {
+        await on.stops.wait('e', 'w', 0, departureOf());
+        ping(on, 10, 'j1');
+      }
+      return on.stops.isStuck('e', 'w', on.presence);
+    };
+    const channel = new LightDeparture();
+    assert.deepEqual([await asks(() => new LightDeparture()), await asks(() => channel)], [false, true]);
+  });
+
+  test('is not stuck with it where it has an earlier job, which may be what it is busy with', () => {
+    const on = fixture();
+    const [earlier, later] = [1, 2].map((seq) => ({ seq, id: jobId(seq, false), lease: null }));
+    assert.ok(earlier !== undefined && later !== undefined);
+    const isStuck = (stopped: typeof earlier, held: typeof earlier): boolean => {
+      on.presence.forget('e', 'w');
+      on.presence.given('e', 'w', held);
+      on.stops.add('e', 'w', stopped.id);
+      ping(on, 40, stopped.id, held.id);
+      const stuck = on.stops.isStuck('e', 'w', on.presence);
+      on.stops.settle('e', 'w', stopped.id);
+      return stuck;
+    };
+    assert.deepEqual([isStuck(earlier, later), isStuck(later, earlier)], [true, false]);
   });
 });

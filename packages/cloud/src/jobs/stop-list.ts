@@ -2,29 +2,50 @@ import { isRecent } from '../support/clock.ts';
 import type { Clock } from '../support/clock.ts';
 import { PairMap } from '../support/pair-map.ts';
 import type { Departure } from './departure.ts';
+import { seqOf } from './identity.ts';
+import type { Presence } from './presence.ts';
 import { Waiters } from './waiters.ts';
 
 /** A worker forgets what it was told about a job that it has not begun, so it is told again, at this pace. */
 const REPEAT_MS = 3_000;
-/** A worker that still runs a job this long after it was told to stop it cannot be stopped by words. */
+/** A worker that still runs a job this long after it was asked to stop it cannot be stopped by words. */
 const STUBBORN_MS = 15_000;
-/** After this the worker has heard it, or never will. */
+/** Longer than any poll stays open: a worker whose loop runs has asked for something anew by then. */
+const STUCK_MS = 30_000;
+/** After this the worker has heard it, or never will. One that still lists the job is not given up. */
 const GIVE_UP_MS = 60_000;
 
 interface Stop {
   addedAt: number;
   toldAt: number;
+  tellings: number;
+  /** When the worker last listed the job, since it is to be stopped. */
+  listedAt: number;
+  /** The last list that came since then does not name the job. */
+  leftOut: boolean;
 }
+
+/** What is known of a worker's own loop. Pings prove nothing about it: another process sends them. */
+type Loop = Pick<Presence, 'activeAt' | 'holdsEarlier'>;
 
 /** What one worker shall stop, by job. */
 class WorkerStops extends Map<string, Stop> {
   readonly endpointId: string;
   readonly workerId: string;
+  /** When the worker itself last asked what to stop. */
+  polledAt = -Infinity;
+  #lastPoll: Departure | undefined;
 
   constructor(endpointId: string, workerId: string) {
     super();
     this.endpointId = endpointId;
     this.workerId = workerId;
+  }
+
+  /** Each poll of a worker departs on its own. A channel asks again and again with one departure, and its worker need not live for that. */
+  polled(poll: Departure, now: number): void {
+    if (this.#lastPoll !== undefined && this.#lastPoll !== poll) this.polledAt = now;
+    this.#lastPoll = poll;
   }
 }
 
@@ -43,12 +64,13 @@ export class StopList {
     this.#clear();
     const stops = this.#stops.get(endpointId, workerId) ?? new WorkerStops(endpointId, workerId);
     this.#stops.set(endpointId, workerId, stops);
-    if (!stops.has(jobId)) stops.set(jobId, { addedAt: this.#clock.now(), toldAt: -Infinity });
+    if (!stops.has(jobId)) stops.set(jobId, { addedAt: this.#clock.now(), toldAt: -Infinity, tellings: 0, listedAt: -Infinity, leftOut: false });
     this.#waiters.wake(endpointId, workerId);
   }
 
   /** What to tell the worker, as soon as there is something. */
   wait(endpointId: string, workerId: string, milliseconds: number, signal: Departure): Promise<string[]> {
+    this.#stops.get(endpointId, workerId)?.polled(signal, this.#clock.now());
     const now = this.due(endpointId, workerId);
     if (now.length > 0 || milliseconds === 0) return Promise.resolve(now);
     return this.#waiters.wait(endpointId, workerId, Math.min(milliseconds, this.#nextIn(endpointId, workerId)), signal).then(() => this.due(endpointId, workerId));
@@ -76,11 +98,19 @@ export class StopList {
     if (stops?.size === 0) this.#stops.delete(endpointId, workerId);
   }
 
-  /** What the worker lists is still running there; what it was told and does not list is settled. */
+  /**
+   * What the worker lists is still running there; what it listed before and does not list now is
+   * settled. So is what it was told twice: the first time it may not have read the job yet, but
+   * then it has asked again.
+   */
   listed(endpointId: string, workerId: string, jobIds: readonly string[]): void {
     const stops = this.#stops.get(endpointId, workerId);
     if (stops === undefined) return;
-    for (const [jobId, { toldAt }] of stops) if (toldAt > 0 && !jobIds.includes(jobId)) this.settle(endpointId, workerId, jobId);
+    for (const [jobId, stop] of stops) {
+      stop.leftOut = !jobIds.includes(jobId);
+      if (!stop.leftOut) stop.listedAt = this.#clock.now();
+      else if (stop.listedAt > 0 || stop.tellings > 1) this.settle(endpointId, workerId, jobId);
+    }
   }
 
   /** What to tell the worker now. */
@@ -89,19 +119,44 @@ export class StopList {
     const stops = this.#stops.get(endpointId, workerId);
     const told: string[] = [];
     for (const [jobId, stop] of stops ?? []) {
-      if (now - stop.addedAt > GIVE_UP_MS) this.settle(endpointId, workerId, jobId);
+      if (isGivenUp(stop, now)) this.settle(endpointId, workerId, jobId);
       else if (now - stop.toldAt >= REPEAT_MS) {
         stop.toldAt = now;
+        stop.tellings += 1;
         told.push(jobId);
       }
     }
     return told;
   }
 
-  /** Whether the worker goes on with a job that it was told to stop, here: another server may know better. A handler that never yields hears nothing. */
-  isStubborn(endpointId: string, workerId: string): boolean {
+  /**
+   * Whether the worker goes on with a job that it shall stop. A handler that never yields hears
+   * nothing, and old workers never ask, so it need not have been told: it is enough that it
+   * still lists the job. One that lists nothing goes on if it was told here and has said nothing
+   * since; if it was not, it may speak to another server.
+   */
+  isStubborn(endpointId: string, workerId: string, loop: Loop): boolean {
+    return this.#goesOn(endpointId, workerId, loop).length > 0;
+  }
+
+  /**
+   * Whether the stopped job keeps the worker from everything else: its loop has not run since it
+   * was asked to stop, so its other jobs do not run either. It begins jobs in the order in which
+   * they come, so where it holds an earlier one, that may be what it is busy with, and rightly.
+   */
+  isStuck(endpointId: string, workerId: string, loop: Loop): boolean {
     const now = this.#clock.now();
-    return [...(this.#stops.get(endpointId, workerId)?.values() ?? [])].some(({ addedAt, toldAt }) => toldAt > 0 && now - addedAt > STUBBORN_MS);
+    return this.#goesOn(endpointId, workerId, loop).some(({ jobId, addedAt, aliveAt }) => now - addedAt > STUCK_MS && aliveAt <= addedAt && !loop.holdsEarlier(endpointId, workerId, seqOf(jobId) ?? 0));
+  }
+
+  /** The jobs with which it goes on, and when its loop last ran for certain. */
+  #goesOn(endpointId: string, workerId: string, loop: Loop): { jobId: string; addedAt: number; aliveAt: number }[] {
+    const stops = this.#stops.get(endpointId, workerId);
+    if (stops === undefined) return [];
+    const now = this.#clock.now();
+    const aliveAt = Math.max(stops.polledAt, loop.activeAt(endpointId, workerId));
+    const isSilent = ({ addedAt, toldAt, leftOut }: Stop): boolean => toldAt > 0 && !leftOut && aliveAt <= addedAt && now - addedAt > STUBBORN_MS;
+    return [...stops].filter(([, stop]) => stop.listedAt - stop.addedAt > STUBBORN_MS || isSilent(stop)).map(([jobId, { addedAt }]) => ({ jobId, addedAt, aliveAt }));
   }
 
   /** Milliseconds until something has to be said again. */
@@ -118,8 +173,12 @@ export class StopList {
     if (isRecent(this.#clearedAt, GIVE_UP_MS, now)) return;
     this.#clearedAt = now;
     for (const stops of this.#stops.values()) {
-      for (const [jobId, { addedAt }] of stops) if (now - addedAt > GIVE_UP_MS) stops.delete(jobId);
+      for (const [jobId, stop] of stops) if (isGivenUp(stop, now)) stops.delete(jobId);
       if (stops.size === 0) this.#stops.delete(stops.endpointId, stops.workerId);
     }
   }
+}
+
+function isGivenUp({ addedAt, listedAt }: Stop, now: number): boolean {
+  return now - Math.max(addedAt, listedAt) > GIVE_UP_MS;
 }

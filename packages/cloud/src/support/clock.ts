@@ -28,6 +28,9 @@ export function isRecent(at: number, milliseconds: number, now: number): boolean
   return at <= now && now - at < milliseconds;
 }
 
+/** The clocks of servers that share a database are no further apart. */
+export const CLOCKS_APART_MS = 10_000;
+
 /** Beyond it, a year has more digits than any interface reads. */
 export const LAST_INSTANT = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 

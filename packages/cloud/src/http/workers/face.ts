@@ -25,6 +25,10 @@ const REFUSAL_MS = 2_000;
 const BUSY_SECONDS = 5;
 export const RESULT_LIMIT = 64 * 1024 * 1024;
 const LARGEST_BATCH = 1_000;
+/** A batch is one text, of which there is a largest: beyond so many characters, jobs wait for the next poll. */
+const LONGEST_BATCH = 32 * 1024 * 1024;
+/** The Python SDK cuts its list of jobs off at a comma before 65,535 characters, and does not say so. */
+const LONGEST_WHOLE_PING = 64_000;
 /** A worker that came off its channel says here which chunk of the lease this is, so that one that was kept is not kept twice. */
 const CHUNK_HEADER = 'berth-chunk';
 /** What a worker may be called: it stands in addresses, tables and logs. */
@@ -125,16 +129,35 @@ export class WorkerFace {
     // What has arrived meanwhile is heard first: a worker that has just left gets nothing.
     await new Promise((resolve) => setImmediate(resolve));
     if (response.destroyed || request.destroyed) return queue.giveBack(endpoint.id, taken);
-    // Until the answer has left this process, the job is still ours to give to someone else.
-    let left = false;
-    response.on('finish', () => {
-      left = true;
-    });
-    response.on('close', () => {
-      if (!left) void queue.giveBack(endpoint.id, taken).catch((error: unknown) => this.#parts.log.error({ err: error }, 'a job that did not reach its worker could not be put back'));
-    });
-    const jobs = taken.map(jobText);
-    sendJson(response, 200, batch ? `[${jobs.join(',')}]` : (jobs[0] ?? ''));
+    let beyond: TakenJob[];
+    try {
+      const sent = taken.slice(0, countThatFit(taken));
+      beyond = taken.slice(sent.length);
+      const answer = batch ? `[${sent.map(jobText).join(',')}]` : sent.map(jobText).join('');
+      // Until the answer has left this process, the job is still ours to give to someone else.
+      let left = false;
+      response.on('finish', () => {
+        left = true;
+      });
+      response.on('close', () => {
+        if (!left) void this.#giveBack(endpoint.id, sent);
+      });
+      sendJson(response, 200, answer);
+    } catch (error) {
+      // What leaves instead is a refusal, with no job in it.
+      await this.#giveBack(endpoint.id, taken);
+      throw error;
+    }
+    await this.#giveBack(endpoint.id, beyond);
+  }
+
+  /** Where that fails, the jobs are found when their leases run out. */
+  async #giveBack(endpointId: string, taken: readonly TakenJob[]): Promise<void> {
+    try {
+      await this.#parts.queue.giveBack(endpointId, taken);
+    } catch (error) {
+      this.#parts.log.error({ err: error }, 'a job that did not reach its worker could not be put back');
+    }
   }
 
   async #done({ request, response, endpoint, workerId, jobId }: Call): Promise<void> {
@@ -188,7 +211,7 @@ export class WorkerFace {
     const jobs = (query.get('job_id') ?? '').split(',').filter((id) => id !== '');
     if (query.get('status') === 'unhealthy') queue.presence.unhealthy(endpoint.id, workerId, `${query.get('check') ?? 'check'}: ${query.get('reason') ?? 'failed'}`.slice(0, 512));
     else {
-      const isWhole = query.get('job_ids') !== 'partial';
+      const isWhole = query.get('job_ids') !== 'partial' && text.length < LONGEST_WHOLE_PING;
       queue.presence.lists(endpoint.id, workerId, jobs, isWhole);
       if (isWhole) queue.stops.listed(endpoint.id, workerId, jobs);
     }
@@ -212,6 +235,17 @@ export class WorkerFace {
 function readTake(text: string): { idle: boolean; size: number } {
   const query = new URLSearchParams(text);
   return { idle: query.get('job_in_progress') === '0', size: Math.min(LARGEST_BATCH, Math.max(1, Number(query.get('batch_size')) || 1)) };
+}
+
+/** How many of them make one answer, at least one. */
+function countThatFit(taken: readonly TakenJob[]): number {
+  let [count, length] = [0, 0];
+  for (const { request } of taken) {
+    length += request.length;
+    if (length > LONGEST_BATCH && count > 0) break;
+    count += 1;
+  }
+  return count;
 }
 
 /** A part of a path that is no valid text names nothing. */

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { DATABASES } from '../../../../tests/support/databases.ts';
+import type { Job } from '../store/job-records.ts';
+import { benches, SECOND } from './test-bench.ts';
+
+for (const kind of DATABASES) {
+  describe(`a time to live that is over before a sweep came, on ${kind}`, () => {
+    const bench = benches(kind);
+
+    test('keeps the job from every worker, and those behind it do not wait for a sweep', async () => {
+      const on = bench();
+      const late: Job[] = [];
+      for (let count = 0; count < 20; count += 1) late.push(await on.submit({ ttl: 10 * SECOND }));
+      const next = await on.submit();
+      on.clock.advance(60 * SECOND);
+      assert.deepEqual((await on.take('w', 12)).map(({ job }) => job.id), [next.id]);
+      await on.sweep();
+      for (const job of late) assert.equal(await on.status(job), 'gone');
+      assert.equal(await on.status(next), 'IN_PROGRESS');
+      const { inQueue, inProgress, failed } = await on.queue.counts(on.id);
+      assert.deepEqual({ inQueue, inProgress, failed }, { inQueue: 0, inProgress: 1, failed: late.length });
+    });
+  });
+}
