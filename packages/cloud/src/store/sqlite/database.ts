@@ -30,8 +30,8 @@ const PRAGMAS = `
 export function openSqlite(file: string): Database {
   const connection = new DatabaseSync(file);
   connection.exec(PRAGMAS);
-  const wal = new WalSync(file);
   const room = new LogRoom(connection, file);
+  const wal = new WalSync(file, () => room.empty());
   const group = new GroupCommit(connection, wal, failed);
   const prepared = new Map<string, StatementSync>();
 

@@ -15,7 +15,7 @@ export function deliveries(statements: Statements, group: GroupCommit): Pick<Job
 
   return {
     dueDeliveries: (now, limit, bytes) =>
-      group.look(() => {
+      group.read(() => {
         const due = statements.select('select id, octet_length(body) as bytes from webhook_deliveries where next_at <= ? order by next_at limit ?').all(now, limit) as Row[];
         return thatFit(due, bytes).map((id) => deliveryFromRow(statements.select('select * from webhook_deliveries where id = ?').get(id) as Row));
       }),
@@ -36,14 +36,14 @@ export function deliveries(statements: Statements, group: GroupCommit): Pick<Job
       inPieces((most) => group.run(() => Number(statements.writing('delete from webhook_deliveries where rowid in (select rowid from webhook_deliveries where next_at is null and updated_at < ? limit ?)')().run(before, most).changes))).then(() => undefined),
 
     deliveries: (endpointId, { jobId, limit }) =>
-      group.look(() => {
+      group.read(() => {
         const only = jobId === undefined ? '' : 'and job_id = ?';
         const rows = statements.select(`select ${ENTRY_COLUMNS} from webhook_deliveries where endpoint_id = ? ${only} order by created_at desc, id desc limit ?`).all(...[endpointId, ...(jobId === undefined ? [] : [jobId]), limit]) as Row[];
         return rows.map(entryFromRow);
       }),
 
     findDelivery: (endpointId, id) =>
-      group.look(() => {
+      group.read(() => {
         const row = statements.select('select * from webhook_deliveries where endpoint_id = ? and id = ?').get(endpointId, id) as Row | undefined;
         return row === undefined ? undefined : deliveryFromRow(row);
       }),

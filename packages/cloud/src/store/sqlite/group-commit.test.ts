@@ -96,6 +96,23 @@ describe('work of one turn', () => {
     assert.deepEqual(told.sort(), ['added', 'looked 6']);
   });
 
+  test('that nobody waits for and that the disk did not take is not told to anybody who reads, until it has', async () => {
+    const connection = new DatabaseSync(':memory:');
+    connection.exec('create table things (name text primary key)');
+    let works = false;
+    let syncs = 0;
+    const syncBeside = async (): Promise<void> => {
+      syncs += 1;
+      if (!works) throw new Error('the disk is away');
+    };
+    const group = new GroupCommit(connection, { ...NO_DISK, syncBeside }, (error) => error as Error);
+    await group.runUntold(add(group, connection, 'a'));
+    while (syncs === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    for (let tries = 0; tries < 2; tries += 1) await assert.rejects(group.read(() => 'a'), /the disk is away/);
+    works = true;
+    assert.equal(await group.read(() => 'a'), 'a');
+  });
+
   test('is refused once the store has closed', async () => {
     const { connection, group } = fixture();
     group.close();

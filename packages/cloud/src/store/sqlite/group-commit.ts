@@ -184,15 +184,17 @@ export class GroupCommit {
   }
 
   #sync(): void {
-    this.#isUnsynced = false;
     this.#syncs += 1;
     this.#disk.sync();
+    this.#isUnsynced = false;
   }
 
   #syncBeside(): Promise<void> {
     this.#isUnsynced = false;
     this.#syncs += 1;
-    return this.#disk.syncBeside();
+    const synced = this.#disk.syncBeside();
+    synced.catch(() => (this.#isUnsynced = true));
+    return synced;
   }
 
   #syncLater(): void {

@@ -31,11 +31,17 @@ export class LogRoom {
     if (performance.now() - this.#madeAt < NOT_BEFORE_MS) return;
     this.#madeAt = performance.now();
     try {
-      this.#connection.exec('pragma wal_checkpoint(truncate)');
+      this.empty();
       this.#limit();
     } catch {
       // The database has no room for it either. Whoever wanted to write is told of the full disk, and the next one tries again.
     }
+  }
+
+  /** Brings all that the log holds into the database, and that to the disk. */
+  empty(): void {
+    const told = this.#connection.prepare('pragma wal_checkpoint(truncate)').get();
+    if (told?.['busy'] !== 0) throw new Error('the write-ahead log is in use and could not be brought into the database');
   }
 
   #limit(): void {

@@ -9,7 +9,7 @@ test('what comes while a sync runs shares the next one, and all of it is waited 
   const folder = mkdtempSync(join(tmpdir(), 'berth-wal-'));
   t.after(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, 'x.db-wal'), 'log');
-  const wal = new WalSync(join(folder, 'x.db'));
+  const wal = new WalSync(join(folder, 'x.db'), () => assert.fail('nothing failed'));
   assert.equal(wal.pending, undefined);
   const first = wal.syncBeside();
   const [second, third] = [wal.syncBeside(), wal.syncBeside()];
@@ -22,8 +22,24 @@ test('what comes while a sync runs shares the next one, and all of it is waited 
   wal.close();
 });
 
-test('a log that cannot be synced is told to whoever waits', async () => {
-  const wal = new WalSync('/nowhere/x.db');
-  assert.throws(() => wal.sync(), /ENOENT/);
-  await assert.rejects(wal.syncBeside(), /ENOENT/);
+test('a log that cannot be synced is told to whoever waits, and rescued before anything counts as synced again', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-wal-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  for (const how of ['at once', 'beside'] as const) {
+    const database = join(folder, how);
+    let [rescues, goesWell] = [0, false];
+    const wal = new WalSync(database, () => {
+      rescues += 1;
+      if (!goesWell) throw new Error('not yet');
+    });
+    const sync = async (): Promise<void> => (how === 'at once' ? wal.sync() : await wal.syncBeside());
+    await assert.rejects(sync(), /ENOENT/);
+    writeFileSync(`${database}-wal`, 'log');
+    await assert.rejects(sync(), /not yet/);
+    goesWell = true;
+    await sync();
+    await sync();
+    assert.equal(rescues, 2);
+    wal.close();
+  }
 });

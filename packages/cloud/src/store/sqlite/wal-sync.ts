@@ -14,15 +14,22 @@ export interface Disk {
  * Syncs the write-ahead log. SQLite would do it with fsync, which also waits for the time of the
  * last change of the file, and so for a second write of the disk; the log needs its data alone.
  * SQLite itself still syncs the log and the database around a checkpoint.
+ *
+ * After a sync that failed, the system may have forgotten what it could not write, and the next one
+ * would succeed without it. So what the log holds is then brought into the database (`rescue`),
+ * which writes all of it anew; until that goes well, nothing counts as synced.
  */
 export class WalSync implements Disk {
   readonly #file: string;
   #opened: number | undefined;
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
+  readonly #rescue: () => void;
+  #hasFailed = false;
 
-  constructor(database: string) {
+  constructor(database: string, rescue: () => void) {
     this.#file = `${database}-wal`;
+    this.#rescue = rescue;
   }
 
   get pending(): Promise<void> | undefined {
@@ -30,7 +37,13 @@ export class WalSync implements Disk {
   }
 
   sync(): void {
-    fdatasyncSync(this.#descriptor());
+    if (this.#hasFailed) return this.#rescueAll();
+    try {
+      fdatasyncSync(this.#descriptor());
+    } catch (error) {
+      this.#hasFailed = true;
+      throw error;
+    }
   }
 
   syncBeside(): Promise<void> {
@@ -46,15 +59,26 @@ export class WalSync implements Disk {
 
   #start(): Promise<void> {
     this.#next = undefined;
-    const running = new Promise<void>((resolve, reject) => {
-      fdatasync(this.#descriptor(), (error) => {
-        if (this.#running === running) this.#running = undefined;
-        if (error === null) resolve();
-        else reject(error);
-      });
-    });
+    if (this.#hasFailed) return Promise.try(() => this.#rescueAll());
+    const { promise: running, resolve, reject } = Promise.withResolvers<void>();
+    const ended = (error: Error | null): void => {
+      if (this.#running === running) this.#running = undefined;
+      this.#hasFailed ||= error !== null;
+      if (error === null) resolve();
+      else reject(error);
+    };
     this.#running = running;
+    try {
+      fdatasync(this.#descriptor(), ended);
+    } catch (error) {
+      ended(error as Error);
+    }
     return running;
+  }
+
+  #rescueAll(): void {
+    this.#rescue();
+    this.#hasFailed = false;
   }
 
   #descriptor(): number {
