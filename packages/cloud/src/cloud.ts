@@ -305,7 +305,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
     });
     const workers = new WorkerFace({ queue, endpoints: directory, gate, tokens, log });
     const gateway: Gateway = new Gateway({ pool: fleet.pool, gate, endpoints: directory, log });
-    const openai = new OpenAiFace({ queue, endpoints: directory, gate, limits, clock, log });
+    const openai = new OpenAiFace({ queue, endpoints: directory, gate, limits, log });
     const domain = new Domain(config.domain, [config.publicUrl, config.workerUrl]);
     const traffic = new EndpointTraffic({
       jobs,

@@ -197,6 +197,9 @@ for (const kind of DATABASES) {
       await on.pass(50 * SECOND, pings);
       assert.deepEqual([await on.status(dead), await on.status(living)], ['IN_QUEUE', 'IN_PROGRESS']);
       assert.deepEqual((await on.queue.workers(on.id)).map(({ workerId }) => workerId), ['living']);
+      // Another server knows of them from what was written down.
+      on.newServer();
+      assert.deepEqual((await on.queue.workers(on.id)).map(({ workerId }) => workerId), ['living']);
     });
 
     test('workers are written down for other servers also after the clock was set back', async () => {

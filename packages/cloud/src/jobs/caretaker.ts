@@ -1,6 +1,6 @@
 import type { Job } from '../store/job-records.ts';
 import type { JobStore } from '../store/jobs.ts';
-import { CLOCKS_APART_MS, isRecent } from '../support/clock.ts';
+import { isAhead, isRecent } from '../support/clock.ts';
 import type { Clock } from '../support/clock.ts';
 import { PairMap } from '../support/pair-map.ts';
 import type { JobChanges } from './job-changes.ts';
@@ -150,9 +150,9 @@ export class Caretaker {
   }
 
   async #isHeardOfElsewhere(endpointId: string, workerId: string, since: number): Promise<boolean> {
-    const { store, presence } = this.#parts;
+    const { store, clock } = this.#parts;
     const seen = await store.workers(endpointId, since);
-    return seen.some((worker) => worker.workerId === workerId && !presence.isOwnNote(worker));
+    return seen.some((worker) => worker.workerId === workerId && !isAhead(worker.seenAt, clock.now()));
   }
 
   /** Silence alone proves nothing: a handler that never yields keeps everything else waiting. Where its instance runs, the worker is not lost. */
@@ -163,5 +163,5 @@ export class Caretaker {
 
 /** No lease is to be looked at that late, by any clock that goes right. */
 function isFarAhead({ dueAt }: Job, now: number): boolean {
-  return dueAt > now + transitions.LEASE_MS + CLOCKS_APART_MS;
+  return isAhead(dueAt, now + transitions.LEASE_MS);
 }

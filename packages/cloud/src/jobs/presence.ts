@@ -60,8 +60,6 @@ interface Worker {
   /** When it was last written down while it waited, and how. */
   notedAt: number;
   notedAs: string;
-  /** The latest time of sight that was written down here. */
-  toldAt: number;
 }
 
 /**
@@ -104,7 +102,7 @@ export class Presence {
   seen(endpointId: string, workerId: string): Worker {
     let worker = this.#workers.get(endpointId, workerId);
     if (worker === undefined) {
-      worker = { endpointId, workerId, seenAt: 0, open: 0, lastTakeAt: 0, activeAt: 0, restsUntil: 0, unhealthy: null, places: Infinity, jobs: new SteadyMap(), worked: false, noted: false, notedAt: 0, notedAs: '', toldAt: 0 };
+      worker = { endpointId, workerId, seenAt: 0, open: 0, lastTakeAt: 0, activeAt: 0, restsUntil: 0, unhealthy: null, places: Infinity, jobs: new SteadyMap(), worked: false, noted: false, notedAt: 0, notedAs: '' };
       this.#workers.set(endpointId, workerId, worker);
     }
     worker.seenAt = this.#clock.now();
@@ -293,15 +291,9 @@ export class Presence {
       worker.noted = true;
       worker.notedAt = now;
       worker.notedAs = asWaiting;
-      worker.toldAt = Math.max(worker.toldAt, worker.seenAt);
       records.push({ endpointId: worker.endpointId, workerId: worker.workerId, seenAt: worker.seenAt, busy: worker.jobs.size, unhealthy: worker.unhealthy });
     }
     if (records.length > 0) await store.noteWorkers(records);
-  }
-
-  /** Whether this server wrote that down itself: then it says nothing that is not known here, however far ahead it lies since the clock was set back. */
-  isOwnNote({ endpointId, workerId, seenAt }: WorkerRecord): boolean {
-    return this.#workers.get(endpointId, workerId)?.toldAt === seenAt;
   }
 
   /** The workers of an endpoint that are alive as far as this server knows. */

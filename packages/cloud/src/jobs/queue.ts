@@ -2,6 +2,7 @@ import { isOver } from '../store/job-records.ts';
 import type { Delivery, Job, JobChange, JobOutcome, WholeJob } from '../store/job-records.ts';
 import type { Changed, JobCounts, JobFilter, JobStore, TakenJob, WorkerRecord } from '../store/jobs.ts';
 import type { Wakeup, Wakeups } from '../store/wakeups.ts';
+import { isAhead } from '../support/clock.ts';
 import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
 import type { Log } from '../support/log.ts';
@@ -219,8 +220,9 @@ export class JobQueue {
   async workers(endpointId: string): Promise<WorkerRecord[]> {
     const here = this.presence.here(endpointId);
     const known = new Set(here.map(({ workerId }) => workerId));
-    const elsewhere = await this.#parts.store.workers(endpointId, this.#parts.clock.now() - SILENT_MS);
-    return [...here, ...elsewhere.filter((worker) => !known.has(worker.workerId) && !this.presence.isOwnNote(worker))];
+    const now = this.#parts.clock.now();
+    const elsewhere = await this.#parts.store.workers(endpointId, now - SILENT_MS);
+    return [...here, ...elsewhere.filter(({ workerId, seenAt }) => !known.has(workerId) && !isAhead(seenAt, now))];
   }
 
   async removeEndpoint(endpointId: string): Promise<void> {

@@ -72,7 +72,7 @@ describe('the OpenAI interface of a queue endpoint', () => {
     queue = new JobQueue({ store: context.store.jobs, wakeups: context.store.wakeups, clock: systemClock, log, deliveryOf: (job, payloads) => deliveryOf(job, payloads, 'd', 0), onDelivery: () => undefined });
     sweeper = new Sweeper(queue.caretaker, log);
     sweeper.start();
-    face = new OpenAiFace({ queue, endpoints, gate, limits: new JobRateLimits(systemClock), clock: systemClock, log });
+    face = new OpenAiFace({ queue, endpoints, gate, limits: new JobRateLimits(systemClock), log });
     server = createServer((request, response) => {
       const address = jobAddress(request.url ?? '');
       if (address === undefined || !face.handles(address.operation)) response.writeHead(404).end();

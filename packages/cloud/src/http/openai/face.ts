@@ -7,7 +7,6 @@ import { checkGrant } from '../../resources/keys/gate.ts';
 import type { Gate } from '../../resources/keys/gate.ts';
 import type { Job, JobOutcome } from '../../store/job-records.ts';
 import type { Endpoint } from '../../store/records.ts';
-import type { Clock } from '../../support/clock.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import { bearerOrBareKey } from '../bearer.ts';
 import { asBerthError } from '../failures.ts';
@@ -32,7 +31,6 @@ export interface OpenAiFaceParts {
   endpoints: EndpointDirectory;
   gate: Gate;
   limits: JobRateLimits | undefined;
-  clock: Clock;
   log: FastifyBaseLogger;
 }
 
@@ -81,16 +79,17 @@ export class OpenAiFace {
   }
 
   async #call(request: Request, response: Response, endpoint: Endpoint, accountId: string, route: string): Promise<void> {
-    const { queue, clock } = this.#parts;
+    const { queue } = this.#parts;
     const signal = AbortSignal.any([goneSignal(response), this.#closing.signal]);
     const body = await readUtf8(request, RUNSYNC_LIMIT);
     const call = request.method === 'GET' ? plainCall(route) : callWith(route, body);
     const patience = endpoint.executionTimeout === 0 ? endpoint.jobTtl : endpoint.executionTimeout;
     const job = await queue.submit({ endpoint, accountId, request: call.text, terms: { sync: { wait: patience, waitGiven: false } } });
-    const giveUpAt = clock.now() + patience;
+    // Not by the clock, which may be set while somebody waits.
+    const giveUpAt = performance.now() + patience;
     let isOpen = true;
     try {
-      const outcome = call.stream ? await passOnStream({ queue, job, response, signal, clock, giveUpAt }) : { sent: false, found: await this.#waitForEnd(job, giveUpAt, signal) };
+      const outcome = call.stream ? await passOnStream({ queue, job, response, signal, giveUpAt }) : { sent: false, found: await this.#waitForEnd(job, giveUpAt, signal) };
       isOpen = outcome.found !== undefined && !hasEnded(outcome.found.job);
       if (isOpen) await queue.cancel(endpoint.id, job.seq);
       isOpen = false;
@@ -103,13 +102,13 @@ export class OpenAiFace {
 
   /** The job once it has ended; or as it is when the caller has gone, or nobody took it in time. One that runs is ended by its own time limit. */
   async #waitForEnd(job: Job, giveUpAt: number, signal: AbortSignal): Promise<JobOutcome | undefined> {
-    const { queue, clock } = this.#parts;
+    const { queue } = this.#parts;
     for (;;) {
-      const now = clock.now();
+      const now = performance.now();
       const until = giveUpAt > now ? giveUpAt : now + LOOK_AGAIN_MS;
       const found = await queue.waitForEnd(job.endpointId, job.seq, until - now, signal);
       // Before its time, a job that runs is shown only by a queue that closes.
-      if (found?.job.status !== 'IN_PROGRESS' || signal.aborted || clock.now() < until) return found;
+      if (found?.job.status !== 'IN_PROGRESS' || signal.aborted || performance.now() < until) return found;
     }
   }
 

@@ -1,7 +1,6 @@
 import { hasEnded } from '../../jobs/job.ts';
 import type { JobQueue } from '../../jobs/queue.ts';
 import type { Job, JobOutcome } from '../../store/job-records.ts';
-import type { Clock } from '../../support/clock.ts';
 import type { Response } from '../raw.ts';
 import { listOf } from './answer.ts';
 import { event, Events, valueText } from './events.ts';
@@ -20,8 +19,7 @@ export interface LiveAnswer {
   response: Response;
   /** Aborts when the client has gone or the server stops. */
   signal: AbortSignal;
-  clock: Clock;
-  /** When a job that nobody has taken by then is given up. */
+  /** When a job that nobody has taken by then is given up, by `performance.now()`. */
   giveUpAt: number;
 }
 
@@ -36,7 +34,7 @@ export interface StreamOutcome {
  * Passes on what a job streams while it runs. The response begins with the first piece: where
  * nothing was sent, because the job failed before that or was given up, the caller answers.
  */
-export async function passOnStream({ queue, job, response, signal, clock, giveUpAt }: LiveAnswer): Promise<StreamOutcome> {
+export async function passOnStream({ queue, job, response, signal, giveUpAt }: LiveAnswer): Promise<StreamOutcome> {
   const { endpointId, seq } = job;
   const events = new Events();
   let read = 0;
@@ -44,7 +42,7 @@ export async function passOnStream({ queue, job, response, signal, clock, giveUp
   let change: Promise<void> | undefined;
   let sawEnd = false;
   for (;;) {
-    const left = giveUpAt - clock.now();
+    const left = giveUpAt - performance.now();
     change ??= queue.waitForChange(endpointId, seq, left > 0 ? Math.min(left, LOOK_AGAIN_MS) : LOOK_AGAIN_MS, signal);
     // The chunks first: if the job has not been taken back after that, they are of the present attempt.
     const chunks = await queue.streams.read(endpointId, seq, read, PAGE_BYTES);
@@ -63,7 +61,7 @@ export async function passOnStream({ queue, job, response, signal, clock, giveUp
       // Its last chunks may have come between the two looks.
       if (found !== undefined && !sawEnd) sawEnd = true;
       else return await conclude(response, found, read > 0, signal);
-    } else if (found.job.status === 'IN_QUEUE' && clock.now() >= giveUpAt) {
+    } else if (found.job.status === 'IN_QUEUE' && performance.now() >= giveUpAt) {
       return { sent: response.headersSent, found };
     } else {
       await change;

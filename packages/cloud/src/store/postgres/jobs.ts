@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { CLOCKS_APART_MS } from '../../support/clock.ts';
 import { MOST_LOOKS } from '../job-moves.ts';
 import { isOver } from '../job-records.ts';
 import type { WholeJob } from '../job-records.ts';
@@ -266,11 +267,13 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
         for (const table of ['jobs', 'job_places', 'job_leases', 'job_bundles', 'job_chunks', 'job_counts', 'job_workers', 'webhook_deliveries']) await client.query(`delete from ${table} where endpoint_id = $1`, [endpointId]);
       }),
 
+    // Another server may have seen one later; but a time that is far ahead is from before the clock was set back.
     noteWorkers: async (workers) => {
       const values = workers.map(({ endpointId, workerId, seenAt, busy, unhealthy }) => [endpointId, workerId, seenAt, busy, unhealthy]);
       await query(
         `insert into job_workers (${NOTED.join(', ')}) select * from ${unnest(NOTED)}
-          on conflict (endpoint_id, worker_id) do update set seen_at = greatest(job_workers.seen_at, excluded.seen_at), busy = excluded.busy, unhealthy = excluded.unhealthy`,
+          on conflict (endpoint_id, worker_id) do update
+          set seen_at = case when job_workers.seen_at > excluded.seen_at + ${CLOCKS_APART_MS} then excluded.seen_at else greatest(job_workers.seen_at, excluded.seen_at) end, busy = excluded.busy, unhealthy = excluded.unhealthy`,
         columnsOf(values, NOTED),
       );
     },
