@@ -8,6 +8,8 @@ import { quantile } from './support/statistics.ts';
 import { WorkerPool } from './support/worker-pool.ts';
 
 const WORKERS = 2_000;
+/** The first poll of each, in which a server takes them in and compiles what it runs. */
+const WARM_SECONDS = 25;
 /** Two polls of each worker. */
 const WATCH_SECONDS = 50;
 const JOBS_PER_SECOND = 200;
@@ -52,7 +54,7 @@ async function shareWithCrowd(stage: Stage, at: { at: string; key: string; queue
   const crew = await new WorkerPool(stage, 1).crew({ role: 'crowd', workers: 1, concurrency: WORKERS, ...at });
   crew.start();
   stage.onEnd(() => crew.stop());
-  await pause(3);
+  await pause(WARM_SECONDS);
   return processorShare(pid, WATCH_SECONDS);
 }
 
