@@ -4,12 +4,13 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { ManualClock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { InstanceEngine } from '../engine.ts';
 import { until } from '../suite/engine-stage.ts';
 import type { InstanceHandle, InstanceSpec } from '../instance.ts';
-import { allProcesses, findProcess } from './process-table.ts';
+import { allProcesses, findProcess, TICKS_PER_SECOND } from './process-table.ts';
 import { supervisionProblem } from './supervise.ts';
 import { openEngine } from './test-engine.ts';
 
@@ -85,6 +86,8 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
   test('a process that got the number of a dead one is not taken for it, nor touched', async () => {
     const handle = await engine.start(script('first', 'echo hello'));
     await output('first');
+    // Processes are told apart by the tick in which they began, and a quick machine begins two in one.
+    await pause(2_000 / TICKS_PER_SECOND);
     const stranger = await engine.start(script('stranger', `echo ready; exec sleep 9${process.pid}`));
     await said('stranger', 'ready');
     await engine.close();
