@@ -4,8 +4,14 @@ import { readEnvironment } from './environment.ts';
 
 const env = { RUNPOD_WEBHOOK_GET_JOB: 'http://127.0.0.1:9/job-take/$ID?a=1', RUNPOD_WEBHOOK_POST_OUTPUT: 'http://127.0.0.1:9/job-done/$ID?a=1' };
 
-test('pings are never further apart than an hour, nor than a timer can wait', () => {
-  for (const text of ['3600001', '3000000000', '1e300']) assert.equal(readEnvironment({ ...env, RUNPOD_PING_INTERVAL: text }).pingMs, 3_600_000);
+test('the ping interval is what the platform says, within reason', () => {
+  const interval = (text: string | undefined): number => readEnvironment({ ...env, RUNPOD_PING_INTERVAL: text }).pingMs;
+  assert.deepEqual([undefined, '4000', '1', '0', 'soon', '-5', '3600001', '1e300'].map(interval), [10_000, 4_000, 100, 10_000, 10_000, 10_000, 3_600_000, 3_600_000]);
+});
+
+test('a worker without a name gets one', () => {
+  assert.match(readEnvironment(env).workerId, /^[0-9a-f-]{36}$/);
+  assert.equal(readEnvironment({ ...env, RUNPOD_POD_ID: 'pod' }).workerId, 'pod');
 });
 
 test('a key that cannot be sent is named at once', () => {

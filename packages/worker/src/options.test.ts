@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { readEnvironment } from './environment.ts';
 import type { ChannelChoice } from './options.ts';
 import { serve, VERSION } from './worker.ts';
 
@@ -12,16 +11,6 @@ test('options that make no sense are refused before anything begins', () => {
   assert.throws(() => serve(() => 1, { prefetch: -1, env }), /prefetch is -1; it is a whole number from 0/);
   assert.throws(() => serve(() => 1, { channel: 'quick' as ChannelChoice, env }), /channel is "quick"; it is auto, public or fast/);
   assert.throws(() => serve(() => 1, { channel: 'fast', env: { ...env, RUNPOD_WEBHOOK_GET_JOB: 'http://127.0.0.1:9/jobs/$ID' } }), /needs an address of jobs with \/job-take\//);
-});
-
-test('the ping interval is what the platform says, within reason', () => {
-  const interval = (text: string | undefined): number => readEnvironment({ ...env, RUNPOD_PING_INTERVAL: text }).pingMs;
-  assert.deepEqual([undefined, '4000', '1', '0', 'soon', '-5'].map(interval), [10_000, 4_000, 100, 10_000, 10_000, 10_000]);
-});
-
-test('a worker without a name gets one', () => {
-  assert.match(readEnvironment(env).workerId, /^[0-9a-f-]{36}$/);
-  assert.equal(readEnvironment({ ...env, RUNPOD_POD_ID: 'pod' }).workerId, 'pod');
 });
 
 test('the version is that of the package', () => {

@@ -9,6 +9,8 @@ export interface Pace {
   longestRetry: number;
   /** A held request that has not been answered is given up. The server holds one for less. */
   poll: number;
+  /** For an answer to a question that is no longer wanted to come whole, where it has begun. It may hold jobs, which the server counts as delivered; but one that hangs is not waited for. */
+  begunAnswer: number;
   /** A post whose connection has been silent for this long is sent again. */
   post: number;
   /** A result that is refused, not merely not accepted yet, is tried for this long. */
@@ -38,6 +40,7 @@ export const NORMAL_PACE: Pace = {
   firstRetry: 250,
   longestRetry: 5_000,
   poll: 90_000,
+  begunAnswer: 3_000,
   post: 120_000,
   refusedResult: 60_000,
   lastResult: 600_000,

@@ -65,7 +65,7 @@ export class Departures {
     roster.changes.tell(record.endpointId);
     try {
       await roster.save(member);
-      while (roster.holds(member) && this.#isBusy(record) && !queue.stops.isStuck(record.endpointId, record.id, queue.presence)) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+      while (roster.holds(member) && this.#isBusy(record) && !queue.stops.isStuck(record.endpointId, record.id)) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
       if (!roster.holds(member)) return;
       await engines.get(record.dataCenterId)?.stop(record.id, STOP_GRACE_MS);
       // Its engine may have told of its end by now, which is then written down as it was.

@@ -56,7 +56,7 @@ export class QueueHealth {
     else if (member.busy || member.idleSince === null) member.idleSince = now;
     member.busy = busy;
     // With other jobs it is left to finish them, if it can.
-    const goesOn = busy ? queue.stops.isStuck(endpointId, id, queue.presence) : queue.stops.isStubborn(endpointId, id, queue.presence);
+    const goesOn = busy ? queue.stops.isStuck(endpointId, id) : queue.stops.isStubborn(endpointId, id);
     if (goesOn) void departures.dismiss(member, 'it went on with a job that was cancelled or had run out of time');
   }
 }

@@ -5,7 +5,7 @@ import type { Log } from '../support/log.ts';
 import { callAfter } from '../support/shared-timer.ts';
 import type { Departure } from './departure.ts';
 import { leaseToken } from './identity.ts';
-import { PATIENCE, persist } from './persist.ts';
+import { persist } from './persist.ts';
 import { Takers } from './takers.ts';
 import type { Taker } from './takers.ts';
 import * as transitions from './transitions.ts';
@@ -193,9 +193,9 @@ export class EndpointHandOut {
 
   /** A take that failed may have taken effect all the same: whatever carries its leases goes back. */
   async #undoTake(leases: ReadonlyMap<string, unknown>): Promise<void> {
-    const { store, clock, giveBack } = this.#parts;
+    const { store, giveBack } = this.#parts;
     if (leases.size === 0) return;
-    const stray = (await persist(() => store.running(this.#endpointId), clock, PATIENCE.worker)).filter(({ lease }) => lease !== null && leases.has(lease));
+    const stray = (await persist(() => store.running(this.#endpointId))).filter(({ lease }) => lease !== null && leases.has(lease));
     await giveBack(this.#endpointId, stray.map((job) => ({ job, request: '' })));
   }
 }

@@ -44,11 +44,11 @@ export class JobChanges {
   }
 
   async #persist(attempt: Attempt, patience: number): Promise<Changed | undefined> {
-    const { store, clock, onChanged } = this.#parts;
+    const { store, onChanged } = this.#parts;
     const done = await persist(() => {
       attempt.again();
       return store.change(attempt.endpointId, attempt.seq, (job) => attempt.next(job));
-    }, clock, patience);
+    }, patience);
     if (done?.changed === true) onChanged(done, attempt.change);
     else if (attempt.unsure !== undefined && (done === undefined || done.after.status === attempt.unsure.after.status)) onChanged(attempt.unsure, undefined);
     return done;

@@ -85,7 +85,7 @@ export class JobQueue {
     this.#numbers = new JobNumbers(parts.clock);
     this.#news = new JobNews(parts.wakeups);
     this.presence = new Presence(parts.clock);
-    this.stops = new StopList(parts.clock);
+    this.stops = new StopList(parts.clock, this.presence);
     this.#handOut = new HandOut({
       store: parts.store,
       clock: parts.clock,
@@ -101,7 +101,6 @@ export class JobQueue {
     this.#changes = new JobChanges({ store: parts.store, clock: parts.clock, deliveryOf: parts.deliveryOf, onChanged: (changed, change) => this.#afterChange(changed, change) });
     this.streams = new Streams({
       store: parts.store,
-      clock: parts.clock,
       onHeard: (endpointId, workerId, seq) => this.presence.showsJob(endpointId, workerId, seq),
       onGrown: (endpointId, seq) => this.#news.tell(endpointId, seq),
     });
@@ -317,7 +316,7 @@ export class JobQueue {
       const submitting = store.submit(whole, idempotency, terms.sync !== undefined && idempotency === undefined);
       if (store.meets.at(endpoint.id)) this.#handOut.wake(endpoint.id);
       return submitting;
-    }, clock, PATIENCE.client);
+    }, PATIENCE.client);
     if (created) {
       if (!met) {
         wakeups.publish({ kind: 'queue', endpointId: endpoint.id });

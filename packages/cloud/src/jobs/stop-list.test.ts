@@ -10,7 +10,8 @@ const SECOND = 1_000;
 
 function fixture(): { clock: ManualClock; presence: Presence; stops: StopList } {
   const clock = new ManualClock();
-  return { clock, presence: new Presence(clock), stops: new StopList(clock) };
+  const presence = new Presence(clock);
+  return { clock, presence, stops: new StopList(clock, presence) };
 }
 
 describe('a worker', () => {
@@ -132,11 +133,11 @@ describe('a worker that shall stop a job', () => {
     const on = fixture();
     on.stops.add('e', 'w', 'j1');
     ping(on, 10, 'j1');
-    assert.equal(on.stops.isStubborn('e', 'w', on.presence), false);
+    assert.equal(on.stops.isStubborn('e', 'w'), false);
     ping(on, 10, 'j1');
-    assert.equal(on.stops.isStubborn('e', 'w', on.presence), true);
+    assert.equal(on.stops.isStubborn('e', 'w'), true);
     ping(on, 120, 'j1');
-    assert.equal(on.stops.isStubborn('e', 'w', on.presence), true);
+    assert.equal(on.stops.isStubborn('e', 'w'), true);
   });
 
   test('and never asks what to stop, but ends it by itself, is not', () => {
@@ -145,7 +146,7 @@ describe('a worker that shall stop a job', () => {
     ping(on, 10, 'posted', 'unlisted');
     on.stops.settle('e', 'w', 'posted');
     ping(on, 60, 'another');
-    assert.equal(on.stops.isStubborn('e', 'w', on.presence), false);
+    assert.equal(on.stops.isStubborn('e', 'w'), false);
   });
 
   test('and says nothing any more is stubborn if it was told here: otherwise it may speak to another server', () => {
@@ -154,7 +155,7 @@ describe('a worker that shall stop a job', () => {
     for (const worker of ['told', 'takes']) stops.due('e', worker);
     clock.advance(16 * SECOND);
     presence.asksForWork('e', 'takes', true);
-    assert.deepEqual(['told', 'untold', 'takes'].map((worker) => stops.isStubborn('e', worker, presence)), [true, false, false]);
+    assert.deepEqual(['told', 'untold', 'takes'].map((worker) => stops.isStubborn('e', worker)), [true, false, false]);
   });
 
   test('is stuck when its loop has not run for longer than a poll stays open', () => {
@@ -163,11 +164,11 @@ describe('a worker that shall stop a job', () => {
     presence.asksForWork('e', 'w', true);
     stops.add('e', 'w', 'j1');
     ping(on, 20, 'j1');
-    assert.equal(stops.isStuck('e', 'w', presence), false);
+    assert.equal(stops.isStuck('e', 'w'), false);
     ping(on, 20, 'j1');
-    assert.equal(stops.isStuck('e', 'w', presence), true);
+    assert.equal(stops.isStuck('e', 'w'), true);
     presence.asksForWork('e', 'w', false);
-    assert.deepEqual([stops.isStuck('e', 'w', presence), stops.isStubborn('e', 'w', presence)], [false, true]);
+    assert.deepEqual([stops.isStuck('e', 'w'), stops.isStubborn('e', 'w')], [false, true]);
   });
 
   test('is not stuck while it asks what to stop; that its channel does so on its behalf proves nothing', async () => {
@@ -178,7 +179,7 @@ describe('a worker that shall stop a job', () => {
         await on.stops.wait('e', 'w', 0, departureOf());
         ping(on, 10, 'j1');
       }
-      return on.stops.isStuck('e', 'w', on.presence);
+      return on.stops.isStuck('e', 'w');
     };
     const channel = new LightDeparture();
     assert.deepEqual([await asks(() => new LightDeparture()), await asks(() => channel)], [false, true]);
@@ -193,7 +194,7 @@ describe('a worker that shall stop a job', () => {
       on.presence.given('e', 'w', held);
       on.stops.add('e', 'w', stopped.id);
       ping(on, 40, stopped.id, held.id);
-      const stuck = on.stops.isStuck('e', 'w', on.presence);
+      const stuck = on.stops.isStuck('e', 'w');
       on.stops.settle('e', 'w', stopped.id);
       return stuck;
     };

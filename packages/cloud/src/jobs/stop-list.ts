@@ -52,12 +52,14 @@ class WorkerStops extends Map<string, Stop> {
 /** Which jobs each worker shall stop, and the workers that wait to hear of one. */
 export class StopList {
   readonly #clock: Clock;
+  readonly #loop: Loop;
   readonly #stops = new PairMap<string, string, WorkerStops>();
   readonly #waiters = new Waiters<string>();
   #clearedAt = -Infinity;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, loop: Loop) {
     this.#clock = clock;
+    this.#loop = loop;
   }
 
   add(endpointId: string, workerId: string, jobId: string): void {
@@ -135,8 +137,8 @@ export class StopList {
    * still lists the job. One that lists nothing goes on if it was told here and has said nothing
    * since; if it was not, it may speak to another server.
    */
-  isStubborn(endpointId: string, workerId: string, loop: Loop): boolean {
-    return this.#goesOn(endpointId, workerId, loop).length > 0;
+  isStubborn(endpointId: string, workerId: string): boolean {
+    return this.#goesOn(endpointId, workerId).length > 0;
   }
 
   /**
@@ -144,17 +146,17 @@ export class StopList {
    * was asked to stop, so its other jobs do not run either. It begins jobs in the order in which
    * they come, so where it holds an earlier one, that may be what it is busy with, and rightly.
    */
-  isStuck(endpointId: string, workerId: string, loop: Loop): boolean {
+  isStuck(endpointId: string, workerId: string): boolean {
     const now = this.#clock.now();
-    return this.#goesOn(endpointId, workerId, loop).some(({ jobId, addedAt, aliveAt }) => now - addedAt > STUCK_MS && aliveAt <= addedAt && !loop.holdsEarlier(endpointId, workerId, seqOf(jobId) ?? 0));
+    return this.#goesOn(endpointId, workerId).some(({ jobId, addedAt, aliveAt }) => now - addedAt > STUCK_MS && aliveAt <= addedAt && !this.#loop.holdsEarlier(endpointId, workerId, seqOf(jobId) ?? 0));
   }
 
   /** The jobs with which it goes on, and when its loop last ran for certain. */
-  #goesOn(endpointId: string, workerId: string, loop: Loop): { jobId: string; addedAt: number; aliveAt: number }[] {
+  #goesOn(endpointId: string, workerId: string): { jobId: string; addedAt: number; aliveAt: number }[] {
     const stops = this.#stops.get(endpointId, workerId);
     if (stops === undefined) return [];
     const now = this.#clock.now();
-    const aliveAt = Math.max(stops.polledAt, loop.activeAt(endpointId, workerId));
+    const aliveAt = Math.max(stops.polledAt, this.#loop.activeAt(endpointId, workerId));
     const isSilent = ({ addedAt, toldAt, leftOut }: Stop): boolean => toldAt > 0 && !leftOut && aliveAt <= addedAt && now - addedAt > STUBBORN_MS;
     return [...stops].filter(([, stop]) => stop.listedAt - stop.addedAt > STUBBORN_MS || isSilent(stop)).map(([jobId, { addedAt }]) => ({ jobId, addedAt, aliveAt }));
   }

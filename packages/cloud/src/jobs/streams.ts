@@ -1,17 +1,15 @@
 import type { Job } from '../store/job-records.ts';
 import type { Chunk, JobStore, NewChunk, StreamEnd } from '../store/jobs.ts';
-import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
 import { unkept, unkeptInSteps } from './numbered-chunks.ts';
 import type { NumberedChunk } from './numbered-chunks.ts';
-import { PATIENCE, persist } from './persist.ts';
+import { persist } from './persist.ts';
 import { sameAttempt } from './same-attempt.ts';
 import * as transitions from './transitions.ts';
 import type { Holder } from './transitions.ts';
 
 export interface StreamsParts {
   store: Pick<JobStore, 'appendChunks' | 'chunks' | 'change'>;
-  clock: Clock;
   /** A worker has something to say about a job, kept or not. */
   onHeard(endpointId: string, workerId: string, seq: number): void;
   /** There are more chunks than before. */
@@ -40,7 +38,7 @@ export class Streams {
 
   /** Chunks of a worker that does not number them. */
   async append(endpointId: string, seq: number, holder: Holder, chunks: string[]): Promise<void> {
-    const { store, clock, onHeard, onGrown } = this.#parts;
+    const { store, onHeard, onGrown } = this.#parts;
     onHeard(endpointId, holder.workerId, seq);
     let before: number | undefined;
     let found: Job | undefined;
@@ -55,7 +53,7 @@ export class Streams {
         return chunks.map((text) => ({ text, workerNumber }));
       });
       return end !== undefined;
-    }, clock, PATIENCE.worker);
+    });
     if (kept) onGrown(endpointId, seq);
   }
 
@@ -77,9 +75,9 @@ export class Streams {
 
   /** A try that failed and was kept all the same is seen by its numbers. */
   async #appendNew(endpointId: string, seq: number, holder: Holder, news: (end: StreamEnd) => NewChunk[]): Promise<void> {
-    const { store, clock, onHeard, onGrown } = this.#parts;
+    const { store, onHeard, onGrown } = this.#parts;
     onHeard(endpointId, holder.workerId, seq);
-    const end = await persist(() => store.appendChunks(endpointId, seq, (job, before) => (transitions.holds(job, holder) ? news(before) : undefined)), clock, PATIENCE.worker);
+    const end = await persist(() => store.appendChunks(endpointId, seq, (job, before) => (transitions.holds(job, holder) ? news(before) : undefined)));
     if (end !== undefined) onGrown(endpointId, seq);
   }
 }

@@ -9,7 +9,7 @@ import { HttpClient, UnsendableRequest } from './http-client.ts';
 
 const LIMIT = { timeout: 15_000 };
 
-async function withServer(answer: http.RequestListener, use: (address: string, client: HttpClient) => Promise<void>, client = new HttpClient('k')): Promise<void> {
+async function withServer(answer: http.RequestListener, use: (address: string, client: HttpClient) => Promise<void>, client = new HttpClient('k', 3_000)): Promise<void> {
   const server = http.createServer(answer).listen(0, '127.0.0.1');
   await once(server, 'listening');
   try {
@@ -31,7 +31,7 @@ function onceAnswering(callback: () => void): void {
 
 /** A server in a thread of its own, which answers while this one is busy. It says its port, and then each time that it has answered. */
 async function withThread(answer: string, use: (address: string, thread: Worker, client: HttpClient) => Promise<void>): Promise<void> {
-  const client = new HttpClient('');
+  const client = new HttpClient('', 3_000);
   const thread = new Worker(
     `const { parentPort } = require('node:worker_threads');
      const server = require('node:http').createServer((request, response) => {
@@ -217,7 +217,7 @@ describe('the HTTP client', () => {
         await client.ask(address, { jobId: 'job-1', mark: 'a~1', silenceMs: 5_000 });
         await client.ask(address, { jobId: 'job\u20131', mark: 'a\n~1', silenceMs: 5_000 });
         assert.deepEqual(ids, ['job-1', 'a~1', undefined, undefined]);
-        await assert.rejects(new HttpClient('a\nb').ask(address, { silenceMs: 5_000 }), UnsendableRequest);
+        await assert.rejects(new HttpClient('a\nb', 3_000).ask(address, { silenceMs: 5_000 }), UnsendableRequest);
         await assert.rejects(client.ask('nowhere', { silenceMs: 5_000 }), UnsendableRequest);
       },
     );

@@ -41,19 +41,13 @@ export class UnsendableRequest extends Error {}
 /** A connection that the server had closed while it was idle: nothing of the request was read. */
 class StaleConnection extends Error {}
 
-/**
- * For an answer that has begun when it is no longer wanted. It may hold jobs, which the server counts as
- * delivered, so it is worth a wait; but a worker that stops does not wait for one that hangs.
- */
-const BEGUN_ANSWER_MS = 3_000;
-
 /** Plain HTTP over connections that are kept. */
 export class HttpClient {
   readonly #apiKey: string;
   readonly #begunAnswerMs: number;
   readonly #agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) };
 
-  constructor(apiKey: string, begunAnswerMs = BEGUN_ANSWER_MS) {
+  constructor(apiKey: string, begunAnswerMs: number) {
     this.#apiKey = apiKey;
     this.#begunAnswerMs = begunAnswerMs;
   }

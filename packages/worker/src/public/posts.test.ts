@@ -29,7 +29,7 @@ async function withPosts(answers: [status: number, headers?: http.OutgoingHttpHe
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v2/ep1`;
-  const client = new HttpClient(apiKey);
+  const client = new HttpClient(apiKey, QUICK_PACE.begunAnswer);
   try {
     const addresses = new Addresses({ take: `${base}/job-take/$ID`, done: `${base}/job-done/$ID`, stream: `${base}/job-stream/$ID`, ping: undefined }, 'w');
     await use(new Posts({ addresses, http: client, log: new Log({}, (line) => log.push(line)), pace: { ...QUICK_PACE, tooMany, refusedResult: 0 } }), heard, log);

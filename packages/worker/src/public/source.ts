@@ -35,7 +35,7 @@ export class PublicSource implements JobSource {
 
   constructor(parts: PublicSourceParts) {
     this.#parts = parts;
-    this.#http = new HttpClient(parts.apiKey);
+    this.#http = new HttpClient(parts.apiKey, parts.pace.begunAnswer);
     this.#posts = new Posts({ ...parts, http: this.#http });
   }
 

@@ -206,7 +206,7 @@ export class WebhookSender {
     if (outcome !== undefined) this.#counts.attempts += 1;
     const now = clock.now();
     const next = outcome === undefined ? { ...leased, nextAt: now } : afterAttempt(leased, outcome, options, now);
-    const kept = await persist(() => settle(store, leased, next), clock);
+    const kept = await persist(() => settle(store, leased, next));
     if (kept && next.state !== 'pending') this.#counts[next.state] += 1;
     const about = { delivery: leased.id, endpoint: leased.endpointId, job: leased.jobId, host, attempt: nextAttempt(leased, options), status: next.lastStatus, reason: next.lastError };
     if (!kept) log.debug(about, 'a webhook was sent, and another server holds it by now');
