@@ -1,94 +1,16 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { WorkerTokens } from '../packages/cloud/src/http/workers/tokens.ts';
-import { cableTo } from './support/cable.ts';
-import type { Cable } from './support/cable.ts';
 import type { Client } from './support/client.ts';
 import { freshDatabase } from './support/databases.ts';
 import type { TestDatabase } from './support/databases.ts';
-import { endpointOf, eventually, newEndpoint, timed } from './support/jobs.ts';
+import { endpointOf, eventually, timed } from './support/jobs.ts';
 import type { TestEndpoint } from './support/jobs.ts';
+import { processesOf } from './support/pods.ts';
+import { PROTOCOL_WORKER } from './support/protocol-worker.ts';
 import { startServer } from './support/server.ts';
 import type { TestServer } from './support/server.ts';
 import { until, workersOf } from './support/serverless.ts';
-import { publicWorker } from './support/worker.ts';
-import type { PublicWorker, Reply } from './support/worker.ts';
 
-/**
- * A worker that speaks the public protocol and behaves as the Python SDK does: one poll for jobs
- * and one for stops, pings from a second process, and at SIGTERM it ends what it runs, waits for
- * its open polls, and leaves with code 0. A job that comes after SIGTERM is lost, as it is there.
- */
-const WORKER = `
-import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-
-const { RUNPOD_WEBHOOK_GET_JOB, RUNPOD_WEBHOOK_POST_OUTPUT, RUNPOD_WEBHOOK_PING, RUNPOD_AI_API_KEY, RUNPOD_POD_ID, CONCURRENCY = '1', PINGS = 'yes', SLOW_START = '0' } = process.env;
-const headers = { authorization: RUNPOD_AI_API_KEY };
-const jobUrl = RUNPOD_WEBHOOK_GET_JOB.replaceAll('$ID', RUNPOD_POD_ID);
-const say = (requestId, message) => console.log(JSON.stringify({ requestId, message, level: 'INFO' }));
-const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const running = new Map();
-let told = false;
-process.on('SIGTERM', () => { told = true; });
-
-const LIST = 'running-jobs';
-const list = () => writeFileSync(LIST, [...running.values()].join(','));
-const PINGER = 'const [url, key, list] = process.argv.slice(1); const ping = () => fetch(url + "&job_id=" + encodeURIComponent(require("fs").readFileSync(list, "utf8")), { headers: { authorization: key } }).catch(() => undefined); ping(); setInterval(ping, 1000);';
-const doings = {
-  echo: ({ input }) => input,
-  environment: () => process.env,
-  sleep: async ({ input, id }) => { say(id, 'asleep'); await later(input.ms); say(id, 'awake'); return 'slept'; },
-  block: async ({ input, id }) => { await later(input.after ?? 0); say(id, 'blocking'); for (const until = Date.now() + input.ms; Date.now() < until; ); return 'blocked'; },
-  exit: ({ input }) => { console.log('leaving with ' + input.code); process.exit(input.code); },
-  kill: () => process.kill(process.pid, 'SIGKILL'),
-  refresh: () => ({ refresh: true }),
-};
-const run = async (job) => {
-  say(job.id, 'Started.');
-  let body;
-  try {
-    const output = await doings[job.input.do](job);
-    body = { output, ...(output?.refresh && { stopPod: true }) };
-  } catch (error) {
-    body = { error: String(error) };
-  }
-  say(job.id, 'Finished.');
-  await fetch(RUNPOD_WEBHOOK_POST_OUTPUT.replaceAll('$RUNPOD_POD_ID', RUNPOD_POD_ID).replaceAll('$ID', job.id) + '&isStream=false', { method: 'POST', headers, body: JSON.stringify(body) });
-};
-const takes = async () => {
-  while (!told) {
-    const room = Number(CONCURRENCY) - running.size;
-    if (room <= 0) { await Promise.race(running.keys()); continue; }
-    const url = room === 1 ? jobUrl : jobUrl.replace('/job-take/', '/job-take-batch/') + '&batch_size=' + room;
-    const answer = await fetch(url + '&job_in_progress=' + (running.size > 0 ? 1 : 0), { headers });
-    if (answer.status !== 200) continue;
-    for (const job of [await answer.json()].flat()) {
-      if (told) { console.log('LOST ' + job.id); continue; }
-      // What runs is listed before it can block everything.
-      const work = later(0).then(() => run(job)).finally(() => { running.delete(work); list(); });
-      running.set(work, job.id);
-      list();
-    }
-  }
-};
-const stops = async () => {
-  while (!told) {
-    const answer = await fetch(jobUrl.replace('/job-take/', '/job-stop/'), { headers });
-    if (answer.status === 204) await later(100);
-  }
-};
-await later(Number(SLOW_START));
-list();
-if (PINGS === 'yes') spawn(process.execPath, ['-e', PINGER, RUNPOD_WEBHOOK_PING.replaceAll('$RUNPOD_POD_ID', RUNPOD_POD_ID), RUNPOD_AI_API_KEY, LIST], { stdio: 'ignore' });
-await Promise.all([takes(), stops()]);
-await Promise.all(running.keys());
-console.log('left in peace');
-process.exit(0);
-`;
-
-const FILES = [{ path: 'worker.mjs', data: Buffer.from(WORKER).toString('base64') }, { path: 'berth.json', data: Buffer.from('{"command": ["node", "worker.mjs"]}').toString('base64') }];
 /** Starting a process takes its time on a machine that has much else to do. */
 const PATIENCE_MS = 60_000;
 
@@ -101,7 +23,7 @@ describe('the life of a worker', { concurrency: 3 }, () => {
     place = await freshDatabase('sqlite');
     server = await startServer(place, { BERTH_RATE_LIMITS: 'off' });
     client = server.client();
-    image = (await client.call<{ image: string }>('POST', '/v2/images', { name: 'protocol', files: FILES })).body.image;
+    image = (await client.call<{ image: string }>('POST', '/v2/images', { name: 'protocol', files: PROTOCOL_WORKER })).body.image;
   });
   after(async () => {
     await server.stop();
@@ -332,73 +254,3 @@ describe('the life of a worker', { concurrency: 3 }, () => {
     await removed(jobs);
   });
 });
-
-describe('a result while the database is away', () => {
-  const MASTER_KEY = '1e'.repeat(32);
-  /** The SDK posts again after a 5xx, two seconds and three more seconds later, and then forgets the result. */
-  const REPEATED_AFTER_MS = [2_000, 3_000];
-  const postAsSdk = async (worker: PublicWorker, id: string, body: unknown): Promise<Reply> => {
-    let reply = await worker.done(id, body);
-    for (const pause of REPEATED_AFTER_MS) {
-      if (reply.status < 500) break;
-      await new Promise((resolve) => setTimeout(resolve, pause));
-      reply = await worker.done(id, body);
-    }
-    return reply;
-  };
-
-  let database: TestDatabase;
-  let cable: Cable;
-  let server: TestServer;
-  before(async () => {
-    database = await freshDatabase('postgres');
-    cable = await cableTo(database.url);
-    server = await startServer({ data: database.data, url: cable.url }, { BERTH_RATE_LIMITS: 'off', BERTH_MASTER_KEY: MASTER_KEY });
-  });
-  after(async () => {
-    await server.stop();
-    await cable.pull();
-    await database.drop();
-  });
-
-  /** Two results of one worker, posted so many milliseconds after the database went away; it is back 8 s after the post. */
-  const surviving = async (postedAfter: number): Promise<void> => {
-    const jobs = await newEndpoint(server.url, server.key);
-    const token = new WorkerTokens(Buffer.from(MASTER_KEY, 'hex')).of(jobs.id, 'w');
-    const worker = publicWorker({ url: server.url, endpointId: jobs.id, workerId: 'w', key: token });
-    const ids = [await jobs.run(), await jobs.run()];
-    await worker.pollBatch(2);
-    await cable.pull();
-    const away = Date.now();
-    await eventually(() => assert.ok(Date.now() - away >= postedAfter));
-    const posts = Promise.all(ids.map((id, n) => postAsSdk(worker, id, { output: n })));
-    await eventually(() => assert.ok(Date.now() - away >= postedAfter + 8_000), 20_000);
-    await cable.plugIn();
-    for (const { status, text } of await posts) assert.equal(status, 200, text);
-    for (const [n, id] of ids.entries()) {
-      const { status, output, retries } = await jobs.ended(id);
-      assert.deepEqual([status, output, retries], ['COMPLETED', n, undefined]);
-    }
-    worker.close();
-  };
-
-  test('is held and not refused, and is there when the database is back', () => surviving(0));
-
-  test('also when the server no longer remembers the endpoint', () => surviving(3_000));
-});
-
-/** The processes of a worker, the first of them first. */
-function processesOf(workerId: string): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`RUNPOD_POD_ID=${workerId}\0`) && readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== '';
-      } catch {
-        // It ended while we looked, or is not ours to look at.
-        return false;
-      }
-    })
-    .map(Number)
-    .sort((a, b) => a - b);
-}

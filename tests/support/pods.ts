@@ -85,9 +85,9 @@ export async function linesOf(client: Client, id: string): Promise<string[]> {
   return (await logOf(client, id, '&tail=5000')).filter(({ source }) => source === 'container').map(({ line }) => line);
 }
 
-/** The processes on this machine that belong to a pod; the one that looks after them is Berth's. */
+/** The processes on this machine that belong to a pod or a worker, the first of them first; the one that looks after them is Berth's. */
 export function processesOf(podId: string): number[] {
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => {
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).sort((one, other) => one - other).filter((pid) => {
     try {
       if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('supervisor.sh')) return false;
       return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`RUNPOD_POD_ID=${podId}`) && !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));

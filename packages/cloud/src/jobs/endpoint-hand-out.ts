@@ -149,7 +149,7 @@ export class EndpointHandOut {
     const stray: TakenJob[] = [];
     for (const job of taken) {
       // Its time to live was over before any sweep came. It reaches nobody: its lease is due, and the next sweep ends it.
-      if (job.job.ttlAt <= (job.job.takenAt ?? 0)) continue;
+      if (transitions.hasOutlived(job.job, job.job.takenAt ?? 0)) continue;
       const owner = owners.get(job.job.lease ?? '');
       // Whoever left while its jobs were on their way gets none of them.
       if (owner === undefined || !this.#takers.has(owner)) stray.push(job);
