@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { KEEP_ALIVE_SECONDS, LaneRequest, LaneResponse } from './exchange.ts';
 import { readHead } from './head.ts';
 import type { Head } from './head.ts';
+import { readAsEvents, readInPlace } from './reading.ts';
 
 /** A longer head or body is Node's: it reads them piece by piece. */
 const LONGEST_HEAD = 16 * 1024;
@@ -51,6 +52,7 @@ export class Lane {
 
   constructor(parts: LaneParts) {
     this.#parts = parts;
+    readInPlace(parts.socket, this.#onData);
     parts.socket.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onError).on('close', this.#onClosed).on('drain', this.#onDrain);
   }
 
@@ -73,6 +75,7 @@ export class Lane {
     this.#parts.socket.destroySoon();
   }
 
+  /** The bytes are there until it returns. */
   #read(bytes: Buffer): void {
     if (this.#waiting === undefined) {
       this.#waiting = bytes;
@@ -80,11 +83,9 @@ export class Lane {
     } else {
       this.#waiting = Buffer.concat([this.#waiting, bytes]);
     }
-    if (this.#response !== undefined || this.#sorting) {
-      if (this.#waiting.length > MOST_WAITING) this.#parts.socket.pause();
-      return;
-    }
-    this.#next();
+    if (this.#response === undefined && !this.#sorting) this.#next();
+    else if (this.#waiting.length > MOST_WAITING) this.#parts.socket.pause();
+    if (this.#waiting?.buffer === bytes.buffer) this.#waiting = Buffer.from(this.#waiting);
   }
 
   /** Serves the next request, if all of it is there. */
@@ -142,7 +143,8 @@ export class Lane {
     socket.off('data', this.#onData).off('end', this.#onEnd).off('error', this.#onError).off('close', this.#onClosed).off('drain', this.#onDrain);
     onClose(this);
     socket.pause();
-    if (this.#waiting !== undefined) socket.unshift(this.#waiting);
+    readAsEvents(socket);
+    if (this.#waiting !== undefined) socket.unshift(Buffer.from(this.#waiting));
     this.#waiting = undefined;
     handOver(socket);
     // What was put back flows first; after it, Node reads from the connection itself.
