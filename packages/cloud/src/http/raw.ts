@@ -84,14 +84,24 @@ export async function readBody(request: PlainRequest, limit: number): Promise<st
 
 /** The same for what has to be kept as it came: what is not UTF-8 is refused. */
 export async function readUtf8(request: PlainRequest, limit: number): Promise<string> {
-  if (request.body === undefined) {
-    const bytes = await readStream(request as IncomingMessage, limit);
-    if (isUtf8(bytes)) return bytes.toString();
-  } else {
-    const text = await readBody(request, limit);
-    if (request.isUtf8 !== false) return text;
-  }
-  throw new BerthError('malformed', 'the body is not valid JSON: it is not UTF-8');
+  const whole = wholeUtf8(request, limit);
+  if (whole !== undefined) return whole;
+  const bytes = await readStream(request as IncomingMessage, limit);
+  if (!isUtf8(bytes)) throw notUtf8();
+  return bytes.toString();
+}
+
+/** The same where all of it has arrived, without waiting; else undefined. */
+export function wholeUtf8(request: PlainRequest, limit: number): string | undefined {
+  const { body } = request;
+  if (body === undefined) return undefined;
+  if (body.length > limit) throw tooLarge(limit);
+  if (request.isUtf8 === false) throw notUtf8();
+  return body;
+}
+
+function notUtf8(): BerthError {
+  return new BerthError('malformed', 'the body is not valid JSON: it is not UTF-8');
 }
 
 function readStream(request: IncomingMessage, limit: number): Promise<Buffer> {

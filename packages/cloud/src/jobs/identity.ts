@@ -55,12 +55,26 @@ function randomHex(): string {
   return pool.slice(used - RANDOM_DIGITS, used);
 }
 
+let lastMillisecond = -1;
+let lastDigits = '';
+
+/** The digits that jobs of one millisecond have in common. */
+function millisecondDigits(millisecond: number): string {
+  if (millisecond !== lastMillisecond) {
+    const digits = millisecond.toString(16).padStart(12, '0');
+    lastMillisecond = millisecond;
+    lastDigits = `${digits.slice(0, 8)}-${digits.slice(8)}-8`;
+  }
+  return lastDigits;
+}
+
 /** A UUID of version 8 (free form) and a suffix; synchronous jobs begin with `sync-`. */
 export function jobId(seq: number, sync: boolean): string {
-  const number = seq.toString(16).padStart(15, '0');
+  const count = seq % PER_MILLISECOND;
+  const number = `${millisecondDigits((seq - count) / PER_MILLISECOND)}${(PER_MILLISECOND + count).toString(16).slice(1)}`;
   const random = randomHex();
   const variant = '89ab'[Number.parseInt(random.charAt(0), 16) & 3];
-  return `${sync ? SYNC : ''}${number.slice(0, 8)}-${number.slice(8, 12)}-8${number.slice(12)}-${variant}${random.slice(1, 4)}-${random.slice(4)}${SUFFIX}`;
+  return `${sync ? SYNC : ''}${number}-${variant}${random.slice(1, 4)}-${random.slice(4)}${SUFFIX}`;
 }
 
 const JOB_ID = /^(?:sync-)?[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-u1$/;

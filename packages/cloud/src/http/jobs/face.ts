@@ -15,7 +15,7 @@ import type { ApiKey, Endpoint } from '../../store/records.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import { bearerOrBareKey } from '../bearer.ts';
 import { asBerthError } from '../failures.ts';
-import { departure, goneSignal, inPieces, readBody, readUtf8, sendJson } from '../raw.ts';
+import { departure, goneSignal, inPieces, readBody, readUtf8, sendJson, wholeUtf8 } from '../raw.ts';
 import type { PlainRequest, PlainResponse } from '../raw.ts';
 import type { JobAddress } from './address.ts';
 import { briefText, statusText } from './answers.ts';
@@ -105,11 +105,13 @@ export class JobFace {
   }
 
   async serve(request: PlainRequest, response: PlainResponse, address: JobAddress): Promise<void> {
+    const { gate, endpoints } = this.#parts;
     let leave: (() => void) | undefined;
     try {
       const operation = this.#operations[address.operation] as JobOperation;
-      const key = await this.#parts.gate.identify(bearerOrBareKey(request.headers.authorization));
-      const endpoint = await this.#parts.endpoints.find(address.endpointId);
+      const presented = bearerOrBareKey(request.headers.authorization);
+      const key = gate.known(presented) ?? (await gate.identify(presented));
+      const endpoint = endpoints.known(address.endpointId) ?? (await endpoints.find(address.endpointId));
       if (endpoint === undefined || endpoint.accountId !== key.accountId) throw notFound('endpoint', address.endpointId);
       if (address.rest.length > (operation.segments ?? 0)) throw noSuchAddress();
       if (!operation.methods.includes(request.method ?? '')) {
@@ -132,7 +134,7 @@ export class JobFace {
   }
 
   async #run({ request, response, endpoint, key }: Call): Promise<void> {
-    const text = await readUtf8(request, RUN_LIMIT);
+    const text = wholeUtf8(request, RUN_LIMIT) ?? (await readUtf8(request, RUN_LIMIT));
     const job = await this.#parts.queue.submit(submission(request, endpoint, key, text, readTerms(text)));
     sendJson(response, 200, briefText(job));
   }
@@ -140,7 +142,7 @@ export class JobFace {
   async #runSync({ request, response, endpoint, key, query }: Call): Promise<void> {
     const wait = readWait(query);
     const gone = departure(response);
-    const text = await readUtf8(request, RUNSYNC_LIMIT);
+    const text = wholeUtf8(request, RUNSYNC_LIMIT) ?? (await readUtf8(request, RUNSYNC_LIMIT));
     const terms = { ...readTerms(text), sync: { wait, waitGiven: query.has('wait') } };
     const { job, outcome } = await this.#parts.queue.submitAndWait(submission(request, endpoint, key, text, terms), wait, gone);
     await this.#show(response, endpoint, outcome ?? missing(job.id));

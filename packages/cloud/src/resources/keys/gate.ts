@@ -52,7 +52,17 @@ export class Gate {
     const now = this.#context.clock.now();
     const found = this.#recall(key, now) ?? (await this.#look(key, now));
     if (found === undefined || !isLive(found, now)) throw new BerthError('unauthenticated', 'invalid API key');
-    if (now - (this.#lastUsed.get(found.id) ?? found.lastUsedAt ?? 0) >= USE_RESOLUTION_MS) this.#lastUsed.set(found.id, now);
+    this.#noteUse(found, now);
+    return found;
+  }
+
+  /** The same where it was asked a moment ago, without waiting; else undefined. */
+  known(key: string | undefined): ApiKey | undefined {
+    if (key === undefined) return undefined;
+    const now = this.#context.clock.now();
+    const found = this.#recall(key, now);
+    if (found === undefined || !isLive(found, now)) return undefined;
+    this.#noteUse(found, now);
     return found;
   }
 
@@ -67,6 +77,10 @@ export class Gate {
   watch(watcher: () => void): () => void {
     this.#watchers.add(watcher);
     return () => void this.#watchers.delete(watcher);
+  }
+
+  #noteUse({ id, lastUsedAt }: ApiKey, now: number): void {
+    if (now - (this.#lastUsed.get(id) ?? lastUsedAt ?? 0) >= USE_RESOLUTION_MS) this.#lastUsed.set(id, now);
   }
 
   #recall(key: string, now: number): ApiKey | undefined {

@@ -15,6 +15,7 @@ import { inPieces } from './in-pieces.ts';
 import { jobLooks } from './job-looks.ts';
 import { LARGEST_NOTED, NotedJobs, submitted } from './noted-jobs.ts';
 import type { NotedEnd, NotedJob } from './noted-jobs.ts';
+import { INSERT_NEW_JOB, newJobValues } from './new-job.ts';
 import { Places } from './places.ts';
 import { assign, marks, Statements } from './statements.ts';
 
@@ -37,7 +38,7 @@ interface HeadJob extends TakenJob {
 /** The queue on SQLite. Changes run in a group commit; looks run at once, between two of them. */
 export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobStore {
   const statements = new Statements(connection, group);
-  const insertJob = statements.writing(`insert or ignore into jobs (${INSERTED_COLUMNS.join(', ')}) values (${marks(INSERTED_COLUMNS.length)})`);
+  const insertJob = statements.writing(INSERT_NEW_JOB);
   const insertEnded = statements.writing(`insert into jobs (${INSERTED_COLUMNS.join(', ')}, output, error) values (${marks(INSERTED_COLUMNS.length + 2)})`);
   const insertLease = statements.writing(`insert into job_leases (${LEASE_COLUMNS.join(', ')}) values (${marks(LEASE_COLUMNS.length)})`);
   const holderOfKey = statements.selectArrays(`select ${JOB}, job.body_hash from ${JOBS_AND_LEASES} where job.endpoint_id = ? and job.idempotency_key = ?`);
@@ -103,7 +104,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     notes.remove(job.seq);
     counts.move(job.endpointId, countMoves(undefined, ended?.job ?? job));
     if (ended !== undefined) return void insertEnded().run(...insertedValues(ended.job, undefined, request), ended.output, ended.error);
-    insertJob().run(...insertedValues(submitted(noted), undefined, request));
+    insertJob().run(...newJobValues(submitted(noted), undefined, request));
     insertLease().run(...leaseValues(job));
     held.set(job.seq, job);
   }
@@ -115,7 +116,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   /** Whoever came in and was not taken waits. */
   function place(): void {
     for (const { job, payloads, isWritten } of fresh.values()) {
-      if (!isWritten) insertJob().run(...insertedValues(job, undefined, payloads.request));
+      if (!isWritten) insertJob().run(...newJobValues(job, undefined, payloads.request));
       if (!isWritten) counts.move(job.endpointId, countMoves(undefined, job));
       places.enter(job);
     }
@@ -238,7 +239,7 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
           if (values !== undefined && holder !== undefined && !isOver(holder, job.createdAt)) return { job: holder, created: holder.id === job.id, met: false, bodyHash: values[AFTER_JOB] as string };
           if (holder !== undefined) forget(holder);
         }
-        const { changes } = insertJob().run(...insertedValues(job, idempotency, payloads.request));
+        const { changes } = insertJob().run(...newJobValues(job, idempotency, payloads.request));
         if (changes === 0) return { job, created: current(job.endpointId, job.seq)?.id === job.id, met: false, bodyHash: null };
         fresh.set(job.seq, { job, payloads, isWritten: true });
         counts.move(job.endpointId, countMoves(undefined, job));
