@@ -3,7 +3,14 @@ export function bearerKey(header: string | undefined): string | undefined {
   return header === undefined ? undefined : /^bearer +(\S+)\s*$/i.exec(header)?.[1];
 }
 
-/** The same, or the key alone: the job interface and workers send it bare. */
+let lastHeader: string | undefined;
+let lastKey: string | undefined;
+
+/** The same, or the key alone: the job interface and workers send it bare. Requests often bring the header of the one before. */
 export function bearerOrBareKey(header: string | undefined): string | undefined {
-  return bearerKey(header) ?? header?.trim();
+  if (header !== lastHeader) {
+    lastHeader = header;
+    lastKey = bearerKey(header) ?? header?.trim();
+  }
+  return lastKey;
 }

@@ -36,6 +36,8 @@ export interface PlainResponse {
   readonly destroyed: boolean;
   writeHead(status: number, headers?: Record<string, string | number>): unknown;
   end(body?: string): unknown;
+  /** Where it has a short way to say 200 and JSON. */
+  endOkJson?(body: string): void;
   destroy(): unknown;
   /** `finish`: the answer has left this process. `close`: the exchange is over, whatever came of it. */
   on(event: 'finish' | 'close', listener: () => void): unknown;
@@ -61,10 +63,11 @@ export async function writePiece(response: Response, text: string, signal: Abort
   });
 }
 
-const JSON_TYPE = 'application/json; charset=utf-8';
+export const JSON_TYPE = 'application/json; charset=utf-8';
 
-export function sendJson(response: PlainResponse, status: number, body: string, headers: Record<string, string> = {}): void {
+export function sendJson(response: PlainResponse, status: number, body: string, headers?: Record<string, string>): void {
   if (response.headersSent || response.destroyed) return;
+  if (status === 200 && headers === undefined && response.endOkJson !== undefined) return response.endOkJson(body);
   response.writeHead(status, { 'content-type': JSON_TYPE, 'content-length': Buffer.byteLength(body), ...headers });
   response.end(body);
 }

@@ -46,7 +46,8 @@ export class EndpointTraffic {
   readonly #parts: TrafficParts;
   readonly #channels = new Set<WorkerChannel>();
   readonly #lanes: Lanes[] = [];
-  readonly #addresses = new WeakMap<Head, JobAddress>();
+  /** Of heads on the fast lane: null where it is none of its addresses. */
+  readonly #laneAddresses = new WeakMap<Head, JobAddress | null>();
   #closing = false;
 
   constructor(parts: TrafficParts) {
@@ -102,30 +103,35 @@ export class EndpointTraffic {
   /** Plain requests to queue endpoints; what is under an endpoint's own host name is not. */
   wants(head: Head): boolean | Promise<boolean> {
     const { balancing } = this.#parts;
-    const { url, headers } = head;
-    const address = this.#addressOf(head);
-    if (address === undefined || !LANE_OPERATIONS.has(address.operation) || this.#parts.pods?.address(head) !== undefined) return false;
-    if (balancing === undefined) return true;
-    if (hostAddress(headers.host, url, balancing.domain) !== undefined || address.endpointId.includes('%')) return false;
+    const address = this.#laneAddress(head);
+    if (address === null || balancing === undefined) return address !== null;
     const known = balancing.endpoints.known(address.endpointId);
     if (known !== undefined) return known.type === 'QUEUE';
     return balancing.endpoints.find(address.endpointId).then((found) => found?.type !== 'LOAD_BALANCER');
   }
 
   servePlain(request: LaneRequest, response: LaneResponse): void {
-    const address = this.#addressOf(request.head) as JobAddress;
+    const address = this.#laneAddress(request.head) as JobAddress;
     if (this.#parts.jobs.handles(address.operation)) void this.#parts.jobs.serve(request, response, address);
     else void this.#parts.workers.serve(request, response, address);
   }
 
-  /** Taken apart once for each head, of which a connection has few. */
-  #addressOf(head: Head): JobAddress | undefined {
-    let address = this.#addresses.get(head);
+  /** Found out once for each head, of which a connection has few. */
+  #laneAddress(head: Head): JobAddress | null {
+    let address = this.#laneAddresses.get(head);
     if (address === undefined) {
-      address = jobAddress(head.url);
-      if (address !== undefined) this.#addresses.set(head, address);
+      address = this.#findLaneAddress(head) ?? null;
+      this.#laneAddresses.set(head, address);
     }
     return address;
+  }
+
+  #findLaneAddress(head: Head): JobAddress | undefined {
+    const { pods, balancing } = this.#parts;
+    const address = jobAddress(head.url);
+    if (address === undefined || !LANE_OPERATIONS.has(address.operation) || pods?.address(head) !== undefined) return undefined;
+    if (balancing === undefined) return address;
+    return hostAddress(head.headers.host, head.url, balancing.domain) !== undefined || address.endpointId.includes('%') ? undefined : address;
   }
 
   /** The server stops. */

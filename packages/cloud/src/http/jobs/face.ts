@@ -32,6 +32,7 @@ export const RUN_LIMIT = 10 * MEGABYTE;
 export const RUNSYNC_LIMIT = 20 * MEGABYTE;
 const SMALL_BODY = MEGABYTE;
 const LONGEST_IDEMPOTENCY_KEY = 255;
+const NO_QUERY = new URLSearchParams();
 /** A reader of a job's log is let go after this long. */
 const LONGEST_LOG_MS = 60 * 60_000;
 /** What a handler printed last may come after its result. */
@@ -120,7 +121,7 @@ export class JobFace {
       checkGrant(key, { family: 'serverless', need: operation.need, endpointId: endpoint.id });
       if (endpoint.type !== 'QUEUE') throw new BerthError('rule', 'not allowed for a load balancing endpoint: it has no queue');
       leave = this.#parts.limits?.enter(key.accountId, endpoint.id, address.operation, () => this.#parts.queue.presence.here(endpoint.id).filter(({ busy }) => busy > 0).length);
-      await operation.handle({ request, response, endpoint, key, rest: address.rest, query: new URLSearchParams(address.query) });
+      await operation.handle({ request, response, endpoint, key, rest: address.rest, query: address.query === '' ? NO_QUERY : new URLSearchParams(address.query) });
     } catch (error) {
       // Whoever broke off in the middle of a request waits for no answer, nor does whoever left a server that stops: its store may be closed by now.
       if ((request.destroyed && !request.complete) || (response.destroyed && this.#parts.queue.stopping)) return;

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { STATUS_CODES } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
+import { JSON_TYPE } from '../raw.ts';
 import type { PlainRequest, PlainResponse } from '../raw.ts';
 import type { Head } from './head.ts';
 
@@ -18,14 +19,15 @@ export class LaneRequest implements PlainRequest {
 
   readonly head: Head;
 
-  constructor(head: Head, bytes: Buffer, socket: Socket) {
-    const { method, url, headers } = head;
+  /** Its body ends there, in these bytes. */
+  constructor(head: Head, bytes: Buffer, end: number, socket: Socket) {
+    const { method, url, headers, length } = head;
     this.head = head;
     this.method = method;
     this.url = url;
     this.headers = headers;
-    this.body = bytes.length === 0 ? '' : bytes.toString();
-    this.isUtf8 = !this.body.includes('\ufffd') || isUtf8(bytes);
+    this.body = length === 0 ? '' : bytes.toString('utf8', end - length, end);
+    this.isUtf8 = !this.body.includes('\ufffd') || isUtf8(bytes.subarray(end - length, end));
     this.socket = socket;
   }
 
@@ -40,8 +42,9 @@ export class LaneRequest implements PlainRequest {
 
 /** How long an idle connection is kept, which clients are told. */
 export const KEEP_ALIVE_SECONDS = 75;
-const KEPT = `connection: keep-alive\r\nkeep-alive: timeout=${KEEP_ALIVE_SECONDS}\r\n`;
-const CLOSED = 'connection: close\r\n';
+const KEPT = `connection: keep-alive\r\nkeep-alive: timeout=${KEEP_ALIVE_SECONDS}\r\n\r\n`;
+const CLOSED = 'connection: close\r\n\r\n';
+const OK_JSON = `HTTP/1.1 200 OK\r\ncontent-type: ${JSON_TYPE}\r\ncontent-length: `;
 
 /** The answer to it, written in one go. */
 export class LaneResponse implements PlainResponse {
@@ -80,10 +83,18 @@ export class LaneResponse implements PlainResponse {
     this.headersSent = true;
   }
 
+  /** What most answers are. */
+  endOkJson(body: string): void {
+    this.#length = Buffer.byteLength(body);
+    this.#head = `${OK_JSON}${this.#length}\r\n`;
+    this.headersSent = true;
+    this.end(body);
+  }
+
   end(body = ''): void {
     if (this.writableEnded) return;
     this.writableEnded = true;
-    const text = `${this.#head}date: ${httpDate()}\r\n${this.shouldKeepAlive ? KEPT : CLOSED}\r\n${body}`;
+    const text = this.#head + (this.shouldKeepAlive ? datedAndKept() : dated() + CLOSED) + body;
     // Where every character takes one byte, the text need not be encoded.
     const encoding = this.#length === body.length ? 'latin1' : 'utf8';
     const isWatched = this.#listeners.some(({ event }) => event === 'finish');
@@ -116,15 +127,19 @@ export class LaneResponse implements PlainResponse {
   }
 }
 
-let dateText = '';
-let dateSecond = 0;
+let keptText = '';
+let keptSecond = 0;
 
-/** The time as HTTP writes it, made once a second. */
-function httpDate(): string {
+/** How most heads end, made once a second. */
+function datedAndKept(): string {
   const second = Math.floor(Date.now() / 1000);
-  if (second !== dateSecond) {
-    dateSecond = second;
-    dateText = new Date(second * 1000).toUTCString();
+  if (second !== keptSecond) {
+    keptSecond = second;
+    keptText = dated() + KEPT;
   }
-  return dateText;
+  return keptText;
+}
+
+function dated(): string {
+  return `date: ${new Date().toUTCString()}\r\n`;
 }

@@ -10,6 +10,7 @@ const LARGEST_BODY = 256 * 1024;
 /** Of requests that wait behind the one being served. */
 const MOST_WAITING = 256 * 1024;
 const REQUEST_WITHIN_MS = 60_000;
+const HEAD_END = '\r\n\r\n';
 
 /** Whoever serves what comes over the fast lane. */
 export interface LaneService {
@@ -37,10 +38,10 @@ export class Lane {
   #waiting: Buffer | undefined;
   #response: LaneResponse | undefined;
   #sorting = false;
-  #lastText = '';
-  #lastHead: Head | undefined;
-  /** When it last became idle, or a request began to arrive. */
-  #since = Date.now();
+  /** The last head, as it came, with the empty line behind it. A client says the same thing again and again: what begins like it is not read once more. */
+  #last: { bytes: Buffer; head: Head } | undefined;
+  /** Since when it is known that nothing happens; undefined where something has, since the last look. */
+  #quietSince: number | undefined;
   readonly #onData = (bytes: Buffer): void => this.#read(bytes);
   readonly #onEnd = (): void => void this.#parts.socket.end();
   readonly #onError = (): void => void this.#parts.socket.destroy();
@@ -63,7 +64,8 @@ export class Lane {
   /** Ends a connection on which nothing has happened for too long. */
   look(now: number): void {
     if (this.#response !== undefined || this.#sorting) return;
-    if (now - this.#since > (this.#waiting === undefined ? KEEP_ALIVE_SECONDS * 1000 : REQUEST_WITHIN_MS)) this.#parts.socket.destroy();
+    this.#quietSince ??= now;
+    if (now - this.#quietSince > (this.#waiting === undefined ? KEEP_ALIVE_SECONDS * 1000 : REQUEST_WITHIN_MS)) this.#parts.socket.destroy();
   }
 
   /** Ends it whatever is under way. */
@@ -79,7 +81,7 @@ export class Lane {
   #read(bytes: Buffer): void {
     if (this.#waiting === undefined) {
       this.#waiting = bytes;
-      this.#since = Date.now();
+      this.#quietSince = undefined;
     } else {
       this.#waiting = Buffer.concat([this.#waiting, bytes]);
     }
@@ -91,15 +93,20 @@ export class Lane {
   /** Serves the next request, if all of it is there. */
   #next(): void {
     const { socket, service } = this.#parts;
-    if (this.#waiting === undefined || this.#response !== undefined || this.#sorting || socket.destroyed || socket.writableNeedDrain) return;
-    if (!beginsPlain(this.#waiting)) return this.#handOver();
-    const headEnd = this.#waiting.indexOf('\r\n\r\n');
-    if (headEnd === -1) return this.#waiting.length > LONGEST_HEAD ? this.#handOver() : undefined;
-    const head = headEnd > LONGEST_HEAD ? undefined : this.#head(this.#waiting.toString('latin1', 0, headEnd + 2));
-    if (head === undefined || head.length > LARGEST_BODY) return this.#handOver();
-    const bodyEnd = headEnd + 4 + head.length;
+    const bytes = this.#waiting;
+    if (bytes === undefined || this.#response !== undefined || this.#sorting || socket.destroyed || socket.writableNeedDrain) return;
+    if (!this.#beginsLikeLast(bytes)) {
+      if (!beginsPlain(bytes)) return this.#handOver();
+      const end = bytes.indexOf(HEAD_END);
+      if (end === -1) return bytes.length > LONGEST_HEAD ? this.#handOver() : undefined;
+      const read = end > LONGEST_HEAD ? undefined : readHead(bytes.toString('latin1', 0, end + 2));
+      if (read === undefined || read.length > LARGEST_BODY) return this.#handOver();
+      this.#last = { bytes: Buffer.from(bytes.subarray(0, end + HEAD_END.length)), head: read };
+    }
+    const { bytes: headBytes, head } = this.#last as { bytes: Buffer; head: Head };
+    const bodyEnd = headBytes.length + head.length;
     const wanted = service.wants(head);
-    if (wanted === true) return this.#waiting.length < bodyEnd ? undefined : this.#serve(head, bodyEnd);
+    if (wanted === true) return bytes.length < bodyEnd ? undefined : this.#serve(head, bodyEnd);
     if (wanted === false) return this.#handOver();
     this.#sorting = true;
     void wanted.catch(() => false).then((yes) => {
@@ -111,13 +118,10 @@ export class Lane {
     });
   }
 
-  /** A client says the same thing again and again: a head like the one before is not read once more. */
-  #head(text: string): Head | undefined {
-    if (text !== this.#lastText || this.#lastHead === undefined) {
-      this.#lastText = text;
-      this.#lastHead = readHead(text);
-    }
-    return this.#lastHead;
+  #beginsLikeLast(bytes: Buffer): boolean {
+    if (this.#last === undefined) return false;
+    const { length } = this.#last.bytes;
+    return bytes.length >= length && bytes.compare(this.#last.bytes, 0, length, 0, length) === 0;
   }
 
   #serve(head: Head, end: number): void {
@@ -125,13 +129,13 @@ export class Lane {
     const bytes = this.#waiting as Buffer;
     this.#waiting = bytes.length === end ? undefined : bytes.subarray(end);
     this.#response = new LaneResponse(socket, !head.last && !service.closing, (kept) => this.#answered(kept));
-    service.servePlain(new LaneRequest(head, bytes.subarray(end - head.length, end), socket), this.#response);
+    service.servePlain(new LaneRequest(head, bytes, end, socket), this.#response);
   }
 
   #answered(kept: boolean): void {
     const { socket, service } = this.#parts;
     this.#response = undefined;
-    this.#since = Date.now();
+    this.#quietSince = undefined;
     // Not merely ended: a client that keeps its side open would keep a server that stops.
     if (!kept || service.closing) return socket.destroySoon();
     if (socket.isPaused()) socket.resume();
