@@ -1,6 +1,6 @@
 import { isOver } from '../store/job-records.ts';
 import type { Delivery, Job, JobChange, JobOutcome, WholeJob } from '../store/job-records.ts';
-import type { Changed, JobCounts, JobFilter, JobStore, TakenJob, WorkerRecord } from '../store/jobs.ts';
+import type { Changed, JobCounts, JobFilter, JobStore, Submitted, TakenJob, WorkerRecord } from '../store/jobs.ts';
 import type { Wakeup, Wakeups } from '../store/wakeups.ts';
 import { isAhead } from '../support/clock.ts';
 import type { Clock } from '../support/clock.ts';
@@ -119,7 +119,7 @@ export class JobQueue {
 
   async submit(request: SubmitRequest): Promise<Job> {
     for (;;) {
-      const job = await this.#submitAs(this.#numbers.next(), request);
+      const job = this.#settled(request, await this.#offer(this.#numbers.next(), request));
       if (job !== undefined) return job;
     }
   }
@@ -132,7 +132,7 @@ export class JobQueue {
       const ended = this.#news.ends.wait(endpointId, seq, milliseconds, signal);
       let job: Job | undefined;
       try {
-        job = await this.#submitAs(seq, request);
+        job = this.#settled(request, await this.#offer(seq, request));
       } finally {
         // Nobody waits for a job that is none, or for another one than there was.
         if (job?.seq !== seq) this.#news.ends.wake(endpointId, seq);
@@ -308,18 +308,22 @@ export class JobQueue {
 
   // How it works.
 
-  /** Undefined where another server gave the same number to a job of its own. */
-  async #submitAs(seq: number, { endpoint, accountId, request, terms, idempotency }: SubmitRequest): Promise<Job | undefined> {
-    const { store, clock, wakeups } = this.#parts;
+  /** Brings a new job into the store, under this number. */
+  #offer(seq: number, { endpoint, accountId, request, terms, idempotency }: SubmitRequest): Promise<Submitted> {
+    const { store, clock } = this.#parts;
     const whole = newJob(endpoint, accountId, request, terms, seq, clock.now());
-    const { job, created, met, bodyHash } = await persist(() => {
+    return persist(() => {
       const submitting = store.submit(whole, idempotency, terms.sync !== undefined && idempotency === undefined);
       if (store.meets.at(endpoint.id)) this.#handOut.wake(endpoint.id);
       return submitting;
     }, PATIENCE.client);
+  }
+
+  /** The job that it became, or had been before. Undefined where another server gave the same number to a job of its own. */
+  #settled({ endpoint, idempotency }: SubmitRequest, { job, created, met, bodyHash }: Submitted): Job | undefined {
     if (created) {
       if (!met) {
-        wakeups.publish({ kind: 'queue', endpointId: endpoint.id });
+        this.#parts.wakeups.publish({ kind: 'queue', endpointId: endpoint.id });
         this.#handOut.wake(endpoint.id);
       }
       this.onWaiting(endpoint.id);

@@ -2,14 +2,14 @@ import type { Job } from '../job-records.ts';
 import { INSERTED_COLUMNS, nextLook } from '../job-rows.ts';
 import type { Value } from '../sql.ts';
 
-/** What is the same in every new job, or the same as something else in it. Whatever need not be passed saves a call into SQLite. */
+/** What is the same in every new job, or (`:`) the same as another column of it. Whatever need not be passed saves a call into SQLite. */
 const KNOWN: Partial<Record<(typeof INSERTED_COLUMNS)[number], string>> = {
   status: `'IN_QUEUE'`, position: ':seq', queued_at: ':created_at', due_at: ':ttl_at', retries: '0', attempt: '0', worker_id: 'null', taken_at: 'null', ended_at: 'null', drained: '0',
 };
 const GIVEN = INSERTED_COLUMNS.filter((column) => KNOWN[column] === undefined);
 
 /** The row of a new job, where there is none with its number. */
-export const INSERT_NEW_JOB = `insert or ignore into jobs (${INSERTED_COLUMNS.join(', ')}) values (${INSERTED_COLUMNS.map((column) => numbered(KNOWN[column] ?? `:${column}`)).join(', ')})`;
+export const INSERT_NEW_JOB = `insert or ignore into jobs (${INSERTED_COLUMNS.join(', ')}) values (${INSERTED_COLUMNS.map(valueOf).join(', ')})`;
 
 export function newJobValues(job: Job, idempotency: { key: string; bodyHash: string } | undefined, request: string): Value[] {
   return [
@@ -18,7 +18,8 @@ export function newJobValues(job: Job, idempotency: { key: string; bodyHash: str
   ];
 }
 
-/** A value that is given goes by its number: names would be looked up at every run. */
-function numbered(value: string): string {
-  return value.startsWith(':') ? `?${GIVEN.findIndex((column) => value === `:${column}`) + 1}` : value;
+/** Only what is said twice has a number: at every run SQLite is asked for the name of each value, and goes through all that have one. */
+function valueOf(column: (typeof INSERTED_COLUMNS)[number]): string {
+  const known = KNOWN[column] ?? '?';
+  return known.startsWith(':') ? `?${GIVEN.findIndex((given) => known === `:${given}`) + 1}` : known;
 }
