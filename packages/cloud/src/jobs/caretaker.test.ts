@@ -160,6 +160,15 @@ for (const kind of DATABASES) {
       assert.equal(await on.status(silent), 'IN_QUEUE');
     });
 
+    test('a server that starts anew with its clock set back hands out jobs in the order in which they came', async () => {
+      const on = bench();
+      const first = await on.submit();
+      on.clock.advance(-HOUR);
+      await on.newServer().recover();
+      const second = await on.submit();
+      assert.deepEqual([(await on.takeOne('w')).id, (await on.takeOne('w')).id], [first.id, second.id]);
+    });
+
     test('a server that was away itself gives its workers time to show themselves', async () => {
       const on = bench();
       const job = await on.submit();

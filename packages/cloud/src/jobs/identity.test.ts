@@ -26,6 +26,21 @@ describe('the numbers of jobs', () => {
     assert.ok(numbers.next() > before);
   });
 
+  test('go on behind those of a life before, also when the clock was set back meanwhile', () => {
+    const clock = new ManualClock(Date.UTC(2026, 6, 1));
+    const numbers = new JobNumbers(clock);
+    const before = Math.max(...Array.from({ length: 5_000 }, () => numbers.next()));
+    for (const step of [0, -3_600_000, 3_600_000]) {
+      clock.advance(step);
+      const after = new JobNumbers(clock);
+      after.countOn(before);
+      assert.ok(after.next() > before);
+      const next = after.next();
+      after.countOn(before);
+      assert.ok(after.next() > next);
+    }
+  });
+
   test('follow time, so that the oldest job has the smallest on any server', () => {
     const clock = new ManualClock(Date.UTC(2026, 6, 1));
     const [one, other] = [new JobNumbers(clock), new JobNumbers(clock)];

@@ -20,6 +20,15 @@ export class JobNumbers {
     this.#clock = clock;
   }
 
+  /** Goes on behind a number that was given before, whatever the clock says now. */
+  countOn(seq: number): void {
+    const count = seq % PER_MILLISECOND;
+    const millisecond = (seq - count) / PER_MILLISECOND;
+    if (millisecond < this.#millisecond || (millisecond === this.#millisecond && count <= this.#count)) return;
+    this.#millisecond = millisecond;
+    this.#count = count;
+  }
+
   /** Never the same twice, never smaller than before, also when the clock is set back. */
   next(): number {
     const now = Math.max(0, this.#clock.now() - EPOCH);

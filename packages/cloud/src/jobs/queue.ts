@@ -108,8 +108,9 @@ export class JobQueue {
     parts.wakeups.listen((wakeup) => this.#onWakeup(wakeup));
   }
 
-  /** After a restart: what workers hold is theirs, and they have time to show themselves. */
+  /** After a restart: numbers go on where they were, also when the clock was set back meanwhile. What workers hold is theirs, and they have time to show themselves. */
   async recover(): Promise<void> {
+    this.#numbers.countOn(await this.#parts.store.newest());
     for (const job of await this.#parts.store.running()) {
       if (job.workerId !== null) this.presence.given(job.endpointId, job.workerId, job);
     }

@@ -40,6 +40,18 @@ for (const kind of DATABASES) {
       assert.equal(await store.find('elsewhere', whole.job.seq), undefined);
     });
 
+    test('the highest number is that of the newest job, whichever endpoint it is of, and of none 0', async () => {
+      const fresh = await migratedDatabase(kind);
+      try {
+        const jobs = fresh.database.jobs();
+        assert.equal(await jobs.newest(), 0);
+        for (const [endpointId, seq] of [['a', 5], ['c', 9], ['b', 7]] as const) await jobs.submit(newJob(endpoint(endpointId), 'one', '{"input":1}', {}, seq, NOW));
+        assert.equal(await fresh.database.jobs().newest(), 9);
+      } finally {
+        await fresh.drop();
+      }
+    });
+
     test('what was counted apart is put together, and counts on', async () => {
       const job = await submit('folded');
       await submitElsewhere('folded', 'one');

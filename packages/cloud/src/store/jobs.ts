@@ -41,6 +41,8 @@ export interface JobStore {
   ahead(job: Job, limit: number): Promise<number>;
   /** The jobs that workers hold, of one endpoint or of all. */
   running(endpointId?: string): Promise<Job[]>;
+  /** The highest number that a job has; 0 where there is none. */
+  newest(): Promise<number>;
   /** Everything of an endpoint. */
   removeEndpoint(endpointId: string): Promise<void>;
 

@@ -108,12 +108,12 @@ export class WorkerFace {
     const { tokens, gate, endpoints } = this.#parts;
     if (workerId === '') throw new BerthError('no-route', 'the address names no worker');
     if (!WORKER_ID.test(workerId)) throw new BerthError('malformed', 'the address names no valid worker: 1 to 200 characters without spaces');
-    const endpoint = await endpoints.find(endpointId);
+    const endpoint = endpoints.known(endpointId) ?? (await endpoints.find(endpointId));
     if (tokens.isToken(token)) {
       if (endpoint === undefined || !tokens.matches(token, endpointId, workerId)) throw new BerthError('unauthenticated', 'this token is not for this worker');
       return endpoint;
     }
-    const key = await gate.identify(token);
+    const key = gate.known(token) ?? (await gate.identify(token));
     if (endpoint === undefined || endpoint.accountId !== key.accountId) throw notFound('endpoint', endpointId);
     checkGrant(key, { family: 'serverless', need: 'write', endpointId });
     return endpoint;

@@ -256,6 +256,18 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
       return Number(row?.['before']);
     },
 
+    newest: async () => {
+      // From endpoint to endpoint through the index: it does not know the highest number of all of them.
+      const [row] = await query(
+        `with recursive served (endpoint_id) as (
+          (select endpoint_id from jobs order by endpoint_id limit 1)
+          union all select (select endpoint_id from jobs where endpoint_id > served.endpoint_id order by endpoint_id limit 1) from served where served.endpoint_id is not null)
+        select coalesce(max((select max(seq) from jobs where jobs.endpoint_id = served.endpoint_id)), 0) as seq from served`,
+        [],
+      );
+      return Number(row?.['seq']);
+    },
+
     running: async (endpointId) => {
       await open(endpointId === undefined ? 'all' : { endpointId });
       return (await queryJobs(`select ${JOB} from job_leases as lease join jobs as job on job.endpoint_id = lease.endpoint_id and job.seq = lease.seq where $1::text is null or lease.endpoint_id = $1`, [endpointId ?? null])).map(jobFromValues);

@@ -312,6 +312,8 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
       );
     },
 
+    newest: () => Promise.resolve(newest),
+
     removeEndpoint: (endpointId) =>
       run(() => {
         place();
