@@ -13,6 +13,8 @@ import { onStage } from './support/stage.ts';
 import { load } from './support/wrk.ts';
 
 const CONNECTIONS = 64;
+/** What runs is compiled by then, on every side. */
+const WARM_SECONDS = 3;
 const BARS = { echo: 0.6, bullmq: 1.5 };
 const [ECHO, BULLMQ, PYTHON, SQLITE, POSTGRES] = ['bare node:http', 'Fastify + BullMQ + Redis', "the Python SDK's local server, in memory", 'Berth, SQLite', 'Berth, PostgreSQL'];
 
@@ -24,7 +26,7 @@ export async function accept(bench: Bench): Promise<void> {
     const costs = new Map<string, number[]>();
     const side = async (name: string, { url, key, pids }: Target): Promise<Side> => {
       const run = (length: number) => load({ url, body: JOB_BODY, connections: CONNECTIONS, seconds: length, ...(key !== undefined && { key }) });
-      await run(1);
+      await run(WARM_SECONDS);
       const used = (): number => pids.reduce((sum, pid) => sum + processorSeconds(pid), 0);
       const measure = async (): Promise<number> => {
         const before = used();
