@@ -110,12 +110,6 @@ export function leaseValues(job: Job): Value[] {
   return [job.seq, job.endpointId, job.workerId ?? '', job.lease ?? '', job.attempt, job.takenAt ?? 0, job.dueAt];
 }
 
-export const WAITING_COLUMNS = ['endpoint_id', 'low_priority', 'account_id', 'position', 'seq', 'queued_at'] as const;
-
-export function waitingValues(job: Job): Value[] {
-  return [job.endpointId, job.lowPriority ? 1 : 0, job.accountId, job.position, job.seq, job.queuedAt];
-}
-
 export function jobFromValues(values: readonly Value[]): Job {
   const leased = values[LEASED_AT.lease] !== null;
   return {

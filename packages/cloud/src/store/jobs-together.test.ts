@@ -40,23 +40,25 @@ function numbersOf(taken: readonly TakenJob[]): number[] {
   return taken.map(({ job }) => job.seq);
 }
 
-/** PostgreSQL writes jobs that come or go together in one row. Whoever asks for one of them must not notice. */
+/** Jobs that come together share one row, and on PostgreSQL those that go together too. Whoever asks for one of them must not notice. */
 describe('jobs that wait and are held together', () => {
-  let [sqlite, postgres]: (MigratedDatabase | undefined)[] = [];
+  const databases: MigratedDatabase[] = [];
+  /** To this one jobs come one by one. */
   let simple: JobStore;
+  let alone: JobStore;
   let servers: JobStore[];
   let store: JobStore;
 
   before(async () => {
-    [sqlite, postgres] = [await migratedDatabase('sqlite'), await migratedDatabase('postgres')];
-    const { database } = postgres;
-    simple = sqlite.database.jobs();
+    for (const dialect of ['sqlite', 'sqlite', 'postgres'] as const) databases.push(await migratedDatabase(dialect));
+    const [first, second, { database }] = databases as [MigratedDatabase, MigratedDatabase, MigratedDatabase];
+    simple = first.database.jobs();
+    alone = second.database.jobs();
     servers = [database.jobs(), database.jobs()];
     [store] = servers as [JobStore];
   });
   after(async () => {
-    await sqlite?.drop();
-    await postgres?.drop();
+    for (const database of databases) await database.drop();
   });
 
   const other = (): JobStore => servers[1] as JobStore;
@@ -74,14 +76,16 @@ describe('jobs that wait and are held together', () => {
     running: (await of.running(endpointId)).map(({ seq }) => seq).sort((one, two) => one - two),
   });
 
-  for (const serverCount of [1, 2]) {
-    test(`a store that writes each by itself and one that writes them together agree, with ${serverCount === 1 ? 'one server' : 'two servers'} (seed ${seed})`, async () => {
-      const endpointId = `agree ${serverCount}`;
+  const shared: [name: string, stores: () => JobStore[]][] = [['SQLite', () => [alone]], ['PostgreSQL', () => [store]], ['PostgreSQL with two servers', () => servers]];
+  for (const [name, stores] of shared) {
+    test(`a store that writes each by itself and one that writes them together agree: ${name} (seed ${seed})`, async () => {
+      const endpointId = `agree on ${name}`;
+      const together = stores();
       const known: number[] = [];
       const takes: TakenJob[][] = [];
       let now = NOW + 10;
       for (let step = 0; step < STEPS; step += 1) {
-        const on = servers[random(serverCount)] as JobStore;
+        const on = together[random(together.length)] as JobStore;
         const both = async (what: string, ask: (of: JobStore) => Promise<unknown>): Promise<void> => assert.deepEqual(await ask(on), await ask(simple), `step ${step}: ${what}, seed ${seed}`);
         const some = known[random(Math.max(1, known.length))] ?? -1;
         now += 1;
@@ -138,7 +142,7 @@ describe('jobs that wait and are held together', () => {
         if (job?.status === 'IN_QUEUE') await both('ahead', (of) => of.ahead(job, 1_000));
         if (step % 20 === 0) await both('view', (of) => view(of, endpointId, known));
       }
-      assert.deepEqual(await view(store, endpointId, known), await view(simple, endpointId, known));
+      for (const of of together) assert.deepEqual(await view(of, endpointId, known), await view(simple, endpointId, known));
     });
   }
 

@@ -4,7 +4,7 @@ import { freshDatabase } from '../../../../../tests/support/databases.ts';
 import { newJob } from '../../jobs/submission.ts';
 import type { RequestTerms } from '../../jobs/submission.ts';
 import * as transitions from '../../jobs/transitions.ts';
-import { INSERTED_COLUMNS, insertedValues, WAITING_COLUMNS, waitingValues } from '../job-rows.ts';
+import { INSERTED_COLUMNS, insertedValues } from '../job-rows.ts';
 import { migrate } from '../migrate.ts';
 import { openDatabase } from '../open.ts';
 import { changes, name, sql, tuples } from '../sql.ts';
@@ -12,6 +12,7 @@ import type { Steps, Value } from '../sql.ts';
 import { migrations } from './migrations.ts';
 
 const BEFORE = 14;
+const WAITING_COLUMNS = ['endpoint_id', 'low_priority', 'account_id', 'position', 'seq', 'queued_at'];
 const NOW = 1_800_000_000_000;
 
 test('jobs that waited before they could share a place wait on, in their order', async () => {
@@ -28,7 +29,7 @@ test('jobs that waited before they could share a place wait on, in their order',
     await database.write(function* () {
       for (const { job, payloads } of jobs) {
         yield* insert('jobs', INSERTED_COLUMNS, insertedValues(job, undefined, payloads.request));
-        yield* insert('job_waiting', WAITING_COLUMNS, waitingValues(job));
+        yield* insert('job_waiting', WAITING_COLUMNS, [job.endpointId, job.lowPriority ? 1 : 0, job.accountId, job.position, job.seq, job.queuedAt]);
       }
     });
 

@@ -14,6 +14,7 @@ import { jobNotes } from './0013-job-notes.ts';
 import { endedDeliveries } from './0014-ended-deliveries.ts';
 import { jobsTogether } from './0015-jobs-together.ts';
 import { notedEnds } from './0016-noted-ends.ts';
+import { sharedPlaces } from './0017-shared-places.ts';
 import type { Dialect } from '../sql.ts';
 
 /** One step of the schema. Steps are numbered from 1 without gaps and never change once released. */
@@ -23,4 +24,4 @@ export interface Migration {
   statements: (string | Record<Dialect, string>)[];
 }
 
-export const migrations: Migration[] = [accountsAndResources, endpoints, jobs, fleet, jobLeases, pods, usage, clusters, s3Keys, flashAndModels, chunkNumbers, packedDays, jobNotes, endedDeliveries, jobsTogether, notedEnds];
+export const migrations: Migration[] = [accountsAndResources, endpoints, jobs, fleet, jobLeases, pods, usage, clusters, s3Keys, flashAndModels, chunkNumbers, packedDays, jobNotes, endedDeliveries, jobsTogether, notedEnds, sharedPlaces];

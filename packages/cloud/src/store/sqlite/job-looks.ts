@@ -5,6 +5,7 @@ import type { Row, Value } from '../sql.ts';
 import { workerFromRow } from '../worker-rows.ts';
 import type { GroupCommit } from './group-commit.ts';
 import type { NotedJobs } from './noted-jobs.ts';
+import { WAITING } from './places.ts';
 import type { Statements } from './statements.ts';
 
 /** What can be asked of the queue without changing it. Only what goes through many jobs wants them all in rows. */
@@ -35,8 +36,8 @@ export function jobLooks(statements: Statements, group: GroupCommit, notes: Note
 
     list: (endpointId, { status, before = Number.MAX_SAFE_INTEGER, rows, now }) =>
       group.look(() => {
-        const waiting = status === 'IN_QUEUE' ? statements.select('select count(*) as count from (select 1 from job_waiting where endpoint_id = ? limit ?)').get(endpointId, rows) : undefined;
-        const { rows: table, jobs, only } = listed(status, Number(waiting?.['count']) < rows, 'job_waiting');
+        const waiting = status === 'IN_QUEUE' ? statements.select(`select count(*) as count from (select 1 from ${WAITING} where endpoint_id = ? limit ?)`).get(endpointId, rows) : undefined;
+        const { rows: table, jobs, only } = listed(status, Number(waiting?.['count']) < rows, WAITING);
         const last = statements.select(`select seq from ${table} where endpoint_id = ? and seq < ? order by seq desc limit 1 offset ?`).get(endpointId, before, rows - 1);
         const next = last?.['seq'] as number | undefined;
         const found = statements.select(
@@ -59,7 +60,8 @@ export function jobLooks(statements: Statements, group: GroupCommit, notes: Note
     waiting: (endpointId, queuedBefore, limit) =>
       group.read(() => {
         const found = statements.select(
-          `select count(*) as waiting, coalesce(sum(queued_at <= ?), 0) as late from (select queued_at from job_waiting where endpoint_id = ? and low_priority = 0 order by account_id, position limit ?)`,
+          `select min(coalesce(sum(size), 0), ?3) as waiting, min(coalesce(sum(size) filter (where queued_at <= ?1), 0), ?3) as late
+            from (select queued_at, size from job_waiting where endpoint_id = ?2 and low_priority = 0 order by account_id, position limit ?3)`,
         ).get(queuedBefore, endpointId, limit) as { waiting: number; late: number };
         return { ...found };
       }),
@@ -67,8 +69,10 @@ export function jobLooks(statements: Statements, group: GroupCommit, notes: Note
     ahead: (job, limit) =>
       group.read(() => {
         const { before } = statements.select(
-          `select count(*) as before from (select 1 from job_waiting where endpoint_id = ? and (low_priority < ? or (low_priority = ? and position < ?)) limit ?)`,
-        ).get(job.endpointId, job.lowPriority ? 1 : 0, job.lowPriority ? 1 : 0, job.position, limit) as { before: number };
+          `select min(coalesce(sum(count), 0), ?4) as before from (
+            select case when seqs is null or low_priority < ?2 or json_extract(seqs, '$[#-1]') < ?3 then size else (select count(*) from json_each(seqs) where value < ?3) end as count
+            from job_waiting where endpoint_id = ?1 and (low_priority < ?2 or (low_priority = ?2 and position < ?3)) limit ?4)`,
+        ).get(job.endpointId, job.lowPriority ? 1 : 0, job.position, limit) as { before: number };
         return before;
       }),
 

@@ -115,11 +115,13 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
 
   /** Whoever came in and was not taken waits. */
   function place(): void {
+    if (fresh.size === 0) return;
     for (const { job, payloads, isWritten } of fresh.values()) {
-      if (!isWritten) insertJob().run(...newJobValues(job, undefined, payloads.request));
-      if (!isWritten) counts.move(job.endpointId, countMoves(undefined, job));
-      places.enter(job);
+      if (isWritten) continue;
+      insertJob().run(...newJobValues(job, undefined, payloads.request));
+      counts.move(job.endpointId, countMoves(undefined, job));
     }
+    places.enterTogether(Array.from(fresh.values(), ({ job }) => job));
     fresh.clear();
   }
 
@@ -297,17 +299,17 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
 
     purge: (endpointId) => {
       let until: number | undefined;
-      const some = `from job_waiting where endpoint_id = ? and seq <= ? limit ?`;
       return inPieces((most) =>
         run(() => {
           place();
           // Whoever comes in meanwhile stays.
           until ??= newest;
-          statements.writing(`delete from job_chunks where endpoint_id = ? and seq in (select seq ${some})`)().run(endpointId, endpointId, until, most);
-          statements.writing(`delete from jobs where seq in (select seq ${some})`)().run(endpointId, until, most);
-          const removed = Number(statements.writing(`delete from job_waiting where (endpoint_id, low_priority, account_id, position, seq) in (select endpoint_id, low_priority, account_id, position, seq ${some})`)().run(endpointId, until, most).changes);
-          counts.move(endpointId, { queued: -removed, running: 0, completed: 0, failed: 0, retried: 0 });
-          return removed;
+          const gone = places.leaveSome(endpointId, until, most);
+          const seqs = JSON.stringify(gone);
+          statements.writing('delete from job_chunks where endpoint_id = ? and seq in (select value from json_each(?))')().run(endpointId, seqs);
+          statements.writing('delete from jobs where seq in (select value from json_each(?))')().run(seqs);
+          counts.move(endpointId, { queued: -gone.length, running: 0, completed: 0, failed: 0, retried: 0 });
+          return gone.length;
         }),
       );
     },
