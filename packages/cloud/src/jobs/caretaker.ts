@@ -55,8 +55,8 @@ export class Caretaker {
     const { presence, changes, store } = this.#parts;
     await Promise.all(
       presence.lostJobs().map(async ({ endpointId, workerId, seq, lease, shown }) => {
-        const reason = shown ? 'the worker ended the job without a result' : 'the worker never started the job';
-        await changes.one(endpointId, seq, (job, now) => transitions.lose(shown ? { ...job, retriesLeft: 0 } : job, { workerId, lease }, reason, now));
+        const holder = { workerId, lease };
+        await changes.one(endpointId, seq, (job, now) => (shown ? transitions.abandon(job, holder, 'the worker ended the job without a result', now) : transitions.lose(job, holder, 'the worker never started the job', now)));
         presence.released(endpointId, workerId, seq);
       }),
     );

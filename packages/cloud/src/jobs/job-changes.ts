@@ -5,9 +5,9 @@ import { hasEnded } from './job.ts';
 import { PATIENCE, persist } from './persist.ts';
 
 /** What becomes of a job, as of now; undefined where nothing does. `tried`: the job as an earlier try found it that failed, or seemed to. */
-export type Rule = (job: Job, now: number, tried: Job | undefined) => JobChange | undefined;
+type Rule = (job: Job, now: number, tried: Job | undefined) => JobChange | undefined;
 
-export interface JobChangesParts {
+interface JobChangesParts {
   store: Pick<JobStore, 'change' | 'changeAll'>;
   clock: Clock;
   deliveryOf(job: Job, payloads: WholeJob['payloads']): Delivery;
@@ -24,39 +24,39 @@ export class JobChanges {
   }
 
   one(endpointId: string, seq: number, rule: Rule, patience = PATIENCE.worker): Promise<Changed | undefined> {
-    return this.#persist(new Attempt(this.#parts, endpointId, seq, rule), patience);
+    return this.#persist(new PendingChange(this.#parts, endpointId, seq, rule), patience);
   }
 
   /** Rules for several jobs of an endpoint, which are kept together. */
   async all(endpointId: string, asked: readonly { seq: number; rule: Rule }[]): Promise<void> {
-    const attempts = asked.map(({ seq, rule }) => new Attempt(this.#parts, endpointId, seq, rule));
+    const pending = asked.map(({ seq, rule }) => new PendingChange(this.#parts, endpointId, seq, rule));
     let done: (Changed | undefined)[];
     try {
-      done = await this.#parts.store.changeAll(attempts);
+      done = await this.#parts.store.changeAll(pending);
     } catch {
       // Each by itself: one that cannot be kept does not hold up the others, and what was kept all the same is found to be.
-      await Promise.all(attempts.map((attempt) => this.#persist(attempt, PATIENCE.worker)));
+      await Promise.all(pending.map((one) => this.#persist(one, PATIENCE.worker)));
       return;
     }
     done.forEach((one, index) => {
-      if (one?.changed === true) this.#parts.onChanged(one, attempts[index]?.change);
+      if (one?.changed === true) this.#parts.onChanged(one, pending[index]?.change);
     });
   }
 
-  async #persist(attempt: Attempt, patience: number): Promise<Changed | undefined> {
+  async #persist(pending: PendingChange, patience: number): Promise<Changed | undefined> {
     const { store, onChanged } = this.#parts;
     const done = await persist(() => {
-      attempt.again();
-      return store.change(attempt.endpointId, attempt.seq, (job) => attempt.next(job));
+      pending.again();
+      return store.change(pending.endpointId, pending.seq, (job) => pending.next(job));
     }, patience);
-    if (done?.changed === true) onChanged(done, attempt.change);
-    else if (attempt.unsure !== undefined && (done === undefined || done.after.status === attempt.unsure.after.status)) onChanged(attempt.unsure, undefined);
+    if (done?.changed === true) onChanged(done, pending.change);
+    else if (pending.unsure !== undefined && (done === undefined || done.after.status === pending.unsure.after.status)) onChanged(pending.unsure, undefined);
     return done;
   }
 }
 
-/** What a try made of the job. Where the store failed then, it may have kept that all the same, and the next try finds nothing to do. */
-class Attempt implements AskedChange {
+/** A change on its way to the store: what a try made of the job. Where the store failed then, it may have kept that all the same, and the next try finds nothing to do. */
+class PendingChange implements AskedChange {
   readonly #parts: Pick<JobChangesParts, 'clock' | 'deliveryOf'>;
   readonly endpointId: string;
   readonly seq: number;

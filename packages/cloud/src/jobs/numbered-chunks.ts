@@ -8,7 +8,7 @@ export interface NumberedChunk {
 }
 
 /** What of it is new. `missing` is the number that should have come first, where one was left out. */
-export interface Unkept {
+interface Unkept {
   chunks: NewChunk[];
   missing?: number;
 }

@@ -83,7 +83,7 @@ export class StopList {
     this.#waiters.wake(endpointId, workerId);
   }
 
-  /** No worker waits any longer. */
+  /** Every worker looks again, or leaves where the server stops. */
   wakeAll(): void {
     this.#waiters.wakeAll();
   }

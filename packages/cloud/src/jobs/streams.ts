@@ -31,8 +31,7 @@ export class Streams {
 
   /** Marks chunks as handed out by the stream; false where another reader was faster, or the job is tried anew. */
   async drainTo(job: Job, number: number): Promise<boolean> {
-    const isSame = ({ drained, attempt, lease }: Job): boolean => drained === job.drained && attempt === job.attempt && lease === job.lease;
-    const done = await this.#parts.store.change(job.endpointId, job.seq, (current) => (isSame(current) ? { job: { ...current, drained: number } } : undefined));
+    const done = await this.#parts.store.change(job.endpointId, job.seq, (current) => transitions.drain(current, job, number));
     return done?.changed ?? false;
   }
 

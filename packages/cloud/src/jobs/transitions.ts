@@ -8,7 +8,7 @@ import { hasEnded } from './job.ts';
  *
  *   IN_QUEUE     take -> IN_PROGRESS    cancel -> CANCELLED    time to live -> TIMED_OUT, gone    purge -> gone
  *   IN_PROGRESS  finish -> COMPLETED or FAILED    cancel -> CANCELLED    execution time -> TIMED_OUT
- *                worker lost -> IN_QUEUE, at its old place, while retries are left; then FAILED
+ *                worker lost -> IN_QUEUE, at its old place, while retries are left; then FAILED    ended without a result -> FAILED
  *                delivery failed -> IN_QUEUE, as if never taken    time to live -> TIMED_OUT, gone
  *   FAILED, TIMED_OUT    retry -> IN_QUEUE, at the end    retention -> gone
  *   COMPLETED, CANCELLED    retention -> gone
@@ -57,11 +57,16 @@ export function progress(job: Job, holder: Holder, output: string): JobChange | 
   return holds(job, holder) ? { job, output } : undefined;
 }
 
+/** Its stream was handed out up to this number; nothing where another reader was faster than whoever saw the job as `seen`, or it is tried anew. */
+export function drain(job: Job, seen: Job, number: number): JobChange | undefined {
+  return job.drained === seen.drained && job.attempt === seen.attempt && job.lease === seen.lease ? { job: { ...job, drained: number } } : undefined;
+}
+
 export function cancel(job: Job, now: number): JobChange | undefined {
   return hasEnded(job) ? undefined : { ...end(job, 'CANCELLED', now), output: null };
 }
 
-export function canRetry({ status }: Pick<Job, 'status'>): boolean {
+function canRetry({ status }: Pick<Job, 'status'>): boolean {
   return status === 'FAILED' || status === 'TIMED_OUT';
 }
 
@@ -75,9 +80,15 @@ export function retry(job: Job, position: number, now: number): JobChange | unde
 /** The worker is gone. While retries are left the job goes back to its old place, which is the head; then it has failed. */
 export function lose(job: Job, holder: Holder, reason: string, now: number): JobChange | undefined {
   if (!holds(job, holder)) return undefined;
-  if (job.retriesLeft <= 0) return { ...end(job, 'FAILED', now), error: JSON.stringify(`${reason} (after ${job.retries} ${job.retries === 1 ? 'retry' : 'retries'})`) };
+  if (job.retriesLeft <= 0) return abandon(job, holder, reason, now);
   const queued: Job = { ...waiting(job), retriesLeft: job.retriesLeft - 1, retries: job.retries + 1, drained: 0 };
   return { ...withDue(queued, now), output: null, clearChunks: true };
+}
+
+/** The job was begun and is not to be begun again. */
+export function abandon(job: Job, holder: Holder, reason: string, now: number): JobChange | undefined {
+  if (!holds(job, holder)) return undefined;
+  return { ...end(job, 'FAILED', now), error: JSON.stringify(`${reason} (after ${job.retries} ${job.retries === 1 ? 'retry' : 'retries'})`) };
 }
 
 /** The job never reached the worker: it goes back as if it had never been taken. */
@@ -108,7 +119,7 @@ export function hasOutlived({ ttlAt }: Job, now: number): boolean {
   return now >= ttlAt;
 }
 
-export function isOverTime(job: Job, now: number): boolean {
+function isOverTime(job: Job, now: number): boolean {
   return job.status === 'IN_PROGRESS' && job.executionTimeout > 0 && now >= (job.takenAt ?? now) + job.executionTimeout;
 }
 

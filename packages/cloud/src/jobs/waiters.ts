@@ -40,7 +40,7 @@ export class Waiters<Of, News = never> {
     for (const waiting of [...this.#waiting.of(endpointId)]) for (const done of [...waiting]) done();
   }
 
-  /** Wakes everyone: the server stops. */
+  /** Wakes everyone: the server stops, or may have missed what they wait for. */
   wakeAll(): void {
     for (const waiting of this.#waiting.values()) for (const done of [...waiting]) done();
   }

@@ -10,8 +10,8 @@
  * thought lost and comes back finds its lease gone, and what it says changes nothing.
  *
  * **due**: the one moment at which time itself next does something to a job: its time to live
- * ends, its lease must be looked at, its execution time is over, its retention ends. It is a
- * column with an index, so a million sleeping jobs cost nothing.
+ * ends, its lease must be looked at, its execution time is over, its retention ends. A row says
+ * when it is to be looked at, which is not later, and an index finds it: a million sleeping jobs cost nothing.
  */
 export const END_STATUSES = ['COMPLETED', 'FAILED', 'CANCELLED', 'TIMED_OUT'] as const;
 export const JOB_STATUSES = ['IN_QUEUE', 'IN_PROGRESS', ...END_STATUSES] as const;

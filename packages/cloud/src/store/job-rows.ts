@@ -3,9 +3,9 @@ import type { Delivery, DeliveryEntry, Job, JobStatus } from './job-records.ts';
 import type { Row, Value } from './sql.ts';
 
 /**
- * A job lies in up to two rows. Its own is written when it is made and when it ends; a job that
- * a worker holds has a lease beside it, which says who holds it and since when. Rows travel as
- * arrays: objects with names cost more than the database itself.
+ * A job has a row of its own, which is written when it is made and when it ends. While it waits
+ * it has a place in the queue beside it, and while a worker holds it a lease, which says who and
+ * since when. Rows travel as arrays: objects with names cost more than the database itself.
  */
 const JOB_COLUMNS = [
   'seq', 'endpoint_id', 'id', 'account_id', 'status', 'low_priority', 'position', 'created_at', 'queued_at', 'ttl_at', 'ttl', 'execution_timeout',

@@ -2,8 +2,9 @@ import type { Delivery, DeliveryEntry, Job, JobChange, JobStatus, WholeJob } fro
 
 /**
  * What the queue asks of a store. Calls that arrive together are committed together, and a
- * call resolves only when the commit that holds its change is on disk. Two may resolve when it
- * is committed, for the disk to follow: a take, and a submission of which nobody is told yet.
+ * call resolves only when the commit that holds its change is on disk. Three may resolve when it
+ * is committed, for the disk to follow: a take, a submission of which nobody is told yet, and
+ * the removal of jobs that nobody sees any more.
  * A power cut in between undoes what no client was told of; a worker that has such a job finds
  * that its lease is gone. Rules come in as functions and run inside the transaction, on the job
  * as it is there.

@@ -28,7 +28,7 @@ import { sendRequests } from './requests.ts';
 import { drainStream, followStream, readEventId, STREAM_HOLD_MS } from './stream.ts';
 
 const MEGABYTE = 1024 * 1024;
-export const RUN_LIMIT = 10 * MEGABYTE;
+const RUN_LIMIT = 10 * MEGABYTE;
 export const RUNSYNC_LIMIT = 20 * MEGABYTE;
 const SMALL_BODY = MEGABYTE;
 const LONGEST_IDEMPOTENCY_KEY = 255;
@@ -38,9 +38,8 @@ const LONGEST_LOG_MS = 60 * 60_000;
 /** What a handler printed last may come after its result. */
 const LOG_TAIL_MS = 500;
 /** How many entries a list shows. */
-const LIMIT = { minimum: 1, maximum: 1000 };
-const LONGEST_STREAM_HOLD = { minimum: 0, maximum: 90_000 };
-const LONGEST_STATUS_WAIT = { minimum: 1_000, maximum: 300_000 };
+const LIST_LENGTH = { minimum: 1, maximum: 1000, default: 100 };
+const STREAM_HOLD = { minimum: 0, maximum: 90_000 };
 
 export interface JobFaceParts {
   queue: JobQueue;
@@ -164,7 +163,7 @@ export class JobFace {
 
   async #statusSync({ response, endpoint, rest, query }: Call): Promise<void> {
     const { seq, id } = jobOf(rest);
-    await this.#show(response, endpoint, this.#same(await this.#parts.queue.waitForEnd(endpoint.id, seq, readWait(query, 90_000, LONGEST_STATUS_WAIT), departure(response)), id));
+    await this.#show(response, endpoint, this.#same(await this.#parts.queue.waitForEnd(endpoint.id, seq, readWait(query), departure(response)), id));
   }
 
   async #stream({ request, response, endpoint, rest, query }: Call): Promise<void> {
@@ -174,7 +173,7 @@ export class JobFace {
     if (request.headers.accept?.includes('text/event-stream') === true) {
       return followStream(queue, endpoint.id, seq, id, readEventId(request.headers['last-event-id']?.toString()), inPieces(response), gone);
     }
-    const hold = readWait(query, STREAM_HOLD_MS, LONGEST_STREAM_HOLD);
+    const hold = readWait(query, STREAM_HOLD_MS, STREAM_HOLD);
     const { status, chunks } = await drainStream(queue, endpoint.id, seq, id, hold, gone);
     const list = `[${chunks.map((chunk) => chunk.text).join(',')}]`;
     sendJson(response, 200, wantsEnvelope(request.method ?? '', request.headers, query) ? `{"id":"${id}","status":"${status}","stream":${list}}` : list);
@@ -227,7 +226,7 @@ export class JobFace {
   async #requests({ response, endpoint, query }: Call): Promise<void> {
     const status = query.get('status');
     if (status !== null && !JOB_STATUSES.includes(status as JobStatus)) throw new BerthError('rule', `status must be one of ${JOB_STATUSES.join(', ')}`);
-    const limit = clamp(readCount(query, 'limit', 100), LIMIT);
+    const limit = clamp(readCount(query, 'limit', LIST_LENGTH.default), LIST_LENGTH);
     const offset = Math.max(0, readCount(query, 'offset', 0));
     const pieces = this.#parts.queue.list(endpoint.id, { ...(status !== null && { status: status as JobStatus }), limit, offset });
     await sendRequests(response, pieces, goneSignal(response));
@@ -268,7 +267,7 @@ export class JobFace {
       const jobId = query.get('jobId');
       // What is no id of a job is not looked for: PostgreSQL cannot be asked for a text with a NUL.
       if (jobId !== null && seqOf(jobId) === undefined) return sendJson(response, 200, '{"deliveries":[]}');
-      const found = await this.#parts.webhooks.list(endpoint.id, { limit: clamp(readCount(query, 'limit', 100), LIMIT), ...(jobId !== null && { jobId }) });
+      const found = await this.#parts.webhooks.list(endpoint.id, { limit: clamp(readCount(query, 'limit', LIST_LENGTH.default), LIST_LENGTH), ...(jobId !== null && { jobId }) });
       return sendJson(response, 200, JSON.stringify({ deliveries: found.map(({ accountId: _, ...shown }) => shown) }));
     }
     if (request.method !== 'POST' || id === undefined || action !== 'redeliver') throw noSuchAddress();

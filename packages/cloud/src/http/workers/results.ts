@@ -2,7 +2,7 @@ import { memberText, withMember, withoutNotANumber } from '../../jobs/json-text.
 import { BerthError } from '../../support/errors.ts';
 
 /** What a worker says about a job. */
-export type WorkerPost =
+type WorkerPost =
   | { kind: 'progress'; output: string }
   | { kind: 'result'; output: string | null; error: string | null; refresh: boolean };
 
@@ -60,7 +60,7 @@ function numbered(pieces: readonly string[]): { output: string; part: number; pa
 
 /** Pieces whose JSON stays below the limit, never cut inside a character. */
 function cut(text: string): string[] {
-  // A character takes at most six bytes of JSON text; a third of the limit in characters is safe for all but control characters.
+  // A character takes at most six bytes of JSON text.
   const size = Math.floor(LARGEST_CHUNK / 7);
   const pieces: string[] = [];
   for (let at = 0; at < text.length; ) {

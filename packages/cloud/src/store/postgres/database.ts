@@ -83,7 +83,7 @@ async function checkVersion(pool: Pool): Promise<void> {
   }
 }
 
-export async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await translated(pool.connect());
   let broken = false;
   try {
