@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Job } from '../job-records.ts';
 import { AFTER_JOB, JOB, jobFromValues, LEASE_COLUMNS } from '../job-rows.ts';
 import type { Value } from '../sql.ts';
-import { inTransaction, translated } from './database.ts';
+import { inTransaction, retried, translated } from './database.ts';
 
 /**
  * What a take of many jobs hands out is one row, a bundle, instead of a lease for each of them.
@@ -19,7 +19,7 @@ export const SEEN_TO_CHANGE = `${JOB}, job.place, ${IN_BUNDLE}`;
 export const AFTER_SEEN = AFTER_JOB + 2;
 
 /** A job is in a bundle: it shows only once that is open. */
-export class Bundled extends Error {
+class Bundled extends Error {
   readonly endpointId: string;
   readonly seq: number;
 
@@ -42,7 +42,7 @@ export function leaseDue(lookAt: string, takenAt: string): string {
 }
 
 /** Which bundles to open: those of an endpoint, of one of its jobs, that are due, or all. */
-export type WhichBundles = { endpointId: string; seq?: number } | { dueBy: number } | 'all';
+type WhichBundles = { endpointId: string; seq?: number } | { dueBy: number } | 'all';
 
 const WANTED = 'select endpoint_id, id from job_bundles where ($1::text is null or endpoint_id = $1) and ($2::bigint is null or $2 = any (seqs)) and ($3::bigint is null or due_at <= $3)';
 /** A statement of its own: the ends that it waited for show only in the next one. */
@@ -53,8 +53,35 @@ const OPEN_BUNDLES = `with opened as (delete from job_bundles where (endpoint_id
   from opened, unnest(opened.seqs, opened.workers, opened.leases) as held (seq, worker_id, lease),
     lateral (select attempt, ttl_at, execution_timeout from jobs where jobs.endpoint_id = opened.endpoint_id and jobs.seq = held.seq and jobs.status = 'IN_QUEUE' limit 1) as job`;
 
+/** Opens bundles for whoever wants one of their jobs by itself. */
+export class Bundles {
+  readonly #pool: Pool;
+  readonly #onOpened: (ids: readonly string[]) => void;
+
+  constructor(pool: Pool, onOpened: (ids: readonly string[]) => void) {
+    this.#pool = pool;
+    this.#onOpened = onOpened;
+  }
+
+  async open(which: WhichBundles): Promise<void> {
+    this.#onOpened(await retried(() => openBundles(this.#pool, which)));
+  }
+
+  /** Opens the bundles in which jobs are that the work meets, and begins it anew. */
+  async opening<T>(work: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof Bundled)) throw error;
+        await this.open(error);
+      }
+    }
+  }
+}
+
 /** Answers which were opened. */
-export async function openBundles(pool: Pool, which: WhichBundles): Promise<string[]> {
+async function openBundles(pool: Pool, which: WhichBundles): Promise<string[]> {
   const values = which === 'all' ? [null, null, null] : 'dueBy' in which ? [null, null, which.dueBy] : [which.endpointId, which.seq ?? null, null];
   // Most often there are none, and nothing has to be locked to know it.
   const { rows: found } = await translated(pool.query(`${WANTED} limit 1`, values));

@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import { rowMoves } from '../job-moves.ts';
 import type { Move, RowMoves } from '../job-moves.ts';
 import type { Delivery, Job, JobChange, Payloads } from '../job-records.ts';
-import { CHANGING_COLUMNS, changingValues, DELIVERY_COLUMNS, deliveryValues, JOBS_AND_LEASES } from '../job-rows.ts';
+import { CHANGING_COLUMNS, changingValues, deliveryValues, JOBS_AND_LEASES } from '../job-rows.ts';
 import { countMoves } from '../jobs.ts';
 import type { AskedChange, Changed, CountMoves } from '../jobs.ts';
 import type { Row, Value } from '../sql.ts';
@@ -10,6 +10,7 @@ import { columnsOf, unnest } from './arrays.ts';
 import { SEEN_TO_CHANGE, seenJob } from './bundles.ts';
 import { ADD_COUNTS } from './counts.ts';
 import { TryAgain } from './database.ts';
+import { SAVE_DELIVERY } from './deliveries.ts';
 import { insertPlaces, LEAVE_OTHERS, LEAVE_PLACES, PLACE_COLUMNS, placeAlone, placeValues, STANDING, standingValues } from './places.ts';
 
 const COUNTED = ['endpoint_id', 'queued', 'running', 'completed', 'failed', 'retried'];
@@ -151,9 +152,6 @@ function countTotals(moves: Move[]): [string, CountMoves][] {
   }
   return [...totals];
 }
-
-export const SAVE_DELIVERY = `insert into webhook_deliveries (${DELIVERY_COLUMNS.join(', ')}) values (${DELIVERY_COLUMNS.map((_, index) => `$${index + 1}`).join(', ')})
-  on conflict (id) do update set ${DELIVERY_COLUMNS.slice(1).map((column) => `${column} = excluded.${column}`).join(', ')}`;
 
 export function keyOf(endpointId: string, seq: number): string {
   return `${endpointId} ${seq}`;

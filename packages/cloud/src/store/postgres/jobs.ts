@@ -2,21 +2,21 @@ import type { Pool } from 'pg';
 import { CLOCKS_APART_MS } from '../../support/clock.ts';
 import { MOST_LOOKS } from '../job-moves.ts';
 import { isOver } from '../job-records.ts';
-import type { WholeJob } from '../job-records.ts';
-import { DELIVERY_COLUMNS, deliveryFromRow, deliveryValues, ENTRY_COLUMNS, entryFromRow, HAS_ENDED, JOB, jobFromValues, JOBS_AND_LEASES, listed, nextLook, PAYLOAD_BYTES, PAYLOADS, thatFit } from '../job-rows.ts';
+import { HAS_ENDED, JOB, jobFromValues, JOBS_AND_LEASES, nextLook } from '../job-rows.ts';
 import { endAfter } from '../jobs.ts';
 import type { AskedChange, Changed, JobStore, StreamEnd, Submitted } from '../jobs.ts';
-import type { Row, Value } from '../sql.ts';
-import { workerFromRow } from '../worker-rows.ts';
+import type { Value } from '../sql.ts';
 import { columnsOf, unnest } from './arrays.ts';
 import { Batch } from './batch.ts';
-import { AFTER_SEEN, Bundled, openBundles, SEEN, seenJob } from './bundles.ts';
-import type { WhichBundles } from './bundles.ts';
-import { applyChanges, KEY, keyOf, SAVE_DELIVERY } from './changes.ts';
+import { AFTER_SEEN, Bundles, SEEN, seenJob } from './bundles.ts';
+import { applyChanges, KEY, keyOf } from './changes.ts';
 import { ADD_COUNTS, foldCounts } from './counts.ts';
-import { inTransaction, retried, translated } from './database.ts';
+import { inTransaction, retried } from './database.ts';
+import { deliveries } from './deliveries.ts';
 import { HandedOut, tryEnds } from './finish.ts';
-import { positionOf, WAITING } from './places.ts';
+import { jobLooks } from './job-looks.ts';
+import { WAITING } from './places.ts';
+import { queriesOn } from './queries.ts';
 import { Submissions } from './submissions.ts';
 import type { Submission } from './submissions.ts';
 
@@ -30,24 +30,9 @@ const NOTED = ['endpoint_id', 'worker_id', 'seen_at', 'busy', 'unhealthy'];
 
 /** The queue on PostgreSQL. Each kind of call has a lane of its own, with one commit on its way at a time. */
 export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore {
-  const query = async (text: string, values: unknown[]): Promise<Row[]> => (await translated(pool.query<Row>(text, values))).rows;
-  /** Rows that begin with a job, as arrays. */
-  const queryJobs = async (text: string, values: unknown[]): Promise<Value[][]> => (await translated(pool.query<Value[]>({ text, values, rowMode: 'array' }))).rows;
-
+  const queries = queriesOn(pool);
   const handedOut = new HandedOut();
-  const open = async (which: WhichBundles): Promise<void> => handedOut.opened(await retried(() => openBundles(pool, which)));
-  /** Opens the bundles in which jobs are that it meets, and begins anew. */
-  const opening = async <T>(work: () => Promise<T>): Promise<T> => {
-    for (;;) {
-      try {
-        return await work();
-      } catch (error) {
-        if (!(error instanceof Bundled)) throw error;
-        await open(error);
-      }
-    }
-  };
-
+  const bundles = new Bundles(pool, (ids) => handedOut.opened(ids));
   const submissions = new Submissions(lanes, server);
   const insert = async (items: readonly Submission[]): Promise<Submitted[]> => {
     const added = await submissions.insert(items);
@@ -62,8 +47,8 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
   /** It was not added: the idempotency key is taken, or another server counted to the same number at the same time. */
   const existing = async (item: Submission): Promise<Submitted> => {
     const { whole: { job }, idempotency } = item;
-    const held = idempotency === undefined ? undefined : await opening(async () => {
-      const [values] = await queryJobs(`select ${SEEN}, job.body_hash from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.idempotency_key = $2`, [job.endpointId, idempotency.key]);
+    const held = idempotency === undefined ? undefined : await bundles.opening(async () => {
+      const [values] = await queries.arrays(`select ${SEEN}, job.body_hash from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.idempotency_key = $2`, [job.endpointId, idempotency.key]);
       return values === undefined ? undefined : { holder: seenJob(values).job, bodyHash: values[AFTER_SEEN] as string };
     });
     if (held !== undefined) {
@@ -75,7 +60,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
       }
       if (holder.id !== job.id) return { job: holder, created: false, met: false, bodyHash };
     }
-    const [holder] = await query('select id from jobs where endpoint_id = $1 and seq = $2', [job.endpointId, job.seq]);
+    const [holder] = await queries.rows('select id from jobs where endpoint_id = $1 and seq = $2', [job.endpointId, job.seq]);
     return { job, created: holder?.['id'] === job.id, met: false, bodyHash: null };
   };
 
@@ -83,7 +68,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
   const ended = new WeakMap<AskedChange, Changed>();
   const changeRest = async (items: readonly AskedChange[], results: (Changed | undefined)[]): Promise<void> => {
     const rest = items.filter((_, index) => results[index] === undefined);
-    const changed = await opening(() => retried(() => inTransaction(pool, (client) => applyChanges(client, server, rest))));
+    const changed = await bundles.opening(() => retried(() => inTransaction(pool, (client) => applyChanges(client, server, rest))));
     for (const done of changed) {
       if (done?.after.status === 'IN_PROGRESS') handedOut.set(done.after);
       else if (done !== undefined) handedOut.delete(done.after.endpointId, done.after.seq);
@@ -105,6 +90,8 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
   }, MOST_CHANGED);
 
   return {
+    ...jobLooks(queries, bundles),
+    ...deliveries(queries),
     meets: { at: (endpointId) => submissions.meetAt(endpointId) },
 
     submit: (whole, idempotency) => {
@@ -124,14 +111,8 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
 
     changeAll: (asked) => changes.addAll(asked),
 
-    find: (endpointId, seq) =>
-      opening(async () => {
-        const [values] = await queryJobs(`select ${SEEN}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.seq = $2`, [endpointId, seq]);
-        return values === undefined ? undefined : wholeFrom(values);
-      }),
-
     appendChunks: (endpointId, seq, next) =>
-      opening(() => inTransaction(pool, async (client) => {
+      bundles.opening(() => inTransaction(pool, async (client) => {
         // Two servers that hear the same worker come one after the other here.
         await client.query('select 1 from jobs where endpoint_id = $1 and seq = $2 for update', [endpointId, seq]);
         const { rows: [values] } = await client.query<Value[]>({
@@ -153,25 +134,16 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
         return endAfter(end, chunks);
       })),
 
-    chunks: async (endpointId, seq, after, bytes) => {
-      const rows = await query(
-        `select number, chunk from (select number, chunk, sum(length(chunk)) over (order by number) - length(chunk) as before from job_chunks where endpoint_id = $1 and seq = $2 and number > $3) as sized
-          where before = 0 or before + length(chunk) <= $4 order by number`,
-        [endpointId, seq, after, bytes],
-      );
-      return rows.map((row) => ({ number: row['number'] as number, text: row['chunk'] as string }));
-    },
-
     due: async (now, limit) => {
-      await open({ dueBy: now });
-      const due = (await queryJobs(`select ${JOB} from job_leases as lease join jobs as job on job.endpoint_id = lease.endpoint_id and job.seq = lease.seq where lease.due_at <= $1 order by lease.due_at limit $2`, [now, limit])).map(jobFromValues);
+      await bundles.open({ dueBy: now });
+      const due = (await queries.arrays(`select ${JOB} from job_leases as lease join jobs as job on job.endpoint_id = lease.endpoint_id and job.seq = lease.seq where lease.due_at <= $1 order by lease.due_at limit $2`, [now, limit])).map(jobFromValues);
       for (let looks = 0; looks < MOST_LOOKS && due.length < limit; looks += 1) {
-        const found = (await queryJobs(`select ${JOB} from ${JOBS_AND_LEASES} where job.look_at <= $1 order by job.look_at limit $2`, [now, limit])).map(jobFromValues);
+        const found = (await queries.arrays(`select ${JOB} from ${JOBS_AND_LEASES} where job.look_at <= $1 order by job.look_at limit $2`, [now, limit])).map(jobFromValues);
         const later = found.filter((job) => job.status === 'IN_PROGRESS' || job.dueAt > now);
         due.push(...found.filter((job) => !later.includes(job) && !isOver(job, now)));
         if (later.length > 0) {
           // What another server just changes is left to it.
-          await query(
+          await queries.rows(
             // Somebody may have made its time to live shorter since.
             `update jobs set look_at = greatest(least(given.look_at, jobs.ttl_at), $4::bigint) from (select locked.* from ${unnest(LOOKED_AT)}, lateral (select given.*, 1 as found from jobs where endpoint_id = given.endpoint_id and seq = given.seq for update skip locked) as locked) as given
               where jobs.endpoint_id = given.endpoint_id and jobs.seq = given.seq`,
@@ -184,7 +156,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
     },
 
     forgetEnded: async (now, limit) => {
-      const [row] = await query(
+      const [row] = await queries.rows(
         // What another server just forgets is left to it.
         `with gone as materialized (select endpoint_id, seq from jobs where look_at <= $1 and due_at <= $1 and ${HAS_ENDED} order by look_at limit $2 for update skip locked),
           removed as (delete from jobs using gone where jobs.endpoint_id = gone.endpoint_id and jobs.seq = gone.seq),
@@ -197,7 +169,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
 
     purge: (endpointId) =>
       retried(async () => {
-        const [row] = await query(
+        const [row] = await queries.rows(
           // Locked in the order in which changes lock them too, so that neither waits for the other. Whoever was taken meanwhile has no place any more.
           `with locked as materialized (select job.seq from ${WAITING} as waiting join jobs as job on job.endpoint_id = waiting.endpoint_id and job.seq = waiting.seq
               where waiting.endpoint_id = $1 order by job.seq for update of job),
@@ -212,53 +184,9 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
         return Number(row?.['removed']);
       }),
 
-    list: async (endpointId, { status, before = Number.MAX_SAFE_INTEGER, rows, now }) => {
-      if (status === 'IN_QUEUE' || status === 'IN_PROGRESS') await open({ endpointId });
-      const [waiting] = status === 'IN_QUEUE' ? await query(`select count(*) as count from (select 1 from ${WAITING} as waiting where endpoint_id = $1 limit $2) as few`, [endpointId, rows]) : [];
-      const { rows: table, jobs, only } = listed(status, Number(waiting?.['count']) < rows, WAITING);
-      const [last] = await query(`select seq from ${table} where endpoint_id = $1 and seq < $2 order by seq desc limit 1 offset $3`, [endpointId, before, rows - 1]);
-      const next = last?.['seq'] as number | undefined;
-      const found = await query(
-        `select job.seq, ${PAYLOAD_BYTES} as bytes from ${jobs} where job.endpoint_id = $1 and job.seq < $2 and job.seq >= $3 ${only} and (job.status = 'IN_QUEUE' or job.due_at > $4) order by job.seq desc`,
-        [endpointId, before, next ?? 0, now],
-      );
-      return { jobs: found.map((row) => ({ seq: row['seq'] as number, bytes: row['bytes'] as number })), next };
-    },
-
-    findAll: (endpointId, seqs) =>
-      opening(async () => (await queryJobs(`select ${SEEN}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.seq = any($2::bigint[]) order by job.seq desc`, [endpointId, seqs])).map(wholeFrom)),
-
-    counts: async (endpointId) => {
-      const [row] = await query(
-        `select coalesce(sum(queued), 0)::bigint as queued, coalesce(sum(running), 0)::bigint as running, coalesce(sum(completed), 0)::bigint as completed,
-          coalesce(sum(failed), 0)::bigint as failed, coalesce(sum(retried), 0)::bigint as retried from job_counts where endpoint_id = $1`,
-        [endpointId],
-      );
-      return { inQueue: Number(row?.['queued']), inProgress: Number(row?.['running']), completed: Number(row?.['completed']), failed: Number(row?.['failed']), retried: Number(row?.['retried']) };
-    },
-
-    waiting: async (endpointId, queuedBefore, limit) => {
-      const [row] = await query(
-        `select least(coalesce(sum(count), 0), $3) as waiting, least(coalesce(sum(count) filter (where queued_at <= $2), 0), $3) as late
-          from (select queued_at, cardinality(seqs) - gone as count from job_places where endpoint_id = $1 and low_priority = 0 order by account_id, position limit $3) as heads`,
-        [endpointId, queuedBefore, limit],
-      );
-      return { waiting: Number(row?.['waiting']), late: Number(row?.['late']) };
-    },
-
-    ahead: async (job, limit) => {
-      const [row] = await query(
-        `select least(coalesce(sum(count), 0), $4) as before from (
-          select case when low_priority < $2 or seqs[cardinality(seqs)] < $3 then cardinality(seqs) - gone else (select count(*) from unnest(seqs[gone + 1:]) as before (seq) where ${positionOf('before.seq', 'job_places.')} < $3) end as count
-          from job_places where endpoint_id = $1 and (low_priority < $2 or (low_priority = $2 and position < $3)) limit $4) as places`,
-        [job.endpointId, job.lowPriority ? 1 : 0, job.position, limit],
-      );
-      return Number(row?.['before']);
-    },
-
     newest: async () => {
       // From endpoint to endpoint through the index: it does not know the highest number of all of them.
-      const [row] = await query(
+      const [row] = await queries.rows(
         `with recursive served (endpoint_id) as (
           (select endpoint_id from jobs order by endpoint_id limit 1)
           union all select (select endpoint_id from jobs where endpoint_id > served.endpoint_id order by endpoint_id limit 1) from served where served.endpoint_id is not null)
@@ -266,11 +194,6 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
         [],
       );
       return Number(row?.['seq']);
-    },
-
-    running: async (endpointId) => {
-      await open(endpointId === undefined ? 'all' : { endpointId });
-      return (await queryJobs(`select ${JOB} from job_leases as lease join jobs as job on job.endpoint_id = lease.endpoint_id and job.seq = lease.seq where $1::text is null or lease.endpoint_id = $1`, [endpointId ?? null])).map(jobFromValues);
     },
 
     removeEndpoint: (endpointId) =>
@@ -282,7 +205,7 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
     // Another server may have seen one later; but a time that is far ahead is from before the clock was set back.
     noteWorkers: async (workers) => {
       const values = workers.map(({ endpointId, workerId, seenAt, busy, unhealthy }) => [endpointId, workerId, seenAt, busy, unhealthy]);
-      await query(
+      await queries.rows(
         `insert into job_workers (${NOTED.join(', ')}) select * from ${unnest(NOTED)}
           on conflict (endpoint_id, worker_id) do update
           set seen_at = case when job_workers.seen_at > excluded.seen_at + ${CLOCKS_APART_MS} then excluded.seen_at else greatest(job_workers.seen_at, excluded.seen_at) end, busy = excluded.busy, unhealthy = excluded.unhealthy`,
@@ -290,43 +213,10 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
       );
     },
 
-    workers: async (endpointId, seenSince) => (await query('select * from job_workers where endpoint_id = $1 and seen_at >= $2', [endpointId, seenSince])).map(workerFromRow),
-
     tidy: async (seenSince) => {
-      await query('delete from job_workers where seen_at < $1', [seenSince]);
+      await queries.rows('delete from job_workers where seen_at < $1', [seenSince]);
       await foldCounts(pool);
     },
 
-    dueDeliveries: async (now, limit, bytes) => {
-      const due = await query('select id, octet_length(body) as bytes from webhook_deliveries where next_at <= $1 order by next_at limit $2', [now, limit]);
-      return due.length === 0 ? [] : (await query('select * from webhook_deliveries where id = any ($1) and next_at <= $2 order by next_at', [thatFit(due, bytes), now])).map(deliveryFromRow);
-    },
-
-    saveDelivery: async (delivery) => {
-      await query(SAVE_DELIVERY, deliveryValues(delivery));
-    },
-
-    changeDelivery: async (seen, next) => {
-      const columns = DELIVERY_COLUMNS.map((column, index) => `${column} = $${index + 1}`).join(', ');
-      const [id, endpointId, nextAt] = [1, 2, 3].map((offset) => `$${DELIVERY_COLUMNS.length + offset}`);
-      const changed = await query(`update webhook_deliveries set ${columns} where id = ${id} and endpoint_id = ${endpointId} and next_at is not distinct from ${nextAt} returning id`, [...deliveryValues(next), seen.id, seen.endpointId, seen.nextAt]);
-      return changed.length > 0;
-    },
-
-    forgetDeliveries: async (before) => {
-      await query('delete from webhook_deliveries where next_at is null and updated_at < $1', [before]);
-    },
-
-    deliveries: async (endpointId, { jobId, limit }) =>
-      (await query(`select ${ENTRY_COLUMNS} from webhook_deliveries where endpoint_id = $1 and ($2::text is null or job_id = $2) order by created_at desc, id desc limit $3`, [endpointId, jobId ?? null, limit])).map(entryFromRow),
-
-    findDelivery: async (endpointId, id) => {
-      const [row] = await query('select * from webhook_deliveries where endpoint_id = $1 and id = $2', [endpointId, id]);
-      return row === undefined ? undefined : deliveryFromRow(row);
-    },
   };
-}
-
-function wholeFrom(values: readonly Value[]): WholeJob {
-  return { job: seenJob(values).job, payloads: { request: values[AFTER_SEEN] as string, output: values[AFTER_SEEN + 1] as string | null, error: values[AFTER_SEEN + 2] as string | null } };
 }
