@@ -181,6 +181,14 @@ for (const kind of DATABASES) {
       assert.equal((await ann.call('GET', '/v2/account')).status, 200);
     });
 
+    test('another protocol that is asked for behind a request which is not answered yet: each is answered, and the server goes on', async () => {
+      for (const path of ['/v2/x/y', '/proxy/abc-80/', '/v2/x/job-channel/w']) {
+        const answers = await exchange(stage.server.url, [`GET /v2/pods HTTP/1.1\r\nhost: x\r\n\r\nGET ${path} HTTP/1.1\r\nhost: x\r\nconnection: Upgrade, close\r\nupgrade: something\r\n\r\n`]);
+        assert.deepEqual(answers.match(/HTTP\/1\.1 \d+/g)?.length, 2, `${path}: ${answers}`);
+      }
+      assert.equal((await fetch(`${stage.server.url}/healthz`)).status, 200);
+    });
+
     test('no secret, password or key of all this is in the log, at its most talkative', async () => {
       const words = ['spoken-secret', 'spoken-password', 'spoken-environment', 'spoken-broken'];
       await ann.call('POST', '/v2/account/secrets', { name: 'a', value: words[0] });

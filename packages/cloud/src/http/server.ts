@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
-import type { RequestListener, Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import Fastify, { LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Gate } from '../resources/keys/gate.ts';
@@ -10,7 +10,7 @@ import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
 import { bearerKey } from './bearer.ts';
 import { asBerthError } from './failures.ts';
-import { asksForAnotherProtocol } from './gateway/upgrades.ts';
+import { Upgrades } from './gateway/upgrades.ts';
 import { artifactRoutes } from './artifacts.ts';
 import { graphqlFace } from './graphql/face.ts';
 import { healthRoutes } from './health.ts';
@@ -131,11 +131,15 @@ export function createWorkerServer(traffic: EndpointTraffic, pods?: PodVisitors)
 }
 
 function serverWith(traffic: EndpointTraffic, handler: RequestListener): Server {
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: REQUEST_WITHIN_MS, shouldUpgradeCallback: asksForAnotherProtocol }, (request, response) => {
+  const upgrades = new Upgrades();
+  const shouldUpgradeCallback = (request: IncomingMessage): boolean => upgrades.areFor(request);
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: REQUEST_WITHIN_MS, shouldUpgradeCallback }, (request, response) => {
+    upgrades.answering(request, response);
     takeOriginForm(request);
     traffic.serve(request, response, () => handler(request, response));
   });
   server.on('checkContinue', (request, response) => {
+    upgrades.answering(request, response);
     takeOriginForm(request);
     const others = (): void => {
       response.writeContinue();

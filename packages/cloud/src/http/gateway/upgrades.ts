@@ -1,4 +1,5 @@
-import type { Request } from '../raw.ts';
+import type { Socket } from 'node:net';
+import type { Request, Response } from '../raw.ts';
 
 /** Another version of HTTP, or the same one encrypted. */
 const HTTP_ITSELF = /^(h2c?|http\/.*|tls\/.*)$/i;
@@ -10,4 +11,22 @@ const HTTP_ITSELF = /^(h2c?|http\/.*|tls\/.*)$/i;
  */
 export function asksForAnotherProtocol({ headers }: Pick<Request, 'headers'>): boolean {
   return (headers.upgrade ?? '').split(',').some((offer) => offer.trim() !== '' && !HTTP_ITSELF.test(offer.trim()));
+}
+
+/**
+ * Knows which requests change the protocol of their connection. An offer that comes while an
+ * earlier request on the connection is still being answered is not taken up, as no server has to: the
+ * connection is not free, and the request is answered in its turn like any other.
+ */
+export class Upgrades {
+  /** The last answer on each connection. */
+  readonly #answers = new WeakMap<Socket, Response>();
+
+  answering(request: Request, response: Response): void {
+    this.#answers.set(request.socket, response);
+  }
+
+  areFor(request: Request): boolean {
+    return asksForAnotherProtocol(request) && this.#answers.get(request.socket)?.writableFinished !== false;
+  }
 }
