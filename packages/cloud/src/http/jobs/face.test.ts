@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, afterEach, before, test } from 'node:test';
 import type { FastifyBaseLogger } from 'fastify';
@@ -15,6 +15,7 @@ import type { Delivery } from '../../store/job-records.ts';
 import type { JobStore } from '../../store/jobs.ts';
 import type { ApiKey } from '../../store/records.ts';
 import { noWakeups } from '../../store/wakeups.ts';
+import { BerthError } from '../../support/errors.ts';
 import { createLog } from '../../support/log.ts';
 import { jobAddress } from './address.ts';
 import type { JobAddress } from './address.ts';
@@ -41,10 +42,10 @@ class OpenGate extends Gate {
 const log = createLog({ level: 'silent', format: 'json' });
 
 /** A queue behind a plain server, and what it serves. */
-async function served(changed: Partial<JobStore>, asked: { log?: FastifyBaseLogger } = {}) {
+async function served(changed: Partial<JobStore>, asked: { log?: FastifyBaseLogger; gate?: Gate; endpoints?: EndpointDirectory } = {}) {
   const queue = new JobQueue({ store: { ...context.store.jobs, ...changed }, wakeups: noWakeups, clock: context.clock, log, deliveryOf: (): Delivery => assert.fail(), onDelivery: () => undefined });
-  const endpoints = new EndpointDirectory({ findAnywhere: async () => sampleEndpoint }, context.clock);
-  const face = new JobFace({ queue, webhooks: undefined as never, endpoints, gate: new OpenGate(context), limits: undefined, log: asked.log ?? log, fleetReason: () => undefined });
+  const { endpoints = new EndpointDirectory({ findAnywhere: async () => sampleEndpoint }, context.clock), gate = new OpenGate(context) } = asked;
+  const face = new JobFace({ queue, webhooks: undefined as never, endpoints, gate, limits: undefined, log: asked.log ?? log, fleetReason: () => undefined });
   const serving: Promise<void>[] = [];
   server = createServer((incoming, response) => serving.push(face.serve(incoming, response, jobAddress(incoming.url ?? '') as JobAddress)));
   server.listen(0, '127.0.0.1');
@@ -94,4 +95,39 @@ test('a caller who left before the server stopped is no matter for the log, thou
   closed.reject(new Error('the database is not open'));
   await serving[0];
   assert.deepEqual(errors, []);
+});
+
+/** Sends a body in two pieces, the second when the first was admitted; answers the status. */
+async function statusOfSlow(url: string, admitted: Promise<void>): Promise<number> {
+  const call = request(url, { method: 'POST' });
+  call.write('{"input":');
+  await admitted;
+  call.end('1}');
+  const [response] = (await once(call, 'response')) as [IncomingMessage];
+  response.resume();
+  return response.statusCode ?? 0;
+}
+
+test('a job whose key is revoked, or whose endpoint is removed, while its body comes is refused', async () => {
+  for (const [gone, status] of [['key', 401], ['endpoint', 404], ['nothing', 200]] as const) {
+    const admitted = Promise.withResolvers<void>();
+    let [identified, found] = [0, 0];
+    class OnceGate extends OpenGate {
+      override async identify(): Promise<ApiKey> {
+        identified += 1;
+        if (gone === 'key' && identified > 1) throw new BerthError('unauthenticated', 'invalid API key');
+        return super.identify();
+      }
+    }
+    const endpoints = new EndpointDirectory({
+      findAnywhere: async () => {
+        found += 1;
+        setImmediate(admitted.resolve);
+        return gone === 'endpoint' && found > 1 ? undefined : sampleEndpoint;
+      },
+    }, context.clock, 0);
+    const { base } = await served({}, { gate: new OnceGate(context), endpoints });
+    assert.equal(await statusOfSlow(`${base}/run`, admitted.promise), status, gone);
+    server?.close();
+  }
 });

@@ -133,19 +133,30 @@ export class JobFace {
     }
   }
 
-  async #run({ request, response, endpoint, key }: Call): Promise<void> {
-    const text = wholeUtf8(request, RUN_LIMIT) ?? (await readUtf8(request, RUN_LIMIT));
+  async #run(call: Call): Promise<void> {
+    const { request, response, endpoint, key } = call;
+    const text = wholeUtf8(request, RUN_LIMIT) ?? (await this.#longBody(call, RUN_LIMIT));
     const job = await this.#parts.queue.submit(submission(request, endpoint, key, text, readTerms(text)));
     sendJson(response, 200, briefText(job));
   }
 
-  async #runSync({ request, response, endpoint, key, query }: Call): Promise<void> {
+  async #runSync(call: Call): Promise<void> {
+    const { request, response, endpoint, key, query } = call;
     const wait = readWait(query);
     const gone = departure(response);
-    const text = wholeUtf8(request, RUNSYNC_LIMIT) ?? (await readUtf8(request, RUNSYNC_LIMIT));
+    const text = wholeUtf8(request, RUNSYNC_LIMIT) ?? (await this.#longBody(call, RUNSYNC_LIMIT));
     const terms = { ...readTerms(text), sync: { wait, waitGiven: query.has('wait') } };
     const { job, outcome } = await this.#parts.queue.submitAndWait(submission(request, endpoint, key, text, terms), wait, gone);
     await this.#show(response, endpoint, outcome ?? missing(job.id));
+  }
+
+  /** A body that comes in pieces takes its time, in which the key may be revoked and the endpoint removed. */
+  async #longBody({ request, endpoint }: Call, limit: number): Promise<string> {
+    const { gate, endpoints } = this.#parts;
+    const text = await readUtf8(request, limit);
+    checkGrant(await gate.identify(bearerOrBareKey(request.headers.authorization)), { family: 'serverless', need: 'write', endpointId: endpoint.id });
+    if ((await endpoints.find(endpoint.id)) === undefined) throw notFound('endpoint', endpoint.id);
+    return text;
   }
 
   async #status({ response, endpoint, key, rest, query }: Call): Promise<void> {
