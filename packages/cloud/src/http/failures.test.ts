@@ -33,6 +33,12 @@ describe('whatever was thrown', () => {
     }
   });
 
+  test('a request that its client broke off is no defect', () => {
+    const { log, lines } = kept();
+    assert.equal(asBerthError(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }), log, 'r').code, 'malformed');
+    assert.deepEqual(lines, []);
+  });
+
   test('the refusals of the web framework have words of ours', async () => {
     const app = Fastify({ bodyLimit: 10 });
     const { log } = kept();
@@ -42,6 +48,8 @@ describe('whatever was thrown', () => {
     assert.equal(await answer('x'.repeat(11), { 'content-type': 'application/json' }), 'too-large');
     assert.equal(await answer('<a/>', { 'content-type': 'application/xml' }), 'media-type');
     assert.equal(await answer('"a"', { 'content-type': 'application/json', 'content-length': '9' }), 'malformed');
+    assert.equal(await answer('{', { 'content-type': 'application/json' }), 'malformed');
+    assert.equal(await answer('', { 'content-type': 'application/json' }), 'malformed');
     await app.close();
   });
 });
