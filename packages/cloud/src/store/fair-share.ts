@@ -1,6 +1,7 @@
 /**
  * Shares `wanted` places among those who wait: everyone gets one in turn until the places or
- * the waiting are used up. `waiting` says how many each has, counted up to `wanted`.
+ * the waiting are used up. `waiting` says how many each has, counted up to `wanted`. The interfaces
+ * let only the account that owns an endpoint submit to it; the queue is ready for others.
  */
 export function fairShare(waiting: readonly number[], wanted: number): number[] {
   const shares = waiting.map(() => 0);
