@@ -138,7 +138,7 @@ export class JobQueue {
         // Nobody waits for a job that is none, or for another one than there was.
         if (job?.seq !== seq) this.#news.ends.wake(endpointId, seq);
       }
-      if (job !== undefined) return { job, outcome: await this.waitForEnd(endpointId, job.seq, milliseconds, signal, job.seq === seq ? ended : undefined) };
+      if (job !== undefined) return { job, outcome: await this.waitForEnd(endpointId, job.seq, milliseconds, signal, { job, ...(job.seq === seq && { ended }) }) };
     }
   }
 
@@ -148,18 +148,21 @@ export class JobQueue {
     return found !== undefined && isOver(found.job, this.#parts.clock.now()) ? undefined : found;
   }
 
-  /** Resolves when the job has ended or is gone, the time is over, or the caller gives up; with the job as it then is. `listening`: it is listened for since before the job was there. */
-  async waitForEnd(endpointId: string, seq: number, milliseconds: number, signal: Departure, listening?: Promise<JobOutcome | undefined>): Promise<JobOutcome | undefined> {
+  /** Resolves when the job has ended or is gone, the time is over, or the caller gives up; with the job as it then is. `submitted`: the job, where it was just submitted, and its end, where it is listened for since before. */
+  async waitForEnd(endpointId: string, seq: number, milliseconds: number, signal: Departure, submitted?: { job: Job; ended?: Promise<JobOutcome | undefined> }): Promise<JobOutcome | undefined> {
     // Not by the clock, which may be set while somebody waits.
     const until = performance.now() + milliseconds;
-    let ended = listening;
-    let mayHaveEnded = listening === undefined || this.#closed;
+    let ended = submitted?.ended;
+    let mayHaveEnded = ended === undefined || this.#closed;
     let woken = false;
+    let last = submitted?.job;
     for (;;) {
       ended ??= this.#news.ends.wait(endpointId, seq, Math.max(0, until - performance.now()), signal);
       if (mayHaveEnded) {
         // Whoever waited is told of an end, however short it is kept.
         const found = woken ? await this.#parts.store.find(endpointId, seq) : await this.find(endpointId, seq);
+        if (found === undefined && last !== undefined) return this.#outlived(last);
+        last = found?.job;
         if (found === undefined || hasEnded(found.job) || signal.aborted || this.#closed || performance.now() >= until) return found;
       }
       const told = await ended;
@@ -168,6 +171,12 @@ export class JobQueue {
       mayHaveEnded = true;
       woken = true;
     }
+  }
+
+  /** What became of a job that is gone, as it was seen last: another server may have ended it with its time to live. */
+  #outlived(last: Job): JobOutcome | undefined {
+    const now = this.#parts.clock.now();
+    return hasEnded(last) || !transitions.hasOutlived(last, now) ? undefined : outcomeOf(transitions.outlive(last, now));
   }
 
   /** The server stops: nobody waits any longer. */

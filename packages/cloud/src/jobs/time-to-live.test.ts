@@ -2,11 +2,24 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DATABASES } from '../../../../tests/support/databases.ts';
 import type { Job } from '../store/job-records.ts';
-import { benches, SECOND } from './test-bench.ts';
+import { benches, POLL_MS, SECOND } from './test-bench.ts';
 
 for (const kind of DATABASES) {
   describe(`a time to live that is over before a sweep came, on ${kind}`, () => {
     const bench = benches(kind);
+
+    test('is what whoever waits for the job is told', async () => {
+      const on = bench();
+      const calling = on.queue.submitAndWait(on.request({ ttl: 10 * SECOND, sync: { wait: POLL_MS, waitGiven: true } }), POLL_MS, on.signal);
+      const job = await on.submit({ ttl: 10 * SECOND });
+      const waiting = [on.queue, ...(kind === 'postgres' ? [on.newServer(on.elsewhere())] : [])].map((queue) => queue.waitForEnd(on.id, job.seq, POLL_MS, on.signal));
+      await Promise.all(waiting.map(() => on.queue.counts(on.id)));
+      on.clock.advance(60 * SECOND);
+      await on.sweep();
+      for (const outcome of [(await calling).outcome, ...(await Promise.all(waiting))]) {
+        assert.deepEqual([outcome?.job.status, outcome?.payloads.error], ['TIMED_OUT', '"the time to live of the job is over"']);
+      }
+    });
 
     test('keeps the job from every worker, and those behind it do not wait for a sweep', async () => {
       const on = bench();

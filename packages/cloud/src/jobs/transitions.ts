@@ -106,12 +106,17 @@ export function renew(job: Job, holder: Holder, now: number): JobChange | undefi
 /** What time does to a job that is due; `workerLives` answers for the one that holds it. */
 export function whenDue(job: Job, now: number, workerLives: boolean): JobChange | undefined {
   if (now < job.dueAt) return undefined;
-  if (hasOutlived(job, now) && !hasEnded(job)) return { ...end(job, 'TIMED_OUT', now), error: JSON.stringify('the time to live of the job is over'), remove: true };
+  if (hasOutlived(job, now) && !hasEnded(job)) return outlive(job, now);
   if (job.status === 'IN_QUEUE') return withDue({ ...job }, now);
   if (job.status !== 'IN_PROGRESS') return { job, remove: true };
   if (isOverTime(job, now)) return { ...end(job, 'TIMED_OUT', now), error: JSON.stringify(`the job ran longer than its execution timeout of ${job.executionTimeout} ms`) };
   const holder = { workerId: job.workerId ?? '', lease: job.lease ?? undefined };
   return workerLives ? renew(job, holder, now) : lose(job, holder, 'the worker that ran the job was lost', now);
+}
+
+/** It ends with its time to live, and is not kept. */
+export function outlive(job: Job, now: number): JobChange {
+  return { ...end(job, 'TIMED_OUT', now), output: null, error: JSON.stringify('the time to live of the job is over'), remove: true };
 }
 
 /** Its time to live is over. */

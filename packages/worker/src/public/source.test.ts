@@ -55,11 +55,12 @@ describe('the public way', () => {
     }
   });
 
-  test('stays away for a while after 429', LIMIT, async () => {
+  test('stays away for a while after 429, and says once why', LIMIT, async () => {
     server.fault = (what) => (what === 'job-take' || what === 'job-stop' ? 429 : undefined);
     start(() => 1, {}, { ...QUICK_PACE, tooMany: 150 });
     await server.until(() => server.count('job-take') === 3 && server.count('job-stop') === 3);
     for (const gap of [...gaps('job-take'), ...gaps('job-stop')]) assert.ok(gap >= 140, `${gap} ms`);
+    assert.equal(log.filter((line) => line.includes('No jobs for now: the server answered 429: it was told to')).length, 1, log.join(''));
     server.fault = () => undefined;
     assert.deepEqual((await server.result(server.submit({}))).body, { output: 1 });
   });

@@ -3,6 +3,7 @@ import type { Job } from '../handler.ts';
 import { Backoff } from '../pace.ts';
 import { nextTurn, pause } from '../pause.ts';
 import { PublicDelivery } from './delivery.ts';
+import type { Answer } from './http-client.ts';
 import { pauseAfterEmpty, pauseAfterTooMany } from './polling.ts';
 import type { Polling } from './polling.ts';
 
@@ -18,6 +19,8 @@ export class Takes {
   /** Ends the open question, unless its answer has begun. */
   #question = new AbortController();
   #onRoom: () => void = () => undefined;
+  /** Why no jobs came, as it was last said. */
+  #saidWhy = '';
   readonly #ended: Promise<void>;
 
   constructor(polling: Polling) {
@@ -62,16 +65,20 @@ export class Takes {
     let why: string;
     try {
       const answer = await http.ask(addresses.take(room, consumer.held().length > 0), { silenceMs: pace.poll, signal, unlessBegun });
-      if (answer.status === 429) return pauseAfterTooMany(answer, pace);
+      if (answer.status === 429) {
+        this.#sayWhy(answer);
+        return pauseAfterTooMany(answer, pace);
+      }
       // 400 is what the hosted service answers to a worker that it has just woken up.
       if (answer.status === 200 || answer.status === 204 || answer.status === 400) {
         this.#backoff.reset();
+        this.#saidWhy = '';
         const found = answer.status === 200 ? jobsOf(answer.json) : { jobs: [], malformed: 0 };
         for (const job of found.jobs) consumer.deliver(new PublicDelivery(job, posts));
         if (found.malformed > 0) log.error(`The server answered ${found.malformed} jobs without an id that is text; they are left out.`);
         return found.jobs.length > 0 ? 0 : pauseAfterEmpty(askedAt, pace);
       }
-      why = `the server answered ${answer.status}`;
+      why = reasonOf(answer);
     } catch (error) {
       why = messageOf(error);
     }
@@ -79,6 +86,19 @@ export class Takes {
     log.warn(`No jobs could be taken: ${why}`);
     return this.#backoff.next();
   }
+
+  /** Once for each reason: a worker that is sent away for good must not be silent, and one that is sent away often must not be loud. */
+  #sayWhy(answer: Answer): void {
+    const why = reasonOf(answer);
+    if (why !== this.#saidWhy) this.#polling.log.warn(`No jobs for now: ${why}`);
+    this.#saidWhy = why;
+  }
+}
+
+/** What a server says of a refusal, where it says anything. */
+function reasonOf({ status, json }: Answer): string {
+  const said = typeof json === 'object' && json !== null && 'error' in json && typeof json.error === 'string' ? `: ${json.error}` : '';
+  return `the server answered ${status}${said}`;
 }
 
 /** An answer that is already here, only not read yet, gets the time to be read: its jobs count as delivered for the server. */
@@ -88,7 +108,7 @@ async function answersAreRead(): Promise<void> {
 }
 
 /** One job or a list of jobs, whichever was asked for. Every job has an id that is text. */
-export function jobsOf(json: unknown): { jobs: Job[]; malformed: number } {
+function jobsOf(json: unknown): { jobs: Job[]; malformed: number } {
   const found: unknown[] = Array.isArray(json) ? json : json === undefined || json === null ? [] : [json];
   const jobs = found.filter((job): job is Job => isJob(job));
   return { jobs, malformed: found.length - jobs.length };

@@ -257,6 +257,7 @@ export class TestServer {
     const fault = request.headers.authorization === KEY ? this.fault(what, jobId) : 401;
     if (fault === SILENCE) return;
     if (fault === CLOSE) request.socket.destroy();
+    else if (fault !== undefined && fault >= 400) response.writeHead(fault, { 'content-type': 'application/json' }).end('{"error":"it was told to"}');
     else if (fault !== undefined) response.writeHead(fault).end();
     else if (what === 'job-take' || what === 'job-take-batch') this.#hold(this.#takes, { workerId, room: Number(query.get('batch_size') ?? 1), response });
     else if (what === 'job-stop') this.#hold(this.#stops, { workerId, room: 0, response });

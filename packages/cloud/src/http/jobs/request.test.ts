@@ -44,6 +44,10 @@ describe('a request', () => {
     for (const webhook of ['x', 'ftp://a', '//a', 'http://', 1, {}, 'http://a/\u0000', 'http://a\nb']) refuses({ input: {}, webhook }, /^webhook must be an http or https address$/);
   });
 
+  test('has a webhook without a user name and password, which no delivery would carry', () => {
+    for (const address of ['http://user:word@example.com/', 'https://user@example.com/a']) refuses({ input: {}, webhook: address }, /^webhook has a user name or password/);
+  });
+
   test('has a webhook of at most 8192 characters', () => {
     const address = (length: number): string => 'http://a/'.padEnd(length, 'x');
     assert.deepEqual(terms({ input: {}, webhook: address(8192) }), { webhook: address(8192) });

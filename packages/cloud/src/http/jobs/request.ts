@@ -23,6 +23,7 @@ export function readTerms(text: string): RequestTerms {
   const webhook = body.webhook ?? body.webhookV2;
   if (typeof webhook === 'string' && webhook.length > LONGEST_WEBHOOK) throw bad(`webhook has at most ${LONGEST_WEBHOOK} characters`);
   if (webhook !== undefined && webhook !== null && (typeof webhook !== 'string' || !isWebAddress(webhook))) throw bad('webhook must be an http or https address');
+  if (typeof webhook === 'string' && hasCredentials(webhook)) throw bad('webhook has a user name or password in its address; put a token into its path or query instead');
   const executionTimeout = optionalNumber(policy['executionTimeout'], 'policy.executionTimeout');
   const ttl = optionalNumber(policy['ttl'], 'policy.ttl');
   const retention = optionalNumber(body.retention ?? policy['retention'], 'retention');
@@ -76,6 +77,11 @@ function optionalNumber(value: unknown, name: string): number | undefined {
 /** Control characters are none of an address, and PostgreSQL keeps no text with a NUL. */
 function isWebAddress(text: string): boolean {
   return /^https?:\/\/\P{Cc}+$/iu.test(text) && URL.canParse(text);
+}
+
+function hasCredentials(address: string): boolean {
+  const { username, password } = new URL(address);
+  return username !== '' || password !== '';
 }
 
 function bad(message: string): BerthError {

@@ -234,7 +234,7 @@ export class WorkerFace {
 /** Whether the worker says that it runs nothing, and how many jobs it can take. */
 function readTake(text: string): { idle: boolean; size: number } {
   const query = new URLSearchParams(text);
-  return { idle: query.get('job_in_progress') === '0', size: Math.min(LARGEST_BATCH, Math.max(1, Number(query.get('batch_size')) || 1)) };
+  return { idle: query.get('job_in_progress') === '0', size: Math.min(LARGEST_BATCH, Math.max(1, Math.floor(Number(query.get('batch_size'))) || 1)) };
 }
 
 /** How many of them make one answer, at least one. */
