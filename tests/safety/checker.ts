@@ -38,7 +38,7 @@ interface Story {
 }
 
 /** What an end that no worker posted says, where the worker was lost. */
-const LOSS = /^"the worker (that ran the job (was lost|went away)|never started the job|ended the job without a result)/;
+const LOSS = /^"the worker (that ran the job (was lost|went away)|has neither the job nor a result of it|ended the job without a result)/;
 
 /** Reads a history and says what is wrong with it. It knows the promises and nothing of how they are kept. */
 export function check(history: readonly Event[]): Fault[] {

@@ -56,7 +56,7 @@ export class Caretaker {
     await Promise.all(
       presence.lostJobs().map(async ({ endpointId, workerId, seq, lease, shown }) => {
         const holder = { workerId, lease };
-        await changes.one(endpointId, seq, (job, now) => (shown ? transitions.abandon(job, holder, 'the worker ended the job without a result', now) : transitions.lose(job, holder, 'the worker never started the job', now)));
+        await changes.one(endpointId, seq, (job, now) => (shown ? transitions.abandon(job, holder, 'the worker ended the job without a result', now) : transitions.lose(job, holder, 'the worker has neither the job nor a result of it: it did not get there, or the result could not be sent', now)));
         presence.released(endpointId, workerId, seq);
       }),
     );
