@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { clientOf } from './support/client.ts';
 import { DATABASES, freshDatabase } from './support/databases.ts';
 import type { TestDatabase } from './support/databases.ts';
-import { runBerth } from './support/program.ts';
+import { BERTH, runBerth } from './support/program.ts';
 import { startServer } from './support/server.ts';
 import type { TestServer } from './support/server.ts';
 import { logLines } from './support/story.ts';
+
+/** No mode of a folder keeps root out. */
+const user = process.getuid?.() === 0 ? 65534 : undefined;
+const isReadable = user === undefined || spawnSync(BERTH, ['--version'], { uid: user, gid: user }).status === 0;
 
 for (const kind of DATABASES) {
   describe(`the first start, on ${kind}`, () => {
@@ -204,6 +209,21 @@ describe('a configuration that makes no sense', () => {
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /database does not answer/);
     assert.doesNotMatch(refused.stderr, /hunter2|\n {4}at /);
+  });
+
+  test('with a data folder that is a file ends with a sentence too', async () => {
+    const file = join(database.data, 'file');
+    writeFileSync(file, '');
+    const refused = await runBerth(['up', '--port', '0', '--data', file]);
+    assert.equal(refused.code, 1);
+    assert.equal(refused.stderr, `berth: the data folder ${file} is not a folder; choose another with --data or BERTH_DATA\n`);
+  });
+
+  test('with a data folder that this user may not write to says so', { skip: !isReadable && 'NOT RUN: an ordinary user cannot read this clone' }, async () => {
+    const closed = await freshDatabase('sqlite');
+    chmodSync(closed.data, 0o555);
+    await assert.rejects(startServer(closed, {}, ['--port', '0'], user), { message: `berth did not start:\nberth: the data folder ${closed.data} cannot be written (EACCES); let this user write there, or choose another with --data or BERTH_DATA\n` });
+    await closed.drop();
   });
 });
 

@@ -77,13 +77,13 @@ import type { Clock } from './support/clock.ts';
 import { systemClock } from './support/clock.ts';
 import type { Config } from './support/config/config.ts';
 import { Sealer } from './support/crypto.ts';
+import { openDataFolder } from './support/data-folder.ts';
 import type { Ids } from './support/ids.ts';
 import { randomIds } from './support/ids.ts';
 import { installationOf } from './support/installation.ts';
 import type { Log } from './support/log.ts';
 import { loadMasterKey } from './support/master-key.ts';
 import { readIfThere, writePrivateFile } from './support/private-file.ts';
-import { makePrivateFolder } from './support/private-folder.ts';
 
 /** Workers that come with the program. */
 const EXAMPLES = fileURLToPath(new URL('../../../examples', import.meta.url));
@@ -110,7 +110,7 @@ export interface Cloud {
 
 /** The one place where the parts are wired together. */
 export async function createCloud({ config, log, clock = systemClock, ids = randomIds }: CloudParts): Promise<Cloud> {
-  makePrivateFolder(config.data);
+  openDataFolder(config.data);
   const lock = config.database === '' ? lockData(config.data) : undefined;
   try {
     endPackageScope(config.data);

@@ -5,6 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { EngineCheck } from '../engines/check.ts';
 import type { CheckResult } from '../support/check-result.ts';
 import type { Environment } from '../support/config/from-environment.ts';
+import { CHOOSE_DATA_FOLDER } from '../support/data-folder.ts';
 import { connect, type Client } from './client.ts';
 import { Failure } from './failure.ts';
 import { dataFolder } from './local-server.ts';
@@ -34,10 +35,10 @@ export function checkNode(version: string): CheckResult {
 /** A folder that is not there yet is made at the first start, below the nearest one that is. */
 export async function checkFolder(folder: string): Promise<CheckResult> {
   const check = 'data folder';
-  const remedy = 'let this user write there, or choose another folder with --data or BERTH_DATA';
+  const remedy = `let this user write there, or ${CHOOSE_DATA_FOLDER}`;
   for (let existing = folder; ; existing = dirname(existing)) {
     try {
-      if (!(await stat(existing)).isDirectory()) return { check, ok: false, found: `${existing} is not a folder`, remedy: 'choose another folder with --data or BERTH_DATA' };
+      if (!(await stat(existing)).isDirectory()) return { check, ok: false, found: `${existing} is not a folder`, remedy: CHOOSE_DATA_FOLDER };
       await access(existing, constants.W_OK | constants.X_OK);
       return { check, ok: true, found: existing === folder ? folder : `${folder} is made at the first start` };
     } catch (error) {
