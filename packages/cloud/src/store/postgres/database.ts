@@ -9,6 +9,7 @@ import { render } from '../sql.ts';
 import type { Outcome, Row, Statement, Steps } from '../sql.ts';
 import { postgresJobs } from './jobs.ts';
 import { leadOnPostgres } from './leadership.ts';
+import { noConnection } from './no-connection.ts';
 import { listenForWakeups } from './wakeups.ts';
 
 const UNIQUE_VIOLATION = '23505';
@@ -59,7 +60,10 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
   const forLanes = Math.max(1, Math.min(MOST_LANES, Math.floor(poolSize / 2)));
   const pool = open(Math.max(1, poolSize - forLanes), PLANS, QUERY_TIMEOUT_MS);
   const lanes = open(forLanes, LANE_OPTIONS, LANE_TIMEOUT_MS);
-  await checkVersion(pool);
+  await checkVersion(pool).catch((error: unknown) => {
+    // It reads the address as the pool does, with what the environment adds.
+    throw error instanceof BerthError ? error : noConnection(error, new pg.Client({ connectionString: url }));
+  });
   const server = randomUUID().slice(0, 8);
   return {
     dialect: 'postgres',
@@ -76,7 +80,7 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
 }
 
 async function checkVersion(pool: Pool): Promise<void> {
-  const answer = await translated(pool.query<{ version: string }>(`select current_setting('server_version_num') as version`));
+  const answer = await pool.query<{ version: string }>(`select current_setting('server_version_num') as version`);
   const version = Number(answer.rows[0]?.version);
   if (version < OLDEST_SERVER) {
     throw new BerthError('unavailable', `PostgreSQL 14 or newer is needed; this server is ${Math.floor(version / 10000)}`);
