@@ -156,7 +156,7 @@ describe('two servers', () => {
     const other = await freshDatabase('sqlite');
     const second = await runBerth(['up', '--port', new URL(first.url).port, '--data', other.data]);
     assert.equal(second.code, 1);
-    assert.match(second.stderr, /EADDRINUSE|in use/);
+    assert.equal(second.stderr, `berth: port ${new URL(first.url).port} of 127.0.0.1 is taken; choose another with --port or BERTH_PORT\n`);
     await first.stop();
     await other.drop();
   });
@@ -232,6 +232,14 @@ describe('a configuration that makes no sense', () => {
     chmodSync(closed.data, 0o555);
     await assert.rejects(startServer(closed, {}, ['--port', '0'], user), { message: `berth did not start:\nberth: the data folder ${closed.data} cannot be written (EACCES); let this user write there, or choose another with --data or BERTH_DATA\n` });
     await closed.drop();
+  });
+
+  test('with a host that is not of this machine names the knob', async () => {
+    for (const [host, words] of [['192.0.2.1', /^is not an address of this machine \(EADDRNOTAVAIL\)$/], ['no-such-host.invalid', /^is not known \((ENOTFOUND|EAI_AGAIN)\)$/]] as const) {
+      const refused = await up(['--host', host, '--port', '0']);
+      assert.equal(refused.code, 1);
+      assert.match(/^berth: the host (\S+) (.*); choose another with --host or BERTH_HOST\n$/.exec(refused.stderr)?.[2] ?? refused.stderr, words);
+    }
   });
 });
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { createCloud } from './cloud.ts';
 import type { Cloud } from './cloud.ts';
 import { listeningAt } from './http/origin.ts';
+import { notListening } from './http/not-listening.ts';
 import type { Config } from './support/config/config.ts';
 import { createLog } from './support/log.ts';
 import type { Log } from './support/log.ts';
@@ -33,7 +34,11 @@ export async function runServer({ config, warnings }: ServerOptions): Promise<vo
 }
 
 async function listen(cloud: Cloud, { host, port }: Config): Promise<string> {
-  await cloud.http.listen({ host, port });
+  try {
+    await cloud.http.listen({ host, port });
+  } catch (cause) {
+    throw notListening(cause, host, port);
+  }
   return listeningAt(cloud.http.server);
 }
 
