@@ -102,9 +102,10 @@ for (const kind of DATABASES) {
       assert.ok((await cut) instanceof Error);
     });
 
-    test('what was written is there again, and no second key is shown', async () => {
+    test('what was written is there again, and the key is not shown again, only where it lies', async () => {
       const server = await startServer(database);
-      assert.doesNotMatch(server.output(), /root key/);
+      assert.doesNotMatch(server.output(), /rpa_/);
+      assert.match(server.output(), new RegExp(`^  root key  in ${join(database.data, 'root.key')}$`, 'm'));
       const { body } = await server.client().call<{ templates: { name: string }[] }>('GET', '/v2/templates');
       assert.deepEqual(body.templates.map(({ name }) => name), ['under-way']);
       assert.equal(await server.stop(), 0);
@@ -157,6 +158,20 @@ describe('two servers', () => {
     const second = await runBerth(['up', '--port', new URL(first.url).port, '--data', other.data]);
     assert.equal(second.code, 1);
     assert.equal(second.stderr, `berth: port ${new URL(first.url).port} of 127.0.0.1 is taken; choose another with --port or BERTH_PORT\n`);
+    await first.stop();
+    await other.drop();
+  });
+
+  test('the one that found its port taken shows its root key once it is up', async () => {
+    const first = await startServer(database);
+    const other = await freshDatabase('sqlite');
+    assert.equal((await runBerth(['up', '--port', new URL(first.url).port, '--data', other.data])).code, 1);
+    const second = await startServer(other, { BERTH_ROOT_KEY: '' });
+    assert.equal(/root key {2}(rpa_\S+)/.exec(second.output())?.[1], readFileSync(join(other.data, 'root.key'), 'utf8').trim());
+    await second.stop();
+    const again = await startServer(other, { BERTH_ROOT_KEY: '' });
+    assert.doesNotMatch(again.output(), /rpa_/);
+    await again.stop();
     await first.stop();
     await other.drop();
   });

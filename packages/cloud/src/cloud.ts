@@ -35,7 +35,6 @@ import { Billing } from './metering/billing.ts';
 import { applyPrices } from './metering/repricing.ts';
 import { usageRules } from './metering/usage-rules.ts';
 import { Accounts } from './resources/accounts/accounts.ts';
-import { ensureRoot } from './resources/accounts/root.ts';
 import { Clusters } from './resources/clusters/clusters.ts';
 import { Catalog } from './resources/catalog/catalog.ts';
 import { defineDataCenter, DOCKER_DATA_CENTER } from './resources/catalog/data-centers.ts';
@@ -70,6 +69,8 @@ import { Templates } from './resources/templates/templates.ts';
 import { Terminals } from './resources/terminals/terminals.ts';
 import { VolumeContents } from './resources/volumes/contents.ts';
 import { Volumes } from './resources/volumes/volumes.ts';
+import { settleRootKey } from './root-key.ts';
+import type { RootKey } from './root-key.ts';
 import { openStore } from './store/open.ts';
 import { lockData } from './store/sqlite/lock.ts';
 import { Changes } from './support/changes.ts';
@@ -83,7 +84,6 @@ import { randomIds } from './support/ids.ts';
 import { installationOf } from './support/installation.ts';
 import type { Log } from './support/log.ts';
 import { loadMasterKey } from './support/master-key.ts';
-import { readIfThere, writePrivateFile } from './support/private-file.ts';
 
 /** Workers that come with the program. */
 const EXAMPLES = fileURLToPath(new URL('../../../examples', import.meta.url));
@@ -99,8 +99,7 @@ export interface CloudParts {
 
 export interface Cloud {
   http: FastifyInstance;
-  /** Set where this start made the root key. */
-  newRootKey: string | undefined;
+  rootKey: RootKey;
   /** Takes up the workers that are there and begins to look after them. Call it when the server listens: they must reach it. */
   begin(): void;
   close(): Promise<void>;
@@ -125,7 +124,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       onError: (error) => log.warn({ err: error }, 'a database connection failed'),
     });
     const context: Context = { store, clock, ids };
-    const newRootKey = await settleRootKey(context, config.data, given);
+    const rootKey = await settleRootKey(context, config.data, given);
 
     // Engines on one machine share its GPUs.
     const machine = { clock, log, virtualGpus: virtualGpus(config.gpus), gpus: new GpuShelf(), data: resolve(config.data) };
@@ -329,7 +328,7 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
     showWebhooks(http, () => sender.counts);
     return {
       http,
-      newRootKey,
+      rootKey,
       begin: () => {
         store.leadership.begin(
           () => {
@@ -366,14 +365,4 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
     lock?.release();
     throw error;
   }
-}
-
-/** The root key is kept where the command line finds it, readable by its owner alone. */
-async function settleRootKey(context: Context, data: string, given: string | undefined): Promise<string | undefined> {
-  const file = join(data, 'root.key');
-  const kept = readIfThere(file)?.trim();
-  const { created } = await ensureRoot(context, given, kept === '' ? undefined : kept);
-  const current = given ?? created;
-  if (current !== undefined && current !== kept) writePrivateFile(file, `${current}\n`);
-  return created;
 }

@@ -4,6 +4,7 @@ import { createCloud } from './cloud.ts';
 import type { Cloud } from './cloud.ts';
 import { listeningAt } from './http/origin.ts';
 import { notListening } from './http/not-listening.ts';
+import type { RootKey } from './root-key.ts';
 import type { Config } from './support/config/config.ts';
 import { createLog } from './support/log.ts';
 import type { Log } from './support/log.ts';
@@ -24,7 +25,8 @@ export async function runServer({ config, warnings }: ServerOptions): Promise<vo
   const card = join(config.data, 'server.json');
   writePrivateFile(card, `${JSON.stringify({ url, pid: process.pid })}\n`);
   cloud.begin();
-  process.stdout.write(greeting(config, url, cloud.newRootKey));
+  process.stdout.write(greeting(config, url, cloud.rootKey));
+  cloud.rootKey.seen();
 
   const signal = await stop;
   log.info({ signal }, 'stopping: requests under way may end');
@@ -42,7 +44,7 @@ async function listen(cloud: Cloud, { host, port }: Config): Promise<string> {
   return listeningAt(cloud.http.server);
 }
 
-function greeting(config: Config, url: string, newRootKey: string | undefined): string {
+function greeting(config: Config, url: string, rootKey: RootKey): string {
   const origin = config.publicUrl === '' ? url : config.publicUrl.replace(/\/+$/, '');
   const lines = [
     `  REST v2   ${origin}/v2        reference at ${origin}/v2/docs`,
@@ -50,7 +52,8 @@ function greeting(config: Config, url: string, newRootKey: string | undefined): 
     `  GraphQL   ${origin}/graphql`,
     `  data      ${config.data}`,
   ];
-  if (newRootKey !== undefined) lines.push('', `  root key  ${newRootKey}`, `            also in ${join(config.data, 'root.key')}; it opens everything, keep it to yourself`);
+  if (rootKey.unseen !== undefined) lines.push('', `  root key  ${rootKey.unseen}`, `            also in ${rootKey.file}; it opens everything, keep it to yourself`);
+  else if (rootKey.file !== undefined) lines.push(`  root key  in ${rootKey.file}`);
   return `berth is up at ${url}\n${lines.join('\n')}\n`;
 }
 
