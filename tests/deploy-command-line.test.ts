@@ -102,6 +102,14 @@ describe('berth deploy', () => {
     assert.deepEqual([json.name, json.image], ['upper', 'ghcr.io/somebody/upper:1.2']);
   });
 
+  test('what is no folder here is said to be taken for an image, and that nothing can run it', async () => {
+    const { code, json, stderr } = await berth('deploy', 'somebody/lower');
+    assert.deepEqual([code, json.image], [0, 'somebody/lower']);
+    assert.match(stderr, /^berth: there is no folder somebody\/lower, so it is taken for an image\nberth: no worker can be placed: the image "somebody\/lower" needs a container engine, and none is connected here; .*\n$/);
+    assert.equal((await berth('deploy', 'local/shell', '--name', 'bare')).stderr, '');
+    assert.doesNotMatch((await berth('deploy', 'ghcr.io/somebody/other')).stderr, /folder ghcr/);
+  });
+
   test('where no worker runs, the job that waits says why, and so do the logs', async () => {
     const why = /the maximum of this endpoint is 0/;
     await berth('deploy', folder.path, '--name', 'never', '--max', '0');
@@ -118,8 +126,8 @@ describe('berth deploy', () => {
     const empty = newFolder('empty', { 'index.ts': '' });
     const said: [string[], number, RegExp][] = [
       [['deploy', empty.path], 1, /has nothing to run: it needs a handler\.ts/],
-      [['deploy', './no-such-folder'], 1, /there is no folder \.\/no-such-folder/],
-      [['deploy', `${empty.path}/no-such-folder`], 1, /there is no folder/],
+      [['deploy', './no-such-folder'], 1, /there is no folder \.\/no-such-folder\n/],
+      [['deploy', `${empty.path}/no-such-folder`], 1, /there is no folder \S+\n/],
       [['deploy', 'tests/no-such-folder'], 1, /there is no folder tests\/no-such-folder; an image of that name is tests\/no-such-folder:latest/],
       [['deploy', folder.path, '--gpu', 'A40', '--cpu', 'cpu3c'], 2, /--gpu and --cpu exclude each other/],
       [['deploy', folder.path, '--gpu-count', '2'], 2, /--gpu-count goes with --gpu/],

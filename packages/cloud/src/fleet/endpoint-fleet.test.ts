@@ -33,6 +33,7 @@ describe('the workers of one endpoint', () => {
   test('say why none of them takes a job: the cause before its consequences', () => {
     const some = fleet();
     assert.equal(some.reason(3), 'no worker wanted yet');
+    assert.equal(some.reason(3, () => 'no engine for it'), 'no worker can be placed: no engine for it');
     const member = some.add(sampleWorker('w'));
     assert.equal(some.reason(3), 'a worker is starting');
     member.progress = 'pulling layer 3 of 7';

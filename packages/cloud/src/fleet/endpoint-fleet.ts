@@ -64,18 +64,23 @@ export class EndpointFleet {
     return { idle, initializing, ready: idle + running, running, throttled: this.throttled, unhealthy: unhealthy + (this.crashes.count > 1 && live.length === 0 ? 1 : 0) };
   }
 
-  /** Why there is no worker that could take a job; undefined where there is one, or none is needed. */
-  reason(workersMax: number): string | undefined {
+  /** Why there is no worker that could take a job; undefined where there is one, or none is needed. That no engine can run the image is told before a worker is wanted. */
+  reason(workersMax: number, imageProblem: () => string | undefined = () => undefined): string | undefined {
     const members = [...this.members.values()];
     if (members.some(({ record }) => record.state === 'ready')) return undefined;
     if (workersMax === 0) return 'no worker is wanted: the maximum of this endpoint is 0';
     if (this.crashes.count > 0) return tellCrashes(this.crashes);
-    if (this.refused !== undefined) return `no worker can be placed: ${this.refused}`;
+    if (this.refused !== undefined) return cannotPlace(this.refused);
     const starting = members.filter(({ record }) => record.state === 'starting');
     if (starting.length > 0) {
       const progress = starting.find((member) => member.runsSince === null && member.progress !== null)?.progress;
       return `${starting.length === 1 ? 'a worker is' : `${starting.length} workers are`} starting${progress === undefined ? '' : `: ${progress}`}`;
     }
-    return 'no worker wanted yet';
+    const problem = imageProblem();
+    return problem === undefined ? 'no worker wanted yet' : cannotPlace(problem);
   }
+}
+
+function cannotPlace(why: string): string {
+  return `no worker can be placed: ${why}`;
 }

@@ -145,8 +145,8 @@ export class Fleet {
   }
 
   /** Why an endpoint has no worker for its jobs. */
-  reason(endpoint: EndpointIdentity & Pick<Endpoint, 'workersMax'>): string | undefined {
-    return (this.#seen(endpoint) ?? new EndpointFleet(endpoint.id)).reason(endpoint.workersMax);
+  reason(endpoint: Endpoint): string | undefined {
+    return (this.#seen(endpoint) ?? new EndpointFleet(endpoint.id)).reason(endpoint.workersMax, () => this.#sites.imageProblem(endpoint));
   }
 
   engine(dataCenterId: string): InstanceEngine | undefined {

@@ -39,15 +39,16 @@ export function place(endpoint: Endpoint, sites: readonly Site[]): Placement {
   const allowed = sites.filter(({ dataCenterId, volumeId }) => isAllowed(endpoint, dataCenterId, volumeId));
   if (allowed.length === 0) return { refused: `none of the data centers ${endpoint.dataCenterIds.join(', ') || '(any)'} is connected${endpoint.networkVolumeIds.length > 0 ? ' with the endpoint\'s network volume' : ''}` };
   const able = allowed.filter(({ imageProblem }) => imageProblem === undefined);
-  if (able.length === 0) return { refused: imageProblem(endpoint, allowed) };
+  if (able.length === 0) return { refused: imageProblem(endpoint, allowed) ?? 'no engine can run the image' };
   const found = endpoint.compute === 'CPU' ? cpuPlace(endpoint, able) : gpuPlace(endpoint, able);
   return found === undefined ? { refused: NO_CAPACITY } : { place: found };
 }
 
-/** As it is told by an engine that runs images of this kind, if there is one. */
-function imageProblem({ image }: Endpoint, sites: readonly Site[]): string {
+/** Why none of these can run the image, as it is told by an engine that runs images of this kind, if there is one. */
+export function imageProblem({ image }: Pick<Endpoint, 'image'>, sites: readonly Pick<Site, 'images' | 'imageProblem'>[]): string | undefined {
+  if (sites.some((site) => site.imageProblem === undefined)) return undefined;
   const wanted = image.startsWith('local/') ? 'folders' : 'containers';
-  return (sites.find(({ images }) => images === wanted) ?? sites[0])?.imageProblem ?? 'no engine can run the image';
+  return (sites.find(({ images }) => images === wanted) ?? sites[0])?.imageProblem;
 }
 
 function isAllowed({ dataCenterIds, networkVolumeIds }: Endpoint, dataCenterId: string, volumeId: string | undefined): boolean {

@@ -3,6 +3,7 @@ import { foreignImage } from '../resources/images/names.ts';
 import type { Endpoint } from '../store/records.ts';
 import type { Log } from '../support/log.ts';
 import type { Connections } from './connections.ts';
+import { imageProblem } from './placement.ts';
 import type { Site } from './placement.ts';
 import type { Provisions } from './provisions.ts';
 
@@ -29,16 +30,26 @@ export class Sites {
     return sites.filter((site) => site !== undefined);
   }
 
+  /** Why none that the endpoint may use can run its image, as far as that is known without asking them. */
+  imageProblem(endpoint: Endpoint): string | undefined {
+    const allowed = [...this.#parts.engines].filter(([dataCenterId]) => endpoint.dataCenterIds.length === 0 || endpoint.dataCenterIds.includes(dataCenterId));
+    return imageProblem(endpoint, allowed.map(([, engine]) => ({ images: engine.abilities.images, imageProblem: problemOf(endpoint, engine) })));
+  }
+
   /** Only an engine that could run the image is asked for its capacity. */
   async #site(endpoint: Endpoint, dataCenterId: string, engine: InstanceEngine): Promise<Site | undefined> {
     const { provisions, log } = this.#parts;
-    const imageProblem = foreignImage(endpoint.accountId, endpoint.image) ?? engine.imageProblem(endpoint.image);
+    const problem = problemOf(endpoint, engine);
     try {
-      const capacity = imageProblem === undefined ? await engine.capacity() : NO_CAPACITY;
-      return { dataCenterId, images: engine.abilities.images, capacity, imageProblem, volumeId: (await provisions.volume(endpoint, dataCenterId))?.id };
+      const capacity = problem === undefined ? await engine.capacity() : NO_CAPACITY;
+      return { dataCenterId, images: engine.abilities.images, capacity, imageProblem: problem, volumeId: (await provisions.volume(endpoint, dataCenterId))?.id };
     } catch (error) {
       log.warn({ err: error, dataCenterId }, 'an engine does not answer');
       return undefined;
     }
   }
+}
+
+function problemOf({ accountId, image }: Endpoint, engine: InstanceEngine): string | undefined {
+  return foreignImage(accountId, image) ?? engine.imageProblem(image);
 }
