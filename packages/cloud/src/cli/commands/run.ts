@@ -43,9 +43,13 @@ export const run = command({
 
 function showResult(output: Output, job: JobView, endpoint: string): void {
   const notes = isUnderWay(job) ? [`It goes on${job.reason === undefined ? '' : ` (${job.reason})`}. Its log: berth logs ${endpoint} --job ${job.id} -f`] : [];
-  // What a handler made is shown to people as what it is: JSON.
-  output.record(output.forPeople && job.output !== undefined ? { ...job, output: JSON.stringify(job.output) } : { ...job }, ...notes);
+  output.record(output.forPeople ? { ...job, ...asJson(job, 'input'), ...asJson(job, 'output') } : { ...job }, ...notes);
   checkResult(job);
+}
+
+/** What went to a handler and what it made is shown to people as what it is: JSON. */
+function asJson(job: JobView, field: 'input' | 'output'): Record<string, string> {
+  return job[field] === undefined ? {} : { [field]: JSON.stringify(job[field]) };
 }
 
 /** One chunk is one line: text as it is, anything else as JSON. */

@@ -8,6 +8,7 @@ type Target = Pick<EndpointView, 'id'>;
 export interface JobView {
   id: string;
   status: string;
+  input?: unknown;
   output?: unknown;
   error?: unknown;
   reason?: string;
