@@ -168,7 +168,8 @@ export class Client {
     const problem = readProblem(await response.text());
     const reasons = [problem.detail ?? problem.title ?? `${this.url} answered ${response.status} ${response.statusText}`.trimEnd(), ...(problem.errors ?? [])];
     if (response.status === 401) reasons.push(this.#key === undefined ? `no key was sent: ${this.keyOrigin}; set BERTH_API_KEY` : `the key is from ${this.keyOrigin}`);
-    return new Refusal(response.status, visible(reasons.join('; ')));
+    // A sentence that goes on has no full stop.
+    return new Refusal(response.status, visible(reasons.map((reason, index) => (index < reasons.length - 1 ? reason.replace(/\.$/, '') : reason)).join('; ')));
   }
 }
 

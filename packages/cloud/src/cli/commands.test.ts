@@ -179,16 +179,34 @@ test('a refusal is one line with the detail and every finding', async () => {
   await using server = await startTestServer({
     'POST /v2/accounts': { status: 422, body: { title: 'Unprocessable', status: 422, detail: 'the body is not valid', errors: ['name: too long', 'name: no\nbreaks'] } },
     'GET /v2/accounts': { status: 502, text: '<html>' },
+    'POST /v2/pods': { status: 400, body: { title: 'Bad Request', status: 400, detail: 'Request validation failed.', errors: ['$.disk: too large'] } },
     'GET /v2/account/api-keys': { text: '<html>' },
     'GET /v2/account/audit-log': { body: { other: [] } },
     'DELETE /v2/account/api-keys/x': { status: 401, body: { title: 'Unauthorized', status: 401 } },
   });
   const env = envOf(server);
   assert.equal((await runBerth(['account', 'create', 'x'], { env })).err, 'berth: the body is not valid; name: too long; name: no\\u000abreaks\n');
+  assert.equal((await runBerth(['pod', 'create', '--disk', '99999999', 'local/shell'], { env })).err, 'berth: Request validation failed; $.disk: too large\n');
   assert.equal((await runBerth(['account', 'list'], { env })).err, `berth: ${server.url} answered 502 Bad Gateway\n`);
   assert.match((await runBerth(['key', 'list'], { env })).err, /does not answer as Berth does/);
   assert.match((await runBerth(['audit'], { env })).err, /answered without entries/);
   assert.equal((await runBerth(['key', 'revoke', 'x'], { env })).err, 'berth: Unauthorized; the key is from BERTH_API_KEY\n');
+});
+
+test('a disk that is too small is told with the flag, before the server is asked', async () => {
+  await using server = await startTestServer({});
+  const ran = await runBerth(['pod', 'create', '--gpu', 'x', '--volume', '5:/data', 'local/shell'], { env: envOf(server) });
+  assert.deepEqual([ran.code, ran.err], [2, 'berth: --volume is "5"; allowed: a whole number of at least 10\n']);
+  assert.deepEqual(server.heard, []);
+});
+
+test('run shows people the input and the output as the JSON that they are', async () => {
+  await using server = await startTestServer({
+    'GET /v2/serverless': { body: { endpoints: [{ id: 'e1', name: 'echo', type: 'QUEUE' }], pagination: { nextCursor: null } } },
+    'POST /v2/e1/runsync?wait=5000': { body: { id: 'sync-1', status: 'COMPLETED', input: {}, output: [] } },
+  });
+  const ran = await runBerth(['run', 'echo', '{}', '--sync'], { env: envOf(server), terminal: true });
+  assert.equal(ran.out, 'id:     sync-1\nstatus: COMPLETED\ninput:  {}\noutput: []\n', ran.err);
 });
 
 describe('doctor', () => {

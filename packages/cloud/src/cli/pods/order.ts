@@ -6,6 +6,8 @@ import { readCount, readCpu, readVariable } from '../serverless/order.ts';
 
 const DEFAULT_CPU = { id: 'cpu3c', vcpuCount: 2 };
 const DEFAULT_MOUNT = '/workspace';
+/** What the server demands too; here the flag can be named. */
+const LEAST_VOLUME_GB = 10;
 
 /** What `berth pod create` can say about the pod that it makes. */
 export const podOrderOptions = {
@@ -16,7 +18,7 @@ export const podOrderOptions = {
   port: { kind: 'list', value: 'PORT[/http|/tcp]', description: 'A port that the pod listens on; http, if not said. May be repeated.' },
   env: { kind: 'list', value: 'NAME=VALUE', description: 'An environment variable. May be repeated.' },
   disk: { kind: 'text', value: 'GB', description: 'The size of the container disk, which is empty after a stop.' },
-  volume: { kind: 'text', value: 'GB[:PATH]', description: `A disk that stays until the pod is removed, and where it is mounted. Default path: ${DEFAULT_MOUNT}.` },
+  volume: { kind: 'text', value: 'GB[:PATH]', description: `A disk of at least ${LEAST_VOLUME_GB} GB that stays until the pod is removed, and where it is mounted. Default path: ${DEFAULT_MOUNT}.` },
   'network-volume': { kind: 'text', value: 'ID[:PATH]', description: `A network volume, which outlives the pod. Default path: ${DEFAULT_MOUNT}.` },
   'data-center': { kind: 'list', value: 'ID', description: 'Where it may run. May be repeated. Default: anywhere.' },
   template: { kind: 'text', value: 'ID', description: 'A template to take the rest from.' },
@@ -38,6 +40,7 @@ export async function podOrder(client: Client, image: string | undefined, comman
   if (ssh && !ports.some((port) => port.startsWith('22/'))) ports.push('22/tcp');
   const size = readCount('disk', disk, 1);
   const count = readCount('gpu-count', options['gpu-count'], 1);
+  const mounts = mountsOf(volume, options['network-volume']);
   return {
     name: options.name ?? nameOf(image ?? 'pod'),
     ...(image !== undefined && { image }),
@@ -46,7 +49,7 @@ export async function podOrder(client: Client, image: string | undefined, comman
     ...(ports.length > 0 && { ports }),
     ...(options.env.length > 0 && { env: Object.fromEntries(options.env.map(readVariable)) }),
     ...(size !== undefined && { disk: size }),
-    ...mountsOf(volume, options['network-volume']),
+    ...mounts,
     ...(options['data-center'].length > 0 && { dataCenterIds: options['data-center'] }),
     ...(template !== undefined && { templateId: template }),
     ...(registry !== undefined && { registry }),
@@ -58,7 +61,7 @@ export async function podOrder(client: Client, image: string | undefined, comman
 function mountsOf(volume: string | undefined, network: string | undefined): Record<string, unknown> {
   if (volume !== undefined) {
     const [size, path] = splitPath(volume);
-    return { mounts: { persistent: { size: readCount('volume', size, 1), path } } };
+    return { mounts: { persistent: { size: readCount('volume', size, LEAST_VOLUME_GB), path } } };
   }
   if (network === undefined) return {};
   const [volumeId, path] = splitPath(network);
