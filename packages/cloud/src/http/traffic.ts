@@ -183,6 +183,8 @@ export class EndpointTraffic {
       return refuse(socket, `${status} ${STATUS_CODES[status]}`);
     }
     if (socket.destroyed) return;
+    // The channels have been told to go away, and the queue gives nothing more.
+    if (this.#closing) return refuse(socket, '503 Service Unavailable');
     socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${CHANNEL_PROTOCOL}\r\nBerth-Takes-Back: yes\r\nBerth-Keeps-Chunks: yes\r\nBerth-Answers: yes\r\n\r\n`);
     if ('setNoDelay' in socket && typeof socket.setNoDelay === 'function') socket.setNoDelay(true);
     if (head.length > 0) socket.unshift(head);

@@ -32,5 +32,21 @@ for (const kind of DATABASES) {
       far.destroy();
       near.destroy();
     });
+
+    test('asks a queue that has stopped for nothing', async (context) => {
+      const on = bench();
+      // Like the answers of a queue that has stopped: at once, and empty. The last one is for whoever asks again and again.
+      const atOnce = (calls: number): Promise<never[]> => (calls < 10 ? Promise.resolve([]) : new Promise(() => undefined));
+      const stops = context.mock.method(on.queue, 'jobsToStop', () => atOnce(stops.mock.callCount()));
+      const takes = context.mock.method(on.queue, 'take', () => atOnce(takes.mock.callCount()));
+      on.queue.close();
+      const [near, far] = duplexPair();
+      new WorkerChannel({ socket: near, queue: on.queue, endpointId: on.id, workerId: 'w', log: createLog({ level: 'silent', format: 'json' }) });
+      far.write('T 1\nL \n');
+      assert.deepEqual(await once(far.setEncoding('utf8'), 'data'), ['H\n']);
+      far.destroy();
+      near.destroy();
+      assert.deepEqual([stops.mock.callCount(), takes.mock.callCount()], [0, 0]);
+    });
   });
 }

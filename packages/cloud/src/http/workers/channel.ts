@@ -162,8 +162,13 @@ export class WorkerChannel {
     this.#take();
   }
 
+  /** Nothing more is asked for on its behalf. A queue that stops answers at once: asking it again and again would leave no time for anything else. */
+  get #over(): boolean {
+    return this.#gone.aborted || this.#parts.queue.stopping;
+  }
+
   #take(): void {
-    if (this.#taking || this.#credits === 0 || this.#gone.aborted) return;
+    if (this.#taking || this.#credits === 0 || this.#over) return;
     this.#taking = true;
     void this.#jobs().then((taken) => {
       this.#credits = Math.max(0, this.#credits - taken.length);
@@ -312,7 +317,7 @@ export class WorkerChannel {
   #lookForStops(): void {
     const { queue, endpointId, workerId } = this.#parts;
     void (async () => {
-      while (!this.#gone.aborted) {
+      while (!this.#over) {
         const jobs = await queue.jobsToStop(endpointId, workerId, POLL_MS, this.#gone);
         for (const jobId of jobs) this.#send(`X ${jobId}`);
       }
