@@ -1,45 +1,58 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { Server } from 'node:http';
-import { connect } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
-import { afterEach, describe, test } from 'node:test';
-import type { JobQueue } from '../jobs/queue.ts';
+import { connect, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import type { TestContext as Running } from 'node:test';
+import { freshContext } from '../../../../tests/support/context.ts';
+import type { TestContext } from '../../../../tests/support/context.ts';
+import { JobQueue } from '../jobs/queue.ts';
 import { sampleEndpoint } from '../resources/endpoints/endpoint.sample.ts';
+import type { Delivery } from '../store/job-records.ts';
+import type { Endpoint } from '../store/records.ts';
+import { noWakeups } from '../store/wakeups.ts';
 import { createLog } from '../support/log.ts';
 import { EndpointTraffic } from './traffic.ts';
 import type { WorkerFace } from './workers/face.ts';
 
 describe('a worker that asks for the channel', () => {
-  let server: Server;
-  let worker: Socket;
-
-  afterEach(() => {
-    worker.destroy();
-    server.close();
+  let context: TestContext;
+  before(async () => {
+    context = await freshContext();
   });
+  after(() => context.close());
 
-  test('is sent away where the server has begun to stop while it was let in', async () => {
-    const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const workers = {
-      admit: async () => {
-        asked.resolve();
-        await answer.promise;
-        return sampleEndpoint;
-      },
-    };
-    const queue = { close: () => undefined };
-    const traffic = new EndpointTraffic({ jobs: undefined as never, workers: workers as unknown as WorkerFace, queue: queue as unknown as JobQueue, log: createLog({ level: 'silent', format: 'json' }) });
-    server = createServer().on('upgrade', (request, socket, head) => void traffic.upgrade(request, socket, head));
+  /** What is said to it. */
+  async function asks(running: Running, admit: (traffic: EndpointTraffic) => Promise<Endpoint>): Promise<string> {
+    const log = createLog({ level: 'silent', format: 'json' });
+    const queue = new JobQueue({ store: context.store.jobs, wakeups: noWakeups, clock: context.clock, log, deliveryOf: (): Delivery => assert.fail(), onDelivery: () => undefined });
+    const workers = { admit: () => admit(traffic) } as unknown as WorkerFace;
+    const traffic = new EndpointTraffic({ jobs: undefined as never, workers, queue, log });
+    const server = createServer().on('upgrade', (request, socket, head) => void traffic.upgrade(request, socket, head));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    worker = connect((server.address() as AddressInfo).port, '127.0.0.1').setEncoding('utf8');
+    const worker = connect((server.address() as AddressInfo).port, '127.0.0.1').setEncoding('utf8');
+    running.after(() => {
+      worker.destroy();
+      server.close();
+    });
     worker.write('GET /v2/e/job-channel/w HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: berth-worker/1\r\n\r\n');
-    await asked.promise;
-    traffic.close();
-    answer.resolve();
     const [said] = (await once(worker, 'data')) as [string];
+    return said;
+  }
+
+  test('gets a connection on which the system notices when it has vanished', async (running) => {
+    const watched = running.mock.method(Socket.prototype, 'setKeepAlive');
+    assert.match(await asks(running, async () => sampleEndpoint), /^HTTP\/1\.1 101 /);
+    assert.deepEqual(watched.mock.calls.map(({ arguments: [on] }) => on), [true]);
+  });
+
+  test('is sent away where the server has begun to stop while it was let in', async (running) => {
+    const said = await asks(running, async (traffic) => {
+      traffic.close();
+      return sampleEndpoint;
+    });
     assert.match(said, /^HTTP\/1\.1 503 /);
   });
 });

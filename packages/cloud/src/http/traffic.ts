@@ -5,6 +5,7 @@ import type { EndpointDirectory } from '../resources/endpoints/directory.ts';
 import { asBerthError } from './failures.ts';
 import { hostAddress, pathAddress } from './gateway/address.ts';
 import type { GatewayAddress } from './gateway/address.ts';
+import { lasting } from './gateway/caller.ts';
 import type { Domain } from './gateway/domain.ts';
 import type { Gateway } from './gateway/gateway.ts';
 import type { PodGateway } from './gateway/pod-gateway.ts';
@@ -22,6 +23,7 @@ import type { TerminalFace } from './terminal/face.ts';
 import { CHANNEL_PROTOCOL, WorkerChannel } from './workers/channel.ts';
 import { decoded } from './workers/face.ts';
 import type { WorkerFace, WorkerFaceParts } from './workers/face.ts';
+import { LastWords } from './workers/last-words.ts';
 
 export interface TrafficParts {
   jobs: JobFace;
@@ -45,6 +47,7 @@ const LANE_OPERATIONS = new Set(['run', 'runsync', 'status', 'cancel', 'job-take
 export class EndpointTraffic {
   readonly #parts: TrafficParts;
   readonly #channels = new Set<WorkerChannel>();
+  readonly #words = new LastWords();
   readonly #lanes: Lanes[] = [];
   /** Of heads on the fast lane: null where it is none of its addresses. */
   readonly #laneAddresses = new WeakMap<Head, JobAddress | null>();
@@ -186,9 +189,9 @@ export class EndpointTraffic {
     // The channels have been told to go away, and the queue gives nothing more.
     if (this.#closing) return refuse(socket, '503 Service Unavailable');
     socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${CHANNEL_PROTOCOL}\r\nBerth-Takes-Back: yes\r\nBerth-Keeps-Chunks: yes\r\nBerth-Answers: yes\r\n\r\n`);
-    if ('setNoDelay' in socket && typeof socket.setNoDelay === 'function') socket.setNoDelay(true);
+    lasting(socket);
     if (head.length > 0) socket.unshift(head);
-    const channel = new WorkerChannel({ socket, queue, endpointId: address.endpointId, workerId, log });
+    const channel = new WorkerChannel({ socket, queue, endpointId: address.endpointId, workerId, words: this.#words, log });
     this.#channels.add(channel);
     socket.on('close', () => this.#channels.delete(channel));
   }

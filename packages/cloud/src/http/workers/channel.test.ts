@@ -1,13 +1,66 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { duplexPair } from 'node:stream';
+import type { Duplex } from 'node:stream';
 import { describe, test } from 'node:test';
+import type { TestContext } from 'node:test';
 import { DATABASES } from '../../../../../tests/support/databases.ts';
-import { benches } from '../../jobs/test-bench.ts';
+import { SILENT_MS } from '../../jobs/presence.ts';
+import { benches, SECOND } from '../../jobs/test-bench.ts';
+import type { Bench } from '../../jobs/test-bench.ts';
 import { createLog } from '../../support/log.ts';
 import { WorkerChannel } from './channel.ts';
+import { LastWords } from './last-words.ts';
 
 const VALUES = 5_000;
+const PING_MS = 10 * SECOND;
+
+/** Two connections of one worker, with time that is turned by hand. */
+class Pair {
+  readonly near: Duplex[] = [];
+  readonly #far: Duplex[] = [];
+  readonly #context: TestContext;
+  readonly #on: Bench;
+  #now = 0;
+
+  constructor(context: TestContext, on: Bench) {
+    this.#context = context;
+    this.#on = on;
+    context.mock.timers.enable({ apis: ['setInterval'] });
+    context.mock.method(performance, 'now', () => this.#now);
+    const words = new LastWords();
+    for (let count = 0; count < 2; count += 1) {
+      const [near, far] = duplexPair();
+      new WorkerChannel({ socket: near, queue: on.queue, endpointId: on.id, workerId: 'w', words, log: createLog({ level: 'silent', format: 'json' }) });
+      this.near.push(near);
+      this.#far.push(far.resume());
+    }
+    context.after(() => {
+      for (const end of [...this.near, ...this.#far]) end.destroy();
+    });
+  }
+
+  /** A heartbeat arrives on one of them. */
+  async beat(which: number): Promise<void> {
+    const arrived = once(this.near[which] as Duplex, 'data');
+    this.#far[which]?.write('L \n');
+    await arrived;
+  }
+
+  /** Time in which the worker pings by HTTP, as it does while a handler keeps its thread busy. */
+  pass(milliseconds: number): void {
+    for (let passed = 0; passed < milliseconds; passed += SECOND) {
+      this.#now += SECOND;
+      this.#on.clock.advance(SECOND);
+      this.#on.queue.presence.seen(this.#on.id, 'w');
+      this.#context.mock.timers.tick(SECOND);
+    }
+  }
+
+  get open(): boolean[] {
+    return this.near.map(({ destroyed }) => !destroyed);
+  }
+}
 
 for (const kind of DATABASES) {
   describe(`the channel of a worker, on ${kind}`, () => {
@@ -17,7 +70,7 @@ for (const kind of DATABASES) {
       const on = bench();
       const progress = context.mock.method(on.queue, 'progress');
       const [near, far] = duplexPair();
-      new WorkerChannel({ socket: near, queue: on.queue, endpointId: on.id, workerId: 'w', log: createLog({ level: 'silent', format: 'json' }) });
+      new WorkerChannel({ socket: near, queue: on.queue, endpointId: on.id, workerId: 'w', words: new LastWords(), log: createLog({ level: 'silent', format: 'json' }) });
       const job = await on.submit();
       const { lease } = await on.takeOne('w');
       const said = `${job.id} ${String(lease)}`;
@@ -41,12 +94,44 @@ for (const kind of DATABASES) {
       const takes = context.mock.method(on.queue, 'take', () => atOnce(takes.mock.callCount()));
       on.queue.close();
       const [near, far] = duplexPair();
-      new WorkerChannel({ socket: near, queue: on.queue, endpointId: on.id, workerId: 'w', log: createLog({ level: 'silent', format: 'json' }) });
+      new WorkerChannel({ socket: near, queue: on.queue, endpointId: on.id, workerId: 'w', words: new LastWords(), log: createLog({ level: 'silent', format: 'json' }) });
       far.write('T 1\nL \n');
       assert.deepEqual(await once(far.setEncoding('utf8'), 'data'), ['H\n']);
       far.destroy();
       near.destroy();
       assert.deepEqual([stops.mock.callCount(), takes.mock.callCount()], [0, 0]);
+    });
+
+    test('is closed when another one of the same worker has gone on without it', async (context) => {
+      const pair = new Pair(context, bench());
+      await pair.beat(0);
+      for (let passed = 0; passed < SILENT_MS; passed += PING_MS) {
+        await pair.beat(1);
+        pair.pass(PING_MS);
+        assert.deepEqual(pair.open, [true, true], `after ${passed + PING_MS} ms`);
+      }
+      await pair.beat(1);
+      pair.pass(5 * SECOND);
+      assert.deepEqual(pair.open, [false, true]);
+      pair.pass(10 * SILENT_MS);
+      assert.deepEqual(pair.open, [false, true], 'the one that is left is alone');
+    });
+
+    test('stays open beside another one that speaks as often, or is as silent, or was heard first after a silence of both', async (context) => {
+      const pair = new Pair(context, bench());
+      for (let passed = 0; passed < 5 * SILENT_MS; passed += PING_MS) {
+        await pair.beat(0);
+        pair.pass(PING_MS / 2);
+        await pair.beat(1);
+        pair.pass(PING_MS / 2);
+      }
+      // A handler keeps the thread of both busy.
+      pair.pass(5 * SILENT_MS);
+      await pair.beat(1);
+      pair.pass(2 * SECOND);
+      await pair.beat(0);
+      pair.pass(5 * SECOND);
+      assert.deepEqual(pair.open, [true, true]);
     });
   });
 }

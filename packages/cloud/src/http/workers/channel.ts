@@ -4,11 +4,13 @@ import { LightDeparture } from '../../jobs/departure.ts';
 import { seqOf } from '../../jobs/identity.ts';
 import { onOneLine } from '../../jobs/json-text.ts';
 import type { NumberedChunk } from '../../jobs/numbered-chunks.ts';
+import { SILENT_MS } from '../../jobs/presence.ts';
 import type { Ending, JobQueue } from '../../jobs/queue.ts';
 import type { TakenJob } from '../../store/jobs.ts';
 import { SteadyMap } from '../../support/steady-map.ts';
 import { leaseAndNumber } from './chunk-number.ts';
 import { jobText, POLL_MS, RESULT_LIMIT } from './face.ts';
+import type { LastWords } from './last-words.ts';
 import { LineReader } from './lines.ts';
 import { readChunks, readPost, readValue } from './results.ts';
 
@@ -33,6 +35,8 @@ export interface ChannelParts {
   queue: JobQueue;
   endpointId: string;
   workerId: string;
+  /** Shared by all channels. */
+  words: LastWords;
   log: FastifyBaseLogger;
 }
 
@@ -81,21 +85,23 @@ export class WorkerChannel {
   #leaving = false;
   #acknowledgeTimer: NodeJS.Timeout | undefined;
   readonly #silenceTimer: NodeJS.Timeout;
+  /** When something last came over this connection, by time that cannot be set. */
+  #heardAt: number;
+  /** At the last look, another connection of the worker had gone on for too long without this one. */
+  #outlived = false;
 
   constructor(parts: ChannelParts) {
     this.#parts = parts;
     const { socket, queue, endpointId, workerId } = parts;
     queue.presence.returns(endpointId, workerId);
+    this.#heardAt = parts.words.heard(endpointId, workerId);
     socket.on('data', (bytes: Buffer) => this.#read(bytes));
     // The server's side stays open when the other one closes; a worker that has closed is gone.
     socket.on('end', () => socket.destroy());
     socket.on('close', () => this.#closed());
     socket.on('error', () => socket.destroy());
     this.#lookForStops();
-    // An open connection proves nothing: that of a frozen worker, or of a machine without power, stays open too. What counts is what it says.
-    this.#silenceTimer = setInterval(() => {
-      if (queue.presence.lives(endpointId, workerId) !== true) socket.destroy();
-    }, SILENCE_LOOK_MS).unref();
+    this.#silenceTimer = setInterval(() => this.#look(), SILENCE_LOOK_MS).unref();
   }
 
   /** Tells the worker to go elsewhere: this server stops. */
@@ -106,12 +112,25 @@ export class WorkerChannel {
     this.#parts.socket.end();
   }
 
+  /** An open connection proves nothing: that of a frozen worker, or of a machine without power, stays open too. What counts is what it says. */
+  #look(): void {
+    const { socket, queue, endpointId, workerId, words } = this.#parts;
+    if (queue.presence.lives(endpointId, workerId) !== true) return void socket.destroy();
+    // A worker that went on over another connection may have left this one, and no word of that came through. Silence of both says nothing: a handler may keep their thread busy.
+    const wasOutlived = this.#outlived;
+    this.#outlived = (words.last(endpointId, workerId) ?? 0) - this.#heardAt >= SILENT_MS;
+    // Twice: what the other one said may have been read first, and what this one said is still to be.
+    if (wasOutlived && this.#outlived) socket.destroy();
+  }
+
   #read(bytes: Buffer): void {
-    this.#parts.queue.presence.seen(this.#parts.endpointId, this.#parts.workerId);
+    const { queue, endpointId, workerId, words } = this.#parts;
+    queue.presence.seen(endpointId, workerId);
+    this.#heardAt = words.heard(endpointId, workerId);
     try {
       for (const line of this.#lines.read(bytes)) this.#understand(line);
     } catch (error) {
-      this.#parts.log.warn({ err: error, workerId: this.#parts.workerId }, 'a worker sent something that is not of the protocol; its connection is closed');
+      this.#parts.log.warn({ err: error, workerId }, 'a worker sent something that is not of the protocol; its connection is closed');
       this.#parts.socket.destroy();
     }
     this.#finish();
@@ -348,9 +367,10 @@ export class WorkerChannel {
   }
 
   #closed(): void {
-    const { queue, endpointId, workerId, log } = this.#parts;
+    const { queue, endpointId, workerId, words, log } = this.#parts;
     clearTimeout(this.#acknowledgeTimer);
     clearInterval(this.#silenceTimer);
+    words.forget(endpointId, workerId);
     this.#gone.depart();
     const since = queue.presence.now();
     setTimeout(() => {
