@@ -10,6 +10,8 @@ const LARGEST_BODY = 256 * 1024;
 /** Of requests that wait behind the one being served. */
 const MOST_WAITING = 256 * 1024;
 const REQUEST_WITHIN_MS = 60_000;
+/** A client that takes nothing of its answer for this long is not waited for. The system gives it on in large pieces, and to a slow client seldom. */
+const READ_WITHIN_MS = 300_000;
 const HEAD_END = '\r\n\r\n';
 
 /** Whoever serves what comes over the fast lane. */
@@ -42,6 +44,8 @@ export class Lane {
   #last: { bytes: Buffer; head: Head } | undefined;
   /** Since when it is known that nothing happens; undefined where something has, since the last look. */
   #quietSince: number | undefined;
+  /** What was still to be written at the last look. */
+  #unwritten = 0;
   readonly #onData = (bytes: Buffer): void => this.#read(bytes);
   readonly #onEnd = (): void => void this.#parts.socket.end();
   readonly #onError = (): void => void this.#parts.socket.destroy();
@@ -64,8 +68,17 @@ export class Lane {
   /** Ends a connection on which nothing has happened for too long. */
   look(now: number): void {
     if (this.#response !== undefined || this.#sorting) return;
+    const unwritten = unwrittenOn(this.#parts.socket);
+    // A large answer goes on leaving long after it was given. While it does, something happens.
+    if (unwritten !== this.#unwritten) this.#quietSince = undefined;
+    this.#unwritten = unwritten;
     this.#quietSince ??= now;
-    if (now - this.#quietSince > (this.#waiting === undefined ? KEEP_ALIVE_SECONDS * 1000 : REQUEST_WITHIN_MS)) this.#parts.socket.destroy();
+    if (now - this.#quietSince > this.#patience) this.#parts.socket.destroy();
+  }
+
+  get #patience(): number {
+    if (this.#unwritten > 0) return READ_WITHIN_MS;
+    return this.#waiting === undefined ? KEEP_ALIVE_SECONDS * 1000 : REQUEST_WITHIN_MS;
   }
 
   /** Ends it whatever is under way. */
@@ -162,4 +175,10 @@ const BEGINNINGS = ['POST /v2/', 'GET /v2/'];
 function beginsPlain(bytes: Buffer): boolean {
   const start = bytes.toString('latin1', 0, 9);
   return BEGINNINGS.some((beginning) => start.startsWith(beginning) || beginning.startsWith(start));
+}
+
+/** How many bytes the system has not taken yet. Of one long text Node itself counts all until the last has left; only the connection inside knows how far it is. */
+function unwrittenOn(socket: Socket): number {
+  const { _handle: handle } = socket as Socket & { _handle?: { writeQueueSize?: number } | null };
+  return socket.writableLength === 0 ? 0 : (handle?.writeQueueSize ?? socket.writableLength);
 }

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
+import { afterEach, beforeEach, describe, test } from 'node:test';
+import { sendJson } from '../raw.ts';
+import type { LaneResponse } from './exchange.ts';
+import { Lane } from './lane.ts';
+
+const SECOND = 1_000;
+/** More than the system takes at once. */
+const LARGE = JSON.stringify('x'.repeat(50_000_000));
+
+describe('a connection on the fast lane', () => {
+  let server: Server;
+  let client: Socket;
+  let accepted: Socket;
+  let lane: Lane;
+  /** What is asked for, and how it is answered. */
+  let served: string[];
+  let answer: (response: LaneResponse) => void;
+  let wants: () => boolean | Promise<boolean>;
+
+  beforeEach(async () => {
+    served = [];
+    answer = (response) => sendJson(response, 200, LARGE);
+    wants = () => true;
+    server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    [accepted] = (await once(server, 'connection')) as [Socket];
+    const service = {
+      wants: () => wants(),
+      servePlain: ({ url }: { url: string }, response: LaneResponse) => {
+        served.push(url);
+        answer(response);
+      },
+      closing: false,
+    };
+    lane = new Lane({ socket: accepted, service, handOver: () => assert.fail('all of it is for the lane'), onClose: () => undefined });
+  });
+  afterEach(() => {
+    client.destroy();
+    accepted.destroy();
+    server.close();
+  });
+
+  /** Asks for it, and reads no more than the beginning. */
+  async function ask(path: string, ...headers: string[]): Promise<void> {
+    client.write([`GET /v2/${path} HTTP/1.1`, 'Host: x', ...headers, '', ''].join('\r\n'));
+    await once(client, 'readable');
+  }
+
+  /** Looks at it as often as the server does. */
+  function lookFor(from: number, seconds: number): void {
+    for (let now = from; now <= from + seconds; now += 5) lane.look(now * SECOND);
+  }
+
+  /** Reads so many bytes. */
+  async function read(bytes: number): Promise<void> {
+    for (let left = bytes; left > 0; ) {
+      const piece = client.read() as Buffer | null;
+      if (piece === null) await once(client, 'readable');
+      else left -= piece.length;
+    }
+  }
+
+  test('is not quiet while an answer is still on its way, however slowly it is read', async () => {
+    await ask('large');
+    for (const from of [0, 280, 560]) {
+      lookFor(from, 280);
+      assert.equal(accepted.destroyed, false, `after ${from + 280} s`);
+      await read(10_000_000);
+    }
+    client.resume();
+    while (accepted.writableLength > 0) await new Promise((resolve) => setImmediate(resolve));
+    lookFor(900, 75);
+    assert.equal(accepted.destroyed, false);
+    lookFor(975, 5);
+    assert.equal(accepted.destroyed, true);
+  });
+
+  test('ends where its client reads nothing at all', async () => {
+    await ask('large');
+    lookFor(0, 310);
+    assert.equal(accepted.destroyed, true);
+  });
+});
