@@ -85,4 +85,23 @@ describe('a connection on the fast lane', () => {
     lookFor(0, 310);
     assert.equal(accepted.destroyed, true);
   });
+
+  test('serves nothing that comes behind its last answer', async () => {
+    await ask('last', 'Connection: close');
+    client.write('GET /v2/late HTTP/1.1\r\nHost: x\r\n\r\n');
+    client.resume();
+    await once(client, 'close');
+    assert.deepEqual(served, ['/v2/last']);
+  });
+
+  test('serves nothing that nobody can be told of once it was found out whose it is', async () => {
+    const known = Promise.withResolvers<boolean>();
+    wants = () => known.promise;
+    client.end('GET /v2/asked HTTP/1.1\r\nHost: x\r\n\r\n');
+    client.resume();
+    await once(accepted, 'end');
+    known.resolve(true);
+    await once(client, 'close');
+    assert.deepEqual(served, []);
+  });
 });

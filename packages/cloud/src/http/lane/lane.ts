@@ -92,6 +92,8 @@ export class Lane {
 
   /** The bytes are there until it returns. */
   #read(bytes: Buffer): void {
+    // Nothing is served behind the last answer, so nothing of it is kept.
+    if (!this.#parts.socket.writable) return;
     if (this.#waiting === undefined) {
       this.#waiting = bytes;
       this.#quietSince = undefined;
@@ -103,11 +105,11 @@ export class Lane {
     if (this.#waiting?.buffer === bytes.buffer) this.#waiting = Buffer.from(this.#waiting);
   }
 
-  /** Serves the next request, if all of it is there. */
+  /** Serves the next request, if all of it is there. On a connection that was ended no answer can be written: whoever asks there asks again elsewhere, and would have it done twice. */
   #next(): void {
     const { socket, service } = this.#parts;
     const bytes = this.#waiting;
-    if (bytes === undefined || this.#response !== undefined || this.#sorting || socket.destroyed || socket.writableNeedDrain) return;
+    if (bytes === undefined || this.#response !== undefined || this.#sorting || !socket.writable || socket.writableNeedDrain) return;
     if (!this.#beginsLikeLast(bytes)) {
       if (!beginsPlain(bytes)) return this.#handOver();
       const end = bytes.indexOf(HEAD_END);
@@ -124,7 +126,7 @@ export class Lane {
     this.#sorting = true;
     void wanted.catch(() => false).then((yes) => {
       this.#sorting = false;
-      if (socket.destroyed) return;
+      if (!socket.writable) return;
       if (!yes) this.#handOver();
       else if ((this.#waiting?.length ?? 0) >= bodyEnd) this.#serve(head, bodyEnd);
       else if (socket.isPaused()) socket.resume();
