@@ -22,9 +22,10 @@ export interface StreamPage {
 
 /** The chunks that nobody has read yet; each is handed out once. Waits a little for the first. */
 export async function drainStream(queue: JobQueue, endpointId: string, seq: number, id: string, hold: number, signal: AbortSignal): Promise<StreamPage> {
-  const until = Date.now() + hold;
+  // Not by the clock, which may be set while somebody waits.
+  const until = performance.now() + hold;
   for (;;) {
-    const changed = queue.waitForChange(endpointId, seq, Math.max(0, until - Date.now()), signal);
+    const changed = queue.waitForChange(endpointId, seq, Math.max(0, until - performance.now()), signal);
     const found = await queue.find(endpointId, seq);
     if (found === undefined || found.job.id !== id) throw notFound('job', id);
     const { job } = found;
@@ -36,7 +37,7 @@ export async function drainStream(queue: JobQueue, endpointId: string, seq: numb
       const more = await unread(queue, { ...job, drained: last.number }, found.payloads.output, 1);
       return { status: more.length > 0 && hasEnded(job) ? 'IN_PROGRESS' : job.status, chunks };
     }
-    if (hasEnded(job) || signal.aborted || queue.stopping || Date.now() >= until) return { status: job.status, chunks: [] };
+    if (hasEnded(job) || signal.aborted || queue.stopping || performance.now() >= until) return { status: job.status, chunks: [] };
     await changed;
   }
 }

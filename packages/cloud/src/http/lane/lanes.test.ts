@@ -146,3 +146,22 @@ describe('before a server', () => {
     assert.equal(heard(), '');
   });
 });
+
+test('a clock that is set forward ends no connection', async (context) => {
+  context.mock.timers.enable({ apis: ['setInterval'] });
+  const server = createServer();
+  openLanes(server, { wants: () => true, servePlain: () => undefined, closing: false });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  context.after(() => {
+    client.destroy();
+    server.close();
+  });
+  const [accepted] = (await once(server, 'connection')) as [Socket];
+  context.mock.timers.tick(5_000);
+  const now = Date.now();
+  context.mock.method(Date, 'now', () => now + 3_600_000);
+  context.mock.timers.tick(5_000);
+  assert.equal(accepted.destroyed, false);
+});
