@@ -139,13 +139,6 @@ function tooLarge(limit: number): BerthError {
 /** Made once: an abort without a reason makes a new one, with a trace of the calls, and costs more than the request. */
 const OVER = new Error('the exchange is over');
 
-/** The same for one wait at a time, and lighter. */
-export function departure(response: PlainResponse): Departure {
-  const leaving = new LightDeparture();
-  response.on('close', () => leaving.depart());
-  return leaving;
-}
-
 /** Aborts when the client goes away, and when it was answered: whoever still waits on its behalf need not. */
 export function goneSignal(response: PlainResponse): AbortSignal {
   const controller = new AbortController();
@@ -153,4 +146,12 @@ export function goneSignal(response: PlainResponse): AbortSignal {
   if (response.destroyed) controller.abort(OVER);
   else response.on('close', () => controller.abort(OVER));
   return controller.signal;
+}
+
+/** The same for one wait at a time, and lighter. */
+export function departure(response: PlainResponse): Departure {
+  const leaving = new LightDeparture();
+  if (response.destroyed) leaving.depart();
+  else response.on('close', () => leaving.depart());
+  return leaving;
 }
