@@ -9,7 +9,7 @@ import { SILENT_MS } from '../../jobs/presence.ts';
 import { benches, SECOND } from '../../jobs/test-bench.ts';
 import type { Bench } from '../../jobs/test-bench.ts';
 import { createLog } from '../../support/log.ts';
-import { WorkerChannel } from './channel.ts';
+import { UNREAD_LIMIT, WorkerChannel } from './channel.ts';
 import { LastWords } from './last-words.ts';
 
 const VALUES = 5_000;
@@ -100,6 +100,27 @@ for (const kind of DATABASES) {
       far.destroy();
       near.destroy();
       assert.deepEqual([stops.mock.callCount(), takes.mock.callCount()], [0, 0]);
+    });
+
+    test('leaves nothing behind on its socket when a slow worker has read what it had', async (context) => {
+      const on = bench();
+      const taken = Promise.withResolvers<void>();
+      context.mock.method(on.queue, 'take', async () => {
+        taken.resolve();
+        return new Promise(() => undefined);
+      });
+      const [near, far] = duplexPair();
+      new WorkerChannel({ socket: near, queue: on.queue, endpointId: on.id, workerId: 'w', words: new LastWords(), log: createLog({ level: 'silent', format: 'json' }) });
+      const listeners = (): number[] => ['close', 'drain'].map((event) => near.listenerCount(event));
+      const before = listeners();
+      near.write(Buffer.alloc(UNREAD_LIMIT + 1));
+      far.write('T 1\n');
+      await once(near, 'data');
+      far.resume();
+      await taken.promise;
+      assert.deepEqual(listeners(), before);
+      far.destroy();
+      near.destroy();
     });
 
     test('is closed when another one of the same worker has gone on without it', async (context) => {

@@ -18,7 +18,7 @@ export const CHANNEL_PROTOCOL = 'berth-worker/1';
 /** A worker whose connection broke has this long to come back before its jobs go to others. */
 const RETURN_WITHIN_MS = 10_000;
 /** Beyond this a slow worker gets no more jobs until it has read what it has. */
-const UNREAD_LIMIT = 8 * 1024 * 1024;
+export const UNREAD_LIMIT = 8 * 1024 * 1024;
 const A_FEW = 32;
 /** Of more room than this, half is filled at a time: while those jobs travel and run, the next ones leave the queue. */
 const MUCH_ROOM = 200;
@@ -202,7 +202,7 @@ export class WorkerChannel {
 
   async #jobs(): Promise<TakenJob[]> {
     const { queue, endpointId, workerId, socket } = this.#parts;
-    if (socket.writableLength > UNREAD_LIMIT) await new Promise<void>((resolve) => socket.once('drain', resolve).once('close', resolve));
+    if (socket.writableLength > UNREAD_LIMIT) await drained(socket);
     return queue.take(endpointId, workerId, this.#credits > MUCH_ROOM ? Math.ceil(this.#credits / 2) : this.#credits, POLL_MS, this.#gone);
   }
 
@@ -377,6 +377,17 @@ export class WorkerChannel {
       queue.caretaker.workerLeft(endpointId, workerId, since, 'the worker that ran the job went away').catch((error: unknown) => log.warn({ err: error }, 'the jobs of a worker that went away could not be put back'));
     }, RETURN_WITHIN_MS).unref();
   }
+}
+
+/** Resolves when what was written has been read, or nobody will read it. */
+function drained(socket: Duplex): Promise<void> {
+  return new Promise((resolve) => {
+    const goOn = (): void => {
+      socket.off('drain', goOn).off('close', goOn);
+      resolve();
+    };
+    socket.on('drain', goOn).on('close', goOn);
+  });
 }
 
 /** `<n>` or `<n> <m>` */
