@@ -16,6 +16,10 @@ describe('a plain head', () => {
     });
   });
 
+  test('has values without the space around them, and with any other sign', () => {
+    assert.deepEqual(readHead(head(...plain, 'X-Odd: \t a b\xa0 \t'))?.headers['x-odd'], 'a b\xa0');
+  });
+
   test('needs no body, and may ask for the end of the connection', () => {
     const { length, last } = readHead(head('GET /v2/e1/health HTTP/1.1', 'Host: b', 'Connection: Close')) ?? {};
     assert.deepEqual([length, last], [0, true]);
@@ -28,6 +32,9 @@ describe('left to Node is', () => {
     'another version': ['GET /v2/e1/run HTTP/1.0', 'Host: b'],
     'a whole address': ['GET http://b/v2/e1/run HTTP/1.1', 'Host: b'],
     'an address with a space': ['GET /v2/e1/ run HTTP/1.1', 'Host: b'],
+    'an address with more than ASCII': ['GET /v2/e1/r\xfcn HTTP/1.1', 'Host: b'],
+    'an address with a tab': ['GET /v2/e1/r\tun HTTP/1.1', 'Host: b'],
+    'a length with a space that HTTP does not know': ['POST / HTTP/1.1', 'Host: b', 'Content-Length: 11\xa0'],
     'a request without a host': ['GET /v2/e1/run HTTP/1.1'],
     'a body in pieces': [...plain, 'Transfer-Encoding: chunked'],
     'a length twice': [...plain, 'content-length: 12'],

@@ -13,6 +13,9 @@ export interface Head {
 
 /** Lines of printable text, none of them the continuation of another. */
 const PLAIN_LINES = /^(?:[!-~][\t\x20-\x7e\x80-\xff]*\r\n)+$/;
+const URL_PATH = /^\/[!-~]*$/;
+/** What counts as space here. A text knows more kinds of it, and each would be a doubt. */
+const SPACE_AROUND = /^[ \t]+|[ \t]+$/g;
 const HEADER_NAME = /^[a-z0-9!#$%&'*+.^_`|~-]+$/;
 /** What changes how a request is read. The fast lane reads plain ones. */
 const SPECIAL = new Set(['transfer-encoding', 'upgrade', 'expect', 'trailer', 'te', 'http2-settings']);
@@ -30,7 +33,7 @@ export function readHead(text: string): Head | undefined {
   const urlEnd = firstEnd - ' HTTP/1.1'.length;
   if (!text.startsWith(' HTTP/1.1', urlEnd)) return undefined;
   const url = text.slice(methodEnd + 1, urlEnd);
-  if (!url.startsWith('/') || url.includes(' ')) return undefined;
+  if (!URL_PATH.test(url)) return undefined;
 
   const headers: IncomingHttpHeaders = {};
   for (let from = firstEnd + 2; from < text.length; ) {
@@ -39,7 +42,7 @@ export function readHead(text: string): Head | undefined {
     if (colon === -1 || colon > end) return undefined;
     const name = text.slice(from, colon).toLowerCase();
     if (!HEADER_NAME.test(name) || SPECIAL.has(name) || headers[name] !== undefined) return undefined;
-    headers[name] = text.slice(colon + 1, end).trim();
+    headers[name] = text.slice(colon + 1, end).replace(SPACE_AROUND, '');
     from = end + 2;
   }
   const { host, connection, 'content-length': length = '0' } = headers;

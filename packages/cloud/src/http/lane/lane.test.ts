@@ -20,9 +20,11 @@ describe('a connection on the fast lane', () => {
   let served: string[];
   let answer: (response: LaneResponse) => void;
   let wants: () => boolean | Promise<boolean>;
+  let handOver: () => void;
 
   beforeEach(async () => {
     served = [];
+    handOver = () => assert.fail('all of it is for the lane');
     answer = (response) => sendJson(response, 200, LARGE);
     wants = () => true;
     server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
@@ -37,7 +39,7 @@ describe('a connection on the fast lane', () => {
       },
       closing: false,
     };
-    lane = new Lane({ socket: accepted, service, handOver: () => assert.fail('all of it is for the lane'), onClose: () => undefined });
+    lane = new Lane({ socket: accepted, service, handOver: () => handOver(), onClose: () => undefined });
   });
   afterEach(() => {
     client.destroy();
@@ -84,6 +86,37 @@ describe('a connection on the fast lane', () => {
     await ask('large');
     lookFor(0, 310);
     assert.equal(accepted.destroyed, true);
+  });
+
+  test('takes no more requests than it can keep from a client that reads nothing', async () => {
+    const request = `GET /v2/${'x'.repeat(10_000)} HTTP/1.1\r\nHost: x\r\n\r\n`;
+    answer = (response) => sendJson(response, 200, JSON.stringify('x'.repeat(100_000)));
+    while (!accepted.isPaused()) {
+      client.write(request);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const taken = accepted.bytesRead - served.length * request.length;
+    assert.ok(taken < 600_000, `${taken} bytes`);
+    const asked = Math.floor((client.bytesWritten + client.writableLength) / request.length);
+    client.resume();
+    while (served.length < asked) await new Promise((resolve) => setImmediate(resolve));
+  });
+
+  test('goes to Node where a request takes long to arrive', async () => {
+    const given = new Promise<void>((resolve) => (handOver = resolve));
+    client.write('POST /v2/e/run HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"inp');
+    while (accepted.bytesRead === 0) await new Promise((resolve) => setImmediate(resolve));
+    lookFor(0, 60);
+    assert.equal(accepted.destroyed, false);
+    lookFor(65, 0);
+    await given;
+    assert.equal(accepted.destroyed, false);
+  });
+
+  test('goes to Node at once where lines end otherwise', async () => {
+    const given = new Promise<void>((resolve) => (handOver = resolve));
+    client.write('GET /v2/e/health HTTP/1.1\nHost: x\n\n');
+    await given;
   });
 
   test('serves nothing that comes behind its last answer', async () => {

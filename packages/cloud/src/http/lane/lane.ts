@@ -7,12 +7,14 @@ import { readAsEvents, readInPlace } from './reading.ts';
 /** A longer head or body is Node's: it reads them piece by piece. */
 const LONGEST_HEAD = 16 * 1024;
 const LARGEST_BODY = 256 * 1024;
-/** Of requests that wait behind the one being served. */
-const MOST_WAITING = 256 * 1024;
+/** Of what has come and is not served yet. More than one request, so that whoever sends one never waits for itself. */
+const MOST_WAITING = 2 * LARGEST_BODY;
+/** A request that takes longer to arrive is Node's, which has more patience and an answer for when that is over. */
 const REQUEST_WITHIN_MS = 60_000;
 /** A client that takes nothing of its answer for this long is not waited for. The system gives it on in large pieces, and to a slow client seldom. */
 const READ_WITHIN_MS = 300_000;
 const HEAD_END = '\r\n\r\n';
+const CARRIAGE_RETURN = 0x0d;
 
 /** Whoever serves what comes over the fast lane. */
 export interface LaneService {
@@ -49,7 +51,10 @@ export class Lane {
   readonly #onData = (bytes: Buffer): void => this.#read(bytes);
   readonly #onEnd = (): void => void this.#parts.socket.end();
   readonly #onError = (): void => void this.#parts.socket.destroy();
-  readonly #onDrain = (): void => this.#next();
+  readonly #onDrain = (): void => {
+    this.#next();
+    this.#readOn();
+  };
   readonly #onClosed = (): void => {
     this.#response?.closed();
     this.#parts.onClose(this);
@@ -73,7 +78,9 @@ export class Lane {
     if (unwritten !== this.#unwritten) this.#quietSince = undefined;
     this.#unwritten = unwritten;
     this.#quietSince ??= now;
-    if (now - this.#quietSince > this.#patience) this.#parts.socket.destroy();
+    if (now - this.#quietSince <= this.#patience) return;
+    if (this.#waiting !== undefined && unwritten === 0) this.#handOver();
+    else this.#parts.socket.destroy();
   }
 
   get #patience(): number {
@@ -100,8 +107,8 @@ export class Lane {
     } else {
       this.#waiting = Buffer.concat([this.#waiting, bytes]);
     }
-    if (this.#response === undefined && !this.#sorting) this.#next();
-    else if (this.#waiting.length > MOST_WAITING) this.#parts.socket.pause();
+    this.#next();
+    if ((this.#waiting?.length ?? 0) > MOST_WAITING) this.#parts.socket.pause();
     if (this.#waiting?.buffer === bytes.buffer) this.#waiting = Buffer.from(this.#waiting);
   }
 
@@ -113,7 +120,7 @@ export class Lane {
     if (!this.#beginsLikeLast(bytes)) {
       if (!beginsPlain(bytes)) return this.#handOver();
       const end = bytes.indexOf(HEAD_END);
-      if (end === -1) return bytes.length > LONGEST_HEAD ? this.#handOver() : undefined;
+      if (end === -1) return bytes.length > LONGEST_HEAD || hasBareLineEnd(bytes) ? this.#handOver() : undefined;
       const read = end > LONGEST_HEAD ? undefined : readHead(bytes.toString('latin1', 0, end + 2));
       if (read === undefined || read.length > LARGEST_BODY) return this.#handOver();
       this.#last = { bytes: Buffer.from(bytes.subarray(0, end + HEAD_END.length)), head: read };
@@ -129,8 +136,14 @@ export class Lane {
       if (!socket.writable) return;
       if (!yes) this.#handOver();
       else if ((this.#waiting?.length ?? 0) >= bodyEnd) this.#serve(head, bodyEnd);
-      else if (socket.isPaused()) socket.resume();
+      else this.#readOn();
     });
+  }
+
+  /** Reads on where that was stopped because too much had come. */
+  #readOn(): void {
+    const { socket } = this.#parts;
+    if (socket.isPaused() && (this.#waiting?.length ?? 0) <= MOST_WAITING) socket.resume();
   }
 
   #beginsLikeLast(bytes: Buffer): boolean {
@@ -153,7 +166,7 @@ export class Lane {
     this.#quietSince = undefined;
     // Not merely ended: a client that keeps its side open would keep a server that stops.
     if (!kept || service.closing) return socket.destroySoon();
-    if (socket.isPaused()) socket.resume();
+    this.#readOn();
     if (this.#waiting !== undefined) setImmediate(() => this.#next());
   }
 
@@ -177,6 +190,12 @@ const BEGINNINGS = ['POST /v2/', 'GET /v2/'];
 function beginsPlain(bytes: Buffer): boolean {
   const start = bytes.toString('latin1', 0, 9);
   return BEGINNINGS.some((beginning) => start.startsWith(beginning) || beginning.startsWith(start));
+}
+
+/** Node refuses a line that ends so, at once. */
+function hasBareLineEnd(bytes: Buffer): boolean {
+  for (let end = bytes.indexOf('\n'); end !== -1; end = bytes.indexOf('\n', end + 1)) if (end === 0 || bytes[end - 1] !== CARRIAGE_RETURN) return true;
+  return false;
 }
 
 /** How many bytes the system has not taken yet. Of one long text Node itself counts all until the last has left; only the connection inside knows how far it is. */
