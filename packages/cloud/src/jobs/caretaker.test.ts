@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DATABASES } from '../../../../tests/support/databases.ts';
 import type { Job } from '../store/job-records.ts';
+import { Caretaker } from './caretaker.ts';
+import type { JobChanges } from './job-changes.ts';
 import { benches, HOUR, SECOND } from './test-bench.ts';
 
 const MINUTE = 60 * SECOND;
@@ -229,6 +231,25 @@ for (const kind of DATABASES) {
       on.queue.presence.seen(on.id, 'now');
       await on.sweep();
       assert.deepEqual((await on.store.workers(on.id, 0)).map(({ workerId }) => workerId), ['now']);
+    });
+
+    test('where it cannot be written who was seen, what workers hold is compared and what nobody needs is cleared away all the same', async () => {
+      const on = bench();
+      const done: string[] = [];
+      const caretaker = new Caretaker({
+        clock: on.clock,
+        presence: on.queue.presence,
+        changes: {} as JobChanges,
+        store: {
+          ...on.store,
+          noteWorkers: () => Promise.reject(new Error('the store is away')),
+          running: async () => (done.push('compared'), []),
+          tidy: async () => void done.push('tidied'),
+        },
+      });
+      on.queue.presence.seen(on.id, 'w');
+      await assert.rejects(caretaker.sweepLost(), /the store is away/);
+      assert.deepEqual(done, ['compared', 'tidied']);
     });
 
     test('however many jobs are due, with leases among them or without, a sweep says that there may be more', async () => {

@@ -60,9 +60,13 @@ export class Caretaker {
         presence.released(endpointId, workerId, seq);
       }),
     );
-    await presence.note(store);
-    await this.#compareHoldings();
-    await this.#tidy();
+    try {
+      await presence.note(store);
+    } finally {
+      // Where the others cannot be told, everything else has its turn all the same.
+      await this.#compareHoldings();
+      await this.#tidy();
+    }
   }
 
   /** This server itself was away for a while. */

@@ -242,4 +242,35 @@ describe('what is told to other servers', () => {
     await presence.note(store);
     assert.equal(presence.lives('e', 'w1'), undefined, 'who was not seen for long is forgotten');
   });
+
+  test('is told again at the next turn where the write failed, with what was heard while it was under way', async () => {
+    const { clock, presence } = fixture();
+    const told: [workerId: string, seenAt: number][][] = [];
+    let write = async (): Promise<void> => undefined;
+    const store = {
+      noteWorkers: async (records: WorkerRecord[]) => {
+        await write();
+        told.push(records.map(({ workerId, seenAt }) => [workerId, seenAt]));
+      },
+    };
+    presence.enter('e', 'waits');
+    await presence.note(store);
+    clock.advance(15 * SECOND);
+    presence.seen('e', 'heard');
+    write = () => Promise.reject(new Error('the store is away'));
+    await assert.rejects(presence.note(store), /the store is away/);
+    const heardAt = clock.now();
+    clock.advance(5 * SECOND);
+    write = async () => void presence.seen('e', 'heard');
+    await presence.note(store);
+    assert.deepEqual(told.at(-1), [['waits', clock.now()], ['heard', heardAt]]);
+    const heardAgainAt = clock.now();
+    clock.advance(5 * SECOND);
+    write = async () => undefined;
+    await presence.note(store);
+    assert.deepEqual(told.at(-1), [['heard', heardAgainAt]]);
+    clock.advance(5 * SECOND);
+    await presence.note(store);
+    assert.equal(told.length, 3);
+  });
 });

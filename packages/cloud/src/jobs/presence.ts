@@ -281,19 +281,28 @@ export class Presence {
     const now = this.#clock.now();
     if (isRecent(this.#notedAt, NOTE_EVERY_MS, now)) return;
     this.#notedAt = now;
-    const records: WorkerRecord[] = [];
+    const telling: { worker: Worker; asWaiting: string; record: WorkerRecord }[] = [];
     for (const worker of this.#workers.values()) {
       if (worker.open > 0) worker.seenAt = now;
       else if (now - worker.seenAt > 2 * SILENT_MS && worker.jobs.size === 0) this.#workers.delete(worker.endpointId, worker.workerId);
       if (worker.noted && worker.open === 0) continue;
       const asWaiting = worker.open > 0 ? `${worker.jobs.size} ${worker.unhealthy ?? ''}` : '';
       if (asWaiting !== '' && asWaiting === worker.notedAs && isRecent(worker.notedAt, NOTE_WAITING_EVERY_MS, now)) continue;
+      // What is heard from here on is told the next time.
       worker.noted = true;
+      telling.push({ worker, asWaiting, record: { endpointId: worker.endpointId, workerId: worker.workerId, seenAt: worker.seenAt, busy: worker.jobs.size, unhealthy: worker.unhealthy } });
+    }
+    if (telling.length === 0) return;
+    try {
+      await store.noteWorkers(telling.map(({ record }) => record));
+    } catch (error) {
+      for (const { worker } of telling) worker.noted = false;
+      throw error;
+    }
+    for (const { worker, asWaiting } of telling) {
       worker.notedAt = now;
       worker.notedAs = asWaiting;
-      records.push({ endpointId: worker.endpointId, workerId: worker.workerId, seenAt: worker.seenAt, busy: worker.jobs.size, unhealthy: worker.unhealthy });
     }
-    if (records.length > 0) await store.noteWorkers(records);
   }
 
   /** The workers of an endpoint that are alive as far as this server knows. */
