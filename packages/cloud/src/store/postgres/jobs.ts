@@ -203,13 +203,16 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
       }),
 
     // Another server may have seen one later; but a time that is far ahead is from before the clock was set back.
+    // Every server writes in the same order: two that note the same workers would else wait for each other.
     noteWorkers: async (workers) => {
-      const values = workers.map(({ endpointId, workerId, seenAt, busy, unhealthy }) => [endpointId, workerId, seenAt, busy, unhealthy]);
-      await queries.rows(
-        `insert into job_workers (${NOTED.join(', ')}) select * from ${unnest(NOTED)}
-          on conflict (endpoint_id, worker_id) do update
-          set seen_at = case when job_workers.seen_at > excluded.seen_at + ${CLOCKS_APART_MS} then excluded.seen_at else greatest(job_workers.seen_at, excluded.seen_at) end, busy = excluded.busy, unhealthy = excluded.unhealthy`,
-        columnsOf(values, NOTED),
+      const values = columnsOf(workers.map(({ endpointId, workerId, seenAt, busy, unhealthy }) => [endpointId, workerId, seenAt, busy, unhealthy]), NOTED);
+      await retried(() =>
+        queries.rows(
+          `insert into job_workers (${NOTED.join(', ')}) select * from ${unnest(NOTED)} order by endpoint_id, worker_id
+            on conflict (endpoint_id, worker_id) do update
+            set seen_at = case when job_workers.seen_at > excluded.seen_at + ${CLOCKS_APART_MS} then excluded.seen_at else greatest(job_workers.seen_at, excluded.seen_at) end, busy = excluded.busy, unhealthy = excluded.unhealthy`,
+          values,
+        ),
       );
     },
 
