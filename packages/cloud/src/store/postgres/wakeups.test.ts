@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import type { TestContext } from 'node:test';
 import pg from 'pg';
 import type { Pool } from 'pg';
 import { freshDatabase } from '../../../../../tests/support/databases.ts';
@@ -30,12 +31,14 @@ describe('wake-ups between servers', () => {
     return { wakeups, heard };
   };
   const queue = (endpointId: string): Wakeup => ({ kind: 'queue', endpointId });
-  /** Both know of each other once each has heard the other. */
+  /** Without what two servers tell each other while they meet. */
+  const news = ({ heard }: { heard: Wakeup[] }): Wakeup[] => heard.filter((wakeup) => wakeup.kind !== 'queue' || wakeup.endpointId !== 'hello');
+  /** Both know of each other once each has heard the other, and each has told the other to look again. */
   const met = async (one: { wakeups: Wakeups; heard: Wakeup[] }, other: { wakeups: Wakeups; heard: Wakeup[] }): Promise<void> => {
     for (const [from, to] of [[one, other], [other, one]] as const) {
       await eventually(() => {
         from.wakeups.publish(queue('hello'));
-        assert.ok(to.heard.length > 0);
+        assert.deepEqual(new Set(to.heard.map(({ kind }) => kind)), new Set(['missed', 'queue']));
       });
     }
     await eventually(async () => {
@@ -53,7 +56,7 @@ describe('wake-ups between servers', () => {
     const sent: Wakeup[] = [queue('e1'), { kind: 'job', endpointId: 'e1', seq: 7 }, { kind: 'stop', endpointId: 'e1', workerId: 'w', jobId: 'j' }, { kind: 'forget', what: 'keys' }];
     for (const wakeup of [...sent, ...sent]) a.wakeups.publish(wakeup);
     await eventually(() => assert.ok(b.heard.length >= sent.length));
-    assert.deepEqual(b.heard.filter((wakeup) => !('endpointId' in wakeup) || wakeup.endpointId !== 'hello'), sent);
+    assert.deepEqual(news(b), sent);
     assert.deepEqual(a.heard.filter((wakeup) => 'endpointId' in wakeup && wakeup.endpointId === 'e1'), []);
     for (const { wakeups } of [a, b]) await wakeups.close();
   });
@@ -99,6 +102,33 @@ describe('wake-ups between servers', () => {
     });
     assert.ok(errors.length > 0);
     for (const { wakeups } of [a, b]) await wakeups.close();
+  });
+
+  /** Turns one of the two clocks of this process. */
+  const turn = (t: TestContext, clock: { now(): number }, milliseconds: number): void => {
+    const now = clock.now.bind(clock);
+    t.mock.method(clock, 'now', () => now() + milliseconds);
+  };
+
+  test('that a server kept to itself, for it thought that it was alone, are made good as soon as it hears of another', async (t) => {
+    const [a, b] = [await server('a'), await server('b')];
+    t.after(() => Promise.all([a.wakeups.close(), b.wakeups.close()]));
+    await met(a, b);
+    turn(t, performance, 16_000);
+    a.wakeups.publish(queue('kept'));
+    await new Promise((resolve) => setImmediate(resolve));
+    // A hello that had to wait for a connection.
+    await pool.query('select pg_notify($1, $2)', ['berth', '{"from":"b","wakeups":[]}']);
+    await eventually(() => assert.deepEqual(news(b), [{ kind: 'missed' }]));
+  });
+
+  test('are sent whatever becomes of the clock', async (t) => {
+    const [a, b] = [await server('a'), await server('b')];
+    t.after(() => Promise.all([a.wakeups.close(), b.wakeups.close()]));
+    await met(a, b);
+    turn(t, Date, 3_600_000);
+    a.wakeups.publish(queue('told'));
+    await eventually(() => assert.deepEqual(news(b), [queue('told')]));
   });
 
   test('are told to nobody by a server that is alone', async () => {

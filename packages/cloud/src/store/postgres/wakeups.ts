@@ -35,8 +35,8 @@ export async function listenForWakeups({ url, server, pool, onError }: Options):
   let scheduled = false;
   /** Something could not be told. With the next message all who listen look again. */
   let hasFailed = false;
-  let peerHeardAt = 0;
-  let heardAt = Date.now();
+  let peerHeardAt = -Infinity;
+  let heardAt = performance.now();
   let closed = false;
   let client: Client | undefined;
   /** Gives up the connection that listens. */
@@ -44,12 +44,13 @@ export async function listenForWakeups({ url, server, pool, onError }: Options):
   let reconnecting: NodeJS.Timeout | undefined;
 
   const receive = (payload: string): void => {
-    heardAt = Date.now();
+    heardAt = performance.now();
     const { from, wakeups } = JSON.parse(payload) as Message;
     if (from === server) return;
-    const isNew = Date.now() - peerHeardAt > PEER_LIVES_MS;
-    peerHeardAt = Date.now();
-    if (isNew) send([]);
+    const isNew = performance.now() - peerHeardAt > PEER_LIVES_MS;
+    peerHeardAt = performance.now();
+    // What was published while nobody seemed to be there was told to nobody.
+    if (isNew) send([{ kind: 'missed' }]);
     for (const wakeup of wakeups) for (const handler of handlers) handler(wakeup);
   };
 
@@ -80,7 +81,7 @@ export async function listenForWakeups({ url, server, pool, onError }: Options):
       reconnecting = setTimeout(() => void connect().catch((failure: Error) => lost(failure)), RECONNECT_MS);
     };
     client = next;
-    heardAt = Date.now();
+    heardAt = performance.now();
     deaf = () => {
       lost(new Error('nothing was heard on the connection for wake-ups; opening another'));
       next.end().catch(() => undefined);
@@ -102,14 +103,14 @@ export async function listenForWakeups({ url, server, pool, onError }: Options):
   await connect();
   send([]);
   const hello = setInterval(() => {
-    if (Date.now() - heardAt > DEAF_MS) deaf();
+    if (performance.now() - heardAt > DEAF_MS) deaf();
     send([]);
   }, HELLO_EVERY_MS);
   hello.unref();
 
   return {
     publish: (wakeup) => {
-      if (Date.now() - peerHeardAt > PEER_LIVES_MS) return;
+      if (performance.now() - peerHeardAt > PEER_LIVES_MS) return;
       waiting.set(JSON.stringify(wakeup), wakeup);
       if (scheduled) return;
       scheduled = true;
