@@ -359,7 +359,8 @@ for (const kind of DATABASES) {
       assert.deepEqual(await store.dueDeliveries(NOW, 10, 1), []);
       assert.equal((await store.findDelivery('hook', 'd1'))?.attempts, 1);
       assert.equal(await store.changeDelivery(due, { ...due, nextAt: NOW + 9 }), false);
-      assert.equal(await store.changeDelivery({ ...due, nextAt: null }, { ...due, attempts: 2, nextAt: NOW + 9 }), true);
+      assert.equal(await store.changeDelivery({ ...due, nextAt: null }, { ...due, nextAt: NOW + 9 }), false, 'it was tried since');
+      assert.equal(await store.changeDelivery({ ...due, attempts: 1, nextAt: null }, { ...due, attempts: 2, nextAt: NOW + 9 }), true);
       await store.forgetDeliveries(NOW + 1_000_000);
       assert.equal((await store.findDelivery('hook', 'd1'))?.attempts, 2);
       assert.equal((await store.deliveries('hook', { jobId: job.id, limit: 5 })).length, 1);

@@ -56,8 +56,8 @@ export interface JobStore {
   /** Deliveries that wait for their next attempt, the longest due first, together at most `bytes` large but at least one. */
   dueDeliveries(now: number, limit: number, bytes: number): Promise<Delivery[]>;
   saveDelivery(delivery: Delivery): Promise<void>;
-  /** Writes `next` if the delivery is still due when it was seen to be; false where somebody else was faster. */
-  changeDelivery(seen: Pick<Delivery, 'id' | 'endpointId' | 'nextAt'>, next: Delivery): Promise<boolean>;
+  /** Writes `next` if the delivery is still due when it was seen to be, after as many attempts; false where somebody else was faster. */
+  changeDelivery(seen: Pick<Delivery, 'id' | 'endpointId' | 'nextAt' | 'attempts'>, next: Delivery): Promise<boolean>;
   /** Forgets deliveries that came to their end before this time. */
   forgetDeliveries(before: number): Promise<void>;
   /** The newest first. Without their bodies, which may be large. */

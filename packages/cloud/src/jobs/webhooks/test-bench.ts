@@ -121,7 +121,7 @@ export class WatchedStore implements DeliveryStore {
     for (const wake of this.#waiting.splice(0)) wake();
   }
 
-  async changeDelivery(seen: Pick<Delivery, 'id' | 'endpointId' | 'nextAt'>, next: Delivery): Promise<boolean> {
+  async changeDelivery(seen: Pick<Delivery, 'id' | 'endpointId' | 'nextAt' | 'attempts'>, next: Delivery): Promise<boolean> {
     this.beforeSave(next);
     const changed = await this.#store.changeDelivery(seen, next);
     if (changed) this.saved.push(next);

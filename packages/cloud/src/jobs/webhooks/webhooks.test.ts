@@ -4,6 +4,7 @@ import { DATABASES } from '../../../../../tests/support/databases.ts';
 import { migratedDatabase } from '../../../../../tests/support/migrated-database.ts';
 import type { MigratedDatabase } from '../../../../../tests/support/migrated-database.ts';
 import type { Delivery } from '../../store/job-records.ts';
+import type { JobStore } from '../../store/jobs.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import { Webhooks } from './webhooks.ts';
@@ -16,12 +17,13 @@ for (const kind of DATABASES) {
   describe(`the log of webhooks on ${kind}`, () => {
     const clock = new ManualClock(50);
     let place: MigratedDatabase;
+    let store: JobStore;
     let webhooks: Webhooks;
     let due = 0;
 
     before(async () => {
       place = await migratedDatabase(kind);
-      const store = place.database.jobs();
+      store = place.database.jobs();
       webhooks = new Webhooks({ store, clock, onDue: () => (due += 1) });
       for (const each of [delivery('d1'), delivery('d2', { jobId: 'j2', createdAt: 2, state: 'failed', lastStatus: 500, lastError: 'no' }), delivery('d3', { createdAt: 3, state: 'pending', nextAt: 99 }), delivery('d4', { endpointId: 'e2' })]) await store.saveDelivery(each);
     });
@@ -46,6 +48,44 @@ for (const kind of DATABASES) {
 
     test('leaves alone what is on its way', async () => {
       assert.equal((await webhooks.redeliver('e1', 'd3')).nextAt, 99);
+    });
+
+    describe('where something else happens to a delivery that is about to be sent once more', () => {
+      /** The same log for somebody who is slower: after the first look, something else comes first. */
+      const overtaken = (meanwhile: () => Promise<unknown>): Webhooks => {
+        let looks = 0;
+        const findDelivery = async (endpointId: string, id: string): Promise<Delivery | undefined> => {
+          const found = await store.findDelivery(endpointId, id);
+          looks += 1;
+          if (looks === 1) await meanwhile();
+          return found;
+        };
+        return new Webhooks({ store: { ...store, findDelivery }, clock, onDue: () => undefined });
+      };
+
+      test('it is sent under the next number, if it has been sent', async () => {
+        await store.saveDelivery(delivery('d5', { endpointId: 'e3' }));
+        const slower = overtaken(async () => {
+          const sent = await webhooks.redeliver('e3', 'd5');
+          await store.saveDelivery({ ...sent, attempts: 4, state: 'delivered', nextAt: null, lastStatus: 200 });
+        });
+        const { attempts, state } = await slower.redeliver('e3', 'd5');
+        assert.deepEqual([attempts, state], [4, 'pending']);
+        assert.equal((await store.findDelivery('e3', 'd5'))?.attempts, 4);
+      });
+
+      test('it is left alone, if it is on its way', async () => {
+        await store.saveDelivery(delivery('d6', { endpointId: 'e3' }));
+        const slower = overtaken(async () => store.saveDelivery({ ...(await webhooks.redeliver('e3', 'd6')), nextAt: 99 }));
+        assert.equal((await slower.redeliver('e3', 'd6')).nextAt, 99);
+        assert.equal((await store.findDelivery('e3', 'd6'))?.nextAt, 99);
+      });
+
+      test('it is gone, if it went with its endpoint', async () => {
+        await store.saveDelivery(delivery('d7', { endpointId: 'e4' }));
+        await assert.rejects(overtaken(() => store.removeEndpoint('e4')).redeliver('e4', 'd7'), (error: unknown) => error instanceof BerthError && error.code === 'not-found');
+        assert.equal(await store.findDelivery('e4', 'd7'), undefined);
+      });
     });
 
     test('knows nothing of another endpoint', async () => {

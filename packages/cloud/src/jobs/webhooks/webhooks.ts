@@ -27,11 +27,14 @@ export class Webhooks {
   /** Sends a delivery once more, under the same id. Answers it as it now stands. */
   async redeliver(endpointId: string, id: string): Promise<Delivery> {
     const { store, clock, onDue } = this.#parts;
-    const current = await store.findDelivery(endpointId, id);
-    if (current === undefined) throw notFound('webhook delivery', id);
-    const next = redelivery(current, clock.now());
-    if (next !== current) await store.saveDelivery(next);
-    onDue();
-    return next;
+    for (;;) {
+      const current = await store.findDelivery(endpointId, id);
+      if (current === undefined) throw notFound('webhook delivery', id);
+      const next = redelivery(current, clock.now());
+      // Where it has changed since, or is gone, it is looked at again.
+      if (next !== current && !(await store.changeDelivery(current, next))) continue;
+      onDue();
+      return next;
+    }
   }
 }

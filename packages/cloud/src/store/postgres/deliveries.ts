@@ -19,8 +19,8 @@ export function deliveries(queries: Queries): Pick<JobStore, 'dueDeliveries' | '
 
     changeDelivery: async (seen, next) => {
       const columns = DELIVERY_COLUMNS.map((column, index) => `${column} = $${index + 1}`).join(', ');
-      const [id, endpointId, nextAt] = [1, 2, 3].map((offset) => `$${DELIVERY_COLUMNS.length + offset}`);
-      const changed = await queries.rows(`update webhook_deliveries set ${columns} where id = ${id} and endpoint_id = ${endpointId} and next_at is not distinct from ${nextAt} returning id`, [...deliveryValues(next), seen.id, seen.endpointId, seen.nextAt]);
+      const [id, endpointId, nextAt, attempts] = [1, 2, 3, 4].map((offset) => `$${DELIVERY_COLUMNS.length + offset}`);
+      const changed = await queries.rows(`update webhook_deliveries set ${columns} where id = ${id} and endpoint_id = ${endpointId} and next_at is not distinct from ${nextAt} and attempts = ${attempts} returning id`, [...deliveryValues(next), seen.id, seen.endpointId, seen.nextAt, seen.attempts]);
       return changed.length > 0;
     },
 

@@ -220,6 +220,5 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
       await queries.rows('delete from job_workers where seen_at < $1', [seenSince]);
       await foldCounts(pool);
     },
-
   };
 }

@@ -28,7 +28,7 @@ export function deliveries(statements: Statements, group: GroupCommit): Pick<Job
     changeDelivery: (seen, next) =>
       group.run(() => {
         const columns = assign(DELIVERY_COLUMNS);
-        const changed = statements.writing(`update webhook_deliveries set ${columns} where id = ? and endpoint_id = ? and next_at is ?`)().run(...deliveryValues(next), seen.id, seen.endpointId, seen.nextAt);
+        const changed = statements.writing(`update webhook_deliveries set ${columns} where id = ? and endpoint_id = ? and next_at is ? and attempts = ?`)().run(...deliveryValues(next), seen.id, seen.endpointId, seen.nextAt, seen.attempts);
         return changed.changes > 0;
       }),
 
