@@ -105,7 +105,6 @@ function isFull(error: unknown): boolean {
 }
 
 function translate(error: unknown): Error {
-  if (error instanceof Error && 'syscall' in error && error.syscall === 'fdatasync') return new BerthError('unavailable', 'the disk that holds the data directory did not confirm a write', { cause: error });
   if (!(error instanceof Error) || !('errcode' in error)) return error instanceof Error ? error : new Error(String(error));
   const code = Number(error.errcode);
   if (code === SQLITE_CONSTRAINT_UNIQUE || code === SQLITE_CONSTRAINT_PRIMARYKEY) return new UniqueViolation(error);

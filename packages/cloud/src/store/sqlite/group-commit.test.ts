@@ -5,7 +5,7 @@ import { BerthError } from '../../support/errors.ts';
 import { GroupCommit, NO_PARTNER } from './group-commit.ts';
 import type { Disk } from './wal-sync.ts';
 
-const NO_DISK: Disk = { sync: () => undefined, syncBeside: () => Promise.resolve(), pending: undefined };
+const NO_DISK: Disk = { sync: () => undefined, syncBeside: () => Promise.resolve(), pending: undefined, hasFailed: false };
 
 function fixture(): { connection: DatabaseSync; group: GroupCommit; commits: () => number; names: () => unknown[] } {
   const connection = new DatabaseSync(':memory:');
@@ -82,6 +82,7 @@ describe('work of one turn', () => {
       sync: () => assert.fail('everything else would wait'),
       syncBeside: () => (disk.pending = synced.promise),
       pending: undefined,
+      hasFailed: false,
     };
     const group = new GroupCommit(connection, disk, (error) => error as Error);
     const told: string[] = [];
@@ -96,21 +97,72 @@ describe('work of one turn', () => {
     assert.deepEqual(told.sort(), ['added', 'looked 6']);
   });
 
-  test('that nobody waits for and that the disk did not take is not told to anybody who reads, until it has', async () => {
-    const connection = new DatabaseSync(':memory:');
-    connection.exec('create table things (name text primary key)');
-    let works = false;
-    let syncs = 0;
-    const syncBeside = async (): Promise<void> => {
-      syncs += 1;
-      if (!works) throw new Error('the disk is away');
-    };
-    const group = new GroupCommit(connection, { ...NO_DISK, syncBeside }, (error) => error as Error);
-    await group.runUntold(add(group, connection, 'a'));
-    while (syncs === 0) await new Promise((resolve) => setTimeout(resolve, 1));
-    for (let tries = 0; tries < 2; tries += 1) await assert.rejects(group.read(() => 'a'), /the disk is away/);
-    works = true;
-    assert.equal(await group.read(() => 'a'), 'a');
+  describe('that the disk did not take', () => {
+    /** A disk that is away until it works. */
+    class LostDisk implements Disk {
+      works = false;
+      hasFailed = false;
+      syncs = 0;
+      readonly pending = undefined;
+
+      sync(): void {
+        this.syncs += 1;
+        this.hasFailed = !this.works;
+        if (!this.works) throw new Error('the disk is away');
+      }
+
+      async syncBeside(): Promise<void> {
+        this.sync();
+      }
+    }
+
+    function lost(): { disk: LostDisk; connection: DatabaseSync; group: GroupCommit } {
+      const connection = new DatabaseSync(':memory:');
+      connection.exec('create table things (name text primary key)');
+      const disk = new LostDisk();
+      return { disk, connection, group: new GroupCommit(connection, disk, (cause) => new BerthError('unavailable', 'not confirmed', { cause })) };
+    }
+
+    const isTold = { code: 'unavailable', message: 'not confirmed' };
+
+    test('is not told to anybody who reads, until it has, if nobody waited for it', async () => {
+      const { disk, connection, group } = lost();
+      await group.runUntold(add(group, connection, 'a'));
+      while (disk.syncs === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      for (let tries = 0; tries < 2; tries += 1) await assert.rejects(group.read(() => 'a'), isTold);
+      disk.works = true;
+      assert.equal(await group.read(() => 'a'), 'a');
+    });
+
+    for (const [size, count] of [['a little', 1], ['much', 6]] as const) {
+      test(`is not told either if ${size} of it was waited for`, async () => {
+        const { disk, connection, group } = lost();
+        const added = await Promise.allSettled(Array.from({ length: count }, (_, index) => group.run(add(group, connection, `thing ${index}`))));
+        assert.deepEqual(new Set(added.map(({ status }) => status)), new Set(['rejected']));
+        // Two in one turn: the second must not go by what the first has begun.
+        for (const { status } of await Promise.allSettled([group.read(() => 'a'), group.read(() => 'a'), group.run(() => 'a')])) assert.equal(status, 'rejected');
+        await assert.rejects(group.read(() => 'a'), isTold);
+        disk.works = true;
+        assert.equal(await group.read(() => 'a'), 'a');
+        const { syncs } = disk;
+        await group.read(() => 'a');
+        assert.equal(disk.syncs, syncs);
+      });
+    }
+
+    test('is done once, and told to whoever asked for no more than the commit', async () => {
+      const { connection } = lost();
+      const disk = new LostDisk();
+      // One that says what is wrong in words that do not mean that nothing was done.
+      const group = new GroupCommit(connection, disk, (error) => error as Error);
+      let done = 0;
+      const count = (): number => {
+        add(group, connection, `thing ${done}`)();
+        return (done += 1);
+      };
+      const outcomes = await Promise.allSettled([group.run(count), group.runLast(count)]);
+      assert.deepEqual([outcomes.map(({ status }) => status), done], [['rejected', 'fulfilled'], 2]);
+    });
   });
 
   test('is refused once the store has closed', async () => {

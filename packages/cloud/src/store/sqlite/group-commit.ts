@@ -102,8 +102,9 @@ export class GroupCommit {
   read<T>(work: () => T): Promise<T> {
     try {
       const value = work();
-      const synced = this.#isUnsynced ? this.#syncBeside() : this.#disk.pending;
-      return synced === undefined ? Promise.resolve(value) : synced.then(() => value);
+      const synced = this.#isBehind ? this.#syncBeside() : this.#disk.pending;
+      if (synced === undefined) return Promise.resolve(value);
+      return synced.then(() => value, (error: unknown) => Promise.reject(this.#translate(error)));
     } catch (error) {
       return Promise.reject(this.#translate(error));
     }
@@ -122,7 +123,7 @@ export class GroupCommit {
   close(): void {
     this.flush();
     this.#closed = true;
-    if (this.#isUnsynced) this.#sync();
+    if (this.#isBehind) this.#sync();
     clearTimeout(this.#lazySync);
   }
 
@@ -147,8 +148,6 @@ export class GroupCommit {
       if (this.#hasBegun) this.#end.run();
       this.#hasBegun = this.#hasWritten = false;
       this.partner.afterCommit();
-      // What wrote nothing, and came after nothing that is not on the disk yet, has nothing to wait for.
-      if (alone && (hasWritten || this.#isUnsynced)) this.#sync();
     } catch (error) {
       if (this.#connection.isTransaction) this.#connection.exec('rollback');
       this.#hasBegun = this.#hasWritten = false;
@@ -160,27 +159,43 @@ export class GroupCommit {
       else for (const piece of group) this.#commit([piece]);
       return;
     }
-    const answer = (which: (piece: Piece) => boolean): void => {
-      group.forEach((piece, index) => {
-        if (which(piece)) piece.resolve(results[index]);
+    const answer = (isSynced: boolean): void => {
+      group.forEach(({ synced, resolve }, index) => {
+        if (synced === isSynced) resolve(results[index]);
       });
     };
-    if (alone) return answer(() => true);
-    answer(({ synced }) => !synced);
+    /** It is committed all the same, so nothing of it is done again. */
+    const refuse = (error: unknown): void => {
+      const told = this.#translate(error);
+      for (const { synced, reject } of group) if (synced) reject(told);
+    };
+    answer(false);
     if (!waits) {
       if (hasWritten) this.#syncLater();
       return;
     }
-    this.#syncBeside().then(() => answer(({ synced }) => synced), (error: unknown) => {
-      const told = this.#translate(error);
-      for (const { synced, reject } of group) if (synced) reject(told);
-    });
+    if (!alone) {
+      this.#syncBeside().then(() => answer(true), refuse);
+      return;
+    }
+    try {
+      // What wrote nothing, and came after nothing that is not on the disk yet, has nothing to wait for.
+      if (hasWritten || this.#isBehind) this.#sync();
+    } catch (error) {
+      return refuse(error);
+    }
+    answer(true);
   }
 
   #writeOut(): void {
     let failure: Error | undefined;
     this.#commit([{ work: () => this.partner.writeOut(), synced: false, size: 1, resolve: () => undefined, reject: (error) => (failure = error as Error) }]);
     if (failure !== undefined) throw failure;
+  }
+
+  /** Something that is committed may not be on the disk, and no sync is on its way that would bring it there. */
+  get #isBehind(): boolean {
+    return this.#isUnsynced || this.#disk.hasFailed;
   }
 
   #sync(): void {
@@ -192,9 +207,7 @@ export class GroupCommit {
   #syncBeside(): Promise<void> {
     this.#isUnsynced = false;
     this.#syncs += 1;
-    const synced = this.#disk.syncBeside();
-    synced.catch(() => (this.#isUnsynced = true));
-    return synced;
+    return this.#disk.syncBeside();
   }
 
   #syncLater(): void {
@@ -204,6 +217,7 @@ export class GroupCommit {
     this.#lazySync = setTimeout(() => {
       this.#lazySync = undefined;
       if (!this.#isUnsynced) return;
+      // Where it fails there is nobody to tell yet. The disk remembers it, and whoever reads or writes next tries again and is told.
       if (this.#syncs === syncs) this.#syncBeside().catch(() => undefined);
       else this.#syncLater();
     }, LAZY_SYNC_MS);

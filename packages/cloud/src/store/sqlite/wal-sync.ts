@@ -1,4 +1,5 @@
 import { closeSync, fdatasync, fdatasyncSync, openSync } from 'node:fs';
+import { BerthError } from '../../support/errors.ts';
 
 /** Brings to the disk what was committed. */
 export interface Disk {
@@ -8,6 +9,8 @@ export interface Disk {
   syncBeside(): Promise<void>;
   /** Resolves when all that is committed now is on the disk; undefined where it is. */
   readonly pending: Promise<void> | undefined;
+  /** A sync failed, and none has gone well since: what is committed may not be on the disk. */
+  readonly hasFailed: boolean;
 }
 
 /**
@@ -36,13 +39,18 @@ export class WalSync implements Disk {
     return this.#next ?? this.#running;
   }
 
+  get hasFailed(): boolean {
+    return this.#hasFailed;
+  }
+
   sync(): void {
-    if (this.#hasFailed) return this.#rescueAll();
     try {
-      fdatasyncSync(this.#descriptor());
+      if (this.#hasFailed) this.#rescue();
+      else fdatasyncSync(this.#descriptor());
+      this.#hasFailed = false;
     } catch (error) {
       this.#hasFailed = true;
-      throw error;
+      throw unconfirmed(error);
     }
   }
 
@@ -59,13 +67,13 @@ export class WalSync implements Disk {
 
   #start(): Promise<void> {
     this.#next = undefined;
-    if (this.#hasFailed) return Promise.try(() => this.#rescueAll());
+    if (this.#hasFailed) return Promise.try(() => this.sync());
     const { promise: running, resolve, reject } = Promise.withResolvers<void>();
     const ended = (error: Error | null): void => {
       if (this.#running === running) this.#running = undefined;
       this.#hasFailed ||= error !== null;
       if (error === null) resolve();
-      else reject(error);
+      else reject(unconfirmed(error));
     };
     this.#running = running;
     try {
@@ -76,13 +84,13 @@ export class WalSync implements Disk {
     return running;
   }
 
-  #rescueAll(): void {
-    this.#rescue();
-    this.#hasFailed = false;
-  }
-
   #descriptor(): number {
     this.#opened ??= openSync(this.#file, 'r+');
     return this.#opened;
   }
+}
+
+/** Whatever it was, it may go well later. That nothing was changed cannot be said: a power cut decides. */
+function unconfirmed(cause: unknown): BerthError {
+  return new BerthError('unavailable', 'the disk that holds the data directory did not confirm a write', { cause });
 }
