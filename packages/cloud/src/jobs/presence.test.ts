@@ -107,6 +107,22 @@ describe('a worker', () => {
     assert.equal(presence.rests('e', 'w'), false);
   });
 
+  test('that was dismissed rests for good, however long it is silent; it is forgotten where nobody says for a day that it has ended', async () => {
+    const { clock, presence } = fixture();
+    const store = { noteWorkers: async () => undefined };
+    presence.dismiss('e', 'w');
+    presence.seen('e', 'other');
+    for (let hour = 0; hour < 23; hour += 1) {
+      clock.advance(HOUR);
+      await presence.note(store);
+    }
+    presence.asksForWork('e', 'w', true);
+    assert.deepEqual([presence.rests('e', 'w'), presence.view('e', 'other')], [true, undefined]);
+    clock.advance(24 * HOUR + 1);
+    await presence.note(store);
+    assert.equal(presence.view('e', 'w'), undefined);
+  });
+
   test('is silent, and has rested, no later for a clock that was set back', () => {
     const { clock, presence } = fixture();
     presence.rest('e', 'w', 15 * SECOND);

@@ -13,6 +13,10 @@ const DOUBT_MS = 15_000;
 const NOTE_EVERY_MS = 5_000;
 /** A worker that waits, and of which nothing changes, is written down less often: half as long as silence may last. */
 const NOTE_WAITING_EVERY_MS = 15_000;
+/** A silent worker is of no use to anybody from here on. */
+const KEEP_SILENT_MS = 2 * SILENT_MS;
+/** One that was dismissed would get jobs again if it came back. Whoever ends it says so; where that never happens, it has ended by now. */
+const KEEP_DISMISSED_MS = 24 * 3_600_000;
 
 type HeldJob = Pick<Job, 'seq' | 'id' | 'lease'>;
 
@@ -284,7 +288,7 @@ export class Presence {
     const telling: { worker: Worker; asWaiting: string; record: WorkerRecord }[] = [];
     for (const worker of this.#workers.values()) {
       if (worker.open > 0) worker.seenAt = now;
-      else if (now - worker.seenAt > 2 * SILENT_MS && worker.jobs.size === 0) this.#workers.delete(worker.endpointId, worker.workerId);
+      else if (now - worker.seenAt > keptFor(worker) && worker.jobs.size === 0) this.#workers.delete(worker.endpointId, worker.workerId);
       if (worker.noted && worker.open === 0) continue;
       const asWaiting = worker.open > 0 ? `${worker.jobs.size} ${worker.unhealthy ?? ''}` : '';
       if (asWaiting !== '' && asWaiting === worker.notedAs && isRecent(worker.notedAt, NOTE_WAITING_EVERY_MS, now)) continue;
@@ -325,6 +329,11 @@ export class Presence {
   #doubt(held: Held): void {
     held.doubtSince ??= this.#clock.now();
   }
+}
+
+/** How long a worker is remembered that holds nothing and says nothing. */
+function keptFor({ restsUntil }: Worker): number {
+  return restsUntil === Infinity ? KEEP_DISMISSED_MS : KEEP_SILENT_MS;
 }
 
 function heldSince({ seq, id, lease }: HeldJob, since: number): Held {
