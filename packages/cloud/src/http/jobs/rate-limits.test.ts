@@ -50,7 +50,7 @@ describe('requests', () => {
   test('may be more where many workers run', () => {
     const { limits } = fixture();
     for (let call = 0; call < 200; call += 1) limits.enter('a', 'e', 'run', () => 2)();
-    assert.throws(() => limits.enter('a', 'e', 'run', () => 2), BerthError);
+    assert.throws(() => limits.enter('a', 'e', 'run', () => 2), refused(10, /at most 200 of run in 10 s/));
     limits.enter('a', 'e', 'run', () => 3)();
   });
 
@@ -71,6 +71,17 @@ describe('requests', () => {
     for (let call = 0; call < 3; call += 1) limits.enter('a', 'e', 'run', none)();
     clock.advance(-60_000);
     limits.enter('a', 'e', 'run', none)();
+  });
+
+  test('are forgotten when their ten seconds are over, or the clock was set back', () => {
+    for (const step of [10_000, -60_000]) {
+      const { clock, limits } = fixture();
+      for (const accountId of ['a', 'b']) limits.enter(accountId, 'e', 'run', none)();
+      assert.equal(limits.size, 2);
+      clock.advance(step);
+      limits.enter('c', 'e', 'run', none)();
+      assert.equal(limits.size, 1);
+    }
   });
 });
 

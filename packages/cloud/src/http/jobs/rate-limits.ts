@@ -1,3 +1,4 @@
+import { isRecent } from '../../support/clock.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Config } from '../../support/config/config.ts';
 import { knobList } from '../../support/config/knobs.ts';
@@ -40,6 +41,11 @@ export class JobRateLimits {
     this.#limits = limits;
   }
 
+  /** How many accounts, endpoints and operations are remembered. */
+  get size(): number {
+    return this.#uses.size;
+  }
+
   /** Lets one request in, or throws. Call the answer when it has been answered. */
   enter(accountId: string, endpointId: string, operation: string, runningWorkers: () => number): () => void {
     const limit = this.#limits[operation];
@@ -49,11 +55,12 @@ export class JobRateLimits {
     const key = `${accountId} ${endpointId} ${operation}`;
     const use = this.#uses.get(key) ?? { since: now, count: 0, open: 0 };
     this.#uses.set(key, use);
-    if (now - use.since >= WINDOW_MS || now < use.since) Object.assign(use, { since: now, count: 0 });
-    const full = use.count >= limit.per10s && use.count >= runningWorkers() * PER_RUNNING_WORKER;
+    if (!isRecent(use.since, WINDOW_MS, now)) Object.assign(use, { since: now, count: 0 });
+    const most = use.count < limit.per10s ? limit.per10s : Math.max(limit.per10s, runningWorkers() * PER_RUNNING_WORKER);
+    const full = use.count >= most;
     if (full || use.open >= limit.concurrent) {
       const seconds = full ? Math.max(1, Math.ceil((use.since + WINDOW_MS - now) / 1000)) : 1;
-      throw new BerthError('rate', `too many requests: ${full ? `at most ${limit.per10s} of ${operation} in 10 s` : `at most ${limit.concurrent} of ${operation} at the same time`}; try again in ${seconds} s`, {
+      throw new BerthError('rate', `too many requests: ${full ? `at most ${most} of ${operation} in 10 s` : `at most ${limit.concurrent} of ${operation} at the same time`}; try again in ${seconds} s`, {
         headers: { 'retry-after': String(seconds) },
       });
     }
@@ -65,8 +72,8 @@ export class JobRateLimits {
   }
 
   #sweep(now: number): void {
-    if (now - this.#sweptAt < WINDOW_MS) return;
+    if (isRecent(this.#sweptAt, WINDOW_MS, now)) return;
     this.#sweptAt = now;
-    for (const [key, use] of this.#uses) if (use.open === 0 && now - use.since >= WINDOW_MS) this.#uses.delete(key);
+    for (const [key, use] of this.#uses) if (use.open === 0 && !isRecent(use.since, WINDOW_MS, now)) this.#uses.delete(key);
   }
 }
