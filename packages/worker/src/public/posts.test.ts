@@ -10,6 +10,7 @@ import { HttpClient } from './http-client.ts';
 import { Posts } from './posts.ts';
 
 const LIMIT = { timeout: 15_000 };
+const HOUR = 3_600_000;
 const WANTED = new AbortController().signal;
 
 interface Heard {
@@ -18,7 +19,7 @@ interface Heard {
 }
 
 /** A server that answers each post as it is told, in turn, and then 200. */
-async function withPosts(answers: [status: number, headers?: http.OutgoingHttpHeaders][], use: (posts: Posts, heard: Heard[], log: string[]) => Promise<void>, { apiKey = 'k', tooMany = 50 } = {}): Promise<void> {
+async function withPosts(answers: [status: number, headers?: http.OutgoingHttpHeaders][], use: (posts: Posts, heard: Heard[], log: string[]) => Promise<void>, { apiKey = 'k', tooMany = 50, refusedResult = 0 } = {}): Promise<void> {
   const heard: Heard[] = [];
   const log: string[] = [];
   const server = http.createServer((request, response) => {
@@ -32,7 +33,7 @@ async function withPosts(answers: [status: number, headers?: http.OutgoingHttpHe
   const client = new HttpClient(apiKey, QUICK_PACE.begunAnswer);
   try {
     const addresses = new Addresses({ take: `${base}/job-take/$ID`, done: `${base}/job-done/$ID`, stream: `${base}/job-stream/$ID`, ping: undefined }, 'w');
-    await use(new Posts({ addresses, http: client, log: new Log({}, (line) => log.push(line)), pace: { ...QUICK_PACE, tooMany, refusedResult: 0 } }), heard, log);
+    await use(new Posts({ addresses, http: client, log: new Log({}, (line) => log.push(line)), pace: { ...QUICK_PACE, tooMany, refusedResult } }), heard, log);
   } finally {
     client.close();
     server.closeAllConnections();
@@ -62,6 +63,21 @@ describe('posts', () => {
         assert.deepEqual(heard.map(({ method }) => method), Array(8).fill('POST'));
         assert.equal(log.filter((line) => line.includes('given up')).length, 0);
       });
+    }
+  });
+
+  test('are given up no sooner for a clock that is set ahead, be they refused or the worker on its way out', LIMIT, async (t) => {
+    const now = Date.now.bind(Date);
+    let looks = 0;
+    t.mock.method(Date, 'now', () => now() + HOUR * (looks += 1));
+    for (const [status, leaves] of [[400, false], [500, true]] as const) {
+      for (const post of Object.values(send)) {
+        await withPosts([[status]], async (posts, heard) => {
+          if (leaves) posts.leave();
+          await post(posts);
+          assert.equal(heard.length, 2);
+        }, { refusedResult: HOUR / 2 });
+      }
     }
   });
 

@@ -54,7 +54,7 @@ export class Posts {
 
   /** The worker stops: patience has an end from now on. */
   leave(): void {
-    this.#leftAt ??= Date.now();
+    this.#leftAt ??= performance.now();
   }
 
   /**
@@ -92,7 +92,7 @@ export class Posts {
     const { pace, log } = this.#parts;
     const { jobId, unwanted } = post;
     const backoff = new Backoff(pace);
-    const startedAt = Date.now();
+    const startedAt = performance.now();
     for (;;) {
       const { outcome, why, pauseMs } = await this.#once(post, pace.post);
       if (outcome === 'accepted' || outcome === 'too large' || unwanted.aborted) return outcome;
@@ -107,8 +107,8 @@ export class Posts {
 
   #isGivenUp(outcome: Outcome, startedAt: number, refusedMs: number): boolean {
     if (outcome === 'impossible') return true;
-    if (outcome === 'refused') return Date.now() - startedAt >= refusedMs;
-    return this.#leftAt !== undefined && Date.now() - Math.max(startedAt, this.#leftAt) > this.#parts.pace.lastResult;
+    if (outcome === 'refused') return performance.now() - startedAt >= refusedMs;
+    return this.#leftAt !== undefined && performance.now() - Math.max(startedAt, this.#leftAt) > this.#parts.pace.lastResult;
   }
 
   async #once({ address, jobId, body, mark, unwanted }: Post, silenceMs: number): Promise<Try> {
