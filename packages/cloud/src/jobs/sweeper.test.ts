@@ -5,8 +5,8 @@ import type { Caretaker } from './caretaker.ts';
 import { Sweeper } from './sweeper.ts';
 
 /** Only what a sweeper asks of it. */
-function caretakerOf(sweep: () => Promise<boolean>, sweepLost: () => Promise<void>): Caretaker {
-  return { sweep, sweepLost } as unknown as Caretaker;
+function caretakerOf(sweep: () => Promise<boolean>, sweepLost: () => Promise<void>, awake = (): void => assert.fail('it was not away')): Caretaker {
+  return { sweep, sweepLost, awake } as unknown as Caretaker;
 }
 
 const silent = createLog({ level: 'silent', format: 'json' });
@@ -60,4 +60,25 @@ test('a sweeper that is closed ends the round that it is in and begins no other'
   release.resolve();
   await closing;
   assert.equal(rounds, 1);
+});
+
+test('one whose turn comes far too late was away: that is said before anything is looked after', async (t) => {
+  const now = Date.now.bind(Date);
+  let late = 0;
+  t.mock.method(Date, 'now', () => now() + late);
+  for (const [by, expected] of [[4_000, ['due']], [6_000, ['awake', 'due']]] as const) {
+    const done: string[] = [];
+    const looked = Promise.withResolvers<void>();
+    const sweep = async (): Promise<boolean> => {
+      done.push('due');
+      looked.resolve();
+      return false;
+    };
+    const sweeper = new Sweeper(caretakerOf(sweep, async () => undefined, () => void done.push('awake')), silent);
+    sweeper.start();
+    late += by;
+    await looked.promise;
+    await sweeper.close();
+    assert.deepEqual(done, expected);
+  }
 });
