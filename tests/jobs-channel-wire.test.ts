@@ -48,6 +48,25 @@ for (const kind of DATABASES) {
       channel.close();
     });
 
+    test('a worker whose key is revoked gets nothing more, over the channel that it has open or the question that it has asked', async () => {
+      const jobs = await endpoint();
+      const { id: keyId, key } = (await ann.call<{ id: string; key: string }>('POST', '/v2/account/api-keys', { name: 'of a worker', access: 'ALL' })).body;
+      const channel = await openedChannel({ url: stage.server.url, endpointId: jobs.id, workerId: 'connected', key });
+      const stays = await open(jobs, 'stays');
+      channel.send('L ');
+      await channel.next('H');
+      const asking = fetch(`${stage.server.url}/v2/${jobs.id}/job-take/asks?job_in_progress=0`, { headers: { authorization: key } });
+      while ((await jobs.health()).workers.idle < 3);
+      assert.equal((await ann.call('DELETE', `/v2/account/api-keys/${keyId}`)).status, 204);
+      await channel.closed;
+      const id = await jobs.run();
+      assert.equal((await asking).status, 401);
+      assert.equal((await jobs.status(id)).status, 'IN_QUEUE');
+      stays.send('T 1');
+      assert.equal((await stays.job()).job.id, id);
+      stays.close();
+    });
+
     test('a request that was written on many lines comes on one', async () => {
       const jobs = await endpoint();
       const channel = await open(jobs);

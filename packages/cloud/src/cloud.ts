@@ -166,7 +166,10 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
         podDoors.forget(wakeup.podId);
         podChanges.tell(wakeup.podId);
         keeper.poke(wakeup.podId);
-      } else if (wakeup.kind === 'missed') keeper.resync();
+      } else if (wakeup.kind === 'missed') {
+        keeper.resync();
+        gate.forget();
+      }
       if (wakeup.kind !== 'forget') return;
       if (wakeup.what === 'keys') {
         gate.forget();

@@ -27,7 +27,7 @@ describe('a worker that asks for the channel', () => {
   async function asks(running: Running, admit: (traffic: EndpointTraffic) => Promise<Endpoint>): Promise<string> {
     const log = createLog({ level: 'silent', format: 'json' });
     const queue = new JobQueue({ store: context.store.jobs, wakeups: noWakeups, clock: context.clock, log, deliveryOf: (): Delivery => assert.fail(), onDelivery: () => undefined });
-    const workers = { admit: () => admit(traffic) } as unknown as WorkerFace;
+    const workers = { admit: () => admit(traffic), watchKeys: () => () => undefined } as unknown as WorkerFace;
     const traffic = new EndpointTraffic({ jobs: undefined as never, workers, queue, log });
     const server = createServer().on('upgrade', (request, socket, head) => void traffic.upgrade(request, socket, head));
     server.listen(0, '127.0.0.1');

@@ -20,10 +20,10 @@ import type { Lanes } from './lane/lanes.ts';
 import type { OpenAiFace } from './openai/face.ts';
 import type { Request, Response } from './raw.ts';
 import type { TerminalFace } from './terminal/face.ts';
-import { CHANNEL_PROTOCOL, WorkerChannel } from './workers/channel.ts';
+import { CHANNEL_PROTOCOL } from './workers/channel.ts';
+import { Channels } from './workers/channels.ts';
 import { decoded } from './workers/face.ts';
 import type { WorkerFace, WorkerFaceParts } from './workers/face.ts';
-import { LastWords } from './workers/last-words.ts';
 
 export interface TrafficParts {
   jobs: JobFace;
@@ -46,8 +46,7 @@ const LANE_OPERATIONS = new Set(['run', 'runsync', 'status', 'cancel', 'job-take
 /** Everything below `/v2/{endpoint_id}` and `/proxy`, or under an endpoint's or a pod's own host name: sorts it and hands it to whoever serves that. */
 export class EndpointTraffic {
   readonly #parts: TrafficParts;
-  readonly #channels = new Set<WorkerChannel>();
-  readonly #words = new LastWords();
+  readonly #channels: Channels;
   readonly #lanes: Lanes[] = [];
   /** Of heads on the fast lane: null where it is none of its addresses. */
   readonly #laneAddresses = new WeakMap<Head, JobAddress | null>();
@@ -55,6 +54,7 @@ export class EndpointTraffic {
 
   constructor(parts: TrafficParts) {
     this.#parts = parts;
+    this.#channels = new Channels((listener) => parts.workers.watchKeys(listener));
   }
 
   /** What is for neither an endpoint nor a pod goes to `others`. */
@@ -177,9 +177,10 @@ export class EndpointTraffic {
       return balanced === undefined ? refuse(socket, '404 Not Found') : this.#parts.balancing?.gateway.upgrade(request, socket, head, balanced);
     }
     let workerId: string;
+    const admit = (): Promise<unknown> => workers.admit(request, address.endpointId, workerId);
     try {
       workerId = decoded(address.rest[0] ?? '');
-      await workers.admit(request, address.endpointId, workerId);
+      await admit();
     } catch (error) {
       log.info({ err: error, workerId: address.rest[0] }, 'a worker was refused the channel');
       const status = JOB_STATUS_CODES[asBerthError(error, log, address.endpointId).code];
@@ -191,9 +192,7 @@ export class EndpointTraffic {
     socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${CHANNEL_PROTOCOL}\r\nBerth-Takes-Back: yes\r\nBerth-Keeps-Chunks: yes\r\nBerth-Answers: yes\r\n\r\n`);
     lasting(socket);
     if (head.length > 0) socket.unshift(head);
-    const channel = new WorkerChannel({ socket, queue, endpointId: address.endpointId, workerId, words: this.#words, log });
-    this.#channels.add(channel);
-    socket.on('close', () => this.#channels.delete(channel));
+    this.#channels.open({ socket, queue, endpointId: address.endpointId, workerId, log }, admit);
   }
 
   /** The connections of a server on the fast lane end with the rest. */
@@ -214,7 +213,7 @@ export class EndpointTraffic {
     this.#parts.balancing?.gateway.close();
     this.#parts.pods?.close();
     this.#parts.terminals?.close();
-    for (const channel of this.#channels) channel.goAway();
+    this.#channels.close();
     for (const lanes of this.#lanes) lanes.close();
   }
 }

@@ -112,6 +112,13 @@ export class WorkerChannel {
     this.#parts.socket.end();
   }
 
+  /** Its worker may not be here any more. */
+  cut(): void {
+    const { socket, workerId, log } = this.#parts;
+    log.info({ workerId }, 'the key of a worker does not open its channel any more; the connection is closed');
+    socket.destroy();
+  }
+
   /** An open connection proves nothing: that of a frozen worker, or of a machine without power, stays open too. What counts is what it says. */
   #look(): void {
     const { socket, queue, endpointId, workerId, words } = this.#parts;

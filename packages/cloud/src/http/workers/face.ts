@@ -102,6 +102,11 @@ export class WorkerFace {
     }
   }
 
+  /** Tells whenever keys have changed. Answers the way to stop it. */
+  watchKeys(listener: () => void): () => void {
+    return this.#parts.gate.watch(listener);
+  }
+
   /** The endpoint, if the token is this worker's or a key that may run things on it. */
   async admit(request: PlainRequest, endpointId: string, workerId: string): Promise<Endpoint> {
     const token = bearerOrBareKey(request.headers.authorization) ?? '';
@@ -126,11 +131,13 @@ export class WorkerFace {
     const room = batch ? size : 1;
     const taken = await queue.take(endpoint.id, workerId, room, POLL_MS, departure(response));
     if (taken.length === 0) return sendNothing(response);
-    // What has arrived meanwhile is heard first: a worker that has just left gets nothing.
-    await new Promise((resolve) => setImmediate(resolve));
-    if (response.destroyed || request.destroyed) return queue.giveBack(endpoint.id, taken);
     let beyond: TakenJob[];
     try {
+      // It may have waited for long, and be one by now that may not have them.
+      await this.admit(request, endpoint.id, workerId);
+      // What has arrived meanwhile is heard first: a worker that has just left gets nothing.
+      await new Promise((resolve) => setImmediate(resolve));
+      if (response.destroyed || request.destroyed) return await queue.giveBack(endpoint.id, taken);
       const sent = taken.slice(0, countThatFit(taken));
       beyond = taken.slice(sent.length);
       const answer = batch ? `[${sent.map(jobText).join(',')}]` : sent.map(jobText).join('');
