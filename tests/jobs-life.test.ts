@@ -134,7 +134,9 @@ for (const kind of DATABASES) {
       const stopping = worker.stops();
       const caller = jobs.call('GET', `status-sync/${waiting}?wait=60000`);
       assert.deepEqual((await stopping).body, { jobsToStop: [running] });
-      assertRefused(await caller, 404, /^job not found/);
+      // Whoever waits for it is told; from then on it is unknown.
+      const { status, body } = await caller;
+      assert.deepEqual([status, body.status, body.error], [200, 'TIMED_OUT', 'the time to live of the job is over']);
       for (const id of [running, waiting, lasting]) {
         await eventually(async () => assertRefused(await jobs.call('GET', `status/${id}`), 404, /is unknown or its result has expired$/));
         assertRefused(await jobs.call('POST', `retry/${id}`), 404, /^job not found/);
