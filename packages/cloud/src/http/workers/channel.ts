@@ -1,18 +1,15 @@
 import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import { LightDeparture } from '../../jobs/departure.ts';
-import { seqOf } from '../../jobs/identity.ts';
 import { onOneLine } from '../../jobs/json-text.ts';
-import type { NumberedChunk } from '../../jobs/numbered-chunks.ts';
 import { SILENT_MS } from '../../jobs/presence.ts';
-import type { Ending, JobQueue } from '../../jobs/queue.ts';
+import type { JobQueue } from '../../jobs/queue.ts';
 import type { TakenJob } from '../../store/jobs.ts';
-import { SteadyMap } from '../../support/steady-map.ts';
-import { leaseAndNumber } from './chunk-number.ts';
+import { fields, names, numbers } from './channel-fields.ts';
 import { jobText, POLL_MS, RESULT_LIMIT } from './face.ts';
+import { JobReports } from './job-reports.ts';
 import type { LastWords } from './last-words.ts';
 import { LineReader } from './lines.ts';
-import { readChunks, readPost, readValue } from './results.ts';
 
 export const CHANNEL_PROTOCOL = 'berth-worker/1';
 /** A worker whose connection broke has this long to come back before its jobs go to others. */
@@ -26,10 +23,6 @@ const MUCH_ROOM = 200;
 const ACKNOWLEDGE_MS = 2;
 const SILENCE_LOOK_MS = 2_000;
 const MOST_CREDITS = 10_000;
-/** So many characters of chunks are written together, with something for each; what comes next waits for another turn. */
-const LARGEST_GATHERING = 1024 * 1024;
-const CHUNK_OVERHEAD = 100;
-
 export interface ChannelParts {
   socket: Duplex;
   queue: JobQueue;
@@ -40,26 +33,6 @@ export interface ChannelParts {
   log: FastifyBaseLogger;
 }
 
-interface WorkerEnding extends Ending {
-  jobId: string;
-  /** The worker asks to be replaced. */
-  refresh: boolean;
-}
-
-/** Chunks of one job that are written together. */
-interface Gathering {
-  lease: string;
-  said: NumberedChunk[];
-  highest: number;
-  size: number;
-}
-
-/** A value that a job shows while it runs. */
-interface Showing {
-  lease: string;
-  body: string;
-}
-
 /**
  * One worker's connection: takes, results, chunks, stops and pings as lines of text, many to
  * a packet. docs/worker-channel.md is its description.
@@ -68,16 +41,7 @@ export class WorkerChannel {
   readonly #parts: ChannelParts;
   readonly #lines = new LineReader(RESULT_LIMIT + 1024);
   readonly #gone = new LightDeparture();
-  /** What was said last about a job and is not kept yet: what is said next waits for it. Of results that came together, and before which nothing was, see below. */
-  readonly #pending = new SteadyMap<string, Promise<void>>();
-  /** Results that came with the bytes at hand, by job: they are kept together. */
-  #endings = new Map<string, WorkerEnding>();
-  /** Those that are just being kept. */
-  readonly #ending = new Map<ReadonlyMap<string, WorkerEnding>, Promise<void>>();
-  /** The last thing that was said about a job, where it is chunks and nobody has begun to write them. */
-  readonly #gathering = new Map<string, Gathering>();
-  /** The same, where it is a value to show. */
-  readonly #showing = new Map<string, Showing>();
+  readonly #reports: JobReports;
   #credits = 0;
   #taking = false;
   #outgoing: string[] = [];
@@ -93,6 +57,7 @@ export class WorkerChannel {
   constructor(parts: ChannelParts) {
     this.#parts = parts;
     const { socket, queue, endpointId, workerId } = parts;
+    this.#reports = new JobReports({ queue, endpointId, workerId, send: (line) => this.#send(line), acknowledge: (line) => this.#acknowledge(line), onUnkept: (error) => this.#breakOff(error) });
     queue.presence.returns(endpointId, workerId);
     this.#heardAt = parts.words.heard(endpointId, workerId);
     socket.on('data', (bytes: Buffer) => this.#read(bytes));
@@ -140,7 +105,7 @@ export class WorkerChannel {
       this.#parts.log.warn({ err: error, workerId }, 'a worker sent something that is not of the protocol; its connection is closed');
       this.#parts.socket.destroy();
     }
-    this.#finish();
+    this.#reports.keepResults();
   }
 
   #understand(line: string): void {
@@ -154,13 +119,13 @@ export class WorkerChannel {
         this.#credits = 0;
         return queue.release(endpointId, workerId);
       case 'D':
-        return this.#result(...fields(rest));
+        return this.#reports.result(...fields(rest));
       case 'B':
-        return this.#giveBack(...names(rest));
+        return this.#reports.giveBack(...names(rest));
       case 'S':
-        return this.#chunk(...fields(rest));
+        return this.#reports.chunk(...fields(rest));
       case 'P':
-        return this.#progress(...fields(rest));
+        return this.#reports.progress(...fields(rest));
       case 'L': {
         const jobs = rest.split(',').filter((id) => id !== '');
         queue.presence.asksForWork(endpointId, workerId, jobs.length === 0);
@@ -222,122 +187,11 @@ export class WorkerChannel {
     for (const job of taken) this.#send(`J ${job.job.lease ?? ''} ${onOneLine(jobText(job))}`);
   }
 
-  #result(jobId: string, held: string, body: string): void {
-    const post = readPost(body);
-    const [lease, waited] = waitedFor(held);
-    const seq = seqOf(jobId);
-    if (seq === undefined || post.kind !== 'result') return this.#send(`A ${jobId} ${lease}`);
-    const ending: WorkerEnding = { jobId, seq, lease, result: waited === 0 ? post : { ...post, waited }, refresh: post.refresh };
-    if (this.#endings.has(jobId)) this.#finish();
-    const before = this.#last(jobId);
-    if (before === undefined) this.#endings.set(jobId, ending);
-    else this.#follow(jobId, before.then(() => this.#end([ending])));
-  }
-
-  /** Keeps the results that have come. */
-  #finish(): void {
-    if (this.#endings.size === 0) return;
-    const endings = this.#endings;
-    this.#endings = new Map();
-    if (this.#gathering.size > 0) for (const jobId of endings.keys()) this.#gathering.delete(jobId);
-    const done = this.#end([...endings.values()]).finally(() => this.#ending.delete(endings));
-    this.#ending.set(endings, done);
-    this.#watch(done);
-  }
-
-  async #end(endings: readonly WorkerEnding[]): Promise<void> {
-    const { queue, endpointId, workerId } = this.#parts;
-    await queue.finishAll(endpointId, workerId, endings);
-    for (const { jobId, lease, refresh } of endings) {
-      queue.stops.settle(endpointId, workerId, jobId);
-      if (refresh) queue.rest(endpointId, workerId);
-      this.#acknowledge(`A ${jobId} ${lease}`);
-    }
-  }
-
-  /** The worker has not begun it. */
-  #giveBack(jobId: string, lease: string): void {
-    const { queue, endpointId, workerId } = this.#parts;
-    const seq = seqOf(jobId);
-    this.#follow(jobId, this.#before(jobId).then(async () => {
-      if (seq !== undefined) await queue.putBack(endpointId, seq, { workerId, lease });
-      queue.stops.settle(endpointId, workerId, jobId);
-      this.#send(`A ${jobId} ${lease}`);
-    }));
-  }
-
-  /** With a number it is acknowledged. Those of one job that come while others of it are written are written together. */
-  #chunk(jobId: string, held: string, body: string): void {
-    const { queue, endpointId, workerId } = this.#parts;
-    const numbered = leaseAndNumber(held);
-    const seq = seqOf(jobId);
-    if (numbered === undefined) {
-      if (seq !== undefined) this.#follow(jobId, this.#before(jobId).then(() => queue.streams.append(endpointId, seq, { workerId, lease: held }, readChunks(body))));
-      return;
-    }
-    const { lease, number } = numbered;
-    const said: NumberedChunk = { number, texts: readChunks(body) };
-    const open = this.#gathering.get(jobId);
-    if (open !== undefined && open.lease === lease && open.size < LARGEST_GATHERING) {
-      open.size += body.length + CHUNK_OVERHEAD;
-      open.highest = Math.max(open.highest, number);
-      return void open.said.push(said);
-    }
-    const gathered: Gathering = { lease, said: [said], highest: number, size: body.length + CHUNK_OVERHEAD };
-    this.#follow(jobId, this.#before(jobId).then(async () => {
-      if (this.#gathering.get(jobId) === gathered) this.#gathering.delete(jobId);
-      if (seq !== undefined) await queue.streams.appendNumbered(endpointId, seq, { workerId, lease }, gathered.said);
-      this.#send(`K ${jobId} ${lease} ${gathered.highest}`);
-    }));
-    this.#gathering.set(jobId, gathered);
-  }
-
-  /** Of values that come while another one is written, the last is shown. */
-  #progress(jobId: string, lease: string, body: string): void {
-    const { queue, endpointId, workerId } = this.#parts;
-    const seq = seqOf(jobId);
-    if (seq === undefined) return;
-    const open = this.#showing.get(jobId);
-    if (open?.lease === lease) return void (open.body = body);
-    const shown: Showing = { lease, body };
-    this.#follow(jobId, this.#before(jobId).then(() => {
-      if (this.#showing.get(jobId) === shown) this.#showing.delete(jobId);
-      return queue.progress(endpointId, seq, { workerId, lease }, readValue(shown.body));
-    }));
-    this.#showing.set(jobId, shown);
-  }
-
-  /** Resolves when all is kept that was said about a job before. */
-  #before(jobId: string): Promise<void> {
-    if (this.#endings.has(jobId)) this.#finish();
-    return this.#last(jobId) ?? Promise.resolve();
-  }
-
-  /** Undefined where all is kept that was said about a job. */
-  #last(jobId: string): Promise<void> | undefined {
-    const pending = this.#pending.get(jobId);
-    if (pending !== undefined) return pending;
-    for (const [endings, done] of this.#ending) if (endings.has(jobId)) return done;
-    return undefined;
-  }
-
-  /** Whatever else is said about this job comes after it. */
-  #follow(jobId: string, work: Promise<void>): void {
-    this.#gathering.delete(jobId);
-    this.#showing.delete(jobId);
-    const done = work.finally(() => {
-      if (this.#pending.get(jobId) === done) this.#pending.delete(jobId);
-    });
-    this.#pending.set(jobId, done);
-    this.#watch(done);
-  }
-
-  /** What could not be kept is not acknowledged; on its next connection the worker says it again. */
-  #watch(work: Promise<void>): void {
-    work.catch((error: unknown) => {
-      this.#parts.log.warn({ err: error, workerId: this.#parts.workerId }, 'what a worker said could not be kept; its connection is closed so that it says it again');
-      this.#parts.socket.destroy();
-    });
+  /** On its next connection the worker says it again. */
+  #breakOff(error: unknown): void {
+    const { socket, workerId, log } = this.#parts;
+    log.warn({ err: error, workerId }, 'what a worker said could not be kept; its connection is closed so that it says it again');
+    socket.destroy();
   }
 
   #lookForStops(): void {
@@ -395,31 +249,4 @@ function drained(socket: Duplex): Promise<void> {
     };
     socket.on('drain', goOn).on('close', goOn);
   });
-}
-
-/** `<n>` or `<n> <m>` */
-function numbers(rest: string): [number, number] {
-  const [first = '', second = ''] = rest.split(' ');
-  return [Math.max(0, Number.parseInt(first, 10) || 0), Math.max(0, Number.parseInt(second, 10) || 0)];
-}
-
-/** `<jobId> <lease>` */
-function names(rest: string): [string, string] {
-  const space = rest.indexOf(' ');
-  if (space === -1) throw new Error('a line with too few fields');
-  return [rest.slice(0, space), rest.slice(space + 1)];
-}
-
-/** `<lease>`, or `<lease>~<milliseconds>` where the job waited in the worker before it began. */
-function waitedFor(held: string): [lease: string, milliseconds: number] {
-  const mark = held.indexOf('~');
-  return mark === -1 ? [held, 0] : [held.slice(0, mark), Math.max(0, Number.parseInt(held.slice(mark + 1), 10) || 0)];
-}
-
-/** `<jobId> <lease> <json>` */
-function fields(rest: string): [string, string, string] {
-  const first = rest.indexOf(' ');
-  const second = rest.indexOf(' ', first + 1);
-  if (first === -1 || second === -1) throw new Error('a line with too few fields');
-  return [rest.slice(0, first), rest.slice(first + 1, second), rest.slice(second + 1)];
 }
