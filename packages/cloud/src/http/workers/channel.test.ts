@@ -66,6 +66,20 @@ for (const kind of DATABASES) {
   describe(`the channel of a worker, on ${kind}`, () => {
     const bench = benches(kind);
 
+    test('is a sign of its worker once more when it has been open for a moment: the server that the worker left may be slow to notice', (context) => {
+      context.mock.timers.enable({ apis: ['setInterval'] });
+      const on = bench();
+      const [near] = duplexPair();
+      context.after(() => near.destroy());
+      new WorkerChannel({ socket: near, queue: on.queue, endpointId: on.id, workerId: 'w', words: new LastWords(), log: createLog({ level: 'silent', format: 'json' }) });
+      on.clock.advance(SECOND);
+      const noticed = on.clock.now();
+      assert.equal(on.queue.presence.goneSince(on.id, 'w', noticed), true);
+      on.clock.advance(SECOND);
+      context.mock.timers.tick(2 * SECOND);
+      assert.equal(on.queue.presence.goneSince(on.id, 'w', noticed), false);
+    });
+
     test('of values that a job shows faster than they are kept, the last one is, and the result does not wait for the others', async (context) => {
       const on = bench();
       const progress = context.mock.method(on.queue, 'progress');

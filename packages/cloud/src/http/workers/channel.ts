@@ -53,6 +53,7 @@ export class WorkerChannel {
   #heardAt: number;
   /** At the last look, another connection of the worker had gone on for too long without this one. */
   #outlived = false;
+  #isNew = true;
 
   constructor(parts: ChannelParts) {
     this.#parts = parts;
@@ -88,6 +89,9 @@ export class WorkerChannel {
   #look(): void {
     const { socket, queue, endpointId, workerId, words } = this.#parts;
     if (queue.presence.lives(endpointId, workerId) !== true) return void socket.destroy();
+    // The server that it came from may have heard of the end there later than of the beginning here. What it is told now is later than both.
+    if (this.#isNew) queue.presence.seen(endpointId, workerId);
+    this.#isNew = false;
     // A worker that went on over another connection may have left this one, and no word of that came through. Silence of both says nothing: a handler may keep their thread busy.
     const wasOutlived = this.#outlived;
     this.#outlived = (words.last(endpointId, workerId) ?? 0) - this.#heardAt >= SILENT_MS;
