@@ -7,6 +7,7 @@ import type { Database } from '../database.ts';
 import { UniqueViolation } from '../database.ts';
 import { render } from '../sql.ts';
 import type { Outcome, Row, Statement, Steps } from '../sql.ts';
+import { codeOf, isAway } from './away.ts';
 import { postgresJobs } from './jobs.ts';
 import { leadOnPostgres } from './leadership.ts';
 import { noConnection } from './no-connection.ts';
@@ -19,8 +20,6 @@ const DIVISION_BY_ZERO = '22012';
 const ATTEMPTS = 24;
 /** Those who met shall not meet again: the pause between two attempts grows, and nobody's is like another's. */
 const LONGEST_STEP_MS = 4;
-/** Connection failures and shutdowns: the server is away, not wrong. */
-const AWAY = /^(08|57P|53)/;
 const OLDEST_SERVER = 140000;
 
 /** Every statement here finds its rows by a key. A plan that reads whole tables is never right, however small they are when it is made. */
@@ -149,15 +148,10 @@ export async function translated<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    const code = codeOf(error);
-    if (code === UNIQUE_VIOLATION) throw new UniqueViolation(error);
-    if (AWAY.test(code) || /^E[A-Z]+$/.test(code) || /Connection terminated|timeout exceeded|Query read timeout|not queryable/i.test(String(error))) {
+    if (codeOf(error) === UNIQUE_VIOLATION) throw new UniqueViolation(error);
+    if (isAway(error)) {
       throw new BerthError('unavailable', 'the database does not answer; try again', { cause: error });
     }
     throw error;
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

@@ -1,12 +1,11 @@
 import { BerthError } from '../../support/errors.ts';
+import { codeOf, isAway } from './away.ts';
 
 const CHECK = 'check --database or BERTH_DATABASE_URL';
 /** PostgreSQL knows no such user, or not with this password, or not from here; or it asks for a password and there is none. */
 const REFUSED = /^28|^SASL/;
 const NO_DATABASE = '3D000';
 const NOT_ALLOWED = '42501';
-/** Nobody is there, or not now. All else is an answer that makes no sense. */
-const AWAY = /^(E(?!RR_)[A-Z_]+$|08|57P|53)|timeout/;
 
 /** Where a database is looked for. */
 export interface DatabasePlace {
@@ -23,11 +22,10 @@ export function noConnection(error: unknown, { host, port, database }: DatabaseP
   if (REFUSED.test(reason)) return say(`the database ${at} refuses the user or the password (${reason}); `);
   if (reason === NO_DATABASE) return say(`there is no database ${JSON.stringify(database)} ${at}; make it, or `);
   if (reason === NOT_ALLOWED) return say(`the user may not use the database ${JSON.stringify(database)} ${at}; `);
-  return say(`the database ${at} ${AWAY.test(reason) ? 'does not answer' : 'cannot be used'} (${reason}); `);
+  return say(`the database ${at} ${isAway(error) ? 'does not answer' : 'cannot be used'} (${reason}); `);
 }
 
 /** The code where there is one: PostgreSQL's messages name the user. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.message;
+  return codeOf(error) || (error instanceof Error ? error.message : String(error));
 }
