@@ -1,5 +1,6 @@
 import { clamp, EXECUTION_TIMEOUT, RETENTION, TIME_TO_LIVE, WAIT } from '../../jobs/submission.ts';
 import type { RequestTerms } from '../../jobs/submission.ts';
+import { hasCredentials, NO_CREDENTIALS } from '../../jobs/webhooks/target.ts';
 import { BerthError } from '../../support/errors.ts';
 
 /** The log of webhooks shows a thousand at a time, each with its address. */
@@ -23,7 +24,7 @@ export function readTerms(text: string): RequestTerms {
   const webhook = body.webhook ?? body.webhookV2;
   if (typeof webhook === 'string' && webhook.length > LONGEST_WEBHOOK) throw bad(`webhook has at most ${LONGEST_WEBHOOK} characters`);
   if (webhook !== undefined && webhook !== null && (typeof webhook !== 'string' || !isWebAddress(webhook))) throw bad('webhook must be an http or https address');
-  if (typeof webhook === 'string' && hasCredentials(webhook)) throw bad('webhook has a user name or password in its address; put a token into its path or query instead');
+  if (typeof webhook === 'string' && hasCredentials(new URL(webhook))) throw bad(`webhook ${NO_CREDENTIALS}`);
   const executionTimeout = optionalNumber(policy['executionTimeout'], 'policy.executionTimeout');
   const ttl = optionalNumber(policy['ttl'], 'policy.ttl');
   const retention = optionalNumber(body.retention ?? policy['retention'], 'retention');
@@ -77,11 +78,6 @@ function optionalNumber(value: unknown, name: string): number | undefined {
 /** Control characters are none of an address, and PostgreSQL keeps no text with a NUL. */
 function isWebAddress(text: string): boolean {
   return /^https?:\/\/\P{Cc}+$/iu.test(text) && URL.canParse(text);
-}
-
-function hasCredentials(address: string): boolean {
-  const { username, password } = new URL(address);
-  return username !== '' || password !== '';
 }
 
 function bad(message: string): BerthError {

@@ -3,6 +3,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { RawData, WebSocket } from 'ws';
 import type { Execution } from '../../engines/instance.ts';
 import type { OpenedTerminal } from '../../resources/terminals/terminals.ts';
+import { isTurnedAway } from '../../resources/keys/gate.ts';
 import { BerthError } from '../../support/errors.ts';
 import { isSize } from './wish.ts';
 
@@ -63,7 +64,7 @@ export class TerminalSession {
   /** Whoever opened this and may not any more is cut off, and so is the command. Where nobody can say, it goes on. */
   checkKey(): void {
     this.#parts.admit().catch((error: unknown) => {
-      if (error instanceof BerthError && (error.code === 'unauthenticated' || error.code === 'forbidden')) this.#cut(CLOSE.keyGone, 'the key does not open this any more');
+      if (isTurnedAway(error)) this.#cut(CLOSE.keyGone, 'the key does not open this any more');
     });
   }
 

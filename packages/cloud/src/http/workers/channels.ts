@@ -1,3 +1,4 @@
+import { isTurnedAway } from '../../resources/keys/gate.ts';
 import { BerthError } from '../../support/errors.ts';
 import { WorkerChannel } from './channel.ts';
 import type { ChannelParts } from './channel.ts';
@@ -5,8 +6,6 @@ import { LastWords } from './last-words.ts';
 
 /** A key may run out by itself, which nobody tells. */
 const LOOK_EVERY_MS = 20_000;
-/** What is said to whoever may not be here. */
-const SENT_AWAY = new Set(['unauthenticated', 'forbidden', 'not-found']);
 
 /** Lets a worker in, or fails. */
 export type Admit = () => Promise<unknown>;
@@ -55,6 +54,6 @@ async function isSentAway(admit: Admit): Promise<boolean> {
     await admit();
     return false;
   } catch (error) {
-    return error instanceof BerthError && SENT_AWAY.has(error.code);
+    return isTurnedAway(error) || (error instanceof BerthError && error.code === 'not-found');
   }
 }

@@ -3,7 +3,7 @@ import { seqOf } from '../../jobs/identity.ts';
 import { withMember } from '../../jobs/json-text.ts';
 import type { JobQueue } from '../../jobs/queue.ts';
 import type { EndpointDirectory } from '../../resources/endpoints/directory.ts';
-import { checkGrant } from '../../resources/keys/gate.ts';
+import { checkGrant, isTurnedAway } from '../../resources/keys/gate.ts';
 import type { Gate } from '../../resources/keys/gate.ts';
 import type { TakenJob } from '../../store/jobs.ts';
 import type { Endpoint } from '../../store/records.ts';
@@ -229,9 +229,9 @@ export class WorkerFace {
     if (!request.readableEnded) request.resume();
     if (error.code === 'method') return failJob(response, error);
     const polls = operation === 'job-take' || operation === 'job-take-batch' || operation === 'job-stop';
-    if (!polls && error.code !== 'unauthenticated' && error.code !== 'forbidden') return failJob(response, error);
+    if (!polls && !isTurnedAway(error)) return failJob(response, error);
     await new Promise((resolve) => setTimeout(resolve, REFUSAL_MS));
-    if (polls && error.code !== 'unauthenticated' && error.code !== 'forbidden' && error.code !== 'not-found') {
+    if (polls && !isTurnedAway(error) && error.code !== 'not-found') {
       return sendJson(response, 429, JSON.stringify({ error: error.message }), { 'retry-after': String(BUSY_SECONDS) });
     }
     failJob(response, error);

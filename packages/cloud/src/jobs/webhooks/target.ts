@@ -24,6 +24,14 @@ export class RefusedTarget extends Error {
   }
 }
 
+/** In words that follow what it is. */
+export const NO_CREDENTIALS = 'has a user name or password in its address; put a token into its path or query instead';
+
+/** No delivery would carry them. */
+export function hasCredentials({ username, password }: URL): boolean {
+  return username !== '' || password !== '';
+}
+
 export function targetRules({ allowPrivate }: { allowPrivate: boolean }, resolve: Resolve = systemResolve()): TargetRules {
   return { resolve, refusal: allowPrivate ? () => undefined : privateKind };
 }
@@ -36,7 +44,7 @@ export async function findTarget(address: string, { resolve, refusal }: TargetRu
   const url = URL.parse(address);
   if (url === null) throw new RefusedTarget('the webhook is not an address');
   if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new RefusedTarget(`the webhook is an address of ${url.protocol} and not of http: or https:`);
-  if (url.username !== '' || url.password !== '') throw new RefusedTarget('the webhook has a user name or password in its address; put a token into its path or query instead');
+  if (hasCredentials(url)) throw new RefusedTarget(`the webhook ${NO_CREDENTIALS}`);
   const hostname = url.hostname.replace(/^\[|\]$/g, '');
   const family = isIP(hostname);
   const found = family === 0 ? await resolve(hostname) : [{ address: hostname, family }];

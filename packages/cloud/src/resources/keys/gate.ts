@@ -28,6 +28,11 @@ export interface Visit {
   podId?: string;
 }
 
+/** Whoever asks may not, whatever they do. Other failures may pass. */
+export function isTurnedAway(error: unknown): boolean {
+  return error instanceof BerthError && (error.code === 'unauthenticated' || error.code === 'forbidden');
+}
+
 /** Where a request says later which pod it is about. */
 export const ANY_POD = 'any';
 
