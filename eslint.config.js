@@ -10,11 +10,25 @@ export default tseslint.config(
     languageOptions: { parserOptions: { projectService: true } },
     rules: {
       '@typescript-eslint/no-explicit-any': 'error',
-      '@typescript-eslint/no-floating-promises': ['error', { allowForKnownSafeCalls: [{ from: 'package', name: ['test', 'it', 'describe', 'before', 'after', 'beforeEach', 'afterEach', 'suite'], package: 'node:test' }] }],
+      '@typescript-eslint/no-floating-promises': [
+        'error',
+        {
+          allowForKnownSafeCalls: [
+            {
+              from: 'package',
+              name: ['test', 'it', 'describe', 'before', 'after', 'beforeEach', 'afterEach', 'suite'],
+              package: 'node:test',
+            },
+          ],
+        },
+      ],
       '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: false }],
       '@typescript-eslint/await-thenable': 'error',
       '@typescript-eslint/no-unnecessary-type-assertion': 'error',
-      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: true },
+      ],
       '@typescript-eslint/only-throw-error': 'error',
       '@typescript-eslint/consistent-type-imports': 'error',
       'no-empty': 'error',
@@ -29,7 +43,17 @@ export default tseslint.config(
     files: ['packages/cloud/src/{cli,http,resources,jobs,fleet,pods,metering,support}/**/*.ts'],
     ignores: ['**/*.test.ts', '**/fixture.ts', '**/test-*.ts', '**/*.sample.ts'],
     rules: {
-      'no-restricted-imports': ['error', { patterns: [{ group: ['**/engines/{process,docker,kubernetes}/**', '**/store/{sqlite,postgres}/**'], message: 'Only cloud.ts and what stands beside it name a driver; ask for an interface.' }] }],
+      'no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            {
+              group: ['**/engines/{process,docker,kubernetes}/**', '**/store/{sqlite,postgres}/**'],
+              message: 'Only cloud.ts and what stands beside it name a driver; ask for an interface.',
+            },
+          ],
+        },
+      ],
     },
   },
 );

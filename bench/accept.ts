@@ -16,7 +16,13 @@ const CONNECTIONS = 64;
 /** What runs is compiled by then, on every side. */
 const WARM_SECONDS = 3;
 const BARS = { echo: 0.6, bullmq: 1.5 };
-const [ECHO, BULLMQ, PYTHON, SQLITE, POSTGRES] = ['bare node:http', 'Fastify + BullMQ + Redis', "the Python SDK's local server, in memory", 'Berth, SQLite', 'Berth, PostgreSQL'];
+const [ECHO, BULLMQ, PYTHON, SQLITE, POSTGRES] = [
+  'bare node:http',
+  'Fastify + BullMQ + Redis',
+  "the Python SDK's local server, in memory",
+  'Berth, SQLite',
+  'Berth, PostgreSQL',
+];
 
 export async function accept(bench: Bench): Promise<void> {
   const { report, tools, rounds, seconds } = bench;
@@ -25,7 +31,14 @@ export async function accept(bench: Bench): Promise<void> {
   await onStage(async (stage) => {
     const costs = new Map<string, number[]>();
     const side = async (name: string, { url, key, pids }: Target): Promise<Side> => {
-      const run = (length: number) => load({ url, body: JOB_BODY, connections: CONNECTIONS, seconds: length, ...(key !== undefined && { key }) });
+      const run = (length: number) =>
+        load({
+          url,
+          body: JOB_BODY,
+          connections: CONNECTIONS,
+          seconds: length,
+          ...(key !== undefined && { key }),
+        });
       await run(WARM_SECONDS);
       const used = (): number => pids.reduce((sum, pid) => sum + processorSeconds(pid), 0);
       const measure = async (): Promise<number> => {
@@ -43,26 +56,52 @@ export async function accept(bench: Bench): Promise<void> {
     const python = await bench.pythonSdk();
     if ('path' in python) sides.push(await side(PYTHON, await pythonServer(stage, python.path)));
     else report.lacks('the Python worker SDK', python.reason, 'accept beside its local server');
-    for (const [name, database] of [[SQLITE, 'SQLite'], [POSTGRES, 'PostgreSQL']] as const) {
+    for (const [name, database] of [
+      [SQLITE, 'SQLite'],
+      [POSTGRES, 'PostgreSQL'],
+    ] as const) {
       const { url, key, pid, endpointId } = await bench.berth(stage, database);
       sides.push(await side(name, { url: `${url}/v2/${endpointId}/run`, key, pids: [pid] }));
     }
     const figures = await interleaved(rounds, sides);
     report.figures('jobs accepted', PER_SECOND, figures);
     // Beside a rate, which other work on the machine lowers, this is what a job costs.
-    report.figures('processor time for each, of the server process (with BullMQ, of Redis too; without PostgreSQL)', MICROSECONDS, [...costs].map(([name, values]) => ({ name, values })));
+    report.figures(
+      'processor time for each, of the server process (with BullMQ, of Redis too; without PostgreSQL)',
+      MICROSECONDS,
+      [...costs].map(([name, values]) => ({ name, values })),
+    );
     const berth = valuesOf(figures, SQLITE);
     const ofEcho = ratio(berth, valuesOf(figures, ECHO));
-    report.bar({ part: 'accept', what: 'SQLite, of a bare node:http server', bar: `>= ${BARS.echo} (aim 0.9)`, measured: ofEcho.toFixed(2), met: ofEcho >= BARS.echo });
+    report.bar({
+      part: 'accept',
+      what: 'SQLite, of a bare node:http server',
+      bar: `>= ${BARS.echo} (aim 0.9)`,
+      measured: ofEcho.toFixed(2),
+      met: ofEcho >= BARS.echo,
+    });
     if ('path' in python) {
-      const beside = [SQLITE, POSTGRES].map((name) => `${ratio(valuesOf(figures, name), valuesOf(figures, PYTHON)).toFixed(1)} x on ${name === SQLITE ? 'SQLite' : 'PostgreSQL'}`);
-      report.say(`\nBerth beside the Python SDK's local server, which keeps jobs in memory only: ${beside.join(', ')} (no bar)`);
+      const beside = [SQLITE, POSTGRES].map(
+        (name) =>
+          `${ratio(valuesOf(figures, name), valuesOf(figures, PYTHON)).toFixed(1)} x on ${name === SQLITE ? 'SQLite' : 'PostgreSQL'}`,
+      );
+      report.say(
+        `\nBerth beside the Python SDK's local server, which keeps jobs in memory only: ${beside.join(', ')} (no bar)`,
+      );
     }
     if (!tools.redis) return;
     const ofBullmq = ratio(berth, valuesOf(figures, BULLMQ));
-    report.bar({ part: 'accept', what: 'SQLite, beside Fastify + BullMQ', bar: `>= ${BARS.bullmq} x`, measured: `${ofBullmq.toFixed(2)} x`, met: ofBullmq >= BARS.bullmq });
+    report.bar({
+      part: 'accept',
+      what: 'SQLite, beside Fastify + BullMQ',
+      bar: `>= ${BARS.bullmq} x`,
+      measured: `${ofBullmq.toFixed(2)} x`,
+      met: ofBullmq >= BARS.bullmq,
+    });
     const onPostgres = ratio(valuesOf(figures, POSTGRES), valuesOf(figures, BULLMQ));
-    report.say(`\nBerth on PostgreSQL: ${onPostgres.toFixed(2)} x Fastify + BullMQ, ${ratio(valuesOf(figures, POSTGRES), valuesOf(figures, ECHO)).toFixed(2)} of the bare server (no bar)`);
+    report.say(
+      `\nBerth on PostgreSQL: ${onPostgres.toFixed(2)} x Fastify + BullMQ, ${ratio(valuesOf(figures, POSTGRES), valuesOf(figures, ECHO)).toFixed(2)} of the bare server (no bar)`,
+    );
   });
 }
 
@@ -75,7 +114,11 @@ interface Target {
 
 async function fastifyWithBullmq(stage: Stage): Promise<Target> {
   const redis = await startRedis(stage);
-  const server = await startProgram({ command: process.execPath, args: [inRepository('bench/peers/fastify-bullmq.ts'), String(redis.port)], ready: /up at (\S+)$/ });
+  const server = await startProgram({
+    command: process.execPath,
+    args: [inRepository('bench/peers/fastify-bullmq.ts'), String(redis.port)],
+    ready: /up at (\S+)$/,
+  });
   stage.onEnd(server.stop);
   return { url: `${server.match[1]}/run`, pids: [server.pid, redis.pid] };
 }

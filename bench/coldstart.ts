@@ -32,41 +32,91 @@ interface Order {
 
 export async function coldstart(bench: Bench): Promise<void> {
   const { report } = bench;
-  report.part('coldstart', `from the submission of a job to an endpoint without workers until it is taken, p95 of ${ROUNDS}, beside the bare start of the same worker`);
+  report.part(
+    'coldstart',
+    `from the submission of a job to an endpoint without workers until it is taken, p95 of ${ROUNDS}, beside the bare start of the same worker`,
+  );
   await onStage(async (stage) => {
     const docker = await dockerForTests();
     if ('reason' in docker) report.lacks('a Docker daemon', docker.reason, 'coldstart of containers');
     else stage.onEnd(() => docker.stop());
-    const berth = await startBerth({ data: stage.folder('coldstart'), database: '', env: { BERTH_DOCKER: 'reason' in docker ? 'off' : docker.host } });
+    const berth = await startBerth({
+      data: stage.folder('coldstart'),
+      database: '',
+      env: { BERTH_DOCKER: 'reason' in docker ? 'off' : docker.host },
+    });
     stage.onEnd(berth.stop);
     await compare(bench, 'the process engine', 'a bare spawn', await processSides(berth), MOST_OVER.process);
-    if (!('reason' in docker)) await compare(bench, 'Docker', 'docker run', await dockerSides(stage, berth, docker.host), MOST_OVER.docker);
+    if (!('reason' in docker))
+      await compare(
+        bench,
+        'Docker',
+        'docker run',
+        await dockerSides(stage, berth, docker.host),
+        MOST_OVER.docker,
+      );
   });
 }
 
-async function compare({ report }: Bench, name: string, peer: string, [own, bare]: [Side, Side], mostOver: number): Promise<void> {
+async function compare(
+  { report }: Bench,
+  name: string,
+  peer: string,
+  [own, bare]: [Side, Side],
+  mostOver: number,
+): Promise<void> {
   for (let round = 0; round < WARM_UP; round += 1) for (const side of [own, bare]) await side.measure();
   const figures = await interleaved(ROUNDS, [bare, own]);
   report.figures(name, MILLISECONDS, figures);
-  const [p95, bareP95] = [quantile(valuesOf(figures, own.name), 0.95), quantile(valuesOf(figures, bare.name), 0.95)];
+  const [p95, bareP95] = [
+    quantile(valuesOf(figures, own.name), 0.95),
+    quantile(valuesOf(figures, bare.name), 0.95),
+  ];
   report.say(`p95: ${own.name} ${p95.toFixed(0)} ms, ${bare.name} ${bareP95.toFixed(0)} ms`);
   const over = p95 - bareP95;
-  report.bar({ part: 'coldstart', what: `${name}, p95`, bar: `<= ${mostOver} ms over ${peer}`, measured: `${over.toFixed(0)} ms over`, met: over <= mostOver });
+  report.bar({
+    part: 'coldstart',
+    what: `${name}, p95`,
+    bar: `<= ${mostOver} ms over ${peer}`,
+    measured: `${over.toFixed(0)} ms over`,
+    met: over <= mostOver,
+  });
 }
 
 async function processSides(berth: Berth): Promise<[Side, Side]> {
   const { image, folder } = await upload(berth);
-  const command = [process.execPath, inRepository('packages/cloud/src/engines/process/run-handler.ts'), inRepository('packages/worker/src/worker.ts'), `${folder}/handler.ts`];
+  const command = [
+    process.execPath,
+    inRepository('packages/cloud/src/engines/process/run-handler.ts'),
+    inRepository('packages/worker/src/worker.ts'),
+    `${folder}/handler.ts`,
+  ];
   return [
     { name: 'an endpoint without workers', measure: () => throughBerth(berth, { image, max: 1 }) },
-    { name: 'the handler, spawned', measure: () => byHand(berth, { image, max: 0 }, ([program = '', ...args], env) => spawn(program, args, { env: { PATH: process.env['PATH'], ...env }, stdio: 'ignore' }), command, berth.url) },
+    {
+      name: 'the handler, spawned',
+      measure: () =>
+        byHand(
+          berth,
+          { image, max: 0 },
+          ([program = '', ...args], env) =>
+            spawn(program, args, { env: { PATH: process.env['PATH'], ...env }, stdio: 'ignore' }),
+          command,
+          berth.url,
+        ),
+    },
   ];
 }
 
 async function dockerSides(stage: Stage, berth: Berth, host: string): Promise<[Side, Side]> {
   const image = await makeTestImage(host, `localhost/berth-bench:p${process.pid}`);
   stage.onEnd(image.remove);
-  const cmd = ['node', '--input-type=module', '-e', readFileSync(inRepository('bench/workers/cold.mjs'), 'utf8')];
+  const cmd = [
+    'node',
+    '--input-type=module',
+    '-e',
+    readFileSync(inRepository('bench/workers/cold.mjs'), 'utf8'),
+  ];
   const order = { image: image.name, cmd };
   const flags = ['-H', host, 'run', '--rm', '--init', '--add-host', `${HOST_NAME}:host-gateway`];
   const url = Object.assign(new URL(berth.url), { hostname: HOST_NAME }).origin;
@@ -74,8 +124,21 @@ async function dockerSides(stage: Stage, berth: Berth, host: string): Promise<[S
   const run = (command: string[], env: Record<string, string>) => {
     runs += 1;
     const name = `berth-bench-${process.pid}-${runs}`;
-    const child = spawn('docker', [...flags, '--name', name, ...Object.entries(env).flatMap(([variable, value]) => ['-e', `${variable}=${value}`]), image.name, ...command], { stdio: 'ignore' });
-    return Object.assign(child, { remove: () => void spawnSync('docker', ['-H', host, 'rm', '-f', name], { stdio: 'ignore' }) });
+    const child = spawn(
+      'docker',
+      [
+        ...flags,
+        '--name',
+        name,
+        ...Object.entries(env).flatMap(([variable, value]) => ['-e', `${variable}=${value}`]),
+        image.name,
+        ...command,
+      ],
+      { stdio: 'ignore' },
+    );
+    return Object.assign(child, {
+      remove: () => void spawnSync('docker', ['-H', host, 'rm', '-f', name], { stdio: 'ignore' }),
+    });
   };
   return [
     { name: 'an endpoint without workers', measure: () => throughBerth(berth, { ...order, max: 1 }) },
@@ -92,15 +155,34 @@ async function throughBerth(berth: Berth, order: Order): Promise<number> {
   return at - began;
 }
 
-type Starter = (command: string[], env: Record<string, string>) => ReturnType<typeof spawn> & { remove?: () => void };
+type Starter = (
+  command: string[],
+  env: Record<string, string>,
+) => ReturnType<typeof spawn> & { remove?: () => void };
 
 /** Milliseconds until a worker that is started by hand has a job that waits for it. */
-async function byHand(berth: Berth, order: Order, start: Starter, command: string[], url: string): Promise<number> {
+async function byHand(
+  berth: Berth,
+  order: Order,
+  start: Starter,
+  command: string[],
+  url: string,
+): Promise<number> {
   const id = await createEndpoint(berth, order);
   const ending = runSync(berth, id);
   await waiting(berth, id);
   const endpoint = { id, type: 'QUEUE' } as Endpoint;
-  const env = workerEnvironment({ id: 'byhand', endpoint, dataCenterId: 'LOCAL-1', gpuTypeId: null, gpuCount: 0, cpu: 2, url, token: berth.key, volumeId: undefined });
+  const env = workerEnvironment({
+    id: 'byhand',
+    endpoint,
+    dataCenterId: 'LOCAL-1',
+    gpuTypeId: null,
+    gpuCount: 0,
+    cpu: 2,
+    url,
+    token: berth.key,
+    volumeId: undefined,
+  });
   const began = now();
   const child = start(command, env);
   const exited = keepUntilExit(child);
@@ -116,23 +198,46 @@ async function waiting(berth: Berth, id: string): Promise<void> {
 }
 
 async function runSync(berth: Berth, id: string): Promise<number> {
-  const { status, output } = await call<{ status: string; output: number }>(berth, 'POST', `/v2/${id}/runsync?wait=60000`, { input: {} });
+  const { status, output } = await call<{ status: string; output: number }>(
+    berth,
+    'POST',
+    `/v2/${id}/runsync?wait=60000`,
+    { input: {} },
+  );
   if (status !== 'COMPLETED') throw new Error(`the job is ${status}`);
   return output;
 }
 
 async function createEndpoint(berth: Berth, { image, cmd, max }: Order): Promise<string> {
-  const body = { name: 'cold', type: 'QUEUE', image, ...(cmd !== undefined && { cmd }), cpu: [{ id: 'cpu3c', vcpuCount: 2 }], scaling: { type: 'QUEUE_DELAY', queueDelay: 4 }, workers: { min: 0, max } };
+  const body = {
+    name: 'cold',
+    type: 'QUEUE',
+    image,
+    ...(cmd !== undefined && { cmd }),
+    cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
+    scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
+    workers: { min: 0, max },
+  };
   return (await call<{ id: string }>(berth, 'POST', '/v2/serverless', body)).id;
 }
 
 async function upload(berth: Berth): Promise<{ image: string; folder: string }> {
-  const { image, digest } = await call<{ image: string; digest: string }>(berth, 'POST', '/v2/images', { name: 'cold', files: [{ path: 'handler.ts', data: Buffer.from(HANDLER).toString('base64') }] });
+  const { image, digest } = await call<{ image: string; digest: string }>(berth, 'POST', '/v2/images', {
+    name: 'cold',
+    files: [{ path: 'handler.ts', data: Buffer.from(HANDLER).toString('base64') }],
+  });
   return { image, folder: `${berth.data}/images/cold/${digest}` };
 }
 
 async function call<T>({ url, key }: Berth, method: string, path: string, body?: unknown): Promise<T> {
-  const response = await fetch(`${url}${path}`, { method, headers: { authorization: `Bearer ${key}`, ...(body !== undefined && { 'content-type': 'application/json' }) }, ...(body !== undefined && { body: JSON.stringify(body) }) });
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${key}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
   const text = await response.text();
   if (!response.ok) throw new Error(`${method} ${path} answers ${response.status} ${text}`);
   return (text === '' ? undefined : JSON.parse(text)) as T;

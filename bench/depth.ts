@@ -36,7 +36,10 @@ async function filled(stage: Stage, jobs: number): Promise<Filled> {
 
 export async function depth(bench: Bench): Promise<void> {
   const { report, tools, rounds, seconds } = bench;
-  report.part('depth', `rates at ${SHALLOW.toLocaleString('en-US')} and at ${DEEP.toLocaleString('en-US')} queued jobs on SQLite, which were put there through the store before the start`);
+  report.part(
+    'depth',
+    `rates at ${SHALLOW.toLocaleString('en-US')} and at ${DEEP.toLocaleString('en-US')} queued jobs on SQLite, which were put there through the store before the start`,
+  );
   if (!tools.wrk) return report.lacks('wrk', 'apt install wrk', 'depth');
   await onStage(async (stage) => {
     const [shallow, deep] = [await filled(stage, SHALLOW), await filled(stage, DEEP)];
@@ -59,16 +62,60 @@ export async function depth(bench: Bench): Promise<void> {
         return perSecond;
       });
 
-    const accepting = (queue: Filled) => async ({ url, key }: Berth) => (await load({ url: `${url}/v2/${queue.endpointId}/run`, key, body: JOB_BODY, connections: 64, seconds })).perSecond;
+    const accepting =
+      (queue: Filled) =>
+      async ({ url, key }: Berth) =>
+        (
+          await load({
+            url: `${url}/v2/${queue.endpointId}/run`,
+            key,
+            body: JOB_BODY,
+            connections: 64,
+            seconds,
+          })
+        ).perSecond;
     // Each job that ends is replaced by a new one, so that the depth stays what it is.
-    const draining = (queue: Filled) => ({ url, key }: Berth) => pool.drain({ role: 'channel', workers: WORKERS, at: url, key, queue: queue.endpointId, concurrency: 100, refill: true, jobs: Infinity, seconds });
-    for (const [what, work] of [['jobs accepted', accepting], ['jobs drained, each replaced by a new one', draining]] as const) {
-      const figures = await interleaved(rounds, [shallow, deep].map((queue) => ({ name: queue.name, measure: () => measured(queue, work(queue)) })));
+    const draining =
+      (queue: Filled) =>
+      ({ url, key }: Berth) =>
+        pool.drain({
+          role: 'channel',
+          workers: WORKERS,
+          at: url,
+          key,
+          queue: queue.endpointId,
+          concurrency: 100,
+          refill: true,
+          jobs: Infinity,
+          seconds,
+        });
+    for (const [what, work] of [
+      ['jobs accepted', accepting],
+      ['jobs drained, each replaced by a new one', draining],
+    ] as const) {
+      const figures = await interleaved(
+        rounds,
+        [shallow, deep].map((queue) => ({ name: queue.name, measure: () => measured(queue, work(queue)) })),
+      );
       report.figures(what, PER_SECOND, figures);
       const share = ratio(valuesOf(figures, deep.name), valuesOf(figures, shallow.name));
-      report.bar({ part: 'depth', what: `${what}, deep of shallow`, bar: `>= ${BARS.rate}`, measured: share.toFixed(2), met: share >= BARS.rate });
+      report.bar({
+        part: 'depth',
+        what: `${what}, deep of shallow`,
+        bar: `>= ${BARS.rate}`,
+        measured: share.toFixed(2),
+        met: share >= BARS.rate,
+      });
     }
-    report.say(`\nresident memory of the server with a million queued jobs, the most of all rounds: ${memory.toFixed(0)} MB`);
-    report.bar({ part: 'depth', what: 'resident memory, a million queued', bar: `< ${BARS.memory} MB`, measured: `${memory.toFixed(0)} MB`, met: memory < BARS.memory });
+    report.say(
+      `\nresident memory of the server with a million queued jobs, the most of all rounds: ${memory.toFixed(0)} MB`,
+    );
+    report.bar({
+      part: 'depth',
+      what: 'resident memory, a million queued',
+      bar: `< ${BARS.memory} MB`,
+      measured: `${memory.toFixed(0)} MB`,
+      met: memory < BARS.memory,
+    });
   });
 }

@@ -19,7 +19,10 @@ const BARS = { public: 0.7, channel: 2, postgres: 1 };
 
 export async function drain(bench: Bench): Promise<void> {
   const { report, tools, rounds } = bench;
-  report.part('drain', `${JOBS.toLocaleString('en-US')} queued no-op jobs through worker processes of concurrency 100; a run ends with the last job or after ${SECONDS} s`);
+  report.part(
+    'drain',
+    `${JOBS.toLocaleString('en-US')} queued no-op jobs through worker processes of concurrency 100; a run ends with the last job or after ${SECONDS} s`,
+  );
   await onStage(async (stage) => {
     const sqlite = await filledBerth(bench, stage, 'SQLite', JOBS);
     const postgres = await filledBerth(bench, stage, 'PostgreSQL', JOBS);
@@ -28,7 +31,14 @@ export async function drain(bench: Bench): Promise<void> {
     const bullmq = tools.redis ? await filledBullmq(stage, JOBS) : undefined;
     if (bullmq === undefined) report.lacks('redis-server', 'apt install redis-server', 'drain beside BullMQ');
     const [open, fast, fastOnPostgres] = [sqlite('public'), sqlite('channel'), postgres('channel')];
-    const queues: FilledQueue[] = [...(bullmq === undefined ? [] : [bullmq]), open, fast, graphile, pgBoss, fastOnPostgres];
+    const queues: FilledQueue[] = [
+      ...(bullmq === undefined ? [] : [bullmq]),
+      open,
+      fast,
+      graphile,
+      pgBoss,
+      fastOnPostgres,
+    ];
     const pool = new WorkerPool(stage, Math.max(...WORKERS));
     const run = (queue: FilledQueue, workers: number): Promise<number> =>
       onStage(async (own) => {
@@ -37,20 +47,49 @@ export async function drain(bench: Bench): Promise<void> {
       });
 
     for (const workers of WORKERS) {
-      const figures = await interleaved(rounds, queues.map((queue) => ({ name: queue.name, measure: () => run(queue, workers) })));
+      const figures = await interleaved(
+        rounds,
+        queues.map((queue) => ({ name: queue.name, measure: () => run(queue, workers) })),
+      );
       const title = workers === 1 ? '1 worker process' : `${workers} worker processes`;
       report.figures(title, PER_SECOND, figures);
       if (bullmq !== undefined) {
         judge(bench, `public protocol, ${title}`, figures, open, [bullmq], 'BullMQ', BARS.public);
         judge(bench, `fast channel on SQLite, ${title}`, figures, fast, [bullmq], 'BullMQ', BARS.channel, 3);
       }
-      judge(bench, `fast channel on PostgreSQL, ${title}`, figures, fastOnPostgres, [graphile, pgBoss], 'the better of Graphile Worker and pg-boss', BARS.postgres, 2);
+      judge(
+        bench,
+        `fast channel on PostgreSQL, ${title}`,
+        figures,
+        fastOnPostgres,
+        [graphile, pgBoss],
+        'the better of Graphile Worker and pg-boss',
+        BARS.postgres,
+        2,
+      );
     }
   });
 }
 
-function judge({ report }: Bench, what: string, figures: Figures[], side: FilledQueue, peers: FilledQueue[], named: string, least: number, aim?: number): void {
-  const best = peers.map(({ name }) => valuesOf(figures, name)).reduce((one, other) => (median(other) > median(one) ? other : one));
+function judge(
+  { report }: Bench,
+  what: string,
+  figures: Figures[],
+  side: FilledQueue,
+  peers: FilledQueue[],
+  named: string,
+  least: number,
+  aim?: number,
+): void {
+  const best = peers
+    .map(({ name }) => valuesOf(figures, name))
+    .reduce((one, other) => (median(other) > median(one) ? other : one));
   const measured = ratio(valuesOf(figures, side.name), best);
-  report.bar({ part: 'drain', what, bar: `>= ${least} x ${named}${aim === undefined ? '' : ` (aim ${aim})`}`, measured: `${measured.toFixed(2)} x`, met: measured >= least });
+  report.bar({
+    part: 'drain',
+    what,
+    bar: `>= ${least} x ${named}${aim === undefined ? '' : ` (aim ${aim})`}`,
+    measured: `${measured.toFixed(2)} x`,
+    met: measured >= least,
+  });
 }

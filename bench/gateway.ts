@@ -29,7 +29,10 @@ interface Side {
 
 export async function gateway(bench: Bench): Promise<void> {
   const { report, tools, rounds, seconds } = bench;
-  report.part('gateway', `requests to one load balanced worker, through Berth and through nginx, ${seconds} s a round`);
+  report.part(
+    'gateway',
+    `requests to one load balanced worker, through Berth and through nginx, ${seconds} s a round`,
+  );
   if (!tools.wrk) return report.lacks('wrk', 'apt install wrk', 'gateway');
   const nginx = findNginx();
   if (nginx === undefined) return report.lacks('nginx', 'apt install nginx-light', 'gateway');
@@ -39,14 +42,27 @@ export async function gateway(bench: Bench): Promise<void> {
     const endpointId = await createBalanced(berth);
     stage.onEnd(() => removeEndpoint(berth, endpointId));
     const base = `${berth.url}/v2/${endpointId}`;
-    const port = Number(await (await fetch(`${base}/port`, { headers: { authorization: `Bearer ${berth.key}` } })).text());
-    report.say(`nginx ${nginx.version}, one process; the worker is a bare node:http server on the process engine, and is the same for all`);
+    const port = Number(
+      await (await fetch(`${base}/port`, { headers: { authorization: `Bearer ${berth.key}` } })).text(),
+    );
+    report.say(
+      `nginx ${nginx.version}, one process; the worker is a bare node:http server on the process engine, and is the same for all`,
+    );
     const sides: Side[] = [
       { name: DIRECT, url: `http://127.0.0.1:${port}` },
       { name: NGINX, url: await startNginx(nginx, stage, port) },
       { name: BERTH, url: base, key: berth.key },
     ];
-    const asked = (connections: number, forSeconds: number) => ({ url, key }: Side) => load({ url: `${url}/`, body: JOB_BODY, connections, seconds: forSeconds, ...(key !== undefined && { key }) });
+    const asked =
+      (connections: number, forSeconds: number) =>
+      ({ url, key }: Side) =>
+        load({
+          url: `${url}/`,
+          body: JOB_BODY,
+          connections,
+          seconds: forSeconds,
+          ...(key !== undefined && { key }),
+        });
     for (const side of sides) await asked(MANY, WARM_UP_S)(side);
 
     const many = await measured(rounds, sides, asked(MANY, seconds));
@@ -58,9 +74,21 @@ export async function gateway(bench: Bench): Promise<void> {
     report.figures(`p99, ${FEW} connections`, MILLISECONDS, few.p99);
 
     const ofNginx = ratio(valuesOf(many.rates, BERTH), valuesOf(many.rates, NGINX));
-    report.bar({ part: 'gateway', what: `requests per second of nginx's, ${MANY} connections`, bar: `>= ${BARS.ofNginx}`, measured: ofNginx.toFixed(2), met: ofNginx >= BARS.ofNginx });
+    report.bar({
+      part: 'gateway',
+      what: `requests per second of nginx's, ${MANY} connections`,
+      bar: `>= ${BARS.ofNginx}`,
+      measured: ofNginx.toFixed(2),
+      met: ofNginx >= BARS.ofNginx,
+    });
     const added = median(valuesOf(few.p50, BERTH)) - median(valuesOf(few.p50, DIRECT));
-    report.bar({ part: 'gateway', what: `added to the worker's own p50, ${FEW} connections`, bar: `<= ${BARS.addedMs} ms`, measured: shown(added, MILLISECONDS), met: added <= BARS.addedMs });
+    report.bar({
+      part: 'gateway',
+      what: `added to the worker's own p50, ${FEW} connections`,
+      bar: `<= ${BARS.addedMs} ms`,
+      measured: shown(added, MILLISECONDS),
+      met: added <= BARS.addedMs,
+    });
     await streams(bench, sides);
   });
 }
@@ -69,14 +97,36 @@ async function streams({ report, rounds }: Bench, sides: readonly Side[]): Promi
   const expected = Array.from({ length: CHUNKS }, (_, number) => eventText(number)).join('');
   const wrong = new Set<string>();
   const check = (side: Side, what: string, got: string): void => {
-    if (got !== expected) wrong.add(`${what} through ${side.name}: ${got.length} of ${expected.length} characters${expected.startsWith(got) ? '' : ', and not the same'}`);
+    if (got !== expected)
+      wrong.add(
+        `${what} through ${side.name}: ${got.length} of ${expected.length} characters${expected.startsWith(got) ? '' : ', and not the same'}`,
+      );
   };
-  const events = await interleaved(rounds, sides.map((side) => ({ name: side.name, measure: () => timed(async () => check(side, 'events', await fetched(side, `/events?${CHUNKS}`))) })));
+  const events = await interleaved(
+    rounds,
+    sides.map((side) => ({
+      name: side.name,
+      measure: () => timed(async () => check(side, 'events', await fetched(side, `/events?${CHUNKS}`))),
+    })),
+  );
   report.figures(`${CHUNKS} server-sent events, each a chunk`, MILLISECONDS, events);
-  const back = await interleaved(rounds, sides.map((side) => ({ name: side.name, measure: () => timed(async () => check(side, 'chunks there and back', await fetched(side, '/back', CHUNKS))) })));
+  const back = await interleaved(
+    rounds,
+    sides.map((side) => ({
+      name: side.name,
+      measure: () =>
+        timed(async () => check(side, 'chunks there and back', await fetched(side, '/back', CHUNKS))),
+    })),
+  );
   report.figures(`${CHUNKS} chunks sent there and back`, MILLISECONDS, back);
   if (wrong.size > 0) report.say([...wrong].join('\n'));
-  report.bar({ part: 'gateway', what: `${CHUNKS} chunks each way, ${rounds} times`, bar: 'whole and in order', measured: wrong.size === 0 ? 'all' : `${wrong.size} not`, met: wrong.size === 0 });
+  report.bar({
+    part: 'gateway',
+    what: `${CHUNKS} chunks each way, ${rounds} times`,
+    bar: 'whole and in order',
+    measured: wrong.size === 0 ? 'all' : `${wrong.size} not`,
+    met: wrong.size === 0,
+  });
 }
 
 function eventText(number: number): string {
@@ -86,12 +136,22 @@ function eventText(number: number): string {
 /** The answer as it came; with `chunks`, the request sends so many of them. */
 function fetched({ url, key }: Side, path: string, chunks = 0): Promise<string> {
   return new Promise((resolve, reject) => {
-    const asking = request(`${url}${path}`, { method: chunks === 0 ? 'GET' : 'POST', agent: false, headers: key === undefined ? {} : { authorization: `Bearer ${key}` } });
+    const asking = request(`${url}${path}`, {
+      method: chunks === 0 ? 'GET' : 'POST',
+      agent: false,
+      headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+    });
     asking.on('error', reject);
     asking.on('response', (response) => {
       let text = '';
       response.setEncoding('utf8').on('data', (piece: string) => (text += piece));
-      response.on('error', reject).on('end', () => (response.statusCode === 200 ? resolve(text) : reject(new Error(`${path} answered ${response.statusCode} ${text}`))));
+      response
+        .on('error', reject)
+        .on('end', () =>
+          response.statusCode === 200
+            ? resolve(text)
+            : reject(new Error(`${path} answered ${response.statusCode} ${text}`)),
+        );
     });
     let next = 0;
     const send = (): void => {
@@ -113,7 +173,11 @@ async function timed(work: () => Promise<void>): Promise<number> {
   return performance.now() - before;
 }
 
-async function measured(rounds: number, sides: readonly Side[], ask: (side: Side) => ReturnType<typeof load>): Promise<{ rates: Figures[]; p50: Figures[]; p99: Figures[] }> {
+async function measured(
+  rounds: number,
+  sides: readonly Side[],
+  ask: (side: Side) => ReturnType<typeof load>,
+): Promise<{ rates: Figures[]; p50: Figures[]; p99: Figures[] }> {
   const empty = (): { name: string; values: number[] }[] => sides.map(({ name }) => ({ name, values: [] }));
   const [rates, p50, p99] = [empty(), empty(), empty()];
   for (let round = 0; round < rounds; round += 1) {
@@ -129,8 +193,14 @@ async function measured(rounds: number, sides: readonly Side[], ask: (side: Side
 
 async function createBalanced(berth: Berth): Promise<string> {
   const files = [
-    { path: 'server.ts', data: readFileSync(inRepository('bench/workers/http-server.ts')).toString('base64') },
-    { path: 'berth.json', data: Buffer.from(JSON.stringify({ command: ['node', 'server.ts'] })).toString('base64') },
+    {
+      path: 'server.ts',
+      data: readFileSync(inRepository('bench/workers/http-server.ts')).toString('base64'),
+    },
+    {
+      path: 'berth.json',
+      data: Buffer.from(JSON.stringify({ command: ['node', 'server.ts'] })).toString('base64'),
+    },
   ];
   const { image } = await call<{ image: string }>(berth, 'POST', '/v2/images', { name: 'gateway', files });
   const { id } = await call<{ id: string }>(berth, 'POST', '/v2/serverless', {
@@ -149,7 +219,11 @@ async function removeEndpoint(berth: Berth, endpointId: string): Promise<void> {
 }
 
 async function call<T>({ url, key }: Berth, method: string, path: string, body?: object): Promise<T> {
-  const response = await fetch(url + path, { method, headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, ...(body !== undefined && { body: JSON.stringify(body) }) });
+  const response = await fetch(url + path, {
+    method,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
   const text = await response.text();
   if (!response.ok) throw new Error(`${method} ${path} answered ${response.status} ${text}`);
   return (text === '' ? undefined : JSON.parse(text)) as T;

@@ -20,7 +20,10 @@ const BARS = { processor: 0.02, memory: 100 };
 
 export async function idle(bench: Bench): Promise<void> {
   const { report } = bench;
-  report.part('idle', `${WORKERS.toLocaleString('en-US')} idle workers on long polls, watched for ${WATCH_SECONDS} s`);
+  report.part(
+    'idle',
+    `${WORKERS.toLocaleString('en-US')} idle workers on long polls, watched for ${WATCH_SECONDS} s`,
+  );
   for (const stops of [false, true]) {
     const bare = await bareShare(bench, stops);
     await onStage(async (stage) => {
@@ -31,9 +34,23 @@ export async function idle(bench: Bench): Promise<void> {
       const share = await shareWithCrowd(stage, { at: url, key, queue: endpointId, stops }, pid);
       const grown = residentMegabytes(pid) - before;
       const what = stops ? 'job-take and job-stop' : 'job-take';
-      report.say(`\n${what}: ${percent(share)} of a core (alone ${percent(alone)}; a bare node:http server that holds the same polls and knows nobody: ${percent(bare)}), ${grown.toFixed(0)} MB more than the ${before.toFixed(0)} MB before`);
-      report.bar({ part: 'idle', what: `processor, ${what}`, bar: '< 2 % of a core', measured: percent(share), met: share < BARS.processor });
-      report.bar({ part: 'idle', what: `memory for them, ${what}`, bar: `< ${BARS.memory} MB`, measured: `${grown.toFixed(0)} MB`, met: grown < BARS.memory });
+      report.say(
+        `\n${what}: ${percent(share)} of a core (alone ${percent(alone)}; a bare node:http server that holds the same polls and knows nobody: ${percent(bare)}), ${grown.toFixed(0)} MB more than the ${before.toFixed(0)} MB before`,
+      );
+      report.bar({
+        part: 'idle',
+        what: `processor, ${what}`,
+        bar: '< 2 % of a core',
+        measured: percent(share),
+        met: share < BARS.processor,
+      });
+      report.bar({
+        part: 'idle',
+        what: `memory for them, ${what}`,
+        bar: `< ${BARS.memory} MB`,
+        measured: `${grown.toFixed(0)} MB`,
+        met: grown < BARS.memory,
+      });
       if (stops) return;
       const used = processorSeconds(pid);
       const times = await passJobs(url, key, endpointId);
@@ -52,8 +69,17 @@ function bareShare(bench: Bench, stops: boolean): Promise<number> {
   });
 }
 
-async function shareWithCrowd(stage: Stage, at: { at: string; key: string; queue: string; stops: boolean }, pid: number): Promise<number> {
-  const crew = await new WorkerPool(stage, 1).crew({ role: 'crowd', workers: 1, concurrency: WORKERS, ...at });
+async function shareWithCrowd(
+  stage: Stage,
+  at: { at: string; key: string; queue: string; stops: boolean },
+  pid: number,
+): Promise<number> {
+  const crew = await new WorkerPool(stage, 1).crew({
+    role: 'crowd',
+    workers: 1,
+    concurrency: WORKERS,
+    ...at,
+  });
   crew.start();
   stage.onEnd(() => crew.stop());
   await pause(WARM_SECONDS);
@@ -68,13 +94,17 @@ async function passJobs(url: string, key: string, endpointId: string): Promise<n
   const send = async (): Promise<void> => {
     const before = performance.now();
     const { status, body } = await pool.request('POST', `/v2/${endpointId}/runsync`, JOB_BODY);
-    if (status !== 200 || !body.includes('"COMPLETED"')) throw new Error(`runsync answered ${status} ${body}`);
+    if (status !== 200 || !body.includes('"COMPLETED"'))
+      throw new Error(`runsync answered ${status} ${body}`);
     times.push(performance.now() - before);
   };
   const began = performance.now();
   while (sent.length < JOBS_PER_SECOND * JOB_SECONDS) {
     await pause(0.005);
-    const due = Math.min(JOBS_PER_SECOND * JOB_SECONDS, ((performance.now() - began) / 1000) * JOBS_PER_SECOND);
+    const due = Math.min(
+      JOBS_PER_SECOND * JOB_SECONDS,
+      ((performance.now() - began) / 1000) * JOBS_PER_SECOND,
+    );
     while (sent.length < due) sent.push(send());
   }
   await Promise.all(sent);

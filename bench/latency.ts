@@ -32,27 +32,60 @@ interface Measured {
 
 export async function latency(bench: Bench): Promise<void> {
   const { report, tools, seconds } = bench;
-  report.part('latency', `warm runsync with one idle worker on the fast channel, ${seconds} s a round, each side alone with the bare server`);
+  report.part(
+    'latency',
+    `warm runsync with one idle worker on the fast channel, ${seconds} s a round, each side alone with the bare server`,
+  );
   if (!tools.wrk) return report.lacks('wrk', 'apt install wrk', 'latency');
-  const sides = [await measure(bench, (stage) => runsync(bench, stage, 'SQLite')), await measure(bench, (stage) => runsync(bench, stage, 'PostgreSQL'))];
+  const sides = [
+    await measure(bench, (stage) => runsync(bench, stage, 'SQLite')),
+    await measure(bench, (stage) => runsync(bench, stage, 'PostgreSQL')),
+  ];
   const python = await bench.pythonSdk();
-  if ('path' in python) sides.push(await measure(bench, async (stage) => ({ name: "the Python SDK's local server", url: `${(await startPythonServer(stage, python.path)).url}/runsync` })));
+  if ('path' in python)
+    sides.push(
+      await measure(bench, async (stage) => ({
+        name: "the Python SDK's local server",
+        url: `${(await startPythonServer(stage, python.path)).url}/runsync`,
+      })),
+    );
   else report.lacks('the Python worker SDK', python.reason, 'latency beside its local server');
 
   for (const clients of CLIENTS) {
     const title = clients === 1 ? '1 client' : `${clients} clients`;
-    for (const [name, bare] of [['p50', 'bare50'], ['p99', 'bare99']] as const) {
-      report.figures(`${title}, ${name}`, MILLISECONDS, sides.flatMap(({ name: side, times }): Figures[] => {
-        const found = times.get(clients);
-        return found === undefined ? [] : [{ name: `${ECHO} beside it`, values: found[bare] }, { name: side, values: found[name] }];
-      }));
+    for (const [name, bare] of [
+      ['p50', 'bare50'],
+      ['p99', 'bare99'],
+    ] as const) {
+      report.figures(
+        `${title}, ${name}`,
+        MILLISECONDS,
+        sides.flatMap(({ name: side, times }): Figures[] => {
+          const found = times.get(clients);
+          return found === undefined
+            ? []
+            : [
+                { name: `${ECHO} beside it`, values: found[bare] },
+                { name: side, values: found[name] },
+              ];
+        }),
+      );
       const inRoundTrips = sides.map(({ name: side, times }) => {
         const found = times.get(clients);
         return { side, roundTrips: median(found?.[name] ?? []) / median(found?.bare50 ?? []) };
       });
-      report.say(`${title}, ${name} in round trips: ${inRoundTrips.map(({ side, roundTrips }) => `${side} ${roundTrips.toFixed(1)}`).join(', ')}`);
+      report.say(
+        `${title}, ${name} in round trips: ${inRoundTrips.map(({ side, roundTrips }) => `${side} ${roundTrips.toFixed(1)}`).join(', ')}`,
+      );
       const measured = inRoundTrips[0]?.roundTrips ?? NaN;
-      if (clients === 1) report.bar({ part: 'latency', what: `runsync on SQLite, ${title}, ${name}`, bar: `<= ${BARS[name]} round trips`, measured: measured.toFixed(1), met: measured <= BARS[name] });
+      if (clients === 1)
+        report.bar({
+          part: 'latency',
+          what: `runsync on SQLite, ${title}, ${name}`,
+          bar: `<= ${BARS[name]} round trips`,
+          measured: measured.toFixed(1),
+          met: measured <= BARS[name],
+        });
     }
   }
 }
@@ -62,11 +95,17 @@ function measure(bench: Bench, start: (stage: Stage) => Promise<Target>): Promis
   const { rounds, seconds } = bench;
   return onStage(async (stage) => {
     const [bare, target] = [await bench.echo(stage), await start(stage)];
-    const ask = ({ url, key }: Omit<Target, 'name'>, connections: number, forSeconds: number) => load({ url, body: JOB_BODY, connections, seconds: forSeconds, ...(key !== undefined && { key }) });
+    const ask = ({ url, key }: Omit<Target, 'name'>, connections: number, forSeconds: number) =>
+      load({ url, body: JOB_BODY, connections, seconds: forSeconds, ...(key !== undefined && { key }) });
     for (const one of [bare, target]) await warmUp((forSeconds) => ask(one, 1, forSeconds));
     const times: Measured['times'] = new Map();
     for (const clients of CLIENTS) {
-      const found = { p50: [] as number[], p99: [] as number[], bare50: [] as number[], bare99: [] as number[] };
+      const found = {
+        p50: [] as number[],
+        p99: [] as number[],
+        bare50: [] as number[],
+        bare99: [] as number[],
+      };
       for (let round = 0; round < rounds; round += 1) {
         const [roundTrip, call] = [await ask(bare, clients, seconds), await ask(target, clients, seconds)];
         found.bare50.push(roundTrip.p50);
@@ -82,12 +121,20 @@ function measure(bench: Bench, start: (stage: Stage) => Promise<Target>): Promis
 
 async function warmUp(ask: (seconds: number) => Promise<LoadResult>): Promise<void> {
   let calls = 0;
-  for (let spent = 0; calls < WARM_CALLS && spent < WARM_SECONDS; spent += WARM_STEP_SECONDS) calls += (await ask(WARM_STEP_SECONDS)).requests;
+  for (let spent = 0; calls < WARM_CALLS && spent < WARM_SECONDS; spent += WARM_STEP_SECONDS)
+    calls += (await ask(WARM_STEP_SECONDS)).requests;
 }
 
 async function runsync(bench: Bench, stage: Stage, database: Database): Promise<Target> {
   const { url, key, endpointId } = await bench.berth(stage, database);
-  const crew = await new WorkerPool(stage, 1).crew({ role: 'channel', workers: 1, at: url, key, queue: endpointId, concurrency: 100 });
+  const crew = await new WorkerPool(stage, 1).crew({
+    role: 'channel',
+    workers: 1,
+    at: url,
+    key,
+    queue: endpointId,
+    concurrency: 100,
+  });
   crew.start();
   stage.onEnd(() => crew.stop());
   return { name: `runsync, ${database}`, url: `${url}/v2/${endpointId}/runsync`, key };

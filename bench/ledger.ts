@@ -16,42 +16,83 @@ const ACCOUNT = 'bench';
 const TOGETHER = 500;
 const BAR = 50;
 const ROUND_MS = 400;
-const CALLER: Caller = { accountId: ACCOUNT, keyId: null, operator: false, fullAccess: true, interface: 'rest-v2', requestId: '' };
+const CALLER: Caller = {
+  accountId: ACCOUNT,
+  keyId: null,
+  operator: false,
+  fullAccess: true,
+  interface: 'rest-v2',
+  requestId: '',
+};
 const iso = (milliseconds: number): string => new Date(milliseconds).toISOString();
 const YEAR_WISH = { startTime: iso(YEAR.start), endTime: iso(YEAR.end) };
 const WISHES: { name: string; wish: HistoryWish; barred: boolean }[] = [
   { name: 'the year by month', wish: { ...YEAR_WISH, bucketSize: 'month', grouping: 'none' }, barred: true },
   { name: 'the year by day', wish: { ...YEAR_WISH, bucketSize: 'day', grouping: 'none' }, barred: true },
-  { name: 'the year by month and GPU type', wish: { ...YEAR_WISH, bucketSize: 'month', grouping: 'gpuType' }, barred: false },
-  { name: 'one pod, by day', wish: { ...YEAR_WISH, bucketSize: 'day', grouping: 'resource', filter: { resourceId: 'pod7' } }, barred: false },
-  { name: 'the year by pod, 10,000 records', wish: { ...YEAR_WISH, bucketSize: 'year', grouping: 'resource' }, barred: false },
+  {
+    name: 'the year by month and GPU type',
+    wish: { ...YEAR_WISH, bucketSize: 'month', grouping: 'gpuType' },
+    barred: false,
+  },
+  {
+    name: 'one pod, by day',
+    wish: { ...YEAR_WISH, bucketSize: 'day', grouping: 'resource', filter: { resourceId: 'pod7' } },
+    barred: false,
+  },
+  {
+    name: 'the year by pod, 10,000 records',
+    wish: { ...YEAR_WISH, bucketSize: 'year', grouping: 'resource' },
+    barred: false,
+  },
 ];
 
 /** A year of ten thousand pods is written through the ledger, counted again from its events, and asked for. */
 export async function ledger(bench: Bench): Promise<void> {
   const { report, rounds } = bench;
-  report.part('ledger', `the history of ${PODS.toLocaleString('en-US')} simulated pods over a year, beside one indexed lookup (an account by its id) in the same store`);
+  report.part(
+    'ledger',
+    `the history of ${PODS.toLocaleString('en-US')} simulated pods over a year, beside one indexed lookup (an account by its id) in the same store`,
+  );
   const pods = simulatedYear(PODS, numbers(), ACCOUNT);
   const events = pods.flatMap(({ changes }) => changes).sort((one, other) => one.at - other.at);
   for (const database of ['SQLite', 'PostgreSQL'] as const) {
     await onStage(async (stage) => {
       const store = await opened(bench, stage, database);
       const began = performance.now();
-      for (let index = 0; index < events.length; index += TOGETHER) await store.ledger.settle(events.slice(index, index + TOGETHER));
-      report.say(`\n${database}: ${events.length.toLocaleString('en-US')} events written in ${((performance.now() - began) / 1000).toFixed(1)} s`);
+      for (let index = 0; index < events.length; index += TOGETHER)
+        await store.ledger.settle(events.slice(index, index + TOGETHER));
+      report.say(
+        `\n${database}: ${events.length.toLocaleString('en-US')} events written in ${((performance.now() - began) / 1000).toFixed(1)} s`,
+      );
       const billing = new Billing(store.ledger, { now: () => YEAR.end });
       const difference = await differences(billing, pods);
-      report.bar({ part: 'ledger', what: `${database}: days that differ from a recount of the events`, bar: '0', measured: String(difference), met: difference === 0 });
+      report.bar({
+        part: 'ledger',
+        what: `${database}: days that differ from a recount of the events`,
+        bar: '0',
+        measured: String(difference),
+        met: difference === 0,
+      });
       const lookups: number[] = [];
       const histories = WISHES.map(() => [] as number[]);
       for (let round = 0; round < rounds; round += 1) {
         lookups.push(await perCall(() => store.accounts.find(ACCOUNT)));
-        for (const [index, { wish }] of WISHES.entries()) histories[index]?.push(await perCall(() => billing.history(CALLER, 'pod', wish)));
+        for (const [index, { wish }] of WISHES.entries())
+          histories[index]?.push(await perCall(() => billing.history(CALLER, 'pod', wish)));
       }
-      report.figures(`${database}, one call`, { name: ' µs', better: 'lower', digits: 1 }, [{ name: 'an indexed lookup', values: lookups }, ...WISHES.map(({ name }, index) => ({ name, values: histories[index] ?? [] }))]);
+      report.figures(`${database}, one call`, { name: ' µs', better: 'lower', digits: 1 }, [
+        { name: 'an indexed lookup', values: lookups },
+        ...WISHES.map(({ name }, index) => ({ name, values: histories[index] ?? [] })),
+      ]);
       for (const [index, { name, barred }] of WISHES.entries()) {
         const times = ratio(histories[index] ?? [], lookups);
-        report.bar({ part: 'ledger', what: `${database}: ${name}, in lookups`, bar: barred ? `< ${BAR}` : '', measured: times.toFixed(1), met: barred ? times < BAR : undefined });
+        report.bar({
+          part: 'ledger',
+          what: `${database}: ${name}, in lookups`,
+          bar: barred ? `< ${BAR}` : '',
+          measured: times.toFixed(1),
+          met: barred ? times < BAR : undefined,
+        });
       }
     });
   }
@@ -68,21 +109,59 @@ async function opened(bench: Bench, stage: Stage, database: Database): Promise<S
     },
   });
   stage.onEnd(() => store.close());
-  const audit = { at: 1, accountId: ACCOUNT, keyId: null, interface: 'system', requestId: '', action: 'create', resource: 'account', resourceId: ACCOUNT, changes: [] };
-  const key = { id: 'key', accountId: ACCOUNT, name: 'key', hash: 'hash', access: 'all' as const, scopes: { rest: 'write', graphql: 'write', serverless: 'write' } as const, endpoints: null, enabled: true, root: false, createdAt: 1, lastUsedAt: null, expiresAt: null };
+  const audit = {
+    at: 1,
+    accountId: ACCOUNT,
+    keyId: null,
+    interface: 'system',
+    requestId: '',
+    action: 'create',
+    resource: 'account',
+    resourceId: ACCOUNT,
+    changes: [],
+  };
+  const key = {
+    id: 'key',
+    accountId: ACCOUNT,
+    name: 'key',
+    hash: 'hash',
+    access: 'all' as const,
+    scopes: { rest: 'write', graphql: 'write', serverless: 'write' } as const,
+    endpoints: null,
+    enabled: true,
+    root: false,
+    createdAt: 1,
+    lastUsedAt: null,
+    expiresAt: null,
+  };
   await store.accounts.insert({ id: ACCOUNT, name: ACCOUNT, sshKeys: [], createdAt: 1 }, key, audit);
   return store;
 }
 
 /** How many days of the year are not what the events say. */
 async function differences(billing: Billing, pods: readonly PodYear[]): Promise<number> {
-  const { tallies } = await billing.history(CALLER, 'pod', { ...YEAR_WISH, bucketSize: 'day', grouping: 'none' });
-  const found = new Map(tallies.map(({ start, amounts, seconds }) => [`${start} `, JSON.stringify({ ...texts(amounts), seconds })]));
+  const { tallies } = await billing.history(CALLER, 'pod', {
+    ...YEAR_WISH,
+    bucketSize: 'day',
+    grouping: 'none',
+  });
+  const found = new Map(
+    tallies.map(({ start, amounts, seconds }) => [
+      `${start} `,
+      JSON.stringify({ ...texts(amounts), seconds }),
+    ]),
+  );
   const counted = recount(pods, 'day', () => '');
-  return new Set([...found.keys(), ...counted.keys()]).values().filter((day) => {
-    const entry = counted.get(day);
-    return entry === undefined || found.get(day) !== JSON.stringify({ ...texts(entry.amounts), seconds: entry.seconds });
-  }).toArray().length;
+  return new Set([...found.keys(), ...counted.keys()])
+    .values()
+    .filter((day) => {
+      const entry = counted.get(day);
+      return (
+        entry === undefined ||
+        found.get(day) !== JSON.stringify({ ...texts(entry.amounts), seconds: entry.seconds })
+      );
+    })
+    .toArray().length;
 }
 
 function texts(amounts: Record<string, bigint>): Record<string, string> {

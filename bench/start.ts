@@ -36,7 +36,11 @@ export async function start({ report }: Bench): Promise<void> {
     const again = (): Promise<Started> => startBerth({ data, database: '' });
     const anew = (): Promise<Started> => startBerth({ data: stage.folder('start'), database: '' });
     const fastify = async (): Promise<Started> => {
-      const { match, stop } = await startProgram({ command: process.execPath, args: [inRepository('bench/peers/bare-fastify.mjs')], ready: /up at (\S+)$/ });
+      const { match, stop } = await startProgram({
+        command: process.execPath,
+        args: [inRepository('bench/peers/bare-fastify.mjs')],
+        ready: /up at (\S+)$/,
+      });
       return { url: match[1] ?? '', stop };
     };
     for (const warm of [again, fastify]) await timeToAnswer(warm);
@@ -48,7 +52,13 @@ export async function start({ report }: Bench): Promise<void> {
     report.figures('time to the first answer', MILLISECONDS, figures);
     const [bare, berth] = [median(valuesOf(figures, 'bare Fastify')), median(valuesOf(figures, 'Berth'))];
     const allowed = bare * ALLOWED.factor + ALLOWED.milliseconds;
-    report.bar({ part: 'start', what: 'time to the first answer', bar: `<= 1.5 x Fastify + 300 ms (${shown(allowed, MILLISECONDS)})`, measured: shown(berth, MILLISECONDS), met: berth <= allowed });
+    report.bar({
+      part: 'start',
+      what: 'time to the first answer',
+      bar: `<= 1.5 x Fastify + 300 ms (${shown(allowed, MILLISECONDS)})`,
+      measured: shown(berth, MILLISECONDS),
+      met: berth <= allowed,
+    });
 
     const server = await startBerth({ data, database: '' });
     await fetch(`${server.url}/healthz`);
@@ -56,6 +66,12 @@ export async function start({ report }: Bench): Promise<void> {
     const memory = residentMegabytes(server.pid);
     await server.stop();
     report.say(`\nresident memory, idle for 5 s: ${memory.toFixed(0)} MB`);
-    report.bar({ part: 'start', what: 'resident memory, idle', bar: `< ${MOST_MEMORY} MB`, measured: `${memory.toFixed(0)} MB`, met: memory < MOST_MEMORY });
+    report.bar({
+      part: 'start',
+      what: 'resident memory, idle',
+      bar: `< ${MOST_MEMORY} MB`,
+      measured: `${memory.toFixed(0)} MB`,
+      met: memory < MOST_MEMORY,
+    });
   });
 }

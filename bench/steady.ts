@@ -17,16 +17,33 @@ const FORGOTTEN = 'results that are forgotten as fast as they come';
 /** A queue that runs for longer than its results are kept forgets as many jobs as it serves. The other parts end before that. */
 export async function steady(bench: Bench): Promise<void> {
   const { report, tools, rounds, seconds } = bench;
-  report.part('steady', `runsync of ${CLIENTS} clients on SQLite, one worker on the fast channel, for ${3 * seconds} s a round`);
+  report.part(
+    'steady',
+    `runsync of ${CLIENTS} clients on SQLite, one worker on the fast channel, for ${3 * seconds} s a round`,
+  );
   if (!tools.wrk) return report.lacks('wrk', 'apt install wrk', 'steady');
   const measured = (keptSeconds: number): Promise<number> =>
     onStage(async (stage) => {
       const { url, key, endpointId } = await bench.berth(stage, 'SQLite');
-      const crew = await new WorkerPool(stage, 1).crew({ role: 'channel', workers: 1, at: url, key, queue: endpointId, concurrency: 100 });
+      const crew = await new WorkerPool(stage, 1).crew({
+        role: 'channel',
+        workers: 1,
+        at: url,
+        key,
+        queue: endpointId,
+        concurrency: 100,
+      });
       crew.start();
       stage.onEnd(() => crew.stop());
       const body = JSON.stringify({ ...(JSON.parse(JOB_BODY) as object), retention: keptSeconds * 1000 });
-      const serve = (forSeconds: number) => load({ url: `${url}/v2/${endpointId}/runsync`, key, body, connections: CLIENTS, seconds: forSeconds });
+      const serve = (forSeconds: number) =>
+        load({
+          url: `${url}/v2/${endpointId}/runsync`,
+          key,
+          body,
+          connections: CLIENTS,
+          seconds: forSeconds,
+        });
       await serve(FORGOTTEN_AFTER_SECONDS + 1);
       return (await serve(3 * seconds)).perSecond;
     });
@@ -36,5 +53,11 @@ export async function steady(bench: Bench): Promise<void> {
   ]);
   report.figures('calls answered', PER_SECOND, figures);
   const share = ratio(valuesOf(figures, FORGOTTEN), valuesOf(figures, KEPT));
-  report.bar({ part: 'steady', what: 'calls answered while others are forgotten, of those that are kept', bar: `>= ${BAR}`, measured: share.toFixed(2), met: share >= BAR });
+  report.bar({
+    part: 'steady',
+    what: 'calls answered while others are forgotten, of those that are kept',
+    bar: `>= ${BAR}`,
+    measured: share.toFixed(2),
+    met: share >= BAR,
+  });
 }

@@ -16,7 +16,10 @@ interface Job {
   workerId?: string;
 }
 
-const COUNTS = { jobs: ['completed', 'failed', 'inProgress', 'inQueue', 'retried'], workers: ['idle', 'initializing', 'ready', 'running', 'throttled', 'unhealthy'] };
+const COUNTS = {
+  jobs: ['completed', 'failed', 'inProgress', 'inQueue', 'retried'],
+  workers: ['idle', 'initializing', 'ready', 'running', 'throttled', 'unhealthy'],
+};
 
 function status(site: Site, endpointId: string, jobId: string): Promise<Job> {
   return site.ask<Job>('jobs', 'GET', `/${endpointId}/status/${jobId}`, 200);
@@ -24,7 +27,8 @@ function status(site: Site, endpointId: string, jobId: string): Promise<Job> {
 
 export const jobs: Check[] = [
   {
-    group, name: 'run answers exactly 200 with an id and IN_QUEUE; the key may stand bare',
+    group,
+    name: 'run answers exactly 200 with an id and IN_QUEUE; the key may stand bare',
     run: async (site) => {
       const { id } = await site.endpoint();
       const first = await site.ask<Job>('jobs', 'POST', `/${id}/run`, 200, { input: { a: 1 } });
@@ -34,7 +38,8 @@ export const jobs: Check[] = [
     },
   },
   {
-    group, name: 'a bad key is 401, an unknown endpoint or job 404, a bad body 400',
+    group,
+    name: 'a bad key is 401, an unknown endpoint or job 404, a bad body 400',
     run: async (site) => {
       const { id } = await site.endpoint();
       await site.ask('jobs', 'POST', `/${id}/run`, 401, { input: {} }, { authorization: 'Bearer rpa_wrong' });
@@ -44,7 +49,8 @@ export const jobs: Check[] = [
     },
   },
   {
-    group, name: 'runsync answers after its wait, with an id that begins with sync-',
+    group,
+    name: 'runsync answers after its wait, with an id that begins with sync-',
     run: async (site) => {
       const { id } = await site.endpoint();
       const job = await site.ask<Job>('jobs', 'POST', `/${id}/runsync?wait=1000`, 200, { input: {} });
@@ -53,7 +59,8 @@ export const jobs: Check[] = [
     },
   },
   {
-    group, name: 'cancel ends a job that waits, and stays so',
+    group,
+    name: 'cancel ends a job that waits, and stays so',
     run: async (site) => {
       const { id } = await site.endpoint();
       const job = await site.ask<Job>('jobs', 'POST', `/${id}/run`, 200, { input: {} });
@@ -63,42 +70,65 @@ export const jobs: Check[] = [
     },
   },
   {
-    group, name: 'purge-queue removes what waits and says how much',
+    group,
+    name: 'purge-queue removes what waits and says how much',
     run: async (site) => {
       const { id } = await site.endpoint();
       for (let n = 0; n < 3; n += 1) await site.ask('jobs', 'POST', `/${id}/run`, 200, { input: n });
-      assert.deepEqual(await site.ask('jobs', 'POST', `/${id}/purge-queue`, 200, {}), { removed: 3, status: 'completed' });
+      assert.deepEqual(await site.ask('jobs', 'POST', `/${id}/purge-queue`, 200, {}), {
+        removed: 3,
+        status: 'completed',
+      });
     },
   },
   {
-    group, name: 'health has every count as a whole number',
+    group,
+    name: 'health has every count as a whole number',
     run: async (site) => {
       const { id } = await site.endpoint();
       await site.ask('jobs', 'POST', `/${id}/run`, 200, { input: {} });
-      const health = await site.ask<Record<keyof typeof COUNTS, Record<string, number>>>('jobs', 'GET', `/${id}/health`, 200);
-      for (const [part, names] of Object.entries(COUNTS)) for (const name of names) assert.ok(Number.isInteger(health[part as keyof typeof COUNTS][name]), `${part}.${name}`);
+      const health = await site.ask<Record<keyof typeof COUNTS, Record<string, number>>>(
+        'jobs',
+        'GET',
+        `/${id}/health`,
+        200,
+      );
+      for (const [part, names] of Object.entries(COUNTS))
+        for (const name of names)
+          assert.ok(Number.isInteger(health[part as keyof typeof COUNTS][name]), `${part}.${name}`);
       assert.equal(health.jobs['inQueue'], 1);
     },
   },
   {
-    group, name: 'an endpoint with workers finishes a job',
+    group,
+    name: 'an endpoint with workers finishes a job',
     run: async (site) => {
       const { endpointId } = site.options;
       if (endpointId === undefined) throw new Skipped('no --endpoint was given');
-      const job = await site.ask<Job>('jobs', 'POST', `/${endpointId}/run`, 200, { input: { prompt: 'conformance' } });
+      const job = await site.ask<Job>('jobs', 'POST', `/${endpointId}/run`, 200, {
+        input: { prompt: 'conformance' },
+      });
       const ended = await site.until('the job ends', async () => {
         const now = await status(site, endpointId, job.id);
         return !['IN_QUEUE', 'IN_PROGRESS'].includes(now.status) && now;
       });
-      assert.ok(Number.isInteger(ended.delayTime) && Number.isInteger(ended.executionTime) && typeof ended.workerId === 'string', JSON.stringify(ended));
+      assert.ok(
+        Number.isInteger(ended.delayTime) &&
+          Number.isInteger(ended.executionTime) &&
+          typeof ended.workerId === 'string',
+        JSON.stringify(ended),
+      );
     },
   },
   {
-    group, name: 'a worker takes a job and its result is shown, with how long it took',
+    group,
+    name: 'a worker takes a job and its result is shown, with how long it took',
     run: async (site) => {
       const worker = await workerOf(site);
       const { id } = worker.endpoint;
-      const waiting = site.ask<Job>('jobs', 'POST', `/${id}/runsync?wait=30000`, 200, { input: { say: 'hello' } });
+      const waiting = site.ask<Job>('jobs', 'POST', `/${id}/runsync?wait=30000`, 200, {
+        input: { say: 'hello' },
+      });
       const taken = await worker.take();
       assert.deepEqual(taken.input, { say: 'hello' });
       await worker.ping(taken.id);
@@ -110,7 +140,8 @@ export const jobs: Check[] = [
     },
   },
   {
-    group, name: 'chunks come in order, and SDKs get them with the status',
+    group,
+    name: 'chunks come in order, and SDKs get them with the status',
     run: async (site) => {
       const worker = await workerOf(site);
       const { id } = worker.endpoint;
@@ -120,7 +151,14 @@ export const jobs: Check[] = [
       await worker.done(job.id, { output: [] });
       const seen: unknown[] = [];
       await site.until('the stream ends', async () => {
-        const { status: now, stream } = await site.ask<{ status: string; stream: { output: unknown }[] }>('jobs', 'GET', `/${id}/stream/${job.id}`, 200, undefined, { 'content-type': 'application/json' });
+        const { status: now, stream } = await site.ask<{ status: string; stream: { output: unknown }[] }>(
+          'jobs',
+          'GET',
+          `/${id}/stream/${job.id}`,
+          200,
+          undefined,
+          { 'content-type': 'application/json' },
+        );
         seen.push(...stream.map(({ output }) => output));
         return now === 'COMPLETED';
       });
@@ -128,7 +166,8 @@ export const jobs: Check[] = [
     },
   },
   {
-    group, name: 'a job that failed can be tried again, one that is done cannot',
+    group,
+    name: 'a job that failed can be tried again, one that is done cannot',
     run: async (site) => {
       const worker = await workerOf(site);
       const { id } = worker.endpoint;
@@ -148,7 +187,8 @@ export const jobs: Check[] = [
     },
   },
   {
-    group, name: 'a result that comes twice, or after a cancel, changes nothing',
+    group,
+    name: 'a result that comes twice, or after a cancel, changes nothing',
     run: async (site) => {
       const worker = await workerOf(site);
       const { id } = worker.endpoint;
@@ -156,7 +196,10 @@ export const jobs: Check[] = [
       await worker.take();
       await site.ask('jobs', 'POST', `/${id}/cancel/${job.id}`, 200);
       await worker.done(job.id, { output: 'late' });
-      assert.deepEqual(((now) => [now.status, now.output])(await status(site, id, job.id)), ['CANCELLED', undefined]);
+      assert.deepEqual(((now) => [now.status, now.output])(await status(site, id, job.id)), [
+        'CANCELLED',
+        undefined,
+      ]);
     },
   },
 ];

@@ -36,22 +36,63 @@ export function optionsOf(words: readonly string[]): Options | undefined {
   try {
     ({ values } = parseArgs({
       args: [...words],
-      options: { url: text, key: text, 'worker-token': text, endpoint: text, against: text, key2: text, 'worker-token2': text, endpoint2: text, image: text, only: text, pods: flag, json: flag },
+      options: {
+        url: text,
+        key: text,
+        'worker-token': text,
+        endpoint: text,
+        against: text,
+        key2: text,
+        'worker-token2': text,
+        endpoint2: text,
+        image: text,
+        only: text,
+        pods: flag,
+        json: flag,
+      },
     }));
   } catch {
     return undefined;
   }
   const { url, key, against, key2, pods, json, only, image = 'local/shell' } = values;
-  if (url === undefined || key === undefined || (against === undefined) !== (key2 === undefined)) return undefined;
-  const first = { addresses: addressesOf(url), key, workerToken: values['worker-token'], endpointId: values.endpoint, pods, image };
-  const second = against === undefined || key2 === undefined ? [] : [{ addresses: addressesOf(against), key: key2, workerToken: values['worker-token2'], endpointId: values.endpoint2, pods, image }];
+  if (url === undefined || key === undefined || (against === undefined) !== (key2 === undefined))
+    return undefined;
+  const first = {
+    addresses: addressesOf(url),
+    key,
+    workerToken: values['worker-token'],
+    endpointId: values.endpoint,
+    pods,
+    image,
+  };
+  const second =
+    against === undefined || key2 === undefined
+      ? []
+      : [
+          {
+            addresses: addressesOf(against),
+            key: key2,
+            workerToken: values['worker-token2'],
+            endpointId: values.endpoint2,
+            pods,
+            image,
+          },
+        ];
   return { sites: [first, ...second], only, json };
 }
 
 export function addressesOf(url: string): Addresses {
   const bare = (text: string): string => text.replace(/\/+$/, '');
-  if (!url.includes('=')) return { v1: `${bare(url)}/v1`, v2: `${bare(url)}/v2`, jobs: `${bare(url)}/v2`, graphql: `${bare(url)}/graphql` };
-  const named = Object.fromEntries(url.split(',').map((part) => [part.slice(0, part.indexOf('=')), bare(part.slice(part.indexOf('=') + 1))]));
+  if (!url.includes('='))
+    return {
+      v1: `${bare(url)}/v1`,
+      v2: `${bare(url)}/v2`,
+      jobs: `${bare(url)}/v2`,
+      graphql: `${bare(url)}/graphql`,
+    };
+  const named = Object.fromEntries(
+    url.split(',').map((part) => [part.slice(0, part.indexOf('=')), bare(part.slice(part.indexOf('=') + 1))]),
+  );
   const { v1 = '', v2 = '', jobs = v2, graphql = '' } = named;
   return { v1, v2, jobs, graphql };
 }

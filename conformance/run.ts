@@ -15,11 +15,22 @@ if (checks.length === 0) {
 }
 const columns: Column[] = [];
 for (const [index, site] of options.sites.entries()) {
-  columns.push({ title: options.sites.length === 1 ? 'result' : index === 0 ? 'first' : 'second', outcomes: await outcomesAt(site, checks) });
+  columns.push({
+    title: options.sites.length === 1 ? 'result' : index === 0 ? 'first' : 'second',
+    outcomes: await outcomesAt(site, checks),
+  });
 }
 process.stdout.write(
   options.json
-    ? `${JSON.stringify(checks.map(({ group, name }, at) => ({ group, name, outcomes: columns.map(({ outcomes }) => outcomes[at]) })), null, 2)}\n`
+    ? `${JSON.stringify(
+        checks.map(({ group, name }, at) => ({
+          group,
+          name,
+          outcomes: columns.map(({ outcomes }) => outcomes[at]),
+        })),
+        null,
+        2,
+      )}\n`
     : `${table(checks, columns)}\n`,
 );
 process.exitCode = columns.some(({ outcomes }) => outcomes.some(({ result }) => result === 'failed')) ? 1 : 0;

@@ -69,9 +69,19 @@ export class Site {
   }
 
   /** An empty authorization sends none. */
-  async call<T = Record<string, unknown>>(face: Interface, method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer<T>> {
+  async call<T = Record<string, unknown>>(
+    face: Interface,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer<T>> {
     const raw = typeof body === 'string';
-    const sent = { authorization: `Bearer ${this.options.key}`, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers };
+    const sent = {
+      authorization: `Bearer ${this.options.key}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    };
     const response = await fetch(this.options.addresses[face] + path, {
       method,
       headers: Object.entries(sent).filter(([, value]) => value !== ''),
@@ -83,15 +93,29 @@ export class Site {
   }
 
   /** The same, and it must answer with this status. */
-  async ask<T = Thing>(face: Interface, method: string, path: string, status: number, body?: unknown, headers?: Record<string, string>): Promise<T> {
+  async ask<T = Thing>(
+    face: Interface,
+    method: string,
+    path: string,
+    status: number,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<T> {
     const answer = await this.call<T>(face, method, path, body, headers);
-    assert.equal(answer.status, status, `${method} ${path} answered ${answer.status} where ${status} is right: ${answer.text.slice(0, 160)}`);
+    assert.equal(
+      answer.status,
+      status,
+      `${method} ${path} answered ${answer.status} where ${status} is right: ${answer.text.slice(0, 160)}`,
+    );
     return answer.body;
   }
 
   /** The data of a GraphQL document without errors. */
   async query<T = Record<string, Thing>>(query: string, variables?: Record<string, unknown>): Promise<T> {
-    const { status, body, text } = await this.call<{ data: T; errors?: unknown }>('graphql', 'POST', '', { query, ...(variables !== undefined && { variables }) });
+    const { status, body, text } = await this.call<{ data: T; errors?: unknown }>('graphql', 'POST', '', {
+      query,
+      ...(variables !== undefined && { variables }),
+    });
     assert.equal(status, 200, text.slice(0, 160));
     assert.ok(!('errors' in body), `errors: ${text.slice(0, 200)}`);
     return body.data;
@@ -106,7 +130,12 @@ export class Site {
   }
 
   async dataCenter(): Promise<string> {
-    const { dataCenters } = await this.ask<{ dataCenters: { id: string; networkVolumeTypes: string[] }[] }>('v2', 'GET', '/catalog/datacenters', 200);
+    const { dataCenters } = await this.ask<{ dataCenters: { id: string; networkVolumeTypes: string[] }[] }>(
+      'v2',
+      'GET',
+      '/catalog/datacenters',
+      200,
+    );
     const found = dataCenters.find(({ networkVolumeTypes }) => networkVolumeTypes.length > 0);
     if (found === undefined) throw new Skipped('no data center keeps network volumes');
     return found.id;

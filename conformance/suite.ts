@@ -11,11 +11,17 @@ export const CHECKS: readonly Check[] = [...restV1, ...restV2, ...jobs, ...graph
 
 export function selected(only: string | undefined): Check[] {
   const word = only?.toLowerCase();
-  return CHECKS.filter(({ group, name }) => word === undefined || `${group} ${name}`.toLowerCase().includes(word));
+  return CHECKS.filter(
+    ({ group, name }) => word === undefined || `${group} ${name}`.toLowerCase().includes(word),
+  );
 }
 
 /** One after the other: a deployment under no other load says the same every time. */
-export async function outcomesAt(options: SiteOptions, checks: readonly Check[], told: (check: Check, outcome: Outcome) => void = () => undefined): Promise<Outcome[]> {
+export async function outcomesAt(
+  options: SiteOptions,
+  checks: readonly Check[],
+  told: (check: Check, outcome: Outcome) => void = () => undefined,
+): Promise<Outcome[]> {
   const site = new Site(options);
   const outcomes: Outcome[] = [];
   for (const check of checks) {

@@ -21,19 +21,32 @@ const WORKER_ID = 'conformanceworker';
 /** An endpoint of its own that this process works for. */
 export async function workerOf(site: Site): Promise<Worker> {
   const { workerToken } = site.options;
-  if (workerToken === undefined) throw new Skipped('no --worker-token was given, so the suite cannot be the worker');
+  if (workerToken === undefined)
+    throw new Skipped('no --worker-token was given, so the suite cannot be the worker');
   const endpoint = await site.endpoint();
   const base = `/${endpoint.id}`;
   const headers = { authorization: workerToken };
   const post = async (path: string, jobId: string, body: unknown): Promise<void> => {
-    const { status, text } = await site.call('jobs', 'POST', `${base}/${path}/${WORKER_ID}/${jobId}?gpu=none&isStream=false`, JSON.stringify(body), { ...headers, 'content-type': 'application/x-www-form-urlencoded', 'x-request-id': jobId });
+    const { status, text } = await site.call(
+      'jobs',
+      'POST',
+      `${base}/${path}/${WORKER_ID}/${jobId}?gpu=none&isStream=false`,
+      JSON.stringify(body),
+      { ...headers, 'content-type': 'application/x-www-form-urlencoded', 'x-request-id': jobId },
+    );
     if (status !== 200) throw new Error(`${path} answered ${status} ${text.slice(0, 100)}`);
   };
   return {
     endpoint,
     take: () =>
       site.until('a job is there to take', async () => {
-        const { status, body, text } = await site.call<TakenJob>('jobs', 'GET', `${base}/job-take/${WORKER_ID}?gpu=none&job_in_progress=0`, undefined, headers);
+        const { status, body, text } = await site.call<TakenJob>(
+          'jobs',
+          'GET',
+          `${base}/job-take/${WORKER_ID}?gpu=none&job_in_progress=0`,
+          undefined,
+          headers,
+        );
         if (status === 200) return body;
         if (status !== 204) throw new Error(`job-take answered ${status} ${text.slice(0, 100)}`);
         return undefined;
@@ -41,7 +54,13 @@ export async function workerOf(site: Site): Promise<Worker> {
     done: (jobId, body) => post('job-done', jobId, body),
     chunk: (jobId, output) => post('job-stream', jobId, { output }),
     ping: async (jobId) => {
-      const { status } = await site.call('jobs', 'GET', `${base}/ping/${WORKER_ID}?gpu=none&job_id=${jobId}&runpod_version=1.12.0`, undefined, headers);
+      const { status } = await site.call(
+        'jobs',
+        'GET',
+        `${base}/ping/${WORKER_ID}?gpu=none&job_id=${jobId}&runpod_version=1.12.0`,
+        undefined,
+        headers,
+      );
       if (status !== 200) throw new Error(`ping answered ${status}`);
     },
   };

@@ -43,10 +43,17 @@ rm -rf "$folder"
  */
 export async function dockerForTests() {
   const given = process.env['DOCKER_HOST'];
-  if (given) return (await answers(given)) ? { host: given, stop: async () => undefined } : missing(`nothing answers at DOCKER_HOST (${given})`);
-  if (await answers(`unix://${USUAL_SOCKET}`)) return { host: `unix://${USUAL_SOCKET}`, stop: async () => undefined };
-  if (process.platform !== 'linux') return missing('no Docker daemon answers, and one can be started on Linux only');
-  for (const program of ['dockerd', 'containerd', 'runc', 'ip']) if (!isInstalled(program)) return missing(`no Docker daemon answers, and ${program} is not installed here to start one`);
+  if (given)
+    return (await answers(given))
+      ? { host: given, stop: async () => undefined }
+      : missing(`nothing answers at DOCKER_HOST (${given})`);
+  if (await answers(`unix://${USUAL_SOCKET}`))
+    return { host: `unix://${USUAL_SOCKET}`, stop: async () => undefined };
+  if (process.platform !== 'linux')
+    return missing('no Docker daemon answers, and one can be started on Linux only');
+  for (const program of ['dockerd', 'containerd', 'runc', 'ip'])
+    if (!isInstalled(program))
+      return missing(`no Docker daemon answers, and ${program} is not installed here to start one`);
   if (process.getuid?.() !== 0) return missing('no Docker daemon answers, and only root can start one');
   return startDaemon();
 }
@@ -56,7 +63,10 @@ async function startDaemon() {
   const host = `unix://${folder}/docker.sock`;
   const number = process.pid % 65_536;
   const address = `10.${200 + (number % 50)}.${(number >> 6) % 256}.1/24`;
-  const keeper = spawn('sh', ['-c', KEEPER, 'sh', folder, `berth${number}`, address], { stdio: ['pipe', 'pipe', 'ignore'], detached: true });
+  const keeper = spawn('sh', ['-c', KEEPER, 'sh', folder, `berth${number}`, address], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+    detached: true,
+  });
   const ended = once(keeper, 'exit');
   const stop = async () => {
     keeper.ref();
@@ -70,13 +80,16 @@ async function startDaemon() {
       await pause(LOOK_EVERY_MS);
       continue;
     }
-    const words = existsSync(join(folder, 'log')) ? (readFileSync(join(folder, 'log'), 'utf8').trim().split('\n').at(-1) ?? '') : 'its network could not be made';
+    const words = existsSync(join(folder, 'log'))
+      ? (readFileSync(join(folder, 'log'), 'utf8').trim().split('\n').at(-1) ?? '')
+      : 'its network could not be made';
     await stop();
     return missing(`dockerd does not start here: ${words}`);
   }
   // Neither of them keeps the run from ending; the daemon then ends with it.
   keeper.unref();
-  for (const pipe of [keeper.stdin, keeper.stdout]) /** @type {import('node:net').Socket} */ (/** @type {unknown} */ (pipe)).unref();
+  for (const pipe of [keeper.stdin, keeper.stdout])
+    /** @type {import('node:net').Socket} */ (/** @type {unknown} */ (pipe)).unref();
   return { host, stop };
 }
 
@@ -91,14 +104,17 @@ function missing(reason) {
 
 /** @param {string} program */
 function isInstalled(program) {
-  return (process.env['PATH'] ?? '').split(delimiter).concat('/usr/sbin', '/sbin').some((folder) => {
-    try {
-      accessSync(join(folder, program), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
+  return (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .concat('/usr/sbin', '/sbin')
+    .some((folder) => {
+      try {
+        accessSync(join(folder, program), constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
 }
 
 /**

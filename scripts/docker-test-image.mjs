@@ -6,7 +6,24 @@ import { basename, delimiter, join } from 'node:path';
 import { Readable } from 'node:stream';
 import Docker from 'dockerode';
 
-export const PROGRAMS = ['sh', 'cat', 'env', 'grep', 'head', 'id', 'kill', 'ls', 'mkdir', 'printf', 'rm', 'sleep', 'stty', 'touch', 'true', 'tty'];
+export const PROGRAMS = [
+  'sh',
+  'cat',
+  'env',
+  'grep',
+  'head',
+  'id',
+  'kill',
+  'ls',
+  'mkdir',
+  'printf',
+  'rm',
+  'sleep',
+  'stty',
+  'touch',
+  'true',
+  'tty',
+];
 const BLOCK = 512;
 
 /**
@@ -16,16 +33,31 @@ const BLOCK = 512;
  * @returns {Promise<{ name: string, remove(): Promise<void> }>}
  */
 export async function makeTestImage(host, name, own = {}) {
-  const docker = new Docker(host.startsWith('unix://') ? { socketPath: host.slice('unix://'.length) } : { host });
-  const changes = ['ENV PATH=/bin', 'WORKDIR /work', `CMD ${JSON.stringify(own.cmd ?? ['sh', '-c', 'echo the command of the image; sleep 600'])}`];
+  const docker = new Docker(
+    host.startsWith('unix://') ? { socketPath: host.slice('unix://'.length) } : { host },
+  );
+  const changes = [
+    'ENV PATH=/bin',
+    'WORKDIR /work',
+    `CMD ${JSON.stringify(own.cmd ?? ['sh', '-c', 'echo the command of the image; sleep 600'])}`,
+  ];
   if (own.entrypoint !== undefined) changes.push(`ENTRYPOINT ${JSON.stringify(own.entrypoint)}`);
   if (own.volume !== undefined) changes.push(`VOLUME ${JSON.stringify([own.volume])}`);
-  const answer = await docker.importImage(/** @type {any} */ (Readable.from(imageArchive([...PROGRAMS, 'node']))), /** @type {any} */ ({ changes }));
-  const messages = (await Array.fromAsync(/** @type {AsyncIterable<Buffer>} */ (/** @type {unknown} */ (answer)))).map(String).join('');
+  const answer = await docker.importImage(
+    /** @type {any} */ (Readable.from(imageArchive([...PROGRAMS, 'node']))),
+    /** @type {any} */ ({ changes }),
+  );
+  const messages = (
+    await Array.fromAsync(/** @type {AsyncIterable<Buffer>} */ (/** @type {unknown} */ (answer)))
+  )
+    .map(String)
+    .join('');
   const id = /"status":"(sha256:[0-9a-f]+)"/.exec(messages)?.[1];
   if (id === undefined) throw new Error(`the test image could not be made: ${messages}`);
   // Not every daemon gives the name at once.
-  await docker.getImage(id).tag({ repo: name.slice(0, name.lastIndexOf(':')), tag: name.slice(name.lastIndexOf(':') + 1) });
+  await docker
+    .getImage(id)
+    .tag({ repo: name.slice(0, name.lastIndexOf(':')), tag: name.slice(name.lastIndexOf(':') + 1) });
   return { name, remove: async () => void (await docker.getImage(name).remove({ force: true })) };
 }
 
@@ -34,13 +66,20 @@ export async function makeTestImage(host, name, own = {}) {
  * @param {readonly string[]} names
  */
 export function* imageArchive(names) {
-  for (const folder of ['bin/', 'dev/', 'etc/', 'proc/', 'tmp/', 'work/']) yield header(folder, 0, folder === 'tmp/' ? 0o1777 : 0o755, '5');
-  const programs = names.flatMap((name) => findProgram(name) ?? []).map((path) => ({ path, place: `bin/${basename(path)}` }));
+  for (const folder of ['bin/', 'dev/', 'etc/', 'proc/', 'tmp/', 'work/'])
+    yield header(folder, 0, folder === 'tmp/' ? 0o1777 : 0o755, '5');
+  const programs = names
+    .flatMap((name) => findProgram(name) ?? [])
+    .map((path) => ({ path, place: `bin/${basename(path)}` }));
   const libraries = new Set(programs.flatMap(({ path }) => librariesOf(path)));
   for (const { path, place } of programs) yield* file(place, readFileSync(path), 0o755);
   for (const path of libraries) yield* file(path.slice(1), readFileSync(path), 0o755);
   yield* file('etc/nsswitch.conf', Buffer.from('hosts: files dns\n'), 0o644);
-  yield* file('etc/passwd', Buffer.from('root:x:0:0:root:/:/bin/sh\nnode:x:1000:1000:node:/tmp:/bin/sh\n'), 0o644);
+  yield* file(
+    'etc/passwd',
+    Buffer.from('root:x:0:0:root:/:/bin/sh\nnode:x:1000:1000:node:/tmp:/bin/sh\n'),
+    0o644,
+  );
   yield Buffer.alloc(2 * BLOCK);
 }
 
@@ -56,7 +95,11 @@ export function* fileArchive(files) {
 /** @param {string} name */
 function findProgram(name) {
   if (name === 'node') return process.execPath;
-  return (process.env['PATH'] ?? '').split(delimiter).concat('/usr/bin', '/bin').map((folder) => join(folder, name)).find((path) => existsSync(path));
+  return (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .concat('/usr/bin', '/bin')
+    .map((folder) => join(folder, name))
+    .find((path) => existsSync(path));
 }
 
 /**
@@ -65,7 +108,10 @@ function findProgram(name) {
  */
 function librariesOf(path) {
   try {
-    const list = execFileSync('ldd', [realpathSync(path)], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+    const list = execFileSync('ldd', [realpathSync(path)], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
     return [...list.matchAll(/(\/\S+) \(0x/g)].map(([, library]) => /** @type {string} */ (library));
   } catch {
     return [];
@@ -91,7 +137,8 @@ function* file(name, content, mode) {
  */
 function header(name, size, mode, type) {
   const block = Buffer.alloc(BLOCK);
-  const octal = (/** @type {number} */ value, /** @type {number} */ length) => `${value.toString(8).padStart(length - 1, '0')}\0`;
+  const octal = (/** @type {number} */ value, /** @type {number} */ length) =>
+    `${value.toString(8).padStart(length - 1, '0')}\0`;
   block.write(name, 0, 100);
   block.write(octal(mode, 8), 100);
   block.write(octal(0, 8), 108);
@@ -101,6 +148,12 @@ function header(name, size, mode, type) {
   block.write('        ', 148);
   block.write(type, 156);
   block.write('ustar\x0000', 257);
-  block.write(`${octal(block.reduce((sum, byte) => sum + byte, 0), 7)} `, 148);
+  block.write(
+    `${octal(
+      block.reduce((sum, byte) => sum + byte, 0),
+      7,
+    )} `,
+    148,
+  );
   return block;
 }

@@ -14,9 +14,13 @@ function upToDate() {
 if (!upToDate()) {
   process.stdout.write('installing dependencies (first run only)\n');
   // Not `npm ci`: it insists on the packages of every other platform, which not every registry has.
-  const done = spawnSync('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'], { stdio: 'inherit' });
+  const done = spawnSync('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'], {
+    stdio: 'inherit',
+  });
   if (done.status !== 0) {
-    process.stderr.write('npm install failed; see the lines above. With no network, copy node_modules from another clone.\n');
+    process.stderr.write(
+      'npm install failed; see the lines above. With no network, copy node_modules from another clone.\n',
+    );
     process.exit(done.status ?? 1);
   }
 }

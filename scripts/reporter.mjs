@@ -14,9 +14,14 @@ export default async function* report(events) {
     if (type !== 'test:pass' && type !== 'test:fail') continue;
     const file = data.file === undefined ? '' : relative(process.cwd(), data.file);
     const seconds = (data.details.duration_ms / 1000).toFixed(2);
-    if (data.nesting === 0) yield `${type === 'test:pass' ? 'ok  ' : 'FAIL'} ${file}: ${data.name} (${seconds} s)\n`;
+    if (data.nesting === 0)
+      yield `${type === 'test:pass' ? 'ok  ' : 'FAIL'} ${file}: ${data.name} (${seconds} s)\n`;
     // A suite fails with its tests, which are told already, or by itself, where a hook failed.
-    if (data.details.type === 'suite' && (type === 'test:pass' || data.details.error?.failureType === 'subtestsFailed')) continue;
+    if (
+      data.details.type === 'suite' &&
+      (type === 'test:pass' || data.details.error?.failureType === 'subtestsFailed')
+    )
+      continue;
     if (data.skip !== undefined) {
       skipped += 1;
       yield `skip ${file}: ${data.name}: ${data.skip === true ? '' : data.skip}\n`;
@@ -25,7 +30,10 @@ export default async function* report(events) {
       failed += 1;
       for (const one of runnersOf(file)) failedFiles.add(one);
       const cause = data.details.error?.cause ?? data.details.error;
-      yield `FAILED ${file}: ${data.name}: ${String(cause?.message ?? cause).split('\n', 4).join(' ').slice(0, 400)}\n`;
+      yield `FAILED ${file}: ${data.name}: ${String(cause?.message ?? cause)
+        .split('\n', 4)
+        .join(' ')
+        .slice(0, 400)}\n`;
       failures.push(`\nFAILED ${file}: ${data.name}\n${cause?.stack ?? cause}\n`);
     }
   }
@@ -42,6 +50,8 @@ export default async function* report(events) {
  */
 function runnersOf(file) {
   if (!file.endsWith('.suite.ts')) return [file.endsWith('.test.ts') ? file : `${dirname(file)}/`];
-  const users = globSync(['packages/*/src/**/*.{test,suite}.ts', 'tests/**/*.{test,suite}.ts']).filter((one) => readFileSync(one, 'utf8').includes(`/${basename(file)}'`));
+  const users = globSync(['packages/*/src/**/*.{test,suite}.ts', 'tests/**/*.{test,suite}.ts']).filter(
+    (one) => readFileSync(one, 'utf8').includes(`/${basename(file)}'`),
+  );
   return users.flatMap(runnersOf);
 }

@@ -36,10 +36,14 @@ await inParallel(INSTALLS_AT_ONCE, clients, async (client) => {
   if (reason !== undefined) missing.set(client.name, reason);
 });
 const present = clients.filter(({ name }) => !missing.has(name));
-const docker = present.some((client) => client.files.some((file) => WITH_DOCKER.test(file))) ? await dockerForTests() : undefined;
-if (docker !== undefined && 'reason' in docker) process.stdout.write(`the clients were not tried with Docker: ${docker.reason}\n`);
+const docker = present.some((client) => client.files.some((file) => WITH_DOCKER.test(file)))
+  ? await dockerForTests()
+  : undefined;
+if (docker !== undefined && 'reason' in docker)
+  process.stdout.write(`the clients were not tried with Docker: ${docker.reason}\n`);
 if (docker !== undefined && 'host' in docker) process.env['BERTH_TEST_DOCKER_HOST'] = docker.host;
-const canRun = (/** @type {string} */ file) => docker === undefined || 'host' in docker || !WITH_DOCKER.test(file);
+const canRun = (/** @type {string} */ file) =>
+  docker === undefined || 'host' in docker || !WITH_DOCKER.test(file);
 
 /** @type {Map<string, Count>} */
 const counts = new Map(present.map(({ name }) => [name, { passed: 0, failed: 0 }]));
@@ -50,7 +54,11 @@ for await (const text of report(events())) {
 }
 for (const { name } of clients) {
   const { passed, failed } = counts.get(name) ?? { passed: 0, failed: 0 };
-  process.stdout.write(missing.has(name) ? `${name}: did not run, ${missing.get(name)}\n` : `${name}: ran, ${passed} passed, ${failed} failed\n`);
+  process.stdout.write(
+    missing.has(name)
+      ? `${name}: did not run, ${missing.get(name)}\n`
+      : `${name}: ran, ${passed} passed, ${failed} failed\n`,
+  );
 }
 process.stdout.write(last);
 if (docker !== undefined && 'host' in docker) await docker.stop();
@@ -65,8 +73,14 @@ function chosen(folders) {
   return folders
     .map((folder) => {
       const inner = folders.filter((other) => other.startsWith(`${folder}/`));
-      const own = globSync(`${folder}/**/*.test.ts`).filter((file) => !inner.some((other) => file.startsWith(`${other}/`))).sort();
-      return { name: relative('clients', folder), folder, files: own.filter((file) => words.length === 0 || words.some((word) => file.includes(word))) };
+      const own = globSync(`${folder}/**/*.test.ts`)
+        .filter((file) => !inner.some((other) => file.startsWith(`${other}/`)))
+        .sort();
+      return {
+        name: relative('clients', folder),
+        folder,
+        files: own.filter((file) => words.length === 0 || words.some((word) => file.includes(word))),
+      };
     })
     .filter((client) => client.files.length > 0);
 }
@@ -77,8 +91,11 @@ function install({ name, folder }) {
     process.stdout.write(`installing ${name}\n`);
     const child = spawn(process.execPath, [`${folder}/install.mjs`], { stdio: ['ignore', 'pipe', 'pipe'] });
     let said = '';
-    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (/** @type {string} */ text) => (said += text));
-    child.on('close', (code) => done(code === 0 ? undefined : (said.trim().split('\n').at(-1) ?? `its install.mjs ended with ${code}`)));
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (/** @type {string} */ text) => (said += text));
+    child.on('close', (code) =>
+      done(code === 0 ? undefined : (said.trim().split('\n').at(-1) ?? `its install.mjs ended with ${code}`)),
+    );
   });
 }
 
@@ -87,15 +104,29 @@ async function* events() {
   const required = (process.env['BERTH_REQUIRE_CLIENTS'] ?? '').split(' ').filter((word) => word !== '');
   for (const [name, reason] of missing) {
     if (!required.some((word) => name.includes(word))) continue;
-    yield { type: 'test:fail', data: { name: 'is installed', nesting: 0, file: resolve('clients', name, 'install.mjs'), details: { type: 'test', duration_ms: 0, error: new Error(reason) } } };
+    yield {
+      type: 'test:fail',
+      data: {
+        name: 'is installed',
+        nesting: 0,
+        file: resolve('clients', name, 'install.mjs'),
+        details: { type: 'test', duration_ms: 0, error: new Error(reason) },
+      },
+    };
   }
   const told = new PassThrough({ objectMode: true });
-  const all = inParallel(FILES_AT_ONCE, present.flatMap(({ name, files }) => files.filter(canRun).map((file) => ({ name, file: resolve(file) }))), async ({ name, file }) => {
-    for await (const { type, data } of /** @type {AsyncIterable<{ type: string, data: any }>} */ (run({ files: [file], timeout: FILE_LIMIT_MS }))) {
-      count(name, type, data);
-      told.write({ type, data: { ...data, file } });
-    }
-  });
+  const all = inParallel(
+    FILES_AT_ONCE,
+    present.flatMap(({ name, files }) => files.filter(canRun).map((file) => ({ name, file: resolve(file) }))),
+    async ({ name, file }) => {
+      for await (const { type, data } of /** @type {AsyncIterable<{ type: string, data: any }>} */ (
+        run({ files: [file], timeout: FILE_LIMIT_MS })
+      )) {
+        count(name, type, data);
+        told.write({ type, data: { ...data, file } });
+      }
+    },
+  );
   const ended = all.finally(() => told.end());
   yield* told;
   await ended;
@@ -108,7 +139,12 @@ async function* events() {
  */
 function count(name, type, data) {
   const suite = data.details?.type === 'suite';
-  if ((type !== 'test:pass' && type !== 'test:fail') || data.skip !== undefined || (suite && (type === 'test:pass' || data.details.error?.failureType === 'subtestsFailed'))) return;
+  if (
+    (type !== 'test:pass' && type !== 'test:fail') ||
+    data.skip !== undefined ||
+    (suite && (type === 'test:pass' || data.details.error?.failureType === 'subtestsFailed'))
+  )
+    return;
   const one = counts.get(name);
   if (one !== undefined) one[type === 'test:pass' ? 'passed' : 'failed'] += 1;
 }

@@ -26,10 +26,26 @@ if (docker !== undefined && 'reason' in docker) {
 const postgres = await startTestPostgres();
 const runner = spawn(
   process.execPath,
-  ['--test', '--test-concurrency=2', '--test-timeout=240000', '--test-reporter=./scripts/reporter.mjs', '--test-reporter-destination=stdout', ...flags, ...files],
-  { stdio: 'inherit', env: { ...process.env, BERTH_TEST_DATABASE_URL: postgres.url, ...(docker !== undefined && 'host' in docker && { BERTH_TEST_DOCKER_HOST: docker.host }) } },
+  [
+    '--test',
+    '--test-concurrency=2',
+    '--test-timeout=240000',
+    '--test-reporter=./scripts/reporter.mjs',
+    '--test-reporter-destination=stdout',
+    ...flags,
+    ...files,
+  ],
+  {
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      BERTH_TEST_DATABASE_URL: postgres.url,
+      ...(docker !== undefined && 'host' in docker && { BERTH_TEST_DOCKER_HOST: docker.host }),
+    },
+  },
 );
-for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.on(signal, () => runner.kill(signal));
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM']))
+  process.on(signal, () => runner.kill(signal));
 runner.on('exit', async (code) => {
   await postgres.stop();
   if (docker !== undefined && 'host' in docker) await docker.stop();

@@ -12,7 +12,14 @@ interface Made {
 }
 
 /** What an account owns, by the addresses at which it is read, changed and deleted. */
-async function oneOfEach(account: Client): Promise<{ read: string[]; change: [string, string, object][]; remove: string[]; ids: Record<string, string> }> {
+async function oneOfEach(
+  account: Client,
+): Promise<{
+  read: string[];
+  change: [string, string, object][];
+  remove: string[];
+  ids: Record<string, string>;
+}> {
   const make = async (path: string, body: object): Promise<string> => {
     const { status, body: made } = await account.call<Made>('POST', path, body);
     assert.ok(status === 200 || status === 201, `${path} ${status}`);
@@ -20,13 +27,27 @@ async function oneOfEach(account: Client): Promise<{ read: string[]; change: [st
   };
   const template = await make('/v2/templates', { name: 'theirs', image: 'a', env: { TOKEN: 'their token' } });
   const volume = await make('/v2/network-volumes', { name: 'theirs', size: 10, dataCenter: 'LOCAL-1' });
-  const registry = await make('/v2/registries', { name: 'theirs', username: 'their user', password: 'their password' });
-  const delegation = await make('/v2/registries/delegations', { resource: 'arn:aws:ecr:us-east-2:123456789012:repository/theirs' });
+  const registry = await make('/v2/registries', {
+    name: 'theirs',
+    username: 'their user',
+    password: 'their password',
+  });
+  const delegation = await make('/v2/registries/delegations', {
+    resource: 'arn:aws:ecr:us-east-2:123456789012:repository/theirs',
+  });
   const secret = await make('/v2/account/secrets', { name: 'theirs', value: 'their value' });
   const key = await make('/v2/account/api-keys', { name: 'theirs', access: 'ALL' });
   return {
     ids: { template, volume, registry, delegation, secret, key },
-    read: [`/v1/templates/${template}`, `/v2/templates/${template}`, `/v1/networkvolumes/${volume}`, `/v2/network-volumes/${volume}`, `/v1/containerregistryauth/${registry}`, `/v2/registries/${registry}`, `/v2/account/secrets/${secret}`],
+    read: [
+      `/v1/templates/${template}`,
+      `/v2/templates/${template}`,
+      `/v1/networkvolumes/${volume}`,
+      `/v2/network-volumes/${volume}`,
+      `/v1/containerregistryauth/${registry}`,
+      `/v2/registries/${registry}`,
+      `/v2/account/secrets/${secret}`,
+    ],
     change: [
       ['PATCH', `/v1/templates/${template}`, { name: 'ours' }],
       ['POST', `/v1/templates/${template}/update`, { name: 'ours' }],
@@ -38,15 +59,28 @@ async function oneOfEach(account: Client): Promise<{ read: string[]; change: [st
       ['PATCH', `/v2/account/api-keys/${key}`, { enabled: false }],
     ],
     remove: [
-      `/v1/templates/${template}`, `/v2/templates/${template}`, `/v1/networkvolumes/${volume}`, `/v2/network-volumes/${volume}`, `/v1/containerregistryauth/${registry}`, `/v2/registries/${registry}`,
-      `/v2/registries/delegations/${delegation}`, `/v2/account/secrets/${secret}`, `/v2/account/api-keys/${key}`,
+      `/v1/templates/${template}`,
+      `/v2/templates/${template}`,
+      `/v1/networkvolumes/${volume}`,
+      `/v2/network-volumes/${volume}`,
+      `/v1/containerregistryauth/${registry}`,
+      `/v2/registries/${registry}`,
+      `/v2/registries/delegations/${delegation}`,
+      `/v2/account/secrets/${secret}`,
+      `/v2/account/api-keys/${key}`,
     ],
   };
 }
 
 const LISTS: [string, string | undefined][] = [
-  ['/v1/templates', undefined], ['/v1/networkvolumes', undefined], ['/v1/containerregistryauth', undefined], ['/v2/templates', 'templates'], ['/v2/network-volumes', 'networkVolumes'],
-  ['/v2/registries', 'registries'], ['/v2/registries/delegations', 'delegations'], ['/v2/account/secrets', 'secrets'],
+  ['/v1/templates', undefined],
+  ['/v1/networkvolumes', undefined],
+  ['/v1/containerregistryauth', undefined],
+  ['/v2/templates', 'templates'],
+  ['/v2/network-volumes', 'networkVolumes'],
+  ['/v2/registries', 'registries'],
+  ['/v2/registries/delegations', 'delegations'],
+  ['/v2/account/secrets', 'secrets'],
 ];
 
 for (const kind of DATABASES) {
@@ -64,15 +98,29 @@ for (const kind of DATABASES) {
       const annsLog = (await auditLog(ann)).length;
       const bobsLog = (await auditLog(bob)).length;
       for (const path of read) assert.equal((await bob.call('GET', path)).status, 404, path);
-      for (const [method, path, body] of change) assert.equal((await bob.call(method, path, body)).status, 404, `${method} ${path}`);
+      for (const [method, path, body] of change)
+        assert.equal((await bob.call(method, path, body)).status, 404, `${method} ${path}`);
       for (const path of remove) assert.equal((await bob.call('DELETE', path)).status, 404, path);
       for (const [path, name] of LISTS) {
         const { body } = await bob.call<Record<string, unknown[]> & unknown[]>('GET', path);
         assert.deepEqual(name === undefined ? body : body[name], [], path);
       }
       await graphqlSeesNothing(bob, ids);
-      assert.equal((await bob.call('POST', '/v2/templates', { name: 'x', image: 'a', registry: ids['registry'] })).status, 400);
-      assert.equal((await bob.call('POST', '/v1/templates', { name: 'x', imageName: 'a', containerRegistryAuthId: ids['registry'] })).status, 400);
+      assert.equal(
+        (await bob.call('POST', '/v2/templates', { name: 'x', image: 'a', registry: ids['registry'] }))
+          .status,
+        400,
+      );
+      assert.equal(
+        (
+          await bob.call('POST', '/v1/templates', {
+            name: 'x',
+            imageName: 'a',
+            containerRegistryAuthId: ids['registry'],
+          })
+        ).status,
+        400,
+      );
 
       for (const path of read) assert.equal((await ann.call('GET', path)).status, 200, path);
       assert.equal((await auditLog(ann)).length, annsLog);
@@ -81,26 +129,44 @@ for (const kind of DATABASES) {
 
     test('answer someone else’s id exactly as an id that does not exist', async () => {
       const { ids } = await oneOfEach(await stage.account('carol'));
-      const words = async (id: string): Promise<string> => (await bob.call('GET', `/v2/templates/${id}`)).text.replaceAll(id, 'ID');
+      const words = async (id: string): Promise<string> =>
+        (await bob.call('GET', `/v2/templates/${id}`)).text.replaceAll(id, 'ID');
       assert.equal(await words(ids['template'] ?? ''), await words('nosuchidxx'));
     });
 
     test('are made and listed by the operator alone, and by a full key of the root account', async () => {
-      for (const client of [ann, await keyed(stage.operator, { access: 'READ_ONLY' }), await keyed(stage.operator, { access: 'RESTRICTED', scopes: { rest: 'WRITE' } })]) {
+      for (const client of [
+        ann,
+        await keyed(stage.operator, { access: 'READ_ONLY' }),
+        await keyed(stage.operator, { access: 'RESTRICTED', scopes: { rest: 'WRITE' } }),
+      ]) {
         assert.equal((await client.call('GET', '/v2/accounts')).status, 403);
         assert.equal((await client.call('POST', '/v2/accounts', { name: 'more' })).status, 403);
         assert.equal((await client.call('GET', `/v2/accounts/${ann.id}/api-keys`)).status, 403);
-        assert.equal((await client.call('POST', `/v2/accounts/${ann.id}/api-keys`, { name: 'x', access: 'ALL' })).status, 403);
+        assert.equal(
+          (await client.call('POST', `/v2/accounts/${ann.id}/api-keys`, { name: 'x', access: 'ALL' })).status,
+          403,
+        );
       }
-      assert.equal((await (await keyed(stage.operator, { access: 'ALL' })).call('GET', '/v2/accounts')).status, 200);
+      assert.equal(
+        (await (await keyed(stage.operator, { access: 'ALL' })).call('GET', '/v2/accounts')).status,
+        200,
+      );
       assert.equal((await stage.operator.call('POST', '/v2/accounts', { name: 'ann' })).status, 409);
       assert.equal((await stage.operator.call('GET', '/v2/accounts/nobody/api-keys')).status, 404);
-      assert.equal((await stage.operator.call('POST', '/v2/accounts/nobody/api-keys', { name: 'x', access: 'ALL' })).status, 404);
+      assert.equal(
+        (await stage.operator.call('POST', '/v2/accounts/nobody/api-keys', { name: 'x', access: 'ALL' }))
+          .status,
+        404,
+      );
     });
 
     /** A client of the same account with another key. */
     const keyed = async (owner: Client, fields: object): Promise<TestAccount> => {
-      const { status, body, text } = await owner.call<Made>('POST', '/v2/account/api-keys', { name: 'k', ...fields });
+      const { status, body, text } = await owner.call<Made>('POST', '/v2/account/api-keys', {
+        name: 'k',
+        ...fields,
+      });
       assert.equal(status, 201, text);
       return { ...stage.client(body.key), id: body.id, key: body.key };
     };
@@ -115,20 +181,42 @@ for (const kind of DATABASES) {
     ];
 
     test('hand out keys that may do what they say: everything, reading, or the scopes', async () => {
-      const scopes = (rest: string, graphql: string): object => ({ access: 'RESTRICTED', scopes: { rest, graphql } });
+      const scopes = (rest: string, graphql: string): object => ({
+        access: 'RESTRICTED',
+        scopes: { rest, graphql },
+      });
       // 404 is what a key that may delete is told about a template that is not there.
       assert.deepEqual(await rights(await keyed(ann, { access: 'ALL' })), [200, 404, 200, 404, 200, 200]);
-      assert.deepEqual(await rights(await keyed(ann, { access: 'READ_ONLY' })), [200, 403, 200, 403, 200, 403]);
-      assert.deepEqual(await rights(await keyed(ann, scopes('WRITE', 'WRITE'))), [200, 404, 200, 404, 200, 200]);
-      assert.deepEqual(await rights(await keyed(ann, scopes('READ', 'NONE'))), [200, 403, 200, 403, 403, 403]);
-      assert.deepEqual(await rights(await keyed(ann, scopes('NONE', 'READ'))), [403, 403, 403, 403, 200, 403]);
-      assert.deepEqual(await rights(await keyed(ann, scopes('NONE', 'WRITE'))), [403, 403, 403, 403, 200, 200]);
-      assert.deepEqual(await rights(await keyed(ann, { access: 'RESTRICTED' })), [403, 403, 403, 403, 403, 403]);
+      assert.deepEqual(
+        await rights(await keyed(ann, { access: 'READ_ONLY' })),
+        [200, 403, 200, 403, 200, 403],
+      );
+      assert.deepEqual(
+        await rights(await keyed(ann, scopes('WRITE', 'WRITE'))),
+        [200, 404, 200, 404, 200, 200],
+      );
+      assert.deepEqual(
+        await rights(await keyed(ann, scopes('READ', 'NONE'))),
+        [200, 403, 200, 403, 403, 403],
+      );
+      assert.deepEqual(
+        await rights(await keyed(ann, scopes('NONE', 'READ'))),
+        [403, 403, 403, 403, 200, 403],
+      );
+      assert.deepEqual(
+        await rights(await keyed(ann, scopes('NONE', 'WRITE'))),
+        [403, 403, 403, 403, 200, 200],
+      );
+      assert.deepEqual(
+        await rights(await keyed(ann, { access: 'RESTRICTED' })),
+        [403, 403, 403, 403, 403, 403],
+      );
     });
 
     test('change what a key may do, and it holds from the next request on', async () => {
       const client = await keyed(ann, { access: 'ALL' });
-      const change = async (fields: object): Promise<void> => assert.equal((await ann.call('PATCH', `/v2/account/api-keys/${client.id}`, fields)).status, 200);
+      const change = async (fields: object): Promise<void> =>
+        assert.equal((await ann.call('PATCH', `/v2/account/api-keys/${client.id}`, fields)).status, 200);
       await change({ access: 'RESTRICTED', scopes: { rest: 'READ' } });
       assert.deepEqual(await rights(client), [200, 403, 200, 403, 403, 403]);
       await change({ access: 'READ_ONLY' });
@@ -162,19 +250,48 @@ for (const kind of DATABASES) {
       assert.ok(admitted > 0);
       assert.ok(Date.now() >= soon);
       assert.deepEqual(await rights(client), [401, 401, 401, 401, 401, 401]);
-      for (const expiresAt of [new Date(soon).toISOString(), '1970-01-01T00:00:00Z']) assert.equal((await ann.call('POST', '/v2/account/api-keys', { name: 'k', access: 'ALL', expiresAt })).status, 400);
-      for (const expiresAt of ['tomorrow', '2030-02-30T00:00:00Z', '9999-12-31T23:59:59-10:00', 1]) assert.equal((await ann.call('POST', '/v2/account/api-keys', { name: 'k', access: 'ALL', expiresAt })).status, 422);
+      for (const expiresAt of [new Date(soon).toISOString(), '1970-01-01T00:00:00Z'])
+        assert.equal(
+          (await ann.call('POST', '/v2/account/api-keys', { name: 'k', access: 'ALL', expiresAt })).status,
+          400,
+        );
+      for (const expiresAt of ['tomorrow', '2030-02-30T00:00:00Z', '9999-12-31T23:59:59-10:00', 1])
+        assert.equal(
+          (await ann.call('POST', '/v2/account/api-keys', { name: 'k', access: 'ALL', expiresAt })).status,
+          422,
+        );
     });
 
     test('let full keys alone manage keys: a narrower one could make itself a wider one', async () => {
       const victim = await keyed(ann, { access: 'READ_ONLY' });
-      for (const client of [await keyed(ann, { access: 'READ_ONLY' }), await keyed(ann, { access: 'RESTRICTED', scopes: { rest: 'WRITE', graphql: 'WRITE', serverless: 'WRITE' } })]) {
-        assert.equal((await client.call('POST', '/v2/account/api-keys', { name: 'wide', access: 'ALL' })).status, 403);
-        assert.equal((await client.call('PATCH', `/v2/account/api-keys/${client.id}`, { access: 'ALL' })).status, 403);
-        assert.equal((await client.call('PATCH', `/v2/account/api-keys/${victim.id}`, { enabled: false })).status, 403);
+      for (const client of [
+        await keyed(ann, { access: 'READ_ONLY' }),
+        await keyed(ann, {
+          access: 'RESTRICTED',
+          scopes: { rest: 'WRITE', graphql: 'WRITE', serverless: 'WRITE' },
+        }),
+      ]) {
+        assert.equal(
+          (await client.call('POST', '/v2/account/api-keys', { name: 'wide', access: 'ALL' })).status,
+          403,
+        );
+        assert.equal(
+          (await client.call('PATCH', `/v2/account/api-keys/${client.id}`, { access: 'ALL' })).status,
+          403,
+        );
+        assert.equal(
+          (await client.call('PATCH', `/v2/account/api-keys/${victim.id}`, { enabled: false })).status,
+          403,
+        );
         assert.equal((await client.call('DELETE', `/v2/account/api-keys/${victim.id}`)).status, 403);
-        const { body } = await client.graphql('mutation { createApiKey(input: { name: "wide", permissions: "ALL" }) { key } }');
-        assert.ok(body.errors !== undefined && body.data?.['createApiKey'] === undefined || body.errors !== undefined && body.data?.['createApiKey'] === null, JSON.stringify(body));
+        const { body } = await client.graphql(
+          'mutation { createApiKey(input: { name: "wide", permissions: "ALL" }) { key } }',
+        );
+        assert.ok(
+          (body.errors !== undefined && body.data?.['createApiKey'] === undefined) ||
+            (body.errors !== undefined && body.data?.['createApiKey'] === null),
+          JSON.stringify(body),
+        );
         assert.equal((await client.call('GET', '/v2/account/api-keys')).status, 200);
       }
       assert.equal((await victim.call('GET', '/v2/account')).status, 200);
@@ -182,7 +299,10 @@ for (const kind of DATABASES) {
 
     test('never see a key again, nor its hash', async () => {
       const client = await keyed(ann, { access: 'ALL' });
-      const { text, body } = await ann.call<{ apiKeys: Record<string, unknown>[] }>('GET', '/v2/account/api-keys');
+      const { text, body } = await ann.call<{ apiKeys: Record<string, unknown>[] }>(
+        'GET',
+        '/v2/account/api-keys',
+      );
       assert.ok(body.apiKeys.some(({ id }) => id === client.id));
       assert.ok(!text.includes(client.key) && !text.includes('hash'));
       const { text: shown } = await ann.graphql('{ myself { apiKeys { id name permissions } } }');
@@ -193,19 +313,52 @@ for (const kind of DATABASES) {
     test('read in the audit log who changed what, when, with which key and through which interface', async () => {
       const dora = await stage.account('dora');
       const other = await keyed(dora, { access: 'ALL' });
-      const made = await dora.call<Made>('POST', '/v1/templates', { name: 'logged', imageName: 'a', env: { TOKEN: 'first-hidden' } });
-      const changed = await other.call('PATCH', `/v2/templates/${made.body.id}`, { image: 'b', env: { TOKEN: 'second-hidden' } });
+      const made = await dora.call<Made>('POST', '/v1/templates', {
+        name: 'logged',
+        imageName: 'a',
+        env: { TOKEN: 'first-hidden' },
+      });
+      const changed = await other.call('PATCH', `/v2/templates/${made.body.id}`, {
+        image: 'b',
+        env: { TOKEN: 'second-hidden' },
+      });
       await other.graphql('mutation { deleteTemplate(templateName: "logged") }');
       const [deleted, updated, created] = await auditLog(dora);
-      const dorasKey = (await dora.call<{ apiKeys: { id: string; name: string }[] }>('GET', '/v2/account/api-keys')).body.apiKeys.find(({ name }) => name === 'first key');
+      const dorasKey = (
+        await dora.call<{ apiKeys: { id: string; name: string }[] }>('GET', '/v2/account/api-keys')
+      ).body.apiKeys.find(({ name }) => name === 'first key');
       const common = { resource: 'template', resourceId: made.body.id };
-      assert.partialDeepStrictEqual(created, { ...common, action: 'create', keyId: dorasKey?.id, interface: 'rest-v1', requestId: made.headers.get('x-request-id'), changes: [] });
-      assert.partialDeepStrictEqual(updated, { ...common, action: 'update', keyId: other.id, interface: 'rest-v2', requestId: changed.headers.get('x-request-id') });
-      assert.partialDeepStrictEqual(deleted, { ...common, action: 'delete', keyId: other.id, interface: 'graphql' });
+      assert.partialDeepStrictEqual(created, {
+        ...common,
+        action: 'create',
+        keyId: dorasKey?.id,
+        interface: 'rest-v1',
+        requestId: made.headers.get('x-request-id'),
+        changes: [],
+      });
+      assert.partialDeepStrictEqual(updated, {
+        ...common,
+        action: 'update',
+        keyId: other.id,
+        interface: 'rest-v2',
+        requestId: changed.headers.get('x-request-id'),
+      });
+      assert.partialDeepStrictEqual(deleted, {
+        ...common,
+        action: 'delete',
+        keyId: other.id,
+        interface: 'graphql',
+      });
       assert.deepEqual(updated?.['changes'], [{ field: 'image', from: 'a', to: 'b' }, { field: 'env' }]);
       assert.doesNotMatch(JSON.stringify(await auditLog(dora)), /hidden/);
-      const before = await dora.call<{ entries: { id: number }[] }>('GET', `/v2/account/audit-log?limit=1&before=${String(updated?.['id'])}`);
-      assert.deepEqual(before.body.entries.map(({ id }) => id), [created?.['id']]);
+      const before = await dora.call<{ entries: { id: number }[] }>(
+        'GET',
+        `/v2/account/audit-log?limit=1&before=${String(updated?.['id'])}`,
+      );
+      assert.deepEqual(
+        before.body.entries.map(({ id }) => id),
+        [created?.['id']],
+      );
     });
 
     test('are told when a key was last used, also after a restart', async () => {
@@ -215,7 +368,12 @@ for (const kind of DATABASES) {
       await used.call('GET', '/v2/account');
       assert.equal(await stage.server.stop(), 0);
       stage.server = await startServer(stage.database);
-      const lastUsed = async (id: string): Promise<string | null | undefined> => (await stage.client(bob.key).call<{ apiKeys: { id: string; lastUsedAt: string | null }[] }>('GET', '/v2/account/api-keys')).body.apiKeys.find((key) => key.id === id)?.lastUsedAt;
+      const lastUsed = async (id: string): Promise<string | null | undefined> =>
+        (
+          await stage
+            .client(bob.key)
+            .call<{ apiKeys: { id: string; lastUsedAt: string | null }[] }>('GET', '/v2/account/api-keys')
+        ).body.apiKeys.find((key) => key.id === id)?.lastUsedAt;
       const at = Date.parse((await lastUsed(used.id)) ?? '');
       assert.ok(at >= start && at <= Date.now());
       assert.equal(await lastUsed(idle.id), null);
@@ -223,17 +381,29 @@ for (const kind of DATABASES) {
 
     test('do not change or revoke the root key', async () => {
       const operator = stage.client(stage.server.key);
-      const root = (await operator.call<{ apiKeys: { id: string; name: string }[] }>('GET', '/v2/account/api-keys')).body.apiKeys.find(({ name }) => name === 'root key');
+      const root = (
+        await operator.call<{ apiKeys: { id: string; name: string }[] }>('GET', '/v2/account/api-keys')
+      ).body.apiKeys.find(({ name }) => name === 'root key');
       assert.equal((await operator.call('DELETE', `/v2/account/api-keys/${root?.id}`)).status, 400);
-      assert.equal((await operator.call('PATCH', `/v2/account/api-keys/${root?.id}`, { enabled: false })).status, 400);
+      assert.equal(
+        (await operator.call('PATCH', `/v2/account/api-keys/${root?.id}`, { enabled: false })).status,
+        400,
+      );
       assert.equal((await operator.call('GET', '/v2/accounts')).status, 200);
     });
   });
 }
 
 async function graphqlSeesNothing(stranger: Client, ids: Record<string, string>): Promise<void> {
-  const { body } = await stranger.graphql('{ myself { podTemplates { id } networkVolumes { id } containerRegistryCreds { id } secrets { id } } }');
-  assert.deepEqual(body.data?.['myself'], { podTemplates: [], networkVolumes: [], containerRegistryCreds: [], secrets: [] });
+  const { body } = await stranger.graphql(
+    '{ myself { podTemplates { id } networkVolumes { id } containerRegistryCreds { id } secrets { id } } }',
+  );
+  assert.deepEqual(body.data?.['myself'], {
+    podTemplates: [],
+    networkVolumes: [],
+    containerRegistryCreds: [],
+    secrets: [],
+  });
   for (const document of [
     `{ podTemplate(id: "${ids['template']}") { id } }`,
     `{ secret(id: "${ids['secret']}") { id } }`,

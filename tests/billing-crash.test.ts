@@ -14,7 +14,8 @@ import { logLines } from './support/story.ts';
 const ENV = { BERTH_RATE_LIMITS: 'off' };
 const PODS = 20;
 /** Writes down when it runs, in milliseconds, until it is told to end or a file says so. */
-const WATCHED = 'trap \'date +%s%3N >"$NOTES.end"; exit 0\' TERM; date +%s%3N >"$NOTES.start"; while test ! -e "$NOTES.go"; do sleep 0.05; done; date +%s%3N >"$NOTES.end"';
+const WATCHED =
+  'trap \'date +%s%3N >"$NOTES.end"; exit 0\' TERM; date +%s%3N >"$NOTES.start"; while test ! -e "$NOTES.go"; do sleep 0.05; done; date +%s%3N >"$NOTES.end"';
 const AWAY_MS = 2_500;
 
 for (const kind of DATABASES) {
@@ -32,13 +33,20 @@ for (const kind of DATABASES) {
       await place.drop();
       rmSync(notes, { recursive: true });
     });
-    const noted = (index: number, what: 'start' | 'end'): number => Number(readFileSync(join(notes, `${index}.${what}`), 'utf8'));
+    const noted = (index: number, what: 'start' | 'end'): number =>
+      Number(readFileSync(join(notes, `${index}.${what}`), 'utf8'));
     const billed = async (id: string): Promise<number> => {
-      const { body, text } = await server.client().call<{ timeBilledMs: number; podId: string }[]>('GET', `/v1/billing/pods?grouping=podId&bucketSize=year&podId=${id}`);
+      const { body, text } = await server
+        .client()
+        .call<{ timeBilledMs: number; podId: string }[]>(
+          'GET',
+          `/v1/billing/pods?grouping=podId&bucketSize=year&podId=${id}`,
+        );
       assert.ok(body.length === 1 || body.length === 2, text);
       return body.reduce((sum, { timeBilledMs }) => sum + timeBilledMs, 0);
     };
-    const end = (indexes: number[]): void => indexes.forEach((index) => writeFileSync(join(notes, `${index}.go`), ''));
+    const end = (indexes: number[]): void =>
+      indexes.forEach((index) => writeFileSync(join(notes, `${index}.go`), ''));
     /** It is dead for so long that a pod that is billed on would show it. */
     const beAway = async (): Promise<void> => {
       const since = Date.now();
@@ -47,36 +55,71 @@ for (const kind of DATABASES) {
 
     test(`killed twice while ${PODS} pods run and end: each is billed for the time that it ran`, async () => {
       const askedAt = Date.now();
-      const made = await Promise.all(Array.from({ length: PODS }, (_, index) => createPod(server.client(), { name: `p${index}`, cmd: ['sh', '-c', WATCHED], env: { NOTES: join(notes, String(index)) } })));
+      const made = await Promise.all(
+        Array.from({ length: PODS }, (_, index) =>
+          createPod(server.client(), {
+            name: `p${index}`,
+            cmd: ['sh', '-c', WATCHED],
+            env: { NOTES: join(notes, String(index)) },
+          }),
+        ),
+      );
       const ids = made.map(({ body }) => body.id);
-      const [whileDead, stopped, whileDeadAgain, killed, running] = [[0, 1, 2, 3, 4, 5, 6], [7, 8, 9, 10], [11, 12], [13, 14, 15], [16, 17, 18, 19]] as const;
+      const [whileDead, stopped, whileDeadAgain, killed, running] = [
+        [0, 1, 2, 3, 4, 5, 6],
+        [7, 8, 9, 10],
+        [11, 12],
+        [13, 14, 15],
+        [16, 17, 18, 19],
+      ] as const;
       for (const id of ids) await has(server.client(), id, 'RUNNING');
-      await until('all have begun', async () => ids.every((_, index) => existsSync(join(notes, `${index}.start`))));
+      await until('all have begun', async () =>
+        ids.every((_, index) => existsSync(join(notes, `${index}.start`))),
+      );
 
       await server.kill();
       end([...whileDead]);
-      await until('some have ended', async () => whileDead.every((index) => processesOf(ids[index] ?? '').length === 0));
+      await until('some have ended', async () =>
+        whileDead.every((index) => processesOf(ids[index] ?? '').length === 0),
+      );
       await beAway();
       server = await startServer(place, ENV);
       for (const index of whileDead) await has(server.client(), ids[index] ?? '', 'EXITED');
 
       // In the middle of stops that were asked for.
-      const asked = stopped.map((index) => act(server.client(), ids[index] ?? '', 'stop').catch(() => undefined));
-      await until('the first stop is under way', async () => stopped.some((index) => existsSync(join(notes, `${index}.end`))));
+      const asked = stopped.map((index) =>
+        act(server.client(), ids[index] ?? '', 'stop').catch(() => undefined),
+      );
+      await until('the first stop is under way', async () =>
+        stopped.some((index) => existsSync(join(notes, `${index}.end`))),
+      );
       await server.kill();
       await Promise.all(asked);
       end([...whileDeadAgain]);
-      await until('others have ended', async () => whileDeadAgain.every((index) => processesOf(ids[index] ?? '').length === 0));
+      await until('others have ended', async () =>
+        whileDeadAgain.every((index) => processesOf(ids[index] ?? '').length === 0),
+      );
       await beAway();
       server = await startServer(place, ENV);
       // A stop that did not reach the disk was not promised to anybody; it is asked for again.
       for (const index of stopped) await act(server.client(), ids[index] ?? '', 'stop');
-      for (const index of [...stopped, ...whileDeadAgain]) await until('it has ended', async () => ['EXITED', 'ERROR'].includes((await server.client().call<{ status: string }>('GET', `/v2/pods/${ids[index]}`)).body.status));
+      for (const index of [...stopped, ...whileDeadAgain])
+        await until('it has ended', async () =>
+          ['EXITED', 'ERROR'].includes(
+            (await server.client().call<{ status: string }>('GET', `/v2/pods/${ids[index]}`)).body.status,
+          ),
+        );
 
       const killedAt = new Map<number, number>();
       for (const index of killed) {
         // Of its processes the one that counts; the others come and go.
-        const victim = await until('its shell is there', async () => processesOf(ids[index] ?? '').find((pid) => existsSync(`/proc/${pid}/cmdline`) && readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('sh\0')));
+        const victim = await until('its shell is there', async () =>
+          processesOf(ids[index] ?? '').find(
+            (pid) =>
+              existsSync(`/proc/${pid}/cmdline`) &&
+              readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('sh\0'),
+          ),
+        );
         process.kill(victim, 'SIGKILL');
         killedAt.set(index, Date.now());
         await has(server.client(), ids[index] ?? '', 'ERROR');
@@ -89,11 +132,21 @@ for (const kind of DATABASES) {
         const slack = 1_000 + (isRunning ? (Date.now() - asking) / 2 : 0);
         // It began after it was asked for, and before it could write that down: on a busy machine that is a while.
         const [shortest, longest] = [trueEnd - noted(index, 'start'), trueEnd - askedAt];
-        assert.ok(time > shortest - slack && time < longest + slack, `pod ${index} is billed for ${time} ms; it ran for ${shortest} to ${longest}`);
+        assert.ok(
+          time > shortest - slack && time < longest + slack,
+          `pod ${index} is billed for ${time} ms; it ran for ${shortest} to ${longest}`,
+        );
       }
-      await Promise.all(ids.map(async (id) => assert.equal((await server.client().call('DELETE', `/v2/pods/${id}`)).status, 204)));
+      await Promise.all(
+        ids.map(async (id) =>
+          assert.equal((await server.client().call('DELETE', `/v2/pods/${id}`)).status, 204),
+        ),
+      );
       for (const id of ids) assert.ok((await billed(id)) > 0, 'its history outlives it');
-      assert.deepEqual(logLines(server).filter(({ level }) => level === 'error'), []);
+      assert.deepEqual(
+        logLines(server).filter(({ level }) => level === 'error'),
+        [],
+      );
     });
   });
 }

@@ -21,7 +21,9 @@ describe('billing with two servers on one database', () => {
     await place.drop();
   });
   const billed = async (server: TestServer, id: string): Promise<number> => {
-    const { body } = await server.client().call<{ timeBilledMs: number }[]>('GET', `/v1/billing/pods?grouping=podId&bucketSize=year&podId=${id}`);
+    const { body } = await server
+      .client()
+      .call<{ timeBilledMs: number }[]>('GET', `/v1/billing/pods?grouping=podId&bucketSize=year&podId=${id}`);
     return body.reduce((sum, { timeBilledMs }) => sum + timeBilledMs, 0);
   };
 
@@ -52,8 +54,10 @@ describe('billing with two servers on one database', () => {
     const off = (await billed(other, ends)) - (ended - Date.parse(startedAt ?? ''));
     assert.ok(Math.abs(off) < 1_000, `${off} ms off`);
     const asked = Date.now();
-    const still = (await billed(other, runs)) - (asked - Date.parse((await pod(other.client(), runs)).startedAt ?? ''));
+    const still =
+      (await billed(other, runs)) - (asked - Date.parse((await pod(other.client(), runs)).startedAt ?? ''));
     assert.ok(Math.abs(still) < 1_500, `${still} ms off`);
-    for (const id of [runs, ends]) assert.equal((await other.client().call('DELETE', `/v2/pods/${id}`)).status, 204);
+    for (const id of [runs, ends])
+      assert.equal((await other.client().call('DELETE', `/v2/pods/${id}`)).status, 204);
   });
 });

@@ -20,16 +20,31 @@ const PRICES = `prices:
 
 export interface V2History {
   records: (Record<string, number> & Record<string, string>)[];
-  metadata: { query: Record<string, string | null>; recordCount: number; totals: Record<string, number> } & Record<string, number>;
+  metadata: {
+    query: Record<string, string | null>;
+    recordCount: number;
+    totals: Record<string, number>;
+  } & Record<string, number>;
 }
-type V1Records = { amount: number; time: string; timeBilledMs: number; diskSpaceBilledGb: number; podId?: string; endpointId?: string; gpuTypeId?: string }[];
+type V1Records = {
+  amount: number;
+  time: string;
+  timeBilledMs: number;
+  diskSpaceBilledGb: number;
+  podId?: string;
+  endpointId?: string;
+  gpuTypeId?: string;
+}[];
 
 for (const kind of DATABASES) {
   describe(`billing, on ${kind}`, () => {
     let place: TestDatabase;
     let server: TestServer;
     let client: Client;
-    const env = (): Record<string, string> => ({ BERTH_RATE_LIMITS: 'off', BERTH_CONFIG: join(place.data, 'berth.yaml') });
+    const env = (): Record<string, string> => ({
+      BERTH_RATE_LIMITS: 'off',
+      BERTH_CONFIG: join(place.data, 'berth.yaml'),
+    });
     const start = async (): Promise<void> => {
       server = await startServer(place, env());
       client = checked(clientOf(server.url, server.key), await contractOf(server.client()));
@@ -50,7 +65,11 @@ for (const kind of DATABASES) {
     };
 
     test('a pod pays for its time and its disks while it runs, and for its volume while it is stopped', async () => {
-      const { id } = await runningPod(client, { gpu: { id: 'NVIDIA GeForce RTX 4090', count: 1 }, disk: 10, mounts: { persistent: { size: 10, path: '/data' } } });
+      const { id } = await runningPod(client, {
+        gpu: { id: 'NVIDIA GeForce RTX 4090', count: 1 },
+        disk: 10,
+        mounts: { persistent: { size: 10, path: '/data' } },
+      });
       const open = await until('a second is counted', async () => {
         const [record] = await get<V1Records>(`/v1/billing/pods?podId=${id}&grouping=podId`);
         return record !== undefined && record.timeBilledMs >= 1000 && record;
@@ -66,30 +85,68 @@ for (const kind of DATABASES) {
       assert.ok(Math.abs(seconds - (ended - Date.parse(seen)) / 1000) < 2, `${seconds} s billed`);
       const { records, metadata } = await get<V2History>(`/v2/billing/pods?podId=${id}`);
       assert.equal(records.length, 1);
-      assert.deepEqual([metadata.recordCount, metadata['uniquePodCount'], metadata.query['podId']], [1, 1, id]);
+      assert.deepEqual(
+        [metadata.recordCount, metadata['uniquePodCount'], metadata.query['podId']],
+        [1, 1, id],
+      );
       assert.equal(records[0]?.['cpuAmount'], 0);
       assert.equal(records[0]['gpuAmount'], seconds / 10);
       assert.ok((records[0]['diskAmount'] ?? 0) >= seconds * (1.1 / 3600) - 1e-6);
-      await until('the stopped disk goes on', async () => ((await get<V2History>(`/v2/billing/pods?podId=${id}`)).records[0]?.['diskAmount'] ?? 0) > (records[0]?.['diskAmount'] ?? 0));
+      await until(
+        'the stopped disk goes on',
+        async () =>
+          ((await get<V2History>(`/v2/billing/pods?podId=${id}`)).records[0]?.['diskAmount'] ?? 0) >
+          (records[0]?.['diskAmount'] ?? 0),
+      );
       assert.equal((await client.call('DELETE', `/v2/pods/${id}`)).status, 204);
       const last = await get<V2History>(`/v2/billing/pods?podId=${id}`);
       assert.equal(last.records[0]?.['gpuAmount'], seconds / 10);
     });
 
     test('an idle volume goes on paying, more when it grows, and no more when it is gone', async () => {
-      const make = async (type: string): Promise<string> => (await client.call<{ id: string }>('POST', '/v2/network-volumes', { name: 'v', size: 10, dataCenter: 'LOCAL-1', type })).body.id;
+      const make = async (type: string): Promise<string> =>
+        (
+          await client.call<{ id: string }>('POST', '/v2/network-volumes', {
+            name: 'v',
+            size: 10,
+            dataCenter: 'LOCAL-1',
+            type,
+          })
+        ).body.id;
       const [id, fast] = [await make('STANDARD'), await make('HIGH_PERFORMANCE')];
-      const history = (): Promise<V2History> => get<V2History>(`/v2/billing/network-volumes?networkVolumeId=${id}`);
-      await until('a second is counted', async () => ((await history()).metadata.totals['standardAmount'] ?? 0) >= 10 / 3600);
+      const history = (): Promise<V2History> =>
+        get<V2History>(`/v2/billing/network-volumes?networkVolumeId=${id}`);
+      await until(
+        'a second is counted',
+        async () => ((await history()).metadata.totals['standardAmount'] ?? 0) >= 10 / 3600,
+      );
       assert.equal((await client.call('PATCH', `/v2/network-volumes/${id}`, { size: 20 })).status, 200);
       const { standardAmount: before = 0 } = (await history()).metadata.totals;
-      await until('another is counted', async () => ((await history()).metadata.totals['standardAmount'] ?? 0) >= before + 20 / 3600);
-      const [record] = await get<(V1Records[number] & Record<string, number>)[]>('/v1/billing/networkvolumes?bucketSize=year');
-      assert.deepEqual([record?.diskSpaceBilledGb, record?.['highPerformanceStorageDiskSpaceBilledGb']], [30, 10]);
-      assert.ok((record?.['highPerformanceStorageAmount'] ?? 0) > 0 && (record?.amount ?? 0) > (record?.['highPerformanceStorageAmount'] ?? 0));
-      for (const one of [id, fast]) assert.equal((await client.call('DELETE', `/v2/network-volumes/${one}`)).status, 204);
+      await until(
+        'another is counted',
+        async () => ((await history()).metadata.totals['standardAmount'] ?? 0) >= before + 20 / 3600,
+      );
+      const [record] = await get<(V1Records[number] & Record<string, number>)[]>(
+        '/v1/billing/networkvolumes?bucketSize=year',
+      );
+      assert.deepEqual(
+        [record?.diskSpaceBilledGb, record?.['highPerformanceStorageDiskSpaceBilledGb']],
+        [30, 10],
+      );
+      assert.ok(
+        (record?.['highPerformanceStorageAmount'] ?? 0) > 0 &&
+          (record?.amount ?? 0) > (record?.['highPerformanceStorageAmount'] ?? 0),
+      );
+      for (const one of [id, fast])
+        assert.equal((await client.call('DELETE', `/v2/network-volumes/${one}`)).status, 204);
       const after = await history();
-      assert.equal((await get<V2History>(`/v2/billing/networkvolumes?networkVolumeId=${id}`)).metadata.totals['totalAmount'], after.metadata.totals['totalAmount'], 'the other spelling is the same');
+      assert.equal(
+        (await get<V2History>(`/v2/billing/networkvolumes?networkVolumeId=${id}`)).metadata.totals[
+          'totalAmount'
+        ],
+        after.metadata.totals['totalAmount'],
+        'the other spelling is the same',
+      );
       assert.equal(after.metadata['uniqueNetworkVolumeCount'], 1);
       const ended = Date.now();
       await until('time goes by', async () => Date.now() - ended > 1_500);
@@ -97,8 +154,19 @@ for (const kind of DATABASES) {
     });
 
     test('a worker pays from its start to its end, and its endpoint’s history outlives it', async () => {
-      const endpointId = await deploy(client, 'billed', 'export default async (job: { input: unknown }) => job.input;', { workers: { min: 0, max: 1, idleTimeout: 1 }, scaling: { type: 'QUEUE_DELAY', queueDelay: 1 }, disk: 5 });
-      const answer = await server.client().call<{ status: string }>('POST', `/v2/${endpointId}/runsync?wait=60000`, { input: 1 });
+      const endpointId = await deploy(
+        client,
+        'billed',
+        'export default async (job: { input: unknown }) => job.input;',
+        {
+          workers: { min: 0, max: 1, idleTimeout: 1 },
+          scaling: { type: 'QUEUE_DELAY', queueDelay: 1 },
+          disk: 5,
+        },
+      );
+      const answer = await server
+        .client()
+        .call<{ status: string }>('POST', `/v2/${endpointId}/runsync?wait=60000`, { input: 1 });
       assert.equal(answer.body.status, 'COMPLETED', answer.text);
       await until('its worker has left', async () => (await workersOf(client, endpointId)).length === 0);
       const settled = await until('its end is settled', async () => {
@@ -111,11 +179,30 @@ for (const kind of DATABASES) {
       assert.equal(settled.endpointId, endpointId);
       const seconds = settled.timeBilledMs / 1000;
       assert.ok(seconds >= 1 && seconds < 60, `${seconds} s`);
-      const { records, metadata } = await get<V2History>(`/v2/billing/serverless?serverlessId=${endpointId}&lastN=1&bucketSize=month`);
-      assert.deepEqual([records[0]?.['serverlessId'], records[0]?.['cpuAmount'], records[0]?.['gpuAmount'], records[0]?.['feeAmount'], metadata['uniqueServerlessCount']], [endpointId, seconds / 10, 0, 0, 1]);
-      const [byWorker] = await get<V1Records>(`/v1/billing/endpoints?grouping=podId&endpointId=${endpointId}&dataCenterId=LOCAL-1,ELSEWHERE`);
+      const { records, metadata } = await get<V2History>(
+        `/v2/billing/serverless?serverlessId=${endpointId}&lastN=1&bucketSize=month`,
+      );
+      assert.deepEqual(
+        [
+          records[0]?.['serverlessId'],
+          records[0]?.['cpuAmount'],
+          records[0]?.['gpuAmount'],
+          records[0]?.['feeAmount'],
+          metadata['uniqueServerlessCount'],
+        ],
+        [endpointId, seconds / 10, 0, 0, 1],
+      );
+      const [byWorker] = await get<V1Records>(
+        `/v1/billing/endpoints?grouping=podId&endpointId=${endpointId}&dataCenterId=LOCAL-1,ELSEWHERE`,
+      );
       assert.ok(byWorker?.podId !== undefined && byWorker.podId !== endpointId);
-      for (const none of ['dataCenterId=ELSEWHERE', 'imageName=other', 'templateId=other', 'gpuTypeId=NVIDIA%20A40']) assert.deepEqual(await get(`/v1/billing/endpoints?endpointId=${endpointId}&${none}`), []);
+      for (const none of [
+        'dataCenterId=ELSEWHERE',
+        'imageName=other',
+        'templateId=other',
+        'gpuTypeId=NVIDIA%20A40',
+      ])
+        assert.deepEqual(await get(`/v1/billing/endpoints?endpointId=${endpointId}&${none}`), []);
       const [byGpu] = await get<V1Records>(`/v1/billing/endpoints?grouping=gpuTypeId&bucketSize=year`);
       assert.equal(byGpu?.gpuTypeId, undefined, 'it has none');
       assert.equal((await client.call('DELETE', `/v2/serverless/${endpointId}`)).status, 204);
@@ -123,8 +210,13 @@ for (const kind of DATABASES) {
     });
 
     test('workers of an endpoint that is removed pay no longer', async () => {
-      const endpointId = await deploy(client, 'removed', 'export default async () => 1;', { workers: { min: 1, max: 1 } });
-      await until('it has a worker', async () => (await get<V1Records>(`/v1/billing/endpoints?endpointId=${endpointId}`)).length > 0);
+      const endpointId = await deploy(client, 'removed', 'export default async () => 1;', {
+        workers: { min: 1, max: 1 },
+      });
+      await until(
+        'it has a worker',
+        async () => (await get<V1Records>(`/v1/billing/endpoints?endpointId=${endpointId}`)).length > 0,
+      );
       assert.equal((await client.call('DELETE', `/v2/serverless/${endpointId}`)).status, 204);
       const ended = Date.now();
       const [before] = await get<V1Records>(`/v1/billing/endpoints?endpointId=${endpointId}`);
@@ -133,17 +225,42 @@ for (const kind of DATABASES) {
     });
 
     test('everything together is the sum of its parts', async () => {
-      const [all, pods, serverless, volumes] = await Promise.all(['', '/pods', '/serverless', '/network-volumes'].map((kind) => get<V2History>(`/v2/billing${kind}?lastN=2&bucketSize=day`)));
+      const [all, pods, serverless, volumes] = await Promise.all(
+        ['', '/pods', '/serverless', '/network-volumes'].map((kind) =>
+          get<V2History>(`/v2/billing${kind}?lastN=2&bucketSize=day`),
+        ),
+      );
       const totals = all?.metadata.totals ?? {};
-      const parts = Object.entries(totals).filter(([name]) => name !== 'totalAmount').reduce((sum, [, amount]) => sum + amount, 0);
+      const parts = Object.entries(totals)
+        .filter(([name]) => name !== 'totalAmount')
+        .reduce((sum, [, amount]) => sum + amount, 0);
       assert.ok(Math.abs(parts - (totals['totalAmount'] ?? 0)) < 1e-6);
-      assert.ok(Math.abs((totals['totalAmount'] ?? 0) - [pods, serverless, volumes].reduce((sum, history) => sum + (history?.metadata.totals['totalAmount'] ?? 0), 0)) < 1e-6);
-      assert.deepEqual([totals['podGpuAmount'], totals['serverlessCpuAmount'], totals['storageStandardAmount']], [pods?.metadata.totals['gpuAmount'], serverless?.metadata.totals['cpuAmount'], volumes?.metadata.totals['standardAmount']]);
+      assert.ok(
+        Math.abs(
+          (totals['totalAmount'] ?? 0) -
+            [pods, serverless, volumes].reduce(
+              (sum, history) => sum + (history?.metadata.totals['totalAmount'] ?? 0),
+              0,
+            ),
+        ) < 1e-6,
+      );
+      assert.deepEqual(
+        [totals['podGpuAmount'], totals['serverlessCpuAmount'], totals['storageStandardAmount']],
+        [
+          pods?.metadata.totals['gpuAmount'],
+          serverless?.metadata.totals['cpuAmount'],
+          volumes?.metadata.totals['standardAmount'],
+        ],
+      );
       for (const kind of ['endpoints', 'clusters']) {
         const { records, metadata } = await get<V2History>(`/v2/billing/${kind}?lastN=1`);
         assert.deepEqual([records, metadata.recordCount, metadata.totals['totalAmount']], [[], 0, 0]);
       }
-      const { data } = (await client.graphql<{ myself: { clientLifetimeSpend: number; currentSpendPerHr: number } }>('{ myself { clientLifetimeSpend currentSpendPerHr } }')).body;
+      const { data } = (
+        await client.graphql<{ myself: { clientLifetimeSpend: number; currentSpendPerHr: number } }>(
+          '{ myself { clientLifetimeSpend currentSpendPerHr } }',
+        )
+      ).body;
       assert.ok(Math.abs((data?.myself.clientLifetimeSpend ?? 0) - (totals['totalAmount'] ?? 0)) < 1e-6);
       assert.equal(data?.myself.currentSpendPerHr, 0);
     });
@@ -152,14 +269,20 @@ for (const kind of DATABASES) {
       const { id, cost } = await runningPod(client);
       assert.equal(cost, 360);
       const amounts = async (): Promise<{ amount: number; seconds: number }> => {
-        const [[v1], v2] = await Promise.all([get<V1Records>(`/v1/billing/pods?podId=${id}`), get<V2History>(`/v2/billing/pods?podId=${id}`)]);
+        const [[v1], v2] = await Promise.all([
+          get<V1Records>(`/v1/billing/pods?podId=${id}`),
+          get<V2History>(`/v2/billing/pods?podId=${id}`),
+        ]);
         return { amount: v2.records[0]?.['cpuAmount'] ?? 0, seconds: (v1?.timeBilledMs ?? 0) / 1000 };
       };
       await until('two seconds are counted', async () => (await amounts()).seconds >= 2);
       await server.kill();
       writeFileSync(join(place.data, 'berth.yaml'), PRICES.replace('cpu3c: 180', 'cpu3c: 18'));
       await start();
-      const first = await until('the price is new', async () => (await pod(client, id)).cost === 36 && amounts());
+      const first = await until(
+        'the price is new',
+        async () => (await pod(client, id)).cost === 36 && amounts(),
+      );
       assert.equal(processesOf(id).length > 0, true);
       const later = await until('some is counted at it', async () => {
         const now = await amounts();
@@ -181,10 +304,21 @@ for (const kind of DATABASES) {
         assert.deepEqual([status, body.records], [200, []]);
       }
       const mine = (await get<V2History>('/v2/billing/pods?bucketSize=year')).records[0]?.['podId'] ?? '';
-      assert.deepEqual((await theirs.call<V2History>('GET', `/v2/billing/pods?podId=${mine}`)).body.records, []);
-      for (const path of ['pods', 'endpoints', 'networkvolumes']) assert.deepEqual((await theirs.call('GET', `/v1/billing/${path}?bucketSize=year`)).body, []);
-      const { body: blind } = await client.call<{ key: string }>('POST', '/v2/account/api-keys', { name: 'blind', access: 'RESTRICTED', scopes: { serverless: 'WRITE' } });
-      const { body: reader } = await client.call<{ key: string }>('POST', '/v2/account/api-keys', { name: 'reader', access: 'READ_ONLY' });
+      assert.deepEqual(
+        (await theirs.call<V2History>('GET', `/v2/billing/pods?podId=${mine}`)).body.records,
+        [],
+      );
+      for (const path of ['pods', 'endpoints', 'networkvolumes'])
+        assert.deepEqual((await theirs.call('GET', `/v1/billing/${path}?bucketSize=year`)).body, []);
+      const { body: blind } = await client.call<{ key: string }>('POST', '/v2/account/api-keys', {
+        name: 'blind',
+        access: 'RESTRICTED',
+        scopes: { serverless: 'WRITE' },
+      });
+      const { body: reader } = await client.call<{ key: string }>('POST', '/v2/account/api-keys', {
+        name: 'reader',
+        access: 'READ_ONLY',
+      });
       for (const path of ['/v1/billing/pods', '/v2/billing', '/v2/billing/clusters']) {
         assert.equal((await clientOf(server.url, blind.key).call('GET', path)).status, 403, path);
         assert.equal((await clientOf(server.url, undefined).call('GET', path)).status, 401, path);
@@ -194,7 +328,21 @@ for (const kind of DATABASES) {
     });
 
     test('what makes no sense gets 400 and a sentence', async () => {
-      const refused = async (query: string, why: RegExp, paths = ['/v1/billing/pods', '/v1/billing/endpoints', '/v1/billing/networkvolumes', '/v2/billing', '/v2/billing/pods', '/v2/billing/serverless', '/v2/billing/endpoints', '/v2/billing/network-volumes', '/v2/billing/clusters']): Promise<void> => {
+      const refused = async (
+        query: string,
+        why: RegExp,
+        paths = [
+          '/v1/billing/pods',
+          '/v1/billing/endpoints',
+          '/v1/billing/networkvolumes',
+          '/v2/billing',
+          '/v2/billing/pods',
+          '/v2/billing/serverless',
+          '/v2/billing/endpoints',
+          '/v2/billing/network-volumes',
+          '/v2/billing/clusters',
+        ],
+      ): Promise<void> => {
         for (const path of paths) {
           const { status, text } = await client.call('GET', `${path}?${query}`);
           assert.equal(status, 400, `${path}?${query}: ${text}`);
@@ -209,7 +357,10 @@ for (const kind of DATABASES) {
       await refused('lastN=0', /lastN/, ['/v2/billing', '/v2/billing/pods']);
       await refused('lastN=1.5', /lastN/, ['/v2/billing']);
       await refused('lastN=99999999999999999999', /lastN/, ['/v2/billing']);
-      await refused('lastN=3&startTime=2026-02-01T00:00:00Z', /not both/, ['/v2/billing', '/v2/billing/clusters']);
+      await refused('lastN=3&startTime=2026-02-01T00:00:00Z', /not both/, [
+        '/v2/billing',
+        '/v2/billing/clusters',
+      ]);
       await refused('grouping=color', /grouping/, ['/v1/billing/pods', '/v1/billing/endpoints']);
     });
   });

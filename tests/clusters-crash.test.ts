@@ -28,14 +28,22 @@ for (const kind of DATABASES) {
       await place.drop();
     });
 
-    test('while some are made and others deleted: each is there whole or not at all', { timeout: 120_000 }, async () => {
+    test('while some are made and others deleted: each is there whole or not at all', {
+      timeout: 120_000,
+    }, async () => {
       const random = randomNumbers();
       const told = new Set<string>();
       for (let round = 0; round < ROUNDS; round += 1) {
         const client = server.client();
         const making = Array.from({ length: 6 }, async (_, index) => {
           await pause(random() * 60);
-          const made = await client.call<ClusterView>('POST', '/v2/clusters', { name: `c${round}-${index}`, type: 'TRAINING', compute: { gpuTypeId: A40, gpuCountPerPod: 1, podCount: 3 }, image: 'local/shell', cmd: WAITS });
+          const made = await client.call<ClusterView>('POST', '/v2/clusters', {
+            name: `c${round}-${index}`,
+            type: 'TRAINING',
+            compute: { gpuTypeId: A40, gpuCountPerPod: 1, podCount: 3 },
+            image: 'local/shell',
+            cmd: WAITS,
+          });
           if (made.status === 201) told.add(made.body.id);
         });
         const removing = [...told].slice(0, 2).map(async (id) => {
@@ -48,19 +56,58 @@ for (const kind of DATABASES) {
         await server.kill();
         await asked;
         server = await startServer(place, ENV);
-        const { clusters } = (await server.client().call<{ clusters: ClusterView[] }>('GET', '/v2/clusters')).body;
-        const { pods } = (await server.client().call<{ pods: Member[] }>('GET', '/v2/pods?includeClusterPods=true')).body;
-        for (const { id, pods: { total } } of clusters) assert.deepEqual([total, pods.filter(({ cluster }) => cluster.id === id).map(({ cluster }) => cluster.rank).sort()], [3, [0, 1, 2]], id);
-        for (const { cluster } of pods) assert.ok(clusters.some(({ id }) => id === cluster.id), 'no member without its cluster');
-        for (const id of told) assert.ok(clusters.some((one) => one.id === id), 'what was told to be there is there');
+        const { clusters } = (await server.client().call<{ clusters: ClusterView[] }>('GET', '/v2/clusters'))
+          .body;
+        const { pods } = (
+          await server.client().call<{ pods: Member[] }>('GET', '/v2/pods?includeClusterPods=true')
+        ).body;
+        for (const {
+          id,
+          pods: { total },
+        } of clusters)
+          assert.deepEqual(
+            [
+              total,
+              pods
+                .filter(({ cluster }) => cluster.id === id)
+                .map(({ cluster }) => cluster.rank)
+                .sort(),
+            ],
+            [3, [0, 1, 2]],
+            id,
+          );
+        for (const { cluster } of pods)
+          assert.ok(
+            clusters.some(({ id }) => id === cluster.id),
+            'no member without its cluster',
+          );
+        for (const id of told)
+          assert.ok(
+            clusters.some((one) => one.id === id),
+            'what was told to be there is there',
+          );
         for (const { id } of clusters) told.add(id);
       }
-      const { clusters } = (await server.client().call<{ clusters: ClusterView[] }>('GET', '/v2/clusters')).body;
-      await until('all of them run', async () => (await server.client().call<{ clusters: ClusterView[] }>('GET', '/v2/clusters')).body.clusters.every(({ pods }) => pods.byStatus['RUNNING'] === 3), 60_000);
-      const { pods } = (await server.client().call<{ pods: Member[] }>('GET', '/v2/pods?includeClusterPods=true')).body;
-      for (const { id } of clusters) assert.equal((await server.client().call('DELETE', `/v2/clusters/${id}`)).status, 204);
+      const { clusters } = (await server.client().call<{ clusters: ClusterView[] }>('GET', '/v2/clusters'))
+        .body;
+      await until(
+        'all of them run',
+        async () =>
+          (
+            await server.client().call<{ clusters: ClusterView[] }>('GET', '/v2/clusters')
+          ).body.clusters.every(({ pods }) => pods.byStatus['RUNNING'] === 3),
+        60_000,
+      );
+      const { pods } = (
+        await server.client().call<{ pods: Member[] }>('GET', '/v2/pods?includeClusterPods=true')
+      ).body;
+      for (const { id } of clusters)
+        assert.equal((await server.client().call('DELETE', `/v2/clusters/${id}`)).status, 204);
       for (const { id } of pods) assert.deepEqual(processesOf(id), []);
-      assert.deepEqual(logLines(server).filter(({ level }) => level === 'error'), []);
+      assert.deepEqual(
+        logLines(server).filter(({ level }) => level === 'error'),
+        [],
+      );
     });
   });
 }

@@ -27,23 +27,58 @@ describe('the conformance suite', () => {
   test('finds what clients expect', async () => {
     const { json } = await stage.berth<{ id: string }>('deploy', 'local/echo', '--name', 'conformance-echo');
     const { url, key } = stage.server;
-    const { stdout, stderr } = await run('--url', url, '--key', key, '--worker-token', key, '--endpoint', json.id, '--pods', '--json');
+    const { stdout, stderr } = await run(
+      '--url',
+      url,
+      '--key',
+      key,
+      '--worker-token',
+      key,
+      '--endpoint',
+      json.id,
+      '--pods',
+      '--json',
+    );
     const lines = JSON.parse(stdout) as Line[];
     assert.equal(lines.length, CHECKS.length, stderr);
-    assert.deepEqual(lines.filter(({ outcomes }) => outcomes[0]?.result !== 'passed'), []);
+    assert.deepEqual(
+      lines.filter(({ outcomes }) => outcomes[0]?.result !== 'passed'),
+      [],
+    );
   });
 
   test('leaves nothing behind', async () => {
     const client = stage.server.client();
-    for (const path of ['/v2/templates', '/v2/serverless', '/v2/pods', '/v2/network-volumes', '/v2/registries', '/v2/account/secrets']) {
+    for (const path of [
+      '/v2/templates',
+      '/v2/serverless',
+      '/v2/pods',
+      '/v2/network-volumes',
+      '/v2/registries',
+      '/v2/account/secrets',
+    ]) {
       const { text } = await client.call('GET', path);
-      assert.ok(!text.includes('"conformance-') || path === '/v2/serverless', `${path}: ${text.slice(0, 300)}`);
+      assert.ok(
+        !text.includes('"conformance-') || path === '/v2/serverless',
+        `${path}: ${text.slice(0, 300)}`,
+      );
     }
   });
 
   test('shows two deployments side by side, skips with a reason, and fails with 1', async () => {
     const { url, key } = stage.server;
-    const { code, stdout } = await run('--url', url, '--key', key, '--against', url, '--key2', 'rpa_wrong', '--only', 'jobs');
+    const { code, stdout } = await run(
+      '--url',
+      url,
+      '--key',
+      key,
+      '--against',
+      url,
+      '--key2',
+      'rpa_wrong',
+      '--only',
+      'jobs',
+    );
     assert.equal(code, 1, stdout);
     assert.match(stdout, /^jobs +first +second$/m);
     assert.match(stdout, /cancel ends a job that waits, and stays so +ok +FAILED/);
@@ -60,7 +95,15 @@ describe('the conformance suite', () => {
   });
 
   test('takes one origin, or an address for each interface', () => {
-    assert.deepEqual(addressesOf('http://h:1/'), { v1: 'http://h:1/v1', v2: 'http://h:1/v2', jobs: 'http://h:1/v2', graphql: 'http://h:1/graphql' });
-    assert.deepEqual(addressesOf('v1=https://a/v1,v2=https://b/v2,jobs=https://c/v2/,graphql=https://b/graphql'), { v1: 'https://a/v1', v2: 'https://b/v2', jobs: 'https://c/v2', graphql: 'https://b/graphql' });
+    assert.deepEqual(addressesOf('http://h:1/'), {
+      v1: 'http://h:1/v1',
+      v2: 'http://h:1/v2',
+      jobs: 'http://h:1/v2',
+      graphql: 'http://h:1/graphql',
+    });
+    assert.deepEqual(
+      addressesOf('v1=https://a/v1,v2=https://b/v2,jobs=https://c/v2/,graphql=https://b/graphql'),
+      { v1: 'https://a/v1', v2: 'https://b/v2', jobs: 'https://c/v2', graphql: 'https://b/graphql' },
+    );
   });
 });

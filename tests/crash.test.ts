@@ -66,7 +66,10 @@ for (const kind of DATABASES) {
       }
       server = await startServer(database, { BERTH_RATE_LIMITS: 'off' });
       await sameEverywhere(server.client(), await nothingLost(server.client(), writes));
-      assert.deepEqual(logLines(server).filter(({ level }) => level === 'error'), []);
+      assert.deepEqual(
+        logLines(server).filter(({ level }) => level === 'error'),
+        [],
+      );
       assert.equal(await server.stop(), 0);
       const acknowledged = writes.filter(({ id }) => id !== undefined).length;
       const lost = writes.length - acknowledged;
@@ -75,12 +78,22 @@ for (const kind of DATABASES) {
     });
 
     test('and every secret that was acknowledged opens', async () => {
-      const sealer = new Sealer(parseMasterKey(readFileSync(join(database.data, 'master.key'), 'utf8').trim()));
+      const sealer = new Sealer(
+        parseMasterKey(readFileSync(join(database.data, 'master.key'), 'utf8').trim()),
+      );
       const onError = (error: Error): never => {
         throw error;
       };
-      const store = await openStore({ database: database.url, data: database.data, poolSize: 1, sealer, onError });
-      const names = writes.filter((write) => write.kind === 'secret' && write.id !== undefined && write.removal === undefined).map(({ name }) => name);
+      const store = await openStore({
+        database: database.url,
+        data: database.data,
+        poolSize: 1,
+        sealer,
+        onError,
+      });
+      const names = writes
+        .filter((write) => write.kind === 'secret' && write.id !== undefined && write.removal === undefined)
+        .map(({ name }) => name);
       const values = await store.secrets.values('root', names);
       await store.close();
       assert.deepEqual([...values.keys()].sort(), [...names].sort());
@@ -121,8 +134,15 @@ for (const kind of DATABASES) {
 }
 
 function newWrite(name: string, chance: number): Write {
-  if (chance < 0.4) return { kind: 'template', name, fields: { env: { NAME: name, FILLER: filler }, args: `run ${name}`, ports: ['80/http'] } };
-  return chance < 0.7 ? { kind: 'volume', name, fields: { size: 10 + name.length } } : { kind: 'secret', name, fields: { description: `of ${name}` } };
+  if (chance < 0.4)
+    return {
+      kind: 'template',
+      name,
+      fields: { env: { NAME: name, FILLER: filler }, args: `run ${name}`, ports: ['80/http'] },
+    };
+  return chance < 0.7
+    ? { kind: 'volume', name, fields: { size: 10 + name.length } }
+    : { kind: 'secret', name, fields: { description: `of ${name}` } };
 }
 
 /** The answer, or nothing where the connection was cut. Any other failure is a failure. */
@@ -147,10 +167,15 @@ type Lists = Record<Write['kind'], Listed[]>;
 async function nothingLost(client: Client, writes: readonly Write[]): Promise<Lists> {
   const lists: Lists = {
     template: await allTemplates(client),
-    volume: (await client.call<{ networkVolumes: Listed[] }>('GET', '/v2/network-volumes')).body.networkVolumes,
+    volume: (await client.call<{ networkVolumes: Listed[] }>('GET', '/v2/network-volumes')).body
+      .networkVolumes,
     secret: (await client.call<{ secrets: Listed[] }>('GET', '/v2/account/secrets')).body.secrets,
   };
-  const found = new Map(Object.entries(lists).flatMap(([kind, items]) => items.map((item) => [`${kind} ${item.name}`, item] as const)));
+  const found = new Map(
+    Object.entries(lists).flatMap(([kind, items]) =>
+      items.map((item) => [`${kind} ${item.name}`, item] as const),
+    ),
+  );
   for (const write of writes) {
     const item = found.get(`${write.kind} ${write.name}`);
     const where = `${write.kind} ${write.name}, ${write.id === undefined ? 'not acknowledged' : 'acknowledged'}${write.removal === undefined ? '' : `, removal ${write.removal}`}`;
@@ -159,7 +184,10 @@ async function nothingLost(client: Client, writes: readonly Write[]): Promise<Li
     if (item !== undefined) assert.partialDeepStrictEqual(item, write.fields, where);
   }
   const asked = new Set(writes.map((write) => `${write.kind} ${write.name}`));
-  assert.deepEqual([...found.keys()].filter((key) => !asked.has(key)), []);
+  assert.deepEqual(
+    [...found.keys()].filter((key) => !asked.has(key)),
+    [],
+  );
   assert.equal(found.size, Object.values(lists).flat().length, 'nothing is there twice');
   return lists;
 }
@@ -169,8 +197,17 @@ async function sameEverywhere(client: Client, lists: Lists): Promise<void> {
   const ids = (items: Listed[]): string[] => items.map(({ id }) => id);
   assert.deepEqual(ids((await client.call<Listed[]>('GET', '/v1/templates')).body), ids(lists.template));
   assert.deepEqual(ids((await client.call<Listed[]>('GET', '/v1/networkvolumes')).body), ids(lists.volume));
-  const { data } = (await client.graphql<{ myself: Record<string, Listed[]> }>('{ myself { podTemplates { id } networkVolumes { id } secrets { id } } }')).body;
-  assert.deepEqual([data?.myself['podTemplates'], data?.myself['networkVolumes'], data?.myself['secrets']].map((items) => ids(items ?? [])), [lists.template, lists.volume, lists.secret].map(ids));
+  const { data } = (
+    await client.graphql<{ myself: Record<string, Listed[]> }>(
+      '{ myself { podTemplates { id } networkVolumes { id } secrets { id } } }',
+    )
+  ).body;
+  assert.deepEqual(
+    [data?.myself['podTemplates'], data?.myself['networkVolumes'], data?.myself['secrets']].map((items) =>
+      ids(items ?? []),
+    ),
+    [lists.template, lists.volume, lists.secret].map(ids),
+  );
   await audited(client, new Set(Object.values(lists).flatMap(ids)));
 }
 
@@ -178,20 +215,28 @@ async function sameEverywhere(client: Client, lists: Lists): Promise<void> {
 async function audited(client: Client, there: ReadonlySet<string>): Promise<void> {
   const state = new Map<string, string[]>();
   for (let before = ''; ; ) {
-    const { entries } = (await client.call<{ entries: { id: number; action: string; resource: string; resourceId: string }[] }>('GET', `/v2/account/audit-log?limit=1000${before}`)).body;
-    for (const { action, resource, resourceId } of entries) if (resource !== 'account') state.set(resourceId, [action, ...(state.get(resourceId) ?? [])]);
+    const { entries } = (
+      await client.call<{ entries: { id: number; action: string; resource: string; resourceId: string }[] }>(
+        'GET',
+        `/v2/account/audit-log?limit=1000${before}`,
+      )
+    ).body;
+    for (const { action, resource, resourceId } of entries)
+      if (resource !== 'account') state.set(resourceId, [action, ...(state.get(resourceId) ?? [])]);
     const last = entries.at(-1);
     if (last === undefined) break;
     before = `&before=${last.id}`;
   }
   for (const id of there) assert.deepEqual(state.get(id), ['create'], id);
-  for (const [id, actions] of state) assert.deepEqual(actions, there.has(id) ? ['create'] : ['create', 'delete'], id);
+  for (const [id, actions] of state)
+    assert.deepEqual(actions, there.has(id) ? ['create'] : ['create', 'delete'], id);
 }
 
 async function allTemplates(client: Client): Promise<Listed[]> {
   const all: Listed[] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
-    const { body }: { body: { templates: Listed[]; pagination: { nextCursor: string | null } } } = await client.call('GET', `/v2/templates?limit=200${cursor === '' ? '' : `&cursor=${cursor}`}`);
+    const { body }: { body: { templates: Listed[]; pagination: { nextCursor: string | null } } } =
+      await client.call('GET', `/v2/templates?limit=200${cursor === '' ? '' : `&cursor=${cursor}`}`);
     all.push(...body.templates);
     cursor = body.pagination.nextCursor;
   }

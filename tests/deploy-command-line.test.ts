@@ -35,8 +35,10 @@ describe('berth deploy', () => {
   const stage = stageOn('sqlite', { BERTH_RATE_LIMITS: 'off' });
   let ann: TestAccount;
   let folder: TestFolder;
-  const berth = <T = Deployed>(...args: string[]): Promise<Ran<T>> => runBerth<T>(args, { BERTH_URL: stage.server.url, BERTH_API_KEY: ann.key });
-  const endpoint = async (id: string): Promise<Endpoint> => (await ann.call<Endpoint>('GET', `/v2/serverless/${id}`)).body;
+  const berth = <T = Deployed>(...args: string[]): Promise<Ran<T>> =>
+    runBerth<T>(args, { BERTH_URL: stage.server.url, BERTH_API_KEY: ann.key });
+  const endpoint = async (id: string): Promise<Endpoint> =>
+    (await ann.call<Endpoint>('GET', `/v2/serverless/${id}`)).body;
 
   before(async () => {
     ann = await stage.account('ann');
@@ -51,44 +53,99 @@ describe('berth deploy', () => {
     assert.match(json.image, new RegExp(`^local/${ann.id}\\.my-app:[0-9a-f]{12}$`));
     assert.equal(json.requestUrls['run'], `${stage.server.url}/v2/${json.id}/run`);
     const made = await endpoint(json.id);
-    assert.deepEqual([made.image, made.cpu?.map(({ id, vcpuCount }) => `${id}-${vcpuCount}`), made.workers, made.scaling.type], [json.image, ['cpu3c-2'], { min: 0, max: 3, idleTimeout: 10 }, 'QUEUE_DELAY']);
+    assert.deepEqual(
+      [
+        made.image,
+        made.cpu?.map(({ id, vcpuCount }) => `${id}-${vcpuCount}`),
+        made.workers,
+        made.scaling.type,
+      ],
+      [json.image, ['cpu3c-2'], { min: 0, max: 3, idleTimeout: 10 }, 'QUEUE_DELAY'],
+    );
     const { body } = await ann.call<{ images: { files: number }[] }>('GET', '/v2/images');
-    assert.deepEqual(body.images.map(({ files }) => files), [2]);
+    assert.deepEqual(
+      body.images.map(({ files }) => files),
+      [2],
+    );
   });
 
   test('a second time gives the endpoint a new release and leaves the rest as it is', async () => {
-    const first = (await berth('deploy', folder.path, '--max', '7', '--idle', '30', '--env', 'A=1', '--env', 'B=x=y')).json;
+    const first = (
+      await berth('deploy', folder.path, '--max', '7', '--idle', '30', '--env', 'A=1', '--env', 'B=x=y')
+    ).json;
     folder.write({ 'handler.js': `${HANDLER}// changed\n` });
     const second = await berth('deploy', folder.path, '--env', 'A=2');
     assert.deepEqual([second.json.id, second.json.created], [first.id, false]);
     assert.notEqual(second.json.image, first.image);
     const { workers, env, image } = await endpoint(first.id);
-    assert.deepEqual([workers, env, image], [{ min: 0, max: 7, idleTimeout: 30 }, { A: '2', B: 'x=y' }, second.json.image]);
+    assert.deepEqual(
+      [workers, env, image],
+      [{ min: 0, max: 7, idleTimeout: 30 }, { A: '2', B: 'x=y' }, second.json.image],
+    );
     const same = await berth('deploy', folder.path);
     assert.equal(same.json.image, second.json.image);
   });
 
   test('every option reaches the endpoint', async () => {
-    const { json } = await berth('deploy', folder.path, '--name', 'all', '--type', 'lb', '--cpu', 'cpu5g-4', '--min', '0', '--max', '0', '--port', '8080', '--data-center', 'LOCAL-1');
+    const { json } = await berth(
+      'deploy',
+      folder.path,
+      '--name',
+      'all',
+      '--type',
+      'lb',
+      '--cpu',
+      'cpu5g-4',
+      '--min',
+      '0',
+      '--max',
+      '0',
+      '--port',
+      '8080',
+      '--data-center',
+      'LOCAL-1',
+    );
     assert.equal(json.type, 'LOAD_BALANCER');
     assert.ok(json.requestUrls['base']?.endsWith(json.id));
     const { cpu, ports, dataCenterIds, workers, scaling } = await endpoint(json.id);
-    assert.deepEqual([cpu?.[0]?.id, cpu?.[0]?.vcpuCount, ports, dataCenterIds, workers.max, scaling.type], ['cpu5g', 4, ['8080/http'], ['LOCAL-1'], 0, 'REQUEST_COUNT']);
+    assert.deepEqual(
+      [cpu?.[0]?.id, cpu?.[0]?.vcpuCount, ports, dataCenterIds, workers.max, scaling.type],
+      ['cpu5g', 4, ['8080/http'], ['LOCAL-1'], 0, 'REQUEST_COUNT'],
+    );
     const wrong = await berth('deploy', folder.path, '--name', 'all', '--type', 'queue');
     assert.equal(wrong.code, 2);
     assert.match(wrong.stderr, /"all" is of type lb, and that is fixed; choose another --name/);
   });
 
   test('GPUs are named by type, by what people call them, or by pool', async () => {
-    const { body } = await ann.call<{ gpus: { id: string; name: string; pool: string | null }[] }>('GET', '/v2/catalog/gpus');
-    const type = body.gpus.find(({ pool }) => pool !== null && body.gpus.filter((other) => other.pool === pool).length > 1);
+    const { body } = await ann.call<{ gpus: { id: string; name: string; pool: string | null }[] }>(
+      'GET',
+      '/v2/catalog/gpus',
+    );
+    const type = body.gpus.find(
+      ({ pool }) => pool !== null && body.gpus.filter((other) => other.pool === pool).length > 1,
+    );
     assert.ok(type?.pool);
     for (const word of [type.id, type.name.toLowerCase()]) {
-      const { json, code, stderr } = await berth('deploy', folder.path, '--name', `gpu ${word}`, '--gpu', word, '--gpu-count', '2', '--max', '0');
+      const { json, code, stderr } = await berth(
+        'deploy',
+        folder.path,
+        '--name',
+        `gpu ${word}`,
+        '--gpu',
+        word,
+        '--gpu-count',
+        '2',
+        '--max',
+        '0',
+      );
       assert.equal(code, 0, stderr);
       const { gpu } = await endpoint(json.id);
       assert.deepEqual([gpu?.pools, gpu?.count], [[type.pool], 2]);
-      assert.deepEqual(gpu?.excludedTypes, body.gpus.filter(({ pool, id }) => pool === type.pool && id !== type.id).map(({ id }) => id));
+      assert.deepEqual(
+        gpu?.excludedTypes,
+        body.gpus.filter(({ pool, id }) => pool === type.pool && id !== type.id).map(({ id }) => id),
+      );
     }
     const { json } = await berth('deploy', folder.path, '--name', 'pool', '--gpu', type.pool, '--max', '0');
     assert.deepEqual((await endpoint(json.id)).gpu?.excludedTypes, []);
@@ -105,7 +162,10 @@ describe('berth deploy', () => {
   test('what is no folder here is said to be taken for an image, and that nothing can run it', async () => {
     const { code, json, stderr } = await berth('deploy', 'somebody/lower');
     assert.deepEqual([code, json.image], [0, 'somebody/lower']);
-    assert.match(stderr, /^berth: there is no folder somebody\/lower, so it is taken for an image\nberth: no worker can be placed: the image "somebody\/lower" needs a container engine, and none is connected here; .*\n$/);
+    assert.match(
+      stderr,
+      /^berth: there is no folder somebody\/lower, so it is taken for an image\nberth: no worker can be placed: the image "somebody\/lower" needs a container engine, and none is connected here; .*\n$/,
+    );
     assert.equal((await berth('deploy', 'local/shell', '--name', 'bare')).stderr, '');
     assert.doesNotMatch((await berth('deploy', 'ghcr.io/somebody/other')).stderr, /folder ghcr/);
   });
@@ -113,7 +173,14 @@ describe('berth deploy', () => {
   test('where no worker runs, the job that waits says why, and so do the logs', async () => {
     const why = /the maximum of this endpoint is 0/;
     await berth('deploy', folder.path, '--name', 'never', '--max', '0');
-    const waits = await berth<{ status: string; reason: string }>('run', 'never', '1', '--sync', '--wait', '1000');
+    const waits = await berth<{ status: string; reason: string }>(
+      'run',
+      'never',
+      '1',
+      '--sync',
+      '--wait',
+      '1000',
+    );
     assert.equal(waits.json.status, 'IN_QUEUE');
     assert.match(waits.json.reason, why);
     assert.match((await berth('logs', 'never')).stderr, why);
@@ -128,7 +195,11 @@ describe('berth deploy', () => {
       [['deploy', empty.path], 1, /has nothing to run: it needs a handler\.ts/],
       [['deploy', './no-such-folder'], 1, /there is no folder \.\/no-such-folder\n/],
       [['deploy', `${empty.path}/no-such-folder`], 1, /there is no folder \S+\n/],
-      [['deploy', 'tests/no-such-folder'], 1, /there is no folder tests\/no-such-folder; an image of that name is tests\/no-such-folder:latest/],
+      [
+        ['deploy', 'tests/no-such-folder'],
+        1,
+        /there is no folder tests\/no-such-folder; an image of that name is tests\/no-such-folder:latest/,
+      ],
       [['deploy', folder.path, '--gpu', 'A40', '--cpu', 'cpu3c'], 2, /--gpu and --cpu exclude each other/],
       [['deploy', folder.path, '--gpu-count', '2'], 2, /--gpu-count goes with --gpu/],
       [['deploy', folder.path, '--min', '-1'], 2, /--min/],
@@ -160,14 +231,28 @@ describe('berth deploy', () => {
   });
 
   test('a name that two endpoints have is not guessed; an id always does', async () => {
-    const order = { name: 'twice', type: 'QUEUE', image: 'local/shell', cpu: [{ id: 'cpu3c', vcpuCount: 2 }], scaling: { type: 'QUEUE_DELAY', queueDelay: 4 }, workers: { min: 0, max: 0 } };
-    const ids = await Promise.all([1, 2].map(async () => (await ann.call<{ id: string }>('POST', '/v2/serverless', order)).body.id));
+    const order = {
+      name: 'twice',
+      type: 'QUEUE',
+      image: 'local/shell',
+      cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
+      scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
+      workers: { min: 0, max: 0 },
+    };
+    const ids = await Promise.all(
+      [1, 2].map(async () => (await ann.call<{ id: string }>('POST', '/v2/serverless', order)).body.id),
+    );
     const unclear = await berth('run', 'twice', '{}');
     assert.equal(unclear.code, 1);
     assert.match(unclear.stderr, /2 endpoints are called "twice"; name one by its id/);
     const deployed = await berth('deploy', folder.path, '--name', String(ids[0]));
     assert.deepEqual([deployed.json.id, deployed.json.name, deployed.json.created], [ids[0], 'twice', false]);
-    for (const id of ids) assert.deepEqual((await berth<unknown>('rm', String(id), '-y')).json, { id, name: 'twice', removed: true });
+    for (const id of ids)
+      assert.deepEqual((await berth<unknown>('rm', String(id), '-y')).json, {
+        id,
+        name: 'twice',
+        removed: true,
+      });
   });
 
   test('a job waits in the queue of an endpoint without workers; --wait is how long one looks at it', async () => {
@@ -176,16 +261,42 @@ describe('berth deploy', () => {
     assert.equal(queued.json.status, 'IN_QUEUE');
     const looked = await berth<{ status: string }>('run', json.id, '{"n": 2}', '--sync', '--wait', '1');
     assert.deepEqual([looked.code, looked.json.status], [0, 'IN_QUEUE']);
-    const { body } = await stage.server.client(ann.key).call<{ requests: { input: unknown }[] }>('GET', `/v2/${json.id}/requests`);
-    assert.deepEqual(body.requests.map(({ input }) => input), [{ n: 2 }, { n: 1 }]);
-    const listed = await berth<{ endpoints: { name: string; jobs: { inQueue: number }; workers: { total: number; max: number } }[] }>('ps');
-    assert.deepEqual(listed.json.endpoints.filter(({ name }) => name === 'waiting').map(({ jobs, workers }) => [jobs.inQueue, workers.total, workers.max]), [[2, 0, 0]]);
+    const { body } = await stage.server
+      .client(ann.key)
+      .call<{ requests: { input: unknown }[] }>('GET', `/v2/${json.id}/requests`);
+    assert.deepEqual(
+      body.requests.map(({ input }) => input),
+      [{ n: 2 }, { n: 1 }],
+    );
+    const listed = await berth<{
+      endpoints: { name: string; jobs: { inQueue: number }; workers: { total: number; max: number } }[];
+    }>('ps');
+    assert.deepEqual(
+      listed.json.endpoints
+        .filter(({ name }) => name === 'waiting')
+        .map(({ jobs, workers }) => [jobs.inQueue, workers.total, workers.max]),
+      [[2, 0, 0]],
+    );
   });
 
   test('a key that opens one endpoint alone runs jobs on it by its id', async () => {
     const { id } = (await berth('deploy', folder.path, '--name', 'waiting')).json;
-    const { key } = (await berth<{ key: string }>('key', 'create', '--name', 'caller', '--access', 'restricted', '--endpoint', id)).json;
-    const ran = await runBerth<{ status: string }>(['run', id, '{}'], { BERTH_URL: stage.server.url, BERTH_API_KEY: key });
+    const { key } = (
+      await berth<{ key: string }>(
+        'key',
+        'create',
+        '--name',
+        'caller',
+        '--access',
+        'restricted',
+        '--endpoint',
+        id,
+      )
+    ).json;
+    const ran = await runBerth<{ status: string }>(['run', id, '{}'], {
+      BERTH_URL: stage.server.url,
+      BERTH_API_KEY: key,
+    });
     assert.deepEqual([ran.code, ran.json?.status], [0, 'IN_QUEUE'], ran.stderr);
   });
 

@@ -16,7 +16,8 @@ interface Deployed {
   reason?: string;
 }
 
-const handler = (mark: string): string => `export default (job) => { process.stdout.write('did ' + JSON.stringify(job.input) + '\\n'); return { mark: '${mark}', input: job.input }; };\n`;
+const handler = (mark: string): string =>
+  `export default (job) => { process.stdout.write('did ' + JSON.stringify(job.input) + '\\n'); return { mark: '${mark}', input: job.input }; };\n`;
 
 describe('berth deploy, with workers', () => {
   const stage = exampleStage();
@@ -28,7 +29,11 @@ describe('berth deploy, with workers', () => {
     assert.deepEqual([first.code, first.json.ready], [0, true], first.stderr);
     folder.write({ 'handler.js': handler('second') });
     const second = await berth<Deployed>('deploy', folder.path, '--wait');
-    assert.deepEqual([second.json.id, second.json.created, second.json.ready], [first.json.id, false, true], second.stderr);
+    assert.deepEqual(
+      [second.json.id, second.json.created, second.json.ready],
+      [first.json.id, false, true],
+      second.stderr,
+    );
     await eventually(async () => {
       const ran = await berth<JobShown>('run', 'app', '1', '--sync');
       assert.deepEqual(ran.json.output, { mark: 'second', input: 1 });
@@ -46,7 +51,15 @@ describe('berth deploy, with workers', () => {
 
   test('--wait for a worker that cannot start fails with what it wrote', async () => {
     const folder = newFolder('broken', { 'handler.js': "throw new Error('the model file is missing');\n" });
-    const { code, stdout, stderr } = await berth('deploy', folder.path, '--min', '1', '--wait', '--timeout', '4');
+    const { code, stdout, stderr } = await berth(
+      'deploy',
+      folder.path,
+      '--min',
+      '1',
+      '--wait',
+      '--timeout',
+      '4',
+    );
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(stderr, /is deployed, but .*: .*/);
     assert.match(stderr, /the model file is missing/);
@@ -60,7 +73,9 @@ describe('berth deploy, with workers', () => {
     writeFileSync(file, '{"input": {"from": "file"}}');
     const fromFile = await berth<JobShown>('run', 'inputs', `@${file}`, '--sync');
     assert.deepEqual(fromFile.json.output, { mark: 'x', input: { from: 'file' } });
-    const child = spawn(BERTH, ['run', 'inputs', '-', '--sync', '--data', stage.place.data], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const child = spawn(BERTH, ['run', 'inputs', '-', '--sync', '--data', stage.place.data], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
     let printed = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
     child.stdin.end('"from a pipe"');
@@ -72,10 +87,15 @@ describe('berth deploy, with workers', () => {
   test('logs of one job, and logs that are followed while workers come and go', async () => {
     const folder = newFolder('talks', { 'handler.js': handler('x') });
     await berth('deploy', folder.path);
-    const following = spawn(BERTH, ['logs', 'talks', '-f', '--data', stage.place.data], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const following = spawn(BERTH, ['logs', 'talks', '-f', '--data', stage.place.data], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     let printed = '';
     following.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
-    const [one, two] = [await berth<JobShown>('run', 'talks', '"one"', '--sync'), await berth<JobShown>('run', 'talks', '"two"', '--sync')];
+    const [one, two] = [
+      await berth<JobShown>('run', 'talks', '"one"', '--sync'),
+      await berth<JobShown>('run', 'talks', '"two"', '--sync'),
+    ];
     await eventually(() => {
       for (const word of ['one', 'two']) assert.ok(printed.includes(`did \\"${word}\\"`), printed);
     });

@@ -21,16 +21,35 @@ for (const kind of DATABASES) {
       const [one, two] = [await volume(), await volume()];
       const shared: [fields: object, v2fields: object, words: RegExp][] = [
         [{ workersMin: 5, workersMax: 2 }, { workers: { min: 5, max: 2 } }, /workersMin .*5.*workersMax .*2/],
-        [{ gpuTypeIds: ['NVIDIA Nonsense'] }, { gpu: { pools: ['NONSENSE_1'] }, cpu: undefined }, /does not exist here; available: /],
-        [{ computeType: 'CPU', cpuFlavorIds: ['cpu3m'] }, { cpu: [{ id: 'cpu3m', vcpuCount: 2 }] }, /cpu3m.*available: cpu3c/],
+        [
+          { gpuTypeIds: ['NVIDIA Nonsense'] },
+          { gpu: { pools: ['NONSENSE_1'] }, cpu: undefined },
+          /does not exist here; available: /,
+        ],
+        [
+          { computeType: 'CPU', cpuFlavorIds: ['cpu3m'] },
+          { cpu: [{ id: 'cpu3m', vcpuCount: 2 }] },
+          /cpu3m.*available: cpu3c/,
+        ],
         [{ computeType: 'CPU', vcpuCount: 3 }, { cpu: [{ id: 'cpu3c', vcpuCount: 3 }] }, /power of two/],
-        [{ dataCenterIds: ['MOON-1'] }, { dataCenterIds: ['MOON-1'] }, /"MOON-1" does not exist here; available: LOCAL-1/],
-        [{ networkVolumeId: 'nosuchone' }, { networkVolumes: ['nosuchone'] }, /network volume "nosuchone" does not exist/],
+        [
+          { dataCenterIds: ['MOON-1'] },
+          { dataCenterIds: ['MOON-1'] },
+          /"MOON-1" does not exist here; available: LOCAL-1/,
+        ],
+        [
+          { networkVolumeId: 'nosuchone' },
+          { networkVolumes: ['nosuchone'] },
+          /network volume "nosuchone" does not exist/,
+        ],
         [{ networkVolumeIds: [one, two] }, { networkVolumes: [one, two] }, /both in LOCAL-1/],
         [{ executionTimeoutMs: 4_999 }, { timeout: 4_999 }, /5000 to 604800000, got 4999/],
       ];
       for (const [fields, v2fields, words] of shared) {
-        for (const { status, text } of [await ann.call('POST', '/v1/endpoints', { templateId, ...fields }), await ann.call('POST', '/v2/serverless', { ...small, ...v2fields })]) {
+        for (const { status, text } of [
+          await ann.call('POST', '/v1/endpoints', { templateId, ...fields }),
+          await ann.call('POST', '/v2/serverless', { ...small, ...v2fields }),
+        ]) {
           assert.equal(status, 400, text);
           assert.match(text.replaceAll('\\"', '"'), words);
         }
@@ -62,18 +81,38 @@ for (const kind of DATABASES) {
         [400, { cpu: undefined }, /exactly one of gpu and cpu/],
         [400, { gpu: { pools: ['ADA_24'] } }, /gpu and cpu exclude each other/],
         [422, { type: 'LOAD_BALANCER' }, /\$\.scaling\.type: must be REQUEST_COUNT/],
-        [422, { scaling: counted, workers: { idleTimeout: 10 } }, /\$\.workers\.idleTimeout: must not be given/],
+        [
+          422,
+          { scaling: counted, workers: { idleTimeout: 10 } },
+          /\$\.workers\.idleTimeout: must not be given/,
+        ],
         [422, { scaling: { type: 'QUEUE_DELAY', queueDelay: 0.4 } }, /at least 0\.5/],
         [422, { scaling: { type: 'REQUEST_COUNT' } }, /missing property 'requestCount'/],
         [422, { workers: { idleTimeout: 3601 } }, /at most 3600/],
         [422, { cpu: [] }, /at least 1 item/],
         [422, { cpu: [{ id: 'cpu3c', vcpuCount: 1 }] }, /at least 2/],
-        [422, { cpu: [{ id: 'cpu3c', vcpuCount: 2 }, { id: 'cpu3c', vcpuCount: 2 }] }, /are equal/],
+        [
+          422,
+          {
+            cpu: [
+              { id: 'cpu3c', vcpuCount: 2 },
+              { id: 'cpu3c', vcpuCount: 2 },
+            ],
+          },
+          /are equal/,
+        ],
         [422, { cpu: undefined, gpu: { pools: [] } }, /at least 1 item/],
         [400, { cpu: undefined, gpu: { pools: [A40] } }, /GPU pool .* does not exist/],
         [400, { cpu: undefined, gpu: { pools: ['ADA_24'], excludedTypes: [A40] } }, /in none of the pools/],
         [400, { cpu: undefined, gpu: { pools: ['ADA_24'], excludedTypes: [RTX_4090] } }, /leave none/],
-        [400, { cpu: undefined, gpu: { pools: ['ADA_24'], allowedCudaVersions: ['12.8'], minCudaVersion: '12.1' } }, /exclude each other/],
+        [
+          400,
+          {
+            cpu: undefined,
+            gpu: { pools: ['ADA_24'], allowedCudaVersions: ['12.8'], minCudaVersion: '12.1' },
+          },
+          /exclude each other/,
+        ],
         [422, { cpu: undefined, gpu: { pools: ['ADA_24'], minCudaVersion: '12' } }, /must match/],
         [400, { registry: 'nosuchone' }, /registry .* does not exist/],
         [400, { ports: ['http'] }, /port/],
@@ -86,14 +125,27 @@ for (const kind of DATABASES) {
         assert.equal(status, wanted, text);
         assert.match(text, words);
       }
-      assert.match(await refusal({ name: 'x', templateId, workersMin: 5, workersMax: 2 }), /workersMin .*5.*workersMax .*2/);
-      assert.match(await refusal({ name: 'x', templateId, scalerType: 'OTHER' }), /QUEUE_DELAY, REQUEST_COUNT/);
-      assert.match(await refusal({ name: 'x', templateId, type: 'LB', scalerType: 'QUEUE_DELAY' }), /REQUEST_COUNT only/);
+      assert.match(
+        await refusal({ name: 'x', templateId, workersMin: 5, workersMax: 2 }),
+        /workersMin .*5.*workersMax .*2/,
+      );
+      assert.match(
+        await refusal({ name: 'x', templateId, scalerType: 'OTHER' }),
+        /QUEUE_DELAY, REQUEST_COUNT/,
+      );
+      assert.match(
+        await refusal({ name: 'x', templateId, type: 'LB', scalerType: 'QUEUE_DELAY' }),
+        /REQUEST_COUNT only/,
+      );
       assert.match(await refusal({ id: 'nosuchone', name: 'x' }), /not found/);
     });
 
     test('refuse a change that breaks a rule, and stay as they were', async () => {
-      const [gpu, cpu, balanced] = [(await ann.call<Endpoint>('POST', '/v2/serverless', onGpu)).body, await v2(), await v2({ type: 'LOAD_BALANCER', scaling: counted, workers: { idleTimeout: 20 } })];
+      const [gpu, cpu, balanced] = [
+        (await ann.call<Endpoint>('POST', '/v2/serverless', onGpu)).body,
+        await v2(),
+        await v2({ type: 'LOAD_BALANCER', scaling: counted, workers: { idleTimeout: 20 } }),
+      ];
       const cases: [number, Endpoint, object, RegExp][] = [
         [400, gpu, { cpu: [{ id: 'cpu3c', vcpuCount: 2 }] }, /GPU endpoint/],
         [400, cpu, { gpu: { pools: ['ADA_24'] } }, /CPU endpoint/],
@@ -109,8 +161,17 @@ for (const kind of DATABASES) {
         assert.equal(status, wanted, text);
         assert.match(text, words);
       }
-      assert.deepEqual([await inV2(gpu.id), await inV2(cpu.id), await inV2(balanced.id)], [gpu, cpu, balanced]);
-      assert.deepEqual((await ann.call<Endpoint>('PATCH', `/v1/endpoints/${cpu.id}`, { gpuTypeIds: [A40] })).body['gpuTypeIds'], [], 'v1 ignores what is said of the other kind');
+      assert.deepEqual(
+        [await inV2(gpu.id), await inV2(cpu.id), await inV2(balanced.id)],
+        [gpu, cpu, balanced],
+      );
+      assert.deepEqual(
+        (await ann.call<Endpoint>('PATCH', `/v1/endpoints/${cpu.id}`, { gpuTypeIds: [A40] })).body[
+          'gpuTypeIds'
+        ],
+        [],
+        'v1 ignores what is said of the other kind',
+      );
     });
   });
 }

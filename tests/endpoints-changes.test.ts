@@ -11,7 +11,10 @@ for (const kind of DATABASES) {
     const stage = stageOn(kind);
     let ann: TestAccount;
     let templateId: string;
-    const { base, template, volume, v1, v2, save, refusal, inV1, inV2, inGraphql } = endpointsOf(() => ({ ann, templateId }));
+    const { base, template, volume, v1, v2, save, refusal, inV1, inV2, inGraphql } = endpointsOf(() => ({
+      ann,
+      templateId,
+    }));
     before(async () => {
       ann = await stage.account('ann');
       templateId = await base();
@@ -19,7 +22,10 @@ for (const kind of DATABASES) {
 
     test('of v1 and GraphQL follow their template, and keep it; those of v2 took a copy', async () => {
       const id = await template('followed', { env: { A: '1' } });
-      const [linked, copied] = [await v1({ templateId: id }), await v2({ templateId: id, name: 'copy', env: { B: '1' }, image: undefined })];
+      const [linked, copied] = [
+        await v1({ templateId: id }),
+        await v2({ templateId: id, name: 'copy', env: { B: '1' }, image: undefined }),
+      ];
       assert.deepEqual(copied['env'], { A: '1', B: '1' });
       await ann.call('PATCH', `/v1/templates/${id}`, { imageName: 'local/other', env: { A: '2' } });
       assert.partialDeepStrictEqual(await inV2(linked.id), { image: 'local/other', env: { A: '2' } });
@@ -40,47 +46,143 @@ for (const kind of DATABASES) {
     test('of v2 need only a template, which must be for endpoints', async () => {
       const { status, body } = await ann.call<Endpoint>('POST', '/v2/serverless', { templateId });
       assert.equal(status, 201);
-      assert.partialDeepStrictEqual(body, { name: 'base', type: 'QUEUE', scaling: delayed, image: 'local/echo', args: 'run it', disk: 7 });
-      assert.equal((await ann.call<Endpoint>('POST', '/v2/serverless', { templateId: 'berth-echo' })).body['gpu'], null, 'one for CPUs makes an endpoint on CPUs');
-      const { body: pod } = await ann.call<Endpoint>('POST', '/v1/templates', { name: 'for pods', imageName: 'x' });
+      assert.partialDeepStrictEqual(body, {
+        name: 'base',
+        type: 'QUEUE',
+        scaling: delayed,
+        image: 'local/echo',
+        args: 'run it',
+        disk: 7,
+      });
+      assert.equal(
+        (await ann.call<Endpoint>('POST', '/v2/serverless', { templateId: 'berth-echo' })).body['gpu'],
+        null,
+        'one for CPUs makes an endpoint on CPUs',
+      );
+      const { body: pod } = await ann.call<Endpoint>('POST', '/v1/templates', {
+        name: 'for pods',
+        imageName: 'x',
+      });
       assert.equal((await ann.call('POST', '/v2/serverless', { templateId: pod.id })).status, 422);
       assert.equal((await ann.call('POST', '/v2/serverless', { templateId: 'nosuchone' })).status, 404);
-      assert.equal((await ann.call('PATCH', `/v2/serverless/${body.id}`, { templateId: pod.id })).status, 422);
+      assert.equal(
+        (await ann.call('PATCH', `/v2/serverless/${body.id}`, { templateId: pod.id })).status,
+        422,
+      );
       const other = await template('applied', { imageName: 'local/applied', env: { T: '1', U: '1' } });
-      const { body: applied } = await ann.call<Endpoint>('PATCH', `/v2/serverless/${body.id}`, { templateId: other, env: { U: '2' }, disk: 9 });
-      assert.partialDeepStrictEqual(applied, { name: 'base', image: 'local/applied', env: { T: '1', U: '2' }, disk: 9, args: '' });
+      const { body: applied } = await ann.call<Endpoint>('PATCH', `/v2/serverless/${body.id}`, {
+        templateId: other,
+        env: { U: '2' },
+        disk: 9,
+      });
+      assert.partialDeepStrictEqual(applied, {
+        name: 'base',
+        image: 'local/applied',
+        env: { T: '1', U: '2' },
+        disk: 9,
+        args: '',
+      });
     });
 
     test('change only in what is said, the same by PATCH and by the update of v1', async () => {
-      const [patched, posted] = [await v1({ name: 'a', gpuTypeIds: [A40] }), await v1({ name: 'a', gpuTypeIds: [A40] })];
+      const [patched, posted] = [
+        await v1({ name: 'a', gpuTypeIds: [A40] }),
+        await v1({ name: 'a', gpuTypeIds: [A40] }),
+      ];
       const change = { name: 'b', workersMax: 5, gpuTypeIds: [RTX_4090], scalerValue: 7, flashboot: true };
-      const { id: _, createdAt: __, ...one } = (await ann.call<Endpoint>('PATCH', `/v1/endpoints/${patched.id}`, change)).body;
-      const { id: ___, createdAt: ____, ...other } = (await ann.call<Endpoint>('POST', `/v1/endpoints/${posted.id}/update`, change)).body;
+      const {
+        id: _,
+        createdAt: __,
+        ...one
+      } = (await ann.call<Endpoint>('PATCH', `/v1/endpoints/${patched.id}`, change)).body;
+      const {
+        id: ___,
+        createdAt: ____,
+        ...other
+      } = (await ann.call<Endpoint>('POST', `/v1/endpoints/${posted.id}/update`, change)).body;
       assert.deepEqual(one, other);
       assert.partialDeepStrictEqual(one, { ...change, workersMin: 0, idleTimeout: 5, version: 1 });
-      assert.equal((await ann.call<Endpoint>('PATCH', `/v1/endpoints/${patched.id}`, { workersMin: 2, idleTimeout: 9 })).body['version'], 1, 'what takes effect in place is no release');
-      assert.deepEqual((await ann.call<Endpoint>('PATCH', `/v1/endpoints/${patched.id}`, {})).body['name'], 'b');
+      assert.equal(
+        (await ann.call<Endpoint>('PATCH', `/v1/endpoints/${patched.id}`, { workersMin: 2, idleTimeout: 9 }))
+          .body['version'],
+        1,
+        'what takes effect in place is no release',
+      );
+      assert.deepEqual(
+        (await ann.call<Endpoint>('PATCH', `/v1/endpoints/${patched.id}`, {})).body['name'],
+        'b',
+      );
 
-      const { body: made } = await ann.call<Endpoint>('POST', '/v2/serverless', { ...onGpu, env: { A: '1' }, gpu: { pools: ['AMPERE_48'], excludedTypes: [A40], allowedCudaVersions: ['12.8'] } });
-      const patch = async (body: object): Promise<Endpoint> => (await ann.call<Endpoint>('PATCH', `/v2/serverless/${made.id}`, body)).body;
+      const { body: made } = await ann.call<Endpoint>('POST', '/v2/serverless', {
+        ...onGpu,
+        env: { A: '1' },
+        gpu: { pools: ['AMPERE_48'], excludedTypes: [A40], allowedCudaVersions: ['12.8'] },
+      });
+      const patch = async (body: object): Promise<Endpoint> =>
+        (await ann.call<Endpoint>('PATCH', `/v2/serverless/${made.id}`, body)).body;
       assert.deepEqual(await patch({}), made);
-      assert.deepEqual((await patch({ gpu: { count: 2 } }))['gpu'], { pools: ['AMPERE_48'], excludedTypes: [A40], count: 2, allowedCudaVersions: ['12.8'], minCudaVersion: null });
-      assert.partialDeepStrictEqual(await patch({ gpu: { pools: ['AMPERE_48', 'ADA_24'] } }), { gpu: { pools: ['AMPERE_48', 'ADA_24'], excludedTypes: [], count: 2 } });
-      assert.partialDeepStrictEqual(await patch({ gpu: { allowedCudaVersions: [], minCudaVersion: '12.4' } }), { gpu: { allowedCudaVersions: [], minCudaVersion: '12.4' } });
-      assert.partialDeepStrictEqual(await patch({ gpu: { minCudaVersion: '' }, env: { B: '2' }, retention: 9_000 }), { gpu: { minCudaVersion: null }, env: { B: '2' }, retention: 9_000 });
-      assert.deepEqual((await patch({ retention: null, workers: { max: 1 } }))['workers'], { min: 0, max: 1, idleTimeout: 10 });
-      assert.partialDeepStrictEqual(await patch({ scaling: counted }), { scaling: counted, workers: { min: 0, max: 1 } });
-      assert.ok(!('idleTimeout' in (await ann.call<{ workers: object }>('GET', `/v2/serverless/${made.id}`)).body.workers));
-      assert.partialDeepStrictEqual(await patch({ scaling: { type: 'QUEUE_DELAY', queueDelay: 0.5 } }), { scaling: { queueDelay: 0.5 }, workers: { idleTimeout: 10 } });
+      assert.deepEqual((await patch({ gpu: { count: 2 } }))['gpu'], {
+        pools: ['AMPERE_48'],
+        excludedTypes: [A40],
+        count: 2,
+        allowedCudaVersions: ['12.8'],
+        minCudaVersion: null,
+      });
+      assert.partialDeepStrictEqual(await patch({ gpu: { pools: ['AMPERE_48', 'ADA_24'] } }), {
+        gpu: { pools: ['AMPERE_48', 'ADA_24'], excludedTypes: [], count: 2 },
+      });
+      assert.partialDeepStrictEqual(
+        await patch({ gpu: { allowedCudaVersions: [], minCudaVersion: '12.4' } }),
+        { gpu: { allowedCudaVersions: [], minCudaVersion: '12.4' } },
+      );
+      assert.partialDeepStrictEqual(
+        await patch({ gpu: { minCudaVersion: '' }, env: { B: '2' }, retention: 9_000 }),
+        { gpu: { minCudaVersion: null }, env: { B: '2' }, retention: 9_000 },
+      );
+      assert.deepEqual((await patch({ retention: null, workers: { max: 1 } }))['workers'], {
+        min: 0,
+        max: 1,
+        idleTimeout: 10,
+      });
+      assert.partialDeepStrictEqual(await patch({ scaling: counted }), {
+        scaling: counted,
+        workers: { min: 0, max: 1 },
+      });
+      assert.ok(
+        !(
+          'idleTimeout' in
+          (await ann.call<{ workers: object }>('GET', `/v2/serverless/${made.id}`)).body.workers
+        ),
+      );
+      assert.partialDeepStrictEqual(await patch({ scaling: { type: 'QUEUE_DELAY', queueDelay: 0.5 } }), {
+        scaling: { queueDelay: 0.5 },
+        workers: { idleTimeout: 10 },
+      });
       assert.equal((await inV1(made.id))['scalerValue'], 1);
-      assert.partialDeepStrictEqual(await save({ id: made.id, name: 'c', workersMax: 0 }), { name: 'c', workersMax: 0, gpuCount: 2, scalerValue: 1 });
+      assert.partialDeepStrictEqual(await save({ id: made.id, name: 'c', workersMax: 0 }), {
+        name: 'c',
+        workersMax: 0,
+        gpuCount: 2,
+        scalerValue: 1,
+      });
       assert.deepEqual((await inV2(made.id))['scaling'], { type: 'QUEUE_DELAY', queueDelay: 0.5 });
     });
 
     test('are listed with all that belongs to them while some of them go', async () => {
-      const going = await Promise.all(Array.from({ length: 12 }, (_, index) => save({ name: `going ${index}`, gpuIds: 'ADA_24', workersMax: 0, template: { imageName: 'local/echo', containerDiskInGb: 5 } })));
+      const going = await Promise.all(
+        Array.from({ length: 12 }, (_, index) =>
+          save({
+            name: `going ${index}`,
+            gpuIds: 'ADA_24',
+            workersMax: 0,
+            template: { imageName: 'local/echo', containerDiskInGb: 5 },
+          }),
+        ),
+      );
       let gone = false;
-      const removing = Promise.all(going.map(({ id }) => ann.call('DELETE', `/v1/endpoints/${id}`))).finally(() => (gone = true));
+      const removing = Promise.all(going.map(({ id }) => ann.call('DELETE', `/v1/endpoints/${id}`))).finally(
+        () => (gone = true),
+      );
       const refused: unknown[] = [];
       const look = async (path: string): Promise<void> => {
         const { status, body } = await ann.call('GET', path);
@@ -90,58 +192,117 @@ for (const kind of DATABASES) {
         const { body } = await ann.graphql('{ myself { endpoints { id template { id } pods { id } } } }');
         if (body.errors !== undefined) refused.push(body.errors);
       };
-      while (!gone) await Promise.all([look('/v1/endpoints?includeTemplate=true'), look('/v1/endpoints?includeWorkers=true'), lookInGraphql()]);
-      assert.deepEqual((await removing).map(({ status }) => status), going.map(() => 204));
+      while (!gone)
+        await Promise.all([
+          look('/v1/endpoints?includeTemplate=true'),
+          look('/v1/endpoints?includeWorkers=true'),
+          lookInGraphql(),
+        ]);
+      assert.deepEqual(
+        (await removing).map(({ status }) => status),
+        going.map(() => 204),
+      );
       assert.deepEqual(refused, []);
     });
 
     test('go back to a release whose registry is gone without it, and are told of a volume that is', async () => {
-      const registry = (await ann.call<Endpoint>('POST', '/v2/registries', { name: 'passing', username: 'u', password: 'p' })).body.id;
+      const registry = (
+        await ann.call<Endpoint>('POST', '/v2/registries', { name: 'passing', username: 'u', password: 'p' })
+      ).body.id;
       const networkVolume = await volume();
       const [one, two] = [await v2({ registry }), await v2({ networkVolumes: [networkVolume] })];
-      for (const { id } of [one, two]) await ann.call('PATCH', `/v2/serverless/${id}`, { image: 'local/other', networkVolumes: [] });
+      for (const { id } of [one, two])
+        await ann.call('PATCH', `/v2/serverless/${id}`, { image: 'local/other', networkVolumes: [] });
       assert.equal((await ann.call('DELETE', `/v2/registries/${registry}`)).status, 204);
       assert.equal((await ann.call('DELETE', `/v2/network-volumes/${networkVolume}`)).status, 204);
-      const back = (id: string) => ann.call<{ detail?: string }>('POST', `/v2/serverless/${id}/releases/0/rollback`);
+      const back = (id: string) =>
+        ann.call<{ detail?: string }>('POST', `/v2/serverless/${id}/releases/0/rollback`);
       assert.equal((await back(one.id)).status, 200);
       assert.partialDeepStrictEqual(await inV2(one.id), { image: 'local/echo', registry: null });
       const { status, body } = await back(two.id);
-      assert.deepEqual([status, body.detail?.includes(`release 0 used network volume "${networkVolume}", which was deleted`)], [400, true], JSON.stringify(body));
+      assert.deepEqual(
+        [
+          status,
+          body.detail?.includes(`release 0 used network volume "${networkVolume}", which was deleted`),
+        ],
+        [400, true],
+        JSON.stringify(body),
+      );
       assert.equal((await inV2(two.id))['image'], 'local/other');
     });
 
     test('made with a template of their own by GraphQL take it along', async () => {
-      const input = { name: 'flash -fb', template: { name: 'inline', imageName: 'local/inline', containerDiskInGb: 5, env: [{ key: 'A', value: '1' }] }, gpuIds: 'ADA_24' };
+      const input = {
+        name: 'flash -fb',
+        template: {
+          name: 'inline',
+          imageName: 'local/inline',
+          containerDiskInGb: 5,
+          env: [{ key: 'A', value: '1' }],
+        },
+        gpuIds: 'ADA_24',
+      };
       const made = await save(input);
-      assert.partialDeepStrictEqual(made, { flashBootType: 'FLASHBOOT', template: { imageName: 'local/inline', isServerless: true }, env: [{ key: 'A', value: '1' }] });
+      assert.partialDeepStrictEqual(made, {
+        flashBootType: 'FLASHBOOT',
+        template: { imageName: 'local/inline', isServerless: true },
+        env: [{ key: 'A', value: '1' }],
+      });
       const own = String(made['templateId']);
       assert.equal((await ann.call<Endpoint>('GET', `/v1/templates/${own}`)).body.name, 'inline');
-      const listed = async (query: string): Promise<boolean> => (await ann.call<Endpoint[]>('GET', `/v1/templates${query}`)).body.some(({ id }) => id === own);
-      assert.deepEqual([await listed(''), await listed('?includeEndpointBoundTemplates=true')], [false, true]);
+      const listed = async (query: string): Promise<boolean> =>
+        (await ann.call<Endpoint[]>('GET', `/v1/templates${query}`)).body.some(({ id }) => id === own);
+      assert.deepEqual(
+        [await listed(''), await listed('?includeEndpointBoundTemplates=true')],
+        [false, true],
+      );
       const { body: bound } = await ann.graphql(`{ podTemplate(id: "${own}") { boundEndpointId } }`);
       assert.deepEqual(bound.data, { podTemplate: { boundEndpointId: made.id } });
       assert.equal((await ann.call('DELETE', `/v1/templates/${own}`)).status, 400);
-      await ann.graphql(`mutation { saveTemplate(input: { id: "${own}", imageName: "local/changed" }) { id } }`);
+      await ann.graphql(
+        `mutation { saveTemplate(input: { id: "${own}", imageName: "local/changed" }) { id } }`,
+      );
       assert.equal((await inV2(made.id))['image'], 'local/changed');
-      assert.partialDeepStrictEqual(await save({ id: made.id, template: { imageName: 'local/again' } }), { templateId: own, template: { imageName: 'local/again' } });
+      assert.partialDeepStrictEqual(await save({ id: made.id, template: { imageName: 'local/again' } }), {
+        templateId: own,
+        template: { imageName: 'local/again' },
+      });
       const before = await inGraphql(made.id);
-      assert.match(await refusal({ id: made.id, networkVolumeId: 'gone', template: { imageName: 'local/refused' } }), /"gone" does not exist/);
-      assert.match(await refusal({ id: made.id, template: { isServerless: false, volumeInGb: 5 } }), /volume size must be 0/);
+      assert.match(
+        await refusal({ id: made.id, networkVolumeId: 'gone', template: { imageName: 'local/refused' } }),
+        /"gone" does not exist/,
+      );
+      assert.match(
+        await refusal({ id: made.id, template: { isServerless: false, volumeInGb: 5 } }),
+        /volume size must be 0/,
+      );
       assert.deepEqual(await inGraphql(made.id), before);
-      assert.partialDeepStrictEqual(await save({ id: made.id, gpuCount: 2, template: { imageName: 'local/last' } }), { gpuCount: 2, version: Number(before?.['version']) + 1 });
+      assert.partialDeepStrictEqual(
+        await save({ id: made.id, gpuCount: 2, template: { imageName: 'local/last' } }),
+        { gpuCount: 2, version: Number(before?.['version']) + 1 },
+      );
 
-      const { body: moved } = await ann.graphql<{ updateEndpointTemplate: Endpoint }>(`mutation { updateEndpointTemplate(input: { endpointId: "${made.id}", templateId: "${templateId}" }) { id templateId } }`);
+      const { body: moved } = await ann.graphql<{ updateEndpointTemplate: Endpoint }>(
+        `mutation { updateEndpointTemplate(input: { endpointId: "${made.id}", templateId: "${templateId}" }) { id templateId } }`,
+      );
       assert.deepEqual(moved.data?.updateEndpointTemplate, { id: made.id, templateId });
       assert.equal((await ann.call('GET', `/v1/templates/${own}`)).status, 404, 'nothing else used it');
       assert.equal((await inV2(made.id))['image'], 'local/echo');
       assert.match(await refusal({ name: 'x' }), /exactly one of templateId, template and hubReleaseId/);
-      assert.match(await refusal({ name: 'x', templateId, template: { imageName: 'y' } }), /exactly one of templateId, template and hubReleaseId/);
+      assert.match(
+        await refusal({ name: 'x', templateId, template: { imageName: 'y' } }),
+        /exactly one of templateId, template and hubReleaseId/,
+      );
       assert.match(await refusal({ name: 'x', hubReleaseId: 'y' }), /hub release "y" not found/);
     });
 
     test('are deleted through each interface, and gone in all; their volumes are free then', async () => {
       const networkVolume = await volume();
-      const made = [await v1({ networkVolumeId: networkVolume }), await v2(), await save({ name: 'x', templateId, workersMin: 1, workersMax: 1 })];
+      const made = [
+        await v1({ networkVolumeId: networkVolume }),
+        await v2(),
+        await save({ name: 'x', templateId, workersMin: 1, workersMax: 1 }),
+      ];
       assert.equal((await ann.call('DELETE', `/v2/network-volumes/${networkVolume}`)).status, 400);
       assert.equal((await ann.call('DELETE', `/v1/networkvolumes/${networkVolume}`)).status, 400);
       assert.equal((await ann.call('DELETE', `/v1/endpoints/${made[0]?.id}`)).status, 204);
@@ -149,11 +310,28 @@ for (const kind of DATABASES) {
       const { text } = await ann.graphql(`mutation { deleteEndpoint(id: "${made[2]?.id}") }`);
       assert.equal(text, '{"data":{"deleteEndpoint":null}}');
       for (const { id } of made) {
-        assert.deepEqual([(await ann.call('GET', `/v1/endpoints/${id}`)).status, (await ann.call('GET', `/v2/serverless/${id}`)).status, await inGraphql(id)], [404, 404, null]);
-        assert.deepEqual([(await ann.call('DELETE', `/v1/endpoints/${id}`)).status, (await ann.call('DELETE', `/v2/serverless/${id}`)).status], [404, 404]);
+        assert.deepEqual(
+          [
+            (await ann.call('GET', `/v1/endpoints/${id}`)).status,
+            (await ann.call('GET', `/v2/serverless/${id}`)).status,
+            await inGraphql(id),
+          ],
+          [404, 404, null],
+        );
+        assert.deepEqual(
+          [
+            (await ann.call('DELETE', `/v1/endpoints/${id}`)).status,
+            (await ann.call('DELETE', `/v2/serverless/${id}`)).status,
+          ],
+          [404, 404],
+        );
       }
       assert.equal((await ann.call('DELETE', `/v2/network-volumes/${networkVolume}`)).status, 204);
-      assert.deepEqual((await auditLog(ann)).filter(({ resource, action }) => resource === 'endpoint' && action === 'delete').length >= 3, true);
+      assert.deepEqual(
+        (await auditLog(ann)).filter(({ resource, action }) => resource === 'endpoint' && action === 'delete')
+          .length >= 3,
+        true,
+      );
     });
   });
 }

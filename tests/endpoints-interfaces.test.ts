@@ -12,7 +12,10 @@ for (const kind of DATABASES) {
     const stage = stageOn(kind);
     let ann: TestAccount;
     let templateId: string;
-    const { base, template, volume, v1, v2, save, refusal, inV1, inV2, inGraphql } = endpointsOf(() => ({ ann, templateId }));
+    const { base, template, volume, v1, v2, save, refusal, inV1, inV2, inGraphql } = endpointsOf(() => ({
+      ann,
+      templateId,
+    }));
     before(async () => {
       ann = await stage.account('ann');
       templateId = await base();
@@ -22,26 +25,90 @@ for (const kind of DATABASES) {
       const made = await v1();
       assert.match(made.id, /^[a-z0-9]{14}$/);
       assert.deepEqual(made, {
-        id: made.id, name: 'base', userId: ann.id, templateId, computeType: 'GPU', gpuTypeIds: [], gpuCount: 1, gpuIds: '', instanceIds: [], allowedCudaVersions: [], minCudaVersion: null, dataCenterIds: [], locations: '',
-        networkVolumeId: null, networkVolumeIds: [], env: { A: '1', B: '2' }, executionTimeoutMs: 600_000, idleTimeout: 5, scalerType: 'QUEUE_DELAY', scalerValue: 4, workersMin: 0, workersMax: 3, flashboot: false, flashBootType: 'OFF',
-        modelReferences: [], version: 0, createdAt: made['createdAt'],
+        id: made.id,
+        name: 'base',
+        userId: ann.id,
+        templateId,
+        computeType: 'GPU',
+        gpuTypeIds: [],
+        gpuCount: 1,
+        gpuIds: '',
+        instanceIds: [],
+        allowedCudaVersions: [],
+        minCudaVersion: null,
+        dataCenterIds: [],
+        locations: '',
+        networkVolumeId: null,
+        networkVolumeIds: [],
+        env: { A: '1', B: '2' },
+        executionTimeoutMs: 600_000,
+        idleTimeout: 5,
+        scalerType: 'QUEUE_DELAY',
+        scalerValue: 4,
+        workersMin: 0,
+        workersMax: 3,
+        flashboot: false,
+        flashBootType: 'OFF',
+        modelReferences: [],
+        version: 0,
+        createdAt: made['createdAt'],
       });
       assert.deepEqual(await inV1(made.id), made);
-      assert.deepEqual((await ann.call('GET', '/v1/endpoints?includeWorkers=true')).body, [{ ...made, workers: [] }]);
-      const { body: withTemplate } = await ann.call<Endpoint>('GET', `/v1/endpoints/${made.id}?includeTemplate=true`);
-      assert.partialDeepStrictEqual(withTemplate, { ...made, template: { id: templateId, imageName: 'local/echo', dockerStartCmd: ['run', 'it'], isServerless: true } });
+      assert.deepEqual((await ann.call('GET', '/v1/endpoints?includeWorkers=true')).body, [
+        { ...made, workers: [] },
+      ]);
+      const { body: withTemplate } = await ann.call<Endpoint>(
+        'GET',
+        `/v1/endpoints/${made.id}?includeTemplate=true`,
+      );
+      assert.partialDeepStrictEqual(withTemplate, {
+        ...made,
+        template: {
+          id: templateId,
+          imageName: 'local/echo',
+          dockerStartCmd: ['run', 'it'],
+          isServerless: true,
+        },
+      });
     });
 
     test('through v2: 201 with the defaults of v2, whole addresses, and a wrapped list', async () => {
       const made = await v2();
       const base = `${stage.server.url}/v2/${made.id}`;
       assert.deepEqual(made, {
-        id: made.id, name: 'small', type: 'QUEUE', image: 'local/echo', args: '', cmd: [], entrypoint: [], disk: 20, env: {}, ports: [], registry: null, gpu: null, cpu: [{ id: 'cpu3g', vcpuCount: 2, memory: 8 }],
+        id: made.id,
+        name: 'small',
+        type: 'QUEUE',
+        image: 'local/echo',
+        args: '',
+        cmd: [],
+        entrypoint: [],
+        disk: 20,
+        env: {},
+        ports: [],
+        registry: null,
+        gpu: null,
+        cpu: [{ id: 'cpu3g', vcpuCount: 2, memory: 8 }],
         requestUrls: {
-          run: `${base}/run`, runSync: `${base}/runsync`, status: `${base}/status/{job_id}`, stream: `${base}/stream/{job_id}`, cancel: `${base}/cancel/{job_id}`, retry: `${base}/retry/{job_id}`,
-          purgeQueue: `${base}/purge-queue`, health: `${base}/health`,
+          run: `${base}/run`,
+          runSync: `${base}/runsync`,
+          status: `${base}/status/{job_id}`,
+          stream: `${base}/stream/{job_id}`,
+          cancel: `${base}/cancel/{job_id}`,
+          retry: `${base}/retry/{job_id}`,
+          purgeQueue: `${base}/purge-queue`,
+          health: `${base}/health`,
         },
-        workers: { min: 0, max: 3, idleTimeout: 10 }, scaling: delayed, dataCenterIds: [], networkVolumes: [], timeout: 300_000, flashboot: 'OFF', jobTtl: 86_400_000, retention: null, maxRetries: 1, createdAt: made['createdAt'],
+        workers: { min: 0, max: 3, idleTimeout: 10 },
+        scaling: delayed,
+        dataCenterIds: [],
+        networkVolumes: [],
+        timeout: 300_000,
+        flashboot: 'OFF',
+        jobTtl: 86_400_000,
+        retention: null,
+        maxRetries: 1,
+        createdAt: made['createdAt'],
       });
       assert.deepEqual(await inV2(made.id), made);
       const { body: page } = await ann.call<Page>('GET', '/v2/serverless');
@@ -52,13 +119,53 @@ for (const kind of DATABASES) {
     test('through GraphQL: made by a template, filled in like v1', async () => {
       const made = await save({ name: 'graph', templateId, gpuIds: 'ADA_24' });
       assert.deepEqual(made, {
-        id: made.id, name: 'graph', aiKey: null, userId: ann.id, type: 'QB', version: 0, createdAt: made['createdAt'], templateId, computeType: 'GPU', gpuIds: 'ADA_24', gpuCount: 1, instanceIds: [], allowedCudaVersions: '',
-        minCudaVersion: null, locations: '', compliance: [], networkVolumeId: null, networkVolume: null, networkVolumeIds: [], env: [{ key: 'A', value: '1' }, { key: 'B', value: '2' }], idleTimeout: 5, executionTimeoutMs: 600_000,
-        scalerType: 'QUEUE_DELAY', scalerValue: 4, workersMin: 0, workersMax: 3, workersStandby: 0, workersPFBTarget: 0, flashBootType: 'OFF', modelReferences: [],
-        template: { id: templateId, imageName: 'local/echo', isServerless: true, env: [{ key: 'A', value: '1' }, { key: 'B', value: '2' }] },
+        id: made.id,
+        name: 'graph',
+        aiKey: null,
+        userId: ann.id,
+        type: 'QB',
+        version: 0,
+        createdAt: made['createdAt'],
+        templateId,
+        computeType: 'GPU',
+        gpuIds: 'ADA_24',
+        gpuCount: 1,
+        instanceIds: [],
+        allowedCudaVersions: '',
+        minCudaVersion: null,
+        locations: '',
+        compliance: [],
+        networkVolumeId: null,
+        networkVolume: null,
+        networkVolumeIds: [],
+        env: [
+          { key: 'A', value: '1' },
+          { key: 'B', value: '2' },
+        ],
+        idleTimeout: 5,
+        executionTimeoutMs: 600_000,
+        scalerType: 'QUEUE_DELAY',
+        scalerValue: 4,
+        workersMin: 0,
+        workersMax: 3,
+        workersStandby: 0,
+        workersPFBTarget: 0,
+        flashBootType: 'OFF',
+        modelReferences: [],
+        template: {
+          id: templateId,
+          imageName: 'local/echo',
+          isServerless: true,
+          env: [
+            { key: 'A', value: '1' },
+            { key: 'B', value: '2' },
+          ],
+        },
       });
       assert.deepEqual(await inGraphql(made.id), made);
-      const { body } = await ann.graphql<{ myself: { endpoints: Endpoint[] } }>(`{ myself { endpoints { id } } }`);
+      const { body } = await ann.graphql<{ myself: { endpoints: Endpoint[] } }>(
+        `{ myself { endpoints { id } } }`,
+      );
       assert.equal(body.data?.myself.endpoints[0]?.id, made.id);
       assert.equal(await inGraphql('nosuchendpoint'), null);
     });
@@ -66,39 +173,151 @@ for (const kind of DATABASES) {
     test('made through v1 with everything, show it in every interface', async () => {
       const networkVolumeId = await volume();
       const fields = {
-        name: 'whole', gpuTypeIds: [RTX_4090, A40], gpuCount: 2, dataCenterIds: ['LOCAL-1'], allowedCudaVersions: ['12.8', '12.6'], minCudaVersion: '12.1', networkVolumeId, executionTimeoutMs: 7_000, flashboot: true,
-        idleTimeout: 77, scalerType: 'REQUEST_COUNT', scalerValue: 9, workersMin: 1, workersMax: 8,
+        name: 'whole',
+        gpuTypeIds: [RTX_4090, A40],
+        gpuCount: 2,
+        dataCenterIds: ['LOCAL-1'],
+        allowedCudaVersions: ['12.8', '12.6'],
+        minCudaVersion: '12.1',
+        networkVolumeId,
+        executionTimeoutMs: 7_000,
+        flashboot: true,
+        idleTimeout: 77,
+        scalerType: 'REQUEST_COUNT',
+        scalerValue: 9,
+        workersMin: 1,
+        workersMax: 8,
       };
       const made = await v1(fields);
-      assert.partialDeepStrictEqual(made, { ...fields, networkVolumeIds: [networkVolumeId], gpuIds: `ADA_24,AMPERE_48,-${A6000}`, locations: 'LOCAL-1', flashBootType: 'FLASHBOOT' });
+      assert.partialDeepStrictEqual(made, {
+        ...fields,
+        networkVolumeIds: [networkVolumeId],
+        gpuIds: `ADA_24,AMPERE_48,-${A6000}`,
+        locations: 'LOCAL-1',
+        flashBootType: 'FLASHBOOT',
+      });
       assert.partialDeepStrictEqual(await inV2(made.id), {
-        name: 'whole', type: 'QUEUE', image: 'local/echo', args: 'run it', cmd: ['run', 'it'], disk: 7, env: { A: '1', B: '2' }, ports: ['80/http'],
-        gpu: { pools: ['ADA_24', 'AMPERE_48'], excludedTypes: [A6000], count: 2, allowedCudaVersions: ['12.8', '12.6'], minCudaVersion: '12.1' },
-        workers: { min: 1, max: 8 }, scaling: { type: 'REQUEST_COUNT', requestCount: 9 }, dataCenterIds: ['LOCAL-1'], networkVolumes: [networkVolumeId], timeout: 7_000, flashboot: 'FLASHBOOT',
+        name: 'whole',
+        type: 'QUEUE',
+        image: 'local/echo',
+        args: 'run it',
+        cmd: ['run', 'it'],
+        disk: 7,
+        env: { A: '1', B: '2' },
+        ports: ['80/http'],
+        gpu: {
+          pools: ['ADA_24', 'AMPERE_48'],
+          excludedTypes: [A6000],
+          count: 2,
+          allowedCudaVersions: ['12.8', '12.6'],
+          minCudaVersion: '12.1',
+        },
+        workers: { min: 1, max: 8 },
+        scaling: { type: 'REQUEST_COUNT', requestCount: 9 },
+        dataCenterIds: ['LOCAL-1'],
+        networkVolumes: [networkVolumeId],
+        timeout: 7_000,
+        flashboot: 'FLASHBOOT',
       });
       assert.partialDeepStrictEqual(await inGraphql(made.id), {
-        name: 'whole', type: 'QB', gpuIds: `ADA_24,AMPERE_48,-${A6000}`, gpuCount: 2, allowedCudaVersions: '12.8,12.6', minCudaVersion: '12.1', locations: 'LOCAL-1', networkVolumeId, networkVolume: { id: networkVolumeId, dataCenterId: 'LOCAL-1' },
-        networkVolumeIds: [{ networkVolumeId, dataCenterId: 'LOCAL-1' }], executionTimeoutMs: 7_000, flashBootType: 'FLASHBOOT', idleTimeout: 77, scalerType: 'REQUEST_COUNT', scalerValue: 9, workersMin: 1, workersMax: 8,
+        name: 'whole',
+        type: 'QB',
+        gpuIds: `ADA_24,AMPERE_48,-${A6000}`,
+        gpuCount: 2,
+        allowedCudaVersions: '12.8,12.6',
+        minCudaVersion: '12.1',
+        locations: 'LOCAL-1',
+        networkVolumeId,
+        networkVolume: { id: networkVolumeId, dataCenterId: 'LOCAL-1' },
+        networkVolumeIds: [{ networkVolumeId, dataCenterId: 'LOCAL-1' }],
+        executionTimeoutMs: 7_000,
+        flashBootType: 'FLASHBOOT',
+        idleTimeout: 77,
+        scalerType: 'REQUEST_COUNT',
+        scalerValue: 9,
+        workersMin: 1,
+        workersMax: 8,
       });
     });
 
     test('made through v2 with everything, show it in every interface', async () => {
-      const [networkVolume, { body: registry }] = [await volume(), await ann.call<Endpoint>('POST', '/v2/registries', { name: 'hub', username: 'u', password: 'p' })];
+      const [networkVolume, { body: registry }] = [
+        await volume(),
+        await ann.call<Endpoint>('POST', '/v2/registries', { name: 'hub', username: 'u', password: 'p' }),
+      ];
       const fields = {
-        name: 'whole', type: 'LOAD_BALANCER', image: 'example/server:1', entrypoint: ['sh', '-c'], cmd: ['a b'], disk: 3, env: { PORT: '80', HEALTH_CHECK_PATH: '/up' }, ports: ['80/http'], registry: registry.id,
-        gpu: { pools: ['AMPERE_48', 'ADA_24'], excludedTypes: [A40], count: 4, allowedCudaVersions: [], minCudaVersion: '12.1' }, workers: { min: 2, max: 5, idleTimeout: 44 }, scaling: counted,
-        dataCenterIds: ['LOCAL-1'], networkVolumes: [networkVolume], timeout: 0, flashboot: 'PRIORITY_FLASHBOOT', jobTtl: 60_000, retention: 5_000, maxRetries: 3,
+        name: 'whole',
+        type: 'LOAD_BALANCER',
+        image: 'example/server:1',
+        entrypoint: ['sh', '-c'],
+        cmd: ['a b'],
+        disk: 3,
+        env: { PORT: '80', HEALTH_CHECK_PATH: '/up' },
+        ports: ['80/http'],
+        registry: registry.id,
+        gpu: {
+          pools: ['AMPERE_48', 'ADA_24'],
+          excludedTypes: [A40],
+          count: 4,
+          allowedCudaVersions: [],
+          minCudaVersion: '12.1',
+        },
+        workers: { min: 2, max: 5, idleTimeout: 44 },
+        scaling: counted,
+        dataCenterIds: ['LOCAL-1'],
+        networkVolumes: [networkVolume],
+        timeout: 0,
+        flashboot: 'PRIORITY_FLASHBOOT',
+        jobTtl: 60_000,
+        retention: 5_000,
+        maxRetries: 3,
       };
       const { status, body: made } = await ann.call<Endpoint>('POST', '/v2/serverless', fields);
       assert.equal(status, 201);
-      assert.partialDeepStrictEqual(made, { ...fields, args: '{"entrypoint":["sh","-c"],"cmd":["a b"]}', requestUrls: { base: `${stage.server.url}/v2/${made.id}`, health: `${stage.server.url}/v2/${made.id}/up` } });
-      assert.partialDeepStrictEqual(await inV1(made.id), {
-        templateId: null, gpuTypeIds: [A6000, RTX_4090], gpuIds: `AMPERE_48,ADA_24,-${A40}`, gpuCount: 4, minCudaVersion: '12.1', dataCenterIds: ['LOCAL-1'], networkVolumeIds: [networkVolume], env: fields.env, executionTimeoutMs: 0,
-        idleTimeout: 44, scalerType: 'REQUEST_COUNT', scalerValue: 2, workersMin: 2, workersMax: 5, flashboot: true, flashBootType: 'PRIORITY_FLASHBOOT',
+      assert.partialDeepStrictEqual(made, {
+        ...fields,
+        args: '{"entrypoint":["sh","-c"],"cmd":["a b"]}',
+        requestUrls: {
+          base: `${stage.server.url}/v2/${made.id}`,
+          health: `${stage.server.url}/v2/${made.id}/up`,
+        },
       });
-      const { body: withTemplate } = await ann.call<Endpoint>('GET', `/v1/endpoints/${made.id}?includeTemplate=true`);
-      assert.partialDeepStrictEqual(withTemplate['template'], { imageName: 'example/server:1', dockerEntrypoint: ['sh', '-c'], containerDiskInGb: 3, containerRegistryAuthId: registry.id, isServerless: true });
-      assert.partialDeepStrictEqual(await inGraphql(made.id), { type: 'LB', gpuIds: `AMPERE_48,ADA_24,-${A40}`, flashBootType: 'PRIORITY_FLASHBOOT', executionTimeoutMs: 0, template: { imageName: 'example/server:1' } });
+      assert.partialDeepStrictEqual(await inV1(made.id), {
+        templateId: null,
+        gpuTypeIds: [A6000, RTX_4090],
+        gpuIds: `AMPERE_48,ADA_24,-${A40}`,
+        gpuCount: 4,
+        minCudaVersion: '12.1',
+        dataCenterIds: ['LOCAL-1'],
+        networkVolumeIds: [networkVolume],
+        env: fields.env,
+        executionTimeoutMs: 0,
+        idleTimeout: 44,
+        scalerType: 'REQUEST_COUNT',
+        scalerValue: 2,
+        workersMin: 2,
+        workersMax: 5,
+        flashboot: true,
+        flashBootType: 'PRIORITY_FLASHBOOT',
+      });
+      const { body: withTemplate } = await ann.call<Endpoint>(
+        'GET',
+        `/v1/endpoints/${made.id}?includeTemplate=true`,
+      );
+      assert.partialDeepStrictEqual(withTemplate['template'], {
+        imageName: 'example/server:1',
+        dockerEntrypoint: ['sh', '-c'],
+        containerDiskInGb: 3,
+        containerRegistryAuthId: registry.id,
+        isServerless: true,
+      });
+      assert.partialDeepStrictEqual(await inGraphql(made.id), {
+        type: 'LB',
+        gpuIds: `AMPERE_48,ADA_24,-${A40}`,
+        flashBootType: 'PRIORITY_FLASHBOOT',
+        executionTimeoutMs: 0,
+        template: { imageName: 'example/server:1' },
+      });
       assert.equal((await ann.call('DELETE', `/v2/registries/${registry.id}`)).status, 204);
       assert.equal((await inV2(made.id))['registry'], null);
     });
@@ -106,50 +325,158 @@ for (const kind of DATABASES) {
     test('made through GraphQL with everything, show it in every interface', async () => {
       const networkVolumeId = await volume();
       const input = {
-        name: 'whole', templateId, gpuIds: `AMPERE_48,-${A40},NVIDIA GeForce RTX 3070`, gpuCount: 2, type: 'LB', allowedCudaVersions: '12.8, 12.6', minCudaVersion: '12.1', locations: 'LOCAL-1,US', compliance: ['GDPR'],
-        networkVolumeIds: [{ networkVolumeId, dataCenterId: 'LOCAL-1' }], env: [{ key: 'B', value: 'mine' }, { key: 'C', value: '' }], idleTimeout: 33, executionTimeoutMs: 9_000, scalerType: 'REQUEST_COUNT', scalerValue: 6,
-        workersMin: 1, workersMax: 2, workersStandby: 1, flashBootType: 'FLASHBOOT', modelReferences: ['https://huggingface.co/org/model'],
+        name: 'whole',
+        templateId,
+        gpuIds: `AMPERE_48,-${A40},NVIDIA GeForce RTX 3070`,
+        gpuCount: 2,
+        type: 'LB',
+        allowedCudaVersions: '12.8, 12.6',
+        minCudaVersion: '12.1',
+        locations: 'LOCAL-1,US',
+        compliance: ['GDPR'],
+        networkVolumeIds: [{ networkVolumeId, dataCenterId: 'LOCAL-1' }],
+        env: [
+          { key: 'B', value: 'mine' },
+          { key: 'C', value: '' },
+        ],
+        idleTimeout: 33,
+        executionTimeoutMs: 9_000,
+        scalerType: 'REQUEST_COUNT',
+        scalerValue: 6,
+        workersMin: 1,
+        workersMax: 2,
+        workersStandby: 1,
+        flashBootType: 'FLASHBOOT',
+        modelReferences: ['https://huggingface.co/org/model'],
       };
       const made = await save(input);
-      const env = [{ key: 'A', value: '1' }, { key: 'B', value: 'mine' }, { key: 'C', value: '' }];
-      assert.partialDeepStrictEqual(made, { ...input, gpuIds: `AMPERE_48,NVIDIA GeForce RTX 3070,-${A40}`, allowedCudaVersions: '12.8,12.6', env, networkVolumeId });
-      assert.partialDeepStrictEqual(await inV1(made.id), { gpuTypeIds: ['NVIDIA GeForce RTX 3070', A6000], locations: 'LOCAL-1,US', dataCenterIds: ['LOCAL-1'], env: { A: '1', B: 'mine', C: '' }, modelReferences: input.modelReferences });
-      assert.partialDeepStrictEqual(await inV2(made.id), { type: 'LOAD_BALANCER', gpu: { pools: ['AMPERE_48', 'NVIDIA GeForce RTX 3070'], excludedTypes: [A40] }, scaling: { type: 'REQUEST_COUNT', requestCount: 6 } });
+      const env = [
+        { key: 'A', value: '1' },
+        { key: 'B', value: 'mine' },
+        { key: 'C', value: '' },
+      ];
+      assert.partialDeepStrictEqual(made, {
+        ...input,
+        gpuIds: `AMPERE_48,NVIDIA GeForce RTX 3070,-${A40}`,
+        allowedCudaVersions: '12.8,12.6',
+        env,
+        networkVolumeId,
+      });
+      assert.partialDeepStrictEqual(await inV1(made.id), {
+        gpuTypeIds: ['NVIDIA GeForce RTX 3070', A6000],
+        locations: 'LOCAL-1,US',
+        dataCenterIds: ['LOCAL-1'],
+        env: { A: '1', B: 'mine', C: '' },
+        modelReferences: input.modelReferences,
+      });
+      assert.partialDeepStrictEqual(await inV2(made.id), {
+        type: 'LOAD_BALANCER',
+        gpu: { pools: ['AMPERE_48', 'NVIDIA GeForce RTX 3070'], excludedTypes: [A40] },
+        scaling: { type: 'REQUEST_COUNT', requestCount: 6 },
+      });
     });
 
     test('run on CPUs where that is asked for, in each way of asking', async () => {
-      const one = await v1({ computeType: 'CPU', cpuFlavorIds: ['cpu5c', 'cpu3g'], vcpuCount: 4, gpuTypeIds: [A40] });
-      assert.partialDeepStrictEqual(one, { computeType: 'CPU', instanceIds: ['cpu5c-4-8', 'cpu3g-4-16'], gpuTypeIds: [], gpuCount: 0 });
-      assert.deepEqual((await v1({ computeType: 'CPU' }))['instanceIds'], ['cpu3c-2-4', 'cpu3g-2-8', 'cpu5c-2-4', 'cpu5g-2-8']);
-      const { body: smaller } = await ann.call<Endpoint>('PATCH', `/v1/endpoints/${one.id}`, { vcpuCount: 2 });
+      const one = await v1({
+        computeType: 'CPU',
+        cpuFlavorIds: ['cpu5c', 'cpu3g'],
+        vcpuCount: 4,
+        gpuTypeIds: [A40],
+      });
+      assert.partialDeepStrictEqual(one, {
+        computeType: 'CPU',
+        instanceIds: ['cpu5c-4-8', 'cpu3g-4-16'],
+        gpuTypeIds: [],
+        gpuCount: 0,
+      });
+      assert.deepEqual((await v1({ computeType: 'CPU' }))['instanceIds'], [
+        'cpu3c-2-4',
+        'cpu3g-2-8',
+        'cpu5c-2-4',
+        'cpu5g-2-8',
+      ]);
+      const { body: smaller } = await ann.call<Endpoint>('PATCH', `/v1/endpoints/${one.id}`, {
+        vcpuCount: 2,
+      });
       assert.deepEqual(smaller['instanceIds'], ['cpu5c-2-4', 'cpu3g-2-8']);
-      const { body: other } = await ann.call<Endpoint>('PATCH', `/v2/serverless/${one.id}`, { cpu: [{ id: 'cpu3c', vcpuCount: 8 }, { id: 'cpu3c', vcpuCount: 2 }] });
-      assert.deepEqual(other['cpu'], [{ id: 'cpu3c', vcpuCount: 8, memory: 16 }, { id: 'cpu3c', vcpuCount: 2, memory: 4 }]);
-      assert.partialDeepStrictEqual(await save({ name: 'cpu', templateId, instanceIds: ['cpu3g-1-4'] }), { computeType: 'CPU', instanceIds: ['cpu3g-1-4'], gpuCount: 0 });
+      const { body: other } = await ann.call<Endpoint>('PATCH', `/v2/serverless/${one.id}`, {
+        cpu: [
+          { id: 'cpu3c', vcpuCount: 8 },
+          { id: 'cpu3c', vcpuCount: 2 },
+        ],
+      });
+      assert.deepEqual(other['cpu'], [
+        { id: 'cpu3c', vcpuCount: 8, memory: 16 },
+        { id: 'cpu3c', vcpuCount: 2, memory: 4 },
+      ]);
+      assert.partialDeepStrictEqual(await save({ name: 'cpu', templateId, instanceIds: ['cpu3g-1-4'] }), {
+        computeType: 'CPU',
+        instanceIds: ['cpu3g-1-4'],
+        gpuCount: 0,
+      });
       assert.match(await refusal({ name: 'cpu', templateId, instanceIds: ['cpu3g-4-17'] }), /cpu3g-4-16/);
     });
 
     test('show their workers and their template where that is asked for, in v1 and GraphQL as in v2', async () => {
       const runs = await template('staffed');
-      const { id, version } = await v1({ name: 'staffed', templateId: runs, computeType: 'CPU', workersMin: 1, workersMax: 1 });
+      const { id, version } = await v1({
+        name: 'staffed',
+        templateId: runs,
+        computeType: 'CPU',
+        workersMin: 1,
+        workersMax: 1,
+      });
       const own = await until('its worker is ready', async () => {
         const { body } = await ann.call<{ workers: Endpoint[] }>('GET', `/v2/serverless/${id}/workers`);
         return body.workers.find(({ status }) => status === 'IDLE');
       });
-      const { body: whole } = await ann.call<Endpoint>('GET', `/v1/endpoints/${id}?includeWorkers=true&includeTemplate=true`);
+      const { body: whole } = await ann.call<Endpoint>(
+        'GET',
+        `/v1/endpoints/${id}?includeWorkers=true&includeTemplate=true`,
+      );
       assert.partialDeepStrictEqual(whole, { id, template: { id: runs, imageName: 'local/echo' } });
-      assert.deepEqual(whole['workers'], [{
-        id: own.id, name: 'staffed', endpointId: id, aiApiId: id, slsVersion: version, consumerUserId: ann.id, desiredStatus: 'RUNNING', lastStatusChange: 'IDLE', lastStartedAt: own['startedAt'],
-        image: 'local/echo', machine: { dataCenterId: 'LOCAL-1' }, gpu: null, interruptible: false, locked: false,
-      }]);
+      assert.deepEqual(whole['workers'], [
+        {
+          id: own.id,
+          name: 'staffed',
+          endpointId: id,
+          aiApiId: id,
+          slsVersion: version,
+          consumerUserId: ann.id,
+          desiredStatus: 'RUNNING',
+          lastStatusChange: 'IDLE',
+          lastStartedAt: own['startedAt'],
+          image: 'local/echo',
+          machine: { dataCenterId: 'LOCAL-1' },
+          gpu: null,
+          interruptible: false,
+          locked: false,
+        },
+      ]);
       const { body: all } = await ann.call<Endpoint[]>('GET', '/v1/endpoints?includeWorkers=true');
-      assert.deepEqual(all.find((found) => found.id === id), { ...(await inV1(id)), workers: whole['workers'] });
+      assert.deepEqual(
+        all.find((found) => found.id === id),
+        { ...(await inV1(id)), workers: whole['workers'] },
+      );
       assert.ok(!('workers' in (await inV1(id))) && !('template' in (await inV1(id))));
       const query = `{ myself { endpoint(id: "${id}") { template { id } pods { id name imageName desiredStatus lastStatusChange lastStartedAt slsVersion endpointId gpuCount machine { dataCenterId gpuTypeId } } } } }`;
       const { body } = await ann.graphql<{ myself: { endpoint: Endpoint } }>(query);
       assert.deepEqual(body.data?.myself.endpoint, {
         template: { id: runs },
-        pods: [{ id: own.id, name: 'staffed', imageName: 'local/echo', desiredStatus: 'RUNNING', lastStatusChange: 'IDLE', lastStartedAt: own['startedAt'], slsVersion: version, endpointId: id, gpuCount: own['gpuCount'], machine: { dataCenterId: 'LOCAL-1', gpuTypeId: null } }],
+        pods: [
+          {
+            id: own.id,
+            name: 'staffed',
+            imageName: 'local/echo',
+            desiredStatus: 'RUNNING',
+            lastStatusChange: 'IDLE',
+            lastStartedAt: own['startedAt'],
+            slsVersion: version,
+            endpointId: id,
+            gpuCount: own['gpuCount'],
+            machine: { dataCenterId: 'LOCAL-1', gpuTypeId: null },
+          },
+        ],
       });
       assert.equal((await ann.call('DELETE', `/v1/endpoints/${id}`)).status, 204);
     });
@@ -157,17 +484,39 @@ for (const kind of DATABASES) {
     test('read through v1 and written back whole through GraphQL stay as they are, but for what was meant', async () => {
       const networkVolume = await volume();
       const [linked, { body: own }] = [
-        await v1({ name: 'ctl', gpuTypeIds: [A40, RTX_4090], networkVolumeId: networkVolume, dataCenterIds: ['LOCAL-1'], minCudaVersion: '12.1' }),
-        await ann.call<Endpoint>('POST', '/v2/serverless', { ...onGpu, scaling: { type: 'QUEUE_DELAY', queueDelay: 0.5 }, flashboot: 'PRIORITY_FLASHBOOT' }),
+        await v1({
+          name: 'ctl',
+          gpuTypeIds: [A40, RTX_4090],
+          networkVolumeId: networkVolume,
+          dataCenterIds: ['LOCAL-1'],
+          minCudaVersion: '12.1',
+        }),
+        await ann.call<Endpoint>('POST', '/v2/serverless', {
+          ...onGpu,
+          scaling: { type: 'QUEUE_DELAY', queueDelay: 0.5 },
+          flashboot: 'PRIORITY_FLASHBOOT',
+        }),
       ];
       for (const { id } of [linked, own]) {
         const before = { v1: await inV1(id), v2: await inV2(id) };
-        const input = Object.fromEntries(Object.entries(before.v1).map(([field, value]) => [field, value ?? '']));
+        const input = Object.fromEntries(
+          Object.entries(before.v1).map(([field, value]) => [field, value ?? '']),
+        );
         await save({
-          ...input, userId: undefined, env: undefined, allowedCudaVersions: '', modelReferences: ['org/model'],
-          networkVolumeIds: (before.v1['networkVolumeIds'] as string[]).map((networkVolumeId) => ({ networkVolumeId })),
+          ...input,
+          userId: undefined,
+          env: undefined,
+          allowedCudaVersions: '',
+          modelReferences: ['org/model'],
+          networkVolumeIds: (before.v1['networkVolumeIds'] as string[]).map((networkVolumeId) => ({
+            networkVolumeId,
+          })),
         });
-        assert.deepEqual(await inV1(id), { ...before.v1, modelReferences: ['org/model'], version: Number(before.v1['version']) + 1 });
+        assert.deepEqual(await inV1(id), {
+          ...before.v1,
+          modelReferences: ['org/model'],
+          version: Number(before.v1['version']) + 1,
+        });
         assert.deepEqual(await inV2(id), before.v2);
       }
     });
@@ -176,18 +525,31 @@ for (const kind of DATABASES) {
       const bob = await stage.account('bob');
       const { id } = await v2();
       for (const path of [`/v1/endpoints/${id}`, `/v2/serverless/${id}`]) {
-        assert.deepEqual([(await bob.call('GET', path)).status, (await bob.call('PATCH', path, { name: 'mine' })).status, (await bob.call('DELETE', path)).status], [404, 404, 404]);
+        assert.deepEqual(
+          [
+            (await bob.call('GET', path)).status,
+            (await bob.call('PATCH', path, { name: 'mine' })).status,
+            (await bob.call('DELETE', path)).status,
+          ],
+          [404, 404, 404],
+        );
       }
       assert.deepEqual((await bob.call('GET', '/v1/endpoints')).body, []);
       const { body: all } = await ann.call<Page>('GET', '/v2/serverless');
       const seen: string[] = [];
       let cursor: string | null = '';
       while (cursor !== null) {
-        const { body: page }: { body: Page } = await ann.call<Page>('GET', `/v2/serverless?limit=5${cursor === '' ? '' : `&cursor=${cursor}`}`);
+        const { body: page }: { body: Page } = await ann.call<Page>(
+          'GET',
+          `/v2/serverless?limit=5${cursor === '' ? '' : `&cursor=${cursor}`}`,
+        );
         seen.push(...page.endpoints.map((found) => found.id));
         cursor = page.pagination.nextCursor;
       }
-      assert.deepEqual(seen, all.endpoints.map((found) => found.id));
+      assert.deepEqual(
+        seen,
+        all.endpoints.map((found) => found.id),
+      );
       assert.equal((await ann.call('GET', '/v2/serverless?cursor=nonsense')).status, 422);
     });
   });

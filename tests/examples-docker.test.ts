@@ -22,8 +22,13 @@ await withDocker((host) => {
     before(async () => {
       base = await makeTestImage(host, `localhost/berth-base:p${process.pid}`);
       const folder = join(EXAMPLES, 'dockerfile');
-      const files = Object.fromEntries(readdirSync(folder).map((file) => [file, readFileSync(join(folder, file))]));
-      const building = await docker.buildImage(Readable.from(fileArchive(files)), { t: name, buildargs: JSON.stringify({ NODE: base.name }) as never });
+      const files = Object.fromEntries(
+        readdirSync(folder).map((file) => [file, readFileSync(join(folder, file))]),
+      );
+      const building = await docker.buildImage(Readable.from(fileArchive(files)), {
+        t: name,
+        buildargs: JSON.stringify({ NODE: base.name }) as never,
+      });
       const said = (await Array.fromAsync(building as AsyncIterable<Buffer>)).map(String).join('');
       assert.match(said, /Successfully tagged/, said);
     });
@@ -33,17 +38,47 @@ await withDocker((host) => {
     });
 
     test('is built, deployed by its name and runs', async () => {
-      const deployed = await berth<{ id: string; image: string; ready: boolean }>('deploy', name, '--min', '1', '--wait');
-      assert.deepEqual([deployed.code, deployed.json?.image, deployed.json?.ready], [0, name, true], deployed.stderr);
+      const deployed = await berth<{ id: string; image: string; ready: boolean }>(
+        'deploy',
+        name,
+        '--min',
+        '1',
+        '--wait',
+      );
+      assert.deepEqual(
+        [deployed.code, deployed.json?.image, deployed.json?.ready],
+        [0, name, true],
+        deployed.stderr,
+      );
       const ran = await berth<JobShown>('run', name, '{"input": {"text": "hello"}}', '--sync');
-      assert.deepEqual([ran.json.status, (ran.json.output as { text: string }).text], ['COMPLETED', 'HELLO'], ran.stderr);
+      assert.deepEqual(
+        [ran.json.status, (ran.json.output as { text: string }).text],
+        ['COMPLETED', 'HELLO'],
+        ran.stderr,
+      );
       assert.match((await berth('logs', name)).stdout, /Starting upper-/);
       await berth('rm', deployed.json.id, '--yes');
-      await eventually(async () => assert.deepEqual(await docker.listContainers({ all: true, filters: { label: [`berth.label.endpoint=${deployed.json.id}`] } }), []));
+      await eventually(async () =>
+        assert.deepEqual(
+          await docker.listContainers({
+            all: true,
+            filters: { label: [`berth.label.endpoint=${deployed.json.id}`] },
+          }),
+          [],
+        ),
+      );
     });
 
     test('an image that is nowhere is told as what it is', async () => {
-      const { code, stderr } = await berth('deploy', 'localhost:1/nobody/nothing:1', '--min', '1', '--wait', '--timeout', '3');
+      const { code, stderr } = await berth(
+        'deploy',
+        'localhost:1/nobody/nothing:1',
+        '--min',
+        '1',
+        '--wait',
+        '--timeout',
+        '3',
+      );
       assert.equal(code, 1);
       assert.match(stderr, /the image localhost:1\/nobody\/nothing:1 could not be pulled/);
     });

@@ -9,7 +9,15 @@ describe('the example of a load balanced endpoint', () => {
   const { berth } = stage;
 
   test('takes HTTP requests and WebSockets straight to its worker', async () => {
-    const deployed = await berth<{ id: string; type: string; requestUrls: { base: string } }>('deploy', join(EXAMPLES, 'http-server'), '--type', 'lb', '--min', '1', '--wait');
+    const deployed = await berth<{ id: string; type: string; requestUrls: { base: string } }>(
+      'deploy',
+      join(EXAMPLES, 'http-server'),
+      '--type',
+      'lb',
+      '--min',
+      '1',
+      '--wait',
+    );
     assert.deepEqual([deployed.code, deployed.json?.type], [0, 'LOAD_BALANCER'], deployed.stderr);
     const { base } = deployed.json.requestUrls;
     const headers = { authorization: `Bearer ${stage.server.key}` };

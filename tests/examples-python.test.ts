@@ -7,14 +7,21 @@ import type { JobShown } from './support/examples.ts';
 
 const hasPackage = spawnSync('python3', ['-c', 'import runpod'], { stdio: 'ignore' }).status === 0;
 
-describe('the example in Python', { skip: !hasPackage && 'python3 has no runpod package here: pip install -r examples/python-echo/requirements.txt' }, () => {
+describe('the example in Python', {
+  skip:
+    !hasPackage && 'python3 has no runpod package here: pip install -r examples/python-echo/requirements.txt',
+}, () => {
   const { berth } = exampleStage();
 
   test('runs a handler of the runpod package, unchanged', async () => {
     const deployed = await berth('deploy', join(EXAMPLES, 'python-echo'), '--min', '1', '--wait');
     assert.equal(deployed.code, 0, deployed.stderr);
     const ran = await berth<JobShown>('run', 'python-echo', '{"input": {"message": "hello"}}', '--sync');
-    assert.deepEqual([ran.json.status, ran.json.output], ['COMPLETED', { message: 'hello', reversed: 'olleh' }], ran.stderr);
+    assert.deepEqual(
+      [ran.json.status, ran.json.output],
+      ['COMPLETED', { message: 'hello', reversed: 'olleh' }],
+      ran.stderr,
+    );
     assert.match((await berth('logs', 'python-echo')).stdout, /job .*: hello/);
   });
 });

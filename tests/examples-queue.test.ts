@@ -7,7 +7,11 @@ import type { JobShown } from './support/examples.ts';
 import { newFolder } from './support/folders.ts';
 import { eventually } from './support/jobs.ts';
 
-const lines = (text: string): Record<string, unknown>[] => text.split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as Record<string, unknown>);
+const lines = (text: string): Record<string, unknown>[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
 
 describe('the examples of queue endpoints', () => {
   const stage = exampleStage();
@@ -29,16 +33,28 @@ describe('the examples of queue endpoints', () => {
   test('echo answers what it was asked, and says so in its log', async () => {
     await deploy('echo', '--min', '1', '--wait');
     const ran = await berth<JobShown>('run', 'echo', '{"input": {"message": "hello"}}', '--sync');
-    assert.deepEqual([ran.code, ran.json.status, ran.json.output], [0, 'COMPLETED', { message: 'hello' }], ran.stderr);
+    assert.deepEqual(
+      [ran.code, ran.json.status, ran.json.output],
+      [0, 'COMPLETED', { message: 'hello' }],
+      ran.stderr,
+    );
     const { stdout } = await berth('logs', 'echo');
-    assert.ok(lines(stdout).some(({ line }) => line === `job ${ran.json.id}: {"message":"hello"}`), stdout);
+    assert.ok(
+      lines(stdout).some(({ line }) => line === `job ${ran.json.id}: {"message":"hello"}`),
+      stdout,
+    );
     assert.ok(lines(stdout).some(({ source }) => source === 'system'));
     const one = await berth('logs', 'echo', '--worker', String(ran.json.workerId), '--tail', '1');
     assert.equal(lines(one.stdout).length, 1);
   });
 
   test('the examples are there as images too', async () => {
-    const { json } = await berth<{ image: string; id: string }>('deploy', 'local/echo', '--name', 'ready-made');
+    const { json } = await berth<{ image: string; id: string }>(
+      'deploy',
+      'local/echo',
+      '--name',
+      'ready-made',
+    );
     assert.equal(json.image, 'local/echo');
     const ran = await berth<JobShown>('run', json.id, '[1, 2]', '--sync');
     assert.deepEqual([ran.json.status, ran.json.output], ['COMPLETED', [1, 2]]);
@@ -46,10 +62,18 @@ describe('the examples of queue endpoints', () => {
 
   test('streaming shows each word as it comes', async () => {
     await deploy('streaming');
-    const { code, stdout, stderr } = await berth('run', 'streaming', '{"input": {"text": "one two three", "pauseMs": 5}}', '--stream');
+    const { code, stdout, stderr } = await berth(
+      'run',
+      'streaming',
+      '{"input": {"text": "one two three", "pauseMs": 5}}',
+      '--stream',
+    );
     assert.equal(code, 0, stderr);
     const [one, two, three, end] = lines(stdout);
-    assert.deepEqual([one, two, three], ['one', 'two', 'three'].map((word, index) => ({ output: { index, word } })));
+    assert.deepEqual(
+      [one, two, three],
+      ['one', 'two', 'three'].map((word, index) => ({ output: { index, word } })),
+    );
     assert.equal(end?.['status'], 'COMPLETED');
   });
 
@@ -59,9 +83,15 @@ describe('the examples of queue endpoints', () => {
     const job = (await berth<JobShown>('run', 'progress', '{"input": {"steps": 1000, "stepMs": 20}}')).json;
     await eventually(async () => {
       const { body } = await client.call<JobShown>('GET', `/v2/${id}/status/${job.id}`);
-      assert.deepEqual([body.status, (body.output as { of?: number } | undefined)?.of], ['IN_PROGRESS', 1000]);
+      assert.deepEqual(
+        [body.status, (body.output as { of?: number } | undefined)?.of],
+        ['IN_PROGRESS', 1000],
+      );
     }, 20_000);
-    assert.equal((await client.call<JobShown>('POST', `/v2/${id}/cancel/${job.id}`)).body.status, 'CANCELLED');
+    assert.equal(
+      (await client.call<JobShown>('POST', `/v2/${id}/cancel/${job.id}`)).body.status,
+      'CANCELLED',
+    );
     const short = await berth<JobShown>('run', 'progress', '{"input": {"steps": 3, "stepMs": 1}}', '--sync');
     assert.deepEqual([short.json.status, short.json.output], ['COMPLETED', { baked: 3 }]);
   });
@@ -78,11 +108,18 @@ describe('the examples of queue endpoints', () => {
   });
 
   test('the worker of the Dockerfile speaks the protocol without a library', async () => {
-    const folder = newFolder('upper', { 'worker.mjs': readFileSync(join(EXAMPLES, 'dockerfile/worker.mjs'), 'utf8'), 'berth.json': '{"command": ["node", "worker.mjs"]}' });
+    const folder = newFolder('upper', {
+      'worker.mjs': readFileSync(join(EXAMPLES, 'dockerfile/worker.mjs'), 'utf8'),
+      'berth.json': '{"command": ["node", "worker.mjs"]}',
+    });
     await berth('deploy', folder.path);
     for (const text of ['hello', 'again']) {
       const ran = await berth<JobShown>('run', 'upper', JSON.stringify({ input: { text } }), '--sync');
-      assert.deepEqual([ran.json.status, (ran.json.output as { text: string }).text], ['COMPLETED', text.toUpperCase()], ran.stderr);
+      assert.deepEqual(
+        [ran.json.status, (ran.json.output as { text: string }).text],
+        ['COMPLETED', text.toUpperCase()],
+        ran.stderr,
+      );
     }
     folder.remove();
     const refused = await berth('deploy', join(EXAMPLES, 'dockerfile'));

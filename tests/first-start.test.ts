@@ -14,7 +14,8 @@ import { logLines } from './support/story.ts';
 
 /** No mode of a folder keeps root out. */
 const user = process.getuid?.() === 0 ? 65534 : undefined;
-const isReadable = user === undefined || spawnSync(BERTH, ['--version'], { uid: user, gid: user }).status === 0;
+const isReadable =
+  user === undefined || spawnSync(BERTH, ['--version'], { uid: user, gid: user }).status === 0;
 
 for (const kind of DATABASES) {
   describe(`the first start, on ${kind}`, () => {
@@ -34,7 +35,8 @@ for (const kind of DATABASES) {
 
     test('prints where everything is, and the root key this once', async () => {
       assert.match(server.output(), /^berth is up at http:\/\/127\.0\.0\.1:\d+\n/);
-      for (const address of ['/v2', '/v2/docs', '/v1', '/graphql']) assert.ok(server.output().includes(server.url + address), address);
+      for (const address of ['/v2', '/v2/docs', '/v1', '/graphql'])
+        assert.ok(server.output().includes(server.url + address), address);
       const key = /root key {2}(rpa_\S+)/.exec(server.output())?.[1];
       assert.ok(key !== undefined);
       assert.equal(kept('root.key'), `${key}\n`);
@@ -47,7 +49,8 @@ for (const kind of DATABASES) {
       assert.doesNotMatch(server.log(), new RegExp(kept('master.key').trim()));
     });
 
-    test('leaves a card that says where it is', () => assert.deepEqual(JSON.parse(kept('server.json')), { url: server.url, pid: server.process.pid }));
+    test('leaves a card that says where it is', () =>
+      assert.deepEqual(JSON.parse(kept('server.json')), { url: server.url, pid: server.process.pid }));
 
     test('answers whoever watches, without a key', async () => {
       const nobody = clientOf(server.url, undefined);
@@ -57,7 +60,10 @@ for (const kind of DATABASES) {
       const metrics = await nobody.call('GET', '/metrics');
       assert.match(metrics.headers.get('content-type') ?? '', /^text\/plain/);
       assert.match(metrics.text, /^process_cpu_seconds_total /m);
-      assert.match(metrics.text, /^berth_http_request_seconds_count\{method="GET",route="\/v2\/templates\/:id",status="401"\} 1$/m);
+      assert.match(
+        metrics.text,
+        /^berth_http_request_seconds_count\{method="GET",route="\/v2\/templates\/:id",status="401"\} 1$/m,
+      );
       assert.doesNotMatch(metrics.text, /some-id/);
       for (const path of ['/healthz', '/readyz', '/metrics']) {
         const refused = await nobody.call('POST', path, {});
@@ -107,7 +113,10 @@ for (const kind of DATABASES) {
       assert.doesNotMatch(server.output(), /rpa_/);
       assert.match(server.output(), new RegExp(`^  root key  in ${join(database.data, 'root.key')}$`, 'm'));
       const { body } = await server.client().call<{ templates: { name: string }[] }>('GET', '/v2/templates');
-      assert.deepEqual(body.templates.map(({ name }) => name), ['under-way']);
+      assert.deepEqual(
+        body.templates.map(({ name }) => name),
+        ['under-way'],
+      );
       assert.equal(await server.stop(), 0);
     });
 
@@ -115,7 +124,10 @@ for (const kind of DATABASES) {
       const key = 'rpa_ANOTHERROOTKEYOFTHEOPERATOR';
       const server = await startServer(database, { BERTH_ROOT_KEY: key });
       assert.equal((await server.client(key).call('GET', '/v2/accounts')).status, 200);
-      assert.equal((await server.client('rpa_TESTROOTKEYTESTROOTKEYTESTROOTKEY').call('GET', '/v2/accounts')).status, 401);
+      assert.equal(
+        (await server.client('rpa_TESTROOTKEYTESTROOTKEYTESTROOTKEY').call('GET', '/v2/accounts')).status,
+        401,
+      );
       assert.equal(readFileSync(join(database.data, 'root.key'), 'utf8'), `${key}\n`);
       assert.equal((await runBerth(['account', 'list', '--data', database.data])).code, 0);
       assert.equal(await server.stop(), 0);
@@ -125,7 +137,10 @@ for (const kind of DATABASES) {
     });
 
     test('another master key is refused before any harm, and says what to do', async () => {
-      const refused = await runBerth(['up', '--port', '0', '--data', database.data], { BERTH_DATABASE_URL: database.url, BERTH_MASTER_KEY: 'ff'.repeat(32) });
+      const refused = await runBerth(['up', '--port', '0', '--data', database.data], {
+        BERTH_DATABASE_URL: database.url,
+        BERTH_MASTER_KEY: 'ff'.repeat(32),
+      });
       assert.equal(refused.code, 1);
       assert.match(refused.stderr, /sealed with another master key; set BERTH_MASTER_KEY/);
     });
@@ -143,7 +158,12 @@ describe('two servers', () => {
     const first = await startServer(database);
     const second = await runBerth(['up', '--port', '0', '--data', database.data]);
     assert.equal(second.code, 1);
-    assert.match(second.stderr, new RegExp(`^berth: another Berth server uses the data directory ${database.data} \\(process ${first.process.pid}, ${first.url}\\); stop it, or give this one its own directory with --data\n$`));
+    assert.match(
+      second.stderr,
+      new RegExp(
+        `^berth: another Berth server uses the data directory ${database.data} \\(process ${first.process.pid}, ${first.url}\\); stop it, or give this one its own directory with --data\n$`,
+      ),
+    );
     assert.equal((await first.client().call('GET', '/readyz')).status, 200);
     await first.kill();
     const third = await startServer(database);
@@ -157,7 +177,10 @@ describe('two servers', () => {
     const other = await freshDatabase('sqlite');
     const second = await runBerth(['up', '--port', new URL(first.url).port, '--data', other.data]);
     assert.equal(second.code, 1);
-    assert.equal(second.stderr, `berth: port ${new URL(first.url).port} of 127.0.0.1 is taken; choose another with --port or BERTH_PORT\n`);
+    assert.equal(
+      second.stderr,
+      `berth: port ${new URL(first.url).port} of 127.0.0.1 is taken; choose another with --port or BERTH_PORT\n`,
+    );
     await first.stop();
     await other.drop();
   });
@@ -167,7 +190,10 @@ describe('two servers', () => {
     const other = await freshDatabase('sqlite');
     assert.equal((await runBerth(['up', '--port', new URL(first.url).port, '--data', other.data])).code, 1);
     const second = await startServer(other, { BERTH_ROOT_KEY: '' });
-    assert.equal(/root key {2}(rpa_\S+)/.exec(second.output())?.[1], readFileSync(join(other.data, 'root.key'), 'utf8').trim());
+    assert.equal(
+      /root key {2}(rpa_\S+)/.exec(second.output())?.[1],
+      readFileSync(join(other.data, 'root.key'), 'utf8').trim(),
+    );
     await second.stop();
     const again = await startServer(other, { BERTH_ROOT_KEY: '' });
     assert.doesNotMatch(again.output(), /rpa_/);
@@ -181,8 +207,17 @@ describe('two servers on PostgreSQL', () => {
   test('share one database: what one writes the other reads, with one root key', async () => {
     const database = await freshDatabase('postgres');
     const elsewhere = await freshDatabase('sqlite');
-    const [one, other] = await Promise.all([startServer(database), startServer({ data: elsewhere.data, url: database.url })]);
-    const made = await one.client().call<{ id: string }>('POST', '/v2/templates', { name: 'shared', image: 'a', env: { TOKEN: 'sealed' } });
+    const [one, other] = await Promise.all([
+      startServer(database),
+      startServer({ data: elsewhere.data, url: database.url }),
+    ]);
+    const made = await one
+      .client()
+      .call<{ id: string }>('POST', '/v2/templates', {
+        name: 'shared',
+        image: 'a',
+        env: { TOKEN: 'sealed' },
+      });
     const seen = await other.client().call<{ env: object }>('GET', `/v2/templates/${made.body.id}`);
     assert.deepEqual(seen.body.env, { TOKEN: 'sealed' });
     assert.equal(await one.stop(), 0);
@@ -198,12 +233,23 @@ describe('a configuration that makes no sense', () => {
     database = await freshDatabase('sqlite');
   });
   after(() => database.drop());
-  const up = (args: string[], env: Record<string, string> = {}) => runBerth(['up', '--data', database.data, ...args], env);
+  const up = (args: string[], env: Record<string, string> = {}) =>
+    runBerth(['up', '--data', database.data, ...args], env);
 
   test('stops the start with 2, and each mistake is named with what is allowed', async () => {
-    const refused = await up(['--port', '99999'], { BERTH_RATE_LIMIT_PER_MINUTE: 'many', BERTH_LOG_LEVEL: 'loud', BERTH_ROOT_KEY: 'hunter2' });
+    const refused = await up(['--port', '99999'], {
+      BERTH_RATE_LIMIT_PER_MINUTE: 'many',
+      BERTH_LOG_LEVEL: 'loud',
+      BERTH_ROOT_KEY: 'hunter2',
+    });
     assert.equal(refused.code, 2);
-    for (const words of [/port from .* is "?99999"?; allowed: a whole number from 0 to 65535/, /rateLimit\.perMinute from BERTH_RATE_LIMIT_PER_MINUTE is "many"/, /log\.level from BERTH_LOG_LEVEL is "loud"; allowed: trace/, /rootKey from BERTH_ROOT_KEY/]) assert.match(refused.stderr, words);
+    for (const words of [
+      /port from .* is "?99999"?; allowed: a whole number from 0 to 65535/,
+      /rateLimit\.perMinute from BERTH_RATE_LIMIT_PER_MINUTE is "many"/,
+      /log\.level from BERTH_LOG_LEVEL is "loud"; allowed: trace/,
+      /rootKey from BERTH_ROOT_KEY/,
+    ])
+      assert.match(refused.stderr, words);
     assert.doesNotMatch(refused.stderr, /hunter2|\n {4}at /);
     assert.equal(refused.stdout, '');
   });
@@ -220,9 +266,14 @@ describe('a configuration that makes no sense', () => {
   });
 
   test('with a database that does not answer ends with a sentence that says where it is looked for', async () => {
-    const refused = await up(['--port', '0'], { BERTH_DATABASE_URL: 'postgres://nobody:hunter2@127.0.0.1:9/none' });
+    const refused = await up(['--port', '0'], {
+      BERTH_DATABASE_URL: 'postgres://nobody:hunter2@127.0.0.1:9/none',
+    });
     assert.equal(refused.code, 1);
-    assert.equal(refused.stderr, 'berth: the database at 127.0.0.1:9 does not answer (ECONNREFUSED); check --database or BERTH_DATABASE_URL\n');
+    assert.equal(
+      refused.stderr,
+      'berth: the database at 127.0.0.1:9 does not answer (ECONNREFUSED); check --database or BERTH_DATABASE_URL\n',
+    );
   });
 
   test('with a database that is not there names it, and not who asks', async () => {
@@ -230,7 +281,10 @@ describe('a configuration that makes no sense', () => {
     const url = Object.assign(new URL(empty.url), { pathname: '/nowhere' });
     const refused = await up(['--port', '0'], { BERTH_DATABASE_URL: url.href });
     assert.equal(refused.code, 1);
-    assert.equal(refused.stderr, `berth: there is no database "nowhere" at ${url.host}; make it, or check --database or BERTH_DATABASE_URL\n`);
+    assert.equal(
+      refused.stderr,
+      `berth: there is no database "nowhere" at ${url.host}; make it, or check --database or BERTH_DATABASE_URL\n`,
+    );
     await empty.drop();
   });
 
@@ -239,35 +293,63 @@ describe('a configuration that makes no sense', () => {
     writeFileSync(file, '');
     const refused = await runBerth(['up', '--port', '0', '--data', file]);
     assert.equal(refused.code, 1);
-    assert.equal(refused.stderr, `berth: the data folder ${file} is not a folder; choose another with --data or BERTH_DATA\n`);
+    assert.equal(
+      refused.stderr,
+      `berth: the data folder ${file} is not a folder; choose another with --data or BERTH_DATA\n`,
+    );
   });
 
-  test('with a data folder that this user may not write to says so', { skip: !isReadable && 'NOT RUN: an ordinary user cannot read this clone' }, async () => {
+  test('with a data folder that this user may not write to says so', {
+    skip: !isReadable && 'NOT RUN: an ordinary user cannot read this clone',
+  }, async () => {
     const closed = await freshDatabase('sqlite');
     chmodSync(closed.data, 0o555);
-    await assert.rejects(startServer(closed, {}, ['--port', '0'], user), { message: `berth did not start:\nberth: the data folder ${closed.data} cannot be written (EACCES); let this user write there, or choose another with --data or BERTH_DATA\n` });
+    await assert.rejects(startServer(closed, {}, ['--port', '0'], user), {
+      message: `berth did not start:\nberth: the data folder ${closed.data} cannot be written (EACCES); let this user write there, or choose another with --data or BERTH_DATA\n`,
+    });
     await closed.drop();
   });
 
   test('with a host that is not of this machine names the knob', async () => {
-    for (const [host, words] of [['192.0.2.1', /^is not an address of this machine \(EADDRNOTAVAIL\)$/], ['no-such-host.invalid', /^is not known \((ENOTFOUND|EAI_AGAIN)\)$/]] as const) {
+    for (const [host, words] of [
+      ['192.0.2.1', /^is not an address of this machine \(EADDRNOTAVAIL\)$/],
+      ['no-such-host.invalid', /^is not known \((ENOTFOUND|EAI_AGAIN)\)$/],
+    ] as const) {
       const refused = await up(['--host', host, '--port', '0']);
       assert.equal(refused.code, 1);
-      assert.match(/^berth: the host (\S+) (.*); choose another with --host or BERTH_HOST\n$/.exec(refused.stderr)?.[2] ?? refused.stderr, words);
+      assert.match(
+        /^berth: the host (\S+) (.*); choose another with --host or BERTH_HOST\n$/.exec(
+          refused.stderr,
+        )?.[2] ?? refused.stderr,
+        words,
+      );
     }
   });
 });
 
 /** Sends the head and half the body of a request, waits for what `meanwhile` does, and then sends the rest. */
-function halfSent(server: TestServer, meanwhile: () => Promise<unknown>): Promise<{ status: number; text: string; connection: string | undefined }> {
+function halfSent(
+  server: TestServer,
+  meanwhile: () => Promise<unknown>,
+): Promise<{ status: number; text: string; connection: string | undefined }> {
   const body = JSON.stringify({ name: 'under-way', image: 'python:3.12' });
   return new Promise((resolve, reject) => {
-    const sending = request(`${server.url}/v2/templates`, { method: 'POST', headers: { authorization: `Bearer ${server.key}`, 'content-type': 'application/json', 'content-length': body.length, expect: '100-continue' } });
+    const sending = request(`${server.url}/v2/templates`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${server.key}`,
+        'content-type': 'application/json',
+        'content-length': body.length,
+        expect: '100-continue',
+      },
+    });
     sending.on('error', reject);
     sending.on('response', (response) => {
       let text = '';
       response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, text, connection: response.headers.connection }));
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, text, connection: response.headers.connection }),
+      );
       response.on('error', reject);
     });
     // The server says that it has read the head.

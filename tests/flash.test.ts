@@ -9,7 +9,11 @@ import { readFileSync } from 'node:fs';
 export default async ({ input }: { input: unknown }) => ({ input, build: readFileSync(process.env['FLASH_BUILD_ARTIFACT_PATH'] ?? '', 'utf8') });
 `;
 
-const NAMES = { 'x-flash-app': 'greetings', 'x-flash-environment': 'production', 'x-flash-endpoint': 'greeter' };
+const NAMES = {
+  'x-flash-app': 'greetings',
+  'x-flash-environment': 'production',
+  'x-flash-endpoint': 'greeter',
+};
 
 /** What the flash client does, in the order in which it does it; the client itself is in clients/. */
 describe('an app of flash', { concurrency: false }, () => {
@@ -24,27 +28,85 @@ describe('an app of flash', { concurrency: false }, () => {
     assert.equal(body.errors, undefined, text);
     return body.data?.answer as T;
   };
-  const call = (headers: Record<string, string>, operation = 'runsync', key = stage.server.key): Promise<Response> =>
-    fetch(`${stage.server.url}/v2/flash/${operation}`, { method: 'POST', headers: { ...headers, authorization: `Bearer ${key}` }, body: '{"input":{"name":"world"}}' });
+  const call = (
+    headers: Record<string, string>,
+    operation = 'runsync',
+    key = stage.server.key,
+  ): Promise<Response> =>
+    fetch(`${stage.server.url}/v2/flash/${operation}`, {
+      method: 'POST',
+      headers: { ...headers, authorization: `Bearer ${key}` },
+      body: '{"input":{"name":"world"}}',
+    });
 
   test('its workers find the build, and it is called by name', async () => {
     const client = stage.server.client();
-    const app = await ask<{ id: string }>('mutation ($input: CreateFlashAppInput) { answer: createFlashApp(input: $input) { id } }', { name: 'greetings' });
-    const environment = await ask<{ id: string }>('mutation ($input: CreateFlashEnvironmentInput) { answer: createFlashEnvironment(input: $input) { id } }', { flashAppId: app.id, name: 'production' });
-    const place = await ask<{ uploadUrl: string; objectKey: string }>('mutation ($input: PrepareFlashArtifactUploadInput) { answer: prepareFlashArtifactUpload(input: $input) { uploadUrl objectKey } }', { flashAppId: app.id, tarballSize: 9 });
-    assert.equal((await fetch(place.uploadUrl, { method: 'PUT', headers: { 'content-type': 'application/gzip' }, body: 'the build' })).status, 200);
-    const build = await ask<{ id: string }>('mutation ($input: FinalizeFlashArtifactUploadInput) { answer: finalizeFlashArtifactUpload(input: $input) { id } }', { flashAppId: app.id, objectKey: place.objectKey, manifest: {} });
-    await ask('mutation ($input: DeployBuildToEnvironmentInput) { answer: deployBuildToEnvironment(input: $input) { id } }', { flashEnvironmentId: environment.id, flashBuildId: build.id });
-    const env = [{ key: 'FLASH_APP', value: 'greetings' }, { key: 'FLASH_ENV', value: 'production' }];
-    const template = { name: 'greeter', imageName: await upload(client, 'greeter', HANDLER), containerDiskInGb: 5, dockerArgs: '', env };
-    await ask('mutation ($input: EndpointInput!) { answer: saveEndpoint(input: $input) { id } }', { name: 'greeter', flashEnvironmentId: environment.id, template, instanceIds: ['cpu3c-2-4'], workersMin: 1, workersMax: 1, locations: 'EU-RO-1' });
+    const app = await ask<{ id: string }>(
+      'mutation ($input: CreateFlashAppInput) { answer: createFlashApp(input: $input) { id } }',
+      { name: 'greetings' },
+    );
+    const environment = await ask<{ id: string }>(
+      'mutation ($input: CreateFlashEnvironmentInput) { answer: createFlashEnvironment(input: $input) { id } }',
+      { flashAppId: app.id, name: 'production' },
+    );
+    const place = await ask<{ uploadUrl: string; objectKey: string }>(
+      'mutation ($input: PrepareFlashArtifactUploadInput) { answer: prepareFlashArtifactUpload(input: $input) { uploadUrl objectKey } }',
+      { flashAppId: app.id, tarballSize: 9 },
+    );
+    assert.equal(
+      (
+        await fetch(place.uploadUrl, {
+          method: 'PUT',
+          headers: { 'content-type': 'application/gzip' },
+          body: 'the build',
+        })
+      ).status,
+      200,
+    );
+    const build = await ask<{ id: string }>(
+      'mutation ($input: FinalizeFlashArtifactUploadInput) { answer: finalizeFlashArtifactUpload(input: $input) { id } }',
+      { flashAppId: app.id, objectKey: place.objectKey, manifest: {} },
+    );
+    await ask(
+      'mutation ($input: DeployBuildToEnvironmentInput) { answer: deployBuildToEnvironment(input: $input) { id } }',
+      { flashEnvironmentId: environment.id, flashBuildId: build.id },
+    );
+    const env = [
+      { key: 'FLASH_APP', value: 'greetings' },
+      { key: 'FLASH_ENV', value: 'production' },
+    ];
+    const template = {
+      name: 'greeter',
+      imageName: await upload(client, 'greeter', HANDLER),
+      containerDiskInGb: 5,
+      dockerArgs: '',
+      env,
+    };
+    await ask('mutation ($input: EndpointInput!) { answer: saveEndpoint(input: $input) { id } }', {
+      name: 'greeter',
+      flashEnvironmentId: environment.id,
+      template,
+      instanceIds: ['cpu3c-2-4'],
+      workersMin: 1,
+      workersMax: 1,
+      locations: 'EU-RO-1',
+    });
     const answer = (await (await call(NAMES)).json()) as { status: string; output: unknown };
-    assert.deepEqual([answer.status, answer.output], ['COMPLETED', { input: { name: 'world' }, build: 'the build' }], JSON.stringify(answer));
+    assert.deepEqual(
+      [answer.status, answer.output],
+      ['COMPLETED', { input: { name: 'world' }, build: 'the build' }],
+      JSON.stringify(answer),
+    );
   });
 
   test('what has another name, another owner or none is not there', async () => {
-    const statusOf = async (headers: Record<string, string>, operation?: string, key?: string): Promise<number> => (await call(headers, operation, key)).status;
-    for (const name of Object.keys(NAMES)) assert.equal(await statusOf({ ...NAMES, [name]: 'other' }), 404, name);
+    const statusOf = async (
+      headers: Record<string, string>,
+      operation?: string,
+      key?: string,
+    ): Promise<number> => (await call(headers, operation, key)).status;
+    for (const name of Object.keys(NAMES))
+      assert.equal(await statusOf({ ...NAMES, [name]: 'other' }), 404, name);
     assert.equal(await statusOf(NAMES, 'runsync', (await stage.account('stranger')).key), 404);
     assert.equal(await statusOf(NAMES, 'runsync', 'rpa_WRONG'), 401);
     assert.equal(await statusOf({}), 400);
@@ -53,13 +115,27 @@ describe('an app of flash', { concurrency: false }, () => {
 
   test('the ready workers of a queue endpoint and their last lines can be looked up by id', async () => {
     const client = stage.server.client();
-    const id = await deploy(client, 'lines', 'export default async () => { console.log("here"); return 1; };', { workers: { min: 1, max: 1 } });
-    assert.equal((await client.call<{ output: number }>('POST', `/v2/${id}/runsync`, { input: 1 })).body.output, 1);
-    const { body } = await client.call<{ workers: { ready: number }; readyWorkers: string[] }>('GET', `/v2/${id}/metrics`);
+    const id = await deploy(
+      client,
+      'lines',
+      'export default async () => { console.log("here"); return 1; };',
+      { workers: { min: 1, max: 1 } },
+    );
+    assert.equal(
+      (await client.call<{ output: number }>('POST', `/v2/${id}/runsync`, { input: 1 })).body.output,
+      1,
+    );
+    const { body } = await client.call<{ workers: { ready: number }; readyWorkers: string[] }>(
+      'GET',
+      `/v2/${id}/metrics`,
+    );
     assert.deepEqual([body.workers.ready, body.readyWorkers.length], [1, 1]);
     const path = `/v1/pod/${body.readyWorkers[0]}/logs`;
     const logs = await stage.operator.call<{ container: string[]; system: string[] }>('GET', path);
-    assert.ok(logs.body.container.some((line) => /^\S+Z here$/.test(line)) && logs.body.system.length > 0, logs.text);
+    assert.ok(
+      logs.body.container.some((line) => /^\S+Z here$/.test(line)) && logs.body.system.length > 0,
+      logs.text,
+    );
     assert.equal((await (await stage.account('other')).call('GET', path)).status, 404);
   });
 });

@@ -45,7 +45,11 @@ describe('the OpenAI interface of a queue endpoint', () => {
 
   const messages = [{ role: 'user', content: 'say it after me' }];
   const streamed = async (body: object): Promise<IncomingMessage> => {
-    const asking = request(`${server.url}/v2/${endpoint}/openai/v1/chat/completions`, { method: 'POST', agent: false, headers: { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' } });
+    const asking = request(`${server.url}/v2/${endpoint}/openai/v1/chat/completions`, {
+      method: 'POST',
+      agent: false,
+      headers: { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' },
+    });
     asking.end(JSON.stringify({ model: 'parrot', stream: true, messages, ...body }));
     const [response] = (await once(asking, 'response')) as [IncomingMessage];
     return response;
@@ -54,24 +58,45 @@ describe('the OpenAI interface of a queue endpoint', () => {
   test('answers lists and completions of a worker that it started', async () => {
     const models = await client.call<{ data: { id: string }[] }>('GET', `/v2/${endpoint}/openai/v1/models`);
     assert.deepEqual([models.status, models.body.data], [200, [{ id: 'parrot' }]]);
-    const { status, body } = await client.call<{ choices: { message: { content: string } }[] }>('POST', `/v2/${endpoint}/openai/v1/chat/completions`, { model: 'parrot', messages });
+    const { status, body } = await client.call<{ choices: { message: { content: string } }[] }>(
+      'POST',
+      `/v2/${endpoint}/openai/v1/chat/completions`,
+      { model: 'parrot', messages },
+    );
     assert.deepEqual([status, body.choices[0]?.message.content], [200, 'say it after me']);
   });
 
   test('streams a completion as events, to the last one', async () => {
     const response = await streamed({});
-    assert.deepEqual([response.statusCode, String(response.headers['content-type']).split(';')[0]], [200, 'text/event-stream']);
+    assert.deepEqual(
+      [response.statusCode, String(response.headers['content-type']).split(';')[0]],
+      [200, 'text/event-stream'],
+    );
     let text = '';
     for await (const chunk of response) text += String(chunk);
-    const events = text.trim().split('\n\n').map((event) => event.replace(/^data: /, ''));
+    const events = text
+      .trim()
+      .split('\n\n')
+      .map((event) => event.replace(/^data: /, ''));
     assert.equal(events.pop(), '[DONE]');
-    assert.deepEqual(events.map((event) => (JSON.parse(event) as { choices: { delta: { content: string } }[] }).choices[0]?.delta.content), ['say', 'it', 'after', 'me']);
+    assert.deepEqual(
+      events.map(
+        (event) =>
+          (JSON.parse(event) as { choices: { delta: { content: string } }[] }).choices[0]?.delta.content,
+      ),
+      ['say', 'it', 'after', 'me'],
+    );
   });
 
   test('passes a piece on while the rest is still made, and cancels the job of a client that goes away', async () => {
     const response = await streamed({ slow: true });
     assert.match(await nextPiece(response), /"content":"say"/);
     response.destroy();
-    await until('the job is cancelled', async () => (await client.call<{ jobs: { inProgress: number } }>('GET', `/v2/${endpoint}/health`)).body.jobs.inProgress === 0);
+    await until(
+      'the job is cancelled',
+      async () =>
+        (await client.call<{ jobs: { inProgress: number } }>('GET', `/v2/${endpoint}/health`)).body.jobs
+          .inProgress === 0,
+    );
   });
 });

@@ -24,45 +24,95 @@ describe('requests to a load balancing endpoint', () => {
   test('arrive with any method and any path, the words of the job interface too, and say where they came from', async () => {
     const endpoint = await stage.endpoint();
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
-      const { status, headers, body } = await endpoint.call<Seen>(method, '/a%20b/run?x=%2F&y', method === 'GET' ? undefined : `by ${method}`);
-      assert.deepEqual([status, body.method, body.url, body.body], [200, method, '/a%20b/run?x=%2F&y', method === 'GET' ? '' : `by ${method}`]);
+      const { status, headers, body } = await endpoint.call<Seen>(
+        method,
+        '/a%20b/run?x=%2F&y',
+        method === 'GET' ? undefined : `by ${method}`,
+      );
+      assert.deepEqual(
+        [status, body.method, body.url, body.body],
+        [200, method, '/a%20b/run?x=%2F&y', method === 'GET' ? '' : `by ${method}`],
+      );
       assert.equal(headers.get(WORKER_HEADER), body.worker);
     }
     const head = await endpoint.call('HEAD', '/teapot');
     assert.deepEqual([head.status, head.headers.get('x-seen-method'), head.text], [418, 'HEAD', '']);
-    for (const path of ['/run', '/runsync', '/status/x', '/health', '/stream/x', '/purge-queue', '/openai/v1/models', '/job-take/x', '/']) {
+    for (const path of [
+      '/run',
+      '/runsync',
+      '/status/x',
+      '/health',
+      '/stream/x',
+      '/purge-queue',
+      '/openai/v1/models',
+      '/job-take/x',
+      '/',
+    ]) {
       assert.equal((await endpoint.call<Seen>('POST', path, '{}')).body.url, path);
     }
     const { body } = await endpoint.call<Seen>('GET', '/seen');
-    assert.partialDeepStrictEqual(body.headers, { 'x-forwarded-for': '127.0.0.1', 'x-forwarded-proto': 'http', 'x-forwarded-prefix': `/v2/${endpoint.id}` });
-    assert.equal((await stage.client.call<Seen>('GET', `/v2/${encoded(endpoint.id)}/seen?a`)).body.url, '/seen?a');
+    assert.partialDeepStrictEqual(body.headers, {
+      'x-forwarded-for': '127.0.0.1',
+      'x-forwarded-proto': 'http',
+      'x-forwarded-prefix': `/v2/${endpoint.id}`,
+    });
+    assert.equal(
+      (await stage.client.call<Seen>('GET', `/v2/${encoded(endpoint.id)}/seen?a`)).body.url,
+      '/seen?a',
+    );
     assert.equal((await endpoint.call('GET', '/ping')).status, 200);
   });
 
   test('find their endpoint by host name as well', async () => {
     const endpoint = await stage.endpoint();
-    const byName = async (host: string, path: string): Promise<{ status: number; text: string }> => answerOf(endpoint.open('', { path, headers: { host } }).end());
+    const byName = async (host: string, path: string): Promise<{ status: number; text: string }> =>
+      answerOf(endpoint.open('', { path, headers: { host } }).end());
     const { status, text } = await byName(`${endpoint.id}.${DOMAIN}:8484`, '/v2/pods?deep');
     assert.equal(status, 200, text);
     const seen = JSON.parse(text) as Seen;
-    assert.deepEqual([seen.url, seen.headers['host'], seen.headers['x-forwarded-prefix']], ['/v2/pods?deep', `${endpoint.id}.${DOMAIN}:8484`, undefined]);
+    assert.deepEqual(
+      [seen.url, seen.headers['host'], seen.headers['x-forwarded-prefix']],
+      ['/v2/pods?deep', `${endpoint.id}.${DOMAIN}:8484`, undefined],
+    );
     assert.equal((await byName(`nosuchendpoint.${DOMAIN}`, '/')).status, 404);
-    for (const path of ['/healthz', `/v2/serverless/${endpoint.id}`, `/v2/${endpoint.id}/seen`]) assert.equal((await byName(PUBLIC_HOST, path)).status, 200, path);
+    for (const path of ['/healthz', `/v2/serverless/${endpoint.id}`, `/v2/${endpoint.id}/seen`])
+      assert.equal((await byName(PUBLIC_HOST, path)).status, 200, path);
   });
 
   test('may name their target with scheme and host, and so may those to all else', async () => {
     const endpoint = await stage.endpoint();
     const queue = await newEndpoint(stage.server.url, stage.server.key);
-    const ask = async (target: string, headers: Record<string, string> = {}): Promise<{ status: number; text: string }> => answerOf(endpoint.open('', { path: target, headers }).end());
-    const seen = async (target: string, headers?: Record<string, string>): Promise<[string, string | undefined]> => {
+    const ask = async (
+      target: string,
+      headers: Record<string, string> = {},
+    ): Promise<{ status: number; text: string }> =>
+      answerOf(endpoint.open('', { path: target, headers }).end());
+    const seen = async (
+      target: string,
+      headers?: Record<string, string>,
+    ): Promise<[string, string | undefined]> => {
       const { url, headers: told } = JSON.parse((await ask(target, headers)).text) as Seen;
       return [url, told['host']];
     };
-    assert.deepEqual(await seen(`http://cloud.example/v2/${endpoint.id}/seen?x`), ['/seen?x', 'cloud.example']);
-    assert.deepEqual(await seen(`http://${endpoint.id}.${DOMAIN}/seen?x`, { host: PUBLIC_HOST, expect: '100-continue' }), ['/seen?x', `${endpoint.id}.${DOMAIN}`]);
-    for (const path of [`/v2/${queue.id}/health`, `/v2/serverless/${queue.id}`, '/healthz']) assert.equal((await ask(`http://cloud.example${path}`)).status, 200, path);
-    const talking = endpoint.open('', { path: `http://${endpoint.id}.${DOMAIN}/chat`, headers: { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'key' } }).end();
-    const [answer] = (await Promise.race([once(talking, 'upgrade'), once(talking, 'response')])) as [IncomingMessage];
+    assert.deepEqual(await seen(`http://cloud.example/v2/${endpoint.id}/seen?x`), [
+      '/seen?x',
+      'cloud.example',
+    ]);
+    assert.deepEqual(
+      await seen(`http://${endpoint.id}.${DOMAIN}/seen?x`, { host: PUBLIC_HOST, expect: '100-continue' }),
+      ['/seen?x', `${endpoint.id}.${DOMAIN}`],
+    );
+    for (const path of [`/v2/${queue.id}/health`, `/v2/serverless/${queue.id}`, '/healthz'])
+      assert.equal((await ask(`http://cloud.example${path}`)).status, 200, path);
+    const talking = endpoint
+      .open('', {
+        path: `http://${endpoint.id}.${DOMAIN}/chat`,
+        headers: { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'key' },
+      })
+      .end();
+    const [answer] = (await Promise.race([once(talking, 'upgrade'), once(talking, 'response')])) as [
+      IncomingMessage,
+    ];
     assert.equal(answer.statusCode, 101);
     talking.destroy();
   });
@@ -72,7 +122,10 @@ describe('requests to a load balancing endpoint', () => {
     const other = await stage.endpoint({ workers: { min: 0, max: 0 } });
     const stranger = await stage.client.call<{ key: string }>('POST', '/v2/accounts', { name: 'stranger' });
     const asked = async (key: string | undefined): Promise<[number, unknown]> => {
-      const { status, body } = await clientOf(stage.server.url, key).call<{ error: unknown }>('GET', `/v2/${endpoint.id}/seen`);
+      const { status, body } = await clientOf(stage.server.url, key).call<{ error: unknown }>(
+        'GET',
+        `/v2/${endpoint.id}/seen`,
+      );
       return [status, body.error];
     };
     const keyFor = (fields: object): Promise<string> => newKey(stage.client, fields);
@@ -80,8 +133,20 @@ describe('requests to a load balancing endpoint', () => {
     assert.deepEqual((await asked('rpa_WRONG'))[0], 401);
     assert.deepEqual((await asked(stranger.body.key))[0], 404);
     assert.deepEqual((await asked(await keyFor({ access: 'READ_ONLY' })))[0], 403);
-    assert.deepEqual((await asked(await keyFor({ access: 'RESTRICTED', scopes: { serverless: 'WRITE' }, endpoints: [other.id] })))[0], 403);
-    assert.deepEqual(await asked(await keyFor({ access: 'RESTRICTED', scopes: { serverless: 'WRITE' }, endpoints: [endpoint.id] })), [200, undefined]);
+    assert.deepEqual(
+      (
+        await asked(
+          await keyFor({ access: 'RESTRICTED', scopes: { serverless: 'WRITE' }, endpoints: [other.id] }),
+        )
+      )[0],
+      403,
+    );
+    assert.deepEqual(
+      await asked(
+        await keyFor({ access: 'RESTRICTED', scopes: { serverless: 'WRITE' }, endpoints: [endpoint.id] }),
+      ),
+      [200, undefined],
+    );
 
     const queue = await newEndpoint(stage.server.url, stage.server.key);
     const wrong = await stage.client.call<{ error: string }>('GET', `/v2/${queue.id}/any/path`);
@@ -121,7 +186,10 @@ function encoded(id: string): string {
 }
 
 async function newKey(client: Client, fields: object): Promise<string> {
-  const { status, body, text } = await client.call<{ key: string }>('POST', '/v2/account/api-keys', { name: 'k', ...fields });
+  const { status, body, text } = await client.call<{ key: string }>('POST', '/v2/account/api-keys', {
+    name: 'k',
+    ...fields,
+  });
   assert.equal(status, 201, text);
   return body.key;
 }

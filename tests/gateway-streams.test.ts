@@ -58,9 +58,14 @@ describe('streams through a load balancing endpoint', () => {
     const endpoint = await stage.endpoint();
     const [uploads, each] = [8, 25 * MEGABYTE];
     const before = residentMegabytes(stage.server.process.pid);
-    const uploading = Array.from({ length: uploads }, (_, number) => upload(endpoint, `/keep/${number}`, each));
+    const uploading = Array.from({ length: uploads }, (_, number) =>
+      upload(endpoint, `/keep/${number}`, each),
+    );
     const sizes = uploading.map(answerOf);
-    await until('all uploads have reached the worker', async () => (await endpoint.about()).unread.length === uploads);
+    await until(
+      'all uploads have reached the worker',
+      async () => (await endpoint.about()).unread.length === uploads,
+    );
     let [sent, looks] = [0, 0];
     await until('nothing more is taken from the senders', async () => {
       const now = uploading.reduce((sum, { socket }) => sum + (socket?.bytesWritten ?? 0), 0);
@@ -71,16 +76,23 @@ describe('streams through a load balancing endpoint', () => {
     assert.ok(sent < (uploads * each) / 2, `${sent} bytes have left their senders`);
     const during = residentMegabytes(stage.server.process.pid);
     assert.equal((await endpoint.call('POST', '/read', '')).text, String(uploads));
-    for (const { status, text } of await Promise.all(sizes)) assert.deepEqual([status, text], [200, String(each)]);
-    const answers = await Promise.all(Array.from({ length: uploads }, async () => {
-      const response = await answered(endpoint.open(`/bytes/${each}`).end());
-      let size = 0;
-      for await (const chunk of response) size += (chunk as Buffer).length;
-      return size;
-    }));
+    for (const { status, text } of await Promise.all(sizes))
+      assert.deepEqual([status, text], [200, String(each)]);
+    const answers = await Promise.all(
+      Array.from({ length: uploads }, async () => {
+        const response = await answered(endpoint.open(`/bytes/${each}`).end());
+        let size = 0;
+        for await (const chunk of response) size += (chunk as Buffer).length;
+        return size;
+      }),
+    );
     assert.deepEqual(answers, Array(uploads).fill(each));
     const after = residentMegabytes(stage.server.process.pid);
-    for (const now of [during, after]) assert.ok(now - before < 100, `the server grew from ${before.toFixed(0)} MB to ${during.toFixed(0)} and ${after.toFixed(0)} MB`);
+    for (const now of [during, after])
+      assert.ok(
+        now - before < 100,
+        `the server grew from ${before.toFixed(0)} MB to ${during.toFixed(0)} and ${after.toFixed(0)} MB`,
+      );
   });
 
   test('a client that goes away takes its request away from the worker', async () => {
@@ -105,7 +117,11 @@ describe('streams through a load balancing endpoint', () => {
 });
 
 /** Sends so many bytes, no faster than they are taken. */
-function upload(endpoint: BalancedEndpoint, path: string, size: number): ReturnType<BalancedEndpoint['open']> {
+function upload(
+  endpoint: BalancedEndpoint,
+  path: string,
+  size: number,
+): ReturnType<BalancedEndpoint['open']> {
   const asking = endpoint.open(path, { method: 'POST', headers: { 'content-length': String(size) } });
   const piece = Buffer.alloc(64 * 1024);
   let left = size;

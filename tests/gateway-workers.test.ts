@@ -15,7 +15,9 @@ describe('the workers of a load balancing endpoint', () => {
     const endpoint = await stage.endpoint({ workers: { min: 0, max: 1 }, env: { STARTING_PINGS: '3' } });
     assert.deepEqual(await workersOf(stage.client, endpoint.id), []);
     const answer = endpoint.call<About>('GET', '/about');
-    await until('the worker starts', async () => (await workersOf(stage.client, endpoint.id)).some(({ status }) => status === 'INITIALIZING'));
+    await until('the worker starts', async () =>
+      (await workersOf(stage.client, endpoint.id)).some(({ status }) => status === 'INITIALIZING'),
+    );
     const { status, body } = await answer;
     assert.equal(status, 200);
     assert.deepEqual(body.pings.slice(0, 4), [204, 204, 204, 200]);
@@ -23,7 +25,10 @@ describe('the workers of a load balancing endpoint', () => {
   });
 
   test('that are not ready yet are waited for by so many and no more: the rest gets 503 and is told when to come back', async () => {
-    const endpoint = await stage.endpoint({ workers: { min: 0, max: 1 }, env: { STARTING_PINGS: '1000000' } });
+    const endpoint = await stage.endpoint({
+      workers: { min: 0, max: 1 },
+      env: { STARTING_PINGS: '1000000' },
+    });
     const waiting = Array.from({ length: ROOM }, () => endpoint.open('/about').end());
     let turnedAway = 0;
     for (const asking of waiting) asking.on('response', () => (turnedAway += 1));
@@ -33,7 +38,10 @@ describe('the workers of a load balancing endpoint', () => {
       late.destroy();
       return first;
     });
-    assert.deepEqual([refused.status, refused.headers['retry-after'], JSON.parse(refused.text)], [503, '5', { error: 'no workers available' }]);
+    assert.deepEqual(
+      [refused.status, refused.headers['retry-after'], JSON.parse(refused.text)],
+      [503, '5', { error: 'no workers available' }],
+    );
     assert.ok(turnedAway <= 20, `${turnedAway} were turned away while there was room`);
     for (const asking of waiting) asking.destroy();
   });
@@ -43,17 +51,26 @@ describe('the workers of a load balancing endpoint', () => {
     const ready = await readyWorkers(stage.client, endpoint.id, 2);
     const [first = '', second = ''] = ready;
     const open = async (name: string, affinity?: string): Promise<string> => {
-      const response = await answered(endpoint.open(`/open/${name}`, affinity === undefined ? {} : { headers: { [WORKER_HEADER]: affinity } }).end());
+      const response = await answered(
+        endpoint
+          .open(`/open/${name}`, affinity === undefined ? {} : { headers: { [WORKER_HEADER]: affinity } })
+          .end(),
+      );
       assert.equal(response.statusCode, 200);
       response.resume();
       return String(response.headers[WORKER_HEADER]);
     };
-    assert.deepEqual([await open('a', first), await open('b', `strict ${first}`), await open('c', `strict-resume ${first}`)], [first, first, first]);
+    assert.deepEqual(
+      [await open('a', first), await open('b', `strict ${first}`), await open('c', `strict-resume ${first}`)],
+      [first, first, first],
+    );
     for (const name of ['d', 'e', 'f']) assert.equal(await open(name), second);
     assert.deepEqual([await open('g'), await open('h')].sort(), [...ready].sort());
     assert.equal(await open('i', 'nosuchworker1'), await workerWith(endpoint, ready, 'i'));
     for (const kind of ['strict', 'strict-resume']) {
-      const { status, body } = await endpoint.call<{ reason: string }>('GET', '/about', undefined, { [WORKER_HEADER]: `${kind} nosuchworker1` });
+      const { status, body } = await endpoint.call<{ reason: string }>('GET', '/about', undefined, {
+        [WORKER_HEADER]: `${kind} nosuchworker1`,
+      });
       assert.deepEqual([status, body.reason], [404, 'affinity_worker_gone']);
     }
   });
@@ -61,9 +78,14 @@ describe('the workers of a load balancing endpoint', () => {
   test('have so many requests at a time and no more; who comes next waits, or has another one started', async () => {
     const endpoint = await stage.endpoint({ workers: { min: 1, max: 2, idleTimeout: 60 }, requestCount: 2 });
     await readyWorkers(stage.client, endpoint.id, 1);
-    const responses = await Promise.all(Array.from({ length: 4 }, (_, number) => answered(endpoint.open(`/open/${number}`).end())));
+    const responses = await Promise.all(
+      Array.from({ length: 4 }, (_, number) => answered(endpoint.open(`/open/${number}`).end())),
+    );
     const by = responses.map(({ headers }) => String(headers[WORKER_HEADER]));
-    assert.deepEqual([...new Set(by)].map((worker) => by.filter((other) => other === worker).length), [2, 2]);
+    assert.deepEqual(
+      [...new Set(by)].map((worker) => by.filter((other) => other === worker).length),
+      [2, 2],
+    );
     const fifth = answerOf(endpoint.open('/fifth').end());
     responses[0]?.destroy();
     assert.equal((await fifth).headers[WORKER_HEADER], by[0]);
@@ -72,7 +94,8 @@ describe('the workers of a load balancing endpoint', () => {
 
   test('that left because they were idle come back under their id for whoever insists on them', async () => {
     const endpoint = await stage.endpoint({ workers: { min: 0, max: 1, idleTimeout: 1 } });
-    const asked = (affinity?: string): Promise<{ status: number; headers: Headers }> => endpoint.call('GET', '/seen', undefined, affinity === undefined ? {} : { [WORKER_HEADER]: affinity });
+    const asked = (affinity?: string): Promise<{ status: number; headers: Headers }> =>
+      endpoint.call('GET', '/seen', undefined, affinity === undefined ? {} : { [WORKER_HEADER]: affinity });
     const worker = (await asked()).headers.get(WORKER_HEADER) ?? '';
     await until('the worker has left', async () => (await workersOf(stage.client, endpoint.id)).length === 0);
     assert.equal((await asked(`strict ${worker}`)).status, 404);
@@ -95,12 +118,22 @@ describe('the workers of a load balancing endpoint', () => {
       await pause(950 + burst * 70);
     }
     const all = await Promise.all(answers);
-    assert.deepEqual(all.filter(({ status }) => status !== 200), []);
-    assert.ok(new Set(all.map(({ headers }) => headers.get(WORKER_HEADER))).size > 1, 'none has left meanwhile');
+    assert.deepEqual(
+      all.filter(({ status }) => status !== 200),
+      [],
+    );
+    assert.ok(
+      new Set(all.map(({ headers }) => headers.get(WORKER_HEADER))).size > 1,
+      'none has left meanwhile',
+    );
   });
 });
 
-async function workerWith(endpoint: BalancedEndpoint, workers: readonly string[], name: string): Promise<string | undefined> {
+async function workerWith(
+  endpoint: BalancedEndpoint,
+  workers: readonly string[],
+  name: string,
+): Promise<string | undefined> {
   for (const worker of workers) if ((await endpoint.about(worker)).open.includes(name)) return worker;
   return undefined;
 }

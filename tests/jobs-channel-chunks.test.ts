@@ -15,8 +15,10 @@ for (const kind of DATABASES) {
     before(async () => {
       ann = await stage.account('ann');
     });
-    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> => newEndpoint(stage.server.url, ann.key, settings);
-    const open = (jobs: TestEndpoint, workerId = 'w'): Promise<ChannelWorker> => openedChannel({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> =>
+      newEndpoint(stage.server.url, ann.key, settings);
+    const open = (jobs: TestEndpoint, workerId = 'w'): Promise<ChannelWorker> =>
+      openedChannel({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
     /** A job in the hands of a worker, its chunks, and how often they are acknowledged. */
     const streaming = async (jobs: TestEndpoint, workerId = 'w') => {
       const channel = await open(jobs, workerId);
@@ -24,8 +26,11 @@ for (const kind of DATABASES) {
       channel.send('T 1');
       const { lease } = await channel.job();
       return {
-        channel, id, lease,
-        say: (number: number | string, output: unknown = Number(number), by = channel) => by.send(`S ${id} ${lease}~${number} ${JSON.stringify({ output })}`),
+        channel,
+        id,
+        lease,
+        say: (number: number | string, output: unknown = Number(number), by = channel) =>
+          by.send(`S ${id} ${lease}~${number} ${JSON.stringify({ output })}`),
         /** Resolves when everything up to a number is acknowledged. */
         kept: async (upTo: number, by = channel): Promise<void> => {
           for (;;) {
@@ -37,21 +42,28 @@ for (const kind of DATABASES) {
         end: async (by = channel): Promise<unknown> => {
           by.send(`D ${id} ${lease} {"output":"end"}`);
           assert.equal(await by.next('A'), `${id} ${lease}`);
-          return (await jobs.call<{ output: unknown }[]>('GET', `stream/${id}`)).body.map(({ output }) => output);
+          return (await jobs.call<{ output: unknown }[]>('GET', `stream/${id}`)).body.map(
+            ({ output }) => output,
+          );
         },
       };
     };
 
     test('chunks with numbers are acknowledged, many at a time, and repeats are stored once', async () => {
       const { channel, id, lease, say, kept, end } = await streaming(await endpoint());
-      channel.send(...Array.from({ length: 1_000 }, (_, n) => `S ${id} ${lease}~${n + 1} {"output":${n + 1}}`));
+      channel.send(
+        ...Array.from({ length: 1_000 }, (_, n) => `S ${id} ${lease}~${n + 1} {"output":${n + 1}}`),
+      );
       await kept(1_000);
       for (const number of [1, 500, 7, 1_000]) say(number, 'again');
       await kept(1_000);
       for (const number of [999, 1_000, 1_001]) say(number);
       await kept(1_001);
       assert.deepEqual(channel.unread('K').length, 0);
-      assert.deepEqual(await end(), Array.from({ length: 1_001 }, (_, n) => n + 1));
+      assert.deepEqual(
+        await end(),
+        Array.from({ length: 1_001 }, (_, n) => n + 1),
+      );
       channel.close();
     });
 
@@ -103,7 +115,13 @@ for (const kind of DATABASES) {
         await bad.closed;
         assert.deepEqual(bad.unread('K'), [], String(numbers));
       }
-      for (const line of [`S ${id} ${lease}~2 {"output":`, `S ${id} ${lease}~2 []`, `S ${id} ${lease}~2 `, `S ${id} ${lease}~2`, `S ${id}`]) {
+      for (const line of [
+        `S ${id} ${lease}~2 {"output":`,
+        `S ${id} ${lease}~2 []`,
+        `S ${id} ${lease}~2 `,
+        `S ${id} ${lease}~2`,
+        `S ${id}`,
+      ]) {
         const bad = await open(jobs);
         bad.send(line);
         await bad.closed;
@@ -139,7 +157,12 @@ for (const kind of DATABASES) {
       // Whoever holds nothing owes nothing: there is no turn to be out of.
       say(9, 'stolen', other);
       await kept(9, other);
-      for (const line of [`${id} wrong~2`, `${id} ~2`, 'nonsense x~5', `${id.slice(0, -8)}00000000 ${lease}~1`]) {
+      for (const line of [
+        `${id} wrong~2`,
+        `${id} ~2`,
+        'nonsense x~5',
+        `${id.slice(0, -8)}00000000 ${lease}~1`,
+      ]) {
         channel.send(`S ${line} {"output":"wrong"}`);
         const [name = '', held = ''] = line.split(' ');
         assert.equal(await channel.next('K'), `${name} ${held.replace('~', ' ')}`);
@@ -167,7 +190,10 @@ for (const kind of DATABASES) {
       assert.equal(await channel.next('A'), `${id} ${lease}`);
       const { lease: next } = await channel.job();
       channel.send(`S ${id} ${next}~1 {"output":"after"}`, `S ${id} ${lease}~4 {"output":"stale"}`);
-      assert.deepEqual(new Set([await channel.next('K'), await channel.next('K')]), new Set([`${id} ${next} 1`, `${id} ${lease} 4`]));
+      assert.deepEqual(
+        new Set([await channel.next('K'), await channel.next('K')]),
+        new Set([`${id} ${next} 1`, `${id} ${lease} 4`]),
+      );
       channel.send(`D ${id} ${next} {"output":"end"}`);
       await channel.next('A');
       assert.deepEqual((await jobs.call('GET', `stream/${id}`)).body, [{ output: 'after' }]);
@@ -178,13 +204,20 @@ for (const kind of DATABASES) {
       const jobs = await endpoint();
       const { channel, id, lease, say, kept, end } = await streaming(jobs);
       const worker = jobs.worker('w');
-      const post = async (mark: string, output: unknown): Promise<number> => (await worker.send('POST', `job-stream/w/${id}?gpu=none`, { body: JSON.stringify({ output }), headers: { 'berth-chunk': mark } })).status;
+      const post = async (mark: string, output: unknown): Promise<number> =>
+        (
+          await worker.send('POST', `job-stream/w/${id}?gpu=none`, {
+            body: JSON.stringify({ output }),
+            headers: { 'berth-chunk': mark },
+          })
+        ).status;
       say(1);
       say(2);
       await kept(2);
       for (const number of [1, 2, 3, 3, 5, 4, 5]) assert.equal(await post(`${lease}~${number}`, number), 200);
       for (const mark of [`wrong~6`, '~6']) assert.equal(await post(mark, 'wrong'), 200);
-      for (const mark of ['6', lease, `${lease}~`, `${lease}~0`, `${lease}~x`]) assert.equal(await post(mark, 'bad'), 400);
+      for (const mark of ['6', lease, `${lease}~`, `${lease}~0`, `${lease}~x`])
+        assert.equal(await post(mark, 'bad'), 400);
       assert.deepEqual(await end(), [1, 2, 3, 5]);
       assert.equal(await post(`${lease}~6`, 'late'), 200);
       worker.close();

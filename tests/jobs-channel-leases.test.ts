@@ -15,16 +15,28 @@ for (const kind of DATABASES) {
     before(async () => {
       ann = await stage.account('ann');
     });
-    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> => newEndpoint(stage.server.url, ann.key, settings);
-    const open = (jobs: TestEndpoint, workerId = 'w'): Promise<ChannelWorker> => openedChannel({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> =>
+      newEndpoint(stage.server.url, ann.key, settings);
+    const open = (jobs: TestEndpoint, workerId = 'w'): Promise<ChannelWorker> =>
+      openedChannel({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
 
     test('jobs come as long as there are credits, with a lease each, and results are acknowledged', async () => {
       const jobs = await endpoint();
       const channel = await open(jobs, 'w-1');
       channel.send('T 2');
-      const ids = [await jobs.run({ n: 1 }, { extra: [1.5] }), await jobs.run({ n: 2 }), await jobs.run({ n: 3 })];
+      const ids = [
+        await jobs.run({ n: 1 }, { extra: [1.5] }),
+        await jobs.run({ n: 2 }),
+        await jobs.run({ n: 3 }),
+      ];
       const [first, second] = [await channel.job(), await channel.job()];
-      assert.deepEqual([first.job, second.job], [{ id: ids[0], input: { n: 1 }, extra: [1.5] }, { id: ids[1], input: { n: 2 } }]);
+      assert.deepEqual(
+        [first.job, second.job],
+        [
+          { id: ids[0], input: { n: 1 }, extra: [1.5] },
+          { id: ids[1], input: { n: 2 } },
+        ],
+      );
       assert.notEqual(first.lease, second.lease);
       assert.equal((await jobs.status(ids[0] ?? '')).workerId, 'w-1');
       await settled(channel);
@@ -35,7 +47,10 @@ for (const kind of DATABASES) {
       assert.equal(done.body.status, 'COMPLETED');
       assert.ok(done.text.includes('{"float":1.0,"big":1152921504606846976}'));
       channel.send(`D ${ids[1]} ${second.lease} {"error":"no","output":[1]}`);
-      assert.deepEqual([(await jobs.ended(ids[1] ?? '')).status, (await jobs.status(ids[1] ?? '')).error], ['FAILED', 'no']);
+      assert.deepEqual(
+        [(await jobs.ended(ids[1] ?? '')).status, (await jobs.status(ids[1] ?? '')).error],
+        ['FAILED', 'no'],
+      );
       channel.send('T 1');
       assert.equal((await channel.job()).job.id, ids[2]);
       channel.close();
@@ -76,13 +91,19 @@ for (const kind of DATABASES) {
       const first = await channel.job();
       channel.send(`B ${id} ${first.lease}`);
       assert.equal(await channel.next('A'), `${id} ${first.lease}`);
-      assert.deepEqual([(await jobs.status(id)).status, (await jobs.status(id)).retries ?? 0], ['IN_QUEUE', 0]);
+      assert.deepEqual(
+        [(await jobs.status(id)).status, (await jobs.status(id)).retries ?? 0],
+        ['IN_QUEUE', 0],
+      );
       // Said twice, or by whoever does not hold it, it changes nothing.
       channel.send('T 2');
       const again = await channel.job();
       assert.equal(again.job.id, id);
       channel.send(`B ${id} ${first.lease}`, 'B nonsense x');
-      assert.deepEqual(new Set([await channel.next('A'), await channel.next('A')]), new Set([`${id} ${first.lease}`, 'nonsense x']));
+      assert.deepEqual(
+        new Set([await channel.next('A'), await channel.next('A')]),
+        new Set([`${id} ${first.lease}`, 'nonsense x']),
+      );
       channel.send(`D ${id} ${again.lease} {"output":1}`);
       assert.equal((await jobs.ended(id)).status, 'COMPLETED');
       assert.equal((await channel.job()).job.id, next);
@@ -96,10 +117,19 @@ for (const kind of DATABASES) {
       channel.send('T 2');
       const [one, other] = [await channel.job(), await channel.job()];
       // However much a worker says, a job begins before it ends.
-      channel.send(`D ${one.job.id} ${one.lease}~3600000 {"output":1}`, `D ${other.job.id} ${other.lease}~x {"output":2}`);
-      assert.deepEqual([await channel.next('A'), await channel.next('A')], [`${one.job.id} ${one.lease}`, `${other.job.id} ${other.lease}`]);
+      channel.send(
+        `D ${one.job.id} ${one.lease}~3600000 {"output":1}`,
+        `D ${other.job.id} ${other.lease}~x {"output":2}`,
+      );
+      assert.deepEqual(
+        [await channel.next('A'), await channel.next('A')],
+        [`${one.job.id} ${one.lease}`, `${other.job.id} ${other.lease}`],
+      );
       const shown = await Promise.all(ids.map((id) => jobs.status(id)));
-      assert.deepEqual(shown.map(({ status }) => status), ['COMPLETED', 'COMPLETED']);
+      assert.deepEqual(
+        shown.map(({ status }) => status),
+        ['COMPLETED', 'COMPLETED'],
+      );
       assert.equal(shown[0]?.executionTime, 0);
       channel.close();
     });
@@ -116,7 +146,10 @@ for (const kind of DATABASES) {
       })();
       const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => jobs.runSync({ n })));
       await answering;
-      assert.deepEqual(answers.map(({ body }) => [body.status, body.output]), Array.from({ length: 50 }, (_, n) => ['COMPLETED', { n }]));
+      assert.deepEqual(
+        answers.map(({ body }) => [body.status, body.output]),
+        Array.from({ length: 50 }, (_, n) => ['COMPLETED', { n }]),
+      );
       channel.close();
     });
 
@@ -129,10 +162,19 @@ for (const kind of DATABASES) {
       channel.send(`P ${id} ${lease} {"percent":NaN}`, `P ${id} ${lease} {"percent":50}`);
       await eventually(async () => assert.deepEqual((await jobs.status(id)).output, { percent: 50 }));
       const all = Array.from({ length: 300 }, (_, n) => n);
-      channel.send(...all.map((n) => `S ${id} ${lease} {"output":${n}}`), `P ${id} ${lease} 99`, `D ${id} ${lease} {"output":"end"}`, `S ${id} ${lease} {"output":"late"}`, `P ${id} ${lease} "late"`);
+      channel.send(
+        ...all.map((n) => `S ${id} ${lease} {"output":${n}}`),
+        `P ${id} ${lease} 99`,
+        `D ${id} ${lease} {"output":"end"}`,
+        `S ${id} ${lease} {"output":"late"}`,
+        `P ${id} ${lease} "late"`,
+      );
       await channel.next('A');
       await settled(channel);
-      assert.deepEqual((await jobs.call('GET', `stream/${id}`)).body, all.map((output) => ({ output })));
+      assert.deepEqual(
+        (await jobs.call('GET', `stream/${id}`)).body,
+        all.map((output) => ({ output })),
+      );
       assert.equal((await jobs.status(id)).output, 'end');
       channel.close();
     });
@@ -143,13 +185,31 @@ for (const kind of DATABASES) {
       const id = await jobs.run();
       channel.send('T 1');
       const { lease } = await channel.job();
-      channel.send(`S ${id} wrong {"output":"wrong"}`, `P ${id} wrong "wrong"`, `D ${id} wrong {"output":"wrong"}`);
-      other.send(`S ${id} ${lease} {"output":"stolen"}`, `P ${id} ${lease} "stolen"`, `D ${id} ${lease} {"output":"stolen"}`, 'D unknown x {}');
+      channel.send(
+        `S ${id} wrong {"output":"wrong"}`,
+        `P ${id} wrong "wrong"`,
+        `D ${id} wrong {"output":"wrong"}`,
+      );
+      other.send(
+        `S ${id} ${lease} {"output":"stolen"}`,
+        `P ${id} ${lease} "stolen"`,
+        `D ${id} ${lease} {"output":"stolen"}`,
+        'D unknown x {}',
+      );
       assert.equal(await channel.next('A'), `${id} wrong`);
-      assert.deepEqual(new Set([await other.next('A'), await other.next('A')]), new Set([`${id} ${lease}`, 'unknown x']));
-      assert.deepEqual([(await jobs.status(id)).status, (await jobs.status(id)).output], ['IN_PROGRESS', undefined]);
+      assert.deepEqual(
+        new Set([await other.next('A'), await other.next('A')]),
+        new Set([`${id} ${lease}`, 'unknown x']),
+      );
+      assert.deepEqual(
+        [(await jobs.status(id)).status, (await jobs.status(id)).output],
+        ['IN_PROGRESS', undefined],
+      );
       channel.send(`D ${id} ${lease} {"output":"right"}`, `D ${id} ${lease} {"output":"again"}`);
-      assert.deepEqual([await channel.next('A'), await channel.next('A')], [`${id} ${lease}`, `${id} ${lease}`]);
+      assert.deepEqual(
+        [await channel.next('A'), await channel.next('A')],
+        [`${id} ${lease}`, `${id} ${lease}`],
+      );
       assert.equal((await jobs.status(id)).output, 'right');
       assert.deepEqual((await jobs.call('GET', `stream/${id}`)).body, [{ output: 'right' }]);
       for (const one of [channel, other]) one.close();

@@ -16,8 +16,10 @@ for (const kind of DATABASES) {
     before(async () => {
       ann = await stage.account('ann');
     });
-    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> => newEndpoint(stage.server.url, ann.key, settings);
-    const open = (jobs: TestEndpoint, workerId = 'w'): Promise<ChannelWorker> => openedChannel({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> =>
+      newEndpoint(stage.server.url, ann.key, settings);
+    const open = (jobs: TestEndpoint, workerId = 'w'): Promise<ChannelWorker> =>
+      openedChannel({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
 
     test('lines may come in pieces or many at once, with any text in them', async () => {
       const jobs = await endpoint();
@@ -41,21 +43,47 @@ for (const kind of DATABASES) {
       channel.socket.write(bytes.subarray(0, middle));
       await jobs.health();
       channel.socket.write(bytes.subarray(middle));
-      channel.send(`D ${ids[1]} ${leases[1]} {"output":1}`, `D ${ids[2]} ${leases[2]} {"output":NaN}`, `D ${ids[3]} ${leases[3]} {}`);
-      const acknowledged = new Set([await channel.next('A'), await channel.next('A'), await channel.next('A'), await channel.next('A')]);
+      channel.send(
+        `D ${ids[1]} ${leases[1]} {"output":1}`,
+        `D ${ids[2]} ${leases[2]} {"output":NaN}`,
+        `D ${ids[3]} ${leases[3]} {}`,
+      );
+      const acknowledged = new Set([
+        await channel.next('A'),
+        await channel.next('A'),
+        await channel.next('A'),
+        await channel.next('A'),
+      ]);
       assert.deepEqual(acknowledged, new Set(ids.map((id, index) => `${id} ${leases[index]}`)));
-      assert.deepEqual(await Promise.all(ids.map(async (id) => (await jobs.status(id)).output)), ['Grüße 🎉', 1, null, undefined]);
+      assert.deepEqual(await Promise.all(ids.map(async (id) => (await jobs.status(id)).output)), [
+        'Grüße 🎉',
+        1,
+        null,
+        undefined,
+      ]);
       channel.close();
     });
 
     test('a worker whose key is revoked gets nothing more, over the channel that it has open or the question that it has asked', async () => {
       const jobs = await endpoint();
-      const { id: keyId, key } = (await ann.call<{ id: string; key: string }>('POST', '/v2/account/api-keys', { name: 'of a worker', access: 'ALL' })).body;
-      const channel = await openedChannel({ url: stage.server.url, endpointId: jobs.id, workerId: 'connected', key });
+      const { id: keyId, key } = (
+        await ann.call<{ id: string; key: string }>('POST', '/v2/account/api-keys', {
+          name: 'of a worker',
+          access: 'ALL',
+        })
+      ).body;
+      const channel = await openedChannel({
+        url: stage.server.url,
+        endpointId: jobs.id,
+        workerId: 'connected',
+        key,
+      });
       const stays = await open(jobs, 'stays');
       channel.send('L ');
       await channel.next('H');
-      const asking = fetch(`${stage.server.url}/v2/${jobs.id}/job-take/asks?job_in_progress=0`, { headers: { authorization: key } });
+      const asking = fetch(`${stage.server.url}/v2/${jobs.id}/job-take/asks?job_in_progress=0`, {
+        headers: { authorization: key },
+      });
       while ((await jobs.health()).workers.idle < 3);
       assert.equal((await ann.call('DELETE', `/v2/account/api-keys/${keyId}`)).status, 204);
       await channel.closed;
@@ -73,7 +101,11 @@ for (const kind of DATABASES) {
       channel.send('T 2');
       const body = { input: { text: 'one\ntwo\r\n', list: [1, 2] }, policy: { ttl: 600_000 } };
       for (const indent of ['\t', '  ']) {
-        const { body: made } = await jobs.call('POST', 'run', `\r\n${JSON.stringify(body, null, indent).replaceAll('\n', '\r\n')}\n`);
+        const { body: made } = await jobs.call(
+          'POST',
+          'run',
+          `\r\n${JSON.stringify(body, null, indent).replaceAll('\n', '\r\n')}\n`,
+        );
         const { lease, job } = await channel.job();
         assert.deepEqual(job, { ...body, id: made.id });
         channel.send(`D ${job.id} ${lease} {}`);
@@ -99,12 +131,25 @@ for (const kind of DATABASES) {
     test('whoever may not is refused, and the public protocol answers as ever', async () => {
       const [jobs, other] = [await endpoint(), await endpoint()];
       const bob = await stage.account(`bob of ${kind}`);
-      const readOnly = (await ann.call<{ key: string }>('POST', '/v2/account/api-keys', { name: 'reader', access: 'READ_ONLY' })).body.key;
+      const readOnly = (
+        await ann.call<{ key: string }>('POST', '/v2/account/api-keys', {
+          name: 'reader',
+          access: 'READ_ONLY',
+        })
+      ).body.key;
       const refusals = [
-        [jobs.id, 'w', 'rpa_WRONG', '401 Unauthorized'], [jobs.id, 'w', 'rpw_wrong', '401 Unauthorized'], [jobs.id, 'w', bob.key, '404 Not Found'], [jobs.id, 'w', readOnly, '403 Forbidden'],
-        ['nosuchendpoint', 'w', ann.key, '404 Not Found'], [other.id, '', ann.key, '404 Not Found'], [other.id, '%ff', ann.key, '400 Bad Request'],
+        [jobs.id, 'w', 'rpa_WRONG', '401 Unauthorized'],
+        [jobs.id, 'w', 'rpw_wrong', '401 Unauthorized'],
+        [jobs.id, 'w', bob.key, '404 Not Found'],
+        [jobs.id, 'w', readOnly, '403 Forbidden'],
+        ['nosuchendpoint', 'w', ann.key, '404 Not Found'],
+        [other.id, '', ann.key, '404 Not Found'],
+        [other.id, '%ff', ann.key, '400 Bad Request'],
       ] as const;
-      for (const [endpointId, workerId, key, refused] of refusals) assert.deepEqual(await openChannel({ url: stage.server.url, endpointId, workerId, key }), { refused });
+      for (const [endpointId, workerId, key, refused] of refusals)
+        assert.deepEqual(await openChannel({ url: stage.server.url, endpointId, workerId, key }), {
+          refused,
+        });
       const id = await jobs.run();
       const worker = jobs.worker();
       assert.equal((await worker.take()).id, id);
@@ -116,7 +161,15 @@ for (const kind of DATABASES) {
       const [good, id] = [await open(jobs, 'good'), await jobs.run()];
       good.send('T 1');
       const { lease } = await good.job();
-      for (const line of ['Z', 'hello', `D ${id}`, `D ${id} ${lease} {"output":`, `D ${id} ${lease} []`, 'U nonsense', 'GET / HTTP/1.1']) {
+      for (const line of [
+        'Z',
+        'hello',
+        `D ${id}`,
+        `D ${id} ${lease} {"output":`,
+        `D ${id} ${lease} []`,
+        'U nonsense',
+        'GET / HTTP/1.1',
+      ]) {
         const bad = await open(jobs, 'bad');
         bad.send(line);
         await bad.closed;
@@ -137,7 +190,9 @@ for (const kind of DATABASES) {
             const socket = connect(Number(port), '127.0.0.1');
             socket.on('error', () => socket.destroy());
             await new Promise((resolve) => socket.once('connect', resolve));
-            socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: berth-worker/1\r\nAuthorization: ${key}${time}\r\n\r\n`);
+            socket.write(
+              `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: berth-worker/1\r\nAuthorization: ${key}${time}\r\n\r\n`,
+            );
             if (time % 2 === 0) await new Promise((resolve) => setImmediate(resolve));
             socket.resetAndDestroy();
           }

@@ -15,8 +15,10 @@ for (const kind of DATABASES) {
     before(async () => {
       ann = await stage.account('ann');
     });
-    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> => newEndpoint(stage.server.url, ann.key, settings);
-    const open = (jobs: TestEndpoint, workerId = 'w'): Promise<ChannelWorker> => openedChannel({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> =>
+      newEndpoint(stage.server.url, ann.key, settings);
+    const open = (jobs: TestEndpoint, workerId = 'w'): Promise<ChannelWorker> =>
+      openedChannel({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
 
     test('a worker that comes back under its name after it left gets jobs at once, and its name may hold any letter', async () => {
       const jobs = await endpoint();
@@ -51,7 +53,10 @@ for (const kind of DATABASES) {
       second.send(`D ${id} ${lease} {"output":"survived"}`, 'T 1');
       assert.equal(await second.next('A'), `${id} ${lease}`);
       assert.equal((await second.job()).job.id, other);
-      assert.deepEqual([(await jobs.status(id)).output, (await jobs.status(id)).retries], ['survived', undefined]);
+      assert.deepEqual(
+        [(await jobs.status(id)).output, (await jobs.status(id)).retries],
+        ['survived', undefined],
+      );
       second.close();
     });
 
@@ -142,7 +147,14 @@ for (const kind of DATABASES) {
     test('a worker counts as there while its channel is open', async () => {
       const jobs = await endpoint();
       const channel = await open(jobs);
-      assert.deepEqual((await jobs.health()).workers, { idle: 1, initializing: 0, ready: 1, running: 0, throttled: 0, unhealthy: 0 });
+      assert.deepEqual((await jobs.health()).workers, {
+        idle: 1,
+        initializing: 0,
+        ready: 1,
+        running: 0,
+        throttled: 0,
+        unhealthy: 0,
+      });
       channel.send('T 1');
       const id = await jobs.run();
       const { lease } = await channel.job();

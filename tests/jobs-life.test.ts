@@ -13,18 +13,27 @@ for (const kind of DATABASES) {
     before(async () => {
       ann = await stage.account('ann');
     });
-    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> => newEndpoint(stage.server.url, ann.key, settings);
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> =>
+      newEndpoint(stage.server.url, ann.key, settings);
 
     test('cancel takes a waiting job out of the queue', async () => {
       const jobs = await endpoint();
       const cancelled = await jobs.run();
       const kept = await jobs.run();
-      const answer = await jobs.call('POST', `cancel/${cancelled}`, undefined, { 'content-type': 'application/json' });
+      const answer = await jobs.call('POST', `cancel/${cancelled}`, undefined, {
+        'content-type': 'application/json',
+      });
       assert.deepEqual([answer.status, answer.body], [200, { id: cancelled, status: 'CANCELLED' }]);
       const { status, delayTime, executionTime } = await jobs.status(cancelled);
-      assert.deepEqual({ status, delayTime, executionTime }, { status: 'CANCELLED', delayTime: 0, executionTime: 0 });
+      assert.deepEqual(
+        { status, delayTime, executionTime },
+        { status: 'CANCELLED', delayTime: 0, executionTime: 0 },
+      );
       const worker = jobs.worker();
-      assert.deepEqual((await worker.pollBatch(10)).body.map(({ id }) => id), [kept]);
+      assert.deepEqual(
+        (await worker.pollBatch(10)).body.map(({ id }) => id),
+        [kept],
+      );
       worker.close();
     });
 
@@ -38,9 +47,15 @@ for (const kind of DATABASES) {
       const answer = await jobs.call('POST', `cancel/${id}`, {});
       assert.deepEqual([answer.status, answer.body], [200, { id, status: 'CANCELLED' }]);
       assert.deepEqual((await stopping).body, { jobsToStop: [id] });
-      assert.deepEqual([(await caller).status, (await caller).body.status, (await caller).body.output], [200, 'CANCELLED', undefined]);
+      assert.deepEqual(
+        [(await caller).status, (await caller).body.status, (await caller).body.output],
+        [200, 'CANCELLED', undefined],
+      );
       assert.equal((await worker.done(id, { output: 'late' })).status, 200);
-      assert.deepEqual([(await jobs.status(id)).status, (await jobs.status(id)).output], ['CANCELLED', undefined]);
+      assert.deepEqual(
+        [(await jobs.status(id)).status, (await jobs.status(id)).output],
+        ['CANCELLED', undefined],
+      );
       worker.close();
     });
 
@@ -50,7 +65,8 @@ for (const kind of DATABASES) {
       const id = await jobs.run();
       await worker.take();
       await worker.done(id, { output: 1 });
-      for (let time = 0; time < 2; time += 1) assert.deepEqual((await jobs.call('POST', `cancel/${id}`)).body, { id, status: 'COMPLETED' });
+      for (let time = 0; time < 2; time += 1)
+        assert.deepEqual((await jobs.call('POST', `cancel/${id}`)).body, { id, status: 'COMPLETED' });
       assert.equal((await jobs.status(id)).output, 1);
       assertRefused(await jobs.call('POST', `cancel/${NO_SUCH_JOB}`), 404, /^job not found/);
       worker.close();
@@ -64,12 +80,17 @@ for (const kind of DATABASES) {
       await worker.chunk(id, { output: 'piece' });
       await worker.done(id, { error: 'no', output: 'half' });
       const other = await jobs.run();
-      const answer = await jobs.call('POST', `retry/${id}`, undefined, { 'content-type': 'application/json' });
+      const answer = await jobs.call('POST', `retry/${id}`, undefined, {
+        'content-type': 'application/json',
+      });
       assert.deepEqual([answer.status, answer.body], [200, { id, status: 'IN_QUEUE' }]);
       const { reason, ...shown } = await jobs.status(id);
       assert.deepEqual(shown, { id, status: 'IN_QUEUE', input: { n: 1 } });
       assert.equal(reason, 'held behind 1 job');
-      assert.deepEqual((await worker.pollBatch(5)).body, [{ id: other, input: {} }, { id, input: { n: 1 }, extra: true }]);
+      assert.deepEqual((await worker.pollBatch(5)).body, [
+        { id: other, input: {} },
+        { id, input: { n: 1 }, extra: true },
+      ]);
       await worker.done(id, { output: 'good' });
       assert.deepEqual([(await jobs.status(id)).output, (await jobs.status(id)).error], ['good', undefined]);
       assert.deepEqual((await jobs.call('GET', `stream/${id}`)).body, [{ output: 'good' }]);
@@ -79,12 +100,26 @@ for (const kind of DATABASES) {
     test('retry is refused in every other state, and of what is not there', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
-      const [running, completed, cancelled, waiting] = [await jobs.run(), await jobs.run(), await jobs.run(), await jobs.run()];
+      const [running, completed, cancelled, waiting] = [
+        await jobs.run(),
+        await jobs.run(),
+        await jobs.run(),
+        await jobs.run(),
+      ];
       await worker.pollBatch(2);
       await worker.done(completed, { output: 1 });
       await jobs.call('POST', `cancel/${cancelled}`);
-      for (const [id, status] of [[waiting, 'IN_QUEUE'], [running, 'IN_PROGRESS'], [completed, 'COMPLETED'], [cancelled, 'CANCELLED']] as const) {
-        assertRefused(await jobs.call('POST', `retry/${id}`), 400, new RegExp(`^only a FAILED or TIMED_OUT job can be retried; this one is ${status}$`));
+      for (const [id, status] of [
+        [waiting, 'IN_QUEUE'],
+        [running, 'IN_PROGRESS'],
+        [completed, 'COMPLETED'],
+        [cancelled, 'CANCELLED'],
+      ] as const) {
+        assertRefused(
+          await jobs.call('POST', `retry/${id}`),
+          400,
+          new RegExp(`^only a FAILED or TIMED_OUT job can be retried; this one is ${status}$`),
+        );
         assert.equal((await jobs.status(id)).status, status);
       }
       assert.equal((await jobs.status(completed)).output, 1);
@@ -99,8 +134,14 @@ for (const kind of DATABASES) {
       const { id } = await worker.take();
       const stopping = worker.stops();
       const { took, result } = await caller;
-      assert.ok(took >= 4_990 && took < 5_000 + PROMPT_MS, `the least execution timeout is 5 s, took ${took} ms`);
-      assert.deepEqual([result.status, result.body.status, result.body.error], [200, 'TIMED_OUT', 'the job ran longer than its execution timeout of 5000 ms']);
+      assert.ok(
+        took >= 4_990 && took < 5_000 + PROMPT_MS,
+        `the least execution timeout is 5 s, took ${took} ms`,
+      );
+      assert.deepEqual(
+        [result.status, result.body.status, result.body.error],
+        [200, 'TIMED_OUT', 'the job ran longer than its execution timeout of 5000 ms'],
+      );
       assert.deepEqual((await stopping).body, { jobsToStop: [id] });
       await worker.done(id, { output: 'late' });
       assert.equal((await jobs.status(id)).status, 'TIMED_OUT');
@@ -136,29 +177,51 @@ for (const kind of DATABASES) {
       assert.deepEqual((await stopping).body, { jobsToStop: [running] });
       // Whoever waits for it is told; from then on it is unknown.
       const { status, body } = await caller;
-      assert.deepEqual([status, body.status, body.error], [200, 'TIMED_OUT', 'the time to live of the job is over']);
+      assert.deepEqual(
+        [status, body.status, body.error],
+        [200, 'TIMED_OUT', 'the time to live of the job is over'],
+      );
       for (const id of [running, waiting, lasting]) {
-        await eventually(async () => assertRefused(await jobs.call('GET', `status/${id}`), 404, /is unknown or its result has expired$/));
+        await eventually(async () =>
+          assertRefused(await jobs.call('GET', `status/${id}`), 404, /is unknown or its result has expired$/),
+        );
         assertRefused(await jobs.call('POST', `retry/${id}`), 404, /^job not found/);
       }
-      assert.deepEqual((await jobs.health()).jobs, { completed: 0, failed: 3, inProgress: 0, inQueue: 0, retried: 0 });
-      assertRefused(await jobs.call('GET', `status/${await jobs.run()}?ttl=soon`), 400, /^ttl must be a number of milliseconds, got "soon"$/);
+      assert.deepEqual((await jobs.health()).jobs, {
+        completed: 0,
+        failed: 3,
+        inProgress: 0,
+        inQueue: 0,
+        retried: 0,
+      });
+      assertRefused(
+        await jobs.call('GET', `status/${await jobs.run()}?ttl=soon`),
+        400,
+        /^ttl must be a number of milliseconds, got "soon"$/,
+      );
       worker.close();
     });
 
     test('a result is kept as long as the request or the endpoint says', async () => {
       const [jobs, brief] = [await endpoint(), await endpoint({ retention: 1000 })];
       const [worker, other] = [jobs.worker(), brief.worker()];
-      const [gone, kept] = [await jobs.run({}, { retention: 0 }), await jobs.run({}, { policy: { ttl: 60_000 } })];
+      const [gone, kept] = [
+        await jobs.run({}, { retention: 0 }),
+        await jobs.run({}, { policy: { ttl: 60_000 } }),
+      ];
       await worker.pollBatch(2);
       for (const id of [gone, kept]) await worker.done(id, { error: 'no' });
       const [byEndpoint, byRequest] = [await brief.run(), await brief.run({}, { retention: 60_000 })];
       await other.pollBatch(2);
       for (const id of [byEndpoint, byRequest]) await other.done(id, { error: 'no' });
-      await eventually(async () => assertRefused(await jobs.call('GET', `status/${gone}`), 404, /^job not found/));
+      await eventually(async () =>
+        assertRefused(await jobs.call('GET', `status/${gone}`), 404, /^job not found/),
+      );
       assertRefused(await jobs.call('POST', `retry/${gone}`), 404, /^job not found/);
       assertRefused(await jobs.call('GET', `stream/${gone}`), 404, /not found/);
-      await eventually(async () => assertRefused(await brief.call('GET', `status/${byEndpoint}`), 404, /^job not found/));
+      await eventually(async () =>
+        assertRefused(await brief.call('GET', `status/${byEndpoint}`), 404, /^job not found/),
+      );
       assert.equal((await jobs.status(kept)).status, 'FAILED');
       assert.equal((await brief.status(byRequest)).status, 'FAILED');
       worker.close();
@@ -173,16 +236,27 @@ for (const kind of DATABASES) {
       const caller = jobs.runSync({});
       const waiting = [await jobs.run(), await jobs.run({}, { policy: { lowPriority: true } })];
       await eventually(async () => assert.equal((await jobs.health()).jobs.inQueue, 3));
-      const answer = await jobs.call<{ removed: number; status: string }>('POST', 'purge-queue', undefined, { 'content-type': 'application/json' });
+      const answer = await jobs.call<{ removed: number; status: string }>('POST', 'purge-queue', undefined, {
+        'content-type': 'application/json',
+      });
       assert.deepEqual([answer.status, answer.body], [200, { removed: 3, status: 'completed' }]);
       const { took, result } = await timed(() => caller);
       assert.ok(took < PROMPT_MS, `told after ${took} ms`);
       assertRefused(result, 404, /^job not found/);
       for (const id of waiting) assertRefused(await jobs.call('GET', `status/${id}`), 404, /^job not found/);
-      assert.deepEqual((await jobs.call('POST', 'purge-queue', {})).body, { removed: 0, status: 'completed' });
+      assert.deepEqual((await jobs.call('POST', 'purge-queue', {})).body, {
+        removed: 0,
+        status: 'completed',
+      });
       assert.equal((await jobs.status(running)).status, 'IN_PROGRESS');
       await worker.done(running, { output: 1 });
-      assert.deepEqual((await jobs.health()).jobs, { completed: 1, failed: 0, inProgress: 0, inQueue: 0, retried: 0 });
+      assert.deepEqual((await jobs.health()).jobs, {
+        completed: 1,
+        failed: 0,
+        inProgress: 0,
+        inQueue: 0,
+        retried: 0,
+      });
       worker.close();
     });
 

@@ -7,7 +7,6 @@ import type { TestEndpoint } from './support/jobs.ts';
 import { stageOn } from './support/story.ts';
 import type { TestAccount } from './support/story.ts';
 
-
 function assertTooMany(answer: Answer<unknown>, text: RegExp): void {
   assert.equal(answer.status, 429, answer.text);
   assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
@@ -28,10 +27,13 @@ for (const kind of DATABASES) {
 
     test('refuse an operation that comes too often, say when to come back, and let it through then', async () => {
       const jobs = await endpoint();
-      for (let call = 0; call < 2; call += 1) assert.equal((await jobs.call('POST', 'purge-queue')).status, 200);
+      for (let call = 0; call < 2; call += 1)
+        assert.equal((await jobs.call('POST', 'purge-queue')).status, 200);
       const refused = await jobs.call('POST', 'purge-queue');
       assertTooMany(refused, /^too many requests: at most 2 of purge-queue in 10 s; try again in \d+ s$/);
-      const { took } = await timed(() => eventually(async () => assert.equal((await jobs.call('POST', 'purge-queue')).status, 200), 15_000));
+      const { took } = await timed(() =>
+        eventually(async () => assert.equal((await jobs.call('POST', 'purge-queue')).status, 200), 15_000),
+      );
       assert.ok(took / 1000 <= Number(refused.headers.get('retry-after')) + 3, `${took} ms`);
     });
 
@@ -53,7 +55,10 @@ for (const kind of DATABASES) {
       const stranger = stage.server.client('rpa_WRONG');
       assert.equal((await stranger.call('GET', `/v2/${jobs.id}/requests`)).status, 401);
       for (let call = 0; call < 100; call += 1) await jobs.call('POST', `cancel/${NO_SUCH_JOB}`);
-      assertTooMany(await jobs.call('POST', `cancel/${NO_SUCH_JOB}`), /^too many requests: at most 100 of cancel in 10 s/);
+      assertTooMany(
+        await jobs.call('POST', `cancel/${NO_SUCH_JOB}`),
+        /^too many requests: at most 100 of cancel in 10 s/,
+      );
       assertTooMany(await jobs.call('POST', `cancel/${await jobs.run()}`), /cancel/);
       assert.equal((await jobs.health()).jobs.inQueue, 1);
     });
@@ -61,7 +66,9 @@ for (const kind of DATABASES) {
     test('hold for no worker', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
-      await Promise.all(Array.from({ length: 300 }, async () => assert.equal((await worker.ping()).status, 200)));
+      await Promise.all(
+        Array.from({ length: 300 }, async () => assert.equal((await worker.ping()).status, 200)),
+      );
       worker.close();
     });
   });
@@ -76,7 +83,9 @@ describe('many submissions', () => {
     let taken = 0;
     const { took } = await timed(async () => {
       while (refused === undefined && taken < 1_200) {
-        const answers = await Promise.all(Array.from({ length: 100 }, () => jobs.call('POST', 'run', { input: {} })));
+        const answers = await Promise.all(
+          Array.from({ length: 100 }, () => jobs.call('POST', 'run', { input: {} })),
+        );
         taken += answers.filter(({ status }) => status === 200).length;
         refused = answers.find(({ status }) => status !== 200);
       }
@@ -91,16 +100,29 @@ describe('many submissions', () => {
   test('more than two hundred at the same time are too many', async () => {
     const jobs = await newEndpoint(stage.server.url, stage.server.key);
     const held = Promise.withResolvers<void>();
-    const body = (): ReadableStream<Uint8Array> => new ReadableStream({
-      start: async (controller) => {
-        controller.enqueue(new TextEncoder().encode('{"input":'));
-        await held.promise;
-        controller.enqueue(new TextEncoder().encode('{}}'));
-        controller.close();
-      },
-    });
-    const slow = Array.from({ length: 200 }, () => fetch(`${stage.server.url}/v2/${jobs.id}/run`, { method: 'POST', headers: { authorization: jobs.key }, body: body(), duplex: 'half' }));
-    await eventually(async () => assertTooMany(await jobs.call('POST', 'run', { input: {} }), /^too many requests: at most 200 of run at the same time; try again in 1 s$/));
+    const body = (): ReadableStream<Uint8Array> =>
+      new ReadableStream({
+        start: async (controller) => {
+          controller.enqueue(new TextEncoder().encode('{"input":'));
+          await held.promise;
+          controller.enqueue(new TextEncoder().encode('{}}'));
+          controller.close();
+        },
+      });
+    const slow = Array.from({ length: 200 }, () =>
+      fetch(`${stage.server.url}/v2/${jobs.id}/run`, {
+        method: 'POST',
+        headers: { authorization: jobs.key },
+        body: body(),
+        duplex: 'half',
+      }),
+    );
+    await eventually(async () =>
+      assertTooMany(
+        await jobs.call('POST', 'run', { input: {} }),
+        /^too many requests: at most 200 of run at the same time; try again in 1 s$/,
+      ),
+    );
     held.resolve();
     for (const answer of await Promise.all(slow)) assert.equal(answer.status, 200);
     assert.equal((await jobs.call('POST', 'run', { input: {} })).status, 200);
@@ -112,22 +134,36 @@ describe('rate limits that are off', () => {
 
   test('refuse nothing', async () => {
     const jobs = await newEndpoint(stage.server.url, stage.server.key);
-    for (let call = 0; call < 6; call += 1) assert.equal((await jobs.call('POST', 'purge-queue')).status, 200);
+    for (let call = 0; call < 6; call += 1)
+      assert.equal((await jobs.call('POST', 'purge-queue')).status, 200);
     for (let call = 0; call < 30; call += 1) assert.equal((await jobs.call('GET', 'requests')).status, 200);
   });
 });
 
 describe('rate limits that the operator sets', () => {
-  const stage = stageOn('sqlite', { BERTH_JOB_LIMITS_RUN: '3/2', BERTH_JOB_LIMITS_PURGE_QUEUE: 'off', BERTH_JOB_LIMITS_STATUS_SYNC: '100/1' });
+  const stage = stageOn('sqlite', {
+    BERTH_JOB_LIMITS_RUN: '3/2',
+    BERTH_JOB_LIMITS_PURGE_QUEUE: 'off',
+    BERTH_JOB_LIMITS_STATUS_SYNC: '100/1',
+  });
 
   test('hold for their operation, in ten seconds and at the same time; one that is off refuses nothing', async () => {
     const jobs = await newEndpoint(stage.server.url, stage.server.key);
-    for (let call = 0; call < 10; call += 1) assert.equal((await jobs.call('POST', 'purge-queue')).status, 200);
+    for (let call = 0; call < 10; call += 1)
+      assert.equal((await jobs.call('POST', 'purge-queue')).status, 200);
     const ids = [await jobs.run(), await jobs.run(), await jobs.run()];
-    assertTooMany(await jobs.call('POST', 'run', { input: {} }), /^too many requests: at most 3 of run in 10 s/);
+    assertTooMany(
+      await jobs.call('POST', 'run', { input: {} }),
+      /^too many requests: at most 3 of run in 10 s/,
+    );
     assert.equal((await jobs.health()).jobs.inQueue, 3);
     const waiting = jobs.call('GET', `status-sync/${ids[0]}?wait=5000`);
-    await eventually(async () => assertTooMany(await jobs.call('GET', `status-sync/${ids[1]}?wait=1000`), /^too many requests: at most 1 of status-sync at the same time; try again in 1 s$/));
+    await eventually(async () =>
+      assertTooMany(
+        await jobs.call('GET', `status-sync/${ids[1]}?wait=1000`),
+        /^too many requests: at most 1 of status-sync at the same time; try again in 1 s$/,
+      ),
+    );
     await jobs.call('POST', `cancel/${ids[0]}`);
     assert.equal((await waiting).body.status, 'CANCELLED');
     assert.equal((await jobs.call('GET', `status-sync/${ids[0]}`)).status, 200);

@@ -16,7 +16,8 @@ for (const kind of DATABASES) {
     before(async () => {
       ann = await stage.account('ann');
     });
-    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> => newEndpoint(stage.server.url, ann.key, settings);
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> =>
+      newEndpoint(stage.server.url, ann.key, settings);
 
     test('run answers with an id at once; status tells the rest', async () => {
       const jobs = await endpoint();
@@ -28,18 +29,36 @@ for (const kind of DATABASES) {
       assert.deepEqual(made.body, { id, status: 'IN_QUEUE' });
       assert.match(id, JOB_ID);
       assert.ok(!id.startsWith('sync-'));
-      assert.deepEqual(await jobs.status(id), { id, status: 'IN_QUEUE', input: { prompt: 'hello' }, reason: 'no worker is wanted: the maximum of this endpoint is 0' });
+      assert.deepEqual(await jobs.status(id), {
+        id,
+        status: 'IN_QUEUE',
+        input: { prompt: 'hello' },
+        reason: 'no worker is wanted: the maximum of this endpoint is 0',
+      });
 
       const given = await worker.take();
       assert.deepEqual(given, { id, input: { prompt: 'hello' } });
       const running = await jobs.status(id);
       assert.ok(Number.isInteger(running.delayTime));
-      assert.deepEqual(running, { id, status: 'IN_PROGRESS', delayTime: running.delayTime, workerId: 'w-1', input: { prompt: 'hello' } });
+      assert.deepEqual(running, {
+        id,
+        status: 'IN_PROGRESS',
+        delayTime: running.delayTime,
+        workerId: 'w-1',
+        input: { prompt: 'hello' },
+      });
 
       assert.equal((await worker.done(id, { output: { text: 'world' } })).status, 200);
       const done = await jobs.status(id);
       assert.ok(Number.isInteger(done.executionTime) && (done.executionTime ?? -1) >= 0);
-      assert.deepEqual(done, { id, status: 'COMPLETED', delayTime: running.delayTime, executionTime: done.executionTime, workerId: 'w-1', output: { text: 'world' } });
+      assert.deepEqual(done, {
+        id,
+        status: 'COMPLETED',
+        delayTime: running.delayTime,
+        executionTime: done.executionTime,
+        workerId: 'w-1',
+        output: { text: 'world' },
+      });
       worker.close();
     });
 
@@ -54,7 +73,10 @@ for (const kind of DATABASES) {
         return body.id;
       });
       const { delayTime = 0, executionTime = 0 } = await jobs.status(id);
-      assert.ok(delayTime >= 990 && executionTime >= 990 && delayTime + executionTime <= took + 5, `${delayTime} and ${executionTime} of ${took}`);
+      assert.ok(
+        delayTime >= 990 && executionTime >= 990 && delayTime + executionTime <= took + 5,
+        `${delayTime} and ${executionTime} of ${took}`,
+      );
       worker.close();
     });
 
@@ -65,7 +87,14 @@ for (const kind of DATABASES) {
       assert.equal(status, 200);
       assert.match(body.id, JOB_ID);
       assert.ok(body.id.startsWith('sync-'));
-      assert.deepEqual(body, { id: body.id, status: 'COMPLETED', delayTime: body.delayTime, executionTime: body.executionTime, workerId: 'w-1', output: { echo: { n: 1 } } });
+      assert.deepEqual(body, {
+        id: body.id,
+        status: 'COMPLETED',
+        delayTime: body.delayTime,
+        executionTime: body.executionTime,
+        workerId: 'w-1',
+        output: { echo: { n: 1 } },
+      });
       assert.deepEqual(await jobs.status(body.id), body);
       await working.stop();
     });
@@ -73,7 +102,10 @@ for (const kind of DATABASES) {
     test('runsync answers a job that fails with 200 and its error', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
-      const [{ status, body }] = await Promise.all([jobs.runSync(), worker.take().then(({ id }) => worker.done(id, { error: 'out of memory', output: { step: 3 } }))]);
+      const [{ status, body }] = await Promise.all([
+        jobs.runSync(),
+        worker.take().then(({ id }) => worker.done(id, { error: 'out of memory', output: { step: 3 } })),
+      ]);
       assert.equal(status, 200);
       assert.deepEqual([body.status, body.error, body.output], ['FAILED', 'out of memory', { step: 3 }]);
       worker.close();
@@ -94,7 +126,10 @@ for (const kind of DATABASES) {
       const waiting = await timed(() => jobs.runSync({ n: 1 }, 1000));
       assert.ok(waiting.took >= 990 && waiting.took < 1_000 + PROMPT_MS, `waited ${waiting.took} ms`);
       const { id } = waiting.result.body;
-      assert.deepEqual([waiting.result.status, waiting.result.body.status, waiting.result.body.delayTime], [200, 'IN_QUEUE', undefined]);
+      assert.deepEqual(
+        [waiting.result.status, waiting.result.body.status, waiting.result.body.delayTime],
+        [200, 'IN_QUEUE', undefined],
+      );
       await worker.take();
       const [running] = await Promise.all([jobs.runSync({ n: 2 }, 1000), worker.poll({ busy: true })]);
       assert.equal(running.body.status, 'IN_PROGRESS');
@@ -108,7 +143,12 @@ for (const kind of DATABASES) {
 
     test('wait is moved into its bounds, and must be a number', async () => {
       const jobs = await endpoint();
-      for (const wait of ['abc', '', '1e3', '0x10', '1s', 'Infinity']) assertRefused(await jobs.call('POST', `runsync?wait=${wait}`, { input: {} }), 400, /^wait must be a number of milliseconds/);
+      for (const wait of ['abc', '', '1e3', '0x10', '1s', 'Infinity'])
+        assertRefused(
+          await jobs.call('POST', `runsync?wait=${wait}`, { input: {} }),
+          400,
+          /^wait must be a number of milliseconds/,
+        );
       assertRefused(await jobs.call('GET', `status-sync/${NO_SUCH_JOB}?wait=abc`), 400, /^wait must be/);
       for (const wait of [1, -5, 0]) {
         const { took, result } = await timed(() => jobs.runSync({}, wait));
@@ -125,7 +165,12 @@ for (const kind of DATABASES) {
       const jobs = await endpoint();
       const worker = jobs.worker();
       const leaving = new AbortController();
-      const call = fetch(`${stage.server.url}/v2/${jobs.id}/runsync`, { method: 'POST', headers: { authorization: jobs.key }, body: '{"input":{}}', signal: leaving.signal });
+      const call = fetch(`${stage.server.url}/v2/${jobs.id}/runsync`, {
+        method: 'POST',
+        headers: { authorization: jobs.key },
+        body: '{"input":{}}',
+        signal: leaving.signal,
+      });
       const { id } = await worker.take();
       leaving.abort();
       await assert.rejects(call);
@@ -147,7 +192,13 @@ for (const kind of DATABASES) {
             return new Promise(() => undefined);
           },
         });
-        const call = fetch(`${stage.server.url}/v2/${jobs.id}/${path}`, { method: 'POST', headers: { authorization: jobs.key }, body, duplex: 'half', signal: leaving.signal });
+        const call = fetch(`${stage.server.url}/v2/${jobs.id}/${path}`, {
+          method: 'POST',
+          headers: { authorization: jobs.key },
+          body,
+          duplex: 'half',
+          signal: leaving.signal,
+        });
         await sent.promise;
         await jobs.health();
         leaving.abort();
@@ -162,7 +213,10 @@ for (const kind of DATABASES) {
       const id = await jobs.run();
       const { took, result } = await timed(() => jobs.call('GET', `status-sync/${id}?wait=1000`));
       assert.ok(took >= 990 && took < 1_000 + PROMPT_MS, `took ${took} ms`);
-      assert.deepEqual([result.body.status, result.body.reason], ['IN_QUEUE', 'no worker is wanted: the maximum of this endpoint is 0']);
+      assert.deepEqual(
+        [result.body.status, result.body.reason],
+        ['IN_QUEUE', 'no worker is wanted: the maximum of this endpoint is 0'],
+      );
       assert.equal((await jobs.runSync({}, 1000)).body.reason, result.body.reason);
       await worker.take();
       let ended = false;
@@ -182,17 +236,26 @@ for (const kind of DATABASES) {
       const id = await jobs.run();
       await worker.take();
       await worker.progress(id, { percent: 40 });
-      assert.deepEqual([(await jobs.status(id)).status, (await jobs.status(id)).output], ['IN_PROGRESS', { percent: 40 }]);
+      assert.deepEqual(
+        [(await jobs.status(id)).status, (await jobs.status(id)).output],
+        ['IN_PROGRESS', { percent: 40 }],
+      );
       await worker.done(id, { output: 'all' });
       await worker.progress(id, { percent: 90 });
-      assert.deepEqual([(await jobs.status(id)).status, (await jobs.status(id)).output], ['COMPLETED', 'all']);
+      assert.deepEqual(
+        [(await jobs.status(id)).status, (await jobs.status(id)).output],
+        ['COMPLETED', 'all'],
+      );
       worker.close();
     });
 
     test('health counts jobs and workers', async () => {
       const jobs = await endpoint();
       const nothing = { idle: 0, initializing: 0, ready: 0, running: 0, throttled: 0, unhealthy: 0 };
-      assert.deepEqual(await jobs.health(), { jobs: { completed: 0, failed: 0, inProgress: 0, inQueue: 0, retried: 0 }, workers: nothing });
+      assert.deepEqual(await jobs.health(), {
+        jobs: { completed: 0, failed: 0, inProgress: 0, inQueue: 0, retried: 0 },
+        workers: nothing,
+      });
       const [busy, idle, sick] = [jobs.worker(), jobs.worker(), jobs.worker()];
       const ids = [await jobs.run(), await jobs.run(), await jobs.run(), await jobs.run()];
       await busy.pollBatch(3);
@@ -200,37 +263,74 @@ for (const kind of DATABASES) {
       await busy.done(ids[1] ?? '', { error: 'no' });
       await idle.ping();
       await sick.ping([], '&status=unhealthy&check=_disk_check&reason=full');
-      assert.deepEqual(await jobs.health(), { jobs: { completed: 1, failed: 1, inProgress: 1, inQueue: 1, retried: 0 }, workers: { ...nothing, idle: 1, ready: 2, running: 1, unhealthy: 1 } });
+      assert.deepEqual(await jobs.health(), {
+        jobs: { completed: 1, failed: 1, inProgress: 1, inQueue: 1, retried: 0 },
+        workers: { ...nothing, idle: 1, ready: 2, running: 1, unhealthy: 1 },
+      });
       for (const worker of [busy, idle, sick]) worker.close();
     });
 
     test('requests lists jobs, the newest first, the failed ones with their input and error', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker('w-1');
-      const ids = [await jobs.run({ n: 0 }), await jobs.run({ n: 1 }, { s3Config: { accessId: 'id', accessSecret: 'hush', bucketName: 'b', endpointUrl: 'https://s3.example' } }), await jobs.run({ n: 2 })];
+      const ids = [
+        await jobs.run({ n: 0 }),
+        await jobs.run(
+          { n: 1 },
+          {
+            s3Config: {
+              accessId: 'id',
+              accessSecret: 'hush',
+              bucketName: 'b',
+              endpointUrl: 'https://s3.example',
+            },
+          },
+        ),
+        await jobs.run({ n: 2 }),
+      ];
       await worker.pollBatch(2);
       await worker.done(ids[0] ?? '', { output: 'zero' });
       await worker.done(ids[1] ?? '', { error: 'one failed' });
       type Requests = { requests: (JobView & { createdAt: string })[] };
       const all = await jobs.call<Requests>('GET', 'requests');
       assert.equal(all.status, 200);
-      assert.deepEqual(all.body.requests.map(({ id, status, input, output, error }) => ({ id, status, input, output, error })), [
-        { id: ids[2], status: 'IN_QUEUE', input: { n: 2 }, output: undefined, error: undefined },
-        { id: ids[1], status: 'FAILED', input: { n: 1 }, output: undefined, error: 'one failed' },
-        { id: ids[0], status: 'COMPLETED', input: { n: 0 }, output: 'zero', error: undefined },
-      ]);
+      assert.deepEqual(
+        all.body.requests.map(({ id, status, input, output, error }) => ({
+          id,
+          status,
+          input,
+          output,
+          error,
+        })),
+        [
+          { id: ids[2], status: 'IN_QUEUE', input: { n: 2 }, output: undefined, error: undefined },
+          { id: ids[1], status: 'FAILED', input: { n: 1 }, output: undefined, error: 'one failed' },
+          { id: ids[0], status: 'COMPLETED', input: { n: 0 }, output: 'zero', error: undefined },
+        ],
+      );
       assert.ok(!all.text.includes('hush'));
       assert.ok(all.body.requests.every(({ createdAt }) => !Number.isNaN(Date.parse(createdAt))));
-      assert.deepEqual((await jobs.call<Requests>('GET', 'requests?status=FAILED')).body.requests.map(({ id }) => id), [ids[1]]);
-      assert.deepEqual((await jobs.call<Requests>('GET', 'requests?limit=1&offset=1')).body.requests.map(({ id }) => id), [ids[1]]);
-      assertRefused(await jobs.call('GET', 'requests?status=RUNNING'), 400, /^status must be one of IN_QUEUE/);
+      assert.deepEqual(
+        (await jobs.call<Requests>('GET', 'requests?status=FAILED')).body.requests.map(({ id }) => id),
+        [ids[1]],
+      );
+      assert.deepEqual(
+        (await jobs.call<Requests>('GET', 'requests?limit=1&offset=1')).body.requests.map(({ id }) => id),
+        [ids[1]],
+      );
+      assertRefused(
+        await jobs.call('GET', 'requests?status=RUNNING'),
+        400,
+        /^status must be one of IN_QUEUE/,
+      );
       assertRefused(await jobs.call('GET', 'requests?limit=many'), 400, /^limit must be a whole number$/);
       worker.close();
     });
 
     test('an Idempotency-Key makes one job of many requests', async () => {
       const jobs = await endpoint();
-      const submit = (key: string, body: unknown, path = 'run'): Promise<Answer<JobView>> => jobs.call('POST', path, body, { 'idempotency-key': key });
+      const submit = (key: string, body: unknown, path = 'run'): Promise<Answer<JobView>> =>
+        jobs.call('POST', path, body, { 'idempotency-key': key });
       const first = await submit('a', { input: 1 });
       assert.deepEqual((await submit('a', { input: 1 })).body, first.body);
       assertRefused(await submit('a', { input: 2 }), 409, /^this Idempotency-Key was used with another body/);
@@ -241,9 +341,16 @@ for (const kind of DATABASES) {
       assert.equal(new Set(mixed.filter(({ status }) => status === 200).map(({ body }) => body.id)).size, 1);
       assert.equal(mixed.filter(({ status }) => status === 409).length, 5);
       assert.equal((await jobs.health()).jobs.inQueue, 4);
-      assert.notEqual((await (await endpoint()).call('POST', 'run', { input: 2 }, { 'idempotency-key': 'a' })).body.id, first.body.id);
+      assert.notEqual(
+        (await (await endpoint()).call('POST', 'run', { input: 2 }, { 'idempotency-key': 'a' })).body.id,
+        first.body.id,
+      );
       assert.equal((await submit('x'.repeat(255), { input: 2 })).status, 200);
-      assertRefused(await submit('x'.repeat(256), { input: 2 }), 400, /^an Idempotency-Key has at most 255 characters$/);
+      assertRefused(
+        await submit('x'.repeat(256), { input: 2 }),
+        400,
+        /^an Idempotency-Key has at most 255 characters$/,
+      );
       // Later, and in whatever state the job is by then, the same request finds the same job.
       const worker = jobs.worker();
       await worker.pollBatch(10);
@@ -258,11 +365,18 @@ for (const kind of DATABASES) {
 
     test('jobs go out in the order in which they came, those of low priority last', async () => {
       const jobs = await endpoint();
-      const low = [await jobs.run({}, { policy: { lowPriority: true } }), await jobs.run({}, { policy: { lowPriority: true } })];
+      const low = [
+        await jobs.run({}, { policy: { lowPriority: true } }),
+        await jobs.run({}, { policy: { lowPriority: true } }),
+      ];
       const normal = [];
       for (let n = 0; n < 8; n += 1) normal.push(await jobs.run({ n }));
       const worker = jobs.worker();
-      const order = [await worker.take(), ...(await worker.pollBatch(4, { busy: true })).body, ...(await worker.pollBatch(20, { busy: true })).body].map(({ id }) => id);
+      const order = [
+        await worker.take(),
+        ...(await worker.pollBatch(4, { busy: true })).body,
+        ...(await worker.pollBatch(20, { busy: true })).body,
+      ].map(({ id }) => id);
       assert.deepEqual(order, [...normal, ...low]);
       worker.close();
     });
@@ -275,12 +389,26 @@ for (const kind of DATABASES) {
       const worker = jobs.worker();
       await worker.take();
       assert.equal(await reason(first), undefined);
-      const waiting = [await jobs.run(), await jobs.run(), await jobs.run({}, { policy: { lowPriority: true } })];
-      assert.deepEqual(await Promise.all(waiting.map(reason)), ['next in line: 1 worker is busy', 'held behind 1 job', 'held behind 2 jobs']);
+      const waiting = [
+        await jobs.run(),
+        await jobs.run(),
+        await jobs.run({}, { policy: { lowPriority: true } }),
+      ];
+      assert.deepEqual(await Promise.all(waiting.map(reason)), [
+        'next in line: 1 worker is busy',
+        'held behind 1 job',
+        'held behind 2 jobs',
+      ]);
       await jobs.worker().ping();
-      assert.equal(await reason(waiting[0] ?? ''), 'next in line: 1 worker is busy, 1 worker is idle and has not asked for a job yet');
+      assert.equal(
+        await reason(waiting[0] ?? ''),
+        'next in line: 1 worker is busy, 1 worker is idle and has not asked for a job yet',
+      );
       await worker.done(first, { output: 1 });
-      assert.equal(await reason(waiting[0] ?? ''), 'next in line: 2 workers are idle and have not asked for a job yet');
+      assert.equal(
+        await reason(waiting[0] ?? ''),
+        'next in line: 2 workers are idle and have not asked for a job yet',
+      );
       const { idle, running } = (await jobs.health()).workers;
       assert.deepEqual([idle, running], [2, 0]);
       worker.close();

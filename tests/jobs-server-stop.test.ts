@@ -12,22 +12,40 @@ describe('a server that stops', () => {
 
       test('sends its workers elsewhere and lets everyone go who waits', async () => {
         const jobs = await newEndpoint(stage.server.url, stage.server.key);
-        const channel = await openedChannel({ url: stage.server.url, endpointId: jobs.id, workerId: 'w', key: stage.server.key });
+        const channel = await openedChannel({
+          url: stage.server.url,
+          endpointId: jobs.id,
+          workerId: 'w',
+          key: stage.server.key,
+        });
         channel.send('T 1');
         const id = await jobs.run();
         assert.equal((await channel.job()).job.id, id);
         const other = await newEndpoint(stage.server.url, stage.server.key);
         const worker = other.worker();
         const polls = [worker.poll(), worker.stops()];
-        const calls = [jobs.runSync({}, 60_000), jobs.call('GET', `status-sync/${id}`), jobs.call('GET', `stream/${id}?wait=60000`), jobs.call('GET', `stream/${id}`, undefined, { accept: 'text/event-stream' })];
-        await eventually(async () => assert.deepEqual([(await jobs.health()).jobs.inQueue, (await other.health()).workers.idle], [1, 1]));
+        const calls = [
+          jobs.runSync({}, 60_000),
+          jobs.call('GET', `status-sync/${id}`),
+          jobs.call('GET', `stream/${id}?wait=60000`),
+          jobs.call('GET', `stream/${id}`, undefined, { accept: 'text/event-stream' }),
+        ];
+        await eventually(async () =>
+          assert.deepEqual([(await jobs.health()).jobs.inQueue, (await other.health()).workers.idle], [1, 1]),
+        );
         const { took, result } = await timed(() => stage.server.stop());
         assert.equal(result, 0);
         assert.ok(took < 9_000, `stopped after ${took} ms`);
         assert.equal(await channel.next('G'), '');
         await channel.closed;
-        assert.deepEqual((await Promise.all(calls)).map(({ status }) => status), [200, 200, 200, 200]);
-        assert.deepEqual((await Promise.all(polls)).map(({ status }) => status), [204, 204]);
+        assert.deepEqual(
+          (await Promise.all(calls)).map(({ status }) => status),
+          [200, 200, 200, 200],
+        );
+        assert.deepEqual(
+          (await Promise.all(polls)).map(({ status }) => status),
+          [204, 204],
+        );
       });
     });
   }

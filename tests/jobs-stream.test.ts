@@ -30,8 +30,18 @@ interface ServerEvent {
 function eventsOf(text: string): ServerEvent[] {
   return text
     .split('\n\n')
-    .map((block) => Object.fromEntries(block.split('\n').filter((line) => /^(id|data): /.test(line)).map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)])) as { id?: string; data?: string })
-    .flatMap(({ id, data }) => (id === undefined || data === undefined ? [] : [{ id, data: JSON.parse(data) as Chunk }]));
+    .map(
+      (block) =>
+        Object.fromEntries(
+          block
+            .split('\n')
+            .filter((line) => /^(id|data): /.test(line))
+            .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),
+        ) as { id?: string; data?: string },
+    )
+    .flatMap(({ id, data }) =>
+      id === undefined || data === undefined ? [] : [{ id, data: JSON.parse(data) as Chunk }],
+    );
 }
 
 for (const kind of DATABASES) {
@@ -42,10 +52,18 @@ for (const kind of DATABASES) {
       ann = await stage.account('ann');
     });
     const endpoint = (): Promise<TestEndpoint> => newEndpoint(stage.server.url, ann.key);
-    const envelope = async (jobs: TestEndpoint, id: string): Promise<Envelope> => (await jobs.call<Envelope>('GET', `stream/${id}`, undefined, ENVELOPE)).body;
+    const envelope = async (jobs: TestEndpoint, id: string): Promise<Envelope> =>
+      (await jobs.call<Envelope>('GET', `stream/${id}`, undefined, ENVELOPE)).body;
     /** Follows a job by server-sent events; resolves with the whole text when the server closes. */
-    const follow = async (jobs: TestEndpoint, id: string, headers: Record<string, string> = {}, onText: (text: string) => void = () => undefined): Promise<string> => {
-      const response = await fetch(`${stage.server.url}/v2/${jobs.id}/stream/${id}`, { headers: { authorization: jobs.key, accept: 'text/event-stream', ...headers } });
+    const follow = async (
+      jobs: TestEndpoint,
+      id: string,
+      headers: Record<string, string> = {},
+      onText: (text: string) => void = () => undefined,
+    ): Promise<string> => {
+      const response = await fetch(`${stage.server.url}/v2/${jobs.id}/stream/${id}`, {
+        headers: { authorization: jobs.key, accept: 'text/event-stream', ...headers },
+      });
       assert.equal(response.status, 200);
       assert.match(response.headers.get('content-type') ?? '', /^text\/event-stream/);
       const decoder = new TextDecoder();
@@ -63,15 +81,27 @@ for (const kind of DATABASES) {
       const id = await jobs.run();
       await worker.take();
       const asks: [string, Record<string, string>, boolean][] = [
-        ['', {}, false], ['', { 'user-agent': 'python-requests/2.34.2' }, false], ['?envelope=false', ENVELOPE, false],
-        ['', ENVELOPE, true], ['', { 'content-type': 'application/json' }, true], ['?envelope=true', {}, true], ['', { 'user-agent': 'RunPod-Python-SDK/1.12.0' }, true],
+        ['', {}, false],
+        ['', { 'user-agent': 'python-requests/2.34.2' }, false],
+        ['?envelope=false', ENVELOPE, false],
+        ['', ENVELOPE, true],
+        ['', { 'content-type': 'application/json' }, true],
+        ['?envelope=true', {}, true],
+        ['', { 'user-agent': 'RunPod-Python-SDK/1.12.0' }, true],
       ];
       for (const [index, [query, headers, wrapped]] of asks.entries()) {
-        const chunk = { output: { text: [`chunk ${index}`], input_tokens: 1, output_tokens: index }, metrics: { stream_index: index, avg_gen_throughput: 1.5 } };
+        const chunk = {
+          output: { text: [`chunk ${index}`], input_tokens: 1, output_tokens: index },
+          metrics: { stream_index: index, avg_gen_throughput: 1.5 },
+        };
         await worker.chunk(id, chunk);
         const { status, body } = await jobs.call<unknown>('GET', `stream/${id}${query}`, undefined, headers);
         assert.equal(status, 200);
-        assert.deepEqual(body, wrapped ? { id, status: 'IN_PROGRESS', stream: [chunk] } : [chunk], JSON.stringify([query, headers]));
+        assert.deepEqual(
+          body,
+          wrapped ? { id, status: 'IN_PROGRESS', stream: [chunk] } : [chunk],
+          JSON.stringify([query, headers]),
+        );
       }
       worker.close();
     });
@@ -83,7 +113,11 @@ for (const kind of DATABASES) {
       await worker.take();
       await worker.chunk(id, { output: 'a' });
       await worker.chunk(id, { output: null });
-      assert.deepEqual(await envelope(jobs, id), { id, status: 'IN_PROGRESS', stream: [{ output: 'a' }, { output: null }] });
+      assert.deepEqual(await envelope(jobs, id), {
+        id,
+        status: 'IN_PROGRESS',
+        stream: [{ output: 'a' }, { output: null }],
+      });
       await worker.chunk(id, { output: 'c' });
       await worker.done(id, { output: [] }, true);
       assert.deepEqual(await envelope(jobs, id), { id, status: 'COMPLETED', stream: [{ output: 'c' }] });
@@ -132,7 +166,10 @@ for (const kind of DATABASES) {
       for (let n = 0; n < 60; n += 1) await worker.chunk(id, { output: n });
       await worker.done(id, { output: [] }, true);
       await Promise.all(reading);
-      assert.deepEqual(read.toSorted((a, b) => Number(a) - Number(b)), Array.from({ length: 60 }, (_, n) => n));
+      assert.deepEqual(
+        read.toSorted((a, b) => Number(a) - Number(b)),
+        Array.from({ length: 60 }, (_, n) => n),
+      );
       worker.close();
     });
 
@@ -156,8 +193,14 @@ for (const kind of DATABASES) {
       const all = Array.from({ length: 1000 }, (_, n) => n);
       assert.deepEqual(read, all);
       const events = eventsOf(await following);
-      assert.deepEqual(events.map(({ data }) => data.output), all);
-      assert.deepEqual(events.map(({ id: number }) => Number(number)), all.map((n) => n + 1));
+      assert.deepEqual(
+        events.map(({ data }) => data.output),
+        all,
+      );
+      assert.deepEqual(
+        events.map(({ id: number }) => Number(number)),
+        all.map((n) => n + 1),
+      );
       worker.close();
     });
 
@@ -167,7 +210,11 @@ for (const kind of DATABASES) {
       const plain = await jobs.run();
       await worker.take();
       await worker.done(plain, { output: { answer: 42 } });
-      assert.deepEqual(await envelope(jobs, plain), { id: plain, status: 'COMPLETED', stream: [{ output: { answer: 42 } }] });
+      assert.deepEqual(await envelope(jobs, plain), {
+        id: plain,
+        status: 'COMPLETED',
+        stream: [{ output: { answer: 42 } }],
+      });
       assert.deepEqual(await envelope(jobs, plain), { id: plain, status: 'COMPLETED', stream: [] });
       assert.deepEqual(eventsOf(await follow(jobs, plain)), [{ id: '1', data: { output: { answer: 42 } } }]);
       for (const body of [{}, { error: 'no' }]) {
@@ -183,7 +230,10 @@ for (const kind of DATABASES) {
     test('what was streamed stays readable when the job fails or is cancelled', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
-      for (const [status, end] of [['FAILED', (id: string) => worker.done(id, { error: 'handler: boom' }, true)], ['CANCELLED', (id: string) => jobs.call('POST', `cancel/${id}`)]] as const) {
+      for (const [status, end] of [
+        ['FAILED', (id: string) => worker.done(id, { error: 'handler: boom' }, true)],
+        ['CANCELLED', (id: string) => jobs.call('POST', `cancel/${id}`)],
+      ] as const) {
         const id = await jobs.run();
         await worker.take();
         await worker.chunk(id, { output: 'before' });
@@ -236,7 +286,10 @@ for (const kind of DATABASES) {
         assert.deepEqual([chunk.part, chunk.parts], [index + 1, stream.length]);
         assert.ok(Buffer.byteLength(JSON.stringify(chunk)) <= MEGABYTE);
       }
-      assert.ok(stream.map((chunk) => chunk.output).join('') === output, 'the object came back to the letter');
+      assert.ok(
+        stream.map((chunk) => chunk.output).join('') === output,
+        'the object came back to the letter',
+      );
       worker.close();
     });
 
@@ -252,7 +305,10 @@ for (const kind of DATABASES) {
       const { stream } = await envelope(jobs, id);
       assert.deepEqual(stream.pop(), { output: 'next' });
       for (const piece of stream) assert.ok(Buffer.byteLength(JSON.stringify(piece)) <= MEGABYTE);
-      assert.deepEqual(stream.map(({ output: _, ...said }) => said), stream.map((_, index) => ({ part: index + 1, parts: stream.length, of: 'chunk' })));
+      assert.deepEqual(
+        stream.map(({ output: _, ...said }) => said),
+        stream.map((_, index) => ({ part: index + 1, parts: stream.length, of: 'chunk' })),
+      );
       assert.ok(stream.map(({ output }) => output).join('') === chunk, 'the chunk came back to the letter');
       worker.close();
     });
@@ -262,13 +318,21 @@ for (const kind of DATABASES) {
       const worker = jobs.worker();
       const id = await jobs.run();
       await worker.take();
-      for (let n = 0; n < 20; n += 1) await worker.chunk(id, { output: String(n).padEnd(MEGABYTE - 100, '.') });
+      for (let n = 0; n < 20; n += 1)
+        await worker.chunk(id, { output: String(n).padEnd(MEGABYTE - 100, '.') });
       await worker.done(id, { output: [] }, true);
       const pages: Envelope[] = [];
       while (pages.at(-1)?.status !== 'COMPLETED') pages.push(await envelope(jobs, id));
       assert.ok(pages.length > 1);
-      assert.ok(pages.every(({ status, stream }) => stream.length > 0 && ['IN_PROGRESS', 'COMPLETED'].includes(status)));
-      assert.deepEqual(pages.flatMap(({ stream }) => stream.map(({ output }) => Number.parseInt(String(output), 10))), Array.from({ length: 20 }, (_, n) => n));
+      assert.ok(
+        pages.every(
+          ({ status, stream }) => stream.length > 0 && ['IN_PROGRESS', 'COMPLETED'].includes(status),
+        ),
+      );
+      assert.deepEqual(
+        pages.flatMap(({ stream }) => stream.map(({ output }) => Number.parseInt(String(output), 10))),
+        Array.from({ length: 20 }, (_, n) => n),
+      );
       worker.close();
     });
 
@@ -285,7 +349,10 @@ for (const kind of DATABASES) {
       const chunks = pages.flatMap(({ stream }) => stream);
       assert.ok(pages.length > 1 && chunks.every((chunk) => JSON.stringify(chunk).length <= MEGABYTE));
       assert.ok(chunks.map((chunk) => chunk.output).join('') === output);
-      assert.deepEqual(events.map((event) => event.id), chunks.map((_, index) => String(index + 1)));
+      assert.deepEqual(
+        events.map((event) => event.id),
+        chunks.map((_, index) => String(index + 1)),
+      );
       assert.ok(events.map(({ data }) => (data as { output: string }).output).join('') === output);
       assert.deepEqual((await envelope(jobs, id)).stream, []);
       worker.close();
@@ -298,7 +365,10 @@ for (const kind of DATABASES) {
       await worker.take();
       for (const output of ['a1', 'a2']) await worker.chunk(id, { output });
       await worker.done(id, { error: 'broken' });
-      assert.deepEqual(eventsOf(await follow(jobs, id)).map((event) => event.id), ['1', '2']);
+      assert.deepEqual(
+        eventsOf(await follow(jobs, id)).map((event) => event.id),
+        ['1', '2'],
+      );
       assert.equal((await jobs.call('POST', `retry/${id}`)).status, 200);
       await worker.take();
       for (const output of ['b1', 'b2', 'b3']) await worker.chunk(id, { output });
@@ -324,7 +394,11 @@ for (const kind of DATABASES) {
       await worker.chunk(id, { output: 3 });
       await worker.done(id, { output: [] }, true);
       const events = eventsOf(await following);
-      assert.deepEqual(events, [{ id: '1', data: { output: 1 } }, { id: '2', data: { output: 2 } }, { id: '3', data: { output: 3 } }]);
+      assert.deepEqual(events, [
+        { id: '1', data: { output: 1 } },
+        { id: '2', data: { output: 2 } },
+        { id: '3', data: { output: 3 } },
+      ]);
       assert.deepEqual(eventsOf(await follow(jobs, id)), events);
       assert.deepEqual(eventsOf(await follow(jobs, id, { 'last-event-id': '2' })), [events[2]]);
       assert.deepEqual(eventsOf(await follow(jobs, id, { 'last-event-id': '3' })), []);
@@ -351,7 +425,10 @@ for (const kind of DATABASES) {
       const id = await jobs.run();
       await worker.take();
       const leaving = new AbortController();
-      const response = await fetch(`${stage.server.url}/v2/${jobs.id}/stream/${id}`, { headers: { authorization: jobs.key, accept: 'text/event-stream' }, signal: leaving.signal });
+      const response = await fetch(`${stage.server.url}/v2/${jobs.id}/stream/${id}`, {
+        headers: { authorization: jobs.key, accept: 'text/event-stream' },
+        signal: leaving.signal,
+      });
       leaving.abort();
       await assert.rejects(response.text());
       await worker.chunk(id, { output: 1 });
@@ -362,8 +439,13 @@ for (const kind of DATABASES) {
 
     test('events of an unknown job are refused in JSON', async () => {
       const jobs = await endpoint();
-      const answer = await jobs.call('GET', 'stream/00000000-0000-8000-8000-000000000000-u1', undefined, { accept: 'text/event-stream' });
-      assert.deepEqual([answer.status, answer.headers.get('content-type')], [404, 'application/json; charset=utf-8']);
+      const answer = await jobs.call('GET', 'stream/00000000-0000-8000-8000-000000000000-u1', undefined, {
+        accept: 'text/event-stream',
+      });
+      assert.deepEqual(
+        [answer.status, answer.headers.get('content-type')],
+        [404, 'application/json; charset=utf-8'],
+      );
     });
   });
 }

@@ -35,14 +35,19 @@ describe('two servers on one database', { concurrency: true }, () => {
     await Promise.all([a, b].map((server) => server?.stop()));
     await database?.drop();
     rmSync(folder, { recursive: true, force: true });
-    for (const server of [a, b]) assert.deepEqual(logLines(server).filter(({ level }) => level === 'error' || level === 'fatal'), []);
+    for (const server of [a, b])
+      assert.deepEqual(
+        logLines(server).filter(({ level }) => level === 'error' || level === 'fatal'),
+        [],
+      );
   });
 
   const endpoint = async (settings: Record<string, unknown> = {}): Promise<Both> => {
     const made = await newEndpoint(a.url, a.key, settings);
     return { a: made, b: endpointOf(b.client(), made.id, b.key) };
   };
-  const open = (server: TestServer, jobs: TestEndpoint, workerId: string): Promise<ChannelWorker> => openedChannel({ url: server.url, endpointId: jobs.id, workerId, key: server.key });
+  const open = (server: TestServer, jobs: TestEndpoint, workerId: string): Promise<ChannelWorker> =>
+    openedChannel({ url: server.url, endpointId: jobs.id, workerId, key: server.key });
 
   test('a synchronous call on one is answered by a worker on the other, at once', async () => {
     const jobs = await endpoint();
@@ -51,11 +56,17 @@ describe('two servers on one database', { concurrency: true }, () => {
     const times: number[] = [];
     for (let n = 0; n < 10; n += 1) {
       const { took, result } = await timed(() => jobs.a.runSync({ n }, 60_000));
-      assert.deepEqual([result.body.status, result.body.output, result.body.workerId], ['COMPLETED', { echo: { n } }, 'w-b']);
+      assert.deepEqual(
+        [result.body.status, result.body.output, result.body.workerId],
+        ['COMPLETED', { echo: { n } }, 'w-b'],
+      );
       times.push(took);
     }
     // Both ways somebody was woken; whoever waits unwoken waits for 20 s and longer.
-    assert.ok((times.toSorted((one, other) => one - other)[5] ?? Infinity) < PROMPT_MS / 2, `took ${times.map(Math.round).join(', ')} ms`);
+    assert.ok(
+      (times.toSorted((one, other) => one - other)[5] ?? Infinity) < PROMPT_MS / 2,
+      `took ${times.map(Math.round).join(', ')} ms`,
+    );
     await working.stop();
   });
 
@@ -69,9 +80,14 @@ describe('two servers on one database', { concurrency: true }, () => {
         channel.send(`D ${job.id} ${lease} {"output":${JSON.stringify(job.input)}}`);
       }
     })();
-    const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => timed(() => jobs.a.runSync(n, 60_000))));
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, n) => timed(() => jobs.a.runSync(n, 60_000))),
+    );
     await answering;
-    assert.deepEqual(answers.map(({ result }) => result.body.output), Array.from({ length: 10 }, (_, n) => n));
+    assert.deepEqual(
+      answers.map(({ result }) => result.body.output),
+      Array.from({ length: 10 }, (_, n) => n),
+    );
     assert.ok(answers.every(({ took }) => took < PROMPT_MS));
     channel.close();
   });
@@ -131,17 +147,29 @@ describe('two servers on one database', { concurrency: true }, () => {
     const seen: string[] = [];
     const handler = ({ id }: { id: string }): number => seen.push(id);
     const working = [jobs.a.worker().work(handler, 5), jobs.b.worker().work(handler, 5)];
-    const ids = await Promise.all(Array.from({ length: 100 }, (_, n) => (n % 2 === 0 ? jobs.a : jobs.b).run({ n })));
+    const ids = await Promise.all(
+      Array.from({ length: 100 }, (_, n) => (n % 2 === 0 ? jobs.a : jobs.b).run({ n })),
+    );
     for (const id of ids) assert.equal((await jobs.a.ended(id)).status, 'COMPLETED');
     assert.equal(new Set(ids).size, 100);
     assert.deepEqual(seen.toSorted(), ids.toSorted());
-    assert.deepEqual((await jobs.b.health()).jobs, { completed: 100, failed: 0, inProgress: 0, inQueue: 0, retried: 0 });
+    assert.deepEqual((await jobs.b.health()).jobs, {
+      completed: 100,
+      failed: 0,
+      inProgress: 0,
+      inQueue: 0,
+      retried: 0,
+    });
     await Promise.all(working.map((one) => one.stop()));
   });
 
   test('a request with an Idempotency-Key that reaches both makes one job', async () => {
     const jobs = await endpoint();
-    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? jobs.a : jobs.b).call('POST', 'run', { input: {} }, { 'idempotency-key': 'same' })));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        (n % 2 === 0 ? jobs.a : jobs.b).call('POST', 'run', { input: {} }, { 'idempotency-key': 'same' }),
+      ),
+    );
     assert.equal(new Set(answers.map(({ body }) => body.id)).size, 1);
     assert.equal((await jobs.a.health()).jobs.inQueue, 1);
   });
@@ -164,11 +192,22 @@ describe('two servers on one database', { concurrency: true }, () => {
 
   test('a revoked key is refused on both at once', async () => {
     const jobs = await endpoint();
-    const { body } = await a.client().call<{ id: string; key: string }>('POST', '/v2/account/api-keys', { name: 'short-lived', access: 'ALL' });
-    const through = (server: TestServer): Promise<number> => server.client(body.key).call('GET', `/v2/${jobs.a.id}/health`).then(({ status }) => status);
+    const { body } = await a
+      .client()
+      .call<{ id: string; key: string }>('POST', '/v2/account/api-keys', {
+        name: 'short-lived',
+        access: 'ALL',
+      });
+    const through = (server: TestServer): Promise<number> =>
+      server
+        .client(body.key)
+        .call('GET', `/v2/${jobs.a.id}/health`)
+        .then(({ status }) => status);
     assert.deepEqual(await Promise.all([through(a), through(b)]), [200, 200]);
     assert.equal((await a.client().call('DELETE', `/v2/account/api-keys/${body.id}`)).status, 204);
-    const { took } = await timed(() => eventually(async () => assert.deepEqual(await Promise.all([through(a), through(b)]), [401, 401])));
+    const { took } = await timed(() =>
+      eventually(async () => assert.deepEqual(await Promise.all([through(a), through(b)]), [401, 401])),
+    );
     assert.ok(took < PROMPT_MS, `refused after ${took} ms`);
   });
 
@@ -185,7 +224,10 @@ describe('two servers on one database', { concurrency: true }, () => {
     assert.equal((await jobs.b.status(id)).status, 'IN_PROGRESS');
     second.send(`D ${id} ${lease} {"output":"moved"}`);
     assert.equal(await second.next('A'), `${id} ${lease}`);
-    assert.deepEqual([(await jobs.a.status(id)).output, (await jobs.a.status(id)).retries], ['moved', undefined]);
+    assert.deepEqual(
+      [(await jobs.a.status(id)).output, (await jobs.a.status(id)).retries],
+      ['moved', undefined],
+    );
     second.close();
   });
 

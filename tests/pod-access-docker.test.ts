@@ -26,7 +26,10 @@ await withDocker((host) => {
       const docker = new Docker(optionsOf(host));
       const image = `localhost/berth-bare:p${process.pid}`;
       before(async () => {
-        const answer = await docker.importImage(Readable.from(imageArchive(['node'])), { repo: 'localhost/berth-bare', tag: `p${process.pid}` });
+        const answer = await docker.importImage(Readable.from(imageArchive(['node'])), {
+          repo: 'localhost/berth-bare',
+          tag: `p${process.pid}`,
+        });
         await Array.fromAsync(answer as unknown as AsyncIterable<Buffer>);
       });
       after(() => docker.getImage(image).remove({ force: true }));
@@ -35,15 +38,27 @@ await withDocker((host) => {
         const program = '/bin/node';
         const id = await stage.pod({ image, cmd: [program, '-e', 'setInterval(() => {}, 1000)'] });
         const bearer = { authorization: `Bearer ${stage.server().key}` };
-        const path = (query = ''): string => `${stage.server().url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal${query}`;
+        const path = (query = ''): string =>
+          `${stage.server().url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal${query}`;
         const refused = await refusedTerminal(path(), bearer);
-        assert.deepEqual([refused.status, /there is no shell in .*: neither bash nor sh/.test(refused.detail)], [400, true], refused.detail);
+        assert.deepEqual(
+          [refused.status, /there is no shell in .*: neither bash nor sh/.test(refused.detail)],
+          [400, true],
+          refused.detail,
+        );
         const ran = await openTerminal(path(`?cmd=${program}&cmd=-p&cmd=6*7`), bearer);
         assert.equal((await ran.ended).exit?.exitCode, 0);
         assert.equal(ran.stdout().toString(), '42\n');
-        const running = async (): Promise<number> => ((await docker.getContainer(`berth-${id}`).top()).Processes as string[][]).filter((words) => words.join(' ').includes('forever')).length;
-        const stubborn = 'process.on("SIGHUP", () => {}); console.log("up"); setInterval(() => {}, 1000); "forever"';
-        const left = await openTerminal(path(`?cmd=${program}&cmd=-e&cmd=${encodeURIComponent(stubborn)}`), bearer);
+        const running = async (): Promise<number> =>
+          ((await docker.getContainer(`berth-${id}`).top()).Processes as string[][]).filter((words) =>
+            words.join(' ').includes('forever'),
+          ).length;
+        const stubborn =
+          'process.on("SIGHUP", () => {}); console.log("up"); setInterval(() => {}, 1000); "forever"';
+        const left = await openTerminal(
+          path(`?cmd=${program}&cmd=-e&cmd=${encodeURIComponent(stubborn)}`),
+          bearer,
+        );
         await left.shows('up');
         assert.equal(await running(), 1);
         left.cut();

@@ -16,29 +16,48 @@ describe('access to pods through a server that does not lead', () => {
   before(async () => {
     ({ place, leader, other } = await leaderAndOther());
     // It has looked at the machine before the pods are there.
-    assert.equal((await other.client().call('GET', '/v2/catalog/gpus?include=AVAILABILITY&product=POD')).status, 200);
+    assert.equal(
+      (await other.client().call('GET', '/v2/catalog/gpus?include=AVAILABILITY&product=POD')).status,
+      200,
+    );
   });
   after(async () => {
     for (const server of [other, leader]) {
-      assert.deepEqual(logLines(server).filter(({ level }) => level === 'error'), []);
+      assert.deepEqual(
+        logLines(server).filter(({ level }) => level === 'error'),
+        [],
+      );
       await server.stop();
     }
     await place.drop();
   });
 
   test('its port, its terminal and its use are there, also after it was started anew', async () => {
-    const { id } = await runningPod(leader.client(), { cmd: ['node', '-e', POD_SERVER], env: { LISTEN_AS: 'BERTH_PORT_8000' }, ports: ['8000/http', '22/tcp'] });
-    const reached = (server: TestServer): Promise<unknown> => until('it is reached', async () => {
-      const answer = await fetch(`${server.url}/proxy/${id}-8000/`);
-      return answer.status === 200 ? (await answer.json()) as { pod: string } : (await answer.body?.cancel(), undefined);
+    const { id } = await runningPod(leader.client(), {
+      cmd: ['node', '-e', POD_SERVER],
+      env: { LISTEN_AS: 'BERTH_PORT_8000' },
+      ports: ['8000/http', '22/tcp'],
     });
+    const reached = (server: TestServer): Promise<unknown> =>
+      until('it is reached', async () => {
+        const answer = await fetch(`${server.url}/proxy/${id}-8000/`);
+        return answer.status === 200
+          ? ((await answer.json()) as { pod: string })
+          : (await answer.body?.cancel(), undefined);
+      });
     const shows = async (server: TestServer): Promise<void> => {
       assert.partialDeepStrictEqual(await reached(server), { pod: id });
-      const terminal = await openTerminal(`${server.url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal?cmd=sh&cmd=-c&cmd=${encodeURIComponent('echo $RUNPOD_POD_ID')}`, { authorization: `Bearer ${server.key}` });
+      const terminal = await openTerminal(
+        `${server.url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal?cmd=sh&cmd=-c&cmd=${encodeURIComponent('echo $RUNPOD_POD_ID')}`,
+        { authorization: `Bearer ${server.key}` },
+      );
       assert.equal((await terminal.ended).exit?.exitCode, 0);
       assert.equal(terminal.stdout().toString(), `${id}\n`);
       const { runtime } = await pod(server.client(), id);
-      assert.ok(runtime !== null && runtime.memory.util >= 0 && runtime.ports.length === 2, JSON.stringify(runtime));
+      assert.ok(
+        runtime !== null && runtime.memory.util >= 0 && runtime.ports.length === 2,
+        JSON.stringify(runtime),
+      );
     };
     await shows(other);
     await shows(leader);
@@ -54,8 +73,15 @@ describe('access to pods through a server that does not lead', () => {
 
   test('a terminal on one server closes when its key is revoked on the other', async () => {
     const { id } = await runningPod(leader.client(), { cmd: ['sleep', '1000'] });
-    const made = (await other.client().call<{ id: string; key: string }>('POST', '/v2/account/api-keys', { name: 'short', access: 'ALL' })).body;
-    const terminal = await openTerminal(`${leader.url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal?cmd=cat`, { authorization: `Bearer ${made.key}` });
+    const made = (
+      await other
+        .client()
+        .call<{ id: string; key: string }>('POST', '/v2/account/api-keys', { name: 'short', access: 'ALL' })
+    ).body;
+    const terminal = await openTerminal(
+      `${leader.url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal?cmd=cat`,
+      { authorization: `Bearer ${made.key}` },
+    );
     const before = performance.now();
     assert.equal((await other.client().call('DELETE', `/v2/account/api-keys/${made.id}`)).status, 204);
     assert.deepEqual(await terminal.ended, { code: 4401, exit: undefined });

@@ -29,7 +29,8 @@ describe('pods on the command line', () => {
     server = await startServer(place, { BERTH_RATE_LIMITS: 'off' });
   });
   after(async () => {
-    for (const { id } of (await server.client().call<{ pods: Shown[] }>('GET', '/v2/pods')).body.pods) await server.client().call('DELETE', `/v2/pods/${id}`);
+    for (const { id } of (await server.client().call<{ pods: Shown[] }>('GET', '/v2/pods')).body.pods)
+      await server.client().call('DELETE', `/v2/pods/${id}`);
     await server.stop();
     await place.drop();
   });
@@ -42,8 +43,14 @@ describe('pods on the command line', () => {
     return made.json;
   };
   /** With something to read. */
-  const piped = async (input: string | Buffer, ...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> => {
-    const child = spawn(BERTH, args, { stdio: ['pipe', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], ...env() } });
+  const piped = async (
+    input: string | Buffer,
+    ...args: string[]
+  ): Promise<{ code: number | null; stdout: string; stderr: string }> => {
+    const child = spawn(BERTH, args, {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: { PATH: process.env['PATH'], ...env() },
+    });
     const ran = { code: null as number | null, stdout: '', stderr: '' };
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => (ran.stdout += chunk));
     child.stderr.setEncoding('utf8').on('data', (chunk: string) => (ran.stderr += chunk));
@@ -54,16 +61,51 @@ describe('pods on the command line', () => {
   };
 
   test('a life: create, ls, exec, logs, stop, start, restart, open, rm; by name and by id', async () => {
-    const pod = await create('--name', 'first', '--port', '8000', '--port', '22/tcp', '--env', 'GREETING=hello', 'local/shell', 'sh', '-c', 'echo up; exec sleep 1000');
-    assert.deepEqual([pod.name, pod.status, pod.ports, pod.urls], ['first', 'RUNNING', ['8000/http', '22/tcp'], [`${server.url}/proxy/${pod.id}-8000/`]]);
+    const pod = await create(
+      '--name',
+      'first',
+      '--port',
+      '8000',
+      '--port',
+      '22/tcp',
+      '--env',
+      'GREETING=hello',
+      'local/shell',
+      'sh',
+      '-c',
+      'echo up; exec sleep 1000',
+    );
+    assert.deepEqual(
+      [pod.name, pod.status, pod.ports, pod.urls],
+      ['first', 'RUNNING', ['8000/http', '22/tcp'], [`${server.url}/proxy/${pod.id}-8000/`]],
+    );
     const { pods } = (await berth<{ pods: (Shown & { ssh: { direct: unknown } })[] }>('pod', 'ls')).json;
-    assert.deepEqual(pods.map(({ id, name, ssh }) => [id, name, ssh.direct]), [[pod.id, 'first', null]]);
+    assert.deepEqual(
+      pods.map(({ id, name, ssh }) => [id, name, ssh.direct]),
+      [[pod.id, 'first', null]],
+    );
 
-    const ran = await berth('exec', 'first', 'sh', '-c', 'echo "$GREETING $RUNPOD_POD_ID"; echo oops >&2; exit 9');
+    const ran = await berth(
+      'exec',
+      'first',
+      'sh',
+      '-c',
+      'echo "$GREETING $RUNPOD_POD_ID"; echo oops >&2; exit 9',
+    );
     assert.deepEqual([ran.code, ran.stdout, ran.stderr], [9, `hello ${pod.id}\n`, 'oops\n']);
-    assert.equal((await berth('pod', 'exec', pod.id, '--', 'printf', '%s|', '--help', '-x')).stdout, '--help|-x|');
-    assert.deepEqual((await berth('exec', '--json', 'first', 'sh', '-c', 'echo out; echo err >&2; exit 3')).json, { exitCode: 3, signal: null, stdout: 'out\n', stderr: 'err\n' });
-    assert.deepEqual(await piped('one\ntwo\n', 'exec', 'first', 'cat'), { code: 0, stdout: 'one\ntwo\n', stderr: '' });
+    assert.equal(
+      (await berth('pod', 'exec', pod.id, '--', 'printf', '%s|', '--help', '-x')).stdout,
+      '--help|-x|',
+    );
+    assert.deepEqual(
+      (await berth('exec', '--json', 'first', 'sh', '-c', 'echo out; echo err >&2; exit 3')).json,
+      { exitCode: 3, signal: null, stdout: 'out\n', stderr: 'err\n' },
+    );
+    assert.deepEqual(await piped('one\ntwo\n', 'exec', 'first', 'cat'), {
+      code: 0,
+      stdout: 'one\ntwo\n',
+      stderr: '',
+    });
     assert.equal((await piped('echo from the shell; exit 4\n', 'exec', 'first')).stdout, 'from the shell\n');
     const large = 'x'.repeat(3_000_000);
     assert.equal((await piped(large, 'exec', 'first', 'cat')).stdout.length, large.length);
@@ -71,19 +113,41 @@ describe('pods on the command line', () => {
     assert.deepEqual([missing.code, /"no-such-command" was not found/.test(missing.stderr)], [1, true]);
 
     assert.match((await berth('pod', 'logs', 'first')).stdout, /"line":"up"/);
-    assert.deepEqual((await berth('pod', 'stop', 'first')).json, { id: pod.id, name: 'first', status: 'EXITED' });
+    assert.deepEqual((await berth('pod', 'stop', 'first')).json, {
+      id: pod.id,
+      name: 'first',
+      status: 'EXITED',
+    });
     assert.match((await berth('exec', 'first', 'true')).stderr, /is EXITED/);
-    for (const action of ['start', 'restart']) assert.deepEqual((await berth('pod', action, 'first')).json, { id: pod.id, name: 'first', status: 'RUNNING' });
-    assert.deepEqual((await berth('pod', 'open', 'first')).json, { id: pod.id, url: `${server.url}/proxy/${pod.id}-8000/` });
-    assert.match((await berth('pod', 'open', 'first', '--port', '22')).stderr, /no HTTP port 22; it declares 8000\/http, 22\/tcp/);
+    for (const action of ['start', 'restart'])
+      assert.deepEqual((await berth('pod', action, 'first')).json, {
+        id: pod.id,
+        name: 'first',
+        status: 'RUNNING',
+      });
+    assert.deepEqual((await berth('pod', 'open', 'first')).json, {
+      id: pod.id,
+      url: `${server.url}/proxy/${pod.id}-8000/`,
+    });
+    assert.match(
+      (await berth('pod', 'open', 'first', '--port', '22')).stderr,
+      /no HTTP port 22; it declares 8000\/http, 22\/tcp/,
+    );
     assert.equal((await berth('pod', 'rm', 'first')).code, 2);
-    assert.deepEqual((await berth('pod', 'rm', 'first', '--yes')).json, { id: pod.id, name: 'first', removed: true });
+    assert.deepEqual((await berth('pod', 'rm', 'first', '--yes')).json, {
+      id: pod.id,
+      name: 'first',
+      removed: true,
+    });
     assert.match((await berth('pod', 'logs', pod.id)).stdout, /"line":"up"/);
     assert.match((await berth('pod', 'logs', 'first')).stderr, /there is no pod "first"/);
   });
 
   test('a name that two have is not enough, and a slip gets a hint', async () => {
-    const [one, other] = [await create('--name', 'twin', 'local/shell', 'sleep', '1000'), await create('--name', 'twin', 'local/shell', 'sleep', '1000')];
+    const [one, other] = [
+      await create('--name', 'twin', 'local/shell', 'sleep', '1000'),
+      await create('--name', 'twin', 'local/shell', 'sleep', '1000'),
+    ];
     const refused = await berth('pod', 'stop', 'twin');
     assert.equal(refused.code, 1);
     for (const { id } of [one, other]) assert.ok(refused.stderr.includes(id));
@@ -97,13 +161,32 @@ describe('pods on the command line', () => {
     assert.match(failing.stderr, /did not start: .*no-such-program/);
     const quick = await berth<Shown>('pod', 'create', '--detach', 'local/shell', 'sleep', '1000');
     assert.ok(['PROVISIONING', 'STARTING', 'RUNNING'].includes(quick.json.status));
-    for (const args of [['pod', 'create'], ['pod', 'create', '--port', 'http', 'local/shell'], ['pod', 'create', '--gpu', 'x', '--cpu', 'cpu3c', 'i'], ['exec'], ['exec', '--tty', '--no-tty', 'x']]) assert.equal((await berth(...args)).code, 2, args.join(' '));
-    assert.match((await berth('pod', 'create', '--gpu', 'RTX 409', 'local/shell', 'true')).stderr, /did you mean/);
+    for (const args of [
+      ['pod', 'create'],
+      ['pod', 'create', '--port', 'http', 'local/shell'],
+      ['pod', 'create', '--gpu', 'x', '--cpu', 'cpu3c', 'i'],
+      ['exec'],
+      ['exec', '--tty', '--no-tty', 'x'],
+    ])
+      assert.equal((await berth(...args)).code, 2, args.join(' '));
+    assert.match(
+      (await berth('pod', 'create', '--gpu', 'RTX 409', 'local/shell', 'true')).stderr,
+      /did you mean/,
+    );
     assert.match((await berth('pod', '--help')).stdout, /pod create[\s\S]*pod open/);
   });
 
   test('the server in a pod is at the address that is told', async () => {
-    const { id, urls } = await create('--port', '8000', '--env', 'LISTEN_AS=BERTH_PORT_8000', 'local/shell', 'node', '-e', POD_SERVER);
+    const { id, urls } = await create(
+      '--port',
+      '8000',
+      '--env',
+      'LISTEN_AS=BERTH_PORT_8000',
+      'local/shell',
+      'node',
+      '-e',
+      POD_SERVER,
+    );
     const [url = ''] = urls;
     const answer = await until('it answers', async () => {
       const response = await fetch(url);
@@ -114,11 +197,37 @@ describe('pods on the command line', () => {
 
   describe('in a terminal', () => {
     /** `script` is a terminal for this program, with what is typed from a pipe. */
-    const typed = (command: string): { child: ChildProcess; shows(text: string): Promise<unknown>; type(text: string): void; shown(): string } => {
-      const child = spawn('script', ['--quiet', '--return', '--flush', '--command', `stty cols 101 rows 31; exec ${command}`, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'], env: { PATH: process.env['PATH'], TERM: 'xterm', ...env() } });
+    const typed = (
+      command: string,
+    ): {
+      child: ChildProcess;
+      shows(text: string): Promise<unknown>;
+      type(text: string): void;
+      shown(): string;
+    } => {
+      const child = spawn(
+        'script',
+        [
+          '--quiet',
+          '--return',
+          '--flush',
+          '--command',
+          `stty cols 101 rows 31; exec ${command}`,
+          '/dev/null',
+        ],
+        { stdio: ['pipe', 'pipe', 'inherit'], env: { PATH: process.env['PATH'], TERM: 'xterm', ...env() } },
+      );
       let shown = '';
       child.stdout.setEncoding('utf8').on('data', (chunk: string) => (shown += chunk));
-      return { child, shown: () => shown, type: (text) => child.stdin.write(text), shows: (text) => until(`the terminal shows ${text}`, async () => shown.includes(text)).catch((error: unknown) => Promise.reject(new Error(`${(error as Error).message}: ${JSON.stringify(shown)}`))) };
+      return {
+        child,
+        shown: () => shown,
+        type: (text) => child.stdin.write(text),
+        shows: (text) =>
+          until(`the terminal shows ${text}`, async () => shown.includes(text)).catch((error: unknown) =>
+            Promise.reject(new Error(`${(error as Error).message}: ${JSON.stringify(shown)}`)),
+          ),
+      };
     };
 
     test('the shell is in one of the same size, keys go to it as they are typed, and its exit code comes back', async () => {
@@ -141,7 +250,10 @@ describe('pods on the command line', () => {
 
     test('when this program is killed, the command ends', async () => {
       const { id } = await create('local/shell', 'sleep', '1000');
-      const child = spawn(BERTH, ['exec', '--tty', id, 'sleep', '999'], { stdio: ['pipe', 'ignore', 'ignore'], env: { PATH: process.env['PATH'], ...env() } });
+      const child = spawn(BERTH, ['exec', '--tty', id, 'sleep', '999'], {
+        stdio: ['pipe', 'ignore', 'ignore'],
+        env: { PATH: process.env['PATH'], ...env() },
+      });
       await until('it sleeps', async () => processesOf(id).length > 1 || undefined);
       child.kill('SIGKILL');
       await until('it has ended', async () => processesOf(id).length === 1);

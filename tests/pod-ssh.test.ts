@@ -17,7 +17,10 @@ import { until } from './support/serverless.ts';
 
 const run = promisify(execFile);
 const SSHD = ['/usr/sbin/sshd', '/usr/local/sbin/sshd', '/sbin/sshd'].find((path) => existsSync(path));
-const SSH = (process.env['PATH'] ?? '').split(':').map((folder) => join(folder, 'ssh')).find((path) => existsSync(path));
+const SSH = (process.env['PATH'] ?? '')
+  .split(':')
+  .map((folder) => join(folder, 'ssh'))
+  .find((path) => existsSync(path));
 
 /** An SSH server that lets in whoever holds a key of PUBLIC_KEY, and says back what it is told to echo. */
 const SMALL_SERVER = `
@@ -63,12 +66,21 @@ describe('SSH into a pod', () => {
     await rm(folder, { recursive: true });
   });
 
-  test('the account\'s keys are in the environment of a pod that wants them, and of no other', async () => {
-    const keys = ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJlcnRoYmVydGhiZXJ0aGJlcnRoYmVydGhiZXJ0aGJl one@here', 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJlcnRoYmVydGhiZXJ0aGJlcnRoYmVydGhiZXJ0aGJm two@here'];
+  test("the account's keys are in the environment of a pod that wants them, and of no other", async () => {
+    const keys = [
+      'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJlcnRoYmVydGhiZXJ0aGJlcnRoYmVydGhiZXJ0aGJl one@here',
+      'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJlcnRoYmVydGhiZXJ0aGJlcnRoYmVydGhiZXJ0aGJm two@here',
+    ];
     assert.equal((await server.client().call('PUT', '/v2/account/ssh-keys', { keys })).status, 200);
-    const [wants, other] = [await runningPod(server.client(), { startSsh: true, name: 'wants' }), await runningPod(server.client(), { name: 'other' })];
+    const [wants, other] = [
+      await runningPod(server.client(), { startSsh: true, name: 'wants' }),
+      await runningPod(server.client(), { name: 'other' }),
+    ];
     const env = { BERTH_URL: server.url, BERTH_API_KEY: server.key };
-    assert.equal((await runBerth(['exec', wants.id, 'printenv', 'PUBLIC_KEY'], env)).stdout, `${keys.join('\n')}\n`);
+    assert.equal(
+      (await runBerth(['exec', wants.id, 'printenv', 'PUBLIC_KEY'], env)).stdout,
+      `${keys.join('\n')}\n`,
+    );
     assert.equal((await runBerth(['exec', other.id, 'printenv', 'PUBLIC_KEY'], env)).code, 1);
     for (const { id } of [wants, other]) await server.client().call('DELETE', `/v2/pods/${id}`);
   });
@@ -76,17 +88,77 @@ describe('SSH into a pod', () => {
   const logsIn = async (start: string): Promise<void> => {
     const identity = join(await mkdtemp(join(folder, 'key-')), 'key');
     await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', identity]);
-    assert.equal((await server.client().call('PUT', '/v2/account/ssh-keys', { keys: [(await readFile(`${identity}.pub`, 'utf8')).trim()] })).status, 200);
-    const { id } = await runningPod(server.client(), { startSsh: true, ports: ['22/tcp'], cmd: ['sh', '-c', start] });
-    const mapped = await until('its server listens', async () => (await pod(server.client(), id)).runtime?.ports.find(({ public: outside }) => outside !== null));
-    const { pods } = (await runBerth<{ pods: { ssh: { direct: { host: string; port: number } } }[] }>(['pod', 'ls', '--json'], { BERTH_URL: server.url, BERTH_API_KEY: server.key })).json;
+    assert.equal(
+      (
+        await server
+          .client()
+          .call('PUT', '/v2/account/ssh-keys', { keys: [(await readFile(`${identity}.pub`, 'utf8')).trim()] })
+      ).status,
+      200,
+    );
+    const { id } = await runningPod(server.client(), {
+      startSsh: true,
+      ports: ['22/tcp'],
+      cmd: ['sh', '-c', start],
+    });
+    const mapped = await until('its server listens', async () =>
+      (await pod(server.client(), id)).runtime?.ports.find(({ public: outside }) => outside !== null),
+    );
+    const { pods } = (
+      await runBerth<{ pods: { ssh: { direct: { host: string; port: number } } }[] }>(
+        ['pod', 'ls', '--json'],
+        { BERTH_URL: server.url, BERTH_API_KEY: server.key },
+      )
+    ).json;
     assert.equal(pods[0]?.ssh.direct.port, mapped.public);
-    const { stdout } = await run('ssh', ['-i', identity, '-F', '/dev/null', '-o', 'StrictHostKeyChecking=no', '-o', 'UserKnownHostsFile=/dev/null', '-o', 'BatchMode=yes', '-p', String(mapped.public), `${userInfo().username}@${mapped.ip}`, 'echo', 'logged in']);
+    const { stdout } = await run('ssh', [
+      '-i',
+      identity,
+      '-F',
+      '/dev/null',
+      '-o',
+      'StrictHostKeyChecking=no',
+      '-o',
+      'UserKnownHostsFile=/dev/null',
+      '-o',
+      'BatchMode=yes',
+      '-p',
+      String(mapped.public),
+      `${userInfo().username}@${mapped.ip}`,
+      'echo',
+      'logged in',
+    ]);
     assert.equal(stdout, 'logged in\n');
-    await assert.rejects(run('ssh', ['-F', '/dev/null', '-o', 'IdentitiesOnly=yes', '-o', 'StrictHostKeyChecking=no', '-o', 'UserKnownHostsFile=/dev/null', '-o', 'BatchMode=yes', '-p', String(mapped.public), `${userInfo().username}@${mapped.ip}`, 'true']), /Permission denied/);
+    await assert.rejects(
+      run('ssh', [
+        '-F',
+        '/dev/null',
+        '-o',
+        'IdentitiesOnly=yes',
+        '-o',
+        'StrictHostKeyChecking=no',
+        '-o',
+        'UserKnownHostsFile=/dev/null',
+        '-o',
+        'BatchMode=yes',
+        '-p',
+        String(mapped.public),
+        `${userInfo().username}@${mapped.ip}`,
+        'true',
+      ]),
+      /Permission denied/,
+    );
     await server.client().call('DELETE', `/v2/pods/${id}`);
   };
 
-  test('one logs in to the SSH server of this machine, run in a pod, with the account\'s key', { skip: SSHD === undefined && 'NOT RUN: this machine has no sshd' }, () => logsIn(START));
-  test('one logs in to a small SSH server in a pod with the account\'s key, at the address that is shown', { skip: SSH === undefined && 'NOT RUN: this machine has no ssh' }, () => logsIn(`exec node -e '${SMALL_SERVER}'`));
+  test(
+    "one logs in to the SSH server of this machine, run in a pod, with the account's key",
+    { skip: SSHD === undefined && 'NOT RUN: this machine has no sshd' },
+    () => logsIn(START),
+  );
+  test(
+    "one logs in to a small SSH server in a pod with the account's key, at the address that is shown",
+    { skip: SSH === undefined && 'NOT RUN: this machine has no ssh' },
+    () => logsIn(`exec node -e '${SMALL_SERVER}'`),
+  );
 });

@@ -9,10 +9,12 @@ import type { TestAccount } from './support/story.ts';
 
 const RTX = 'NVIDIA GeForce RTX 4090';
 const A100 = 'NVIDIA A100 80GB PCIe';
-const FULL = /There are no longer any instances available with the requested specifications\. Please refresh and try again\./;
+const FULL =
+  /There are no longer any instances available with the requested specifications\. Please refresh and try again\./;
 const image = 'local/shell';
 const manyPorts = Array.from({ length: 11 }, (_, index) => `${8000 + index}/http`);
-const variables = (count: number): Record<string, string> => Object.fromEntries(Array.from({ length: count }, (_, index) => [`V${index}`, 'x']));
+const variables = (count: number): Record<string, string> =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`V${index}`, 'x']));
 
 /** What is sent, the status of the answer, and a word of what it says. */
 type Case = [what: string, body: Record<string, unknown>, status: number, word: RegExp];
@@ -23,7 +25,12 @@ const creations: Case[] = [
   ['no name', { image, cpu: CPU }, 422, /name/],
   ['an empty name', { name: '', image, cpu: CPU }, 422, /name/],
   ['no image', { name: 'x', cpu: CPU }, 422, /image/],
-  ['a field that only older interfaces have', { name: 'x', image, cpu: CPU, interruptible: true }, 422, /interruptible/],
+  [
+    'a field that only older interfaces have',
+    { name: 'x', image, cpu: CPU, interruptible: true },
+    422,
+    /interruptible/,
+  ],
   ['an unknown field', { name: 'x', image, cpu: CPU, colour: 'red' }, 422, /colour/],
   ['an unknown field of gpu', { name: 'x', image, gpu: { id: A100, pools: [] } }, 422, /pools/],
   ['a port out of range', { name: 'x', image, cpu: CPU, ports: ['65536/http'] }, 400, /65536/],
@@ -32,7 +39,12 @@ const creations: Case[] = [
   ['a protocol that is none', { name: 'x', image, cpu: CPU, ports: ['53/udp'] }, 400, /udp/],
   ['the same port twice', { name: 'x', image, cpu: CPU, ports: ['80/http', '80/http'] }, 400, /twice/],
   ['11 HTTP ports', { name: 'x', image, cpu: CPU, ports: manyPorts }, 400, /at most 10/],
-  ['51 variables', { name: 'x', image, cpu: CPU, env: variables(51) }, 400, /at most 50 environment variables, got 51/],
+  [
+    '51 variables',
+    { name: 'x', image, cpu: CPU, env: variables(51) },
+    400,
+    /at most 50 environment variables, got 51/,
+  ],
   ['a variable without a name', { name: 'x', image, cpu: CPU, env: { '': 'x' } }, 400, /name/],
   ['an unknown GPU type', { name: 'x', image, gpu: { id: 'NVIDIA Abacus' } }, 400, /Abacus/],
   ['no GPU', { name: 'x', image, gpu: { id: A100, count: 0 } }, 422, /count/],
@@ -40,25 +52,95 @@ const creations: Case[] = [
   ['an odd number of vCPUs', { name: 'x', image, cpu: { id: 'cpu3c', vcpuCount: 3 } }, 400, /vcpu/i],
   ['an unknown CPU flavour', { name: 'x', image, cpu: { id: 'cpu9z', vcpuCount: 2 } }, 400, /cpu9z/],
   ['an unknown data center', { name: 'x', image, cpu: CPU, dataCenterIds: ['MOON-1'] }, 400, /MOON-1/],
-  ['both mounts', { name: 'x', image, gpu: { id: A100 }, mounts: { persistent: { size: 10, path: '/a' }, network: [{ volumeId: 'v', path: '/b' }] } }, 400, /exclude each other/],
-  ['two network volumes', { name: 'x', image, cpu: CPU, mounts: { network: [{ volumeId: 'v', path: '/a' }, { volumeId: 'w', path: '/b' }] } }, 422, /network/],
-  ['an empty list of network volumes', { name: 'x', image, cpu: CPU, mounts: { network: [] } }, 400, /one entry/],
-  ['half a mount', { name: 'x', image, gpu: { id: A100 }, mounts: { persistent: { size: 10 } } }, 422, /path/],
-  ['a small persistent mount', { name: 'x', image, gpu: { id: A100 }, mounts: { persistent: { size: 9, path: '/a' } } }, 422, /size/],
-  ['a persistent mount on a CPU pod', { name: 'x', image, cpu: CPU, mounts: { persistent: { size: 10, path: '/a' } } }, 400, /CPU pod/],
-  ['a mount path that is none', { name: 'x', image, gpu: { id: A100 }, mounts: { persistent: { size: 10, path: 'workspace' } } }, 400, /absolute path/],
-  ['an unknown network volume', { name: 'x', image, cpu: CPU, mounts: { network: [{ volumeId: 'unknown', path: '/a' }] } }, 400, /unknown/],
+  [
+    'both mounts',
+    {
+      name: 'x',
+      image,
+      gpu: { id: A100 },
+      mounts: { persistent: { size: 10, path: '/a' }, network: [{ volumeId: 'v', path: '/b' }] },
+    },
+    400,
+    /exclude each other/,
+  ],
+  [
+    'two network volumes',
+    {
+      name: 'x',
+      image,
+      cpu: CPU,
+      mounts: {
+        network: [
+          { volumeId: 'v', path: '/a' },
+          { volumeId: 'w', path: '/b' },
+        ],
+      },
+    },
+    422,
+    /network/,
+  ],
+  [
+    'an empty list of network volumes',
+    { name: 'x', image, cpu: CPU, mounts: { network: [] } },
+    400,
+    /one entry/,
+  ],
+  [
+    'half a mount',
+    { name: 'x', image, gpu: { id: A100 }, mounts: { persistent: { size: 10 } } },
+    422,
+    /path/,
+  ],
+  [
+    'a small persistent mount',
+    { name: 'x', image, gpu: { id: A100 }, mounts: { persistent: { size: 9, path: '/a' } } },
+    422,
+    /size/,
+  ],
+  [
+    'a persistent mount on a CPU pod',
+    { name: 'x', image, cpu: CPU, mounts: { persistent: { size: 10, path: '/a' } } },
+    400,
+    /CPU pod/,
+  ],
+  [
+    'a mount path that is none',
+    { name: 'x', image, gpu: { id: A100 }, mounts: { persistent: { size: 10, path: 'workspace' } } },
+    400,
+    /absolute path/,
+  ],
+  [
+    'an unknown network volume',
+    { name: 'x', image, cpu: CPU, mounts: { network: [{ volumeId: 'unknown', path: '/a' }] } },
+    400,
+    /unknown/,
+  ],
   ['unknown registry credentials', { name: 'x', image, cpu: CPU, registry: 'unknown' }, 400, /unknown/],
   ['an image that needs containers', { name: 'x', image: 'python:3.12', cpu: CPU }, 400, /container/],
-  ['a set of CUDA versions and a floor', { name: 'x', image, gpu: { id: A100, allowedCudaVersions: ['12.8'], minCudaVersion: '12.1' } }, 400, /exclude each other/],
-  ['a CUDA version that is none', { name: 'x', image, gpu: { id: A100, minCudaVersion: '12' } }, 422, /minCudaVersion/],
+  [
+    'a set of CUDA versions and a floor',
+    { name: 'x', image, gpu: { id: A100, allowedCudaVersions: ['12.8'], minCudaVersion: '12.1' } },
+    400,
+    /exclude each other/,
+  ],
+  [
+    'a CUDA version that is none',
+    { name: 'x', image, gpu: { id: A100, minCudaVersion: '12' } },
+    422,
+    /minCudaVersion/,
+  ],
   ['an instant that is none', { name: 'x', image, cpu: CPU, stopAfter: 'tomorrow' }, 422, /stopAfter/],
   ['a disk of nothing', { name: 'x', image, cpu: CPU, disk: 0 }, 422, /disk/],
   ['a template that is not there', { name: 'x', cpu: CPU, templateId: 'unknown' }, 404, /unknown/],
 ];
 
 const changes: Case[] = [
-  ['a smaller volume', { mounts: { persistent: { size: 19, path: '/workspace' } } }, 400, /cannot shrink: it has 20 GB/],
+  [
+    'a smaller volume',
+    { mounts: { persistent: { size: 19, path: '/workspace' } } },
+    400,
+    /cannot shrink: it has 20 GB/,
+  ],
   ['a smaller container disk', { disk: 1 }, 400, /cannot shrink/],
   ['another kind of mount', { mounts: { network: [{ volumeId: 'v', path: '/b' }] } }, 400, /fixed/],
   ['an empty list of network volumes', { mounts: { network: [] } }, 400, /one entry/],
@@ -75,7 +157,12 @@ const changes: Case[] = [
 
 const oldCreations: Case[] = [
   ['no image', { computeType: 'CPU' }, 400, /imageName/],
-  ['an unknown field', { imageName: image, computeType: 'CPU', gpu: { id: A100 } }, 400, /Extra input keys provided in request body/],
+  [
+    'an unknown field',
+    { imageName: image, computeType: 'CPU', gpu: { id: A100 } },
+    400,
+    /Extra input keys provided in request body/,
+  ],
   ['no GPU', { imageName: image, gpuCount: 0 }, 400, /gpuCount/],
   ['11 HTTP ports', { imageName: image, ports: manyPorts }, 400, /at most 10/],
   ['a port out of range', { imageName: image, ports: ['0/tcp'] }, 400, /0\/tcp/],
@@ -95,18 +182,30 @@ for (const kind of DATABASES) {
     let untouched = '';
     /** All that anybody can see of ann's things. */
     const everything = async (): Promise<string> => {
-      const read = async (path: string): Promise<unknown> => (await ann.call<{ uptime?: number }>('GET', path)).body;
-      const shown = JSON.stringify([await read('/v1/pods'), await read('/v2/pods'), await read('/v2/network-volumes'), (await auditLog(ann)).filter(({ resource }) => resource === 'pod').length]);
-      return shown.replaceAll(/"(uptime|util|memoryUtil|uptimeSeconds|uptimeInSeconds|cpuPercent|memoryPercent|gpuUtilPercent|memoryUtilPercent)":\d+/g, '');
+      const read = async (path: string): Promise<unknown> =>
+        (await ann.call<{ uptime?: number }>('GET', path)).body;
+      const shown = JSON.stringify([
+        await read('/v1/pods'),
+        await read('/v2/pods'),
+        await read('/v2/network-volumes'),
+        (await auditLog(ann)).filter(({ resource }) => resource === 'pod').length,
+      ]);
+      return shown.replaceAll(
+        /"(uptime|util|memoryUtil|uptimeSeconds|uptimeInSeconds|cpuPercent|memoryPercent|gpuUtilPercent|memoryUtilPercent)":\d+/g,
+        '',
+      );
     };
     before(async () => {
       ann = await stage.account('ann');
       bob = await stage.account('bob');
-      id = (await runningPod(ann, { gpu: { id: A100 }, mounts: { persistent: { size: 20, path: '/workspace' } } })).id;
+      id = (
+        await runningPod(ann, { gpu: { id: A100 }, mounts: { persistent: { size: 20, path: '/workspace' } } })
+      ).id;
       untouched = await everything();
     });
 
-    const refusal = async (client: Client, document: string): Promise<string> => (await client.graphql(document)).body.errors?.[0]?.message ?? '';
+    const refusal = async (client: Client, document: string): Promise<string> =>
+      (await client.graphql(document)).body.errors?.[0]?.message ?? '';
 
     for (const [what, body, status, word] of creations) {
       test(`POST /v2/pods with ${what}: ${status}`, async () => {
@@ -129,41 +228,107 @@ for (const kind of DATABASES) {
         assert.match(answer.text, word);
       });
     }
-    for (const [what, body] of [['a smaller volume', { volumeInGb: 1 }], ['a smaller container disk', { containerDiskInGb: 1 }], ['a number of GPUs', { gpuCount: 2 }], ['11 HTTP ports', { ports: manyPorts }]] as const) {
-      test(`PATCH /v1/pods/{id} with ${what}: 400`, async () => assert.equal((await ann.call('PATCH', `/v1/pods/${id}`, body)).status, 400));
+    for (const [what, body] of [
+      ['a smaller volume', { volumeInGb: 1 }],
+      ['a smaller container disk', { containerDiskInGb: 1 }],
+      ['a number of GPUs', { gpuCount: 2 }],
+      ['11 HTTP ports', { ports: manyPorts }],
+    ] as const) {
+      test(`PATCH /v1/pods/{id} with ${what}: 400`, async () =>
+        assert.equal((await ann.call('PATCH', `/v1/pods/${id}`, body)).status, 400));
     }
 
     test('in GraphQL each is told in words', async () => {
-      const deploy = (input: string): Promise<string> => refusal(ann, `mutation { podFindAndDeployOnDemand(input: { ${input} }) { id } }`);
+      const deploy = (input: string): Promise<string> =>
+        refusal(ann, `mutation { podFindAndDeployOnDemand(input: { ${input} }) { id } }`);
       assert.match(await deploy('gpuTypeId: "NVIDIA Abacus", imageName: "local/shell"'), /Abacus/);
       assert.match(await deploy(`gpuTypeId: "${A100}"`), /imageName/);
       assert.match(await deploy(`gpuTypeId: "${A100}", imageName: "local/shell", gpuCount: 9`), FULL);
       assert.match(await deploy(`gpuTypeId: "${A100}", imageName: "local/shell", ports: "0/tcp"`), /0\/tcp/);
-      assert.match(await refusal(ann, 'mutation { deployCpuPod(input: { imageName: "local/shell", instanceId: "cpu3c-3-6" }) { id } }'), /cpu3c|power of two|vcpu/i);
-      assert.match(await refusal(ann, `mutation { podRentInterruptable(input: { imageName: "local/shell", gpuTypeId: "${A100}" }) { id } }`), /bidPerGpu/);
-      assert.match(await refusal(ann, `mutation { podRentInterruptable(input: { imageName: "local/shell", gpuTypeId: "${A100}", bidPerGpu: -1 }) { id } }`), /bid/);
-      assert.match(await refusal(ann, `mutation { podEditJob(input: { podId: "${id}", volumeInGb: 1 }) { id } }`), /cannot shrink/);
+      assert.match(
+        await refusal(
+          ann,
+          'mutation { deployCpuPod(input: { imageName: "local/shell", instanceId: "cpu3c-3-6" }) { id } }',
+        ),
+        /cpu3c|power of two|vcpu/i,
+      );
+      assert.match(
+        await refusal(
+          ann,
+          `mutation { podRentInterruptable(input: { imageName: "local/shell", gpuTypeId: "${A100}" }) { id } }`,
+        ),
+        /bidPerGpu/,
+      );
+      assert.match(
+        await refusal(
+          ann,
+          `mutation { podRentInterruptable(input: { imageName: "local/shell", gpuTypeId: "${A100}", bidPerGpu: -1 }) { id } }`,
+        ),
+        /bid/,
+      );
+      assert.match(
+        await refusal(ann, `mutation { podEditJob(input: { podId: "${id}", volumeInGb: 1 }) { id } }`),
+        /cannot shrink/,
+      );
     });
 
     test('another account sees and moves nothing of it', async () => {
-      for (const [method, body] of [['GET', undefined], ['PATCH', { name: 'bob' }], ['DELETE', undefined]] as const) {
-        for (const version of ['v1', 'v2']) assert.equal((await bob.call(method, `/${version}/pods/${id}`, body)).status, 404, `${method} ${version}`);
+      for (const [method, body] of [
+        ['GET', undefined],
+        ['PATCH', { name: 'bob' }],
+        ['DELETE', undefined],
+      ] as const) {
+        for (const version of ['v1', 'v2'])
+          assert.equal(
+            (await bob.call(method, `/${version}/pods/${id}`, body)).status,
+            404,
+            `${method} ${version}`,
+          );
       }
       assert.equal((await bob.call('GET', `/v2/pods/${id}/logs`)).status, 404);
-      for (const action of ['start', 'stop', 'restart', 'terminate']) assert.equal((await act(bob, id, action)).status, 404, action);
-      for (const action of ['start', 'stop', 'reset', 'restart', 'update']) assert.equal((await bob.call('POST', `/v1/pods/${id}/${action}`, action === 'update' ? {} : undefined)).status, 404, action);
-      assert.deepEqual((await bob.graphql(`{ pod(input: { podId: "${id}" }) { id } }`)).body.data, { pod: null });
-      assert.equal(await refusal(bob, `mutation { podTerminate(input: { podId: "${id}" }) }`), 'pod not found to terminate');
-      for (const mutation of ['podStop', 'podResume']) assert.match(await refusal(bob, `mutation { ${mutation}(input: { podId: "${id}" }) { id } }`), /not found/);
+      for (const action of ['start', 'stop', 'restart', 'terminate'])
+        assert.equal((await act(bob, id, action)).status, 404, action);
+      for (const action of ['start', 'stop', 'reset', 'restart', 'update'])
+        assert.equal(
+          (await bob.call('POST', `/v1/pods/${id}/${action}`, action === 'update' ? {} : undefined)).status,
+          404,
+          action,
+        );
+      assert.deepEqual((await bob.graphql(`{ pod(input: { podId: "${id}" }) { id } }`)).body.data, {
+        pod: null,
+      });
+      assert.equal(
+        await refusal(bob, `mutation { podTerminate(input: { podId: "${id}" }) }`),
+        'pod not found to terminate',
+      );
+      for (const mutation of ['podStop', 'podResume'])
+        assert.match(
+          await refusal(bob, `mutation { ${mutation}(input: { podId: "${id}" }) { id } }`),
+          /not found/,
+        );
     });
 
     test('a key that may only read is refused', async () => {
-      const { key } = (await ann.call<{ key: string }>('POST', '/v2/account/api-keys', { name: 'reader', access: 'READ_ONLY' })).body;
+      const { key } = (
+        await ann.call<{ key: string }>('POST', '/v2/account/api-keys', {
+          name: 'reader',
+          access: 'READ_ONLY',
+        })
+      ).body;
       const reader = stage.client(key);
       assert.equal((await reader.call('GET', `/v2/pods/${id}`)).status, 200);
       assert.equal((await createPod(reader)).status, 403);
-      assert.deepEqual([(await act(reader, id, 'stop')).status, (await reader.call('DELETE', `/v1/pods/${id}`)).status, (await reader.call('PATCH', `/v2/pods/${id}`, { name: 'x' })).status], [403, 403, 403]);
-      const keys = (await ann.call<{ apiKeys: { id: string; name: string }[] }>('GET', '/v2/account/api-keys')).body.apiKeys;
+      assert.deepEqual(
+        [
+          (await act(reader, id, 'stop')).status,
+          (await reader.call('DELETE', `/v1/pods/${id}`)).status,
+          (await reader.call('PATCH', `/v2/pods/${id}`, { name: 'x' })).status,
+        ],
+        [403, 403, 403],
+      );
+      const keys = (
+        await ann.call<{ apiKeys: { id: string; name: string }[] }>('GET', '/v2/account/api-keys')
+      ).body.apiKeys;
       await ann.call('DELETE', `/v2/account/api-keys/${keys.find(({ name }) => name === 'reader')?.id}`);
     });
 
@@ -172,7 +337,11 @@ for (const kind of DATABASES) {
     });
 
     test('what cannot be done in its state: 409 in v2 and 400 in v1, and it stays as it is', async () => {
-      for (const action of ['start']) assert.deepEqual([(await act(ann, id, action)).status, (await ann.call('POST', `/v1/pods/${id}/${action}`)).status], [409, 400]);
+      for (const action of ['start'])
+        assert.deepEqual(
+          [(await act(ann, id, action)).status, (await ann.call('POST', `/v1/pods/${id}/${action}`)).status],
+          [409, 400],
+        );
       assert.equal((await act(ann, id, 'reset')).status, 422);
       assert.equal((await act(ann, id, 'explode')).status, 422);
       const stopped = (await createPod(ann, { cmd: ['true'] })).body.id;
@@ -184,7 +353,10 @@ for (const kind of DATABASES) {
         assert.equal((await ann.call('POST', `/v1/pods/${stopped}/${action}`)).status, 400);
       }
       assert.equal((await ann.call('POST', `/v1/pods/${stopped}/reset`)).status, 400);
-      assert.match(await refusal(ann, `mutation { podStop(input: { podId: "${stopped}" }) { id } }`), /cannot stop/);
+      assert.match(
+        await refusal(ann, `mutation { podStop(input: { podId: "${stopped}" }) { id } }`),
+        /cannot stop/,
+      );
       assert.equal((await pod(ann, stopped)).status, 'EXITED');
       assert.equal((await ann.call('DELETE', `/v2/pods/${stopped}`)).status, 204);
     });
@@ -197,10 +369,16 @@ for (const kind of DATABASES) {
         assert.deepEqual([answer.status, /locked.*unlock it first/.test(answer.text)], [409, true], action);
       }
       assert.equal((await ann.call('DELETE', `/v2/pods/${id}`)).status, 409);
-      for (const action of ['stop', 'restart', 'reset']) assert.equal((await ann.call('POST', `/v1/pods/${id}/${action}`)).status, 400, action);
+      for (const action of ['stop', 'restart', 'reset'])
+        assert.equal((await ann.call('POST', `/v1/pods/${id}/${action}`)).status, 400, action);
       assert.equal((await ann.call('DELETE', `/v1/pods/${id}`)).status, 400);
       assert.equal((await ann.call('PATCH', `/v2/pods/${id}`, { image: 'local/shell:other' })).status, 409);
-      for (const mutation of ['podStop(input: { podId: "ID" }) { id }', 'podTerminate(input: { podId: "ID" })', 'podEditJob(input: { podId: "ID", imageName: "local/other" }) { id }']) assert.match(await refusal(ann, `mutation { ${mutation.replace('ID', id)} }`), /locked/);
+      for (const mutation of [
+        'podStop(input: { podId: "ID" }) { id }',
+        'podTerminate(input: { podId: "ID" })',
+        'podEditJob(input: { podId: "ID", imageName: "local/other" }) { id }',
+      ])
+        assert.match(await refusal(ann, `mutation { ${mutation.replace('ID', id)} }`), /locked/);
       assert.equal((await pod(ann, id)).status, 'RUNNING');
       assert.equal((await ann.call('PATCH', `/v2/pods/${id}`, { locked: false })).status, 200);
     });
@@ -215,24 +393,51 @@ for (const kind of DATABASES) {
       assert.match(v2.text, /0 of 2 NVIDIA GeForce RTX 4090 are free, 2 are asked for/);
       const v1 = await ann.call('POST', `/v1/pods/${first.id}/start`);
       assert.deepEqual([v1.status, FULL.test(v1.text)], [400, true]);
-      assert.match(await refusal(ann, `mutation { podResume(input: { podId: "${first.id}", gpuCount: 1 }) { id } }`), FULL);
-      assert.deepEqual([(await pod(ann, first.id)).status, (await pod(ann, first.id)).gpu?.count], ['EXITED', 2]);
+      assert.match(
+        await refusal(ann, `mutation { podResume(input: { podId: "${first.id}", gpuCount: 1 }) { id } }`),
+        FULL,
+      );
+      assert.deepEqual(
+        [(await pod(ann, first.id)).status, (await pod(ann, first.id)).gpu?.count],
+        ['EXITED', 2],
+      );
       for (const one of [first, taker]) await ann.call('DELETE', `/v2/pods/${one.id}`);
     });
 
     test('a network volume of another data center or account is refused', async () => {
-      const volume = (await ann.call<{ id: string }>('POST', '/v2/network-volumes', { name: 'v', size: 10, dataCenter: 'LOCAL-2' })).body.id;
+      const volume = (
+        await ann.call<{ id: string }>('POST', '/v2/network-volumes', {
+          name: 'v',
+          size: 10,
+          dataCenter: 'LOCAL-2',
+        })
+      ).body.id;
       const mounts = { network: [{ volumeId: volume, path: '/workspace' }] };
       const elsewhere = await createPod(ann, { mounts, dataCenterIds: ['LOCAL-1'] });
       assert.deepEqual([elsewhere.status, /is in LOCAL-2/.test(elsewhere.text)], [400, true], elsewhere.text);
-      assert.equal((await ann.call('POST', '/v1/pods', { imageName: image, computeType: 'CPU', dockerStartCmd: WAITS, networkVolumeId: volume, dataCenterIds: ['LOCAL-1'] })).status, 400);
+      assert.equal(
+        (
+          await ann.call('POST', '/v1/pods', {
+            imageName: image,
+            computeType: 'CPU',
+            dockerStartCmd: WAITS,
+            networkVolumeId: volume,
+            dataCenterIds: ['LOCAL-1'],
+          })
+        ).status,
+        400,
+      );
       assert.equal((await createPod(bob, { mounts })).status, 400);
       assert.equal((await ann.call<{ pods: PodView[] }>('GET', '/v2/pods')).body.pods.length, 1);
       assert.equal((await ann.call('DELETE', `/v2/network-volumes/${volume}`)).status, 204);
     });
 
     test('50 variables are accepted, and what is put in does not count', async () => {
-      const { status, body } = await createPod(ann, { env: variables(50), startJupyter: true, cmd: ['true'] });
+      const { status, body } = await createPod(ann, {
+        env: variables(50),
+        startJupyter: true,
+        cmd: ['true'],
+      });
       assert.equal(status, 201);
       await ann.call('DELETE', `/v2/pods/${body.id}`);
     });

@@ -28,7 +28,9 @@ await withDocker((host) => {
 
     const up = async (): Promise<void> => {
       server = await startServer(place, { ...engine.env, BERTH_RATE_LIMITS: 'off' });
-      await until('DOCKER-1 is there', async () => (await server.client().call('GET', '/v2/catalog/datacenters')).text.includes('DOCKER-1'));
+      await until('DOCKER-1 is there', async () =>
+        (await server.client().call('GET', '/v2/catalog/datacenters')).text.includes('DOCKER-1'),
+      );
     };
     before(async () => {
       await registry.open();
@@ -37,8 +39,12 @@ await withDocker((host) => {
       await up();
     });
     after(async () => {
-      for (const { id } of (await server.client().call<{ pods: PodView[] }>('GET', '/v2/pods')).body.pods) await server.client().call('DELETE', `/v2/pods/${id}`);
-      assert.deepEqual(logLines(server).filter(({ level }) => level === 'error'), []);
+      for (const { id } of (await server.client().call<{ pods: PodView[] }>('GET', '/v2/pods')).body.pods)
+        await server.client().call('DELETE', `/v2/pods/${id}`);
+      assert.deepEqual(
+        logLines(server).filter(({ level }) => level === 'error'),
+        [],
+      );
       await server.stop();
       await engine.close();
       await registry.close();
@@ -46,7 +52,11 @@ await withDocker((host) => {
     });
 
     const create = async (script: string, body: Record<string, unknown> = {}): Promise<string> => {
-      const made = await createPod(server.client(), { image: engine.image, cmd: ['sh', '-c', script], ...body });
+      const made = await createPod(server.client(), {
+        image: engine.image,
+        cmd: ['sh', '-c', script],
+        ...body,
+      });
       assert.equal(made.status, 201, made.text);
       return made.body.id;
     };
@@ -55,15 +65,27 @@ await withDocker((host) => {
       await has(server.client(), id, 'RUNNING');
       return id;
     };
-    const containers = async (id: string): Promise<{ Id: string; State: string }[]> => docker.listContainers({ all: true, filters: { label: [`berth.instance=${id}`] } });
-    const writes = (id: string, line: string, times = 1): Promise<true> => until(`${id} writes ${line}`, async () => (await linesOf(server.client(), id)).filter((found) => found === line).length >= times || undefined);
+    const containers = async (id: string): Promise<{ Id: string; State: string }[]> =>
+      docker.listContainers({ all: true, filters: { label: [`berth.instance=${id}`] } });
+    const writes = (id: string, line: string, times = 1): Promise<true> =>
+      until(
+        `${id} writes ${line}`,
+        async () =>
+          (await linesOf(server.client(), id)).filter((found) => found === line).length >= times || undefined,
+      );
     const remove = async (...ids: string[]): Promise<void> => {
-      for (const id of ids) assert.equal((await server.client().call('DELETE', `/v2/pods/${id}`)).status, 204);
+      for (const id of ids)
+        assert.equal((await server.client().call('DELETE', `/v2/pods/${id}`)).status, 204);
     };
 
     test('a life: made, running, restarted, stopped, started, terminated; disks as they should be', async () => {
-      const say = 'test -e /work/here && echo old-container || echo new-container; test -e /keep/there && echo kept || echo empty; touch /work/here /keep/there; echo "$RUNPOD_POD_ID $RUNPOD_DC_ID"; sleep 1000';
-      const id = await run(say, { cpu: undefined, gpu: { id: 'NVIDIA GeForce RTX 4090' }, mounts: { persistent: { size: 10, path: '/keep' } } });
+      const say =
+        'test -e /work/here && echo old-container || echo new-container; test -e /keep/there && echo kept || echo empty; touch /work/here /keep/there; echo "$RUNPOD_POD_ID $RUNPOD_DC_ID"; sleep 1000';
+      const id = await run(say, {
+        cpu: undefined,
+        gpu: { id: 'NVIDIA GeForce RTX 4090' },
+        mounts: { persistent: { size: 10, path: '/keep' } },
+      });
       assert.equal((await pod(server.client(), id)).dataCenterId, 'DOCKER-1');
       await writes(id, `${id} DOCKER-1`);
       await act(server.client(), id, 'restart');
@@ -77,7 +99,10 @@ await withDocker((host) => {
       assert.ok((await containers(id)).every(({ State: state }) => state !== 'running'));
       assert.equal((await act(server.client(), id, 'start')).status, 200);
       await writes(id, `${id} DOCKER-1`, 3);
-      assert.deepEqual((await linesOf(server.client(), id)).filter((line) => !line.startsWith(id)), ['new-container', 'empty', 'new-container', 'kept', 'new-container', 'kept']);
+      assert.deepEqual(
+        (await linesOf(server.client(), id)).filter((line) => !line.startsWith(id)),
+        ['new-container', 'empty', 'new-container', 'kept', 'new-container', 'kept'],
+      );
       await has(server.client(), id, 'RUNNING');
       await remove(id);
       assert.deepEqual(await containers(id), []);
@@ -85,29 +110,54 @@ await withDocker((host) => {
     });
 
     test('a TCP port is mapped, an end that nobody asked for is told, and what is used is shown', async () => {
-      const id = await create('', { cmd: ['node', '-e', "require('node:net').createServer((s) => s.on('error', () => s.destroy()).end('hello')).listen(2222)"], ports: ['2222/tcp', '70001/tcp'] });
+      const id = await create('', {
+        cmd: [
+          'node',
+          '-e',
+          "require('node:net').createServer((s) => s.on('error', () => s.destroy()).end('hello')).listen(2222)",
+        ],
+        ports: ['2222/tcp', '70001/tcp'],
+      });
       await has(server.client(), id, 'RUNNING');
-      const mapped = await until('the port is mapped', async () => (await pod(server.client(), id)).runtime?.ports.find((port) => port.private === 2222 && port.public !== null));
+      const mapped = await until('the port is mapped', async () =>
+        (await pod(server.client(), id)).runtime?.ports.find(
+          (port) => port.private === 2222 && port.public !== null,
+        ),
+      );
       assert.equal(mapped.ip, '127.0.0.1');
       const used = await pod(server.client(), id);
       assert.ok((used.runtime?.memory.util ?? -1) >= 0, JSON.stringify(used));
       const failing = await create('echo "Error: out of luck"; exit 4');
-      assert.match((await has(server.client(), failing, 'ERROR')).statusDetail ?? '', /code 4: Error: out of luck/);
+      assert.match(
+        (await has(server.client(), failing, 'ERROR')).statusDetail ?? '',
+        /code 4: Error: out of luck/,
+      );
       await remove(id, failing);
     });
 
-    test('a private image is pulled with saved credentials, with progress; a pull can be ended', { timeout: 120_000 }, async () => {
+    test('a private image is pulled with saved credentials, with progress; a pull can be ended', {
+      timeout: 120_000,
+    }, async () => {
       const client = server.client();
       const refused = await create('sleep 1000', { image: registry.image('v1') });
       assert.match((await has(client, refused, 'ERROR')).statusDetail ?? '', /could not be pulled/);
-      const saved = (await client.call<{ id: string }>('POST', '/v2/registries', { name: 'private', ...registry.login })).body.id;
+      const saved = (
+        await client.call<{ id: string }>('POST', '/v2/registries', { name: 'private', ...registry.login })
+      ).body.id;
       const id = await create('echo pulled; sleep 1000', { image: registry.image('v1'), registry: saved });
       const followed = events((await client.call('GET', `/v2/pods/${refused}/logs`)).text);
       assert.ok(followed.some(({ source, line }) => source === 'system' && /could not be pulled/.test(line)));
       await writes(id, 'pulled');
-      assert.ok((await logOf(client, id)).some(({ source, line }) => source === 'system' && /Pull/.test(line)));
-      const silent = await create('sleep 1000', { image: registry.image(registry.silentTag), registry: saved });
-      await until('it is being pulled', async () => /Pulling/.test((await pod(client, silent)).statusDetail ?? ''));
+      assert.ok(
+        (await logOf(client, id)).some(({ source, line }) => source === 'system' && /Pull/.test(line)),
+      );
+      const silent = await create('sleep 1000', {
+        image: registry.image(registry.silentTag),
+        registry: saved,
+      });
+      await until('it is being pulled', async () =>
+        /Pulling/.test((await pod(client, silent)).statusDetail ?? ''),
+      );
       const from = performance.now();
       assert.equal((await act(client, silent, 'stop')).body.status, 'EXITED');
       assert.ok(performance.now() - from < 5_000);
@@ -115,11 +165,19 @@ await withDocker((host) => {
       await docker.getImage(registry.image('v1')).remove({ force: true });
     });
 
-    test(`killed while ${PODS} pods run: all go on, are taken up, and their logs have no gap`, { timeout: 200_000 }, async () => {
-      const ids = await Promise.all(Array.from({ length: PODS }, () => create('i=0; while :; do i=$((i+1)); echo $i; sleep 0.1; done')));
+    test(`killed while ${PODS} pods run: all go on, are taken up, and their logs have no gap`, {
+      timeout: 200_000,
+    }, async () => {
+      const ids = await Promise.all(
+        Array.from({ length: PODS }, () => create('i=0; while :; do i=$((i+1)); echo $i; sleep 0.1; done')),
+      );
       for (const id of ids) await has(server.client(), id, 'RUNNING');
-      const before = new Map(await Promise.all(ids.map(async (id) => [id, (await containers(id))[0]?.Id] as const)));
-      const started = new Map(await Promise.all(ids.map(async (id) => [id, (await pod(server.client(), id)).startedAt] as const)));
+      const before = new Map(
+        await Promise.all(ids.map(async (id) => [id, (await containers(id))[0]?.Id] as const)),
+      );
+      const started = new Map(
+        await Promise.all(ids.map(async (id) => [id, (await pod(server.client(), id)).startedAt] as const)),
+      );
       await server.kill();
       await up();
       for (const id of ids) {
@@ -131,12 +189,17 @@ await withDocker((host) => {
           const written = await linesOf(server.client(), id);
           return written.length > 40 && written;
         });
-        assert.deepEqual(lines, lines.map((_, index) => String(index + 1)));
+        assert.deepEqual(
+          lines,
+          lines.map((_, index) => String(index + 1)),
+        );
       }
       await Promise.all(ids.map((id) => remove(id)));
     });
 
-    test('killed while pods run and some end: each is billed for the time that its container ran', { timeout: 200_000 }, async () => {
+    test('killed while pods run and some end: each is billed for the time that its container ran', {
+      timeout: 200_000,
+    }, async () => {
       const ids = await Promise.all(Array.from({ length: PODS }, () => create('sleep 1000')));
       for (const id of ids) await has(server.client(), id, 'RUNNING');
       const ending = ids.slice(0, PODS / 2);
@@ -156,10 +219,18 @@ await withDocker((host) => {
       for (const id of ids) {
         const began = Date.parse((await pod(server.client(), id)).startedAt ?? '');
         const asking = Date.now();
-        const { body } = await server.client().call<{ timeBilledMs: number }[]>('GET', `/v1/billing/pods?grouping=podId&bucketSize=year&podId=${id}`);
+        const { body } = await server
+          .client()
+          .call<{ timeBilledMs: number }[]>(
+            'GET',
+            `/v1/billing/pods?grouping=podId&bucketSize=year&podId=${id}`,
+          );
         const billed = body.reduce((sum, { timeBilledMs }) => sum + timeBilledMs, 0);
         const off = billed - (ran.get(id) ?? asking - began);
-        assert.ok(Math.abs(off) < 1_000 + (ran.has(id) ? 0 : Date.now() - asking), `${id} is billed for ${billed} ms, which is ${off} ms off`);
+        assert.ok(
+          Math.abs(off) < 1_000 + (ran.has(id) ? 0 : Date.now() - asking),
+          `${id} is billed for ${billed} ms, which is ${off} ms off`,
+        );
       }
       await Promise.all(ids.map((id) => remove(id)));
     });

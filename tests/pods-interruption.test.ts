@@ -29,10 +29,25 @@ for (const kind of DATABASES) {
       }
     });
 
-    const spot = async (client: TestAccount, gpuTypeId: string, bidPerGpu: number, cmd: readonly string[] = WAITS): Promise<string> => {
-      const { body, text } = await client.graphql<{ podRentInterruptable: { id: string } }>('mutation ($input: PodRentInterruptableInput) { podRentInterruptable(input: $input) { id } }', {
-        input: { imageName: 'local/shell', dockerArgs: JSON.stringify({ entrypoint: [], cmd }), gpuTypeId, gpuCount: 1, bidPerGpu, name: 'spot' },
-      });
+    const spot = async (
+      client: TestAccount,
+      gpuTypeId: string,
+      bidPerGpu: number,
+      cmd: readonly string[] = WAITS,
+    ): Promise<string> => {
+      const { body, text } = await client.graphql<{ podRentInterruptable: { id: string } }>(
+        'mutation ($input: PodRentInterruptableInput) { podRentInterruptable(input: $input) { id } }',
+        {
+          input: {
+            imageName: 'local/shell',
+            dockerArgs: JSON.stringify({ entrypoint: [], cmd }),
+            gpuTypeId,
+            gpuCount: 1,
+            bidPerGpu,
+            name: 'spot',
+          },
+        },
+      );
       assert.equal(body.errors, undefined, text);
       const id = body.data?.podRentInterruptable.id ?? '';
       await has(client, id, 'RUNNING');
@@ -40,9 +55,17 @@ for (const kind of DATABASES) {
     };
 
     test('one is told to end, has a moment, and is stopped when a pod that is not interruptible needs its place', async () => {
-      const polite = await spot(bob, RTX, 0.5, ['sh', '-c', 'trap "echo saving; exit 0" TERM; echo up; while :; do sleep 0.05; done']);
+      const polite = await spot(bob, RTX, 0.5, [
+        'sh',
+        '-c',
+        'trap "echo saving; exit 0" TERM; echo up; while :; do sleep 0.05; done',
+      ]);
       const stubborn = await spot(bob, RTX, 0.6, STUBBORN);
-      await until('both are up', async () => (await linesOf(bob, polite)).includes('up') && (await linesOf(bob, stubborn)).includes('up'));
+      await until(
+        'both are up',
+        async () =>
+          (await linesOf(bob, polite)).includes('up') && (await linesOf(bob, stubborn)).includes('up'),
+      );
       const wanted = await createPod(ann, { gpu: { id: RTX, count: 2 } });
       assert.equal(wanted.status, 201, wanted.text);
       const from = Date.now();
@@ -52,19 +75,39 @@ for (const kind of DATABASES) {
         const gone = await has(bob, id, 'EXITED');
         assert.match(gone.statusDetail ?? '', /^Interrupted: /);
         assert.deepEqual(gone.actions, ['start', 'terminate']);
-        assert.ok((await auditLog(bob)).some((entry) => entry['action'] === 'interrupt' && entry['resourceId'] === id && entry['interface'] === 'system'));
-        const v1 = (await bob.call<{ desiredStatus: string; lastStatusChange: string }>('GET', `/v1/pods/${id}`)).body;
+        assert.ok(
+          (await auditLog(bob)).some(
+            (entry) =>
+              entry['action'] === 'interrupt' &&
+              entry['resourceId'] === id &&
+              entry['interface'] === 'system',
+          ),
+        );
+        const v1 = (
+          await bob.call<{ desiredStatus: string; lastStatusChange: string }>('GET', `/v1/pods/${id}`)
+        ).body;
         assert.deepEqual([v1.desiredStatus, /^Interrupted/.test(v1.lastStatusChange)], ['EXITED', true]);
       }
       assert.ok((await linesOf(bob, polite)).includes('saving'));
-      assert.ok((await logOf(bob, stubborn)).some(({ source, line }) => source === 'system' && /Asked to end, within 5 s/.test(line)));
+      assert.ok(
+        (await logOf(bob, stubborn)).some(
+          ({ source, line }) => source === 'system' && /Asked to end, within 5 s/.test(line),
+        ),
+      );
 
       // No room to come back, then there is.
       const resume = `mutation { podBidResume(input: { podId: "${polite}", bidPerGpu: 0.7, gpuCount: 1 }) { id desiredStatus costPerHr } }`;
-      assert.match((await bob.graphql(resume)).body.errors?.[0]?.message ?? '', /no longer any instances available/);
+      assert.match(
+        (await bob.graphql(resume)).body.errors?.[0]?.message ?? '',
+        /no longer any instances available/,
+      );
       assert.equal((await pod(bob, polite)).status, 'EXITED');
       assert.equal((await ann.call('DELETE', `/v2/pods/${wanted.body.id}`)).status, 204);
-      assert.deepEqual((await bob.graphql<{ podBidResume: object }>(resume)).body.data?.podBidResume, { id: polite, desiredStatus: 'RUNNING', costPerHr: 0.7 });
+      assert.deepEqual((await bob.graphql<{ podBidResume: object }>(resume)).body.data?.podBidResume, {
+        id: polite,
+        desiredStatus: 'RUNNING',
+        costPerHr: 0.7,
+      });
       assert.equal((await has(bob, polite, 'RUNNING')).statusDetail, null);
     });
 
@@ -72,13 +115,17 @@ for (const kind of DATABASES) {
       const spots: string[] = [];
       for (const bid of [1.1, 1.2, 1.3, 1.4]) spots.push(await spot(bob, A100, bid, STUBBORN));
       for (const id of spots) await until('it is up', async () => (await linesOf(bob, id)).includes('up'));
-      const interrupted = async (): Promise<boolean[]> => Promise.all(spots.map(async (id) => /^Interrupted: /.test((await pod(bob, id)).statusDetail ?? '')));
+      const interrupted = async (): Promise<boolean[]> =>
+        Promise.all(spots.map(async (id) => /^Interrupted: /.test((await pod(bob, id)).statusDetail ?? '')));
       const takers: string[] = [];
       for (const count of [1, 2, 3, 4]) {
         const taker = await createPod(ann, { gpu: { id: A100 } });
         assert.equal(taker.status, 201, taker.text);
         takers.push(taker.body.id);
-        assert.deepEqual(await interrupted(), spots.map((_, index) => index < count));
+        assert.deepEqual(
+          await interrupted(),
+          spots.map((_, index) => index < count),
+        );
       }
       assert.equal((await createPod(ann, { gpu: { id: A100 } })).status, 400, 'all places are promised');
       for (const id of takers) await has(ann, id, 'RUNNING');
@@ -92,9 +139,13 @@ for (const kind of DATABASES) {
       await bob.call('PATCH', `/v2/pods/${lowest}`, { locked: true });
       const one = await createPod(ann, { gpu: { id: A100 } });
       await has(ann, one.body.id, 'RUNNING');
-      const states = async (): Promise<string[]> => Promise.all([lowest, low, highMiddle, highest].map(async (id) => (await pod(bob, id)).status));
+      const states = async (): Promise<string[]> =>
+        Promise.all([lowest, low, highMiddle, highest].map(async (id) => (await pod(bob, id)).status));
       assert.deepEqual(await states(), ['RUNNING', 'EXITED', 'RUNNING', 'RUNNING']);
-      const another = await bob.graphql('mutation ($input: PodRentInterruptableInput) { podRentInterruptable(input: $input) { id } }', { input: { imageName: 'local/shell', dockerArgs: 'sleep 100', gpuTypeId: A100, bidPerGpu: 5 } });
+      const another = await bob.graphql(
+        'mutation ($input: PodRentInterruptableInput) { podRentInterruptable(input: $input) { id } }',
+        { input: { imageName: 'local/shell', dockerArgs: 'sleep 100', gpuTypeId: A100, bidPerGpu: 5 } },
+      );
       assert.match(another.body.errors?.[0]?.message ?? '', /no longer any instances available/);
       const tooMany = await createPod(ann, { gpu: { id: A100, count: 3 } });
       assert.equal(tooMany.status, 400, 'interrupting all that may go would not be enough');
@@ -105,7 +156,11 @@ for (const kind of DATABASES) {
       const back = await act(ann, one.body.id, 'start');
       assert.equal(back.status, 200, back.text);
       await has(ann, one.body.id, 'RUNNING');
-      assert.deepEqual(await states(), ['RUNNING', 'EXITED', 'RUNNING', 'RUNNING'], 'also for one that is started again');
+      assert.deepEqual(
+        await states(),
+        ['RUNNING', 'EXITED', 'RUNNING', 'RUNNING'],
+        'also for one that is started again',
+      );
     });
   });
 }

@@ -16,15 +16,22 @@ import { logLines } from './support/story.ts';
 const A40 = 'NVIDIA A40';
 const ENV = { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: `1x ${A40}` };
 /** Folders that their own user may not write to, as Go's cache of modules is, on both of its disks. */
-const LEAVES_READ_ONLY = 'for disk in . "$BERTH_ROOT/workspace"; do mkdir -p "$disk/mod" && touch "$disk/mod/x" && chmod 555 "$disk/mod"; done; echo up';
-const GPU_AND_VOLUME = { gpu: { id: A40, count: 1 }, mounts: { persistent: { size: 10, path: '/workspace' } } };
+const LEAVES_READ_ONLY =
+  'for disk in . "$BERTH_ROOT/workspace"; do mkdir -p "$disk/mod" && touch "$disk/mod/x" && chmod 555 "$disk/mod"; done; echo up';
+const GPU_AND_VOLUME = {
+  gpu: { id: A40, count: 1 },
+  mounts: { persistent: { size: 10, path: '/workspace' } },
+};
 
 const isRoot = process.getuid?.() === 0;
 /** No mode of a folder keeps root out, so Berth runs as somebody else here. */
 const user = isRoot ? 65534 : undefined;
-const isReadable = user === undefined || spawnSync(BERTH, ['--version'], { uid: user, gid: user }).status === 0;
+const isReadable =
+  user === undefined || spawnSync(BERTH, ['--version'], { uid: user, gid: user }).status === 0;
 
-describe('what pods leave behind', { skip: !isReadable && 'NOT RUN: an ordinary user cannot read this clone' }, () => {
+describe('what pods leave behind', {
+  skip: !isReadable && 'NOT RUN: an ordinary user cannot read this clone',
+}, () => {
   let place: TestDatabase;
   let server: TestServer;
   const start = (): Promise<TestServer> => startServer(place, ENV, ['--port', '0'], user);
@@ -39,7 +46,10 @@ describe('what pods leave behind', { skip: !isReadable && 'NOT RUN: an ordinary 
   });
 
   const up = async (commands: string): Promise<PodView> => {
-    const made = await runningPod(server.client(), { ...GPU_AND_VOLUME, cmd: ['sh', '-c', `${commands}; exec sleep 1000`] });
+    const made = await runningPod(server.client(), {
+      ...GPU_AND_VOLUME,
+      cmd: ['sh', '-c', `${commands}; exec sleep 1000`],
+    });
     await until('it has written', async () => (await linesOf(server.client(), made.id)).includes('up'));
     return made;
   };
@@ -47,12 +57,16 @@ describe('what pods leave behind', { skip: !isReadable && 'NOT RUN: an ordinary 
     assert.equal((await server.client().call('DELETE', `/v2/pods/${id}`)).status, 204);
   };
   const left = (folder: 'instances' | 'pods'): string[] => readdirSync(join(place.data, folder));
-  const nothingIsLeft = (): Promise<unknown> => until('nothing of it is left', async () => left('instances').length === 0 && left('pods').length === 0);
+  const nothingIsLeft = (): Promise<unknown> =>
+    until('nothing of it is left', async () => left('instances').length === 0 && left('pods').length === 0);
 
   test('a pod with folders that are read-only stops, starts and is terminated like any other', async () => {
     const { id } = await up(LEAVES_READ_ONLY);
     assert.equal((await act(server.client(), id, 'stop')).body.status, 'EXITED');
-    assert.deepEqual(readdirSync(join(place.data, 'instances', id)).filter((name) => name === 'root' || name === 'tmp'), []);
+    assert.deepEqual(
+      readdirSync(join(place.data, 'instances', id)).filter((name) => name === 'root' || name === 'tmp'),
+      [],
+    );
     assert.equal((await act(server.client(), id, 'start')).status, 200);
     await has(server.client(), id, 'RUNNING');
     await terminate(id);
@@ -61,33 +75,53 @@ describe('what pods leave behind', { skip: !isReadable && 'NOT RUN: an ordinary 
   });
 
   test('one that ends by itself has ended', async () => {
-    const { id } = (await createPod(server.client(), { ...GPU_AND_VOLUME, cmd: ['sh', '-c', LEAVES_READ_ONLY] })).body;
+    const { id } = (
+      await createPod(server.client(), { ...GPU_AND_VOLUME, cmd: ['sh', '-c', LEAVES_READ_ONLY] })
+    ).body;
     await has(server.client(), id, 'EXITED');
     await terminate(id);
     await nothingIsLeft();
   });
 
-  test('what is not Berth\'s to clear away keeps no pod from ending and no GPU taken, is told of, and goes when it can', { skip: !isRoot && 'NOT RUN: only root can leave something to another user' }, async () => {
+  test("what is not Berth's to clear away keeps no pod from ending and no GPU taken, is told of, and goes when it can", {
+    skip: !isRoot && 'NOT RUN: only root can leave something to another user',
+  }, async () => {
     const { id } = await up('echo up');
-    const theirs = [join(place.data, 'instances', id, 'root', 'theirs'), join(place.data, 'pods', id, 'theirs')];
+    const theirs = [
+      join(place.data, 'instances', id, 'root', 'theirs'),
+      join(place.data, 'pods', id, 'theirs'),
+    ];
     for (const folder of theirs) {
       mkdirSync(folder);
       writeFileSync(join(folder, 'x'), '');
     }
     await terminate(id);
     await terminate((await up('echo up')).id);
-    await until('the log tells of both', async () => logLines(server).filter(({ msg }) => / could not be cleared away; trying again$/.test(String(msg))).length === 2);
+    await until(
+      'the log tells of both',
+      async () =>
+        logLines(server).filter(({ msg }) => / could not be cleared away; trying again$/.test(String(msg)))
+          .length === 2,
+    );
     const [aside = ''] = left('instances');
     assert.match(aside, new RegExp(`^\\.removed-${id}-`));
-    await until('the disk of the other is gone', async () => left('pods').length === 1 && left('pods')[0] === id);
+    await until(
+      'the disk of the other is gone',
+      async () => left('pods').length === 1 && left('pods')[0] === id,
+    );
 
     await server.stop();
     server = await start();
     assert.equal((await up('echo up')).status, 'RUNNING', 'it keeps no server from starting either');
     await server.stop();
-    for (const folder of [join(place.data, 'instances', aside, 'root', 'theirs'), join(place.data, 'pods', id, 'theirs')]) chownSync(folder, user ?? 0, user ?? 0);
+    for (const folder of [
+      join(place.data, 'instances', aside, 'root', 'theirs'),
+      join(place.data, 'pods', id, 'theirs'),
+    ])
+      chownSync(folder, user ?? 0, user ?? 0);
     server = await start();
-    for (const pod of (await server.client().call<{ pods: PodView[] }>('GET', '/v2/pods')).body.pods) await terminate(pod.id);
+    for (const pod of (await server.client().call<{ pods: PodView[] }>('GET', '/v2/pods')).body.pods)
+      await terminate(pod.id);
     await nothingIsLeft();
   });
 
@@ -96,7 +130,9 @@ describe('what pods leave behind', { skip: !isReadable && 'NOT RUN: an ordinary 
     mkdirSync(stranger, { recursive: true });
     await server.stop();
     server = await start();
-    await until('the log tells of it', async () => logLines(server).some(({ folder }) => folder === stranger));
+    await until('the log tells of it', async () =>
+      logLines(server).some(({ folder }) => folder === stranger),
+    );
     assert.deepEqual(left('pods'), ['stranger']);
     rmSync(stranger, { recursive: true });
   });

@@ -34,22 +34,45 @@ await withDocker((host) => {
       before(async () => {
         await registry.open();
         place = await freshDatabase('sqlite');
-        server = await startServer(place, { BERTH_RATE_LIMITS: 'off', BERTH_DOCKER: host, BERTH_GPUS: `4x ${GPU}` });
+        server = await startServer(place, {
+          BERTH_RATE_LIMITS: 'off',
+          BERTH_DOCKER: host,
+          BERTH_GPUS: `4x ${GPU}`,
+        });
         client = server.client();
-        await until('DOCKER-1 is there', async () => (await client.call('GET', '/v2/catalog/datacenters')).text.includes('DOCKER-1'));
-        right.id = (await client.call<{ id: string }>('POST', '/v2/registries', { name: 'right', ...registry.login })).body.id;
-        wrong.id = (await client.call<{ id: string }>('POST', '/v2/registries', { name: 'wrong', ...registry.login, password: 'open barley' })).body.id;
+        await until('DOCKER-1 is there', async () =>
+          (await client.call('GET', '/v2/catalog/datacenters')).text.includes('DOCKER-1'),
+        );
+        right.id = (
+          await client.call<{ id: string }>('POST', '/v2/registries', { name: 'right', ...registry.login })
+        ).body.id;
+        wrong.id = (
+          await client.call<{ id: string }>('POST', '/v2/registries', {
+            name: 'wrong',
+            ...registry.login,
+            password: 'open barley',
+          })
+        ).body.id;
       });
       after(async () => {
-        assert.deepEqual(logLines(server).filter(({ level }) => level === 'error'), []);
+        assert.deepEqual(
+          logLines(server).filter(({ level }) => level === 'error'),
+          [],
+        );
         assert.ok(!server.log().includes(registry.login.password), 'no password in the log');
         await server.stop();
-        for (let tag = 1; tag <= tags; tag += 1) await docker.getImage(registry.image(`v${tag}`)).remove({ force: true }).catch(() => undefined);
+        for (let tag = 1; tag <= tags; tag += 1)
+          await docker
+            .getImage(registry.image(`v${tag}`))
+            .remove({ force: true })
+            .catch(() => undefined);
         await registry.close();
         await place.drop();
       });
 
-      test('a pod: without credentials, with the wrong ones, with the right ones', { timeout: 100_000 }, async () => {
+      test('a pod: without credentials, with the wrong ones, with the right ones', {
+        timeout: 100_000,
+      }, async () => {
         const cmd = ['sh', '-c', 'echo pulled; exec sleep 1000'];
         const reasonOf = async (body: object): Promise<string> => {
           const { id } = (await createPod(client, { image: fresh(), cmd, ...body })).body;
@@ -61,7 +84,10 @@ await withDocker((host) => {
           return statusDetail ?? '';
         };
         assert.match(await reasonOf({}), /could not be pulled: .*asks for credentials: save some/);
-        assert.match(await reasonOf({ registry: wrong.id }), /could not be pulled: .*does not accept the saved credentials/);
+        assert.match(
+          await reasonOf({ registry: wrong.id }),
+          /could not be pulled: .*does not accept the saved credentials/,
+        );
         const { id } = (await createPod(client, { image: fresh(), cmd, registry: right.id })).body;
         await until('it runs', async () => (await linesOf(client, id)).includes('pulled'), 60_000);
         assert.equal((await client.call('DELETE', `/v2/pods/${id}`)).status, 204);
@@ -69,30 +95,96 @@ await withDocker((host) => {
 
       test('a cluster, whose template names the credentials', { timeout: 100_000 }, async () => {
         const cluster = async (credentials: string): Promise<ClusterView> => {
-          const template = (await client.call<{ id: string }>('POST', '/v2/templates', { name: `with ${credentials}`, image: fresh(), cmd: ['sh', '-c', 'exec sleep 1000'], registry: credentials })).body.id;
-          const made = await client.call<ClusterView>('POST', '/v2/clusters', { name: 'c', type: 'TRAINING', compute: { gpuTypeId: GPU, gpuCountPerPod: 1, podCount: 2 }, templateId: template });
+          const template = (
+            await client.call<{ id: string }>('POST', '/v2/templates', {
+              name: `with ${credentials}`,
+              image: fresh(),
+              cmd: ['sh', '-c', 'exec sleep 1000'],
+              registry: credentials,
+            })
+          ).body.id;
+          const made = await client.call<ClusterView>('POST', '/v2/clusters', {
+            name: 'c',
+            type: 'TRAINING',
+            compute: { gpuTypeId: GPU, gpuCountPerPod: 1, podCount: 2 },
+            templateId: template,
+          });
           assert.equal(made.status, 201, made.text);
           return made.body;
         };
         const good = await cluster(right.id);
-        await until('both run', async () => (await client.call<ClusterView>('GET', `/v2/clusters/${good.id}`)).body.pods.byStatus['RUNNING'] === 2, 60_000);
+        await until(
+          'both run',
+          async () =>
+            (await client.call<ClusterView>('GET', `/v2/clusters/${good.id}`)).body.pods.byStatus[
+              'RUNNING'
+            ] === 2,
+          60_000,
+        );
         const bad = await cluster(wrong.id);
-        await until('both have failed', async () => (await client.call<ClusterView>('GET', `/v2/clusters/${bad.id}`)).body.pods.byStatus['ERROR'] === 2, 60_000);
+        await until(
+          'both have failed',
+          async () =>
+            (await client.call<ClusterView>('GET', `/v2/clusters/${bad.id}`)).body.pods.byStatus['ERROR'] ===
+            2,
+          60_000,
+        );
         const { pods } = (await client.call<{ pods: PodView[] }>('GET', `/v2/clusters/${bad.id}/pods`)).body;
-        for (const { statusDetail } of pods) assert.match(statusDetail ?? '', /does not accept the saved credentials/);
-        for (const { id } of [good, bad]) assert.equal((await client.call('DELETE', `/v2/clusters/${id}`)).status, 204);
+        for (const { statusDetail } of pods)
+          assert.match(statusDetail ?? '', /does not accept the saved credentials/);
+        for (const { id } of [good, bad])
+          assert.equal((await client.call('DELETE', `/v2/clusters/${id}`)).status, 204);
       });
 
-      test('workers of an endpoint: the reason is told where people look, and right credentials mend it', { timeout: 100_000 }, async () => {
-        const made = await client.call<{ id: string }>('POST', '/v2/serverless', { name: 'private', type: 'QUEUE', image: fresh(), cmd: ['sh', '-c', 'echo worker; exec sleep 1000'], registry: wrong.id, cpu: [{ id: 'cpu3c', vcpuCount: 2 }], scaling: { type: 'REQUEST_COUNT', requestCount: 1 }, workers: { min: 1, max: 1 } });
+      test('workers of an endpoint: the reason is told where people look, and right credentials mend it', {
+        timeout: 100_000,
+      }, async () => {
+        const made = await client.call<{ id: string }>('POST', '/v2/serverless', {
+          name: 'private',
+          type: 'QUEUE',
+          image: fresh(),
+          cmd: ['sh', '-c', 'echo worker; exec sleep 1000'],
+          registry: wrong.id,
+          cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
+          scaling: { type: 'REQUEST_COUNT', requestCount: 1 },
+          workers: { min: 1, max: 1 },
+        });
         assert.equal(made.status, 201, made.text);
-        const workers = async (): Promise<{ reason: string | null; workers: { id: string; status: string }[] }> => (await client.call<{ reason: string | null; workers: { id: string; status: string }[] }>('GET', `/v2/serverless/${made.body.id}/workers`)).body;
-        await until('the reason is told', async () => /does not accept the saved credentials/.test((await workers()).reason ?? ''), 60_000);
-        assert.equal((await client.call('PATCH', `/v2/serverless/${made.body.id}`, { registry: right.id })).status, 200);
-        await until('a worker runs', async () => {
-          const [worker] = (await workers()).workers;
-          return worker !== undefined && (await client.call('GET', `/v2/serverless/${made.body.id}/workers/${worker.id}/logs?follow=false`)).text.includes('"line":"worker"');
-        }, 60_000);
+        const workers = async (): Promise<{
+          reason: string | null;
+          workers: { id: string; status: string }[];
+        }> =>
+          (
+            await client.call<{ reason: string | null; workers: { id: string; status: string }[] }>(
+              'GET',
+              `/v2/serverless/${made.body.id}/workers`,
+            )
+          ).body;
+        await until(
+          'the reason is told',
+          async () => /does not accept the saved credentials/.test((await workers()).reason ?? ''),
+          60_000,
+        );
+        assert.equal(
+          (await client.call('PATCH', `/v2/serverless/${made.body.id}`, { registry: right.id })).status,
+          200,
+        );
+        await until(
+          'a worker runs',
+          async () => {
+            const [worker] = (await workers()).workers;
+            return (
+              worker !== undefined &&
+              (
+                await client.call(
+                  'GET',
+                  `/v2/serverless/${made.body.id}/workers/${worker.id}/logs?follow=false`,
+                )
+              ).text.includes('"line":"worker"')
+            );
+          },
+          60_000,
+        );
         assert.equal((await client.call('DELETE', `/v2/serverless/${made.body.id}`)).status, 204);
       });
     });

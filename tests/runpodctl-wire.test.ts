@@ -19,9 +19,62 @@ const DECODERS: Record<Decoded, (value: unknown) => boolean> = {
   list: (value) => Array.isArray(value),
 };
 
-const POD: Record<string, Decoded> = { id: 'text', name: 'text', desiredStatus: 'text', imageName: 'text', gpuTypeId: 'text', ports: 'texts', gpuCount: 'whole', volumeInGb: 'whole', containerDiskInGb: 'whole', memoryInGb: 'whole', vcpuCount: 'whole', costPerHr: 'number', env: 'map', machine: 'object', runtime: 'object' };
-const ENDPOINT: Record<string, Decoded> = { id: 'text', name: 'text', templateId: 'text', gpuIds: 'text', instanceIds: 'texts', networkVolumeId: 'text', networkVolumeIds: 'list', locations: 'text', idleTimeout: 'whole', scalerType: 'text', scalerValue: 'whole', workersMin: 'whole', workersMax: 'whole', gpuCount: 'whole', minCudaVersion: 'text', flashboot: 'flag', flashBootType: 'text', computeType: 'text', executionTimeoutMs: 'whole', modelReferences: 'texts', template: 'object', workers: 'list' };
-const TEMPLATE: Record<string, Decoded> = { id: 'text', name: 'text', imageName: 'text', isServerless: 'flag', ports: 'texts', dockerEntrypoint: 'texts', dockerStartCmd: 'texts', env: 'map', containerDiskInGb: 'whole', volumeInGb: 'whole', volumeMountPath: 'text', readme: 'text', containerRegistryAuthId: 'text' };
+const POD: Record<string, Decoded> = {
+  id: 'text',
+  name: 'text',
+  desiredStatus: 'text',
+  imageName: 'text',
+  gpuTypeId: 'text',
+  ports: 'texts',
+  gpuCount: 'whole',
+  volumeInGb: 'whole',
+  containerDiskInGb: 'whole',
+  memoryInGb: 'whole',
+  vcpuCount: 'whole',
+  costPerHr: 'number',
+  env: 'map',
+  machine: 'object',
+  runtime: 'object',
+};
+const ENDPOINT: Record<string, Decoded> = {
+  id: 'text',
+  name: 'text',
+  templateId: 'text',
+  gpuIds: 'text',
+  instanceIds: 'texts',
+  networkVolumeId: 'text',
+  networkVolumeIds: 'list',
+  locations: 'text',
+  idleTimeout: 'whole',
+  scalerType: 'text',
+  scalerValue: 'whole',
+  workersMin: 'whole',
+  workersMax: 'whole',
+  gpuCount: 'whole',
+  minCudaVersion: 'text',
+  flashboot: 'flag',
+  flashBootType: 'text',
+  computeType: 'text',
+  executionTimeoutMs: 'whole',
+  modelReferences: 'texts',
+  template: 'object',
+  workers: 'list',
+};
+const TEMPLATE: Record<string, Decoded> = {
+  id: 'text',
+  name: 'text',
+  imageName: 'text',
+  isServerless: 'flag',
+  ports: 'texts',
+  dockerEntrypoint: 'texts',
+  dockerStartCmd: 'texts',
+  env: 'map',
+  containerDiskInGb: 'whole',
+  volumeInGb: 'whole',
+  volumeMountPath: 'text',
+  readme: 'text',
+  containerRegistryAuthId: 'text',
+};
 
 const HEADERS = { 'user-agent': 'runpod-cli/2.10.0 (linux; amd64)' };
 const GPU = 'NVIDIA GeForce RTX 4090';
@@ -43,30 +96,68 @@ describe('runpodctl, by what it sends', () => {
 
   /** Any 2xx is success; the body is decoded where there is one. */
   const send = async <T = Thing>(method: string, path: string, body?: unknown): Promise<T> => {
-    const { status, text, body: answer } = await client.call<T>(method, path, body, { 'content-type': 'application/json', ...HEADERS });
+    const {
+      status,
+      text,
+      body: answer,
+    } = await client.call<T>(method, path, body, { 'content-type': 'application/json', ...HEADERS });
     assert.ok(status >= 200 && status < 300, `${method} ${path}: ${status} ${text}`);
     return answer;
   };
   const decode = (thing: Record<string, unknown>, fields: Record<string, Decoded>): void => {
     for (const [name, kind] of Object.entries(fields)) {
       const value = thing[name];
-      if (value !== undefined && value !== null) assert.ok(DECODERS[kind](value), `${name} is ${JSON.stringify(value)}, and ${kind} is what it reads`);
+      if (value !== undefined && value !== null)
+        assert.ok(DECODERS[kind](value), `${name} is ${JSON.stringify(value)}, and ${kind} is what it reads`);
     }
   };
-  const runs = (id: string): Promise<unknown> => until(`pod ${id} runs`, async () => (await client.call('GET', `/v2/pods/${id}`)).body['status'] === 'RUNNING');
+  const runs = (id: string): Promise<unknown> =>
+    until(
+      `pod ${id} runs`,
+      async () => (await client.call('GET', `/v2/pods/${id}`)).body['status'] === 'RUNNING',
+    );
 
   test('a CPU pod over REST v1, with two keys that the interface does not have', async () => {
-    const template = await send('POST', '/v1/templates', { name: 'stays', imageName: 'local/shell', dockerStartCmd: WAITS });
-    const pod = await send('POST', '/v1/pods', { name: 'ctl', templateId: template.id, imageName: 'local/shell', computeType: 'CPU', containerDiskInGb: 20, volumeMountPath: '/workspace', ports: ['8888/http', '22/tcp'], env: { A: 'b' }, cloudType: 'SECURE', minCudaVersion: '12.0', dockerArgs: 'sleep 1000' });
+    const template = await send('POST', '/v1/templates', {
+      name: 'stays',
+      imageName: 'local/shell',
+      dockerStartCmd: WAITS,
+    });
+    const pod = await send('POST', '/v1/pods', {
+      name: 'ctl',
+      templateId: template.id,
+      imageName: 'local/shell',
+      computeType: 'CPU',
+      containerDiskInGb: 20,
+      volumeMountPath: '/workspace',
+      ports: ['8888/http', '22/tcp'],
+      env: { A: 'b' },
+      cloudType: 'SECURE',
+      minCudaVersion: '12.0',
+      dockerArgs: 'sleep 1000',
+    });
     decode(pod, POD);
     assert.deepEqual([pod['imageName'], pod['desiredStatus']], ['local/shell', 'RUNNING']);
-    const listed = await send<Thing[]>('GET', `/v1/pods?computeType=CPU&name=ctl&dataCenterId=LOCAL-1&dataCenterId=EU-RO-1`);
-    assert.deepEqual(listed.map(({ id }) => id), [pod.id]);
+    const listed = await send<Thing[]>(
+      'GET',
+      `/v1/pods?computeType=CPU&name=ctl&dataCenterId=LOCAL-1&dataCenterId=EU-RO-1`,
+    );
+    assert.deepEqual(
+      listed.map(({ id }) => id),
+      [pod.id],
+    );
     listed.forEach((one) => decode(one, POD));
     await runs(pod.id);
     const shown = await send('GET', `/v1/pods/${pod.id}?includeMachine=true&includeNetworkVolume=true`);
     decode(shown, POD);
-    decode(await send('PATCH', `/v1/pods/${pod.id}`, { name: 'renamed', env: { A: 'b', C: 'd' }, ports: ['8888/http'] }), POD);
+    decode(
+      await send('PATCH', `/v1/pods/${pod.id}`, {
+        name: 'renamed',
+        env: { A: 'b', C: 'd' },
+        ports: ['8888/http'],
+      }),
+      POD,
+    );
     for (const action of ['stop', 'start', 'restart', 'reset']) {
       if (action === 'restart' || action === 'reset') await runs(pod.id);
       const answer = await send('POST', `/v1/pods/${pod.id}/${action}`);
@@ -77,48 +168,161 @@ describe('runpodctl, by what it sends', () => {
   });
 
   test('an endpoint is read over REST v1 and written back whole over GraphQL', async () => {
-    const template = await send('POST', '/v1/templates', { name: 'worker', imageName: 'local/echo', isServerless: true, containerDiskInGb: 20, env: {}, ports: [] });
+    const template = await send('POST', '/v1/templates', {
+      name: 'worker',
+      imageName: 'local/echo',
+      isServerless: true,
+      containerDiskInGb: 20,
+      env: {},
+      ports: [],
+    });
     decode(template, TEMPLATE);
-    const create = 'mutation SaveEndpoint($input: EndpointInput!) { saveEndpoint(input: $input) { id name gpuIds idleTimeout locations scalerType scalerValue templateId workersMax workersMin } }';
-    const { body } = await client.graphql<{ saveEndpoint: Thing }>(create, { input: { name: 'ctl', templateId: template.id, gpuIds: 'ADA_24', gpuCount: 1, workersMin: 0, workersMax: 2, idleTimeout: 7, scalerType: 'QUEUE_DELAY', scalerValue: 3, flashBootType: 'FLASHBOOT', networkVolumeId: '', locations: '' } });
+    const create =
+      'mutation SaveEndpoint($input: EndpointInput!) { saveEndpoint(input: $input) { id name gpuIds idleTimeout locations scalerType scalerValue templateId workersMax workersMin } }';
+    const { body } = await client.graphql<{ saveEndpoint: Thing }>(create, {
+      input: {
+        name: 'ctl',
+        templateId: template.id,
+        gpuIds: 'ADA_24',
+        gpuCount: 1,
+        workersMin: 0,
+        workersMax: 2,
+        idleTimeout: 7,
+        scalerType: 'QUEUE_DELAY',
+        scalerValue: 3,
+        flashBootType: 'FLASHBOOT',
+        networkVolumeId: '',
+        locations: '',
+      },
+    });
     const id = body.data?.saveEndpoint.id ?? '';
     const before = await send('GET', `/v1/endpoints/${id}?includeTemplate=true&includeWorkers=true`);
     decode(before, ENDPOINT);
     const text = (name: string): unknown => before[name] ?? '';
     const written = await client.graphql(create, {
-      input: { id, name: text('name'), templateId: text('templateId'), gpuIds: text('gpuIds'), gpuCount: before['gpuCount'], networkVolumeId: text('networkVolumeId'), networkVolumeIds: before['networkVolumeIds'], locations: text('locations'), idleTimeout: before['idleTimeout'], scalerType: text('scalerType'), scalerValue: before['scalerValue'], workersMin: before['workersMin'], workersMax: before['workersMax'], flashBootType: '', minCudaVersion: text('minCudaVersion'), executionTimeoutMs: before['executionTimeoutMs'], instanceIds: before['instanceIds'], modelReferences: ['https://example.com/model'] },
+      input: {
+        id,
+        name: text('name'),
+        templateId: text('templateId'),
+        gpuIds: text('gpuIds'),
+        gpuCount: before['gpuCount'],
+        networkVolumeId: text('networkVolumeId'),
+        networkVolumeIds: before['networkVolumeIds'],
+        locations: text('locations'),
+        idleTimeout: before['idleTimeout'],
+        scalerType: text('scalerType'),
+        scalerValue: before['scalerValue'],
+        workersMin: before['workersMin'],
+        workersMax: before['workersMax'],
+        flashBootType: '',
+        minCudaVersion: text('minCudaVersion'),
+        executionTimeoutMs: before['executionTimeoutMs'],
+        instanceIds: before['instanceIds'],
+        modelReferences: ['https://example.com/model'],
+      },
     });
     assert.equal(written.body.errors, undefined, written.text);
     const after = await send('GET', `/v1/endpoints/${id}?includeTemplate=true&includeWorkers=true`);
-    assert.deepEqual({ ...after, modelReferences: [], version: 0 }, { ...before, modelReferences: [], version: 0 });
+    assert.deepEqual(
+      { ...after, modelReferences: [], version: 0 },
+      { ...before, modelReferences: [], version: 0 },
+    );
     assert.deepEqual(after['modelReferences'], ['https://example.com/model']);
-    decode(await send('PATCH', `/v1/endpoints/${id}`, { name: 'renamed', workersMax: 1, idleTimeout: 30, scalerType: 'REQUEST_COUNT', scalerValue: 2, flashboot: false }), ENDPOINT);
-    (await send<Thing[]>('GET', '/v1/endpoints?includeTemplate=true')).forEach((one) => decode(one, ENDPOINT));
+    decode(
+      await send('PATCH', `/v1/endpoints/${id}`, {
+        name: 'renamed',
+        workersMax: 1,
+        idleTimeout: 30,
+        scalerType: 'REQUEST_COUNT',
+        scalerValue: 2,
+        flashboot: false,
+      }),
+      ENDPOINT,
+    );
+    (await send<Thing[]>('GET', '/v1/endpoints?includeTemplate=true')).forEach((one) =>
+      decode(one, ENDPOINT),
+    );
     await send('DELETE', `/v1/endpoints/${id}`);
   });
 
   test('templates, volumes and registries are bare arrays and bare objects', async () => {
-    const registry = await send('POST', '/v1/containerregistryauth', { name: 'ctl', username: 'u', password: 'p' });
-    const template = await send('POST', '/v1/templates', { name: 'ctl', imageName: 'a:1', containerRegistryAuthId: registry.id, dockerEntrypoint: ['a'], dockerStartCmd: ['b'], readme: 'r', volumeInGb: 0, volumeMountPath: '/workspace' });
+    const registry = await send('POST', '/v1/containerregistryauth', {
+      name: 'ctl',
+      username: 'u',
+      password: 'p',
+    });
+    const template = await send('POST', '/v1/templates', {
+      name: 'ctl',
+      imageName: 'a:1',
+      containerRegistryAuthId: registry.id,
+      dockerEntrypoint: ['a'],
+      dockerStartCmd: ['b'],
+      readme: 'r',
+      volumeInGb: 0,
+      volumeMountPath: '/workspace',
+    });
     decode(template, TEMPLATE);
     assert.equal(template['containerRegistryAuthId'], registry.id);
     const cleared = await send('PATCH', `/v1/templates/${template.id}`, { containerRegistryAuthId: '' });
-    assert.ok([null, '', undefined].includes(cleared['containerRegistryAuthId'] as string), 'an empty text clears it');
-    const volume = await send('POST', '/v1/networkvolumes', { name: 'ctl', size: 10, dataCenterId: 'LOCAL-1' });
+    assert.ok(
+      [null, '', undefined].includes(cleared['containerRegistryAuthId'] as string),
+      'an empty text clears it',
+    );
+    const volume = await send('POST', '/v1/networkvolumes', {
+      name: 'ctl',
+      size: 10,
+      dataCenterId: 'LOCAL-1',
+    });
     await send('PATCH', `/v1/networkvolumes/${volume.id}`, { size: 11 });
-    for (const path of ['/v1/templates?includePublicTemplates=true&includeRunpodTemplates=true', '/v1/networkvolumes', '/v1/containerregistryauth']) assert.ok(Array.isArray(await send('GET', path)), path);
-    for (const path of [`/v1/templates/${template.id}`, `/v1/networkvolumes/${volume.id}`, `/v1/containerregistryauth/${registry.id}`]) await send('DELETE', path);
+    for (const path of [
+      '/v1/templates?includePublicTemplates=true&includeRunpodTemplates=true',
+      '/v1/networkvolumes',
+      '/v1/containerregistryauth',
+    ])
+      assert.ok(Array.isArray(await send('GET', path)), path);
+    for (const path of [
+      `/v1/templates/${template.id}`,
+      `/v1/networkvolumes/${volume.id}`,
+      `/v1/containerregistryauth/${registry.id}`,
+    ])
+      await send('DELETE', path);
   });
 
   test('what newer releases ask of REST v2', async () => {
-    const { pods } = await send<{ pods: Thing[]; pagination: { nextCursor: string | null } }>('GET', '/v2/pods?limit=100');
+    const { pods } = await send<{ pods: Thing[]; pagination: { nextCursor: string | null } }>(
+      'GET',
+      '/v2/pods?limit=100',
+    );
     assert.deepEqual(pods, []);
-    const pod = await send('POST', '/v2/pods', { name: 'ctl', image: 'local/shell', cmd: WAITS, entrypoint: [], gpu: { id: GPU, count: 1 }, cloud: 'SECURE', disk: 20, ports: ['22/tcp'], env: {} });
-    decode(pod['gpu'] as Record<string, unknown>, { id: 'text', count: 'whole', vcpuCount: 'whole', memory: 'whole' });
+    const pod = await send('POST', '/v2/pods', {
+      name: 'ctl',
+      image: 'local/shell',
+      cmd: WAITS,
+      entrypoint: [],
+      gpu: { id: GPU, count: 1 },
+      cloud: 'SECURE',
+      disk: 20,
+      ports: ['22/tcp'],
+      env: {},
+    });
+    decode(pod['gpu'] as Record<string, unknown>, {
+      id: 'text',
+      count: 'whole',
+      vcpuCount: 'whole',
+      memory: 'whole',
+    });
     await runs(pod.id);
     await client.call('PUT', '/v2/account/ssh-keys', { keys: ['ssh-ed25519 AAAA ctl'] });
-    assert.deepEqual((await send<{ keys: string[] }>('GET', '/v2/account/ssh-keys')).keys, ['ssh-ed25519 AAAA ctl']);
-    for (const path of ['/v2/catalog/cpus?include=AVAILABILITY&product=POD&vcpuCount=2', '/v2/catalog/gpus?include=AVAILABILITY&product=POD', '/v2/catalog/gpus?include=AVAILABILITY&product=POD&countryCodes=RO', '/v2/catalog/datacenters?compliance=GDPR']) await send('GET', path);
+    assert.deepEqual((await send<{ keys: string[] }>('GET', '/v2/account/ssh-keys')).keys, [
+      'ssh-ed25519 AAAA ctl',
+    ]);
+    for (const path of [
+      '/v2/catalog/cpus?include=AVAILABILITY&product=POD&vcpuCount=2',
+      '/v2/catalog/gpus?include=AVAILABILITY&product=POD',
+      '/v2/catalog/gpus?include=AVAILABILITY&product=POD&countryCodes=RO',
+      '/v2/catalog/datacenters?compliance=GDPR',
+    ])
+      await send('GET', path);
     const firstLine = await logLine(pod.id);
     assert.ok(firstLine.id !== '' && (JSON.parse(firstLine.data) as { source: string }).source !== '');
     const next = await logLine(pod.id, firstLine.id);
@@ -128,7 +332,14 @@ describe('runpodctl, by what it sends', () => {
 
   /** Reads its log as it does: the type must be right, and only these two kinds of line count. */
   async function logLine(podId: string, lastEventId?: string): Promise<{ id: string; data: string }> {
-    const response = await fetch(`${stage.server.url}/v2/pods/${podId}/logs?tail=100`, { headers: { authorization: `Bearer ${client.key}`, accept: 'text/event-stream', ...HEADERS, ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) } });
+    const response = await fetch(`${stage.server.url}/v2/pods/${podId}/logs?tail=100`, {
+      headers: {
+        authorization: `Bearer ${client.key}`,
+        accept: 'text/event-stream',
+        ...HEADERS,
+        ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
+      },
+    });
     assert.match(response.headers.get('content-type') ?? '', /^text\/event-stream/);
     let text = '';
     for await (const chunk of response.body ?? []) {

@@ -2,11 +2,28 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { CopyObjectCommand, DeleteObjectCommand, GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
+import {
+  CopyObjectCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+} from '@aws-sdk/client-s3';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { freshDatabase } from './support/databases.ts';
 import { newS3Key, newVolume, s3Client } from './support/s3.ts';
@@ -34,10 +51,16 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
   });
   after(() => s3.destroy());
 
-  const put = (Key: string, Body: string | Uint8Array) => s3.send(new PutObjectCommand({ Bucket, Key, Body }));
-  const text = async (Key: string): Promise<string | undefined> => (await s3.send(new GetObjectCommand({ Bucket, Key }))).Body?.transformToString();
-  const keys = async (Prefix = ''): Promise<string[]> => ((await s3.send(new ListObjectsV2Command({ Bucket, Prefix }))).Contents ?? []).map(({ Key }) => Key ?? '');
-  const etag = async (Key: string): Promise<string | undefined> => (await s3.send(new HeadObjectCommand({ Bucket, Key }))).ETag;
+  const put = (Key: string, Body: string | Uint8Array) =>
+    s3.send(new PutObjectCommand({ Bucket, Key, Body }));
+  const text = async (Key: string): Promise<string | undefined> =>
+    (await s3.send(new GetObjectCommand({ Bucket, Key }))).Body?.transformToString();
+  const keys = async (Prefix = ''): Promise<string[]> =>
+    ((await s3.send(new ListObjectsV2Command({ Bucket, Prefix }))).Contents ?? []).map(
+      ({ Key }) => Key ?? '',
+    );
+  const etag = async (Key: string): Promise<string | undefined> =>
+    (await s3.send(new HeadObjectCommand({ Bucket, Key }))).ETag;
 
   test('an object is a plain file for pods, and a file of a pod is an object, with an ETag that changes with it', async () => {
     await put('from/s3.txt', 'put over S3');
@@ -77,24 +100,37 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
     symlinkSync(join(outside, 'secret'), join(folder, 'file-out'));
     symlinkSync('loop', join(folder, 'loop'));
     assert.deepEqual([await text('file-link'), await text('folder-link/file')], ['inside', 'inside']);
-    for (const Key of ['way-out/secret', 'file-out', 'loop', 'way-out/']) await assert.rejects(text(Key), { name: 'NoSuchKey' }, Key);
-    for (const Key of ['way-out/mine', 'way-out/inner/mine', 'way-out/new/mine', 'loop/mine']) await assert.rejects(put(Key, 'x'), { name: 'InvalidArgument' }, Key);
+    for (const Key of ['way-out/secret', 'file-out', 'loop', 'way-out/'])
+      await assert.rejects(text(Key), { name: 'NoSuchKey' }, Key);
+    for (const Key of ['way-out/mine', 'way-out/inner/mine', 'way-out/new/mine', 'loop/mine'])
+      await assert.rejects(put(Key, 'x'), { name: 'InvalidArgument' }, Key);
     await s3.send(new DeleteObjectCommand({ Bucket, Key: 'way-out/secret' }));
     await put('to-dots/file', 'a name that only begins like a way out');
     assert.deepEqual(readdirSync(join(folder, '..dots')), ['file']);
     await put('folder-link/second', 'through a link');
     assert.equal(readFileSync(join(folder, 'real', 'second'), 'utf8'), 'through a link');
     await put('folder-link/new/deep/third', 'in folders that were made behind a link');
-    assert.equal(readFileSync(join(folder, 'real', 'new', 'deep', 'third'), 'utf8'), 'in folders that were made behind a link');
+    assert.equal(
+      readFileSync(join(folder, 'real', 'new', 'deep', 'third'), 'utf8'),
+      'in folders that were made behind a link',
+    );
     symlinkSync('../../outside/made', join(folder, 'real', 'dangling'));
-    for (const Key of ['folder-link/dangling/mine', 'folder-link/dangling/deep/mine', 'folder-link/file/mine']) await assert.rejects(put(Key, 'x'), { name: 'InvalidArgument' }, Key);
+    for (const Key of [
+      'folder-link/dangling/mine',
+      'folder-link/dangling/deep/mine',
+      'folder-link/file/mine',
+    ])
+      await assert.rejects(put(Key, 'x'), { name: 'InvalidArgument' }, Key);
     await s3.send(new DeleteObjectCommand({ Bucket, Key: 'folder-link/new/deep/third' }));
     assert.deepEqual(readdirSync(join(folder, 'real')).sort(), ['dangling', 'file', 'second']);
     await put('file-out', 'in place of the link');
     assert.equal(readFileSync(join(outside, 'secret'), 'utf8'), 'not for you');
     assert.deepEqual(readdirSync(outside).sort(), ['inner', 'secret']);
     assert.deepEqual(readdirSync(join(outside, 'inner')), []);
-    assert.deepEqual((await keys()).filter((found) => /link|out|loop|real/.test(found)), ['file-link', 'file-out', 'real/file', 'real/second']);
+    assert.deepEqual(
+      (await keys()).filter((found) => /link|out|loop|real/.test(found)),
+      ['file-link', 'file-out', 'real/file', 'real/second'],
+    );
     await s3.send(new DeleteObjectCommand({ Bucket, Key: 'file-link' }));
     assert.equal(await text('real/file'), 'inside');
   });
@@ -109,7 +145,9 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
     await put('kept', 'as it was');
     const { hostname, port } = new URL(stage.server.url);
     const socket = connect(Number(port), hostname);
-    socket.write(`PUT /s3/${Bucket}/kept HTTP/1.1\r\nhost: ${hostname}:${port}\r\nauthorization: Bearer ${ann.key}\r\ncontent-length: 1000000\r\n\r\n`);
+    socket.write(
+      `PUT /s3/${Bucket}/kept HTTP/1.1\r\nhost: ${hostname}:${port}\r\nauthorization: Bearer ${ann.key}\r\ncontent-length: 1000000\r\n\r\n`,
+    );
     socket.write(randomBytes(300_000));
     const arriving = join(stage.database.data, 'volumes', '.s3', Bucket, 'arriving');
     const waiting = AbortSignal.timeout(20_000);
@@ -140,20 +178,38 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
     assert.match(first.toString('latin1'), /^HTTP\/1\.1 200 /);
     truncateSync(place, 1000);
     let read = 0;
-    socket.on('data', (piece: Buffer) => (read += piece.length)).on('error', () => undefined).resume();
+    socket
+      .on('data', (piece: Buffer) => (read += piece.length))
+      .on('error', () => undefined)
+      .resume();
     socket.write(request);
     await over;
     assert.ok(read < size, `${read} bytes came`);
   });
 
-  test('a copy that is refused lets go of what it was to copy', { skip: process.platform !== 'linux' }, async () => {
+  test('a copy that is refused lets go of what it was to copy', {
+    skip: process.platform !== 'linux',
+  }, async () => {
     await put('to be copied', 'x');
-    const refused = s3.send(new CopyObjectCommand({ Bucket, Key: 'copy', CopySource: `${Bucket}/to be copied`, MetadataDirective: 'REPLACE', Metadata: { large: 'm'.repeat(9_000) } }));
+    const refused = s3.send(
+      new CopyObjectCommand({
+        Bucket,
+        Key: 'copy',
+        CopySource: `${Bucket}/to be copied`,
+        MetadataDirective: 'REPLACE',
+        Metadata: { large: 'm'.repeat(9_000) },
+      }),
+    );
     await assert.rejects(refused, { name: 'InvalidArgument' });
     const opened = `/proc/${stage.server.process.pid}/fd`;
-    const held = readdirSync(opened).flatMap((name) => (existsSync(join(opened, name)) ? [readlinkSync(join(opened, name))] : []));
+    const held = readdirSync(opened).flatMap((name) =>
+      existsSync(join(opened, name)) ? [readlinkSync(join(opened, name))] : [],
+    );
     assert.ok(held.length > 0);
-    assert.deepEqual(held.filter((path) => path.endsWith('/to be copied')), []);
+    assert.deepEqual(
+      held.filter((path) => path.endsWith('/to be copied')),
+      [],
+    );
   });
 
   test('many writers of one key: it is one of theirs, whole, with the ETag of that one', async () => {
@@ -166,10 +222,12 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
   });
 
   test('objects that come and go in one folder, at once, are never refused', async () => {
-    await Promise.all(Array.from({ length: 40 }, async (_, index) => {
-      await put(`busy/deep/${index}`, 'x');
-      await s3.send(new DeleteObjectCommand({ Bucket, Key: `busy/deep/${index}` }));
-    }));
+    await Promise.all(
+      Array.from({ length: 40 }, async (_, index) => {
+        await put(`busy/deep/${index}`, 'x');
+        await s3.send(new DeleteObjectCommand({ Bucket, Key: `busy/deep/${index}` }));
+      }),
+    );
     assert.deepEqual(await keys('busy'), []);
   });
 
@@ -180,11 +238,15 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
     writeFileSync(join(place, 'sparse'), '');
     truncateSync(join(place, 'sparse'), 10 * GB - 1000);
     const client = s3Client(stage.server.url, key);
-    const used = async (): Promise<number> => (await ann.call<{ used: number }>('GET', `/v2/network-volumes/${small}`)).body.used;
+    const used = async (): Promise<number> =>
+      (await ann.call<{ used: number }>('GET', `/v2/network-volumes/${small}`)).body.used;
     const counted = AbortSignal.timeout(20_000);
     while ((await used()) === 0) counted.throwIfAborted();
     await client.send(new PutObjectCommand({ Bucket: small, Key: 'fits', Body: 'x'.repeat(900) }));
-    await assert.rejects(client.send(new PutObjectCommand({ Bucket: small, Key: 'does not', Body: 'x'.repeat(200) })), (error: Error) => error.name === 'QuotaExceeded' && /10737418240 bytes/.test(error.message));
+    await assert.rejects(
+      client.send(new PutObjectCommand({ Bucket: small, Key: 'does not', Body: 'x'.repeat(200) })),
+      (error: Error) => error.name === 'QuotaExceeded' && /10737418240 bytes/.test(error.message),
+    );
     await client.send(new PutObjectCommand({ Bucket: small, Key: 'fits', Body: 'y'.repeat(1000) }));
     assert.equal(await used(), 10 * GB);
     assert.equal((await ann.call('PATCH', `/v2/network-volumes/${small}`, { size: 11 })).status, 200);
@@ -201,7 +263,9 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
     assert.ok(existsSync(place));
     assert.equal((await ann.call('DELETE', `/v2/network-volumes/${gone}`)).status, 204);
     assert.ok(!existsSync(place));
-    await assert.rejects(s3.send(new GetObjectCommand({ Bucket: gone, Key: 'file' })), { name: 'NoSuchBucket' });
+    await assert.rejects(s3.send(new GetObjectCommand({ Bucket: gone, Key: 'file' })), {
+      name: 'NoSuchBucket',
+    });
   });
 
   test('a folder of 20,000 files is told in pages, each file once and in order', async () => {
@@ -212,7 +276,9 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
     const found: string[] = [];
     let ContinuationToken: string | undefined;
     do {
-      const page = await s3.send(new ListObjectsV2Command({ Bucket, Prefix: 'many/', Delimiter: '/', ContinuationToken }));
+      const page = await s3.send(
+        new ListObjectsV2Command({ Bucket, Prefix: 'many/', Delimiter: '/', ContinuationToken }),
+      );
       found.push(...(page.Contents ?? []).map(({ Key }) => Key ?? ''));
       ContinuationToken = page.NextContinuationToken;
     } while (ContinuationToken !== undefined);
@@ -257,7 +323,10 @@ describe('a server that is killed while objects arrive', () => {
       for (const { Key, Size } of Contents) {
         assert.equal(Size, Body.length);
         const read = await again.send(new GetObjectCommand({ Bucket, Key }));
-        assert.ok(Buffer.from((await read.Body?.transformToByteArray()) ?? []).equals(Body), `${Key} is not whole`);
+        assert.ok(
+          Buffer.from((await read.Body?.transformToByteArray()) ?? []).equals(Body),
+          `${Key} is not whole`,
+        );
       }
       again.destroy();
     } finally {

@@ -2,10 +2,22 @@ import assert from 'node:assert/strict';
 import { createHash, createHmac } from 'node:crypto';
 import type { Hash, Hmac } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { GetObjectCommand, ListBucketsCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
+import {
+  GetObjectCommand,
+  ListBucketsCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+} from '@aws-sdk/client-s3';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { S3Query } from '../packages/cloud/src/http/s3/address.ts';
-import { canonicalRequest, scopeText, sha256, sign, signingKey, stringToSign } from '../packages/cloud/src/http/s3/signature.ts';
+import {
+  canonicalRequest,
+  scopeText,
+  sha256,
+  sign,
+  signingKey,
+  stringToSign,
+} from '../packages/cloud/src/http/s3/signature.ts';
 import { DATABASES } from './support/databases.ts';
 import { newS3Key, newVolume, s3Client } from './support/s3.ts';
 import type { S3Key } from './support/s3.ts';
@@ -28,20 +40,59 @@ interface Attempt {
 
 const stamp = (at: number): string => new Date(at).toISOString().replaceAll(/[-:]|\.\d{3}/g, '');
 
-function signed(url: string, { accessId, secret }: S3Key, { method = 'GET', path, query = {}, headers = {}, body = '', payload, region = 'LOCAL-1', at = Date.now(), expires }: Attempt) {
+function signed(
+  url: string,
+  { accessId, secret }: S3Key,
+  {
+    method = 'GET',
+    path,
+    query = {},
+    headers = {},
+    body = '',
+    payload,
+    region = 'LOCAL-1',
+    at = Date.now(),
+    expires,
+  }: Attempt,
+) {
   const time = stamp(at);
   const scope = { accessId, date: time.slice(0, 8), region };
-  const hash = payload ?? (expires === undefined ? createHash('sha256').update(body).digest('hex') : 'UNSIGNED-PAYLOAD');
-  const all: Record<string, string> = { host: new URL(url).host, ...(expires === undefined && { 'x-amz-date': time, 'x-amz-content-sha256': hash }), ...headers };
+  const hash =
+    payload ?? (expires === undefined ? createHash('sha256').update(body).digest('hex') : 'UNSIGNED-PAYLOAD');
+  const all: Record<string, string> = {
+    host: new URL(url).host,
+    ...(expires === undefined && { 'x-amz-date': time, 'x-amz-content-sha256': hash }),
+    ...headers,
+  };
   const names = Object.keys(all).sort();
-  const asked = expires === undefined ? query : { ...query, 'X-Amz-Algorithm': 'AWS4-HMAC-SHA256', 'X-Amz-Credential': `${accessId}/${scopeText(scope)}`, 'X-Amz-Date': time, 'X-Amz-Expires': String(expires), 'X-Amz-SignedHeaders': names.join(';') };
+  const asked =
+    expires === undefined
+      ? query
+      : {
+          ...query,
+          'X-Amz-Algorithm': 'AWS4-HMAC-SHA256',
+          'X-Amz-Credential': `${accessId}/${scopeText(scope)}`,
+          'X-Amz-Date': time,
+          'X-Amz-Expires': String(expires),
+          'X-Amz-SignedHeaders': names.join(';'),
+        };
   const text = new URLSearchParams(asked).toString().replaceAll('+', '%20');
   const key = signingKey(secret, scope);
-  const canonical = canonicalRequest({ method, address: { path, bucket: '', key: '', query: new S3Query(text) }, headers: all, payload: hash }, names);
+  const canonical = canonicalRequest(
+    { method, address: { path, bucket: '', key: '', query: new S3Query(text) }, headers: all, payload: hash },
+    names,
+  );
   const signature = sign(key, stringToSign({ scope, time }, canonical));
   const authorization = `AWS4-HMAC-SHA256 Credential=${accessId}/${scopeText(scope)}, SignedHeaders=${names.join(';')}, Signature=${signature}`;
   const { host: _host, ...sent } = all;
-  return { address: `${url}${path}?${text}${expires === undefined ? '' : `&X-Amz-Signature=${signature}`}`, headers: { ...sent, ...(expires === undefined && { authorization }) }, signature, key, scope, time };
+  return {
+    address: `${url}${path}?${text}${expires === undefined ? '' : `&X-Amz-Signature=${signature}`}`,
+    headers: { ...sent, ...(expires === undefined && { authorization }) },
+    signature,
+    key,
+    scope,
+    time,
+  };
 }
 
 for (const kind of DATABASES) {
@@ -61,11 +112,19 @@ for (const kind of DATABASES) {
     });
     after(() => s3.destroy());
 
-    const ask = async (attempt: Attempt, change: (request: { address: string; headers: Record<string, string> }) => void = () => undefined, by = key): Promise<{ status: number; code: string | undefined; text: string }> => {
+    const ask = async (
+      attempt: Attempt,
+      change: (request: { address: string; headers: Record<string, string> }) => void = () => undefined,
+      by = key,
+    ): Promise<{ status: number; code: string | undefined; text: string }> => {
       const request = signed(stage.server.url, by, attempt);
       const sent = { address: request.address, headers: request.headers };
       change(sent);
-      const response = await fetch(sent.address, { method: attempt.method ?? 'GET', headers: sent.headers, ...(attempt.body !== undefined && { body: attempt.body as string }) });
+      const response = await fetch(sent.address, {
+        method: attempt.method ?? 'GET',
+        headers: sent.headers,
+        ...(attempt.body !== undefined && { body: attempt.body as string }),
+      });
       const text = await response.text();
       return { status: response.status, code: /<Code>(\w+)<\/Code>/.exec(text)?.[1], text };
     };
@@ -76,66 +135,156 @@ for (const kind of DATABASES) {
     const there = (): string => `/s3/${Bucket}/there`;
 
     test('a key is made, shown once, listed, and revoked at once', async () => {
-      const made = await ann.call<{ accessId: string; secret: string; access: string }>('POST', '/v2/account/s3-keys', { name: 'sync', access: 'READ_ONLY' });
+      const made = await ann.call<{ accessId: string; secret: string; access: string }>(
+        'POST',
+        '/v2/account/s3-keys',
+        { name: 'sync', access: 'READ_ONLY' },
+      );
       assert.deepEqual([made.status, made.body.access], [201, 'READ_ONLY']);
       const listed = await ann.call<{ s3Keys: Record<string, unknown>[] }>('GET', '/v2/account/s3-keys');
       assert.ok(!listed.text.includes(made.body.secret));
-      assert.deepEqual(listed.body.s3Keys.map(({ accessId }) => accessId), [made.body.accessId, key.accessId]);
+      assert.deepEqual(
+        listed.body.s3Keys.map(({ accessId }) => accessId),
+        [made.body.accessId, key.accessId],
+      );
       const reader = s3Client(stage.server.url, made.body);
-      assert.equal(await (await reader.send(new GetObjectCommand({ Bucket, Key: 'there' }))).Body?.transformToString(), 'the content');
-      await assert.rejects(reader.send(new PutObjectCommand({ Bucket, Key: 'mine', Body: 'x' })), { name: 'AccessDenied' });
+      assert.equal(
+        await (await reader.send(new GetObjectCommand({ Bucket, Key: 'there' }))).Body?.transformToString(),
+        'the content',
+      );
+      await assert.rejects(reader.send(new PutObjectCommand({ Bucket, Key: 'mine', Body: 'x' })), {
+        name: 'AccessDenied',
+      });
       assert.equal((await bob.call('DELETE', `/v2/account/s3-keys/${made.body.accessId}`)).status, 404);
       assert.equal((await ann.call('DELETE', `/v2/account/s3-keys/${made.body.accessId}`)).status, 204);
       await assert.rejects(reader.send(new ListBucketsCommand({})), { name: 'InvalidAccessKeyId' });
       assert.equal((await ann.call('DELETE', `/v2/account/s3-keys/${made.body.accessId}`)).status, 404);
       reader.destroy();
-      assert.deepEqual((await auditLog(ann)).slice(0, 2).map(({ action, resource }) => [action, resource]), [['revoke', 'S3 key'], ['create', 'S3 key']]);
+      assert.deepEqual(
+        (await auditLog(ann)).slice(0, 2).map(({ action, resource }) => [action, resource]),
+        [
+          ['revoke', 'S3 key'],
+          ['create', 'S3 key'],
+        ],
+      );
     });
 
     test('only a key with full access makes S3 keys, and an operator makes them for others', async () => {
-      const { body } = await ann.call<{ key: string }>('POST', '/v2/account/api-keys', { name: 'narrow', access: 'RESTRICTED', scopes: { rest: 'WRITE' } });
-      assert.equal((await stage.client(body.key).call('POST', '/v2/account/s3-keys', { name: 'wide' })).status, 403);
-      assert.equal((await ann.call('POST', '/v2/account/s3-keys', { name: 'past', expiresAt: '2020-01-01T00:00:00Z' })).status, 400);
+      const { body } = await ann.call<{ key: string }>('POST', '/v2/account/api-keys', {
+        name: 'narrow',
+        access: 'RESTRICTED',
+        scopes: { rest: 'WRITE' },
+      });
+      assert.equal(
+        (await stage.client(body.key).call('POST', '/v2/account/s3-keys', { name: 'wide' })).status,
+        403,
+      );
+      assert.equal(
+        (await ann.call('POST', '/v2/account/s3-keys', { name: 'past', expiresAt: '2020-01-01T00:00:00Z' }))
+          .status,
+        400,
+      );
       assert.equal((await ann.call('POST', '/v2/account/s3-keys', { name: '' })).status, 422);
       assert.equal((await ann.call('POST', `/v2/accounts/${bob.id}/s3-keys`, { name: 'x' })).status, 403);
-      const { status, body: made } = await stage.operator.call<S3Key>('POST', `/v2/accounts/${ann.id}/s3-keys`, { name: 'from the operator' });
+      const { status, body: made } = await stage.operator.call<S3Key>(
+        'POST',
+        `/v2/accounts/${ann.id}/s3-keys`,
+        { name: 'from the operator' },
+      );
       assert.equal(status, 201);
       assert.equal((await ask({ path: there() }, undefined, made)).text, 'the content');
-      assert.equal((await stage.operator.call<{ s3Keys: object[] }>('GET', `/v2/accounts/${ann.id}/s3-keys`)).body.s3Keys.length, 2);
-      assert.equal((await stage.operator.call('POST', '/v2/accounts/nobody/s3-keys', { name: 'x' })).status, 404);
+      assert.equal(
+        (await stage.operator.call<{ s3Keys: object[] }>('GET', `/v2/accounts/${ann.id}/s3-keys`)).body.s3Keys
+          .length,
+        2,
+      );
+      assert.equal(
+        (await stage.operator.call('POST', '/v2/accounts/nobody/s3-keys', { name: 'x' })).status,
+        404,
+      );
       assert.equal((await stage.operator.call('DELETE', `/v2/account/s3-keys/${made.accessId}`)).status, 204);
-      assert.deepEqual((await auditLog(ann)).slice(0, 2).map(({ action, resourceId }) => [action, resourceId]), [['revoke', made.accessId], ['create', made.accessId]]);
+      assert.deepEqual(
+        (await auditLog(ann)).slice(0, 2).map(({ action, resourceId }) => [action, resourceId]),
+        [
+          ['revoke', made.accessId],
+          ['create', made.accessId],
+        ],
+      );
     });
 
     test('the volumes of another account are not there', async () => {
       const other = s3Client(stage.server.url, await newS3Key(bob));
       assert.deepEqual((await other.send(new ListBucketsCommand({}))).Buckets ?? [], []);
-      await assert.rejects(other.send(new GetObjectCommand({ Bucket, Key: 'there' })), { name: 'NoSuchBucket' });
-      await assert.rejects(other.send(new PutObjectCommand({ Bucket, Key: 'there', Body: 'mine' })), { name: 'NoSuchBucket' });
+      await assert.rejects(other.send(new GetObjectCommand({ Bucket, Key: 'there' })), {
+        name: 'NoSuchBucket',
+      });
+      await assert.rejects(other.send(new PutObjectCommand({ Bucket, Key: 'there', Body: 'mine' })), {
+        name: 'NoSuchBucket',
+      });
       other.destroy();
     });
 
     test('whatever is wrong with a signature is refused, with its own code', async () => {
       assert.deepEqual(await got({ path: there() }), [200, undefined]);
-      assert.deepEqual(await got({ path: there() }, undefined, { accessId: 'user_nobody', secret: key.secret }), [403, 'InvalidAccessKeyId']);
-      assert.deepEqual(await got({ path: there() }, undefined, { ...key, secret: 'rps_wrong' }), [403, 'SignatureDoesNotMatch']);
-      assert.deepEqual(await got({ path: there() }, (request) => (request.address = request.address.replace('there', 'their'))), [403, 'SignatureDoesNotMatch']);
-      assert.deepEqual(await got({ path: there() }, (request) => (request.headers['x-amz-meta-more'] = '1')), [403, 'AccessDenied']);
-      assert.deepEqual(await got({ path: there() }, (request) => delete request.headers['authorization']), [403, 'AccessDenied']);
-      assert.deepEqual(await got({ path: there() }, (request) => (request.headers['authorization'] = 'AWS4-HMAC-SHA256 Credential=x')), [400, 'AuthorizationHeaderMalformed']);
-      assert.deepEqual(await got({ path: there() }, (request) => (request.headers['authorization'] = 'AWS x:y')), [400, 'InvalidRequest']);
+      assert.deepEqual(
+        await got({ path: there() }, undefined, { accessId: 'user_nobody', secret: key.secret }),
+        [403, 'InvalidAccessKeyId'],
+      );
+      assert.deepEqual(await got({ path: there() }, undefined, { ...key, secret: 'rps_wrong' }), [
+        403,
+        'SignatureDoesNotMatch',
+      ]);
+      assert.deepEqual(
+        await got(
+          { path: there() },
+          (request) => (request.address = request.address.replace('there', 'their')),
+        ),
+        [403, 'SignatureDoesNotMatch'],
+      );
+      assert.deepEqual(
+        await got({ path: there() }, (request) => (request.headers['x-amz-meta-more'] = '1')),
+        [403, 'AccessDenied'],
+      );
+      assert.deepEqual(await got({ path: there() }, (request) => delete request.headers['authorization']), [
+        403,
+        'AccessDenied',
+      ]);
+      assert.deepEqual(
+        await got(
+          { path: there() },
+          (request) => (request.headers['authorization'] = 'AWS4-HMAC-SHA256 Credential=x'),
+        ),
+        [400, 'AuthorizationHeaderMalformed'],
+      );
+      assert.deepEqual(
+        await got({ path: there() }, (request) => (request.headers['authorization'] = 'AWS x:y')),
+        [400, 'InvalidRequest'],
+      );
       assert.deepEqual(await got({ path: there(), at: Date.now() - 59 * 60_000 }), [200, undefined]);
-      assert.deepEqual(await got({ path: there(), at: Date.now() - 61 * 60_000 }), [403, 'RequestTimeTooSkewed']);
-      assert.deepEqual(await got({ path: there(), at: Date.now() + 61 * 60_000 }), [403, 'RequestTimeTooSkewed']);
+      assert.deepEqual(await got({ path: there(), at: Date.now() - 61 * 60_000 }), [
+        403,
+        'RequestTimeTooSkewed',
+      ]);
+      assert.deepEqual(await got({ path: there(), at: Date.now() + 61 * 60_000 }), [
+        403,
+        'RequestTimeTooSkewed',
+      ]);
       const wrong = await ask({ path: there(), region: 'LOCAL-2' });
-      assert.deepEqual([wrong.status, wrong.code, /<Region>(.*)<\/Region>/.exec(wrong.text)?.[1]], [400, 'AuthorizationHeaderMalformed', 'LOCAL-1']);
+      assert.deepEqual(
+        [wrong.status, wrong.code, /<Region>(.*)<\/Region>/.exec(wrong.text)?.[1]],
+        [400, 'AuthorizationHeaderMalformed', 'LOCAL-1'],
+      );
       assert.ok(!wrong.text.includes(key.secret));
     });
 
     test('a body that is not the signed one leaves nothing behind', async () => {
-      const put = (attempt: Partial<Attempt>, change?: Parameters<typeof ask>[1]) => got({ method: 'PUT', path: `/s3/${Bucket}/tampered`, body: 'the body', ...attempt }, change);
+      const put = (attempt: Partial<Attempt>, change?: Parameters<typeof ask>[1]) =>
+        got({ method: 'PUT', path: `/s3/${Bucket}/tampered`, body: 'the body', ...attempt }, change);
       assert.deepEqual(await put({ payload: sha256('another body') }), [400, 'XAmzContentSHA256Mismatch']);
-      assert.deepEqual(await put({}, (request) => (request.headers['x-amz-content-sha256'] = sha256('another body'))), [403, 'SignatureDoesNotMatch']);
+      assert.deepEqual(
+        await put({}, (request) => (request.headers['x-amz-content-sha256'] = sha256('another body'))),
+        [403, 'SignatureDoesNotMatch'],
+      );
       assert.deepEqual(await put({ payload: 'nonsense' }), [400, 'InvalidArgument']);
       assert.deepEqual(await got({ path: `/s3/${Bucket}/tampered` }), [404, 'NoSuchKey']);
       assert.deepEqual(await put({ payload: 'UNSIGNED-PAYLOAD' }), [200, undefined]);
@@ -145,21 +294,63 @@ for (const kind of DATABASES) {
     test('a body in signed chunks, with a checksum after it, is believed chunk by chunk', async () => {
       const pieces = ['first chunk, ', 'second chunk'];
       const build = (tamper: 'nothing' | 'content' | 'signature' | 'checksum' | 'end', trailing: boolean) => {
-        const payload = trailing ? 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER' : 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD';
-        const headers = { 'content-encoding': 'aws-chunked', 'x-amz-decoded-content-length': String(pieces.join('').length), ...(trailing && { 'x-amz-trailer': 'x-amz-checksum-sha256' }) };
-        const request = signed(stage.server.url, key, { method: 'PUT', path: `/s3/${Bucket}/chunked`, payload, headers });
+        const payload = trailing
+          ? 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER'
+          : 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD';
+        const headers = {
+          'content-encoding': 'aws-chunked',
+          'x-amz-decoded-content-length': String(pieces.join('').length),
+          ...(trailing && { 'x-amz-trailer': 'x-amz-checksum-sha256' }),
+        };
+        const request = signed(stage.server.url, key, {
+          method: 'PUT',
+          path: `/s3/${Bucket}/chunked`,
+          payload,
+          headers,
+        });
         let before = request.signature;
         const chunks = [...pieces, ''].map((piece, index) => {
-          before = sign(request.key, ['AWS4-HMAC-SHA256-PAYLOAD', request.time, scopeText(request.scope), before, sha256(''), sha256(piece)].join('\n'));
-          const shown = tamper === 'signature' && index === 1 ? before.replace(/^./, (first) => (first === '0' ? '1' : '0')) : before;
+          before = sign(
+            request.key,
+            [
+              'AWS4-HMAC-SHA256-PAYLOAD',
+              request.time,
+              scopeText(request.scope),
+              before,
+              sha256(''),
+              sha256(piece),
+            ].join('\n'),
+          );
+          const shown =
+            tamper === 'signature' && index === 1
+              ? before.replace(/^./, (first) => (first === '0' ? '1' : '0'))
+              : before;
           const content = tamper === 'content' && index === 0 ? piece.replace('first', 'worst') : piece;
           return `${piece.length.toString(16)};chunk-signature=${shown}\r\n${content}${piece === '' ? '' : '\r\n'}`;
         });
-        const sum = tamper === 'checksum' ? createHash('sha256').update('else').digest('base64') : createHash('sha256').update(pieces.join('')).digest('base64');
+        const sum =
+          tamper === 'checksum'
+            ? createHash('sha256').update('else').digest('base64')
+            : createHash('sha256').update(pieces.join('')).digest('base64');
         const trailer = `x-amz-checksum-sha256:${sum}`;
-        const signature = sign(request.key, ['AWS4-HMAC-SHA256-TRAILER', request.time, scopeText(request.scope), before, sha256(`${trailer}\n`)].join('\n'));
-        const body = chunks.join('') + (trailing ? `${trailer}\r\nx-amz-trailer-signature:${signature}\r\n\r\n` : '\r\n');
-        return { address: request.address, headers: request.headers, body: tamper === 'end' ? body.slice(0, 120) : body };
+        const signature = sign(
+          request.key,
+          [
+            'AWS4-HMAC-SHA256-TRAILER',
+            request.time,
+            scopeText(request.scope),
+            before,
+            sha256(`${trailer}\n`),
+          ].join('\n'),
+        );
+        const body =
+          chunks.join('') +
+          (trailing ? `${trailer}\r\nx-amz-trailer-signature:${signature}\r\n\r\n` : '\r\n');
+        return {
+          address: request.address,
+          headers: request.headers,
+          body: tamper === 'end' ? body.slice(0, 120) : body,
+        };
       };
       const send = async (...how: Parameters<typeof build>): Promise<[number, string | undefined]> => {
         const { address, headers, body } = build(...how);
@@ -180,47 +371,110 @@ for (const kind of DATABASES) {
     });
 
     test('a signed address opens one object for a while, to whoever has it', async () => {
-      const open = (attempt: Attempt, init: RequestInit = {}) => fetch(signed(stage.server.url, key, attempt).address, init);
+      const open = (attempt: Attempt, init: RequestInit = {}) =>
+        fetch(signed(stage.server.url, key, attempt).address, init);
       assert.equal(await (await open({ path: there(), expires: 60 })).text(), 'the content');
-      const named = await open({ path: there(), expires: 60, query: { 'response-content-disposition': 'attachment; filename="a b.txt"' } });
+      const named = await open({
+        path: there(),
+        expires: 60,
+        query: { 'response-content-disposition': 'attachment; filename="a b.txt"' },
+      });
       assert.equal(named.headers.get('content-disposition'), 'attachment; filename="a b.txt"');
-      const put = await open({ method: 'PUT', path: `/s3/${Bucket}/by address`.replace(' ', '%20'), expires: 60 }, { method: 'PUT', body: 'put by address' });
+      const put = await open(
+        { method: 'PUT', path: `/s3/${Bucket}/by address`.replace(' ', '%20'), expires: 60 },
+        { method: 'PUT', body: 'put by address' },
+      );
       assert.equal(put.status, 200);
       assert.equal((await ask({ path: `/s3/${Bucket}/by%20address` })).text, 'put by address');
-      const code = async (response: Response): Promise<[number, string | undefined]> => [response.status, /<Code>(\w+)<\/Code>/.exec(await response.text())?.[1]];
-      assert.deepEqual(await code(await open({ path: there(), expires: 60, at: Date.now() - 61_000 })), [403, 'AccessDenied']);
-      assert.deepEqual(await code(await open({ path: there(), expires: 604_801 })), [400, 'AuthorizationQueryParametersError']);
-      assert.deepEqual(await code(await open({ path: there(), expires: 60 }, { method: 'DELETE' })), [403, 'SignatureDoesNotMatch']);
-      assert.deepEqual(await code(await fetch(signed(stage.server.url, key, { path: there(), expires: 60 }).address.replace('there', 'their'))), [403, 'SignatureDoesNotMatch']);
+      const code = async (response: Response): Promise<[number, string | undefined]> => [
+        response.status,
+        /<Code>(\w+)<\/Code>/.exec(await response.text())?.[1],
+      ];
+      assert.deepEqual(await code(await open({ path: there(), expires: 60, at: Date.now() - 61_000 })), [
+        403,
+        'AccessDenied',
+      ]);
+      assert.deepEqual(await code(await open({ path: there(), expires: 604_801 })), [
+        400,
+        'AuthorizationQueryParametersError',
+      ]);
+      assert.deepEqual(await code(await open({ path: there(), expires: 60 }, { method: 'DELETE' })), [
+        403,
+        'SignatureDoesNotMatch',
+      ]);
+      assert.deepEqual(
+        await code(
+          await fetch(
+            signed(stage.server.url, key, { path: there(), expires: 60 }).address.replace('there', 'their'),
+          ),
+        ),
+        [403, 'SignatureDoesNotMatch'],
+      );
     });
 
     test('the addresses that the public client signs are understood', async () => {
       const { SignatureV4 } = await import('@smithy/signature-v4');
-      const signer = new SignatureV4({ service: 's3', region: 'LOCAL-1', credentials: { accessKeyId: key.accessId, secretAccessKey: key.secret }, sha256: Sha256, uriEscapePath: false });
+      const signer = new SignatureV4({
+        service: 's3',
+        region: 'LOCAL-1',
+        credentials: { accessKeyId: key.accessId, secretAccessKey: key.secret },
+        sha256: Sha256,
+        uriEscapePath: false,
+      });
       const host = new URL(stage.server.url);
-      const request = await signer.presign({ method: 'GET', protocol: 'http:', hostname: host.hostname, port: Number(host.port), path: there(), query: { 'response-content-type': 'text/x y' }, headers: { host: host.host, 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' } }, { expiresIn: 100 });
-      const response = await fetch(`${stage.server.url}${there()}?${new URLSearchParams(request.query as Record<string, string>).toString().replaceAll('+', '%20')}`);
-      assert.deepEqual([await response.text(), response.headers.get('content-type')], ['the content', 'text/x y']);
+      const request = await signer.presign(
+        {
+          method: 'GET',
+          protocol: 'http:',
+          hostname: host.hostname,
+          port: Number(host.port),
+          path: there(),
+          query: { 'response-content-type': 'text/x y' },
+          headers: { host: host.host, 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' },
+        },
+        { expiresIn: 100 },
+      );
+      const response = await fetch(
+        `${stage.server.url}${there()}?${new URLSearchParams(request.query as Record<string, string>).toString().replaceAll('+', '%20')}`,
+      );
+      assert.deepEqual(
+        [await response.text(), response.headers.get('content-type')],
+        ['the content', 'text/x y'],
+      );
     });
 
     test('an API key opens it too, with the scope it has for REST', async () => {
-      const read = (apiKey: string, init: RequestInit = {}) => fetch(`${stage.server.url}${there()}`, { ...init, headers: { authorization: `Bearer ${apiKey}` } });
+      const read = (apiKey: string, init: RequestInit = {}) =>
+        fetch(`${stage.server.url}${there()}`, { ...init, headers: { authorization: `Bearer ${apiKey}` } });
       assert.equal(await (await read(ann.key)).text(), 'the content');
       assert.equal((await read(bob.key)).status, 404);
       assert.equal((await read('rpa_nobody')).status, 403);
-      const { body } = await ann.call<{ key: string }>('POST', '/v2/account/api-keys', { name: 'reader', access: 'READ_ONLY' });
+      const { body } = await ann.call<{ key: string }>('POST', '/v2/account/api-keys', {
+        name: 'reader',
+        access: 'READ_ONLY',
+      });
       assert.equal(await (await read(body.key)).text(), 'the content');
       assert.equal((await read(body.key, { method: 'PUT', body: 'x' })).status, 403);
     });
 
     test('what S3 has and volumes have not is said in its words', async () => {
-      for (const word of ['acl', 'policy', 'versions', 'cors']) assert.deepEqual(await got({ path: `/s3/${Bucket}`, query: { [word]: '' } }), [501, 'NotImplemented']);
+      for (const word of ['acl', 'policy', 'versions', 'cors'])
+        assert.deepEqual(await got({ path: `/s3/${Bucket}`, query: { [word]: '' } }), [
+          501,
+          'NotImplemented',
+        ]);
       assert.deepEqual(await got({ path: there(), query: { acl: '' } }), [501, 'NotImplemented']);
       assert.deepEqual(await got({ path: there(), method: 'PATCH' }), [405, 'MethodNotAllowed']);
       assert.deepEqual(await got({ path: `/s3/${Bucket}`, method: 'PUT' }), [409, 'BucketAlreadyOwnedByYou']);
       assert.deepEqual(await got({ path: '/s3/unknown', method: 'PUT' }), [404, 'NoSuchBucket']);
-      assert.deepEqual(await got({ path: `/s3/${Bucket}`, query: { 'max-keys': 'many' } }), [400, 'InvalidArgument']);
-      assert.deepEqual(await got({ path: `/s3/${Bucket}`, method: 'POST', query: { delete: '' }, body: '<Delete><Object>' }), [400, 'MalformedXML']);
+      assert.deepEqual(await got({ path: `/s3/${Bucket}`, query: { 'max-keys': 'many' } }), [
+        400,
+        'InvalidArgument',
+      ]);
+      assert.deepEqual(
+        await got({ path: `/s3/${Bucket}`, method: 'POST', query: { delete: '' }, body: '<Delete><Object>' }),
+        [400, 'MalformedXML'],
+      );
       assert.equal((await s3.send(new ListObjectsV2Command({ Bucket }))).$metadata.httpStatusCode, 200);
     });
   });

@@ -37,7 +37,9 @@ const WORKERS = ['w1', 'w2', 'w3'];
 
 for (const kind of DATABASES) {
   const servers = kind === 'sqlite' ? 1 : 2;
-  test(`cancel, retry, purge, time and results that meet keep the rules, and the counts are right, on ${kind} with ${servers} ${servers === 1 ? 'server' : 'servers'}`, { timeout: 180_000 }, async (t) => {
+  test(`cancel, retry, purge, time and results that meet keep the rules, and the counts are right, on ${kind} with ${servers} ${servers === 1 ? 'server' : 'servers'}`, {
+    timeout: 180_000,
+  }, async (t) => {
     const chance = chanceOf(seed, `races ${kind}`);
     const clock = new ManualClock(Date.now());
     const moves: Move[] = [];
@@ -47,14 +49,24 @@ for (const kind of DATABASES) {
     const sites: Site[] = [];
     closing(() => Promise.all(sites.map((site) => site.close())));
     for (let index = 0; index < servers; index += 1) {
-      sites.push(await openSite({ database, clock, sweeps: false, endpoint: { maxRetries: 2 }, jobs: (store) => tracingStore(store, (move) => void moves.push(move)) }));
+      sites.push(
+        await openSite({
+          database,
+          clock,
+          sweeps: false,
+          endpoint: { maxRetries: 2 },
+          jobs: (store) => tracingStore(store, (move) => void moves.push(move)),
+        }),
+      );
     }
     const run: Run = { chance, clock, sites, jobs: [], taken: [], purged: 0 };
     let steps = 0;
     for (let burst = 0; burst < BURSTS; burst += 1) {
       const together = chance.between(BURST.least, BURST.most);
       steps += together;
-      const refused = (await Promise.allSettled(Array.from({ length: together }, () => step(run)))).find(({ status }) => status === 'rejected');
+      const refused = (await Promise.allSettled(Array.from({ length: together }, () => step(run)))).find(
+        ({ status }) => status === 'rejected',
+      );
       if (refused?.status === 'rejected') throw refused.reason;
       if (chance.happens(0.2)) clock.advance(chance.between(0, 12_000));
       if (burst % 50 > 0) continue;
@@ -78,33 +90,66 @@ for (const kind of DATABASES) {
       }
     }
     assert.equal(run.purged, purged);
-    process.stdout.write(`${kind}: ${steps} steps, ${rows.size} jobs, ${moves.length} moves, ${purged} purged: ${JSON.stringify(tally(moves))}\n`);
+    process.stdout.write(
+      `${kind}: ${steps} steps, ${rows.size} jobs, ${moves.length} moves, ${purged} purged: ${JSON.stringify(tally(moves))}\n`,
+    );
   });
 }
 
-test('a take that meets other changes takes each job as it is, and undoes none of them', { timeout: 60_000 }, async (t) => {
+test('a take that meets other changes takes each job as it is, and undoes none of them', {
+  timeout: 60_000,
+}, async (t) => {
   const closing = cleanup(t);
   const chance = chanceOf(seed, 'take');
   const moves: Move[] = [];
   const database = await freshDatabase('postgres');
   closing(() => database.drop());
-  const servers = await Promise.all([1, 2].map(() => openDatabase({ database: database.url, data: database.data, poolSize: 5, onError: () => undefined })));
+  const servers = await Promise.all(
+    [1, 2].map(() =>
+      openDatabase({ database: database.url, data: database.data, poolSize: 5, onError: () => undefined }),
+    ),
+  );
   closing(() => Promise.all(servers.map((server) => server.close())));
-  const [taker, changer] = servers.map((server) => tracingStore(server.jobs(), (move) => void moves.push(move))) as [JobStore, JobStore];
+  const [taker, changer] = servers.map((server) =>
+    tracingStore(server.jobs(), (move) => void moves.push(move)),
+  ) as [JobStore, JobStore];
   await migrate(servers[0] as Database);
   const endpoint = { ...sampleEndpoint, id: 'e' };
-  await Promise.all(Array.from({ length: WAITING }, (_, index) => taker.submit(newJob(endpoint, 'a', '{"input":1}', {}, index + 1, 1_000))));
+  await Promise.all(
+    Array.from({ length: WAITING }, (_, index) =>
+      taker.submit(newJob(endpoint, 'a', '{"input":1}', {}, index + 1, 1_000)),
+    ),
+  );
   let taking = true;
   let count = 0;
   const take = async (): Promise<void> => {
     for (let round = 0; round < TAKES; round += 1) {
-      const taken = await taker.take('e', transitions.takeTerms(() => Array.from({ length: WAITING }, () => ({ workerId: 'w', lease: `lease ${++count}` })), 2_000));
-      await Promise.all(taken.map(({ job }) => taker.change('e', job.seq, (current) => transitions.giveBack(current, { workerId: 'w', lease: job.lease ?? '' }, 3_000))));
+      const taken = await taker.take(
+        'e',
+        transitions.takeTerms(
+          () => Array.from({ length: WAITING }, () => ({ workerId: 'w', lease: `lease ${++count}` })),
+          2_000,
+        ),
+      );
+      await Promise.all(
+        taken.map(({ job }) =>
+          taker.change('e', job.seq, (current) =>
+            transitions.giveBack(current, { workerId: 'w', lease: job.lease ?? '' }, 3_000),
+          ),
+        ),
+      );
     }
     taking = false;
   };
   const change = async (): Promise<void> => {
-    while (taking) await Promise.all(Array.from({ length: 20 }, () => changer.change('e', chance.between(1, WAITING), (job) => transitions.setTimeToLive(job, 1_000_000 + ++count, 4_000))));
+    while (taking)
+      await Promise.all(
+        Array.from({ length: 20 }, () =>
+          changer.change('e', chance.between(1, WAITING), (job) =>
+            transitions.setTimeToLive(job, 1_000_000 + ++count, 4_000),
+          ),
+        ),
+      );
   };
   await Promise.all([take(), change()]);
   for (const row of Map.groupBy(moves, ({ after }) => after.seq).values()) endOfRow(row);
@@ -131,25 +176,52 @@ async function step(run: Run): Promise<void> {
   const worker = chance.pick(WORKERS) ?? '';
   const dice = chance.between(0, 99);
   if (dice < 20 || job === undefined) {
-    const made = await queue.submit({ endpoint, accountId: endpoint.accountId, request: '{"input":1}', terms: { ttl: chance.between(10_000, 90_000), retention: chance.between(0, 60_000), ...(chance.happens(0.5) && { executionTimeout: 5_000 }), lowPriority: chance.happens(0.2) } });
+    const made = await queue.submit({
+      endpoint,
+      accountId: endpoint.accountId,
+      request: '{"input":1}',
+      terms: {
+        ttl: chance.between(10_000, 90_000),
+        retention: chance.between(0, 60_000),
+        ...(chance.happens(0.5) && { executionTimeout: 5_000 }),
+        lowPriority: chance.happens(0.2),
+      },
+    });
     run.jobs.push(made.seq);
   } else if (dice < 45) {
-    run.taken.push(...(await queue.take(endpoint.id, worker, chance.between(1, 3), chance.between(5, 60), chance.happens(0.1) ? AbortSignal.timeout(1) : new AbortController().signal)));
+    run.taken.push(
+      ...(await queue.take(
+        endpoint.id,
+        worker,
+        chance.between(1, 3),
+        chance.between(5, 60),
+        chance.happens(0.1) ? AbortSignal.timeout(1) : new AbortController().signal,
+      )),
+    );
   } else if (dice < 53) await queue.cancel(endpoint.id, job);
   else if (dice < 63) await queue.retry(endpoint.id, job);
   else if (dice < 65) {
     const removed = await queue.purge(endpoint.id);
     run.purged += removed;
-  }
-  else if (dice < 68) await queue.setTimeToLive(endpoint.id, job, chance.between(10_000, 60_000));
+  } else if (dice < 68) await queue.setTimeToLive(endpoint.id, job, chance.between(10_000, 60_000));
   else if (dice < 75) await queue.caretaker.sweep();
   else if (dice < 77) await queue.caretaker.workerGone(endpoint.id, worker, 'gone');
   else if (dice < 79) clock.advance(chance.between(1, 3_000));
   else if (got !== undefined) {
     // By the worker and its lease, by the worker alone as the public protocol does, or by one that never held it.
-    const holder = chance.pick([{ workerId: got.job.workerId ?? '', lease: got.job.lease ?? undefined }, { workerId: got.job.workerId ?? '' }, { workerId: worker }]) ?? { workerId: worker };
+    const holder = chance.pick([
+      { workerId: got.job.workerId ?? '', lease: got.job.lease ?? undefined },
+      { workerId: got.job.workerId ?? '' },
+      { workerId: worker },
+    ]) ?? { workerId: worker };
     const { seq } = got.job;
-    if (dice < 91) await queue.finish(endpoint.id, seq, holder, chance.happens(0.5) ? { output: '1', error: null } : { output: null, error: '"no"' });
+    if (dice < 91)
+      await queue.finish(
+        endpoint.id,
+        seq,
+        holder,
+        chance.happens(0.5) ? { output: '1', error: null } : { output: null, error: '"no"' },
+      );
     else if (dice < 94) await queue.progress(endpoint.id, seq, holder, '"half"');
     else if (dice < 97) await queue.streams.append(endpoint.id, seq, holder, ['{"output":1}']);
     else await queue.giveBack(endpoint.id, [got]);
@@ -167,10 +239,15 @@ async function quiet(moves: readonly Move[]): Promise<void> {
 /** What `/health` counts is what `/requests` lists, and what has happened. */
 async function compareCounts(sites: readonly Site[], moves: readonly Move[]): Promise<void> {
   for (const { url, endpoint } of sites) {
-    const ask = async <T>(path: string): Promise<T> => (await call({ method: 'GET', url: `${url}/v2/${endpoint.id}/${path}`, authorization: ROOT_KEY }))?.body as T;
-    const listed = async (status: string): Promise<number> => (await ask<{ requests: unknown[] }>(`requests?status=${status}&limit=1000`)).requests.length;
+    const ask = async <T>(path: string): Promise<T> =>
+      (await call({ method: 'GET', url: `${url}/v2/${endpoint.id}/${path}`, authorization: ROOT_KEY }))
+        ?.body as T;
+    const listed = async (status: string): Promise<number> =>
+      (await ask<{ requests: unknown[] }>(`requests?status=${status}&limit=1000`)).requests.length;
     const { jobs } = await ask<{ jobs: Record<string, number> }>('health');
-    const reached = (...statuses: string[]): number => moves.filter(({ before, after }) => statuses.includes(after.status) && before?.status !== after.status).length;
+    const reached = (...statuses: string[]): number =>
+      moves.filter(({ before, after }) => statuses.includes(after.status) && before?.status !== after.status)
+        .length;
     assert.deepEqual(jobs, {
       inQueue: await listed('IN_QUEUE'),
       inProgress: await listed('IN_PROGRESS'),

@@ -19,10 +19,15 @@ import { ROOT_KEY } from './support/server.ts';
 const LIFE = { least: 0, most: 500 };
 /** A job that was taken for a worker and never reached it is given up after 15 s of evidence. */
 const SETTLES_WITHIN_MS = 60_000;
-const RUNS: [DatabaseKind, number][] = [['sqlite', 50], ['postgres', 10]];
+const RUNS: [DatabaseKind, number][] = [
+  ['sqlite', 50],
+  ['postgres', 10],
+];
 
 for (const [kind, kills] of RUNS) {
-  test(`${kills} kills of the server under load lose nothing and change no end, on ${kind}`, { timeout: 240_000 }, async (t) => {
+  test(`${kills} kills of the server under load lose nothing and change no end, on ${kind}`, {
+    timeout: 240_000,
+  }, async (t) => {
     const history: Event[] = [];
     const chance = chanceOf(seed, `kills ${kind}`);
     const closing = cleanup(t);
@@ -31,7 +36,13 @@ for (const [kind, kills] of RUNS) {
     const servers = new Servers(database, [database.data], chance, history);
     closing(() => servers.stop());
     const endpointId = await createEndpoint((await servers.start(0)).client(), 1);
-    const worker = { server: servers.address, endpointId, key: ROOT_KEY, pingEvery: 1_000, report: (event: Event) => void history.push(event) };
+    const worker = {
+      server: servers.address,
+      endpointId,
+      key: ROOT_KEY,
+      pingEvery: 1_000,
+      report: (event: Event) => void history.push(event),
+    };
     const workers = [
       startPublicWorker({ ...worker, workerId: 'single', concurrency: 1 }),
       startPublicWorker({ ...worker, workerId: 'batch', concurrency: 5 }),
@@ -39,7 +50,16 @@ for (const [kind, kills] of RUNS) {
     ];
     const stopWorkers = (): Promise<unknown> => Promise.all(workers.map((each) => each.stop()));
     closing(stopWorkers);
-    const clients = new Clients({ server: servers.address, endpointId, key: ROOT_KEY, history, chance: chanceOf(seed, `clients ${kind}`), work: { least: 0, most: 100 }, mischief: { cancel: 4, retry: 3, purge: 0 }, streams: true });
+    const clients = new Clients({
+      server: servers.address,
+      endpointId,
+      key: ROOT_KEY,
+      history,
+      chance: chanceOf(seed, `clients ${kind}`),
+      work: { least: 0, most: 100 },
+      mischief: { cancel: 4, retry: 3, purge: 0 },
+      streams: true,
+    });
 
     let over = false;
     const working = clients.work(10, { least: 0, most: 100 }, () => over);
@@ -62,7 +82,9 @@ for (const [kind, kills] of RUNS) {
     await stopWorkers();
     await servers.stop();
 
-    process.stdout.write(`${kind}: ${servers.kills} kills, ${clients.jobs} jobs: ${JSON.stringify(clients.tally())}\n`);
+    process.stdout.write(
+      `${kind}: ${servers.kills} kills, ${clients.jobs} jobs: ${JSON.stringify(clients.tally())}\n`,
+    );
     assertSafe(history);
     assert.deepEqual([counts.inQueue, counts.inProgress], [0, 0]);
     assert.deepEqual(servers.defects(), []);

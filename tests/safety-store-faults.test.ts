@@ -27,7 +27,9 @@ const RATE = 20;
 const ODDS = { before: 0.08, after: 0.08 };
 
 for (const kind of DATABASES) {
-  test(`store calls that fail before or after they took effect lose nothing and change no end, on ${kind}`, { timeout: 180_000 }, async (t) => {
+  test(`store calls that fail before or after they took effect lose nothing and change no end, on ${kind}`, {
+    timeout: 180_000,
+  }, async (t) => {
     const history: Event[] = [];
     const closing = cleanup(t);
     const database = await freshDatabase(kind);
@@ -42,20 +44,37 @@ for (const kind of DATABASES) {
     closing(() => site.close());
     faulty?.fail(ODDS);
     history.push({ kind: 'disturbance', what: 'store calls fail', at: instant() });
-    const worker = { server: () => site.url, endpointId: site.endpoint.id, key: ROOT_KEY, pingEvery: 300, report: (event: Event) => void history.push(event) };
+    const worker = {
+      server: () => site.url,
+      endpointId: site.endpoint.id,
+      key: ROOT_KEY,
+      pingEvery: 300,
+      report: (event: Event) => void history.push(event),
+    };
     const workers = [
       startPublicWorker({ ...worker, workerId: 'single', concurrency: 1 }),
       startPublicWorker({ ...worker, workerId: 'batch', concurrency: 5 }),
       startChannelWorker({ ...worker, workerId: 'channel', concurrency: 5 }),
     ];
     closing(() => Promise.all(workers.map((each) => each.stop())));
-    const clients = new Clients({ server: () => site.url, endpointId: site.endpoint.id, key: ROOT_KEY, history, chance: chanceOf(seed, `clients ${kind}`), work: { least: 0, most: 100 }, mischief: { cancel: 6, retry: 6, purge: 0 }, streams: true });
+    const clients = new Clients({
+      server: () => site.url,
+      endpointId: site.endpoint.id,
+      key: ROOT_KEY,
+      history,
+      chance: chanceOf(seed, `clients ${kind}`),
+      work: { least: 0, most: 100 },
+      mischief: { cancel: 6, retry: 6, purge: 0 },
+      streams: true,
+    });
     await clients.work(8, { least: 0, most: 60 }, () => clients.jobs >= JOBS);
     faulty?.fail({ before: 0, after: 0 });
     await clients.settle(SETTLES_WITHIN_MS);
     const counts = await clients.health();
 
-    process.stdout.write(`${kind}: ${clients.jobs} jobs: ${JSON.stringify(clients.tally())}, faults ${JSON.stringify(faulty?.faults())}\n`);
+    process.stdout.write(
+      `${kind}: ${clients.jobs} jobs: ${JSON.stringify(clients.tally())}, faults ${JSON.stringify(faulty?.faults())}\n`,
+    );
     assertSafe(history);
     assert.deepEqual([counts.inQueue, counts.inProgress], [0, 0]);
   });
@@ -69,19 +88,30 @@ for (const kind of DATABASES) {
     before(async () => {
       const database = await freshDatabase(kind);
       drop = database.drop;
-      site = await openSite({ database, clock: systemClock, jobs: (real) => (store = failingOnce(real)).store });
+      site = await openSite({
+        database,
+        clock: systemClock,
+        jobs: (real) => (store = failingOnce(real)).store,
+      });
     });
     after(async () => {
       await site.close();
       await drop();
     });
     const send = async (method: string, path: string, body?: unknown): Promise<Reply> => {
-      const reply = await call({ method, url: `${site.url}/v2/${site.endpoint.id}/${path}`, authorization: ROOT_KEY, body });
+      const reply = await call({
+        method,
+        url: `${site.url}/v2/${site.endpoint.id}/${path}`,
+        authorization: ROOT_KEY,
+        body,
+      });
       assert.ok(reply !== undefined);
       return reply;
     };
-    const take = async (): Promise<string> => ((await send('GET', 'job-take/w?x=1&job_in_progress=0')).body as { id: string }).id;
-    const submit = async (): Promise<string> => ((await send('POST', 'run', { input: 1 })).body as { id: string }).id;
+    const take = async (): Promise<string> =>
+      ((await send('GET', 'job-take/w?x=1&job_in_progress=0')).body as { id: string }).id;
+    const submit = async (): Promise<string> =>
+      ((await send('POST', 'run', { input: 1 })).body as { id: string }).id;
     /** Well below every wait that would end by itself. */
     const soon = { timeout: 10_000 };
 
@@ -105,24 +135,31 @@ for (const kind of DATABASES) {
       assert.equal((await send('POST', `job-done/w/${id}?x=1`, { output: 1 })).status, 200);
     });
 
-    test('a retry whose job has failed again by the time it is tried again is not made twice', soon, async () => {
-      const id = await submit();
-      assert.equal(await take(), id);
-      await send('POST', `job-done/w/${id}?x=1`, { error: 'first' });
-      const taken = take();
-      store.failNext('change');
-      const retried = send('POST', `retry/${id}`);
-      // The worker asks once more, so that it gets the job before the retry is tried again.
-      const again = take();
-      assert.equal(await Promise.race([taken, again]), id);
-      await send('POST', `job-done/w/${id}?x=1`, { error: 'second' });
-      assert.equal((await retried).status, 200);
-      const { status, error } = (await send('GET', `status/${id}`)).body as { status: string; error: string };
-      assert.deepEqual([status, error], ['FAILED', 'second']);
-      // For the one that still waits.
-      await submit();
-      await Promise.all([taken, again]);
-    });
+    test(
+      'a retry whose job has failed again by the time it is tried again is not made twice',
+      soon,
+      async () => {
+        const id = await submit();
+        assert.equal(await take(), id);
+        await send('POST', `job-done/w/${id}?x=1`, { error: 'first' });
+        const taken = take();
+        store.failNext('change');
+        const retried = send('POST', `retry/${id}`);
+        // The worker asks once more, so that it gets the job before the retry is tried again.
+        const again = take();
+        assert.equal(await Promise.race([taken, again]), id);
+        await send('POST', `job-done/w/${id}?x=1`, { error: 'second' });
+        assert.equal((await retried).status, 200);
+        const { status, error } = (await send('GET', `status/${id}`)).body as {
+          status: string;
+          error: string;
+        };
+        assert.deepEqual([status, error], ['FAILED', 'second']);
+        // For the one that still waits.
+        await submit();
+        await Promise.all([taken, again]);
+      },
+    );
 
     test('a chunk is kept once', soon, async () => {
       const id = await submit();
@@ -132,12 +169,18 @@ for (const kind of DATABASES) {
       assert.equal((await send('POST', `job-stream/w/${id}?x=1`, { output: 'a' })).status, 200);
       await send('POST', `job-stream/w/${id}?x=1`, { output: 'b' });
       await send('POST', `job-done/w/${id}?x=1`, { output: [] });
-      assert.deepEqual((await send('GET', `stream/${id}`)).body, [{ output: 'a' }, { output: 'a' }, { output: 'b' }]);
+      assert.deepEqual((await send('GET', `stream/${id}`)).body, [
+        { output: 'a' },
+        { output: 'a' },
+        { output: 'b' },
+      ]);
     });
 
     test('a stream that someone follows breaks off, and does not hang', soon, async () => {
       const id = await submit();
-      const response = await fetch(`${site.url}/v2/${site.endpoint.id}/stream/${id}`, { headers: { authorization: ROOT_KEY, accept: 'text/event-stream' } });
+      const response = await fetch(`${site.url}/v2/${site.endpoint.id}/stream/${id}`, {
+        headers: { authorization: ROOT_KEY, accept: 'text/event-stream' },
+      });
       const reader = response.body?.getReader();
       assert.match(Buffer.from((await reader?.read())?.value ?? []).toString(), /waiting/);
       store.failNext('chunks');

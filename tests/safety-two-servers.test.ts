@@ -29,7 +29,9 @@ const STAYS = { least: 500, most: 4_000 };
 /** A job whose server died before it could hand it over is noticed after a look (10 s) and some doubt (15 s). */
 const SETTLES_WITHIN_MS = 70_000;
 
-test(`two servers share the work; ${KILLS} kills, now of one, now of the other, lose nothing and change no end`, { timeout: 240_000 }, async (t) => {
+test(`two servers share the work; ${KILLS} kills, now of one, now of the other, lose nothing and change no end`, {
+  timeout: 240_000,
+}, async (t) => {
   const closing = cleanup(t);
   const history: Event[] = [];
   const chance = chanceOf(seed, 'kills');
@@ -41,7 +43,13 @@ test(`two servers share the work; ${KILLS} kills, now of one, now of the other, 
   closing(() => servers.stop());
   const endpointId = await createEndpoint((await servers.start(0)).client(), 1);
   await servers.start(1);
-  const worker = { server: servers.address, endpointId, key: ROOT_KEY, pingEvery: 1_000, report: (event: Event) => void history.push(event) };
+  const worker = {
+    server: servers.address,
+    endpointId,
+    key: ROOT_KEY,
+    pingEvery: 1_000,
+    report: (event: Event) => void history.push(event),
+  };
   const moving = chanceOf(seed, 'moving');
   const movesAfter = (): number => moving.between(STAYS.least, STAYS.most);
   const workers = [
@@ -52,7 +60,16 @@ test(`two servers share the work; ${KILLS} kills, now of one, now of the other, 
   ];
   const stopWorkers = (): Promise<unknown> => Promise.all(workers.map((each) => each.stop()));
   closing(stopWorkers);
-  const clients = new Clients({ server: servers.address, endpointId, key: ROOT_KEY, history, chance: chanceOf(seed, 'clients'), work: { least: 0, most: 150 }, mischief: { cancel: 4, retry: 3, purge: 0 }, streams: true });
+  const clients = new Clients({
+    server: servers.address,
+    endpointId,
+    key: ROOT_KEY,
+    history,
+    chance: chanceOf(seed, 'clients'),
+    work: { least: 0, most: 150 },
+    mischief: { cancel: 4, retry: 3, purge: 0 },
+    streams: true,
+  });
 
   let over = false;
   const working = clients.work(8, { least: 20, most: 150 }, () => over);
@@ -70,7 +87,9 @@ test(`two servers share the work; ${KILLS} kills, now of one, now of the other, 
   await stopWorkers();
   await servers.stop();
 
-  process.stdout.write(`two servers: ${servers.kills} kills, ${clients.jobs} jobs: ${JSON.stringify(clients.tally())}\n`);
+  process.stdout.write(
+    `two servers: ${servers.kills} kills, ${clients.jobs} jobs: ${JSON.stringify(clients.tally())}\n`,
+  );
   assertSafe(history);
   assert.deepEqual([counts.inQueue, counts.inProgress], [0, 0]);
   assert.deepEqual(servers.defects(), []);
@@ -82,13 +101,21 @@ test('a worker that moves from one server to the other keeps its job', { timeout
   const database = await freshDatabase('postgres');
   closing(() => database.drop());
   const clock = fastClock(20);
-  const sites = [await openSite({ database, clock, endpoint: { maxRetries: 0 } }), await openSite({ database, clock, endpoint: { maxRetries: 0 } })];
+  const sites = [
+    await openSite({ database, clock, endpoint: { maxRetries: 0 } }),
+    await openSite({ database, clock, endpoint: { maxRetries: 0 } }),
+  ];
   closing(() => Promise.all(sites.map((site) => site.close())));
   let connections = 0;
   const address = (): string => sites[Math.min(connections++, 1)]?.url ?? '';
   let moved = false;
   const worker = startChannelWorker({
-    server: address, endpointId: 'safety', workerId: 'mover', key: ROOT_KEY, concurrency: 1, pingEvery: 300,
+    server: address,
+    endpointId: 'safety',
+    workerId: 'mover',
+    key: ROOT_KEY,
+    concurrency: 1,
+    pingEvery: 300,
     report: (event) => void history.push(event),
     movesAfter: () => {
       const stays = moved ? 60_000 : 1_000;
@@ -98,7 +125,16 @@ test('a worker that moves from one server to the other keeps its job', { timeout
   });
   closing(() => worker.stop());
   // The server that it left gives it 10 s to come back.
-  const clients = new Clients({ server: () => sites[0]?.url ?? '', endpointId: 'safety', key: ROOT_KEY, history, chance: chanceOf(seed, 'moving'), work: { least: 13_000, most: 13_000 }, mischief: { cancel: 0, retry: 0, purge: 0 }, streams: false });
+  const clients = new Clients({
+    server: () => sites[0]?.url ?? '',
+    endpointId: 'safety',
+    key: ROOT_KEY,
+    history,
+    chance: chanceOf(seed, 'moving'),
+    work: { least: 13_000, most: 13_000 },
+    mischief: { cancel: 0, retry: 0, purge: 0 },
+    streams: false,
+  });
   await clients.submit();
   await clients.settle(30_000);
   assert.equal(connections, 2);
@@ -107,7 +143,9 @@ test('a worker that moves from one server to the other keeps its job', { timeout
 });
 
 for (const protocol of ['public', 'channel'] as const) {
-  test(`a job that a server took into its grave is missed by the one that its worker talks to now, over the ${protocol} protocol`, { timeout: 60_000 }, async (t) => {
+  test(`a job that a server took into its grave is missed by the one that its worker talks to now, over the ${protocol} protocol`, {
+    timeout: 60_000,
+  }, async (t) => {
     const closing = cleanup(t);
     const history: Event[] = [];
     const database = await freshDatabase('postgres');
@@ -116,9 +154,26 @@ for (const protocol of ['public', 'channel'] as const) {
     const lasting = await openSite({ database, clock });
     closing(() => lasting.close());
     const dying = await openSite({ database, clock });
-    const clients = new Clients({ server: () => lasting.url, endpointId: 'safety', key: ROOT_KEY, history, chance: chanceOf(seed, protocol), work: { least: 10, most: 10 }, mischief: { cancel: 0, retry: 0, purge: 0 }, streams: false });
+    const clients = new Clients({
+      server: () => lasting.url,
+      endpointId: 'safety',
+      key: ROOT_KEY,
+      history,
+      chance: chanceOf(seed, protocol),
+      work: { least: 10, most: 10 },
+      mischief: { cancel: 0, retry: 0, purge: 0 },
+      streams: false,
+    });
     const start = protocol === 'public' ? startPublicWorker : startChannelWorker;
-    const worker = start({ server: () => lasting.url, endpointId: 'safety', workerId: 'worker', key: ROOT_KEY, concurrency: 1, pingEvery: 300, report: (event) => void history.push(event) });
+    const worker = start({
+      server: () => lasting.url,
+      endpointId: 'safety',
+      workerId: 'worker',
+      key: ROOT_KEY,
+      concurrency: 1,
+      pingEvery: 300,
+      report: (event) => void history.push(event),
+    });
     closing(() => worker.stop());
     // The worker is there and known before the other server takes the next job for it, and ends without a word.
     await clients.submit();
@@ -129,7 +184,16 @@ for (const protocol of ['public', 'channel'] as const) {
     assert.equal((await taking).length, 1);
     history.push({ kind: 'disturbance', what: 'the server that took the job ended', at: instant() });
     await dying.close();
-    const again = start({ server: () => lasting.url, endpointId: 'safety', workerId: 'worker', key: ROOT_KEY, concurrency: 1, pingEvery: 300, run: 'again', report: (event) => void history.push(event) });
+    const again = start({
+      server: () => lasting.url,
+      endpointId: 'safety',
+      workerId: 'worker',
+      key: ROOT_KEY,
+      concurrency: 1,
+      pingEvery: 300,
+      run: 'again',
+      report: (event) => void history.push(event),
+    });
     closing(() => again.stop());
     await clients.settle(20_000);
     assertSafe(history);

@@ -25,7 +25,9 @@ const FROZEN_MS = { least: 100, most: 4_000 };
 const SETTLES_WITHIN_MS = 60_000;
 
 for (const kind of DATABASES) {
-  test(`workers that are killed, frozen and thawed lose nothing, and what they say too late changes nothing, on ${kind}`, { timeout: 180_000 }, async (t) => {
+  test(`workers that are killed, frozen and thawed lose nothing, and what they say too late changes nothing, on ${kind}`, {
+    timeout: 180_000,
+  }, async (t) => {
     const history: Event[] = [];
     const chance = chanceOf(seed, `workers ${kind}`);
     const closing = cleanup(t);
@@ -33,14 +35,29 @@ for (const kind of DATABASES) {
     closing(() => database.drop());
     const site = await openSite({ database, clock: fastClock(RATE), endpoint: { maxRetries: 5 } });
     closing(() => site.close());
-    const options = { server: site.url, endpointId: site.endpoint.id, key: ROOT_KEY, folder: database.data, history };
+    const options = {
+      server: site.url,
+      endpointId: site.endpoint.id,
+      key: ROOT_KEY,
+      folder: database.data,
+      history,
+    };
     const workers = [
       new WorkerProcess('single', { ...options, protocol: 'public', concurrency: 1 }),
       new WorkerProcess('batch', { ...options, protocol: 'public', concurrency: 3 }),
       new WorkerProcess('fast', { ...options, protocol: 'channel', concurrency: 1 }),
       new WorkerProcess('wide', { ...options, protocol: 'channel', concurrency: 4 }),
     ];
-    const clients = new Clients({ server: () => site.url, endpointId: site.endpoint.id, key: ROOT_KEY, history, chance: chanceOf(seed, `clients ${kind}`), work: { least: 0, most: 500 }, mischief: { cancel: 5, retry: 5, purge: 0 }, streams: false });
+    const clients = new Clients({
+      server: () => site.url,
+      endpointId: site.endpoint.id,
+      key: ROOT_KEY,
+      history,
+      chance: chanceOf(seed, `clients ${kind}`),
+      work: { least: 0, most: 500 },
+      mischief: { cancel: 5, retry: 5, purge: 0 },
+      streams: false,
+    });
 
     closing(() => Promise.all(workers.map((worker) => worker.kill())));
     let over = false;
@@ -66,7 +83,9 @@ for (const kind of DATABASES) {
     history.push(...workers.flatMap((worker) => worker.notes()));
 
     const late = lateResults(history);
-    process.stdout.write(`${kind}: ${FAULTS} faults, ${clients.jobs} jobs: ${JSON.stringify(clients.tally())}, ${late} results came too late\n`);
+    process.stdout.write(
+      `${kind}: ${FAULTS} faults, ${clients.jobs} jobs: ${JSON.stringify(clients.tally())}, ${late} results came too late\n`,
+    );
     assertSafe(history);
     assert.deepEqual([counts.inQueue, counts.inProgress], [0, 0]);
     assert.ok(late > 0, 'no worker was frozen long enough to be late');
@@ -74,15 +93,35 @@ for (const kind of DATABASES) {
 }
 
 for (const protocol of ['public', 'channel'] as const) {
-  test(`the job of a worker that freezes goes to another; thawed, it finds that nobody waits for it any more, over the ${protocol} protocol`, { timeout: 60_000 }, async (t) => {
+  test(`the job of a worker that freezes goes to another; thawed, it finds that nobody waits for it any more, over the ${protocol} protocol`, {
+    timeout: 60_000,
+  }, async (t) => {
     const history: Event[] = [];
     const closing = cleanup(t);
     const database = await freshDatabase('sqlite');
     closing(() => database.drop());
     const site = await openSite({ database, clock: fastClock(RATE) });
     closing(() => site.close());
-    const options = { server: site.url, endpointId: site.endpoint.id, key: ROOT_KEY, folder: database.data, history, protocol, concurrency: 1 };
-    const clients = new Clients({ server: () => site.url, endpointId: site.endpoint.id, key: ROOT_KEY, history, chance: chanceOf(seed, protocol), work: { least: 1_000, most: 1_000 }, mischief: { cancel: 0, retry: 0, purge: 0 }, streams: false, waiting: 0 });
+    const options = {
+      server: site.url,
+      endpointId: site.endpoint.id,
+      key: ROOT_KEY,
+      folder: database.data,
+      history,
+      protocol,
+      concurrency: 1,
+    };
+    const clients = new Clients({
+      server: () => site.url,
+      endpointId: site.endpoint.id,
+      key: ROOT_KEY,
+      history,
+      chance: chanceOf(seed, protocol),
+      work: { least: 1_000, most: 1_000 },
+      mischief: { cancel: 0, retry: 0, purge: 0 },
+      streams: false,
+      waiting: 0,
+    });
     const frozen = new WorkerProcess('frozen', options);
     closing(() => frozen.kill());
     await clients.submit();
@@ -107,6 +146,12 @@ for (const protocol of ['public', 'channel'] as const) {
 
 /** Results that were posted and are not what their job came to. */
 function lateResults(history: readonly Event[]): number {
-  const outcomes = new Set(history.flatMap((event) => (event.kind === 'observation' ? [`${event.id} ${event.output} ${event.error}`] : [])));
-  return history.filter((event) => event.kind === 'result' && !outcomes.has(`${event.id} ${event.output} ${event.error}`)).length;
+  const outcomes = new Set(
+    history.flatMap((event) =>
+      event.kind === 'observation' ? [`${event.id} ${event.output} ${event.error}`] : [],
+    ),
+  );
+  return history.filter(
+    (event) => event.kind === 'result' && !outcomes.has(`${event.id} ${event.output} ${event.error}`),
+  ).length;
 }

@@ -28,32 +28,56 @@ await withDocker((host) => {
     after(() => registry.close());
 
     test('the first job starts a container, idleness ends it, and nothing of it stays but its log', async () => {
-      const endpoint = await stage.deploy('first', queueWorker('async (input) => input'), { scaling: QUEUE_DELAY, workers: { min: 0, max: 2, idleTimeout: 1 } });
+      const endpoint = await stage.deploy('first', queueWorker('async (input) => input'), {
+        scaling: QUEUE_DELAY,
+        workers: { min: 0, max: 2, idleTimeout: 1 },
+      });
       assert.equal((await stage.engine.traces(endpoint)).size, 0);
       const job = await stage.runSync(endpoint, { hello: 'world' });
       assert.deepEqual([job.status, job.output], ['COMPLETED', { hello: 'world' }]);
       const [worker] = await workersOf(stage.client, endpoint);
       const [[id, container = ''] = []] = await stage.engine.traces(endpoint);
       assert.equal(id, worker?.id);
-      const volume = (await docker.getContainer(container).inspect()).Mounts.find(({ Destination: path }) => path === '/data')?.Name ?? '';
+      const volume =
+        (await docker.getContainer(container).inspect()).Mounts.find(
+          ({ Destination: path }) => path === '/data',
+        )?.Name ?? '';
       await until('the idle container is gone', async () => (await stage.engine.traces(endpoint)).size === 0);
       await assert.rejects(docker.getVolume(volume).inspect(), { statusCode: 404 });
       await until('the worker is gone', async () => (await workersOf(stage.client, endpoint)).length === 0);
-      const logs = await stage.client.call('GET', `/v2/serverless/${endpoint}/workers/${worker?.id}/logs?follow=false`);
+      const logs = await stage.client.call(
+        'GET',
+        `/v2/serverless/${endpoint}/workers/${worker?.id}/logs?follow=false`,
+      );
       assert.match(logs.text, /Starting localhost\/berth-story/);
       assert.match(logs.text, /Ended with exit code 0/);
     });
 
     test('a release lets the busy container finish and gives the next job to a new one', async () => {
-      const endpoint = await stage.deploy('release', SLOW, { env: { MARK: 'old' }, workers: { min: 1, max: 1 } });
+      const endpoint = await stage.deploy('release', SLOW, {
+        env: { MARK: 'old' },
+        workers: { min: 1, max: 1 },
+      });
       const [old] = await readyWorkers(stage, endpoint, 1);
       const slow = await stage.run(endpoint, { ms: 1500 });
       await until('the job runs', async () => (await stage.status(endpoint, slow)).status === 'IN_PROGRESS');
-      assert.equal((await stage.client.call('PATCH', `/v2/serverless/${endpoint}`, { env: { MARK: 'new' } })).status, 200);
+      assert.equal(
+        (await stage.client.call('PATCH', `/v2/serverless/${endpoint}`, { env: { MARK: 'new' } })).status,
+        200,
+      );
       const next = await stage.run(endpoint, { ms: 1 });
-      assert.deepEqual([(await stage.ended(endpoint, slow)).output, (await stage.ended(endpoint, next)).output], ['old', 'new']);
-      await until('the old container is gone', async () => !(await stage.engine.traces(endpoint)).has(old ?? ''));
-      const { body } = await stage.client.call<{ rollout: { percentOnLatest: number } }>('GET', `/v2/serverless/${endpoint}/releases`);
+      assert.deepEqual(
+        [(await stage.ended(endpoint, slow)).output, (await stage.ended(endpoint, next)).output],
+        ['old', 'new'],
+      );
+      await until(
+        'the old container is gone',
+        async () => !(await stage.engine.traces(endpoint)).has(old ?? ''),
+      );
+      const { body } = await stage.client.call<{ rollout: { percentOnLatest: number } }>(
+        'GET',
+        `/v2/serverless/${endpoint}/releases`,
+      );
       assert.equal(body.rollout.percentOnLatest, 100);
       await stage.remove(endpoint);
     });
@@ -63,27 +87,51 @@ await withDocker((host) => {
       const job = await stage.run(endpoint, 1);
       const reason = await stage.reasonOf(endpoint, job, /could not be pulled/);
       assert.match(reason, /localhost:1\/nobody\/nothing:1/);
-      const { body } = await stage.client.call<{ reason: string }>('GET', `/v2/serverless/${endpoint}/workers`);
+      const { body } = await stage.client.call<{ reason: string }>(
+        'GET',
+        `/v2/serverless/${endpoint}/workers`,
+      );
       assert.match(body.reason, /could not be pulled/);
       const wrong = await stage.deploy('misspelt', '', { image: 'Not/A-Name', args: '' });
-      assert.match(await stage.reasonOf(wrong, await stage.run(wrong, 1), /is no name of an image/), /Not\/A-Name/);
+      assert.match(
+        await stage.reasonOf(wrong, await stage.run(wrong, 1), /is no name of an image/),
+        /Not\/A-Name/,
+      );
       await stage.remove(endpoint);
     });
 
-    test('a private image is pulled with the credentials of the endpoint, and not without', { timeout: 120_000 }, async () => {
+    test('a private image is pulled with the credentials of the endpoint, and not without', {
+      timeout: 120_000,
+    }, async () => {
       const image = registry.image('v1');
       const closed = await stage.deploy('closed', queueWorker('async (n) => n'), { image });
-      assert.match(await stage.reasonOf(closed, await stage.run(closed, 1), /could not be pulled/), /auth|denied|credentials/i);
-      const saved = await stage.client.call<{ id: string }>('POST', '/v2/registries', { name: 'private', ...registry.login });
-      const opened = await stage.deploy('opened', queueWorker('async (n) => n'), { image, registry: saved.body.id });
+      assert.match(
+        await stage.reasonOf(closed, await stage.run(closed, 1), /could not be pulled/),
+        /auth|denied|credentials/i,
+      );
+      const saved = await stage.client.call<{ id: string }>('POST', '/v2/registries', {
+        name: 'private',
+        ...registry.login,
+      });
+      const opened = await stage.deploy('opened', queueWorker('async (n) => n'), {
+        image,
+        registry: saved.body.id,
+      });
       assert.equal((await stage.runSync(opened, 5)).output, 5);
       await stage.remove(opened);
       await docker.getImage(image).remove({ force: true });
     });
 
     test('an endpoint whose image is still being pulled can be removed at once', async () => {
-      const saved = await stage.client.call<{ id: string }>('POST', '/v2/registries', { name: 'silent', ...registry.login });
-      const endpoint = await stage.deploy('pulling', '', { image: registry.image(registry.silentTag), args: '', registry: saved.body.id });
+      const saved = await stage.client.call<{ id: string }>('POST', '/v2/registries', {
+        name: 'silent',
+        ...registry.login,
+      });
+      const endpoint = await stage.deploy('pulling', '', {
+        image: registry.image(registry.silentTag),
+        args: '',
+        registry: saved.body.id,
+      });
       const job = await stage.run(endpoint, 1);
       await stage.reasonOf(endpoint, job, /starting: Pulling the image/);
       const from = performance.now();
@@ -92,21 +140,45 @@ await withDocker((host) => {
     });
 
     test('containers reach their endpoints and nothing else, and nobody else reaches them there', async () => {
-      const endpoint = await stage.deploy('curious', queueWorker("async (path) => (await fetch(new URL(path, process.env.RUNPOD_WEBHOOK_PING))).status"));
-      assert.deepEqual([await stage.runSync(endpoint, '/v2/serverless'), await stage.runSync(endpoint, '/graphql'), await stage.runSync(endpoint, `/v2/${endpoint}/health`)].map(({ output }) => output), [403, 403, 401]);
+      const endpoint = await stage.deploy(
+        'curious',
+        queueWorker('async (path) => (await fetch(new URL(path, process.env.RUNPOD_WEBHOOK_PING))).status'),
+      );
+      assert.deepEqual(
+        [
+          await stage.runSync(endpoint, '/v2/serverless'),
+          await stage.runSync(endpoint, '/graphql'),
+          await stage.runSync(endpoint, `/v2/${endpoint}/health`),
+        ].map(({ output }) => output),
+        [403, 403, 401],
+      );
       const { port } = new URL(stage.server.url);
-      const outside = Object.entries(networkInterfaces()).flatMap(([name, addresses = []]) => (/^(lo|berth|docker|br-|veth|podman)/.test(name) ? [] : addresses.filter(({ family }) => family === 'IPv4')));
-      for (const { address } of outside) await assert.rejects(fetch(`http://${address}:${port}/healthz`, { signal: AbortSignal.timeout(5_000) }));
+      const outside = Object.entries(networkInterfaces()).flatMap(([name, addresses = []]) =>
+        /^(lo|berth|docker|br-|veth|podman)/.test(name)
+          ? []
+          : addresses.filter(({ family }) => family === 'IPv4'),
+      );
+      for (const { address } of outside)
+        await assert.rejects(
+          fetch(`http://${address}:${port}/healthz`, { signal: AbortSignal.timeout(5_000) }),
+        );
       await stage.remove(endpoint);
     });
   });
 
-  test('DOCKER-1 is there as soon as a daemon answers, and a server that has none is up all the same', { timeout: 60_000 }, async () => {
+  test('DOCKER-1 is there as soon as a daemon answers, and a server that has none is up all the same', {
+    timeout: 60_000,
+  }, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'berth-link-'));
     const link = new TestLink(join(folder, 'docker.sock'), host);
     const place = await freshDatabase('sqlite');
     const server = await startServer(place, { BERTH_DOCKER: link.host });
-    const dataCenters = async (): Promise<string> => (await server.client().call<{ dataCenters: { id: string }[] }>('GET', '/v2/catalog/datacenters')).body.dataCenters.map(({ id }) => id).join(' ');
+    const dataCenters = async (): Promise<string> =>
+      (
+        await server.client().call<{ dataCenters: { id: string }[] }>('GET', '/v2/catalog/datacenters')
+      ).body.dataCenters
+        .map(({ id }) => id)
+        .join(' ');
     assert.equal(await dataCenters(), 'LOCAL-1');
     await link.mend();
     await until('the data center is there', async () => (await dataCenters()) === 'LOCAL-1 DOCKER-1', 30_000);

@@ -48,8 +48,10 @@ for (const kind of DATABASES) {
       await place.drop();
     });
 
-    const run = async (endpointId: string, input: unknown): Promise<string> => (await client.call<JobAnswer>('POST', `/v2/${endpointId}/run`, { input })).body.id;
-    const status = async (endpointId: string, id: string): Promise<JobAnswer> => (await client.call<JobAnswer>('GET', `/v2/${endpointId}/status/${id}`)).body;
+    const run = async (endpointId: string, input: unknown): Promise<string> =>
+      (await client.call<JobAnswer>('POST', `/v2/${endpointId}/run`, { input })).body.id;
+    const status = async (endpointId: string, id: string): Promise<JobAnswer> =>
+      (await client.call<JobAnswer>('GET', `/v2/${endpointId}/status/${id}`)).body;
     const ended = (endpointId: string, id: string): Promise<JobAnswer> =>
       until(`job ${id} has ended`, async () => {
         const job = await status(endpointId, id);
@@ -57,9 +59,14 @@ for (const kind of DATABASES) {
       });
 
     test('a first job starts a worker at once; idleness ends it, and nothing of it stays', async () => {
-      const endpoint = await deploy(client, 'first', ECHO, { scaling: { type: 'QUEUE_DELAY', queueDelay: 4 }, workers: { min: 0, max: 2, idleTimeout: 1 } });
+      const endpoint = await deploy(client, 'first', ECHO, {
+        scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
+        workers: { min: 0, max: 2, idleTimeout: 1 },
+      });
       assert.deepEqual(await workersOf(client, endpoint), []);
-      const answer = await client.call<JobAnswer>('POST', `/v2/${endpoint}/runsync`, { input: { hello: 'world' } });
+      const answer = await client.call<JobAnswer>('POST', `/v2/${endpoint}/runsync`, {
+        input: { hello: 'world' },
+      });
       assert.deepEqual([answer.body.status, answer.body.output], ['COMPLETED', { hello: 'world' }]);
       const [worker] = await workersOf(client, endpoint);
       assert.ok(worker !== undefined);
@@ -70,10 +77,17 @@ for (const kind of DATABASES) {
     });
 
     test('an endpoint that is removed takes the logs of its workers along, also of those that ended before', async () => {
-      const endpoint = await deploy(client, 'forgotten', ECHO, { scaling: { type: 'QUEUE_DELAY', queueDelay: 4 }, workers: { min: 0, max: 1, idleTimeout: 1 } });
+      const endpoint = await deploy(client, 'forgotten', ECHO, {
+        scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
+        workers: { min: 0, max: 1, idleTimeout: 1 },
+      });
       const started: string[] = [];
       for (let n = 0; n < 2; n += 1) {
-        if (n > 0) await until('the idle worker is gone', async () => (await workersOf(client, endpoint)).length === 0);
+        if (n > 0)
+          await until(
+            'the idle worker is gone',
+            async () => (await workersOf(client, endpoint)).length === 0,
+          );
         await client.call('POST', `/v2/${endpoint}/runsync`, { input: n });
         started.push(...(await workersOf(client, endpoint)).map(({ id }) => id));
       }
@@ -99,10 +113,15 @@ for (const kind of DATABASES) {
     });
 
     test('a handler that crashes at import says so in the reason of what waits, and others are not affected', async () => {
-      const broken = await deploy(client, 'broken', `throw new Error('the model file is missing');\n`, { workers: { min: 0, max: 1 } });
+      const broken = await deploy(client, 'broken', `throw new Error('the model file is missing');\n`, {
+        workers: { min: 0, max: 1 },
+      });
       const fine = await deploy(client, 'fine', ECHO, { workers: { min: 0, max: 1 } });
       const id = await run(broken, 1);
-      assert.equal((await client.call<JobAnswer>('POST', `/v2/${fine}/runsync`, { input: 2 })).body.output, 2);
+      assert.equal(
+        (await client.call<JobAnswer>('POST', `/v2/${fine}/runsync`, { input: 2 })).body.output,
+        2,
+      );
       const reason = await until('the reason is told', async () => {
         const job = await status(broken, id);
         return job.reason?.includes('the model file is missing') === true ? job.reason : undefined;
@@ -112,9 +131,13 @@ for (const kind of DATABASES) {
     });
 
     test('a job that ends its worker fails alone, however many its worker had taken ahead', async () => {
-      const endpoint = await deploy(client, 'poison', POISONED, { maxRetries: 0, workers: { min: 0, max: 1 } });
+      const endpoint = await deploy(client, 'poison', POISONED, {
+        maxRetries: 0,
+        workers: { min: 0, max: 1 },
+      });
       // A worker takes jobs ahead when it has seen that they are short.
-      for (let n = 0; n < 100; n += 1) await client.call('POST', `/v2/${endpoint}/runsync`, { input: 'harmless' });
+      for (let n = 0; n < 100; n += 1)
+        await client.call('POST', `/v2/${endpoint}/runsync`, { input: 'harmless' });
       const poison = await run(endpoint, 'poison');
       const others = await Promise.all(Array.from({ length: 300 }, () => run(endpoint, 'harmless')));
       assert.equal((await ended(endpoint, poison)).status, 'FAILED');
@@ -126,21 +149,40 @@ for (const kind of DATABASES) {
       const endpoint = await deploy(client, 'foreign', ECHO, { workers: { min: 0, max: 1 } });
       await client.call('PATCH', `/v2/serverless/${endpoint}`, { image: 'somebody/container:1' });
       const id = await run(endpoint, 1);
-      await until('the reason is told', async () => (await status(endpoint, id)).reason?.includes('somebody/container:1') === true);
+      await until(
+        'the reason is told',
+        async () => (await status(endpoint, id)).reason?.includes('somebody/container:1') === true,
+      );
     });
 
     test('a release lets the busy worker finish and gives the next job to a new one; it can be taken back', async () => {
-      const endpoint = await deploy(client, 'release', SLOW, { env: { MARK: 'old' }, workers: { min: 1, max: 1 } });
+      const endpoint = await deploy(client, 'release', SLOW, {
+        env: { MARK: 'old' },
+        workers: { min: 1, max: 1 },
+      });
       const slow = await run(endpoint, { ms: 1500 });
       await until('the job runs', async () => (await status(endpoint, slow)).status === 'IN_PROGRESS');
-      const changed = await client.call<{ env: Record<string, string> }>('PATCH', `/v2/serverless/${endpoint}`, { env: { MARK: 'new' } });
+      const changed = await client.call<{ env: Record<string, string> }>(
+        'PATCH',
+        `/v2/serverless/${endpoint}`,
+        { env: { MARK: 'new' } },
+      );
       assert.equal(changed.body.env['MARK'], 'new');
       const next = await run(endpoint, { ms: 1 });
       assert.equal(((await ended(endpoint, slow)).output as { by: string }).by, 'old');
       assert.equal(((await ended(endpoint, next)).output as { by: string }).by, 'new');
-      const { body } = await client.call<{ endpointVersion: number; releases: { version: number; diff: { field: string }[] }[] }>('GET', `/v2/serverless/${endpoint}/releases`);
-      assert.deepEqual(body.releases.map(({ version }) => version), [1, 0]);
-      assert.deepEqual(body.releases[0]?.diff.map(({ field }) => field), ['template.env']);
+      const { body } = await client.call<{
+        endpointVersion: number;
+        releases: { version: number; diff: { field: string }[] }[];
+      }>('GET', `/v2/serverless/${endpoint}/releases`);
+      assert.deepEqual(
+        body.releases.map(({ version }) => version),
+        [1, 0],
+      );
+      assert.deepEqual(
+        body.releases[0]?.diff.map(({ field }) => field),
+        ['template.env'],
+      );
       const back = await client.call('POST', `/v2/serverless/${endpoint}/releases/0/rollback`);
       assert.deepEqual([back.status, back.body], [200, { endpointVersion: 2 }]);
       const last = await run(endpoint, { ms: 1 });
@@ -149,7 +191,10 @@ for (const kind of DATABASES) {
     });
 
     test('requests around the idle timeout are all answered', async () => {
-      const endpoint = await deploy(client, 'edge', ECHO, { scaling: { type: 'QUEUE_DELAY', queueDelay: 4 }, workers: { min: 0, max: 1, idleTimeout: 1 } });
+      const endpoint = await deploy(client, 'edge', ECHO, {
+        scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
+        workers: { min: 0, max: 1, idleTimeout: 1 },
+      });
       await client.call('POST', `/v2/${endpoint}/runsync`, { input: 0 });
       await new Promise((resolve) => setTimeout(resolve, 900));
       const answers: Promise<{ body: JobAnswer }>[] = [];
@@ -159,13 +204,21 @@ for (const kind of DATABASES) {
         else await new Promise((resolve) => setTimeout(resolve, 10));
       }
       const outcomes = await Promise.all(answers);
-      assert.deepEqual(outcomes.map(({ body }) => body.output), Array.from({ length: 60 }, (_, n) => n));
+      assert.deepEqual(
+        outcomes.map(({ body }) => body.output),
+        Array.from({ length: 60 }, (_, n) => n),
+      );
       await client.call('DELETE', `/v2/serverless/${endpoint}`);
     });
 
     test('after kill -9 the same workers go on, none is started twice, and no job is lost', async () => {
       const endpoint = await deploy(client, 'survivor', SLOW, { workers: { min: 3, max: 3 } });
-      await until('three workers are ready', async () => (await workersOf(client, endpoint)).filter((worker) => worker.status !== 'INITIALIZING').length === 3);
+      await until(
+        'three workers are ready',
+        async () =>
+          (await workersOf(client, endpoint)).filter((worker) => worker.status !== 'INITIALIZING').length ===
+          3,
+      );
       const before = (await workersOf(client, endpoint)).map(({ id }) => id).sort();
       const jobs = await Promise.all(Array.from({ length: 12 }, () => run(endpoint, { ms: 400 })));
       const port = new URL(server.url).port;
@@ -180,10 +233,17 @@ for (const kind of DATABASES) {
     });
 
     test('a job has its own log', async () => {
-      const endpoint = await deploy(client, 'talker', `export default (job: { id: string; input: string }) => { console.log('I heard ' + job.input); return 1; };\n`, { workers: { min: 0, max: 1 } });
+      const endpoint = await deploy(
+        client,
+        'talker',
+        `export default (job: { id: string; input: string }) => { console.log('I heard ' + job.input); return 1; };\n`,
+        { workers: { min: 0, max: 1 } },
+      );
       const { body } = await client.call<JobAnswer>('POST', `/v2/${endpoint}/runsync`, { input: 'this' });
       await client.call('POST', `/v2/${endpoint}/runsync`, { input: 'that' });
-      await until('the line is there', async () => (await client.call('GET', `/v2/${endpoint}/logs/${body.id}`)).text.includes('I heard this'));
+      await until('the line is there', async () =>
+        (await client.call('GET', `/v2/${endpoint}/logs/${body.id}`)).text.includes('I heard this'),
+      );
       assert.equal((await client.call('GET', `/v2/${endpoint}/logs/no-such-job`)).status, 404);
     });
 
@@ -201,7 +261,9 @@ function processesOf(endpointId: string): string[] {
     if (!/^\d+$/.test(pid)) return [];
     try {
       const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
-      return environment.includes(`RUNPOD_ENDPOINT_ID=${endpointId}\0`) ? [/RUNPOD_POD_ID=(\w+)/.exec(environment)?.[1] ?? pid] : [];
+      return environment.includes(`RUNPOD_ENDPOINT_ID=${endpointId}\0`)
+        ? [/RUNPOD_POD_ID=(\w+)/.exec(environment)?.[1] ?? pid]
+        : [];
     } catch {
       // It ended while we looked, or is not ours to look at.
       return [];

@@ -7,9 +7,22 @@ import type { TestServer } from './support/server.ts';
 import { stageOn } from './support/story.ts';
 
 const REQUESTS: [string, string, unknown?][] = [
-  ['GET', '/v1/templates'], ['POST', '/v1/templates', { name: 'x', imageName: 'y' }], ['POST', '/v1/templates', '{'], ['GET', '/v1/templates/unknown'], ['DELETE', '/v1/templates/unknown'], ['GET', '/v1/networkvolumes'],
-  ['GET', '/v1/containerregistryauth'], ['GET', '/v1/openapi.json'], ['GET', '/v1/docs'], ['GET', '/v1'], ['GET', '/v1/'], ['GET', '/v1/unknown'], ['PUT', '/v1/templates', {}], ['GET', '/v1/templates/%ZZ'],
-  ['GET', `/v1/templates/${'x'.repeat(600)}`], ['OPTIONS', '/v1/templates'],
+  ['GET', '/v1/templates'],
+  ['POST', '/v1/templates', { name: 'x', imageName: 'y' }],
+  ['POST', '/v1/templates', '{'],
+  ['GET', '/v1/templates/unknown'],
+  ['DELETE', '/v1/templates/unknown'],
+  ['GET', '/v1/networkvolumes'],
+  ['GET', '/v1/containerregistryauth'],
+  ['GET', '/v1/openapi.json'],
+  ['GET', '/v1/docs'],
+  ['GET', '/v1'],
+  ['GET', '/v1/'],
+  ['GET', '/v1/unknown'],
+  ['PUT', '/v1/templates', {}],
+  ['GET', '/v1/templates/%ZZ'],
+  ['GET', `/v1/templates/${'x'.repeat(600)}`],
+  ['OPTIONS', '/v1/templates'],
 ];
 
 for (const kind of DATABASES) {
@@ -51,7 +64,11 @@ for (const kind of DATABASES) {
     test('is gone everywhere, with or without a key, and points to v2', async () => {
       for (const key of [server.key, undefined, 'rpa_wrong']) {
         for (const [method, path, body] of REQUESTS) {
-          const { status, headers, body: answer } = await server.client(key).call<{ message: string }>(method, path, body);
+          const {
+            status,
+            headers,
+            body: answer,
+          } = await server.client(key).call<{ message: string }>(method, path, body);
           assert.equal(status, 410, `${method} ${path}`);
           assert.equal(headers.get('content-type'), 'application/json; charset=utf-8');
           assert.deepEqual(Object.keys(answer), ['message']);
@@ -63,7 +80,10 @@ for (const kind of DATABASES) {
     });
 
     test('and v2 and GraphQL are as before', async () => {
-      assert.equal((await server.client().call('POST', '/v2/templates', { name: 'x', image: 'y' })).status, 201);
+      assert.equal(
+        (await server.client().call('POST', '/v2/templates', { name: 'x', image: 'y' })).status,
+        201,
+      );
       assert.equal((await server.client().call('GET', '/v2/openapi.json')).status, 200);
       assert.equal((await server.client().graphql('{ myself { id } }')).status, 200);
     });

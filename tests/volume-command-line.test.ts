@@ -1,10 +1,25 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { CompleteMultipartUploadCommand, CreateMultipartUploadCommand, HeadObjectCommand, ListMultipartUploadsCommand, PutObjectCommand, UploadPartCommand } from '@aws-sdk/client-s3';
+import {
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  PutObjectCommand,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3';
 import { runBerth } from './support/program.ts';
 import type { Ran } from './support/program.ts';
 import { s3Client } from './support/s3.ts';
@@ -28,7 +43,8 @@ describe('volumes on the command line', () => {
   let ann: TestAccount;
   let here: string;
   let volume: Volume;
-  const berth = <T = Record<string, unknown>>(...args: string[]): Promise<Ran<T>> => runBerth<T>(args, { BERTH_URL: stage.server.url, BERTH_API_KEY: ann.key });
+  const berth = <T = Record<string, unknown>>(...args: string[]): Promise<Ran<T>> =>
+    runBerth<T>(args, { BERTH_URL: stage.server.url, BERTH_API_KEY: ann.key });
   const works = async <T = Record<string, unknown>>(...args: string[]): Promise<T> => {
     const ran = await berth<T>(...args);
     assert.equal(ran.code, 0, ran.stderr);
@@ -48,7 +64,10 @@ describe('volumes on the command line', () => {
   test('are made, listed, shown, grown and removed, by name or id', async () => {
     volume = await works<Volume>('volume', 'create', 'data', '--size', '20');
     assert.deepEqual([volume.name, volume.size, volume.used], ['data', 20, 0]);
-    assert.deepEqual((await works<{ networkVolumes: Volume[] }>('volume', 'ls')).networkVolumes.map(({ id }) => id), [volume.id]);
+    assert.deepEqual(
+      (await works<{ networkVolumes: Volume[] }>('volume', 'ls')).networkVolumes.map(({ id }) => id),
+      [volume.id],
+    );
     assert.equal((await works<Volume>('volume', 'get', 'data')).id, volume.id);
     assert.equal((await works<Volume>('volume', 'resize', volume.id, '30GB')).size, 30);
     assert.match(await refused('volume', 'resize', 'data', '5'), /cannot shrink|minimum|at least/);
@@ -66,19 +85,32 @@ describe('volumes on the command line', () => {
     const tree = join(here, 'tree');
     mkdirSync(join(tree, 'deep', 'deeper'), { recursive: true });
     mkdirSync(join(tree, 'empty'));
-    const contents: Record<string, Buffer> = { 'a.txt': Buffer.from('a'), 'deep/ünï ☃+&%.bin': randomBytes(100_000), 'deep/deeper/none': Buffer.alloc(0) };
+    const contents: Record<string, Buffer> = {
+      'a.txt': Buffer.from('a'),
+      'deep/ünï ☃+&%.bin': randomBytes(100_000),
+      'deep/deeper/none': Buffer.alloc(0),
+    };
     for (const [path, content] of Object.entries(contents)) writeFileSync(join(tree, path), content);
     symlinkSync('a.txt', join(tree, 'link'));
     symlinkSync('deep', join(tree, 'folder-link'));
     const sent = await berth<{ files: number; bytes: number }>('volume', 'cp', tree, 'data:/');
     assert.deepEqual([sent.code, sent.json.files, sent.json.bytes], [0, 4, 100_002]);
     assert.match(sent.stderr, /left out[^:]*: folder-link/);
-    assert.deepEqual((await works<Files>('volume', 'ls', 'data:/tree')).files.map(({ path, kind }) => [path, kind]), [['tree/a.txt', 'file'], ['tree/link', 'file'], ['tree/deep/', 'folder'], ['tree/empty/', 'folder']]);
+    assert.deepEqual(
+      (await works<Files>('volume', 'ls', 'data:/tree')).files.map(({ path, kind }) => [path, kind]),
+      [
+        ['tree/a.txt', 'file'],
+        ['tree/link', 'file'],
+        ['tree/deep/', 'folder'],
+        ['tree/empty/', 'folder'],
+      ],
+    );
     assert.equal((await works<Files>('volume', 'ls', 'data', '-r')).files.length, 5);
     assert.equal((await works<Volume>('volume', 'get', 'data')).used, 100_002);
     const back = join(here, 'back');
     assert.equal((await works<{ files: number }>('volume', 'cp', 'data:/tree', back)).files, 4);
-    for (const [path, content] of Object.entries(contents)) assert.deepEqual(readFileSync(join(back, path)), content);
+    for (const [path, content] of Object.entries(contents))
+      assert.deepEqual(readFileSync(join(back, path)), content);
     assert.deepEqual(readdirSync(join(back, 'empty')), []);
     assert.deepEqual(readdirSync(back).sort(), ['a.txt', 'deep', 'empty', 'link']);
     await works('volume', 'cp', join(tree, 'a.txt'), 'data:renamed.txt');
@@ -121,11 +153,32 @@ describe('volumes on the command line', () => {
     writeFileSync(join(here, 'large'), content);
     const key = await works<S3Key>('key', 'create', '--s3');
     const s3 = s3Client(stage.server.url, key);
-    const source = createHash('sha256').update(JSON.stringify([hostname(), join(here, 'large')])).digest('hex');
-    const begun = await fetch(`${stage.server.url}/s3/${volume.id}/large?uploads`, { method: 'POST', headers: { authorization: `Bearer ${ann.key}`, 'x-berth-source': source } });
+    const source = createHash('sha256')
+      .update(JSON.stringify([hostname(), join(here, 'large')]))
+      .digest('hex');
+    const begun = await fetch(`${stage.server.url}/s3/${volume.id}/large?uploads`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${ann.key}`, 'x-berth-source': source },
+    });
     const [, UploadId] = /<UploadId>(.*)<\/UploadId>/.exec(await begun.text()) ?? [];
-    await s3.send(new UploadPartCommand({ Bucket: volume.id, Key: 'large', UploadId, PartNumber: 1, Body: content.subarray(0, 16 * MB) }));
-    await s3.send(new UploadPartCommand({ Bucket: volume.id, Key: 'large', UploadId, PartNumber: 2, Body: randomBytes(16 * MB) }));
+    await s3.send(
+      new UploadPartCommand({
+        Bucket: volume.id,
+        Key: 'large',
+        UploadId,
+        PartNumber: 1,
+        Body: content.subarray(0, 16 * MB),
+      }),
+    );
+    await s3.send(
+      new UploadPartCommand({
+        Bucket: volume.id,
+        Key: 'large',
+        UploadId,
+        PartNumber: 2,
+        Body: randomBytes(16 * MB),
+      }),
+    );
     await works('volume', 'cp', join(here, 'large'), 'data:/');
     assert.equal((await s3.send(new ListMultipartUploadsCommand({ Bucket: volume.id }))).Uploads, undefined);
     const target = join(here, 'fetched');
@@ -133,11 +186,16 @@ describe('volumes on the command line', () => {
     writeFileSync(join(here, `.fetched.${etag}.part`), content.subarray(0, 5 * MB));
     await works('volume', 'cp', 'data:/large', target);
     assert.ok(readFileSync(target).equals(content));
-    assert.deepEqual(readdirSync(here).filter((name) => name.endsWith('.part')), []);
+    assert.deepEqual(
+      readdirSync(here).filter((name) => name.endsWith('.part')),
+      [],
+    );
     await s3.send(new PutObjectCommand({ Bucket: volume.id, Key: 'small', Body: 'x' }));
     assert.equal((await works<{ s3Keys: object[] }>('key', 'ls')).s3Keys.length, 1);
     await works('key', 'revoke', key.accessId);
-    await assert.rejects(s3.send(new PutObjectCommand({ Bucket: volume.id, Key: 'small', Body: 'x' })), { name: 'InvalidAccessKeyId' });
+    await assert.rejects(s3.send(new PutObjectCommand({ Bucket: volume.id, Key: 'small', Body: 'x' })), {
+      name: 'InvalidAccessKeyId',
+    });
     s3.destroy();
   });
 
@@ -147,20 +205,36 @@ describe('volumes on the command line', () => {
     const s3 = s3Client(stage.server.url, key);
     const other = { Bucket: volume.id, Key: 'contended' };
     const { UploadId } = await s3.send(new CreateMultipartUploadCommand(other));
-    const { ETag } = await s3.send(new UploadPartCommand({ ...other, UploadId, PartNumber: 1, Body: 'of another' }));
+    const { ETag } = await s3.send(
+      new UploadPartCommand({ ...other, UploadId, PartNumber: 1, Body: 'of another' }),
+    );
     await works('volume', 'cp', join(here, 'contended'), 'data:/');
-    await s3.send(new CompleteMultipartUploadCommand({ ...other, UploadId, MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] } }));
+    await s3.send(
+      new CompleteMultipartUploadCommand({
+        ...other,
+        UploadId,
+        MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] },
+      }),
+    );
     assert.equal((await s3.send(new HeadObjectCommand(other))).ContentLength, 'of another'.length);
     s3.destroy();
   });
 
   test('every command tells what it is for', async () => {
-    for (const name of ['create', 'ls', 'get', 'resize', 'cp', 'rm']) assert.match((await berth('volume', name, '--help')).stdout, new RegExp(`^Usage: berth volume ${name}`));
+    for (const name of ['create', 'ls', 'get', 'resize', 'cp', 'rm'])
+      assert.match(
+        (await berth('volume', name, '--help')).stdout,
+        new RegExp(`^Usage: berth volume ${name}`),
+      );
   });
 });
 
 /** The ETag of 40 MB in parts of 16 MB. */
 function md5Of(content: Buffer): string {
-  const parts = [0, 16, 32].map((from) => createHash('md5').update(content.subarray(from * MB, (from + 16) * MB)).digest());
+  const parts = [0, 16, 32].map((from) =>
+    createHash('md5')
+      .update(content.subarray(from * MB, (from + 16) * MB))
+      .digest(),
+  );
   return `${createHash('md5').update(Buffer.concat(parts)).digest('hex')}-3`;
 }

@@ -31,7 +31,12 @@ interface DeliveryView {
 
 for (const kind of DATABASES) {
   describe(`webhooks, on ${kind}`, () => {
-    const stage = stageOn(kind, { BERTH_RATE_LIMITS: 'off', BERTH_WEBHOOKS_ALLOW_PRIVATE: 'true', BERTH_WEBHOOKS_ATTEMPTS: '2', BERTH_WEBHOOKS_PAUSE: '0' });
+    const stage = stageOn(kind, {
+      BERTH_RATE_LIMITS: 'off',
+      BERTH_WEBHOOKS_ALLOW_PRIVATE: 'true',
+      BERTH_WEBHOOKS_ATTEMPTS: '2',
+      BERTH_WEBHOOKS_PAUSE: '0',
+    });
     let ann: TestAccount;
     let receiver: Server;
     let answer = 200;
@@ -52,7 +57,9 @@ for (const kind of DATABASES) {
     });
 
     const hook = (): string => `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
-    const keyOf = async (settings: Record<string, unknown>): Promise<string> => (await ann.call<{ key: string }>('POST', '/v2/account/api-keys', { name: 'other', ...settings })).body.key;
+    const keyOf = async (settings: Record<string, unknown>): Promise<string> =>
+      (await ann.call<{ key: string }>('POST', '/v2/account/api-keys', { name: 'other', ...settings })).body
+        .key;
     const log = async (jobs: TestEndpoint, jobId: string): Promise<DeliveryView> => {
       const { body } = await jobs.call<{ deliveries: DeliveryView[] }>('GET', `webhooks?jobId=${jobId}`);
       assert.equal(body.deliveries.length, 1);
@@ -61,7 +68,11 @@ for (const kind of DATABASES) {
     /** The counters of all servers of this test: there is one. */
     const counted = async (): Promise<Record<string, number>> => {
       const { text: page } = await stage.server.client().call('GET', '/metrics');
-      return Object.fromEntries(['berth_webhook_attempts_total', 'berth_webhooks_delivered_total', 'berth_webhooks_failed_total'].map((name) => [name, Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(page)?.[1])]));
+      return Object.fromEntries(
+        ['berth_webhook_attempts_total', 'berth_webhooks_delivered_total', 'berth_webhooks_failed_total'].map(
+          (name) => [name, Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(page)?.[1])],
+        ),
+      );
     };
     const ended = async (jobs: TestEndpoint, result: unknown): Promise<string> => {
       const worker = jobs.worker();
@@ -77,13 +88,27 @@ for (const kind of DATABASES) {
       assert.equal(status, 200);
       assert.match(body.secret, /^whsec_[0-9a-f]{64}$/);
       assert.deepEqual((await ann.call('GET', '/v2/account/webhook-secret')).body, body);
-      assert.notEqual((await stage.operator.call<{ secret: string }>('GET', '/v2/account/webhook-secret')).body.secret, body.secret);
-      for (const settings of [{ access: 'READ_ONLY' }, { access: 'RESTRICTED', scopes: { rest: 'READ' } }, { access: 'RESTRICTED', scopes: { serverless: 'WRITE' } }]) {
+      assert.notEqual(
+        (await stage.operator.call<{ secret: string }>('GET', '/v2/account/webhook-secret')).body.secret,
+        body.secret,
+      );
+      for (const settings of [
+        { access: 'READ_ONLY' },
+        { access: 'RESTRICTED', scopes: { rest: 'READ' } },
+        { access: 'RESTRICTED', scopes: { serverless: 'WRITE' } },
+      ]) {
         const refused = await stage.client(await keyOf(settings)).call('GET', '/v2/account/webhook-secret');
         assert.equal(refused.status, 403, JSON.stringify(settings));
         assert.doesNotMatch(refused.text, /whsec/);
       }
-      assert.equal((await stage.client(await keyOf({ access: 'RESTRICTED', scopes: { rest: 'WRITE' } })).call('GET', '/v2/account/webhook-secret')).status, 200);
+      assert.equal(
+        (
+          await stage
+            .client(await keyOf({ access: 'RESTRICTED', scopes: { rest: 'WRITE' } }))
+            .call('GET', '/v2/account/webhook-secret')
+        ).status,
+        200,
+      );
       assert.equal((await stage.client(undefined).call('GET', '/v2/account/webhook-secret')).status, 401);
       assert.equal((await stage.client(ann.key).call('POST', '/v2/account/webhook-secret')).status, 405);
     });
@@ -95,11 +120,25 @@ for (const kind of DATABASES) {
       const id = await ended(jobs, { output: { text: 'Grüße' } });
       await eventually(async () => assert.equal((await log(jobs, id)).state, 'delivered'));
       const [{ headers, body } = assert.fail()] = received.splice(0);
-      assert.equal(headers['x-berth-signature'], `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`);
-      assert.deepEqual([headers['x-berth-delivery'], headers['x-berth-attempt']], [(await log(jobs, id)).id, '1']);
+      assert.equal(
+        headers['x-berth-signature'],
+        `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`,
+      );
+      assert.deepEqual(
+        [headers['x-berth-delivery'], headers['x-berth-attempt']],
+        [(await log(jobs, id)).id, '1'],
+      );
       const { status, output, input, webhook } = JSON.parse(body) as Record<string, unknown>;
-      assert.deepEqual({ status, output, input, webhook }, { status: 'COMPLETED', output: { text: 'Grüße' }, input: { n: 1 }, webhook: hook() });
-      await eventually(async () => assert.deepEqual(Object.values(await counted()), Object.values(before).map((count, n) => count + (n === 2 ? 0 : 1))));
+      assert.deepEqual(
+        { status, output, input, webhook },
+        { status: 'COMPLETED', output: { text: 'Grüße' }, input: { n: 1 }, webhook: hook() },
+      );
+      await eventually(async () =>
+        assert.deepEqual(
+          Object.values(await counted()),
+          Object.values(before).map((count, n) => count + (n === 2 ? 0 : 1)),
+        ),
+      );
     });
 
     test('one that fails can be sent once more, and has all its attempts again', async () => {
@@ -109,7 +148,10 @@ for (const kind of DATABASES) {
       const id = await ended(jobs, { error: 'no' });
       await eventually(async () => assert.equal((await log(jobs, id)).state, 'failed'));
       const failed = await log(jobs, id);
-      assert.deepEqual([failed.attempts, failed.lastStatus, failed.lastError, failed.nextAt], [2, 500, 'the receiver answered 500', null]);
+      assert.deepEqual(
+        [failed.attempts, failed.lastStatus, failed.lastError, failed.nextAt],
+        [2, 500, 'the receiver answered 500', null],
+      );
       answer = 204;
       const again = await jobs.call<DeliveryView>('POST', `webhooks/${failed.id}/redeliver`);
       assert.deepEqual([again.status, again.body.state, again.body.id], [200, 'pending', failed.id]);
@@ -117,14 +159,27 @@ for (const kind of DATABASES) {
       // Delivered at the first of its two attempts: the next series has two all the same.
       answer = 500;
       await jobs.call('POST', `webhooks/${failed.id}/redeliver`);
-      await eventually(async () => assert.deepEqual([(await log(jobs, id)).state, (await log(jobs, id)).attempts], ['failed', 6]));
+      await eventually(async () =>
+        assert.deepEqual([(await log(jobs, id)).state, (await log(jobs, id)).attempts], ['failed', 6]),
+      );
       answer = 200;
-      assert.deepEqual(received.splice(0).map(({ headers }) => [headers['x-berth-delivery'], headers['x-berth-attempt']]), ['1', '2', '3', '5', '6'].map((attempt) => [failed.id, attempt]));
-      await eventually(async () => assert.deepEqual(Object.values(await counted()), Object.values(before).map((count, n) => count + ([5, 1, 2][n] ?? 0))));
+      assert.deepEqual(
+        received.splice(0).map(({ headers }) => [headers['x-berth-delivery'], headers['x-berth-attempt']]),
+        ['1', '2', '3', '5', '6'].map((attempt) => [failed.id, attempt]),
+      );
+      await eventually(async () =>
+        assert.deepEqual(
+          Object.values(await counted()),
+          Object.values(before).map((count, n) => count + ([5, 1, 2][n] ?? 0)),
+        ),
+      );
     });
 
     test('what is not there, or not yours, cannot be sent', async () => {
-      const [jobs, other] = [await newEndpoint(stage.server.url, ann.key), await newEndpoint(stage.server.url, ann.key)];
+      const [jobs, other] = [
+        await newEndpoint(stage.server.url, ann.key),
+        await newEndpoint(stage.server.url, ann.key),
+      ];
       const id = await ended(jobs, { output: 1 });
       await eventually(async () => assert.equal((await log(jobs, id)).state, 'delivered'));
       const { id: delivery } = await log(jobs, id);
@@ -133,7 +188,13 @@ for (const kind of DATABASES) {
         [404, other.call<{ error: string }>('POST', `webhooks/${delivery}/redeliver`)],
         [404, jobs.call<{ error: string }>('POST', 'webhooks/nothing/redeliver')],
         [404, jobs.call<{ error: string }>('POST', `webhooks/${delivery}/forget`)],
-        [403, endpointOf(clientOf(stage.server.url, reader), jobs.id, reader).call<{ error: string }>('GET', 'webhooks')],
+        [
+          403,
+          endpointOf(clientOf(stage.server.url, reader), jobs.id, reader).call<{ error: string }>(
+            'GET',
+            'webhooks',
+          ),
+        ],
       ] as const) {
         const { status, body } = await asked;
         assert.deepEqual([status, Object.keys(body)], [expected, ['error']]);

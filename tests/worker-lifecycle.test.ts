@@ -23,7 +23,9 @@ describe('the life of a worker', { concurrency: 3 }, () => {
     place = await freshDatabase('sqlite');
     server = await startServer(place, { BERTH_RATE_LIMITS: 'off' });
     client = server.client();
-    image = (await client.call<{ image: string }>('POST', '/v2/images', { name: 'protocol', files: PROTOCOL_WORKER })).body.image;
+    image = (
+      await client.call<{ image: string }>('POST', '/v2/images', { name: 'protocol', files: PROTOCOL_WORKER })
+    ).body.image;
   });
   after(async () => {
     await server.stop();
@@ -31,21 +33,36 @@ describe('the life of a worker', { concurrency: 3 }, () => {
   });
 
   const deployed = async (settings: Record<string, unknown> = {}): Promise<TestEndpoint> => {
-    const body = { name: 'life', type: 'QUEUE', image, cpu: [{ id: 'cpu3c', vcpuCount: 2 }], scaling: { type: 'QUEUE_DELAY', queueDelay: 4 }, workers: { min: 0, max: 1, idleTimeout: 300 }, ...settings };
+    const body = {
+      name: 'life',
+      type: 'QUEUE',
+      image,
+      cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
+      scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
+      workers: { min: 0, max: 1, idleTimeout: 300 },
+      ...settings,
+    };
     const made = await client.call<{ id: string }>('POST', '/v2/serverless', body);
     assert.equal(made.status, 201, made.text);
     return endpointOf(client, made.body.id, server.key);
   };
-  const runs = (jobs: TestEndpoint, id: string): Promise<void> => eventually(async () => assert.equal((await jobs.status(id)).status, 'IN_PROGRESS'), PATIENCE_MS);
+  const runs = (jobs: TestEndpoint, id: string): Promise<void> =>
+    eventually(async () => assert.equal((await jobs.status(id)).status, 'IN_PROGRESS'), PATIENCE_MS);
   /** A worker that is there and has nothing to do. */
-  const idle = async (jobs: TestEndpoint): Promise<string> => (await jobs.ended(await jobs.run({ do: 'echo' }))).workerId ?? '';
-  const logOf = async (jobs: TestEndpoint, workerId: string): Promise<string> => (await client.call('GET', `/v2/serverless/${jobs.id}/workers/${workerId}/logs`)).text;
+  const idle = async (jobs: TestEndpoint): Promise<string> =>
+    (await jobs.ended(await jobs.run({ do: 'echo' }))).workerId ?? '';
+  const logOf = async (jobs: TestEndpoint, workerId: string): Promise<string> =>
+    (await client.call('GET', `/v2/serverless/${jobs.id}/workers/${workerId}/logs`)).text;
   /** Gives the endpoint a new release: its workers shall go. */
-  const release = async (jobs: TestEndpoint, change: Record<string, unknown> = { env: { RELEASE: String(Math.random()) } }): Promise<void> => {
+  const release = async (
+    jobs: TestEndpoint,
+    change: Record<string, unknown> = { env: { RELEASE: String(Math.random()) } },
+  ): Promise<void> => {
     const { status, text } = await client.call('PATCH', `/v2/serverless/${jobs.id}`, change);
     assert.equal(status, 200, text);
   };
-  const removed = (jobs: TestEndpoint): Promise<unknown> => client.call('DELETE', `/v2/serverless/${jobs.id}`);
+  const removed = (jobs: TestEndpoint): Promise<unknown> =>
+    client.call('DELETE', `/v2/serverless/${jobs.id}`);
 
   test('it finds all addresses in its environment, with a query and the places that it fills in itself, and nothing that keeps it from starting', async () => {
     const jobs = await deployed();
@@ -53,13 +70,24 @@ describe('the life of a worker', { concurrency: 3 }, () => {
     const env = output as Record<string, string>;
     const base = `${server.url}/v2/${jobs.id}`;
     assert.deepEqual(
-      [env['RUNPOD_WEBHOOK_GET_JOB'], env['RUNPOD_WEBHOOK_POST_OUTPUT'], env['RUNPOD_WEBHOOK_POST_STREAM'], env['RUNPOD_WEBHOOK_PING']],
-      [`${base}/job-take/$ID?gpu=none`, `${base}/job-done/$RUNPOD_POD_ID/$ID?gpu=none`, `${base}/job-stream/$RUNPOD_POD_ID/$ID?gpu=none`, `${base}/ping/$RUNPOD_POD_ID?gpu=none`],
+      [
+        env['RUNPOD_WEBHOOK_GET_JOB'],
+        env['RUNPOD_WEBHOOK_POST_OUTPUT'],
+        env['RUNPOD_WEBHOOK_POST_STREAM'],
+        env['RUNPOD_WEBHOOK_PING'],
+      ],
+      [
+        `${base}/job-take/$ID?gpu=none`,
+        `${base}/job-done/$RUNPOD_POD_ID/$ID?gpu=none`,
+        `${base}/job-stream/$RUNPOD_POD_ID/$ID?gpu=none`,
+        `${base}/ping/$RUNPOD_POD_ID?gpu=none`,
+      ],
     );
     assert.deepEqual([env['RUNPOD_ENDPOINT_ID'], env['RUNPOD_POD_ID']], [jobs.id, workerId]);
     assert.ok(Number(env['RUNPOD_PING_INTERVAL']) >= 1_000);
     assert.equal(env['RUNPOD_SKIP_AUTO_SYSTEM_CHECKS'], 'true');
-    for (const level of ['RUNPOD_LOG_LEVEL', 'RUNPOD_DEBUG_LEVEL']) assert.match(env[level] ?? 'DEBUG', /^(NOTSET|TRACE|DEBUG|INFO|WARN|ERROR)$/i);
+    for (const level of ['RUNPOD_LOG_LEVEL', 'RUNPOD_DEBUG_LEVEL'])
+      assert.match(env[level] ?? 'DEBUG', /^(NOTSET|TRACE|DEBUG|INFO|WARN|ERROR)$/i);
     await removed(jobs);
   });
 
@@ -68,7 +96,10 @@ describe('the life of a worker', { concurrency: 3 }, () => {
     const workerId = await idle(jobs);
     const { took } = await timed(async () => {
       await release(jobs);
-      await until('the worker has left', async () => !(await workersOf(client, jobs.id)).some(({ id }) => id === workerId));
+      await until(
+        'the worker has left',
+        async () => !(await workersOf(client, jobs.id)).some(({ id }) => id === workerId),
+      );
     });
     // A poll that nobody released would be held for 24 s, and the worker killed after 10.
     assert.ok(took < 8_000, `left after ${took} ms`);
@@ -104,7 +135,10 @@ describe('the life of a worker', { concurrency: 3 }, () => {
     for (let releases = 0; releases < 6; releases += 1) {
       const { completed } = (await jobs.health()).jobs;
       await release(jobs);
-      await eventually(async () => assert.ok((await jobs.health()).jobs.completed > completed + 10), PATIENCE_MS);
+      await eventually(
+        async () => assert.ok((await jobs.health()).jobs.completed > completed + 10),
+        PATIENCE_MS,
+      );
     }
     over = true;
     await submitting;
@@ -184,7 +218,10 @@ describe('the life of a worker', { concurrency: 3 }, () => {
     const stuck = await jobs.run({ do: 'block', ms: 300_000, after: 1_000 });
     await runs(jobs, stuck);
     const { workerId: first } = await jobs.status(stuck);
-    await eventually(async () => assert.match((await jobs.call('GET', `logs/${stuck}`)).text, /blocking/), PATIENCE_MS);
+    await eventually(
+      async () => assert.match((await jobs.call('GET', `logs/${stuck}`)).text, /blocking/),
+      PATIENCE_MS,
+    );
     // Comes by the poll that was open by then.
     const next = await jobs.run({ do: 'echo' });
     await runs(jobs, next);
@@ -201,7 +238,10 @@ describe('the life of a worker', { concurrency: 3 }, () => {
     const jobs = await deployed();
     const { status, error, retries } = await jobs.ended(await jobs.run({ do: 'exit', code: 3 }));
     assert.deepEqual([status, retries], ['FAILED', 1]);
-    assert.match(String(error), /^the worker that ran the job ended: it ended with code 3: leaving with 3 \(after 1 retry\)$/);
+    assert.match(
+      String(error),
+      /^the worker that ran the job ended: it ended with code 3: leaving with 3 \(after 1 retry\)$/,
+    );
     assert.deepEqual([(await jobs.health()).jobs.failed, (await jobs.health()).jobs.retried], [1, 1]);
     // Others are not held back for long.
     assert.equal((await jobs.ended(await jobs.run({ do: 'echo' }))).status, 'COMPLETED');
@@ -234,7 +274,10 @@ describe('the life of a worker', { concurrency: 3 }, () => {
     await removed(patient);
     const hasty = await deployed({ env: { SLOW_START: '600000', RUNPOD_INIT_TIMEOUT: '2' } });
     const waiting = await hasty.run({ do: 'echo' });
-    await eventually(async () => assert.match((await hasty.status(waiting)).reason ?? '', /it was not ready within 2 s/), PATIENCE_MS);
+    await eventually(
+      async () => assert.match((await hasty.status(waiting)).reason ?? '', /it was not ready within 2 s/),
+      PATIENCE_MS,
+    );
     await removed(hasty);
   });
 
@@ -248,7 +291,14 @@ describe('the life of a worker', { concurrency: 3 }, () => {
       await eventually(async () => {
         const { body } = await jobs.call<{ logs: { line: string }[] }>('GET', `logs/${id}`);
         const lines = body.logs.map(({ line }) => JSON.parse(line) as { requestId: string; message: string });
-        assert.deepEqual(lines, ['Started.', 'asleep', 'awake', 'Finished.'].map((message) => ({ requestId: id, message, level: 'INFO' })));
+        assert.deepEqual(
+          lines,
+          ['Started.', 'asleep', 'awake', 'Finished.'].map((message) => ({
+            requestId: id,
+            message,
+            level: 'INFO',
+          })),
+        );
       });
     }
     await removed(jobs);

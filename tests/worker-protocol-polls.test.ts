@@ -16,7 +16,8 @@ for (const kind of DATABASES) {
     before(async () => {
       ann = await stage.account('ann');
     });
-    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> => newEndpoint(stage.server.url, ann.key, settings);
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> =>
+      newEndpoint(stage.server.url, ann.key, settings);
 
     test('a poll waits for a job and is woken when one comes', async () => {
       const jobs = await endpoint();
@@ -45,14 +46,22 @@ for (const kind of DATABASES) {
         workers.map(async (worker, index) => {
           const size = [1, 3, 7, 30][index] ?? 1;
           while (!all.signal.aborted) {
-            const reply = await worker.pollBatch(size, { busy: true, signal: all.signal }).catch((error: unknown) => {
-              if (!all.signal.aborted) throw error;
-            });
+            const reply = await worker
+              .pollBatch(size, { busy: true, signal: all.signal })
+              .catch((error: unknown) => {
+                if (!all.signal.aborted) throw error;
+              });
             if (reply?.status !== 200) continue;
             const { body } = reply;
-            assert.ok(Array.isArray(body) && body.length >= 1 && body.length <= size, `asked for ${size}, got ${body.length}`);
+            assert.ok(
+              Array.isArray(body) && body.length >= 1 && body.length <= size,
+              `asked for ${size}, got ${body.length}`,
+            );
             assert.ok(body.every((job) => typeof job.id === 'string' && 'input' in job));
-            assert.deepEqual(body.map(({ id }) => ids.indexOf(id)), body.map(({ id }) => ids.indexOf(id)).toSorted((a, b) => a - b));
+            assert.deepEqual(
+              body.map(({ id }) => ids.indexOf(id)),
+              body.map(({ id }) => ids.indexOf(id)).toSorted((a, b) => a - b),
+            );
             seen.push(...body.map(({ id }) => id));
             if (seen.length >= ids.length) all.abort();
           }
@@ -69,7 +78,10 @@ for (const kind of DATABASES) {
       for (const size of ['0', '-3', 'many', '']) {
         await jobs.run();
         await jobs.run();
-        const { body } = await worker.send<GivenJob[]>('GET', `job-take-batch/${worker.workerId}?gpu=none&batch_size=${size}&job_in_progress=0`);
+        const { body } = await worker.send<GivenJob[]>(
+          'GET',
+          `job-take-batch/${worker.workerId}?gpu=none&batch_size=${size}&job_in_progress=0`,
+        );
         assert.equal(body.length, 1, size);
         await jobs.call('POST', 'purge-queue');
       }
@@ -91,7 +103,9 @@ for (const kind of DATABASES) {
       // Once as the SDKs ask, and once in a way that is left to Node's HTTP.
       for (const more of ['', 'TE: trailers\r\n']) {
         const socket = connect(Number(port), hostname);
-        socket.write(`GET /v2/${jobs.id}/job-take/gone?gpu=none&job_in_progress=0 HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: ${jobs.key}\r\n${more}\r\n`);
+        socket.write(
+          `GET /v2/${jobs.id}/job-take/gone?gpu=none&job_in_progress=0 HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: ${jobs.key}\r\n${more}\r\n`,
+        );
         const id = await jobs.run('x'.repeat(9_000_000));
         await once(socket, 'data');
         socket.pause();
@@ -120,7 +134,10 @@ for (const kind of DATABASES) {
         assert.equal(result.id, id);
         assert.ok(took < PROMPT_MS, `went elsewhere after ${took} ms`);
         await other.done(id, { output: 1 });
-        assert.deepEqual([(await jobs.status(id)).workerId, (await jobs.status(id)).retries], ['other', undefined]);
+        assert.deepEqual(
+          [(await jobs.status(id)).workerId, (await jobs.status(id)).retries],
+          ['other', undefined],
+        );
         for (const worker of [gone, other]) worker.close();
       }
     });
@@ -130,18 +147,37 @@ for (const kind of DATABASES) {
       const worker = jobs.worker();
       const id = await running(jobs, worker);
       for (const count of [0, 1, 500, 1_600, 3_000]) {
-        const { took, result } = await timed(() => worker.ping([id, ...Array.from({ length: count }, (_, n) => NO_SUCH_JOB.replace(/^0{8}/, String(n).padStart(8, '0')))]));
+        const { took, result } = await timed(() =>
+          worker.ping([
+            id,
+            ...Array.from({ length: count }, (_, n) =>
+              NO_SUCH_JOB.replace(/^0{8}/, String(n).padStart(8, '0')),
+            ),
+          ]),
+        );
         assert.equal(result.status, 200, `${count} jobs`);
         assert.ok(took < PROMPT_MS, `${count} jobs took ${took} ms`);
       }
-      assert.deepEqual((await jobs.health()).workers, { idle: 0, initializing: 0, ready: 1, running: 1, throttled: 0, unhealthy: 0 });
+      assert.deepEqual((await jobs.health()).workers, {
+        idle: 0,
+        initializing: 0,
+        ready: 1,
+        running: 1,
+        throttled: 0,
+        unhealthy: 0,
+      });
       worker.close();
     });
 
     test('a worker that reports a failed check is unhealthy', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
-      const { took, result } = await timed(() => worker.ping([], `&status=unhealthy&check=_gpu_health_check&reason=${encodeURIComponent(`RuntimeError: no device\u0000 ${'x'.repeat(230)}`)}`));
+      const { took, result } = await timed(() =>
+        worker.ping(
+          [],
+          `&status=unhealthy&check=_gpu_health_check&reason=${encodeURIComponent(`RuntimeError: no device\u0000 ${'x'.repeat(230)}`)}`,
+        ),
+      );
       assert.equal(result.status, 200);
       assert.ok(took < PROMPT_MS);
       assert.equal((await jobs.health()).workers.unhealthy, 1);
@@ -210,7 +246,10 @@ for (const kind of DATABASES) {
         await worker.done(ids[0] ?? '', { output: { a: 1 }, stopPod: true });
         return polls;
       });
-      assert.deepEqual(released.result.map(({ status }) => status), [204, 204]);
+      assert.deepEqual(
+        released.result.map(({ status }) => status),
+        [204, 204],
+      );
       assert.ok(released.took < PROMPT_MS, `released after ${released.took} ms`);
       assert.deepEqual((await jobs.status(ids[0] ?? '')).output, { a: 1 });
       const id = await jobs.run();
@@ -218,10 +257,16 @@ for (const kind of DATABASES) {
       assert.equal((await other.take()).id, id);
       const { took, result } = await asking;
       assert.equal(result.status, 204);
-      assert.ok(took >= 1_000 && took < 10_000, `held ${took} ms: long enough not to spin, short enough to end`);
+      assert.ok(
+        took >= 1_000 && took < 10_000,
+        `held ${took} ms: long enough not to spin, short enough to end`,
+      );
       // What it still runs, it may end; also with an error.
       await worker.done(ids[1] ?? '', { error: 'no', stopPod: true });
-      assert.deepEqual([(await jobs.status(ids[1] ?? '')).status, (await jobs.status(ids[1] ?? '')).error], ['FAILED', 'no']);
+      assert.deepEqual(
+        [(await jobs.status(ids[1] ?? '')).status, (await jobs.status(ids[1] ?? '')).error],
+        ['FAILED', 'no'],
+      );
       for (const one of [worker, other]) one.close();
     });
   });
@@ -233,7 +278,11 @@ describe('an idle worker', () => {
   test('asks at most six times a minute, for jobs and for stops', async () => {
     const jobs = await newEndpoint(stage.server.url, stage.server.key);
     const worker = jobs.worker();
-    for (const { took, result } of await Promise.all([timed(() => worker.poll()), timed(() => worker.pollBatch(5)), timed(() => worker.stops())])) {
+    for (const { took, result } of await Promise.all([
+      timed(() => worker.poll()),
+      timed(() => worker.pollBatch(5)),
+      timed(() => worker.stops()),
+    ])) {
       assert.equal(result.status, 204);
       assert.ok(took > 10_000 && took <= 25_000, `held ${took} ms`);
     }

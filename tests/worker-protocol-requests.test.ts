@@ -19,15 +19,23 @@ for (const kind of DATABASES) {
     before(async () => {
       ann = await stage.account('ann');
     });
-    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> => newEndpoint(stage.server.url, ann.key, settings);
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> =>
+      newEndpoint(stage.server.url, ann.key, settings);
 
     test('idle connections are kept longer than any worker keeps them', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
       const id = await running(jobs, worker);
-      for (const { headers } of [await worker.ping(), await worker.done(id, {}), await worker.chunk(id, {})]) {
+      for (const { headers } of [
+        await worker.ping(),
+        await worker.done(id, {}),
+        await worker.chunk(id, {}),
+      ]) {
         assert.equal(headers.connection, 'keep-alive');
-        assert.ok(Number(/timeout=(\d+)/.exec(String(headers['keep-alive']))?.[1]) >= 75, String(headers['keep-alive']));
+        assert.ok(
+          Number(/timeout=(\d+)/.exec(String(headers['keep-alive']))?.[1]) >= 75,
+          String(headers['keep-alive']),
+        );
       }
       worker.close();
     });
@@ -39,15 +47,30 @@ for (const kind of DATABASES) {
       await worker.pollBatch(2);
       const stale = { 'x-request-id': first, 'content-type': 'application/json' };
       const id = await jobs.run();
-      const taken = await worker.send<GivenJob>('GET', `job-take/${worker.workerId}?gpu=NVIDIA+A40&retry_ping=1&job_in_progress=1&job_in_progress=1&future=%F0%9F%8E%89`, { headers: stale });
+      const taken = await worker.send<GivenJob>(
+        'GET',
+        `job-take/${worker.workerId}?gpu=NVIDIA+A40&retry_ping=1&job_in_progress=1&job_in_progress=1&future=%F0%9F%8E%89`,
+        { headers: stale },
+      );
       assert.deepEqual([taken.status, taken.body.id], [200, id]);
       // The path names the job; the header may be another one's.
-      const posted = await worker.send('POST', `job-done/${worker.workerId}/${second}?gpu=none&isStream=false`, { body: '{"output":"of the second"}', headers: { ...stale, 'content-type': 'application/x-www-form-urlencoded', charset: 'utf-8' } });
+      const posted = await worker.send(
+        'POST',
+        `job-done/${worker.workerId}/${second}?gpu=none&isStream=false`,
+        {
+          body: '{"output":"of the second"}',
+          headers: { ...stale, 'content-type': 'application/x-www-form-urlencoded', charset: 'utf-8' },
+        },
+      );
       assert.equal(posted.status, 200);
       assert.equal((await jobs.status(first)).status, 'IN_PROGRESS');
       assert.equal((await jobs.status(second)).output, 'of the second');
       // Workers of version 1.5 name no isStream.
-      assert.equal((await worker.send('POST', `job-done/${worker.workerId}/${first}?gpu=none`, { body: '{"output":1}' })).status, 200);
+      assert.equal(
+        (await worker.send('POST', `job-done/${worker.workerId}/${first}?gpu=none`, { body: '{"output":1}' }))
+          .status,
+        200,
+      );
       assert.equal((await jobs.status(first)).output, 1);
       worker.close();
     });
@@ -55,13 +78,29 @@ for (const kind of DATABASES) {
     test('a wrong key is refused slowly: less than one request a second', async () => {
       const jobs = await endpoint();
       const bob = await stage.account(`bob of ${kind}`);
-      const readOnly = (await ann.call<{ key: string }>('POST', '/v2/account/api-keys', { name: 'reader', access: 'READ_ONLY' })).body.key;
+      const readOnly = (
+        await ann.call<{ key: string }>('POST', '/v2/account/api-keys', {
+          name: 'reader',
+          access: 'READ_ONLY',
+        })
+      ).body.key;
       await jobs.run();
-      const cases: [string, number][] = [['rpa_WRONG', 401], ['', 401], ['rpw_wrong', 401], [bob.key, 404], [readOnly, 403]];
+      const cases: [string, number][] = [
+        ['rpa_WRONG', 401],
+        ['', 401],
+        ['rpw_wrong', 401],
+        [bob.key, 404],
+        [readOnly, 403],
+      ];
       await Promise.all(
         cases.flatMap(([key, status]) => {
           const worker = publicWorker({ url: stage.server.url, endpointId: jobs.id, workerId: 'w', key });
-          const asks = [() => worker.poll(), () => worker.pollBatch(2), () => worker.stops(), ...(status === 404 ? [] : [() => worker.done(NO_SUCH_JOB, {}), () => worker.ping()])];
+          const asks = [
+            () => worker.poll(),
+            () => worker.pollBatch(2),
+            () => worker.stops(),
+            ...(status === 404 ? [] : [() => worker.done(NO_SUCH_JOB, {}), () => worker.ping()]),
+          ];
           return asks.map(async (ask) => {
             const { took, result } = await timed(ask as () => Promise<Reply>);
             assert.equal(result.status, status, result.text);
@@ -76,7 +115,8 @@ for (const kind of DATABASES) {
     test("a worker's own token opens the worker side of its endpoint under its name, and nothing else", async () => {
       const [jobs, other] = [await endpoint(), await endpoint()];
       const token = new WorkerTokens(Buffer.from(MASTER_KEY, 'hex')).of(jobs.id, 'mine');
-      const as = (endpointId: string, workerId: string): PublicWorker => publicWorker({ url: stage.server.url, endpointId, workerId, key: token });
+      const as = (endpointId: string, workerId: string): PublicWorker =>
+        publicWorker({ url: stage.server.url, endpointId, workerId, key: token });
       const id = await jobs.run();
       const mine = as(jobs.id, 'mine');
       assert.equal((await mine.take()).id, id);
@@ -84,12 +124,30 @@ for (const kind of DATABASES) {
       await mine.done(id, { output: 'whole' });
       assert.equal((await mine.ping()).status, 200);
       assert.equal((await jobs.status(id)).output, 'whole');
-      await Promise.all([as(jobs.id, 'yours'), as(other.id, 'mine')].map(async (stranger) => assert.equal((await stranger.poll()).status, 401)));
+      await Promise.all(
+        [as(jobs.id, 'yours'), as(other.id, 'mine')].map(async (stranger) =>
+          assert.equal((await stranger.poll()).status, 401),
+        ),
+      );
       const client = clientOf(stage.server.url, token);
-      for (const [method, path] of [['GET', `/v2/${jobs.id}/health`], ['POST', `/v2/${jobs.id}/run`], ['GET', `/v2/${jobs.id}/status/${id}`], ['GET', '/v2/serverless'], ['GET', '/v1/endpoints'], ['GET', '/v2/account']] as const) {
-        assert.equal((await client.call(method, path, method === 'POST' ? { input: {} } : undefined)).status, 401, path);
+      for (const [method, path] of [
+        ['GET', `/v2/${jobs.id}/health`],
+        ['POST', `/v2/${jobs.id}/run`],
+        ['GET', `/v2/${jobs.id}/status/${id}`],
+        ['GET', '/v2/serverless'],
+        ['GET', '/v1/endpoints'],
+        ['GET', '/v2/account'],
+      ] as const) {
+        assert.equal(
+          (await client.call(method, path, method === 'POST' ? { input: {} } : undefined)).status,
+          401,
+          path,
+        );
       }
-      assert.equal((await client.call('POST', `/graphql?api_key=${token}`, { query: '{ myself { id } }' })).status, 401);
+      assert.equal(
+        (await client.call('POST', `/graphql?api_key=${token}`, { query: '{ myself { id } }' })).status,
+        401,
+      );
       mine.close();
     });
 
@@ -97,17 +155,32 @@ for (const kind of DATABASES) {
       const jobs = await endpoint();
       const worker = jobs.worker();
       await jobs.run();
-      for (const [path, method] of [['job-take/w', 'GET'], ['job-take-batch/w', 'GET'], ['job-stop/w', 'GET'], ['ping/w', 'GET'], [`job-done/w/${NO_SUCH_JOB}`, 'POST'], [`job-stream/w/${NO_SUCH_JOB}`, 'POST']] as const) {
+      for (const [path, method] of [
+        ['job-take/w', 'GET'],
+        ['job-take-batch/w', 'GET'],
+        ['job-stop/w', 'GET'],
+        ['ping/w', 'GET'],
+        [`job-done/w/${NO_SUCH_JOB}`, 'POST'],
+        [`job-stream/w/${NO_SUCH_JOB}`, 'POST'],
+      ] as const) {
         for (const wrong of ['GET', 'POST', 'PUT', 'DELETE'].filter((name) => name !== method)) {
-          const { status, headers } = await worker.send(wrong, `${path}?x=1`, wrong === 'GET' ? {} : { body: '{}' });
+          const { status, headers } = await worker.send(
+            wrong,
+            `${path}?x=1`,
+            wrong === 'GET' ? {} : { body: '{}' },
+          );
           assert.deepEqual([status, headers['allow']], [405, method], `${wrong} ${path}`);
         }
       }
-      await Promise.all(['%00', 'a%20b', 'x'.repeat(201), '%ff', ''].map(async (name) => {
-        const { took, result } = await timed(() => worker.send('GET', `job-take/${name}?job_in_progress=0`));
-        assert.ok(result.status === 429 || result.status === 404, `${name}: ${result.status}`);
-        assert.ok(took > 1_000, `${name} was refused after ${took} ms`);
-      }));
+      await Promise.all(
+        ['%00', 'a%20b', 'x'.repeat(201), '%ff', ''].map(async (name) => {
+          const { took, result } = await timed(() =>
+            worker.send('GET', `job-take/${name}?job_in_progress=0`),
+          );
+          assert.ok(result.status === 429 || result.status === 404, `${name}: ${result.status}`);
+          assert.ok(took > 1_000, `${name} was refused after ${took} ms`);
+        }),
+      );
       assert.equal((await jobs.health()).jobs.inQueue, 1);
       worker.close();
     });

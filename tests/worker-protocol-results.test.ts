@@ -15,7 +15,8 @@ for (const kind of DATABASES) {
     before(async () => {
       ann = await stage.account('ann');
     });
-    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> => newEndpoint(stage.server.url, ann.key, settings);
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> =>
+      newEndpoint(stage.server.url, ann.key, settings);
 
     test('a post under an id that is none changes no job', async () => {
       const jobs = await endpoint();
@@ -23,7 +24,12 @@ for (const kind of DATABASES) {
       const id = await jobs.run();
       await worker.take();
       const other = id.replace(/.(?=-u1$)/, (digit) => (digit === '0' ? '1' : '0'));
-      for (const reply of [await worker.chunk(other, { output: 1 }), await worker.done(other, { status: 'IN_PROGRESS', output: 2 }), await worker.done(other, { output: 3 })]) assert.equal(reply.status, 200);
+      for (const reply of [
+        await worker.chunk(other, { output: 1 }),
+        await worker.done(other, { status: 'IN_PROGRESS', output: 2 }),
+        await worker.done(other, { output: 3 }),
+      ])
+        assert.equal(reply.status, 200);
       const { status, output } = await jobs.status(id);
       assert.deepEqual([status, output], ['IN_PROGRESS', undefined]);
       await worker.done(id, { output: 4 });
@@ -48,9 +54,12 @@ for (const kind of DATABASES) {
       const jobs = await endpoint();
       const worker = jobs.worker();
       const id = await running(jobs, worker);
-      const value = '{"nan": NaN, "list": [Infinity, -Infinity, 1.0], "text": "NaN, -Infinity \\" NaN", "NaN": 1}';
+      const value =
+        '{"nan": NaN, "list": [Infinity, -Infinity, 1.0], "text": "NaN, -Infinity \\" NaN", "NaN": 1}';
       const clean = { nan: null, list: [null, null, 1], text: 'NaN, -Infinity " NaN', NaN: 1 };
-      await worker.send('POST', `job-done/${worker.workerId}/${id}?isStream=false`, { body: `{"status": "IN_PROGRESS", "output": ${value}}` });
+      await worker.send('POST', `job-done/${worker.workerId}/${id}?isStream=false`, {
+        body: `{"status": "IN_PROGRESS", "output": ${value}}`,
+      });
       assert.deepEqual((await jobs.status(id)).output, clean);
       await worker.chunk(id, `{"output": ${value}}`);
       await worker.done(id, `{"output": ${value}}`);
@@ -68,9 +77,21 @@ for (const kind of DATABASES) {
       const jobs = await endpoint();
       const worker = jobs.worker();
       const cases: [string, string, unknown, unknown][] = [
-        ['{}', 'COMPLETED', undefined, undefined], ['{"output":null}', 'COMPLETED', null, undefined], ['{"output":false}', 'COMPLETED', false, undefined], ['{"output":[]}', 'COMPLETED', [], undefined], ['{"output":1,"error":null}', 'COMPLETED', 1, undefined],
-        ['{"error":"text"}', 'FAILED', undefined, 'text'], ['{"error":{"code":5},"output":{"extra":1}}', 'FAILED', { extra: 1 }, { code: 5 }], ['{"error":["a"]}', 'FAILED', undefined, ['a']], ['{"error":true}', 'FAILED', undefined, true],
-        [JSON.stringify({ error: '{"error_type": "<class \'ValueError\'>", "error_message": "no"}' }), 'FAILED', undefined, '{"error_type": "<class \'ValueError\'>", "error_message": "no"}'],
+        ['{}', 'COMPLETED', undefined, undefined],
+        ['{"output":null}', 'COMPLETED', null, undefined],
+        ['{"output":false}', 'COMPLETED', false, undefined],
+        ['{"output":[]}', 'COMPLETED', [], undefined],
+        ['{"output":1,"error":null}', 'COMPLETED', 1, undefined],
+        ['{"error":"text"}', 'FAILED', undefined, 'text'],
+        ['{"error":{"code":5},"output":{"extra":1}}', 'FAILED', { extra: 1 }, { code: 5 }],
+        ['{"error":["a"]}', 'FAILED', undefined, ['a']],
+        ['{"error":true}', 'FAILED', undefined, true],
+        [
+          JSON.stringify({ error: '{"error_type": "<class \'ValueError\'>", "error_message": "no"}' }),
+          'FAILED',
+          undefined,
+          '{"error_type": "<class \'ValueError\'>", "error_message": "no"}',
+        ],
         ['{"output":{"status":"IN_PROGRESS"}}', 'COMPLETED', { status: 'IN_PROGRESS' }, undefined],
       ];
       for (const [body, status, output, error] of cases) {
@@ -87,19 +108,37 @@ for (const kind of DATABASES) {
       const [worker, other] = [jobs.worker(), jobs.worker()];
       const id = await running(jobs, worker);
       for (const stranger of [other, jobs.worker()]) {
-        for (const reply of [await stranger.done(id, { output: 'stolen' }), await stranger.progress(id, 'stolen'), await stranger.chunk(id, { output: 'stolen' })]) assert.equal(reply.status, 200);
+        for (const reply of [
+          await stranger.done(id, { output: 'stolen' }),
+          await stranger.progress(id, 'stolen'),
+          await stranger.chunk(id, { output: 'stolen' }),
+        ])
+          assert.equal(reply.status, 200);
       }
       const { status, output } = await jobs.status(id);
       assert.deepEqual({ status, output }, { status: 'IN_PROGRESS', output: undefined });
       await worker.done(id, { output: 'first' });
-      for (const body of [{ output: 'second' }, { error: 'no' }]) assert.equal((await worker.done(id, body)).status, 200);
+      for (const body of [{ output: 'second' }, { error: 'no' }])
+        assert.equal((await worker.done(id, body)).status, 200);
       assert.equal((await worker.progress(id, 'late')).status, 200);
       assert.equal((await worker.chunk(id, { output: 'late' })).status, 200);
       assert.equal((await jobs.status(id)).output, 'first');
       assert.deepEqual((await jobs.call('GET', `stream/${id}`)).body, [{ output: 'first' }]);
-      for (const unknown of [NO_SUCH_JOB, 'nonsense', '%E2%82%AC']) for (const reply of [await worker.done(unknown, { output: 1 }), await worker.chunk(unknown, { output: 1 })]) assert.equal(reply.status, 200);
-      assert.deepEqual((await jobs.health()).jobs, { completed: 1, failed: 0, inProgress: 0, inQueue: 0, retried: 0 });
-      for (const body of ['', 'output=1', '[]', '{"output":']) assert.equal((await worker.done(NO_SUCH_JOB, body)).status, 400, body);
+      for (const unknown of [NO_SUCH_JOB, 'nonsense', '%E2%82%AC'])
+        for (const reply of [
+          await worker.done(unknown, { output: 1 }),
+          await worker.chunk(unknown, { output: 1 }),
+        ])
+          assert.equal(reply.status, 200);
+      assert.deepEqual((await jobs.health()).jobs, {
+        completed: 1,
+        failed: 0,
+        inProgress: 0,
+        inQueue: 0,
+        retried: 0,
+      });
+      for (const body of ['', 'output=1', '[]', '{"output":'])
+        assert.equal((await worker.done(NO_SUCH_JOB, body)).status, 400, body);
       for (const one of [worker, other]) one.close();
     });
 
@@ -126,7 +165,10 @@ for (const kind of DATABASES) {
           return new Promise(() => undefined);
         },
       });
-      const posting = fetch(`${stage.server.url}/v2/${jobs.id}/job-done/${worker.workerId}/${id}?isStream=false`, { method: 'POST', headers: { authorization: ann.key }, duplex: 'half', signal: leaving.signal, body });
+      const posting = fetch(
+        `${stage.server.url}/v2/${jobs.id}/job-done/${worker.workerId}/${id}?isStream=false`,
+        { method: 'POST', headers: { authorization: ann.key }, duplex: 'half', signal: leaving.signal, body },
+      );
       await sent.promise;
       await jobs.health();
       leaving.abort();
@@ -148,7 +190,10 @@ describe('a result that is too large', () => {
     const id = await jobs.run();
     await worker.take();
     assert.equal((await worker.done(id, { output: 'x'.repeat(64 * MEGABYTE) })).status, 413);
-    assert.deepEqual([(await jobs.status(id)).status, (await jobs.status(id)).error], ['FAILED', 'the result is larger than 67108864 bytes; store it elsewhere and return its address']);
+    assert.deepEqual(
+      [(await jobs.status(id)).status, (await jobs.status(id)).error],
+      ['FAILED', 'the result is larger than 67108864 bytes; store it elsewhere and return its address'],
+    );
     worker.close();
   });
 });

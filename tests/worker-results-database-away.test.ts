@@ -31,7 +31,10 @@ describe('a result while the database is away', () => {
   before(async () => {
     database = await freshDatabase('postgres');
     cable = await cableTo(database.url);
-    server = await startServer({ data: database.data, url: cable.url }, { BERTH_RATE_LIMITS: 'off', BERTH_MASTER_KEY: MASTER_KEY });
+    server = await startServer(
+      { data: database.data, url: cable.url },
+      { BERTH_RATE_LIMITS: 'off', BERTH_MASTER_KEY: MASTER_KEY },
+    );
   });
   after(async () => {
     await server.stop();

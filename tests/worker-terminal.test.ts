@@ -15,21 +15,38 @@ describe('terminals of workers', () => {
   });
 
   test('a command runs beside a worker, with its environment; strangers and workers that have ended are refused', async () => {
-    const endpointId = await deploy(ann, 'echo', 'export default ({ input }: { input: unknown }) => input;', { workers: { min: 1, max: 1 } });
-    const worker = await until('a worker is ready', async () => (await workersOf(ann, endpointId)).find(({ status }) => status === 'IDLE'));
-    const path = (workerId: string, query = ''): string => `${stage.server.url.replace(/^http/, 'ws')}/v2/serverless/${endpointId}/workers/${workerId}/terminal${query}`;
+    const endpointId = await deploy(ann, 'echo', 'export default ({ input }: { input: unknown }) => input;', {
+      workers: { min: 1, max: 1 },
+    });
+    const worker = await until('a worker is ready', async () =>
+      (await workersOf(ann, endpointId)).find(({ status }) => status === 'IDLE'),
+    );
+    const path = (workerId: string, query = ''): string =>
+      `${stage.server.url.replace(/^http/, 'ws')}/v2/serverless/${endpointId}/workers/${workerId}/terminal${query}`;
     const bearer = { authorization: `Bearer ${ann.key}` };
-    const terminal = await openTerminal(path(worker.id, `?cmd=sh&cmd=-c&cmd=${encodeURIComponent('echo $RUNPOD_ENDPOINT_ID $RUNPOD_POD_ID; exit 4')}`), bearer);
+    const terminal = await openTerminal(
+      path(
+        worker.id,
+        `?cmd=sh&cmd=-c&cmd=${encodeURIComponent('echo $RUNPOD_ENDPOINT_ID $RUNPOD_POD_ID; exit 4')}`,
+      ),
+      bearer,
+    );
     assert.equal((await terminal.ended).exit?.exitCode, 4);
     assert.equal(terminal.stdout().toString(), `${endpointId} ${worker.id}\n`);
     const shell = await openTerminal(path(worker.id), bearer);
     shell.type('tty && exit 3\n');
     assert.equal((await shell.ended).exit?.exitCode, 3);
 
-    assert.equal((await refusedTerminal(path(worker.id), { authorization: `Bearer ${bob.key}` })).status, 404);
+    assert.equal(
+      (await refusedTerminal(path(worker.id), { authorization: `Bearer ${bob.key}` })).status,
+      404,
+    );
     assert.equal((await refusedTerminal(path('nobody'), bearer)).status, 404);
     assert.equal((await refusedTerminal(path(worker.id))).status, 401);
-    assert.equal((await ann.call('PATCH', `/v2/serverless/${endpointId}`, { workers: { min: 0, max: 0 } })).status, 200);
+    assert.equal(
+      (await ann.call('PATCH', `/v2/serverless/${endpointId}`, { workers: { min: 0, max: 0 } })).status,
+      200,
+    );
     const ended = await until('it has ended', async () => {
       const refused = await refusedTerminal(path(worker.id), bearer).catch(() => undefined);
       return refused?.status === 409 && refused;

@@ -9,9 +9,15 @@ const server = createServer((request, response) => {
   request.on('data', (chunk: Buffer) => chunks.push(chunk));
   request.on('end', () => {
     if (Buffer.concat(chunks).toString() === '') response.writeHead(400);
-    else response.writeHead(200, { 'content-type': 'application/json; charset=utf-8', 'content-length': ANSWER.length });
+    else
+      response.writeHead(200, {
+        'content-type': 'application/json; charset=utf-8',
+        'content-length': ANSWER.length,
+      });
     response.end(ANSWER);
   });
 });
-server.listen(0, '127.0.0.1', () => process.stdout.write(`echo is up at http://127.0.0.1:${(server.address() as AddressInfo).port}\n`));
+server.listen(0, '127.0.0.1', () =>
+  process.stdout.write(`echo is up at http://127.0.0.1:${(server.address() as AddressInfo).port}\n`),
+);
 process.once('SIGTERM', () => process.exit(0));

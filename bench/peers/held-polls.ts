@@ -3,7 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { POLL_MS } from '../../packages/cloud/src/http/workers/face.ts';
 
 /** The least that a server in Node can do with long polls: it holds each as long as Berth does and answers nothing. It knows no worker and hands out no job. */
-const server = createServer((_request, response) => void setTimeout(() => response.writeHead(204).end(), POLL_MS));
+const server = createServer(
+  (_request, response) => void setTimeout(() => response.writeHead(204).end(), POLL_MS),
+);
 server.keepAliveTimeout = 2 * POLL_MS;
-server.listen(0, '127.0.0.1', () => process.stdout.write(`held polls are up at http://127.0.0.1:${(server.address() as AddressInfo).port}\n`));
+server.listen(0, '127.0.0.1', () =>
+  process.stdout.write(`held polls are up at http://127.0.0.1:${(server.address() as AddressInfo).port}\n`),
+);
 process.once('SIGTERM', () => process.exit(0));

@@ -28,13 +28,19 @@ export async function startNginx({ command }: Nginx, stage: Stage, upstreamPort:
   const port = await freePort();
   writeFileSync(join(folder, 'nginx.conf'), configuration(folder, port, upstreamPort));
   // It speaks on standard error only.
-  const program = await startProgram({ command: 'sh', args: ['-c', 'exec "$0" "$@" 2>&1', command, '-p', folder, '-c', join(folder, 'nginx.conf')], ready: /start worker process \d+/ });
+  const program = await startProgram({
+    command: 'sh',
+    args: ['-c', 'exec "$0" "$@" 2>&1', command, '-p', folder, '-c', join(folder, 'nginx.conf')],
+    ready: /start worker process \d+/,
+  });
   stage.onEnd(program.stop);
   return `http://127.0.0.1:${port}`;
 }
 
 function configuration(folder: string, port: number, upstreamPort: number): string {
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `  ${name}_temp_path ${folder}/temporary;`).join('\n');
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((name) => `  ${name}_temp_path ${folder}/temporary;`)
+    .join('\n');
   return `daemon off;
 worker_processes 1;
 pid ${folder}/nginx.pid;

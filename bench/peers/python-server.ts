@@ -18,7 +18,12 @@ export async function startPythonServer(stage: Stage, python: string): Promise<{
   // It says that it is up on standard error, with everything else; the shell turns both into one.
   const server = await startProgram({
     command: 'sh',
-    args: ['-c', `exec "$0" "$1" --rp_serve_api --rp_api_host 127.0.0.1 --rp_api_port ${port} 2>&1`, python, handler],
+    args: [
+      '-c',
+      `exec "$0" "$1" --rp_serve_api --rp_api_host 127.0.0.1 --rp_api_port ${port} 2>&1`,
+      python,
+      handler,
+    ],
     env: { UVICORN_LOG_LEVEL: 'info', RUNPOD_LOG_LEVEL: 'ERROR' },
     ready: /Uvicorn running on/,
   });

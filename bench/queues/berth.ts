@@ -11,7 +11,12 @@ import type { FilledQueue } from './queue.ts';
 const CONNECTIONS = 500;
 
 /** A Berth that lives through all runs, as PostgreSQL and the worker processes of all queues do. Every run has an endpoint of its own, filled by `/run`. */
-export async function filledBerth(bench: Bench, stage: Stage, database: Database, jobs: number): Promise<(role: 'public' | 'channel') => FilledQueue> {
+export async function filledBerth(
+  bench: Bench,
+  stage: Stage,
+  database: Database,
+  jobs: number,
+): Promise<(role: 'public' | 'channel') => FilledQueue> {
   const postgres = database === 'SQLite' ? undefined : await bench.database(stage);
   const berth = await startBerth({ data: stage.folder('data'), database: postgres?.url ?? '' });
   stage.onEnd(berth.stop);
@@ -25,7 +30,9 @@ export async function filledBerth(bench: Bench, stage: Stage, database: Database
       await fill(berth, endpointId, jobs);
       if (postgres !== undefined) await vacuum(postgres.url);
       const ended = async (): Promise<number> => {
-        const response = await fetch(`${url}/v2/${endpointId}/health`, { headers: { authorization: `Bearer ${key}` } });
+        const response = await fetch(`${url}/v2/${endpointId}/health`, {
+          headers: { authorization: `Bearer ${key}` },
+        });
         return ((await response.json()) as { jobs: { completed: number } }).jobs.completed;
       };
       return { role, at: url, key, queue: endpointId, concurrency: CONCURRENCY, ended };

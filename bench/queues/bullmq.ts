@@ -23,7 +23,12 @@ export async function filledBullmq(stage: Stage, jobs: number): Promise<FilledQu
       connection.disconnect();
     });
     for (let queued = 0; queued < jobs; queued += TOGETHER) {
-      await queue.addBulk(Array.from({ length: Math.min(TOGETHER, jobs - queued) }, () => ({ name: 'run', data: { input: { prompt: 'hello' } } })));
+      await queue.addBulk(
+        Array.from({ length: Math.min(TOGETHER, jobs - queued) }, () => ({
+          name: 'run',
+          data: { input: { prompt: 'hello' } },
+        })),
+      );
     }
   });
   return {

@@ -13,7 +13,12 @@ export async function filledGraphile(bench: Bench, stage: Stage, jobs: number): 
   const utils = await makeWorkerUtils({ connectionString: url, logger: new Logger(() => () => undefined) });
   await utils.migrate();
   for (let queued = 0; queued < jobs; queued += TOGETHER) {
-    await utils.addJobs(Array.from({ length: Math.min(TOGETHER, jobs - queued) }, () => ({ identifier: 'bench', payload: { input: { prompt: 'hello' } } })));
+    await utils.addJobs(
+      Array.from({ length: Math.min(TOGETHER, jobs - queued) }, () => ({
+        identifier: 'bench',
+        payload: { input: { prompt: 'hello' } },
+      })),
+    );
   }
   await utils.release();
   await vacuum(url);
@@ -25,7 +30,15 @@ export async function filledGraphile(bench: Bench, stage: Stage, jobs: number): 
       await client.connect();
       run.onEnd(() => client.end());
       // A job that has ended is deleted.
-      const ended = async (): Promise<number> => jobs - Number(((await client.query('select count(*) as left from graphile_worker._private_jobs')).rows[0] as { left: string }).left);
+      const ended = async (): Promise<number> =>
+        jobs -
+        Number(
+          (
+            (await client.query('select count(*) as left from graphile_worker._private_jobs')).rows[0] as {
+              left: string;
+            }
+          ).left,
+        );
       return { role: 'graphile', at: copy.url, queue: 'bench', concurrency: CONCURRENCY, ended };
     },
   };

@@ -17,9 +17,23 @@ export async function filledPgBoss(bench: Bench, stage: Stage, jobs: number): Pr
   await boss.start();
   await boss.createQueue(NAME);
   for (let queued = 0; queued < jobs; queued += TOGETHER) {
-    await boss.insert(NAME, Array.from({ length: Math.min(TOGETHER, jobs - queued) }, () => ({ name: NAME, data: { input: { prompt: 'hello' } } })));
+    await boss.insert(
+      NAME,
+      Array.from({ length: Math.min(TOGETHER, jobs - queued) }, () => ({
+        name: NAME,
+        data: { input: { prompt: 'hello' } },
+      })),
+    );
   }
   await boss.stop({ graceful: false, wait: true });
   await vacuum(url);
-  return { name: 'pg-boss, PostgreSQL', open: async (run) => ({ role: 'pgboss', at: (await bench.database(run, name)).url, queue: NAME, concurrency: CONCURRENCY }) };
+  return {
+    name: 'pg-boss, PostgreSQL',
+    open: async (run) => ({
+      role: 'pgboss',
+      at: (await bench.database(run, name)).url,
+      queue: NAME,
+      concurrency: CONCURRENCY,
+    }),
+  };
 }

@@ -67,7 +67,10 @@ export class Bench {
 
   /** A running Berth with one endpoint, on data of its own. */
   async berth(stage: Stage, database: Database): Promise<Berth & { endpointId: string }> {
-    const place = { data: stage.folder('data'), database: database === 'SQLite' ? '' : (await this.database(stage)).url };
+    const place = {
+      data: stage.folder('data'),
+      database: database === 'SQLite' ? '' : (await this.database(stage)).url,
+    };
     const berth = await startBerth(place);
     stage.onEnd(berth.stop);
     return { ...berth, endpointId: await createEndpoint(berth, 'bench') };
@@ -84,7 +87,11 @@ export class Bench {
   }
 
   async #bare(stage: Stage, name: string): Promise<{ url: string; pid: number }> {
-    const bare = await startProgram({ command: process.execPath, args: [inRepository(`bench/peers/${name}.ts`)], ready: /up at (\S+)$/ });
+    const bare = await startProgram({
+      command: process.execPath,
+      args: [inRepository(`bench/peers/${name}.ts`)],
+      ready: /up at (\S+)$/,
+    });
     stage.onEnd(bare.stop);
     return { url: `${bare.match[1]}/`, pid: bare.pid };
   }

@@ -32,7 +32,13 @@ export async function startBerth({ data, database, env = {} }: BerthPlace): Prom
     },
     ready: /^berth is up at (\S+)$/,
   });
-  return { url: program.match[1] ?? '', key: readFileSync(join(data, 'root.key'), 'utf8').trim(), pid: program.pid, data, stop: program.stop };
+  return {
+    url: program.match[1] ?? '',
+    key: readFileSync(join(data, 'root.key'), 'utf8').trim(),
+    pid: program.pid,
+    data,
+    stop: program.stop,
+  };
 }
 
 /** A queue endpoint without workers of its own: the measurement brings them. */

@@ -22,15 +22,50 @@ export async function fillPods({ data, database }: BerthPlace, count: number): P
   });
   try {
     for (let made = 0; made < count; made += TOGETHER) {
-      await Promise.all(Array.from({ length: Math.min(TOGETHER, count - made) }, (_, index) => {
-        const now = systemClock.now();
-        const id = randomIds.resource();
-        const record = {
-          ...DEFAULTS, id, accountId: ACCOUNT, name: `pod ${made + index}`, compute: 'CPU' as const, image: 'local/shell', args: 'sleep 1000', ports: ['8888/http', '22/tcp'], env: { NAME: `pod ${made + index}` },
-          dataCenterId: 'LOCAL-1', cpuFlavorId: 'cpu3c', vcpuCount: 2, memoryInGb: 4, wanted: 'stopped' as const, status: 'EXITED' as const, settled: true, createdAt: now, updatedAt: now, statusChangedAt: now, startedAt: now, endedAt: now, exitCode: 0,
-        };
-        return store.pods.insert(ACCOUNT, {}, () => ({ record, audit: { at: now, accountId: ACCOUNT, keyId: null, interface: 'system', requestId: 'bench', action: 'create', resource: 'pod', resourceId: id, changes: [] } }));
-      }));
+      await Promise.all(
+        Array.from({ length: Math.min(TOGETHER, count - made) }, (_, index) => {
+          const now = systemClock.now();
+          const id = randomIds.resource();
+          const record = {
+            ...DEFAULTS,
+            id,
+            accountId: ACCOUNT,
+            name: `pod ${made + index}`,
+            compute: 'CPU' as const,
+            image: 'local/shell',
+            args: 'sleep 1000',
+            ports: ['8888/http', '22/tcp'],
+            env: { NAME: `pod ${made + index}` },
+            dataCenterId: 'LOCAL-1',
+            cpuFlavorId: 'cpu3c',
+            vcpuCount: 2,
+            memoryInGb: 4,
+            wanted: 'stopped' as const,
+            status: 'EXITED' as const,
+            settled: true,
+            createdAt: now,
+            updatedAt: now,
+            statusChangedAt: now,
+            startedAt: now,
+            endedAt: now,
+            exitCode: 0,
+          };
+          return store.pods.insert(ACCOUNT, {}, () => ({
+            record,
+            audit: {
+              at: now,
+              accountId: ACCOUNT,
+              keyId: null,
+              interface: 'system',
+              requestId: 'bench',
+              action: 'create',
+              resource: 'pod',
+              resourceId: id,
+              changes: [],
+            },
+          }));
+        }),
+      );
     }
   } finally {
     await store.close();

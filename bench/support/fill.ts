@@ -9,12 +9,15 @@ import { JOB_BODY } from './job-body.ts';
 
 const TOGETHER = 2_000;
 
-
 /**
  * Queues jobs through Berth's own store, while no server runs: the rows are those that
  * `/run` makes, at a multiple of its speed.
  */
-export async function fillQueue({ data, database }: BerthPlace, endpointId: string, count: number): Promise<void> {
+export async function fillQueue(
+  { data, database }: BerthPlace,
+  endpointId: string,
+  count: number,
+): Promise<void> {
   const store = await openStore({
     database,
     data,
@@ -29,7 +32,9 @@ export async function fillQueue({ data, database }: BerthPlace, endpointId: stri
     if (endpoint === undefined) throw new Error(`there is no endpoint ${endpointId}`);
     const numbers = new JobNumbers(systemClock);
     for (let queued = 0; queued < count; queued += TOGETHER) {
-      const some = Array.from({ length: Math.min(TOGETHER, count - queued) }, () => newJob(endpoint, endpoint.accountId, JOB_BODY, {}, numbers.next(), systemClock.now()));
+      const some = Array.from({ length: Math.min(TOGETHER, count - queued) }, () =>
+        newJob(endpoint, endpoint.accountId, JOB_BODY, {}, numbers.next(), systemClock.now()),
+      );
       await Promise.all(some.map((job) => store.jobs.submit(job)));
     }
   } finally {

@@ -30,7 +30,9 @@ export class HttpConnection {
     this.#authorization = key;
     this.#socket = connect(Number(port), hostname);
     this.#socket.setNoDelay(true);
-    this.opened = new Promise((resolve, reject) => this.#socket.once('connect', resolve).once('error', reject));
+    this.opened = new Promise((resolve, reject) =>
+      this.#socket.once('connect', resolve).once('error', reject),
+    );
     this.opened.catch(() => undefined);
     this.#socket.on('data', (bytes) => this.#read(bytes));
     this.#socket.on('error', (error) => this.#fail(error));
@@ -42,8 +44,13 @@ export class HttpConnection {
       if (this.#broken !== undefined) throw this.#broken;
       if (this.#asked !== undefined) throw new Error('one request at a time');
       this.#asked = { resolve, reject };
-      const content = method === 'GET' ? '' : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`;
-      this.#socket.write(`${method} ${path} HTTP/1.1\r\nhost: ${this.#host}\r\nauthorization: ${this.#authorization}\r\n${content}\r\n${body}`);
+      const content =
+        method === 'GET'
+          ? ''
+          : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`;
+      this.#socket.write(
+        `${method} ${path} HTTP/1.1\r\nhost: ${this.#host}\r\nauthorization: ${this.#authorization}\r\n${content}\r\n${body}`,
+      );
     });
   }
 
@@ -61,7 +68,10 @@ export class HttpConnection {
     if (this.#bytes.length < from + length) return;
     const asked = this.#asked;
     this.#asked = undefined;
-    const answer = { status: Number(head.slice(9, 12)), body: this.#bytes.toString('utf8', from, from + length) };
+    const answer = {
+      status: Number(head.slice(9, 12)),
+      body: this.#bytes.toString('utf8', from, from + length),
+    };
     this.#bytes = this.#bytes.subarray(from + length);
     asked?.resolve(answer);
   }
@@ -90,7 +100,8 @@ export class HttpPool {
   }
 
   async request(method: string, path: string, body?: string): Promise<HttpAnswer> {
-    const connection = this.#free.pop() ?? (await new Promise<HttpConnection>((resolve) => this.#waiting.push(resolve)));
+    const connection =
+      this.#free.pop() ?? (await new Promise<HttpConnection>((resolve) => this.#waiting.push(resolve)));
     try {
       return await connection.request(method, path, body);
     } finally {

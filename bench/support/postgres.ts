@@ -14,10 +14,12 @@ export async function startPostgres(): Promise<Postgres> {
   const { url, stop } = await startTestPostgres();
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  const setting = async (name: string): Promise<string> => String(((await client.query(`show ${name}`)).rows[0] as Record<string, unknown>)[name]);
+  const setting = async (name: string): Promise<string> =>
+    String(((await client.query(`show ${name}`)).rows[0] as Record<string, unknown>)[name]);
   for (const name of ['fsync', 'synchronous_commit']) {
     const value = await setting(name);
-    if (value !== 'on') throw new Error(`this PostgreSQL has ${name} = ${value}; a comparison of durable queues needs it on`);
+    if (value !== 'on')
+      throw new Error(`this PostgreSQL has ${name} = ${value}; a comparison of durable queues needs it on`);
   }
   return {
     version: (await setting('server_version')).split(' ')[0] ?? '',

@@ -27,12 +27,18 @@ export interface ProgramOptions {
 
 /** Starts a program and waits for the line that says it is up. */
 export async function startProgram({ command, args, env = {}, ready }: ProgramOptions): Promise<Program> {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...env } });
+  const child = spawn(command, args, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...env },
+  });
   running.add(child);
   const exited = once(child, 'exit').then(() => void running.delete(child));
   const said: string[] = [];
   const match = await new Promise<RegExpExecArray>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`${command} did not come up:\n${said.join('\n')}`)), PATIENCE_MS);
+    const timer = setTimeout(
+      () => reject(new Error(`${command} did not come up:\n${said.join('\n')}`)),
+      PATIENCE_MS,
+    );
     child.on('error', reject);
     void exited.then(() => reject(new Error(`${command} ${args.join(' ')} ended:\n${said.join('\n')}`)));
     createInterface({ input: child.stdout }).on('line', (line) => {

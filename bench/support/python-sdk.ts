@@ -15,11 +15,17 @@ export type PythonSdk = { path: string; versions: string } | { reason: string };
 
 /** The environment is the one of the tests of clients; whoever needs it first installs it. */
 export async function pythonSdk(): Promise<PythonSdk> {
-  const reason = await preparePython(NAME, pathToFileURL(inRepository(`clients/python/${NAME}/requirements.txt`)));
+  const reason = await preparePython(
+    NAME,
+    pathToFileURL(inRepository(`clients/python/${NAME}/requirements.txt`)),
+  );
   if (reason !== undefined) return { reason };
   const path = `${pythonEnvironment(NAME)}/bin/python`;
   const { status, stdout, stderr } = spawnSync(path, ['-c', VERSIONS], { encoding: 'utf8' });
   // An environment stays behind when the Python that it was made from is gone.
-  if (status !== 0) return { reason: `${NAME} cannot be loaded: ${stderr?.trim().split('\n').at(-1) ?? 'its Python does not start'}` };
+  if (status !== 0)
+    return {
+      reason: `${NAME} cannot be loaded: ${stderr?.trim().split('\n').at(-1) ?? 'its Python does not start'}`,
+    };
   return { path, versions: stdout.trim() };
 }

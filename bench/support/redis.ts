@@ -3,11 +3,27 @@ import { startProgram } from './program.ts';
 import type { Stage } from './stage.ts';
 
 /** Redis that has every write on disk before it answers, as the other queues do. */
-export async function startRedis(stage: Stage, folder: string = stage.folder('redis')): Promise<{ port: number; pid: number }> {
+export async function startRedis(
+  stage: Stage,
+  folder: string = stage.folder('redis'),
+): Promise<{ port: number; pid: number }> {
   const port = await freePort();
   const program = await startProgram({
     command: 'redis-server',
-    args: ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--appendonly', 'yes', '--appendfsync', 'always', '--save', ''],
+    args: [
+      '--port',
+      String(port),
+      '--bind',
+      '127.0.0.1',
+      '--dir',
+      folder,
+      '--appendonly',
+      'yes',
+      '--appendfsync',
+      'always',
+      '--save',
+      '',
+    ],
     ready: /Ready to accept connections/,
   });
   stage.onEnd(program.stop);

@@ -40,7 +40,12 @@ export class Report {
   /** A table of sides: the median and the worst of the rounds. */
   figures(title: string, unit: Unit, sides: readonly Figures[]): void {
     this.say(`\n${title}`);
-    const rows = sides.map(({ name, values }) => [name, shown(median(values), unit), shown(worst(values, unit.better), unit), values.map((value) => shown(value, { ...unit, name: '' })).join(' ')]);
+    const rows = sides.map(({ name, values }) => [
+      name,
+      shown(median(values), unit),
+      shown(worst(values, unit.better), unit),
+      values.map((value) => shown(value, { ...unit, name: '' })).join(' '),
+    ]);
     this.say(table(['', 'median', 'worst', 'rounds'], rows));
   }
 
@@ -56,7 +61,18 @@ export class Report {
   end(): void {
     if (this.missing.size > 0) this.say(`\n${[...this.missing].join('\n')}`);
     this.say('\n## Bars\n');
-    this.say(table(['part', 'what', 'bar', 'measured', 'met'], this.bars.map(({ part, what, bar, measured, met }) => [part, what, bar, measured, met === undefined ? 'not measured' : met ? 'yes' : 'NO'])));
+    this.say(
+      table(
+        ['part', 'what', 'bar', 'measured', 'met'],
+        this.bars.map(({ part, what, bar, measured, met }) => [
+          part,
+          what,
+          bar,
+          measured,
+          met === undefined ? 'not measured' : met ? 'yes' : 'NO',
+        ]),
+      ),
+    );
   }
 }
 
@@ -70,7 +86,10 @@ export function ratio(one: readonly number[], other: readonly number[]): number 
 }
 
 function table(head: string[], rows: string[][]): string {
-  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)));
-  const line = (cells: string[]): string => `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
+  const widths = head.map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)),
+  );
+  const line = (cells: string[]): string =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
   return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
 }

@@ -20,7 +20,9 @@ function answers(command: string, args: string[], codes: number[]): boolean {
 }
 
 export function packageVersion(name: string): string {
-  return (JSON.parse(readFileSync(inRepository(`node_modules/${name}/package.json`), 'utf8')) as { version: string }).version;
+  return (
+    JSON.parse(readFileSync(inRepository(`node_modules/${name}/package.json`), 'utf8')) as { version: string }
+  ).version;
 }
 
 export function redisVersion(): string {

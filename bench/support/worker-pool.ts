@@ -34,7 +34,9 @@ export class WorkerPool {
 
   constructor(stage: Stage, size: number) {
     for (let index = 0; index < size; index += 1) {
-      const child = fork(inRepository('bench/workers/worker.ts'), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+      const child = fork(inRepository('bench/workers/worker.ts'), {
+        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      });
       const exited = keepUntilExit(child);
       const hand: Hand = { child, tell: (order) => void child.send(order), hear: () => undefined };
       // What cannot be told to a process that is gone is known from its exit.
@@ -52,7 +54,11 @@ export class WorkerPool {
   /** Workers that are ready and connected, and do nothing until they are started. */
   async crew({ role, workers, ...options }: CrewOptions): Promise<Crew> {
     const hands = this.#hands.slice(0, workers);
-    await Promise.all(hands.map((hand, index) => asked(hand, { order: 'prepare', role, options: { ...options, workerId: `bench${index}` } }, 'ready')));
+    await Promise.all(
+      hands.map((hand, index) =>
+        asked(hand, { order: 'prepare', role, options: { ...options, workerId: `bench${index}` } }, 'ready'),
+      ),
+    );
     return new Crew(hands);
   }
 

@@ -29,7 +29,19 @@ export function load(options: LoadOptions): Promise<LoadResult> {
   return onStage(async (stage) => {
     const script = join(stage.folder('wrk'), 'post.lua');
     writeFileSync(script, postScript(options));
-    const output = await runProgram('wrk', ['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '-s', script, '--timeout', '30s', url]);
+    const output = await runProgram('wrk', [
+      '-t',
+      '1',
+      '-c',
+      String(connections),
+      '-d',
+      `${seconds}s`,
+      '-s',
+      script,
+      '--timeout',
+      '30s',
+      url,
+    ]);
     const match = /^figures (\d+) (\d+) ([\d.]+) ([\d.]+) (\d+)$/m.exec(output);
     if (match === null) throw new Error(`wrk said something unexpected:\n${output}`);
     const [requests = 0, microseconds = 0, p50 = 0, p99 = 0, failures = 0] = match.slice(1).map(Number);

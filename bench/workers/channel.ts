@@ -7,7 +7,14 @@ import type { Session, WorkerOptions } from './session.ts';
 const CONNECTIONS = 32;
 
 /** The worker SDK on the fast channel, with a handler that does nothing. */
-export async function channelWorker({ at, key = '', queue, workerId, concurrency, refill = false }: WorkerOptions): Promise<Session> {
+export async function channelWorker({
+  at,
+  key = '',
+  queue,
+  workerId,
+  concurrency,
+  refill = false,
+}: WorkerOptions): Promise<Session> {
   const base = `${at}/v2/${queue}`;
   const posts = refill ? new HttpPool(at, key, CONNECTIONS) : undefined;
   await posts?.opened();
@@ -33,7 +40,13 @@ export async function channelWorker({ at, key = '', queue, workerId, concurrency
     ready.resolve();
     return started.promise;
   };
-  const worker = serve(handler, { concurrency, channel: 'fast', signals: false, env, fitness: [toldToStart] });
+  const worker = serve(handler, {
+    concurrency,
+    channel: 'fast',
+    signals: false,
+    env,
+    fitness: [toldToStart],
+  });
   worker.done.catch((error: unknown) => {
     throw error;
   });

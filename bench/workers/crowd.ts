@@ -5,7 +5,14 @@ import type { Session, WorkerOptions } from './session.ts';
 const TOGETHER = 100;
 
 /** Many idle workers in one process: each waits for one job at a time on a connection of its own. */
-export async function crowdWorker({ at, key = '', queue, workerId, concurrency, stops = false }: WorkerOptions): Promise<Session> {
+export async function crowdWorker({
+  at,
+  key = '',
+  queue,
+  workerId,
+  concurrency,
+  stops = false,
+}: WorkerOptions): Promise<Session> {
   const base = `/v2/${queue}`;
   const connections: HttpConnection[] = [];
   let done = 0;
@@ -20,11 +27,18 @@ export async function crowdWorker({ at, key = '', queue, workerId, concurrency, 
 
   async function work(connection: HttpConnection, name: string): Promise<void> {
     while (!stopping) {
-      const { status, body } = await connection.request('GET', `${base}/job-take/${name}?gpu=none&job_in_progress=0`);
+      const { status, body } = await connection.request(
+        'GET',
+        `${base}/job-take/${name}?gpu=none&job_in_progress=0`,
+      );
       if (status === 204) continue;
       if (status !== 200) throw new Error(`job-take answered ${status} ${body}`);
       const { id } = JSON.parse(body) as { id: string };
-      await connection.request('POST', `${base}/job-done/${name}/${id}?gpu=none&isStream=false`, '{"output":{"ok":true}}');
+      await connection.request(
+        'POST',
+        `${base}/job-done/${name}/${id}?gpu=none&isStream=false`,
+        '{"output":{"ok":true}}',
+      );
       done += 1;
     }
   }

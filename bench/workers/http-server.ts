@@ -14,7 +14,10 @@ const server = createServer((request, response) => {
   if (path === '/back') return void request.pipe(response);
   request.resume();
   request.on('end', () => {
-    response.writeHead(200, { 'content-type': 'application/json; charset=utf-8', 'content-length': ANSWER.length });
+    response.writeHead(200, {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': ANSWER.length,
+    });
     response.end(ANSWER);
   });
 });

@@ -9,7 +9,13 @@ const LOOPS = 2;
  * `work()` waits half a second between two batches and would be an order of magnitude slower.
  */
 export async function pgBossWorker({ at, queue }: WorkerOptions): Promise<Session> {
-  const boss = new PgBoss({ connectionString: at, max: LOOPS, supervise: false, schedule: false, migrate: false });
+  const boss = new PgBoss({
+    connectionString: at,
+    max: LOOPS,
+    supervise: false,
+    schedule: false,
+    migrate: false,
+  });
   let done = 0;
   let stopping = false;
   boss.on('error', (error) => {
@@ -26,7 +32,10 @@ export async function pgBossWorker({ at, queue }: WorkerOptions): Promise<Sessio
         await new Promise((resolve) => setTimeout(resolve, 20));
         continue;
       }
-      await boss.complete(queue, jobs.map(({ id }) => id));
+      await boss.complete(
+        queue,
+        jobs.map(({ id }) => id),
+      );
       done += jobs.length;
     }
   }

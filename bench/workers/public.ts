@@ -9,7 +9,14 @@ const SMALLEST_BATCH = 10;
 const CONNECTIONS = 32;
 
 /** A worker that speaks the public protocol and does nothing else: takes in batches, one result to a request. */
-export async function publicWorker({ at, key = '', queue, workerId, concurrency, refill = false }: WorkerOptions): Promise<Session> {
+export async function publicWorker({
+  at,
+  key = '',
+  queue,
+  workerId,
+  concurrency,
+  refill = false,
+}: WorkerOptions): Promise<Session> {
   const base = `/v2/${queue}`;
   const posts = new HttpPool(at, key, CONNECTIONS);
   const takes = new HttpPool(at, key, 1);
@@ -26,7 +33,10 @@ export async function publicWorker({ at, key = '', queue, workerId, concurrency,
         await new Promise<void>((resolve) => (roomMade = resolve));
         continue;
       }
-      const { status, body } = await takes.request('GET', `${base}/job-take-batch/${workerId}?gpu=none&batch_size=${room}&job_in_progress=${running > 0 ? 1 : 0}`);
+      const { status, body } = await takes.request(
+        'GET',
+        `${base}/job-take-batch/${workerId}?gpu=none&batch_size=${room}&job_in_progress=${running > 0 ? 1 : 0}`,
+      );
       if (status === 204) continue;
       if (status !== 200) throw new Error(`job-take-batch answered ${status} ${body}`);
       for (const { id } of JSON.parse(body) as { id: string }[]) finish(id).catch(ignoreWhen(() => stopping));
@@ -36,7 +46,11 @@ export async function publicWorker({ at, key = '', queue, workerId, concurrency,
   async function finish(jobId: string): Promise<void> {
     running += 1;
     if (refill) await posts.request('POST', `${base}/run`, JOB_BODY);
-    const { status, body } = await posts.request('POST', `${base}/job-done/${workerId}/${jobId}?gpu=none&isStream=false`, RESULT);
+    const { status, body } = await posts.request(
+      'POST',
+      `${base}/job-done/${workerId}/${jobId}?gpu=none&isStream=false`,
+      RESULT,
+    );
     if (status !== 200) throw new Error(`job-done answered ${status} ${body}`);
     running -= 1;
     done += 1;

@@ -32,4 +32,8 @@ export type Order =
   | { order: 'stop' };
 
 /** What it says. `at` is when the last job ended, in milliseconds since 1970. */
-export type Note = { note: 'ready' } | { note: 'done'; done: number; at: number } | { note: 'stopped' } | { note: 'failed'; why: string };
+export type Note =
+  | { note: 'ready' }
+  | { note: 'done'; done: number; at: number }
+  | { note: 'stopped' }
+  | { note: 'failed'; why: string };

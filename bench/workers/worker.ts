@@ -52,6 +52,8 @@ function tell(note: Note): void {
 }
 
 process.on('message', (order: Order) => {
-  obey(order).catch((error: unknown) => tell({ note: 'failed', why: error instanceof Error ? (error.stack ?? error.message) : String(error) }));
+  obey(order).catch((error: unknown) =>
+    tell({ note: 'failed', why: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+  );
 });
 process.on('disconnect', () => process.exit(0));

@@ -22,7 +22,13 @@ interface Ran {
 
 const GPU = 'NVIDIA GeForce RTX 4090';
 /** An image that stays: a template gives the command, since pods are made here without one. */
-const STAYS = { name: 'stays', image: 'local/shell', cmd: ['sleep', '1000'], startSsh: false, startJupyter: false };
+const STAYS = {
+  name: 'stays',
+  image: 'local/shell',
+  cmd: ['sleep', '1000'],
+  startSsh: false,
+  startJupyter: false,
+};
 
 /** Every command that talks to the interface. `speaksV2`: a release that moved most of it to REST v2 and can read logs and run jobs. */
 export function runpodctlSuite(installed: string, { speaksV2 }: { speaksV2: boolean }): void {
@@ -37,7 +43,15 @@ export function runpodctlSuite(installed: string, { speaksV2 }: { speaksV2: bool
 
     const run = async (...args: string[]): Promise<Ran> => {
       const { url, key } = stage.server;
-      const env = { PATH: process.env['PATH'], HOME: home, RUNPOD_API_KEY: key, RUNPOD_API_URL: `${url}/v1`, RUNPOD_GRAPHQL_URL: `${url}/graphql`, RUNPOD_REST_V2_URL: `${url}/v2`, RUNPOD_INVOKE_URL: `${url}/v2` };
+      const env = {
+        PATH: process.env['PATH'],
+        HOME: home,
+        RUNPOD_API_KEY: key,
+        RUNPOD_API_URL: `${url}/v1`,
+        RUNPOD_GRAPHQL_URL: `${url}/graphql`,
+        RUNPOD_REST_V2_URL: `${url}/v2`,
+        RUNPOD_INVOKE_URL: `${url}/v2`,
+      };
       const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env });
       const ran: Ran = { code: null, stdout: '', stderr: '' };
       child.stdout.setEncoding('utf8').on('data', (text: string) => (ran.stdout += text));
@@ -52,7 +66,9 @@ export function runpodctlSuite(installed: string, { speaksV2 }: { speaksV2: bool
     };
     const json = async <T = Thing>(...args: string[]): Promise<T> => JSON.parse(await ok(...args)) as T;
     const ids = (things: Thing[]): string[] => things.map(({ id }) => id);
-    const template = async (): Promise<string> => (await stage.client.call<Thing>('POST', '/v2/templates', { ...STAYS, name: `stays ${Math.random()}` })).body.id;
+    const template = async (): Promise<string> =>
+      (await stage.client.call<Thing>('POST', '/v2/templates', { ...STAYS, name: `stays ${Math.random()}` }))
+        .body.id;
 
     test('gpu list, datacenter list and user', async () => {
       assert.ok((await ok('gpu', 'list')).includes(GPU));
@@ -61,15 +77,35 @@ export function runpodctlSuite(installed: string, { speaksV2 }: { speaksV2: bool
     });
 
     test('a pod: create, list, get, update, stop, start, restart, reset, delete', async () => {
-      const pod = await json('pod', 'create', '--name', 'ctl', '--template-id', await template(), '--gpu-id', GPU, '--ports', '8888/http,22/tcp', '--env', '{"A":"b"}', '--ssh=false');
-      await until('the pod runs', async () => (await stage.client.call('GET', `/v2/pods/${pod.id}`)).body['status'] === 'RUNNING');
+      const pod = await json(
+        'pod',
+        'create',
+        '--name',
+        'ctl',
+        '--template-id',
+        await template(),
+        '--gpu-id',
+        GPU,
+        '--ports',
+        '8888/http,22/tcp',
+        '--env',
+        '{"A":"b"}',
+        '--ssh=false',
+      );
+      await until(
+        'the pod runs',
+        async () => (await stage.client.call('GET', `/v2/pods/${pod.id}`)).body['status'] === 'RUNNING',
+      );
       assert.ok(ids(await json<Thing[]>('pod', 'list')).includes(pod.id));
       assert.equal((await json('pod', 'get', pod.id)).id, pod.id);
       await ok('pod', 'update', pod.id, '--name', 'renamed');
       await ok('pod', 'stop', pod.id);
       assert.ok(ids(await json<Thing[]>('pod', 'list', '--all')).includes(pod.id));
       await ok('pod', 'start', pod.id);
-      await until('the pod runs again', async () => (await stage.client.call('GET', `/v2/pods/${pod.id}`)).body['status'] === 'RUNNING');
+      await until(
+        'the pod runs again',
+        async () => (await stage.client.call('GET', `/v2/pods/${pod.id}`)).body['status'] === 'RUNNING',
+      );
       await ok('pod', 'restart', pod.id);
       if (!speaksV2) await ok('pod', 'reset', pod.id);
       if (speaksV2) assert.match(await ok('pod', 'logs', pod.id, '--source', 'system'), /"source":"system"/);
@@ -79,25 +115,83 @@ export function runpodctlSuite(installed: string, { speaksV2 }: { speaksV2: bool
     });
 
     test('a pod without a GPU', async () => {
-      const pod = await json('pod', 'create', '--compute-type', 'cpu', '--name', 'cpu', '--image', 'local/shell');
+      const pod = await json(
+        'pod',
+        'create',
+        '--compute-type',
+        'cpu',
+        '--name',
+        'cpu',
+        '--image',
+        'local/shell',
+      );
       await ok('pod', 'delete', pod.id);
     });
 
     test('an endpoint: create, list, get, update, delete', async () => {
-      const made = await json('template', 'create', '--name', `worker ${speaksV2}`, '--image', 'local/echo', '--serverless');
-      const endpoint = await json('serverless', 'create', '--name', 'ctl', '--template-id', made.id, '--gpu-id', GPU, '--workers-min', '0', '--workers-max', '1');
+      const made = await json(
+        'template',
+        'create',
+        '--name',
+        `worker ${speaksV2}`,
+        '--image',
+        'local/echo',
+        '--serverless',
+      );
+      const endpoint = await json(
+        'serverless',
+        'create',
+        '--name',
+        'ctl',
+        '--template-id',
+        made.id,
+        '--gpu-id',
+        GPU,
+        '--workers-min',
+        '0',
+        '--workers-max',
+        '1',
+      );
       assert.ok(ids(await json<Thing[]>('serverless', 'list')).includes(endpoint.id));
-      await ok('serverless', 'update', endpoint.id, '--name', 'renamed', '--workers-max', '2', '--idle-timeout', '30');
+      await ok(
+        'serverless',
+        'update',
+        endpoint.id,
+        '--name',
+        'renamed',
+        '--workers-max',
+        '2',
+        '--idle-timeout',
+        '30',
+      );
       assert.equal((await json('serverless', 'get', endpoint.id)).name.replace(/ -fb$/, ''), 'renamed');
       if (speaksV2) {
-        assert.match(await ok('serverless', 'run', endpoint.id, '--input', '{"say":"hello"}'), /"say": ?"hello"/);
+        assert.match(
+          await ok('serverless', 'run', endpoint.id, '--input', '{"say":"hello"}'),
+          /"say": ?"hello"/,
+        );
         await ok('serverless', 'health', endpoint.id);
       }
       await ok('serverless', 'delete', endpoint.id);
     });
 
     test('templates: create, list, search, get, update, delete', async () => {
-      const made = await json('template', 'create', '--name', `ctl ${speaksV2}`, '--image', 'a:1', '--docker-start-cmd', 'run,it', '--env', '{"A":"b"}', '--ports', '80/http', '--readme', 'hello');
+      const made = await json(
+        'template',
+        'create',
+        '--name',
+        `ctl ${speaksV2}`,
+        '--image',
+        'a:1',
+        '--docker-start-cmd',
+        'run,it',
+        '--env',
+        '{"A":"b"}',
+        '--ports',
+        '80/http',
+        '--readme',
+        'hello',
+      );
       assert.ok(ids(await json<Thing[]>('template', 'list', '--type', 'user')).includes(made.id));
       assert.ok((await ok('template', 'list', '--type', 'official')).includes('runpod-ubuntu'));
       await ok('template', 'search', 'ubuntu');
@@ -107,7 +201,16 @@ export function runpodctlSuite(installed: string, { speaksV2 }: { speaksV2: bool
     });
 
     test('network volumes: create, list, get, update, delete', async () => {
-      const made = await json('network-volume', 'create', '--name', 'ctl', '--size', '10', '--data-center-id', 'LOCAL-1');
+      const made = await json(
+        'network-volume',
+        'create',
+        '--name',
+        'ctl',
+        '--size',
+        '10',
+        '--data-center-id',
+        'LOCAL-1',
+      );
       assert.ok(ids(await json<Thing[]>('network-volume', 'list')).includes(made.id));
       await ok('network-volume', 'update', made.id, '--size', '20');
       assert.equal((await json('network-volume', 'get', made.id))['size'], 20);
@@ -142,7 +245,23 @@ export function runpodctlSuite(installed: string, { speaksV2 }: { speaksV2: bool
 
     test('the commands of version 1', async () => {
       await ok('get', 'cloud');
-      const made = await ok('create', 'pod', '--name', 'old', '--templateId', await template(), '--imageName', 'local/shell', '--gpuType', GPU, '--secureCloud', '--mem', '1', '--volumeSize', '0');
+      const made = await ok(
+        'create',
+        'pod',
+        '--name',
+        'old',
+        '--templateId',
+        await template(),
+        '--imageName',
+        'local/shell',
+        '--gpuType',
+        GPU,
+        '--secureCloud',
+        '--mem',
+        '1',
+        '--volumeSize',
+        '0',
+      );
       const id = /pod "(\w+)"/.exec(made)?.[1];
       assert.ok(id !== undefined, made);
       assert.ok((await ok('get', 'pod')).includes(id));

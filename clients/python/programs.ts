@@ -9,7 +9,11 @@ export function pythonOf(name: string): Python {
 }
 
 /** Runs a program to its end and answers the JSON of the line that it says: `print("SAID " + json.dumps(…))`. */
-export async function said(python: Python, source: string, env: Record<string, string>): Promise<Record<string, unknown>> {
+export async function said(
+  python: Python,
+  source: string,
+  env: Record<string, string>,
+): Promise<Record<string, unknown>> {
   const program = startPython(python, source, env);
   await program.ended;
   const line = /^SAID (.*)$/m.exec(program.output())?.[1];

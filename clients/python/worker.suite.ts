@@ -207,13 +207,28 @@ export function workerSuite(python: Python, { stops, fitness, wholeClient }: Abi
       return program;
     };
     /** A worker with this handler, on an endpoint of its own or on a given one. */
-    const worker = async (source: string, on?: TestEndpoint): Promise<{ jobs: TestEndpoint; program: PythonProgram; workerId: string }> => {
+    const worker = async (
+      source: string,
+      on?: TestEndpoint,
+    ): Promise<{ jobs: TestEndpoint; program: PythonProgram; workerId: string }> => {
       const jobs = on ?? (await newEndpoint(stage.server.url, stage.server.key));
       const workerId = `python-${(names += 1)}`;
-      return { jobs, workerId, program: start(source, workerEnvironment({ url: stage.server.url, endpointId: jobs.id, workerId, key: stage.server.key })) };
+      return {
+        jobs,
+        workerId,
+        program: start(
+          source,
+          workerEnvironment({ url: stage.server.url, endpointId: jobs.id, workerId, key: stage.server.key }),
+        ),
+      };
     };
     const answersOf = (source: string, jobs: TestEndpoint): Promise<Record<string, unknown>> =>
-      said(python, source, { RUNPOD_ENDPOINT_BASE_URL: `${stage.server.url}/v2`, KEY: stage.server.key, ENDPOINT: jobs.id, WHOLE_CLIENT: String(wholeClient) });
+      said(python, source, {
+        RUNPOD_ENDPOINT_BASE_URL: `${stage.server.url}/v2`,
+        KEY: stage.server.key,
+        ENDPOINT: jobs.id,
+        WHOLE_CLIENT: String(wholeClient),
+      });
 
     describe('with a plain handler', { concurrency: false }, () => {
       let jobs: TestEndpoint;
@@ -221,10 +236,18 @@ export function workerSuite(python: Python, { stops, fitness, wholeClient }: Abi
       before(async () => ({ jobs, workerId } = await worker(PLAIN)));
 
       test('gives it the job as it was sent', async () => {
-        const body = { input: { do: 'job' }, policy: { ttl: 600_000 }, s3Config: { accessId: 'a', accessSecret: 's', bucketName: 'b', endpointUrl: 'https://s3.example' }, metadata: [1.5] };
+        const body = {
+          input: { do: 'job' },
+          policy: { ttl: 600_000 },
+          s3Config: { accessId: 'a', accessSecret: 's', bucketName: 'b', endpointUrl: 'https://s3.example' },
+          metadata: [1.5],
+        };
         const { body: made } = await jobs.call('POST', 'run', body);
         const done = await jobs.ended(made.id);
-        assert.deepEqual([done.status, done.output, done.workerId], ['COMPLETED', { ...body, id: made.id }, workerId]);
+        assert.deepEqual(
+          [done.status, done.output, done.workerId],
+          ['COMPLETED', { ...body, id: made.id }, workerId],
+        );
       });
 
       test('brings back what it returns', async () => {
@@ -239,9 +262,15 @@ export function workerSuite(python: Python, { stops, fitness, wholeClient }: Abi
         const raised = await jobs.runSync({ do: 'raise' }, PATIENCE_MS);
         assert.equal(raised.body.status, 'FAILED');
         const report = JSON.parse(raised.body.error as string) as Record<string, string>;
-        assert.deepEqual([report['error_type'], report['error_message'], report['hostname'], report['worker_id']], ["<class 'ValueError'>", 'no such thing', 'here', workerId]);
+        assert.deepEqual(
+          [report['error_type'], report['error_message'], report['hostname'], report['worker_id']],
+          ["<class 'ValueError'>", 'no such thing', 'here', workerId],
+        );
         const told = await jobs.runSync({ do: 'error' }, PATIENCE_MS);
-        assert.deepEqual([told.body.status, told.body.error, told.body.output], ['FAILED', 'told by the handler', { half: 1 }]);
+        assert.deepEqual(
+          [told.body.status, told.body.error, told.body.output],
+          ['FAILED', 'told by the handler', { half: 1 }],
+        );
       });
 
       test('shows its progress', async () => {
@@ -283,8 +312,18 @@ export function workerSuite(python: Python, { stops, fitness, wholeClient }: Abi
     test('a synchronous handler that blocks for 8 s loses no result', async () => {
       const { jobs } = await worker(PLAIN);
       const ids = [await jobs.run({ do: 'sleep', seconds: 8 }), await jobs.run({ do: 'sleep', seconds: 8 })];
-      for (const id of ids) assert.deepEqual([(await jobs.ended(id)).output, (await jobs.status(id)).retries], ['slept', undefined]);
-      assert.deepEqual((await jobs.health()).jobs, { completed: 2, failed: 0, inProgress: 0, inQueue: 0, retried: 0 });
+      for (const id of ids)
+        assert.deepEqual(
+          [(await jobs.ended(id)).output, (await jobs.status(id)).retries],
+          ['slept', undefined],
+        );
+      assert.deepEqual((await jobs.health()).jobs, {
+        completed: 2,
+        failed: 0,
+        inProgress: 0,
+        inQueue: 0,
+        retried: 0,
+      });
     });
 
     test('a job whose result cannot be sent is missed, and fails with the reason', async () => {
@@ -292,7 +331,10 @@ export function workerSuite(python: Python, { stops, fitness, wholeClient }: Abi
       const { status, error } = await jobs.ended(await jobs.run({ do: 'bytes' }));
       assert.equal(status, 'FAILED');
       // Whether a ping has named the job in its short life decides how much of it was seen.
-      assert.match(String(error), /^the worker (ended the job without a result|has neither the job nor a result of it: .*) \(after [01] retr(y|ies)\)$/);
+      assert.match(
+        String(error),
+        /^the worker (ended the job without a result|has neither the job nor a result of it: .*) \(after [01] retr(y|ies)\)$/,
+      );
       assert.equal((await jobs.runSync({ do: 'echo' }, PATIENCE_MS)).body.status, 'COMPLETED');
     });
 
@@ -301,15 +343,27 @@ export function workerSuite(python: Python, { stops, fitness, wholeClient }: Abi
       // Earlier versions begin nothing new while the first job of all goes on, so there it is not endless.
       const endless = await jobs.run({ seconds: stops ? 300 : 0 });
       const ids = await Promise.all(Array.from({ length: 6 }, () => jobs.run({ seconds: 1.5 })));
-      const spans = (await Promise.all(ids.map((id) => jobs.ended(id)))).map(({ output }) => output as { began: number; ended: number });
-      const most = Math.max(...spans.map(({ began }) => spans.filter((other) => other.began <= began && other.ended > began).length));
+      const spans = (await Promise.all(ids.map((id) => jobs.ended(id)))).map(
+        ({ output }) => output as { began: number; ended: number },
+      );
+      const most = Math.max(
+        ...spans.map(
+          ({ began }) => spans.filter((other) => other.began <= began && other.ended > began).length,
+        ),
+      );
       assert.ok(most >= 2 && most <= 4, `${most} at once`);
       if (!stops) return;
       assert.equal((await jobs.status(endless)).status, 'IN_PROGRESS');
       await jobs.call('POST', `cancel/${endless}`);
-      await eventually(() => assert.ok(program.output().includes(`cancelled ${endless}`), program.output()), PATIENCE_MS);
+      await eventually(
+        () => assert.ok(program.output().includes(`cancelled ${endless}`), program.output()),
+        PATIENCE_MS,
+      );
       assert.equal((await jobs.status(endless)).status, 'CANCELLED');
-      const { began, ended } = (await jobs.ended(await jobs.run({ seconds: 0.1 }))).output as { began: number; ended: number };
+      const { began, ended } = (await jobs.ended(await jobs.run({ seconds: 0.1 }))).output as {
+        began: number;
+        ended: number;
+      };
       assert.ok(ended > began);
     });
 
@@ -318,11 +372,17 @@ export function workerSuite(python: Python, { stops, fitness, wholeClient }: Abi
       const id = await jobs.run({ count: 30 });
       const read: unknown[] = [];
       for (let status = ''; status !== 'COMPLETED'; ) {
-        const { body } = await jobs.call<{ status: string; stream: { output: unknown }[] }>('GET', `stream/${id}?envelope=true`);
+        const { body } = await jobs.call<{ status: string; stream: { output: unknown }[] }>(
+          'GET',
+          `stream/${id}?envelope=true`,
+        );
         read.push(...body.stream.map(({ output }) => output));
         status = body.status;
       }
-      assert.deepEqual(read, Array.from({ length: 30 }, (_, number) => ({ number, text: 'ü'.repeat(number) })));
+      assert.deepEqual(
+        read,
+        Array.from({ length: 30 }, (_, number) => ({ number, text: 'ü'.repeat(number) })),
+      );
       assert.deepEqual((await jobs.status(id)).output, []);
       const broken = await jobs.run({ count: 9, raise_at: 3 });
       const { status, error } = await jobs.ended(broken);
@@ -336,7 +396,10 @@ export function workerSuite(python: Python, { stops, fitness, wholeClient }: Abi
       const done = await jobs.runSync({ count: 5 }, PATIENCE_MS);
       assert.deepEqual(done.body.output, [0, 1, 2, 3, 4]);
       const answers = await answersOf(STREAM_CLIENT, jobs);
-      assert.deepEqual(answers['stream'], Array.from({ length: 25 }, (_, number) => number));
+      assert.deepEqual(
+        answers['stream'],
+        Array.from({ length: 25 }, (_, number) => number),
+      );
       assert.deepEqual(answers['async_stream'], [0, 1, 2, 3, 4]);
       assert.deepEqual([answers['async_status'], answers['async_output']], ['COMPLETED', [0, 1, 2, 3, 4]]);
       assert.equal((answers['async_cancel'] as { status: string }).status, 'CANCELLED');
@@ -377,22 +440,46 @@ export function workerSuite(python: Python, { stops, fitness, wholeClient }: Abi
     test('a worker in the shape of the vLLM one answers the OpenAI interface, streaming and not', async () => {
       const { jobs } = await worker(LANGUAGE_MODEL);
       const messages = [{ role: 'user', content: 'hello' }];
-      const ask = (path: string, body?: unknown): Promise<Answer<Record<string, unknown>>> => jobs.call(body === undefined ? 'GET' : 'POST', `openai/v1/${path}`, body);
+      const ask = (path: string, body?: unknown): Promise<Answer<Record<string, unknown>>> =>
+        jobs.call(body === undefined ? 'GET' : 'POST', `openai/v1/${path}`, body);
       const models = await ask('models');
-      assert.deepEqual([models.status, models.body], [200, { object: 'list', data: [{ id: 'small', object: 'model' }] }]);
+      assert.deepEqual(
+        [models.status, models.body],
+        [200, { object: 'list', data: [{ id: 'small', object: 'model' }] }],
+      );
       const whole = await ask('chat/completions', { model: 'small', messages });
-      assert.deepEqual([whole.status, whole.body], [200, { object: 'chat.completion', choices: [{ message: { role: 'assistant', content: 'HELLO' } }] }]);
-      const streamed = await fetch(`${stage.server.url}/v2/${jobs.id}/openai/v1/chat/completions`, { method: 'POST', headers: { authorization: `Bearer ${jobs.key}`, 'content-type': 'application/json' }, body: JSON.stringify({ model: 'small', messages, stream: true }) });
+      assert.deepEqual(
+        [whole.status, whole.body],
+        [200, { object: 'chat.completion', choices: [{ message: { role: 'assistant', content: 'HELLO' } }] }],
+      );
+      const streamed = await fetch(`${stage.server.url}/v2/${jobs.id}/openai/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${jobs.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'small', messages, stream: true }),
+      });
       assert.match(streamed.headers.get('content-type') ?? '', /^text\/event-stream/);
-      const events = (await streamed.text()).split('\n\n').filter((event) => event !== '').map((event) => event.replace(/^data: /, ''));
+      const events = (await streamed.text())
+        .split('\n\n')
+        .filter((event) => event !== '')
+        .map((event) => event.replace(/^data: /, ''));
       assert.equal(events.pop(), '[DONE]');
-      assert.equal(events.map((event) => (JSON.parse(event) as { choices: { delta: { content: string } }[] }).choices[0]?.delta.content).join(''), 'Grüße an alle');
+      assert.equal(
+        events
+          .map(
+            (event) =>
+              (JSON.parse(event) as { choices: { delta: { content: string } }[] }).choices[0]?.delta.content,
+          )
+          .join(''),
+        'Grüße an alle',
+      );
       const refused = await ask('chat/completions', { model: 'none', messages });
       assert.equal(refused.status, 500);
       assert.match((refused.body['error'] as { message: string }).message, /no such model/);
     });
 
-    test('a worker whose check fails says so and ends', { skip: !fitness && 'this version has no checks' }, async () => {
+    test('a worker whose check fails says so and ends', {
+      skip: !fitness && 'this version has no checks',
+    }, async () => {
       const { jobs, program } = await worker(UNHEALTHY);
       assert.equal(await program.ended, 1);
       assert.equal((await jobs.health()).workers.unhealthy, 1);

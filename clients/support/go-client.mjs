@@ -34,14 +34,24 @@ export async function installFromGo(name, pin) {
   const { module, commit } = JSON.parse(wanted);
   try {
     mkdirSync(folder, { recursive: true });
-    const env = { ...process.env, GOBIN: join(folder, 'bin'), GOPATH: join(folder, 'path'), GOFLAGS: '-modcacherw -buildvcs=false' };
+    const env = {
+      ...process.env,
+      GOBIN: join(folder, 'bin'),
+      GOPATH: join(folder, 'path'),
+      GOFLAGS: '-modcacherw -buildvcs=false',
+    };
     await run('go', ['install', `${module}@${commit}`], { cwd: folder, env, timeout: INSTALL_LIMIT_MS });
     writeFileSync(ready, wanted);
   } catch (error) {
     const { stderr = '', message } = /** @type {Error & { stderr?: string }} */ (error);
-    const lines = stderr.split('\n').map((text) => text.trim()).filter((text) => text !== '');
+    const lines = stderr
+      .split('\n')
+      .map((text) => text.trim())
+      .filter((text) => text !== '');
     // Go ends with what the server said, and that is the reason.
-    process.stderr.write(`go did not install ${module}@${commit.slice(0, 12)}: ${(lines.at(-1) ?? message.split('\n')[0] ?? '').slice(0, 200)}\n`);
+    process.stderr.write(
+      `go did not install ${module}@${commit.slice(0, 12)}: ${(lines.at(-1) ?? message.split('\n')[0] ?? '').slice(0, 200)}\n`,
+    );
     process.exit(1);
   }
 }

@@ -6,7 +6,12 @@ import { npmFile } from './npm-client.mjs';
 
 interface Reply {
   id: number;
-  result?: { tools?: { name: string }[]; content?: { text: string }[]; isError?: boolean; serverInfo?: { name: string; version: string } };
+  result?: {
+    tools?: { name: string }[];
+    content?: { text: string }[];
+    isError?: boolean;
+    serverInfo?: { name: string; version: string };
+  };
   error?: { message: string };
 }
 
@@ -43,7 +48,10 @@ export function mcpEnvironment({ url, key }: Pick<TestServer, 'url' | 'key'>): R
 }
 
 export async function startMcp(installed: string, env: Record<string, string>): Promise<McpServer> {
-  const child = spawn(process.execPath, [npmFile(installed, '@runpod/mcp-server/dist/stdio.mjs')], { stdio: ['pipe', 'pipe', 'inherit'], env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env } });
+  const child = spawn(process.execPath, [npmFile(installed, '@runpod/mcp-server/dist/stdio.mjs')], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+  });
   const waiting = new Map<number, (reply: Reply) => void>();
   createInterface(child.stdout).on('line', (line) => {
     const reply = JSON.parse(line) as Reply;
@@ -51,14 +59,19 @@ export async function startMcp(installed: string, env: Record<string, string>): 
     waiting.delete(reply.id);
   });
   let last = 0;
-  const send = (message: Record<string, unknown>): void => void child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  const send = (message: Record<string, unknown>): void =>
+    void child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
   const request = (method: string, params: Record<string, unknown> = {}): Promise<Reply> =>
     new Promise((resolve) => {
       waiting.set((last += 1), resolve);
       send({ id: last, method, params });
     });
 
-  const { result: hello } = await request('initialize', { protocolVersion: '2025-03-26', capabilities: {}, clientInfo: { name: 'berth-tests', version: '1' } });
+  const { result: hello } = await request('initialize', {
+    protocolVersion: '2025-03-26',
+    capabilities: {},
+    clientInfo: { name: 'berth-tests', version: '1' },
+  });
   send({ method: 'notifications/initialized' });
   const listed = await request('tools/list');
   const used = new Set<string>();

@@ -31,12 +31,20 @@ export async function installFromNpm(name, manifest) {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
     copyFileSync(fileURLToPath(manifest), join(folder, 'package.json'));
-    await run('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'], { cwd: folder, timeout: INSTALL_LIMIT_MS });
+    await run(
+      'npm',
+      ['install', '--prefix', folder, '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'],
+      { cwd: folder, timeout: INSTALL_LIMIT_MS },
+    );
     writeFileSync(ready, wanted);
   } catch (error) {
     const { stderr = '', message } = /** @type {Error & { stderr?: string }} */ (error);
     const line = stderr.split('\n').filter((text) => text.trim() !== '')[0] ?? message.split('\n')[0];
-    process.stderr.write(`npm did not install ${Object.entries(JSON.parse(wanted).dependencies).map((pair) => pair.join('@')).join(', ')}: ${line?.slice(0, 200)}\n`);
+    process.stderr.write(
+      `npm did not install ${Object.entries(JSON.parse(wanted).dependencies)
+        .map((pair) => pair.join('@'))
+        .join(', ')}: ${line?.slice(0, 200)}\n`,
+    );
     process.exit(1);
   }
 }

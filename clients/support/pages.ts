@@ -9,9 +9,17 @@ export interface Reader {
 }
 
 /** The code of a page, as it is written, with the reader's own address, key and endpoint. `number` counts the blocks of that language from 0. */
-export function codeOf(page: string, language: string, number: number, { url, key, endpointId = '' }: Reader): string {
+export function codeOf(
+  page: string,
+  language: string,
+  number: number,
+  { url, key, endpointId = '' }: Reader,
+): string {
   const text = readFileSync(new URL(`../../docs/clients/${page}`, import.meta.url), 'utf8');
   const code = [...text.matchAll(new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\`$`, 'gm'))][number]?.[1];
   assert.ok(code !== undefined, `${page} has no ${language} block ${number}`);
-  return code.replaceAll('http://127.0.0.1:8484', url).replaceAll('YOUR_KEY', key).replaceAll('ENDPOINT_ID', endpointId);
+  return code
+    .replaceAll('http://127.0.0.1:8484', url)
+    .replaceAll('YOUR_KEY', key)
+    .replaceAll('ENDPOINT_ID', endpointId);
 }

@@ -26,12 +26,29 @@ export async function preparePython(name, requirements) {
   if (existsSync(ready) && readFileSync(ready, 'utf8') === wanted) return undefined;
   try {
     await run('python3', ['-m', 'venv', '--clear', folder], { timeout: INSTALL_LIMIT_MS });
-    await run(join(folder, 'bin/python'), ['-m', 'pip', 'install', '--quiet', '--no-compile', '--disable-pip-version-check', '--requirement', fileURLToPath(requirements)], { timeout: INSTALL_LIMIT_MS });
+    await run(
+      join(folder, 'bin/python'),
+      [
+        '-m',
+        'pip',
+        'install',
+        '--quiet',
+        '--no-compile',
+        '--disable-pip-version-check',
+        '--requirement',
+        fileURLToPath(requirements),
+      ],
+      { timeout: INSTALL_LIMIT_MS },
+    );
     writeFileSync(ready, wanted);
     return undefined;
   } catch (error) {
     const { stderr = '', message } = /** @type {Error & { stderr?: string }} */ (error);
-    const line = stderr.split('\n').filter((text) => text.trim() !== '').at(-1) ?? message.split('\n')[0];
+    const line =
+      stderr
+        .split('\n')
+        .filter((text) => text.trim() !== '')
+        .at(-1) ?? message.split('\n')[0];
     return `no Python with ${wanted.trim().replaceAll('\n', ', ')}: ${line?.slice(0, 200)}`;
   }
 }

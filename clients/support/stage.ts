@@ -38,7 +38,8 @@ export function clientStage(env: Record<string, string> = {}): ClientStage {
   });
   after(async () => {
     if (stage.server === undefined) return;
-    const { endpoints } = (await stage.client.call<{ endpoints: { id: string }[] }>('GET', '/v2/serverless')).body;
+    const { endpoints } = (await stage.client.call<{ endpoints: { id: string }[] }>('GET', '/v2/serverless'))
+      .body;
     for (const { id } of endpoints) await stage.client.call('DELETE', `/v2/serverless/${id}`);
     const { pods } = (await stage.client.call<{ pods: { id: string }[] }>('GET', '/v2/pods')).body;
     for (const { id } of pods) await stage.client.call('DELETE', `/v2/pods/${id}`);

@@ -2,7 +2,13 @@
  * A worker without any library: the public worker protocol is four addresses, which Berth hands to
  * the container in its environment. Take a job, do it, send the result.
  */
-const { RUNPOD_WEBHOOK_GET_JOB: take = '', RUNPOD_WEBHOOK_POST_OUTPUT: done = '', RUNPOD_WEBHOOK_PING: ping = '', RUNPOD_AI_API_KEY: key = '', RUNPOD_POD_ID: worker = '' } = process.env;
+const {
+  RUNPOD_WEBHOOK_GET_JOB: take = '',
+  RUNPOD_WEBHOOK_POST_OUTPUT: done = '',
+  RUNPOD_WEBHOOK_PING: ping = '',
+  RUNPOD_AI_API_KEY: key = '',
+  RUNPOD_POD_ID: worker = '',
+} = process.env;
 const headers = { authorization: key };
 let current = '';
 let stopping = false;
@@ -16,10 +22,15 @@ function handle({ input }) {
 const fill = (address, id) => address.replaceAll('$RUNPOD_POD_ID', worker).replaceAll('$ID', id);
 
 // A worker that is not heard of for long is taken for lost.
-const pinging = setInterval(() => {
-  const address = fill(ping, worker) + (current === '' ? '' : `&job_id=${current}`);
-  fetch(address, { headers, signal: AbortSignal.timeout(5000) }).catch((error) => process.stderr.write(`no ping: ${error}\n`));
-}, Number(process.env['RUNPOD_PING_INTERVAL'] ?? 10_000));
+const pinging = setInterval(
+  () => {
+    const address = fill(ping, worker) + (current === '' ? '' : `&job_id=${current}`);
+    fetch(address, { headers, signal: AbortSignal.timeout(5000) }).catch((error) =>
+      process.stderr.write(`no ping: ${error}\n`),
+    );
+  },
+  Number(process.env['RUNPOD_PING_INTERVAL'] ?? 10_000),
+);
 
 process.on('SIGTERM', () => {
   stopping = true;
@@ -28,7 +39,10 @@ process.on('SIGTERM', () => {
 
 while (!stopping) {
   try {
-    const response = await fetch(`${fill(take, worker)}&job_in_progress=0`, { headers, signal: AbortSignal.timeout(90_000) });
+    const response = await fetch(`${fill(take, worker)}&job_in_progress=0`, {
+      headers,
+      signal: AbortSignal.timeout(90_000),
+    });
     // Anything else means that there is nothing to do now.
     if (response.status !== 200) {
       if (response.status >= 400) await new Promise((resolve) => setTimeout(resolve, 1000));
@@ -42,7 +56,11 @@ while (!stopping) {
     } catch (error) {
       result = { error: String(error) };
     }
-    await fetch(`${fill(done, job.id)}&isStream=false`, { method: 'POST', headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' }, body: JSON.stringify(result) });
+    await fetch(`${fill(done, job.id)}&isStream=false`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
+      body: JSON.stringify(result),
+    });
   } catch (error) {
     process.stderr.write(`${error}\n`);
     await new Promise((resolve) => setTimeout(resolve, 1000));

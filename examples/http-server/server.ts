@@ -11,9 +11,11 @@ const worker = process.env['RUNPOD_POD_ID'] ?? 'local';
 const server: Server = createServer((request, response) => {
   const path = (request.url ?? '/').split('?')[0];
   if (path === '/ping') return void response.end('{"status":"healthy"}');
-  if (path !== '/' && path !== '/echo') return void response.writeHead(404).end('{"error":"there is / and /echo, and /ws for a WebSocket"}');
+  if (path !== '/' && path !== '/echo')
+    return void response.writeHead(404).end('{"error":"there is / and /echo, and /ws for a WebSocket"}');
   response.setHeader('content-type', 'application/json');
-  if (path === '/') return void response.end(JSON.stringify({ worker, uptimeSeconds: Math.round(process.uptime()) }));
+  if (path === '/')
+    return void response.end(JSON.stringify({ worker, uptimeSeconds: Math.round(process.uptime()) }));
   request.pipe(response);
 });
 
@@ -27,4 +29,6 @@ process.on('SIGTERM', () => {
   server.closeIdleConnections();
 });
 
-server.listen(Number(process.env['PORT'] ?? 8000), () => process.stdout.write(`worker ${worker} listens on ${process.env['PORT'] ?? 8000}\n`));
+server.listen(Number(process.env['PORT'] ?? 8000), () =>
+  process.stdout.write(`worker ${worker} listens on ${process.env['PORT'] ?? 8000}\n`),
+);

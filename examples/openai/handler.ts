@@ -16,7 +16,10 @@ const MODEL = 'parrot';
 const PAUSE_MS = 50;
 
 /** What it yields is the answer; while streaming, it yields the text of the events itself. */
-export default async function* parrot({ id, input: { openai_route: route, openai_input: body } }: Job): AsyncGenerator<unknown, void> {
+export default async function* parrot({
+  id,
+  input: { openai_route: route, openai_input: body },
+}: Job): AsyncGenerator<unknown, void> {
   const created = Math.floor(Date.now() / 1000);
   if (route === '/v1/models') {
     yield { object: 'list', data: [{ id: MODEL, object: 'model', created, owned_by: 'berth' }] };
@@ -26,11 +29,23 @@ export default async function* parrot({ id, input: { openai_route: route, openai
   const words = (body.messages.at(-1)?.content ?? '').split(/(?<= )/);
   if (body.stream !== true) {
     const message = { role: 'assistant', content: words.join('') };
-    const usage = { prompt_tokens: words.length, completion_tokens: words.length, total_tokens: 2 * words.length };
-    yield { id, object: 'chat.completion', created, model: MODEL, choices: [{ index: 0, message, finish_reason: 'stop' }], usage };
+    const usage = {
+      prompt_tokens: words.length,
+      completion_tokens: words.length,
+      total_tokens: 2 * words.length,
+    };
+    yield {
+      id,
+      object: 'chat.completion',
+      created,
+      model: MODEL,
+      choices: [{ index: 0, message, finish_reason: 'stop' }],
+      usage,
+    };
     return;
   }
-  const chunk = (delta: object, finish: string | null) => `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created, model: MODEL, choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+  const chunk = (delta: object, finish: string | null) =>
+    `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created, model: MODEL, choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
   for (const word of words) {
     yield chunk({ role: 'assistant', content: word }, null);
     await pause(PAUSE_MS);

@@ -10,7 +10,10 @@ interface Context {
 }
 
 /** A slow job that tells how far it is. The signal is aborted when the job is cancelled or out of time, and ends the pause. */
-export default async function bake({ input: { steps = 5, stepMs = 1000 } }: Job, { signal, progress }: Context) {
+export default async function bake(
+  { input: { steps = 5, stepMs = 1000 } }: Job,
+  { signal, progress }: Context,
+) {
   for (let step = 1; step <= steps; step += 1) {
     await pause(stepMs, undefined, { signal });
     progress({ step, of: steps });

@@ -47,17 +47,26 @@ export function floodOn(name: string, open: () => Promise<EngineUnderTest>): voi
       engine = await open();
       place = await freshDatabase('sqlite');
       server = await startServer(place, { BERTH_RATE_LIMITS: 'off', ...engine.env });
-      await until('the data center is there', async () => (await server.client().call('GET', '/v2/catalog/datacenters')).text.includes(engine.dataCenterId));
+      await until('the data center is there', async () =>
+        (await server.client().call('GET', '/v2/catalog/datacenters')).text.includes(engine.dataCenterId),
+      );
     });
     after(async () => {
-      assert.deepEqual(logLines(server).filter(({ level }) => level === 'error'), []);
+      assert.deepEqual(
+        logLines(server).filter(({ level }) => level === 'error'),
+        [],
+      );
       await server.stop();
       await engine.close();
       await place.drop();
     });
 
-    test('every line reaches a follower, or is told to be dropped; also one who does not read for a while, and one who comes back', { timeout: 90_000 }, async (context) => {
-      const { body: { id } } = await createPod(server.client(), { image: engine.image, cmd: ['node', '-e', FLOOD] });
+    test('every line reaches a follower, or is told to be dropped; also one who does not read for a while, and one who comes back', {
+      timeout: 90_000,
+    }, async (context) => {
+      const {
+        body: { id },
+      } = await createPod(server.client(), { image: engine.image, cmd: ['node', '-e', FLOOD] });
       const from = performance.now();
       const eager = follow(server, id);
       const slow = follow(server, id, { waitsMs: 8_000 });
@@ -65,19 +74,39 @@ export function floodOn(name: string, open: () => Promise<EngineUnderTest>): voi
       const first = await leaving;
       assert.equal(first.problem, undefined);
       const back = await follow(server, id, { after: first.numbers + first.dropped, lastId: first.lastId });
-      const told = [await eager, await slow, { ...back, numbers: back.numbers + first.numbers, dropped: back.dropped + first.dropped }];
-      context.diagnostic(`${Math.round(performance.now() - from)} ms; numbers and dropped: ${told.map(({ numbers, dropped }) => `${numbers}+${dropped}`).join(', ')}`);
-      for (const { numbers, dropped, problem } of told) assert.deepEqual([problem, numbers + dropped], [undefined, LINES]);
+      const told = [
+        await eager,
+        await slow,
+        { ...back, numbers: back.numbers + first.numbers, dropped: back.dropped + first.dropped },
+      ];
+      context.diagnostic(
+        `${Math.round(performance.now() - from)} ms; numbers and dropped: ${told.map(({ numbers, dropped }) => `${numbers}+${dropped}`).join(', ')}`,
+      );
+      for (const { numbers, dropped, problem } of told)
+        assert.deepEqual([problem, numbers + dropped], [undefined, LINES]);
       await has(server.client(), id, 'EXITED');
 
       const tail = await logOf(server.client(), id, '&tail=5000&source=container');
-      assert.deepEqual([tail.length, tail[0]?.line, tail.at(-1)?.line], [5000, `line ${LINES - 4999}`, `line ${LINES}`], 'it stays readable');
+      assert.deepEqual(
+        [tail.length, tail[0]?.line, tail.at(-1)?.line],
+        [5000, `line ${LINES - 4999}`, `line ${LINES}`],
+        'it stays readable',
+      );
       assert.equal((await server.client().call('DELETE', `/v2/pods/${id}`)).status, 204);
-      assert.equal((await logOf(server.client(), id, '&tail=1&source=container'))[0]?.line, `line ${LINES}`, 'also when the pod is gone');
+      assert.equal(
+        (await logOf(server.client(), id, '&tail=1&source=container'))[0]?.line,
+        `line ${LINES}`,
+        'also when the pod is gone',
+      );
     });
 
     test('while nothing is written, the line is kept alive', { timeout: 60_000 }, async () => {
-      const { body: { id } } = await createPod(server.client(), { image: engine.image, cmd: ['node', '-e', 'setTimeout(() => console.log("line 1"), 18000)'] });
+      const {
+        body: { id },
+      } = await createPod(server.client(), {
+        image: engine.image,
+        cmd: ['node', '-e', 'setTimeout(() => console.log("line 1"), 18000)'],
+      });
       const told = await follow(server, id);
       assert.deepEqual([told.numbers, told.problem], [1, undefined]);
       assert.ok(told.heartbeats >= 1);
@@ -85,9 +114,17 @@ export function floodOn(name: string, open: () => Promise<EngineUnderTest>): voi
   });
 }
 
-async function follow({ url, key }: TestServer, id: string, { waitsMs = 0, leavesAfter = Infinity, lastId = '', after: known = 0 } = {}): Promise<Told> {
+async function follow(
+  { url, key }: TestServer,
+  id: string,
+  { waitsMs = 0, leavesAfter = Infinity, lastId = '', after: known = 0 } = {},
+): Promise<Told> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    get(`${url}/v2/pods/${id}/logs`, { headers: { authorization: `Bearer ${key}`, ...(lastId !== '' && { 'last-event-id': lastId }) } }, resolve).on('error', reject);
+    get(
+      `${url}/v2/pods/${id}/logs`,
+      { headers: { authorization: `Bearer ${key}`, ...(lastId !== '' && { 'last-event-id': lastId }) } },
+      resolve,
+    ).on('error', reject);
   });
   assert.equal(response.statusCode, 200);
   if (waitsMs > 0) {

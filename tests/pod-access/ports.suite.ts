@@ -20,18 +20,40 @@ interface About {
 export function portsSuite(stage: PodStage): void {
   describe('HTTP ports of a pod', () => {
     const served = async (more: Record<string, unknown> = {}): Promise<string> => {
-      const id = await stage.pod({ cmd: ['node', '-e', POD_SERVER], ports: ['8000/http', '9000/tcp'], ...more });
+      const id = await stage.pod({
+        cmd: ['node', '-e', POD_SERVER],
+        ports: ['8000/http', '9000/tcp'],
+        ...more,
+      });
       await until('it listens', async () => (await visit(id, '/')).status === 200);
       return id;
     };
     /** Without a key. */
-    const visit = (id: string, path: string, options: RequestInit = {}, port = 8000): Promise<Response> => fetch(`${stage.server().url}/proxy/${id}-${port}${path}`, { redirect: 'manual', ...options });
+    const visit = (id: string, path: string, options: RequestInit = {}, port = 8000): Promise<Response> =>
+      fetch(`${stage.server().url}/proxy/${id}-${port}${path}`, { redirect: 'manual', ...options });
     const about = async (response: Response): Promise<About> => (await response.json()) as About;
 
     test('a request goes through by path, without a key, and its prefix is cut off', async () => {
       const id = await served();
-      const seen = await about(await visit(id, '/some/path?a=1&b=%2F', { method: 'PUT', body: 'x', headers: { authorization: 'Bearer its own', 'x-mine': 'yes' } }));
-      assert.partialDeepStrictEqual(seen, { method: 'PUT', url: '/some/path?a=1&b=%2F', pod: id, headers: { authorization: 'Bearer its own', 'x-mine': 'yes', 'x-forwarded-prefix': `/proxy/${id}-8000`, 'x-forwarded-proto': 'http', 'x-forwarded-host': new URL(stage.server().url).host } });
+      const seen = await about(
+        await visit(id, '/some/path?a=1&b=%2F', {
+          method: 'PUT',
+          body: 'x',
+          headers: { authorization: 'Bearer its own', 'x-mine': 'yes' },
+        }),
+      );
+      assert.partialDeepStrictEqual(seen, {
+        method: 'PUT',
+        url: '/some/path?a=1&b=%2F',
+        pod: id,
+        headers: {
+          authorization: 'Bearer its own',
+          'x-mine': 'yes',
+          'x-forwarded-prefix': `/proxy/${id}-8000`,
+          'x-forwarded-proto': 'http',
+          'x-forwarded-host': new URL(stage.server().url).host,
+        },
+      });
       const answer = await visit(id, '/');
       assert.equal(answer.headers.get('x-runpod-worker-id'), null);
       await answer.body?.cancel();
@@ -47,14 +69,26 @@ export function portsSuite(stage: PodStage): void {
 
     test('what is not there is told in a sentence', async () => {
       const id = await served();
-      const refusal = async (response: Response): Promise<[number, string]> => [response.status, ((await response.json()) as { error: string }).error];
+      const refusal = async (response: Response): Promise<[number, string]> => [
+        response.status,
+        ((await response.json()) as { error: string }).error,
+      ];
       assert.deepEqual(await refusal(await visit('nobody', '/')), [404, 'pod "nobody" not found']);
-      assert.deepEqual(await refusal(await visit(id, '/', {}, 8001)), [404, `pod ${id} has no HTTP port 8001; it declares 8000`]);
-      assert.deepEqual(await refusal(await visit(id, '/', {}, 9000)), [404, `pod ${id} has no HTTP port 9000; it declares 8000`]);
+      assert.deepEqual(await refusal(await visit(id, '/', {}, 8001)), [
+        404,
+        `pod ${id} has no HTTP port 8001; it declares 8000`,
+      ]);
+      assert.deepEqual(await refusal(await visit(id, '/', {}, 9000)), [
+        404,
+        `pod ${id} has no HTTP port 9000; it declares 8000`,
+      ]);
       assert.equal((await fetch(`${stage.server().url}/proxy/${id}/`)).status, 404);
       assert.equal((await fetch(`${stage.server().url}/proxy/`)).status, 404);
       const silent = await stage.pod({ ports: ['8000/http'] });
-      assert.deepEqual(await refusal(await visit(silent, '/')), [502, `nothing listens on port 8000 of pod ${silent} yet`]);
+      assert.deepEqual(await refusal(await visit(silent, '/')), [
+        502,
+        `nothing listens on port 8000 of pod ${silent} yet`,
+      ]);
       await act(stage.client(), id, 'stop');
       await has(stage.client(), id, 'EXITED');
       assert.deepEqual(await refusal(await visit(id, '/')), [502, `pod ${id} does not run: it is EXITED`]);
@@ -75,7 +109,8 @@ export function portsSuite(stage: PodStage): void {
       asking.end();
       const events = await visit(id, '/events');
       let text = '';
-      for await (const chunk of events.body ?? []) if (((text += Buffer.from(chunk).toString()), /data: 3\n/.test(text))) break;
+      for await (const chunk of events.body ?? [])
+        if (((text += Buffer.from(chunk).toString()), /data: 3\n/.test(text))) break;
       assert.match(text, /^data: 1\n\ndata: 2\n\n/);
       const large = Buffer.alloc(40 * 1024 * 1024, 'y');
       const back = await visit(id, '/back', { method: 'POST', body: large });
@@ -84,7 +119,9 @@ export function portsSuite(stage: PodStage): void {
 
     test('a WebSocket talks through', async () => {
       const id = await served();
-      const socket = new WebSocket(`${stage.server().url.replace(/^http/, 'ws')}/proxy/${id}-8000/chat?room=1`);
+      const socket = new WebSocket(
+        `${stage.server().url.replace(/^http/, 'ws')}/proxy/${id}-8000/chat?room=1`,
+      );
       await once(socket, 'open');
       for (const word of ['hello', 'again']) {
         socket.send(word);
@@ -98,15 +135,21 @@ export function portsSuite(stage: PodStage): void {
       assert.equal(answer.statusCode, 404);
     });
 
-    test('by host name the whole path is the pod\'s, also one that looks like Berth\'s own', async () => {
+    test("by host name the whole path is the pod's, also one that looks like Berth's own", async () => {
       const id = await served();
       const { port } = new URL(stage.server().url);
       const visited = async (path: string): Promise<About> => {
-        const asking = request({ host: '127.0.0.1', port, path, headers: { host: `${id}-8000.pods.test:${port}` } }).end();
+        const asking = request({
+          host: '127.0.0.1',
+          port,
+          path,
+          headers: { host: `${id}-8000.pods.test:${port}` },
+        }).end();
         const [answer] = (await once(asking, 'response')) as [IncomingMessage];
         return JSON.parse((await Array.fromAsync(answer as AsyncIterable<Buffer>)).join('')) as About;
       };
-      for (const path of ['/v2/pods', `/v2/${id}/run`, '/proxy/x-1/y', '/healthz']) assert.equal((await visited(path)).url, path);
+      for (const path of ['/v2/pods', `/v2/${id}/run`, '/proxy/x-1/y', '/healthz'])
+        assert.equal((await visited(path)).url, path);
       assert.equal((await visited('/')).headers['x-forwarded-prefix'], undefined);
     });
 
@@ -122,12 +165,15 @@ export function portsSuite(stage: PodStage): void {
 
     if (stage.sharesPorts) {
       test('a server may listen on the number that it is told, and two pods have the same port', async () => {
-        const ids = [await served({ env: { LISTEN_AS: 'RUNPOD_TCP_PORT_8000' } }), await served({ env: { LISTEN_AS: 'BERTH_PORT_8000' } })];
+        const ids = [
+          await served({ env: { LISTEN_AS: 'RUNPOD_TCP_PORT_8000' } }),
+          await served({ env: { LISTEN_AS: 'BERTH_PORT_8000' } }),
+        ];
         for (const id of ids) assert.equal((await about(await visit(id, '/'))).pod, id);
       });
     }
 
-    test('a pod of another account is as public as one\'s own, and its management is not', async () => {
+    test("a pod of another account is as public as one's own, and its management is not", async () => {
       const id = await served();
       assert.equal((await createPod(stage.client('rpa_NOBODY'))).status, 401);
       assert.equal((await visit(id, '/')).status, 200);

@@ -23,7 +23,10 @@ export interface PodStage {
   image(): string;
 }
 
-export function podStage(open: () => Promise<EngineUnderTest>, { dataCenterId, sharesPorts }: { dataCenterId: string; sharesPorts: boolean }): PodStage {
+export function podStage(
+  open: () => Promise<EngineUnderTest>,
+  { dataCenterId, sharesPorts }: { dataCenterId: string; sharesPorts: boolean },
+): PodStage {
   let place: TestDatabase;
   let server: TestServer;
   let engine: EngineUnderTest;
@@ -32,13 +35,19 @@ export function podStage(open: () => Promise<EngineUnderTest>, { dataCenterId, s
     place = await freshDatabase('sqlite');
     engine = await open();
     server = await startServer(place, { ...engine.env, BERTH_RATE_LIMITS: 'off', BERTH_DOMAIN: 'pods.test' });
-    await until(`${dataCenterId} is there`, async () => (await client().call('GET', '/v2/catalog/datacenters')).text.includes(dataCenterId));
+    await until(`${dataCenterId} is there`, async () =>
+      (await client().call('GET', '/v2/catalog/datacenters')).text.includes(dataCenterId),
+    );
   });
   afterEach(async () => {
-    for (const { id } of (await client().call<{ pods: PodView[] }>('GET', '/v2/pods')).body.pods) await client().call('DELETE', `/v2/pods/${id}`);
+    for (const { id } of (await client().call<{ pods: PodView[] }>('GET', '/v2/pods')).body.pods)
+      await client().call('DELETE', `/v2/pods/${id}`);
   });
   after(async () => {
-    assert.deepEqual(logLines(server).filter(({ level }) => level === 'error'), []);
+    assert.deepEqual(
+      logLines(server).filter(({ level }) => level === 'error'),
+      [],
+    );
     await server.stop();
     await engine.close();
     await place.drop();
@@ -46,7 +55,8 @@ export function podStage(open: () => Promise<EngineUnderTest>, { dataCenterId, s
   return {
     server: () => server,
     client,
-    pod: async (body = {}) => (await runningPod(client(), { image: engine.image, dataCenterIds: [dataCenterId], ...body })).id,
+    pod: async (body = {}) =>
+      (await runningPod(client(), { image: engine.image, dataCenterIds: [dataCenterId], ...body })).id,
     sharesPorts,
     dataCenterId,
     image: () => engine.image,

@@ -19,11 +19,18 @@ export interface TerminalClient {
   resume(): void;
   /** Goes away without a word. */
   cut(): void;
-  ended: Promise<{ code: number; exit: { type: string; exitCode: number; signal: string | null } | undefined }>;
+  ended: Promise<{
+    code: number;
+    exit: { type: string; exitCode: number; signal: string | null } | undefined;
+  }>;
 }
 
 /** Speaks the protocol of docs/terminal.md. */
-export async function openTerminal(url: string, headers: Record<string, string> = {}, protocols: string[] = []): Promise<TerminalClient> {
+export async function openTerminal(
+  url: string,
+  headers: Record<string, string> = {},
+  protocols: string[] = [],
+): Promise<TerminalClient> {
   const socket = new WebSocket(url, protocols, { headers });
   const output: Record<'stdout' | 'stderr', Buffer[]> = { stdout: [], stderr: [] };
   let stream: 'stdout' | 'stderr' = 'stdout';
@@ -37,22 +44,26 @@ export async function openTerminal(url: string, headers: Record<string, string> 
     if (message.type === 'exit') exit = message as never;
   });
   const ended = once(socket, 'close').then(([code]) => ({ code: code as number, exit }));
-  const refused = once(socket, 'unexpected-response').then(([, answer]) => Promise.reject(new Error(`refused with ${(answer as IncomingMessage).statusCode}`)));
+  const refused = once(socket, 'unexpected-response').then(([, answer]) =>
+    Promise.reject(new Error(`refused with ${(answer as IncomingMessage).statusCode}`)),
+  );
   refused.catch(() => undefined);
   const text = (): string => Buffer.concat([...output.stdout, ...output.stderr]).toString();
-  const shows = (wanted: string): Promise<unknown> => until(`the terminal shows ${wanted}`, async () => text().includes(wanted)).catch((error: unknown) => {
-    throw new Error(`${(error as Error).message}; it shows ${JSON.stringify(text())}`);
-  });
+  const shows = (wanted: string): Promise<unknown> =>
+    until(`the terminal shows ${wanted}`, async () => text().includes(wanted)).catch((error: unknown) => {
+      throw new Error(`${(error as Error).message}; it shows ${JSON.stringify(text())}`);
+    });
   return {
     opened: await Promise.race([opened, refused]),
     type: (bytes) => socket.send(Buffer.from(bytes as string)),
     tell: (message) => socket.send(JSON.stringify(message)),
     shows,
-    retype: (bytes, wanted) => until(`the terminal shows ${wanted}`, async () => {
-      socket.send(Buffer.from(bytes));
-      await new Promise((next) => setTimeout(next, 100));
-      return text().includes(wanted);
-    }),
+    retype: (bytes, wanted) =>
+      until(`the terminal shows ${wanted}`, async () => {
+        socket.send(Buffer.from(bytes));
+        await new Promise((next) => setTimeout(next, 100));
+        return text().includes(wanted);
+      }),
     stdout: () => Buffer.concat(output.stdout),
     stderr: () => Buffer.concat(output.stderr),
     received: () => output.stdout.reduce((sum, chunk) => sum + chunk.length, 0),
@@ -64,9 +75,17 @@ export async function openTerminal(url: string, headers: Record<string, string> 
 }
 
 /** The answer to one that is not let in; whoever is let in after all goes away again, and that is a failure. */
-export async function refusedTerminal(url: string, headers: Record<string, string> = {}, protocols: string[] = []): Promise<{ status: number; detail: string }> {
+export async function refusedTerminal(
+  url: string,
+  headers: Record<string, string> = {},
+  protocols: string[] = [],
+): Promise<{ status: number; detail: string }> {
   const socket = new WebSocket(url, protocols, { headers });
-  const { promise: refused, resolve, reject } = Promise.withResolvers<[{ destroy(): void }, IncomingMessage]>();
+  const {
+    promise: refused,
+    resolve,
+    reject,
+  } = Promise.withResolvers<[{ destroy(): void }, IncomingMessage]>();
   socket.once('unexpected-response', (request, answer) => resolve([request, answer]));
   socket.once('open', () => {
     socket.terminate();

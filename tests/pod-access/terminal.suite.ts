@@ -12,7 +12,8 @@ import { openTerminal, refusedTerminal } from './terminal-client.ts';
 /** Terminals and commands in pods, over WebSockets. */
 export function terminalSuite(stage: PodStage): void {
   describe('terminals of a pod', () => {
-    const path = (id: string, query = ''): string => `${stage.server().url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal${query}`;
+    const path = (id: string, query = ''): string =>
+      `${stage.server().url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal${query}`;
     const key = (): string => stage.server().key;
     const bearer = (): Record<string, string> => ({ authorization: `Bearer ${key()}` });
 
@@ -27,14 +28,27 @@ export function terminalSuite(stage: PodStage): void {
       terminal.tell({ type: 'resize', columns: 120, rows: 40 });
       await terminal.retype('stty size\n', '40 120');
       terminal.type('exit 7\n');
-      assert.deepEqual(await terminal.ended, { code: 1000, exit: { type: 'exit', exitCode: 7, signal: null } });
-      assert.ok((await auditLog(stage.client())).some((entry) => entry['action'] === 'terminal' && entry['resourceId'] === id));
+      assert.deepEqual(await terminal.ended, {
+        code: 1000,
+        exit: { type: 'exit', exitCode: 7, signal: null },
+      });
+      assert.ok(
+        (await auditLog(stage.client())).some(
+          (entry) => entry['action'] === 'terminal' && entry['resourceId'] === id,
+        ),
+      );
     });
 
     test('a command through pipes: bytes in and out, standard error apart, its exit code', async () => {
       const id = await stage.pod();
-      const terminal = await openTerminal(path(id, `?cmd=sh&cmd=-c&cmd=${encodeURIComponent('cat; echo oops >&2; exit 3')}`), bearer());
-      assert.deepEqual([terminal.opened.tty, terminal.opened.command], [false, ['sh', '-c', 'cat; echo oops >&2; exit 3']]);
+      const terminal = await openTerminal(
+        path(id, `?cmd=sh&cmd=-c&cmd=${encodeURIComponent('cat; echo oops >&2; exit 3')}`),
+        bearer(),
+      );
+      assert.deepEqual(
+        [terminal.opened.tty, terminal.opened.command],
+        [false, ['sh', '-c', 'cat; echo oops >&2; exit 3']],
+      );
       const bytes = Buffer.from([0, 1, 2, 255, 10, 13]);
       terminal.type(bytes);
       terminal.tell({ type: 'eof' });
@@ -44,13 +58,27 @@ export function terminalSuite(stage: PodStage): void {
 
     test('the key may be in a header, in the address or among the protocols, and must be one that writes', async () => {
       const id = await stage.pod();
-      const ways: [string, Record<string, string>, string[]][] = [['', bearer(), []], [`&api_key=${key()}`, {}, []], ['', {}, ['berth.terminal', `berth.key.${key()}`]]];
+      const ways: [string, Record<string, string>, string[]][] = [
+        ['', bearer(), []],
+        [`&api_key=${key()}`, {}, []],
+        ['', {}, ['berth.terminal', `berth.key.${key()}`]],
+      ];
       for (const [query, headers, protocols] of ways) {
-        const terminal = await openTerminal(path(id, `?cmd=sh&cmd=-c&cmd=exit%205${query}`), headers, protocols);
+        const terminal = await openTerminal(
+          path(id, `?cmd=sh&cmd=-c&cmd=exit%205${query}`),
+          headers,
+          protocols,
+        );
         assert.equal((await terminal.ended).exit?.exitCode, 5);
       }
-      const reader = (await stage.client().call<{ key: string }>('POST', '/v2/account/api-keys', { name: 'reader', access: 'READ_ONLY' })).body.key;
-      const stranger = (await stage.client().call<{ key: string }>('POST', '/v2/accounts', { name: `other ${id}` })).body.key;
+      const reader = (
+        await stage
+          .client()
+          .call<{ key: string }>('POST', '/v2/account/api-keys', { name: 'reader', access: 'READ_ONLY' })
+      ).body.key;
+      const stranger = (
+        await stage.client().call<{ key: string }>('POST', '/v2/accounts', { name: `other ${id}` })
+      ).body.key;
       assert.equal((await refusedTerminal(path(id))).status, 401);
       assert.equal((await refusedTerminal(path(id, '?api_key=wrong'))).status, 401);
       assert.equal((await refusedTerminal(path(id, `?api_key=${reader}`))).status, 403);
@@ -61,7 +89,8 @@ export function terminalSuite(stage: PodStage): void {
 
     test('what makes no sense is refused with a sentence', async () => {
       const id = await stage.pod();
-      for (const query of ['?tty=maybe', '?columns=0', '?rows=9999', '?cmd=', '?term=%00']) assert.equal((await refusedTerminal(path(id, query), bearer())).status, 422, query);
+      for (const query of ['?tty=maybe', '?columns=0', '?rows=9999', '?cmd=', '?term=%00'])
+        assert.equal((await refusedTerminal(path(id, query), bearer())).status, 422, query);
       const missing = await refusedTerminal(path(id, '?cmd=no-such-command'), bearer());
       assert.equal(missing.status, 400);
       assert.match(missing.detail, /no-such-command/);
@@ -77,16 +106,32 @@ export function terminalSuite(stage: PodStage): void {
 
     /** Whether a command with this mark in its environment runs in a pod. */
     const alive = async (id: string, mark: string): Promise<boolean> => {
-      const look = await openTerminal(path(id, `?cmd=sh&cmd=-c&cmd=${encodeURIComponent(`for p in /proc/[0-9]*; do grep -qs MARK=${mark} $p/environ && echo alive; done; true`)}`), bearer());
+      const look = await openTerminal(
+        path(
+          id,
+          `?cmd=sh&cmd=-c&cmd=${encodeURIComponent(`for p in /proc/[0-9]*; do grep -qs MARK=${mark} $p/environ && echo alive; done; true`)}`,
+        ),
+        bearer(),
+      );
       await look.ended;
       return look.stdout().toString().includes('alive');
     };
 
     test('closes as soon as the key that opened it is revoked, disabled or may not write any more; others stay', async () => {
       const id = await stage.pod();
-      const newKey = async (name: string): Promise<{ id: string; key: string }> => (await stage.client().call<{ id: string; key: string }>('POST', '/v2/account/api-keys', { name, access: 'ALL' })).body;
-      const open = (withKey: string): ReturnType<typeof openTerminal> => openTerminal(path(id, '?cmd=cat'), { authorization: `Bearer ${withKey}` });
-      const ways = [['DELETE', undefined], ['PATCH', { enabled: false }], ['PATCH', { access: 'READ_ONLY' }]] as const;
+      const newKey = async (name: string): Promise<{ id: string; key: string }> =>
+        (
+          await stage
+            .client()
+            .call<{ id: string; key: string }>('POST', '/v2/account/api-keys', { name, access: 'ALL' })
+        ).body;
+      const open = (withKey: string): ReturnType<typeof openTerminal> =>
+        openTerminal(path(id, '?cmd=cat'), { authorization: `Bearer ${withKey}` });
+      const ways = [
+        ['DELETE', undefined],
+        ['PATCH', { enabled: false }],
+        ['PATCH', { access: 'READ_ONLY' }],
+      ] as const;
       const stays = await open(key());
       for (const [method, change] of ways) {
         const made = await newKey('short');
@@ -97,7 +142,10 @@ export function terminalSuite(stage: PodStage): void {
         assert.deepEqual(await terminal.ended, { code: 4401, exit: undefined });
         // Each ping looks at the key, too, but those are 20 seconds apart.
         assert.ok(performance.now() - before < 10_000);
-        assert.equal((await refusedTerminal(path(id), { authorization: `Bearer ${made.key}` })).status, change !== undefined && 'access' in change ? 403 : 401);
+        assert.equal(
+          (await refusedTerminal(path(id), { authorization: `Bearer ${made.key}` })).status,
+          change !== undefined && 'access' in change ? 403 : 401,
+        );
       }
       stays.type('still here\n');
       await stays.shows('still here');
@@ -106,8 +154,18 @@ export function terminalSuite(stage: PodStage): void {
 
     test('a command ends with the key that opened it, also where its client does not listen', async () => {
       const id = await stage.pod();
-      const made = (await stage.client().call<{ id: string; key: string }>('POST', '/v2/account/api-keys', { name: 'deaf', access: 'ALL' })).body;
-      const terminal = await openTerminal(path(id, `?cmd=sh&cmd=-c&cmd=${encodeURIComponent("MARK=revoked sh -c 'echo up; while :; do sleep 0.2; done'")}`), { authorization: `Bearer ${made.key}` });
+      const made = (
+        await stage
+          .client()
+          .call<{ id: string; key: string }>('POST', '/v2/account/api-keys', { name: 'deaf', access: 'ALL' })
+      ).body;
+      const terminal = await openTerminal(
+        path(
+          id,
+          `?cmd=sh&cmd=-c&cmd=${encodeURIComponent("MARK=revoked sh -c 'echo up; while :; do sleep 0.2; done'")}`,
+        ),
+        { authorization: `Bearer ${made.key}` },
+      );
       await terminal.shows('up');
       assert.equal(await alive(id, 'revoked'), true);
       terminal.pause();
@@ -118,9 +176,15 @@ export function terminalSuite(stage: PodStage): void {
 
     test('a client that goes away ends its command, also one that does not want to end', async () => {
       const id = await stage.pod();
-      for (const [mark, query] of [['pipes', '&tty=false'], ['terminal', '&tty=true']] as const) {
+      for (const [mark, query] of [
+        ['pipes', '&tty=false'],
+        ['terminal', '&tty=true'],
+      ] as const) {
         const stubborn = `trap "" HUP TERM; MARK=${mark} sh -c 'echo up; while :; do sleep 0.2; done'`;
-        const terminal = await openTerminal(path(id, `?cmd=sh&cmd=-c&cmd=${encodeURIComponent(stubborn)}${query}`), bearer());
+        const terminal = await openTerminal(
+          path(id, `?cmd=sh&cmd=-c&cmd=${encodeURIComponent(stubborn)}${query}`),
+          bearer(),
+        );
         await terminal.shows('up');
         assert.equal(await alive(id, mark), true);
         terminal.cut();
@@ -131,12 +195,24 @@ export function terminalSuite(stage: PodStage): void {
     test('much output arrives whole at a client that reads slowly, and much input at the command', async () => {
       const id = await stage.pod();
       const megabytes = 20;
-      const terminal = await openTerminal(path(id, `?cmd=node&cmd=-e&cmd=${encodeURIComponent(`for (let i = 0; i < ${megabytes}; i += 1) process.stdout.write(Buffer.alloc(1048576, 65 + i))`)}`), bearer());
+      const terminal = await openTerminal(
+        path(
+          id,
+          `?cmd=node&cmd=-e&cmd=${encodeURIComponent(`for (let i = 0; i < ${megabytes}; i += 1) process.stdout.write(Buffer.alloc(1048576, 65 + i))`)}`,
+        ),
+        bearer(),
+      );
       terminal.pause();
       terminal.resume();
       await terminal.ended;
       assert.equal(terminal.stdout().length, megabytes * 1024 * 1024);
-      const counting = await openTerminal(path(id, `?cmd=node&cmd=-e&cmd=${encodeURIComponent('let n = 0; process.stdin.on("data", (c) => (n += c.length)); process.stdin.on("end", () => console.log(n))')}`), bearer());
+      const counting = await openTerminal(
+        path(
+          id,
+          `?cmd=node&cmd=-e&cmd=${encodeURIComponent('let n = 0; process.stdin.on("data", (c) => (n += c.length)); process.stdin.on("end", () => console.log(n))')}`,
+        ),
+        bearer(),
+      );
       for (let sent = 0; sent < 100; sent += 1) counting.type(Buffer.alloc(100_000, 1));
       counting.tell({ type: 'eof' });
       await counting.ended;
@@ -154,7 +230,9 @@ export function terminalSuite(stage: PodStage): void {
 
     test('another protocol is not spoken here', async () => {
       const id = await stage.pod();
-      const asking = request(path(id).replace(/^ws/, 'http'), { headers: { ...bearer(), connection: 'Upgrade', upgrade: 'chat' } }).end();
+      const asking = request(path(id).replace(/^ws/, 'http'), {
+        headers: { ...bearer(), connection: 'Upgrade', upgrade: 'chat' },
+      }).end();
       const [answer] = (await once(asking, 'response')) as [IncomingMessage];
       assert.equal(answer.statusCode, 400);
       answer.destroy();

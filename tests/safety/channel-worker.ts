@@ -108,9 +108,17 @@ export function startChannelWorker(options: ChannelOptions): Worker {
     const closed = new Promise<void>((resolve) => connection.on('close', () => resolve()));
     socket = connection;
     const free = concurrency - running.size;
-    write(list(), ...[...unkept].map(({ line }) => line), ...[...unacknowledged.values()].map(({ line }) => line), ...(stopping || free <= 0 ? [] : [`T ${free}`]));
+    write(
+      list(),
+      ...[...unkept].map(({ line }) => line),
+      ...[...unacknowledged.values()].map(({ line }) => line),
+      ...(stopping || free <= 0 ? [] : [`T ${free}`]),
+    );
     const beat = setInterval(() => write(list()), pingEvery);
-    const move = options.movesAfter === undefined ? undefined : setTimeout(() => connection.destroy(), options.movesAfter());
+    const move =
+      options.movesAfter === undefined
+        ? undefined
+        : setTimeout(() => connection.destroy(), options.movesAfter());
     await closed;
     clearInterval(beat);
     clearTimeout(move);
@@ -139,7 +147,10 @@ export function startChannelWorker(options: ChannelOptions): Worker {
 
 function connect(url: string, key: string): Promise<Duplex | undefined> {
   return new Promise((resolve) => {
-    const asked = request(url, { headers: { connection: 'Upgrade', upgrade: PROTOCOL, authorization: key }, agent: false });
+    const asked = request(url, {
+      headers: { connection: 'Upgrade', upgrade: PROTOCOL, authorization: key },
+      agent: false,
+    });
     asked.on('upgrade', (_response, connection, head) => {
       if (head.length > 0) connection.unshift(head);
       resolve(connection);

@@ -1,4 +1,17 @@
-import type { Cancel, Deadline, Disturbance, Event, Execution, Observation, Purge, Retry, StreamedChunk, StreamRead, Submission, WorkerResult } from './history.ts';
+import type {
+  Cancel,
+  Deadline,
+  Disturbance,
+  Event,
+  Execution,
+  Observation,
+  Purge,
+  Retry,
+  StreamedChunk,
+  StreamRead,
+  Submission,
+  WorkerResult,
+} from './history.ts';
 
 /** What must never happen. */
 export type FaultKind =
@@ -38,7 +51,8 @@ interface Story {
 }
 
 /** What an end that no worker posted says, where the worker was lost. */
-const LOSS = /^"the worker (that ran the job (was lost|went away)|has neither the job nor a result of it|ended the job without a result)/;
+const LOSS =
+  /^"the worker (that ran the job (was lost|went away)|has neither the job nor a result of it|ended the job without a result)/;
 
 /** Reads a history and says what is wrong with it. It knows the promises and nothing of how they are kept. */
 export function check(history: readonly Event[]): Fault[] {
@@ -61,7 +75,18 @@ export function check(history: readonly Event[]): Fault[] {
 function storiesOf(history: readonly Event[]): Map<string, Story> {
   const stories = new Map<string, Story>();
   const of = (id: string): Story => {
-    const known = stories.get(id) ?? { id, submissions: [], executions: [], results: [], chunks: [], cancels: [], retries: [], deadlines: [], observations: [], streams: [] };
+    const known = stories.get(id) ?? {
+      id,
+      submissions: [],
+      executions: [],
+      results: [],
+      chunks: [],
+      cancels: [],
+      retries: [],
+      deadlines: [],
+      observations: [],
+      streams: [],
+    };
     stories.set(id, known);
     return known;
   };
@@ -105,9 +130,12 @@ function storiesOf(history: readonly Event[]): Map<string, Story> {
 
 function lost(story: Story, purges: readonly Purge[]): Fault[] {
   const last = story.observations.at(-1);
-  if (last === undefined) return [fault('lost', story, 'it was accepted or ran, and nobody has looked at it since')];
-  if (last.status === 'IN_QUEUE' || last.status === 'IN_PROGRESS') return [fault('lost', story, `it is still ${last.status} at the end`)];
-  if (last.status === 'GONE' && !mayBeGone(story, last, purges)) return [fault('lost', story, 'it is gone, and neither a purge nor its time explains that')];
+  if (last === undefined)
+    return [fault('lost', story, 'it was accepted or ran, and nobody has looked at it since')];
+  if (last.status === 'IN_QUEUE' || last.status === 'IN_PROGRESS')
+    return [fault('lost', story, `it is still ${last.status} at the end`)];
+  if (last.status === 'GONE' && !mayBeGone(story, last, purges))
+    return [fault('lost', story, 'it is gone, and neither a purge nor its time explains that')];
   return [];
 }
 
@@ -126,7 +154,13 @@ function twoResults(story: Story): Fault[] {
   const ends = new Set(story.observations.filter((seen) => hasEnded(seen) && !seen.brief).map(outcomeOf));
   const statuses = new Set(story.observations.filter(hasEnded).map(({ status }) => status));
   if (ends.size <= lives && statuses.size <= lives) return [];
-  return [fault('two results', story, `${lives} ${lives === 1 ? 'life' : 'lives'}, but ${ends.size > lives ? [...ends].join(' and ') : [...statuses].join(' and ')}`)];
+  return [
+    fault(
+      'two results',
+      story,
+      `${lives} ${lives === 1 ? 'life' : 'lives'}, but ${ends.size > lives ? [...ends].join(' and ') : [...statuses].join(' and ')}`,
+    ),
+  ];
 }
 
 function changedAfterEnd(story: Story): Fault[] {
@@ -135,10 +169,16 @@ function changedAfterEnd(story: Story): Fault[] {
     if (!hasEnded(end)) continue;
     for (const later of observations.slice(index + 1)) {
       if (later.from < end.to || isSame(end, later)) continue;
-      if (later.status === 'GONE' && story.deadlines.some(({ status, at }) => status === 'GONE' && at <= later.to)) continue;
+      if (
+        later.status === 'GONE' &&
+        story.deadlines.some(({ status, at }) => status === 'GONE' && at <= later.to)
+      )
+        continue;
       const canBeRetried = end.status === 'FAILED' || end.status === 'TIMED_OUT';
       if (canBeRetried && retriedBetween(story, end, later)) continue;
-      return [fault('changed after the end', story, `it was ${outcomeOf(end)} and became ${outcomeOf(later)}`)];
+      return [
+        fault('changed after the end', story, `it was ${outcomeOf(end)} and became ${outcomeOf(later)}`),
+      ];
     }
   }
   return [];
@@ -152,7 +192,12 @@ function unexpected(story: Story, purges: readonly Purge[], disturbances: readon
   return [];
 }
 
-function whyUnexpected(story: Story, seen: Observation, purges: readonly Purge[], disturbances: readonly Disturbance[]): string | undefined {
+function whyUnexpected(
+  story: Story,
+  seen: Observation,
+  purges: readonly Purge[],
+  disturbances: readonly Disturbance[],
+): string | undefined {
   switch (seen.status) {
     case 'IN_QUEUE':
     case 'IN_PROGRESS':
@@ -164,14 +209,20 @@ function whyUnexpected(story: Story, seen: Observation, purges: readonly Purge[]
     case 'TIMED_OUT':
       return story.deadlines.some(({ at }) => at <= seen.to) ? undefined : 'its time was not over';
     case 'COMPLETED':
-      if (seen.brief) return story.results.some(({ error, at }) => error === null && at <= seen.to) ? undefined : 'no worker had posted a result';
+      if (seen.brief)
+        return story.results.some(({ error, at }) => error === null && at <= seen.to)
+          ? undefined
+          : 'no worker had posted a result';
       return postedBy(story, seen) === undefined ? 'no attempt of this job gave that output' : undefined;
     case 'FAILED': {
       if (postedBy(story, seen) !== undefined) return undefined;
-      if (seen.brief && story.results.some(({ error, at }) => error !== null && at <= seen.to)) return undefined;
+      if (seen.brief && story.results.some(({ error, at }) => error !== null && at <= seen.to))
+        return undefined;
       const disturbed = disturbances.some(({ at }) => at <= seen.to);
       if (disturbed && (seen.brief || LOSS.test(seen.error ?? ''))) return undefined;
-      return disturbed ? 'no attempt of this job gave that error' : 'no attempt failed, and no worker was lost';
+      return disturbed
+        ? 'no attempt of this job gave that error'
+        : 'no attempt failed, and no worker was lost';
     }
   }
 }
@@ -179,7 +230,11 @@ function whyUnexpected(story: Story, seen: Observation, purges: readonly Purge[]
 /** The result that a final state shows: of an attempt of this very job, and posted before it was seen. */
 function postedBy({ results, executions }: Story, seen: Observation): WorkerResult | undefined {
   return results.find(
-    ({ output, error, marker, at }) => output === seen.output && error === seen.error && at <= seen.to && executions.some((execution) => execution.marker === marker),
+    ({ output, error, marker, at }) =>
+      output === seen.output &&
+      error === seen.error &&
+      at <= seen.to &&
+      executions.some((execution) => execution.marker === marker),
   );
 }
 
@@ -188,11 +243,17 @@ function wrongStream(story: Story): Fault[] {
   const marker = end === undefined ? undefined : postedBy(story, end)?.marker;
   for (const { chunks } of story.streams) {
     const told = chunks.map((chunk) => `${chunk.marker}#${chunk.number}`).join(' ');
-    if (chunks.some((chunk, index) => index > 0 && chunk.number <= (chunks[index - 1]?.number ?? -1))) return [fault('wrong stream', story, `out of order or twice: ${told}`)];
+    if (chunks.some((chunk, index) => index > 0 && chunk.number <= (chunks[index - 1]?.number ?? -1)))
+      return [fault('wrong stream', story, `out of order or twice: ${told}`)];
     if (marker === undefined) continue;
-    if (chunks.some((chunk) => chunk.marker !== marker)) return [fault('wrong stream', story, `the result is of ${marker}, the stream is ${told}`)];
-    const missing = story.chunks.find((chunk) => chunk.kept && chunk.marker === marker && !chunks.some(({ number }) => number === chunk.number));
-    if (missing !== undefined) return [fault('wrong stream', story, `chunk ${missing.number} was kept and is missing: ${told}`)];
+    if (chunks.some((chunk) => chunk.marker !== marker))
+      return [fault('wrong stream', story, `the result is of ${marker}, the stream is ${told}`)];
+    const missing = story.chunks.find(
+      (chunk) =>
+        chunk.kept && chunk.marker === marker && !chunks.some(({ number }) => number === chunk.number),
+    );
+    if (missing !== undefined)
+      return [fault('wrong stream', story, `chunk ${missing.number} was kept and is missing: ${told}`)];
   }
   return [];
 }
@@ -210,8 +271,18 @@ function withoutSubmission(history: readonly Event[]): Fault[] {
     if (event.kind !== 'execution') continue;
     const submitted = first.get(event.value);
     const own = valueOf.get(event.id);
-    if (submitted === undefined || submitted > event.at) faults.push({ kind: 'executed without submission', id: event.id, because: `nobody had handed in ${event.value}` });
-    else if (own !== undefined && own !== event.value) faults.push({ kind: 'executed without submission', id: event.id, because: `it was handed in as ${own} and ran as ${event.value}` });
+    if (submitted === undefined || submitted > event.at)
+      faults.push({
+        kind: 'executed without submission',
+        id: event.id,
+        because: `nobody had handed in ${event.value}`,
+      });
+    else if (own !== undefined && own !== event.value)
+      faults.push({
+        kind: 'executed without submission',
+        id: event.id,
+        because: `it was handed in as ${own} and ran as ${event.value}`,
+      });
   }
   return faults;
 }
@@ -229,12 +300,18 @@ function submittedTwice(history: readonly Event[], purges: readonly Purge[]): Fa
   }
   return [...ids]
     .filter(([, jobs]) => jobs.size > 1 && ![...jobs].some((id) => expiring.has(id)))
-    .map(([value, jobs]) => ({ kind: 'submitted twice', id: [...jobs].join(' and '), because: `${value} was handed in once` }));
+    .map(([value, jobs]) => ({
+      kind: 'submitted twice',
+      id: [...jobs].join(' and '),
+      because: `${value} was handed in once`,
+    }));
 }
 
 /** A retry that may have taken effect after one observation and before the other. */
 function retriedBetween({ retries }: Story, before: Observation, after: Observation): boolean {
-  return retries.some(({ from, to, outcome }) => from <= after.to && (outcome === 'unknown' || to >= before.from));
+  return retries.some(
+    ({ from, to, outcome }) => from <= after.to && (outcome === 'unknown' || to >= before.from),
+  );
 }
 
 function hasEnded({ status }: Observation): boolean {

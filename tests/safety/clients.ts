@@ -55,7 +55,8 @@ export class Clients {
   /** What the jobs came to. */
   tally(): Record<string, number> {
     const tally: Record<string, number> = {};
-    for (const status of this.#known.values()) tally[status ?? 'unseen'] = (tally[status ?? 'unseen'] ?? 0) + 1;
+    for (const status of this.#known.values())
+      tally[status ?? 'unseen'] = (tally[status ?? 'unseen'] ?? 0) + 1;
     return tally;
   }
 
@@ -66,7 +67,8 @@ export class Clients {
       while (!enough()) {
         const dice = chance.between(0, 99);
         if (dice < mischief.cancel) await this.cancel(this.#freshJob());
-        else if (dice < mischief.cancel + mischief.retry) await this.retry(this.#anyJob('FAILED') ?? this.#anyJob());
+        else if (dice < mischief.cancel + mischief.retry)
+          await this.retry(this.#anyJob('FAILED') ?? this.#anyJob());
         else if (dice < mischief.cancel + mischief.retry + mischief.purge) await this.purge();
         else if (dice < 70) await this.submit(enough);
         else await this.observe(this.#anyJob());
@@ -95,7 +97,8 @@ export class Clients {
       const reply = await this.#send('POST', path, body, key === null ? {} : { 'idempotency-key': key });
       const to = instant();
       const told = reply?.status === 200 ? (reply.body as JobAnswer) : undefined;
-      if (reply !== undefined && reply.status < 500) assert.equal(reply.status, 200, `a good submission was answered ${reply.status} ${reply.text}`);
+      if (reply !== undefined && reply.status < 500)
+        assert.equal(reply.status, 200, `a good submission was answered ${reply.status} ${reply.text}`);
       history.push({ kind: 'submission', value, key, id: told?.id ?? null, from, to });
       if (told !== undefined) {
         if (input.chunks > 0) this.#streaming.add(told.id);
@@ -132,7 +135,8 @@ export class Clients {
     if (id === undefined) return;
     const from = instant();
     const reply = await this.#send('POST', `retry/${id}`);
-    const outcome = reply === undefined || reply.status >= 500 ? 'unknown' : reply.status === 200 ? 'accepted' : 'refused';
+    const outcome =
+      reply === undefined || reply.status >= 500 ? 'unknown' : reply.status === 200 ? 'accepted' : 'refused';
     this.#options.history.push({ kind: 'retry', id, outcome, from, to: instant() });
     if (outcome === 'accepted') this.#known.set(id, 'IN_QUEUE');
   }
@@ -181,24 +185,44 @@ export class Clients {
     if (status !== 'COMPLETED' && status !== 'FAILED') return;
     const reply = await this.#send('GET', `stream/${id}`, undefined, { accept: 'text/event-stream' });
     assert.equal(reply?.status, 200, `the stream of ${id} was answered ${reply?.status} ${reply?.text}`);
-    const data = reply.text.split('\n').filter((line) => line.startsWith('data: ')).map((line) => JSON.parse(line.slice(6)) as { output: { marker: string; number?: number } });
+    const data = reply.text
+      .split('\n')
+      .filter((line) => line.startsWith('data: '))
+      .map((line) => JSON.parse(line.slice(6)) as { output: { marker: string; number?: number } });
     // A job that streamed nothing shows its whole output instead.
-    const chunks = data.flatMap(({ output: { marker, number } }) => (number === undefined ? [] : [{ marker, number }]));
+    const chunks = data.flatMap(({ output: { marker, number } }) =>
+      number === undefined ? [] : [{ marker, number }],
+    );
     this.#options.history.push({ kind: 'stream', id, chunks });
   }
 
   #saw({ id, status, output, error, input }: JobAnswer, from: number, to: number, brief = false): void {
     this.#known.set(id, status);
     if (input !== undefined && input.chunks > 0) this.#streaming.add(id);
-    this.#options.history.push({ kind: 'observation', id, status, output: text(output), error: text(error), brief, value: input?.value ?? null, from, to });
+    this.#options.history.push({
+      kind: 'observation',
+      id,
+      status,
+      output: text(output),
+      error: text(error),
+      brief,
+      value: input?.value ?? null,
+      from,
+      to,
+    });
   }
 
   #open(): string[] {
-    return [...this.#known].filter(([, status]) => status === undefined || status === 'IN_QUEUE' || status === 'IN_PROGRESS').map(([id]) => id);
+    return [...this.#known]
+      .filter(([, status]) => status === undefined || status === 'IN_QUEUE' || status === 'IN_PROGRESS')
+      .map(([id]) => id);
   }
 
   #anyJob(status?: Observation['status']): string | undefined {
-    const ids = status === undefined ? [...this.#known.keys()] : [...this.#known].filter(([, known]) => known === status).map(([id]) => id);
+    const ids =
+      status === undefined
+        ? [...this.#known.keys()]
+        : [...this.#known].filter(([, known]) => known === status).map(([id]) => id);
     return this.#options.chance.pick(ids);
   }
 
@@ -215,9 +239,20 @@ export class Clients {
     await Promise.all(Array.from({ length: LOOKS }, one));
   }
 
-  #send(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Reply | undefined> {
+  #send(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Reply | undefined> {
     const { server, endpointId, key } = this.#options;
-    return call({ method, url: `${server()}/v2/${endpointId}/${path}`, authorization: `Bearer ${key}`, body, headers });
+    return call({
+      method,
+      url: `${server()}/v2/${endpointId}/${path}`,
+      authorization: `Bearer ${key}`,
+      body,
+      headers,
+    });
   }
 }
 

@@ -48,7 +48,9 @@ export function faultyStore(store: JobStore, chance: Chance): FaultyStore {
     const counted = (faults[name] ??= { before: 0, after: 0 });
     counted[when] += 1;
     // A store is away, or something in it breaks: whoever calls it has to live with both.
-    throw chance.happens(0.5) ? new BerthError('unavailable', `${name} failed ${when} it took effect`) : new Error(`${name} failed ${when} it took effect`);
+    throw chance.happens(0.5)
+      ? new BerthError('unavailable', `${name} failed ${when} it took effect`)
+      : new Error(`${name} failed ${when} it took effect`);
   };
   const faulty = new Proxy(store, {
     get: (target, name) => {

@@ -5,7 +5,18 @@ import type { JobStatus } from '../../packages/cloud/src/store/job-records.ts';
  * machine's own monotonic clock, so that what several processes wrote down can be compared.
  * A call has a `from` and a `to`: whatever it did, it did between the two.
  */
-export type Event = Submission | Execution | WorkerResult | StreamedChunk | Cancel | Retry | Purge | Deadline | Observation | StreamRead | Disturbance;
+export type Event =
+  | Submission
+  | Execution
+  | WorkerResult
+  | StreamedChunk
+  | Cancel
+  | Retry
+  | Purge
+  | Deadline
+  | Observation
+  | StreamRead
+  | Disturbance;
 
 /** One try to hand in a job. `id` is null where no answer came: then the job may be there or not. */
 export interface Submission {

@@ -20,20 +20,43 @@ export interface Call {
 const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
 
 /** One HTTP call. Undefined where no whole answer came: then nobody knows what became of it. */
-export function call({ method, url, authorization, body, headers = {}, signal }: Call): Promise<Reply | undefined> {
+export function call({
+  method,
+  url,
+  authorization,
+  body,
+  headers = {},
+  signal,
+}: Call): Promise<Reply | undefined> {
   return new Promise((resolve) => {
     const nothing = (): void => resolve(undefined);
     const text = body === undefined ? undefined : JSON.stringify(body);
-    const sent = request(url, { method, agent, ...(signal !== undefined && { signal }), headers: { authorization, ...(text !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }), ...headers } }, (response) => {
-      const pieces: Buffer[] = [];
-      response.on('data', (piece: Buffer) => pieces.push(piece));
-      response.on('error', nothing);
-      response.on('close', () => {
-        if (!response.complete) return nothing();
-        const whole = Buffer.concat(pieces).toString();
-        resolve({ status: response.statusCode ?? 0, text: whole, body: parsed(whole) });
-      });
-    });
+    const sent = request(
+      url,
+      {
+        method,
+        agent,
+        ...(signal !== undefined && { signal }),
+        headers: {
+          authorization,
+          ...(text !== undefined && {
+            'content-type': 'application/json',
+            'content-length': Buffer.byteLength(text),
+          }),
+          ...headers,
+        },
+      },
+      (response) => {
+        const pieces: Buffer[] = [];
+        response.on('data', (piece: Buffer) => pieces.push(piece));
+        response.on('error', nothing);
+        response.on('close', () => {
+          if (!response.complete) return nothing();
+          const whole = Buffer.concat(pieces).toString();
+          resolve({ status: response.statusCode ?? 0, text: whole, body: parsed(whole) });
+        });
+      },
+    );
     sent.on('error', nothing);
     sent.end(text);
   });

@@ -18,12 +18,14 @@ export function assertLawful({ before, after, removes, by }: Move): void {
   if (before === undefined) return assert.equal(after.status, 'IN_QUEUE', told);
   assert.equal(after.id, before.id, told);
   if (removes) {
-    const isOver = before.status === after.status && NEXT[before.status].every((status) => status === 'IN_QUEUE');
+    const isOver =
+      before.status === after.status && NEXT[before.status].every((status) => status === 'IN_QUEUE');
     return assert.ok(isOver || after.status === 'TIMED_OUT', told);
   }
   assert.ok(NEXT[before.status].includes(after.status), told);
   assert.equal(after.status === 'IN_PROGRESS', after.lease !== null, told);
-  if (before.status === 'IN_PROGRESS' && after.status === 'IN_PROGRESS') assert.equal(after.lease, before.lease, told);
+  if (before.status === 'IN_PROGRESS' && after.status === 'IN_PROGRESS')
+    assert.equal(after.lease, before.lease, told);
   if (before.status === 'IN_QUEUE' && after.status === 'IN_PROGRESS') assert.equal(by, 'take', told);
   if (by === 'take') assert.equal(after.attempt, before.attempt + 1, told);
 }

@@ -26,22 +26,51 @@ export interface Worker {
 }
 
 /** A small worker over the public protocol: takes by long polls, one request for each chunk and result, pings. */
-export function startPublicWorker({ server, endpointId, workerId, key, concurrency, pingEvery, run, report }: WorkerOptions): Worker {
+export function startPublicWorker({
+  server,
+  endpointId,
+  workerId,
+  key,
+  concurrency,
+  pingEvery,
+  run,
+  report,
+}: WorkerOptions): Worker {
   const gone = new AbortController();
   /** By job: the last attempt at it that has not ended. */
   const running = new Map<string, Promise<void>>();
   let count = 0;
 
-  const send = (method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Reply | undefined> =>
-    call({ method, url: `${server()}/v2/${endpointId}/${path}`, authorization: key, body, ...(signal !== undefined && { signal }) });
+  const send = (
+    method: string,
+    path: string,
+    body?: unknown,
+    signal?: AbortSignal,
+  ): Promise<Reply | undefined> =>
+    call({
+      method,
+      url: `${server()}/v2/${endpointId}/${path}`,
+      authorization: key,
+      body,
+      ...(signal !== undefined && { signal }),
+    });
 
   const work = (job: GivenJob): void => {
     const marker = `${run ?? workerId}/${++count}`;
     const line = {
-      progress: async (output: unknown) => void (await send('POST', `job-done/${workerId}/${job.id}?x=1&isStream=false`, { status: 'IN_PROGRESS', output })),
-      chunk: async (chunk: unknown) => (await send('POST', `job-stream/${workerId}/${job.id}?x=1&isStream=false`, chunk))?.status === 200,
+      progress: async (output: unknown) =>
+        void (await send('POST', `job-done/${workerId}/${job.id}?x=1&isStream=false`, {
+          status: 'IN_PROGRESS',
+          output,
+        })),
+      chunk: async (chunk: unknown) =>
+        (await send('POST', `job-stream/${workerId}/${job.id}?x=1&isStream=false`, chunk))?.status === 200,
       result: async (body: unknown) => {
-        while ((await send('POST', `job-done/${workerId}/${job.id}?x=1&isStream=false`, body))?.status !== 200 && !gone.signal.aborted) await pause(AGAIN_MS);
+        while (
+          (await send('POST', `job-done/${workerId}/${job.id}?x=1&isStream=false`, body))?.status !== 200 &&
+          !gone.signal.aborted
+        )
+          await pause(AGAIN_MS);
       },
     };
     const ended = attempt(job, marker, line, report).finally(() => {
@@ -58,16 +87,26 @@ export function startPublicWorker({ server, endpointId, workerId, key, concurren
         continue;
       }
       const idle = running.size === 0 ? 0 : 1;
-      const path = room === 1 ? `job-take/${workerId}?x=1&job_in_progress=${idle}` : `job-take-batch/${workerId}?x=1&batch_size=${room}&job_in_progress=${idle}`;
+      const path =
+        room === 1
+          ? `job-take/${workerId}?x=1&job_in_progress=${idle}`
+          : `job-take-batch/${workerId}?x=1&batch_size=${room}&job_in_progress=${idle}`;
       const reply = await send('GET', path, undefined, gone.signal);
-      if (reply?.status === 200) for (const job of Array.isArray(reply.body) ? (reply.body as GivenJob[]) : [reply.body as GivenJob]) work(job);
+      if (reply?.status === 200)
+        for (const job of Array.isArray(reply.body) ? (reply.body as GivenJob[]) : [reply.body as GivenJob])
+          work(job);
       else if (reply?.status !== 204) await pause(AGAIN_MS);
     }
   };
 
   const ping = async (): Promise<void> => {
     while (!gone.signal.aborted) {
-      await send('GET', `ping/${workerId}?x=1&job_id=${[...running.keys()].join('%2C')}`, undefined, gone.signal);
+      await send(
+        'GET',
+        `ping/${workerId}?x=1&job_id=${[...running.keys()].join('%2C')}`,
+        undefined,
+        gone.signal,
+      );
       await pause(pingEvery, undefined, { signal: gone.signal }).catch(() => undefined);
     }
   };

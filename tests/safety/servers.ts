@@ -48,12 +48,14 @@ export class Servers {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#up.map(async (server, index) => {
-      if (server === undefined) return;
-      this.#up[index] = undefined;
-      await server.stop();
-      this.#examine(server, null);
-    }));
+    await Promise.all(
+      this.#up.map(async (server, index) => {
+        if (server === undefined) return;
+        this.#up[index] = undefined;
+        await server.stop();
+        this.#examine(server, null);
+      }),
+    );
   }
 
   /** The address of one that is up. */
@@ -68,7 +70,13 @@ export class Servers {
   }
 
   #examine(server: TestServer, ended: number | null): void {
-    if (ended !== null) this.#defects.push(`a server ended by itself with ${ended}: ${server.log().slice(-2000)}`);
-    this.#defects.push(...server.log().split('\n').filter((line) => /"level":"(error|fatal)"/.test(line)));
+    if (ended !== null)
+      this.#defects.push(`a server ended by itself with ${ended}: ${server.log().slice(-2000)}`);
+    this.#defects.push(
+      ...server
+        .log()
+        .split('\n')
+        .filter((line) => /"level":"(error|fatal)"/.test(line)),
+    );
   }
 }

@@ -43,21 +43,58 @@ export interface SiteOptions {
   sweeps?: boolean;
 }
 
-export async function openSite({ database, clock, endpoint: settings, jobs = (store) => store, sweeps = true }: SiteOptions): Promise<Site> {
+export async function openSite({
+  database,
+  clock,
+  endpoint: settings,
+  jobs = (store) => store,
+  sweeps = true,
+}: SiteOptions): Promise<Site> {
   const log = createLog({ level: process.env['SITE_LOG'] ?? 'silent', format: 'json' });
-  const store = await openStore({ database: database.url, data: database.data, poolSize: 10, sealer: new Sealer(MASTER_KEY), onError: (error) => log.warn({ err: error }, 'a database connection failed') });
+  const store = await openStore({
+    database: database.url,
+    data: database.data,
+    poolSize: 10,
+    sealer: new Sealer(MASTER_KEY),
+    onError: (error) => log.warn({ err: error }, 'a database connection failed'),
+  });
   const context = { store, clock, ids: randomIds };
   await ensureRoot(context, ROOT_KEY);
-  const endpoint: Endpoint = { ...sampleEndpoint, executionTimeout: 0, ...settings, id: 'safety', accountId: ROOT_ACCOUNT_ID };
+  const endpoint: Endpoint = {
+    ...sampleEndpoint,
+    executionTimeout: 0,
+    ...settings,
+    id: 'safety',
+    accountId: ROOT_ACCOUNT_ID,
+  };
   const seen = jobs(store.jobs);
-  const queue = new JobQueue({ store: seen, wakeups: store.wakeups, clock, log, deliveryOf: (job, payloads) => deliveryOf(job, payloads, randomIds.resource(), clock.now()), onDelivery: () => undefined });
+  const queue = new JobQueue({
+    store: seen,
+    wakeups: store.wakeups,
+    clock,
+    log,
+    deliveryOf: (job, payloads) => deliveryOf(job, payloads, randomIds.resource(), clock.now()),
+    onDelivery: () => undefined,
+  });
   await queue.recover();
-  const endpoints = new EndpointDirectory({ findAnywhere: async (id) => (id === endpoint.id ? endpoint : undefined) }, clock);
+  const endpoints = new EndpointDirectory(
+    { findAnywhere: async (id) => (id === endpoint.id ? endpoint : undefined) },
+    clock,
+  );
   const gate = new Gate(context);
   const traffic = new EndpointTraffic({
     queue,
     log,
-    jobs: new JobFace({ queue, webhooks: new Webhooks({ store: seen, clock, onDue: () => undefined }), endpoints, gate, limits: undefined, log, fleetReason: () => undefined, fleetCounts: () => undefined }),
+    jobs: new JobFace({
+      queue,
+      webhooks: new Webhooks({ store: seen, clock, onDue: () => undefined }),
+      endpoints,
+      gate,
+      limits: undefined,
+      log,
+      fleetReason: () => undefined,
+      fleetCounts: () => undefined,
+    }),
     workers: new WorkerFace({ queue, endpoints, gate, tokens: new WorkerTokens(MASTER_KEY), log }),
   });
   const sweeper = new Sweeper(queue.caretaker, log);

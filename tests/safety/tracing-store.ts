@@ -35,7 +35,10 @@ export function tracingStore(store: JobStore, tell: (move: Move) => void): JobSt
       let move: Move | undefined;
       const done = await store.change(endpointId, seq, (job) => {
         const change = next(job);
-        move = change === undefined ? undefined : { before: job, after: change.job, removes: change.remove === true, by: 'change' };
+        move =
+          change === undefined
+            ? undefined
+            : { before: job, after: change.job, removes: change.remove === true, by: 'change' };
         return change;
       });
       if (move !== undefined && done?.changed === true) tell(move);

@@ -26,7 +26,12 @@ export interface Line {
 }
 
 /** One attempt at a job. Its output names the attempt, so that whoever sees it knows whose it is. */
-export async function attempt({ id, input }: GivenJob, marker: string, line: Line, report: (event: Event) => void): Promise<void> {
+export async function attempt(
+  { id, input }: GivenJob,
+  marker: string,
+  line: Line,
+  report: (event: Event) => void,
+): Promise<void> {
   const { value, milliseconds, chunks, progress, fails } = input;
   report({ kind: 'execution', id, value, marker, at: instant() });
   const parts = chunks + 1;
@@ -38,6 +43,13 @@ export async function attempt({ id, input }: GivenJob, marker: string, line: Lin
   if (progress) await line.progress({ marker, done: true });
   await pause(milliseconds / parts);
   const said = { value, marker };
-  report({ kind: 'result', id, marker, output: fails ? null : JSON.stringify(said), error: fails ? JSON.stringify(said) : null, at: instant() });
+  report({
+    kind: 'result',
+    id,
+    marker,
+    output: fails ? null : JSON.stringify(said),
+    error: fails ? JSON.stringify(said) : null,
+    at: instant(),
+  });
   await line.result(fails ? { error: said } : { output: said });
 }

@@ -4,7 +4,17 @@ import { appendFileSync } from 'node:fs';
 import { startChannelWorker } from './channel-worker.ts';
 import { startPublicWorker } from './public-worker.ts';
 
-const [protocol, server = '', endpointId = '', workerId = '', run = '', key = '', concurrency = '1', pingEvery = '1000', file = ''] = process.argv.slice(2);
+const [
+  protocol,
+  server = '',
+  endpointId = '',
+  workerId = '',
+  run = '',
+  key = '',
+  concurrency = '1',
+  pingEvery = '1000',
+  file = '',
+] = process.argv.slice(2);
 const start = protocol === 'channel' ? startChannelWorker : startPublicWorker;
 start({
   server: () => server,

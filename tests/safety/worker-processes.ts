@@ -49,7 +49,18 @@ export class WorkerProcess {
     const { protocol, server, endpointId, key, concurrency, folder } = this.#options;
     this.#runs += 1;
     if (!sameName) this.#workerId = `${this.#name}-${this.#runs}`;
-    const args = [SCRIPT, protocol, server, endpointId, this.#workerId, `${this.#name}:${this.#runs}`, key, concurrency, PING_EVERY_MS, join(folder, `${this.#name}.jsonl`)].map(String);
+    const args = [
+      SCRIPT,
+      protocol,
+      server,
+      endpointId,
+      this.#workerId,
+      `${this.#name}:${this.#runs}`,
+      key,
+      concurrency,
+      PING_EVERY_MS,
+      join(folder, `${this.#name}.jsonl`),
+    ].map(String);
     this.#process = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
     processes.add(this.#process);
   }
@@ -79,7 +90,10 @@ export class WorkerProcess {
   notes(): Event[] {
     const file = join(this.#options.folder, `${this.#name}.jsonl`);
     if (!existsSync(file)) return [];
-    return readFileSync(file, 'utf8').split('\n').filter((line) => line.startsWith('{') && line.endsWith('}')).map((line) => JSON.parse(line) as Event);
+    return readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((line) => line.startsWith('{') && line.endsWith('}'))
+      .map((line) => JSON.parse(line) as Event);
   }
 
   #note(what: string): void {

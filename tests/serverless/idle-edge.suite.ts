@@ -23,7 +23,10 @@ async function aroundTheEdge(ask: (n: number) => Promise<number>): Promise<void>
       answers.push(ask(n));
       await pause(EVERY_MS);
     }
-    assert.deepEqual(await Promise.all(answers), Array.from({ length: IN_A_ROUND }, (_, n) => from + n));
+    assert.deepEqual(
+      await Promise.all(answers),
+      Array.from({ length: IN_A_ROUND }, (_, n) => from + n),
+    );
   }
 }
 
@@ -33,13 +36,20 @@ export function idleEdge(name: string, open: () => Promise<EngineUnderTest>): vo
     const workers = { min: 0, max: 2, idleTimeout: IDLE_SECONDS };
 
     test('none fails on a queue endpoint', { timeout: 150_000 }, async () => {
-      const endpoint = await stage.deploy('edge', queueWorker('async (n) => n'), { scaling: { type: 'QUEUE_DELAY', queueDelay: 4 }, workers });
+      const endpoint = await stage.deploy('edge', queueWorker('async (n) => n'), {
+        scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
+        workers,
+      });
       await aroundTheEdge(async (n) => (await stage.runSync(endpoint, n)).output as number);
     });
 
     test('none is lost on a load balancing endpoint', { timeout: 150_000 }, async () => {
       const code = balancedWorker("(request, response) => response.end(request.url.split('/').at(-1))");
-      const endpoint = await stage.deploy('balanced-edge', code, { type: 'LOAD_BALANCER', scaling: { type: 'REQUEST_COUNT', requestCount: 100 }, workers });
+      const endpoint = await stage.deploy('balanced-edge', code, {
+        type: 'LOAD_BALANCER',
+        scaling: { type: 'REQUEST_COUNT', requestCount: 100 },
+        workers,
+      });
       await aroundTheEdge(async (n) => {
         const { status, text } = await stage.client.call('GET', `/v2/${endpoint}/number/${n}`);
         assert.equal(status, 200, text);

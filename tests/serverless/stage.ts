@@ -38,11 +38,20 @@ export interface ServerlessStage {
   restart(): Promise<void>;
 }
 
-export function serverlessStage(open: () => Promise<EngineUnderTest>, env: Record<string, string> = {}): ServerlessStage {
+export function serverlessStage(
+  open: () => Promise<EngineUnderTest>,
+  env: Record<string, string> = {},
+): ServerlessStage {
   const start = async (flags?: string[]): Promise<void> => {
-    stage.server = await startServer(stage.place, { BERTH_RATE_LIMITS: 'off', ...stage.engine.env, ...env }, flags);
+    stage.server = await startServer(
+      stage.place,
+      { BERTH_RATE_LIMITS: 'off', ...stage.engine.env, ...env },
+      flags,
+    );
     stage.client = stage.server.client();
-    await until('the data center is there', async () => (await stage.client.call('GET', '/v2/catalog/datacenters')).text.includes(stage.engine.dataCenterId));
+    await until('the data center is there', async () =>
+      (await stage.client.call('GET', '/v2/catalog/datacenters')).text.includes(stage.engine.dataCenterId),
+    );
   };
   const stage: ServerlessStage = {
     engine: undefined as never,
@@ -63,14 +72,21 @@ export function serverlessStage(open: () => Promise<EngineUnderTest>, env: Recor
       assert.equal(status, 201, text);
       return body.id;
     },
-    run: async (endpointId, input) => (await stage.client.call<JobAnswer>('POST', `/v2/${endpointId}/run`, { input })).body.id,
-    runSync: async (endpointId, input) => (await stage.client.call<JobAnswer>('POST', `/v2/${endpointId}/runsync?wait=60000`, { input })).body,
-    status: async (endpointId, id) => (await stage.client.call<JobAnswer>('GET', `/v2/${endpointId}/status/${id}`)).body,
+    run: async (endpointId, input) =>
+      (await stage.client.call<JobAnswer>('POST', `/v2/${endpointId}/run`, { input })).body.id,
+    runSync: async (endpointId, input) =>
+      (await stage.client.call<JobAnswer>('POST', `/v2/${endpointId}/runsync?wait=60000`, { input })).body,
+    status: async (endpointId, id) =>
+      (await stage.client.call<JobAnswer>('GET', `/v2/${endpointId}/status/${id}`)).body,
     ended: (endpointId, id, withinMs = 60_000) =>
-      until(`job ${id} has ended`, async () => {
-        const job = await stage.status(endpointId, id);
-        return ['IN_QUEUE', 'IN_PROGRESS'].includes(job.status) ? undefined : job;
-      }, withinMs),
+      until(
+        `job ${id} has ended`,
+        async () => {
+          const job = await stage.status(endpointId, id);
+          return ['IN_QUEUE', 'IN_PROGRESS'].includes(job.status) ? undefined : job;
+        },
+        withinMs,
+      ),
     reasonOf: (endpointId, id, wanted) =>
       until(`the reason is told: ${wanted}`, async () => {
         const { reason = '' } = await stage.status(endpointId, id);
@@ -102,9 +118,19 @@ export function serverlessStage(open: () => Promise<EngineUnderTest>, env: Recor
   return stage;
 }
 
-export async function readyWorkers(stage: ServerlessStage, endpointId: string, count: number): Promise<string[]> {
-  return until(`${count} workers are ready`, async () => {
-    const ready = (await workersOf(stage.client, endpointId)).filter(({ status }) => status === 'IDLE' || status === 'RUNNING');
-    return ready.length === count ? ready.map(({ id }) => id).sort() : undefined;
-  }, 90_000);
+export async function readyWorkers(
+  stage: ServerlessStage,
+  endpointId: string,
+  count: number,
+): Promise<string[]> {
+  return until(
+    `${count} workers are ready`,
+    async () => {
+      const ready = (await workersOf(stage.client, endpointId)).filter(
+        ({ status }) => status === 'IDLE' || status === 'RUNNING',
+      );
+      return ready.length === count ? ready.map(({ id }) => id).sort() : undefined;
+    },
+    90_000,
+  );
 }

@@ -21,7 +21,10 @@ const PATHS: Record<string, (request: IncomingMessage, response: ServerResponse,
     pings.push(status);
     response.writeHead(status).end();
   },
-  about: (_request, response) => void response.end(JSON.stringify({ worker, pings, open: [...open.keys()], abandoned, unread: [...unread.keys()] })),
+  about: (_request, response) =>
+    void response.end(
+      JSON.stringify({ worker, pings, open: [...open.keys()], abandoned, unread: [...unread.keys()] }),
+    ),
   back: (request, response) => void request.pipe(response),
   /** Events, or anything else that comes bit by bit. */
   open: (_request, response, name) => {
@@ -53,7 +56,8 @@ const PATHS: Record<string, (request: IncomingMessage, response: ServerResponse,
     response.end(String(unread.size));
   },
   /** So many bytes, with or without saying so before. */
-  bytes: (request, response, size) => void sendBytes(response, Number(size), request.headers['x-tell-length'] !== undefined),
+  bytes: (request, response, size) =>
+    void sendBytes(response, Number(size), request.headers['x-tell-length'] !== undefined),
   die: (_request, response) => {
     response.writeHead(200, { 'content-length': 100 });
     response.write('half of', () => process.exit(1));
@@ -70,7 +74,8 @@ async function sendBytes(response: ServerResponse, size: number, told: boolean):
   if (told) response.setHeader('content-length', size);
   const piece = Buffer.alloc(64 * 1024, 'x');
   for (let left = size; left > 0 && !response.destroyed; left -= piece.length) {
-    if (!response.write(left < piece.length ? piece.subarray(0, left) : piece)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+    if (!response.write(left < piece.length ? piece.subarray(0, left) : piece))
+      await Promise.race([once(response, 'drain'), once(response, 'close')]);
   }
   response.end();
 }
@@ -80,11 +85,26 @@ const server = createServer((request, response) => {
   const known = PATHS[path];
   if (known !== undefined) return known(request, response, name);
   void bodyOf(request).then((body) => {
-    response.writeHead(path === 'teapot' ? 418 : 200, { 'content-type': 'application/json', 'x-seen-method': request.method });
-    response.end(request.method === 'HEAD' ? undefined : JSON.stringify({ worker, method: request.method, url: request.url, headers: request.headers, body: body.toString() }));
+    response.writeHead(path === 'teapot' ? 418 : 200, {
+      'content-type': 'application/json',
+      'x-seen-method': request.method,
+    });
+    response.end(
+      request.method === 'HEAD'
+        ? undefined
+        : JSON.stringify({
+            worker,
+            method: request.method,
+            url: request.url,
+            headers: request.headers,
+            body: body.toString(),
+          }),
+    );
   });
 });
-server.on('upgrade', (request, socket) => acceptWebSocket(request, socket, (message) => `${worker} ${request.url}: ${message}`));
+server.on('upgrade', (request, socket) =>
+  acceptWebSocket(request, socket, (message) => `${worker} ${request.url}: ${message}`),
+);
 server.requestTimeout = 0;
 server.listen(Number(process.env['PORT']));
 process.on('SIGTERM', () => process.exit(0));

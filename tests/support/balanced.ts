@@ -31,12 +31,21 @@ export interface BalancedStage {
   server: TestServer;
   client: Client;
   /** A load balancing endpoint of the test worker: a CPU, and one worker at all times if not said otherwise. */
-  endpoint(settings?: { workers?: object; env?: Record<string, string>; requestCount?: number }): Promise<BalancedEndpoint>;
+  endpoint(settings?: {
+    workers?: object;
+    env?: Record<string, string>;
+    requestCount?: number;
+  }): Promise<BalancedEndpoint>;
 }
 
 export interface BalancedEndpoint {
   id: string;
-  call<T = Record<string, unknown>>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<T>>;
+  call<T = Record<string, unknown>>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Answer<T>>;
   /** A request whose body and answer are the test's to send and to read. */
   open(path: string, options?: RequestOptions): ClientRequest;
   about(workerId?: string): Promise<About>;
@@ -51,13 +60,27 @@ export function balancedStage(): BalancedStage {
   const made: string[] = [];
   before(async () => {
     place = await freshDatabase('sqlite');
-    stage.server = await startServer(place, { BERTH_RATE_LIMITS: 'off', BERTH_DOMAIN: DOMAIN, BERTH_PUBLIC_URL: `http://${PUBLIC_HOST}` });
+    stage.server = await startServer(place, {
+      BERTH_RATE_LIMITS: 'off',
+      BERTH_DOMAIN: DOMAIN,
+      BERTH_PUBLIC_URL: `http://${PUBLIC_HOST}`,
+    });
     stage.client = stage.server.client();
     image = await uploadWorker(stage.client);
   });
   stage.endpoint = async ({ workers = { min: 1, max: 1 }, env = {}, requestCount = 100 } = {}) => {
-    const { status, body, text: said } = await stage.client.call<{ id: string }>('POST', '/v2/serverless', {
-      name: 'balanced', type: 'LOAD_BALANCER', image, cpu: [{ id: 'cpu3c', vcpuCount: 2 }], scaling: { type: 'REQUEST_COUNT', requestCount }, workers, env,
+    const {
+      status,
+      body,
+      text: said,
+    } = await stage.client.call<{ id: string }>('POST', '/v2/serverless', {
+      name: 'balanced',
+      type: 'LOAD_BALANCER',
+      image,
+      cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
+      scaling: { type: 'REQUEST_COUNT', requestCount },
+      workers,
+      env,
     });
     assert.equal(status, 201, said);
     made.push(body.id);
@@ -78,20 +101,33 @@ async function uploadWorker(client: Client): Promise<string> {
     'web-socket.ts': read(WEB_SOCKET),
     'berth.json': JSON.stringify({ command: ['node', 'server.ts'] }),
   };
-  const files = Object.entries(contents).map(([path, content]) => ({ path, data: Buffer.from(content).toString('base64') }));
-  const { status, body, text: said } = await client.call<{ image: string }>('POST', '/v2/images', { name: 'balanced', files });
+  const files = Object.entries(contents).map(([path, content]) => ({
+    path,
+    data: Buffer.from(content).toString('base64'),
+  }));
+  const {
+    status,
+    body,
+    text: said,
+  } = await client.call<{ image: string }>('POST', '/v2/images', { name: 'balanced', files });
   assert.equal(status, 201, said);
   return body.image;
 }
 
 function endpointOf({ client, server }: BalancedStage, id: string): BalancedEndpoint {
-  const call: BalancedEndpoint['call'] = (method, path, body, headers) => client.call(method, `/v2/${id}${path}`, body, headers);
-  const to = (workerId: string | undefined): Record<string, string> => (workerId === undefined ? {} : { [WORKER_HEADER]: `strict ${workerId}` });
+  const call: BalancedEndpoint['call'] = (method, path, body, headers) =>
+    client.call(method, `/v2/${id}${path}`, body, headers);
+  const to = (workerId: string | undefined): Record<string, string> =>
+    workerId === undefined ? {} : { [WORKER_HEADER]: `strict ${workerId}` };
   return {
     id,
     call,
     open: (path, { headers, ...options } = {}) => {
-      const asking = request(`${server.url}/v2/${id}${path}`, { agent: false, ...options, headers: { authorization: `Bearer ${server.key}`, ...(headers as Record<string, string>) } });
+      const asking = request(`${server.url}/v2/${id}${path}`, {
+        agent: false,
+        ...options,
+        headers: { authorization: `Bearer ${server.key}`, ...(headers as Record<string, string>) },
+      });
       // Whoever reads the answer hears of it there.
       asking.on('error', () => undefined);
       return asking;
@@ -110,7 +146,9 @@ export async function answered(asking: ClientRequest): Promise<IncomingMessage> 
 }
 
 /** The whole answer of a request that is open. */
-export async function answerOf(asking: ClientRequest): Promise<{ status: number; headers: IncomingMessage['headers']; text: string }> {
+export async function answerOf(
+  asking: ClientRequest,
+): Promise<{ status: number; headers: IncomingMessage['headers']; text: string }> {
   const response = await answered(asking);
   return { status: response.statusCode ?? 0, headers: response.headers, text: await text(response) };
 }
@@ -126,8 +164,13 @@ export async function nextPiece(response: IncomingMessage): Promise<string> {
 
 export async function readyWorkers(client: Client, endpointId: string, count: number): Promise<string[]> {
   return until(`${count} workers are ready`, async () => {
-    const { body } = await client.call<{ workers: { id: string; status: string }[] }>('GET', `/v2/serverless/${endpointId}/workers`);
-    const ready = body.workers.filter(({ status }) => status === 'IDLE' || status === 'RUNNING').map(({ id }) => id);
+    const { body } = await client.call<{ workers: { id: string; status: string }[] }>(
+      'GET',
+      `/v2/serverless/${endpointId}/workers`,
+    );
+    const ready = body.workers
+      .filter(({ status }) => status === 'IDLE' || status === 'RUNNING')
+      .map(({ id }) => id);
     return ready.length === count ? ready : undefined;
   });
 }

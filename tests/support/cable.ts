@@ -16,7 +16,10 @@ export async function cableTo(url: string): Promise<Cable> {
   const open = () => {
     const server = createServer((near) => {
       const far = connect({ host: target.hostname, port: Number(target.port) });
-      for (const [from, to] of [[near, far], [far, near]] as const) {
+      for (const [from, to] of [
+        [near, far],
+        [far, near],
+      ] as const) {
         sockets.add(from);
         from.on('error', () => to.destroy()).on('close', () => (sockets.delete(from), to.destroy()));
         from.pipe(to);

@@ -8,8 +8,16 @@ export interface Answer<T = unknown> {
 
 export interface Client {
   url: string;
-  call<T = Record<string, unknown>>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<T>>;
-  graphql<T = Record<string, unknown>>(query: string, variables?: Record<string, unknown>): Promise<Answer<{ data?: T; errors?: { message: string; extensions?: { code: string } }[] }>>;
+  call<T = Record<string, unknown>>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Answer<T>>;
+  graphql<T = Record<string, unknown>>(
+    query: string,
+    variables?: Record<string, unknown>,
+  ): Promise<Answer<{ data?: T; errors?: { message: string; extensions?: { code: string } }[] }>>;
 }
 
 /** A body that is a string or bytes goes out as it is; anything else as JSON. */
@@ -28,7 +36,12 @@ export function clientOf(url: string, key: string | undefined): Client {
     const text = await response.text();
     return { status: response.status, headers: response.headers, text, body: parsed(text) as never };
   };
-  return { url, call, graphql: (query, variables) => call('POST', '/graphql', { query, ...(variables !== undefined && { variables }) }) };
+  return {
+    url,
+    call,
+    graphql: (query, variables) =>
+      call('POST', '/graphql', { query, ...(variables !== undefined && { variables }) }),
+  };
 }
 
 function parsed(text: string): unknown {

@@ -33,14 +33,43 @@ export async function freshContext(): Promise<TestContext> {
   const context: Context & { clock: ManualClock } = { store, clock: new ManualClock(), ids: randomIds };
   await ensureRoot(context, undefined);
   const rootKey = await store.keys.root();
-  const caller: Caller = { accountId: 'root', keyId: rootKey?.id ?? null, operator: true, fullAccess: true, interface: 'rest-v2', requestId: 'request' };
+  const caller: Caller = {
+    accountId: 'root',
+    keyId: rootKey?.id ?? null,
+    operator: true,
+    fullAccess: true,
+    interface: 'rest-v2',
+    requestId: 'request',
+  };
   return {
     ...context,
     root: caller,
     account: async (name) => {
-      const account: Account = { id: randomIds.resource(), name, sshKeys: [], createdAt: context.clock.now() };
-      const { record } = newKey(context, { accountId: account.id, name: 'first key', access: 'all', scopes: FULL_SCOPES, endpoints: null, expiresAt: null });
-      await store.accounts.insert(account, record, { at: context.clock.now(), accountId: account.id, keyId: null, interface: 'system', requestId: 'request', action: 'create', resource: 'account', resourceId: account.id, changes: [] });
+      const account: Account = {
+        id: randomIds.resource(),
+        name,
+        sshKeys: [],
+        createdAt: context.clock.now(),
+      };
+      const { record } = newKey(context, {
+        accountId: account.id,
+        name: 'first key',
+        access: 'all',
+        scopes: FULL_SCOPES,
+        endpoints: null,
+        expiresAt: null,
+      });
+      await store.accounts.insert(account, record, {
+        at: context.clock.now(),
+        accountId: account.id,
+        keyId: null,
+        interface: 'system',
+        requestId: 'request',
+        action: 'create',
+        resource: 'account',
+        resourceId: account.id,
+        changes: [],
+      });
       return { ...caller, accountId: account.id, keyId: record.id, operator: false };
     },
     close: async () => {

@@ -2,10 +2,16 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import type * as AjvModule from 'ajv/dist/2020.js';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
-import type { OpenApiDocument, OperationObject, ResponseObject } from '../../packages/cloud/src/http/rest/openapi.ts';
+import type {
+  OpenApiDocument,
+  OperationObject,
+  ResponseObject,
+} from '../../packages/cloud/src/http/rest/openapi.ts';
 import type { Answer, Client } from './client.ts';
 
-const { Ajv2020 } = createRequire(new URL('../../packages/cloud/package.json', import.meta.url))('ajv/dist/2020.js') as typeof AjvModule;
+const { Ajv2020 } = createRequire(new URL('../../packages/cloud/package.json', import.meta.url))(
+  'ajv/dist/2020.js',
+) as typeof AjvModule;
 
 /** What a server publishes about its two REST interfaces, and whether an answer is as it says. */
 export interface Contract {
@@ -16,9 +22,17 @@ export interface Contract {
 }
 
 export async function contractOf(client: Client): Promise<Contract> {
-  const [v1, v2] = await Promise.all(['/v1/openapi.json', '/v2/openapi.json'].map(async (path) => (await client.call<OpenApiDocument>('GET', path)).body));
+  const [v1, v2] = await Promise.all(
+    ['/v1/openapi.json', '/v2/openapi.json'].map(
+      async (path) => (await client.call<OpenApiDocument>('GET', path)).body,
+    ),
+  );
   assert.ok(v1?.openapi !== undefined && v2?.openapi !== undefined);
-  const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { 'date-time': (text: string) => !Number.isNaN(Date.parse(text)) } });
+  const ajv = new Ajv2020({
+    strict: false,
+    allErrors: true,
+    formats: { 'date-time': (text: string) => !Number.isNaN(Date.parse(text)) },
+  });
   ajv.addSchema({ $id: 'v1', ...v1 }).addSchema({ $id: 'v2', ...v2 });
   const validators = new Map<string, ValidateFunction>();
 
@@ -26,9 +40,14 @@ export async function contractOf(client: Client): Promise<Contract> {
     const name = path.startsWith('/v1/') ? 'v1' : 'v2';
     const document = name === 'v1' ? v1 : v2;
     const where = `${method} ${path} answered ${answer.status} ${answer.text.slice(0, 300)}`;
-    const pattern = patternOf(document, (path.split('?')[0] ?? '').slice(name === 'v1' ? '/v1'.length : 0), method);
+    const pattern = patternOf(
+      document,
+      (path.split('?')[0] ?? '').slice(name === 'v1' ? '/v1'.length : 0),
+      method,
+    );
     const documented = pattern === undefined ? undefined : document.paths[pattern]?.[method.toLowerCase()];
-    if (pattern === undefined || documented === undefined) return assert.ok(answer.status === 404 || answer.status === 405, `${where}, and no document knows it`);
+    if (pattern === undefined || documented === undefined)
+      return assert.ok(answer.status === 404 || answer.status === 405, `${where}, and no document knows it`);
     const { pointer, response } = responseOf(document, pattern, method, documented, answer.status, where);
     const [mediaType] = Object.keys(response.content ?? {});
     if (mediaType === undefined) {
@@ -62,16 +81,35 @@ function patternOf(document: OpenApiDocument, path: string, method: string): str
   const parts = path.split('/');
   const fits = Object.keys(document.paths).filter((pattern) => {
     const wanted = pattern.split('/');
-    return wanted.length === parts.length && wanted.every((part, index) => part.startsWith('{') || part === parts[index]);
+    return (
+      wanted.length === parts.length &&
+      wanted.every((part, index) => part.startsWith('{') || part === parts[index])
+    );
   });
   const exactness = (pattern: string): number => pattern.split('{').length;
-  return fits.filter((pattern) => document.paths[pattern]?.[method.toLowerCase()] !== undefined).sort((a, b) => exactness(a) - exactness(b))[0];
+  return fits
+    .filter((pattern) => document.paths[pattern]?.[method.toLowerCase()] !== undefined)
+    .sort((a, b) => exactness(a) - exactness(b))[0];
 }
 
-function responseOf(document: OpenApiDocument, pattern: string, method: string, documented: OperationObject, status: number, where: string): { pointer: string; response: ResponseObject } {
+function responseOf(
+  document: OpenApiDocument,
+  pattern: string,
+  method: string,
+  documented: OperationObject,
+  status: number,
+  where: string,
+): { pointer: string; response: ResponseObject } {
   const found = documented.responses[status];
-  assert.ok(found !== undefined, `${where}, which is documented for ${Object.keys(documented.responses).join(', ')} only`);
-  if (!('$ref' in found)) return { pointer: `/paths/${pattern.replaceAll('/', '~1')}/${method.toLowerCase()}/responses/${status}`, response: found };
+  assert.ok(
+    found !== undefined,
+    `${where}, which is documented for ${Object.keys(documented.responses).join(', ')} only`,
+  );
+  if (!('$ref' in found))
+    return {
+      pointer: `/paths/${pattern.replaceAll('/', '~1')}/${method.toLowerCase()}/responses/${status}`,
+      response: found,
+    };
   const response = document.components.responses[found.$ref.replace('#/components/responses/', '')];
   assert.ok(response !== undefined, found.$ref);
   return { pointer: found.$ref.slice(1), response };

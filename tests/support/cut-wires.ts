@@ -36,10 +36,17 @@ export async function cutWires(target: () => string, chance: Chance): Promise<Cu
     wires.add(end);
     for (const socket of [near, far]) socket.on('error', end).on('close', end);
     const byBytes = chance.happens(0.2);
-    const some = ([least, most]: readonly [number, number]): number => 10 ** (least + chance.next() * (most - least));
-    const left = new Map<Socket, number>([[near, some(CARRIES.there)], [far, some(CARRIES.back)]]);
+    const some = ([least, most]: readonly [number, number]): number =>
+      10 ** (least + chance.next() * (most - least));
+    const left = new Map<Socket, number>([
+      [near, some(CARRIES.there)],
+      [far, some(CARRIES.back)],
+    ]);
     const until = Date.now() + chance.between(LASTS.least, LASTS.most);
-    for (const [from, to] of [[near, far], [far, near]] as const) {
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
       from.on('data', (bytes: Buffer) => {
         const rest = (left.get(from) ?? 0) - bytes.length;
         left.set(from, rest);

@@ -41,7 +41,8 @@ export async function freshDatabase(kind: DatabaseKind): Promise<TestDatabase> {
 function endInstances(data: string): void {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
-      const told = readFileSync(`/proc/${pid}/cmdline`, 'utf8') + readFileSync(`/proc/${pid}/environ`, 'utf8');
+      const told =
+        readFileSync(`/proc/${pid}/cmdline`, 'utf8') + readFileSync(`/proc/${pid}/environ`, 'utf8');
       if (told.includes(`${data}/instances/`)) process.kill(Number(pid), 'SIGKILL');
     } catch {
       // It ended meanwhile, or is not ours to look at.
@@ -51,7 +52,10 @@ function endInstances(data: string): void {
 
 function administratorUrl(): string {
   const url = process.env['BERTH_TEST_DATABASE_URL'];
-  if (url === undefined) throw new Error('run the tests with "npm test", which starts a PostgreSQL, or set BERTH_TEST_DATABASE_URL');
+  if (url === undefined)
+    throw new Error(
+      'run the tests with "npm test", which starts a PostgreSQL, or set BERTH_TEST_DATABASE_URL',
+    );
   return url;
 }
 

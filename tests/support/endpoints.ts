@@ -18,8 +18,20 @@ export const RTX_4090 = 'NVIDIA GeForce RTX 4090';
 export const delayed = { type: 'QUEUE_DELAY', queueDelay: 4 };
 export const counted = { type: 'REQUEST_COUNT', requestCount: 2 };
 /** What v2 asks for at least, on a CPU. */
-export const small = { name: 'small', type: 'QUEUE', image: 'local/echo', scaling: delayed, cpu: [{ id: 'cpu3g', vcpuCount: 2 }] };
-export const onGpu = { name: 'gpu', type: 'QUEUE', image: 'local/echo', scaling: delayed, gpu: { pools: ['ADA_24'] } };
+export const small = {
+  name: 'small',
+  type: 'QUEUE',
+  image: 'local/echo',
+  scaling: delayed,
+  cpu: [{ id: 'cpu3g', vcpuCount: 2 }],
+};
+export const onGpu = {
+  name: 'gpu',
+  type: 'QUEUE',
+  image: 'local/echo',
+  scaling: delayed,
+  gpu: { pools: ['ADA_24'] },
+};
 
 /** Everything that GraphQL tells of an endpoint. */
 const FIELDS = `id name aiKey userId type version createdAt templateId computeType gpuIds gpuCount instanceIds allowedCudaVersions minCudaVersion locations compliance networkVolumeId
@@ -45,11 +57,32 @@ export interface Endpoints {
 
 /** The account and the template are there once the tests run. */
 export function endpointsOf(owner: () => { ann: TestAccount; templateId: string }): Endpoints {
-  const template: Endpoints['template'] = async (name, fields = {}) => (await owner().ann.call<Endpoint>('POST', '/v1/templates', { name, imageName: 'local/echo', isServerless: true, ...fields })).body.id;
+  const template: Endpoints['template'] = async (name, fields = {}) =>
+    (
+      await owner().ann.call<Endpoint>('POST', '/v1/templates', {
+        name,
+        imageName: 'local/echo',
+        isServerless: true,
+        ...fields,
+      })
+    ).body.id;
   return {
-    base: () => template('base', { env: { A: '1', B: '2' }, dockerStartCmd: ['run', 'it'], ports: ['80/http'], containerDiskInGb: 7 }),
+    base: () =>
+      template('base', {
+        env: { A: '1', B: '2' },
+        dockerStartCmd: ['run', 'it'],
+        ports: ['80/http'],
+        containerDiskInGb: 7,
+      }),
     template,
-    volume: async () => (await owner().ann.call<Endpoint>('POST', '/v2/network-volumes', { name: 'data', size: 10, dataCenter: 'LOCAL-1' })).body.id,
+    volume: async () =>
+      (
+        await owner().ann.call<Endpoint>('POST', '/v2/network-volumes', {
+          name: 'data',
+          size: 10,
+          dataCenter: 'LOCAL-1',
+        })
+      ).body.id,
     v1: async (fields = {}) => {
       const { ann, templateId } = owner();
       const { status, body } = await ann.call<Endpoint>('POST', '/v1/endpoints', { templateId, ...fields });
@@ -57,24 +90,36 @@ export function endpointsOf(owner: () => { ann: TestAccount; templateId: string 
       return body;
     },
     v2: async (fields = {}) => {
-      const { status, body } = await owner().ann.call<Endpoint>('POST', '/v2/serverless', { ...small, ...fields });
+      const { status, body } = await owner().ann.call<Endpoint>('POST', '/v2/serverless', {
+        ...small,
+        ...fields,
+      });
       assert.equal(status, 201, JSON.stringify(body));
       return body;
     },
     save: async (input) => {
-      const { body } = await owner().ann.graphql<{ saveEndpoint: Endpoint }>(`mutation ($input: EndpointInput) { saveEndpoint(input: $input) { ${FIELDS} } }`, { input });
+      const { body } = await owner().ann.graphql<{ saveEndpoint: Endpoint }>(
+        `mutation ($input: EndpointInput) { saveEndpoint(input: $input) { ${FIELDS} } }`,
+        { input },
+      );
       assert.ok(body.data !== undefined && body.errors === undefined, JSON.stringify(body.errors));
       return body.data.saveEndpoint;
     },
     refusal: async (input) => {
-      const { status, body } = await owner().ann.graphql(`mutation ($input: EndpointInput) { saveEndpoint(input: $input) { id } }`, { input });
+      const { status, body } = await owner().ann.graphql(
+        `mutation ($input: EndpointInput) { saveEndpoint(input: $input) { id } }`,
+        { input },
+      );
       assert.equal(status, 200);
       return body.errors?.[0]?.message ?? 'accepted';
     },
     inV1: async (id) => (await owner().ann.call<Endpoint>('GET', `/v1/endpoints/${id}`)).body,
     inV2: async (id) => (await owner().ann.call<Endpoint>('GET', `/v2/serverless/${id}`)).body,
     inGraphql: async (id) => {
-      const { body } = await owner().ann.graphql<{ myself: { endpoint: Endpoint | null } }>(`query ($id: String) { myself { endpoint(id: $id) { ${FIELDS} } } }`, { id });
+      const { body } = await owner().ann.graphql<{ myself: { endpoint: Endpoint | null } }>(
+        `query ($id: String) { myself { endpoint(id: $id) { ${FIELDS} } } }`,
+        { id },
+      );
       assert.ok(body.data !== undefined, JSON.stringify(body.errors));
       return body.data.myself.endpoint;
     },

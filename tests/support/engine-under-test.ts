@@ -19,7 +19,14 @@ export interface EngineUnderTest {
 }
 
 export function processEngine(): EngineUnderTest {
-  return { name: 'process', dataCenterId: 'LOCAL-1', image: 'local/shell', env: {}, traces: async (endpointId) => processesOf(endpointId), close: async () => undefined };
+  return {
+    name: 'process',
+    dataCenterId: 'LOCAL-1',
+    image: 'local/shell',
+    env: {},
+    traces: async (endpointId) => processesOf(endpointId),
+    close: async () => undefined,
+  };
 }
 
 export async function dockerEngine(host: string): Promise<EngineUnderTest> {
@@ -31,7 +38,10 @@ export async function dockerEngine(host: string): Promise<EngineUnderTest> {
     image: image.name,
     env: { BERTH_DOCKER: host },
     traces: async (endpointId) => {
-      const containers = await docker.listContainers({ all: true, filters: { label: [`berth.label.endpoint=${endpointId}`] } });
+      const containers = await docker.listContainers({
+        all: true,
+        filters: { label: [`berth.label.endpoint=${endpointId}`] },
+      });
       return new Map(containers.map(({ Id: id, Labels: labels }) => [labels['berth.instance'] ?? '', id]));
     },
     networks: async () => (await docker.listNetworks()).map(({ Name: network }) => network),
@@ -42,10 +52,14 @@ export async function dockerEngine(host: string): Promise<EngineUnderTest> {
 /** By the environment of all processes there are; the first process of each worker tells its start. */
 function processesOf(endpointId: string): Map<string, string> {
   const found = new Map<string, string>();
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)).sort((a, b) => Number(a) - Number(b))) {
+  for (const pid of readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .sort((a, b) => Number(a) - Number(b))) {
     try {
       const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
-      const worker = environment.includes(`RUNPOD_ENDPOINT_ID=${endpointId}\0`) ? /RUNPOD_POD_ID=(\w+)/.exec(environment)?.[1] : undefined;
+      const worker = environment.includes(`RUNPOD_ENDPOINT_ID=${endpointId}\0`)
+        ? /RUNPOD_POD_ID=(\w+)/.exec(environment)?.[1]
+        : undefined;
       if (worker !== undefined && !found.has(worker)) found.set(worker, pid);
     } catch {
       // It ended while we looked, or is not ours to look at.

@@ -11,7 +11,10 @@ import type { TestServer } from './server.ts';
 export const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url));
 
 export function exampleNames(): string[] {
-  return readdirSync(EXAMPLES, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name).sort();
+  return readdirSync(EXAMPLES, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+    .sort();
 }
 
 export interface JobShown {
@@ -30,7 +33,9 @@ export interface ExampleStage {
 }
 
 export function exampleStage(env: Record<string, string> = {}): ExampleStage {
-  const stage = { berth: (...args: string[]) => runBerth([...args, '--data', stage.place.data]) } as ExampleStage;
+  const stage = {
+    berth: (...args: string[]) => runBerth([...args, '--data', stage.place.data]),
+  } as ExampleStage;
   before(async () => {
     stage.place = await freshDatabase('sqlite');
     stage.server = await startServer(stage.place, { BERTH_RATE_LIMITS: 'off', ...env });

@@ -20,7 +20,14 @@ export interface JobView {
 
 export interface HealthView {
   jobs: { completed: number; failed: number; inProgress: number; inQueue: number; retried: number };
-  workers: { idle: number; initializing: number; ready: number; running: number; throttled: number; unhealthy: number };
+  workers: {
+    idle: number;
+    initializing: number;
+    ready: number;
+    running: number;
+    throttled: number;
+    unhealthy: number;
+  };
 }
 
 /** A queue endpoint on which nothing runs but what a test starts. */
@@ -28,7 +35,12 @@ export interface TestEndpoint {
   id: string;
   key: string;
   /** Any operation of the job interface, by its path below the endpoint. */
-  call<T = JobView>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<T>>;
+  call<T = JobView>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Answer<T>>;
   /** Submits and answers the id. */
   run(input?: unknown, rest?: Record<string, unknown>): Promise<string>;
   /** Submits and waits; `wait` in milliseconds. */
@@ -59,9 +71,21 @@ export function bodyOf(bytes: number): string {
 
 let workers = 0;
 
-export async function newEndpoint(url: string, key: string, settings: Record<string, unknown> = {}): Promise<TestEndpoint> {
+export async function newEndpoint(
+  url: string,
+  key: string,
+  settings: Record<string, unknown> = {},
+): Promise<TestEndpoint> {
   const client = clientOf(url, key);
-  const body = { name: 'jobs', type: 'QUEUE', image: 'local/shell', cpu: [{ id: 'cpu3c', vcpuCount: 2 }], scaling: { type: 'QUEUE_DELAY', queueDelay: 4 }, workers: { min: 0, max: 0 }, ...settings };
+  const body = {
+    name: 'jobs',
+    type: 'QUEUE',
+    image: 'local/shell',
+    cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
+    scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
+    workers: { min: 0, max: 0 },
+    ...settings,
+  };
   const made = await client.call<{ id: string }>('POST', '/v2/serverless', body);
   assert.equal(made.status, 201, made.text);
   return endpointOf(client, made.body.id, key);
@@ -69,7 +93,8 @@ export async function newEndpoint(url: string, key: string, settings: Record<str
 
 /** The same endpoint, through any client: another server, another key. */
 export function endpointOf(client: Client, id: string, key: string): TestEndpoint {
-  const call: TestEndpoint['call'] = (method, path, body, headers) => client.call(method, `/v2/${id}/${path}`, body, headers);
+  const call: TestEndpoint['call'] = (method, path, body, headers) =>
+    client.call(method, `/v2/${id}/${path}`, body, headers);
   return {
     id,
     key,
@@ -79,7 +104,8 @@ export function endpointOf(client: Client, id: string, key: string): TestEndpoin
       assert.equal(status, 200, text);
       return body.id;
     },
-    runSync: (input = {}, wait, rest = {}) => call('POST', wait === undefined ? 'runsync' : `runsync?wait=${wait}`, { input, ...rest }),
+    runSync: (input = {}, wait, rest = {}) =>
+      call('POST', wait === undefined ? 'runsync' : `runsync?wait=${wait}`, { input, ...rest }),
     status: async (job) => {
       const { status, body, text } = await call('GET', `status/${job}`);
       assert.equal(status, 200, text);
@@ -92,7 +118,8 @@ export function endpointOf(client: Client, id: string, key: string): TestEndpoin
       return body;
     },
     health: async () => (await call<HealthView>('GET', 'health')).body,
-    worker: (name = `worker-${(workers += 1)}`) => publicWorker({ url: client.url, endpointId: id, workerId: name, key }),
+    worker: (name = `worker-${(workers += 1)}`) =>
+      publicWorker({ url: client.url, endpointId: id, workerId: name, key }),
   };
 }
 

@@ -21,7 +21,13 @@ export interface PodView {
   template: string | null;
   cost: number;
   locked: boolean;
-  runtime: { uptime: number; cpu: { util: number }; memory: { util: number }; gpus: unknown[]; ports: { private: number; public: number | null; type: string; ip: string | null }[] } | null;
+  runtime: {
+    uptime: number;
+    cpu: { util: number };
+    memory: { util: number };
+    gpus: unknown[];
+    ports: { private: number; public: number | null; type: string; ip: string | null }[];
+  } | null;
   startedAt: string | null;
   statusDetail: string | null;
 }
@@ -31,7 +37,13 @@ export const CPU = { id: 'cpu3c', vcpuCount: 2 };
 export const WAITS = ['sh', '-c', 'echo up; exec sleep 1000'];
 
 export function createPod(client: Client, body: Record<string, unknown> = {}): Promise<Answer<PodView>> {
-  return client.call<PodView>('POST', '/v2/pods', { name: 'pod', image: 'local/shell', cmd: WAITS, ...(body['gpu'] === undefined && { cpu: CPU }), ...body });
+  return client.call<PodView>('POST', '/v2/pods', {
+    name: 'pod',
+    image: 'local/shell',
+    cmd: WAITS,
+    ...(body['gpu'] === undefined && { cpu: CPU }),
+    ...body,
+  });
 }
 
 export async function pod(client: Client, id: string): Promise<PodView> {
@@ -66,35 +78,57 @@ export interface LogEvent {
 }
 
 /** What is in its log by now. */
-export async function logOf(client: Client, id: string, query = '', headers: Record<string, string> = {}): Promise<LogEvent[]> {
-  const { status, text } = await client.call('GET', `/v2/pods/${id}/logs?follow=false${query}`, undefined, headers);
+export async function logOf(
+  client: Client,
+  id: string,
+  query = '',
+  headers: Record<string, string> = {},
+): Promise<LogEvent[]> {
+  const { status, text } = await client.call(
+    'GET',
+    `/v2/pods/${id}/logs?follow=false${query}`,
+    undefined,
+    headers,
+  );
   assert.equal(status, 200, text);
   return events(text);
 }
 
 export function events(text: string): LogEvent[] {
-  return text.split('\n\n').filter((frame) => frame.startsWith('id: ')).map((frame) => {
-    const [first = '', second = ''] = frame.split('\n');
-    const { source, line } = JSON.parse(second.slice('data: '.length)) as LogEvent;
-    return { id: first.slice('id: '.length), source, line };
-  });
+  return text
+    .split('\n\n')
+    .filter((frame) => frame.startsWith('id: '))
+    .map((frame) => {
+      const [first = '', second = ''] = frame.split('\n');
+      const { source, line } = JSON.parse(second.slice('data: '.length)) as LogEvent;
+      return { id: first.slice('id: '.length), source, line };
+    });
 }
 
 /** What the container wrote, without what was said about it. */
 export async function linesOf(client: Client, id: string): Promise<string[]> {
-  return (await logOf(client, id, '&tail=5000')).filter(({ source }) => source === 'container').map(({ line }) => line);
+  return (await logOf(client, id, '&tail=5000'))
+    .filter(({ source }) => source === 'container')
+    .map(({ line }) => line);
 }
 
 /** The processes on this machine that belong to a pod or a worker, the first of them first; the one that looks after them is Berth's. */
 export function processesOf(podId: string): number[] {
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).sort((one, other) => one - other).filter((pid) => {
-    try {
-      if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('supervisor.sh')) return false;
-      return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`RUNPOD_POD_ID=${podId}`) && !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-    } catch {
-      return false;
-    }
-  });
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .sort((one, other) => one - other)
+    .filter((pid) => {
+      try {
+        if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('supervisor.sh')) return false;
+        return (
+          readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`RUNPOD_POD_ID=${podId}`) &&
+          !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+        );
+      } catch {
+        return false;
+      }
+    });
 }
 
 /** Sends a signal to all of them. One that has just ended by itself needs none. */

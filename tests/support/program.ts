@@ -14,8 +14,14 @@ export interface Ran<T = Record<string, unknown>> {
 }
 
 /** Runs a command of the program to its end, in an environment of its own. */
-export async function runBerth<T = Record<string, unknown>>(args: string[], env: Record<string, string> = {}): Promise<Ran<T>> {
-  const child = spawn(BERTH, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env } });
+export async function runBerth<T = Record<string, unknown>>(
+  args: string[],
+  env: Record<string, string> = {},
+): Promise<Ran<T>> {
+  const child = spawn(BERTH, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+  });
   const ran: Ran<T> = { code: null, stdout: '', stderr: '', json: undefined as T };
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (ran.stdout += chunk));
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (ran.stderr += chunk));

@@ -72,4 +72,7 @@ process.exit(0);
 `;
 
 /** A folder with it, as an image is made of. */
-export const PROTOCOL_WORKER = [{ path: 'worker.mjs', data: Buffer.from(WORKER).toString('base64') }, { path: 'berth.json', data: Buffer.from('{"command": ["node", "worker.mjs"]}').toString('base64') }];
+export const PROTOCOL_WORKER = [
+  { path: 'worker.mjs', data: Buffer.from(WORKER).toString('base64') },
+  { path: 'berth.json', data: Buffer.from('{"command": ["node", "worker.mjs"]}').toString('base64') },
+];

@@ -25,14 +25,24 @@ export interface PythonProgram {
 }
 
 /** Runs a text as a program, with nothing around it but these variables. */
-export function startPython({ path }: Python, source: string, env: Record<string, string> = {}): PythonProgram {
+export function startPython(
+  { path }: Python,
+  source: string,
+  env: Record<string, string> = {},
+): PythonProgram {
   const home = mkdtempSync(join(tmpdir(), 'berth-python-'));
   const file = join(home, 'program.py');
   writeFileSync(file, source);
   // In a group of its own: the SDK pings from a second process, which outlives the first.
-  const child = spawn(path, ['-u', file], { cwd: home, detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], HOME: home, ...env } });
+  const child = spawn(path, ['-u', file], {
+    cwd: home,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env['PATH'], HOME: home, ...env },
+  });
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
   const ended = once(child, 'exit').then(([code]) => {
     rmSync(home, { recursive: true, force: true });
     return code as number | null;

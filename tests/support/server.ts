@@ -28,12 +28,25 @@ export interface TestServer {
 }
 
 /** As the user who runs the tests, unless another one is named. */
-export async function startServer(database: Pick<TestDatabase, 'data' | 'url'>, env: Record<string, string> = {}, flags: string[] = ['--port', '0'], user?: number): Promise<TestServer> {
+export async function startServer(
+  database: Pick<TestDatabase, 'data' | 'url'>,
+  env: Record<string, string> = {},
+  flags: string[] = ['--port', '0'],
+  user?: number,
+): Promise<TestServer> {
   const child = spawn(BERTH, ['up', ...flags, '--data', database.data], {
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(user !== undefined && { uid: user, gid: user }),
     // A daemon that happens to run on this machine takes no part unless a test says so.
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], BERTH_DOCKER: 'off', BERTH_ROOT_KEY: ROOT_KEY, BERTH_DATABASE_URL: database.url, BERTH_LOG_FORMAT: 'json', ...env },
+    env: {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      BERTH_DOCKER: 'off',
+      BERTH_ROOT_KEY: ROOT_KEY,
+      BERTH_DATABASE_URL: database.url,
+      BERTH_LOG_FORMAT: 'json',
+      ...env,
+    },
   });
   let output = '';
   let log = '';
@@ -41,7 +54,12 @@ export async function startServer(database: Pick<TestDatabase, 'data' | 'url'>, 
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (log += chunk));
   const ended = once(child, 'exit').then(([code]) => code as number | null);
   const key = env['BERTH_ROOT_KEY'] ?? ROOT_KEY;
-  const url = await upLine(child, ended, () => output, () => log);
+  const url = await upLine(
+    child,
+    ended,
+    () => output,
+    () => log,
+  );
   return {
     url,
     key,
@@ -62,7 +80,12 @@ export async function startServer(database: Pick<TestDatabase, 'data' | 'url'>, 
 }
 
 /** The address in the line that the program prints when it serves. */
-async function upLine(child: ChildProcess, ended: Promise<unknown>, output: () => string, log: () => string): Promise<string> {
+async function upLine(
+  child: ChildProcess,
+  ended: Promise<unknown>,
+  output: () => string,
+  log: () => string,
+): Promise<string> {
   let over = false;
   void ended.then(() => (over = true));
   for (;;) {

@@ -8,7 +8,12 @@ export interface WorkerAnswer {
 }
 
 /** Uploads a handler and makes an endpoint of it. */
-export async function deploy(client: Client, name: string, handler: string, settings: Record<string, unknown> = {}): Promise<string> {
+export async function deploy(
+  client: Client,
+  name: string,
+  handler: string,
+  settings: Record<string, unknown> = {},
+): Promise<string> {
   const image = await upload(client, name, handler);
   const made = await client.call<{ id: string }>('POST', '/v2/serverless', {
     name,
@@ -23,17 +28,25 @@ export async function deploy(client: Client, name: string, handler: string, sett
 }
 
 export async function upload(client: Client, name: string, handler: string): Promise<string> {
-  const { status, body, text } = await client.call<{ image: string }>('POST', '/v2/images', { name, files: [{ path: 'handler.ts', data: Buffer.from(handler).toString('base64') }] });
+  const { status, body, text } = await client.call<{ image: string }>('POST', '/v2/images', {
+    name,
+    files: [{ path: 'handler.ts', data: Buffer.from(handler).toString('base64') }],
+  });
   assert.equal(status, 201, text);
   return body.image;
 }
 
 export async function workersOf(client: Client, endpointId: string): Promise<WorkerAnswer[]> {
-  return (await client.call<{ workers: WorkerAnswer[] }>('GET', `/v2/serverless/${endpointId}/workers`)).body.workers;
+  return (await client.call<{ workers: WorkerAnswer[] }>('GET', `/v2/serverless/${endpointId}/workers`)).body
+    .workers;
 }
 
 /** Looks again and again until it is so; a state that others bring about has no event to wait for from outside. */
-export async function until<T>(what: string, look: () => Promise<T | undefined | false>, withinMs = 20_000): Promise<T> {
+export async function until<T>(
+  what: string,
+  look: () => Promise<T | undefined | false>,
+  withinMs = 20_000,
+): Promise<T> {
   const end = Date.now() + withinMs;
   for (;;) {
     const found = await look();

@@ -24,8 +24,22 @@ function onePod(id: string, random: () => number, accountId: string): PodYear {
   const hourly = between(0, 4) * 250_000_000 + between(0, 1_000);
   const volume = random() < 0.5 ? between(10, 200) : 0;
   const use = (runs: boolean, factor: number): Use => ({
-    unitId: id, accountId, kind: 'pod', resourceId: id, gpuTypeId, cpuFlavorId: gpuTypeId === null ? 'cpu3c' : null, tier: null, dataCenterId: 'LOCAL-1', image: 'i', templateId: null,
-    rates: { gpu: runs && gpuTypeId !== null ? hourly * factor : 0, cpu: runs && gpuTypeId === null ? hourly * factor : 0, disk: (volume + (runs ? 50 : 0)) * 137_000, fastDisk: 0 },
+    unitId: id,
+    accountId,
+    kind: 'pod',
+    resourceId: id,
+    gpuTypeId,
+    cpuFlavorId: gpuTypeId === null ? 'cpu3c' : null,
+    tier: null,
+    dataCenterId: 'LOCAL-1',
+    image: 'i',
+    templateId: null,
+    rates: {
+      gpu: runs && gpuTypeId !== null ? hourly * factor : 0,
+      cpu: runs && gpuTypeId === null ? hourly * factor : 0,
+      disk: (volume + (runs ? 50 : 0)) * 137_000,
+      fastDisk: 0,
+    },
     diskInGb: volume * factor + (runs ? 50 : 0),
     runs,
   });
@@ -57,7 +71,12 @@ export interface Recount {
  * The same year counted again, from what happened and nothing else. Time is in whole seconds, the
  * nearest but at least one, from where a pod began to use something without a break.
  */
-export function recount(pods: readonly PodYear[], size: BucketSize, groupOf: (use: Use) => string, now = YEAR.end): Map<string, Recount> {
+export function recount(
+  pods: readonly PodYear[],
+  size: BucketSize,
+  groupOf: (use: Use) => string,
+  now = YEAR.end,
+): Map<string, Recount> {
   const buckets = bucketsBetween(size, YEAR.start / 1000, YEAR.end / 1000);
   const counted = new Map<string, Recount>();
   for (const { changes } of pods) {
@@ -66,17 +85,26 @@ export function recount(pods: readonly PodYear[], size: BucketSize, groupOf: (us
       if (use === null) return void (origin = undefined);
       origin ??= at;
       const from = origin;
-      const second = (instant: number): number => Math.floor(from / 1000) + (instant === from ? 0 : Math.max(1, Math.round((instant - from) / 1000)));
+      const second = (instant: number): number =>
+        Math.floor(from / 1000) + (instant === from ? 0 : Math.max(1, Math.round((instant - from) / 1000)));
       const next = changes[index + 1];
       const began = second(at);
       const ended = next === undefined ? Math.floor(now / 1000) : second(next.at);
-      for (const bucket of buckets) count(counted, bucket, use, Math.max(began, bucket.start), Math.min(ended, bucket.end), groupOf(use));
+      for (const bucket of buckets)
+        count(counted, bucket, use, Math.max(began, bucket.start), Math.min(ended, bucket.end), groupOf(use));
     });
   }
   return counted;
 }
 
-function count(counted: Map<string, Recount>, { start }: Bucket, use: Use, from: number, to: number, group: string): void {
+function count(
+  counted: Map<string, Recount>,
+  { start }: Bucket,
+  use: Use,
+  from: number,
+  to: number,
+  group: string,
+): void {
   if (to <= from) return;
   const key = `${start} ${group}`;
   const entry = counted.get(key) ?? { amounts: { gpu: 0n, cpu: 0n, disk: 0n, fastDisk: 0n }, seconds: 0 };

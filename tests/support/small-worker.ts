@@ -50,7 +50,11 @@ process.exit(0);
 }
 
 /** A load balanced worker. `answer` is the text of a function of (request, response); `ping` answers the health check. */
-export function balancedWorker(answer: string, ping = '(request, response) => response.end()', before = ''): string {
+export function balancedWorker(
+  answer: string,
+  ping = '(request, response) => response.end()',
+  before = '',
+): string {
   return `
 import { createServer } from 'node:http';
 ${before}

@@ -41,7 +41,11 @@ export function stageOn(kind: DatabaseKind, env: Record<string, string> = {}): S
   after(async () => {
     await stage.server?.stop();
     await stage.database?.drop();
-    if (stage.server !== undefined) assert.deepEqual(logLines(stage.server).filter(({ level }) => level === 'error' || level === 'fatal'), []);
+    if (stage.server !== undefined)
+      assert.deepEqual(
+        logLines(stage.server).filter(({ level }) => level === 'error' || level === 'fatal'),
+        [],
+      );
   });
   return stage;
 }
@@ -54,11 +58,18 @@ async function newAccount({ operator, client }: Stage, name: string): Promise<Te
 
 /** The audit log of an account, newest first. */
 export async function auditLog(client: Client): Promise<Record<string, unknown>[]> {
-  const { status, body } = await client.call<{ entries: Record<string, unknown>[] }>('GET', '/v2/account/audit-log?limit=1000');
+  const { status, body } = await client.call<{ entries: Record<string, unknown>[] }>(
+    'GET',
+    '/v2/account/audit-log?limit=1000',
+  );
   assert.equal(status, 200);
   return body.entries;
 }
 
 export function logLines(server: TestServer): Record<string, unknown>[] {
-  return server.log().split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as Record<string, unknown>);
+  return server
+    .log()
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
 }

@@ -8,7 +8,11 @@ import type { TestServer } from './server.ts';
 const ENV = { BERTH_RATE_LIMITS: 'off' };
 
 /** Two servers on one PostgreSQL, of which the first looks after pods and workers. */
-export async function leaderAndOther(): Promise<{ place: TestDatabase; leader: TestServer; other: TestServer }> {
+export async function leaderAndOther(): Promise<{
+  place: TestDatabase;
+  leader: TestServer;
+  other: TestServer;
+}> {
   const place = await freshDatabase('postgres');
   const leader = await startServer(place, ENV);
   // It leads once a pod of it runs.

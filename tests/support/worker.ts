@@ -36,7 +36,11 @@ export interface PollOptions {
 
 /** A worker that speaks the public protocol to the letter, one request at a time and by hand. */
 export interface PublicWorker extends WorkerPlace {
-  send<T = Record<string, unknown>>(method: string, path: string, options?: { body?: string; headers?: Record<string, string>; signal?: AbortSignal | undefined }): Promise<Reply<T>>;
+  send<T = Record<string, unknown>>(
+    method: string,
+    path: string,
+    options?: { body?: string; headers?: Record<string, string>; signal?: AbortSignal | undefined },
+  ): Promise<Reply<T>>;
   /** One long poll for a single job. */
   poll(options?: PollOptions): Promise<Reply<GivenJob>>;
   pollBatch(size: number, options?: PollOptions): Promise<Reply<GivenJob[]>>;
@@ -68,27 +72,46 @@ export function publicWorker(place: WorkerPlace): PublicWorker {
       method,
       agent,
       ...(signal !== undefined && { signal }),
-      headers: { authorization: key, 'user-agent': SDK, accept: '*/*', 'accept-encoding': 'gzip, deflate', ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }), ...headers },
+      headers: {
+        authorization: key,
+        'user-agent': SDK,
+        accept: '*/*',
+        'accept-encoding': 'gzip, deflate',
+        ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
+        ...headers,
+      },
     });
     outgoing.end(body);
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
     let text = '';
     for await (const chunk of response.setEncoding('utf8')) text += String(chunk);
-    return { status: response.statusCode ?? 0, headers: response.headers, text, body: (text === '' ? undefined : JSON.parse(text)) as never };
+    return {
+      status: response.statusCode ?? 0,
+      headers: response.headers,
+      text,
+      body: (text === '' ? undefined : JSON.parse(text)) as never,
+    };
   };
-  const get = <T>(path: string, signal?: AbortSignal): Promise<Reply<T>> => send<T>('GET', path, { headers: { 'content-type': 'application/json' }, signal });
+  const get = <T>(path: string, signal?: AbortSignal): Promise<Reply<T>> =>
+    send<T>('GET', path, { headers: { 'content-type': 'application/json' }, signal });
   /** The body is JSON, whatever the content type says. */
   const post = (path: string, jobId: string, body: unknown): Promise<Reply> =>
     send('POST', path, {
       body: typeof body === 'string' ? body : JSON.stringify(body),
-      headers: { 'content-type': 'application/x-www-form-urlencoded', charset: 'utf-8', 'x-request-id': jobId },
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        charset: 'utf-8',
+        'x-request-id': jobId,
+      },
     });
 
   const worker: PublicWorker = {
     ...place,
     send,
-    poll: ({ busy = false, signal } = {}) => get(`job-take/${workerId}?gpu=none&job_in_progress=${busy ? 1 : 0}`, signal),
-    pollBatch: (size, { busy = false, signal } = {}) => get(`job-take-batch/${workerId}?gpu=none&batch_size=${size}&job_in_progress=${busy ? 1 : 0}`, signal),
+    poll: ({ busy = false, signal } = {}) =>
+      get(`job-take/${workerId}?gpu=none&job_in_progress=${busy ? 1 : 0}`, signal),
+    pollBatch: (size, { busy = false, signal } = {}) =>
+      get(`job-take-batch/${workerId}?gpu=none&batch_size=${size}&job_in_progress=${busy ? 1 : 0}`, signal),
     take: async () => {
       for (;;) {
         const { status, body, text } = await worker.poll();
@@ -96,11 +119,21 @@ export function publicWorker(place: WorkerPlace): PublicWorker {
         if (status !== 204) throw new Error(`job-take answered ${status} ${text}`);
       }
     },
-    done: (jobId, body, isStream = false) => post(`job-done/${workerId}/${jobId}?gpu=none&isStream=${isStream}`, jobId, body),
-    progress: (jobId, value) => post(`job-done/${workerId}/${jobId}?gpu=none&isStream=false`, jobId, { status: 'IN_PROGRESS', output: value }),
+    done: (jobId, body, isStream = false) =>
+      post(`job-done/${workerId}/${jobId}?gpu=none&isStream=${isStream}`, jobId, body),
+    progress: (jobId, value) =>
+      post(`job-done/${workerId}/${jobId}?gpu=none&isStream=false`, jobId, {
+        status: 'IN_PROGRESS',
+        output: value,
+      }),
     chunk: (jobId, body) => post(`job-stream/${workerId}/${jobId}?gpu=none&isStream=false`, jobId, body),
     stops: (signal) => get(`job-stop/${workerId}?gpu=none`, signal),
-    ping: (jobIds = [], query = '') => send('GET', `ping/${workerId}?gpu=none${jobIds.length === 0 ? '' : `&job_id=${jobIds.join('%2C')}`}&runpod_version=1.12.0${query}`, { headers: { 'user-agent': 'python-requests/2.34.2' } }),
+    ping: (jobIds = [], query = '') =>
+      send(
+        'GET',
+        `ping/${workerId}?gpu=none${jobIds.length === 0 ? '' : `&job_id=${jobIds.join('%2C')}`}&runpod_version=1.12.0${query}`,
+        { headers: { 'user-agent': 'python-requests/2.34.2' } },
+      ),
     work: (handler, concurrency = 1) => work(worker, handler, concurrency),
     close: () => agent.destroy(),
   };
@@ -126,7 +159,10 @@ function work(worker: PublicWorker, handler: (job: GivenJob) => unknown, concurr
         continue;
       }
       const options = { busy: running.size > 0, signal: leaving.signal };
-      const reply = await (concurrency === 1 ? worker.poll(options) : worker.pollBatch(concurrency - running.size, options)).catch((error: unknown) => {
+      const reply = await (concurrency === 1
+        ? worker.poll(options)
+        : worker.pollBatch(concurrency - running.size, options)
+      ).catch((error: unknown) => {
         if (!leaving.signal.aborted) throw error;
       });
       if (reply?.status !== 200) continue;
@@ -166,7 +202,10 @@ export interface ChannelWorker extends WorkerPlace {
 /** Opens the channel; answers the refusal's status line where there is one. */
 export async function openChannel(place: WorkerPlace): Promise<ChannelWorker | { refused: string }> {
   const { url, endpointId, workerId, key } = place;
-  const outgoing = request(`${url}/v2/${endpointId}/job-channel/${workerId}?gpu=none`, { agent: false, headers: { connection: 'Upgrade', upgrade: 'berth-worker/1', authorization: key } });
+  const outgoing = request(`${url}/v2/${endpointId}/job-channel/${workerId}?gpu=none`, {
+    agent: false,
+    headers: { connection: 'Upgrade', upgrade: 'berth-worker/1', authorization: key },
+  });
   outgoing.end();
   const refused = once(outgoing, 'response').then(([response]) => response as IncomingMessage);
   const opened = once(outgoing, 'upgrade') as Promise<[IncomingMessage, Socket, Buffer]>;

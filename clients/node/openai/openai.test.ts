@@ -35,15 +35,21 @@ describe("OpenAI's JavaScript client", () => {
   const stage = clientStage();
   let open: (key?: string) => OpenAi;
   before(async () => {
-    const { default: Client } = (await import(pathToFileURL(npmFile('openai-node', 'openai/index.mjs')).href)) as OpenAiModule;
+    const { default: Client } = (await import(
+      pathToFileURL(npmFile('openai-node', 'openai/index.mjs')).href
+    )) as OpenAiModule;
     const id = await deploy(stage.client, 'parrot', HANDLER, { workers: { min: 1, max: 1 } });
-    open = (apiKey = stage.server.key) => new Client({ apiKey, baseURL: `${stage.server.url}/v2/${id}/openai/v1`, maxRetries: 0 });
+    open = (apiKey = stage.server.key) =>
+      new Client({ apiKey, baseURL: `${stage.server.url}/v2/${id}/openai/v1`, maxRetries: 0 });
   });
 
   const messages = [{ role: 'user', content: 'say it after me' }];
 
   test('lists the models of the worker', async () => {
-    assert.deepEqual((await open().models.list()).data.map(({ id }) => id), ['parrot']);
+    assert.deepEqual(
+      (await open().models.list()).data.map(({ id }) => id),
+      ['parrot'],
+    );
   });
 
   test('completes a chat', async () => {
@@ -53,7 +59,12 @@ describe("OpenAI's JavaScript client", () => {
 
   test('streams a chat, word by word', async () => {
     const words: unknown[] = [];
-    for await (const { choices } of await open().chat.completions.create({ model: 'parrot', messages, stream: true })) words.push(choices[0]?.delta.content);
+    for await (const { choices } of await open().chat.completions.create({
+      model: 'parrot',
+      messages,
+      stream: true,
+    }))
+      words.push(choices[0]?.delta.content);
     assert.deepEqual(words, ['say', 'it', 'after', 'me']);
   });
 

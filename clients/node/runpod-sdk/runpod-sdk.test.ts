@@ -38,25 +38,39 @@ describe('runpod-sdk', () => {
   let of: (id: string, key?: string) => SdkEndpoint;
   let echo: SdkEndpoint;
   before(async () => {
-    const { default: runpodSdk } = (await import(pathToFileURL(npmFile('runpod-sdk', 'runpod-sdk/dist/src/index.js')).href)) as Sdk;
+    const { default: runpodSdk } = (await import(
+      pathToFileURL(npmFile('runpod-sdk', 'runpod-sdk/dist/src/index.js')).href
+    )) as Sdk;
     of = (id, key = stage.server.key) => runpodSdk(key, { baseUrl: `${stage.server.url}/v2` }).endpoint(id);
     echo = of(await stage.example('echo'));
   });
 
   test('runSync waits for the output', async () => {
     const job = await echo.runSync({ input: { message: 'hello' } });
-    assert.deepEqual([job.status, job.output, job.started, job.completed, job.succeeded], ['COMPLETED', { message: 'hello' }, true, true, true]);
+    assert.deepEqual(
+      [job.status, job.output, job.started, job.completed, job.succeeded],
+      ['COMPLETED', { message: 'hello' }, true, true, true],
+    );
     assert.match(job.id, /^sync-/);
     assert.ok(Number.isInteger(job.delayTime) && Number.isInteger(job.executionTime));
   });
 
   test('run answers at once; status and statusSync follow the job', async () => {
-    const { id, status } = await echo.run({ input: [1, 'two'], policy: { executionTimeout: 60_000, ttl: 600_000, lowPriority: true } });
+    const { id, status } = await echo.run({
+      input: [1, 'two'],
+      policy: { executionTimeout: 60_000, ttl: 600_000, lowPriority: true },
+    });
     assert.equal(status, 'IN_QUEUE');
     const waited = await echo.statusSync(id);
-    assert.deepEqual([waited.id, waited.status, waited.output, waited.completed, waited.succeeded], [id, 'COMPLETED', [1, 'two'], true, true]);
+    assert.deepEqual(
+      [waited.id, waited.status, waited.output, waited.completed, waited.succeeded],
+      [id, 'COMPLETED', [1, 'two'], true, true],
+    );
     const looked = await echo.status(id);
-    assert.deepEqual([looked.id, looked.status, looked.output, looked.started], [id, 'COMPLETED', [1, 'two'], true]);
+    assert.deepEqual(
+      [looked.id, looked.status, looked.output, looked.started],
+      [id, 'COMPLETED', [1, 'two'], true],
+    );
   });
 
   test('stream yields every chunk in order, then ends', async () => {
@@ -64,7 +78,10 @@ describe('runpod-sdk', () => {
     const { id } = await streaming.run({ input: { text: 'one two three', pauseMs: 50 } });
     const seen: unknown[] = [];
     for await (const { output } of streaming.stream(id)) seen.push(output);
-    assert.deepEqual(seen, ['one', 'two', 'three'].map((word, index) => ({ index, word })));
+    assert.deepEqual(
+      seen,
+      ['one', 'two', 'three'].map((word, index) => ({ index, word })),
+    );
     assert.equal((await streaming.status(id)).status, 'COMPLETED');
   });
 
@@ -87,7 +104,14 @@ describe('runpod-sdk', () => {
   test('health counts jobs and workers', async () => {
     const { jobs, workers } = await echo.health();
     assert.deepEqual(Object.keys(jobs).sort(), ['completed', 'failed', 'inProgress', 'inQueue', 'retried']);
-    assert.deepEqual(Object.keys(workers).sort(), ['idle', 'initializing', 'ready', 'running', 'throttled', 'unhealthy']);
+    assert.deepEqual(Object.keys(workers).sort(), [
+      'idle',
+      'initializing',
+      'ready',
+      'running',
+      'throttled',
+      'unhealthy',
+    ]);
     assert.equal(jobs['completed'], 2);
   });
 
@@ -104,7 +128,11 @@ describe('runpod-sdk', () => {
   });
 
   test('a wrong key, an unknown endpoint and an unknown job are errors with their status', async () => {
-    const statusOf = (work: Promise<unknown>): Promise<unknown> => work.then(() => 'no error', (error: { response?: { status: number } }) => error.response?.status);
+    const statusOf = (work: Promise<unknown>): Promise<unknown> =>
+      work.then(
+        () => 'no error',
+        (error: { response?: { status: number } }) => error.response?.status,
+      );
     assert.equal(await statusOf(of('nosuchendpoint').run({ input: {} })), 404);
     assert.equal(await statusOf(echo.status('nosuchjob')), 404);
     assert.equal(await statusOf(of('nosuchendpoint', 'rpa_WRONG').health()), 401);

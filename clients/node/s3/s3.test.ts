@@ -8,7 +8,9 @@ import { runBerth } from '../../../tests/support/program.ts';
 type Command = new (input: Record<string, unknown>) => object;
 
 interface S3Module {
-  S3Client: new (options: Record<string, unknown>) => { send(command: object): Promise<Record<string, unknown>> };
+  S3Client: new (
+    options: Record<string, unknown>,
+  ) => { send(command: object): Promise<Record<string, unknown>> };
   [command: `${string}Command`]: Command;
 }
 
@@ -17,13 +19,28 @@ describe('the AWS S3 client', { concurrency: false }, () => {
   let ask: (command: string, input?: Record<string, unknown>) => Promise<Record<string, unknown>>;
   let bucket = '';
   before(async () => {
-    const { code, json } = await runBerth<{ accessId: string; secret: string }>(['key', 'create', '--s3', '--name', 's3', '--json'], { BERTH_URL: stage.server.url, BERTH_API_KEY: stage.server.key });
+    const { code, json } = await runBerth<{ accessId: string; secret: string }>(
+      ['key', 'create', '--s3', '--name', 's3', '--json'],
+      { BERTH_URL: stage.server.url, BERTH_API_KEY: stage.server.key },
+    );
     assert.equal(code, 0);
-    const volume = await stage.client.call<{ id: string }>('POST', '/v2/network-volumes', { name: 's3', size: 10, dataCenter: 'LOCAL-1' });
+    const volume = await stage.client.call<{ id: string }>('POST', '/v2/network-volumes', {
+      name: 's3',
+      size: 10,
+      dataCenter: 'LOCAL-1',
+    });
     bucket = volume.body.id;
-    const module = (await import(pathToFileURL(npmFile('s3', '@aws-sdk/client-s3/dist-cjs/index.js')).href)) as S3Module;
-    const client = new module.S3Client({ endpoint: `${stage.server.url}/s3`, region: 'LOCAL-1', forcePathStyle: true, credentials: { accessKeyId: json.accessId, secretAccessKey: json.secret } });
-    ask = (command, input = {}) => client.send(new (module[`${command}Command`] as Command)({ Bucket: bucket, ...input }));
+    const module = (await import(
+      pathToFileURL(npmFile('s3', '@aws-sdk/client-s3/dist-cjs/index.js')).href
+    )) as S3Module;
+    const client = new module.S3Client({
+      endpoint: `${stage.server.url}/s3`,
+      region: 'LOCAL-1',
+      forcePathStyle: true,
+      credentials: { accessKeyId: json.accessId, secretAccessKey: json.secret },
+    });
+    ask = (command, input = {}) =>
+      client.send(new (module[`${command}Command`] as Command)({ Bucket: bucket, ...input }));
   });
 
   test('puts, reads, heads and lists objects', async () => {
@@ -31,7 +48,12 @@ describe('the AWS S3 client', { concurrency: false }, () => {
     const { Body } = await ask('GetObject', { Key: 'folder/one.txt' });
     assert.equal(await (Body as { transformToString(): Promise<string> }).transformToString(), 'hello');
     assert.equal((await ask('HeadObject', { Key: 'folder/one.txt' }))['ContentLength'], 5);
-    assert.deepEqual(((await ask('ListObjectsV2', { Prefix: 'folder/' }))['Contents'] as { Key: string }[]).map(({ Key }) => Key), ['folder/one.txt']);
+    assert.deepEqual(
+      ((await ask('ListObjectsV2', { Prefix: 'folder/' }))['Contents'] as { Key: string }[]).map(
+        ({ Key }) => Key,
+      ),
+      ['folder/one.txt'],
+    );
   });
 
   test('reads a part, copies and deletes', async () => {
@@ -46,9 +68,16 @@ describe('the AWS S3 client', { concurrency: false }, () => {
     const { UploadId } = await ask('CreateMultipartUpload', { Key: 'large.bin' });
     const bodies = [Buffer.alloc(5 * 1024 * 1024, 1), Buffer.from('end')];
     const Parts = [];
-    for (const [index, Body] of bodies.entries()) Parts.push({ PartNumber: index + 1, ETag: (await ask('UploadPart', { Key: 'large.bin', UploadId, PartNumber: index + 1, Body }))['ETag'] });
+    for (const [index, Body] of bodies.entries())
+      Parts.push({
+        PartNumber: index + 1,
+        ETag: (await ask('UploadPart', { Key: 'large.bin', UploadId, PartNumber: index + 1, Body }))['ETag'],
+      });
     await ask('CompleteMultipartUpload', { Key: 'large.bin', UploadId, MultipartUpload: { Parts } });
-    assert.equal((await ask('HeadObject', { Key: 'large.bin' }))['ContentLength'], bodies.reduce((sum, { length }) => sum + length, 0));
+    assert.equal(
+      (await ask('HeadObject', { Key: 'large.bin' }))['ContentLength'],
+      bodies.reduce((sum, { length }) => sum + length, 0),
+    );
   });
 
   test('a bucket that is not there is told by its name', async () => {

@@ -23,8 +23,15 @@ await withDocker((host) => {
     const home = mkdtempSync(join(tmpdir(), 'berth-flash-'));
     let image: Awaited<ReturnType<typeof makePythonImage>>;
     before(async () => {
-      image = await makePythonImage(host, `localhost/berth-flash-cpu:p${process.pid}`, 'flash', readFileSync(new URL('deployed-worker.py', import.meta.url), 'utf8'));
-      await until('DOCKER-1 is there', async () => (await stage.operator.call('GET', '/v2/catalog/datacenters')).text.includes('DOCKER-1'));
+      image = await makePythonImage(
+        host,
+        `localhost/berth-flash-cpu:p${process.pid}`,
+        'flash',
+        readFileSync(new URL('deployed-worker.py', import.meta.url), 'utf8'),
+      );
+      await until('DOCKER-1 is there', async () =>
+        (await stage.operator.call('GET', '/v2/catalog/datacenters')).text.includes('DOCKER-1'),
+      );
     });
     after(async () => {
       rmSync(home, { recursive: true });
@@ -34,8 +41,17 @@ await withDocker((host) => {
     test('its container finds the build, with a worker that stands ready too', async () => {
       const folder = join(home, 'greetings');
       mkdirSync(folder);
-      writeFileSync(join(folder, 'main.py'), codeOf('flash.md', 'python', 0, stage.server).replace('workers=(0, 1)', 'workers=(1, 1)'));
-      const env = { PATH: `${dirname(python.path)}:${process.env['PATH']}`, HOME: home, ...flashEnvironment(stage.server), FLASH_CPU_IMAGE: image.name, FLASH_NO_UPDATE_CHECK: '1' };
+      writeFileSync(
+        join(folder, 'main.py'),
+        codeOf('flash.md', 'python', 0, stage.server).replace('workers=(0, 1)', 'workers=(1, 1)'),
+      );
+      const env = {
+        PATH: `${dirname(python.path)}:${process.env['PATH']}`,
+        HOME: home,
+        ...flashEnvironment(stage.server),
+        FLASH_CPU_IMAGE: image.name,
+        FLASH_NO_UPDATE_CHECK: '1',
+      };
       await run('flash', ['deploy'], { cwd: folder, env, timeout: LIMIT_MS });
       const { stdout } = await run('python', ['main.py', 'world'], { cwd: folder, env, timeout: LIMIT_MS });
       assert.equal(stdout.trim(), "{'greeting': 'hello world'}");

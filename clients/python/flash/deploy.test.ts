@@ -22,14 +22,23 @@ describe('flash deploy', { concurrency: false }, () => {
   before(async () => {
     mkdirSync(folder);
     const image = await standIn(stage.operator, python, 'flash', 'deployed-worker.py');
-    env = { PATH: `${dirname(python.path)}:${process.env['PATH']}`, HOME: home, FLASH_CPU_IMAGE: image, FLASH_NO_UPDATE_CHECK: '1' };
+    env = {
+      PATH: `${dirname(python.path)}:${process.env['PATH']}`,
+      HOME: home,
+      FLASH_CPU_IMAGE: image,
+      FLASH_NO_UPDATE_CHECK: '1',
+    };
   });
   after(() => rmSync(home, { recursive: true }));
 
   /** After the lines of the page that point flash at Berth. */
   const shell = async (command: string): Promise<string> => {
     const lines = codeOf('flash.md', 'sh', 0, { url: stage.server.url, key: stage.server.key });
-    const { stdout, stderr } = await run('sh', ['-ec', `${lines}\n${command}`], { cwd: folder, env, timeout: LIMIT_MS });
+    const { stdout, stderr } = await run('sh', ['-ec', `${lines}\n${command}`], {
+      cwd: folder,
+      env,
+      timeout: LIMIT_MS,
+    });
     return stdout + stderr;
   };
   const call = (name: string): Promise<string> => shell(`python main.py ${name}`);
@@ -55,9 +64,35 @@ describe('flash deploy', { concurrency: false }, () => {
     assert.match(await shell('flash app list'), /greetings/);
     assert.match(await shell('flash env list'), /production/);
     const address = `${stage.server.url}/v2/flash/runsync`;
-    const named = (name: string, key: string): Promise<Response> => fetch(address, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'x-flash-app': 'greetings', 'x-flash-environment': 'production', 'x-flash-endpoint': name }, body: '{"input":{"name":"x"}}' });
-    assert.deepEqual([(await named('other', stage.server.key)).status, (await named('greeter', (await stage.account('stranger')).key)).status, (await named('greeter', 'rpa_WRONG')).status], [404, 404, 401]);
-    assert.equal((await fetch(address, { method: 'POST', headers: { authorization: `Bearer ${stage.server.key}` }, body: '{}' })).status, 400);
+    const named = (name: string, key: string): Promise<Response> =>
+      fetch(address, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${key}`,
+          'x-flash-app': 'greetings',
+          'x-flash-environment': 'production',
+          'x-flash-endpoint': name,
+        },
+        body: '{"input":{"name":"x"}}',
+      });
+    assert.deepEqual(
+      [
+        (await named('other', stage.server.key)).status,
+        (await named('greeter', (await stage.account('stranger')).key)).status,
+        (await named('greeter', 'rpa_WRONG')).status,
+      ],
+      [404, 404, 401],
+    );
+    assert.equal(
+      (
+        await fetch(address, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${stage.server.key}` },
+          body: '{}',
+        })
+      ).status,
+      400,
+    );
     await shell('flash undeploy --all --force');
     await assert.rejects(call('world'), /not found in app 'greetings'/);
   });

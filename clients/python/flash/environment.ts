@@ -5,13 +5,34 @@ import type { Python } from '../../../tests/support/python.ts';
 
 /** What points flash at a Berth: one origin for all that it talks to. */
 export function flashEnvironment({ url, key }: { url: string; key: string }): Record<string, string> {
-  return { RUNPOD_API_KEY: key, RUNPOD_API_BASE_URL: url, RUNPOD_ENDPOINT_BASE_URL: `${url}/v2`, RUNPOD_REST_API_URL: `${url}/v1`, RUNPOD_HAPI_URL: url, RUNPOD_CONSOLE_URL: url };
+  return {
+    RUNPOD_API_KEY: key,
+    RUNPOD_API_BASE_URL: url,
+    RUNPOD_ENDPOINT_BASE_URL: `${url}/v2`,
+    RUNPOD_REST_API_URL: `${url}/v1`,
+    RUNPOD_HAPI_URL: url,
+    RUNPOD_CONSOLE_URL: url,
+  };
 }
 
 /** An image of the process engine from a program that stands in for one of flash's own; answers its name. */
-export async function standIn(client: Client, python: Python, name: string, program: string): Promise<string> {
-  const files = { 'handler.py': readFileSync(new URL(program, import.meta.url), 'utf8'), 'berth.json': JSON.stringify({ command: [python.path, '-u', 'handler.py'] }) };
-  const made = await client.call<{ image: string }>('POST', '/v2/images', { name, files: Object.entries(files).map(([path, text]) => ({ path, data: Buffer.from(text).toString('base64') })) });
+export async function standIn(
+  client: Client,
+  python: Python,
+  name: string,
+  program: string,
+): Promise<string> {
+  const files = {
+    'handler.py': readFileSync(new URL(program, import.meta.url), 'utf8'),
+    'berth.json': JSON.stringify({ command: [python.path, '-u', 'handler.py'] }),
+  };
+  const made = await client.call<{ image: string }>('POST', '/v2/images', {
+    name,
+    files: Object.entries(files).map(([path, text]) => ({
+      path,
+      data: Buffer.from(text).toString('base64'),
+    })),
+  });
   assert.equal(made.status, 201, made.text);
   return made.body.image;
 }

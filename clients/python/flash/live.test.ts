@@ -61,9 +61,26 @@ describe('flash', { concurrency: false }, () => {
   const environment = (): Record<string, string> => flashEnvironment(stage.server);
 
   test('makes an endpoint of a function and calls it, on GPUs and on CPUs', async () => {
-    const told = await said(python, CALLS, { ...environment(), FLASH_IS_LIVE_PROVISIONING: 'true', FLASH_GPU_IMAGE: image, FLASH_CPU_IMAGE: image });
-    assert.deepEqual(told, { sums: [1, 2, 3], kind: true, half: 0.5, raised: 'Remote execution failed: division by zero' });
-    const { body } = await stage.operator.call<{ endpoints: { name: string; gpu?: { pools: string[] }; cpu?: { id: string }[]; workers: { max: number } }[] }>('GET', '/v2/serverless');
+    const told = await said(python, CALLS, {
+      ...environment(),
+      FLASH_IS_LIVE_PROVISIONING: 'true',
+      FLASH_GPU_IMAGE: image,
+      FLASH_CPU_IMAGE: image,
+    });
+    assert.deepEqual(told, {
+      sums: [1, 2, 3],
+      kind: true,
+      half: 0.5,
+      raised: 'Remote execution failed: division by zero',
+    });
+    const { body } = await stage.operator.call<{
+      endpoints: {
+        name: string;
+        gpu?: { pools: string[] };
+        cpu?: { id: string }[];
+        workers: { max: number };
+      }[];
+    }>('GET', '/v2/serverless');
     assert.deepEqual(body.endpoints.map(({ name }) => name).sort(), ['live-adder', 'live-small']);
     assert.deepEqual(body.endpoints.find(({ name }) => name === 'live-adder')?.gpu?.pools, ['ADA_24']);
     assert.equal(body.endpoints.find(({ name }) => name === 'live-small')?.cpu?.[0]?.id, 'cpu3c');
@@ -71,22 +88,62 @@ describe('flash', { concurrency: false }, () => {
 
   test('finds the ready workers and their last lines', async () => {
     const client = stage.server.client();
-    const { body } = await client.call<{ endpoints: { id: string; name: string }[] }>('GET', '/v2/serverless');
+    const { body } = await client.call<{ endpoints: { id: string; name: string }[] }>(
+      'GET',
+      '/v2/serverless',
+    );
     const id = body.endpoints.find(({ name }) => name === 'live-adder')?.id ?? '';
-    const metrics = await client.call<{ workers: Record<string, number>; readyWorkers: string[] }>('GET', `/v2/${id}/metrics`);
-    assert.deepEqual([metrics.status, metrics.body.readyWorkers.length], [200, metrics.body.workers['ready']]);
-    assert.deepEqual(Object.keys(metrics.body.workers).sort(), ['idle', 'initializing', 'ready', 'running', 'throttled', 'unhealthy']);
+    const metrics = await client.call<{ workers: Record<string, number>; readyWorkers: string[] }>(
+      'GET',
+      `/v2/${id}/metrics`,
+    );
+    assert.deepEqual(
+      [metrics.status, metrics.body.readyWorkers.length],
+      [200, metrics.body.workers['ready']],
+    );
+    assert.deepEqual(Object.keys(metrics.body.workers).sort(), [
+      'idle',
+      'initializing',
+      'ready',
+      'running',
+      'throttled',
+      'unhealthy',
+    ]);
     const [worker = ''] = metrics.body.readyWorkers;
-    const logs = await stage.operator.call<{ container: string[]; system: string[] }>('GET', `/v1/pod/${worker}/logs`);
+    const logs = await stage.operator.call<{ container: string[]; system: string[] }>(
+      'GET',
+      `/v1/pod/${worker}/logs`,
+    );
     assert.equal(logs.status, 200, logs.text);
-    assert.ok(logs.body.container.some((line) => /^\d{4}-\d\d-\d\dT[\d:.]+Z .*Finished/.test(line)), logs.text);
+    assert.ok(
+      logs.body.container.some((line) => /^\d{4}-\d\d-\d\dT[\d:.]+Z .*Finished/.test(line)),
+      logs.text,
+    );
     assert.equal((await stage.operator.call('GET', '/v1/pod/nosuchworker/logs')).status, 404);
     assert.equal((await (await stage.account('stranger')).call('GET', `/v1/pod/${worker}/logs`)).status, 404);
   });
 
   test('calls an endpoint that is there already', async () => {
-    const make = async (max: number): Promise<string> => (await stage.operator.call<{ id: string }>('POST', '/v2/serverless', { name: 'echo', type: 'QUEUE', image: 'local/echo', cpu: [{ id: 'cpu3c', vcpuCount: 2 }], scaling: { type: 'QUEUE_DELAY', queueDelay: 1 }, workers: { min: 0, max } })).body.id;
-    const told = await said(python, CLIENT, { ...environment(), ENDPOINT: await make(1), IDLE: await make(0) });
-    assert.deepEqual(told, { run: [true, { message: 'hello' }], runsync: { message: 'again' }, cancelled: 'CANCELLED' });
+    const make = async (max: number): Promise<string> =>
+      (
+        await stage.operator.call<{ id: string }>('POST', '/v2/serverless', {
+          name: 'echo',
+          type: 'QUEUE',
+          image: 'local/echo',
+          cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
+          scaling: { type: 'QUEUE_DELAY', queueDelay: 1 },
+          workers: { min: 0, max },
+        })
+      ).body.id;
+    const told = await said(python, CLIENT, {
+      ...environment(),
+      ENDPOINT: await make(1),
+      IDLE: await make(0),
+    });
+    assert.deepEqual(told, {
+      run: [true, { message: 'hello' }],
+      runsync: { message: 'again' },
+      cancelled: 'CANCELLED',
+    });
   });
 });

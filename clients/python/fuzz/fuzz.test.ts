@@ -13,21 +13,55 @@ import { pythonOf } from '../programs.ts';
 const SECONDS = Number(process.env['FUZZ_SECONDS'] ?? 45);
 /** It cannot make tar streams, and holds each event of a stream against the schema of the whole, which is text. */
 const LEFT_OUT = ['/v2/pods/{id}/files', '/v2/pods/{id}/logs', '/v2/serverless/{id}/workers/{workerId}/logs'];
-const CHECKS = ['not_a_server_error', 'status_code_conformance', 'content_type_conformance', 'response_headers_conformance', 'response_schema_conformance'];
+const CHECKS = [
+  'not_a_server_error',
+  'status_code_conformance',
+  'content_type_conformance',
+  'response_headers_conformance',
+  'response_schema_conformance',
+];
 
-describe('whatever is asked, nothing answers 500 and every answer is as its document says', { concurrency: true }, () => {
+describe('whatever is asked, nothing answers 500 and every answer is as its document says', {
+  concurrency: true,
+}, () => {
   const stage = clearedStage();
 
   for (const version of ['v1', 'v2']) {
     test(version, { timeout: SECONDS * 1000 + 120_000 }, async () => {
       const place = mkdtempSync(join(tmpdir(), 'berth-fuzz-'));
       const args = [
-        'run', `${stage.server.url}/${version}/openapi.json`, '--header', `Authorization: Bearer ${stage.server.key}`, '--checks', CHECKS.join(','), '--phases', 'coverage,fuzzing', '--max-examples', '20',
-        '--max-time', String(SECONDS), ...LEFT_OUT.flatMap((path) => ['--exclude-path', path]), '--seed', String(seed), '--continue-on-failure', '--request-timeout', '30', '--suppress-health-check', 'all', '--warnings', 'off', '--no-color',
+        'run',
+        `${stage.server.url}/${version}/openapi.json`,
+        '--header',
+        `Authorization: Bearer ${stage.server.key}`,
+        '--checks',
+        CHECKS.join(','),
+        '--phases',
+        'coverage,fuzzing',
+        '--max-examples',
+        '20',
+        '--max-time',
+        String(SECONDS),
+        ...LEFT_OUT.flatMap((path) => ['--exclude-path', path]),
+        '--seed',
+        String(seed),
+        '--continue-on-failure',
+        '--request-timeout',
+        '30',
+        '--suppress-health-check',
+        'all',
+        '--warnings',
+        'off',
+        '--no-color',
       ];
-      const fuzzer = spawn(join(pythonOf('fuzz').path, '../schemathesis'), args, { cwd: place, stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], HOME: place } });
+      const fuzzer = spawn(join(pythonOf('fuzz').path, '../schemathesis'), args, {
+        cwd: place,
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { PATH: process.env['PATH'], HOME: place },
+      });
       let said = '';
-      for (const stream of [fuzzer.stdout, fuzzer.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (said += text));
+      for (const stream of [fuzzer.stdout, fuzzer.stderr])
+        stream.setEncoding('utf8').on('data', (text: string) => (said += text));
       const [code] = await once(fuzzer, 'exit');
       rmSync(place, { recursive: true });
       assert.equal(code, 0, said);

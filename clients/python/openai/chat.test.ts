@@ -62,10 +62,21 @@ describe("OpenAI's Python client", () => {
   let endpointId: string;
   let env: Record<string, string>;
   before(async () => {
-    const made = await stage.operator.call<{ id: string }>('POST', '/v2/serverless', { name: 'parrot', type: 'QUEUE', image: 'local/openai', cpu: [{ id: 'cpu3c', vcpuCount: 2 }], scaling: { type: 'QUEUE_DELAY', queueDelay: 4 }, workers: { min: 1, max: 1 } });
+    const made = await stage.operator.call<{ id: string }>('POST', '/v2/serverless', {
+      name: 'parrot',
+      type: 'QUEUE',
+      image: 'local/openai',
+      cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
+      scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
+      workers: { min: 1, max: 1 },
+    });
     assert.equal(made.status, 201, made.text);
     endpointId = made.body.id;
-    env = { BASE: `${stage.server.url}/v2/${endpointId}/openai/v1`, NOWHERE: `${stage.server.url}/v2/nosuchendpoint/openai/v1`, KEY: stage.server.key };
+    env = {
+      BASE: `${stage.server.url}/v2/${endpointId}/openai/v1`,
+      NOWHERE: `${stage.server.url}/v2/nosuchendpoint/openai/v1`,
+      KEY: stage.server.key,
+    };
   });
 
   test('lists models, completes, whole and streamed, and tells failures as its own errors', async () => {
@@ -87,13 +98,18 @@ describe("OpenAI's Python client", () => {
   test('cancels the job by closing its stream', async () => {
     await said(python, LEAVES, env);
     await until('the job is cancelled', async () => {
-      const { body } = await stage.server.client().call<{ requests: { status: string }[] }>('GET', `/v2/${endpointId}/requests?limit=1`);
+      const { body } = await stage.server
+        .client()
+        .call<{ requests: { status: string }[] }>('GET', `/v2/${endpointId}/requests?limit=1`);
       return body.requests[0]?.status === 'CANCELLED';
     });
   });
 
   test('runs what its page says', async () => {
-    const program = startPython(python, codeOf('openai.md', 'python', 0, { url: stage.server.url, key: stage.server.key, endpointId }));
+    const program = startPython(
+      python,
+      codeOf('openai.md', 'python', 0, { url: stage.server.url, key: stage.server.key, endpointId }),
+    );
     assert.equal(await program.ended, 0, program.output());
     assert.equal(program.output(), "['parrot']\nsay it after me\nword by word");
   });

@@ -42,7 +42,10 @@ describe('the command line of the Python SDK', { concurrency: false }, () => {
   const home = mkdtempSync(join(tmpdir(), 'berth-runpod-cli-'));
   after(() => rmSync(home, { recursive: true }));
 
-  const runpod = async (args: string[], answers: [asked: string, answer: string][] = []): Promise<{ code: number | null; output: string }> => {
+  const runpod = async (
+    args: string[],
+    answers: [asked: string, answer: string][] = [],
+  ): Promise<{ code: number | null; output: string }> => {
     const program = startPython(python, AT_A_TERMINAL, {
       HOME: home,
       FOLDER: home,
@@ -68,7 +71,16 @@ describe('the command line of the Python SDK', { concurrency: false }, () => {
   });
 
   test('ssh add-key makes a key and adds it, and list-keys shows it', async () => {
-    assert.match(await done(['ssh', 'add-key'], [['to your account?', 'y'], ['a name for this key', 'my key']]), /has been added/);
+    assert.match(
+      await done(
+        ['ssh', 'add-key'],
+        [
+          ['to your account?', 'y'],
+          ['a name for this key', 'my key'],
+        ],
+      ),
+      /has been added/,
+    );
     const { body } = await stage.operator.call<{ keys: string[] }>('GET', '/v2/account/ssh-keys');
     assert.match(JSON.stringify(body), /ssh-rsa AAAA\S+ my-key/);
     assert.match(await done(['ssh', 'list-keys']), /my-key +\| ssh-rsa +\| SHA256:/);
@@ -78,16 +90,36 @@ describe('the command line of the Python SDK', { concurrency: false }, () => {
     const { code, output } = await runpod(['pod', 'create', 'default'], [['default pod?', 'y']]);
     assert.notEqual(code, 0);
     assert.match(output, /runpod\/base:0\.0\.0.*needs a container engine/);
-    await stage.operator.call('POST', '/v2/pods', { name: 'listed', image: 'local/shell', cmd: ['sleep', '1000'], cpu: { id: 'cpu3c', vcpuCount: 2 } });
+    await stage.operator.call('POST', '/v2/pods', {
+      name: 'listed',
+      image: 'local/shell',
+      cmd: ['sleep', '1000'],
+      cpu: { id: 'cpu3c', vcpuCount: 2 },
+    });
     assert.match(await done(['pod', 'list']), /listed +\| +RUNNING +\| +local\/shell/);
   });
 
   test('project new asks for one of the network volumes and writes the project', async () => {
     const { code, output } = await runpod(['project', 'new', '--name', 'hello']);
     assert.deepEqual([code, output.includes('You do not have any network volumes')], [1, true]);
-    const { body } = await stage.operator.call<{ id: string }>('POST', '/v1/networkvolumes', { name: 'disk', size: 10, dataCenterId: 'LOCAL-1' });
-    const shown = await done(['project', 'new', '--name', 'hello'], [['disk (10 GB, LOCAL-1)', ''], ['CUDA version', ''], ['Python version', ''], ['want to continue?', 'y']]);
+    const { body } = await stage.operator.call<{ id: string }>('POST', '/v1/networkvolumes', {
+      name: 'disk',
+      size: 10,
+      dataCenterId: 'LOCAL-1',
+    });
+    const shown = await done(
+      ['project', 'new', '--name', 'hello'],
+      [
+        ['disk (10 GB, LOCAL-1)', ''],
+        ['CUDA version', ''],
+        ['Python version', ''],
+        ['want to continue?', 'y'],
+      ],
+    );
     assert.match(shown, /Project hello created successfully/);
-    assert.match(readFileSync(join(home, 'hello/runpod.toml'), 'utf8'), new RegExp(`storage_id = "${body.id}"`));
+    assert.match(
+      readFileSync(join(home, 'hello/runpod.toml'), 'utf8'),
+      new RegExp(`storage_id = "${body.id}"`),
+    );
   });
 });

@@ -92,7 +92,8 @@ told["not_there"] = refused(runpod.delete_container_registry_auth, deleted["id"]
 
 describe('the control half of the Python SDK', () => {
   const stage = clearedStage();
-  const told = (source: string, key: string): Promise<Record<string, unknown>> => said(python, HEAD + source + TAIL, { RUNPOD_API_BASE_URL: stage.server.url, KEY: key });
+  const told = (source: string, key: string): Promise<Record<string, unknown>> =>
+    said(python, HEAD + source + TAIL, { RUNPOD_API_BASE_URL: stage.server.url, KEY: key });
 
   test('get_user, update_user_settings, get_gpus, get_gpu', async () => {
     const { key, id } = await stage.account('account');
@@ -101,41 +102,152 @@ describe('the control half of the Python SDK', () => {
     assert.deepEqual(updated, { id, pubKey: 'ssh-ed25519 AAAA one\n\nssh-ed25519 BBBB two' });
     assert.deepEqual(again, { ...(updated as object), networkVolumes: [] });
     assert.equal((wrong as { error: string }).error, 'AuthenticationError');
-    assert.partialDeepStrictEqual((gpus as { id: string }[]).find((type) => type.id === 'NVIDIA GeForce RTX 4090'), { displayName: 'RTX 4090', memoryInGb: 24 });
-    assert.partialDeepStrictEqual(gpu, { id: 'NVIDIA GeForce RTX 4090', maxGpuCount: 2, manufacturer: 'NVIDIA', memoryInGb: 24 });
+    assert.partialDeepStrictEqual(
+      (gpus as { id: string }[]).find((type) => type.id === 'NVIDIA GeForce RTX 4090'),
+      { displayName: 'RTX 4090', memoryInGb: 24 },
+    );
+    assert.partialDeepStrictEqual(gpu, {
+      id: 'NVIDIA GeForce RTX 4090',
+      maxGpuCount: 2,
+      manufacturer: 'NVIDIA',
+      memoryInGb: 24,
+    });
     assert.match((noGpu as { message: string }).message, /No GPU found/);
   });
 
   test('create_pod, get_pod, get_pods, stop_pod, resume_pod, terminate_pod', async () => {
     const account = await stage.account('pods');
-    const volume = await account.call<{ id: string }>('POST', '/v1/networkvolumes', { name: 'disk', size: 10, dataCenterId: 'LOCAL-1' });
-    const { none, made, pod, pods, stopped, exited, resumed, gone, twice, no_stock: noStock, no_type: noType, volume: seen, cpus, from_template: fromTemplate, left } = await told(PODS, account.key);
+    const volume = await account.call<{ id: string }>('POST', '/v1/networkvolumes', {
+      name: 'disk',
+      size: 10,
+      dataCenterId: 'LOCAL-1',
+    });
+    const {
+      none,
+      made,
+      pod,
+      pods,
+      stopped,
+      exited,
+      resumed,
+      gone,
+      twice,
+      no_stock: noStock,
+      no_type: noType,
+      volume: seen,
+      cpus,
+      from_template: fromTemplate,
+      left,
+    } = await told(PODS, account.key);
     const id = (made as { id: string }).id;
     assert.deepEqual([none, pods, left], [[], [id], []]);
-    assert.partialDeepStrictEqual(made, { imageName: 'local/shell', env: ['A=b c'], machine: { podHostId: id } });
-    assert.partialDeepStrictEqual(pod, { id, name: 'trainer', desiredStatus: 'RUNNING', dockerArgs: "sh -c 'echo here; exec sleep 1000'", env: ['A=b c'], gpuCount: 1, imageName: 'local/shell', ports: '8888/http,22/tcp', volumeInGb: 5, volumeMountPath: '/workspace', containerDiskInGb: 10, machine: { gpuDisplayName: 'RTX 4090' } });
+    assert.partialDeepStrictEqual(made, {
+      imageName: 'local/shell',
+      env: ['A=b c'],
+      machine: { podHostId: id },
+    });
+    assert.partialDeepStrictEqual(pod, {
+      id,
+      name: 'trainer',
+      desiredStatus: 'RUNNING',
+      dockerArgs: "sh -c 'echo here; exec sleep 1000'",
+      env: ['A=b c'],
+      gpuCount: 1,
+      imageName: 'local/shell',
+      ports: '8888/http,22/tcp',
+      volumeInGb: 5,
+      volumeMountPath: '/workspace',
+      containerDiskInGb: 10,
+      machine: { gpuDisplayName: 'RTX 4090' },
+    });
     assert.deepEqual([stopped, exited], [{ id, desiredStatus: 'EXITED' }, 'EXITED']);
-    assert.partialDeepStrictEqual(resumed, { id, desiredStatus: 'RUNNING', imageName: 'local/shell', env: ['A=b c'] });
+    assert.partialDeepStrictEqual(resumed, {
+      id,
+      desiredStatus: 'RUNNING',
+      imageName: 'local/shell',
+      env: ['A=b c'],
+    });
     assert.equal(gone, null);
     assert.partialDeepStrictEqual(twice, { error: 'QueryError', message: 'pod not found to terminate' });
-    assert.match((noStock as { message: string }).message, /no longer any instances available with the requested specifications/);
+    assert.match(
+      (noStock as { message: string }).message,
+      /no longer any instances available with the requested specifications/,
+    );
     assert.equal((noType as { error: string }).error, 'ValueError');
     assert.deepEqual(seen, { id: volume.body.id, name: 'disk', size: 10, dataCenterId: 'LOCAL-1' });
-    assert.partialDeepStrictEqual(cpus, [{ name: 'small', gpuCount: 0, vcpuCount: 2, memoryInGb: 4 }, { name: 'plain', gpuCount: 0, vcpuCount: 2, memoryInGb: 4 }]);
+    assert.partialDeepStrictEqual(cpus, [
+      { name: 'small', gpuCount: 0, vcpuCount: 2, memoryInGb: 4 },
+      { name: 'plain', gpuCount: 0, vcpuCount: 2, memoryInGb: 4 },
+    ]);
     assert.partialDeepStrictEqual(fromTemplate, { imageName: 'local/shell' });
   });
 
   test('create_template, create_endpoint, get_endpoints, update_endpoint_template, and the registry credentials', async () => {
     const { key, id: userId } = await stage.account('serverless');
-    const { auth, renewed, first, taken, endpoint, plain, endpoints, moved, unknown, deleted, not_there: notThere } = await told(SERVERLESS, key);
+    const {
+      auth,
+      renewed,
+      first,
+      taken,
+      endpoint,
+      plain,
+      endpoints,
+      moved,
+      unknown,
+      deleted,
+      not_there: notThere,
+    } = await told(SERVERLESS, key);
     const authId = (auth as { id: string }).id;
-    assert.deepEqual([auth, renewed], [{ id: authId, name: 'registry' }, { id: authId, name: 'registry' }]);
-    assert.partialDeepStrictEqual(first, { name: 'first', imageName: 'local/shell', dockerArgs: 'sh -c "sleep 1"', containerDiskInGb: 12, volumeInGb: 0, volumeMountPath: '/data', ports: '80/http,22/tcp', env: [{ key: 'K', value: 'v' }], isServerless: true });
+    assert.deepEqual(
+      [auth, renewed],
+      [
+        { id: authId, name: 'registry' },
+        { id: authId, name: 'registry' },
+      ],
+    );
+    assert.partialDeepStrictEqual(first, {
+      name: 'first',
+      imageName: 'local/shell',
+      dockerArgs: 'sh -c "sleep 1"',
+      containerDiskInGb: 12,
+      volumeInGb: 0,
+      volumeMountPath: '/data',
+      ports: '80/http,22/tcp',
+      env: [{ key: 'K', value: 'v' }],
+      isServerless: true,
+    });
     assert.match((taken as { message: string }).message, /exists already/);
-    const settings = { name: 'speech', templateId: (first as { id: string }).id, gpuIds: 'ADA_24', networkVolumeId: null, locations: '', idleTimeout: 7, scalerType: 'REQUEST_COUNT', scalerValue: 2, workersMin: 0, workersMax: 0, gpuCount: 2 };
-    assert.partialDeepStrictEqual(endpoint, { ...settings, allowedCudaVersions: '12.4,12.8', flashBootType: 'FLASHBOOT' });
-    assert.partialDeepStrictEqual(plain, { gpuIds: 'AMPERE_16', idleTimeout: 5, scalerType: 'QUEUE_DELAY', scalerValue: 4 });
-    assert.partialDeepStrictEqual((endpoints as Record<string, unknown>)['speech'], { ...settings, userId, type: 'QB', env: [{ key: 'K', value: 'v' }], networkVolume: null });
+    const settings = {
+      name: 'speech',
+      templateId: (first as { id: string }).id,
+      gpuIds: 'ADA_24',
+      networkVolumeId: null,
+      locations: '',
+      idleTimeout: 7,
+      scalerType: 'REQUEST_COUNT',
+      scalerValue: 2,
+      workersMin: 0,
+      workersMax: 0,
+      gpuCount: 2,
+    };
+    assert.partialDeepStrictEqual(endpoint, {
+      ...settings,
+      allowedCudaVersions: '12.4,12.8',
+      flashBootType: 'FLASHBOOT',
+    });
+    assert.partialDeepStrictEqual(plain, {
+      gpuIds: 'AMPERE_16',
+      idleTimeout: 5,
+      scalerType: 'QUEUE_DELAY',
+      scalerValue: 4,
+    });
+    assert.partialDeepStrictEqual((endpoints as Record<string, unknown>)['speech'], {
+      ...settings,
+      userId,
+      type: 'QB',
+      env: [{ key: 'K', value: 'v' }],
+      networkVolume: null,
+    });
     assert.notEqual((moved as { templateId: string }).templateId, settings.templateId);
     assert.equal((unknown as { error: string }).error, 'QueryError');
     assert.deepEqual(deleted, { answer: null });

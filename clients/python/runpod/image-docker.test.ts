@@ -40,9 +40,17 @@ await withDocker((host) => {
     let jobs: TestEndpoint;
     before(async () => {
       image = await makePythonImage(host, `localhost/berth-python-worker:p${process.pid}`, 'runpod', HANDLER);
-      await until('DOCKER-1 is there', async () => (await stage.operator.call('GET', '/v2/catalog/datacenters')).text.includes('DOCKER-1'));
+      await until('DOCKER-1 is there', async () =>
+        (await stage.operator.call('GET', '/v2/catalog/datacenters')).text.includes('DOCKER-1'),
+      );
       const made = await stage.operator.call<{ id: string }>('POST', '/v2/serverless', {
-        name: 'python', type: 'QUEUE', image: image.name, env: { MODEL: 'small' }, cpu: [{ id: 'cpu3c', vcpuCount: 2 }], scaling: { type: 'QUEUE_DELAY', queueDelay: 1 }, workers: { min: 0, max: 1, idleTimeout: 2 },
+        name: 'python',
+        type: 'QUEUE',
+        image: image.name,
+        env: { MODEL: 'small' },
+        cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
+        scaling: { type: 'QUEUE_DELAY', queueDelay: 1 },
+        workers: { min: 0, max: 1, idleTimeout: 2 },
       });
       assert.equal(made.status, 201, made.text);
       jobs = endpointOf(stage.server.client(), made.body.id, stage.server.key);
@@ -51,7 +59,11 @@ await withDocker((host) => {
 
     test('is started for the first job, as it is, and serves it', async () => {
       const { body } = await jobs.runSync({ do: 'tell' }, PATIENCE_MS);
-      assert.deepEqual([body.status, body.output], ['COMPLETED', [{ worker: body.workerId, model: 'small', version: '1.12.0' }]], JSON.stringify(body));
+      assert.deepEqual(
+        [body.status, body.output],
+        ['COMPLETED', [{ worker: body.workerId, model: 'small', version: '1.12.0' }]],
+        JSON.stringify(body),
+      );
       const [worker] = await workersOf(stage.operator, jobs.id);
       assert.equal(worker?.id, body.workerId);
     });
@@ -59,20 +71,34 @@ await withDocker((host) => {
     test('streams, tells its progress and its failures', async () => {
       const streamed = await jobs.run({ do: 'words', text: 'one two three' });
       assert.deepEqual((await jobs.ended(streamed)).output, ['one', 'two', 'three']);
-      assert.deepEqual((await jobs.call<{ output: string }[]>('GET', `stream/${streamed}`)).body.map(({ output }) => output), ['one', 'two', 'three']);
+      assert.deepEqual(
+        (await jobs.call<{ output: string }[]>('GET', `stream/${streamed}`)).body.map(({ output }) => output),
+        ['one', 'two', 'three'],
+      );
       const slow = await jobs.run({ do: 'sleep', seconds: 3 });
       await eventually(async () => assert.equal((await jobs.status(slow)).output, 'asleep'), PATIENCE_MS);
       assert.deepEqual((await jobs.ended(slow)).output, ['awake']);
       const { body } = await jobs.runSync({ do: 'raise' }, PATIENCE_MS);
-      assert.deepEqual([body.status, /no such thing/.test(String(body.error))], ['FAILED', true], JSON.stringify(body));
+      assert.deepEqual(
+        [body.status, /no such thing/.test(String(body.error))],
+        ['FAILED', true],
+        JSON.stringify(body),
+      );
     });
 
     test('is told of a cancelled job, and is ended when it has nothing to do', async () => {
       const endless = await jobs.run({ do: 'sleep', seconds: 600 });
-      await eventually(async () => assert.equal((await jobs.status(endless)).status, 'IN_PROGRESS'), PATIENCE_MS);
+      await eventually(
+        async () => assert.equal((await jobs.status(endless)).status, 'IN_PROGRESS'),
+        PATIENCE_MS,
+      );
       await jobs.call('POST', `cancel/${endless}`);
       assert.equal((await jobs.ended(endless)).status, 'CANCELLED');
-      await until('the idle worker is gone', async () => (await workersOf(stage.operator, jobs.id)).length === 0, 30_000);
+      await until(
+        'the idle worker is gone',
+        async () => (await workersOf(stage.operator, jobs.id)).length === 0,
+        30_000,
+      );
       // It comes again for the next job.
       assert.equal((await jobs.runSync({ do: 'tell' }, PATIENCE_MS)).body.status, 'COMPLETED');
     });

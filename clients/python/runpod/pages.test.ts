@@ -20,12 +20,20 @@ describe('the pages of the Python SDK', () => {
   const home = mkdtempSync(join(tmpdir(), 'berth-pages-'));
   const env = { PATH: `${dirname(python.path)}:${process.env['PATH']}`, HOME: home };
   after(() => rmSync(home, { recursive: true }));
-  const reader = (endpointId?: string) => ({ url: stage.server.url, key: stage.server.key, ...(endpointId !== undefined && { endpointId }) });
+  const reader = (endpointId?: string) => ({
+    url: stage.server.url,
+    key: stage.server.key,
+    ...(endpointId !== undefined && { endpointId }),
+  });
 
   test('python-worker.md: the handler runs where its reader starts it', async () => {
     const jobs = await newEndpoint(stage.server.url, stage.server.key);
     writeFileSync(join(home, 'handler.py'), codeOf('python-worker.md', 'python', 0, reader()));
-    const worker = spawn('sh', ['-ec', codeOf('python-worker.md', 'sh', 2, reader(jobs.id)).replace('python -u', 'exec python -u')], { cwd: home, env, stdio: 'ignore' });
+    const worker = spawn(
+      'sh',
+      ['-ec', codeOf('python-worker.md', 'sh', 2, reader(jobs.id)).replace('python -u', 'exec python -u')],
+      { cwd: home, env, stdio: 'ignore' },
+    );
     try {
       const { body } = await jobs.runSync({ name: 'world' }, LIMIT_MS);
       assert.deepEqual([body.output, body.workerId], [{ hello: 'world' }, 'my-laptop']);
@@ -36,12 +44,23 @@ describe('the pages of the Python SDK', () => {
   });
 
   test('python-sdk.md: two variables, and both halves of the SDK and its command line are here', async () => {
-    const { body } = await stage.operator.call<{ id: string }>('POST', '/v2/serverless', { name: 'echo', type: 'QUEUE', image: 'local/echo', cpu: [{ id: 'cpu3c', vcpuCount: 2 }], scaling: { type: 'QUEUE_DELAY', queueDelay: 1 }, workers: { min: 0, max: 1 } });
+    const { body } = await stage.operator.call<{ id: string }>('POST', '/v2/serverless', {
+      name: 'echo',
+      type: 'QUEUE',
+      image: 'local/echo',
+      cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
+      scaling: { type: 'QUEUE_DELAY', queueDelay: 1 },
+      workers: { min: 0, max: 1 },
+    });
     const lines = codeOf('python-sdk.md', 'sh', 0, reader());
     writeFileSync(join(home, 'sdk.py'), codeOf('python-sdk.md', 'python', 0, reader(body.id)));
     const sdk = await run('sh', ['-ec', `${lines}\npython sdk.py`], { cwd: home, env, timeout: LIMIT_MS });
     assert.equal(sdk.stdout, "{'message': 'hello'}\n{'message': 'again'} COMPLETED\n['mine']\n");
-    const commands = await run('sh', ['-ec', `${lines}\n${codeOf('python-sdk.md', 'sh', 1, reader())}`], { cwd: home, env, timeout: LIMIT_MS });
+    const commands = await run('sh', ['-ec', `${lines}\n${codeOf('python-sdk.md', 'sh', 1, reader())}`], {
+      cwd: home,
+      env,
+      timeout: LIMIT_MS,
+    });
     assert.match(commands.stdout, /Credentials set[\s\S]*\| ID \|[\s\S]*Fingerprint/);
   });
 });

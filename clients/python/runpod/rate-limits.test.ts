@@ -21,7 +21,14 @@ describe('the Python client under rate limits', () => {
 
   test('asks again when it is told to, and gets all its answers', async () => {
     const jobs = await newEndpoint(stage.server.url, stage.server.key);
-    const { statuses } = await said(python, IMPATIENT_CLIENT, { RUNPOD_ENDPOINT_BASE_URL: `${stage.server.url}/v2`, KEY: stage.server.key, ENDPOINT: jobs.id });
-    assert.deepEqual(statuses, Array.from({ length: 5 }, () => 'IN_QUEUE'));
+    const { statuses } = await said(python, IMPATIENT_CLIENT, {
+      RUNPOD_ENDPOINT_BASE_URL: `${stage.server.url}/v2`,
+      KEY: stage.server.key,
+      ENDPOINT: jobs.id,
+    });
+    assert.deepEqual(
+      statuses,
+      Array.from({ length: 5 }, () => 'IN_QUEUE'),
+    );
   });
 });

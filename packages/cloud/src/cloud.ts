@@ -108,13 +108,22 @@ export interface Cloud {
 }
 
 /** The one place where the parts are wired together. */
-export async function createCloud({ config, log, clock = systemClock, ids = randomIds }: CloudParts): Promise<Cloud> {
+export async function createCloud({
+  config,
+  log,
+  clock = systemClock,
+  ids = randomIds,
+}: CloudParts): Promise<Cloud> {
   openDataFolder(config.data);
   const lock = config.database === '' ? lockData(config.data) : undefined;
   try {
     endPackageScope(config.data);
     const given = config.rootKey || undefined;
-    const masterKey = loadMasterKey(config.data, config.masterKey === '' ? undefined : Buffer.from(config.masterKey, 'hex'), given);
+    const masterKey = loadMasterKey(
+      config.data,
+      config.masterKey === '' ? undefined : Buffer.from(config.masterKey, 'hex'),
+      given,
+    );
     const store = await openStore({
       database: config.database,
       data: config.data,
@@ -127,29 +136,45 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
     const rootKey = await settleRootKey(context, config.data, given);
 
     // Engines on one machine share its GPUs.
-    const machine = { clock, log, virtualGpus: virtualGpus(config.gpus), gpus: new GpuShelf(), data: resolve(config.data) };
+    const machine = {
+      clock,
+      log,
+      virtualGpus: virtualGpus(config.gpus),
+      gpus: new GpuShelf(),
+      data: resolve(config.data),
+    };
     const engines = new Map<string, InstanceEngine>([['process', new ProcessEngine({ ...machine, ids })]]);
     const dataCenters = config.dataCenters.map(defineDataCenter);
-    const docker = config.docker === 'off' ? undefined : new DockerConnection({
-      ...machine,
-      installation: installationOf({ data: config.data, database: config.database, masterKey }, ids),
-      ...(config.docker !== 'auto' && { host: config.docker }),
-      onFound: async (engine) => {
-        await containers.url(engine);
-        if (engines.has('docker') || sites.has(DOCKER_DATA_CENTER.id)) return;
-        catalog.connect(DOCKER_DATA_CENTER, engine);
-        sites.set(DOCKER_DATA_CENTER.id, engine);
-        await fleet.connect(DOCKER_DATA_CENTER.id);
-        await keeper.connect(DOCKER_DATA_CENTER.id);
-      },
-    });
-    if (docker !== undefined && dataCenters.some(({ engine }) => engine === 'docker')) engines.set('docker', await docker.engine());
+    const docker =
+      config.docker === 'off'
+        ? undefined
+        : new DockerConnection({
+            ...machine,
+            installation: installationOf({ data: config.data, database: config.database, masterKey }, ids),
+            ...(config.docker !== 'auto' && { host: config.docker }),
+            onFound: async (engine) => {
+              await containers.url(engine);
+              if (engines.has('docker') || sites.has(DOCKER_DATA_CENTER.id)) return;
+              catalog.connect(DOCKER_DATA_CENTER, engine);
+              sites.set(DOCKER_DATA_CENTER.id, engine);
+              await fleet.connect(DOCKER_DATA_CENTER.id);
+              await keeper.connect(DOCKER_DATA_CENTER.id);
+            },
+          });
+    if (docker !== undefined && dataCenters.some(({ engine }) => engine === 'docker'))
+      engines.set('docker', await docker.engine());
     const catalog = new Catalog({ dataCenters, engines, prices: config.prices });
     const directory = new EndpointDirectory(store.endpoints, clock);
     const podTokens = new PodTokens(masterKey);
     const gate = new Gate(context, podTokens);
     const webhookSecretOf = (accountId: string): string => webhookSecret(masterKey, accountId);
-    const sender = new WebhookSender({ store: store.jobs, clock, log, options: senderOptions(config.webhooks), secretOf: webhookSecretOf });
+    const sender = new WebhookSender({
+      store: store.jobs,
+      clock,
+      log,
+      options: senderOptions(config.webhooks),
+      secretOf: webhookSecretOf,
+    });
     const queue = new JobQueue({
       store: store.jobs,
       wakeups: store.wakeups,
@@ -157,7 +182,8 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       log,
       deliveryOf: (job, payloads) => deliveryOf(job, payloads, ids.resource(), clock.now()),
       onDelivery: () => sender.poke(),
-      instanceRuns: async (endpointId, workerId) => (await store.fleet.findWorker(endpointId, workerId))?.endedAt === null,
+      instanceRuns: async (endpointId, workerId) =>
+        (await store.fleet.findWorker(endpointId, workerId))?.endedAt === null,
     });
     const sweeper = new Sweeper(queue.caretaker, log);
     await queue.recover();
@@ -174,20 +200,33 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       if (wakeup.what === 'keys') {
         gate.forget();
         s3Keys.forget();
-      }
-      else {
+      } else {
         directory.forget();
         gateway.lookAgain();
       }
     });
     const s3Keys = new S3Keys(context, () => store.wakeups.publish({ kind: 'forget', what: 'keys' }));
-    const volumeContents = new VolumeContents(context, config.data, (error) => log.warn({ err: error }, 'the data of a removed network volume is still on disk, below volumes/.s3/.removed'));
+    const volumeContents = new VolumeContents(context, config.data, (error) =>
+      log.warn(
+        { err: error },
+        'the data of a removed network volume is still on disk, below volumes/.s3/.removed',
+      ),
+    );
     const tokens = new WorkerTokens(masterKey);
-    const pulls = new PullCredentials(store, new EcrLogin({ identity: identityFrom(process.env), endpoint: config.ecrEndpoint, clock }));
+    const pulls = new PullCredentials(
+      store,
+      new EcrLogin({ identity: identityFrom(process.env), endpoint: config.ecrEndpoint, clock }),
+    );
     const secrets = new Secrets(context);
-    const sites = new Map(dataCenters.flatMap(({ id, engine }) => { const found = engines.get(engine); return found === undefined ? [] : [[id, found] as const]; }));
+    const sites = new Map(
+      dataCenters.flatMap(({ id, engine }) => {
+        const found = engines.get(engine);
+        return found === undefined ? [] : [[id, found] as const];
+      }),
+    );
     const urlFor = async (dataCenterId: string): Promise<string> => {
-      if (docker !== undefined && sites.get(dataCenterId)?.kind === 'docker') return containers.url(await docker.engine());
+      if (docker !== undefined && sites.get(dataCenterId)?.kind === 'docker')
+        return containers.url(await docker.engine());
       return config.workerUrl === '' ? listeningAt(http.server) : config.workerUrl;
     };
     const fleet = new Fleet({
@@ -224,7 +263,13 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       tokenOf: (podId) => podTokens.of(podId),
       apiUrl: urlFor,
       publicIp: (): string => new URL(originOf(config.publicUrl, http.server)).hostname,
-      networkVolume: ({ accountId, networkVolumeId, dataCenterId }) => volumeFolder(store, config.data, { accountId, networkVolumeIds: networkVolumeId === null ? [] : [networkVolumeId] }, dataCenterId),
+      networkVolume: ({ accountId, networkVolumeId, dataCenterId }) =>
+        volumeFolder(
+          store,
+          config.data,
+          { accountId, networkVolumeIds: networkVolumeId === null ? [] : [networkVolumeId] },
+          dataCenterId,
+        ),
       volumeDisks: new VolumeDisks({ path: join(resolve(config.data), 'pods'), store: store.pods, log }),
       onChanged: podChanged,
       clock,
@@ -266,7 +311,12 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       gate.forget();
       store.wakeups.publish({ kind: 'forget', what: 'keys' });
     });
-    const artifacts = new Artifacts({ folder: join(resolve(config.data), 'artifacts'), masterKey, clock, origin: () => originOf(config.publicUrl, http.server) });
+    const artifacts = new Artifacts({
+      folder: join(resolve(config.data), 'artifacts'),
+      masterKey,
+      clock,
+      origin: () => originOf(config.publicUrl, http.server),
+    });
     const flash: Flash = new Flash(context, artifacts);
     const resources: AllResources = {
       accounts: new Accounts(context),
@@ -290,7 +340,13 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       s3Keys,
       webhookSecretOf,
     };
-    const noting = setInterval(() => void Promise.all([gate.noteUses(), s3Keys.noteUses()]).catch((error: unknown) => log.warn({ err: error }, 'the last uses of keys were not written down')), NOTE_USES_EVERY_MS);
+    const noting = setInterval(
+      () =>
+        void Promise.all([gate.noteUses(), s3Keys.noteUses()]).catch((error: unknown) =>
+          log.warn({ err: error }, 'the last uses of keys were not written down'),
+        ),
+      NOTE_USES_EVERY_MS,
+    );
     noting.unref();
 
     const limits = config.rateLimits ? new JobRateLimits(clock, jobLimits(config.jobLimits)) : undefined;
@@ -317,15 +373,45 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       flash: new FlashAddresses(gate, flash),
       balancing: { gateway, openai, endpoints: directory, domain },
       pods: new PodGateway({ doors: podDoors, domain, log }),
-      terminals: new TerminalFace({ terminals: new Terminals(context, { endpoints, engines: sites }), gate, log }),
+      terminals: new TerminalFace({
+        terminals: new Terminals(context, { endpoints, engines: sites }),
+        gate,
+        log,
+      }),
     });
-    const containers: ContainerReach = new ContainerReach({ workerUrl: config.workerUrl, server: () => http.server, createServer: () => createWorkerServer(traffic, { isPod: (key) => podTokens.podOf(key) !== undefined, serve: (request, response) => http.routing(request, response) }), log });
+    const containers: ContainerReach = new ContainerReach({
+      workerUrl: config.workerUrl,
+      server: () => http.server,
+      createServer: () =>
+        createWorkerServer(traffic, {
+          isPod: (key) => podTokens.podOf(key) !== undefined,
+          serve: (request, response) => http.routing(request, response),
+        }),
+      log,
+    });
     sweeper.start();
     sender.start();
 
-    const s3 = new S3Face({ keys: s3Keys, gate, clock, volumes: resources.volumes, contents: volumeContents, log });
+    const s3 = new S3Face({
+      keys: s3Keys,
+      gate,
+      clock,
+      volumes: resources.volumes,
+      contents: volumeContents,
+      log,
+    });
     const http: FastifyInstance = createHttpServer(
-      { resources, artifacts, gate, clock, log, traffic, s3, origin: () => originOf(config.publicUrl, http.server), ready: () => store.ping() },
+      {
+        resources,
+        artifacts,
+        gate,
+        clock,
+        log,
+        traffic,
+        s3,
+        origin: () => originOf(config.publicUrl, http.server),
+        ready: () => store.ping(),
+      },
       { v1: config.v1, rateLimit: config.rateLimits ? config.rateLimit : undefined, graphql: config.graphql },
     );
     showWebhooks(http, () => sender.counts);
@@ -335,9 +421,25 @@ export async function createCloud({ config, log, clock = systemClock, ids = rand
       begin: () => {
         store.leadership.begin(
           () => {
-            void applyPrices({ store, prices: config.prices, clock }).catch((error: unknown) => log.error({ err: error }, 'the prices of the configuration are not applied to what runs; restart Berth when this is mended'));
-            void fleet.start().catch((error: unknown) => log.error({ err: error }, 'workers cannot be looked after; restart Berth when this is mended'));
-            void keeper.start().catch((error: unknown) => log.error({ err: error }, 'pods cannot be looked after; restart Berth when this is mended'));
+            void applyPrices({ store, prices: config.prices, clock }).catch((error: unknown) =>
+              log.error(
+                { err: error },
+                'the prices of the configuration are not applied to what runs; restart Berth when this is mended',
+              ),
+            );
+            void fleet
+              .start()
+              .catch((error: unknown) =>
+                log.error(
+                  { err: error },
+                  'workers cannot be looked after; restart Berth when this is mended',
+                ),
+              );
+            void keeper
+              .start()
+              .catch((error: unknown) =>
+                log.error({ err: error }, 'pods cannot be looked after; restart Berth when this is mended'),
+              );
           },
           () => {
             fleet.pause();

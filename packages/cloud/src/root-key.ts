@@ -17,7 +17,11 @@ export interface RootKey {
  * fail after it made the key, on a port that is taken for one; a mark beside the key lasts until
  * one has shown it.
  */
-export async function settleRootKey(context: Context, data: string, given: string | undefined): Promise<RootKey> {
+export async function settleRootKey(
+  context: Context,
+  data: string,
+  given: string | undefined,
+): Promise<RootKey> {
   const file = join(data, 'root.key');
   const mark = join(data, 'root.key.unseen');
   const kept = readIfThere(file)?.trim() || undefined;

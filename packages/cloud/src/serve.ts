@@ -52,7 +52,12 @@ function greeting(config: Config, url: string, rootKey: RootKey): string {
     `  GraphQL   ${origin}/graphql`,
     `  data      ${config.data}`,
   ];
-  if (rootKey.unseen !== undefined) lines.push('', `  root key  ${rootKey.unseen}`, `            also in ${rootKey.file}; it opens everything, keep it to yourself`);
+  if (rootKey.unseen !== undefined)
+    lines.push(
+      '',
+      `  root key  ${rootKey.unseen}`,
+      `            also in ${rootKey.file}; it opens everything, keep it to yourself`,
+    );
   else if (rootKey.file !== undefined) lines.push(`  root key  in ${rootKey.file}`);
   return `berth is up at ${url}\n${lines.join('\n')}\n`;
 }

@@ -23,7 +23,11 @@ describe('the way of its own choice', () => {
   });
 
   function start(handler: Handler, options: Options = {}, pace: Pace = QUICK_PACE): Shift {
-    shift = new Shift(handler, { env: server.environment(), ...options }, { pace, pulse: false, write: () => undefined });
+    shift = new Shift(
+      handler,
+      { env: server.environment(), ...options },
+      { pace, pulse: false, write: () => undefined },
+    );
     return shift;
   }
 
@@ -89,37 +93,41 @@ describe('the way of its own choice', () => {
     assert.equal((await server.result(long)).way, 'http');
   });
 
-  test('changes to the public protocol when the channel is no longer offered; nothing is lost', LIMIT, async () => {
-    const release = Promise.withResolvers<void>();
-    server.acknowledges = false;
-    start(
-      async function* (job) {
-        yield `${job.id} begins`;
-        if (job.input === 'quick') return;
-        await release.promise;
-        for (let n = 0; n < 5; n += 1) yield n;
-      },
-      { concurrency: 3 },
-    );
-    const [quick, slow] = [server.submit('quick'), server.submit('slow')];
-    await server.until(() => server.count('D') === 1 && slow.chunks.length === 1);
-    // The server forgets the result that it has not acknowledged.
-    quick.state = 'given';
-    quick.results.length = 0;
-    server.offersChannel = false;
-    for (const channel of server.channels) channel.break();
-    const { way, body, isStream } = await server.result(quick);
-    assert.deepEqual([way, body, isStream], ['http', { output: [] }, true]);
-    release.resolve();
-    assert.equal((await server.result(slow)).way, 'http');
-    assert.deepEqual(slow.chunks, ['job-2 begins', 0, 1, 2, 3, 4]);
-    assert.equal(await wayOf('quick'), 'http');
-    // And back again.
-    server.offersChannel = true;
-    server.acknowledges = true;
-    await server.until(() => server.channels.size > 0 && server.held === 0);
-    assert.equal(await wayOf('quick'), 'channel');
-  });
+  test(
+    'changes to the public protocol when the channel is no longer offered; nothing is lost',
+    LIMIT,
+    async () => {
+      const release = Promise.withResolvers<void>();
+      server.acknowledges = false;
+      start(
+        async function* (job) {
+          yield `${job.id} begins`;
+          if (job.input === 'quick') return;
+          await release.promise;
+          for (let n = 0; n < 5; n += 1) yield n;
+        },
+        { concurrency: 3 },
+      );
+      const [quick, slow] = [server.submit('quick'), server.submit('slow')];
+      await server.until(() => server.count('D') === 1 && slow.chunks.length === 1);
+      // The server forgets the result that it has not acknowledged.
+      quick.state = 'given';
+      quick.results.length = 0;
+      server.offersChannel = false;
+      for (const channel of server.channels) channel.break();
+      const { way, body, isStream } = await server.result(quick);
+      assert.deepEqual([way, body, isStream], ['http', { output: [] }, true]);
+      release.resolve();
+      assert.equal((await server.result(slow)).way, 'http');
+      assert.deepEqual(slow.chunks, ['job-2 begins', 0, 1, 2, 3, 4]);
+      assert.equal(await wayOf('quick'), 'http');
+      // And back again.
+      server.offersChannel = true;
+      server.acknowledges = true;
+      await server.until(() => server.channels.size > 0 && server.held === 0);
+      assert.equal(await wayOf('quick'), 'channel');
+    },
+  );
 
   test('a worker that leaves is heard of by ping when its channel is refused', LIMIT, async () => {
     const [began, release] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
@@ -127,14 +135,21 @@ describe('the way of its own choice', () => {
       began.resolve();
       return release.promise;
     };
-    const worker = start(handler, { env: server.environment({ RUNPOD_PING_INTERVAL: '100' }) }, { ...QUICK_PACE, upgradeAgain: 60_000 });
+    const worker = start(
+      handler,
+      { env: server.environment({ RUNPOD_PING_INTERVAL: '100' }) },
+      { ...QUICK_PACE, upgradeAgain: 60_000 },
+    );
     const job = server.submit({});
     await began.promise;
     const stopped = worker.stop();
     await server.until(() => server.count('Q') > 0);
     server.fault = (what) => (what === 'job-channel' ? 502 : undefined);
     for (const channel of server.channels) channel.break();
-    await server.until(() => server.said.filter(({ what, query }) => what === 'ping' && query.get('job_id') === job.id).length > 1);
+    await server.until(
+      () =>
+        server.said.filter(({ what, query }) => what === 'ping' && query.get('job_id') === job.id).length > 1,
+    );
     assert.equal(server.count('job-take'), 0);
     release.resolve('in peace');
     assert.deepEqual((await server.result(job)).body, { output: 'in peace' });
@@ -142,28 +157,32 @@ describe('the way of its own choice', () => {
     await server.until(() => server.held === 0);
   });
 
-  test('jobs on their way back are run after all when the channel is refused before they are there', LIMIT, async () => {
-    server.takesBack = true;
-    const [began, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const worker = start((job) => {
-      if (job.input !== 'long') return 1;
-      began.resolve();
-      return release.promise;
-    });
-    do await wayOf();
-    while (([...server.channels][0]?.credits ?? 0) <= 5);
-    const jobs = ['long', 'a', 'b', 'c'].map((input) => server.submit(input));
-    await began.promise;
-    // What was taken ahead goes back at a stop, and the connection breaks before anybody reads it.
-    const stopped = worker.stop();
-    server.offersChannel = false;
-    for (const channel of server.channels) channel.break();
-    await server.until(() => server.count('job-stop') > 0);
-    release.resolve();
-    for (const job of jobs) assert.equal((await server.result(job)).way, 'http');
-    await stopped;
-    assert.ok(jobs.every(({ timesGiven }) => timesGiven === 1));
-  });
+  test(
+    'jobs on their way back are run after all when the channel is refused before they are there',
+    LIMIT,
+    async () => {
+      server.takesBack = true;
+      const [began, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const worker = start((job) => {
+        if (job.input !== 'long') return 1;
+        began.resolve();
+        return release.promise;
+      });
+      do await wayOf();
+      while (([...server.channels][0]?.credits ?? 0) <= 5);
+      const jobs = ['long', 'a', 'b', 'c'].map((input) => server.submit(input));
+      await began.promise;
+      // What was taken ahead goes back at a stop, and the connection breaks before anybody reads it.
+      const stopped = worker.stop();
+      server.offersChannel = false;
+      for (const channel of server.channels) channel.break();
+      await server.until(() => server.count('job-stop') > 0);
+      release.resolve();
+      for (const job of jobs) assert.equal((await server.result(job)).way, 'http');
+      await stopped;
+      assert.ok(jobs.every(({ timesGiven }) => timesGiven === 1));
+    },
+  );
 
   test('a stop between the two ways ends both', LIMIT, async () => {
     server.fault = (what) => (what === 'job-channel' ? 503 : undefined);

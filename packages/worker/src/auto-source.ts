@@ -84,10 +84,15 @@ export class AutoSource implements JobSource {
   #usePublic(why: string, lasting: boolean): void {
     if (!this.#onPublic && this.#consumer !== undefined) {
       this.#onPublic = true;
-      this.#parts.log.info(`The server does not offer its channel (${why}); jobs come by the public protocol.`);
+      this.#parts.log.info(
+        `The server does not offer its channel (${why}); jobs come by the public protocol.`,
+      );
       this.#public.open(this.#consumer);
     }
     if (lasting && !this.#wasOpen) return;
-    this.#tryingAgain = setTimeout(() => this.#fast.tryAgain(), this.#parts.pace.upgradeAgain * (0.5 + Math.random() / 2));
+    this.#tryingAgain = setTimeout(
+      () => this.#fast.tryAgain(),
+      this.#parts.pace.upgradeAgain * (0.5 + Math.random() / 2),
+    );
   }
 }

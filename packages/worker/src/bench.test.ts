@@ -50,10 +50,28 @@ async function story(handler: Handler, jobs: number, prefetch = 0): Promise<stri
   return told;
 }
 
-for (const [kind, handler] of [['at once', block], ['as promises', async () => await Promise.resolve(block())]] as const) {
-  test(`jobs that end ${kind} and never wait give back what waits behind them, and their results leave`, { timeout: 10_000 }, async () => {
+for (const [kind, handler] of [
+  ['at once', block],
+  ['as promises', async () => await Promise.resolve(block())],
+] as const) {
+  test(`jobs that end ${kind} and never wait give back what waits behind them, and their results leave`, {
+    timeout: 10_000,
+  }, async () => {
     const begins = ['1 is sent', '1 has left', '2 is sent', '2 has left', 'no more'];
-    assert.deepEqual(await story(handler, 5), [...begins, '4 goes back', '5 goes back', '3 is sent', '3 has left']);
-    assert.deepEqual(await story(handler, 5, 1), [...begins, '5 goes back', '3 is sent', '3 has left', '4 is sent', '4 has left']);
+    assert.deepEqual(await story(handler, 5), [
+      ...begins,
+      '4 goes back',
+      '5 goes back',
+      '3 is sent',
+      '3 has left',
+    ]);
+    assert.deepEqual(await story(handler, 5, 1), [
+      ...begins,
+      '5 goes back',
+      '3 is sent',
+      '3 has left',
+      '4 is sent',
+      '4 has left',
+    ]);
   });
 }

@@ -126,7 +126,10 @@ export class Bench implements Consumer {
       this.#forget(run);
       this.#afterEnd();
     } else if (this.#running.has(run)) {
-      this.#windingUp.set(run, setTimeout(() => this.#ended(run), this.#parts.windUpMs));
+      this.#windingUp.set(
+        run,
+        setTimeout(() => this.#ended(run), this.#parts.windUpMs),
+      );
     }
     return true;
   }
@@ -176,7 +179,8 @@ export class Bench implements Consumer {
     if (this.#filling) return;
     this.#filling = true;
     try {
-      while (this.#running.size < this.#concurrency && this.#waiting.length > 0 && this.#hasTurn()) this.#begin(this.#waiting.shift() as Run);
+      while (this.#running.size < this.#concurrency && this.#waiting.length > 0 && this.#hasTurn())
+        this.#begin(this.#waiting.shift() as Run);
     } finally {
       this.#filling = false;
     }

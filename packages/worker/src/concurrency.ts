@@ -9,7 +9,8 @@ type Asked = (current: number) => number | Promise<number>;
 export async function askConcurrency(ask: Asked, bench: Bench, log: Log): Promise<void> {
   try {
     const wanted = await ask(bench.concurrency);
-    if (!Number.isInteger(wanted) || wanted < 0) throw new RangeError(`it answered ${String(wanted)}, which is not a whole number from 0`);
+    if (!Number.isInteger(wanted) || wanted < 0)
+      throw new RangeError(`it answered ${String(wanted)}, which is not a whole number from 0`);
     if (wanted !== bench.concurrency) bench.concurrency = wanted;
   } catch (error) {
     log.warn(`The concurrency stays ${bench.concurrency}; its function failed: ${messageOf(error)}`);
@@ -17,6 +18,13 @@ export async function askConcurrency(ask: Asked, bench: Bench, log: Log): Promis
 }
 
 /** Asks again and again, until the signal ends it. */
-export async function followConcurrency(ask: Asked, bench: Bench, everyMs: number, log: Log, signal: AbortSignal): Promise<void> {
-  for (await pause(everyMs, signal); !signal.aborted; await pause(everyMs, signal)) await askConcurrency(ask, bench, log);
+export async function followConcurrency(
+  ask: Asked,
+  bench: Bench,
+  everyMs: number,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  for (await pause(everyMs, signal); !signal.aborted; await pause(everyMs, signal))
+    await askConcurrency(ask, bench, log);
 }

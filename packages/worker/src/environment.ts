@@ -22,7 +22,10 @@ const SHORTEST_PING_MS = 100;
 const LONGEST_PING_MS = 3_600_000;
 
 export function readIdentity(variables: Variables): Identity {
-  return { workerId: variables['RUNPOD_POD_ID'] ?? randomUUID(), hostname: variables['RUNPOD_POD_HOSTNAME'] ?? 'unknown' };
+  return {
+    workerId: variables['RUNPOD_POD_ID'] ?? randomUUID(),
+    hostname: variables['RUNPOD_POD_HOSTNAME'] ?? 'unknown',
+  };
 }
 
 /** What the platform tells a worker. The names are those of the public worker protocol. */
@@ -32,7 +35,10 @@ export function readEnvironment(variables: Variables): Environment {
   return {
     ...identity,
     apiKey: apiKeyOf(variables),
-    pingMs: Number.isFinite(pingMs) && pingMs > 0 ? Math.min(LONGEST_PING_MS, Math.max(SHORTEST_PING_MS, pingMs)) : PING_MS,
+    pingMs:
+      Number.isFinite(pingMs) && pingMs > 0
+        ? Math.min(LONGEST_PING_MS, Math.max(SHORTEST_PING_MS, pingMs))
+        : PING_MS,
     addresses: new Addresses(
       {
         take: address(variables, 'RUNPOD_WEBHOOK_GET_JOB'),
@@ -47,7 +53,10 @@ export function readEnvironment(variables: Variables): Environment {
 
 function apiKeyOf(variables: Variables): string {
   const value = variables['RUNPOD_AI_API_KEY'] ?? '';
-  if (!isHeaderValue(value)) throw new TypeError('RUNPOD_AI_API_KEY has a character, perhaps a line break at its end, that cannot be sent in a header');
+  if (!isHeaderValue(value))
+    throw new TypeError(
+      'RUNPOD_AI_API_KEY has a character, perhaps a line break at its end, that cannot be sent in a header',
+    );
   return value;
 }
 
@@ -57,7 +66,9 @@ function optionalAddress(variables: Variables, name: string): string | undefined
 
 function address(variables: Variables, name: string): string {
   const value = variables[name];
-  if (value === undefined) throw new TypeError(`${name} is not set; the platform sets it together with RUNPOD_WEBHOOK_GET_JOB`);
-  if (!/^https?:$/.test(URL.parse(value)?.protocol ?? '')) throw new TypeError(`${name} is "${value}"; it has to be an http or https address`);
+  if (value === undefined)
+    throw new TypeError(`${name} is not set; the platform sets it together with RUNPOD_WEBHOOK_GET_JOB`);
+  if (!/^https?:$/.test(URL.parse(value)?.protocol ?? ''))
+    throw new TypeError(`${name} is "${value}"; it has to be an http or https address`);
   return value;
 }

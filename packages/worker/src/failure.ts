@@ -16,11 +16,18 @@ export function failureText(thrown: unknown, { hostname, workerId }: Identity): 
 }
 
 export function messageOf(thrown: unknown): string {
-  return read(() => (thrown instanceof Error ? String(thrown.message) : String(thrown))) ?? read(() => Object.prototype.toString.call(thrown)) ?? UNREADABLE;
+  return (
+    read(() => (thrown instanceof Error ? String(thrown.message) : String(thrown))) ??
+    read(() => Object.prototype.toString.call(thrown)) ??
+    UNREADABLE
+  );
 }
 
 export function typeOf(thrown: unknown): string {
-  return read(() => (thrown instanceof Error ? String(thrown.name) : undefined)) ?? (thrown === null ? 'null' : typeof thrown);
+  return (
+    read(() => (thrown instanceof Error ? String(thrown.name) : undefined)) ??
+    (thrown === null ? 'null' : typeof thrown)
+  );
 }
 
 /** The stacks of an error and its causes. Other properties are left out: they may hold what nobody should read. */

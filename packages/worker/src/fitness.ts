@@ -22,7 +22,11 @@ export async function runChecks(checks: readonly FitnessCheck[]): Promise<void> 
     try {
       await check();
     } catch (error) {
-      throw new UnhealthyError(check.name === '' ? `check ${index + 1}` : check.name, `${typeOf(error)}: ${messageOf(error)}`.slice(0, LONGEST_REASON), error);
+      throw new UnhealthyError(
+        check.name === '' ? `check ${index + 1}` : check.name,
+        `${typeOf(error)}: ${messageOf(error)}`.slice(0, LONGEST_REASON),
+        error,
+      );
     }
   }
 }

@@ -26,10 +26,16 @@ for (const channel of ['public', 'fast'] as const) {
           () => checked.push('third'),
         ],
       });
-      await assert.rejects(worker.done, (error) => error instanceof UnhealthyError && error.check === 'gpuIsThere');
+      await assert.rejects(
+        worker.done,
+        (error) => error instanceof UnhealthyError && error.check === 'gpuIsThere',
+      );
       assert.deepEqual([checked, job.state], [['first'], 'waiting']);
       const report = bench.server.said.find(({ what }) => what === 'U' || what === 'ping');
-      const { check, reason } = report?.what === 'U' ? (JSON.parse(report.text) as Record<string, string>) : Object.fromEntries(report?.query ?? []);
+      const { check, reason } =
+        report?.what === 'U'
+          ? (JSON.parse(report.text) as Record<string, string>)
+          : Object.fromEntries(report?.query ?? []);
       assert.deepEqual([check, reason?.length, reason?.slice(0, 14)], ['gpuIsThere', 256, 'Error: no GPU ']);
       if (report?.what === 'ping') assert.equal(report.query.get('status'), 'unhealthy');
     });
@@ -52,12 +58,26 @@ for (const channel of ['public', 'fast'] as const) {
     });
 
     story('a worker that is refreshed after each job does one, failed or not', async () => {
-      const [first, second, third] = [bench.server.submit({}), bench.server.submit({}), bench.server.submit({})];
+      const [first, second, third] = [
+        bench.server.submit({}),
+        bench.server.submit({}),
+        bench.server.submit({}),
+      ];
       await bench.start(() => 'one', { refreshWorker: true }).done;
       assert.deepEqual([first.results[0]?.body, second.state], [{ output: 'one', stopPod: true }, 'waiting']);
-      await bench.start(() => { throw new Error('two'); }, { refreshWorker: true }).done;
+      await bench.start(
+        () => {
+          throw new Error('two');
+        },
+        { refreshWorker: true },
+      ).done;
       assert.equal(second.results[0]?.body['stopPod'], true);
-      await bench.start(function* () { yield 'three'; }, { refreshWorker: true, aggregate: true }).done;
+      await bench.start(
+        function* () {
+          yield 'three';
+        },
+        { refreshWorker: true, aggregate: true },
+      ).done;
       assert.deepEqual(third.results[0]?.body, { output: ['three'], stopPod: true });
     });
 
@@ -127,15 +147,25 @@ for (const channel of ['public', 'fast'] as const) {
       release.resolve();
       bench.server.fault = () => undefined;
       await bench.server.result(job);
-      assert.deepEqual(job.chunks, Array.from({ length: 40 }, (_, n) => n + 1));
+      assert.deepEqual(
+        job.chunks,
+        Array.from({ length: 40 }, (_, n) => n + 1),
+      );
     });
 
     story('says what it has in hand at every ping', async () => {
       const release = gate();
       const jobs = [bench.server.submit({}), bench.server.submit({})];
-      bench.start(() => release.promise, { concurrency: 2, env: bench.server.environment({ RUNPOD_PING_INTERVAL: '100' }) });
+      bench.start(() => release.promise, {
+        concurrency: 2,
+        env: bench.server.environment({ RUNPOD_PING_INTERVAL: '100' }),
+      });
       const both = `${jobs[0]?.id},${jobs[1]?.id}`;
-      await bench.server.until(() => bench.server.said.some(({ what, query, text }) => (what === 'ping' ? query.get('job_id') === both : what === 'L' && text === both)));
+      await bench.server.until(() =>
+        bench.server.said.some(({ what, query, text }) =>
+          what === 'ping' ? query.get('job_id') === both : what === 'L' && text === both,
+        ),
+      );
       release.resolve();
       await Promise.all(jobs.map((job) => bench.server.result(job)));
       const pings = bench.server.count('ping', 'L');

@@ -11,7 +11,9 @@ const INPUT_FILE = 'test_input.json';
 /** The job that the command line or the file in this folder holds. */
 function readJob(testInput: string | undefined): Job {
   if (testInput === undefined && !existsSync(INPUT_FILE)) {
-    throw new Error(`there is no platform to take jobs from (RUNPOD_WEBHOOK_GET_JOB is not set), and nothing to try: give --test_input '{"input": …}' or write ${INPUT_FILE}`);
+    throw new Error(
+      `there is no platform to take jobs from (RUNPOD_WEBHOOK_GET_JOB is not set), and nothing to try: give --test_input '{"input": …}' or write ${INPUT_FILE}`,
+    );
   }
   const source = testInput === undefined ? INPUT_FILE : '--test_input';
   let job: unknown;
@@ -20,7 +22,8 @@ function readJob(testInput: string | undefined): Job {
   } catch (error) {
     throw new Error(`${source} is not JSON`, { cause: error });
   }
-  if (typeof job !== 'object' || job === null || !('input' in job)) throw new Error(`${source} has no "input": it has to be {"input": …}`);
+  if (typeof job !== 'object' || job === null || !('input' in job))
+    throw new Error(`${source} has no "input": it has to be {"input": …}`);
   return { id: 'local_test', ...job };
 }
 
@@ -33,7 +36,12 @@ export function testInputOf(argv: readonly string[]): string | undefined {
 }
 
 /** Runs the handler once and prints what would be sent. The output of a stream is everything that it yielded. Rejects where the job failed. */
-export async function runLocally(handler: Handler, { env, refreshWorker = false }: Options, testInput: string | undefined, interrupted: AbortSignal): Promise<void> {
+export async function runLocally(
+  handler: Handler,
+  { env, refreshWorker = false }: Options,
+  testInput: string | undefined,
+  interrupted: AbortSignal,
+): Promise<void> {
   let failed = false;
   const print = (text: string): undefined => void process.stdout.write(`${text}\n`);
   try {
@@ -45,7 +53,11 @@ export async function runLocally(handler: Handler, { env, refreshWorker = false 
       drop: () => undefined,
     });
     interrupted.addEventListener('abort', () => run.stop('the run was interrupted'), { once: true });
-    const runner = new Runner(handler, { aggregate: true, refreshWorker, identity: readIdentity(env ?? process.env) }, (_run, result) => (failed = result.failed));
+    const runner = new Runner(
+      handler,
+      { aggregate: true, refreshWorker, identity: readIdentity(env ?? process.env) },
+      (_run, result) => (failed = result.failed),
+    );
     await runner.run(run);
     if (failed || run.stopped) throw new Error(run.stopped ? 'the run was interrupted' : 'the job failed');
   } catch (error) {

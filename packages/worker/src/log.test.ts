@@ -14,7 +14,10 @@ describe('the log', () => {
       log.info('begins');
       log.error('broke\n', 'job-1');
     };
-    assert.deepEqual(lines({ RUNPOD_ENDPOINT_ID: 'ep' }, say), ['{"requestId":null,"message":"begins","level":"INFO"}\n', '{"requestId":"job-1","message":"broke\\n","level":"ERROR"}\n']);
+    assert.deepEqual(lines({ RUNPOD_ENDPOINT_ID: 'ep' }, say), [
+      '{"requestId":null,"message":"begins","level":"INFO"}\n',
+      '{"requestId":"job-1","message":"broke\\n","level":"ERROR"}\n',
+    ]);
     assert.deepEqual(lines({}, say), ['INFO  | begins\n', 'ERROR | job-1 | broke\n\n']);
   });
 
@@ -25,7 +28,12 @@ describe('the log', () => {
       log.error('e');
     };
     const count = (variables: Record<string, string>): number => lines(variables, say).length;
-    assert.deepEqual(['error', 'WARN', 'INFO', 'debug', 'notset', 'WARNING', ''].map((level) => count({ RUNPOD_DEBUG_LEVEL: level })), [1, 2, 3, 3, 3, 3, 3]);
+    assert.deepEqual(
+      ['error', 'WARN', 'INFO', 'debug', 'notset', 'WARNING', ''].map((level) =>
+        count({ RUNPOD_DEBUG_LEVEL: level }),
+      ),
+      [1, 2, 3, 3, 3, 3, 3],
+    );
     assert.equal(count({ RUNPOD_DEBUG_LEVEL: 'DEBUG', RUNPOD_LOG_LEVEL: 'ERROR' }), 1);
   });
 

@@ -13,7 +13,10 @@ export class Log {
   readonly #asJson: boolean;
   readonly #write: (line: string) => void;
 
-  constructor(variables: Readonly<Record<string, string | undefined>>, write: (line: string) => void = (line) => void process.stdout.write(line)) {
+  constructor(
+    variables: Readonly<Record<string, string | undefined>>,
+    write: (line: string) => void = (line) => void process.stdout.write(line),
+  ) {
     const wanted = (variables['RUNPOD_LOG_LEVEL'] ?? variables['RUNPOD_DEBUG_LEVEL'] ?? 'INFO').toUpperCase();
     const least = LEVELS.findIndex((level) => level === wanted);
     this.#least = wanted === 'NOTSET' ? 0 : least < 0 ? LEVELS.indexOf('INFO') : least;
@@ -36,7 +39,11 @@ export class Log {
   #line(level: Level, message: string, jobId: string | undefined): void {
     if (LEVELS.indexOf(level) < this.#least) return;
     const shown = shorten(message);
-    this.#write(this.#asJson ? `${JSON.stringify({ requestId: jobId ?? null, message: shown, level })}\n` : `${level.padEnd(5)} | ${jobId === undefined ? '' : `${jobId} | `}${shown}\n`);
+    this.#write(
+      this.#asJson
+        ? `${JSON.stringify({ requestId: jobId ?? null, message: shown, level })}\n`
+        : `${level.padEnd(5)} | ${jobId === undefined ? '' : `${jobId} | `}${shown}\n`,
+    );
   }
 }
 

@@ -23,7 +23,10 @@ export interface Options {
 }
 
 export function checkOptions({ concurrency, prefetch, channel }: Options): void {
-  if (typeof concurrency === 'number' && (!Number.isInteger(concurrency) || concurrency < 1)) throw new RangeError(`concurrency is ${concurrency}; it is a whole number from 1`);
-  if (prefetch !== undefined && (!Number.isInteger(prefetch) || prefetch < 0)) throw new RangeError(`prefetch is ${prefetch}; it is a whole number from 0`);
-  if (channel !== undefined && !['auto', 'public', 'fast'].includes(channel)) throw new RangeError(`channel is "${String(channel)}"; it is auto, public or fast`);
+  if (typeof concurrency === 'number' && (!Number.isInteger(concurrency) || concurrency < 1))
+    throw new RangeError(`concurrency is ${concurrency}; it is a whole number from 1`);
+  if (prefetch !== undefined && (!Number.isInteger(prefetch) || prefetch < 0))
+    throw new RangeError(`prefetch is ${prefetch}; it is a whole number from 0`);
+  if (channel !== undefined && !['auto', 'public', 'fast'].includes(channel))
+    throw new RangeError(`channel is "${String(channel)}"; it is auto, public or fast`);
 }

@@ -25,7 +25,10 @@ describe('a worker as a process', () => {
   });
 
   function start(handler: string, variables: Record<string, string> = {}) {
-    const child = spawn(process.execPath, [program], { env: server.environment({ TEST_HANDLER: handler, ...variables }), stdio: 'pipe' });
+    const child = spawn(process.execPath, [program], {
+      env: server.environment({ TEST_HANDLER: handler, ...variables }),
+      stdio: 'pipe',
+    });
     children.push(child);
     const printed: string[] = [];
     child.stdout.setEncoding('utf8').on('data', (text: string) => printed.push(text));
@@ -47,7 +50,9 @@ describe('a worker as a process', () => {
 
   for (const channel of [true, false]) {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      test(`ends its job and then itself at ${signal}, ${channel ? 'on the channel' : 'by the public protocol'}`, { timeout: 20_000 }, async () => {
+      test(`ends its job and then itself at ${signal}, ${channel ? 'on the channel' : 'by the public protocol'}`, {
+        timeout: 20_000,
+      }, async () => {
         server.offersChannel = channel;
         const job = server.submit({});
         const { child, exited, prints } = start('waits');
@@ -68,7 +73,9 @@ describe('a worker as a process', () => {
     server.acknowledges = false;
     const before = server.submit(process.execPath);
     start('blocks', { RUNPOD_PING_INTERVAL: '100' });
-    await server.until(() => server.said.filter(({ what, text }) => what === 'L' && text === before.id).length > 1);
+    await server.until(
+      () => server.said.filter(({ what, text }) => what === 'L' && text === before.id).length > 1,
+    );
     const job = server.submit(join(folder, 'go'));
     const heartbeats = server.count('L');
     // The one whose result is not acknowledged is named as well.
@@ -79,7 +86,9 @@ describe('a worker as a process', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('also where it runs several jobs at a time, and the first never waits', { timeout: 20_000 }, async () => {
+  test('also where it runs several jobs at a time, and the first never waits', {
+    timeout: 20_000,
+  }, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'berth-worker-'));
     const job = server.submit(join(folder, 'go'));
     start('blocks', { RUNPOD_PING_INTERVAL: '100', TEST_CONCURRENCY: '2' });
@@ -99,7 +108,9 @@ describe('a worker as a process', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('two in one process: the one with nothing to do leaves the other to end its job', { timeout: 20_000 }, async () => {
+  test('two in one process: the one with nothing to do leaves the other to end its job', {
+    timeout: 20_000,
+  }, async () => {
     const job = server.submit({});
     const { child, exited, printed } = start('waits', { TEST_SECOND: 'worker-2' });
     await server.until(() => job.state === 'given' && server.channels.size === 2);
@@ -126,7 +137,10 @@ describe('a worker as a process', () => {
   test('ends with 1 where a check fails, after it is reported', { timeout: 20_000 }, async () => {
     const { exited, printed } = start('echo', { TEST_UNFIT: '1' });
     assert.deepEqual(await exited, [1, null]);
-    assert.deepEqual(JSON.parse(server.said.find(({ what }) => what === 'U')?.text ?? ''), { check: 'isFit', reason: 'Error: unfit' });
+    assert.deepEqual(JSON.parse(server.said.find(({ what }) => what === 'U')?.text ?? ''), {
+      check: 'isFit',
+      reason: 'Error: unfit',
+    });
     assert.match(printed(), /This worker is unhealthy/);
   });
 
@@ -137,14 +151,28 @@ describe('a worker as a process', () => {
     assert.deepEqual(job.results[0]?.body, { output: { done: 1 }, stopPod: true });
   });
 
-  test('puts lines around a job, so that what it prints is known to be its own', { timeout: 20_000 }, async () => {
+  test('puts lines around a job, so that what it prints is known to be its own', {
+    timeout: 20_000,
+  }, async () => {
     const job = server.submit({});
     const { child, exited, printed } = start('fails');
     await server.result(job);
     child.kill();
     await exited;
-    const lines = printed().trim().split('\n').map((line) => JSON.parse(line) as { requestId: string | null; message: string; level: string });
-    assert.deepEqual(lines.filter(({ requestId }) => requestId === job.id).map(({ message, level }) => [message.slice(0, 15), level]), [['Started.', 'INFO'], ['The job failed:', 'ERROR'], ['Finished.', 'INFO']]);
+    const lines = printed()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { requestId: string | null; message: string; level: string });
+    assert.deepEqual(
+      lines
+        .filter(({ requestId }) => requestId === job.id)
+        .map(({ message, level }) => [message.slice(0, 15), level]),
+      [
+        ['Started.', 'INFO'],
+        ['The job failed:', 'ERROR'],
+        ['Finished.', 'INFO'],
+      ],
+    );
   });
 
   test('also around one that was cancelled', { timeout: 20_000 }, async () => {
@@ -162,13 +190,25 @@ describe('without a platform', () => {
   afterEach(() => rmSync(folder, { recursive: true }));
 
   function run(handler: string, ...words: string[]) {
-    const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...words], { cwd: folder, env: { TEST_HANDLER: handler }, encoding: 'utf8' });
+    const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...words], {
+      cwd: folder,
+      env: { TEST_HANDLER: handler },
+      encoding: 'utf8',
+    });
     return [status, stdout, stderr];
   }
 
   test('the handler is run once, on the input of the command line or of the file', () => {
-    assert.deepEqual(run('echo', '--test_input', '{"input": {"a": "ü"}}'), [0, 'result {"output":{"a":"ü"}}\n', '']);
-    assert.deepEqual(run('counts', '--test_input={"input": 1}'), [0, 'chunk {"output":1}\nchunk {"output":2}\nresult {"output":[1,2]}\n', '']);
+    assert.deepEqual(run('echo', '--test_input', '{"input": {"a": "ü"}}'), [
+      0,
+      'result {"output":{"a":"ü"}}\n',
+      '',
+    ]);
+    assert.deepEqual(run('counts', '--test_input={"input": 1}'), [
+      0,
+      'chunk {"output":1}\nchunk {"output":2}\nresult {"output":[1,2]}\n',
+      '',
+    ]);
     writeFileSync(join(folder, 'test_input.json'), '{"id": "mine", "input": "from the file"}');
     assert.deepEqual(run('echo'), [0, 'result {"output":"from the file"}\n', '']);
   });
@@ -177,8 +217,15 @@ describe('without a platform', () => {
     const [status, out, err] = run('fails', '--test_input', '{"input": 1}');
     assert.deepEqual([status, err], [1, 'the job failed\n']);
     assert.match(String(out), /^result \{"error":".*as it should/);
-    assert.match(String(run('echo')), /^1,,there is no platform to take jobs from \(RUNPOD_WEBHOOK_GET_JOB is not set\), and nothing to try: give --test_input /);
+    assert.match(
+      String(run('echo')),
+      /^1,,there is no platform to take jobs from \(RUNPOD_WEBHOOK_GET_JOB is not set\), and nothing to try: give --test_input /,
+    );
     assert.deepEqual(run('echo', '--test_input', '{'), [1, '', '--test_input is not JSON\n']);
-    assert.deepEqual(run('echo', '--test_input', '[]'), [1, '', '--test_input has no "input": it has to be {"input": …}\n']);
+    assert.deepEqual(run('echo', '--test_input', '[]'), [
+      1,
+      '',
+      '--test_input has no "input": it has to be {"input": …}\n',
+    ]);
   });
 });

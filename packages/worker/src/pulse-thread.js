@@ -41,7 +41,11 @@ function watch({ worker, pingMs }) {
 async function ping(address, apiKey, timeout) {
   // Loaded when it is needed for the first time.
   const { get } = address.startsWith('https:') ? await import('node:https') : await import('node:http');
-  const request = get(address, { headers: apiKey === '' ? {} : { Authorization: apiKey }, timeout }, (response) => response.resume());
+  const request = get(
+    address,
+    { headers: apiKey === '' ? {} : { Authorization: apiKey }, timeout },
+    (response) => response.resume(),
+  );
   request.on('timeout', () => request.destroy());
   // The next one follows anyway.
   request.on('error', () => undefined);

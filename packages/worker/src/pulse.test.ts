@@ -32,10 +32,21 @@ test('the workers of a process are pinged for while it is busy', { timeout: 20_0
   listener.on('message', (request: string) => asked.push(request));
   const log = new Log({}, () => undefined);
   const jobs = { a: '1', b: '1' };
-  const [a, b] = (['a', 'b'] as const).map((name) => new Pulse({ apiKey: `key-${name}`, pingMs: 100, log, address: () => `http://127.0.0.1:${port}/${name}?job_id=${jobs[name]}` })) as [Pulse, Pulse];
+  const [a, b] = (['a', 'b'] as const).map(
+    (name) =>
+      new Pulse({
+        apiKey: `key-${name}`,
+        pingMs: 100,
+        log,
+        address: () => `http://127.0.0.1:${port}/${name}?job_id=${jobs[name]}`,
+      }),
+  ) as [Pulse, Pulse];
   a.changed();
   b.changed();
-  assert.deepEqual(await busyUntilAsked(asked, '/a?job_id=1 key-a', '/b?job_id=1 key-b'), new Set(['/a?job_id=1 key-a', '/b?job_id=1 key-b']));
+  assert.deepEqual(
+    await busyUntilAsked(asked, '/a?job_id=1 key-a', '/b?job_id=1 key-b'),
+    new Set(['/a?job_id=1 key-a', '/b?job_id=1 key-b']),
+  );
 
   jobs.a = '2';
   a.changed();

@@ -84,14 +84,27 @@ export class Pulse {
     clearTimeout(this.#telling);
     this.#telling = undefined;
     this.#toldAt = performance.now();
-    const message: PulseMessage = { worker: this.#worker, apiKey: this.#parts.apiKey, pingMs: this.#parts.pingMs, address, changes: this.#changes, knownChanges: Atomics.load(this.#changes, 0) };
+    const message: PulseMessage = {
+      worker: this.#worker,
+      apiKey: this.#parts.apiKey,
+      pingMs: this.#parts.pingMs,
+      address,
+      changes: this.#changes,
+      knownChanges: Atomics.load(this.#changes, 0),
+    };
     thread?.postMessage(message);
   }
 }
 
 function startThread(log: Log): Worker {
-  const started = new Worker(new URL('./pulse-thread.js', import.meta.url), { workerData: beats, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: 32 } });
-  started.on('error', (error) => log.warn(`No pings are sent while a handler keeps the whole worker busy: ${messageOf(error)}`));
+  const started = new Worker(new URL('./pulse-thread.js', import.meta.url), {
+    workerData: beats,
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: 32 },
+  });
+  started.on('error', (error) =>
+    log.warn(`No pings are sent while a handler keeps the whole worker busy: ${messageOf(error)}`),
+  );
   started.unref();
   return started;
 }

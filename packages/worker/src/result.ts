@@ -31,12 +31,18 @@ export function jsonOf(value: unknown): string {
 export function resultOf(value: unknown, terms: ResultTerms): Result {
   try {
     if (value instanceof Error) return failure(value, terms);
-    if (!hasMarks(value)) return { body: withStop(`{"output":${jsonOf(value)}`, terms.refreshWorker), failed: false, refresh: terms.refreshWorker };
+    if (!hasMarks(value))
+      return {
+        body: withStop(`{"output":${jsonOf(value)}`, terms.refreshWorker),
+        failed: false,
+        refresh: terms.refreshWorker,
+      };
     const { error, refresh_worker: refreshSnake, refreshWorker: refreshCamel, ...output } = value;
     const refresh = terms.refreshWorker || Boolean(refreshSnake) || Boolean(refreshCamel);
     const parts: string[] = [];
     if (Object.keys(output).length > 0) parts.push(`"output":${jsonOf(output)}`);
-    if (Boolean(error)) parts.push(`"error":${jsonOf(error instanceof Error ? failureText(error, terms.identity) : error)}`);
+    if (Boolean(error))
+      parts.push(`"error":${jsonOf(error instanceof Error ? failureText(error, terms.identity) : error)}`);
     if (refresh) parts.push('"stopPod":true');
     return { body: `{${parts.join(',')}}`, failed: Boolean(error), refresh };
   } catch (error) {
@@ -55,7 +61,11 @@ export function yieldedError(error: unknown, terms: ResultTerms): Result {
 }
 
 export function failure(thrown: unknown, { identity, refreshWorker }: ResultTerms): Result {
-  return { body: withStop(`{"error":${JSON.stringify(failureText(thrown, identity))}`, refreshWorker), failed: true, refresh: refreshWorker };
+  return {
+    body: withStop(`{"error":${JSON.stringify(failureText(thrown, identity))}`, refreshWorker),
+    failed: true,
+    refresh: refreshWorker,
+  };
 }
 
 export function unsendable(what: string, cause: unknown): Error {
@@ -69,5 +79,10 @@ function withStop(open: string, refresh: boolean): string {
 }
 
 function hasMarks(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && ('error' in value || 'refresh_worker' in value || 'refreshWorker' in value);
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    ('error' in value || 'refresh_worker' in value || 'refreshWorker' in value)
+  );
 }

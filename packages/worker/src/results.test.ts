@@ -28,31 +28,68 @@ for (const channel of ['public', 'fast'] as const) {
     }
 
     story('hands the whole job to the handler and its value back', async () => {
-      const job = bench.server.submit({ name: 'Zoë 🦊', list: [1, null, { a: 'b\nc' }] }, { webhook: 'https://example.com/x', policy: { ttl: 1 }, more: true });
+      const job = bench.server.submit(
+        { name: 'Zoë 🦊', list: [1, null, { a: 'b\nc' }] },
+        { webhook: 'https://example.com/x', policy: { ttl: 1 }, more: true },
+      );
       bench.start((taken) => taken);
       const { body, way, isStream } = await bench.server.result(job);
-      assert.deepEqual(body, { output: { id: job.id, input: job.input, webhook: 'https://example.com/x', policy: { ttl: 1 }, more: true } });
+      assert.deepEqual(body, {
+        output: {
+          id: job.id,
+          input: job.input,
+          webhook: 'https://example.com/x',
+          policy: { ttl: 1 },
+          more: true,
+        },
+      });
       assert.deepEqual([way, isStream], channel === 'fast' ? ['channel', undefined] : ['http', false]);
     });
 
     story('takes any value that JSON has, from functions of any kind', async () => {
       assert.deepEqual(await resultOf(async () => await Promise.resolve([1, 2])), { output: [1, 2] });
-      for (const [value, output] of [[undefined, null], [null, null], [false, false], ['', ''], [0, 0], [{}, {}], [NaN, null], [{ n: Infinity, d: new Date(0) }, { n: null, d: '1970-01-01T00:00:00.000Z' }], [deepValue(50), deepValue(50)]]) {
+      for (const [value, output] of [
+        [undefined, null],
+        [null, null],
+        [false, false],
+        ['', ''],
+        [0, 0],
+        [{}, {}],
+        [NaN, null],
+        [
+          { n: Infinity, d: new Date(0) },
+          { n: null, d: '1970-01-01T00:00:00.000Z' },
+        ],
+        [deepValue(50), deepValue(50)],
+      ]) {
         assert.deepEqual(await resultOf(() => value), { output });
       }
     });
 
     story('an error key fails the job, and the other keys stay in the output', async () => {
-      assert.deepEqual(await resultOf(() => ({ error: { code: 5 }, extra: 1 })), { output: { extra: 1 }, error: { code: 5 } });
+      assert.deepEqual(await resultOf(() => ({ error: { code: 5 }, extra: 1 })), {
+        output: { extra: 1 },
+        error: { code: 5 },
+      });
       assert.deepEqual(await resultOf(() => ({ error: 'no' })), { error: 'no' });
       assert.deepEqual(await resultOf(() => ({ error: null, fine: true })), { output: { fine: true } });
     });
 
     story('an error that was caught is told as if it were thrown', async () => {
       const error = new RangeError('too far');
-      const told = (body: Record<string, unknown>) => [body['output'], (JSON.parse(String(body['error'])) as Record<string, string>)['error_message']];
+      const told = (body: Record<string, unknown>) => [
+        body['output'],
+        (JSON.parse(String(body['error'])) as Record<string, string>)['error_message'],
+      ];
       assert.deepEqual(told(await resultOf(() => ({ error, extra: 1 }))), [{ extra: 1 }, 'too far']);
-      assert.deepEqual(told(await resultOf(function* () { yield { error }; })), [undefined, 'too far']);
+      assert.deepEqual(
+        told(
+          await resultOf(function* () {
+            yield { error };
+          }),
+        ),
+        [undefined, 'too far'],
+      );
     });
 
     story('what is thrown is told in full', async () => {
@@ -62,12 +99,30 @@ for (const channel of ['public', 'fast'] as const) {
       });
       const { error } = (await bench.server.result(job)).body;
       const told = JSON.parse(String(error)) as Record<string, string>;
-      assert.deepEqual({ ...told, error_traceback: '' }, { error_type: 'RangeError', error_message: 'too far', error_traceback: '', hostname: 'worker-1-host', worker_id: 'worker-1', berth_version: VERSION });
-      assert.match(told['error_traceback'] ?? '', /^RangeError: too far\n {4}at [^]*caused by Error: the wind\n/);
+      assert.deepEqual(
+        { ...told, error_traceback: '' },
+        {
+          error_type: 'RangeError',
+          error_message: 'too far',
+          error_traceback: '',
+          hostname: 'worker-1-host',
+          worker_id: 'worker-1',
+          berth_version: VERSION,
+        },
+      );
+      assert.match(
+        told['error_traceback'] ?? '',
+        /^RangeError: too far\n {4}at [^]*caused by Error: the wind\n/,
+      );
     });
 
     story('anything can be thrown, also by promises', async () => {
-      for (const [thrown, type, message] of [['plain text', 'string', 'plain text'], [null, 'null', 'null'], [Object.create(null), 'object', '[object Object]'], [new TypeError('t'), 'TypeError', 't']] as const) {
+      for (const [thrown, type, message] of [
+        ['plain text', 'string', 'plain text'],
+        [null, 'null', 'null'],
+        [Object.create(null), 'object', '[object Object]'],
+        [new TypeError('t'), 'TypeError', 't'],
+      ] as const) {
         const { error } = await resultOf(() => Promise.reject(thrown as Error));
         const told = JSON.parse(String(error)) as Record<string, string>;
         assert.deepEqual([told['error_type'], told['error_message']], [type, message]);
@@ -75,21 +130,66 @@ for (const channel of ['public', 'fast'] as const) {
     });
 
     story('also what cannot even be looked at, and the next job is done', async () => {
-      const withStack = (stack: PropertyDescriptor): Error => Object.defineProperty(new Error('odd'), 'stack', stack);
-      const [thrower, odd] = [() => { throw new Error('do not look'); }, new Error('odd name')];
+      const withStack = (stack: PropertyDescriptor): Error =>
+        Object.defineProperty(new Error('odd'), 'stack', stack);
+      const [thrower, odd] = [
+        () => {
+          throw new Error('do not look');
+        },
+        new Error('odd name'),
+      ];
       odd.name = Object.create(null) as string;
       const { proxy: revoked, revoke } = Proxy.revocable({}, {});
       revoke();
       const handlers: [Handler, RegExp][] = [
-        [() => { throw odd; }, /odd name/],
-        [() => { throw withStack({ value: Symbol('s') }); }, /odd/],
-        [() => { throw withStack({ get: thrower }); }, /odd/],
-        [() => { throw revoked as Error; }, /cannot be read/],
+        [
+          () => {
+            throw odd;
+          },
+          /odd name/,
+        ],
+        [
+          () => {
+            throw withStack({ value: Symbol('s') });
+          },
+          /odd/,
+        ],
+        [
+          () => {
+            throw withStack({ get: thrower });
+          },
+          /odd/,
+        ],
+        [
+          () => {
+            throw revoked as Error;
+          },
+          /cannot be read/,
+        ],
         [() => revoked, /revoked/],
         [() => Promise.resolve([revoked]), /revoked/],
-        [() => ({ get then() { return thrower(); } }), /do not look/],
-        [() => ({ toJSON: () => { throw Object.create(null) as Error; } }), /the output cannot be sent as JSON: \[object Object\]/],
-        [function* () { yield revoked; }, /revoked/],
+        [
+          () => ({
+            get then() {
+              return thrower();
+            },
+          }),
+          /do not look/,
+        ],
+        [
+          () => ({
+            toJSON: () => {
+              throw Object.create(null) as Error;
+            },
+          }),
+          /the output cannot be sent as JSON: \[object Object\]/,
+        ],
+        [
+          function* () {
+            yield revoked;
+          },
+          /revoked/,
+        ],
       ];
       for (const [handler, message] of handlers) {
         for (const kind of [handler, async (job: Job, context: Context) => await handler(job, context)]) {
@@ -105,7 +205,20 @@ for (const channel of ['public', 'fast'] as const) {
     story('an output without a form in JSON fails the job instead of losing it', async () => {
       const circular: Record<string, unknown> = {};
       circular['self'] = circular;
-      for (const [value, message] of [[{ n: 10n }, /BigInt/], [circular, /circular/], [() => 1, /a function has no form in JSON/], [Symbol('s'), /symbol/], [{ toJSON: () => { throw new Error('shy'); } }, /shy/]] as const) {
+      for (const [value, message] of [
+        [{ n: 10n }, /BigInt/],
+        [circular, /circular/],
+        [() => 1, /a function has no form in JSON/],
+        [Symbol('s'), /symbol/],
+        [
+          {
+            toJSON: () => {
+              throw new Error('shy');
+            },
+          },
+          /shy/,
+        ],
+      ] as const) {
         const told = JSON.parse(String((await resultOf(() => value))['error'])) as Record<string, string>;
         assert.equal(told['error_type'], 'UnsendableOutput');
         assert.match(told['error_message'] ?? '', message);
@@ -122,7 +235,10 @@ for (const channel of ['public', 'fast'] as const) {
       });
       const { body, isStream } = await bench.server.result(job);
       assert.deepEqual(body, { output: [] });
-      assert.deepEqual(job.chunks, Array.from({ length: 200 }, (_, n) => n));
+      assert.deepEqual(
+        job.chunks,
+        Array.from({ length: 200 }, (_, n) => n),
+      );
       if (channel === 'public') assert.equal(isStream, true);
     });
 
@@ -144,7 +260,9 @@ for (const channel of ['public', 'fast'] as const) {
 
     story('streams what an async function or a stream of the platform gives', async () => {
       const job = bench.server.submit({});
-      bench.start(async () => await Promise.resolve(new Blob(['one']).stream().pipeThrough(new TextDecoderStream())));
+      bench.start(
+        async () => await Promise.resolve(new Blob(['one']).stream().pipeThrough(new TextDecoderStream())),
+      );
       assert.deepEqual((await bench.server.result(job)).body, { output: [] });
       assert.deepEqual(job.chunks, ['one']);
     });
@@ -173,11 +291,47 @@ for (const channel of ['public', 'fast'] as const) {
 
     story('a generator that throws, yields an error or cannot be sent fails after its chunks', async () => {
       const endings: [() => Generator, RegExp | string][] = [
-        [function* () { yield 1; throw new Error('half way'); }, /half way/],
-        [function* () { yield 1; yield { error: 'said so' }; yield 2; }, 'said so'],
-        [function* () { yield 1; yield new Error('an error'); yield 2; }, /an error/],
-        [function* () { try { yield 1; yield { error: 'said so' }; } finally { throw new Error('while cleaning up'); } }, 'said so'],
-        [function* () { yield 1; yield 2n; }, /a chunk cannot be sent as JSON/],
+        [
+          function* () {
+            yield 1;
+            throw new Error('half way');
+          },
+          /half way/,
+        ],
+        [
+          function* () {
+            yield 1;
+            yield { error: 'said so' };
+            yield 2;
+          },
+          'said so',
+        ],
+        [
+          function* () {
+            yield 1;
+            yield new Error('an error');
+            yield 2;
+          },
+          /an error/,
+        ],
+        [
+          function* () {
+            try {
+              yield 1;
+              yield { error: 'said so' };
+            } finally {
+              throw new Error('while cleaning up');
+            }
+          },
+          'said so',
+        ],
+        [
+          function* () {
+            yield 1;
+            yield 2n;
+          },
+          /a chunk cannot be sent as JSON/,
+        ],
       ];
       for (const [generator, error] of endings) {
         const job = bench.server.submit({});

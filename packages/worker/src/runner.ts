@@ -113,5 +113,11 @@ function isStream(value: unknown): value is AsyncIterable<unknown> | Iterable<un
 
 function isError(value: unknown): value is Error | { error: unknown } {
   if (value instanceof Error) return true;
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && 'error' in value && Boolean(value.error);
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    'error' in value &&
+    Boolean(value.error)
+  );
 }

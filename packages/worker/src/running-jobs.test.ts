@@ -46,7 +46,10 @@ for (const channel of ['public', 'fast'] as const) {
         },
         { concurrency: 2, prefetch: 2 },
       );
-      await Promise.all([bothRun.promise, bench.server.until(() => jobs.filter(({ state }) => state === 'given').length === 4)]);
+      await Promise.all([
+        bothRun.promise,
+        bench.server.until(() => jobs.filter(({ state }) => state === 'given').length === 4),
+      ]);
       assert.equal(running, 2);
       release.resolve();
       await Promise.all(jobs.map((job) => bench.server.result(job)));
@@ -77,10 +80,14 @@ for (const channel of ['public', 'fast'] as const) {
       let places = 1;
       bench.start((job) => job.input, { concurrency: () => places });
       await bench.server.result(bench.server.submit('before'));
-      await bench.server.until(() => (channel === 'fast' ? [...bench.server.channels][0]?.credits === 1 : bench.server.held === 2));
+      await bench.server.until(() =>
+        channel === 'fast' ? [...bench.server.channels][0]?.credits === 1 : bench.server.held === 2,
+      );
       places = 0;
       // Only the question about stops is left.
-      await bench.server.until(() => (channel === 'fast' ? bench.server.count('N') > 0 : bench.server.held === 1));
+      await bench.server.until(() =>
+        channel === 'fast' ? bench.server.count('N') > 0 : bench.server.held === 1,
+      );
       const job = bench.server.submit('after');
       assert.equal(job.state, 'waiting');
       places = 1;
@@ -100,7 +107,9 @@ for (const channel of ['public', 'fast'] as const) {
       const jobs = Array.from({ length: 1_000 }, (_, n) => bench.server.submit({ n }));
       bench.start((taken) => (taken.input as { n: number }).n, { concurrency: 100 });
       await Promise.all(jobs.map((job) => bench.server.result(job)));
-      assert.ok(jobs.every(({ results, timesGiven }, n) => results[0]?.body['output'] === n && timesGiven === 1));
+      assert.ok(
+        jobs.every(({ results, timesGiven }, n) => results[0]?.body['output'] === n && timesGiven === 1),
+      );
     });
 
     story('shows progress while a job runs, and none after', async () => {
@@ -123,20 +132,23 @@ for (const channel of ['public', 'fast'] as const) {
       assert.equal(job.progress.length, 1);
     });
 
-    story('of many values in a row it shows the last, and the result does not wait for the others', async () => {
-      const job = bench.server.submit({});
-      const shown = gate();
-      bench.start(async (_job, context) => {
-        const { progress, signal } = { ...context };
-        for (let n = 1; n <= 10_000; n += 1) progress(n);
-        await shown.promise;
-        return signal.aborted;
-      });
-      await bench.server.until(() => job.progress.at(-1) === 10_000);
-      shown.resolve();
-      assert.deepEqual((await bench.server.result(job)).body, { output: false });
-      assert.ok(job.progress.length <= 2, `${job.progress.length} values were sent`);
-    });
+    story(
+      'of many values in a row it shows the last, and the result does not wait for the others',
+      async () => {
+        const job = bench.server.submit({});
+        const shown = gate();
+        bench.start(async (_job, context) => {
+          const { progress, signal } = { ...context };
+          for (let n = 1; n <= 10_000; n += 1) progress(n);
+          await shown.promise;
+          return signal.aborted;
+        });
+        await bench.server.until(() => job.progress.at(-1) === 10_000);
+        shown.resolve();
+        assert.deepEqual((await bench.server.result(job)).body, { output: false });
+        assert.ok(job.progress.length <= 2, `${job.progress.length} values were sent`);
+      },
+    );
 
     story('a cancelled job is told so, sends nothing, and makes place', async () => {
       const began = gate<AbortSignal>();
@@ -154,7 +166,14 @@ for (const channel of ['public', 'fast'] as const) {
       assert.deepEqual((await bench.server.result(next)).body, { output: 'next' });
       assert.equal((signal.reason as DOMException).name, 'AbortError');
       assert.deepEqual([job.results, job.progress], [[], []]);
-      assert.equal(bench.server.said.filter(({ what, text, headers }) => (what === 'D' && text.startsWith(`${job.id} `)) || (what === 'job-done' && headers['x-request-id'] === job.id)).length, 0);
+      assert.equal(
+        bench.server.said.filter(
+          ({ what, text, headers }) =>
+            (what === 'D' && text.startsWith(`${job.id} `)) ||
+            (what === 'job-done' && headers['x-request-id'] === job.id),
+        ).length,
+        0,
+      );
     });
 
     story('a cancelled handler that does not listen loses its place after a while', async () => {
@@ -181,7 +200,9 @@ for (const channel of ['public', 'fast'] as const) {
           closed.resolve();
         }
       });
-      await bench.server.until(() => job.chunks.length > 10 && (channel === 'fast' || bench.server.count('job-stop') > 0));
+      await bench.server.until(
+        () => job.chunks.length > 10 && (channel === 'fast' || bench.server.count('job-stop') > 0),
+      );
       bench.server.cancel(job);
       await closed.promise;
       assert.deepEqual(job.results, []);

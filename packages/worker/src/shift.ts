@@ -46,7 +46,11 @@ export class Shift implements Ending {
   #refreshed = false;
   readonly done: Promise<void>;
 
-  constructor(handler: Handler, options: Options, { pace = NORMAL_PACE, write, pulse = true }: ShiftParts = {}) {
+  constructor(
+    handler: Handler,
+    options: Options,
+    { pace = NORMAL_PACE, write, pulse = true }: ShiftParts = {},
+  ) {
     const variables = options.env ?? process.env;
     const { addresses, apiKey, pingMs, ...identity } = readEnvironment(variables);
     const { concurrency = 1, prefetch = 0, aggregate = false, refreshWorker = false } = options;
@@ -56,8 +60,14 @@ export class Shift implements Ending {
     const parts = { addresses, apiKey, pingMs, log: this.#log, pace };
     const publicSource = new PublicSource(parts);
     const address = addresses.channel;
-    if (options.channel === 'fast' && address === undefined) throw new Error("channel: 'fast' needs an address of jobs with /job-take/ in RUNPOD_WEBHOOK_GET_JOB, from which that of the channel is made; leave the option out to take jobs over HTTP");
-    this.#source = options.channel === 'public' || address === undefined ? publicSource : new AutoSource({ ...parts, address, publicSource, fastOnly: options.channel === 'fast' });
+    if (options.channel === 'fast' && address === undefined)
+      throw new Error(
+        "channel: 'fast' needs an address of jobs with /job-take/ in RUNPOD_WEBHOOK_GET_JOB, from which that of the channel is made; leave the option out to take jobs over HTTP",
+      );
+    this.#source =
+      options.channel === 'public' || address === undefined
+        ? publicSource
+        : new AutoSource({ ...parts, address, publicSource, fastOnly: options.channel === 'fast' });
     this.#bench = new Bench({
       handler,
       terms: { aggregate, refreshWorker, identity },
@@ -73,7 +83,15 @@ export class Shift implements Ending {
         this.#stop();
       },
     });
-    this.#pulse = !pulse || addresses.ping([]) === undefined ? undefined : new Pulse({ apiKey, pingMs, log: this.#log, address: () => addresses.ping(this.#held(), MOST_PINGED) });
+    this.#pulse =
+      !pulse || addresses.ping([]) === undefined
+        ? undefined
+        : new Pulse({
+            apiKey,
+            pingMs,
+            log: this.#log,
+            address: () => addresses.ping(this.#held(), MOST_PINGED),
+          });
     this.#stopAsked = new Promise((resolve) => (this.#askToStop = resolve));
     this.#log.info(`Worker ${identity.workerId} starts, berth-worker ${VERSION}.`);
     this.done = this.#work();
@@ -127,7 +145,8 @@ export class Shift implements Ending {
     this.#opened = true;
     this.#pulse?.begin();
     const { concurrency } = this.#options;
-    if (typeof concurrency === 'function') void followConcurrency(concurrency, this.#bench, this.#pace.concurrency, this.#log, this.#over.signal);
+    if (typeof concurrency === 'function')
+      void followConcurrency(concurrency, this.#bench, this.#pace.concurrency, this.#log, this.#over.signal);
     this.#source.open(this.#bench);
   }
 
@@ -151,7 +170,10 @@ export class Shift implements Ending {
 
   async #reportUnhealthy({ message, check, reason }: UnhealthyError): Promise<void> {
     this.#log.error(`This worker is unhealthy: ${message}`);
-    await Promise.race([this.#source.reportUnhealthy(check, reason), pause(this.#pace.unhealthyReport, this.#over.signal)]);
+    await Promise.race([
+      this.#source.reportUnhealthy(check, reason),
+      pause(this.#pace.unhealthyReport, this.#over.signal),
+    ]);
     this.#over.abort();
   }
 }

@@ -25,8 +25,11 @@ export interface Worker {
 export function serve<Input = unknown>(handler: Handler<Input>, options: Options = {}): Worker {
   checkOptions(options);
   const testInput = testInputOf(process.argv);
-  const isLocal = testInput !== undefined || (options.env ?? process.env)['RUNPOD_WEBHOOK_GET_JOB'] === undefined;
-  const worker: Ending = isLocal ? local(handler as Handler, options, testInput) : new Shift(handler as Handler, options);
+  const isLocal =
+    testInput !== undefined || (options.env ?? process.env)['RUNPOD_WEBHOOK_GET_JOB'] === undefined;
+  const worker: Ending = isLocal
+    ? local(handler as Handler, options, testInput)
+    : new Shift(handler as Handler, options);
   if (options.signals !== false) endWithProcess(worker);
   return { stop: () => worker.stop(), done: worker.done };
 }

@@ -8,7 +8,11 @@ export interface Account {
   createdAt: string;
 }
 
-export const accountOption = { kind: 'text', value: 'ACCOUNT', description: 'The account, by id or name; your own where this is left out. For operators.' } as const;
+export const accountOption = {
+  kind: 'text',
+  value: 'ACCOUNT',
+  description: 'The account, by id or name; your own where this is left out. For operators.',
+} as const;
 
 /** The address of an account's keys. A name must belong to one account; an id always does. */
 export async function keysPath(client: Client, account: string | undefined): Promise<string> {
@@ -24,11 +28,19 @@ async function accountPath(client: Client, account: string | undefined): Promise
   const { rows } = await client.list<Account>('/v2/accounts', 'accounts');
   const byId = rows.filter(({ id }) => id === account);
   const found = byId.length > 0 ? byId : rows.filter(({ name }) => name === account);
-  if (found.length > 1) throw new Failure(`${found.length} accounts are called ${JSON.stringify(account)}; name one by its id: ${found.map(({ id }) => id).join(', ')}`);
+  if (found.length > 1)
+    throw new Failure(
+      `${found.length} accounts are called ${JSON.stringify(account)}; name one by its id: ${found.map(({ id }) => id).join(', ')}`,
+    );
   const [only] = found;
   if (only === undefined) {
-    const close = nearest(account, rows.map(({ name }) => name));
-    throw new Failure(`there is no account ${JSON.stringify(account)}${close === undefined ? '; "berth account list" shows all' : `; did you mean ${JSON.stringify(close)}?`}`);
+    const close = nearest(
+      account,
+      rows.map(({ name }) => name),
+    );
+    throw new Failure(
+      `there is no account ${JSON.stringify(account)}${close === undefined ? '; "berth account list" shows all' : `; did you mean ${JSON.stringify(close)}?`}`,
+    );
   }
   return `/v2/accounts/${encodeURIComponent(only.id)}`;
 }

@@ -11,9 +11,17 @@ import { Failure } from './failure.ts';
 import { dataFolder } from './local-server.ts';
 
 /** What `berth doctor` looks at, in the order in which a fault in one explains the next. */
-export async function checks(call: { options: { data: string | undefined }; env: Environment }, engines: readonly EngineCheck[]): Promise<CheckResult[]> {
+export async function checks(
+  call: { options: { data: string | undefined }; env: Environment },
+  engines: readonly EngineCheck[],
+): Promise<CheckResult[]> {
   const folder = resolve(dataFolder(call.options.data, call.env));
-  const local = [checkNode(process.versions.node), await checkFolder(folder), await checkSqlite(folder), ...(await Promise.all(engines.map((check) => check(call.env))))];
+  const local = [
+    checkNode(process.versions.node),
+    await checkFolder(folder),
+    await checkSqlite(folder),
+    ...(await Promise.all(engines.map((check) => check(call.env)))),
+  ];
   let client: Client;
   try {
     client = await connect(call);
@@ -22,14 +30,28 @@ export async function checks(call: { options: { data: string | undefined }; env:
   }
   const health = await checkServer(client, 'server', '/healthz', 'look at its log');
   if (!health.ok) return [...local, health];
-  return [...local, health, await checkServer(client, 'ready', '/readyz', 'look at its log: a part that it needs does not answer'), await checkKey(client)];
+  return [
+    ...local,
+    health,
+    await checkServer(client, 'ready', '/readyz', 'look at its log: a part that it needs does not answer'),
+    await checkKey(client),
+  ];
 }
 
 const OLDEST_NODE = 24;
 
 export function checkNode(version: string): CheckResult {
   const ok = Number.parseInt(version, 10) >= OLDEST_NODE;
-  return { check: 'node', ok, found: `Node ${version}`, ...(ok ? {} : { remedy: `Berth needs Node ${OLDEST_NODE} or newer; run "npm install" in the project, which brings one` }) };
+  return {
+    check: 'node',
+    ok,
+    found: `Node ${version}`,
+    ...(ok
+      ? {}
+      : {
+          remedy: `Berth needs Node ${OLDEST_NODE} or newer; run "npm install" in the project, which brings one`,
+        }),
+  };
 }
 
 /** A folder that is not there yet is made at the first start, below the nearest one that is. */
@@ -38,12 +60,18 @@ export async function checkFolder(folder: string): Promise<CheckResult> {
   const remedy = `let this user write there, or ${CHOOSE_DATA_FOLDER}`;
   for (let existing = folder; ; existing = dirname(existing)) {
     try {
-      if (!(await stat(existing)).isDirectory()) return { check, ok: false, found: `${existing} is not a folder`, remedy: CHOOSE_DATA_FOLDER };
+      if (!(await stat(existing)).isDirectory())
+        return { check, ok: false, found: `${existing} is not a folder`, remedy: CHOOSE_DATA_FOLDER };
       await access(existing, constants.W_OK | constants.X_OK);
-      return { check, ok: true, found: existing === folder ? folder : `${folder} is made at the first start` };
+      return {
+        check,
+        ok: true,
+        found: existing === folder ? folder : `${folder} is made at the first start`,
+      };
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code !== 'ENOENT' || existing === dirname(existing)) return { check, ok: false, found: `${existing} cannot be written (${code})`, remedy };
+      if (code !== 'ENOENT' || existing === dirname(existing))
+        return { check, ok: false, found: `${existing} cannot be written (${code})`, remedy };
     }
   }
 }
@@ -55,18 +83,30 @@ async function checkSqlite(folder: string): Promise<CheckResult> {
   try {
     const { DatabaseSync } = await import('node:sqlite');
     const database = new DatabaseSync(join(place, 'check.db'));
-    database.exec('PRAGMA journal_mode = WAL; CREATE TABLE answers (answer INTEGER); INSERT INTO answers VALUES (42)');
+    database.exec(
+      'PRAGMA journal_mode = WAL; CREATE TABLE answers (answer INTEGER); INSERT INTO answers VALUES (42)',
+    );
     const row = database.prepare('SELECT answer, sqlite_version() AS version FROM answers').get();
     database.close();
     return { check, ok: row?.['answer'] === 42, found: `SQLite ${String(row?.['version'])}` };
   } catch (error) {
-    return { check, ok: false, found: explain(error).found, remedy: 'put the data folder on a local disk, or use PostgreSQL with --database' };
+    return {
+      check,
+      ok: false,
+      found: explain(error).found,
+      remedy: 'put the data folder on a local disk, or use PostgreSQL with --database',
+    };
   } finally {
     await rm(place, { recursive: true, force: true });
   }
 }
 
-async function checkServer(client: Client, check: string, path: string, remedy: string): Promise<CheckResult> {
+async function checkServer(
+  client: Client,
+  check: string,
+  path: string,
+  remedy: string,
+): Promise<CheckResult> {
   try {
     const { ok, status } = await client.send('GET', path);
     return { check, ok, found: `${client.url}${path} answers ${status}`, ...(ok ? {} : { remedy }) };
@@ -81,8 +121,15 @@ async function checkKey(client: Client): Promise<CheckResult> {
   try {
     const { ok, status } = await client.send('GET', '/v2/account/api-keys');
     if (ok) return { check, ok, found: `the key from ${client.keyOrigin} is accepted` };
-    if (status === 403) return { check, ok: true, found: `the key from ${client.keyOrigin} is accepted, with narrow access` };
-    if (status === 401) return { check, ok, found: client.hasKey ? `the key from ${client.keyOrigin} is refused` : client.keyOrigin, remedy: 'set BERTH_API_KEY to a key of this server' };
+    if (status === 403)
+      return { check, ok: true, found: `the key from ${client.keyOrigin} is accepted, with narrow access` };
+    if (status === 401)
+      return {
+        check,
+        ok,
+        found: client.hasKey ? `the key from ${client.keyOrigin} is refused` : client.keyOrigin,
+        remedy: 'set BERTH_API_KEY to a key of this server',
+      };
     return { check, ok, found: `the server answers ${status}`, remedy: 'look at its log' };
   } catch (error) {
     return { check, ok: false, ...explain(error) };

@@ -48,18 +48,36 @@ interface Access {
 }
 
 /** Finds the server and the key: BERTH_URL with BERTH_API_KEY, or else the server on this machine with its root key. */
-export async function connect({ options, env }: { options: { data: string | undefined }; env: Environment }): Promise<Client> {
+export async function connect({
+  options,
+  env,
+}: {
+  options: { data: string | undefined };
+  env: Environment;
+}): Promise<Client> {
   const folder = dataFolder(options.data, env);
   const wanted = env['BERTH_URL'] || undefined;
-  if (wanted !== undefined && !/^https?:$/.test(URL.parse(wanted)?.protocol ?? '')) throw new Failure(`BERTH_URL is ${JSON.stringify(wanted)}; allowed: an address such as ${DEFAULT_URL}`);
-  if (env['BERTH_API_KEY']) return new Client({ url: wanted ?? (await localUrl(folder)) ?? DEFAULT_URL, key: env['BERTH_API_KEY'].trim(), keyOrigin: 'BERTH_API_KEY' });
+  if (wanted !== undefined && !/^https?:$/.test(URL.parse(wanted)?.protocol ?? ''))
+    throw new Failure(`BERTH_URL is ${JSON.stringify(wanted)}; allowed: an address such as ${DEFAULT_URL}`);
+  if (env['BERTH_API_KEY'])
+    return new Client({
+      url: wanted ?? (await localUrl(folder)) ?? DEFAULT_URL,
+      key: env['BERTH_API_KEY'].trim(),
+      keyOrigin: 'BERTH_API_KEY',
+    });
   const local = (await localUrl(folder)) ?? DEFAULT_URL;
   // The root key opens everything, so it is shown to no other server than the one that wrote it.
   if (wanted !== undefined && new URL(wanted).origin !== new URL(local).origin) {
     return new Client({ url: wanted, key: undefined, keyOrigin: 'BERTH_URL is set without BERTH_API_KEY' });
   }
-  const found = env['BERTH_ROOT_KEY'] ? { key: env['BERTH_ROOT_KEY'].trim(), origin: 'BERTH_ROOT_KEY' } : await localKey(folder);
-  return new Client({ url: wanted ?? local, key: found?.key, keyOrigin: found?.origin ?? `there is no root.key in ${folder}` });
+  const found = env['BERTH_ROOT_KEY']
+    ? { key: env['BERTH_ROOT_KEY'].trim(), origin: 'BERTH_ROOT_KEY' }
+    : await localKey(folder);
+  return new Client({
+    url: wanted ?? local,
+    key: found?.key,
+    keyOrigin: found?.origin ?? `there is no root.key in ${folder}`,
+  });
 }
 
 /** Speaks REST v2 and the job interface with a server. */
@@ -93,7 +111,11 @@ export class Client {
   /** Server-sent events, until the server has told all or the signal says that it is enough. */
   async *events(path: string, signal: AbortSignal): AsyncGenerator<ServerEvent> {
     try {
-      const response = await this.send('GET', path, undefined, { within: 0, accept: 'text/event-stream', signal });
+      const response = await this.send('GET', path, undefined, {
+        within: 0,
+        accept: 'text/event-stream',
+        signal,
+      });
       if (!response.ok) throw await this.refusalOf(response);
       if (response.body !== null) yield* readEvents(response.body);
     } catch (error) {
@@ -110,14 +132,19 @@ export class Client {
   async list<T>(path: string, name: string): Promise<{ answer: unknown; rows: T[] }> {
     const answer = await this.get<Record<string, T[] | undefined>>(path);
     const rows = answer[name];
-    if (!Array.isArray(rows)) throw new Failure(`${this.url} answered without ${name}; is it a Berth server of this version?`);
+    if (!Array.isArray(rows))
+      throw new Failure(`${this.url} answered without ${name}; is it a Berth server of this version?`);
     return { answer, rows };
   }
 
   /** A connection that both sides write to, once it is open. It is paused, so that whoever resumes it misses nothing. */
   async webSocket(path: string): Promise<WebSocket> {
     const { WebSocket: Socket } = await import('ws');
-    const socket = new Socket(this.url.replace(/^http/, 'ws') + path, { headers: this.#authorization(), handshakeTimeout: ANSWER_WITHIN_MS, perMessageDeflate: false });
+    const socket = new Socket(this.url.replace(/^http/, 'ws') + path, {
+      headers: this.#authorization(),
+      handshakeTimeout: ANSWER_WITHIN_MS,
+      perMessageDeflate: false,
+    });
     return new Promise((resolve, reject) => {
       socket.once('open', () => {
         socket.pause();
@@ -125,31 +152,65 @@ export class Client {
       });
       socket.once('unexpected-response', (_request, answer: IncomingMessage) => {
         text(answer)
-          .then((body) => this.refusalOf(new Response(body, { status: answer.statusCode ?? 500, statusText: answer.statusMessage ?? '' })))
+          .then((body) =>
+            this.refusalOf(
+              new Response(body, {
+                status: answer.statusCode ?? 500,
+                statusText: answer.statusMessage ?? '',
+              }),
+            ),
+          )
           .then(reject, reject);
       });
-      socket.once('error', (cause) => reject(new Failure(`Berth does not answer at ${this.url}; start it with "npm start" or set BERTH_URL`, { cause })));
+      socket.once('error', (cause) =>
+        reject(
+          new Failure(`Berth does not answer at ${this.url}; start it with "npm start" or set BERTH_URL`, {
+            cause,
+          }),
+        ),
+      );
     });
   }
 
   /** Any answer, refusals too. A body of bytes, or a stream of them, is sent as it is. */
-  async send(method: string, path: string, body?: unknown, { within = ANSWER_WITHIN_MS, accept = 'application/json', headers: more, signal }: SendOptions = {}): Promise<Response> {
+  async send(
+    method: string,
+    path: string,
+    body?: unknown,
+    { within = ANSWER_WITHIN_MS, accept = 'application/json', headers: more, signal }: SendOptions = {},
+  ): Promise<Response> {
     const headers: Record<string, string> = { accept, ...this.#authorization() };
-    if (body !== undefined) headers['content-type'] = body instanceof Uint8Array ? 'application/octet-stream' : 'application/json';
+    if (body !== undefined)
+      headers['content-type'] = body instanceof Uint8Array ? 'application/octet-stream' : 'application/json';
     Object.assign(headers, more);
-    const signals = [...(within > 0 ? [AbortSignal.timeout(within)] : []), ...(signal === undefined ? [] : [signal])];
+    const signals = [
+      ...(within > 0 ? [AbortSignal.timeout(within)] : []),
+      ...(signal === undefined ? [] : [signal]),
+    ];
     try {
-      return await fetch(this.url + path, { method, headers, signal: AbortSignal.any(signals), ...(body === undefined ? {} : { body: bodyOf(body) }), ...(body instanceof Readable && { duplex: 'half' }) });
+      return await fetch(this.url + path, {
+        method,
+        headers,
+        signal: AbortSignal.any(signals),
+        ...(body === undefined ? {} : { body: bodyOf(body) }),
+        ...(body instanceof Readable && { duplex: 'half' }),
+      });
     } catch (cause) {
-      if ((cause as Error).name === 'TimeoutError') throw new Failure(`Berth at ${this.url} did not answer within ${within / 1000} s`, { cause });
-      throw new Failure(`Berth does not answer at ${this.url}; start it with "npm start" or set BERTH_URL`, { cause });
+      if ((cause as Error).name === 'TimeoutError')
+        throw new Failure(`Berth at ${this.url} did not answer within ${within / 1000} s`, { cause });
+      throw new Failure(`Berth does not answer at ${this.url}; start it with "npm start" or set BERTH_URL`, {
+        cause,
+      });
     }
   }
 
   /** A key that no header can carry would be told as a server that does not answer. */
   #authorization(): Record<string, string> {
     if (this.#key === undefined) return {};
-    if (!KEY.test(this.#key)) throw new Failure(`the key from ${this.keyOrigin} has a space or another character that no key has; copy it again`);
+    if (!KEY.test(this.#key))
+      throw new Failure(
+        `the key from ${this.keyOrigin} has a space or another character that no key has; copy it again`,
+      );
     return { authorization: `Bearer ${this.#key}` };
   }
 
@@ -166,10 +227,27 @@ export class Client {
   /** REST v2 refuses with a problem object, the job interface with an "error"; a proxy in between may answer anything. */
   async refusalOf(response: Response): Promise<Refusal> {
     const problem = readProblem(await response.text());
-    const reasons = [problem.detail ?? problem.title ?? `${this.url} answered ${response.status} ${response.statusText}`.trimEnd(), ...(problem.errors ?? [])];
-    if (response.status === 401) reasons.push(this.#key === undefined ? `no key was sent: ${this.keyOrigin}; set BERTH_API_KEY` : `the key is from ${this.keyOrigin}`);
+    const reasons = [
+      problem.detail ??
+        problem.title ??
+        `${this.url} answered ${response.status} ${response.statusText}`.trimEnd(),
+      ...(problem.errors ?? []),
+    ];
+    if (response.status === 401)
+      reasons.push(
+        this.#key === undefined
+          ? `no key was sent: ${this.keyOrigin}; set BERTH_API_KEY`
+          : `the key is from ${this.keyOrigin}`,
+      );
     // A sentence that goes on has no full stop.
-    return new Refusal(response.status, visible(reasons.map((reason, index) => (index < reasons.length - 1 ? reason.replace(/\.$/, '') : reason)).join('; ')));
+    return new Refusal(
+      response.status,
+      visible(
+        reasons
+          .map((reason, index) => (index < reasons.length - 1 ? reason.replace(/\.$/, '') : reason))
+          .join('; '),
+      ),
+    );
   }
 }
 
@@ -181,7 +259,12 @@ function bodyOf(body: unknown): string | Uint8Array<ArrayBuffer> | ReadableStrea
 
 function readProblem(text: string): { title?: string; detail?: string; errors?: string[] } {
   try {
-    const problem = JSON.parse(text) as { title?: unknown; detail?: unknown; errors?: unknown; error?: unknown } | null;
+    const problem = JSON.parse(text) as {
+      title?: unknown;
+      detail?: unknown;
+      errors?: unknown;
+      error?: unknown;
+    } | null;
     return {
       ...(typeof problem?.error === 'string' ? { title: problem.error } : {}),
       ...(typeof problem?.title === 'string' ? { title: problem.title } : {}),

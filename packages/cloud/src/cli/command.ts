@@ -22,11 +22,21 @@ export type Options = Readonly<Record<string, Option>>;
 export type Words = Readonly<Record<string, string>>;
 
 type Chosen<O extends Option> = O extends { choices: readonly (infer C)[] } ? C : string;
-type OptionValue<O extends Option> = O['kind'] extends 'switch' ? boolean : O['kind'] extends 'list' ? Chosen<O>[] : O extends { required: true } ? Chosen<O> : Chosen<O> | undefined;
+type OptionValue<O extends Option> = O['kind'] extends 'switch'
+  ? boolean
+  : O['kind'] extends 'list'
+    ? Chosen<O>[]
+    : O extends { required: true }
+      ? Chosen<O>
+      : Chosen<O> | undefined;
 export type OptionValues<O extends Options> = { [N in keyof O]: OptionValue<O[N]> } & { json: boolean };
 
 type WordName<W> = W extends `${infer Name}?` ? Name : W extends `${infer Name}...` ? Name : W;
-type WordValue<W> = W extends `${string}?` ? string | undefined : W extends `${string}...` ? string[] : string;
+type WordValue<W> = W extends `${string}?`
+  ? string | undefined
+  : W extends `${string}...`
+    ? string[]
+    : string;
 export type WordValues<W extends Words> = { [N in keyof W as WordName<N> & string]: WordValue<N> };
 
 /** What a command's code receives. */
@@ -52,7 +62,11 @@ export interface Command {
 
 /** Ties the words and options of a command to the types that its code sees. */
 export function command<const W extends Words, const O extends Options>(
-  definition: Omit<Command, 'words' | 'options' | 'run'> & { words?: W; options?: O; run(call: Call<WordValues<W>, OptionValues<O>>): Promise<void> },
+  definition: Omit<Command, 'words' | 'options' | 'run'> & {
+    words?: W;
+    options?: O;
+    run(call: Call<WordValues<W>, OptionValues<O>>): Promise<void>;
+  },
 ): Command {
   return { words: {}, options: {}, ...definition };
 }

@@ -26,19 +26,28 @@ async function folder(t: TestContext): Promise<string> {
 
 describe('account', () => {
   test('create answers id, name and key, and tells people that it is shown once', async () => {
-    await using server = await startTestServer({ 'POST /v2/accounts': { status: 201, body: { id: 'acc9', name: 'new team', key: 'rpa_NEW', extra: 1 } } });
+    await using server = await startTestServer({
+      'POST /v2/accounts': { status: 201, body: { id: 'acc9', name: 'new team', key: 'rpa_NEW', extra: 1 } },
+    });
     const piped = await runBerth(['account', 'create', 'new team'], { env: envOf(server) });
     assert.deepEqual(piped, { code: 0, out: '{"id":"acc9","name":"new team","key":"rpa_NEW"}\n', err: '' });
-    assert.deepEqual(server.heard, [{ method: 'POST', path: '/v2/accounts', authorization: 'Bearer rpa_MINE', body: { name: 'new team' } }]);
+    assert.deepEqual(server.heard, [
+      { method: 'POST', path: '/v2/accounts', authorization: 'Bearer rpa_MINE', body: { name: 'new team' } },
+    ]);
     const seen = await runBerth(['account', 'create', 'new team'], { env: envOf(server), terminal: true });
     assert.match(seen.out, /^id:   acc9\nname: new team\nkey:  rpa_NEW\n.*shown once/);
-    const asked = await runBerth(['account', 'create', 'new team', '--json'], { env: envOf(server), terminal: true });
+    const asked = await runBerth(['account', 'create', 'new team', '--json'], {
+      env: envOf(server),
+      terminal: true,
+    });
     assert.deepEqual(JSON.parse(asked.out), { id: 'acc9', name: 'new team', key: 'rpa_NEW' });
   });
 
   test('list shows a table, or the answer itself', async () => {
     await using server = await startTestServer({ 'GET /v2/accounts': { body: { accounts } } });
-    assert.deepEqual(JSON.parse((await runBerth(['account', 'list'], { env: envOf(server) })).out), { accounts });
+    assert.deepEqual(JSON.parse((await runBerth(['account', 'list'], { env: envOf(server) })).out), {
+      accounts,
+    });
     const { out } = await runBerth(['account', 'list'], { env: envOf(server), terminal: true });
     assert.equal(out.split('\n')[1], 'acc1  team      2026-01-01T00:00:00.000Z');
   });
@@ -46,9 +55,32 @@ describe('account', () => {
 
 describe('key create', () => {
   test('sends what was asked and prints id and key alone', async () => {
-    await using server = await startTestServer({ 'POST /v2/account/api-keys': { status: 201, body: created } });
-    const argv = ['key', 'create', '--name', 'n', '--access', 'restricted', '--rest', 'read', '--serverless', 'write', '--endpoint', 'e1', '--endpoint', 'e2', '--expires', '12h'];
-    assert.deepEqual(await runBerth(argv, { env: envOf(server) }), { code: 0, out: '{"id":"key1","key":"rpa_SECRET"}\n', err: '' });
+    await using server = await startTestServer({
+      'POST /v2/account/api-keys': { status: 201, body: created },
+    });
+    const argv = [
+      'key',
+      'create',
+      '--name',
+      'n',
+      '--access',
+      'restricted',
+      '--rest',
+      'read',
+      '--serverless',
+      'write',
+      '--endpoint',
+      'e1',
+      '--endpoint',
+      'e2',
+      '--expires',
+      '12h',
+    ];
+    assert.deepEqual(await runBerth(argv, { env: envOf(server) }), {
+      code: 0,
+      out: '{"id":"key1","key":"rpa_SECRET"}\n',
+      err: '',
+    });
     assert.deepEqual(server.heard[0]?.body, {
       name: 'n',
       access: 'RESTRICTED',
@@ -59,27 +91,44 @@ describe('key create', () => {
   });
 
   test('sends no scopes for the other levels, and write for an endpoint without more words', async () => {
-    await using server = await startTestServer({ 'POST /v2/account/api-keys': { status: 201, body: created } });
+    await using server = await startTestServer({
+      'POST /v2/account/api-keys': { status: 201, body: created },
+    });
     await runBerth(['key', 'create', '--name', 'n', '--access', 'all'], { env: envOf(server) });
     await runBerth(['key', 'create', '--name', 'n', '--access', 'read-only'], { env: envOf(server) });
-    await runBerth(['key', 'create', '--name', 'n', '--access', 'restricted', '--endpoint', 'e'], { env: envOf(server) });
-    assert.deepEqual(server.heard.map(({ body }) => body), [
-      { name: 'n', access: 'ALL' },
-      { name: 'n', access: 'READ_ONLY' },
-      { name: 'n', access: 'RESTRICTED', scopes: { rest: 'NONE', graphql: 'NONE', serverless: 'WRITE' }, endpoints: ['e'] },
-    ]);
-    const refused = await runBerth(['key', 'create', '--name', 'n', '--access', 'all', '--rest', 'read'], { env: envOf(server) });
+    await runBerth(['key', 'create', '--name', 'n', '--access', 'restricted', '--endpoint', 'e'], {
+      env: envOf(server),
+    });
+    assert.deepEqual(
+      server.heard.map(({ body }) => body),
+      [
+        { name: 'n', access: 'ALL' },
+        { name: 'n', access: 'READ_ONLY' },
+        {
+          name: 'n',
+          access: 'RESTRICTED',
+          scopes: { rest: 'NONE', graphql: 'NONE', serverless: 'WRITE' },
+          endpoints: ['e'],
+        },
+      ],
+    );
+    const refused = await runBerth(['key', 'create', '--name', 'n', '--access', 'all', '--rest', 'read'], {
+      env: envOf(server),
+    });
     assert.equal(refused.code, 2);
     assert.match(refused.err, /go with --access restricted/);
   });
 
-  test('finds an account by id, or else by a name that is one account\'s alone', async () => {
+  test("finds an account by id, or else by a name that is one account's alone", async () => {
     await using server = await startTestServer({
       'GET /v2/accounts': { body: { accounts } },
       'POST /v2/accounts/acc2/api-keys': { status: 201, body: created },
       'POST /v2/accounts/team/api-keys': { status: 201, body: created },
     });
-    const create = (account: string) => runBerth(['key', 'create', '--name', 'n', '--access', 'all', '--account', account], { env: envOf(server) });
+    const create = (account: string) =>
+      runBerth(['key', 'create', '--name', 'n', '--access', 'all', '--account', account], {
+        env: envOf(server),
+      });
     assert.equal((await create('acc2')).code, 0);
     assert.equal((await create('team')).code, 0);
     assert.equal((await create('misnamed')).code, 0);
@@ -89,19 +138,72 @@ describe('key create', () => {
 });
 
 test('key create --s3 needs nothing more, and answers the two halves of the key', async () => {
-  await using server = await startTestServer({ 'POST /v2/account/s3-keys': { status: 201, body: { accessId: 'user_1', secret: 'rps_1', name: 'S3', access: 'ALL' } } });
+  await using server = await startTestServer({
+    'POST /v2/account/s3-keys': {
+      status: 201,
+      body: { accessId: 'user_1', secret: 'rps_1', name: 'S3', access: 'ALL' },
+    },
+  });
   const env = envOf(server);
-  assert.equal((await runBerth(['key', 'create', '--s3'], { env })).out, '{"accessId":"user_1","secret":"rps_1"}\n');
-  assert.equal((await runBerth(['key', 'create', '--s3', '--name', 'sync', '--access', 'read-only'], { env })).code, 0);
-  assert.deepEqual(server.heard.map(({ body }) => body), [{ name: 'S3', access: 'ALL' }, { name: 'sync', access: 'READ_ONLY' }]);
-  assert.match((await runBerth(['key', 'create', '--s3'], { env, terminal: true })).out, /secret: {3}rps_1\n.*shown once[^]*\/s3/);
-  assert.match((await runBerth(['key', 'create', '--s3', '--access', 'restricted'], { env })).err, /--access all or read-only/);
+  assert.equal(
+    (await runBerth(['key', 'create', '--s3'], { env })).out,
+    '{"accessId":"user_1","secret":"rps_1"}\n',
+  );
+  assert.equal(
+    (await runBerth(['key', 'create', '--s3', '--name', 'sync', '--access', 'read-only'], { env })).code,
+    0,
+  );
+  assert.deepEqual(
+    server.heard.map(({ body }) => body),
+    [
+      { name: 'S3', access: 'ALL' },
+      { name: 'sync', access: 'READ_ONLY' },
+    ],
+  );
+  assert.match(
+    (await runBerth(['key', 'create', '--s3'], { env, terminal: true })).out,
+    /secret: {3}rps_1\n.*shown once[^]*\/s3/,
+  );
+  assert.match(
+    (await runBerth(['key', 'create', '--s3', '--access', 'restricted'], { env })).err,
+    /--access all or read-only/,
+  );
 });
 
 test('key list, key revoke and audit ask the addresses of their account', async () => {
-  const apiKeys = [{ id: 'k1', name: 'ci\u001b[31m', access: 'RESTRICTED', scopes: { rest: 'READ' }, endpoints: [], enabled: true, createdAt: 'c', lastUsedAt: null, expiresAt: null }];
-  const s3Keys = [{ accessId: 'user_1', name: 'sync', access: 'READ_ONLY', createdAt: 'c', lastUsedAt: null, expiresAt: null }];
-  const entries = [{ at: '2026-01-01T00:00:00.000Z', action: 'create', resource: 'pod', resourceId: 'p', keyId: 'k1', interface: 'rest-v2' }];
+  const apiKeys = [
+    {
+      id: 'k1',
+      name: 'ci\u001b[31m',
+      access: 'RESTRICTED',
+      scopes: { rest: 'READ' },
+      endpoints: [],
+      enabled: true,
+      createdAt: 'c',
+      lastUsedAt: null,
+      expiresAt: null,
+    },
+  ];
+  const s3Keys = [
+    {
+      accessId: 'user_1',
+      name: 'sync',
+      access: 'READ_ONLY',
+      createdAt: 'c',
+      lastUsedAt: null,
+      expiresAt: null,
+    },
+  ];
+  const entries = [
+    {
+      at: '2026-01-01T00:00:00.000Z',
+      action: 'create',
+      resource: 'pod',
+      resourceId: 'p',
+      keyId: 'k1',
+      interface: 'rest-v2',
+    },
+  ];
   await using server = await startTestServer({
     'GET /v2/account/api-keys': { body: { apiKeys } },
     'GET /v2/accounts': { body: { accounts } },
@@ -115,11 +217,23 @@ test('key list, key revoke and audit ask the addresses of their account', async 
   const env = envOf(server);
   assert.deepEqual(JSON.parse((await runBerth(['key', 'list'], { env })).out), { apiKeys, s3Keys });
   assert.deepEqual(JSON.parse((await runBerth(['key', 'ls'], { env })).out), { apiKeys, s3Keys });
-  assert.match((await runBerth(['key', 'list'], { env, terminal: true })).out, /k1 {6}API {3}ci\\u001b\[31m {2}RESTRICTED {2}rest=READ {2}- {10}yes {6}- {10}-\n/);
-  assert.match((await runBerth(['key', 'list'], { env, terminal: true })).out, /user_1 {2}S3 {4}sync {10}READ_ONLY/);
-  assert.equal((await runBerth(['key', 'list', '--account', 'acc1'], { env, terminal: true })).out, 'There is no key yet.\n');
+  assert.match(
+    (await runBerth(['key', 'list'], { env, terminal: true })).out,
+    /k1 {6}API {3}ci\\u001b\[31m {2}RESTRICTED {2}rest=READ {2}- {10}yes {6}- {10}-\n/,
+  );
+  assert.match(
+    (await runBerth(['key', 'list'], { env, terminal: true })).out,
+    /user_1 {2}S3 {4}sync {10}READ_ONLY/,
+  );
+  assert.equal(
+    (await runBerth(['key', 'list', '--account', 'acc1'], { env, terminal: true })).out,
+    'There is no key yet.\n',
+  );
   assert.equal((await runBerth(['key', 'revoke', 'k/1'], { env })).out, '{"id":"k/1","revoked":true}\n');
-  assert.equal((await runBerth(['key', 'revoke', 'user_1'], { env })).out, '{"id":"user_1","revoked":true}\n');
+  assert.equal(
+    (await runBerth(['key', 'revoke', 'user_1'], { env })).out,
+    '{"id":"user_1","revoked":true}\n',
+  );
   assert.deepEqual(JSON.parse((await runBerth(['audit', '--limit', '5'], { env })).out), { entries });
   assert.match((await runBerth(['audit', '--limit', 'many'], { env })).err, /--limit is "many"; allowed/);
 });
@@ -132,26 +246,49 @@ describe('where a command finds the server', () => {
     await writeFile(join(data, 'root.key'), 'rpa_ROOT\n');
     assert.equal((await runBerth(['account', 'list', '--data', data])).code, 0);
     assert.equal((await runBerth(['account', 'list'], { env: { BERTH_DATA: data } })).code, 0);
-    assert.equal((await runBerth(['account', 'list'], { env: { BERTH_DATA: data, BERTH_URL: `${server.url}/` } })).code, 0);
-    assert.equal((await runBerth(['account', 'list'], { env: { BERTH_DATA: data, BERTH_API_KEY: 'rpa_MINE' } })).code, 0);
-    assert.deepEqual(server.heard.map(({ authorization }) => authorization), ['Bearer rpa_ROOT', 'Bearer rpa_ROOT', 'Bearer rpa_ROOT', 'Bearer rpa_MINE']);
+    assert.equal(
+      (await runBerth(['account', 'list'], { env: { BERTH_DATA: data, BERTH_URL: `${server.url}/` } })).code,
+      0,
+    );
+    assert.equal(
+      (await runBerth(['account', 'list'], { env: { BERTH_DATA: data, BERTH_API_KEY: 'rpa_MINE' } })).code,
+      0,
+    );
+    assert.deepEqual(
+      server.heard.map(({ authorization }) => authorization),
+      ['Bearer rpa_ROOT', 'Bearer rpa_ROOT', 'Bearer rpa_ROOT', 'Bearer rpa_MINE'],
+    );
   });
 
   test('the root key goes to no other server', async (t) => {
-    await using server = await startTestServer({ 'GET /v2/accounts': { status: 401, body: { title: 'Unauthorized', status: 401, detail: 'a key is needed' } } });
+    await using server = await startTestServer({
+      'GET /v2/accounts': {
+        status: 401,
+        body: { title: 'Unauthorized', status: 401, detail: 'a key is needed' },
+      },
+    });
     const data = await folder(t);
     await writeFile(join(data, 'root.key'), 'rpa_ROOT\n');
     const ran = await runBerth(['account', 'list'], { env: { BERTH_DATA: data, BERTH_URL: server.url } });
     assert.equal(server.heard[0]?.authorization, undefined);
     assert.equal(ran.code, 1);
-    assert.equal(ran.err, 'berth: a key is needed; no key was sent: BERTH_URL is set without BERTH_API_KEY; set BERTH_API_KEY\n');
+    assert.equal(
+      ran.err,
+      'berth: a key is needed; no key was sent: BERTH_URL is set without BERTH_API_KEY; set BERTH_API_KEY\n',
+    );
   });
 
   test('a key that no header can carry is said to be one', async (t) => {
     await using server = await startTestServer({});
     for (const key of ['rpa_\u2026', 'rpa_ONE rpa_TWO', 'rpa_ONE\nrpa_TWO']) {
       const ran = await runBerth(['account', 'list'], { env: { BERTH_URL: server.url, BERTH_API_KEY: key } });
-      assert.deepEqual([ran.code, ran.err], [1, 'berth: the key from BERTH_API_KEY has a space or another character that no key has; copy it again\n']);
+      assert.deepEqual(
+        [ran.code, ran.err],
+        [
+          1,
+          'berth: the key from BERTH_API_KEY has a space or another character that no key has; copy it again\n',
+        ],
+      );
     }
     const data = await folder(t);
     await writeFile(join(data, 'root.key'), 'rpa_\u00e9\n');
@@ -164,45 +301,90 @@ describe('where a command finds the server', () => {
     const server = await startTestServer({});
     await server[Symbol.asyncDispose]();
     const ran = await runBerth(['key', 'list'], { env: envOf(server) });
-    assert.deepEqual(ran, { code: 1, out: '', err: `berth: Berth does not answer at ${server.url}; start it with "npm start" or set BERTH_URL\n` });
-    assert.match((await runBerth(['key', 'list'], { env: { BERTH_URL: 'localhost:1' } })).err, /BERTH_URL is "localhost:1"; allowed/);
+    assert.deepEqual(ran, {
+      code: 1,
+      out: '',
+      err: `berth: Berth does not answer at ${server.url}; start it with "npm start" or set BERTH_URL\n`,
+    });
+    assert.match(
+      (await runBerth(['key', 'list'], { env: { BERTH_URL: 'localhost:1' } })).err,
+      /BERTH_URL is "localhost:1"; allowed/,
+    );
   });
 
   test('a broken server.json is said', async (t) => {
     const data = await folder(t);
     await writeFile(join(data, 'server.json'), '{"url"');
-    assert.match((await runBerth(['key', 'list', '--data', data])).err, /server.json is not readable as JSON; restart Berth/);
+    assert.match(
+      (await runBerth(['key', 'list', '--data', data])).err,
+      /server.json is not readable as JSON; restart Berth/,
+    );
   });
 });
 
 test('a refusal is one line with the detail and every finding', async () => {
   await using server = await startTestServer({
-    'POST /v2/accounts': { status: 422, body: { title: 'Unprocessable', status: 422, detail: 'the body is not valid', errors: ['name: too long', 'name: no\nbreaks'] } },
+    'POST /v2/accounts': {
+      status: 422,
+      body: {
+        title: 'Unprocessable',
+        status: 422,
+        detail: 'the body is not valid',
+        errors: ['name: too long', 'name: no\nbreaks'],
+      },
+    },
     'GET /v2/accounts': { status: 502, text: '<html>' },
-    'POST /v2/pods': { status: 400, body: { title: 'Bad Request', status: 400, detail: 'Request validation failed.', errors: ['$.disk: too large'] } },
+    'POST /v2/pods': {
+      status: 400,
+      body: {
+        title: 'Bad Request',
+        status: 400,
+        detail: 'Request validation failed.',
+        errors: ['$.disk: too large'],
+      },
+    },
     'GET /v2/account/api-keys': { text: '<html>' },
     'GET /v2/account/audit-log': { body: { other: [] } },
     'DELETE /v2/account/api-keys/x': { status: 401, body: { title: 'Unauthorized', status: 401 } },
   });
   const env = envOf(server);
-  assert.equal((await runBerth(['account', 'create', 'x'], { env })).err, 'berth: the body is not valid; name: too long; name: no\\u000abreaks\n');
-  assert.equal((await runBerth(['pod', 'create', '--disk', '99999999', 'local/shell'], { env })).err, 'berth: Request validation failed; $.disk: too large\n');
-  assert.equal((await runBerth(['account', 'list'], { env })).err, `berth: ${server.url} answered 502 Bad Gateway\n`);
+  assert.equal(
+    (await runBerth(['account', 'create', 'x'], { env })).err,
+    'berth: the body is not valid; name: too long; name: no\\u000abreaks\n',
+  );
+  assert.equal(
+    (await runBerth(['pod', 'create', '--disk', '99999999', 'local/shell'], { env })).err,
+    'berth: Request validation failed; $.disk: too large\n',
+  );
+  assert.equal(
+    (await runBerth(['account', 'list'], { env })).err,
+    `berth: ${server.url} answered 502 Bad Gateway\n`,
+  );
   assert.match((await runBerth(['key', 'list'], { env })).err, /does not answer as Berth does/);
   assert.match((await runBerth(['audit'], { env })).err, /answered without entries/);
-  assert.equal((await runBerth(['key', 'revoke', 'x'], { env })).err, 'berth: Unauthorized; the key is from BERTH_API_KEY\n');
+  assert.equal(
+    (await runBerth(['key', 'revoke', 'x'], { env })).err,
+    'berth: Unauthorized; the key is from BERTH_API_KEY\n',
+  );
 });
 
 test('a disk that is too small is told with the flag, before the server is asked', async () => {
   await using server = await startTestServer({});
-  const ran = await runBerth(['pod', 'create', '--gpu', 'x', '--volume', '5:/data', 'local/shell'], { env: envOf(server) });
-  assert.deepEqual([ran.code, ran.err], [2, 'berth: --volume is "5"; allowed: a whole number of at least 10\n']);
+  const ran = await runBerth(['pod', 'create', '--gpu', 'x', '--volume', '5:/data', 'local/shell'], {
+    env: envOf(server),
+  });
+  assert.deepEqual(
+    [ran.code, ran.err],
+    [2, 'berth: --volume is "5"; allowed: a whole number of at least 10\n'],
+  );
   assert.deepEqual(server.heard, []);
 });
 
 test('run shows people the input and the output as the JSON that they are', async () => {
   await using server = await startTestServer({
-    'GET /v2/serverless': { body: { endpoints: [{ id: 'e1', name: 'echo', type: 'QUEUE' }], pagination: { nextCursor: null } } },
+    'GET /v2/serverless': {
+      body: { endpoints: [{ id: 'e1', name: 'echo', type: 'QUEUE' }], pagination: { nextCursor: null } },
+    },
     'POST /v2/e1/runsync?wait=5000': { body: { id: 'sync-1', status: 'COMPLETED', input: {}, output: [] } },
   });
   const ran = await runBerth(['run', 'echo', '{}', '--sync'], { env: envOf(server), terminal: true });
@@ -211,15 +393,34 @@ test('run shows people the input and the output as the JSON that they are', asyn
 
 describe('doctor', () => {
   test('finds a healthy place', async (t) => {
-    await using server = await startTestServer({ 'GET /healthz': {}, 'GET /readyz': {}, 'GET /v2/account/api-keys': { body: { apiKeys: [] } } });
+    await using server = await startTestServer({
+      'GET /healthz': {},
+      'GET /readyz': {},
+      'GET /v2/account/api-keys': { body: { apiKeys: [] } },
+    });
     const ran = await runBerth(['doctor', '--data', await folder(t)], { env: envOf(server) });
     assert.equal(ran.code, 0);
     const { checks } = JSON.parse(ran.out) as { checks: { check: string; ok: boolean }[] };
-    assert.deepEqual(checks.map(({ check, ok }) => [check, ok]), [['node', true], ['data folder', true], ['sqlite', true], ['docker', true], ['server', true], ['ready', true], ['key', true]]);
+    assert.deepEqual(
+      checks.map(({ check, ok }) => [check, ok]),
+      [
+        ['node', true],
+        ['data folder', true],
+        ['sqlite', true],
+        ['docker', true],
+        ['server', true],
+        ['ready', true],
+        ['key', true],
+      ],
+    );
   });
 
   test('says what is wrong and what to do', async (t) => {
-    await using server = await startTestServer({ 'GET /healthz': {}, 'GET /readyz': { status: 503 }, 'GET /v2/account/api-keys': { status: 401 } });
+    await using server = await startTestServer({
+      'GET /healthz': {},
+      'GET /readyz': { status: 503 },
+      'GET /v2/account/api-keys': { status: 401 },
+    });
     const file = join(await folder(t), 'file');
     await writeFile(file, '');
     const ran = await runBerth(['doctor', '--data', file], { env: envOf(server), terminal: true });

@@ -13,7 +13,10 @@ async function read(...parts: (string | Uint8Array)[]): Promise<ServerEvent[]> {
 }
 
 test('events have an id and data; comments are no events', async () => {
-  assert.deepEqual(await read(': ping\n\nid: 1\ndata: {"a":1}\n\n: ping\n\nid:2\ndata:x\ndata: y\n\n'), [{ id: '1', data: '{"a":1}' }, { id: '2', data: 'x\ny' }]);
+  assert.deepEqual(await read(': ping\n\nid: 1\ndata: {"a":1}\n\n: ping\n\nid:2\ndata:x\ndata: y\n\n'), [
+    { id: '1', data: '{"a":1}' },
+    { id: '2', data: 'x\ny' },
+  ]);
 });
 
 test('an event that was cut off is none', async () => {
@@ -28,7 +31,10 @@ test('whatever the line ends and wherever the parts are cut, the events are the 
   await check(
     fc.asyncProperty(fc.array(fc.integer({ min: 0, max: bytes.length })), async (cuts) => {
       const edges = [0, ...cuts.sort((a, b) => a - b), bytes.length];
-      assert.deepEqual(await read(...edges.slice(1).map((edge, index) => bytes.subarray(edges[index], edge))), expected);
+      assert.deepEqual(
+        await read(...edges.slice(1).map((edge, index) => bytes.subarray(edges[index], edge))),
+        expected,
+      );
     }),
   );
 });

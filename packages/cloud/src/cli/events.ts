@@ -15,7 +15,8 @@ export async function* readEvents(body: AsyncIterable<Uint8Array>): AsyncGenerat
       continue;
     }
     const colon = line.indexOf(':');
-    const [field, value] = colon === -1 ? [line, ''] : [line.slice(0, colon), line.slice(colon + 1).replace(/^ /, '')];
+    const [field, value] =
+      colon === -1 ? [line, ''] : [line.slice(0, colon), line.slice(colon + 1).replace(/^ /, '')];
     if (field === 'id') id = value;
     else if (field === 'data') data.push(value);
   }

@@ -14,10 +14,23 @@ test('reads durations from now and instants', () => {
 });
 
 test('refuses what is neither, and what is past', () => {
-  for (const when of ['', 'soon', '7', '-1d', '1.5h', '2026-12-31', '2026-12-31T12:00:00', '2026-13-01T00:00:00Z', '2027-02-30T00:00:00Z', '2027-02-29 00:00:00Z', '9999-12-31T23:59:59-10:00']) {
+  for (const when of [
+    '',
+    'soon',
+    '7',
+    '-1d',
+    '1.5h',
+    '2026-12-31',
+    '2026-12-31T12:00:00',
+    '2026-13-01T00:00:00Z',
+    '2027-02-30T00:00:00Z',
+    '2027-02-29 00:00:00Z',
+    '9999-12-31T23:59:59-10:00',
+  ]) {
     assert.throws(() => readExpiry(when, now), UsageError, when);
   }
   assert.throws(() => readExpiry('2025-12-31T00:00:00Z', now), /not in the future/);
   assert.throws(() => readExpiry('0m', now), /not in the future/);
-  for (const when of ['9999999d', '999999999w']) assert.throws(() => readExpiry(when, now), /after the year 9999/, when);
+  for (const when of ['9999999d', '999999999w'])
+    assert.throws(() => readExpiry(when, now), /after the year 9999/, when);
 });

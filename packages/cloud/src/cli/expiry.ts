@@ -8,10 +8,18 @@ const DURATION = /^(\d{1,9})([smhdw])$/;
 /** When a key ends: an instant, or a duration from now. */
 export function readExpiry(when: string, now: number): string {
   const [, count, unit] = DURATION.exec(when) ?? [];
-  const instant = unit !== undefined ? now + Number(count) * (UNITS_MS[unit] ?? 0) : readInstant(when.replace(' ', 'T'));
-  if (Number.isNaN(instant)) throw new UsageError(`--expires is ${JSON.stringify(when)}; allowed: a duration such as 30m, 12h or 7d, or an instant such as 2026-12-31T12:00:00Z`);
-  if (instant <= now) throw new UsageError(`--expires is ${JSON.stringify(when)}, which is not in the future`);
-  if (instant > LAST_INSTANT) throw new UsageError(`--expires is ${JSON.stringify(when)}, which is after the year 9999; leave it out for a key that does not end`);
+  const instant =
+    unit !== undefined ? now + Number(count) * (UNITS_MS[unit] ?? 0) : readInstant(when.replace(' ', 'T'));
+  if (Number.isNaN(instant))
+    throw new UsageError(
+      `--expires is ${JSON.stringify(when)}; allowed: a duration such as 30m, 12h or 7d, or an instant such as 2026-12-31T12:00:00Z`,
+    );
+  if (instant <= now)
+    throw new UsageError(`--expires is ${JSON.stringify(when)}, which is not in the future`);
+  if (instant > LAST_INSTANT)
+    throw new UsageError(
+      `--expires is ${JSON.stringify(when)}, which is after the year 9999; leave it out for a key that does not end`,
+    );
   return isoTime(instant);
 }
 

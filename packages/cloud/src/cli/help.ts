@@ -10,14 +10,21 @@ export function commandHelp({ name, summary, details, words, options }: Command)
     [usage({ name, words, options })],
     [...wrap(summary, WIDTH), ...(details === undefined ? [] : ['', ...wrap(details, WIDTH)])],
     entries(Object.entries(words).map(([word, description]) => [bareWord(word), description])),
-    ['Options:', ...entries(all.map(([option, definition]) => [written(option, definition), definition.description]))],
+    [
+      'Options:',
+      ...entries(all.map(([option, definition]) => [written(option, definition), definition.description])),
+    ],
   ]);
 }
 
 /** `Usage: berth key revoke ID [options]`; what must be given is written out. */
 export function usage({ name, words, options }: Pick<Command, 'name' | 'words' | 'options'>): string {
-  const wordList = Object.keys(words).map((word) => (word.endsWith('?') || word.endsWith('...') ? `[${word.replace('?', '')}]` : word));
-  const needed = Object.entries(options).flatMap(([option, definition]) => (definition.required ? [written(option, definition)] : []));
+  const wordList = Object.keys(words).map((word) =>
+    word.endsWith('?') || word.endsWith('...') ? `[${word.replace('?', '')}]` : word,
+  );
+  const needed = Object.entries(options).flatMap(([option, definition]) =>
+    definition.required ? [written(option, definition)] : [],
+  );
   return ['Usage: berth', name, ...wordList, ...needed, '[options]'].join(' ');
 }
 

@@ -7,7 +7,11 @@ import { Failure } from './failure.ts';
 
 /** For commands that talk to the server. */
 export const serverOptions = {
-  data: { kind: 'text', value: 'FOLDER', description: 'The data folder of the server on this machine, where BERTH_URL is not set.' },
+  data: {
+    kind: 'text',
+    value: 'FOLDER',
+    description: 'The data folder of the server on this machine, where BERTH_URL is not set.',
+  },
 } as const satisfies Options;
 
 export const DEFAULT_URL = `http://${knobs.host.default}:${knobs.port.default}`;
@@ -43,6 +47,9 @@ async function readIfThere(path: string): Promise<string | undefined> {
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw new Failure(`${path} cannot be read (${code}); run as the user that runs Berth, or set BERTH_URL and BERTH_API_KEY`, { cause });
+    throw new Failure(
+      `${path} cannot be read (${code}); run as the user that runs Berth, or set BERTH_URL and BERTH_API_KEY`,
+      { cause },
+    );
   }
 }

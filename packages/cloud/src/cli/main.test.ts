@@ -21,7 +21,10 @@ describe('berth', () => {
     await runBerth(['up', '--port', 'x']);
     hooks.deregister();
     assert.ok(loaded.some((url) => url.endsWith('/commands/up.ts')));
-    assert.deepEqual(loaded.filter((url) => /yaml|client|help|commands\/(?!up)|node:sqlite/.test(url)), []);
+    assert.deepEqual(
+      loaded.filter((url) => /yaml|client|help|commands\/(?!up)|node:sqlite/.test(url)),
+      [],
+    );
   });
 
   test('has help for itself, for a group and for every command', async () => {
@@ -33,7 +36,10 @@ describe('berth', () => {
       const help = await runBerth([...name.split(' '), '--unknown', '--help']);
       assert.equal(help.code, 0);
       assert.match(help.out, new RegExp(`^Usage: berth ${name} [^]*--json[^]*--help`));
-      assert.ok(help.out.split('\n').every((line) => line.length <= 110), help.out);
+      assert.ok(
+        help.out.split('\n').every((line) => line.length <= 110),
+        help.out,
+      );
       assert.equal((await runBerth(['help', ...name.split(' ')])).out, help.out);
     }
   });
@@ -49,17 +55,35 @@ describe('berth', () => {
       return ran.err;
     };
     assert.equal(await message('acount', 'list'), 'berth: unknown command "acount"; did you mean account?\n');
-    assert.equal(await message('key', 'craete'), 'berth: unknown command "key craete"; did you mean key create?\n');
+    assert.equal(
+      await message('key', 'craete'),
+      'berth: unknown command "key craete"; did you mean key create?\n',
+    );
     assert.match(await message('key'), /"berth key create", "berth key list", "berth key revoke"/);
-    assert.match(await message('key', 'frobnicate'), /unknown command "key frobnicate"; there is "berth key create"/);
+    assert.match(
+      await message('key', 'frobnicate'),
+      /unknown command "key frobnicate"; there is "berth key create"/,
+    );
     assert.match(await message('constructor'), /unknown command "constructor"; "berth --help"/);
     assert.match(await message('--json', 'key', 'list'), /options come after the command/);
-    assert.equal(await message('key', 'list', '--acount', 'x'), 'berth: unknown option --acount; did you mean --account? (see "berth key list --help")\n');
-    assert.match(await message('key', 'create', '--name', 'x'), /--access is needed: all, read-only, restricted/);
-    assert.match(await message('key', 'create', '--name', 'x', '--access', 'some'), /--access is "some"; allowed: all, read-only, restricted/);
+    assert.equal(
+      await message('key', 'list', '--acount', 'x'),
+      'berth: unknown option --acount; did you mean --account? (see "berth key list --help")\n',
+    );
+    assert.match(
+      await message('key', 'create', '--name', 'x'),
+      /--access is needed: all, read-only, restricted/,
+    );
+    assert.match(
+      await message('key', 'create', '--name', 'x', '--access', 'some'),
+      /--access is "some"; allowed: all, read-only, restricted/,
+    );
     assert.match(await message('key', 'revoke'), /ID is missing/);
     assert.match(await message('key', 'revoke', 'a', 'b'), /unexpected argument "b"/);
-    assert.match(await message('up', '--port', '99999'), /^berth: port from --port is "99999"; allowed: a whole number from 0 to 65535\n$/);
+    assert.match(
+      await message('up', '--port', '99999'),
+      /^berth: port from --port is "99999"; allowed: a whole number from 0 to 65535\n$/,
+    );
     assert.match(await message('up', '--prot', '1'), /did you mean --port\?/);
   });
 
@@ -69,8 +93,14 @@ describe('berth', () => {
   });
 
   test('as a program: the version, and a failure of one line without a stack', () => {
-    assert.match(spawnSync(process.execPath, [program, '--version'], { encoding: 'utf8' }).stdout, /^berth \d+\.\d+\.\d+\n$/);
-    const failed = spawnSync(process.execPath, [program, 'key', 'list'], { encoding: 'utf8', env: { BERTH_URL: 'http://127.0.0.1:9', BERTH_API_KEY: 'x' } });
+    assert.match(
+      spawnSync(process.execPath, [program, '--version'], { encoding: 'utf8' }).stdout,
+      /^berth \d+\.\d+\.\d+\n$/,
+    );
+    const failed = spawnSync(process.execPath, [program, 'key', 'list'], {
+      encoding: 'utf8',
+      env: { BERTH_URL: 'http://127.0.0.1:9', BERTH_API_KEY: 'x' },
+    });
     assert.deepEqual([failed.status, failed.stdout], [1, '']);
     assert.match(failed.stderr, /^berth: Berth does not answer at http:\/\/127.0.0.1:9; .*\n$/);
   });

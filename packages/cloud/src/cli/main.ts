@@ -10,7 +10,14 @@ import type { Surroundings } from './surroundings.ts';
 
 /** The program `berth`. Its exit code is 0, 1 where something failed, or 2 where the arguments or the configuration make no sense; after `berth exec` it is that of the command. */
 export async function main(argv: readonly string[]): Promise<void> {
-  const code = await runCommandLine(argv, { env: process.env, stdout: process.stdout, stderr: process.stderr, stdin: () => process.stdin, clock: systemClock, endWithReader: watchReader() });
+  const code = await runCommandLine(argv, {
+    env: process.env,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    stdin: () => process.stdin,
+    clock: systemClock,
+    endWithReader: watchReader(),
+  });
   // A start that failed half-way may have left timers and sockets behind, so the exit is not left to chance.
   if (code !== 0) process.exit(code);
 }
@@ -41,12 +48,18 @@ export async function runCommandLine(argv: readonly string[], surroundings: Surr
 
 async function dispatch(argv: readonly string[], surroundings: Surroundings): Promise<void> {
   const [first = '--help', ...others] = argv;
-  if (first === '--version' || first === '-v') return void surroundings.stdout.write(`berth ${await version()}\n`);
-  if (first === '--help' || first === '-h' || (first === 'help' && others.length === 0)) return showHelp(surroundings, Object.keys(commands));
+  if (first === '--version' || first === '-v')
+    return void surroundings.stdout.write(`berth ${await version()}\n`);
+  if (first === '--help' || first === '-h' || (first === 'help' && others.length === 0))
+    return showHelp(surroundings, Object.keys(commands));
   if (first === 'help') return dispatch([...others, '--help'], surroundings);
-  if (first.startsWith('-')) throw new UsageError(`options come after the command, as in "berth key list ${first}"; "berth --help" lists the commands`);
+  if (first.startsWith('-'))
+    throw new UsageError(
+      `options come after the command, as in "berth key list ${first}"; "berth --help" lists the commands`,
+    );
   const group = Object.keys(commands).filter((name) => name.startsWith(`${first} `));
-  if (group.length > 0 && (others[0] === '--help' || others[0] === '-h')) return showHelp(surroundings, group);
+  if (group.length > 0 && (others[0] === '--help' || others[0] === '-h'))
+    return showHelp(surroundings, group);
   const found = find(argv, group);
   const command = await found.load();
   const parsed = parseFor(command, found.rest);
@@ -56,11 +69,19 @@ async function dispatch(argv: readonly string[], surroundings: Surroundings): Pr
     return;
   }
   if (command.outlivesReader !== true) surroundings.endWithReader();
-  await command.run({ ...surroundings, words: parsed.words, options: parsed.options, output: new Output(surroundings.stdout, parsed.options.json) });
+  await command.run({
+    ...surroundings,
+    words: parsed.words,
+    options: parsed.options,
+    output: new Output(surroundings.stdout, parsed.options.json),
+  });
 }
 
 /** The command that the first words name, and the arguments after them. */
-function find(argv: readonly string[], group: readonly string[]): { load: () => Promise<Command>; rest: string[] } {
+function find(
+  argv: readonly string[],
+  group: readonly string[],
+): { load: () => Promise<Command>; rest: string[] } {
   const [first = '', second = ''] = argv;
   for (const words of [2, 1]) {
     const typed = argv.slice(0, words).join(' ');
@@ -69,10 +90,18 @@ function find(argv: readonly string[], group: readonly string[]): { load: () => 
     const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
     if (load !== undefined) return { load, rest: argv.slice(words) };
   }
-  if (group.length === 0) throw new UsageError(`unknown command ${JSON.stringify(first)}${didYouMean(first, firstWords(), '; "berth --help" lists the commands')}`);
-  if (second === '' || second.startsWith('-')) throw new UsageError(`"berth ${first}" needs one more word: ${group.map((name) => `"berth ${name}"`).join(', ')}`);
+  if (group.length === 0)
+    throw new UsageError(
+      `unknown command ${JSON.stringify(first)}${didYouMean(first, firstWords(), '; "berth --help" lists the commands')}`,
+    );
+  if (second === '' || second.startsWith('-'))
+    throw new UsageError(
+      `"berth ${first}" needs one more word: ${group.map((name) => `"berth ${name}"`).join(', ')}`,
+    );
   const typed = `${first} ${second}`;
-  throw new UsageError(`unknown command ${JSON.stringify(typed)}${didYouMean(typed, group, `; there is ${group.map((name) => `"berth ${name}"`).join(', ')}`)}`);
+  throw new UsageError(
+    `unknown command ${JSON.stringify(typed)}${didYouMean(typed, group, `; there is ${group.map((name) => `"berth ${name}"`).join(', ')}`)}`,
+  );
 }
 
 function firstWords(): Set<string> {
@@ -84,19 +113,24 @@ function parseFor(command: Command, argv: readonly string[]): ReturnType<typeof 
   try {
     return parse(command, argv);
   } catch (error) {
-    if (error instanceof UsageError) throw new UsageError(`${error.message} (see "berth ${command.name} --help")`);
+    if (error instanceof UsageError)
+      throw new UsageError(`${error.message} (see "berth ${command.name} --help")`);
     throw error;
   }
 }
 
 async function showHelp({ stdout }: Surroundings, names: readonly string[]): Promise<void> {
   const { programHelp } = await import('./help.ts');
-  const listed = await Promise.all(Object.entries(commands).flatMap(([name, load]) => (names.includes(name) ? [load()] : [])));
+  const listed = await Promise.all(
+    Object.entries(commands).flatMap(([name, load]) => (names.includes(name) ? [load()] : [])),
+  );
   stdout.write(programHelp(listed));
 }
 
 async function version(): Promise<string> {
   const { readFile } = await import('node:fs/promises');
-  const description = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+  const description = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
   return description.version;
 }

@@ -18,19 +18,40 @@ const rows = [
 ];
 
 test('people get columns that line up', () => {
-  assert.equal(written(true, false, (output) => output.table({ rows }, rows, columns, 'nothing')), 'ID      NOTE\na       first\nlonger  -\n');
-  assert.equal(written(true, false, (output) => output.table({ rows: [] }, [], columns, 'nothing')), 'nothing\n');
-  assert.equal(written(true, false, (output) => output.record({ id: 'a', longer: true }, 'A note.')), 'id:     a\nlonger: yes\nA note.\n');
+  assert.equal(
+    written(true, false, (output) => output.table({ rows }, rows, columns, 'nothing')),
+    'ID      NOTE\na       first\nlonger  -\n',
+  );
+  assert.equal(
+    written(true, false, (output) => output.table({ rows: [] }, [], columns, 'nothing')),
+    'nothing\n',
+  );
+  assert.equal(
+    written(true, false, (output) => output.record({ id: 'a', longer: true }, 'A note.')),
+    'id:     a\nlonger: yes\nA note.\n',
+  );
 });
 
 test('programs get JSON and nothing else', () => {
-  assert.equal(written(false, false, (output) => output.table({ rows }, rows, columns, 'nothing')), `${JSON.stringify({ rows })}\n`);
-  assert.equal(written(false, false, (output) => output.record({ id: 'a' }, 'A note.')), '{"id":"a"}\n');
-  assert.equal(written(true, true, (output) => output.record({ id: 'a' }, 'A note.')), '{\n  "id": "a"\n}\n');
+  assert.equal(
+    written(false, false, (output) => output.table({ rows }, rows, columns, 'nothing')),
+    `${JSON.stringify({ rows })}\n`,
+  );
+  assert.equal(
+    written(false, false, (output) => output.record({ id: 'a' }, 'A note.')),
+    '{"id":"a"}\n',
+  );
+  assert.equal(
+    written(true, true, (output) => output.record({ id: 'a' }, 'A note.')),
+    '{\n  "id": "a"\n}\n',
+  );
 });
 
 test('values read as words', () => {
-  assert.deepEqual([null, undefined, '', [], {}, false, 3, ['a', 'b'], { rest: 'READ', jobs: null }].map(shown), ['-', '-', '-', '-', '-', 'no', '3', 'a, b', 'rest=READ jobs=-']);
+  assert.deepEqual(
+    [null, undefined, '', [], {}, false, 3, ['a', 'b'], { rest: 'READ', jobs: null }].map(shown),
+    ['-', '-', '-', '-', '-', 'no', '3', 'a, b', 'rest=READ jobs=-'],
+  );
 });
 
 test('a name cannot play with the terminal', () => {

@@ -22,16 +22,31 @@ export class Output {
   record(value: Readonly<Record<string, unknown>>, ...notes: string[]): void {
     if (!this.forPeople) return this.#json(value);
     const width = Math.max(...Object.keys(value).map((key) => key.length));
-    this.#lines([...Object.entries(value).map(([key, content]) => `${`${key}:`.padEnd(width + 1)} ${shown(content)}`), ...notes]);
+    this.#lines([
+      ...Object.entries(value).map(([key, content]) => `${`${key}:`.padEnd(width + 1)} ${shown(content)}`),
+      ...notes,
+    ]);
   }
 
   /** A list. JSON is the answer as the server gave it. */
   table<R>(answer: unknown, rows: readonly R[], columns: readonly Column<R>[], whenEmpty: string): void {
     if (!this.forPeople) return this.#json(answer);
     if (rows.length === 0) return this.#lines([whenEmpty]);
-    const cells = [columns.map(({ title }) => title), ...rows.map((row) => columns.map(({ value }) => shown(value(row))))];
-    const widths = columns.map((_, column) => Math.max(...cells.map((row) => [...(row[column] ?? '')].length)));
-    this.#lines(cells.map((row) => row.map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - [...cell].length)).join('  ').trimEnd()));
+    const cells = [
+      columns.map(({ title }) => title),
+      ...rows.map((row) => columns.map(({ value }) => shown(value(row)))),
+    ];
+    const widths = columns.map((_, column) =>
+      Math.max(...cells.map((row) => [...(row[column] ?? '')].length)),
+    );
+    this.#lines(
+      cells.map((row) =>
+        row
+          .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - [...cell].length))
+          .join('  ')
+          .trimEnd(),
+      ),
+    );
   }
 
   /** Text that is the same for everyone, such as a file to be saved. */
@@ -55,11 +70,19 @@ export function shown(value: unknown): string {
   if (value === true) return 'yes';
   if (value === false) return 'no';
   if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(shown).join(', ');
-  if (typeof value === 'object') return Object.entries(value).map(([key, content]) => `${key}=${shown(content)}`).join(' ') || '-';
+  if (typeof value === 'object')
+    return (
+      Object.entries(value)
+        .map(([key, content]) => `${key}=${shown(content)}`)
+        .join(' ') || '-'
+    );
   return visible(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
 /** Names come from other people: what would move the cursor or colour the terminal is written out instead. */
 export function visible(text: string): string {
-  return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return text.replace(
+    /[\p{Cc}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }

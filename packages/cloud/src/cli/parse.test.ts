@@ -8,10 +8,19 @@ const exec = command({
   name: 'exec',
   summary: 'Run a command in a pod.',
   words: { POD: 'The pod.', 'COMMAND...': 'What to run.' },
-  options: { user: { kind: 'text', value: 'NAME', required: true, description: 'As whom.' }, tag: { kind: 'list', choices: ['a', 'b'], description: 'Tags.' } },
+  options: {
+    user: { kind: 'text', value: 'NAME', required: true, description: 'As whom.' },
+    tag: { kind: 'list', choices: ['a', 'b'], description: 'Tags.' },
+  },
   run: async ({ words, options }) => {
     // The types follow from the words and options above.
-    const typed: { pod: string; rest: string[]; user: string; tags: ('a' | 'b')[]; json: boolean } = { pod: words.POD, rest: words.COMMAND, user: options.user, tags: options.tag, json: options.json };
+    const typed: { pod: string; rest: string[]; user: string; tags: ('a' | 'b')[]; json: boolean } = {
+      pod: words.POD,
+      rest: words.COMMAND,
+      user: options.user,
+      tags: options.tag,
+      json: options.json,
+    };
     return Promise.resolve(void typed);
   },
 });
@@ -25,12 +34,24 @@ test('gives every word and option its name', () => {
 });
 
 test('checks each item of a list against the choices', () => {
-  assert.throws(() => parse(exec, ['--user', 'me', '--tag', 'a', '--tag', 'c', 'p1']), /--tag is "c"; allowed: a, b/);
+  assert.throws(
+    () => parse(exec, ['--user', 'me', '--tag', 'a', '--tag', 'c', 'p1']),
+    /--tag is "c"; allowed: a, b/,
+  );
 });
 
 test('lets an optional word be left out', () => {
-  const deploy = command({ name: 'deploy', summary: 'Deploy.', words: { 'FOLDER?': 'What.' }, run: async ({ words }) => Promise.resolve(void words.FOLDER) });
-  assert.deepEqual(parse(deploy, []), { help: false, words: { FOLDER: undefined }, options: { json: false, help: false } });
+  const deploy = command({
+    name: 'deploy',
+    summary: 'Deploy.',
+    words: { 'FOLDER?': 'What.' },
+    run: async ({ words }) => Promise.resolve(void words.FOLDER),
+  });
+  assert.deepEqual(parse(deploy, []), {
+    help: false,
+    words: { FOLDER: undefined },
+    options: { json: false, help: false },
+  });
   assert.equal(usage(deploy), 'Usage: berth deploy [FOLDER] [options]');
 });
 

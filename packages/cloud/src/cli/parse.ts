@@ -4,7 +4,10 @@ import { UsageError } from './failure.ts';
 
 /** What every command understands. */
 export const commonOptions = {
-  json: { kind: 'switch', description: 'Answer in JSON. This is also so where the output is not a terminal.' },
+  json: {
+    kind: 'switch',
+    description: 'Answer in JSON. This is also so where the output is not a terminal.',
+  },
   help: { kind: 'switch', description: 'Show this help.' },
 } as const satisfies Options;
 
@@ -13,7 +16,9 @@ export function allOptions(own: Options): Options {
   return { ...own, ...commonOptions, ...own };
 }
 
-export type Parsed = { help: true } | { help: false; words: Record<string, unknown>; options: Record<string, unknown> & { json: boolean } };
+export type Parsed =
+  | { help: true }
+  | { help: false; words: Record<string, unknown>; options: Record<string, unknown> & { json: boolean } };
 
 /** Reads the arguments after a command's name. Help is answered even where the rest is wrong. */
 export function parse({ words: wordNames, options: ownOptions }: Command, argv: readonly string[]): Parsed {
@@ -21,25 +26,58 @@ export function parse({ words: wordNames, options: ownOptions }: Command, argv: 
   const names = Object.keys(wordNames);
   const rest = names.findIndex((name) => name.endsWith('...'));
   const kinds = Object.fromEntries(Object.entries(options).map(([name, option]) => [name, option.kind]));
-  const read = readArguments(rest === -1 ? withoutShorts(argv, options) : argv, kinds, rest === -1 ? Infinity : rest);
+  const read = readArguments(
+    rest === -1 ? withoutShorts(argv, options) : argv,
+    kinds,
+    rest === -1 ? Infinity : rest,
+  );
   if (read.flags['help'] === true) return { help: true };
-  const [problem] = [...read.problems, ...Object.entries(options).flatMap(([name, option]) => optionProblems(name, option, read.flags[name]))];
+  const [problem] = [
+    ...read.problems,
+    ...Object.entries(options).flatMap(([name, option]) => optionProblems(name, option, read.flags[name])),
+  ];
   if (problem !== undefined) throw new UsageError(problem);
-  const values = Object.fromEntries(Object.entries(options).map(([name, { kind }]) => [name, read.flags[name] ?? (kind === 'switch' ? false : kind === 'list' ? [] : undefined)]));
-  return { help: false, words: nameWords(names, read.words), options: values as Record<string, unknown> & { json: boolean } };
+  const values = Object.fromEntries(
+    Object.entries(options).map(([name, { kind }]) => [
+      name,
+      read.flags[name] ?? (kind === 'switch' ? false : kind === 'list' ? [] : undefined),
+    ]),
+  );
+  return {
+    help: false,
+    words: nameWords(names, read.words),
+    options: values as Record<string, unknown> & { json: boolean },
+  };
 }
 
 /** `-f` for `--follow`. What a command passes on is not its own, so one that passes words on has no short options. */
 function withoutShorts(argv: readonly string[], options: Options): string[] {
-  const shorts = new Map(Object.entries(options).flatMap(([name, { short }]) => (short === undefined ? [] : [[`-${short}`, `--${name}`]])));
+  const shorts = new Map(
+    Object.entries(options).flatMap(([name, { short }]) =>
+      short === undefined ? [] : [[`-${short}`, `--${name}`]],
+    ),
+  );
   const end = argv.indexOf('--');
   return argv.map((word, index) => (end !== -1 && index > end ? word : (shorts.get(word) ?? word)));
 }
 
-function optionProblems(name: string, option: Option, value: string | string[] | boolean | undefined): string[] {
-  if (value === undefined) return option.required ? [`--${name} is needed${option.choices === undefined ? '' : `: ${option.choices.join(', ')}`}`] : [];
+function optionProblems(
+  name: string,
+  option: Option,
+  value: string | string[] | boolean | undefined,
+): string[] {
+  if (value === undefined)
+    return option.required
+      ? [`--${name} is needed${option.choices === undefined ? '' : `: ${option.choices.join(', ')}`}`]
+      : [];
   if (option.choices === undefined) return [];
-  return [value].flat().flatMap((chosen) => (option.choices?.some((choice) => choice === chosen) ? [] : [`--${name} is ${JSON.stringify(chosen)}; allowed: ${option.choices?.join(', ')}`]));
+  return [value]
+    .flat()
+    .flatMap((chosen) =>
+      option.choices?.some((choice) => choice === chosen)
+        ? []
+        : [`--${name} is ${JSON.stringify(chosen)}; allowed: ${option.choices?.join(', ')}`],
+    );
 }
 
 function nameWords(names: string[], given: string[]): Record<string, unknown> {

@@ -56,7 +56,10 @@ export class Progress {
 
   #write(): void {
     const seconds = Math.max(0.001, (performance.now() - this.#began) / 1000);
-    const share = this.#bytes.all > 0 ? `${Math.min(100, Math.floor((100 * this.#bytes.done) / this.#bytes.all))}%, ` : '';
+    const share =
+      this.#bytes.all > 0
+        ? `${Math.min(100, Math.floor((100 * this.#bytes.done) / this.#bytes.all))}%, `
+        : '';
     const files = this.#files.all > 1 ? `${this.#files.done} of ${this.#files.all} files, ` : '';
     const of = this.#bytes.all > 0 ? ` of ${shownSize(this.#bytes.all)}` : '';
     const line = `${share}${files}${shownSize(this.#bytes.done)}${of}, ${shownSize(this.#bytes.done / seconds)}/s`;

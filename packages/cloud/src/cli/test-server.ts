@@ -23,9 +23,17 @@ export async function startTestServer(answers: Record<string, Answer>): Promise<
     request.setEncoding('utf8').on('data', (part: string) => (text += part));
     request.on('end', () => {
       const { method = '', url: path = '' } = request;
-      heard.push({ method, path, authorization: request.headers.authorization, body: text === '' ? undefined : (JSON.parse(text) as unknown) });
+      heard.push({
+        method,
+        path,
+        authorization: request.headers.authorization,
+        body: text === '' ? undefined : (JSON.parse(text) as unknown),
+      });
       const known = answers[`${method} ${path}`];
-      const answer = known ?? { status: 404, body: { title: 'Not Found', status: 404, detail: `nothing at ${path}` } };
+      const answer = known ?? {
+        status: 404,
+        body: { title: 'Not Found', status: 404, detail: `nothing at ${path}` },
+      };
       response.writeHead(answer.status ?? 200, { 'content-type': 'application/json' });
       response.end(answer.text ?? (answer.body === undefined ? '' : JSON.stringify(answer.body)));
     });

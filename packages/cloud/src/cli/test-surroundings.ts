@@ -8,13 +8,21 @@ export interface Ran {
 }
 
 /** Runs a command line in this process, with its output kept. */
-export async function runBerth(argv: readonly string[], { env = {}, terminal = false, input = '' }: { env?: Record<string, string>; terminal?: boolean; input?: string } = {}): Promise<Ran> {
+export async function runBerth(
+  argv: readonly string[],
+  {
+    env = {},
+    terminal = false,
+    input = '',
+  }: { env?: Record<string, string>; terminal?: boolean; input?: string } = {},
+): Promise<Ran> {
   const ran: Ran = { code: 0, out: '', err: '' };
   ran.code = await runCommandLine(argv, {
     env,
     stdout: { isTTY: terminal, write: (text) => (ran.out += text) },
     stderr: { isTTY: terminal, write: (text) => (ran.err += text) },
-    stdin: () => Object.assign(ReadableStream.from(input === '' ? [] : [Buffer.from(input)]), { isTTY: terminal }),
+    stdin: () =>
+      Object.assign(ReadableStream.from(input === '' ? [] : [Buffer.from(input)]), { isTTY: terminal }),
     clock: new ManualClock(),
     endWithReader: () => undefined,
   });

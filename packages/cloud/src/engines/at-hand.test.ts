@@ -6,9 +6,19 @@ import { atHand } from './at-hand.ts';
 test('what is too old is answered all the same, and read anew behind it', async () => {
   const clock = new ManualClock();
   const failures: unknown[] = [];
-  const readings = [Promise.withResolvers<number>(), Promise.withResolvers<number>(), Promise.withResolvers<number>(), Promise.withResolvers<number>()];
+  const readings = [
+    Promise.withResolvers<number>(),
+    Promise.withResolvers<number>(),
+    Promise.withResolvers<number>(),
+    Promise.withResolvers<number>(),
+  ];
   let count = 0;
-  const read = atHand(() => readings[count++]?.promise ?? Promise.reject(new Error('too often')), 1000, clock, (error) => failures.push(error));
+  const read = atHand(
+    () => readings[count++]?.promise ?? Promise.reject(new Error('too often')),
+    1000,
+    clock,
+    (error) => failures.push(error),
+  );
   const first = read();
   readings[0]?.resolve(1);
   assert.equal(await first, 1);

@@ -6,7 +6,12 @@ import { refreshed } from './refreshed.ts';
  * when it is too old: nobody waits for the same thing twice. After a failed reading nothing is
  * known any more.
  */
-export function atHand<T>(read: () => Promise<T>, lifetimeMs: number, clock: Clock, onFailure: (error: unknown) => void): () => Promise<T> {
+export function atHand<T>(
+  read: () => Promise<T>,
+  lifetimeMs: number,
+  clock: Clock,
+  onFailure: (error: unknown) => void,
+): () => Promise<T> {
   const fresh = refreshed(read, lifetimeMs, clock);
   let known: { value: T } | undefined;
   return async () => {

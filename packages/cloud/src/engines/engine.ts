@@ -1,5 +1,14 @@
 import type { InstanceFiles } from './files.ts';
-import type { Address, Execution, ExecutionOptions, Instance, InstanceEvent, InstanceHandle, InstanceSpec, Usage } from './instance.ts';
+import type {
+  Address,
+  Execution,
+  ExecutionOptions,
+  Instance,
+  InstanceEvent,
+  InstanceHandle,
+  InstanceSpec,
+  Usage,
+} from './instance.ts';
 import type { LogLine, LogQuery } from './logs/log-line.ts';
 
 export type EngineKind = 'process' | 'docker' | 'kubernetes';
@@ -134,4 +143,8 @@ export interface GpuCapacity {
   memoryInGb: number;
 }
 
-export const NO_CAPACITY: Capacity = { cpu: { model: 'unknown', cores: 0, threads: 0 }, memoryInGb: 0, gpus: [] };
+export const NO_CAPACITY: Capacity = {
+  cpu: { model: 'unknown', cores: 0, threads: 0 },
+  memoryInGb: 0,
+  gpus: [],
+};

@@ -5,7 +5,9 @@ const SIGNAL_BASE = 128;
 /** The name of the signal that an exit code stands for, as shells and containers count: 128 + its number. */
 export function signalOf(exitCode: number | null): string | null {
   if (exitCode === null || exitCode <= SIGNAL_BASE) return null;
-  return Object.entries(constants.signals).find(([, number]) => number === exitCode - SIGNAL_BASE)?.[0] ?? null;
+  return (
+    Object.entries(constants.signals).find(([, number]) => number === exitCode - SIGNAL_BASE)?.[0] ?? null
+  );
 }
 
 export function exitCodeOf(code: number | null, signal: NodeJS.Signals | null): number {

@@ -18,24 +18,53 @@ function hasCode(code: string): (error: unknown) => boolean {
 
 describe('the shelf of GPUs', () => {
   test('counts through where nobody else does', () => {
-    assert.deepEqual([...indexes], [['A', [0, 1]], ['B', [2, 3, 4]]]);
+    assert.deepEqual(
+      [...indexes],
+      [
+        ['A', [0, 1]],
+        ['B', [2, 3, 4]],
+      ],
+    );
   });
 
   test('gives each GPU to one', () => {
     const shelf = new GpuShelf();
-    assert.deepEqual(shelf.take('one', { typeId: 'B', count: 2 }, there, indexes), { typeId: 'B', indexes: [2, 3] });
-    assert.deepEqual(shelf.left(there).map(({ free }) => free), [2, 1]);
+    assert.deepEqual(shelf.take('one', { typeId: 'B', count: 2 }, there, indexes), {
+      typeId: 'B',
+      indexes: [2, 3],
+    });
+    assert.deepEqual(
+      shelf.left(there).map(({ free }) => free),
+      [2, 1],
+    );
     assert.throws(() => shelf.take('two', { typeId: 'B', count: 2 }, there, indexes), hasCode('capacity'));
     shelf.release('one');
-    assert.deepEqual(shelf.take('two', { typeId: 'B', count: 2, indexes: [3, 4] }, there, indexes), { typeId: 'B', indexes: [3, 4] });
-    assert.throws(() => shelf.take('three', { typeId: 'B', count: 1, indexes: [4] }, there, indexes), hasCode('capacity'));
-    assert.throws(() => shelf.take('three', { typeId: 'B', count: 1, indexes: [0] }, there, indexes), hasCode('capacity'));
-    assert.throws(() => shelf.take('three', { typeId: 'B', count: 1, indexes: [2, 2] }, there, indexes), hasCode('rule'));
+    assert.deepEqual(shelf.take('two', { typeId: 'B', count: 2, indexes: [3, 4] }, there, indexes), {
+      typeId: 'B',
+      indexes: [3, 4],
+    });
+    assert.throws(
+      () => shelf.take('three', { typeId: 'B', count: 1, indexes: [4] }, there, indexes),
+      hasCode('capacity'),
+    );
+    assert.throws(
+      () => shelf.take('three', { typeId: 'B', count: 1, indexes: [0] }, there, indexes),
+      hasCode('capacity'),
+    );
+    assert.throws(
+      () => shelf.take('three', { typeId: 'B', count: 1, indexes: [2, 2] }, there, indexes),
+      hasCode('rule'),
+    );
     assert.throws(() => shelf.take('three', { typeId: 'C', count: 1 }, there, indexes), hasCode('capacity'));
   });
 
   test('never gives a GPU twice, nor loses one', () => {
-    const step = fc.record({ id: fc.constantFrom('a', 'b', 'c', 'd'), typeId: fc.constantFrom('A', 'B'), count: fc.integer({ min: 1, max: 3 }), take: fc.boolean() });
+    const step = fc.record({
+      id: fc.constantFrom('a', 'b', 'c', 'd'),
+      typeId: fc.constantFrom('A', 'B'),
+      count: fc.integer({ min: 1, max: 3 }),
+      take: fc.boolean(),
+    });
     fc.assert(
       fc.property(fc.array(step), (steps) => {
         const shelf = new GpuShelf();
@@ -54,7 +83,10 @@ describe('the shelf of GPUs', () => {
         }
         const all = [...held.values()].flat();
         assert.equal(new Set(all).size, all.length);
-        assert.equal(shelf.left(there).reduce((sum, { free }) => sum + free, 0), 5 - all.length);
+        assert.equal(
+          shelf.left(there).reduce((sum, { free }) => sum + free, 0),
+          5 - all.length,
+        );
       }),
     );
   });

@@ -20,14 +20,30 @@ export class GpuShelf {
     this.#held.delete(instanceId);
   }
 
-  take(instanceId: string, wish: GpuWish, there: readonly GpuCapacity[], indexesOf: ReadonlyMap<string, readonly number[]>): HeldGpus {
+  take(
+    instanceId: string,
+    wish: GpuWish,
+    there: readonly GpuCapacity[],
+    indexesOf: ReadonlyMap<string, readonly number[]>,
+  ): HeldGpus {
     const { typeId, count, indexes: wished } = wish;
     const total = there.find((gpu) => gpu.gpuTypeId === typeId)?.total ?? 0;
-    if (count > total) throw new BerthError('capacity', total === 0 ? `this machine has no ${typeId}` : `this machine has ${total} ${typeId}, ${count} are asked for`);
-    if (wished !== undefined && wished.length !== count) throw rule(`${count} GPUs are asked for, and ${wished.length} are named`);
+    if (count > total)
+      throw new BerthError(
+        'capacity',
+        total === 0
+          ? `this machine has no ${typeId}`
+          : `this machine has ${total} ${typeId}, ${count} are asked for`,
+      );
+    if (wished !== undefined && wished.length !== count)
+      throw rule(`${count} GPUs are asked for, and ${wished.length} are named`);
     const free = this.#free(typeId, indexesOf);
     const indexes = (wished ?? free).slice(0, count);
-    if (indexes.length < count || !indexes.every((index) => free.includes(index))) throw new BerthError('capacity', `${free.length} of ${total} ${typeId} are free, ${count} are asked for`);
+    if (indexes.length < count || !indexes.every((index) => free.includes(index)))
+      throw new BerthError(
+        'capacity',
+        `${free.length} of ${total} ${typeId} are free, ${count} are asked for`,
+      );
     const held = { typeId, indexes };
     this.hold(instanceId, held);
     return held;
@@ -36,7 +52,9 @@ export class GpuShelf {
   /** What is there, less what is held. */
   left(there: readonly GpuCapacity[]): GpuCapacity[] {
     return there.map((gpu) => {
-      const held = [...this.#held.values()].filter(({ typeId }) => typeId === gpu.gpuTypeId).reduce((sum, { indexes }) => sum + indexes.length, 0);
+      const held = [...this.#held.values()]
+        .filter(({ typeId }) => typeId === gpu.gpuTypeId)
+        .reduce((sum, { indexes }) => sum + indexes.length, 0);
       return { ...gpu, free: Math.max(0, gpu.total - held) };
     });
   }
@@ -50,5 +68,7 @@ export class GpuShelf {
 /** Where nobody says how the machine counts its GPUs, they are counted through in the order of the list. */
 export function countedThrough(gpus: readonly GpuCapacity[]): Map<string, number[]> {
   let next = 0;
-  return new Map(gpus.map(({ gpuTypeId, total }) => [gpuTypeId, Array.from({ length: total }, () => next++)]));
+  return new Map(
+    gpus.map(({ gpuTypeId, total }) => [gpuTypeId, Array.from({ length: total }, () => next++)]),
+  );
 }

@@ -9,26 +9,45 @@ import { gpuUsageReader, parseGpuUsage, usageOfHeld } from './gpu-usage.ts';
 describe('how busy GPUs are', () => {
   test('a line for each GPU is read, and what the driver does not tell is 0', () => {
     const found = parseGpuUsage('0, 37, 12288, 24576\n1, [N/A], [N/A], [N/A]\n3, 100, 81559, 81559\n\n');
-    assert.deepEqual([...found], [[0, { util: 37, memoryUtil: 50 }], [1, { util: 0, memoryUtil: 0 }], [3, { util: 100, memoryUtil: 100 }]]);
+    assert.deepEqual(
+      [...found],
+      [
+        [0, { util: 37, memoryUtil: 50 }],
+        [1, { util: 0, memoryUtil: 0 }],
+        [3, { util: 100, memoryUtil: 100 }],
+      ],
+    );
   });
 
   test('an instance sees its own in their order, virtual ones rest, and the driver is asked once in a while', async (context) => {
     const folder = await mkdtemp(join(tmpdir(), 'berth-gpu-'));
     context.after(() => rm(folder, { recursive: true }));
     const [command, calls] = [join(folder, 'nvidia-smi'), join(folder, 'calls')];
-    await writeFile(command, `#!/bin/sh\necho x >>${calls}\nprintf '0, 10, 1, 4\\n1, 20, 2, 4\\n2, 30, 3, 4\\n'\n`);
+    await writeFile(
+      command,
+      `#!/bin/sh\necho x >>${calls}\nprintf '0, 10, 1, 4\\n1, 20, 2, 4\\n2, 30, 3, 4\\n'\n`,
+    );
     await chmod(command, 0o755);
     const clock = new ManualClock();
     const read = gpuUsageReader(command, clock);
     const held = { typeId: 'NVIDIA L4', indexes: [2, 0] };
-    assert.deepEqual(await usageOfHeld(held, false, read), [{ util: 30, memoryUtil: 75 }, { util: 10, memoryUtil: 25 }]);
+    assert.deepEqual(await usageOfHeld(held, false, read), [
+      { util: 30, memoryUtil: 75 },
+      { util: 10, memoryUtil: 25 },
+    ]);
     await Promise.all(Array.from({ length: 50 }, () => usageOfHeld(held, false, read)));
     assert.equal(await readFile(calls, 'utf8'), 'x\n');
     clock.advance(5_000);
     await usageOfHeld(held, false, read);
     assert.equal(await readFile(calls, 'utf8'), 'x\nx\n');
-    assert.deepEqual(await usageOfHeld(held, true, read), [{ util: 0, memoryUtil: 0 }, { util: 0, memoryUtil: 0 }]);
+    assert.deepEqual(await usageOfHeld(held, true, read), [
+      { util: 0, memoryUtil: 0 },
+      { util: 0, memoryUtil: 0 },
+    ]);
     assert.deepEqual(await usageOfHeld(null, false, read), []);
-    assert.deepEqual(await usageOfHeld(held, false, gpuUsageReader(join(folder, 'none'))), [{ util: 0, memoryUtil: 0 }, { util: 0, memoryUtil: 0 }]);
+    assert.deepEqual(await usageOfHeld(held, false, gpuUsageReader(join(folder, 'none'))), [
+      { util: 0, memoryUtil: 0 },
+      { util: 0, memoryUtil: 0 },
+    ]);
   });
 });

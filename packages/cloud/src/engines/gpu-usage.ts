@@ -18,27 +18,49 @@ export type GpuUsages = ReadonlyMap<number, GpuUsage>;
 
 /** Asks the driver, and shares its answer for a moment. Where it does not answer, nothing is known. */
 export function gpuUsageReader(command = 'nvidia-smi', clock: Clock = systemClock): () => Promise<GpuUsages> {
-  return refreshed(async () => {
-    try {
-      const { stdout } = await run(command, QUERY, { signal: AbortSignal.timeout(TIMEOUT_MS), killSignal: 'SIGKILL' });
-      return parseGpuUsage(stdout);
-    } catch {
-      // A machine whose driver is silent has shown that elsewhere.
-      return new Map();
-    }
-  }, LIFETIME_MS, clock);
+  return refreshed(
+    async () => {
+      try {
+        const { stdout } = await run(command, QUERY, {
+          signal: AbortSignal.timeout(TIMEOUT_MS),
+          killSignal: 'SIGKILL',
+        });
+        return parseGpuUsage(stdout);
+      } catch {
+        // A machine whose driver is silent has shown that elsewhere.
+        return new Map();
+      }
+    },
+    LIFETIME_MS,
+    clock,
+  );
 }
 
 /** One line for each GPU. What the driver does not tell (`[N/A]`) is 0. */
 export function parseGpuUsage(text: string): Map<number, GpuUsage> {
-  return new Map(text.split('\n').flatMap((line) => {
-    const [index = NaN, util = 0, used = 0, total = 0] = line.split(',').map((field) => Number.parseFloat(field));
-    return Number.isInteger(index) ? [[index, { util: percent(util), memoryUtil: total > 0 ? percent((100 * used) / total) : 0 }] as const] : [];
-  }));
+  return new Map(
+    text.split('\n').flatMap((line) => {
+      const [index = NaN, util = 0, used = 0, total = 0] = line
+        .split(',')
+        .map((field) => Number.parseFloat(field));
+      return Number.isInteger(index)
+        ? [
+            [
+              index,
+              { util: percent(util), memoryUtil: total > 0 ? percent((100 * used) / total) : 0 },
+            ] as const,
+          ]
+        : [];
+    }),
+  );
 }
 
 /** Of the GPUs that an instance holds, in their order. Virtual ones do nothing. */
-export async function usageOfHeld(gpus: HeldGpus | null, virtual: boolean, read: () => Promise<GpuUsages>): Promise<GpuUsage[]> {
+export async function usageOfHeld(
+  gpus: HeldGpus | null,
+  virtual: boolean,
+  read: () => Promise<GpuUsages>,
+): Promise<GpuUsage[]> {
   if (gpus === null) return [];
   const found: GpuUsages = virtual ? new Map() : await read();
   return gpus.indexes.map((index) => found.get(index) ?? { util: 0, memoryUtil: 0 });

@@ -22,7 +22,11 @@ test('the log of a removed instance is kept for its time', async () => {
   assert.deepEqual((await readdir(path)).sort(), ['again', 'forgotten', 'removed', 'running']);
   clock.advance(1);
   await logs.sweep((id) => there.has(id));
-  assert.deepEqual((await readdir(path)).sort(), ['again', 'forgotten', 'running'], 'what nobody knew begins to age when it is found');
+  assert.deepEqual(
+    (await readdir(path)).sort(),
+    ['again', 'forgotten', 'running'],
+    'what nobody knew begins to age when it is found',
+  );
   clock.advance(1000);
   await logs.sweep((id) => there.has(id));
   assert.deepEqual((await readdir(path)).sort(), ['again', 'running']);

@@ -12,16 +12,37 @@ function nvidia(name: string, memoryInMib: number) {
 
 describe('the machine', () => {
   test('GPUs of one name are counted together', () => {
-    const gpus = [nvidia('NVIDIA H200', 143771), nvidia('NVIDIA GeForce RTX 3060', 12288), nvidia('NVIDIA H200', 143771)];
+    const gpus = [
+      nvidia('NVIDIA H200', 143771),
+      nvidia('NVIDIA GeForce RTX 3060', 12288),
+      nvidia('NVIDIA H200', 143771),
+    ];
     assert.deepEqual(gpuCapacities({ ...none, gpus, cudaVersion: '13.0' }), [
       { gpuTypeId: 'NVIDIA H200', total: 2, free: 2, virtual: false, cudaVersion: '13.0', memoryInGb: 140 },
-      { gpuTypeId: 'NVIDIA GeForce RTX 3060', total: 1, free: 1, virtual: false, cudaVersion: '13.0', memoryInGb: 12 },
+      {
+        gpuTypeId: 'NVIDIA GeForce RTX 3060',
+        total: 1,
+        free: 1,
+        virtual: false,
+        cudaVersion: '13.0',
+        memoryInGb: 12,
+      },
     ]);
   });
 
   test('GPUs are numbered as the driver lists them', () => {
-    const gpus = [nvidia('NVIDIA H200', 143771), nvidia('NVIDIA GeForce RTX 3060', 12288), nvidia('NVIDIA H200', 143771)];
-    assert.deepEqual([...gpuIndexes({ gpus })], [['NVIDIA H200', [0, 2]], ['NVIDIA GeForce RTX 3060', [1]]]);
+    const gpus = [
+      nvidia('NVIDIA H200', 143771),
+      nvidia('NVIDIA GeForce RTX 3060', 12288),
+      nvidia('NVIDIA H200', 143771),
+    ];
+    assert.deepEqual(
+      [...gpuIndexes({ gpus })],
+      [
+        ['NVIDIA H200', [0, 2]],
+        ['NVIDIA GeForce RTX 3060', [1]],
+      ],
+    );
   });
 
   test('its processor and memory are those of this machine', async () => {
@@ -33,7 +54,9 @@ describe('the machine', () => {
   });
 
   test('a problem with its GPUs is passed on', async () => {
-    const machine = await readMachine(() => Promise.resolve({ ...none, problem: 'too slow', answered: false }));
+    const machine = await readMachine(() =>
+      Promise.resolve({ ...none, problem: 'too slow', answered: false }),
+    );
     assert.deepEqual([machine.gpuProblem, machine.gpusKnown], ['too slow', false]);
   });
 });

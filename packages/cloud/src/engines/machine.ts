@@ -16,15 +16,29 @@ export interface Machine {
   gpuIndexes?: ReadonlyMap<string, readonly number[]>;
 }
 
-export async function readMachine(findGpus: () => Promise<NvidiaFindings> = findNvidiaGpus): Promise<Machine> {
+export async function readMachine(
+  findGpus: () => Promise<NvidiaFindings> = findNvidiaGpus,
+): Promise<Machine> {
   const findings = await findGpus();
-  return { cpu: readCpu(), memoryInGb: readMemory(), gpus: gpuCapacities(findings), gpuProblem: findings.problem, gpusKnown: findings.answered, gpuIndexes: gpuIndexes(findings) };
+  return {
+    cpu: readCpu(),
+    memoryInGb: readMemory(),
+    gpus: gpuCapacities(findings),
+    gpuProblem: findings.problem,
+    gpusKnown: findings.answered,
+    gpuIndexes: gpuIndexes(findings),
+  };
 }
 
 /** The list is in the order in which the driver counts. */
 export function gpuIndexes({ gpus }: Pick<NvidiaFindings, 'gpus'>): Map<string, number[]> {
   const numbered = gpus.map(({ name }, index) => ({ name, index }));
-  return new Map([...Map.groupBy(numbered, ({ name }) => name)].map(([name, same]) => [name, same.map(({ index }) => index)]));
+  return new Map(
+    [...Map.groupBy(numbered, ({ name }) => name)].map(([name, same]) => [
+      name,
+      same.map(({ index }) => index),
+    ]),
+  );
 }
 
 /** GPUs of one name are one entry. Memory is the smallest of them, so that what is promised fits on each. */

@@ -14,7 +14,10 @@ export function isMarked(pid: number, name: string, value: string): boolean {
 
 /** Sends a signal to all processes of this machine that have this variable; answers whether there was one. */
 export function signalMarked(name: string, value: string, signal: NodeJS.Signals): boolean {
-  const pids = readdirSync('/proc').filter((entry) => /^\d+$/.test(entry)).map(Number).filter((pid) => isMarked(pid, name, value));
+  const pids = readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .map(Number)
+    .filter((pid) => isMarked(pid, name, value));
   return pids.filter((pid) => reaches(pid, signal)).length > 0;
 }
 

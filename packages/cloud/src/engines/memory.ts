@@ -15,6 +15,14 @@ export interface MemoryWish {
  * free, not what was promised. Only what can never fit, or finds the machine full, is refused.
  */
 export function checkMemory({ memoryInGb, virtual }: MemoryWish, totalInGb: number, freeBytes: number): void {
-  if (memoryInGb > totalInGb && !virtual) throw new BerthError('capacity', `this machine has ${totalInGb} GB of memory, ${memoryInGb} GB are asked for`);
-  if (freeBytes < LEAST_FREE_BYTES) throw new BerthError('capacity', `this machine is full: ${Math.round(freeBytes / 1024 ** 2)} MB of its memory are free`);
+  if (memoryInGb > totalInGb && !virtual)
+    throw new BerthError(
+      'capacity',
+      `this machine has ${totalInGb} GB of memory, ${memoryInGb} GB are asked for`,
+    );
+  if (freeBytes < LEAST_FREE_BYTES)
+    throw new BerthError(
+      'capacity',
+      `this machine is full: ${Math.round(freeBytes / 1024 ** 2)} MB of its memory are free`,
+    );
 }

@@ -14,30 +14,43 @@ const HEADER = `Sun Nov 15 02:53:26 2026
 
 describe('what nvidia-smi says', () => {
   test('one line is one GPU', () => {
-    assert.deepEqual(parseGpuList('NVIDIA H200, 143771, 580.159.04\nNVIDIA GeForce RTX 4090, 24564, 580.159.04\n'), [
-      { name: 'NVIDIA H200', memoryInMib: 143771, driverVersion: '580.159.04' },
-      { name: 'NVIDIA GeForce RTX 4090', memoryInMib: 24564, driverVersion: '580.159.04' },
-    ]);
+    assert.deepEqual(
+      parseGpuList('NVIDIA H200, 143771, 580.159.04\nNVIDIA GeForce RTX 4090, 24564, 580.159.04\n'),
+      [
+        { name: 'NVIDIA H200', memoryInMib: 143771, driverVersion: '580.159.04' },
+        { name: 'NVIDIA GeForce RTX 4090', memoryInMib: 24564, driverVersion: '580.159.04' },
+      ],
+    );
   });
 
   test('Windows line ends and empty text are read', () => {
-    assert.deepEqual(parseGpuList('Tesla T4, 15360, 550.54\r\n').map((gpu) => gpu.driverVersion), ['550.54']);
+    assert.deepEqual(
+      parseGpuList('Tesla T4, 15360, 550.54\r\n').map((gpu) => gpu.driverVersion),
+      ['550.54'],
+    );
     assert.deepEqual(parseGpuList(''), []);
     assert.deepEqual(parseGpuList('No devices were found\n'), []);
   });
 
   test('a GPU that shares the memory of the machine gives no number', () => {
-    assert.deepEqual(parseGpuList('NVIDIA GB10, [N/A], 580.95.05\n'), [{ name: 'NVIDIA GB10', memoryInMib: 0, driverVersion: '580.95.05' }]);
+    assert.deepEqual(parseGpuList('NVIDIA GB10, [N/A], 580.95.05\n'), [
+      { name: 'NVIDIA GB10', memoryInMib: 0, driverVersion: '580.95.05' },
+    ]);
   });
 
   test('the header names the CUDA version', () => {
     assert.equal(parseCudaVersion(HEADER), '13.0');
-    assert.equal(parseCudaVersion('| NVIDIA-SMI 418.226.00   Driver Version: 418.226.00   CUDA Version: N/A |'), null);
+    assert.equal(
+      parseCudaVersion('| NVIDIA-SMI 418.226.00   Driver Version: 418.226.00   CUDA Version: N/A |'),
+      null,
+    );
     assert.equal(parseCudaVersion(''), null);
   });
 });
 
-describe('running nvidia-smi', { skip: process.platform === 'win32' && 'the stand-ins are shell scripts' }, () => {
+describe('running nvidia-smi', {
+  skip: process.platform === 'win32' && 'the stand-ins are shell scripts',
+}, () => {
   let folder = '';
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'berth-nvidia-smi-'));
@@ -51,18 +64,36 @@ describe('running nvidia-smi', { skip: process.platform === 'win32' && 'the stan
   }
 
   test('finds GPUs and their CUDA version', async () => {
-    const command = await script('healthy', `if [ $# -gt 0 ]; then echo 'NVIDIA L4, 23034, 550.54.15'; else cat <<'END'\n${HEADER}END\nfi`);
+    const command = await script(
+      'healthy',
+      `if [ $# -gt 0 ]; then echo 'NVIDIA L4, 23034, 550.54.15'; else cat <<'END'\n${HEADER}END\nfi`,
+    );
     const gpus = [{ name: 'NVIDIA L4', memoryInMib: 23034, driverVersion: '550.54.15' }];
-    assert.deepEqual(await findNvidiaGpus(command), { gpus, cudaVersion: '13.0', problem: null, answered: true });
+    assert.deepEqual(await findNvidiaGpus(command), {
+      gpus,
+      cudaVersion: '13.0',
+      problem: null,
+      answered: true,
+    });
   });
 
   test('a machine without the command has no GPU, and that is no problem', async () => {
-    assert.deepEqual(await findNvidiaGpus(join(folder, 'absent')), { gpus: [], cudaVersion: null, problem: null, answered: true });
+    assert.deepEqual(await findNvidiaGpus(join(folder, 'absent')), {
+      gpus: [],
+      cudaVersion: null,
+      problem: null,
+      answered: true,
+    });
   });
 
   test('a failure is told in the words of the command', async () => {
     const command = await script('failing', 'echo "No devices were found"; exit 6');
-    assert.deepEqual(await findNvidiaGpus(command), { gpus: [], cudaVersion: null, problem: 'No devices were found', answered: true });
+    assert.deepEqual(await findNvidiaGpus(command), {
+      gpus: [],
+      cudaVersion: null,
+      problem: 'No devices were found',
+      answered: true,
+    });
   });
 
   test('a command that hangs is given up', async () => {

@@ -24,19 +24,32 @@ export interface NvidiaFindings {
   answered: boolean;
 }
 
-export async function findNvidiaGpus(command = 'nvidia-smi', timeoutMs = TIMEOUT_MS): Promise<NvidiaFindings> {
+export async function findNvidiaGpus(
+  command = 'nvidia-smi',
+  timeoutMs = TIMEOUT_MS,
+): Promise<NvidiaFindings> {
   // A signal and not execFile's own timeout, which waits for the process to be gone: one that hangs in the driver cannot be killed.
   const options = { signal: AbortSignal.timeout(timeoutMs), killSignal: 'SIGKILL' as const };
   try {
     const [list, header] = await Promise.all([run(command, QUERY, options), run(command, options)]);
-    return { gpus: parseGpuList(list.stdout), cudaVersion: parseCudaVersion(header.stdout), problem: null, answered: true };
+    return {
+      gpus: parseGpuList(list.stdout),
+      cudaVersion: parseCudaVersion(header.stdout),
+      problem: null,
+      answered: true,
+    };
   } catch (error) {
     const failure = error as NodeJS.ErrnoException & { stdout?: string };
     const nothing = { gpus: [], cudaVersion: null };
     if (failure.code === 'ENOENT') return { ...nothing, problem: null, answered: true };
-    if (failure.name === 'AbortError') return { ...nothing, problem: `${command} did not answer within ${timeoutMs} ms`, answered: false };
+    if (failure.name === 'AbortError')
+      return { ...nothing, problem: `${command} did not answer within ${timeoutMs} ms`, answered: false };
     // It explains itself on standard output, such as "No devices were found".
-    return { ...nothing, problem: firstLine(failure.stdout ?? '') || firstLine(failure.message), answered: true };
+    return {
+      ...nothing,
+      problem: firstLine(failure.stdout ?? '') || firstLine(failure.message),
+      answered: true,
+    };
   }
 }
 

@@ -21,10 +21,14 @@ describe('a refreshed reading', () => {
   test('is shared by those who ask at once', async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     let count = 0;
-    const read = refreshed(() => {
-      count += 1;
-      return promise;
-    }, LIFETIME, new ManualClock());
+    const read = refreshed(
+      () => {
+        count += 1;
+        return promise;
+      },
+      LIFETIME,
+      new ManualClock(),
+    );
     const both = Promise.all([read(), read()]);
     resolve('done');
     assert.deepEqual([await both, count], [['done', 'done'], 1]);
@@ -32,10 +36,14 @@ describe('a refreshed reading', () => {
 
   test('is tried again after a failure', async () => {
     let count = 0;
-    const read = refreshed(() => {
-      count += 1;
-      return count === 1 ? Promise.reject(new Error('not now')) : Promise.resolve(count);
-    }, LIFETIME, new ManualClock());
+    const read = refreshed(
+      () => {
+        count += 1;
+        return count === 1 ? Promise.reject(new Error('not now')) : Promise.resolve(count);
+      },
+      LIFETIME,
+      new ManualClock(),
+    );
     await assert.rejects(read(), /not now/);
     assert.equal(await read(), 2);
   });

@@ -7,9 +7,36 @@ import { sampleWorker } from './worker.sample.ts';
 
 test('strays are instances of workers without a record, but not those of a data center that shares the engine', () => {
   const [shared, other] = [{}, {}] as InstanceEngine[];
-  const engines = new Map([['A', shared], ['B', shared], ['C', other]] as [string, InstanceEngine][]);
-  const instance = (id: string, kind: string): Instance => ({ id, labels: { kind }, image: 'i', handle: { engine: 'docker', id, state: {} }, status: 'running', startedAt: 1, endedAt: null, exitCode: null, signal: null });
-  const living = [sampleWorker('mine', { dataCenterId: 'A' }), sampleWorker('of B', { dataCenterId: 'B' }), sampleWorker('of C', { dataCenterId: 'C' })];
-  const running = [instance('mine', 'worker'), instance('of B', 'worker'), instance('of C', 'worker'), instance('nobody', 'worker'), instance('pod', 'pod')];
-  assert.deepEqual(strays(running, living, 'A', engines).map(({ id }) => id), ['of C', 'nobody']);
+  const engines = new Map([
+    ['A', shared],
+    ['B', shared],
+    ['C', other],
+  ] as [string, InstanceEngine][]);
+  const instance = (id: string, kind: string): Instance => ({
+    id,
+    labels: { kind },
+    image: 'i',
+    handle: { engine: 'docker', id, state: {} },
+    status: 'running',
+    startedAt: 1,
+    endedAt: null,
+    exitCode: null,
+    signal: null,
+  });
+  const living = [
+    sampleWorker('mine', { dataCenterId: 'A' }),
+    sampleWorker('of B', { dataCenterId: 'B' }),
+    sampleWorker('of C', { dataCenterId: 'C' }),
+  ];
+  const running = [
+    instance('mine', 'worker'),
+    instance('of B', 'worker'),
+    instance('of C', 'worker'),
+    instance('nobody', 'worker'),
+    instance('pod', 'pod'),
+  ];
+  assert.deepEqual(
+    strays(running, living, 'A', engines).map(({ id }) => id),
+    ['of C', 'nobody'],
+  );
 });

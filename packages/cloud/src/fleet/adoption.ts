@@ -13,8 +13,16 @@ export interface AdoptionParts {
 }
 
 /** Takes up the workers of a data center that an earlier Berth left, as far as they still run, and removes instances that nobody knows. */
-export async function adopt(dataCenterId: string, engine: InstanceEngine, living: readonly Worker[], parts: AdoptionParts, isCurrent: () => boolean): Promise<void> {
-  const running = new Map((await engine.list()).map((instance): [string, Instance] => [instance.id, instance]));
+export async function adopt(
+  dataCenterId: string,
+  engine: InstanceEngine,
+  living: readonly Worker[],
+  parts: AdoptionParts,
+  isCurrent: () => boolean,
+): Promise<void> {
+  const running = new Map(
+    (await engine.list()).map((instance): [string, Instance] => [instance.id, instance]),
+  );
   for (const record of living.filter((worker) => worker.dataCenterId === dataCenterId)) {
     if (!isCurrent()) return;
     await takeUp(record, running.get(record.id) ?? (await behindHandle(engine, record)), parts);
@@ -29,7 +37,12 @@ export async function adopt(dataCenterId: string, engine: InstanceEngine, living
 }
 
 /** Instances of workers of which there is no record. Data centers may share an engine: what another one has is taken up there. */
-export function strays(running: readonly Instance[], living: readonly Worker[], dataCenterId: string, engines: ReadonlyMap<string, InstanceEngine>): Instance[] {
+export function strays(
+  running: readonly Instance[],
+  living: readonly Worker[],
+  dataCenterId: string,
+  engines: ReadonlyMap<string, InstanceEngine>,
+): Instance[] {
   const sharing = living.filter((worker) => engines.get(worker.dataCenterId) === engines.get(dataCenterId));
   const known = new Set(sharing.map(({ id }) => id));
   return running.filter(({ id, labels }) => labels['kind'] === 'worker' && !known.has(id));
@@ -40,12 +53,25 @@ async function behindHandle(engine: InstanceEngine, { handle }: Worker): Promise
 }
 
 /** One that was about to leave is ready again, and is let go anew where that still holds. */
-async function takeUp(record: Worker, instance: Instance | undefined, { roster, departures }: AdoptionParts): Promise<void> {
+async function takeUp(
+  record: Worker,
+  instance: Instance | undefined,
+  { roster, departures }: AdoptionParts,
+): Promise<void> {
   const fleet = roster.fleetOf(record.endpointId);
   if (fleet.members.has(record.id)) return;
-  const member = fleet.add({ ...record, state: record.state === 'leaving' ? 'ready' : record.state, startedAt: record.startedAt ?? instance?.startedAt ?? null });
+  const member = fleet.add({
+    ...record,
+    state: record.state === 'leaving' ? 'ready' : record.state,
+    startedAt: record.startedAt ?? instance?.startedAt ?? null,
+  });
   member.runsSince = instance?.startedAt ?? record.createdAt;
-  if (instance === undefined || instance.status === 'exited') return departures.ended(member, { exitCode: instance?.exitCode ?? null, reason: 'it ended while Berth was away', at: instance?.endedAt ?? undefined });
+  if (instance === undefined || instance.status === 'exited')
+    return departures.ended(member, {
+      exitCode: instance?.exitCode ?? null,
+      reason: 'it ended while Berth was away',
+      at: instance?.endedAt ?? undefined,
+    });
   if (record.handle !== null && record.startedAt !== null) return;
   member.record = { ...member.record, handle: JSON.stringify(instance.handle) };
   await roster.save(member);

@@ -36,10 +36,23 @@ describe('a load balanced worker that an earlier server left', () => {
         dismissed.push(reason);
       },
     } as unknown as Departures;
-    health = new BalancedHealth({ roster, departures, engines: new Map([['LOCAL-1', engine]]), probe: async () => answer, inFlight: () => 0, clock, log });
+    health = new BalancedHealth({
+      roster,
+      departures,
+      engines: new Map([['LOCAL-1', engine]]),
+      probe: async () => answer,
+      inFlight: () => 0,
+      clock,
+      log,
+    });
   });
 
-  const adopted = (state: 'starting' | 'ready'): Member => roster.fleetOf('e').add(sampleWorker('w', { endpointId: 'e', state, handle: '{}', readyAt: state === 'ready' ? 1 : null }));
+  const adopted = (state: 'starting' | 'ready'): Member =>
+    roster
+      .fleetOf('e')
+      .add(
+        sampleWorker('w', { endpointId: 'e', state, handle: '{}', readyAt: state === 'ready' ? 1 : null }),
+      );
 
   async function checks(member: Member, count: number): Promise<void> {
     for (let done = 0; done < count; done += 1) {

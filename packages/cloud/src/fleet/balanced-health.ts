@@ -59,13 +59,22 @@ export class BalancedHealth {
     if (member.asking || member.record.handle === null) return;
     member.asking = true;
     this.#askUntilReady(member, endpoint)
-      .catch((error: unknown) => this.#parts.log.warn({ err: error, workerId: member.record.id }, 'a worker could not be asked how it is; trying again'))
+      .catch((error: unknown) =>
+        this.#parts.log.warn(
+          { err: error, workerId: member.record.id },
+          'a worker could not be asked how it is; trying again',
+        ),
+      )
       .finally(() => (member.asking = false));
   }
 
   async #askUntilReady(member: Member, endpoint: Endpoint): Promise<void> {
     const { roster, clock } = this.#parts;
-    for (let pauseMs = FIRST_PAUSE_MS; roster.holds(member) && isPresent(member); pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    for (
+      let pauseMs = FIRST_PAUSE_MS;
+      roster.holds(member) && isPresent(member);
+      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)
+    ) {
       const { state, address } = await this.#ask(member, endpoint);
       if (state === 'ready' && isPresent(member)) {
         const now = clock.now();
@@ -85,7 +94,10 @@ export class BalancedHealth {
     const address = await engine?.address(record.id, port);
     const asked = healthPort === port ? address : await engine?.address(record.id, healthPort);
     if (address === undefined || asked === undefined) return { state: 'unhealthy' };
-    return { state: await probe(asked.host, asked.port, endpoint.env['HEALTH_CHECK_PATH'] ?? '/ping'), address };
+    return {
+      state: await probe(asked.host, asked.port, endpoint.env['HEALTH_CHECK_PATH'] ?? '/ping'),
+      address,
+    };
   }
 }
 

@@ -13,7 +13,14 @@ import type { Member } from './member.ts';
 import { Roster } from './roster.ts';
 import { sampleWorker } from './worker.sample.ts';
 
-const endpoint: Endpoint = { ...sampleEndpoint, id: 'e', type: 'LOAD_BALANCER', compute: 'CPU', gpuCount: 0, workersMax: 1 };
+const endpoint: Endpoint = {
+  ...sampleEndpoint,
+  id: 'e',
+  type: 'LOAD_BALANCER',
+  compute: 'CPU',
+  gpuCount: 0,
+  workersMax: 1,
+};
 
 describe('a worker that somebody insists on', () => {
   let roster: Roster;
@@ -24,7 +31,10 @@ describe('a worker that somebody insists on', () => {
   beforeEach(() => {
     saved = new Map();
     launched = [];
-    const store = { saveWorker: async (worker: Worker) => void saved.set(worker.id, worker), findWorker: async (_endpoint: string, id: string) => saved.get(id) } as unknown as FleetStore;
+    const store = {
+      saveWorker: async (worker: Worker) => void saved.set(worker.id, worker),
+      findWorker: async (_endpoint: string, id: string) => saved.get(id),
+    } as unknown as FleetStore;
     roster = new Roster(store, createLog({ level: 'silent', format: 'json' }));
     const launcher = {
       launch: (_endpoint: Endpoint, _place: unknown, id: string) => {
@@ -40,7 +50,17 @@ describe('a worker that somebody insists on', () => {
       rounds: { ask: () => undefined },
       departures: { settled: async () => undefined },
       removals: { isUnderWay: () => false },
-      sites: { for: async () => [{ dataCenterId: 'LOCAL-1', images: 'folders', capacity: NO_CAPACITY, imageProblem: undefined, volumeId: undefined }] },
+      sites: {
+        for: async () => [
+          {
+            dataCenterId: 'LOCAL-1',
+            images: 'folders',
+            capacity: NO_CAPACITY,
+            imageProblem: undefined,
+            volumeId: undefined,
+          },
+        ],
+      },
       endpoint: async () => endpoint,
     } as unknown as BalancedPoolParts);
   });
@@ -74,6 +94,9 @@ describe('a worker that somebody insists on', () => {
 
   test('does not come back in another version, nor where it was never there', async () => {
     leaving(endpoint.version - 1);
-    assert.deepEqual([await pool.resume('e', 'w'), await pool.resume('e', 'nobody'), launched], [false, false, []]);
+    assert.deepEqual(
+      [await pool.resume('e', 'w'), await pool.resume('e', 'nobody'), launched],
+      [false, false, []],
+    );
   });
 });

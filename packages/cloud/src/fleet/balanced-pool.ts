@@ -32,7 +32,13 @@ export class BalancedPool {
   }
 
   ready(endpointId: string): (Address & { id: string })[] {
-    return this.#parts.roster.members(endpointId).flatMap(({ record, address, unhealthy }) => (record.state === 'ready' && address !== undefined && unhealthy === null ? [{ id: record.id, ...address }] : []));
+    return this.#parts.roster
+      .members(endpointId)
+      .flatMap(({ record, address, unhealthy }) =>
+        record.state === 'ready' && address !== undefined && unhealthy === null
+          ? [{ id: record.id, ...address }]
+          : [],
+      );
   }
 
   /** Whether a worker that takes no requests yet may come to. */
@@ -46,7 +52,8 @@ export class BalancedPool {
     const { roster, departures, removals, sites, launcher, store } = this.#parts;
     const endpoint = await this.#parts.endpoint(endpointId);
     const leaving = roster.member(endpointId, workerId);
-    if (endpoint === undefined || (leaving !== undefined && leaving.record.version !== endpoint.version)) return false;
+    if (endpoint === undefined || (leaving !== undefined && leaving.record.version !== endpoint.version))
+      return false;
     // It may be on its way out just now.
     await leaving?.leaving;
     await departures.settled(endpointId, workerId);
@@ -54,8 +61,14 @@ export class BalancedPool {
     if (left === undefined || left.endedAt === null || left.version !== endpoint.version) return false;
     // While another server looks after workers, no site is connected here.
     const placement = place(endpoint, await sites.for(endpoint));
-    if (removals.isUnderWay(endpointId) || this.exists(endpointId, workerId)) return this.exists(endpointId, workerId);
-    if (roster.member(endpointId, workerId) !== undefined || roster.members(endpointId).length >= endpoint.workersMax || 'refused' in placement) return false;
+    if (removals.isUnderWay(endpointId) || this.exists(endpointId, workerId))
+      return this.exists(endpointId, workerId);
+    if (
+      roster.member(endpointId, workerId) !== undefined ||
+      roster.members(endpointId).length >= endpoint.workersMax ||
+      'refused' in placement
+    )
+      return false;
     launcher.launch(endpoint, placement.place, workerId);
     return true;
   }

@@ -63,7 +63,11 @@ export class Connections {
     return connecting;
   }
 
-  async #connect(dataCenterId: string, engine: InstanceEngine, attempts: Map<string, Promise<void>>): Promise<void> {
+  async #connect(
+    dataCenterId: string,
+    engine: InstanceEngine,
+    attempts: Map<string, Promise<void>>,
+  ): Promise<void> {
     const { store, rounds, log } = this.#parts;
     // Another server may have taken over meanwhile, and this one again.
     const isCurrent = (): boolean => this.#attempts === attempts;
@@ -75,7 +79,10 @@ export class Connections {
       for (const endpointId of await store.activeEndpoints()) rounds.ask(endpointId);
     } catch (error) {
       if (!isCurrent()) return;
-      log.warn({ err: error, dataCenterId }, 'the workers of a data center cannot be looked after; trying again');
+      log.warn(
+        { err: error, dataCenterId },
+        'the workers of a data center cannot be looked after; trying again',
+      );
       attempts.delete(dataCenterId);
       setTimeout(() => void (isCurrent() && this.connect(dataCenterId)), CONNECT_AGAIN_MS).unref();
     }
@@ -85,7 +92,10 @@ export class Connections {
     const { roster, departures, log } = this.#parts;
     const member = status === 'exited' ? roster.memberOfInstance(id) : undefined;
     if (member === undefined) return;
-    const reason = signal === null ? `it ended with code ${exitCode ?? 'unknown'}` : `it was ended by ${signal}`;
-    departures.ended(member, { exitCode, reason, at }).catch((error: unknown) => log.error({ err: error }, 'the end of a worker could not be written down'));
+    const reason =
+      signal === null ? `it ended with code ${exitCode ?? 'unknown'}` : `it was ended by ${signal}`;
+    departures
+      .ended(member, { exitCode, reason, at })
+      .catch((error: unknown) => log.error({ err: error }, 'the end of a worker could not be written down'));
   }
 }

@@ -1,25 +1,44 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { afterCrash, areOver, endedWell, isLooping, nextStartAt, NO_CRASHES, tellCrashes } from './crashes.ts';
+import {
+  afterCrash,
+  areOver,
+  endedWell,
+  isLooping,
+  nextStartAt,
+  NO_CRASHES,
+  tellCrashes,
+} from './crashes.ts';
 import type { Crashes } from './crashes.ts';
 
 const NOW = 10_000_000;
 
 function crashes(count: number): Crashes {
   let found = NO_CRASHES;
-  for (let crash = 0; crash < count; crash += 1) found = afterCrash(found, { lastLine: 'out of memory', ran: true, now: NOW });
+  for (let crash = 0; crash < count; crash += 1)
+    found = afterCrash(found, { lastLine: 'out of memory', ran: true, now: NOW });
   return found;
 }
 
 describe('crashes of an endpoint', () => {
   test('a first one is tried again at once, then later and later, up to a minute', () => {
-    assert.deepEqual([0, 1].map((count) => nextStartAt(crashes(count))), [0, 0]);
-    assert.deepEqual([2, 3, 4, 7, 8, 9, 500].map((count) => nextStartAt(crashes(count)) - NOW), [1_000, 2_000, 4_000, 32_000, 60_000, 60_000, 60_000]);
-    assert.deepEqual([0, 1, 2, 3].map((count) => isLooping(crashes(count))), [false, false, true, true]);
+    assert.deepEqual(
+      [0, 1].map((count) => nextStartAt(crashes(count))),
+      [0, 0],
+    );
+    assert.deepEqual(
+      [2, 3, 4, 7, 8, 9, 500].map((count) => nextStartAt(crashes(count)) - NOW),
+      [1_000, 2_000, 4_000, 32_000, 60_000, 60_000, 60_000],
+    );
+    assert.deepEqual(
+      [0, 1, 2, 3].map((count) => isLooping(crashes(count))),
+      [false, false, true, true],
+    );
   });
 
   test('are ends that nobody asked for, of a worker that failed or did nothing for less than a minute', () => {
-    const well = (over: Partial<Parameters<typeof endedWell>[0]>): boolean => endedWell({ exitCode: 0, readyAt: NOW, worked: false, at: NOW + 1, ...over });
+    const well = (over: Partial<Parameters<typeof endedWell>[0]>): boolean =>
+      endedWell({ exitCode: 0, readyAt: NOW, worked: false, at: NOW + 1, ...over });
     assert.equal(well({}), false);
     assert.equal(well({ at: NOW + 59_999 }), false);
     assert.equal(well({ at: NOW + 60_000 }), true);
@@ -29,7 +48,8 @@ describe('crashes of an endpoint', () => {
   });
 
   test('are over when a worker has been ready for a minute, counted from the last of them', () => {
-    const over = (readyAt: number, now: number): boolean => areOver(crashes(3), { readySince: [readyAt], isAbandoned: false, now });
+    const over = (readyAt: number, now: number): boolean =>
+      areOver(crashes(3), { readySince: [readyAt], isAbandoned: false, now });
     assert.equal(over(NOW + 5_000, NOW + 65_000), false);
     assert.equal(over(NOW + 5_000, NOW + 65_001), true);
     // One that was ready all along says nothing about those that crashed beside it.
@@ -38,15 +58,22 @@ describe('crashes of an endpoint', () => {
   });
 
   test('are over after an hour where nobody waits and nothing runs, and not before', () => {
-    const over = (isAbandoned: boolean, now: number): boolean => areOver(crashes(3), { readySince: [], isAbandoned, now });
+    const over = (isAbandoned: boolean, now: number): boolean =>
+      areOver(crashes(3), { readySince: [], isAbandoned, now });
     assert.equal(over(true, NOW + 3_600_000), false);
     assert.equal(over(true, NOW + 3_600_001), true);
     assert.equal(over(false, NOW + 100 * 3_600_000), false);
   });
 
   test('are told with what the last one said, or why it could not be started', () => {
-    assert.equal(tellCrashes(crashes(3)), 'workers end as soon as they start (3 in a row); the last one said: out of memory');
+    assert.equal(
+      tellCrashes(crashes(3)),
+      'workers end as soon as they start (3 in a row); the last one said: out of memory',
+    );
     assert.match(tellCrashes({ ...crashes(1), lastLine: '' }), /said: \(nothing\)$/);
-    assert.equal(tellCrashes({ count: 2, lastAt: NOW, lastLine: 'no such image', ran: false }), 'no worker can be started (2 tries in a row): no such image');
+    assert.equal(
+      tellCrashes({ count: 2, lastAt: NOW, lastLine: 'no such image', ran: false }),
+      'no worker can be started (2 tries in a row): no such image',
+    );
   });
 });

@@ -37,7 +37,9 @@ describe('a worker that leaves', () => {
     stuck = false;
     unhealthy = null;
     removed = Promise.withResolvers<void>();
-    const store = { saveWorker: async ({ state }: { state: string }) => void steps.push(`saved as ${state}`) } as unknown as FleetStore;
+    const store = {
+      saveWorker: async ({ state }: { state: string }) => void steps.push(`saved as ${state}`),
+    } as unknown as FleetStore;
     onStop = async () => undefined;
     const engine = {
       stop: async () => {
@@ -53,11 +55,30 @@ describe('a worker that leaves', () => {
       },
     } as unknown as InstanceEngine;
     const presence = { view: () => ({ busy, worked: jobs, unhealthy }), forget: () => undefined };
-    const queue = { presence, stops: { isStuck: () => stuck }, dismiss: () => void steps.push('dismissed'), caretaker: { workerGone: async (_endpoint: string, _worker: string, reason: string) => void steps.push(reason) } } as unknown as JobQueue;
+    const queue = {
+      presence,
+      stops: { isStuck: () => stuck },
+      dismiss: () => void steps.push('dismissed'),
+      caretaker: {
+        workerGone: async (_endpoint: string, _worker: string, reason: string) => void steps.push(reason),
+      },
+    } as unknown as JobQueue;
     const log = createLog({ level: 'silent', format: 'json' });
-    const rounds = new Rounds({ look: async () => void steps.push('looked'), may: () => true, onError: (error) => assert.fail(String(error)) });
+    const rounds = new Rounds({
+      look: async () => void steps.push('looked'),
+      may: () => true,
+      onError: (error) => assert.fail(String(error)),
+    });
     roster = new Roster(store, log);
-    departures = new Departures({ roster, rounds, queue, engines: new Map([['LOCAL-1', engine]]), inFlight: () => requests, clock: new ManualClock(), log });
+    departures = new Departures({
+      roster,
+      rounds,
+      queue,
+      engines: new Map([['LOCAL-1', engine]]),
+      inFlight: () => requests,
+      clock: new ManualClock(),
+      log,
+    });
     member = roster.fleetOf('e').add(sampleWorker('w', { state: 'ready', readyAt: 2 }));
   });
 
@@ -78,7 +99,12 @@ describe('a worker that leaves', () => {
     const leaving = departures.dismiss(member, 'it went on');
     stuck = true;
     await leaving;
-    assert.deepEqual(steps.slice(2), ['stopped', 'the worker that ran the job ended: it went on', 'removing', 'saved as ended']);
+    assert.deepEqual(steps.slice(2), [
+      'stopped',
+      'the worker that ran the job ended: it went on',
+      'removing',
+      'saved as ended',
+    ]);
   });
 
   test('and is stuck is heard of as ended by then: its other jobs go back all the same', async () => {
@@ -86,7 +112,10 @@ describe('a worker that leaves', () => {
     removed.resolve();
     onStop = () => departures.ended(member, { exitCode: 137, reason: 'it ended with code 137' });
     await departures.dismiss(member, 'it went on');
-    assert.deepEqual(steps.filter((step) => step.startsWith('the worker')), ['the worker that ran the job ended: it went on']);
+    assert.deepEqual(
+      steps.filter((step) => step.startsWith('the worker')),
+      ['the worker that ran the job ended: it went on'],
+    );
   });
 
   test('and is heard of as ended by then, has its end written down once, as it was', async () => {
@@ -94,7 +123,10 @@ describe('a worker that leaves', () => {
     onStop = () => departures.ended(member, { exitCode: 7, reason: 'it ended with code 7', at: 5 });
     await departures.dismiss(member, 'it was in the way');
     assert.deepEqual(steps.filter((step) => step === 'saved as ended').length, 1);
-    assert.deepEqual([member.record.endedAt, member.record.exitCode, member.record.reason], [5, 7, 'it was in the way']);
+    assert.deepEqual(
+      [member.record.endedAt, member.record.exitCode, member.record.reason],
+      [5, 7, 'it was in the way'],
+    );
   });
 
   test('is left alone as soon as another server looks after it', async () => {
@@ -121,8 +153,16 @@ describe('a worker that leaves', () => {
     removed.resolve();
     await departures.ended(member, { exitCode: 1, reason: 'it ended with code 1' });
     assert.equal(member.record.reason, 'it ended with code 1: Error: no model');
-    assert.deepEqual(steps, ['the worker that ran the job ended: it ended with code 1: Error: no model', 'removing', 'saved as ended', 'looked']);
-    assert.deepEqual([roster.find('e')?.crashes.count, roster.find('e')?.crashes.lastLine], [1, 'Error: no model']);
+    assert.deepEqual(steps, [
+      'the worker that ran the job ended: it ended with code 1: Error: no model',
+      'removing',
+      'saved as ended',
+      'looked',
+    ]);
+    assert.deepEqual(
+      [roster.find('e')?.crashes.count, roster.find('e')?.crashes.lastLine],
+      [1, 'Error: no model'],
+    );
   });
 
   test('by itself because its own check failed tells what that found, not the last line of its log', async () => {
@@ -133,7 +173,10 @@ describe('a worker that leaves', () => {
     assert.equal(roster.find('e')?.crashes.lastLine, 'model_is_there: RuntimeError: no weights');
   });
 
-  for (const [what, work] of [['a job', () => (jobs = true)], ['a request', () => (member.served = true)]] as const) {
+  for (const [what, work] of [
+    ['a job', () => (jobs = true)],
+    ['a request', () => (member.served = true)],
+  ] as const) {
     test(`by itself and with code 0, after it was given ${what}, is no mishap`, async () => {
       removed.resolve();
       work();
@@ -145,6 +188,9 @@ describe('a worker that leaves', () => {
   test('by itself and with code 0, before it did anything, has crashed all the same', async () => {
     removed.resolve();
     await departures.ended(member, { exitCode: 0, reason: 'it ended with code 0', at: 3 });
-    assert.deepEqual([member.record.reason, roster.find('e')?.crashes.count], ['it ended with code 0: Error: no model', 1]);
+    assert.deepEqual(
+      [member.record.reason, roster.find('e')?.crashes.count],
+      ['it ended with code 0: Error: no model', 1],
+    );
   });
 });

@@ -52,7 +52,8 @@ export class Departures {
    * stuck with a job that was stopped, what else it has goes back.
    */
   dismiss(member: Member, reason: string | null): Promise<void> {
-    if (member.record.state !== 'leaving' && member.record.state !== 'ended') member.leaving = this.#letGo(member, reason);
+    if (member.record.state !== 'leaving' && member.record.state !== 'ended')
+      member.leaving = this.#letGo(member, reason);
     return member.leaving;
   }
 
@@ -65,11 +66,24 @@ export class Departures {
     roster.changes.tell(record.endpointId);
     try {
       await roster.save(member);
-      while (roster.holds(member) && this.#isBusy(record) && !queue.stops.isStuck(record.endpointId, record.id)) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+      while (
+        roster.holds(member) &&
+        this.#isBusy(record) &&
+        !queue.stops.isStuck(record.endpointId, record.id)
+      )
+        await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
       if (!roster.holds(member)) return;
       await engines.get(record.dataCenterId)?.stop(record.id, STOP_GRACE_MS);
       // Its engine may have told of its end by now, which is then written down as it was.
-      if (roster.holds(member)) await this.#track(member, this.#end(member, { reason }, this.#isBusy(record) ? () => this.#loseJobs(record, reason) : undefined));
+      if (roster.holds(member))
+        await this.#track(
+          member,
+          this.#end(
+            member,
+            { reason },
+            this.#isBusy(record) ? () => this.#loseJobs(record, reason) : undefined,
+          ),
+        );
     } catch (error) {
       log.warn({ err: error, workerId: record.id }, 'a worker could not be ended; trying again');
       member.record = { ...member.record, state: record.state };
@@ -85,13 +99,31 @@ export class Departures {
     const { record } = member;
     if (record.endedAt !== null) return;
     const { roster, rounds, queue, clock } = this.#parts;
-    const expected = record.state === 'leaving' || endedWell({ exitCode, readyAt: record.readyAt, worked: this.#hasWorked(member), at: at ?? clock.now() });
+    const expected =
+      record.state === 'leaving' ||
+      endedWell({
+        exitCode,
+        readyAt: record.readyAt,
+        worked: this.#hasWorked(member),
+        at: at ?? clock.now(),
+      });
     // What its own check found says more than the last line of its log.
-    const lastLine = expected ? '' : (queue.presence.view(record.endpointId, record.id)?.unhealthy ?? (await this.#lastLine(record)));
+    const lastLine = expected
+      ? ''
+      : (queue.presence.view(record.endpointId, record.id)?.unhealthy ?? (await this.#lastLine(record)));
     const told = lastLine === '' ? reason : `${reason}: ${lastLine}`;
-    await this.#end(member, { exitCode, reason: expected ? member.leavesFor : told, at }, () => this.#loseJobs(record, (expected ? member.leavesFor : null) ?? told));
+    await this.#end(member, { exitCode, reason: expected ? member.leavesFor : told, at }, () =>
+      this.#loseJobs(record, (expected ? member.leavesFor : null) ?? told),
+    );
     const fleet = roster.find(record.endpointId);
-    if (fleet !== undefined) fleet.crashes = expected ? NO_CRASHES : afterCrash(fleet.crashes, { lastLine: lastLine === '' ? reason : lastLine, ran: member.runsSince !== null, now: clock.now() });
+    if (fleet !== undefined)
+      fleet.crashes = expected
+        ? NO_CRASHES
+        : afterCrash(fleet.crashes, {
+            lastLine: lastLine === '' ? reason : lastLine,
+            ran: member.runsSince !== null,
+            now: clock.now(),
+          });
     rounds.ask(record.endpointId);
   }
 
@@ -102,7 +134,8 @@ export class Departures {
 
   /** A worker is gone a moment before all is done about that. Resolves when it is: for one worker, for all of an endpoint, or for all that there are. */
   async settled(endpointId?: string, workerId?: string): Promise<void> {
-    const isMeant = (one: { endpointId: string; workerId: string }): boolean => one.endpointId === (endpointId ?? one.endpointId) && one.workerId === (workerId ?? one.workerId);
+    const isMeant = (one: { endpointId: string; workerId: string }): boolean =>
+      one.endpointId === (endpointId ?? one.endpointId) && one.workerId === (workerId ?? one.workerId);
     await Promise.allSettled([...this.#underWay].filter(isMeant).map(({ over }) => over));
   }
 
@@ -113,7 +146,11 @@ export class Departures {
   }
 
   /** `before`: what is to be done before all that is known of it here is forgotten. */
-  async #end(member: Member, { exitCode = null, reason, at = this.#parts.clock.now() }: Ending, before?: () => Promise<void>): Promise<void> {
+  async #end(
+    member: Member,
+    { exitCode = null, reason, at = this.#parts.clock.now() }: Ending,
+    before?: () => Promise<void>,
+  ): Promise<void> {
     const { roster, queue, engines } = this.#parts;
     const { id, endpointId, dataCenterId } = member.record;
     member.record = { ...member.record, state: 'ended', endedAt: at, exitCode, reason };
@@ -126,7 +163,11 @@ export class Departures {
   }
 
   async #loseJobs({ endpointId, id }: Worker, reason: string | null): Promise<void> {
-    await this.#parts.queue.caretaker.workerGone(endpointId, id, `the worker that ran the job ended${reason === null ? '' : `: ${reason}`}`);
+    await this.#parts.queue.caretaker.workerGone(
+      endpointId,
+      id,
+      `the worker that ran the job ended${reason === null ? '' : `: ${reason}`}`,
+    );
   }
 
   #hasWorked({ served, record: { endpointId, id } }: Member): boolean {

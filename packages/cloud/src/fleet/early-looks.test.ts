@@ -19,7 +19,11 @@ describe('looks at an endpoint whose jobs wait', () => {
     mock.timers.enable({ apis: ['setTimeout'] });
     looks = 0;
     roster = new Roster({} as FleetStore, createLog({ level: 'silent', format: 'json' }));
-    const rounds = new Rounds({ look: async () => void (looks += 1), may: () => true, onError: (error) => assert.fail(String(error)) });
+    const rounds = new Rounds({
+      look: async () => void (looks += 1),
+      may: () => true,
+      onError: (error) => assert.fail(String(error)),
+    });
     early = new EarlyLooks(roster, rounds, LONGEST_PAUSE_MS);
   });
 

@@ -34,7 +34,8 @@ export class EarlyLooks {
     this.#pauses.set(endpointId, pause);
     setTimeout(() => {
       this.#pauses.delete(endpointId);
-      if (pause.again && !this.#isManned(endpointId)) this.#look(endpointId, Math.min(2 * pauseMs, this.#longestPauseMs));
+      if (pause.again && !this.#isManned(endpointId))
+        this.#look(endpointId, Math.min(2 * pauseMs, this.#longestPauseMs));
     }, pauseMs).unref();
   }
 

@@ -18,7 +18,14 @@ describe('the workers of one endpoint', () => {
     some.add(sampleWorker('called back', { state: 'leaving' }));
     some.add(sampleWorker('sick', { state: 'ready', readyAt: 2 })).unhealthy = 'its health check fails';
     some.couldNotPlace(4, 'full');
-    assert.deepEqual(some.counts(), { idle: 1, initializing: 1, ready: 3, running: 2, throttled: 4, unhealthy: 1 });
+    assert.deepEqual(some.counts(), {
+      idle: 1,
+      initializing: 1,
+      ready: 3,
+      running: 2,
+      throttled: 4,
+      unhealthy: 1,
+    });
   });
 
   test('an endpoint whose workers crash one after the other shows one that is not well', () => {
@@ -33,7 +40,10 @@ describe('the workers of one endpoint', () => {
   test('say why none of them takes a job: the cause before its consequences', () => {
     const some = fleet();
     assert.equal(some.reason(3), 'no worker wanted yet');
-    assert.equal(some.reason(3, () => 'no engine for it'), 'no worker can be placed: no engine for it');
+    assert.equal(
+      some.reason(3, () => 'no engine for it'),
+      'no worker can be placed: no engine for it',
+    );
     const member = some.add(sampleWorker('w'));
     assert.equal(some.reason(3), 'a worker is starting');
     member.progress = 'pulling layer 3 of 7';

@@ -46,22 +46,49 @@ export class EndpointFleet {
 
   /** Forgets what went wrong when it is over. */
   forgiveCrashes(waiting: number, now: number): void {
-    const readySince = [...this.members.values()].flatMap(({ record }) => (record.state === 'ready' && record.readyAt !== null ? [record.readyAt] : []));
-    if (this.crashes.count > 0 && areOver(this.crashes, { readySince, isAbandoned: waiting === 0 && this.members.size === 0, now })) this.crashes = NO_CRASHES;
+    const readySince = [...this.members.values()].flatMap(({ record }) =>
+      record.state === 'ready' && record.readyAt !== null ? [record.readyAt] : [],
+    );
+    if (
+      this.crashes.count > 0 &&
+      areOver(this.crashes, { readySince, isAbandoned: waiting === 0 && this.members.size === 0, now })
+    )
+      this.crashes = NO_CRASHES;
   }
 
   scaled(): ScaledWorker[] {
-    return [...this.members.values()].map(({ record, busy, idleSince }) => ({ id: record.id, state: record.state === 'starting' || record.state === 'ready' ? record.state : 'leaving', busy, idleSince }));
+    return [...this.members.values()].map(({ record, busy, idleSince }) => ({
+      id: record.id,
+      state: record.state === 'starting' || record.state === 'ready' ? record.state : 'leaving',
+      busy,
+      idleSince,
+    }));
   }
 
-  counts(): { idle: number; initializing: number; ready: number; running: number; throttled: number; unhealthy: number } {
-    const live = [...this.members.values()].filter(({ record }) => record.state !== 'leaving' || record.readyAt !== null);
+  counts(): {
+    idle: number;
+    initializing: number;
+    ready: number;
+    running: number;
+    throttled: number;
+    unhealthy: number;
+  } {
+    const live = [...this.members.values()].filter(
+      ({ record }) => record.state !== 'leaving' || record.readyAt !== null,
+    );
     const unhealthy = live.filter((member) => member.unhealthy !== null).length;
     const healthy = live.filter((member) => member.unhealthy === null);
     const running = healthy.filter(({ busy }) => busy).length;
     const initializing = healthy.filter(({ record }) => record.state === 'starting').length;
     const idle = healthy.length - running - initializing;
-    return { idle, initializing, ready: idle + running, running, throttled: this.throttled, unhealthy: unhealthy + (this.crashes.count > 1 && live.length === 0 ? 1 : 0) };
+    return {
+      idle,
+      initializing,
+      ready: idle + running,
+      running,
+      throttled: this.throttled,
+      unhealthy: unhealthy + (this.crashes.count > 1 && live.length === 0 ? 1 : 0),
+    };
   }
 
   /** Why there is no worker that could take a job; undefined where there is one, or none is needed. That no engine can run the image is told before a worker is wanted. */
@@ -73,7 +100,9 @@ export class EndpointFleet {
     if (this.refused !== undefined) return cannotPlace(this.refused);
     const starting = members.filter(({ record }) => record.state === 'starting');
     if (starting.length > 0) {
-      const progress = starting.find((member) => member.runsSince === null && member.progress !== null)?.progress;
+      const progress = starting.find(
+        (member) => member.runsSince === null && member.progress !== null,
+      )?.progress;
       return `${starting.length === 1 ? 'a worker is' : `${starting.length} workers are`} starting${progress === undefined ? '' : `: ${progress}`}`;
     }
     const problem = imageProblem();

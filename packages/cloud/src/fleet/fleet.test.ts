@@ -26,13 +26,35 @@ test('a worker that ended is remembered as long as its log can be read', async (
 });
 
 test('what the queue heard of a worker counts for a queue alone: of a load balanced one it only knows that it shall get no jobs', async () => {
-  const store = { livingWorkers: async () => [sampleWorker('w', { endpointId: 'e', state: 'ready', handle: '{}', startedAt: 1, readyAt: 2 })], activeEndpoints: async () => [] };
-  const engine = { list: async () => [{ id: 'w', status: 'running', startedAt: 1, labels: {} }], watch: () => () => undefined, close: async () => undefined } as unknown as InstanceEngine;
-  const queue = { presence: { view: () => ({ busy: 0, worked: false, unhealthy: null }) }, stops: { isStubborn: () => false } };
-  const fleet = new Fleet({ store, queue, engines: new Map([['LOCAL-1', engine]]), clock: new ManualClock(), log } as unknown as FleetParts);
+  const store = {
+    livingWorkers: async () => [
+      sampleWorker('w', { endpointId: 'e', state: 'ready', handle: '{}', startedAt: 1, readyAt: 2 }),
+    ],
+    activeEndpoints: async () => [],
+  };
+  const engine = {
+    list: async () => [{ id: 'w', status: 'running', startedAt: 1, labels: {} }],
+    watch: () => () => undefined,
+    close: async () => undefined,
+  } as unknown as InstanceEngine;
+  const queue = {
+    presence: { view: () => ({ busy: 0, worked: false, unhealthy: null }) },
+    stops: { isStubborn: () => false },
+  };
+  const fleet = new Fleet({
+    store,
+    queue,
+    engines: new Map([['LOCAL-1', engine]]),
+    clock: new ManualClock(),
+    log,
+  } as unknown as FleetParts);
   await fleet.start();
-  const told = (type: 'QUEUE' | 'LOAD_BALANCER'): unknown[] => fleet.workers({ id: 'e', type }).map(({ busy, unhealthy }) => [busy, unhealthy]);
-  Object.assign(fleet.workers({ id: 'e', type: 'LOAD_BALANCER' })[0] ?? {}, { busy: true, unhealthy: 'its health check fails' });
+  const told = (type: 'QUEUE' | 'LOAD_BALANCER'): unknown[] =>
+    fleet.workers({ id: 'e', type }).map(({ busy, unhealthy }) => [busy, unhealthy]);
+  Object.assign(fleet.workers({ id: 'e', type: 'LOAD_BALANCER' })[0] ?? {}, {
+    busy: true,
+    unhealthy: 'its health check fails',
+  });
   assert.deepEqual(told('LOAD_BALANCER'), [[true, 'its health check fails']]);
   assert.deepEqual(told('QUEUE'), [[false, null]]);
   await fleet.close();

@@ -87,7 +87,8 @@ export class Fleet {
       look: (endpointId) => this.#look(endpointId),
       may: (endpointId) => this.#connections.areOpen && !this.#removals.isUnderWay(endpointId),
       onError: (error, endpointId) => {
-        if (!this.#closed) log.error({ err: error, endpointId }, 'an endpoint could not be looked after; trying again');
+        if (!this.#closed)
+          log.error({ err: error, endpointId }, 'an endpoint could not be looked after; trying again');
       },
     });
     const departures = new Departures({ ...parts, roster, rounds });
@@ -95,7 +96,14 @@ export class Fleet {
     const connections = new Connections({ ...parts, roster, rounds, departures });
     const balancedHealth = new BalancedHealth({ ...parts, roster, departures });
     const sites = new Sites({ ...parts, connections, provisions: parts });
-    const launcher = new Launcher({ ...parts, roster, departures, removals, balancedHealth, provisions: parts });
+    const launcher = new Launcher({
+      ...parts,
+      roster,
+      departures,
+      removals,
+      balancedHealth,
+      provisions: parts,
+    });
     this.#parts = parts;
     this.#roster = roster;
     this.#rounds = rounds;
@@ -146,7 +154,9 @@ export class Fleet {
 
   /** Why an endpoint has no worker for its jobs. */
   reason(endpoint: Endpoint): string | undefined {
-    return (this.#seen(endpoint) ?? new EndpointFleet(endpoint.id)).reason(endpoint.workersMax, () => this.#sites.imageProblem(endpoint));
+    return (this.#seen(endpoint) ?? new EndpointFleet(endpoint.id)).reason(endpoint.workersMax, () =>
+      this.#sites.imageProblem(endpoint),
+    );
   }
 
   engine(dataCenterId: string): InstanceEngine | undefined {
@@ -154,10 +164,15 @@ export class Fleet {
   }
 
   /** What the worker of a job wrote while it had it; follows one that still runs. */
-  async *jobLogs(job: Pick<Job, 'endpointId' | 'id' | 'workerId' | 'takenAt' | 'endedAt'>, signal: AbortSignal): AsyncGenerator<LogLine> {
+  async *jobLogs(
+    job: Pick<Job, 'endpointId' | 'id' | 'workerId' | 'takenAt' | 'endedAt'>,
+    signal: AbortSignal,
+  ): AsyncGenerator<LogLine> {
     const { endpointId, id, workerId, takenAt, endedAt } = job;
     if (workerId === null || takenAt === null) return;
-    const worker = this.#roster.member(endpointId, workerId)?.record ?? (await this.#parts.store.findWorker(endpointId, workerId));
+    const worker =
+      this.#roster.member(endpointId, workerId)?.record ??
+      (await this.#parts.store.findWorker(endpointId, workerId));
     const engine = worker === undefined ? undefined : this.engine(worker.dataCenterId);
     if (engine === undefined) return;
     const lines = engine.logs(workerId, { after: { ts: takenAt - 1 }, follow: endedAt === null }, signal);
@@ -189,7 +204,11 @@ export class Fleet {
     if (now - this.#forgotAt < FORGET_EVERY_MS) return;
     this.#forgotAt = now;
     // The log of a worker is found by its record, so both are kept as long.
-    store.forgetWorkers(now - KEEP_LOGS_MS).catch((error: unknown) => log.warn({ err: error }, 'workers that ended long ago could not be forgotten'));
+    store
+      .forgetWorkers(now - KEEP_LOGS_MS)
+      .catch((error: unknown) =>
+        log.warn({ err: error }, 'workers that ended long ago could not be forgotten'),
+      );
   }
 
   /** A handler asked that its worker be replaced. */
@@ -220,7 +239,13 @@ export class Fleet {
     if (start > 0) await this.#startSome(fleet, endpoint, start, now);
     else fleet.hasPlaced();
     fleet.forgiveCrashes(load.waiting, now);
-    if (fleet.members.size === 0 && load.waiting === 0 && endpoint.workersMin === 0 && fleet.crashes.count === 0) this.#roster.forget(endpointId);
+    if (
+      fleet.members.size === 0 &&
+      load.waiting === 0 &&
+      endpoint.workersMin === 0 &&
+      fleet.crashes.count === 0
+    )
+      this.#roster.forget(endpointId);
   }
 
   /** What became of a worker since the last look. */

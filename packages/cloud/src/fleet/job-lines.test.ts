@@ -4,9 +4,17 @@ import type { LogLine } from '../engines/logs/log-line.ts';
 import { jobLines } from './job-lines.ts';
 
 test('a job has the lines that name it and those that name none, up to its end', async () => {
-  const texts = ['{"requestId":"a","message":"Started."}', 'printed', '{"requestId":"b","message":"Started."}', '{"broken', '{"requestId":null,"message":"x"}', 'too late'];
+  const texts = [
+    '{"requestId":"a","message":"Started."}',
+    'printed',
+    '{"requestId":"b","message":"Started."}',
+    '{"broken',
+    '{"requestId":null,"message":"x"}',
+    'too late',
+  ];
   async function* lines(): AsyncGenerator<LogLine> {
-    for (const [index, line] of texts.entries()) yield { ts: index, seq: index + 1, source: 'container', line };
+    for (const [index, line] of texts.entries())
+      yield { ts: index, seq: index + 1, source: 'container', line };
   }
   const found: string[] = [];
   for await (const { line } of jobLines(lines(), 'a', 4)) found.push(line);

@@ -12,7 +12,11 @@ export function isLineOfJob(line: string, jobId: string): boolean {
 }
 
 /** What a worker wrote while it ran a job, as far as it can be told apart from its other jobs. */
-export async function* jobLines(lines: AsyncIterable<LogLine>, jobId: string, until: number | null): AsyncGenerator<LogLine> {
+export async function* jobLines(
+  lines: AsyncIterable<LogLine>,
+  jobId: string,
+  until: number | null,
+): AsyncGenerator<LogLine> {
   for await (const line of lines) {
     if (until !== null && line.ts > until) return;
     if (isLineOfJob(line.line, jobId)) yield line;

@@ -63,7 +63,8 @@ export class Launcher {
     if (removals.isUnderWay(endpointId) || endedAt !== null || !roster.holds(member)) return;
     const reason = error instanceof Error ? error.message : String(error);
     log.info({ endpointId, workerId: id, reason }, 'a worker did not start');
-    if (!(error instanceof BerthError && error.code === 'capacity')) return departures.ended(member, { reason });
+    if (!(error instanceof BerthError && error.code === 'capacity'))
+      return departures.ended(member, { reason });
     roster.find(endpointId)?.couldNotPlace(1, reason);
     await departures.end(member, { reason });
   }

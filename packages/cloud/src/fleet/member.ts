@@ -29,7 +29,22 @@ export interface Member {
 }
 
 export function memberOf(record: Worker): Member {
-  return { record, busy: false, idleSince: null, served: false, strikes: 0, unhealthy: null, address: undefined, checkedAt: 0, asking: false, runsSince: null, progress: null, leavesFor: null, launching: Promise.resolve(), leaving: Promise.resolve() };
+  return {
+    record,
+    busy: false,
+    idleSince: null,
+    served: false,
+    strikes: 0,
+    unhealthy: null,
+    address: undefined,
+    checkedAt: 0,
+    asking: false,
+    runsSince: null,
+    progress: null,
+    leavesFor: null,
+    launching: Promise.resolve(),
+    leaving: Promise.resolve(),
+  };
 }
 
 /** It takes work, or will soon. */

@@ -30,14 +30,18 @@ const CPU_PER_GPU = 4;
 const MEMORY_PER_GPU_GB = 16;
 
 /** Kept word for word: clients recognise a full house by it. */
-const NO_CAPACITY = 'There are no longer any instances available with the requested specifications. Please refresh and try again.';
+const NO_CAPACITY =
+  'There are no longer any instances available with the requested specifications. Please refresh and try again.';
 
 export type Placement = { place: Place } | { refused: string };
 
 /** Where a worker of this endpoint shall run: the most wanted hardware first, among the data centers that may have it. */
 export function place(endpoint: Endpoint, sites: readonly Site[]): Placement {
   const allowed = sites.filter(({ dataCenterId, volumeId }) => isAllowed(endpoint, dataCenterId, volumeId));
-  if (allowed.length === 0) return { refused: `none of the data centers ${endpoint.dataCenterIds.join(', ') || '(any)'} is connected${endpoint.networkVolumeIds.length > 0 ? ' with the endpoint\'s network volume' : ''}` };
+  if (allowed.length === 0)
+    return {
+      refused: `none of the data centers ${endpoint.dataCenterIds.join(', ') || '(any)'} is connected${endpoint.networkVolumeIds.length > 0 ? " with the endpoint's network volume" : ''}`,
+    };
   const able = allowed.filter(({ imageProblem }) => imageProblem === undefined);
   if (able.length === 0) return { refused: imageProblem(endpoint, allowed) ?? 'no engine can run the image' };
   const found = endpoint.compute === 'CPU' ? cpuPlace(endpoint, able) : gpuPlace(endpoint, able);
@@ -45,14 +49,24 @@ export function place(endpoint: Endpoint, sites: readonly Site[]): Placement {
 }
 
 /** Why none of these can run the image, as it is told by an engine that runs images of this kind, if there is one. */
-export function imageProblem({ image }: Pick<Endpoint, 'image'>, sites: readonly Pick<Site, 'images' | 'imageProblem'>[]): string | undefined {
+export function imageProblem(
+  { image }: Pick<Endpoint, 'image'>,
+  sites: readonly Pick<Site, 'images' | 'imageProblem'>[],
+): string | undefined {
   if (sites.some((site) => site.imageProblem === undefined)) return undefined;
   const wanted = image.startsWith('local/') ? 'folders' : 'containers';
   return (sites.find(({ images }) => images === wanted) ?? sites[0])?.imageProblem;
 }
 
-function isAllowed({ dataCenterIds, networkVolumeIds }: Endpoint, dataCenterId: string, volumeId: string | undefined): boolean {
-  return (dataCenterIds.length === 0 || dataCenterIds.includes(dataCenterId)) && (networkVolumeIds.length === 0 || volumeId !== undefined);
+function isAllowed(
+  { dataCenterIds, networkVolumeIds }: Endpoint,
+  dataCenterId: string,
+  volumeId: string | undefined,
+): boolean {
+  return (
+    (dataCenterIds.length === 0 || dataCenterIds.includes(dataCenterId)) &&
+    (networkVolumeIds.length === 0 || volumeId !== undefined)
+  );
 }
 
 /** Cores are shared, and memory is what runs out: the engine itself knows when. */
@@ -62,29 +76,64 @@ function cpuPlace({ cpuFlavors }: Endpoint, sites: readonly Site[]): Place | und
   if (site === undefined) return undefined;
   const cpu = choice?.vcpuCount ?? 2;
   const memoryInGb = cpu * (findCpuFlavor(choice?.id ?? '')?.ramGbPerVcpu ?? 2);
-  return { dataCenterId: site.dataCenterId, gpuTypeId: null, gpuCount: 0, cpu, memoryInGb, volumeId: site.volumeId };
+  return {
+    dataCenterId: site.dataCenterId,
+    gpuTypeId: null,
+    gpuCount: 0,
+    cpu,
+    memoryInGb,
+    volumeId: site.volumeId,
+  };
 }
 
 function gpuPlace(endpoint: Endpoint, sites: readonly Site[]): Place | undefined {
   const { gpuCount } = endpoint;
   const eligible = eligibleGpuTypes(endpoint);
-  const types = eligible.length > 0 ? eligible : [...new Set(sites.flatMap(({ capacity }) => capacity.gpus.map(({ gpuTypeId }) => gpuTypeId)))];
+  const types =
+    eligible.length > 0
+      ? eligible
+      : [...new Set(sites.flatMap(({ capacity }) => capacity.gpus.map(({ gpuTypeId }) => gpuTypeId)))];
   for (const gpuTypeId of types) {
     for (const { dataCenterId, capacity, volumeId } of sites) {
-      if (capacity.gpus.some((gpu) => suits(gpu, endpoint, gpuTypeId))) return { dataCenterId, gpuTypeId, gpuCount, cpu: CPU_PER_GPU * gpuCount, memoryInGb: MEMORY_PER_GPU_GB * gpuCount, volumeId };
+      if (capacity.gpus.some((gpu) => suits(gpu, endpoint, gpuTypeId)))
+        return {
+          dataCenterId,
+          gpuTypeId,
+          gpuCount,
+          cpu: CPU_PER_GPU * gpuCount,
+          memoryInGb: MEMORY_PER_GPU_GB * gpuCount,
+          volumeId,
+        };
     }
   }
   return undefined;
 }
 
-function suits(gpu: GpuCapacity, { gpuCount, allowedCudaVersions, minCudaVersion }: Endpoint, gpuTypeId: string): boolean {
-  return gpu.gpuTypeId === gpuTypeId && gpu.free >= gpuCount && matchesCuda(gpu, { allowed: allowedCudaVersions, minimum: minCudaVersion });
+function suits(
+  gpu: GpuCapacity,
+  { gpuCount, allowedCudaVersions, minCudaVersion }: Endpoint,
+  gpuTypeId: string,
+): boolean {
+  return (
+    gpu.gpuTypeId === gpuTypeId &&
+    gpu.free >= gpuCount &&
+    matchesCuda(gpu, { allowed: allowedCudaVersions, minimum: minCudaVersion })
+  );
 }
 
 /** What this round has already given away is no longer free for the rest of it. It is all of one machine. */
-export function reserve(sites: Site[], endpoint: Endpoint, { dataCenterId, gpuTypeId, gpuCount }: Place): void {
+export function reserve(
+  sites: Site[],
+  endpoint: Endpoint,
+  { dataCenterId, gpuTypeId, gpuCount }: Place,
+): void {
   const site = sites.find((candidate) => candidate.dataCenterId === dataCenterId);
   if (site === undefined || gpuTypeId === null) return;
   const taken = site.capacity.gpus.findIndex((gpu) => suits(gpu, endpoint, gpuTypeId));
-  site.capacity = { ...site.capacity, gpus: site.capacity.gpus.map((gpu, index) => (index === taken ? { ...gpu, free: gpu.free - gpuCount } : gpu)) };
+  site.capacity = {
+    ...site.capacity,
+    gpus: site.capacity.gpus.map((gpu, index) =>
+      index === taken ? { ...gpu, free: gpu.free - gpuCount } : gpu,
+    ),
+  };
 }

@@ -9,7 +9,11 @@ export interface Provisions {
   /** The environment with its secrets filled in. */
   resolveEnv(accountId: string, env: Record<string, string>): Promise<Record<string, string>>;
   /** What an image is pulled with: saved credentials that are named, or what the account has for this image. */
-  credentials(accountId: string, registryId: string | null, image: string): Promise<{ username: string; password: string } | undefined>;
+  credentials(
+    accountId: string,
+    registryId: string | null,
+    image: string,
+  ): Promise<{ username: string; password: string } | undefined>;
   /** Where a network volume of the endpoint lies in a data center; undefined where it has none there. */
   volume(endpoint: Endpoint, dataCenterId: string): Promise<{ id: string; folder: string } | undefined>;
   /** The file with the code of an endpoint whose image comes without; undefined where it has none. */
@@ -20,7 +24,12 @@ export interface Provisions {
 }
 
 /** Gathers what this worker needs to run at its place. */
-export async function provide(member: Member, endpoint: Endpoint, where: Place, provisions: Provisions): Promise<InstanceSpec> {
+export async function provide(
+  member: Member,
+  endpoint: Endpoint,
+  where: Place,
+  provisions: Provisions,
+): Promise<InstanceSpec> {
   const { accountId, registryId, image } = endpoint;
   const [env, url, volume, artifact, registry] = await Promise.all([
     provisions.resolveEnv(accountId, endpoint.env),
@@ -30,5 +39,16 @@ export async function provide(member: Member, endpoint: Endpoint, where: Place, 
     provisions.credentials(accountId, registryId, image),
   ]);
   const token = provisions.tokenOf(endpoint.id, member.record.id);
-  return workerSpec({ endpoint, record: member.record, where, env, url, token, volume, artifact, registry, onProgress: (line) => (member.progress = line) });
+  return workerSpec({
+    endpoint,
+    record: member.record,
+    where,
+    env,
+    url,
+    token,
+    volume,
+    artifact,
+    registry,
+    onProgress: (line) => (member.progress = line),
+  });
 }

@@ -39,12 +39,31 @@ describe('a worker of a queue', () => {
     holdsJob = false;
     dismissed = [];
     const store = {
-      workers: async (_endpoint: string, seenSince: number) => (heardElsewhereAt >= seenSince ? [{ endpointId: 'e', workerId: 'w', seenAt: heardElsewhereAt, busy: busyElsewhere, unhealthy: null }] : []),
+      workers: async (_endpoint: string, seenSince: number) =>
+        heardElsewhereAt >= seenSince
+          ? [
+              {
+                endpointId: 'e',
+                workerId: 'w',
+                seenAt: heardElsewhereAt,
+                busy: busyElsewhere,
+                unhealthy: null,
+              },
+            ]
+          : [],
       running: async () => (holdsJob ? [{ workerId: 'w' }] : []),
     };
     const caretaker = new Caretaker({ store, clock, presence } as unknown as CaretakerParts);
-    const queue = { presence, caretaker, workers: (endpointId: string) => store.workers(endpointId, clock.now() - SILENT_MS), stops } as unknown as JobQueue;
-    const roster = new Roster({ saveWorker: async () => undefined } as unknown as FleetStore, createLog({ level: 'silent', format: 'json' }));
+    const queue = {
+      presence,
+      caretaker,
+      workers: (endpointId: string) => store.workers(endpointId, clock.now() - SILENT_MS),
+      stops,
+    } as unknown as JobQueue;
+    const roster = new Roster(
+      { saveWorker: async () => undefined } as unknown as FleetStore,
+      createLog({ level: 'silent', format: 'json' }),
+    );
     const departures = {
       dismiss: async (one: Member, reason: string | null) => {
         if (one.record.state === 'leaving') return;

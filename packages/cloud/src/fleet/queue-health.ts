@@ -37,7 +37,12 @@ export class QueueHealth {
     member.checkedAt = now;
     const { departures, queue } = this.#parts;
     const { endpointId, id } = member.record;
-    if (queue.presence.view(endpointId, id) === undefined) this.#takeIn(member, (await queue.workers(endpointId)).find(({ workerId }) => workerId === id), now);
+    if (queue.presence.view(endpointId, id) === undefined)
+      this.#takeIn(
+        member,
+        (await queue.workers(endpointId)).find(({ workerId }) => workerId === id),
+        now,
+      );
     if (member.record.state !== 'ready') return;
     member.strikes = (await queue.caretaker.isSilent(endpointId, id)) ? member.strikes + 1 : 0;
     if (member.strikes < STRIKES_TO_LEAVE) return;
@@ -57,6 +62,7 @@ export class QueueHealth {
     member.busy = busy;
     // With other jobs it is left to finish them, if it can.
     const goesOn = busy ? queue.stops.isStuck(endpointId, id) : queue.stops.isStubborn(endpointId, id);
-    if (goesOn) void departures.dismiss(member, 'it went on with a job that was cancelled or had run out of time');
+    if (goesOn)
+      void departures.dismiss(member, 'it went on with a job that was cancelled or had run out of time');
   }
 }

@@ -74,7 +74,10 @@ export class Removals {
       await engine?.forgetLog(id);
       roster.drop(member);
     } catch (error) {
-      log.warn({ err: error, endpointId, workerId: id }, 'a worker of an endpoint that is gone could not be removed; trying again');
+      log.warn(
+        { err: error, endpointId, workerId: id },
+        'a worker of an endpoint that is gone could not be removed; trying again',
+      );
     }
   }
 
@@ -84,7 +87,10 @@ export class Removals {
     try {
       await engines.get(dataCenterId)?.forgetLog(id);
     } catch (error) {
-      log.warn({ err: error, endpointId, workerId: id }, 'the log of a worker of an endpoint that is gone could not be removed');
+      log.warn(
+        { err: error, endpointId, workerId: id },
+        'the log of a worker of an endpoint that is gone could not be removed',
+      );
     }
   }
 }

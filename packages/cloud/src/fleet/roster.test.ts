@@ -23,7 +23,12 @@ test('a worker that took up the id of another is another one', () => {
 
 test('whoever waits for a worker is woken when it is ready, also where that cannot be written down', async () => {
   const saved: Worker[] = [];
-  const store = { saveWorker: async (worker: Worker) => { saved.push(worker); throw new Error('the disk is full'); } } as unknown as FleetStore;
+  const store = {
+    saveWorker: async (worker: Worker) => {
+      saved.push(worker);
+      throw new Error('the disk is full');
+    },
+  } as unknown as FleetStore;
   const roster = new Roster(store, log);
   const member = roster.fleetOf('e').add(sampleWorker('w'));
   const { changed } = roster.changes.next('e', 60_000);

@@ -70,7 +70,9 @@ export class Roster {
   becomesReady(member: Member, now: number): void {
     const { id, endpointId } = member.record;
     member.record = { ...member.record, state: 'ready', readyAt: now };
-    this.save(member).catch((error: unknown) => this.#log.warn({ err: error, workerId: id }, 'it could not be written down that a worker is ready'));
+    this.save(member).catch((error: unknown) =>
+      this.#log.warn({ err: error, workerId: id }, 'it could not be written down that a worker is ready'),
+    );
     this.changes.tell(endpointId);
   }
 

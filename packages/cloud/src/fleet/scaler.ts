@@ -44,7 +44,12 @@ export interface Scaling {
  * which keeps a load that wavers from starting and stopping workers; one that is still
  * starting is never stopped for idleness.
  */
-export function scale(settings: ScalerSettings, load: Load, workers: readonly ScaledWorker[], now: number): Scaling {
+export function scale(
+  settings: ScalerSettings,
+  load: Load,
+  workers: readonly ScaledWorker[],
+  now: number,
+): Scaling {
   const present = workers.filter(({ state }) => state !== 'leaving');
   const target = clamp(targetOf(settings, load, present), settings);
   const surplus = present.length - settings.workersMax;
@@ -53,14 +58,24 @@ export function scale(settings: ScalerSettings, load: Load, workers: readonly Sc
     .sort((a, b) => (a.idleSince ?? 0) - (b.idleSince ?? 0));
   const spare = Math.min(restful.length, present.length - target);
   // Above the maximum (it was lowered) those with nothing to do go first, then whoever is left, and those finish their job.
-  const excess = surplus > spare ? present.filter((worker) => !restful.slice(0, spare).includes(worker)).sort((a, b) => Number(a.busy) - Number(b.busy)).slice(0, surplus - Math.max(0, spare)) : [];
+  const excess =
+    surplus > spare
+      ? present
+          .filter((worker) => !restful.slice(0, spare).includes(worker))
+          .sort((a, b) => Number(a.busy) - Number(b.busy))
+          .slice(0, surplus - Math.max(0, spare))
+      : [];
   return {
     start: Math.max(0, target - present.length),
     stop: [...restful.slice(0, Math.max(0, spare)), ...excess].map(({ id }) => id),
   };
 }
 
-function targetOf({ scalerType, scalerValue }: ScalerSettings, { waiting, late, inProgress }: Load, present: readonly ScaledWorker[]): number {
+function targetOf(
+  { scalerType, scalerValue }: ScalerSettings,
+  { waiting, late, inProgress }: Load,
+  present: readonly ScaledWorker[],
+): number {
   const first = waiting > 0 ? 1 : 0;
   switch (scalerType) {
     case 'REQUEST_COUNT':
@@ -81,6 +96,10 @@ function clamp(target: number, { workersMin, workersMax }: ScalerSettings): numb
   return Math.min(workersMax, Math.max(workersMin, target));
 }
 
-function isRestful({ state, busy, idleSince }: ScaledWorker, { idleTimeout }: ScalerSettings, now: number): boolean {
+function isRestful(
+  { state, busy, idleSince }: ScaledWorker,
+  { idleTimeout }: ScalerSettings,
+  now: number,
+): boolean {
   return state === 'ready' && !busy && idleSince !== null && now - idleSince >= idleTimeout * 1000;
 }

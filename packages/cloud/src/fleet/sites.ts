@@ -26,14 +26,25 @@ export class Sites {
   async for(endpoint: Endpoint): Promise<Site[]> {
     const { engines, connections } = this.#parts;
     const connected = [...engines].filter(([dataCenterId]) => connections.has(dataCenterId));
-    const sites = await Promise.all(connected.map(([dataCenterId, engine]) => this.#site(endpoint, dataCenterId, engine)));
+    const sites = await Promise.all(
+      connected.map(([dataCenterId, engine]) => this.#site(endpoint, dataCenterId, engine)),
+    );
     return sites.filter((site) => site !== undefined);
   }
 
   /** Why none that the endpoint may use can run its image, as far as that is known without asking them. */
   imageProblem(endpoint: Endpoint): string | undefined {
-    const allowed = [...this.#parts.engines].filter(([dataCenterId]) => endpoint.dataCenterIds.length === 0 || endpoint.dataCenterIds.includes(dataCenterId));
-    return imageProblem(endpoint, allowed.map(([, engine]) => ({ images: engine.abilities.images, imageProblem: problemOf(endpoint, engine) })));
+    const allowed = [...this.#parts.engines].filter(
+      ([dataCenterId]) =>
+        endpoint.dataCenterIds.length === 0 || endpoint.dataCenterIds.includes(dataCenterId),
+    );
+    return imageProblem(
+      endpoint,
+      allowed.map(([, engine]) => ({
+        images: engine.abilities.images,
+        imageProblem: problemOf(endpoint, engine),
+      })),
+    );
   }
 
   /** Only an engine that could run the image is asked for its capacity. */
@@ -42,7 +53,13 @@ export class Sites {
     const problem = problemOf(endpoint, engine);
     try {
       const capacity = problem === undefined ? await engine.capacity() : NO_CAPACITY;
-      return { dataCenterId, images: engine.abilities.images, capacity, imageProblem: problem, volumeId: (await provisions.volume(endpoint, dataCenterId))?.id };
+      return {
+        dataCenterId,
+        images: engine.abilities.images,
+        capacity,
+        imageProblem: problem,
+        volumeId: (await provisions.volume(endpoint, dataCenterId))?.id,
+      };
     } catch (error) {
       log.warn({ err: error, dataCenterId }, 'an engine does not answer');
       return undefined;

@@ -6,5 +6,6 @@ test('a worker has seven minutes to be ready, or what its environment says in se
   assert.equal(startLimit({}), 420_000);
   assert.equal(startLimit({ RUNPOD_INIT_TIMEOUT: '90' }), 90_000);
   assert.equal(startLimit({ RUNPOD_INIT_TIMEOUT: '0.5' }), 500);
-  for (const wrong of ['', '0', '-1', 'long', 'Infinity']) assert.equal(startLimit({ RUNPOD_INIT_TIMEOUT: wrong }), 420_000, wrong);
+  for (const wrong of ['', '0', '-1', 'long', 'Infinity'])
+    assert.equal(startLimit({ RUNPOD_INIT_TIMEOUT: wrong }), 420_000, wrong);
 });

@@ -7,7 +7,11 @@ export function tellingLine(lines: readonly string[]): string {
     .flatMap((line) => messageOf(line).split('\n'))
     .map((line) => line.trim())
     .filter((line) => line !== '' && !/^Node\.js v\d/.test(line) && !/^at .*[:)]/.test(line) && line !== '}');
-  return spoken.findLast((line) => /^(Uncaught )?[\w.]*(Error|Exception|Exit|Interrupt)\b/.test(line)) ?? spoken.at(-1) ?? '';
+  return (
+    spoken.findLast((line) => /^(Uncaught )?[\w.]*(Error|Exception|Exit|Interrupt)\b/.test(line)) ??
+    spoken.at(-1) ??
+    ''
+  );
 }
 
 /** The public worker SDKs write what they say as JSON: `{"requestId": null, "message": "...", "level": "ERROR"}`. */

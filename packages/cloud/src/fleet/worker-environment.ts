@@ -18,7 +18,17 @@ export interface WorkerIdentity {
  * `$ID` and `$RUNPOD_POD_ID` are the worker SDK's to fill in, and every address has a query,
  * because the SDK adds to it.
  */
-export function workerEnvironment({ id, endpoint, dataCenterId, gpuTypeId, gpuCount, cpu, url, token, volumeId }: WorkerIdentity): Record<string, string> {
+export function workerEnvironment({
+  id,
+  endpoint,
+  dataCenterId,
+  gpuTypeId,
+  gpuCount,
+  cpu,
+  url,
+  token,
+  volumeId,
+}: WorkerIdentity): Record<string, string> {
   const base = `${url}/v2/${endpoint.id}`;
   const query = `?gpu=${encodeURIComponent(gpuTypeId ?? 'none')}`;
   return {

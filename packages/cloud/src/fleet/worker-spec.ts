@@ -27,15 +27,38 @@ export interface WorkerSpecParts {
 }
 
 /** A worker in the words of the engines. */
-export function workerSpec({ endpoint, record, where, env, url, token, volume, artifact, registry, onProgress }: WorkerSpecParts): InstanceSpec {
+export function workerSpec({
+  endpoint,
+  record,
+  where,
+  env,
+  url,
+  token,
+  volume,
+  artifact,
+  registry,
+  onProgress,
+}: WorkerSpecParts): InstanceSpec {
   return {
     id: record.id,
-    labels: { kind: 'worker', account: endpoint.accountId, endpoint: endpoint.id, version: String(endpoint.version) },
+    labels: {
+      kind: 'worker',
+      account: endpoint.accountId,
+      endpoint: endpoint.id,
+      version: String(endpoint.version),
+    },
     image: endpoint.image,
     command: parseArgs(endpoint.args),
-    env: { ...env, ...(artifact !== undefined && { [ARTIFACT_PATH]: artifact }), ...workerEnvironment({ id: record.id, endpoint, ...where, url, token, volumeId: volume?.id }) },
+    env: {
+      ...env,
+      ...(artifact !== undefined && { [ARTIFACT_PATH]: artifact }),
+      ...workerEnvironment({ id: record.id, endpoint, ...where, url, token, volumeId: volume?.id }),
+    },
     ports: portsOf(endpoint),
-    mounts: [...(volume === undefined ? [] : [{ source: volume.folder, path: VOLUME_PATH }]), ...(artifact === undefined ? [] : [{ source: dirname(artifact), path: dirname(artifact) }])],
+    mounts: [
+      ...(volume === undefined ? [] : [{ source: volume.folder, path: VOLUME_PATH }]),
+      ...(artifact === undefined ? [] : [{ source: dirname(artifact), path: dirname(artifact) }]),
+    ],
     cpu: where.cpu,
     memoryInGb: where.memoryInGb,
     gpus: where.gpuTypeId === null ? null : { typeId: where.gpuTypeId, count: where.gpuCount },
@@ -46,9 +69,18 @@ export function workerSpec({ endpoint, record, where, env, url, token, volume, a
 }
 
 function portsOf(endpoint: Endpoint): InstanceSpec['ports'] {
-  if (endpoint.type === 'QUEUE') return endpoint.ports.map((entry) => ({ port: Number.parseInt(entry, 10), protocol: entry.endsWith('/http') ? 'http' : 'tcp' }));
+  if (endpoint.type === 'QUEUE')
+    return endpoint.ports.map((entry) => ({
+      port: Number.parseInt(entry, 10),
+      protocol: entry.endsWith('/http') ? 'http' : 'tcp',
+    }));
   const [port, healthPort] = balancedPorts(endpoint);
-  return [{ port, protocol: 'http', announceAs: 'PORT' }, ...(healthPort === port ? [] : [{ port: healthPort, protocol: 'http' as const, announceAs: 'PORT_HEALTH' }])];
+  return [
+    { port, protocol: 'http', announceAs: 'PORT' },
+    ...(healthPort === port
+      ? []
+      : [{ port: healthPort, protocol: 'http' as const, announceAs: 'PORT_HEALTH' }]),
+  ];
 }
 
 /** The port for requests and the one for health checks, of a load balancing endpoint. */

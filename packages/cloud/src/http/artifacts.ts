@@ -10,7 +10,9 @@ import { failV2 } from './rest-v2/failures.ts';
 export function artifactRoutes(artifacts: Artifacts) {
   return async function mount(app: FastifyInstance): Promise<void> {
     app.removeAllContentTypeParsers();
-    app.setErrorHandler((error, request, reply) => failV2(reply, asBerthError(error, request.log, request.id)));
+    app.setErrorHandler((error, request, reply) =>
+      failV2(reply, asBerthError(error, request.log, request.id)),
+    );
     app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
 
     app.route({
@@ -28,7 +30,9 @@ export function artifactRoutes(artifacts: Artifacts) {
           await artifacts.put(objectKey, (request.body ?? request.raw) as Readable, request.id);
         } catch (error) {
           // Whoever went away reads no answer; it is no defect of ours.
-          throw request.raw.errored === null ? error : new BerthError('malformed', 'the upload broke off', { cause: error });
+          throw request.raw.errored === null
+            ? error
+            : new BerthError('malformed', 'the upload broke off', { cause: error });
         }
         return reply.code(200).send();
       },

@@ -11,8 +11,18 @@ test('a door lets in who comes from its network, and whoever is at its own addre
   const open = await ContainerDoor.open(answering(), { address: '127.0.0.1', subnet: '127.0.0.0/8' }, 0, log);
   assert.equal(await (await fetch(`http://127.0.0.1:${open.port}/`)).text(), 'in');
   // On the loopback one comes from the address that one goes to.
-  const closed = await ContainerDoor.open(answering(), { address: '127.0.0.2', subnet: '10.9.0.0/16' }, 0, log);
-  await assert.rejects(fetch(`http://127.0.0.2:${closed.port}/`, { signal: AbortSignal.timeout(5_000) }).then(({ status }) => assert.fail(String(status))), (error) => error instanceof TypeError);
+  const closed = await ContainerDoor.open(
+    answering(),
+    { address: '127.0.0.2', subnet: '10.9.0.0/16' },
+    0,
+    log,
+  );
+  await assert.rejects(
+    fetch(`http://127.0.0.2:${closed.port}/`, { signal: AbortSignal.timeout(5_000) }).then(({ status }) =>
+      assert.fail(String(status)),
+    ),
+    (error) => error instanceof TypeError,
+  );
   for (const door of [open, closed]) {
     door.closeAllConnections();
     await door.close();
@@ -20,8 +30,18 @@ test('a door lets in who comes from its network, and whoever is at its own addre
 });
 
 test('where the port is taken, the door is at another one', async () => {
-  const first = await ContainerDoor.open(answering(), { address: '127.0.0.1', subnet: '127.0.0.0/8' }, 0, log);
-  const second = await ContainerDoor.open(answering(), { address: '127.0.0.1', subnet: '127.0.0.0/8' }, first.port, log);
+  const first = await ContainerDoor.open(
+    answering(),
+    { address: '127.0.0.1', subnet: '127.0.0.0/8' },
+    0,
+    log,
+  );
+  const second = await ContainerDoor.open(
+    answering(),
+    { address: '127.0.0.1', subnet: '127.0.0.0/8' },
+    first.port,
+    log,
+  );
   assert.notEqual(second.port, first.port);
   assert.equal(await (await fetch(`http://127.0.0.1:${second.port}/`)).text(), 'in');
   for (const door of [first, second]) {

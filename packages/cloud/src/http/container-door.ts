@@ -22,7 +22,12 @@ export class ContainerDoor {
   }
 
   /** At the same port as the server, so that containers of an earlier run find it again; where that is taken, at another. */
-  static async open(server: Server, { address, subnet }: DoorPlace, port: number, log: Log): Promise<ContainerDoor> {
+  static async open(
+    server: Server,
+    { address, subnet }: DoorPlace,
+    port: number,
+    log: Log,
+  ): Promise<ContainerDoor> {
     const allowed = networkOf(subnet);
     server.prependListener('connection', (socket) => {
       const from = socket.remoteAddress ?? '';
@@ -32,7 +37,10 @@ export class ContainerDoor {
       await listen(server, address, port);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-      log.warn({ address, port }, 'the port is taken in the network of the containers; another one is used, and containers of an earlier run cannot come back');
+      log.warn(
+        { address, port },
+        'the port is taken in the network of the containers; another one is used, and containers of an earlier run cannot come back',
+      );
       await listen(server, address, 0);
     }
     return new ContainerDoor(server);

@@ -17,13 +17,20 @@ describe('whatever was thrown', () => {
     const expected = new BerthError('rule', 'no');
     assert.equal(asBerthError(expected, log, 'r1'), expected);
     assert.deepEqual(lines, []);
-    for (const code of ['internal', 'unavailable'] as const) asBerthError(new BerthError(code, 'away', { cause: new Error('why') }), log, 'r1');
+    for (const code of ['internal', 'unavailable'] as const)
+      asBerthError(new BerthError(code, 'away', { cause: new Error('why') }), log, 'r1');
     assert.equal(lines.length, 2);
     assert.match(lines[0] ?? '', /why/);
   });
 
   test('anything else is a defect: the log has all of it, the answer the request alone', () => {
-    for (const thrown of [new Error('password hunter2'), 'hunter2', undefined, { secret: 'hunter2' }, new TypeError('x is not a function')]) {
+    for (const thrown of [
+      new Error('password hunter2'),
+      'hunter2',
+      undefined,
+      { secret: 'hunter2' },
+      new TypeError('x is not a function'),
+    ]) {
       const { log, lines } = kept();
       const error = asBerthError(thrown, log, 'request-7');
       assert.equal(error.code, 'internal');
@@ -35,7 +42,10 @@ describe('whatever was thrown', () => {
 
   test('a request that its client broke off is no defect', () => {
     const { log, lines } = kept();
-    assert.equal(asBerthError(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }), log, 'r').code, 'malformed');
+    assert.equal(
+      asBerthError(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }), log, 'r').code,
+      'malformed',
+    );
     assert.deepEqual(lines, []);
   });
 
@@ -44,10 +54,14 @@ describe('whatever was thrown', () => {
     const { log } = kept();
     app.setErrorHandler((error, _request, reply) => reply.code(400).send(asBerthError(error, log, 'r').code));
     app.post('/', () => '');
-    const answer = async (payload: string, headers: Record<string, string>): Promise<string> => (await app.inject({ method: 'POST', url: '/', payload, headers })).body;
+    const answer = async (payload: string, headers: Record<string, string>): Promise<string> =>
+      (await app.inject({ method: 'POST', url: '/', payload, headers })).body;
     assert.equal(await answer('x'.repeat(11), { 'content-type': 'application/json' }), 'too-large');
     assert.equal(await answer('<a/>', { 'content-type': 'application/xml' }), 'media-type');
-    assert.equal(await answer('"a"', { 'content-type': 'application/json', 'content-length': '9' }), 'malformed');
+    assert.equal(
+      await answer('"a"', { 'content-type': 'application/json', 'content-length': '9' }),
+      'malformed',
+    );
     assert.equal(await answer('{', { 'content-type': 'application/json' }), 'malformed');
     assert.equal(await answer('', { 'content-type': 'application/json' }), 'malformed');
     await app.close();

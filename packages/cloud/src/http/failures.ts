@@ -19,14 +19,22 @@ export function asBerthError(error: unknown, log: FastifyBaseLogger, requestId: 
     if (error.code === 'internal' || error.code === 'unavailable') log.error({ err: error }, error.message);
     return error;
   }
-  const known = error instanceof Error && 'code' in error && typeof error.code === 'string' ? FRAMEWORK[error.code] : undefined;
+  const known =
+    error instanceof Error && 'code' in error && typeof error.code === 'string'
+      ? FRAMEWORK[error.code]
+      : undefined;
   if (known !== undefined) return new BerthError(known[0], known[1]);
   if (isBrokenOff(error)) return new BerthError('malformed', 'the request was broken off before its end');
   log.error({ err: error }, 'unexpected error');
-  return new BerthError('internal', `something went wrong inside Berth; its log has the details under request ${requestId}`);
+  return new BerthError(
+    'internal',
+    `something went wrong inside Berth; its log has the details under request ${requestId}`,
+  );
 }
 
 /** What Node throws into whoever reads a request whose client has gone. */
 function isBrokenOff(error: unknown): boolean {
-  return error instanceof Error && error.message === 'aborted' && 'code' in error && error.code === 'ECONNRESET';
+  return (
+    error instanceof Error && error.message === 'aborted' && 'code' in error && error.code === 'ECONNRESET'
+  );
 }

@@ -42,7 +42,10 @@ async function withinTime(ready: Promise<void>): Promise<string | undefined> {
   const late = new Promise<string>((resolve) => {
     timer = setTimeout(() => resolve('the database takes too long to answer'), READY_WITHIN_MS);
   });
-  const state = ready.then(() => undefined, () => 'the database does not answer');
+  const state = ready.then(
+    () => undefined,
+    () => 'the database does not answer',
+  );
   try {
     return await Promise.race([state, late]);
   } finally {

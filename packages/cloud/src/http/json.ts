@@ -21,13 +21,15 @@ export function parseJson(bytes: Uint8Array): unknown {
 /** The same rules for text from a path or a query string. */
 export function checkText(text: string): void {
   if (text.includes('\0')) throw new BerthError('malformed', 'text must not contain a NUL character');
-  if (!text.isWellFormed()) throw new BerthError('malformed', 'text must be valid Unicode: it holds half of a surrogate pair');
+  if (!text.isWellFormed())
+    throw new BerthError('malformed', 'text must be valid Unicode: it holds half of a surrogate pair');
 }
 
 function checkValue(value: unknown, depth: number): void {
   if (typeof value === 'string') return checkText(value);
   if (typeof value !== 'object' || value === null) return;
-  if (depth >= MAX_DEPTH) throw new BerthError('malformed', `the request body is nested more than ${MAX_DEPTH} levels deep`);
+  if (depth >= MAX_DEPTH)
+    throw new BerthError('malformed', `the request body is nested more than ${MAX_DEPTH} levels deep`);
   for (const [key, item] of Object.entries(value)) {
     if (key === '__proto__') throw new BerthError('malformed', 'a key must not be named __proto__');
     checkText(key);

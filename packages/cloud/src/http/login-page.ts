@@ -11,7 +11,8 @@ const LONGEST_ID = 64;
 export function loginPage(app: FastifyInstance): void {
   app.get(LOGIN_PAGE, async (request, reply) => {
     const asked = (request.query as Record<string, string | string[] | undefined>)['request'];
-    const id = typeof asked === 'string' && asked.length <= LONGEST_ID && /^[\w-]+$/.test(asked) ? asked : undefined;
+    const id =
+      typeof asked === 'string' && asked.length <= LONGEST_ID && /^[\w-]+$/.test(asked) ? asked : undefined;
     const nonce = randomBytes(16).toString('base64');
     return reply
       .code(id === undefined ? 400 : 200)
@@ -26,7 +27,10 @@ export function loginPage(app: FastifyInstance): void {
 }
 
 function page(id: string | undefined, nonce: string): Html {
-  const body = id === undefined ? html`<p>The address has no request in it, or one that makes no sense. Start again in the program that sent you here.</p>` : form(id);
+  const body =
+    id === undefined
+      ? html`<p>The address has no request in it, or one that makes no sense. Start again in the program that sent you here.</p>`
+      : form(id);
   return html`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Berth: a program asks for a key</title><style nonce="${nonce}">${STYLE}</style></head>
@@ -40,7 +44,9 @@ function form(id: string): Html {
 <div><button value="approve">Give it a key</button> <button value="deny">Refuse</button></div></form><p id="outcome" role="status"></p>`;
 }
 
-const STYLE = new Html('body{font:16px/1.5 system-ui,sans-serif;margin:3rem auto;max-width:34rem;padding:0 1rem}label,input{display:block;width:100%;box-sizing:border-box}input{font:inherit;padding:.4rem;margin:.3rem 0 1rem}button{font:inherit;padding:.3rem .9rem}');
+const STYLE = new Html(
+  'body{font:16px/1.5 system-ui,sans-serif;margin:3rem auto;max-width:34rem;padding:0 1rem}label,input{display:block;width:100%;box-sizing:border-box}input{font:inherit;padding:.4rem;margin:.3rem 0 1rem}button{font:inherit;padding:.3rem .9rem}',
+);
 
 const SCRIPT = new Html(`
 const form = document.querySelector('form');

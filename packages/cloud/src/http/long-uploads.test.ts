@@ -11,11 +11,17 @@ import { allowLongUpload, endBadConnection } from './long-uploads.ts';
 const WITHIN_MS = 200;
 
 describe('an upload that takes its time', () => {
-  const server = createServer({ requestTimeout: WITHIN_MS, headersTimeout: WITHIN_MS, connectionsCheckingInterval: 20 }, (request, response) => {
-    if (request.url === '/long') allowLongUpload(request.socket);
-    if (request.url === '/stalled') allowLongUpload(request.socket, 100);
-    text(request).then((body) => response.end(`${body.length}`), () => response.destroy());
-  });
+  const server = createServer(
+    { requestTimeout: WITHIN_MS, headersTimeout: WITHIN_MS, connectionsCheckingInterval: 20 },
+    (request, response) => {
+      if (request.url === '/long') allowLongUpload(request.socket);
+      if (request.url === '/stalled') allowLongUpload(request.socket, 100);
+      text(request).then(
+        (body) => response.end(`${body.length}`),
+        () => response.destroy(),
+      );
+    },
+  );
   before(async () => {
     server.on('clientError', endBadConnection);
     server.listen(0, '127.0.0.1');

@@ -25,16 +25,25 @@ export function createMetrics(): { registry: Registry; observe(app: FastifyInsta
       registries.set(app, registry);
       app.addHook('onResponse', async (request, reply) => {
         // The pattern, not the path: ids would make a series of each request.
-        requests.observe({ method: request.method, route: request.routeOptions.url ?? 'none', status: reply.statusCode }, reply.elapsedTime / 1000);
+        requests.observe(
+          { method: request.method, route: request.routeOptions.url ?? 'none', status: reply.statusCode },
+          reply.elapsedTime / 1000,
+        );
       });
     },
   };
 }
 
 const WEBHOOK_COUNTERS: Record<keyof WebhookCounts, { name: string; help: string }> = {
-  attempts: { name: 'berth_webhook_attempts_total', help: 'Attempts to deliver webhooks, with an answer or without' },
+  attempts: {
+    name: 'berth_webhook_attempts_total',
+    help: 'Attempts to deliver webhooks, with an answer or without',
+  },
   delivered: { name: 'berth_webhooks_delivered_total', help: 'Webhooks that their receiver accepted' },
-  failed: { name: 'berth_webhooks_failed_total', help: 'Webhooks that were given up after their last attempt' },
+  failed: {
+    name: 'berth_webhooks_failed_total',
+    help: 'Webhooks that were given up after their last attempt',
+  },
 };
 
 /** Shows at /metrics what became of webhooks on this server. */

@@ -15,13 +15,23 @@ function taken(url: string, rawHeaders: string[]): [string | undefined, string |
 
 test('a target with scheme and host becomes a path, and its host the one that counts', () => {
   const cases: [string, string, string][] = [
-    ['http://h/v2/e/run?x=http://y/', '/v2/e/run?x=http://y/', 'h'], ['HTTPS://H:1//a', '//a', 'H:1'], ['http://[::1]:8484/a', '/a', '[::1]:8484'],
-    ['http://h', '/', 'h'], ['http://h?x', '/?x', 'h'], ['http://name:word@h/a', '/a', 'h'],
+    ['http://h/v2/e/run?x=http://y/', '/v2/e/run?x=http://y/', 'h'],
+    ['HTTPS://H:1//a', '//a', 'H:1'],
+    ['http://[::1]:8484/a', '/a', '[::1]:8484'],
+    ['http://h', '/', 'h'],
+    ['http://h?x', '/?x', 'h'],
+    ['http://name:word@h/a', '/a', 'h'],
   ];
-  for (const [url, path, host] of cases) assert.deepEqual(taken(url, ['A', 'host', 'hOST', 'said']), [path, host, ['A', 'host', 'hOST', host]], url);
+  for (const [url, path, host] of cases)
+    assert.deepEqual(
+      taken(url, ['A', 'host', 'hOST', 'said']),
+      [path, host, ['A', 'host', 'hOST', host]],
+      url,
+    );
   assert.deepEqual(taken('http://h/a', []), ['/a', 'h', ['Host', 'h']]);
 });
 
 test('any other target stays as it is', () => {
-  for (const url of ['/', '/http://h/a', '*', '', 'h:443', 'http://', 'http:///a', 'ftp://h/a', '//h/a']) assert.deepEqual(taken(url, ['Host', 'said']), [url, 'said', ['Host', 'said']], url);
+  for (const url of ['/', '/http://h/a', '*', '', 'h:443', 'http://', 'http:///a', 'ftp://h/a', '//h/a'])
+    assert.deepEqual(taken(url, ['Host', 'said']), [url, 'said', ['Host', 'said']], url);
 });

@@ -8,10 +8,16 @@ import { departure, goneSignal } from './raw.ts';
 test('that a client is gone is known to who asks before, and to who asks after', async () => {
   const response = new ServerResponse(new IncomingMessage(new Socket()));
   const before = [goneSignal(response), departure(response)];
-  assert.deepEqual(before.map(({ aborted }) => aborted), [false, false]);
+  assert.deepEqual(
+    before.map(({ aborted }) => aborted),
+    [false, false],
+  );
   const closed = once(response, 'close');
   response.destroy();
   await closed;
   const after = [goneSignal(response), departure(response)];
-  assert.deepEqual([...before, ...after].map(({ aborted }) => aborted), [true, true, true, true]);
+  assert.deepEqual(
+    [...before, ...after].map(({ aborted }) => aborted),
+    [true, true, true, true],
+  );
 });

@@ -65,10 +65,20 @@ export async function writePiece(response: Response, text: string, signal: Abort
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-export function sendJson(response: PlainResponse, status: number, body: string, headers?: Record<string, string>): void {
+export function sendJson(
+  response: PlainResponse,
+  status: number,
+  body: string,
+  headers?: Record<string, string>,
+): void {
   if (response.headersSent || response.destroyed) return;
-  if (status === 200 && headers === undefined && response.endOkJson !== undefined) return response.endOkJson(body);
-  response.writeHead(status, { 'content-type': JSON_TYPE, 'content-length': Buffer.byteLength(body), ...headers });
+  if (status === 200 && headers === undefined && response.endOkJson !== undefined)
+    return response.endOkJson(body);
+  response.writeHead(status, {
+    'content-type': JSON_TYPE,
+    'content-length': Buffer.byteLength(body),
+    ...headers,
+  });
   response.end(body);
 }
 

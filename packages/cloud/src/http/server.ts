@@ -60,14 +60,24 @@ export interface HttpParts {
 }
 
 /** The one server in front of all interfaces. */
-export function createHttpServer({ resources, artifacts, gate, clock, log, traffic, s3, origin, ready }: HttpParts, { v1, rateLimit, graphql }: HttpOptions): FastifyInstance {
+export function createHttpServer(
+  { resources, artifacts, gate, clock, log, traffic, s3, origin, ready }: HttpParts,
+  { v1, rateLimit, graphql }: HttpOptions,
+): FastifyInstance {
   const v1Face = restV1(resources, v1);
-  const v2Face = restV2(resources, new Urls(origin), rateLimit === undefined ? undefined : limiterOf(rateLimit, clock));
+  const v2Face = restV2(
+    resources,
+    new Urls(origin),
+    rateLimit === undefined ? undefined : limiterOf(rateLimit, clock),
+  );
   const app = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
-    serverFactory: (handler) => serverWith(traffic, (request, response) => s3.serve(request, response, () => handler(request, response))),
+    serverFactory: (handler) =>
+      serverWith(traffic, (request, response) =>
+        s3.serve(request, response, () => handler(request, response)),
+      ),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     clientErrorHandler: endBadConnection,
     frameworkErrors: (error, request, reply) => {
@@ -99,10 +109,23 @@ export function createHttpServer({ resources, artifacts, gate, clock, log, traff
   });
   app.addHook('onResponse', async (request, reply) => {
     // The path alone: a query string may carry a key.
-    request.log.debug({ method: request.method, path: request.url.split('?')[0], status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, 'request');
+    request.log.debug(
+      {
+        method: request.method,
+        path: request.url.split('?')[0],
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime),
+      },
+      'request',
+    );
   });
   app.setErrorHandler((error, request, reply) => failV2(reply, asBerthError(error, request.log, request.id)));
-  app.setNotFoundHandler((_request, reply) => failV2(reply, new BerthError('no-route', 'no such address; the interfaces are at /v1, /v2, /graphql and /s3')));
+  app.setNotFoundHandler((_request, reply) =>
+    failV2(
+      reply,
+      new BerthError('no-route', 'no such address; the interfaces are at /v1, /v2, /graphql and /s3'),
+    ),
+  );
 
   healthRoutes(app, { ready, registry: metrics.registry });
   void app.register(restFace(v1Face, gate), { prefix: v1Face.prefix });
@@ -123,21 +146,42 @@ export interface PodVisitors {
 /** For workers and pods alone: what belongs to endpoints, and what a pod may do to itself. Not listening yet. */
 export function createWorkerServer(traffic: EndpointTraffic, pods?: PodVisitors): Server {
   return serverWith(traffic, (request, response) => {
-    const asked = (request.url ?? '').includes('api_key=') ? new URLSearchParams(request.url?.split('?')[1]).get('api_key') : null;
-    if (pods?.isPod(bearerKey(request.headers.authorization) ?? asked ?? undefined) === true) return pods.serve(request, response);
-    const body = JSON.stringify({ title: 'Forbidden', status: 403, detail: 'workers reach their endpoints here and nothing else; the whole interface is where Berth itself listens' });
-    response.writeHead(403, { 'content-type': 'application/problem+json', 'content-length': Buffer.byteLength(body) }).end(body);
+    const asked = (request.url ?? '').includes('api_key=')
+      ? new URLSearchParams(request.url?.split('?')[1]).get('api_key')
+      : null;
+    if (pods?.isPod(bearerKey(request.headers.authorization) ?? asked ?? undefined) === true)
+      return pods.serve(request, response);
+    const body = JSON.stringify({
+      title: 'Forbidden',
+      status: 403,
+      detail:
+        'workers reach their endpoints here and nothing else; the whole interface is where Berth itself listens',
+    });
+    response
+      .writeHead(403, {
+        'content-type': 'application/problem+json',
+        'content-length': Buffer.byteLength(body),
+      })
+      .end(body);
   });
 }
 
 function serverWith(traffic: EndpointTraffic, handler: RequestListener): Server {
   const upgrades = new Upgrades();
   const shouldUpgradeCallback = (request: IncomingMessage): boolean => upgrades.areFor(request);
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: REQUEST_WITHIN_MS, shouldUpgradeCallback }, (request, response) => {
-    upgrades.answering(request, response);
-    takeOriginForm(request);
-    traffic.serve(request, response, () => handler(request, response));
-  });
+  const server = createServer(
+    {
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      requestTimeout: REQUEST_WITHIN_MS,
+      shouldUpgradeCallback,
+    },
+    (request, response) => {
+      upgrades.answering(request, response);
+      takeOriginForm(request);
+      traffic.serve(request, response, () => handler(request, response));
+    },
+  );
   server.on('checkContinue', (request, response) => {
     upgrades.answering(request, response);
     takeOriginForm(request);
@@ -155,7 +199,10 @@ function serverWith(traffic: EndpointTraffic, handler: RequestListener): Server 
   return server;
 }
 
-function limiterOf({ perMinute, perHour, perDay }: NonNullable<HttpOptions['rateLimit']>, clock: Clock): RateLimiter {
+function limiterOf(
+  { perMinute, perHour, perDay }: NonNullable<HttpOptions['rateLimit']>,
+  clock: Clock,
+): RateLimiter {
   return new RateLimiter(
     [
       { name: 'minute', seconds: 60, quota: perMinute },

@@ -24,12 +24,28 @@ describe('a worker that asks for the channel', () => {
   after(() => context.close());
 
   /** What is said to it. */
-  async function asks(running: Running, admit: (traffic: EndpointTraffic) => Promise<Endpoint>): Promise<string> {
+  async function asks(
+    running: Running,
+    admit: (traffic: EndpointTraffic) => Promise<Endpoint>,
+  ): Promise<string> {
     const log = createLog({ level: 'silent', format: 'json' });
-    const queue = new JobQueue({ store: context.store.jobs, wakeups: noWakeups, clock: context.clock, log, deliveryOf: (): Delivery => assert.fail(), onDelivery: () => undefined });
-    const workers = { admit: () => admit(traffic), watchKeys: () => () => undefined } as unknown as WorkerFace;
+    const queue = new JobQueue({
+      store: context.store.jobs,
+      wakeups: noWakeups,
+      clock: context.clock,
+      log,
+      deliveryOf: (): Delivery => assert.fail(),
+      onDelivery: () => undefined,
+    });
+    const workers = {
+      admit: () => admit(traffic),
+      watchKeys: () => () => undefined,
+    } as unknown as WorkerFace;
     const traffic = new EndpointTraffic({ jobs: undefined as never, workers, queue, log });
-    const server = createServer().on('upgrade', (request, socket, head) => void traffic.upgrade(request, socket, head));
+    const server = createServer().on(
+      'upgrade',
+      (request, socket, head) => void traffic.upgrade(request, socket, head),
+    );
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const worker = connect((server.address() as AddressInfo).port, '127.0.0.1').setEncoding('utf8');
@@ -37,7 +53,9 @@ describe('a worker that asks for the channel', () => {
       worker.destroy();
       server.close();
     });
-    worker.write('GET /v2/e/job-channel/w HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: berth-worker/1\r\n\r\n');
+    worker.write(
+      'GET /v2/e/job-channel/w HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: berth-worker/1\r\n\r\n',
+    );
     const [said] = (await once(worker, 'data')) as [string];
     return said;
   }
@@ -45,7 +63,10 @@ describe('a worker that asks for the channel', () => {
   test('gets a connection on which the system notices when it has vanished', async (running) => {
     const watched = running.mock.method(Socket.prototype, 'setKeepAlive');
     assert.match(await asks(running, async () => sampleEndpoint), /^HTTP\/1\.1 101 /);
-    assert.deepEqual(watched.mock.calls.map(({ arguments: [on] }) => on), [true]);
+    assert.deepEqual(
+      watched.mock.calls.map(({ arguments: [on] }) => on),
+      [true],
+    );
   });
 
   test('is sent away where the server has begun to stop while it was let in', async (running) => {

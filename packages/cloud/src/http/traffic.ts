@@ -41,7 +41,18 @@ export interface TrafficParts {
 }
 
 /** What comes over the fast lane: small requests with small answers. Streams are for Node's HTTP. */
-const LANE_OPERATIONS = new Set(['run', 'runsync', 'status', 'cancel', 'job-take', 'job-take-batch', 'job-done', 'job-stream', 'job-stop', 'ping']);
+const LANE_OPERATIONS = new Set([
+  'run',
+  'runsync',
+  'status',
+  'cancel',
+  'job-take',
+  'job-take-batch',
+  'job-done',
+  'job-stream',
+  'job-stop',
+  'ping',
+]);
 
 /** Everything below `/v2/{endpoint_id}` and `/proxy`, or under an endpoint's or a pod's own host name: sorts it and hands it to whoever serves that. */
 export class EndpointTraffic {
@@ -64,16 +75,23 @@ export class EndpointTraffic {
       if (this.#closing) response.shouldKeepAlive = false;
       return void this.#parts.pods?.serve(request, response, podPort, waitsToContinue);
     }
-    if (this.#parts.flash?.handles(request.url ?? '') === true) return void this.#serveByName(request, response, others, waitsToContinue);
+    if (this.#parts.flash?.handles(request.url ?? '') === true)
+      return void this.#serveByName(request, response, others, waitsToContinue);
     const address = jobAddress(request.url ?? '');
     const balanced = this.#balanced(request);
     // A connection that is kept would keep the server from ending.
     if (this.#closing && (address !== undefined || balanced !== undefined)) response.shouldKeepAlive = false;
-    if (balanced !== undefined) void this.#sort(request, response, address, balanced, others, waitsToContinue);
+    if (balanced !== undefined)
+      void this.#sort(request, response, address, balanced, others, waitsToContinue);
     else if (address === undefined || !this.#serveQueue(request, response, address)) others();
   }
 
-  async #serveByName(request: Request, response: Response, others: () => void, waitsToContinue: boolean): Promise<void> {
+  async #serveByName(
+    request: Request,
+    response: Response,
+    others: () => void,
+    waitsToContinue: boolean,
+  ): Promise<void> {
     try {
       const address = await this.#parts.flash?.resolve(request);
       if (address === undefined || !this.#parts.jobs.handles(address.operation)) return others();
@@ -87,12 +105,26 @@ export class EndpointTraffic {
   }
 
   /** On a load balancing endpoint every path is the worker's own; on a queue endpoint the words of the job interface count. */
-  async #sort(request: Request, response: Response, address: JobAddress | undefined, balanced: GatewayAddress, others: () => void, waitsToContinue: boolean): Promise<void> {
+  async #sort(
+    request: Request,
+    response: Response,
+    address: JobAddress | undefined,
+    balanced: GatewayAddress,
+    others: () => void,
+    waitsToContinue: boolean,
+  ): Promise<void> {
     const { balancing, log } = this.#parts;
     try {
-      const endpoint = balancing?.endpoints.known(balanced.endpointId) ?? (await balancing?.endpoints.find(balanced.endpointId));
+      const endpoint =
+        balancing?.endpoints.known(balanced.endpointId) ??
+        (await balancing?.endpoints.find(balanced.endpointId));
       // A path under an endpoint's own host name is the worker's, whatever it looks like.
-      if (endpoint?.type !== 'LOAD_BALANCER' && balanced.prefix !== '' && address !== undefined && this.#isQueueWord(address.operation)) {
+      if (
+        endpoint?.type !== 'LOAD_BALANCER' &&
+        balanced.prefix !== '' &&
+        address !== undefined &&
+        this.#isQueueWord(address.operation)
+      ) {
         if (waitsToContinue) response.writeContinue();
         return void this.#serveQueue(request, response, address);
       }
@@ -132,9 +164,13 @@ export class EndpointTraffic {
   #findLaneAddress(head: Head): JobAddress | undefined {
     const { pods, balancing } = this.#parts;
     const address = jobAddress(head.url);
-    if (address === undefined || !LANE_OPERATIONS.has(address.operation) || pods?.address(head) !== undefined) return undefined;
+    if (address === undefined || !LANE_OPERATIONS.has(address.operation) || pods?.address(head) !== undefined)
+      return undefined;
     if (balancing === undefined) return address;
-    return hostAddress(head.headers.host, head.url, balancing.domain) !== undefined || address.endpointId.includes('%') ? undefined : address;
+    return hostAddress(head.headers.host, head.url, balancing.domain) !== undefined ||
+      address.endpointId.includes('%')
+      ? undefined
+      : address;
   }
 
   /** The server stops. */
@@ -144,14 +180,17 @@ export class EndpointTraffic {
 
   #isQueueWord(operation: string): boolean {
     const { jobs, workers, balancing } = this.#parts;
-    return jobs.handles(operation) || workers.handles(operation) || balancing?.openai.handles(operation) === true;
+    return (
+      jobs.handles(operation) || workers.handles(operation) || balancing?.openai.handles(operation) === true
+    );
   }
 
   #serveQueue(request: Request, response: Response, address: JobAddress): boolean {
     const { jobs, workers, balancing } = this.#parts;
     if (jobs.handles(address.operation)) void jobs.serve(request, response, address);
     else if (workers.handles(address.operation)) void workers.serve(request, response, address);
-    else if (balancing?.openai.handles(address.operation) === true) void balancing.openai.serve(request, response, address);
+    else if (balancing?.openai.handles(address.operation) === true)
+      void balancing.openai.serve(request, response, address);
     else return false;
     return true;
   }
@@ -159,7 +198,9 @@ export class EndpointTraffic {
   #balanced(request: Request): GatewayAddress | undefined {
     const { balancing } = this.#parts;
     if (balancing === undefined) return undefined;
-    return hostAddress(request.headers.host, request.url ?? '', balancing.domain) ?? pathAddress(request.url ?? '');
+    return (
+      hostAddress(request.headers.host, request.url ?? '', balancing.domain) ?? pathAddress(request.url ?? '')
+    );
   }
 
   /** A worker asks for the fast channel, somebody for a terminal, or a client of a pod or a load balancing endpoint for a protocol of its own. */
@@ -174,7 +215,9 @@ export class EndpointTraffic {
     const address = jobAddress(request.url ?? '');
     if (address?.operation !== 'job-channel' || request.headers.upgrade !== CHANNEL_PROTOCOL) {
       const balanced = this.#balanced(request);
-      return balanced === undefined ? refuse(socket, '404 Not Found') : this.#parts.balancing?.gateway.upgrade(request, socket, head, balanced);
+      return balanced === undefined
+        ? refuse(socket, '404 Not Found')
+        : this.#parts.balancing?.gateway.upgrade(request, socket, head, balanced);
     }
     let workerId: string;
     const admit = (): Promise<unknown> => workers.admit(request, address.endpointId, workerId);
@@ -189,7 +232,9 @@ export class EndpointTraffic {
     if (socket.destroyed) return;
     // The channels have been told to go away, and the queue gives nothing more.
     if (this.#closing) return refuse(socket, '503 Service Unavailable');
-    socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${CHANNEL_PROTOCOL}\r\nBerth-Takes-Back: yes\r\nBerth-Keeps-Chunks: yes\r\nBerth-Answers: yes\r\n\r\n`);
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${CHANNEL_PROTOCOL}\r\nBerth-Takes-Back: yes\r\nBerth-Keeps-Chunks: yes\r\nBerth-Answers: yes\r\n\r\n`,
+    );
     lasting(socket);
     if (head.length > 0) socket.unshift(head);
     this.#channels.open({ socket, queue, endpointId: address.endpointId, workerId, log }, admit);

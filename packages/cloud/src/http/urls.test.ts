@@ -21,8 +21,14 @@ test('a queue endpoint has an address for each thing that can be done with a job
 
 test('a load balancing endpoint has a base, and the health check that its workers name', () => {
   const urls = new Urls(() => 'http://here:1');
-  assert.deepEqual(urls.endpoint({ id: 'e', type: 'LOAD_BALANCER', env: {} }), { base: 'http://here:1/v2/e', health: 'http://here:1/v2/e/ping' });
-  assert.deepEqual(urls.endpoint({ id: 'e', type: 'LOAD_BALANCER', env: { HEALTH_CHECK_PATH: 'up' } }), { base: 'http://here:1/v2/e', health: 'http://here:1/v2/e/up' });
+  assert.deepEqual(urls.endpoint({ id: 'e', type: 'LOAD_BALANCER', env: {} }), {
+    base: 'http://here:1/v2/e',
+    health: 'http://here:1/v2/e/ping',
+  });
+  assert.deepEqual(urls.endpoint({ id: 'e', type: 'LOAD_BALANCER', env: { HEALTH_CHECK_PATH: 'up' } }), {
+    base: 'http://here:1/v2/e',
+    health: 'http://here:1/v2/e/up',
+  });
 });
 
 test('the origin is what the operator says, or where the server listens', async () => {
@@ -35,6 +41,12 @@ test('the origin is what the operator says, or where the server listens', async 
   assert.equal(originOf('', server), `http://127.0.0.1:${place.port}`);
   server.close();
   await once(server, 'close');
-  assert.equal(listeningAt({ address: () => ({ address: '::', family: 'IPv6', port: 7 }) }), 'http://127.0.0.1:7');
-  assert.equal(listeningAt({ address: () => ({ address: '::1', family: 'IPv6', port: 7 }) }), 'http://[::1]:7');
+  assert.equal(
+    listeningAt({ address: () => ({ address: '::', family: 'IPv6', port: 7 }) }),
+    'http://127.0.0.1:7',
+  );
+  assert.equal(
+    listeningAt({ address: () => ({ address: '::1', family: 'IPv6', port: 7 }) }),
+    'http://[::1]:7',
+  );
 });

@@ -31,7 +31,8 @@ export class Urls {
 
   endpoint({ id, type, env }: Pick<Endpoint, 'id' | 'type' | 'env'>): QueueUrls | BalancedUrls {
     const base = `${this.#origin()}/v2/${id}`;
-    if (type === 'LOAD_BALANCER') return { base, health: base + (env['HEALTH_CHECK_PATH'] ?? DEFAULT_HEALTH_PATH).replace(/^\/*/, '/') };
+    if (type === 'LOAD_BALANCER')
+      return { base, health: base + (env['HEALTH_CHECK_PATH'] ?? DEFAULT_HEALTH_PATH).replace(/^\/*/, '/') };
     return {
       run: `${base}/run`,
       runSync: `${base}/runsync`,

@@ -20,12 +20,24 @@ for (const kind of DATABASES) {
       assert.equal(await on.status(job), 'IN_PROGRESS');
       await on.pass(12 * SECOND);
       assert.equal(await on.status(job), 'IN_QUEUE');
-      assert.deepEqual((await on.take('w2', 2)).map(({ job: { seq } }) => seq), [job.seq, next.seq]);
+      assert.deepEqual(
+        (await on.take('w2', 2)).map(({ job: { seq } }) => seq),
+        [job.seq, next.seq],
+      );
       assert.equal(await on.finish('w1', job), false, 'whoever was thought lost no longer counts');
       await on.pass(41 * SECOND, () => on.queue.presence.lists(on.id, 'w1', [job.id]));
-      assert.deepEqual([await on.status(job), await on.error(job)], ['FAILED', '"the worker that ran the job was lost (after 1 retry)"']);
+      assert.deepEqual(
+        [await on.status(job), await on.error(job)],
+        ['FAILED', '"the worker that ran the job was lost (after 1 retry)"'],
+      );
       assert.equal(await on.finish('w2', job), false);
-      assert.deepEqual(await on.queue.counts(on.id), { inQueue: 1, inProgress: 0, completed: 0, failed: 1, retried: 2 });
+      assert.deepEqual(await on.queue.counts(on.id), {
+        inQueue: 1,
+        inProgress: 0,
+        completed: 0,
+        failed: 1,
+        retried: 2,
+      });
     });
 
     for (const how of ['gone', 'silent']) {
@@ -34,11 +46,22 @@ for (const kind of DATABASES) {
         const jobs = [await on.submit(), await on.submit(), await on.submit()];
         on.queue.presence.hasPlaces(on.id, 'w', 1);
         assert.equal((await on.take('w', 3)).length, 3);
-        if (how === 'gone') await on.queue.caretaker.workerGone(on.id, 'w', 'the worker that ran the job was lost');
+        if (how === 'gone')
+          await on.queue.caretaker.workerGone(on.id, 'w', 'the worker that ran the job was lost');
         else await on.pass(41 * SECOND);
-        assert.deepEqual(await Promise.all(jobs.map((job) => on.status(job))), ['FAILED', 'IN_QUEUE', 'IN_QUEUE']);
+        assert.deepEqual(await Promise.all(jobs.map((job) => on.status(job))), [
+          'FAILED',
+          'IN_QUEUE',
+          'IN_QUEUE',
+        ]);
         assert.deepEqual((await on.job(jobs[1] as Job))?.retries, 0);
-        assert.deepEqual(await on.queue.counts(on.id), { inQueue: 2, inProgress: 0, completed: 0, failed: 1, retried: 0 });
+        assert.deepEqual(await on.queue.counts(on.id), {
+          inQueue: 2,
+          inProgress: 0,
+          completed: 0,
+          failed: 1,
+          retried: 0,
+        });
       });
     }
 
@@ -61,7 +84,10 @@ for (const kind of DATABASES) {
       const lost = await none.submit();
       await none.takeOne('w');
       await none.queue.caretaker.workerGone(none.id, 'w', 'the container stopped');
-      assert.deepEqual([await none.status(lost), await none.error(lost)], ['FAILED', '"the container stopped (after 0 retries)"']);
+      assert.deepEqual(
+        [await none.status(lost), await none.error(lost)],
+        ['FAILED', '"the container stopped (after 0 retries)"'],
+      );
       const tried = await three.submit();
       for (let time = 0; time < 4; time += 1) {
         assert.equal(await three.status(tried), 'IN_QUEUE');
@@ -115,7 +141,10 @@ for (const kind of DATABASES) {
           on.queue.presence.lists(on.id, 'w', []);
         });
       }
-      assert.deepEqual([await on.status(job), await on.error(job)], ['FAILED', '"the worker ended the job without a result (after 0 retries)"']);
+      assert.deepEqual(
+        [await on.status(job), await on.error(job)],
+        ['FAILED', '"the worker ended the job without a result (after 0 retries)"'],
+      );
     });
 
     test('a job that is missing from pings is kept while its worker asks for nothing: a blocked loop lists nothing', async () => {
@@ -207,10 +236,16 @@ for (const kind of DATABASES) {
       on.clock.advance(-HOUR);
       await on.pass(50 * SECOND, pings);
       assert.deepEqual([await on.status(dead), await on.status(living)], ['IN_QUEUE', 'IN_PROGRESS']);
-      assert.deepEqual((await on.queue.workers(on.id)).map(({ workerId }) => workerId), ['living']);
+      assert.deepEqual(
+        (await on.queue.workers(on.id)).map(({ workerId }) => workerId),
+        ['living'],
+      );
       // Another server knows of them from what was written down.
       on.newServer();
-      assert.deepEqual((await on.queue.workers(on.id)).map(({ workerId }) => workerId), ['living']);
+      assert.deepEqual(
+        (await on.queue.workers(on.id)).map(({ workerId }) => workerId),
+        ['living'],
+      );
     });
 
     test('workers are written down for other servers also after the clock was set back', async () => {
@@ -220,7 +255,10 @@ for (const kind of DATABASES) {
       on.clock.advance(-HOUR);
       on.queue.presence.seen(on.id, 'after');
       await on.sweep();
-      assert.deepEqual((await on.store.workers(on.id, 0)).map(({ workerId }) => workerId).toSorted(), ['after', 'before']);
+      assert.deepEqual((await on.store.workers(on.id, 0)).map(({ workerId }) => workerId).toSorted(), [
+        'after',
+        'before',
+      ]);
     });
 
     test('workers that nobody has heard of for an hour are forgotten', async () => {
@@ -230,7 +268,10 @@ for (const kind of DATABASES) {
       on.clock.advance(2 * HOUR);
       on.queue.presence.seen(on.id, 'now');
       await on.sweep();
-      assert.deepEqual((await on.store.workers(on.id, 0)).map(({ workerId }) => workerId), ['now']);
+      assert.deepEqual(
+        (await on.store.workers(on.id, 0)).map(({ workerId }) => workerId),
+        ['now'],
+      );
     });
 
     test('where it cannot be written who was seen, what workers hold is compared and what nobody needs is cleared away all the same', async () => {
@@ -267,7 +308,10 @@ for (const kind of DATABASES) {
       const on = bench();
       const job = await on.submit();
       await on.takeOne('w');
-      const elsewhere = (): Promise<void> => on.store.noteWorkers([{ endpointId: on.id, workerId: 'w', seenAt: on.clock.now(), busy: 1, unhealthy: null }]);
+      const elsewhere = (): Promise<void> =>
+        on.store.noteWorkers([
+          { endpointId: on.id, workerId: 'w', seenAt: on.clock.now(), busy: 1, unhealthy: null },
+        ]);
       for (let time = 0; time < 6; time += 1) {
         await elsewhere();
         await on.pass(20 * SECOND);
@@ -286,14 +330,28 @@ for (const kind of DATABASES) {
         left();
         return job;
       };
-      const [gone, back, moved, blocked] = [await leave('gone'), await leave('back'), await leave('moved'), await leave('blocked')];
+      const [gone, back, moved, blocked] = [
+        await leave('gone'),
+        await leave('back'),
+        await leave('moved'),
+        await leave('blocked'),
+      ];
       on.instances.add('blocked');
       const since = on.clock.now();
       on.clock.advance(5 * SECOND);
       on.queue.presence.enter(on.id, 'back');
-      await on.store.noteWorkers([{ endpointId: on.id, workerId: 'moved', seenAt: on.clock.now(), busy: 1, unhealthy: null }, { endpointId: on.id, workerId: 'gone', seenAt: since, busy: 1, unhealthy: null }]);
-      for (const workerId of ['gone', 'back', 'moved', 'blocked']) await on.queue.caretaker.workerLeft(on.id, workerId, since, 'it went away');
-      assert.deepEqual(await Promise.all([gone, back, moved, blocked].map((job) => on.status(job))), ['IN_QUEUE', 'IN_PROGRESS', 'IN_PROGRESS', 'IN_PROGRESS']);
+      await on.store.noteWorkers([
+        { endpointId: on.id, workerId: 'moved', seenAt: on.clock.now(), busy: 1, unhealthy: null },
+        { endpointId: on.id, workerId: 'gone', seenAt: since, busy: 1, unhealthy: null },
+      ]);
+      for (const workerId of ['gone', 'back', 'moved', 'blocked'])
+        await on.queue.caretaker.workerLeft(on.id, workerId, since, 'it went away');
+      assert.deepEqual(await Promise.all([gone, back, moved, blocked].map((job) => on.status(job))), [
+        'IN_QUEUE',
+        'IN_PROGRESS',
+        'IN_PROGRESS',
+        'IN_PROGRESS',
+      ]);
     });
   });
 }

@@ -43,10 +43,21 @@ export class Caretaker {
     presence.lookAtClock();
     const forgotten = await store.forgetEnded(clock.now(), limit);
     const due = await store.due(clock.now(), limit);
-    const looked = await Promise.all(due.map(async (job) => ({ job, lives: job.status === 'IN_PROGRESS' ? await this.#workerLives(job) : true })));
-    const lost = new Map(looked.filter(({ lives }) => !lives).map(({ job }) => [`${job.endpointId} ${job.workerId}`, job]));
+    const looked = await Promise.all(
+      due.map(async (job) => ({
+        job,
+        lives: job.status === 'IN_PROGRESS' ? await this.#workerLives(job) : true,
+      })),
+    );
+    const lost = new Map(
+      looked.filter(({ lives }) => !lives).map(({ job }) => [`${job.endpointId} ${job.workerId}`, job]),
+    );
     for (const { endpointId, workerId } of lost.values()) await this.#spare(endpointId, workerId ?? '');
-    await Promise.all(looked.map(({ job, lives }) => changes.one(job.endpointId, job.seq, (current, now) => transitions.whenDue(current, now, lives))));
+    await Promise.all(
+      looked.map(({ job, lives }) =>
+        changes.one(job.endpointId, job.seq, (current, now) => transitions.whenDue(current, now, lives)),
+      ),
+    );
     return due.length >= limit || forgotten >= limit;
   }
 
@@ -56,7 +67,16 @@ export class Caretaker {
     await Promise.all(
       presence.lostJobs().map(async ({ endpointId, workerId, seq, lease, shown }) => {
         const holder = { workerId, lease };
-        await changes.one(endpointId, seq, (job, now) => (shown ? transitions.abandon(job, holder, 'the worker ended the job without a result', now) : transitions.lose(job, holder, 'the worker has neither the job nor a result of it: it did not get there, or the result could not be sent', now)));
+        await changes.one(endpointId, seq, (job, now) =>
+          shown
+            ? transitions.abandon(job, holder, 'the worker ended the job without a result', now)
+            : transitions.lose(
+                job,
+                holder,
+                'the worker has neither the job nor a result of it: it did not get there, or the result could not be sent',
+                now,
+              ),
+        );
         presence.released(endpointId, workerId, seq);
       }),
     );
@@ -79,13 +99,23 @@ export class Caretaker {
     const { store, changes } = this.#parts;
     await this.#spare(endpointId, workerId);
     const held = (await store.running(endpointId)).filter((job) => job.workerId === workerId);
-    await Promise.all(held.map(({ seq, lease }) => changes.one(endpointId, seq, (job, now) => transitions.lose(job, { workerId, lease: lease ?? undefined }, reason, now))));
+    await Promise.all(
+      held.map(({ seq, lease }) =>
+        changes.one(endpointId, seq, (job, now) =>
+          transitions.lose(job, { workerId, lease: lease ?? undefined }, reason, now),
+        ),
+      ),
+    );
   }
 
   /** A worker left this server and did not come back since: what it holds goes back, unless another server has heard of it, or its instance runs. */
   async workerLeft(endpointId: string, workerId: string, since: number, reason: string): Promise<void> {
     if (this.#closed || !this.#parts.presence.goneSince(endpointId, workerId, since)) return;
-    if ((await this.#isHeardOfElsewhere(endpointId, workerId, since + 1)) || (await this.#instanceRuns(endpointId, workerId))) return;
+    if (
+      (await this.#isHeardOfElsewhere(endpointId, workerId, since + 1)) ||
+      (await this.#instanceRuns(endpointId, workerId))
+    )
+      return;
     await this.workerGone(endpointId, workerId, reason);
   }
 
@@ -103,10 +133,17 @@ export class Caretaker {
   /** What a lost worker cannot have begun goes back as if it had never been taken: whatever ended the worker, those jobs did not, and it costs them no retry. */
   async #spare(endpointId: string, workerId: string): Promise<void> {
     const { presence, changes } = this.#parts;
-    const notBegun = presence.notBegun(endpointId, workerId).filter(({ seq }) => (this.#spared.get(endpointId, seq) ?? 0) < MOST_SPARED);
+    const notBegun = presence
+      .notBegun(endpointId, workerId)
+      .filter(({ seq }) => (this.#spared.get(endpointId, seq) ?? 0) < MOST_SPARED);
     if (this.#spared.size + notBegun.length > MOST_REMEMBERED) this.#spared.clear();
-    for (const { seq } of notBegun) this.#spared.set(endpointId, seq, (this.#spared.get(endpointId, seq) ?? 0) + 1);
-    await Promise.all(notBegun.map(({ seq, lease }) => changes.one(endpointId, seq, (job, now) => transitions.giveBack(job, { workerId, lease }, now))));
+    for (const { seq } of notBegun)
+      this.#spared.set(endpointId, seq, (this.#spared.get(endpointId, seq) ?? 0) + 1);
+    await Promise.all(
+      notBegun.map(({ seq, lease }) =>
+        changes.one(endpointId, seq, (job, now) => transitions.giveBack(job, { workerId, lease }, now)),
+      ),
+    );
   }
 
   /**
@@ -129,7 +166,11 @@ export class Caretaker {
     const { changes } = this.#parts;
     await Promise.all(
       ahead.map(({ endpointId, seq, workerId, lease }) =>
-        changes.one(endpointId, seq, (job, now) => (isFarAhead(job, now) ? transitions.renew(job, { workerId: workerId ?? '', lease: lease ?? undefined }, now) : undefined)),
+        changes.one(endpointId, seq, (job, now) =>
+          isFarAhead(job, now)
+            ? transitions.renew(job, { workerId: workerId ?? '', lease: lease ?? undefined }, now)
+            : undefined,
+        ),
       ),
     );
   }
@@ -144,13 +185,18 @@ export class Caretaker {
   }
 
   async #workerLives({ endpointId, workerId }: Job): Promise<boolean> {
-    return (await this.#isHeardOf(endpointId, workerId ?? '')) || this.#instanceRuns(endpointId, workerId ?? '');
+    return (
+      (await this.#isHeardOf(endpointId, workerId ?? '')) || this.#instanceRuns(endpointId, workerId ?? '')
+    );
   }
 
   /** By this server, or by another one. */
   async #isHeardOf(endpointId: string, workerId: string): Promise<boolean> {
     const { clock, presence } = this.#parts;
-    return presence.lives(endpointId, workerId) === true || this.#isHeardOfElsewhere(endpointId, workerId, clock.now() - SILENT_MS);
+    return (
+      presence.lives(endpointId, workerId) === true ||
+      this.#isHeardOfElsewhere(endpointId, workerId, clock.now() - SILENT_MS)
+    );
   }
 
   async #isHeardOfElsewhere(endpointId: string, workerId: string, since: number): Promise<boolean> {

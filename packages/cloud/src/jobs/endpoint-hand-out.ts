@@ -133,7 +133,10 @@ export class EndpointHandOut {
     let taken: TakenJob[];
     let passedOver = false;
     try {
-      taken = await store.take(endpointId, { ...transitions.takeTerms(claims, clock.now()), onPassedOver: () => (passedOver = true) });
+      taken = await store.take(endpointId, {
+        ...transitions.takeTerms(claims, clock.now()),
+        onPassedOver: () => (passedOver = true),
+      });
     } catch (error) {
       log.warn({ err: error, endpointId }, 'jobs could not be handed out; trying again');
       await this.#putBack(this.#undoTake(owners));
@@ -158,7 +161,11 @@ export class EndpointHandOut {
     }
     for (const [taker, jobs] of given) {
       this.#takers.remove(taker);
-      onGiven(endpointId, taker.workerId, jobs.map(({ job }) => job));
+      onGiven(
+        endpointId,
+        taker.workerId,
+        jobs.map(({ job }) => job),
+      );
       taker.hand(jobs);
     }
     if (stray.length > 0) await this.#putBack(giveBack(endpointId, stray));
@@ -195,7 +202,12 @@ export class EndpointHandOut {
   async #undoTake(leases: ReadonlyMap<string, unknown>): Promise<void> {
     const { store, giveBack } = this.#parts;
     if (leases.size === 0) return;
-    const stray = (await persist(() => store.running(this.#endpointId))).filter(({ lease }) => lease !== null && leases.has(lease));
-    await giveBack(this.#endpointId, stray.map((job) => ({ job, request: '' })));
+    const stray = (await persist(() => store.running(this.#endpointId))).filter(
+      ({ lease }) => lease !== null && leases.has(lease),
+    );
+    await giveBack(
+      this.#endpointId,
+      stray.map((job) => ({ job, request: '' })),
+    );
   }
 }

@@ -7,14 +7,20 @@ import { createLog } from '../support/log.ts';
 import { HandOut } from './hand-out.ts';
 
 /** Jobs that wait, and what was asked for. */
-function handOutOf(waiting: { jobs: number }): { handOut: HandOut; asked: number[]; wait: (workerId?: string, signal?: AbortSignal) => Promise<number> } {
+function handOutOf(waiting: { jobs: number }): {
+  handOut: HandOut;
+  asked: number[];
+  wait: (workerId?: string, signal?: AbortSignal) => Promise<number>;
+} {
   const asked: number[] = [];
   const handOut = new HandOut({
     store: {
       take: (_endpointId: string, terms: TakeTerms) => {
         const claims = terms.claims();
         asked.push(claims.length);
-        const taken = claims.slice(0, waiting.jobs).map(({ lease }): TakenJob => ({ job: { lease } as Job, request: '' }));
+        const taken = claims
+          .slice(0, waiting.jobs)
+          .map(({ lease }): TakenJob => ({ job: { lease } as Job, request: '' }));
         waiting.jobs -= taken.length;
         return Promise.resolve(taken);
       },
@@ -26,7 +32,8 @@ function handOutOf(waiting: { jobs: number }): { handOut: HandOut; asked: number
     onGiven: () => undefined,
     giveBack: () => Promise.resolve(),
   });
-  const wait = async (workerId = 'w', signal = new AbortController().signal): Promise<number> => (await handOut.wait('e', workerId, 400, 10_000, signal)).length;
+  const wait = async (workerId = 'w', signal = new AbortController().signal): Promise<number> =>
+    (await handOut.wait('e', workerId, 400, 10_000, signal)).length;
   return { handOut, asked, wait };
 }
 

@@ -14,7 +14,13 @@ export class HandOut {
   }
 
   /** Waits for up to `room` jobs. Answers none when the time is over, the worker gives up, or it is released. */
-  wait(endpointId: string, workerId: string, room: number, milliseconds: number, signal: Departure): Promise<TakenJob[]> {
+  wait(
+    endpointId: string,
+    workerId: string,
+    room: number,
+    milliseconds: number,
+    signal: Departure,
+  ): Promise<TakenJob[]> {
     if (this.#closed) return Promise.resolve([]);
     let endpoint = this.#endpoints.get(endpointId);
     if (endpoint === undefined) {

@@ -77,7 +77,20 @@ describe('the id of a job', () => {
 
   test('is no other text', () => {
     const id = jobId(5, false);
-    for (const text of ['', 'x', id.slice(1), `${id} `, `x${id}`, id.toUpperCase(), id.replace('-u1', '-u2'), id.replace(/-8/, '-4'), `sync-sync-${id}`, 'f'.repeat(8) + id.slice(8), `${id}\n`]) assert.equal(seqOf(text), undefined, JSON.stringify(text));
+    for (const text of [
+      '',
+      'x',
+      id.slice(1),
+      `${id} `,
+      `x${id}`,
+      id.toUpperCase(),
+      id.replace('-u1', '-u2'),
+      id.replace(/-8/, '-4'),
+      `sync-sync-${id}`,
+      'f'.repeat(8) + id.slice(8),
+      `${id}\n`,
+    ])
+      assert.equal(seqOf(text), undefined, JSON.stringify(text));
   });
 });
 

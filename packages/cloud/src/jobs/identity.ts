@@ -24,7 +24,8 @@ export class JobNumbers {
   countOn(seq: number): void {
     const count = seq % PER_MILLISECOND;
     const millisecond = (seq - count) / PER_MILLISECOND;
-    if (millisecond < this.#millisecond || (millisecond === this.#millisecond && count <= this.#count)) return;
+    if (millisecond < this.#millisecond || (millisecond === this.#millisecond && count <= this.#count))
+      return;
     this.#millisecond = millisecond;
     this.#count = count;
   }

@@ -50,7 +50,11 @@ export class JobChanges {
       return store.change(pending.endpointId, pending.seq, (job) => pending.next(job));
     }, patience);
     if (done?.changed === true) onChanged(done, pending.change);
-    else if (pending.unsure !== undefined && (done === undefined || done.after.status === pending.unsure.after.status)) onChanged(pending.unsure, undefined);
+    else if (
+      pending.unsure !== undefined &&
+      (done === undefined || done.after.status === pending.unsure.after.status)
+    )
+      onChanged(pending.unsure, undefined);
     return done;
   }
 }
@@ -66,7 +70,12 @@ class PendingChange implements AskedChange {
   change: JobChange | undefined;
   unsure: Changed | undefined;
 
-  constructor(parts: Pick<JobChangesParts, 'clock' | 'deliveryOf'>, endpointId: string, seq: number, rule: Rule) {
+  constructor(
+    parts: Pick<JobChangesParts, 'clock' | 'deliveryOf'>,
+    endpointId: string,
+    seq: number,
+    rule: Rule,
+  ) {
     this.#parts = parts;
     this.endpointId = endpointId;
     this.seq = seq;
@@ -74,7 +83,8 @@ class PendingChange implements AskedChange {
   }
 
   again(): void {
-    if (this.#before !== undefined && this.change !== undefined) this.unsure = { before: this.#before, after: this.change.job, changed: true };
+    if (this.#before !== undefined && this.change !== undefined)
+      this.unsure = { before: this.#before, after: this.change.job, changed: true };
     this.#before = undefined;
   }
 

@@ -27,7 +27,10 @@ test('a member is set once, whatever was there', () => {
 });
 
 test('NaN and Infinity become null outside of strings', () => {
-  assert.equal(withoutNotANumber('{"a":NaN,"b":[Infinity,-Infinity],"s":"NaN \\" Infinity"}'), '{"a":null,"b":[null,null],"s":"NaN \\" Infinity"}');
+  assert.equal(
+    withoutNotANumber('{"a":NaN,"b":[Infinity,-Infinity],"s":"NaN \\" Infinity"}'),
+    '{"a":null,"b":[null,null],"s":"NaN \\" Infinity"}',
+  );
 });
 
 test(`members agree with JSON.parse (seed ${seed})`, () => {
@@ -35,7 +38,12 @@ test(`members agree with JSON.parse (seed ${seed})`, () => {
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.nat(4), (object, space) => {
       const text = JSON.stringify(object, null, space);
       const parsed = JSON.parse(text) as Record<string, unknown>;
-      const read = Object.fromEntries(membersOf(text).map(({ key, valueStart, valueEnd }) => [key, JSON.parse(text.slice(valueStart, valueEnd)) as unknown]));
+      const read = Object.fromEntries(
+        membersOf(text).map(({ key, valueStart, valueEnd }) => [
+          key,
+          JSON.parse(text.slice(valueStart, valueEnd)) as unknown,
+        ]),
+      );
       assert.deepEqual(read, parsed);
       assert.deepEqual(JSON.parse(withMember(text, 'id', '"new"')), { ...parsed, id: 'new' });
       assert.equal(withoutNotANumber(text), text);

@@ -42,8 +42,11 @@ export function withMember(text: string, key: string, value: string): string {
   const quotedKey = JSON.stringify(key);
   const first = text.indexOf('{') + 1;
   // Where the key is nowhere in the text, nor any that is written with escapes, nothing has to be left out.
-  if (!text.includes(quotedKey) && !text.includes('\\u') && text.charCodeAt(skipSpace(text, first)) !== 0x7d) return `{${quotedKey}:${value},${text.slice(first)}`;
-  const kept = membersOf(text).filter((member) => member.key !== key).map(({ start, valueEnd }) => text.slice(start, valueEnd));
+  if (!text.includes(quotedKey) && !text.includes('\\u') && text.charCodeAt(skipSpace(text, first)) !== 0x7d)
+    return `{${quotedKey}:${value},${text.slice(first)}`;
+  const kept = membersOf(text)
+    .filter((member) => member.key !== key)
+    .map(({ start, valueEnd }) => text.slice(start, valueEnd));
   return `{${[`${quotedKey}:${value}`, ...kept].join(',')}}`;
 }
 
@@ -78,7 +81,12 @@ export function withoutNotANumber(text: string): string {
 
 function skipSpace(text: string, at: number): number {
   let next = at;
-  for (let code = text.charCodeAt(next); code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09; code = text.charCodeAt(next)) next += 1;
+  for (
+    let code = text.charCodeAt(next);
+    code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+    code = text.charCodeAt(next)
+  )
+    next += 1;
   return next;
 }
 

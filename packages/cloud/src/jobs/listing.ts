@@ -14,18 +14,34 @@ const PIECE_BYTES = 1024 * 1024;
  * than fits into memory. What is passed over, by its status or by the offset, is not loaded.
  * A job that changes meanwhile is shown as it has become, or not at all where it is no longer asked for.
  */
-export async function* listJobs({ store, clock }: { store: JobStore; clock: Clock }, endpointId: string, { status, limit, offset }: JobFilter): AsyncGenerator<WholeJob[]> {
+export async function* listJobs(
+  { store, clock }: { store: JobStore; clock: Clock },
+  endpointId: string,
+  { status, limit, offset }: JobFilter,
+): AsyncGenerator<WholeJob[]> {
   let [skip, left] = [offset, limit];
   let before: number | undefined;
   do {
-    const look: ListLook = { now: clock.now(), rows: status === undefined ? Math.min(LOOK_ROWS, skip + left) : LOOK_ROWS };
-    const page = await store.list(endpointId, { ...look, ...(status !== undefined && { status }), ...(before !== undefined && { before }) });
+    const look: ListLook = {
+      now: clock.now(),
+      rows: status === undefined ? Math.min(LOOK_ROWS, skip + left) : LOOK_ROWS,
+    };
+    const page = await store.list(endpointId, {
+      ...look,
+      ...(status !== undefined && { status }),
+      ...(before !== undefined && { before }),
+    });
     const wanted = page.jobs.slice(skip);
     skip = Math.max(0, skip - page.jobs.length);
     while (wanted.length > 0 && left > 0) {
       const piece = wanted.splice(0, Math.min(left, fitting(wanted, PIECE_BYTES)));
-      const whole = await store.findAll(endpointId, piece.map(({ seq }) => seq));
-      const found = whole.filter(({ job }) => (status === undefined || job.status === status) && !isOver(job, clock.now()));
+      const whole = await store.findAll(
+        endpointId,
+        piece.map(({ seq }) => seq),
+      );
+      const found = whole.filter(
+        ({ job }) => (status === undefined || job.status === status) && !isOver(job, clock.now()),
+      );
       left -= found.length;
       yield found;
       await nextTurn();

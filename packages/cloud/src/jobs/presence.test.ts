@@ -14,7 +14,11 @@ function fixture(): { clock: ManualClock; presence: Presence } {
 }
 
 /** A job that a worker holds. */
-const job = (seq: number): { seq: number; id: string; lease: string } => ({ seq, id: `job${seq}`, lease: `lease${seq}` });
+const job = (seq: number): { seq: number; id: string; lease: string } => ({
+  seq,
+  id: `job${seq}`,
+  lease: `lease${seq}`,
+});
 
 describe('a worker', () => {
   test('lives while something of it is open, and for a while after the last that was heard', () => {
@@ -42,7 +46,10 @@ describe('a worker', () => {
     const { clock, presence } = fixture();
     clock.advance(SILENT_MS);
     presence.seen('e', 'w');
-    assert.deepEqual([presence.lives('e', 'w'), presence.lives('f', 'w'), presence.here('f')], [true, undefined, []]);
+    assert.deepEqual(
+      [presence.lives('e', 'w'), presence.lives('f', 'w'), presence.here('f')],
+      [true, undefined, []],
+    );
     presence.forgetEndpoint('e');
     assert.deepEqual(presence.here('e'), []);
   });
@@ -76,8 +83,14 @@ describe('a worker', () => {
     for (const workerId of ['idle', 'here', 'elsewhere']) presence.seen('e', workerId);
     presence.given('e', 'here', job(1));
     presence.released('e', 'here', 1);
-    presence.compare([{ ...job(2), endpointId: 'e', workerId: 'elsewhere', takenAt: clock.now() } as Job], clock.now());
-    assert.deepEqual(['idle', 'here', 'elsewhere'].map((workerId) => presence.view('e', workerId)?.worked), [false, true, true]);
+    presence.compare(
+      [{ ...job(2), endpointId: 'e', workerId: 'elsewhere', takenAt: clock.now() } as Job],
+      clock.now(),
+    );
+    assert.deepEqual(
+      ['idle', 'here', 'elsewhere'].map((workerId) => presence.view('e', workerId)?.worked),
+      [false, true, true],
+    );
   });
 
   test('cannot have begun what came after as many jobs as it runs at a time', () => {
@@ -136,7 +149,10 @@ describe('a worker', () => {
     assert.equal(presence.rests('e', 'w'), false);
     clock.advance(SILENT_MS);
     presence.lookAtClock();
-    assert.deepEqual([presence.lives('e', 'w'), presence.lives('e', 'unknown'), presence.here('e')], [false, undefined, []]);
+    assert.deepEqual(
+      [presence.lives('e', 'w'), presence.lives('e', 'unknown'), presence.here('e')],
+      [false, undefined, []],
+    );
     assert.equal(presence.rests('e', 'leaving'), true);
   });
 
@@ -162,7 +178,8 @@ describe('a worker', () => {
 });
 
 describe('a job', () => {
-  const lost = (presence: Presence): [number, boolean][] => presence.lostJobs().map(({ seq, shown }) => [seq, shown]);
+  const lost = (presence: Presence): [number, boolean][] =>
+    presence.lostJobs().map(({ seq, shown }) => [seq, shown]);
 
   test('is lost when its worker says for a while that it runs nothing', () => {
     const { clock, presence } = fixture();
@@ -205,7 +222,10 @@ describe('a job', () => {
     presence.released('e', 'w', 3);
     presence.asksForWork('e', 'w', true);
     clock.advance(15 * SECOND);
-    assert.deepEqual(lost(presence), [[1, true], [2, true]]);
+    assert.deepEqual(lost(presence), [
+      [1, true],
+      [2, true],
+    ]);
   });
 
   test('is doubted anew by a server that was away: what the worker said meanwhile is still to be read', () => {
@@ -241,16 +261,26 @@ describe('what is told to other servers', () => {
     presence.seen('e', 'w1');
     const left = presence.enter('e', 'w2');
     await presence.note(store);
-    assert.deepEqual(told.at(-1)?.map(({ workerId }) => workerId), ['w1', 'w2']);
+    assert.deepEqual(
+      told.at(-1)?.map(({ workerId }) => workerId),
+      ['w1', 'w2'],
+    );
     presence.seen('e', 'w1');
     await presence.note(store);
     assert.equal(told.length, 1);
     clock.advance(5 * SECOND);
     await presence.note(store);
-    assert.deepEqual(told.at(-1)?.map(({ workerId }) => workerId), ['w1'], 'one that waits, as before, is told less often');
+    assert.deepEqual(
+      told.at(-1)?.map(({ workerId }) => workerId),
+      ['w1'],
+      'one that waits, as before, is told less often',
+    );
     clock.advance(10 * SECOND);
     await presence.note(store);
-    assert.deepEqual(told.at(-1)?.map(({ workerId, seenAt }) => [workerId, seenAt]), [['w2', clock.now()]]);
+    assert.deepEqual(
+      told.at(-1)?.map(({ workerId, seenAt }) => [workerId, seenAt]),
+      [['w2', clock.now()]],
+    );
     left();
     clock.advance(2 * SILENT_MS + 1);
     await presence.note(store);
@@ -279,7 +309,10 @@ describe('what is told to other servers', () => {
     clock.advance(5 * SECOND);
     write = async () => void presence.seen('e', 'heard');
     await presence.note(store);
-    assert.deepEqual(told.at(-1), [['waits', clock.now()], ['heard', heardAt]]);
+    assert.deepEqual(told.at(-1), [
+      ['waits', clock.now()],
+      ['heard', heardAt],
+    ]);
     const heardAgainAt = clock.now();
     clock.advance(5 * SECOND);
     write = async () => undefined;

@@ -106,7 +106,22 @@ export class Presence {
   seen(endpointId: string, workerId: string): Worker {
     let worker = this.#workers.get(endpointId, workerId);
     if (worker === undefined) {
-      worker = { endpointId, workerId, seenAt: 0, open: 0, lastTakeAt: 0, activeAt: 0, restsUntil: 0, unhealthy: null, places: Infinity, jobs: new SteadyMap(), worked: false, noted: false, notedAt: 0, notedAs: '' };
+      worker = {
+        endpointId,
+        workerId,
+        seenAt: 0,
+        open: 0,
+        lastTakeAt: 0,
+        activeAt: 0,
+        restsUntil: 0,
+        unhealthy: null,
+        places: Infinity,
+        jobs: new SteadyMap(),
+        worked: false,
+        noted: false,
+        notedAt: 0,
+        notedAs: '',
+      };
       this.#workers.set(endpointId, workerId, worker);
     }
     worker.seenAt = this.#clock.now();
@@ -133,7 +148,9 @@ export class Presence {
   /** What it cannot have begun: it begins jobs in the order in which they come, as many at a time as it has places. */
   notBegun(endpointId: string, workerId: string): { seq: number; lease: string }[] {
     const worker = this.#workers.get(endpointId, workerId);
-    return worker === undefined || worker.jobs.size <= worker.places ? [] : [...worker.jobs.values()].slice(worker.places);
+    return worker === undefined || worker.jobs.size <= worker.places
+      ? []
+      : [...worker.jobs.values()].slice(worker.places);
   }
 
   /** It lists what it runs; where it runs more than fits, a part of that, which says nothing about the others. */
@@ -169,8 +186,10 @@ export class Presence {
       const { endpointId, workerId: id, jobs } = worker;
       if (jobs.size === 0 && holdings.size === 0) return;
       const holding = new Map(holdings.get(`${endpointId} ${id}`)?.map((job) => [job.seq, job]));
-      for (const [seq, { since, lease }] of jobs) if (since < asOf && holding.get(seq)?.lease !== lease) jobs.delete(seq);
-      for (const job of holding.values()) if (!jobs.has(job.seq)) jobs.set(job.seq, heldSince(job, Math.min(job.takenAt ?? asOf, asOf)));
+      for (const [seq, { since, lease }] of jobs)
+        if (since < asOf && holding.get(seq)?.lease !== lease) jobs.delete(seq);
+      for (const job of holding.values())
+        if (!jobs.has(job.seq)) jobs.set(job.seq, heldSince(job, Math.min(job.takenAt ?? asOf, asOf)));
       if (jobs.size > 0) worker.worked = true;
     });
   }
@@ -194,9 +213,14 @@ export class Presence {
   }
 
   /** What is known of a worker here; undefined before it was first heard of. */
-  view(endpointId: string, workerId: string): { busy: number; worked: boolean; unhealthy: string | null } | undefined {
+  view(
+    endpointId: string,
+    workerId: string,
+  ): { busy: number; worked: boolean; unhealthy: string | null } | undefined {
     const worker = this.#workers.get(endpointId, workerId);
-    return worker === undefined || worker.seenAt === 0 ? undefined : { busy: worker.jobs.size, worked: worker.worked, unhealthy: worker.unhealthy };
+    return worker === undefined || worker.seenAt === 0
+      ? undefined
+      : { busy: worker.jobs.size, worked: worker.worked, unhealthy: worker.unhealthy };
   }
 
   /** No new jobs ever: it is on its way out. */
@@ -274,7 +298,8 @@ export class Presence {
     this.#workers.forEach(({ endpointId, workerId, jobs }) => {
       if (jobs.size === 0) return;
       for (const { seq, lease, shown, doubtSince } of jobs.values()) {
-        if (doubtSince !== null && now - Math.max(doubtSince, this.#awakeSince) >= DOUBT_MS) lost.push({ endpointId, workerId, seq, lease, shown });
+        if (doubtSince !== null && now - Math.max(doubtSince, this.#awakeSince) >= DOUBT_MS)
+          lost.push({ endpointId, workerId, seq, lease, shown });
       }
     });
     return lost;
@@ -288,13 +313,29 @@ export class Presence {
     const telling: { worker: Worker; asWaiting: string; record: WorkerRecord }[] = [];
     for (const worker of this.#workers.values()) {
       if (worker.open > 0) worker.seenAt = now;
-      else if (now - worker.seenAt > keptFor(worker) && worker.jobs.size === 0) this.#workers.delete(worker.endpointId, worker.workerId);
+      else if (now - worker.seenAt > keptFor(worker) && worker.jobs.size === 0)
+        this.#workers.delete(worker.endpointId, worker.workerId);
       if (worker.noted && worker.open === 0) continue;
       const asWaiting = worker.open > 0 ? `${worker.jobs.size} ${worker.unhealthy ?? ''}` : '';
-      if (asWaiting !== '' && asWaiting === worker.notedAs && isRecent(worker.notedAt, NOTE_WAITING_EVERY_MS, now)) continue;
+      if (
+        asWaiting !== '' &&
+        asWaiting === worker.notedAs &&
+        isRecent(worker.notedAt, NOTE_WAITING_EVERY_MS, now)
+      )
+        continue;
       // What is heard from here on is told the next time.
       worker.noted = true;
-      telling.push({ worker, asWaiting, record: { endpointId: worker.endpointId, workerId: worker.workerId, seenAt: worker.seenAt, busy: worker.jobs.size, unhealthy: worker.unhealthy } });
+      telling.push({
+        worker,
+        asWaiting,
+        record: {
+          endpointId: worker.endpointId,
+          workerId: worker.workerId,
+          seenAt: worker.seenAt,
+          busy: worker.jobs.size,
+          unhealthy: worker.unhealthy,
+        },
+      });
     }
     if (telling.length === 0) return;
     try {
@@ -314,7 +355,13 @@ export class Presence {
     const now = this.#clock.now();
     return [...this.#workers.of(endpointId)]
       .filter((worker) => worker.open > 0 || now - worker.seenAt < SILENT_MS)
-      .map(({ workerId, seenAt, jobs, unhealthy }) => ({ endpointId, workerId, seenAt, busy: jobs.size, unhealthy }));
+      .map(({ workerId, seenAt, jobs, unhealthy }) => ({
+        endpointId,
+        workerId,
+        seenAt,
+        busy: jobs.size,
+        unhealthy,
+      }));
   }
 
   forgetEndpoint(endpointId: string): void {

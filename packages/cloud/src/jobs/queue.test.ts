@@ -29,7 +29,13 @@ for (const kind of DATABASES) {
       const on = bench();
       const sync = (wait: number, waitGiven: boolean): RequestTerms => ({ sync: { wait, waitGiven } });
       const cases: [RequestTerms, number][] = [
-        [{}, 30 * MINUTE], [sync(90 * SECOND, false), MINUTE], [sync(SECOND, true), MINUTE], [sync(2 * MINUTE, true), 2 * MINUTE], [sync(5 * MINUTE, true), 5 * MINUTE], [{ retention: 7 * SECOND }, 7 * SECOND], [{ ttl: 20 * SECOND }, 20 * SECOND],
+        [{}, 30 * MINUTE],
+        [sync(90 * SECOND, false), MINUTE],
+        [sync(SECOND, true), MINUTE],
+        [sync(2 * MINUTE, true), 2 * MINUTE],
+        [sync(5 * MINUTE, true), 5 * MINUTE],
+        [{ retention: 7 * SECOND }, 7 * SECOND],
+        [{ ttl: 20 * SECOND }, 20 * SECOND],
       ];
       for (const [terms, kept] of cases) {
         const job = await on.submit(terms);
@@ -82,7 +88,10 @@ for (const kind of DATABASES) {
       const job = await on.submit();
       const taken = await on.take('w');
       await on.queue.giveBack(on.id, taken);
-      assert.deepEqual([(await on.job(job))?.status, (await on.job(job))?.attempt, (await on.job(job))?.retries], ['IN_QUEUE', 0, 0]);
+      assert.deepEqual(
+        [(await on.job(job))?.status, (await on.job(job))?.attempt, (await on.job(job))?.retries],
+        ['IN_QUEUE', 0, 0],
+      );
       assert.equal((await on.takeOne('w2')).seq, job.seq);
       await on.queue.giveBack(on.id, taken);
       assert.equal((await on.job(job))?.workerId, 'w2', 'an old hold takes nothing away from a new one');
@@ -136,7 +145,10 @@ for (const kind of DATABASES) {
       assert.deepEqual(await waiting, []);
       await on.submit();
       const from = performance.now();
-      const [taken, stops] = await Promise.all([on.take('w'), on.queue.jobsToStop(on.id, 'w', POLL_MS, on.signal)]);
+      const [taken, stops] = await Promise.all([
+        on.take('w'),
+        on.queue.jobsToStop(on.id, 'w', POLL_MS, on.signal),
+      ]);
       assert.deepEqual([taken, stops], [[], []]);
       const held = performance.now() - from;
       assert.ok(held >= 1_000 && held < 5_000, `held ${held} ms`);
@@ -152,12 +164,15 @@ for (const kind of DATABASES) {
       const on = bench();
       const gate = Promise.withResolvers<void>();
       const reached = Promise.withResolvers<void>();
-      on.newServer({ ...on.store, take: async (...args) => {
-        const taken = await on.store.take(...args);
-        reached.resolve();
-        await gate.promise;
-        return taken;
-      } });
+      on.newServer({
+        ...on.store,
+        take: async (...args) => {
+          const taken = await on.store.take(...args);
+          reached.resolve();
+          await gate.promise;
+          return taken;
+        },
+      });
       const [job, other] = [await on.submit(), await on.submit()];
       const leaving = new AbortController();
       const polls = [on.take('leaves', 1, leaving.signal), on.take('stays', 1)];
@@ -175,10 +190,13 @@ for (const kind of DATABASES) {
     test('a worker that leaves before its job was chosen leaves no job behind with nobody', async () => {
       const on = bench();
       const gate = Promise.withResolvers<void>();
-      on.newServer({ ...on.store, take: async (...args) => {
-        await gate.promise;
-        return on.store.take(...args);
-      } });
+      on.newServer({
+        ...on.store,
+        take: async (...args) => {
+          await gate.promise;
+          return on.store.take(...args);
+        },
+      });
       const leaving = new AbortController();
       const poll = on.take('leaves', 1, leaving.signal);
       const job = await on.submit();
@@ -193,13 +211,16 @@ for (const kind of DATABASES) {
       const on = bench();
       let refusals = 3;
       const asked: number[] = [];
-      on.newServer({ ...on.store, take: async (...args) => {
-        asked.push(performance.now());
-        if (refusals <= 0) return on.store.take(...args);
-        refusals -= 1;
-        if (refusals === 1) await on.store.take(...args);
-        throw new Error('the store is away');
-      } });
+      on.newServer({
+        ...on.store,
+        take: async (...args) => {
+          asked.push(performance.now());
+          if (refusals <= 0) return on.store.take(...args);
+          refusals -= 1;
+          if (refusals === 1) await on.store.take(...args);
+          throw new Error('the store is away');
+        },
+      });
       const job = await on.submit();
       const taken = await on.takeOne('w');
       assert.deepEqual([taken.seq, taken.attempt], [job.seq, 1]);
@@ -239,13 +260,20 @@ for (const kind of DATABASES) {
       assert.ok(taken !== undefined && (await on.finish('w', taken.job)));
       release();
       const { job, outcome } = await calling;
-      assert.deepEqual([job.seq, outcome?.job.status, outcome?.payloads.output], [taken.job.seq, 'COMPLETED', '"done"']);
+      assert.deepEqual(
+        [job.seq, outcome?.job.status, outcome?.payloads.output],
+        [taken.job.seq, 'COMPLETED', '"done"'],
+      );
     });
 
     test('a caller waits no longer for a clock that is set back meanwhile', async () => {
       const on = bench();
       const since = performance.now();
-      const calling = on.queue.submitAndWait(on.request({ sync: { wait: SECOND, waitGiven: true } }), SECOND, on.signal);
+      const calling = on.queue.submitAndWait(
+        on.request({ sync: { wait: SECOND, waitGiven: true } }),
+        SECOND,
+        on.signal,
+      );
       on.clock.advance(-HOUR);
       const { outcome } = await calling;
       const took = performance.now() - since;

@@ -1,6 +1,14 @@
 import { isOver } from '../store/job-records.ts';
 import type { Delivery, Job, JobChange, JobOutcome, WholeJob } from '../store/job-records.ts';
-import type { Changed, JobCounts, JobFilter, JobStore, Submitted, TakenJob, WorkerRecord } from '../store/jobs.ts';
+import type {
+  Changed,
+  JobCounts,
+  JobFilter,
+  JobStore,
+  Submitted,
+  TakenJob,
+  WorkerRecord,
+} from '../store/jobs.ts';
 import type { Wakeup, Wakeups } from '../store/wakeups.ts';
 import { isAhead } from '../support/clock.ts';
 import type { Clock } from '../support/clock.ts';
@@ -98,7 +106,12 @@ export class JobQueue {
       },
       giveBack: (endpointId, taken) => this.giveBack(endpointId, taken),
     });
-    this.#changes = new JobChanges({ store: parts.store, clock: parts.clock, deliveryOf: parts.deliveryOf, onChanged: (changed, change) => this.#afterChange(changed, change) });
+    this.#changes = new JobChanges({
+      store: parts.store,
+      clock: parts.clock,
+      deliveryOf: parts.deliveryOf,
+      onChanged: (changed, change) => this.#afterChange(changed, change),
+    });
     this.streams = new Streams({
       store: parts.store,
       onHeard: (endpointId, workerId, seq) => this.presence.showsJob(endpointId, workerId, seq),
@@ -126,7 +139,11 @@ export class JobQueue {
   }
 
   /** For a caller who waits for the end. It is listened for before anybody can know of the job, so it cannot be missed. */
-  async submitAndWait(request: SubmitRequest, milliseconds: number, signal: Departure): Promise<{ job: Job; outcome: JobOutcome | undefined }> {
+  async submitAndWait(
+    request: SubmitRequest,
+    milliseconds: number,
+    signal: Departure,
+  ): Promise<{ job: Job; outcome: JobOutcome | undefined }> {
     const endpointId = request.endpoint.id;
     for (;;) {
       const seq = this.#numbers.next();
@@ -138,7 +155,14 @@ export class JobQueue {
         // Nobody waits for a job that is none, or for another one than there was.
         if (job?.seq !== seq) this.#news.ends.wake(endpointId, seq);
       }
-      if (job !== undefined) return { job, outcome: await this.waitForEnd(endpointId, job.seq, milliseconds, signal, { job, ...(job.seq === seq && { ended }) }) };
+      if (job !== undefined)
+        return {
+          job,
+          outcome: await this.waitForEnd(endpointId, job.seq, milliseconds, signal, {
+            job,
+            ...(job.seq === seq && { ended }),
+          }),
+        };
     }
   }
 
@@ -149,7 +173,13 @@ export class JobQueue {
   }
 
   /** Resolves when the job has ended or is gone, the time is over, or the caller gives up; with the job as it then is. `submitted`: the job, where it was just submitted, and its end, where it is listened for since before. */
-  async waitForEnd(endpointId: string, seq: number, milliseconds: number, signal: Departure, submitted?: { job: Job; ended?: Promise<JobOutcome | undefined> }): Promise<JobOutcome | undefined> {
+  async waitForEnd(
+    endpointId: string,
+    seq: number,
+    milliseconds: number,
+    signal: Departure,
+    submitted?: { job: Job; ended?: Promise<JobOutcome | undefined> },
+  ): Promise<JobOutcome | undefined> {
     // Not by the clock, which may be set while somebody waits.
     const until = performance.now() + milliseconds;
     let ended = submitted?.ended;
@@ -160,10 +190,19 @@ export class JobQueue {
       ended ??= this.#news.ends.wait(endpointId, seq, Math.max(0, until - performance.now()), signal);
       if (mayHaveEnded) {
         // Whoever waited is told of an end, however short it is kept.
-        const found = woken ? await this.#parts.store.find(endpointId, seq) : await this.find(endpointId, seq);
+        const found = woken
+          ? await this.#parts.store.find(endpointId, seq)
+          : await this.find(endpointId, seq);
         if (found === undefined && last !== undefined) return this.#outlived(last);
         last = found?.job;
-        if (found === undefined || hasEnded(found.job) || signal.aborted || this.#closed || performance.now() >= until) return found;
+        if (
+          found === undefined ||
+          hasEnded(found.job) ||
+          signal.aborted ||
+          this.#closed ||
+          performance.now() >= until
+        )
+          return found;
       }
       const told = await ended;
       if (told !== undefined) return told;
@@ -176,7 +215,9 @@ export class JobQueue {
   /** What became of a job that is gone, as it was seen last: another server may have ended it with its time to live. */
   #outlived(last: Job): JobOutcome | undefined {
     const now = this.#parts.clock.now();
-    return hasEnded(last) || !transitions.hasOutlived(last, now) ? undefined : outcomeOf(transitions.outlive(last, now));
+    return hasEnded(last) || !transitions.hasOutlived(last, now)
+      ? undefined
+      : outcomeOf(transitions.outlive(last, now));
   }
 
   /** The server stops: nobody waits any longer. */
@@ -185,24 +226,41 @@ export class JobQueue {
   }
 
   /** Resolves when something happens to the job, at the latest after the time. */
-  async waitForChange(endpointId: string, seq: number, milliseconds: number, signal: Departure): Promise<void> {
+  async waitForChange(
+    endpointId: string,
+    seq: number,
+    milliseconds: number,
+    signal: Departure,
+  ): Promise<void> {
     await this.#news.changes.wait(endpointId, seq, milliseconds, signal);
   }
 
   async cancel(endpointId: string, seq: number): Promise<Job | undefined> {
-    return (await this.#changes.one(endpointId, seq, (job, now) => transitions.cancel(job, now), PATIENCE.client))?.after;
+    return (
+      await this.#changes.one(endpointId, seq, (job, now) => transitions.cancel(job, now), PATIENCE.client)
+    )?.after;
   }
 
   /** Undefined where there is no such job; `changed` is false where its state does not allow it. */
   async retry(endpointId: string, seq: number): Promise<Changed | undefined> {
     const position = this.#numbers.next();
-    const done = await this.#changes.one(endpointId, seq, (job, now) => (job.position === position ? undefined : transitions.retry(job, position, now)), PATIENCE.client);
+    const done = await this.#changes.one(
+      endpointId,
+      seq,
+      (job, now) => (job.position === position ? undefined : transitions.retry(job, position, now)),
+      PATIENCE.client,
+    );
     // Its new place tells that a try which seemed to fail was kept.
     return done?.after.position === position ? { ...done, changed: true } : done;
   }
 
   setTimeToLive(endpointId: string, seq: number, ttl: number): Promise<Changed | undefined> {
-    return this.#changes.one(endpointId, seq, (job, now) => transitions.setTimeToLive(job, ttl, now), PATIENCE.client);
+    return this.#changes.one(
+      endpointId,
+      seq,
+      (job, now) => transitions.setTimeToLive(job, ttl, now),
+      PATIENCE.client,
+    );
   }
 
   /** Removes what waits. Synchronous callers of those jobs are told. */
@@ -231,11 +289,15 @@ export class JobQueue {
     const known = new Set(here.map(({ workerId }) => workerId));
     const now = this.#parts.clock.now();
     const elsewhere = await this.#parts.store.workers(endpointId, now - SILENT_MS);
-    return [...here, ...elsewhere.filter(({ workerId, seenAt }) => !known.has(workerId) && !isAhead(seenAt, now))];
+    return [
+      ...here,
+      ...elsewhere.filter(({ workerId, seenAt }) => !known.has(workerId) && !isAhead(seenAt, now)),
+    ];
   }
 
   async removeEndpoint(endpointId: string): Promise<void> {
-    for (const { workerId, id, seq } of await this.#parts.store.running(endpointId)) this.#stop(endpointId, workerId, id, seq);
+    for (const { workerId, id, seq } of await this.#parts.store.running(endpointId))
+      this.#stop(endpointId, workerId, id, seq);
     await this.#parts.store.removeEndpoint(endpointId);
     this.presence.forgetEndpoint(endpointId);
     this.#handOut.forget(endpointId);
@@ -245,16 +307,29 @@ export class JobQueue {
   // What workers do.
 
   /** Waits for up to `room` jobs. Answers none when the time is over, the worker gives up, or it shall rest. */
-  take(endpointId: string, workerId: string, room: number, milliseconds: number, signal: Departure): Promise<TakenJob[]> {
-    if (!this.presence.rests(endpointId, workerId)) return this.#handOut.wait(endpointId, workerId, room, milliseconds, signal);
+  take(
+    endpointId: string,
+    workerId: string,
+    room: number,
+    milliseconds: number,
+    signal: Departure,
+  ): Promise<TakenJob[]> {
+    if (!this.presence.rests(endpointId, workerId))
+      return this.#handOut.wait(endpointId, workerId, room, milliseconds, signal);
     if (this.#closed) return Promise.resolve([]);
     // A worker that rests waits for nothing, but it waits: an answer at once would make it ask again at once.
-    return this.#resting.wait(endpointId, workerId, Math.min(milliseconds, RESTING_HOLD_MS), signal).then(() => []);
+    return this.#resting
+      .wait(endpointId, workerId, Math.min(milliseconds, RESTING_HOLD_MS), signal)
+      .then(() => []);
   }
 
   /** Jobs that were taken and did not reach their worker. */
   async giveBack(endpointId: string, taken: readonly TakenJob[]): Promise<void> {
-    await Promise.all(taken.map(({ job }) => this.putBack(endpointId, job.seq, { workerId: job.workerId ?? '', lease: job.lease ?? undefined })));
+    await Promise.all(
+      taken.map(({ job }) =>
+        this.putBack(endpointId, job.seq, { workerId: job.workerId ?? '', lease: job.lease ?? undefined }),
+      ),
+    );
   }
 
   /** A job that its worker has not begun goes back as if it had never been taken. */
@@ -264,18 +339,28 @@ export class JobQueue {
 
   /** False where the worker does not hold the job, or no longer: then nothing changes. */
   async finish(endpointId: string, seq: number, holder: Holder, result: Result): Promise<boolean> {
-    const done = await this.#changes.one(endpointId, seq, (job, now, tried) => transitions.finish(job, sameAttempt(holder, tried), result, now));
+    const done = await this.#changes.one(endpointId, seq, (job, now, tried) =>
+      transitions.finish(job, sameAttempt(holder, tried), result, now),
+    );
     return done?.changed ?? false;
   }
 
   /** The results of one worker that came together. */
   finishAll(endpointId: string, workerId: string, endings: readonly Ending[]): Promise<void> {
-    return this.#changes.all(endpointId, endings.map(({ seq, lease, result }) => ({ seq, rule: (job, now) => transitions.finish(job, { workerId, lease }, result, now) })));
+    return this.#changes.all(
+      endpointId,
+      endings.map(({ seq, lease, result }) => ({
+        seq,
+        rule: (job, now) => transitions.finish(job, { workerId, lease }, result, now),
+      })),
+    );
   }
 
   async progress(endpointId: string, seq: number, holder: Holder, output: string): Promise<void> {
     this.presence.showsJob(endpointId, holder.workerId, seq);
-    await this.#changes.one(endpointId, seq, (job, _now, tried) => transitions.progress(job, sameAttempt(holder, tried), output));
+    await this.#changes.one(endpointId, seq, (job, _now, tried) =>
+      transitions.progress(job, sameAttempt(holder, tried), output),
+    );
   }
 
   /** The worker asked to be replaced: it gets no more jobs, and what it waits for ends now. */
@@ -292,7 +377,11 @@ export class JobQueue {
   }
 
   /** What waits on an endpoint, for whoever decides about workers. */
-  waiting(endpointId: string, queuedBefore: number, limit: number): Promise<{ waiting: number; late: number }> {
+  waiting(
+    endpointId: string,
+    queuedBefore: number,
+    limit: number,
+  ): Promise<{ waiting: number; late: number }> {
     return this.#parts.store.waiting(endpointId, queuedBefore, limit);
   }
 
@@ -303,8 +392,17 @@ export class JobQueue {
   }
 
   /** The jobs that a worker shall stop, waiting for the first one. */
-  jobsToStop(endpointId: string, workerId: string, milliseconds: number, signal: Departure): Promise<string[]> {
-    const longest = this.#closed ? 0 : this.presence.rests(endpointId, workerId) ? RESTING_HOLD_MS : milliseconds;
+  jobsToStop(
+    endpointId: string,
+    workerId: string,
+    milliseconds: number,
+    signal: Departure,
+  ): Promise<string[]> {
+    const longest = this.#closed
+      ? 0
+      : this.presence.rests(endpointId, workerId)
+        ? RESTING_HOLD_MS
+        : milliseconds;
     return this.stops.wait(endpointId, workerId, longest, signal);
   }
 
@@ -319,18 +417,28 @@ export class JobQueue {
   // How it works.
 
   /** Brings a new job into the store, under this number. */
-  #offer(seq: number, { endpoint, accountId, request, terms, idempotency }: SubmitRequest): Promise<Submitted> {
+  #offer(
+    seq: number,
+    { endpoint, accountId, request, terms, idempotency }: SubmitRequest,
+  ): Promise<Submitted> {
     const { store, clock } = this.#parts;
     const whole = newJob(endpoint, accountId, request, terms, seq, clock.now());
     return persist(() => {
-      const submitting = store.submit(whole, idempotency, terms.sync !== undefined && idempotency === undefined);
+      const submitting = store.submit(
+        whole,
+        idempotency,
+        terms.sync !== undefined && idempotency === undefined,
+      );
       if (store.meets.at(endpoint.id)) this.#handOut.wake(endpoint.id);
       return submitting;
     }, PATIENCE.client);
   }
 
   /** The job that it became, or had been before. Undefined where another server gave the same number to a job of its own. */
-  #settled({ endpoint, idempotency }: SubmitRequest, { job, created, met, bodyHash }: Submitted): Job | undefined {
+  #settled(
+    { endpoint, idempotency }: SubmitRequest,
+    { job, created, met, bodyHash }: Submitted,
+  ): Job | undefined {
     if (created) {
       if (!met) {
         this.#parts.wakeups.publish({ kind: 'queue', endpointId: endpoint.id });
@@ -340,7 +448,11 @@ export class JobQueue {
       return job;
     }
     if (bodyHash === null) return undefined;
-    if (bodyHash !== idempotency?.bodyHash) throw new BerthError('conflict', 'this Idempotency-Key was used with another body; use a new key for a new request');
+    if (bodyHash !== idempotency?.bodyHash)
+      throw new BerthError(
+        'conflict',
+        'this Idempotency-Key was used with another body; use a new key for a new request',
+      );
     return job;
   }
 
@@ -348,7 +460,8 @@ export class JobQueue {
     const { endpointId, seq } = after;
     if (before.status === 'IN_PROGRESS' && after.status !== 'IN_PROGRESS') {
       this.presence.released(endpointId, before.workerId, seq);
-      if (after.status === 'CANCELLED' || after.status === 'TIMED_OUT') this.#stop(endpointId, before.workerId, before.id, seq);
+      if (after.status === 'CANCELLED' || after.status === 'TIMED_OUT')
+        this.#stop(endpointId, before.workerId, before.id, seq);
     }
     if (before.status !== 'IN_QUEUE' && after.status === 'IN_QUEUE') {
       this.onWaiting(endpointId);
@@ -357,7 +470,8 @@ export class JobQueue {
     }
     if (after.webhook !== null && hasEnded(after) && !hasEnded(before)) this.#parts.onDelivery();
     if (before.status === after.status) return;
-    if (hasEnded(after)) this.#news.ends.wake(endpointId, seq, change === undefined ? undefined : outcomeOf(change));
+    if (hasEnded(after))
+      this.#news.ends.wake(endpointId, seq, change === undefined ? undefined : outcomeOf(change));
     this.#news.tell(endpointId, seq);
   }
 

@@ -31,7 +31,11 @@ describe('a worker', () => {
   test('waits until there is something to stop, or until it is enough', async () => {
     const { clock, stops } = fixture();
     const { signal } = new AbortController();
-    const [first, released, all] = [stops.wait('e', 'w', 60 * SECOND, signal), stops.wait('e', 'released', 60 * SECOND, signal), stops.wait('e', 'other', 60 * SECOND, signal)];
+    const [first, released, all] = [
+      stops.wait('e', 'w', 60 * SECOND, signal),
+      stops.wait('e', 'released', 60 * SECOND, signal),
+      stops.wait('e', 'other', 60 * SECOND, signal),
+    ];
     stops.add('e', 'w', 'j1');
     assert.deepEqual(await first, ['j1']);
     stops.release('e', 'released');
@@ -155,7 +159,10 @@ describe('a worker that shall stop a job', () => {
     for (const worker of ['told', 'takes']) stops.due('e', worker);
     clock.advance(16 * SECOND);
     presence.asksForWork('e', 'takes', true);
-    assert.deepEqual(['told', 'untold', 'takes'].map((worker) => stops.isStubborn('e', worker)), [true, false, false]);
+    assert.deepEqual(
+      ['told', 'untold', 'takes'].map((worker) => stops.isStubborn('e', worker)),
+      [true, false, false],
+    );
   });
 
   test('is stuck when its loop has not run for longer than a poll stays open', () => {

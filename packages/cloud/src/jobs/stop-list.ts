@@ -66,7 +66,14 @@ export class StopList {
     this.#clear();
     const stops = this.#stops.get(endpointId, workerId) ?? new WorkerStops(endpointId, workerId);
     this.#stops.set(endpointId, workerId, stops);
-    if (!stops.has(jobId)) stops.set(jobId, { addedAt: this.#clock.now(), toldAt: -Infinity, tellings: 0, listedAt: -Infinity, leftOut: false });
+    if (!stops.has(jobId))
+      stops.set(jobId, {
+        addedAt: this.#clock.now(),
+        toldAt: -Infinity,
+        tellings: 0,
+        listedAt: -Infinity,
+        leftOut: false,
+      });
     this.#waiters.wake(endpointId, workerId);
   }
 
@@ -75,7 +82,9 @@ export class StopList {
     this.#stops.get(endpointId, workerId)?.polled(signal, this.#clock.now());
     const now = this.due(endpointId, workerId);
     if (now.length > 0 || milliseconds === 0) return Promise.resolve(now);
-    return this.#waiters.wait(endpointId, workerId, Math.min(milliseconds, this.#nextIn(endpointId, workerId)), signal).then(() => this.due(endpointId, workerId));
+    return this.#waiters
+      .wait(endpointId, workerId, Math.min(milliseconds, this.#nextIn(endpointId, workerId)), signal)
+      .then(() => this.due(endpointId, workerId));
   }
 
   /** The worker waits no longer. */
@@ -148,7 +157,12 @@ export class StopList {
    */
   isStuck(endpointId: string, workerId: string): boolean {
     const now = this.#clock.now();
-    return this.#goesOn(endpointId, workerId).some(({ jobId, addedAt, aliveAt }) => now - addedAt > STUCK_MS && aliveAt <= addedAt && !this.#loop.holdsEarlier(endpointId, workerId, seqOf(jobId) ?? 0));
+    return this.#goesOn(endpointId, workerId).some(
+      ({ jobId, addedAt, aliveAt }) =>
+        now - addedAt > STUCK_MS &&
+        aliveAt <= addedAt &&
+        !this.#loop.holdsEarlier(endpointId, workerId, seqOf(jobId) ?? 0),
+    );
   }
 
   /** The jobs with which it goes on, and when its loop last ran for certain. */
@@ -157,15 +171,19 @@ export class StopList {
     if (stops === undefined) return [];
     const now = this.#clock.now();
     const aliveAt = Math.max(stops.polledAt, this.#loop.activeAt(endpointId, workerId));
-    const isSilent = ({ addedAt, toldAt, leftOut }: Stop): boolean => toldAt > 0 && !leftOut && aliveAt <= addedAt && now - addedAt > STUBBORN_MS;
-    return [...stops].filter(([, stop]) => stop.listedAt - stop.addedAt > STUBBORN_MS || isSilent(stop)).map(([jobId, { addedAt }]) => ({ jobId, addedAt, aliveAt }));
+    const isSilent = ({ addedAt, toldAt, leftOut }: Stop): boolean =>
+      toldAt > 0 && !leftOut && aliveAt <= addedAt && now - addedAt > STUBBORN_MS;
+    return [...stops]
+      .filter(([, stop]) => stop.listedAt - stop.addedAt > STUBBORN_MS || isSilent(stop))
+      .map(([jobId, { addedAt }]) => ({ jobId, addedAt, aliveAt }));
   }
 
   /** Milliseconds until something has to be said again. */
   #nextIn(endpointId: string, workerId: string): number {
     const now = this.#clock.now();
     let next = Infinity;
-    for (const { toldAt } of this.#stops.get(endpointId, workerId)?.values() ?? []) next = Math.min(next, Math.max(0, toldAt + REPEAT_MS - now));
+    for (const { toldAt } of this.#stops.get(endpointId, workerId)?.values() ?? [])
+      next = Math.min(next, Math.max(0, toldAt + REPEAT_MS - now));
     return next;
   }
 

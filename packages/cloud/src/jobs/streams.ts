@@ -31,7 +31,9 @@ export class Streams {
 
   /** Marks chunks as handed out by the stream; false where another reader was faster, or the job is tried anew. */
   async drainTo(job: Job, number: number): Promise<boolean> {
-    const done = await this.#parts.store.change(job.endpointId, job.seq, (current) => transitions.drain(current, job, number));
+    const done = await this.#parts.store.change(job.endpointId, job.seq, (current) =>
+      transitions.drain(current, job, number),
+    );
     return done?.changed ?? false;
   }
 
@@ -44,7 +46,11 @@ export class Streams {
     const kept = await persist(async () => {
       const tried = found;
       // A try that failed may have been kept all the same, and chunks are not for keeping twice.
-      if (before !== undefined && holdsInOrder(await store.chunks(endpointId, seq, before, Number.MAX_SAFE_INTEGER), chunks)) return true;
+      if (
+        before !== undefined &&
+        holdsInOrder(await store.chunks(endpointId, seq, before, Number.MAX_SAFE_INTEGER), chunks)
+      )
+        return true;
       const end = await store.appendChunks(endpointId, seq, (job, { number, workerNumber }) => {
         if (!transitions.holds(job, sameAttempt(holder, tried))) return undefined;
         found ??= job;
@@ -57,14 +63,20 @@ export class Streams {
   }
 
   /** Keeps what was not kept before. Fails where a number was left out; from whoever does not hold the job, nothing is kept. */
-  async appendNumbered(endpointId: string, seq: number, holder: Holder, said: readonly NumberedChunk[]): Promise<void> {
+  async appendNumbered(
+    endpointId: string,
+    seq: number,
+    holder: Holder,
+    said: readonly NumberedChunk[],
+  ): Promise<void> {
     let missing: number | undefined;
     await this.#appendNew(endpointId, seq, holder, (end) => {
       const news = unkept(said, end);
       missing = news.missing;
       return news.chunks;
     });
-    if (missing !== undefined) throw new BerthError('state', `chunk ${missing} is missing before those that came`);
+    if (missing !== undefined)
+      throw new BerthError('state', `chunk ${missing} is missing before those that came`);
   }
 
   /** The same for a chunk that is sent until it is accepted or given up: numbers may be left out. */
@@ -73,10 +85,19 @@ export class Streams {
   }
 
   /** A try that failed and was kept all the same is seen by its numbers. */
-  async #appendNew(endpointId: string, seq: number, holder: Holder, news: (end: StreamEnd) => NewChunk[]): Promise<void> {
+  async #appendNew(
+    endpointId: string,
+    seq: number,
+    holder: Holder,
+    news: (end: StreamEnd) => NewChunk[],
+  ): Promise<void> {
     const { store, onHeard, onGrown } = this.#parts;
     onHeard(endpointId, holder.workerId, seq);
-    const end = await persist(() => store.appendChunks(endpointId, seq, (job, before) => (transitions.holds(job, holder) ? news(before) : undefined)));
+    const end = await persist(() =>
+      store.appendChunks(endpointId, seq, (job, before) =>
+        transitions.holds(job, holder) ? news(before) : undefined,
+      ),
+    );
     if (end !== undefined) onGrown(endpointId, seq);
   }
 }

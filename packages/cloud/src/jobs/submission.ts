@@ -37,7 +37,14 @@ export interface RequestTerms {
 }
 
 /** A new job, waiting. */
-export function newJob(endpoint: QueueSettings, accountId: string, request: string, terms: RequestTerms, seq: number, now: number): WholeJob {
+export function newJob(
+  endpoint: QueueSettings,
+  accountId: string,
+  request: string,
+  terms: RequestTerms,
+  seq: number,
+  now: number,
+): WholeJob {
   const ttl = terms.ttl ?? endpoint.jobTtl;
   const job: Job = {
     endpointId: endpoint.id,
@@ -68,11 +75,16 @@ export function newJob(endpoint: QueueSettings, accountId: string, request: stri
 }
 
 /** The request's own wish, else the endpoint's, else what the interface promises. */
-export function retentionOf(endpoint: Pick<QueueSettings, 'retention'>, { retention, sync }: RequestTerms): number {
+export function retentionOf(
+  endpoint: Pick<QueueSettings, 'retention'>,
+  { retention, sync }: RequestTerms,
+): number {
   if (retention !== undefined) return retention;
   if (endpoint.retention !== null) return endpoint.retention;
   if (sync === undefined) return RETENTION.run;
-  return sync.waitGiven ? Math.max(RETENTION.runsync, Math.min(sync.wait, RETENTION.longestRunsync)) : RETENTION.runsync;
+  return sync.waitGiven
+    ? Math.max(RETENTION.runsync, Math.min(sync.wait, RETENTION.longestRunsync))
+    : RETENTION.runsync;
 }
 
 export function clamp(value: number, { minimum, maximum }: { minimum: number; maximum: number }): number {

@@ -5,7 +5,11 @@ import type { Caretaker } from './caretaker.ts';
 import { Sweeper } from './sweeper.ts';
 
 /** Only what a sweeper asks of it. */
-function caretakerOf(sweep: () => Promise<boolean>, sweepLost: () => Promise<void>, awake = (): void => assert.fail('it was not away')): Caretaker {
+function caretakerOf(
+  sweep: () => Promise<boolean>,
+  sweepLost: () => Promise<void>,
+  awake = (): void => assert.fail('it was not away'),
+): Caretaker {
   return { sweep, sweepLost, awake } as unknown as Caretaker;
 }
 
@@ -66,7 +70,10 @@ test('one whose turn comes far too late was away: that is said before anything i
   const now = Date.now.bind(Date);
   let late = 0;
   t.mock.method(Date, 'now', () => now() + late);
-  for (const [by, expected] of [[4_000, ['due']], [6_000, ['awake', 'due']]] as const) {
+  for (const [by, expected] of [
+    [4_000, ['due']],
+    [6_000, ['awake', 'due']],
+  ] as const) {
     const done: string[] = [];
     const looked = Promise.withResolvers<void>();
     const sweep = async (): Promise<boolean> => {
@@ -74,7 +81,14 @@ test('one whose turn comes far too late was away: that is said before anything i
       looked.resolve();
       return false;
     };
-    const sweeper = new Sweeper(caretakerOf(sweep, async () => undefined, () => void done.push('awake')), silent);
+    const sweeper = new Sweeper(
+      caretakerOf(
+        sweep,
+        async () => undefined,
+        () => void done.push('awake'),
+      ),
+      silent,
+    );
     sweeper.start();
     late += by;
     await looked.promise;

@@ -29,10 +29,23 @@ export class Bench {
   readonly #endpoint: QueueSettings;
   readonly #leaving = new AbortController();
 
-  constructor(store: JobStore, elsewhere: () => JobStore, endpointId: string, settings: Partial<QueueSettings> = {}) {
+  constructor(
+    store: JobStore,
+    elsewhere: () => JobStore,
+    endpointId: string,
+    settings: Partial<QueueSettings> = {},
+  ) {
     this.store = store;
     this.elsewhere = elsewhere;
-    this.#endpoint = { id: endpointId, accountId: 'a', executionTimeout: 0, jobTtl: 24 * HOUR, retention: null, maxRetries: 1, ...settings };
+    this.#endpoint = {
+      id: endpointId,
+      accountId: 'a',
+      executionTimeout: 0,
+      jobTtl: 24 * HOUR,
+      retention: null,
+      maxRetries: 1,
+      ...settings,
+    };
     this.queue = this.newServer();
   }
 
@@ -40,7 +53,11 @@ export class Bench {
   newServer(store = this.store): JobQueue {
     this.queue = new JobQueue({
       store,
-      wakeups: { publish: (wakeup) => void this.published.push(wakeup), listen: () => undefined, close: async () => undefined },
+      wakeups: {
+        publish: (wakeup) => void this.published.push(wakeup),
+        listen: () => undefined,
+        close: async () => undefined,
+      },
       clock: this.clock,
       instanceRuns: async (_endpointId, workerId) => this.instances.has(workerId),
       log: createLog({ level: 'silent', format: 'json' }),

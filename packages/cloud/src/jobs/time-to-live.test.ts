@@ -10,14 +10,23 @@ for (const kind of DATABASES) {
 
     test('is what whoever waits for the job is told', async () => {
       const on = bench();
-      const calling = on.queue.submitAndWait(on.request({ ttl: 10 * SECOND, sync: { wait: POLL_MS, waitGiven: true } }), POLL_MS, on.signal);
+      const calling = on.queue.submitAndWait(
+        on.request({ ttl: 10 * SECOND, sync: { wait: POLL_MS, waitGiven: true } }),
+        POLL_MS,
+        on.signal,
+      );
       const job = await on.submit({ ttl: 10 * SECOND });
-      const waiting = [on.queue, ...(kind === 'postgres' ? [on.newServer(on.elsewhere())] : [])].map((queue) => queue.waitForEnd(on.id, job.seq, POLL_MS, on.signal));
+      const waiting = [on.queue, ...(kind === 'postgres' ? [on.newServer(on.elsewhere())] : [])].map(
+        (queue) => queue.waitForEnd(on.id, job.seq, POLL_MS, on.signal),
+      );
       await Promise.all(waiting.map(() => on.queue.counts(on.id)));
       on.clock.advance(60 * SECOND);
       await on.sweep();
       for (const outcome of [(await calling).outcome, ...(await Promise.all(waiting))]) {
-        assert.deepEqual([outcome?.job.status, outcome?.payloads.error], ['TIMED_OUT', '"the time to live of the job is over"']);
+        assert.deepEqual(
+          [outcome?.job.status, outcome?.payloads.error],
+          ['TIMED_OUT', '"the time to live of the job is over"'],
+        );
       }
     });
 
@@ -27,7 +36,10 @@ for (const kind of DATABASES) {
       for (let count = 0; count < 20; count += 1) late.push(await on.submit({ ttl: 10 * SECOND }));
       const next = await on.submit();
       on.clock.advance(60 * SECOND);
-      assert.deepEqual((await on.take('w', 12)).map(({ job }) => job.id), [next.id]);
+      assert.deepEqual(
+        (await on.take('w', 12)).map(({ job }) => job.id),
+        [next.id],
+      );
       await on.sweep();
       for (const job of late) assert.equal(await on.status(job), 'gone');
       assert.equal(await on.status(next), 'IN_PROGRESS');

@@ -26,16 +26,29 @@ export interface Holder {
 }
 
 export function take(job: Job, workerId: string, lease: string, now: number): JobChange {
-  return withDue({ ...job, status: 'IN_PROGRESS', attempt: job.attempt + 1, lease, workerId, takenAt: now, endedAt: null }, now);
+  return withDue(
+    { ...job, status: 'IN_PROGRESS', attempt: job.attempt + 1, lease, workerId, takenAt: now, endedAt: null },
+    now,
+  );
 }
 
 /** A take as of now, for a store. */
 export function takeTerms(claims: () => readonly Claim[], now: number): Omit<TakeTerms, 'onPassedOver'> {
-  return { claims, takenAt: now, lookAt: now + LEASE_MS, begin: (job, { workerId, lease }) => take(job, workerId, lease, now) };
+  return {
+    claims,
+    takenAt: now,
+    lookAt: now + LEASE_MS,
+    begin: (job, { workerId, lease }) => take(job, workerId, lease, now),
+  };
 }
 
 export function holds(job: Job, { workerId, lease, jobId }: Holder): boolean {
-  return job.status === 'IN_PROGRESS' && job.workerId === workerId && (lease === undefined || job.lease === lease) && (jobId === undefined || job.id === jobId);
+  return (
+    job.status === 'IN_PROGRESS' &&
+    job.workerId === workerId &&
+    (lease === undefined || job.lease === lease) &&
+    (jobId === undefined || job.id === jobId)
+  );
 }
 
 export interface Result {
@@ -45,7 +58,12 @@ export interface Result {
   waited?: number;
 }
 
-export function finish(job: Job, holder: Holder, { output, error, waited = 0 }: Result, now: number): JobChange | undefined {
+export function finish(
+  job: Job,
+  holder: Holder,
+  { output, error, waited = 0 }: Result,
+  now: number,
+): JobChange | undefined {
   if (!holds(job, holder)) return undefined;
   const begunAt = waited === 0 ? job.takenAt : Math.min(now, (job.takenAt ?? now) + waited);
   const { job: ended } = end(job, error === null ? 'COMPLETED' : 'FAILED', now, begunAt);
@@ -59,7 +77,9 @@ export function progress(job: Job, holder: Holder, output: string): JobChange | 
 
 /** Its stream was handed out up to this number; nothing where another reader was faster than whoever saw the job as `seen`, or it is tried anew. */
 export function drain(job: Job, seen: Job, number: number): JobChange | undefined {
-  return job.drained === seen.drained && job.attempt === seen.attempt && job.lease === seen.lease ? { job: { ...job, drained: number } } : undefined;
+  return job.drained === seen.drained && job.attempt === seen.attempt && job.lease === seen.lease
+    ? { job: { ...job, drained: number } }
+    : undefined;
 }
 
 export function cancel(job: Job, now: number): JobChange | undefined {
@@ -81,14 +101,22 @@ export function retry(job: Job, position: number, now: number): JobChange | unde
 export function lose(job: Job, holder: Holder, reason: string, now: number): JobChange | undefined {
   if (!holds(job, holder)) return undefined;
   if (job.retriesLeft <= 0) return abandon(job, holder, reason, now);
-  const queued: Job = { ...waiting(job), retriesLeft: job.retriesLeft - 1, retries: job.retries + 1, drained: 0 };
+  const queued: Job = {
+    ...waiting(job),
+    retriesLeft: job.retriesLeft - 1,
+    retries: job.retries + 1,
+    drained: 0,
+  };
   return { ...withDue(queued, now), output: null, clearChunks: true };
 }
 
 /** The job was begun and is not to be begun again. */
 export function abandon(job: Job, holder: Holder, reason: string, now: number): JobChange | undefined {
   if (!holds(job, holder)) return undefined;
-  return { ...end(job, 'FAILED', now), error: JSON.stringify(`${reason} (after ${job.retries} ${job.retries === 1 ? 'retry' : 'retries'})`) };
+  return {
+    ...end(job, 'FAILED', now),
+    error: JSON.stringify(`${reason} (after ${job.retries} ${job.retries === 1 ? 'retry' : 'retries'})`),
+  };
 }
 
 /** The job never reached the worker: it goes back as if it had never been taken. */
@@ -109,14 +137,25 @@ export function whenDue(job: Job, now: number, workerLives: boolean): JobChange 
   if (hasOutlived(job, now) && !hasEnded(job)) return outlive(job, now);
   if (job.status === 'IN_QUEUE') return withDue({ ...job }, now);
   if (job.status !== 'IN_PROGRESS') return { job, remove: true };
-  if (isOverTime(job, now)) return { ...end(job, 'TIMED_OUT', now), error: JSON.stringify(`the job ran longer than its execution timeout of ${job.executionTimeout} ms`) };
+  if (isOverTime(job, now))
+    return {
+      ...end(job, 'TIMED_OUT', now),
+      error: JSON.stringify(`the job ran longer than its execution timeout of ${job.executionTimeout} ms`),
+    };
   const holder = { workerId: job.workerId ?? '', lease: job.lease ?? undefined };
-  return workerLives ? renew(job, holder, now) : lose(job, holder, 'the worker that ran the job was lost', now);
+  return workerLives
+    ? renew(job, holder, now)
+    : lose(job, holder, 'the worker that ran the job was lost', now);
 }
 
 /** It ends with its time to live, and is not kept. */
 export function outlive(job: Job, now: number): JobChange {
-  return { ...end(job, 'TIMED_OUT', now), output: null, error: JSON.stringify('the time to live of the job is over'), remove: true };
+  return {
+    ...end(job, 'TIMED_OUT', now),
+    output: null,
+    error: JSON.stringify('the time to live of the job is over'),
+    remove: true,
+  };
 }
 
 /** Its time to live is over. */
@@ -125,7 +164,11 @@ export function hasOutlived({ ttlAt }: Job, now: number): boolean {
 }
 
 function isOverTime(job: Job, now: number): boolean {
-  return job.status === 'IN_PROGRESS' && job.executionTimeout > 0 && now >= (job.takenAt ?? now) + job.executionTimeout;
+  return (
+    job.status === 'IN_PROGRESS' &&
+    job.executionTimeout > 0 &&
+    now >= (job.takenAt ?? now) + job.executionTimeout
+  );
 }
 
 /** A time to live that is set while the job lives counts from now. */

@@ -13,7 +13,10 @@ describe('two servers on one database', () => {
   const bench = benches('postgres');
   const both = (on: Bench): [JobQueue, JobQueue] => [on.queue, on.newServer(on.elsewhere())];
   const takeAt = async (server: JobQueue, on: Bench, workerId: string): Promise<number | undefined> => {
-    const taken = await Promise.race([server.take(on.id, workerId, 1, POLL_MS, on.signal), pause(AT_ONCE_MS, [])]);
+    const taken = await Promise.race([
+      server.take(on.id, workerId, 1, POLL_MS, on.signal),
+      pause(AT_ONCE_MS, []),
+    ]);
     return taken[0]?.job.seq;
   };
 
@@ -26,7 +29,10 @@ describe('two servers on one database', () => {
     assert.equal(await takeAt(other, on, 'w'), job.seq);
     await one.progress(on.id, job.seq, { workerId: 'w' }, '50');
     assert.equal((await one.find(on.id, job.seq))?.payloads.output, '50');
-    assert.equal(await one.finish(on.id, job.seq, { workerId: 'w' }, { output: '"done"', error: null }), true);
+    assert.equal(
+      await one.finish(on.id, job.seq, { workerId: 'w' }, { output: '"done"', error: null }),
+      true,
+    );
     assert.equal(await on.status(job), 'COMPLETED');
   });
 
@@ -37,7 +43,10 @@ describe('two servers on one database', () => {
       const servers = both(on);
       const jobs = [await on.submit(), await on.submit(low)];
       const taken = await Promise.all(servers.map((server, index) => takeAt(server, on, `w${index}`)));
-      assert.deepEqual(taken.toSorted(), jobs.map(({ seq }) => seq));
+      assert.deepEqual(
+        taken.toSorted(),
+        jobs.map(({ seq }) => seq),
+      );
     }
   });
 
@@ -58,7 +67,11 @@ describe('a batch of which one part cannot be kept', () => {
 
   test('tells of the ends that were', async () => {
     const on = bench();
-    const calling = on.queue.submitAndWait(on.request({ sync: { wait: POLL_MS, waitGiven: true } }), POLL_MS, on.signal);
+    const calling = on.queue.submitAndWait(
+      on.request({ sync: { wait: POLL_MS, waitGiven: true } }),
+      POLL_MS,
+      on.signal,
+    );
     const [taken] = await on.take('w');
     assert.ok(taken !== undefined);
     const other = await on.submit();

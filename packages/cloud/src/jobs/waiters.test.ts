@@ -6,13 +6,20 @@ const LONG_MS = 60_000;
 
 /** Whether a wait is over, without waiting for it. */
 async function isOver(wait: Promise<void>): Promise<boolean> {
-  return Promise.race([wait.then(() => true), new Promise<boolean>((resolve) => setImmediate(() => resolve(false)))]);
+  return Promise.race([
+    wait.then(() => true),
+    new Promise<boolean>((resolve) => setImmediate(() => resolve(false))),
+  ]);
 }
 
 describe('whoever waits', () => {
   test('is woken by what it waits for, together with all who do, and by nothing else', async () => {
     const waiters = new Waiters<string>();
-    const [one, two, other] = [waiters.wait('e', 'a', LONG_MS), waiters.wait('e', 'a', LONG_MS), waiters.wait('e', 'b', LONG_MS)];
+    const [one, two, other] = [
+      waiters.wait('e', 'a', LONG_MS),
+      waiters.wait('e', 'a', LONG_MS),
+      waiters.wait('e', 'b', LONG_MS),
+    ];
     waiters.wake('e', 'unknown');
     assert.deepEqual(await Promise.all([one, two, other].map(isOver)), [false, false, false]);
     waiters.wake('e', 'a');

@@ -19,7 +19,8 @@ export class Waiters<Of, News = never> {
         notLater();
         signal?.removeEventListener('abort', leave);
         waiting.delete(done);
-        if (waiting.size === 0 && this.#waiting.get(endpointId, of) === waiting) this.#waiting.delete(endpointId, of);
+        if (waiting.size === 0 && this.#waiting.get(endpointId, of) === waiting)
+          this.#waiting.delete(endpointId, of);
         resolve(news);
       };
       const leave = (): void => done();

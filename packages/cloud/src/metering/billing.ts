@@ -45,20 +45,33 @@ export class Billing {
   async history({ accountId }: Caller, kind: UsageKind, wish: HistoryWish): Promise<History> {
     const now = this.#clock.now();
     const window = resolveWindow(wish, now);
-    const tallies = isRolledUp(wish) ? await this.#fromSums(accountId, [kind], wish.grouping, window, now) : [await this.#fromStretches(accountId, kind, wish, window, now)];
+    const tallies = isRolledUp(wish)
+      ? await this.#fromSums(accountId, [kind], wish.grouping, window, now)
+      : [await this.#fromStretches(accountId, kind, wish, window, now)];
     return { window, tallies: checkCount(tallies[0] ?? [], wish.grouping) };
   }
 
   /** Every kind at once. */
-  async summary({ accountId }: Caller, wish: WindowWish): Promise<{ window: Window; byKind: Record<UsageKind, Tally[]> }> {
+  async summary(
+    { accountId }: Caller,
+    wish: WindowWish,
+  ): Promise<{ window: Window; byKind: Record<UsageKind, Tally[]> }> {
     const now = this.#clock.now();
     const window = resolveWindow(wish, now);
-    const [pod = [], serverless = [], volume = [], cluster = []] = await this.#fromSums(accountId, USAGE_KINDS, 'none', window, now);
+    const [pod = [], serverless = [], volume = [], cluster = []] = await this.#fromSums(
+      accountId,
+      USAGE_KINDS,
+      'none',
+      window,
+      now,
+    );
     return { window, byKind: { pod, serverless, volume, cluster } };
   }
 
   /** US dollars an hour, as it is now. */
-  async currentSpend({ accountId }: Caller): Promise<{ total: number; localStorage: number; networkStorage: number; compute: number }> {
+  async currentSpend({
+    accountId,
+  }: Caller): Promise<{ total: number; localStorage: number; networkStorage: number; compute: number }> {
     const spend = { total: 0, localStorage: 0, networkStorage: 0, compute: 0 };
     for (const { kind, rates } of await this.#ledger.current(accountId)) {
       const storage = rates.disk + rates.fastDisk;
@@ -67,7 +80,12 @@ export class Billing {
       else spend.localStorage += storage;
     }
     const { compute, localStorage, networkStorage } = spend;
-    return { total: dollarsPerHour(compute + localStorage + networkStorage), compute: dollarsPerHour(compute), localStorage: dollarsPerHour(localStorage), networkStorage: dollarsPerHour(networkStorage) };
+    return {
+      total: dollarsPerHour(compute + localStorage + networkStorage),
+      compute: dollarsPerHour(compute),
+      localStorage: dollarsPerHour(localStorage),
+      networkStorage: dollarsPerHour(networkStorage),
+    };
   }
 
   /** All that was ever used, in rate times seconds. */
@@ -78,17 +96,38 @@ export class Billing {
     return total(tallies.flat());
   }
 
-  async #fromSums(accountId: string, kinds: readonly UsageKind[], grouping: BillingGrouping, { bucketSize, start, end, buckets }: Window, now: number): Promise<Tally[][]> {
-    const level = bucketSize === 'hour' ? 'hour' : bucketSize === 'month' || bucketSize === 'year' ? 'month' : 'day';
+  async #fromSums(
+    accountId: string,
+    kinds: readonly UsageKind[],
+    grouping: BillingGrouping,
+    { bucketSize, start, end, buckets }: Window,
+    now: number,
+  ): Promise<Tally[][]> {
+    const level =
+      bucketSize === 'hour' ? 'hour' : bucketSize === 'month' || bucketSize === 'year' ? 'month' : 'day';
     const from = bucketStart(level === 'hour' ? 'day' : 'month', start);
     const rolledUp = grouping === 'resource' ? 'resource' : grouping === 'none' ? 'all' : 'type';
     const sums = await this.#ledger.sums({ accountId, kinds, grouping: rolledUp, level, from, to: end });
-    return sums.map((one) => tallySums(one, buckets, { from, now: Math.floor(now / 1000), ...(grouping === 'gpuType' && { groupOf: gpuOf }) }));
+    return sums.map((one) =>
+      tallySums(one, buckets, {
+        from,
+        now: Math.floor(now / 1000),
+        ...(grouping === 'gpuType' && { groupOf: gpuOf }),
+      }),
+    );
   }
 
-  async #fromStretches(accountId: string, kind: UsageKind, { grouping, filter }: HistoryWish, { start, end, buckets }: Window, now: number): Promise<Tally[]> {
+  async #fromStretches(
+    accountId: string,
+    kind: UsageKind,
+    { grouping, filter }: HistoryWish,
+    { start, end, buckets }: Window,
+    now: number,
+  ): Promise<Tally[]> {
     const stretches = await this.#ledger.stretches({ accountId, kind, from: start, to: end, ...filter });
-    return tallyStretches(stretches, buckets, Math.floor(now / 1000), (stretch) => groupOf(stretch, grouping));
+    return tallyStretches(stretches, buckets, Math.floor(now / 1000), (stretch) =>
+      groupOf(stretch, grouping),
+    );
   }
 }
 
@@ -130,5 +169,7 @@ function gpuOf(hardware: string): string {
 
 function checkCount(tallies: Tally[], grouping: BillingGrouping): Tally[] {
   if (tallies.length <= MOST_RECORDS) return tallies;
-  throw rule(`that would be ${tallies.length} records by ${grouping}, and at most ${MOST_RECORDS} are answered; ask for larger buckets, a shorter time, or a single one of them`);
+  throw rule(
+    `that would be ${tallies.length} records by ${grouping}, and at most ${MOST_RECORDS} are answered; ask for larger buckets, a shorter time, or a single one of them`,
+  );
 }

@@ -37,12 +37,17 @@ export function bucketAfter(size: BucketSize, start: number, count = 1): number 
   if (size === 'day') return start + count * DAY;
   if (size === 'week') return start + count * WEEK;
   const date = new Date(start * 1000);
-  return Date.UTC(date.getUTCFullYear() + (size === 'year' ? count : 0), date.getUTCMonth() + (size === 'month' ? count : 0)) / 1000;
+  return (
+    Date.UTC(
+      date.getUTCFullYear() + (size === 'year' ? count : 0),
+      date.getUTCMonth() + (size === 'month' ? count : 0),
+    ) / 1000
+  );
 }
 
 export function bucketsBetween(size: BucketSize, start: number, end: number): Bucket[] {
   const buckets: Bucket[] = [];
-  for (let at = start; at < end;) {
+  for (let at = start; at < end; ) {
     const next = bucketAfter(size, at);
     buckets.push({ start: at, end: next });
     at = next;

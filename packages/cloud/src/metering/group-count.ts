@@ -105,7 +105,10 @@ export class GroupCount {
       const rate = this.#rates[part] ?? 0;
       if (rate === 0) continue;
       this.#about[part] = (this.#about[part] ?? 0) + rate * seconds;
-      this.#exact[part] = BigInt.asIntN(64, (this.#exact[part] ?? 0n) + BigInt.asIntN(64, (this.#exactRates[part] ?? 0n) * exactSeconds));
+      this.#exact[part] = BigInt.asIntN(
+        64,
+        (this.#exact[part] ?? 0n) + BigInt.asIntN(64, (this.#exactRates[part] ?? 0n) * exactSeconds),
+      );
     }
     this.#seconds += this.#runs * seconds;
   }
@@ -117,7 +120,10 @@ export class GroupCount {
       const rate = rows.number(row, FIELD.rate + part);
       if (rate === 0) continue;
       this.#rates[part] = (this.#rates[part] ?? 0) + rate;
-      this.#exactRates[part] = BigInt.asIntN(64, (this.#exactRates[part] ?? 0n) + rows.exact(row, FIELD.rate + part));
+      this.#exactRates[part] = BigInt.asIntN(
+        64,
+        (this.#exactRates[part] ?? 0n) + rows.exact(row, FIELD.rate + part),
+      );
     }
     this.#runs += rows.number(row, FIELD.runs);
     this.#diskInGb += rows.number(row, FIELD.diskInGb);
@@ -136,7 +142,10 @@ export class GroupCount {
     if (rows.fields === FIELDS) return;
     for (let part = 0; part < PARTS.length; part += 1) {
       this.#about[part] = (this.#about[part] ?? 0) - rows.number(row, FIELD.lateDays + part) * DAY;
-      this.#exact[part] = BigInt.asIntN(64, (this.#exact[part] ?? 0n) - BigInt.asIntN(64, rows.exact(row, FIELD.lateDays + part) * EXACT_DAY));
+      this.#exact[part] = BigInt.asIntN(
+        64,
+        (this.#exact[part] ?? 0n) - BigInt.asIntN(64, rows.exact(row, FIELD.lateDays + part) * EXACT_DAY),
+      );
     }
   }
 
@@ -161,8 +170,20 @@ export class GroupCount {
   #leaveBucket(): void {
     const bucket = this.#buckets[this.#index];
     if (this.#isTouched && bucket !== undefined) {
-      const amounts = { gpu: this.#amount(0), cpu: this.#amount(1), disk: this.#amount(2), fastDisk: this.#amount(3) };
-      this.tallies.push({ group: this.#group, start: bucket.start, end: bucket.end, amounts, seconds: this.#seconds, diskInGb: this.#diskInBucket });
+      const amounts = {
+        gpu: this.#amount(0),
+        cpu: this.#amount(1),
+        disk: this.#amount(2),
+        fastDisk: this.#amount(3),
+      };
+      this.tallies.push({
+        group: this.#group,
+        start: bucket.start,
+        end: bucket.end,
+        amounts,
+        seconds: this.#seconds,
+        diskInGb: this.#diskInBucket,
+      });
     }
     this.#isTouched = false;
   }

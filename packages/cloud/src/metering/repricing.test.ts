@@ -15,9 +15,36 @@ import { applyPrices } from './repricing.ts';
 import { usageRules } from './usage-rules.ts';
 import type { UsagePrices } from './usage-rules.ts';
 
-const audit = (resourceId: string, at: number): AuditEntry => ({ at, accountId: 'a', keyId: null, interface: 'system', requestId: 'r', action: 'create', resource: 'pod', resourceId, changes: [] });
-const key: ApiKey = { id: 'k', accountId: 'a', name: 'k', hash: 'h', access: 'all', scopes: { rest: 'read', graphql: 'none', serverless: 'write' }, endpoints: null, enabled: true, root: false, createdAt: 1, lastUsedAt: null, expiresAt: null };
-const prices = (factor: number): UsagePrices => ({ gpu: { G: factor }, cpu: {}, disk: { networkVolume: 0.73 * factor, stoppedVolume: 0.73 * factor } });
+const audit = (resourceId: string, at: number): AuditEntry => ({
+  at,
+  accountId: 'a',
+  keyId: null,
+  interface: 'system',
+  requestId: 'r',
+  action: 'create',
+  resource: 'pod',
+  resourceId,
+  changes: [],
+});
+const key: ApiKey = {
+  id: 'k',
+  accountId: 'a',
+  name: 'k',
+  hash: 'h',
+  access: 'all',
+  scopes: { rest: 'read', graphql: 'none', serverless: 'write' },
+  endpoints: null,
+  enabled: true,
+  root: false,
+  createdAt: 1,
+  lastUsedAt: null,
+  expiresAt: null,
+};
+const prices = (factor: number): UsagePrices => ({
+  gpu: { G: factor },
+  cpu: {},
+  disk: { networkVolume: 0.73 * factor, stoppedVolume: 0.73 * factor },
+});
 
 for (const kind of DATABASES) {
   describe(`new prices, on ${kind}`, () => {
@@ -26,7 +53,14 @@ for (const kind of DATABASES) {
     let place: TestDatabase;
     let store: Store;
     const open = async (usage?: UsagePrices): Promise<void> => {
-      store = await openStore({ database: place.url, data: place.data, poolSize: 3, sealer: new Sealer(Buffer.alloc(32, 7)), onError: () => undefined, ...(usage !== undefined && { usage: usageRules(usage) }) });
+      store = await openStore({
+        database: place.url,
+        data: place.data,
+        poolSize: 3,
+        sealer: new Sealer(Buffer.alloc(32, 7)),
+        onError: () => undefined,
+        ...(usage !== undefined && { usage: usageRules(usage) }),
+      });
     };
     /** The server starts anew, with these prices. */
     const restart = async (usage: UsagePrices): Promise<void> => {
@@ -43,11 +77,53 @@ for (const kind of DATABASES) {
       await store.close();
       await place.drop();
     });
-    const add = (fields: Partial<Pod>): Promise<Pod> => store.pods.insert('a', {}, () => ({ record: { ...samplePod, compute: 'GPU', gpuTypeId: 'G', gpuCount: 1, cpuFlavorId: null, costPerHour: 0, status: 'RUNNING', settled: true, startedAt: T0, endedAt: null, ...fields }, audit: audit(fields.id ?? '', T0) }));
-    const worker: Worker = { id: 'w', accountId: 'a', endpointId: 'e', version: 1, dataCenterId: 'D', image: 'i', gpuTypeId: 'G', gpuCount: 2, cpuFlavorId: null, vcpuCount: 8, containerDisk: 5, templateId: null, state: 'ready', handle: null, createdAt: T0, startedAt: T0, readyAt: T0, endedAt: null, exitCode: null, reason: null };
+    const add = (fields: Partial<Pod>): Promise<Pod> =>
+      store.pods.insert('a', {}, () => ({
+        record: {
+          ...samplePod,
+          compute: 'GPU',
+          gpuTypeId: 'G',
+          gpuCount: 1,
+          cpuFlavorId: null,
+          costPerHour: 0,
+          status: 'RUNNING',
+          settled: true,
+          startedAt: T0,
+          endedAt: null,
+          ...fields,
+        },
+        audit: audit(fields.id ?? '', T0),
+      }));
+    const worker: Worker = {
+      id: 'w',
+      accountId: 'a',
+      endpointId: 'e',
+      version: 1,
+      dataCenterId: 'D',
+      image: 'i',
+      gpuTypeId: 'G',
+      gpuCount: 2,
+      cpuFlavorId: null,
+      vcpuCount: 8,
+      containerDisk: 5,
+      templateId: null,
+      state: 'ready',
+      handle: null,
+      createdAt: T0,
+      startedAt: T0,
+      readyAt: T0,
+      endedAt: null,
+      exitCode: null,
+      reason: null,
+    };
     const told = async (of: UsageKind): Promise<unknown[]> => {
       const stretches = await store.ledger.stretches({ accountId: 'a', kind: of, from: 0, to: clock.now() });
-      return stretches.map(({ unitId, beganAt, endedAt, rates }: Stretch) => [unitId, beganAt - T0 / 1000, endedAt === null ? null : endedAt - T0 / 1000, rates.gpu + rates.disk]);
+      return stretches.map(({ unitId, beganAt, endedAt, rates }: Stretch) => [
+        unitId,
+        beganAt - T0 / 1000,
+        endedAt === null ? null : endedAt - T0 / 1000,
+        rates.gpu + rates.disk,
+      ]);
     };
 
     test('what ran before there was a ledger is counted from its start, at the first prices', async () => {
@@ -56,11 +132,26 @@ for (const kind of DATABASES) {
       await add({ id: 'bids', interruptible: true, bidPerGpu: 0.5, costPerHour: 0.5 });
       await add({ id: 'gone', status: 'TERMINATED', wanted: 'terminated', endedAt: T0, volumeSize: 10 });
       await store.fleet.saveWorker(worker);
-      await store.volumes.insert({ id: 'v', accountId: 'a', name: 'v', size: 1_000, dataCenterId: 'D', type: 'STANDARD', createdAt: T0 }, audit('v', T0));
+      await store.volumes.insert(
+        {
+          id: 'v',
+          accountId: 'a',
+          name: 'v',
+          size: 1_000,
+          dataCenterId: 'D',
+          type: 'STANDARD',
+          createdAt: T0,
+        },
+        audit('v', T0),
+      );
       clock.advance(10_000);
       await restart(prices(1));
       clock.advance(1_000);
-      assert.deepEqual((await told('pod')).sort(), [['bids', 0, null, 500_000_000], ['rests', 10, null, 1_000_000_000], ['runs', 0, null, 1_000_000_000]]);
+      assert.deepEqual((await told('pod')).sort(), [
+        ['bids', 0, null, 500_000_000],
+        ['rests', 10, null, 1_000_000_000],
+        ['runs', 0, null, 1_000_000_000],
+      ]);
       assert.deepEqual(await told('serverless'), [['w', 0, null, 2_000_000_000]]);
       assert.deepEqual(await told('volume'), [['v', 10, null, 1_000_000_000]]);
     });
@@ -71,16 +162,32 @@ for (const kind of DATABASES) {
       clock.advance(9_000);
       await restart(prices(3));
       clock.advance(1_000);
-      assert.deepEqual((await told('pod')).sort(), [['bids', 0, null, 500_000_000], ['rests', 10, 20, 1_000_000_000], ['rests', 20, null, 3_000_000_000], ['runs', 0, 20, 1_000_000_000], ['runs', 20, null, 3_000_000_000]]);
+      assert.deepEqual((await told('pod')).sort(), [
+        ['bids', 0, null, 500_000_000],
+        ['rests', 10, 20, 1_000_000_000],
+        ['rests', 20, null, 3_000_000_000],
+        ['runs', 0, 20, 1_000_000_000],
+        ['runs', 20, null, 3_000_000_000],
+      ]);
       assert.deepEqual((await told('serverless')).slice(-1), [['w', 20, null, 6_000_000_000]]);
       assert.deepEqual((await told('volume')).slice(-1), [['v', 20, null, 3_000_000_000]]);
-      assert.deepEqual([(await store.pods.findAnywhere('runs'))?.costPerHour, (await store.pods.findAnywhere('bids'))?.costPerHour], [3, 0.5]);
+      assert.deepEqual(
+        [
+          (await store.pods.findAnywhere('runs'))?.costPerHour,
+          (await store.pods.findAnywhere('bids'))?.costPerHour,
+        ],
+        [3, 0.5],
+      );
     });
 
     test('what has ended meanwhile is not begun anew', async () => {
       const { podIds, workerIds, volumeIds } = await store.ledger.units();
       assert.deepEqual([podIds, workerIds, volumeIds], [['bids', 'rests', 'runs'], ['w'], ['v']]);
-      await store.pods.observe('runs', (current) => ({ ...current, wanted: 'terminated', endedAt: clock.now() }));
+      await store.pods.observe('runs', (current) => ({
+        ...current,
+        wanted: 'terminated',
+        endedAt: clock.now(),
+      }));
       await store.fleet.saveWorker({ ...worker, state: 'ended', endedAt: clock.now() });
       await store.volumes.remove('a', 'v', audit('v', clock.now()));
       await store.pods.reprice('runs', () => 7, clock.now(), false);
@@ -88,8 +195,18 @@ for (const kind of DATABASES) {
       await store.ledger.reprice({ kind: 'volume', id: 'v' }, clock.now(), false);
       await store.fleet.saveWorker(worker);
       clock.advance(1_000);
-      for (const usage of ['serverless', 'volume'] as const) assert.deepEqual((await store.ledger.stretches({ accountId: 'a', kind: usage, from: 0, to: clock.now() })).filter(({ endedAt }) => endedAt === null), []);
-      assert.deepEqual((await store.ledger.current('a')).map((found) => found.kind), ['pod'], 'the two that are left');
+      for (const usage of ['serverless', 'volume'] as const)
+        assert.deepEqual(
+          (await store.ledger.stretches({ accountId: 'a', kind: usage, from: 0, to: clock.now() })).filter(
+            ({ endedAt }) => endedAt === null,
+          ),
+          [],
+        );
+      assert.deepEqual(
+        (await store.ledger.current('a')).map((found) => found.kind),
+        ['pod'],
+        'the two that are left',
+      );
     });
   });
 }

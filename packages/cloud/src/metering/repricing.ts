@@ -20,7 +20,8 @@ export async function applyPrices({ store, prices, clock }: RepricingParts): Pro
   if (before === text) return;
   const isFirst = before === undefined;
   const { podIds, workerIds, volumeIds } = await store.ledger.units();
-  for (const id of podIds) await store.pods.reprice(id, (pod) => hourlyCost(prices, pod), clock.now(), isFirst);
+  for (const id of podIds)
+    await store.pods.reprice(id, (pod) => hourlyCost(prices, pod), clock.now(), isFirst);
   for (const id of workerIds) await store.ledger.reprice({ kind: 'worker', id }, clock.now(), isFirst);
   for (const id of volumeIds) await store.ledger.reprice({ kind: 'volume', id }, clock.now(), isFirst);
   await store.ledger.notePrices(text);

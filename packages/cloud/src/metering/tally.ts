@@ -26,7 +26,11 @@ export interface SumsReading {
 }
 
 /** From the roll-ups. */
-export function tallySums({ before, changes }: Pick<Sums, 'before' | 'changes'>, buckets: readonly Bucket[], { from, now, groupOf = (group) => group }: SumsReading): Tally[] {
+export function tallySums(
+  { before, changes }: Pick<Sums, 'before' | 'changes'>,
+  buckets: readonly Bucket[],
+  { from, now, groupOf = (group) => group }: SumsReading,
+): Tally[] {
   const groups = new Map<string, { states: UseState[]; changes: Changes[] }>();
   const partsOf = (group: string): { states: UseState[]; changes: Changes[] } => {
     let parts = groups.get(group);
@@ -38,7 +42,8 @@ export function tallySums({ before, changes }: Pick<Sums, 'before' | 'changes'>,
   for (const some of changes) {
     partsOf(some.group).changes.push(some);
     // A clock that was set back does not take away what was written when it was ahead.
-    for (let row = some.from; row < some.to; row += 1) last = Math.max(last, some.rows.number(row, FIELD.lastAt));
+    for (let row = some.from; row < some.to; row += 1)
+      last = Math.max(last, some.rows.number(row, FIELD.lastAt));
   }
   const end = Math.min(last, buckets.at(-1)?.end ?? from);
   const count = new GroupCount(buckets, from, end);
@@ -53,7 +58,12 @@ export function tallySums({ before, changes }: Pick<Sums, 'before' | 'changes'>,
 }
 
 /** The same, counted anew from the stretches themselves. */
-export function tallyStretches(stretches: readonly Stretch[], buckets: readonly Bucket[], now: number, groupOf: (stretch: Stretch) => string): Tally[] {
+export function tallyStretches(
+  stretches: readonly Stretch[],
+  buckets: readonly Bucket[],
+  now: number,
+  groupOf: (stretch: Stretch) => string,
+): Tally[] {
   const tallies = new Map<string, Tally>();
   for (const stretch of stretches) {
     const group = groupOf(stretch);
@@ -61,7 +71,11 @@ export function tallyStretches(stretches: readonly Stretch[], buckets: readonly 
     for (let index = firstTouched(buckets, stretch.beganAt); index < buckets.length; index += 1) {
       const bucket = buckets[index];
       // What ended when a bucket began was still held then.
-      if (bucket === undefined || (stretch.endedAt === null ? bucket.start >= Math.max(end, stretch.beganAt + 1) : bucket.start > end)) break;
+      if (
+        bucket === undefined ||
+        (stretch.endedAt === null ? bucket.start >= Math.max(end, stretch.beganAt + 1) : bucket.start > end)
+      )
+        break;
       const key = `${bucket.start} ${group}`;
       let tally = tallies.get(key);
       if (tally === undefined) {
@@ -104,5 +118,8 @@ function together(tallies: readonly Tally[]): Tally[] {
 }
 
 function inOrder(tallies: Tally[]): Tally[] {
-  return tallies.sort((one, other) => one.start - other.start || (one.group < other.group ? -1 : one.group > other.group ? 1 : 0));
+  return tallies.sort(
+    (one, other) =>
+      one.start - other.start || (one.group < other.group ? -1 : one.group > other.group ? 1 : 0),
+  );
 }

@@ -8,37 +8,100 @@ import { podUse, usageRules, volumeUse, workerUse } from './usage-rules.ts';
 import type { UsagePrices } from './usage-rules.ts';
 
 const PRICES: UsagePrices = {
-  gpu: { G: { secure: 0.4, serverless: 0.6 } }, cpu: { cpu3c: 0.04 },
-  disk: { container: 0.1, volume: 0.1, stoppedVolume: 0.2, networkVolume: 0.07, networkVolumeAbove1TB: 0.05, highPerformanceVolume: 0.14 },
+  gpu: { G: { secure: 0.4, serverless: 0.6 } },
+  cpu: { cpu3c: 0.04 },
+  disk: {
+    container: 0.1,
+    volume: 0.1,
+    stoppedVolume: 0.2,
+    networkVolume: 0.07,
+    networkVolumeAbove1TB: 0.05,
+    highPerformanceVolume: 0.14,
+  },
 };
 const rules = usageRules(PRICES);
-const pod = (fields: Partial<Pod>): Pod => ({ ...samplePod, gpuTypeId: 'G', gpuCount: 1, cpuFlavorId: null, costPerHour: 0.4, containerDisk: 73, volumeSize: 0, startedAt: null, endedAt: null, wanted: 'running', updatedAt: 7, ...fields });
+const pod = (fields: Partial<Pod>): Pod => ({
+  ...samplePod,
+  gpuTypeId: 'G',
+  gpuCount: 1,
+  cpuFlavorId: null,
+  costPerHour: 0.4,
+  containerDisk: 73,
+  volumeSize: 0,
+  startedAt: null,
+  endedAt: null,
+  wanted: 'running',
+  updatedAt: 7,
+  ...fields,
+});
 const worker: Worker = {
-  id: 'w', accountId: 'a', endpointId: 'e', version: 1, dataCenterId: 'D', image: 'i', gpuTypeId: 'G', gpuCount: 2, cpuFlavorId: null, vcpuCount: 8, containerDisk: 73, templateId: 't', state: 'ready', handle: null,
-  createdAt: 1, startedAt: 1_000, readyAt: null, endedAt: null, exitCode: null, reason: null,
+  id: 'w',
+  accountId: 'a',
+  endpointId: 'e',
+  version: 1,
+  dataCenterId: 'D',
+  image: 'i',
+  gpuTypeId: 'G',
+  gpuCount: 2,
+  cpuFlavorId: null,
+  vcpuCount: 8,
+  containerDisk: 73,
+  templateId: 't',
+  state: 'ready',
+  handle: null,
+  createdAt: 1,
+  startedAt: 1_000,
+  readyAt: null,
+  endedAt: null,
+  exitCode: null,
+  reason: null,
 };
-const told = (changes: UseChange[]): unknown[][] => changes.map(({ use, at }) => [at, use?.runs ?? null, use?.rates.gpu ?? null, use?.rates.disk ?? null]);
+const told = (changes: UseChange[]): unknown[][] =>
+  changes.map(({ use, at }) => [at, use?.runs ?? null, use?.rates.gpu ?? null, use?.rates.disk ?? null]);
 
 describe('what a pod uses', () => {
   const running = pod({ startedAt: 5_000, volumeSize: 730 });
 
   test('is its hardware and all its disks while it runs, its volume while it is stopped, and nothing before and after', () => {
     assert.equal(podUse(pod({}), PRICES.disk), null);
-    assert.deepEqual(podUse(running, PRICES.disk)?.rates, { gpu: 400_000_000, cpu: 0, disk: 10_000_000 + 100_000_000, fastDisk: 0 });
-    assert.deepEqual(podUse({ ...running, endedAt: 6_000 }, PRICES.disk)?.rates, { gpu: 0, cpu: 0, disk: 200_000_000, fastDisk: 0 });
+    assert.deepEqual(podUse(running, PRICES.disk)?.rates, {
+      gpu: 400_000_000,
+      cpu: 0,
+      disk: 10_000_000 + 100_000_000,
+      fastDisk: 0,
+    });
+    assert.deepEqual(podUse({ ...running, endedAt: 6_000 }, PRICES.disk)?.rates, {
+      gpu: 0,
+      cpu: 0,
+      disk: 200_000_000,
+      fastDisk: 0,
+    });
     assert.equal(podUse({ ...running, endedAt: 6_000, wanted: 'terminated' }, PRICES.disk), null);
     assert.equal(podUse(pod({ startedAt: 5_000, endedAt: 6_000 }), PRICES.disk), null);
-    assert.equal(podUse({ ...running, wanted: 'terminated' }, PRICES.disk)?.runs, true, 'until it has ended it runs');
+    assert.equal(
+      podUse({ ...running, wanted: 'terminated' }, PRICES.disk)?.runs,
+      true,
+      'until it has ended it runs',
+    );
   });
 
   test('changes at the instants of the engine, not when somebody noticed', () => {
-    assert.deepEqual(told(rules.pod(pod({}), pod({ startedAt: 5_000, updatedAt: 99_000 }))), [[5_000, true, 400_000_000, 10_000_000]]);
-    assert.deepEqual(told(rules.pod(running, { ...running, endedAt: 6_000, updatedAt: 99_000 })), [[6_000, false, 0, 200_000_000]]);
-    assert.deepEqual(told(rules.pod(pod({}), pod({ startedAt: 5_000, endedAt: 6_000 }))), [[5_000, true, 400_000_000, 10_000_000], [6_000, null, null, null]]);
+    assert.deepEqual(told(rules.pod(pod({}), pod({ startedAt: 5_000, updatedAt: 99_000 }))), [
+      [5_000, true, 400_000_000, 10_000_000],
+    ]);
+    assert.deepEqual(told(rules.pod(running, { ...running, endedAt: 6_000, updatedAt: 99_000 })), [
+      [6_000, false, 0, 200_000_000],
+    ]);
+    assert.deepEqual(told(rules.pod(pod({}), pod({ startedAt: 5_000, endedAt: 6_000 }))), [
+      [5_000, true, 400_000_000, 10_000_000],
+      [6_000, null, null, null],
+    ]);
   });
 
   test('changes with what is written of it, and not with prices alone', () => {
-    assert.deepEqual(told(rules.pod(running, { ...running, volumeSize: 1_460, updatedAt: 8_000 })), [[8_000, true, 400_000_000, 210_000_000]]);
+    assert.deepEqual(told(rules.pod(running, { ...running, volumeSize: 1_460, updatedAt: 8_000 })), [
+      [8_000, true, 400_000_000, 210_000_000],
+    ]);
     assert.deepEqual(rules.pod(running, { ...running, status: 'STARTING', statusDetail: 'x' }), []);
   });
 
@@ -48,34 +111,80 @@ describe('what a pod uses', () => {
   });
 
   test('is recorded at price zero', () => {
-    assert.deepEqual(podUse({ ...running, costPerHour: 0 }, {})?.rates, { gpu: 0, cpu: 0, disk: 0, fastDisk: 0 });
+    assert.deepEqual(podUse({ ...running, costPerHour: 0 }, {})?.rates, {
+      gpu: 0,
+      cpu: 0,
+      disk: 0,
+      fastDisk: 0,
+    });
   });
 });
 
 describe('what a worker uses', () => {
   test('is its hardware at the price for serverless, and its disk', () => {
-    assert.deepEqual(workerUse(worker, PRICES).rates, { gpu: 1_200_000_000, cpu: 0, disk: 10_000_000, fastDisk: 0 });
-    assert.deepEqual(workerUse({ ...worker, gpuTypeId: null, gpuCount: 0, cpuFlavorId: 'cpu3c', vcpuCount: 4 }, PRICES).rates, { gpu: 0, cpu: 160_000_000, disk: 10_000_000, fastDisk: 0 });
+    assert.deepEqual(workerUse(worker, PRICES).rates, {
+      gpu: 1_200_000_000,
+      cpu: 0,
+      disk: 10_000_000,
+      fastDisk: 0,
+    });
+    assert.deepEqual(
+      workerUse({ ...worker, gpuTypeId: null, gpuCount: 0, cpuFlavorId: 'cpu3c', vcpuCount: 4 }, PRICES)
+        .rates,
+      { gpu: 0, cpu: 160_000_000, disk: 10_000_000, fastDisk: 0 },
+    );
   });
 
   test('begins and ends with its instance', () => {
     assert.deepEqual(rules.worker(undefined, { ...worker, startedAt: null }), []);
-    assert.deepEqual(told(rules.worker({ ...worker, startedAt: null }, worker)).map(([at]) => at), [1_000]);
-    assert.deepEqual(told(rules.worker(worker, { ...worker, endedAt: 9_000 })).map(([at, runs]) => [at, runs]), [[9_000, null]]);
-    assert.deepEqual(told(rules.worker({ ...worker, startedAt: null }, { ...worker, endedAt: 9_000 })).map(([at]) => at), [1_000, 9_000]);
+    assert.deepEqual(
+      told(rules.worker({ ...worker, startedAt: null }, worker)).map(([at]) => at),
+      [1_000],
+    );
+    assert.deepEqual(
+      told(rules.worker(worker, { ...worker, endedAt: 9_000 })).map(([at, runs]) => [at, runs]),
+      [[9_000, null]],
+    );
+    assert.deepEqual(
+      told(rules.worker({ ...worker, startedAt: null }, { ...worker, endedAt: 9_000 })).map(([at]) => at),
+      [1_000, 9_000],
+    );
   });
 
   test('is not begun again by what is written too late', () => {
     assert.deepEqual(rules.worker({ ...worker, endedAt: 9_000 }, worker), []);
     assert.deepEqual(rules.worker(worker, { ...worker, startedAt: null }), []);
-    assert.deepEqual(told(rules.worker({ ...worker, endedAt: 9_000 }, { ...worker, startedAt: 20_000 })).map(([at]) => at), [20_000], 'under its old id it may start again');
+    assert.deepEqual(
+      told(rules.worker({ ...worker, endedAt: 9_000 }, { ...worker, startedAt: 20_000 })).map(([at]) => at),
+      [20_000],
+      'under its old id it may start again',
+    );
   });
 });
 
 test('a network volume costs what its size and tier cost, and less for each GB above 1 TB', () => {
-  const volume = { id: 'v', accountId: 'a', name: 'v', size: 730, dataCenterId: 'D', type: 'STANDARD' as const, createdAt: 1 };
+  const volume = {
+    id: 'v',
+    accountId: 'a',
+    name: 'v',
+    size: 730,
+    dataCenterId: 'D',
+    type: 'STANDARD' as const,
+    createdAt: 1,
+  };
   assert.deepEqual(volumeUse(volume, PRICES.disk).rates, { gpu: 0, cpu: 0, disk: 70_000_000, fastDisk: 0 });
-  assert.deepEqual(volumeUse({ ...volume, type: 'HIGH_PERFORMANCE' }, PRICES.disk).rates, { gpu: 0, cpu: 0, disk: 0, fastDisk: 140_000_000 });
-  assert.equal(volumeUse({ ...volume, size: 1_730 }, PRICES.disk).rates.disk, Math.round(((1_000 * 0.07 + 730 * 0.05) / 730) * 1e9));
-  assert.equal(volumeUse({ ...volume, size: 1_730 }, { networkVolume: 0.07 }).rates.disk, Math.round(((1_730 * 0.07) / 730) * 1e9));
+  assert.deepEqual(volumeUse({ ...volume, type: 'HIGH_PERFORMANCE' }, PRICES.disk).rates, {
+    gpu: 0,
+    cpu: 0,
+    disk: 0,
+    fastDisk: 140_000_000,
+  });
+  assert.equal(
+    volumeUse({ ...volume, size: 1_730 }, PRICES.disk).rates.disk,
+    Math.round(((1_000 * 0.07 + 730 * 0.05) / 730) * 1e9),
+  );
+  assert.equal(
+    volumeUse({ ...volume, size: 1_730 }, { networkVolume: 0.07 }).rates.disk,
+    Math.round(((1_730 * 0.07) / 730) * 1e9),
+  );
 });

@@ -27,16 +27,35 @@ export function usageRules(prices: UsagePrices): UsageRules {
 
 /** A pod pays for its hardware and its disks while it runs, and for its volume disk while it is stopped. */
 export function podUse(pod: Pod, prices: DiskPrices): Use | null {
-  const { id, accountId, gpuTypeId, cpuFlavorId, dataCenterId, image, templateId, containerDisk, volumeSize, costPerHour, clusterId } = pod;
+  const {
+    id,
+    accountId,
+    gpuTypeId,
+    cpuFlavorId,
+    dataCenterId,
+    image,
+    templateId,
+    containerDisk,
+    volumeSize,
+    costPerHour,
+    clusterId,
+  } = pod;
   const runs = isRun(pod);
   if (!runs && (pod.startedAt === null || pod.wanted === 'terminated' || volumeSize === 0)) return null;
   const compute = runs ? hourlyRate(costPerHour) : 0;
-  const disk = runs ? containerDisk * (prices.container ?? 0) + volumeSize * (prices.volume ?? 0) : volumeSize * (prices.stoppedVolume ?? 0);
+  const disk = runs
+    ? containerDisk * (prices.container ?? 0) + volumeSize * (prices.volume ?? 0)
+    : volumeSize * (prices.stoppedVolume ?? 0);
   return {
     unitId: id,
     accountId,
     ...(clusterId !== null ? { kind: 'cluster', resourceId: clusterId } : { kind: 'pod', resourceId: id }),
-    gpuTypeId, cpuFlavorId, tier: null, dataCenterId, image, templateId,
+    gpuTypeId,
+    cpuFlavorId,
+    tier: null,
+    dataCenterId,
+    image,
+    templateId,
     rates: rates({ [gpuTypeId === null ? 'cpu' : 'gpu']: compute, disk: monthlyRate(disk) }),
     diskInGb: volumeSize + (runs ? containerDisk : 0),
     runs,
@@ -48,11 +67,14 @@ function podChanges(before: Pod, after: Pod, prices: DiskPrices): UseChange[] {
   const use = podUse(after, prices);
   const isOtherRun = before.startedAt !== after.startedAt;
   // Prices that differ from those of the open stretch are for the repricing: here only what is written counts.
-  if (!isOtherRun && isRun(before) === isRun(after)) return isEqual(podUse(before, prices), use) ? [] : [{ unitId, use, at: after.updatedAt }];
+  if (!isOtherRun && isRun(before) === isRun(after))
+    return isEqual(podUse(before, prices), use) ? [] : [{ unitId, use, at: after.updatedAt }];
   if (isRun(after)) return [{ unitId, use, at: after.startedAt ?? after.updatedAt }];
   const end: UseChange = { unitId, use, at: after.endedAt ?? after.updatedAt };
   // A whole run that is written down at once.
-  return isOtherRun && after.startedAt !== null ? [{ unitId, use: podUse({ ...after, endedAt: null }, prices), at: after.startedAt }, end] : [end];
+  return isOtherRun && after.startedAt !== null
+    ? [{ unitId, use: podUse({ ...after, endedAt: null }, prices), at: after.startedAt }, end]
+    : [end];
 }
 
 function isEqual(one: Use | null, other: Use | null): boolean {
@@ -65,13 +87,28 @@ function isRun({ startedAt, endedAt }: Pick<Pod, 'startedAt' | 'endedAt'>): bool
 
 /** A worker pays from the start of its instance to its end, whether it works or waits. */
 export function workerUse(worker: Worker, prices: UsagePrices): Use {
-  const { id, accountId, endpointId, gpuTypeId, cpuFlavorId, containerDisk, dataCenterId, image, templateId } = worker;
+  const {
+    id,
+    accountId,
+    endpointId,
+    gpuTypeId,
+    cpuFlavorId,
+    containerDisk,
+    dataCenterId,
+    image,
+    templateId,
+  } = worker;
   return {
     unitId: id,
     accountId,
     kind: 'serverless',
     resourceId: endpointId,
-    gpuTypeId, cpuFlavorId, tier: null, dataCenterId, image, templateId,
+    gpuTypeId,
+    cpuFlavorId,
+    tier: null,
+    dataCenterId,
+    image,
+    templateId,
     rates: rates({
       [gpuTypeId === null ? 'cpu' : 'gpu']: hourlyRate(workerHourlyCost(prices, worker)),
       disk: monthlyRate(containerDisk * (prices.disk.container ?? 0)),
@@ -91,16 +128,27 @@ function workerChanges(before: Worker | undefined, after: Worker, prices: UsageP
 }
 
 /** A network volume pays as long as it is there, used or not. */
-export function volumeUse({ id, accountId, size, type, dataCenterId }: NetworkVolume, prices: DiskPrices): Use {
+export function volumeUse(
+  { id, accountId, size, type, dataCenterId }: NetworkVolume,
+  prices: DiskPrices,
+): Use {
   const standard = prices.networkVolume ?? 0;
   const above = Math.max(0, size - LARGE_VOLUME_GB);
-  const cost = type === 'HIGH_PERFORMANCE' ? size * (prices.highPerformanceVolume ?? 0) : (size - above) * standard + above * (prices.networkVolumeAbove1TB ?? standard);
+  const cost =
+    type === 'HIGH_PERFORMANCE'
+      ? size * (prices.highPerformanceVolume ?? 0)
+      : (size - above) * standard + above * (prices.networkVolumeAbove1TB ?? standard);
   return {
     unitId: id,
     accountId,
     kind: 'volume',
     resourceId: id,
-    gpuTypeId: null, cpuFlavorId: null, tier: type, dataCenterId, image: null, templateId: null,
+    gpuTypeId: null,
+    cpuFlavorId: null,
+    tier: type,
+    dataCenterId,
+    image: null,
+    templateId: null,
     rates: rates({ [type === 'HIGH_PERFORMANCE' ? 'fastDisk' : 'disk']: monthlyRate(cost) }),
     diskInGb: size,
     runs: false,

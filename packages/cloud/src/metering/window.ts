@@ -32,32 +32,57 @@ export function resolveWindow(wish: WindowWish, now: number): Window {
   const { bucketSize } = wish;
   const [start, end] = wish.lastN === undefined ? fromInstants(wish, now) : fromLast(wish, wish.lastN, now);
   // Counted by the shortest that a bucket can be, before any is made.
-  const most = Math.ceil((end - start) / (bucketAfter(bucketSize, bucketStart(bucketSize, 0)) - bucketStart(bucketSize, 0)));
-  if (most > MOST_BUCKETS) throw rule(`that are about ${most} buckets of one ${bucketSize}, and at most ${MOST_BUCKETS} are answered; ask for a shorter time or for larger buckets`);
+  const most = Math.ceil(
+    (end - start) / (bucketAfter(bucketSize, bucketStart(bucketSize, 0)) - bucketStart(bucketSize, 0)),
+  );
+  if (most > MOST_BUCKETS)
+    throw rule(
+      `that are about ${most} buckets of one ${bucketSize}, and at most ${MOST_BUCKETS} are answered; ask for a shorter time or for larger buckets`,
+    );
   return { bucketSize, start, end, buckets: bucketsBetween(bucketSize, start, end) };
 }
 
 function fromInstants({ startTime, endTime, bucketSize }: WindowWish, now: number): [number, number] {
   const end = endTime === undefined ? now : instant('endTime', endTime);
-  const start = startTime === undefined ? Math.max(EARLIEST, end - DEFAULT_DAYS * DAY_MS) : instant('startTime', startTime);
-  if (start > end) throw rule(endTime === undefined ? `startTime ${startTime} lies in the future, and endTime is now if nothing is said; give an earlier startTime` : `endTime ${endTime} is before startTime ${startTime ?? ''}; exchange them`);
+  const start =
+    startTime === undefined
+      ? Math.max(EARLIEST, end - DEFAULT_DAYS * DAY_MS)
+      : instant('startTime', startTime);
+  if (start > end)
+    throw rule(
+      endTime === undefined
+        ? `startTime ${startTime} lies in the future, and endTime is now if nothing is said; give an earlier startTime`
+        : `endTime ${endTime} is before startTime ${startTime ?? ''}; exchange them`,
+    );
   const first = bucketStart(bucketSize, Math.floor(start / 1000));
   const last = bucketStart(bucketSize, Math.ceil(end / 1000));
   const isOnEdge = last === Math.ceil(end / 1000) && last > first;
   return [first, isOnEdge ? last : bucketAfter(bucketSize, last)];
 }
 
-function fromLast({ startTime, endTime, bucketSize }: WindowWish, count: number, now: number): [number, number] {
-  if (startTime !== undefined || endTime !== undefined) throw rule('lastN takes the place of startTime and endTime; give one or the other, not both');
-  if (!Number.isSafeInteger(count) || count < 1) throw rule(`lastN must be a whole number of at least 1, got ${count}`);
+function fromLast(
+  { startTime, endTime, bucketSize }: WindowWish,
+  count: number,
+  now: number,
+): [number, number] {
+  if (startTime !== undefined || endTime !== undefined)
+    throw rule('lastN takes the place of startTime and endTime; give one or the other, not both');
+  if (!Number.isSafeInteger(count) || count < 1)
+    throw rule(`lastN must be a whole number of at least 1, got ${count}`);
   if (count > MOST_BUCKETS) throw rule(`lastN must be at most ${MOST_BUCKETS}, got ${count}`);
   const present = bucketStart(bucketSize, Math.floor(now / 1000));
-  return [Math.max(bucketStart(bucketSize, 0), bucketAfter(bucketSize, present, 1 - count)), bucketAfter(bucketSize, present)];
+  return [
+    Math.max(bucketStart(bucketSize, 0), bucketAfter(bucketSize, present, 1 - count)),
+    bucketAfter(bucketSize, present),
+  ];
 }
 
 function instant(name: string, text: string): number {
   const at = Date.parse(text);
-  if (Number.isNaN(at)) throw rule(`${name} must be an instant such as 2026-01-31T00:00:00Z, got ${JSON.stringify(text.slice(0, 64))}`);
+  if (Number.isNaN(at))
+    throw rule(
+      `${name} must be an instant such as 2026-01-31T00:00:00Z, got ${JSON.stringify(text.slice(0, 64))}`,
+    );
   if (at < EARLIEST || at > LATEST) throw rule(`${name} must lie between 1970 and 9998, got ${text}`);
   return at;
 }

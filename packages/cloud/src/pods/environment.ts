@@ -13,7 +13,10 @@ export interface PodSurroundings {
 }
 
 /** What a pod finds in its environment. What is said about the pod goes over its own variables; what is offered to it goes under. */
-export function podEnvironment(pod: Pod, { own, sshKeys, jupyterPassword, publicIp, apiKey, apiUrl }: PodSurroundings): Record<string, string> {
+export function podEnvironment(
+  pod: Pod,
+  { own, sshKeys, jupyterPassword, publicIp, apiKey, apiUrl }: PodSurroundings,
+): Record<string, string> {
   // The account's keys, unless the pod has some of its own.
   const publicKey = own['SSH_PUBLIC_KEY'] || sshKeys.join('\n');
   return {
@@ -35,7 +38,10 @@ export function podEnvironment(pod: Pod, { own, sshKeys, jupyterPassword, public
 }
 
 /** What distributed programs look for, under both names that they know the first node by. */
-function clusterEnvironment({ clusterId, gpuCount }: Pod, { rank, size, role, address, primaryAddress, primaryPort }: ClusterMembership): Record<string, string> {
+function clusterEnvironment(
+  { clusterId, gpuCount }: Pod,
+  { rank, size, role, address, primaryAddress, primaryPort }: ClusterMembership,
+): Record<string, string> {
   return {
     BERTH_CLUSTER_ID: clusterId ?? '',
     ...(role !== null && { BERTH_CLUSTER_ROLE: role }),

@@ -76,7 +76,12 @@ export class PodInstances {
     try {
       const pod = await this.#parts.store.findAnywhere(podId);
       const generation = this.#starting.get(podId);
-      if (pod !== undefined && generation !== undefined && (pod.wanted !== 'running' || pod.generation !== generation)) await this.#parts.engines.get(pod.dataCenterId)?.stop(podId, 0);
+      if (
+        pod !== undefined &&
+        generation !== undefined &&
+        (pod.wanted !== 'running' || pod.generation !== generation)
+      )
+        await this.#parts.engines.get(pod.dataCenterId)?.stop(podId, 0);
     } catch (error) {
       this.#parts.log.warn({ err: error, podId }, 'the start of a pod could not be ended');
     }
@@ -96,8 +101,17 @@ export class PodInstances {
         await this.#end(pod, engine, instance, STOP_GRACE_MS);
         return this.#start(pod, engine);
       case 'stop': {
-        const last = await this.#end(pod, engine, instance, isInterrupted(pod) ? INTERRUPTION_GRACE_MS : STOP_GRACE_MS);
-        return this.#ended(pod, { at: last?.endedAt ?? this.#parts.clock.now(), exitCode: last?.exitCode ?? null, reason: null });
+        const last = await this.#end(
+          pod,
+          engine,
+          instance,
+          isInterrupted(pod) ? INTERRUPTION_GRACE_MS : STOP_GRACE_MS,
+        );
+        return this.#ended(pod, {
+          at: last?.endedAt ?? this.#parts.clock.now(),
+          exitCode: last?.exitCode ?? null,
+          reason: null,
+        });
       }
       case 'ended':
         return this.#endedByItself(pod, engine, instance);
@@ -109,7 +123,13 @@ export class PodInstances {
   async #adopt(pod: Pod, instance: Instance | undefined): Promise<void> {
     if (instance === undefined) return;
     this.#up.add(pod.id);
-    await this.#observe(pod, (current) => isRunning(current, { handle: JSON.stringify(instance.handle), startedAt: instance.startedAt }, this.#parts.clock.now()));
+    await this.#observe(pod, (current) =>
+      isRunning(
+        current,
+        { handle: JSON.stringify(instance.handle), startedAt: instance.startedAt },
+        this.#parts.clock.now(),
+      ),
+    );
   }
 
   async #start(pod: Pod, engine: InstanceEngine): Promise<void> {
@@ -133,17 +153,35 @@ export class PodInstances {
     const run = { handle: JSON.stringify(handle), startedAt: instance?.startedAt ?? clock.now() };
     const running = await this.#observe(pod, (current) => isRunning(current, run, clock.now()));
     // Something else may be wanted by now: the next look has to find what was started.
-    if (running === undefined) await this.#parts.store.observe(pod.id, (current) => ({ ...current, ...run, instanceGeneration: pod.generation, endedAt: null, exitCode: null }));
+    if (running === undefined)
+      await this.#parts.store.observe(pod.id, (current) => ({
+        ...current,
+        ...run,
+        instanceGeneration: pod.generation,
+        endedAt: null,
+        exitCode: null,
+      }));
     if (instance?.status === 'exited') this.#parts.poke(pod.id);
   }
 
   async #notStarted(pod: Pod, error: unknown): Promise<void> {
     if (this.#parts.isClosed()) return;
-    if (error instanceof BerthError && error.code === 'capacity' && (await this.#waitsForRoom(pod, error.message))) return;
+    if (
+      error instanceof BerthError &&
+      error.code === 'capacity' &&
+      (await this.#waitsForRoom(pod, error.message))
+    )
+      return;
     const reason = error instanceof Error ? error.message : String(error);
     this.#parts.log.info({ podId: pod.id, reason }, 'a pod did not start');
-    if (!(error instanceof BerthError)) this.#parts.log.warn({ err: error, podId: pod.id }, 'a pod did not start for an unknown reason');
-    const failed = await this.#observe(pod, (current) => hasEnded({ ...current, instanceGeneration: current.generation }, { at: this.#parts.clock.now(), exitCode: null, reason }));
+    if (!(error instanceof BerthError))
+      this.#parts.log.warn({ err: error, podId: pod.id }, 'a pod did not start for an unknown reason');
+    const failed = await this.#observe(pod, (current) =>
+      hasEnded(
+        { ...current, instanceGeneration: current.generation },
+        { at: this.#parts.clock.now(), exitCode: null, reason },
+      ),
+    );
     if (failed !== undefined) this.#up.delete(pod.id);
   }
 
@@ -156,7 +194,13 @@ export class PodInstances {
       return false;
     }
     this.#waiting.set(pod.id, since);
-    return (await this.#observe(pod, (current) => ({ ...current, status: 'PROVISIONING', statusDetail: `Waiting for its place to be free: ${why}`.slice(0, LONGEST_REASON) }))) !== undefined;
+    return (
+      (await this.#observe(pod, (current) => ({
+        ...current,
+        status: 'PROVISIONING',
+        statusDetail: `Waiting for its place to be free: ${why}`.slice(0, LONGEST_REASON),
+      }))) !== undefined
+    );
   }
 
   #roomIsFree(): void {
@@ -170,7 +214,11 @@ export class PodInstances {
       const now = this.#parts.clock.now();
       if (now - writtenAt < PROGRESS_EVERY_MS || this.#parts.isClosed()) return;
       writtenAt = now;
-      this.#observe(pod, (current) => (current.status === 'STARTING' ? isStarting(current, line.slice(0, LONGEST_REASON), now) : undefined)).catch((error: unknown) => this.#parts.log.warn({ err: error }, 'the progress of a pod could not be written down'));
+      this.#observe(pod, (current) =>
+        current.status === 'STARTING' ? isStarting(current, line.slice(0, LONGEST_REASON), now) : undefined,
+      ).catch((error: unknown) =>
+        this.#parts.log.warn({ err: error }, 'the progress of a pod could not be written down'),
+      );
     };
   }
 
@@ -188,13 +236,21 @@ export class PodInstances {
     if (instance === undefined) return 'It ended while Berth was away';
     const lines: string[] = [];
     for await (const { line } of engine.logs(id, { tail: LAST_LINES, source: 'container' })) lines.push(line);
-    const how = instance.signal !== null ? `It was ended by ${instance.signal}` : `It ended with code ${instance.exitCode ?? 'unknown'}`;
+    const how =
+      instance.signal !== null
+        ? `It was ended by ${instance.signal}`
+        : `It ended with code ${instance.exitCode ?? 'unknown'}`;
     const last = tellingLine(lines);
     return (last === '' ? how : `${how}: ${last}`).slice(0, LONGEST_REASON);
   }
 
   /** Stops the instance and answers how it ended. */
-  async #end(pod: Pod, engine: InstanceEngine, instance: Instance | undefined, graceMs: number): Promise<Instance | undefined> {
+  async #end(
+    pod: Pod,
+    engine: InstanceEngine,
+    instance: Instance | undefined,
+    graceMs: number,
+  ): Promise<Instance | undefined> {
     await engine.stop(pod.id, graceMs);
     const last = instance === undefined ? undefined : await engine.adopt(instance.handle);
     await this.#noteEnd(pod, last?.endedAt ?? null, last?.exitCode ?? null);
@@ -205,10 +261,17 @@ export class PodInstances {
   async #noteEnd(pod: Pod, endedAt: number | null, exitCode: number | null): Promise<void> {
     if (pod.startedAt === null || pod.endedAt !== null) return;
     const at = endedAt ?? this.#parts.clock.now();
-    await this.#parts.store.observe(pod.id, (current) => (current.startedAt === pod.startedAt && current.endedAt === null ? { ...current, endedAt: at, exitCode } : undefined));
+    await this.#parts.store.observe(pod.id, (current) =>
+      current.startedAt === pod.startedAt && current.endedAt === null
+        ? { ...current, endedAt: at, exitCode }
+        : undefined,
+    );
   }
 
-  async #ended(pod: Pod, ending: { at: number; exitCode: number | null; reason: string | null }): Promise<void> {
+  async #ended(
+    pod: Pod,
+    ending: { at: number; exitCode: number | null; reason: string | null },
+  ): Promise<void> {
     await this.#noteEnd(pod, ending.at, ending.exitCode);
     const ended = await this.#observe(pod, (current) => hasEnded(current, ending));
     if (ended === undefined) return;
@@ -221,7 +284,11 @@ export class PodInstances {
     const last = await this.#end(pod, engine, instance, TERMINATE_GRACE_MS);
     await engine.remove(pod.id);
     // Its end comes first: whatever is in the way of clearing its disk, it holds nothing any more.
-    await this.#ended(pod, { at: last?.endedAt ?? this.#parts.clock.now(), exitCode: last?.exitCode ?? null, reason: null });
+    await this.#ended(pod, {
+      at: last?.endedAt ?? this.#parts.clock.now(),
+      exitCode: last?.exitCode ?? null,
+      reason: null,
+    });
     await this.#parts.volumeDisks.remove(pod.id);
   }
 
@@ -230,7 +297,8 @@ export class PodInstances {
     if (this.#parts.isClosed()) return undefined;
     let written: Pod | undefined;
     await this.#parts.store.observe(seen.id, (current) => {
-      written = current.generation === seen.generation && current.wanted === seen.wanted ? next(current) : undefined;
+      written =
+        current.generation === seen.generation && current.wanted === seen.wanted ? next(current) : undefined;
       return written;
     });
     if (written !== undefined) this.#parts.onChanged(seen.id);

@@ -61,10 +61,16 @@ export class PodKeeper {
       look: (podId) => this.#look(podId),
       may: () => this.#leading && !this.#closed,
       onError: (error, podId) => {
-        if (!this.#closed) parts.log.warn({ err: error, podId }, 'a pod could not be looked after; trying again');
+        if (!this.#closed)
+          parts.log.warn({ err: error, podId }, 'a pod could not be looked after; trying again');
       },
     });
-    this.#instances = new PodInstances({ ...parts, provisions: parts, poke: (podId) => this.poke(podId), isClosed: () => this.#closed });
+    this.#instances = new PodInstances({
+      ...parts,
+      provisions: parts,
+      poke: (podId) => this.poke(podId),
+      isClosed: () => this.#closed,
+    });
   }
 
   /** Takes up the pods that are there, removes instances that nobody knows, and begins. */
@@ -102,7 +108,8 @@ export class PodKeeper {
     this.#syncedAt = this.#parts.clock.now();
     this.#parts.store.unsettled().then(
       (ids) => ids.forEach((id) => this.poke(id)),
-      (error: unknown) => this.#closed || this.#parts.log.warn({ err: error }, 'pods could not be looked for; trying again'),
+      (error: unknown) =>
+        this.#closed || this.#parts.log.warn({ err: error }, 'pods could not be looked for; trying again'),
     );
   }
 
@@ -125,10 +132,16 @@ export class PodKeeper {
 
   #tick(): void {
     const now = this.#parts.clock.now();
-    if (now >= this.#nextDue) void this.#runDue(now).catch((error: unknown) => this.#parts.log.warn({ err: error }, 'pods whose time has come could not be ended; trying again'));
+    if (now >= this.#nextDue)
+      void this.#runDue(now).catch((error: unknown) =>
+        this.#parts.log.warn({ err: error }, 'pods whose time has come could not be ended; trying again'),
+      );
     if (now - this.#syncedAt >= RESYNC_MS) {
       this.resync();
-      if (this.#unreached.size > 0) void this.#reachEngines().catch((error: unknown) => this.#parts.log.warn({ err: error }, 'pods could not be taken up; trying again'));
+      if (this.#unreached.size > 0)
+        void this.#reachEngines().catch((error: unknown) =>
+          this.#parts.log.warn({ err: error }, 'pods could not be taken up; trying again'),
+        );
     }
     if (now - this.#tidiedAt < TIDY_EVERY_MS) return;
     this.#tidiedAt = now;
@@ -138,7 +151,11 @@ export class PodKeeper {
 
   /** Nobody waits for this, and what fails is tried another time. */
   #tidy(work: Promise<void>): void {
-    work.catch((error: unknown) => this.#closed || this.#parts.log.warn({ err: error }, 'what is left of terminated pods could not be looked after'));
+    work.catch(
+      (error: unknown) =>
+        this.#closed ||
+        this.#parts.log.warn({ err: error }, 'what is left of terminated pods could not be looked after'),
+    );
   }
 
   #onEvent({ id, status }: InstanceEvent): void {
@@ -158,7 +175,11 @@ export class PodKeeper {
     const active = await store.active();
     for (const engine of [...this.#unreached]) {
       try {
-        const instances = new Map((await engine.list()).filter(({ labels }) => labels['kind'] === 'pod').map((instance): [string, Instance] => [instance.id, instance]));
+        const instances = new Map(
+          (await engine.list())
+            .filter(({ labels }) => labels['kind'] === 'pod')
+            .map((instance): [string, Instance] => [instance.id, instance]),
+        );
         if (this.#closed || !this.#leading) return;
         this.#unreached.delete(engine);
         for (const pod of active.filter(({ dataCenterId }) => engines.get(dataCenterId) === engine)) {
@@ -171,7 +192,11 @@ export class PodKeeper {
         this.#parts.log.warn({ err: error }, 'an engine does not answer; its pods are taken up when it does');
       }
     }
-    for (const pod of active.filter(({ dataCenterId }) => !engines.has(dataCenterId))) this.#parts.log.warn({ podId: pod.id, dataCenterId: pod.dataCenterId }, 'the data center of a pod is not connected');
+    for (const pod of active.filter(({ dataCenterId }) => !engines.has(dataCenterId)))
+      this.#parts.log.warn(
+        { podId: pod.id, dataCenterId: pod.dataCenterId },
+        'the data center of a pod is not connected',
+      );
   }
 
   #takeUp(pod: Pod, instance: Instance | undefined): void {
@@ -187,7 +212,12 @@ export class PodKeeper {
     for (const { id, status } of instances.values()) {
       const pod = await this.#parts.store.findAnywhere(id);
       // A pod that is stopped keeps its last instance, for its log.
-      if (pod !== undefined && pod.wanted !== 'terminated' && (status === 'exited' || this.#parts.engines.get(pod.dataCenterId) === undefined)) continue;
+      if (
+        pod !== undefined &&
+        pod.wanted !== 'terminated' &&
+        (status === 'exited' || this.#parts.engines.get(pod.dataCenterId) === undefined)
+      )
+        continue;
       this.#parts.log.warn({ instance: id }, 'an instance that no pod has is removed');
       await engine.remove(id, 0);
     }
@@ -199,7 +229,8 @@ export class PodKeeper {
     const pod = await this.#parts.store.findAnywhere(podId);
     const engine = pod && this.#parts.engines.get(pod.dataCenterId);
     if (pod === undefined || engine === undefined || this.#unreached.has(engine)) return;
-    for (const instant of [pod.stopAfter, pod.terminateAfter]) this.#nextDue = Math.min(this.#nextDue, instant ?? Infinity);
+    for (const instant of [pod.stopAfter, pod.terminateAfter])
+      this.#nextDue = Math.min(this.#nextDue, instant ?? Infinity);
     const instance = await this.#instanceOf(pod, engine);
     const step = nextStep(pod, instance);
     this.#found.delete(podId);
@@ -207,7 +238,8 @@ export class PodKeeper {
   }
 
   async #instanceOf(pod: Pod, engine: InstanceEngine): Promise<Instance | undefined> {
-    const known = pod.handle === null ? undefined : await engine.adopt(JSON.parse(pod.handle) as InstanceHandle);
+    const known =
+      pod.handle === null ? undefined : await engine.adopt(JSON.parse(pod.handle) as InstanceHandle);
     return known ?? this.#found.get(pod.id);
   }
 
@@ -219,9 +251,22 @@ export class PodKeeper {
     for (const pod of await store.due(now)) {
       const isLast = pod.terminateAfter !== null && pod.terminateAfter <= now;
       const action = isLast ? 'delete' : 'stop';
-      const audit = { at: now, accountId: pod.accountId, keyId: null, interface: 'system', requestId: '', action, resource: 'pod', resourceId: pod.id, changes: [] };
+      const audit = {
+        at: now,
+        accountId: pod.accountId,
+        keyId: null,
+        interface: 'system',
+        requestId: '',
+        action,
+        resource: 'pod',
+        resourceId: pod.id,
+        changes: [],
+      };
       try {
-        await store.change(pod.accountId, pod.id, {}, (current) => ({ record: isLast ? terminated(current, now) : stopped(current, now, 'Stopping at its given instant'), audit }));
+        await store.change(pod.accountId, pod.id, {}, (current) => ({
+          record: isLast ? terminated(current, now) : stopped(current, now, 'Stopping at its given instant'),
+          audit,
+        }));
       } catch (error) {
         if (!(error instanceof BerthError) || error.code !== 'state') throw error;
       }

@@ -12,7 +12,11 @@ export interface PodProvisions {
   /** The environment with its secrets filled in. */
   resolveEnv(accountId: string, env: Record<string, string>): Promise<Record<string, string>>;
   /** What an image is pulled with: saved credentials that are named, or what the account has for this image. */
-  credentials(accountId: string, registryId: string | null, image: string): Promise<{ username: string; password: string } | undefined>;
+  credentials(
+    accountId: string,
+    registryId: string | null,
+    image: string,
+  ): Promise<{ username: string; password: string } | undefined>;
   sshKeys(accountId: string): Promise<readonly string[]>;
   jupyterPassword(podId: string): string;
   /** Where TCP ports are reached from outside. */
@@ -27,11 +31,29 @@ export interface PodProvisions {
 }
 
 /** Gathers what this pod needs to run. */
-export async function provide(pod: Pod, engine: InstanceEngine, provisions: PodProvisions, onProgress: (line: string) => void): Promise<InstanceSpec> {
+export async function provide(
+  pod: Pod,
+  engine: InstanceEngine,
+  provisions: PodProvisions,
+  onProgress: (line: string) => void,
+): Promise<InstanceSpec> {
   const { resolveEnv, credentials, sshKeys, jupyterPassword, publicIp, tokenOf, apiUrl } = provisions;
   const own = await resolveEnv(pod.accountId, pod.env);
   return podSpec(pod, engine, {
-    env: podEnvironment(pod, { own: { ...own, ...portVariables(pod.ports.map((entry) => Number.parseInt(entry, 10)), engine) }, sshKeys: pod.startSsh ? await sshKeys(pod.accountId) : [], jupyterPassword: jupyterPassword(pod.id), publicIp: publicIp(), apiKey: tokenOf(pod.id), apiUrl: await apiUrl(pod.dataCenterId) }),
+    env: podEnvironment(pod, {
+      own: {
+        ...own,
+        ...portVariables(
+          pod.ports.map((entry) => Number.parseInt(entry, 10)),
+          engine,
+        ),
+      },
+      sshKeys: pod.startSsh ? await sshKeys(pod.accountId) : [],
+      jupyterPassword: jupyterPassword(pod.id),
+      publicIp: publicIp(),
+      apiKey: tokenOf(pod.id),
+      apiUrl: await apiUrl(pod.dataCenterId),
+    }),
     mounts: await mountsOf(pod, provisions),
     registry: await credentials(pod.accountId, pod.registryId, pod.image),
     onProgress,
@@ -39,8 +61,13 @@ export async function provide(pod: Pod, engine: InstanceEngine, provisions: PodP
 }
 
 async function mountsOf(pod: Pod, { networkVolume, volumeDisks }: PodProvisions): Promise<InstanceMount[]> {
-  if (pod.networkVolumeId === null) return pod.volumeSize > 0 ? [{ source: volumeDisks.folder(pod.id), path: pod.volumePath }] : [];
+  if (pod.networkVolumeId === null)
+    return pod.volumeSize > 0 ? [{ source: volumeDisks.folder(pod.id), path: pod.volumePath }] : [];
   const volume = await networkVolume(pod);
-  if (volume === undefined) throw new BerthError('rule', `its network volume ${pod.networkVolumeId} is not in ${pod.dataCenterId} any more`);
+  if (volume === undefined)
+    throw new BerthError(
+      'rule',
+      `its network volume ${pod.networkVolumeId} is not in ${pod.dataCenterId} any more`,
+    );
   return [{ source: volume.folder, path: pod.volumePath }];
 }

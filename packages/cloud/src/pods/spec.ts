@@ -13,19 +13,37 @@ export interface SpecParts {
 }
 
 /** A pod as its engine is told of it. */
-export function podSpec(pod: Pod, engine: Pick<InstanceEngine, 'abilities'>, { env, mounts, registry, onProgress }: SpecParts): InstanceSpec {
+export function podSpec(
+  pod: Pod,
+  engine: Pick<InstanceEngine, 'abilities'>,
+  { env, mounts, registry, onProgress }: SpecParts,
+): InstanceSpec {
   return {
     id: pod.id,
-    labels: { kind: 'pod', account: pod.accountId, ...(pod.clusterId !== null && { cluster: pod.clusterId }), [GENERATION]: String(pod.generation) },
+    labels: {
+      kind: 'pod',
+      account: pod.accountId,
+      ...(pod.clusterId !== null && { cluster: pod.clusterId }),
+      [GENERATION]: String(pod.generation),
+    },
     image: pod.image,
     command: parseArgs(pod.args),
     env,
     ports: pod.ports.map((entry) => portOf(entry, engine)),
     mounts,
-    ...(pod.clusterId !== null && pod.membership !== null && { network: { name: pod.clusterId, subnet: pod.membership.subnet, address: pod.membership.address, aliases: [pod.id, `node-${pod.membership.rank}`] } }),
+    ...(pod.clusterId !== null &&
+      pod.membership !== null && {
+        network: {
+          name: pod.clusterId,
+          subnet: pod.membership.subnet,
+          address: pod.membership.address,
+          aliases: [pod.id, `node-${pod.membership.rank}`],
+        },
+      }),
     cpu: pod.vcpuCount,
     memoryInGb: pod.memoryInGb,
-    gpus: pod.gpuTypeId === null || pod.gpuCount === 0 ? null : { typeId: pod.gpuTypeId, count: pod.gpuCount },
+    gpus:
+      pod.gpuTypeId === null || pod.gpuCount === 0 ? null : { typeId: pod.gpuTypeId, count: pod.gpuCount },
     containerDiskInGb: pod.containerDisk,
     ...(registry !== undefined && { registry }),
     onProgress,
@@ -37,5 +55,10 @@ function portOf(entry: string, engine: Pick<InstanceEngine, 'abilities'>): Insta
   const declared = Number.parseInt(entry, 10);
   const port = innerPort(declared, engine);
   if (entry.endsWith('/http')) return { port, protocol: 'http' };
-  return { port, protocol: 'tcp', publishedAs: `RUNPOD_TCP_PORT_${declared}`, ...(port !== declared && { sameOutside: true }) };
+  return {
+    port,
+    protocol: 'tcp',
+    publishedAs: `RUNPOD_TCP_PORT_${declared}`,
+    ...(port !== declared && { sameOutside: true }),
+  };
 }

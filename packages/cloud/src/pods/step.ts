@@ -18,7 +18,9 @@ export function nextStep(pod: Pod, instance: Pick<Instance, 'status' | 'labels'>
   if (pod.wanted === 'stopped') return runs ? 'stop' : pod.settled ? 'nothing' : 'ended';
   if (runs) {
     if (instance.labels[GENERATION] !== String(pod.generation)) return 'renew';
-    return pod.settled && pod.status === 'RUNNING' && pod.instanceGeneration === pod.generation ? 'nothing' : 'adopt';
+    return pod.settled && pod.status === 'RUNNING' && pod.instanceGeneration === pod.generation
+      ? 'nothing'
+      : 'adopt';
   }
   return pod.instanceGeneration === pod.generation ? 'ended' : 'start';
 }

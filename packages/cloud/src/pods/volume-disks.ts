@@ -32,7 +32,10 @@ export class VolumeDisks {
       this.#left.delete(podId);
     } catch (error) {
       this.#left.add(podId);
-      this.#parts.log.warn({ err: error, podId }, 'the volume disk of a terminated pod could not be cleared away; trying again');
+      this.#parts.log.warn(
+        { err: error, podId },
+        'the volume disk of a terminated pod could not be cleared away; trying again',
+      );
     }
   }
 
@@ -45,7 +48,11 @@ export class VolumeDisks {
     const { path, store, log } = this.#parts;
     for (const podId of await this.#names()) {
       const pod = await store.findAnywhere(podId);
-      if (pod === undefined) log.warn({ folder: join(path, podId) }, 'a volume disk is of no pod that is known here; it stays until somebody removes it');
+      if (pod === undefined)
+        log.warn(
+          { folder: join(path, podId) },
+          'a volume disk is of no pod that is known here; it stays until somebody removes it',
+        );
       else if (pod.wanted === 'terminated' && pod.settled) await this.remove(podId);
     }
   }

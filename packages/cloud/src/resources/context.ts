@@ -12,7 +12,15 @@ export interface Context {
 }
 
 /** The audit entry of one change, for the log of the account that owns the resource: an operator changes things of others too. */
-export function auditOf(context: Context, caller: Caller, action: string, resource: string, resourceId: string, changes: Change[] = [], accountId = caller.accountId): AuditEntry {
+export function auditOf(
+  context: Context,
+  caller: Caller,
+  action: string,
+  resource: string,
+  resourceId: string,
+  changes: Change[] = [],
+  accountId = caller.accountId,
+): AuditEntry {
   return {
     at: context.clock.now(),
     accountId,

@@ -5,16 +5,29 @@ import type { Changed } from './store.ts';
 /** What the rules of clusters ask of a store. */
 export interface ClusterStore {
   /** Holds what the members stand on, asks `make` for the cluster with all of them, and writes them together or not at all. */
-  insert(accountId: string, ids: PodFootingIds, make: (footing: ClusterFooting) => WholeCluster): Promise<WholeCluster>;
+  insert(
+    accountId: string,
+    ids: PodFootingIds,
+    make: (footing: ClusterFooting) => WholeCluster,
+  ): Promise<WholeCluster>;
   find(accountId: string, id: string): Promise<Cluster | undefined>;
   /** Newest first. */
   list(accountId: string): Promise<Cluster[]>;
   /** Reads the cluster, asks `next` what it becomes, and writes that. Undefined where there is no such cluster. */
-  change(accountId: string, id: string, next: (current: Cluster) => Changed<Cluster>): Promise<Cluster | undefined>;
+  change(
+    accountId: string,
+    id: string,
+    next: (current: Cluster) => Changed<Cluster>,
+  ): Promise<Cluster | undefined>;
   /** The pods of one cluster, or of all that the account has, by rank. */
   members(accountId: string, clusterId?: string): Promise<Pod[]>;
   /** Asks `next` what becomes of each member, writes that, and forgets the cluster, all at once. Answers the members; undefined where there is no such cluster. */
-  remove(accountId: string, id: string, next: (member: Pod) => Pod, audit: AuditEntry): Promise<Pod[] | undefined>;
+  remove(
+    accountId: string,
+    id: string,
+    next: (member: Pod) => Pod,
+    audit: AuditEntry,
+  ): Promise<Pod[] | undefined>;
 }
 
 export const CLUSTER_TYPES = ['APPLICATION', 'TRAINING', 'SLURM', 'RAY'] as const;

@@ -17,20 +17,31 @@ test('whoever comes after the one that was served last goes first', () => {
   assert.deepEqual(inTurn(['a', 'b', 'c']), ['a', 'b', 'c']);
   assert.deepEqual(inTurn(['a', 'b', 'c'], 'b'), ['c', 'a', 'b']);
   assert.deepEqual(inTurn(['a', 'c'], 'b'), ['c', 'a']);
-  assert.deepEqual([lastOf(['c', 'a', 'b'], [2, 2, 1]), lastOf(['c', 'a'], [1, 1]), lastOf(['c', 'a'], [1, 0])], ['a', 'a', 'c']);
+  assert.deepEqual(
+    [lastOf(['c', 'a', 'b'], [2, 2, 1]), lastOf(['c', 'a'], [1, 1]), lastOf(['c', 'a'], [1, 0])],
+    ['a', 'a', 'c'],
+  );
 });
 
 test(`however many wait, all places are used and fairly (seed ${seed})`, async () => {
   await check(
-    fc.property(fc.array(fc.integer({ min: 0, max: 30 }), { maxLength: 10 }), fc.integer({ min: 0, max: 120 }), (waiting, wanted) => {
-      const shares = fairShare(waiting, wanted);
-      const sum = (numbers: number[]): number => numbers.reduce((total, number) => total + number, 0);
-      assert.equal(sum(shares), Math.min(wanted, sum(waiting)));
-      for (const [index, share] of shares.entries()) {
-        assert.ok(share >= 0 && share <= (waiting[index] ?? 0));
-        if (share < (waiting[index] ?? 0)) assert.ok(shares.every((other) => other <= share + 1), `${shares.join(', ')} of ${waiting.join(', ')}`);
-      }
-    }),
+    fc.property(
+      fc.array(fc.integer({ min: 0, max: 30 }), { maxLength: 10 }),
+      fc.integer({ min: 0, max: 120 }),
+      (waiting, wanted) => {
+        const shares = fairShare(waiting, wanted);
+        const sum = (numbers: number[]): number => numbers.reduce((total, number) => total + number, 0);
+        assert.equal(sum(shares), Math.min(wanted, sum(waiting)));
+        for (const [index, share] of shares.entries()) {
+          assert.ok(share >= 0 && share <= (waiting[index] ?? 0));
+          if (share < (waiting[index] ?? 0))
+            assert.ok(
+              shares.every((other) => other <= share + 1),
+              `${shares.join(', ')} of ${waiting.join(', ')}`,
+            );
+        }
+      },
+    ),
     1_000,
   );
 });

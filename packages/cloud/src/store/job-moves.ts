@@ -18,10 +18,17 @@ export interface RowMoves {
   look: boolean;
 }
 
-export function rowMoves(before: Job, { job: after, output, error }: Pick<JobChange, 'job' | 'output' | 'error'>): RowMoves {
+export function rowMoves(
+  before: Job,
+  { job: after, output, error }: Pick<JobChange, 'job' | 'output' | 'error'>,
+): RowMoves {
   const [waited, waits] = [before.status === 'IN_QUEUE', after.status === 'IN_QUEUE'];
   const [held, holds] = [before.status === 'IN_PROGRESS', after.status === 'IN_PROGRESS'];
-  const says = output !== undefined || error !== undefined || before.drained !== after.drained || before.ttlAt !== after.ttlAt;
+  const says =
+    output !== undefined ||
+    error !== undefined ||
+    before.drained !== after.drained ||
+    before.ttlAt !== after.ttlAt;
   return {
     waiting: waited === waits ? undefined : waits ? 'enters' : 'leaves',
     lease: held ? (holds ? 'renewed' : 'ends') : undefined,

@@ -8,8 +8,28 @@ import type { Row, Value } from './sql.ts';
  * since when. Rows travel as arrays: objects with names cost more than the database itself.
  */
 const JOB_COLUMNS = [
-  'seq', 'endpoint_id', 'id', 'account_id', 'status', 'low_priority', 'position', 'created_at', 'queued_at', 'ttl_at', 'ttl', 'execution_timeout',
-  'retention', 'retries_left', 'retries', 'webhook', 'attempt', 'worker_id', 'taken_at', 'ended_at', 'drained', 'due_at',
+  'seq',
+  'endpoint_id',
+  'id',
+  'account_id',
+  'status',
+  'low_priority',
+  'position',
+  'created_at',
+  'queued_at',
+  'ttl_at',
+  'ttl',
+  'execution_timeout',
+  'retention',
+  'retries_left',
+  'retries',
+  'webhook',
+  'attempt',
+  'worker_id',
+  'taken_at',
+  'ended_at',
+  'drained',
+  'due_at',
 ] as const;
 const LEASE_READ = ['lease', 'worker_id', 'attempt', 'taken_at', 'due_at'] as const;
 const LEASE_AT = JOB_COLUMNS.length;
@@ -20,9 +40,28 @@ const LEASED_AT = positions(LEASE_READ, LEASE_AT);
 export const AFTER_JOB = LEASE_AT + LEASE_READ.length;
 
 /** What to select of `jobs` as `job`, with its lease as `lease` where it has one. */
-export const JOB = [...JOB_COLUMNS.map((column) => `job.${column}`), ...LEASE_READ.map((column) => `lease.${column}`)].join(', ');
+export const JOB = [
+  ...JOB_COLUMNS.map((column) => `job.${column}`),
+  ...LEASE_READ.map((column) => `lease.${column}`),
+].join(', ');
 /** Of a waiting job much is known without asking. What is not: first what holds no space, */
-export const WAITING_FACTS = ['seq', 'id', 'account_id', 'low_priority', 'position', 'created_at', 'queued_at', 'ttl_at', 'ttl', 'execution_timeout', 'retention', 'retries_left', 'retries', 'attempt', 'drained'] as const;
+export const WAITING_FACTS = [
+  'seq',
+  'id',
+  'account_id',
+  'low_priority',
+  'position',
+  'created_at',
+  'queued_at',
+  'ttl_at',
+  'ttl',
+  'execution_timeout',
+  'retention',
+  'retries_left',
+  'retries',
+  'attempt',
+  'drained',
+] as const;
 /** then what may hold anything. */
 const WAITING_TEXTS = ['webhook', 'request'] as const;
 export const WAITING_JOB = [...WAITING_FACTS, ...WAITING_TEXTS].map((column) => `job.${column}`).join(', ');
@@ -30,7 +69,21 @@ const WAITING_AT = positions([...WAITING_FACTS, ...WAITING_TEXTS], 0);
 
 export function waitingFacts(job: Job): Value[] {
   return [
-    job.seq, job.id, job.accountId, job.lowPriority ? 1 : 0, job.position, job.createdAt, job.queuedAt, job.ttlAt, job.ttl, job.executionTimeout, job.retention, job.retriesLeft, job.retries, job.attempt, job.drained,
+    job.seq,
+    job.id,
+    job.accountId,
+    job.lowPriority ? 1 : 0,
+    job.position,
+    job.createdAt,
+    job.queuedAt,
+    job.ttlAt,
+    job.ttl,
+    job.executionTimeout,
+    job.retention,
+    job.retriesLeft,
+    job.retries,
+    job.attempt,
+    job.drained,
   ];
 }
 
@@ -65,49 +118,140 @@ export function waitingJobFrom(endpointId: string, values: readonly Value[]): { 
 }
 
 export const PAYLOADS = 'job.request, job.output, job.error';
-export const JOBS_AND_LEASES = 'jobs as job left join job_leases as lease on lease.endpoint_id = job.endpoint_id and lease.seq = job.seq';
+export const JOBS_AND_LEASES =
+  'jobs as job left join job_leases as lease on lease.endpoint_id = job.endpoint_id and lease.seq = job.seq';
 
 /** How large what a job carries is, in bytes; both databases know it without reading it. */
-export const PAYLOAD_BYTES = 'octet_length(job.request) + coalesce(octet_length(job.output), 0) + coalesce(octet_length(job.error), 0)';
+export const PAYLOAD_BYTES =
+  'octet_length(job.request) + coalesce(octet_length(job.output), 0) + coalesce(octet_length(job.error), 0)';
 
 /** The rows that a list looks at. Running jobs are few and lie by themselves, and so do those that wait (`waiting`); where many wait, the way through all jobs soon meets them. */
-export function listed(status: JobStatus | undefined, fewWait: boolean, waiting: string): { rows: string; jobs: string; only: string } {
-  const apart = status === 'IN_PROGRESS' ? 'job_leases' : status === 'IN_QUEUE' && fewWait ? waiting : undefined;
+export function listed(
+  status: JobStatus | undefined,
+  fewWait: boolean,
+  waiting: string,
+): { rows: string; jobs: string; only: string } {
+  const apart =
+    status === 'IN_PROGRESS' ? 'job_leases' : status === 'IN_QUEUE' && fewWait ? waiting : undefined;
   // Written like this, SQLite begins with the few and not with all jobs.
-  if (apart !== undefined) return { rows: `${apart} as place`, jobs: `${apart} as place cross join jobs as job`, only: 'and job.endpoint_id = place.endpoint_id and job.seq = place.seq' };
-  if (status === 'IN_QUEUE') return { rows: 'jobs', jobs: JOBS_AND_LEASES, only: `and job.status = 'IN_QUEUE' and lease.seq is null` };
-  return { rows: 'jobs', jobs: 'jobs as job', only: status === undefined ? '' : `and job.status = '${status}'` };
+  if (apart !== undefined)
+    return {
+      rows: `${apart} as place`,
+      jobs: `${apart} as place cross join jobs as job`,
+      only: 'and job.endpoint_id = place.endpoint_id and job.seq = place.seq',
+    };
+  if (status === 'IN_QUEUE')
+    return { rows: 'jobs', jobs: JOBS_AND_LEASES, only: `and job.status = 'IN_QUEUE' and lease.seq is null` };
+  return {
+    rows: 'jobs',
+    jobs: 'jobs as job',
+    only: status === undefined ? '' : `and job.status = '${status}'`,
+  };
 }
 
 /** Of a row in `jobs`. */
 export const HAS_ENDED = `status in (${END_STATUSES.map((status) => `'${status}'`).join(', ')})`;
 
 /** A new job, in the order in which both stores write it. */
-export const INSERTED_COLUMNS = [...JOB_COLUMNS, 'look_at', 'idempotency_key', 'body_hash', 'request'] as const;
+export const INSERTED_COLUMNS = [
+  ...JOB_COLUMNS,
+  'look_at',
+  'idempotency_key',
+  'body_hash',
+  'request',
+] as const;
 
-export function insertedValues(job: Job, idempotency: { key: string; bodyHash: string } | undefined, request: string): Value[] {
+export function insertedValues(
+  job: Job,
+  idempotency: { key: string; bodyHash: string } | undefined,
+  request: string,
+): Value[] {
   return [
-    job.seq, job.endpointId, job.id, job.accountId, job.status, job.lowPriority ? 1 : 0, job.position, job.createdAt, job.queuedAt, job.ttlAt, job.ttl, job.executionTimeout,
-    job.retention, job.retriesLeft, job.retries, job.webhook, job.attempt, job.workerId, job.takenAt, job.endedAt, job.drained, job.dueAt,
-    nextLook(job, job.createdAt), idempotency?.key ?? null, idempotency?.bodyHash ?? null, request,
+    job.seq,
+    job.endpointId,
+    job.id,
+    job.accountId,
+    job.status,
+    job.lowPriority ? 1 : 0,
+    job.position,
+    job.createdAt,
+    job.queuedAt,
+    job.ttlAt,
+    job.ttl,
+    job.executionTimeout,
+    job.retention,
+    job.retriesLeft,
+    job.retries,
+    job.webhook,
+    job.attempt,
+    job.workerId,
+    job.takenAt,
+    job.endedAt,
+    job.drained,
+    job.dueAt,
+    nextLook(job, job.createdAt),
+    idempotency?.key ?? null,
+    idempotency?.bodyHash ?? null,
+    request,
   ];
 }
 
 /** What of its own row a change may touch; the rest is fixed when a job is made. */
-export const CHANGING_COLUMNS = ['status', 'position', 'queued_at', 'ttl_at', 'ttl', 'retries_left', 'retries', 'attempt', 'worker_id', 'taken_at', 'ended_at', 'drained', 'due_at'] as const;
+export const CHANGING_COLUMNS = [
+  'status',
+  'position',
+  'queued_at',
+  'ttl_at',
+  'ttl',
+  'retries_left',
+  'retries',
+  'attempt',
+  'worker_id',
+  'taken_at',
+  'ended_at',
+  'drained',
+  'due_at',
+] as const;
 
 export function changingValues(job: Job): Value[] {
   const leased = job.status === 'IN_PROGRESS';
   return [
-    leased ? 'IN_QUEUE' : job.status, job.position, job.queuedAt, job.ttlAt, job.ttl, job.retriesLeft, job.retries, job.attempt, job.workerId, job.takenAt, job.endedAt, job.drained,
+    leased ? 'IN_QUEUE' : job.status,
+    job.position,
+    job.queuedAt,
+    job.ttlAt,
+    job.ttl,
+    job.retriesLeft,
+    job.retries,
+    job.attempt,
+    job.workerId,
+    job.takenAt,
+    job.endedAt,
+    job.drained,
     leased ? job.ttlAt : job.dueAt,
   ];
 }
 
-export const LEASE_COLUMNS = ['seq', 'endpoint_id', 'worker_id', 'lease', 'attempt', 'taken_at', 'due_at'] as const;
+export const LEASE_COLUMNS = [
+  'seq',
+  'endpoint_id',
+  'worker_id',
+  'lease',
+  'attempt',
+  'taken_at',
+  'due_at',
+] as const;
 
 export function leaseValues(job: Job): Value[] {
-  return [job.seq, job.endpointId, job.workerId ?? '', job.lease ?? '', job.attempt, job.takenAt ?? 0, job.dueAt];
+  return [
+    job.seq,
+    job.endpointId,
+    job.workerId ?? '',
+    job.lease ?? '',
+    job.attempt,
+    job.takenAt ?? 0,
+    job.dueAt,
+  ];
 }
 
 export function jobFromValues(values: readonly Value[]): Job {
@@ -153,13 +297,36 @@ export function nextLook(job: Job, now: number): number {
 }
 
 export const DELIVERY_COLUMNS = [
-  'id', 'endpoint_id', 'account_id', 'job_id', 'url', 'body', 'attempts', 'next_at', 'state', 'last_status', 'last_error', 'created_at', 'updated_at',
+  'id',
+  'endpoint_id',
+  'account_id',
+  'job_id',
+  'url',
+  'body',
+  'attempts',
+  'next_at',
+  'state',
+  'last_status',
+  'last_error',
+  'created_at',
+  'updated_at',
 ] as const;
 
 export function deliveryValues(delivery: Delivery): Value[] {
   return [
-    delivery.id, delivery.endpointId, delivery.accountId, delivery.jobId, delivery.url, delivery.body, delivery.attempts, delivery.nextAt, delivery.state,
-    delivery.lastStatus, delivery.lastError, delivery.createdAt, delivery.updatedAt,
+    delivery.id,
+    delivery.endpointId,
+    delivery.accountId,
+    delivery.jobId,
+    delivery.url,
+    delivery.body,
+    delivery.attempts,
+    delivery.nextAt,
+    delivery.state,
+    delivery.lastStatus,
+    delivery.lastError,
+    delivery.createdAt,
+    delivery.updatedAt,
   ];
 }
 
@@ -169,7 +336,9 @@ export const ENTRY_COLUMNS = DELIVERY_COLUMNS.filter((column) => column !== 'bod
 /** Of deliveries, with what both databases know of their size without reading them, those that fit. */
 export function thatFit(rows: readonly Row[], bytes: number): string[] {
   let size = 0;
-  return rows.filter((row, index) => (size += row['bytes'] as number) <= bytes || index === 0).map((row) => row['id'] as string);
+  return rows
+    .filter((row, index) => (size += row['bytes'] as number) <= bytes || index === 0)
+    .map((row) => row['id'] as string);
 }
 
 export function deliveryFromRow(row: Row): Delivery {
@@ -193,6 +362,9 @@ export function entryFromRow(row: Row): DeliveryEntry {
   };
 }
 
-function positions<Column extends string>(columns: readonly Column[], from: number): Readonly<Record<Column, number>> {
+function positions<Column extends string>(
+  columns: readonly Column[],
+  from: number,
+): Readonly<Record<Column, number>> {
   return Object.fromEntries(columns.map((column, index) => [column, from + index])) as Record<Column, number>;
 }

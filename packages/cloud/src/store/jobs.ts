@@ -17,12 +17,20 @@ export interface JobStore {
   /** Hands out a job for each claim, as long as there are any: normal before low priority, accounts in turn, each account's oldest first. The first job is for the first claim. */
   take(endpointId: string, terms: TakeTerms): Promise<TakenJob[]>;
   /** Asks `next` what becomes of a job and writes it. Answers the job before and after; undefined where there is none. */
-  change(endpointId: string, seq: number, next: (job: Job) => JobChange | undefined): Promise<Changed | undefined>;
+  change(
+    endpointId: string,
+    seq: number,
+    next: (job: Job) => JobChange | undefined,
+  ): Promise<Changed | undefined>;
   /** The same for several jobs, in this order. Where it fails, some of them may have been changed all the same. */
   changeAll(asked: readonly AskedChange[]): Promise<(Changed | undefined)[]>;
   find(endpointId: string, seq: number): Promise<WholeJob | undefined>;
   /** Adds to what a job has streamed what `next` answers, which is told how far it is. Answers how far it is then; undefined where `next` refuses, or there is no such job. */
-  appendChunks(endpointId: string, seq: number, next: (job: Job, end: StreamEnd) => readonly NewChunk[] | undefined): Promise<StreamEnd | undefined>;
+  appendChunks(
+    endpointId: string,
+    seq: number,
+    next: (job: Job, end: StreamEnd) => readonly NewChunk[] | undefined,
+  ): Promise<StreamEnd | undefined>;
   /** Chunks after number `after`, in order, together at most `bytes` large but at least one. */
   chunks(endpointId: string, seq: number, after: number, bytes: number): Promise<Chunk[]>;
   /** Jobs of any endpoint that time has something to do with, the longest due first. Those that are over are left to `forgetEnded`. */
@@ -37,7 +45,11 @@ export interface JobStore {
   findAll(endpointId: string, seqs: readonly number[]): Promise<WholeJob[]>;
   counts(endpointId: string): Promise<JobCounts>;
   /** How many jobs of normal priority wait, and how many of them since before a time; each counted up to `limit`. */
-  waiting(endpointId: string, queuedBefore: number, limit: number): Promise<{ waiting: number; late: number }>;
+  waiting(
+    endpointId: string,
+    queuedBefore: number,
+    limit: number,
+  ): Promise<{ waiting: number; late: number }>;
   /** How many waiting jobs are before this one, counted up to `limit`. */
   ahead(job: Job, limit: number): Promise<number>;
   /** The jobs that workers hold, of one endpoint or of all. */
@@ -57,7 +69,10 @@ export interface JobStore {
   dueDeliveries(now: number, limit: number, bytes: number): Promise<Delivery[]>;
   saveDelivery(delivery: Delivery): Promise<void>;
   /** Writes `next` if the delivery is still due when it was seen to be, after as many attempts; false where somebody else was faster. */
-  changeDelivery(seen: Pick<Delivery, 'id' | 'endpointId' | 'nextAt' | 'attempts'>, next: Delivery): Promise<boolean>;
+  changeDelivery(
+    seen: Pick<Delivery, 'id' | 'endpointId' | 'nextAt' | 'attempts'>,
+    next: Delivery,
+  ): Promise<boolean>;
   /** Forgets deliveries that came to their end before this time. */
   forgetDeliveries(before: number): Promise<void>;
   /** The newest first. Without their bodies, which may be large. */
@@ -193,7 +208,8 @@ export interface CountMoves {
 
 /** What a change of one job does to the counts. A job that is gone counts nowhere as waiting or running. */
 export function countMoves(before: Job | undefined, after: Job | undefined): CountMoves {
-  const ended = (status: JobStatus): number => (after?.status === status && before?.status !== status ? 1 : 0);
+  const ended = (status: JobStatus): number =>
+    after?.status === status && before?.status !== status ? 1 : 0;
   return {
     queued: at(after, 'IN_QUEUE') - at(before, 'IN_QUEUE'),
     running: at(after, 'IN_PROGRESS') - at(before, 'IN_PROGRESS'),

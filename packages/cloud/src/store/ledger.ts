@@ -83,7 +83,11 @@ export type Grouping = 'all' | 'type' | 'resource';
 export type Level = 'hour' | 'day' | 'month';
 
 /** How hardware and tiers are named among the groups. */
-export function typeOf({ gpuTypeId, cpuFlavorId, tier }: Pick<Use, 'gpuTypeId' | 'cpuFlavorId' | 'tier'>): string {
+export function typeOf({
+  gpuTypeId,
+  cpuFlavorId,
+  tier,
+}: Pick<Use, 'gpuTypeId' | 'cpuFlavorId' | 'tier'>): string {
   if (tier !== null) return tier;
   return gpuTypeId === null ? `cpu ${cpuFlavorId ?? ''}` : `gpu ${gpuTypeId}`;
 }

@@ -25,10 +25,19 @@ function* apply(dialect: Dialect, steps: Migration[]): Steps<number> {
   const found = yield* row<{ version: number }>(sql`select version from schema_version`);
   const version = found?.version ?? 0;
   if (version > steps.length) {
-    throw new BerthError('unavailable', `this database was written by a newer Berth (its schema is ${version}, this one knows ${steps.length}); start that version, or restore a backup from before the upgrade`);
+    throw new BerthError(
+      'unavailable',
+      `this database was written by a newer Berth (its schema is ${version}, this one knows ${steps.length}); start that version, or restore a backup from before the upgrade`,
+    );
   }
   for (const step of steps.slice(version)) {
-    for (const statement of step.statements) yield name((typeof statement === 'string' ? statement : statement[dialect]).replace(identity.postgres, identity[dialect]));
+    for (const statement of step.statements)
+      yield name(
+        (typeof statement === 'string' ? statement : statement[dialect]).replace(
+          identity.postgres,
+          identity[dialect],
+        ),
+      );
   }
   if (found === undefined) yield* changes(sql`insert into schema_version (version) values (${steps.length})`);
   else if (version < steps.length) yield* changes(sql`update schema_version set version = ${steps.length}`);

@@ -51,11 +51,23 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   return storeOver(database, options.sealer, await database.wakeups(), options.usage);
 }
 
-export async function openDatabase({ database, data, poolSize, onError }: Omit<StoreOptions, 'sealer' | 'usage'>): Promise<Database> {
-  return database === '' ? openSqlite(join(data, 'berth.db')) : openPostgres({ url: database, poolSize, onError });
+export async function openDatabase({
+  database,
+  data,
+  poolSize,
+  onError,
+}: Omit<StoreOptions, 'sealer' | 'usage'>): Promise<Database> {
+  return database === ''
+    ? openSqlite(join(data, 'berth.db'))
+    : openPostgres({ url: database, poolSize, onError });
 }
 
-export function storeOver(database: Database, sealer: Sealer, wakeups: Wakeups = noWakeups, usage?: UsageRules): Store {
+export function storeOver(
+  database: Database,
+  sealer: Sealer,
+  wakeups: Wakeups = noWakeups,
+  usage?: UsageRules,
+): Store {
   const leadership = database.leadership();
   return {
     accounts: accountTable(database),
@@ -96,12 +108,18 @@ export function storeOver(database: Database, sealer: Sealer, wakeups: Wakeups =
 async function checkMasterKey(database: Database, sealer: Sealer): Promise<void> {
   const context = 'the master key check';
   const kept = await database.write(function* () {
-    yield* changes(sql`insert into settings (name, value) values ('master key check', ${sealer.seal('berth', context)}) on conflict (name) do nothing`);
+    yield* changes(
+      sql`insert into settings (name, value) values ('master key check', ${sealer.seal('berth', context)}) on conflict (name) do nothing`,
+    );
     return yield* row<{ value: string }>(sql`select value from settings where name = 'master key check'`);
   });
   try {
     sealer.open(kept?.value ?? '', context);
   } catch (cause) {
-    throw new BerthError('unavailable', 'this database was sealed with another master key; set BERTH_MASTER_KEY, or copy master.key from the data directory of the server that made it', { cause });
+    throw new BerthError(
+      'unavailable',
+      'this database was sealed with another master key; set BERTH_MASTER_KEY, or copy master.key from the data directory of the server that made it',
+      { cause },
+    );
   }
 }

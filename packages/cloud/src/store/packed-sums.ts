@@ -40,7 +40,8 @@ export class PackedSums {
 
   static of(rows: readonly (readonly (number | bigint)[])[], fields: number = FIELDS): PackedSums {
     const packed = new PackedSums(new Uint8Array(rows.length * fields * FIELD_BYTES), fields);
-    for (const [row, values] of rows.entries()) for (let field = 0; field < fields; field += 1) packed.#set(row, field, values[field] ?? 0);
+    for (const [row, values] of rows.entries())
+      for (let field = 0; field < fields; field += 1) packed.#set(row, field, values[field] ?? 0);
     return packed;
   }
 
@@ -61,7 +62,10 @@ export class PackedSums {
     const length = this.fields * FIELD_BYTES;
     let [count, mine, theirs] = [0, 0, 0];
     while (mine < this.count || theirs < other.count) {
-      const [one, two] = [mine < this.count ? this.number(mine, FIELD.bucket) : Infinity, theirs < other.count ? other.number(theirs, FIELD.bucket) : Infinity];
+      const [one, two] = [
+        mine < this.count ? this.number(mine, FIELD.bucket) : Infinity,
+        theirs < other.count ? other.number(theirs, FIELD.bucket) : Infinity,
+      ];
       const [from, row] = one <= two ? [this, mine] : [other, theirs];
       whole.bytes.set(from.bytes.subarray(row * length, (row + 1) * length), count * length);
       if (one === two) whole.#add(count, other, theirs);
@@ -73,8 +77,13 @@ export class PackedSums {
   }
 
   #add(row: number, other: PackedSums, theirs: number): void {
-    this.#set(row, FIELD.lastAt, Math.max(this.number(row, FIELD.lastAt), other.number(theirs, FIELD.lastAt)));
-    for (let field = FIELD.rate; field < this.fields; field += 1) this.#set(row, field, this.exact(row, field) + other.exact(theirs, field));
+    this.#set(
+      row,
+      FIELD.lastAt,
+      Math.max(this.number(row, FIELD.lastAt), other.number(theirs, FIELD.lastAt)),
+    );
+    for (let field = FIELD.rate; field < this.fields; field += 1)
+      this.#set(row, field, this.exact(row, field) + other.exact(theirs, field));
   }
 
   #set(row: number, field: number, value: number | bigint): void {

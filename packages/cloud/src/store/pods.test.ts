@@ -9,15 +9,86 @@ import type { Pod } from './pods.ts';
 import type { ApiKey, AuditEntry } from './records.ts';
 import type { Store } from './store.ts';
 
-const audit = (resourceId: string): AuditEntry => ({ at: 5, accountId: 'a', keyId: null, interface: 'system', requestId: 'r', action: 'create', resource: 'pod', resourceId, changes: [] });
-const key = (id: string, accountId: string): ApiKey => ({ id, accountId, name: id, hash: `hash of ${id}`, access: 'all', scopes: { rest: 'read', graphql: 'none', serverless: 'write' }, endpoints: null, enabled: true, root: false, createdAt: 1, lastUsedAt: null, expiresAt: null });
+const audit = (resourceId: string): AuditEntry => ({
+  at: 5,
+  accountId: 'a',
+  keyId: null,
+  interface: 'system',
+  requestId: 'r',
+  action: 'create',
+  resource: 'pod',
+  resourceId,
+  changes: [],
+});
+const key = (id: string, accountId: string): ApiKey => ({
+  id,
+  accountId,
+  name: id,
+  hash: `hash of ${id}`,
+  access: 'all',
+  scopes: { rest: 'read', graphql: 'none', serverless: 'write' },
+  endpoints: null,
+  enabled: true,
+  root: false,
+  createdAt: 1,
+  lastUsedAt: null,
+  expiresAt: null,
+});
 
 /** Every field with a value of its own. */
 const whole: Pod = {
-  ...samplePod, id: 'whole', name: 'ünï ☃', compute: 'GPU', cloud: 'COMMUNITY', args: 'run "it"', containerDisk: 7, ports: ['80/http', '70000/tcp'], env: { TOKEN: 'hidden value', EMPTY: '', 'ünï': '☃' }, registryId: 'r', interruptible: true, bidPerGpu: 0.25,
-  locked: true, globalNetworking: true, startSsh: true, startJupyter: true, templateId: 't', volumeSize: 20, volumePath: '/data', networkVolumeId: 'v', gpuTypeId: 'GPU', gpuCount: 2, cpuFlavorId: null, vcpuCount: 8, memoryInGb: 32.5, cudaVersion: '12.8', costPerHour: 0.69,
-  stopAfter: 1_900_000_000_000, terminateAfter: 1_900_000_000_001, wanted: 'stopped', generation: 3, status: 'ERROR', statusDetail: 'why', statusChangedAt: 1_800_000_000_000, settled: true, handle: '{"a":1}', instanceGeneration: 2, startedAt: 4, endedAt: 5, exitCode: 137, createdAt: 6, updatedAt: 7,
-  clusterId: 'c', membership: { rank: 1, size: 3, role: 'RAY_WORKER', address: '10.65.0.3', primaryAddress: '10.65.0.2', primaryPort: 29_400, subnet: '10.65.0.0/24' },
+  ...samplePod,
+  id: 'whole',
+  name: 'ünï ☃',
+  compute: 'GPU',
+  cloud: 'COMMUNITY',
+  args: 'run "it"',
+  containerDisk: 7,
+  ports: ['80/http', '70000/tcp'],
+  env: { TOKEN: 'hidden value', EMPTY: '', ünï: '☃' },
+  registryId: 'r',
+  interruptible: true,
+  bidPerGpu: 0.25,
+  locked: true,
+  globalNetworking: true,
+  startSsh: true,
+  startJupyter: true,
+  templateId: 't',
+  volumeSize: 20,
+  volumePath: '/data',
+  networkVolumeId: 'v',
+  gpuTypeId: 'GPU',
+  gpuCount: 2,
+  cpuFlavorId: null,
+  vcpuCount: 8,
+  memoryInGb: 32.5,
+  cudaVersion: '12.8',
+  costPerHour: 0.69,
+  stopAfter: 1_900_000_000_000,
+  terminateAfter: 1_900_000_000_001,
+  wanted: 'stopped',
+  generation: 3,
+  status: 'ERROR',
+  statusDetail: 'why',
+  statusChangedAt: 1_800_000_000_000,
+  settled: true,
+  handle: '{"a":1}',
+  instanceGeneration: 2,
+  startedAt: 4,
+  endedAt: 5,
+  exitCode: 137,
+  createdAt: 6,
+  updatedAt: 7,
+  clusterId: 'c',
+  membership: {
+    rank: 1,
+    size: 3,
+    role: 'RAY_WORKER',
+    address: '10.65.0.3',
+    primaryAddress: '10.65.0.2',
+    primaryPort: 29_400,
+    subnet: '10.65.0.0/24',
+  },
 };
 
 for (const kind of DATABASES) {
@@ -26,8 +97,19 @@ for (const kind of DATABASES) {
     let store: Store;
     before(async () => {
       place = await freshDatabase(kind);
-      store = await openStore({ database: place.url, data: place.data, poolSize: 5, sealer: new Sealer(Buffer.alloc(32, 7)), onError: () => undefined });
-      for (const id of ['a', 'b']) await store.accounts.insert({ id, name: id, sshKeys: [], createdAt: 1 }, key(`key ${id}`, id), audit(id));
+      store = await openStore({
+        database: place.url,
+        data: place.data,
+        poolSize: 5,
+        sealer: new Sealer(Buffer.alloc(32, 7)),
+        onError: () => undefined,
+      });
+      for (const id of ['a', 'b'])
+        await store.accounts.insert(
+          { id, name: id, sshKeys: [], createdAt: 1 },
+          key(`key ${id}`, id),
+          audit(id),
+        );
     });
     after(async () => {
       await store.close();
@@ -48,11 +130,23 @@ for (const kind of DATABASES) {
 
     test('change whole, or not at all where it is refused', async () => {
       await add({ id: 'changing' });
-      const changed = await store.pods.change('a', 'changing', {}, (current) => ({ record: { ...current, name: 'changed' }, audit: audit('changing') }));
+      const changed = await store.pods.change('a', 'changing', {}, (current) => ({
+        record: { ...current, name: 'changed' },
+        audit: audit('changing'),
+      }));
       assert.equal(changed?.name, 'changed');
-      await assert.rejects(store.pods.change('a', 'changing', {}, () => { throw new Error('refused'); }), /refused/);
+      await assert.rejects(
+        store.pods.change('a', 'changing', {}, () => {
+          throw new Error('refused');
+        }),
+        /refused/,
+      );
       assert.equal((await store.pods.observe('changing', () => undefined))?.name, 'changed');
-      await Promise.all(Array.from({ length: 10 }, () => store.pods.observe('changing', (current) => ({ ...current, generation: current.generation + 1 }))));
+      await Promise.all(
+        Array.from({ length: 10 }, () =>
+          store.pods.observe('changing', (current) => ({ ...current, generation: current.generation + 1 })),
+        ),
+      );
       assert.equal((await store.pods.findAnywhere('changing'))?.generation, 11);
     });
 
@@ -61,9 +155,15 @@ for (const kind of DATABASES) {
       await add({ id: 'off', status: 'EXITED', wanted: 'stopped', settled: true });
       await add({ id: 'goes', status: 'TERMINATED', wanted: 'terminated', settled: false });
       assert.deepEqual(await store.pods.unsettled(), ['changing', 'goes']);
-      assert.deepEqual((await store.pods.active()).map(({ id }) => id), ['changing', 'goes', 'rests']);
+      assert.deepEqual(
+        (await store.pods.active()).map(({ id }) => id),
+        ['changing', 'goes', 'rests'],
+      );
       assert.equal(await store.pods.find('a', 'goes'), undefined);
-      assert.equal((await store.pods.list('a')).some(({ id }) => id === 'goes'), false);
+      assert.equal(
+        (await store.pods.list('a')).some(({ id }) => id === 'goes'),
+        false,
+      );
       await store.pods.forget(10);
       assert.notEqual(await store.pods.findAnywhere('goes'), undefined, 'not before it is settled');
       await store.pods.observe('goes', (current) => ({ ...current, settled: true }));
@@ -77,14 +177,48 @@ for (const kind of DATABASES) {
       await add({ id: 'due-locked', stopAfter: 50, locked: true });
       await add({ id: 'due-stopped', stopAfter: 50, terminateAfter: 300, wanted: 'stopped' });
       assert.equal(await store.pods.nextDue(), 100);
-      assert.deepEqual((await store.pods.due(99)).map(({ id }) => id), []);
-      assert.deepEqual((await store.pods.due(300)).map(({ id }) => id), ['due', 'due-stopped']);
+      assert.deepEqual(
+        (await store.pods.due(99)).map(({ id }) => id),
+        [],
+      );
+      assert.deepEqual(
+        (await store.pods.due(300)).map(({ id }) => id),
+        ['due', 'due-stopped'],
+      );
     });
 
     test('tell which GPUs are held, together with those of workers', async () => {
       await add({ id: 'g1', gpuTypeId: 'X', gpuCount: 2, status: 'STARTING' });
-      await add({ id: 'g2', gpuTypeId: 'X', gpuCount: 1, status: 'EXITED', wanted: 'stopped', settled: true });
-      await store.fleet.saveWorker({ id: 'w', accountId: 'a', endpointId: 'e', version: 1, dataCenterId: 'LOCAL-1', image: 'i', gpuTypeId: 'X', gpuCount: 3, cpuFlavorId: null, vcpuCount: 12, containerDisk: 5, templateId: null, state: 'ready', handle: null, createdAt: 1, startedAt: null, readyAt: null, endedAt: null, exitCode: null, reason: null });
+      await add({
+        id: 'g2',
+        gpuTypeId: 'X',
+        gpuCount: 1,
+        status: 'EXITED',
+        wanted: 'stopped',
+        settled: true,
+      });
+      await store.fleet.saveWorker({
+        id: 'w',
+        accountId: 'a',
+        endpointId: 'e',
+        version: 1,
+        dataCenterId: 'LOCAL-1',
+        image: 'i',
+        gpuTypeId: 'X',
+        gpuCount: 3,
+        cpuFlavorId: null,
+        vcpuCount: 12,
+        containerDisk: 5,
+        templateId: null,
+        state: 'ready',
+        handle: null,
+        createdAt: 1,
+        startedAt: null,
+        readyAt: null,
+        endedAt: null,
+        exitCode: null,
+        reason: null,
+      });
       let held: unknown;
       await store.pods.insert('a', { placing: true }, (footing) => {
         held = footing.held;
@@ -94,16 +228,33 @@ for (const kind of DATABASES) {
     });
 
     test('tell which of them may be interrupted, and write those that are together with the one that takes their place, or not at all', async () => {
-      const running = { compute: 'GPU', gpuTypeId: 'Y', gpuCount: 1, status: 'RUNNING', settled: true, interruptible: true } as const;
+      const running = {
+        compute: 'GPU',
+        gpuTypeId: 'Y',
+        gpuCount: 1,
+        status: 'RUNNING',
+        settled: true,
+        interruptible: true,
+      } as const;
       await add({ ...running, id: 'i1', accountId: 'b' });
       await add({ ...running, id: 'i2', wanted: 'stopped', settled: false });
       await add({ ...running, id: 'i3', interruptible: false });
-      const take = (id: string, fails: boolean): Promise<Pod> => store.pods.insert('a', { placing: true }, ({ interruptible, leaving }) => {
-        assert.deepEqual(interruptible.map((one) => one.id), ['i1']);
-        assert.deepEqual(leaving.map((one) => one.id), ['i2']);
-        const interrupted = interruptible.map((one) => ({ record: { ...one, wanted: 'stopped' as const, settled: false }, audit: audit(one.id) }));
-        return { record: { ...samplePod, id: fails ? 'i3' : id }, audit: audit(id), interrupted };
-      });
+      const take = (id: string, fails: boolean): Promise<Pod> =>
+        store.pods.insert('a', { placing: true }, ({ interruptible, leaving }) => {
+          assert.deepEqual(
+            interruptible.map((one) => one.id),
+            ['i1'],
+          );
+          assert.deepEqual(
+            leaving.map((one) => one.id),
+            ['i2'],
+          );
+          const interrupted = interruptible.map((one) => ({
+            record: { ...one, wanted: 'stopped' as const, settled: false },
+            audit: audit(one.id),
+          }));
+          return { record: { ...samplePod, id: fails ? 'i3' : id }, audit: audit(id), interrupted };
+        });
       await assert.rejects(take('taker', true), 'the id is taken');
       assert.equal((await store.pods.findAnywhere('i1'))?.wanted, 'running');
       await take('taker', false);
@@ -122,12 +273,29 @@ for (const kind of DATABASES) {
     });
 
     test('keep their volume and their credentials from being removed', async () => {
-      await store.volumes.insert({ id: 'vol', accountId: 'a', name: 'v', size: 1, dataCenterId: 'LOCAL-1', type: 'STANDARD', createdAt: 1 }, audit('vol'));
-      await store.registries.insert({ id: 'reg', accountId: 'a', name: 'r', username: 'u', password: 'p', createdAt: 1 }, audit('reg'));
+      await store.volumes.insert(
+        {
+          id: 'vol',
+          accountId: 'a',
+          name: 'v',
+          size: 1,
+          dataCenterId: 'LOCAL-1',
+          type: 'STANDARD',
+          createdAt: 1,
+        },
+        audit('vol'),
+      );
+      await store.registries.insert(
+        { id: 'reg', accountId: 'a', name: 'r', username: 'u', password: 'p', createdAt: 1 },
+        audit('reg'),
+      );
       let footing: unknown;
       await store.pods.insert('a', { volumeId: 'vol', registryId: 'reg' }, ({ volume, registryFound }) => {
         footing = [volume?.id, registryFound];
-        return { record: { ...samplePod, id: 'user', networkVolumeId: 'vol', registryId: 'reg' }, audit: audit('user') };
+        return {
+          record: { ...samplePod, id: 'user', networkVolumeId: 'vol', registryId: 'reg' },
+          audit: audit('user'),
+        };
       });
       assert.deepEqual(footing, ['vol', true]);
       await assert.rejects(store.volumes.remove('a', 'vol', audit('vol')), { code: 'in-use' });

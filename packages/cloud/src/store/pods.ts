@@ -12,7 +12,12 @@ export interface PodStore {
   /** Newest first, none that is terminated; all of them without a page. */
   list(accountId: string, page?: Page): Promise<Pod[]>;
   /** Reads the pod, asks `next` what it becomes, and writes that: no other change comes between. Undefined where there is no such pod. */
-  change(accountId: string, id: string, ids: PodFootingIds, next: (current: Pod, footing: PodFooting) => ChangedPod): Promise<Pod | undefined>;
+  change(
+    accountId: string,
+    id: string,
+    ids: PodFootingIds,
+    next: (current: Pod, footing: PodFooting) => ChangedPod,
+  ): Promise<Pod | undefined>;
   /** Writes what was seen of a pod, whoever owns it. `next` answers undefined to leave it. Answers the pod as it is then. */
   observe(id: string, next: (current: Pod) => Pod | undefined): Promise<Pod | undefined>;
   /** From an instant on, it costs something else. The first time of all, one that runs pays from its start. */

@@ -31,6 +31,11 @@ export function releaseOf(before: Endpoint | undefined, after: Endpoint): Releas
 }
 
 function changesOf(before: Endpoint, after: Endpoint): Change[] {
-  const fields = (Object.keys(after) as (keyof Endpoint)[]).filter((field) => !NOT_TOLD.includes(field) && !isDeepStrictEqual(before[field], after[field]));
-  return fields.map((field) => ({ field: SHOWN_AS[field] ?? field, ...(!HIDDEN.includes(field) && { from: before[field], to: after[field] }) }));
+  const fields = (Object.keys(after) as (keyof Endpoint)[]).filter(
+    (field) => !NOT_TOLD.includes(field) && !isDeepStrictEqual(before[field], after[field]),
+  );
+  return fields.map((field) => ({
+    field: SHOWN_AS[field] ?? field,
+    ...(!HIDDEN.includes(field) && { from: before[field], to: after[field] }),
+  }));
 }

@@ -64,19 +64,27 @@ export function join(statements: Statement[], separator: string): Statement {
 /** `(a, b) values (1, 2)` from a row whose keys are column names of ours. */
 export function rowValues(row: Row): Statement {
   const columns = Object.keys(row);
-  return sql`(${name(columns.join(', '))}) values (${join(columns.map((column) => sql`${row[column] ?? null}`), ', ')})`;
+  return sql`(${name(columns.join(', '))}) values (${join(
+    columns.map((column) => sql`${row[column] ?? null}`),
+    ', ',
+  )})`;
 }
 
 /** `(1, 2), (3, 4)`. Many values at once, so it is put together in one go. */
 export function tuples(list: readonly (readonly Value[])[]): Statement {
   const parts: string[] = [];
-  list.forEach((tuple, index) => tuple.forEach((_, position) => parts.push(position > 0 ? ', ' : index > 0 ? '), (' : '(')));
+  list.forEach((tuple, index) =>
+    tuple.forEach((_, position) => parts.push(position > 0 ? ', ' : index > 0 ? '), (' : '(')),
+  );
   return { parts: [...parts, ')'], values: list.flat() };
 }
 
 /** `a = 1, b = 2` */
 export function assignments(row: Row): Statement {
-  return join(Object.keys(row).map((column) => sql`${name(column)} = ${row[column] ?? null}`), ', ');
+  return join(
+    Object.keys(row).map((column) => sql`${name(column)} = ${row[column] ?? null}`),
+    ', ',
+  );
 }
 
 export function render(statement: Statement, dialect: Dialect): string {
@@ -107,6 +115,7 @@ function isStatement(insert: Value | Statement): insert is Statement {
 /** Adjacent pieces become one; a piece that differs by database becomes a pair of whole texts. */
 function joined(pieces: Statement['parts'][number][]): Statement['parts'][number] {
   if (pieces.every((piece) => typeof piece === 'string')) return pieces.join('');
-  const words = (dialect: Dialect): string => pieces.map((piece) => (typeof piece === 'string' ? piece : piece[dialect])).join('');
+  const words = (dialect: Dialect): string =>
+    pieces.map((piece) => (typeof piece === 'string' ? piece : piece[dialect])).join('');
   return { sqlite: words('sqlite'), postgres: words('postgres') };
 }

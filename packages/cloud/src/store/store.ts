@@ -7,7 +7,20 @@ import type { Leadership } from './leadership.ts';
 import type { LoginRequestStore } from './login-requests.ts';
 import type { RepoModel } from './models.ts';
 import type { PodStore } from './pods.ts';
-import type { Account, ApiKey, AuditEntry, Endpoint, NetworkVolume, Owned, Page, Registry, RegistryDelegation, S3Key, Secret, Template } from './records.ts';
+import type {
+  Account,
+  ApiKey,
+  AuditEntry,
+  Endpoint,
+  NetworkVolume,
+  Owned,
+  Page,
+  Registry,
+  RegistryDelegation,
+  S3Key,
+  Secret,
+  Template,
+} from './records.ts';
 import type { Wakeups } from './wakeups.ts';
 
 /**
@@ -65,7 +78,10 @@ export interface AccountStore {
   insert(account: Account, firstKey: ApiKey, audit: AuditEntry): Promise<void>;
   find(id: string): Promise<Account | undefined>;
   list(): Promise<Account[]>;
-  changeSshKeys(id: string, next: (current: string[]) => { keys: string[]; audit: AuditEntry }): Promise<Account | undefined>;
+  changeSshKeys(
+    id: string,
+    next: (current: string[]) => { keys: string[]; audit: AuditEntry },
+  ): Promise<Account | undefined>;
 }
 
 export interface KeyStore extends Collection<ApiKey> {
@@ -89,8 +105,17 @@ export interface S3KeyStore {
 
 export interface TemplateStore extends Omit<Collection<Template>, 'insert' | 'change'> {
   /** Holds what the template stands on, asks `make` for it, and writes it. */
-  insert(accountId: string, ids: TemplateFootingIds, make: (footing: TemplateFooting) => Changed<Template>): Promise<Template>;
-  change(accountId: string, id: string, ids: TemplateFootingIds, next: (current: Template, footing: TemplateFooting) => ChangedTemplate): Promise<Template | undefined>;
+  insert(
+    accountId: string,
+    ids: TemplateFootingIds,
+    make: (footing: TemplateFooting) => Changed<Template>,
+  ): Promise<Template>;
+  change(
+    accountId: string,
+    id: string,
+    ids: TemplateFootingIds,
+    next: (current: Template, footing: TemplateFooting) => ChangedTemplate,
+  ): Promise<Template | undefined>;
   findByName(accountId: string, name: string): Promise<Template | undefined>;
   /** A public template of any account. */
   findPublic(id: string): Promise<Template | undefined>;
@@ -115,7 +140,12 @@ export interface ChangedTemplate extends Changed<Template> {
 export interface EndpointStore extends Omit<Collection<Endpoint>, 'insert' | 'change'> {
   /** Holds what the endpoint stands on, asks `make` for it, and writes it. */
   insert(accountId: string, ids: FootingIds, make: (footing: Footing) => ChangedEndpoint): Promise<Endpoint>;
-  change(accountId: string, id: string, ids: FootingIds, next: (current: Endpoint, footing: Footing) => ChangedEndpoint): Promise<Endpoint | undefined>;
+  change(
+    accountId: string,
+    id: string,
+    ids: FootingIds,
+    next: (current: Endpoint, footing: Footing) => ChangedEndpoint,
+  ): Promise<Endpoint | undefined>;
   /** Whoever owns it. */
   findAnywhere(id: string): Promise<Endpoint | undefined>;
 }
@@ -146,7 +176,11 @@ export interface SecretStore {
   find(accountId: string, id: string): Promise<Secret | undefined>;
   list(accountId: string): Promise<Secret[]>;
   /** Without a value the old one stays. */
-  change(accountId: string, id: string, next: (current: Secret) => Changed<Secret> & { value?: string }): Promise<Secret | undefined>;
+  change(
+    accountId: string,
+    id: string,
+    next: (current: Secret) => Changed<Secret> & { value?: string },
+  ): Promise<Secret | undefined>;
   remove(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
   /** The values of these names, for a container that starts. */
   values(accountId: string, names: string[]): Promise<Map<string, string>>;

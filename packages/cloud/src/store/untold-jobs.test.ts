@@ -19,7 +19,8 @@ const WORKER = { workerId: 'w1' };
 const RULES: Record<string, (job: Job) => JobChange | undefined> = {
   finish: (job) => transitions.finish(job, WORKER, { output: '{"x":1.0}', error: null, waited: 3 }, NOW + 20),
   fail: (job) => transitions.finish(job, WORKER, { output: null, error: '"no"' }, NOW + 20),
-  finishForAnother: (job) => transitions.finish(job, { workerId: 'another' }, { output: '1', error: null }, NOW + 20),
+  finishForAnother: (job) =>
+    transitions.finish(job, { workerId: 'another' }, { output: '1', error: null }, NOW + 20),
   lose: (job) => transitions.lose(job, WORKER, 'gone', NOW + 20),
   giveBack: (job) => transitions.giveBack(job, WORKER, NOW + 20),
   progress: (job) => transitions.progress(job, WORKER, '"half"'),
@@ -29,7 +30,17 @@ const RULES: Record<string, (job: Job) => JobChange | undefined> = {
     throw new Error('this rule is broken');
   },
 };
-const STEPS = ['submit', 'submitTwo', 'submitUntaken', 'take', 'chunk', 'look', 'purge', 'pause', ...Object.keys(RULES)];
+const STEPS = [
+  'submit',
+  'submitTwo',
+  'submitUntaken',
+  'take',
+  'chunk',
+  'look',
+  'purge',
+  'pause',
+  ...Object.keys(RULES),
+];
 
 interface Step {
   what: string;
@@ -41,7 +52,11 @@ interface Step {
 
 const LAST_LOOK: Step = { what: 'look', of: 0, together: false };
 
-const anyStep: fc.Arbitrary<Step> = fc.record({ what: fc.oneof(fc.constantFrom('submit', 'finish'), fc.constantFrom(...STEPS)), of: fc.nat({ max: 3 }), together: fc.boolean() });
+const anyStep: fc.Arbitrary<Step> = fc.record({
+  what: fc.oneof(fc.constantFrom('submit', 'finish'), fc.constantFrom(...STEPS)),
+  of: fc.nat({ max: 3 }),
+  together: fc.boolean(),
+});
 
 for (const kind of DATABASES) {
   describe(`jobs of which nobody is told yet, on ${kind}`, () => {
@@ -57,7 +72,14 @@ for (const kind of DATABASES) {
     });
     after(() => place.drop());
 
-    const settings = (id: string): QueueSettings => ({ id, accountId: 'one', executionTimeout: 600_000, jobTtl: 86_400_000, retention: null, maxRetries: 1 });
+    const settings = (id: string): QueueSettings => ({
+      id,
+      accountId: 'one',
+      executionTimeout: 600_000,
+      jobTtl: 86_400_000,
+      retention: null,
+      maxRetries: 1,
+    });
 
     /** Plays the steps on an endpoint of its own. Answers all that can be seen of it, but for numbers and names. */
     async function play(steps: readonly Step[], untold: boolean): Promise<unknown[]> {
@@ -75,18 +97,47 @@ for (const kind of DATABASES) {
         await store.submit(whole, undefined, untold);
       };
       const take = (): Promise<void> => {
-        const taking = store.take(endpointId, transitions.takeTerms(() => [{ ...WORKER, lease: `lease ${++leases}` }], NOW + 5));
-        return see(taking.then((taken) => taken.map(({ job, request }) => [seqs.indexOf(job.seq), job.status, request])));
+        const taking = store.take(
+          endpointId,
+          transitions.takeTerms(() => [{ ...WORKER, lease: `lease ${++leases}` }], NOW + 5),
+        );
+        return see(
+          taking.then((taken) =>
+            taken.map(({ job, request }) => [seqs.indexOf(job.seq), job.status, request]),
+          ),
+        );
       };
       /** Where they can, what comes in and whoever takes it meet. */
-      const taken = async (submitted: Promise<unknown>): Promise<void> => void (await Promise.all(store.meets.at(endpointId) ? [submitted, take()] : [submitted.then(take)]));
+      const taken = async (submitted: Promise<unknown>): Promise<void> =>
+        void (await Promise.all(store.meets.at(endpointId) ? [submitted, take()] : [submitted.then(take)]));
       const look = async (): Promise<void> => {
         for (const [index, seq] of seqs.entries()) {
           const found = await store.find(endpointId, seq);
-          seen.push(found && { ...found, job: { ...found.job, endpointId, seq: index, id: index, position: index, lease: found.job.lease !== null }, chunks: await store.chunks(endpointId, seq, 0, 1_000) });
+          seen.push(
+            found && {
+              ...found,
+              job: {
+                ...found.job,
+                endpointId,
+                seq: index,
+                id: index,
+                position: index,
+                lease: found.job.lease !== null,
+              },
+              chunks: await store.chunks(endpointId, seq, 0, 1_000),
+            },
+          );
         }
-        seen.push(await store.counts(endpointId), (await store.running(endpointId)).map(({ seq }) => seqs.indexOf(seq)).sort());
-        seen.push((await store.list(endpointId, { rows: 100, now: NOW + 30 })).jobs.map(({ seq, bytes }) => [seqs.indexOf(seq), bytes]));
+        seen.push(
+          await store.counts(endpointId),
+          (await store.running(endpointId)).map(({ seq }) => seqs.indexOf(seq)).sort(),
+        );
+        seen.push(
+          (await store.list(endpointId, { rows: 100, now: NOW + 30 })).jobs.map(({ seq, bytes }) => [
+            seqs.indexOf(seq),
+            bytes,
+          ]),
+        );
       };
       const step = async ({ what, of }: Step): Promise<void> => {
         const seq = seqs[of % Math.max(1, seqs.length)] ?? -1;
@@ -94,11 +145,19 @@ for (const kind of DATABASES) {
         else if (what === 'submitTwo') await taken(Promise.all([submit(), submit()]));
         else if (what === 'submitUntaken') await submit();
         else if (what === 'take') await take();
-        else if (what === 'chunk') await store.appendChunks(endpointId, seq, (job) => (transitions.holds(job, WORKER) ? [{ text: '{"output":1}', workerNumber: 0 }] : undefined));
+        else if (what === 'chunk')
+          await store.appendChunks(endpointId, seq, (job) =>
+            transitions.holds(job, WORKER) ? [{ text: '{"output":1}', workerNumber: 0 }] : undefined,
+          );
         else if (what === 'look') await look();
         else if (what === 'purge') await see(store.purge(endpointId));
         else if (what === 'pause') await new Promise((resolve) => setTimeout(resolve, 12));
-        else await see(store.change(endpointId, seq, (job) => RULES[what]?.(job)).then((done) => done && [done.before.status, done.after.status, done.changed], String));
+        else
+          await see(
+            store
+              .change(endpointId, seq, (job) => RULES[what]?.(job))
+              .then((done) => done && [done.before.status, done.after.status, done.changed], String),
+          );
       };
       // Where a take has found nothing, the next one meets what comes in.
       await take();
@@ -116,22 +175,39 @@ for (const kind of DATABASES) {
     }
 
     test('fare like those of which somebody is', async () => {
-      await check(fc.asyncProperty(fc.array(anyStep, { minLength: 1, maxLength: 12 }), async (steps) => assert.deepEqual(await play(steps, true), await play(steps, false))), kind === 'sqlite' ? 300 : 20);
+      await check(
+        fc.asyncProperty(fc.array(anyStep, { minLength: 1, maxLength: 12 }), async (steps) =>
+          assert.deepEqual(await play(steps, true), await play(steps, false)),
+        ),
+        kind === 'sqlite' ? 300 : 20,
+      );
     });
 
     test('are there when the database is opened again', async () => {
       const here = await migratedDatabase(kind);
       const whole = newJob(settings('opened again'), 'one', '{"input":1}', {}, ++number, NOW);
       const first = here.database.jobs();
-      const take = (): Promise<TakenJob[]> => first.take('opened again', transitions.takeTerms(() => [{ ...WORKER, lease: 'the lease' }], NOW));
+      const take = (): Promise<TakenJob[]> =>
+        first.take(
+          'opened again',
+          transitions.takeTerms(() => [{ ...WORKER, lease: 'the lease' }], NOW),
+        );
       const taking = take();
       await first.submit(whole, undefined, true);
       const met = await taking;
       const taken = met.length > 0 ? met : await take();
       await here.database.close();
 
-      const again = await openDatabase({ database: here.place.url, data: here.place.data, poolSize: 5, onError: assert.fail });
-      assert.deepEqual(await again.jobs().running(), taken.map(({ job }) => job));
+      const again = await openDatabase({
+        database: here.place.url,
+        data: here.place.data,
+        poolSize: 5,
+        onError: assert.fail,
+      });
+      assert.deepEqual(
+        await again.jobs().running(),
+        taken.map(({ job }) => job),
+      );
       await again.close();
       await here.place.drop();
     });
@@ -142,19 +218,33 @@ for (const kind of DATABASES) {
       const ended: unknown[] = [];
       for (let count = 1; count <= 40; count += 1) {
         const whole = newJob(settings('ended'), 'one', `{"input":${count}}`, {}, ++number, NOW);
-        const take = (): Promise<TakenJob[]> => first.take('ended', transitions.takeTerms(() => [{ ...WORKER, lease: `lease ${count}` }], NOW));
+        const take = (): Promise<TakenJob[]> =>
+          first.take(
+            'ended',
+            transitions.takeTerms(() => [{ ...WORKER, lease: `lease ${count}` }], NOW),
+          );
         const taking = take();
         await first.submit(whole, undefined, true);
         if ((await taking).length === 0) await take();
         const output = count % 7 === 0 ? JSON.stringify('large'.repeat(1_000)) : `{"count":${count}.0}`;
-        const done = await first.change('ended', whole.job.seq, (job) => transitions.finish(job, WORKER, { output, error: null }, NOW + count));
+        const done = await first.change('ended', whole.job.seq, (job) =>
+          transitions.finish(job, WORKER, { output, error: null }, NOW + count),
+        );
         ended.push({ job: done?.after, payloads: { request: whole.payloads.request, output, error: null } });
       }
       await here.database.close();
 
-      const again = await openDatabase({ database: here.place.url, data: here.place.data, poolSize: 5, onError: assert.fail });
+      const again = await openDatabase({
+        database: here.place.url,
+        data: here.place.data,
+        poolSize: 5,
+        onError: assert.fail,
+      });
       const found = again.jobs();
-      assert.deepEqual(await Promise.all((ended as { job: Job }[]).map(({ job }) => found.find('ended', job.seq))), ended);
+      assert.deepEqual(
+        await Promise.all((ended as { job: Job }[]).map(({ job }) => found.find('ended', job.seq))),
+        ended,
+      );
       assert.equal((await found.counts('ended')).completed, 40);
       await again.close();
       await here.place.drop();
@@ -162,10 +252,19 @@ for (const kind of DATABASES) {
 
     test('are there once, also when the same submission is made again', async () => {
       const whole = newJob(settings('again'), 'one', '{"input":1}', {}, ++number, NOW);
-      const taking = store.take('again', transitions.takeTerms(() => [{ ...WORKER, lease: 'the lease' }], NOW));
-      const outcomes = [...(await Promise.all([store.submit(whole, undefined, true), store.submit(whole, undefined, true)])), await store.submit(whole, undefined, true)];
+      const taking = store.take(
+        'again',
+        transitions.takeTerms(() => [{ ...WORKER, lease: 'the lease' }], NOW),
+      );
+      const outcomes = [
+        ...(await Promise.all([store.submit(whole, undefined, true), store.submit(whole, undefined, true)])),
+        await store.submit(whole, undefined, true),
+      ];
       await taking;
-      assert.deepEqual(outcomes.map(({ created }) => created), [true, true, true]);
+      assert.deepEqual(
+        outcomes.map(({ created }) => created),
+        [true, true, true],
+      );
       const { inQueue, inProgress } = await store.counts('again');
       assert.equal(inQueue + inProgress, 1);
     });

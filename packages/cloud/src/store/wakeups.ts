@@ -24,4 +24,8 @@ export interface Wakeups {
 }
 
 /** One server alone has nobody to tell. */
-export const noWakeups: Wakeups = { publish: () => undefined, listen: () => undefined, close: async () => undefined };
+export const noWakeups: Wakeups = {
+  publish: () => undefined,
+  listen: () => undefined,
+  close: async () => undefined,
+};

@@ -25,7 +25,10 @@ describe('a sealed value', () => {
     await check(
       fc.property(masterKey, masterKey, text, text, (key, other, plain, context) => {
         fc.pre(!key.equals(other));
-        assert.throws(() => new Sealer(other).open(new Sealer(key).seal(plain, context), context), doesNotOpen);
+        assert.throws(
+          () => new Sealer(other).open(new Sealer(key).seal(plain, context), context),
+          doesNotOpen,
+        );
       }),
     );
   });
@@ -47,7 +50,10 @@ describe('a sealed value', () => {
         const turned = Buffer.from(bytes);
         turned[place % turned.length]! ^= 1 << bit;
         assert.throws(() => sealer.open(`v1.${turned.toString('base64')}`, 'row'), doesNotOpen);
-        assert.throws(() => sealer.open(`v1.${bytes.subarray(0, cut % bytes.length).toString('base64')}`, 'row'), doesNotOpen);
+        assert.throws(
+          () => sealer.open(`v1.${bytes.subarray(0, cut % bytes.length).toString('base64')}`, 'row'),
+          doesNotOpen,
+        );
       }),
     );
   });
@@ -59,13 +65,17 @@ describe('a sealed value', () => {
 
   test('that is no such thing does not open', async () => {
     const sealer = new Sealer(Buffer.alloc(32));
-    await check(fc.property(fc.string(), (junk) => assert.throws(() => sealer.open(junk, 'row'), doesNotOpen)));
+    await check(
+      fc.property(fc.string(), (junk) => assert.throws(() => sealer.open(junk, 'row'), doesNotOpen)),
+    );
   });
 });
 
 describe('the hash of a key', () => {
   test('tells keys apart and is no plain digest', async () => {
-    await check(fc.property(text, text, (one, other) => assert.equal(hashKey(one) === hashKey(other), one === other)));
+    await check(
+      fc.property(text, text, (one, other) => assert.equal(hashKey(one) === hashKey(other), one === other)),
+    );
     assert.notEqual(hashKey('key'), digest('key'));
     assert.match(hashKey('key'), /^[0-9a-f]{64}$/);
   });

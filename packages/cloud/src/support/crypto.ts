@@ -29,12 +29,19 @@ export class Sealer {
     const bytes = Buffer.from(sealed.slice(FORMAT.length), 'base64');
     try {
       // Without its length said, a tag that was cut short would be checked for what is left of it.
-      const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
+      const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, NONCE_BYTES), {
+        authTagLength: TAG_BYTES,
+      });
       decipher.setAAD(Buffer.from(context));
       decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
+      return Buffer.concat([
+        decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)),
+        decipher.final(),
+      ]).toString('utf8');
     } catch (cause) {
-      throw new BerthError('internal', `a stored value of ${context} does not open with this master key`, { cause });
+      throw new BerthError('internal', `a stored value of ${context} does not open with this master key`, {
+        cause,
+      });
     }
   }
 }

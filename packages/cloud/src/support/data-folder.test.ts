@@ -15,10 +15,13 @@ describe('the data folder', () => {
   after(() => rmSync(place, { recursive: true }));
 
   function refused(path: string, words: string): void {
-    assert.throws(() => openDataFolder(path), (error: Error) => {
-      assert.equal(error.message, `the data folder ${path} ${words}`);
-      return true;
-    });
+    assert.throws(
+      () => openDataFolder(path),
+      (error: Error) => {
+        assert.equal(error.message, `the data folder ${path} ${words}`);
+        return true;
+      },
+    );
   }
 
   test('is made for its owner alone, and may be there already', () => {
@@ -30,15 +33,26 @@ describe('the data folder', () => {
 
   test('that is a file, or lies below one, is told with the knob that names it', () => {
     refused(join(place, 'file'), 'is not a folder; choose another with --data or BERTH_DATA');
-    refused(join(place, 'file', 'below'), 'lies below something that is not a folder; choose another with --data or BERTH_DATA');
+    refused(
+      join(place, 'file', 'below'),
+      'lies below something that is not a folder; choose another with --data or BERTH_DATA',
+    );
   });
 
   test('that cannot be made is told with the reason', async () => {
     chmodSync(place, 0o755);
-    await asOrdinaryUser(async () => refused(join(place, 'new'), 'cannot be written (EACCES); let this user write there, or choose another with --data or BERTH_DATA'));
+    await asOrdinaryUser(async () =>
+      refused(
+        join(place, 'new'),
+        'cannot be written (EACCES); let this user write there, or choose another with --data or BERTH_DATA',
+      ),
+    );
   });
 
   test('is told where the system lets nobody make one', { skip: process.platform !== 'linux' }, () => {
-    refused('/proc/nope', 'cannot be written (ENOENT); let this user write there, or choose another with --data or BERTH_DATA');
+    refused(
+      '/proc/nope',
+      'cannot be written (ENOENT); let this user write there, or choose another with --data or BERTH_DATA',
+    );
   });
 });

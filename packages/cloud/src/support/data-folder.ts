@@ -11,7 +11,11 @@ export function openDataFolder(path: string): void {
     makePrivateFolder(path);
     accessSync(path, constants.W_OK | constants.X_OK);
   } catch (cause) {
-    throw new BerthError('unavailable', `the data folder ${resolve(path)} ${whyNot((cause as NodeJS.ErrnoException).code)}`, { cause });
+    throw new BerthError(
+      'unavailable',
+      `the data folder ${resolve(path)} ${whyNot((cause as NodeJS.ErrnoException).code)}`,
+      { cause },
+    );
   }
 }
 

@@ -5,7 +5,8 @@ import { randomIds } from './ids.ts';
 describe('ids', () => {
   test('are lower-case letters and digits, of the length that is asked for', () => {
     assert.match(randomIds.resource(), /^[0-9a-z]{14}$/);
-    for (const length of [1, 10, 200]) assert.match(randomIds.resource(length), new RegExp(`^[0-9a-z]{${length}}$`));
+    for (const length of [1, 10, 200])
+      assert.match(randomIds.resource(length), new RegExp(`^[0-9a-z]{${length}}$`));
   });
 
   test('do not meet, and every letter is as likely as any other', () => {
@@ -15,7 +16,8 @@ describe('ids', () => {
     for (const letter of made.join('')) counts.set(letter, (counts.get(letter) ?? 0) + 1);
     assert.equal(counts.size, 36);
     // 280,000 letters: 7,778 of each, give or take 87; five times that is beyond chance.
-    for (const [letter, count] of counts) assert.ok(Math.abs(count - (20_000 * 14) / 36) < 500, `${letter}: ${count}`);
+    for (const [letter, count] of counts)
+      assert.ok(Math.abs(count - (20_000 * 14) / 36) < 500, `${letter}: ${count}`);
   });
 
   test('of keys have the prefix that tools know them by', () => {

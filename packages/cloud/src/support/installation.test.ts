@@ -7,9 +7,13 @@ import { randomIds } from './ids.ts';
 import { installationOf } from './installation.ts';
 
 test('an installation is its data folder, or the database that its servers share', () => {
-  const [one, other] = [mkdtempSync(join(tmpdir(), 'berth-installation-')), mkdtempSync(join(tmpdir(), 'berth-installation-'))];
+  const [one, other] = [
+    mkdtempSync(join(tmpdir(), 'berth-installation-')),
+    mkdtempSync(join(tmpdir(), 'berth-installation-')),
+  ];
   const masterKey = Buffer.alloc(32, 1);
-  const name = (data: string, database = ''): string => installationOf({ data, database, masterKey }, randomIds);
+  const name = (data: string, database = ''): string =>
+    installationOf({ data, database, masterKey }, randomIds);
   assert.equal(name(one), name(one));
   assert.notEqual(name(one), name(other));
   const shared = 'postgres://berth:secret@db.example.com:5432/berth';

@@ -18,7 +18,10 @@ export interface InstallationPlace {
 export function installationOf({ data, database, masterKey }: InstallationPlace, ids: Ids): string {
   if (database !== '') {
     const { host, pathname } = new URL(database);
-    return createHmac('sha256', masterKey).update(`installation ${host}${pathname}`).digest('hex').slice(0, 16);
+    return createHmac('sha256', masterKey)
+      .update(`installation ${host}${pathname}`)
+      .digest('hex')
+      .slice(0, 16);
   }
   const file = join(data, 'installation');
   const kept = readIfThere(file)?.trim();

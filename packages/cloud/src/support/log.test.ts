@@ -7,7 +7,9 @@ const module = new URL('./log.ts', import.meta.url).href;
 /** What a process of its own writes to its standard error when it logs this. */
 function logged(options: { level: string; format: string }, statements: string): string {
   const code = `import { createLog } from ${JSON.stringify(module)}; const log = createLog(${JSON.stringify(options)}); ${statements}`;
-  const { stdout, stderr, status } = spawnSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' });
+  const { stdout, stderr, status } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+    encoding: 'utf8',
+  });
   assert.equal(status, 0, stderr);
   assert.equal(stdout, '', 'standard output is the program’s own');
   return stderr;
@@ -15,13 +17,28 @@ function logged(options: { level: string; format: string }, statements: string):
 
 describe('the log', () => {
   test('is one JSON object per line, with time, level and message', () => {
-    const lines = logged({ level: 'info', format: 'json' }, `log.info({ port: 1 }, 'up'); log.debug('quiet'); log.warn('careful');`).trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
-    assert.deepEqual(lines.map(({ level, msg, port }) => [level, msg, port]), [['info', 'up', 1], ['warn', 'careful', undefined]]);
+    const lines = logged(
+      { level: 'info', format: 'json' },
+      `log.info({ port: 1 }, 'up'); log.debug('quiet'); log.warn('careful');`,
+    )
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    assert.deepEqual(
+      lines.map(({ level, msg, port }) => [level, msg, port]),
+      [
+        ['info', 'up', 1],
+        ['warn', 'careful', undefined],
+      ],
+    );
     assert.ok(lines.every(({ time }) => !Number.isNaN(Date.parse(String(time)))));
   });
 
   test('for people is short, and shows the stack of an error', () => {
-    const text = logged({ level: 'info', format: 'text' }, `log.info({ port: 1 }, 'up'); log.error({ err: new Error('broken') }, 'failed');`);
+    const text = logged(
+      { level: 'info', format: 'text' },
+      `log.info({ port: 1 }, 'up'); log.error({ err: new Error('broken') }, 'failed');`,
+    );
     assert.match(text, /^\d\d:\d\d:\d\d info {2}up \{"port":1\}\n/);
     assert.match(text, /error failed\nError: broken\n {4}at /);
   });
@@ -41,7 +58,10 @@ describe('the log', () => {
   });
 
   test('writes anything down, whatever its shape', () => {
-    const text = logged({ level: 'trace', format: 'json' }, `const round = {}; round.round = round; log.info({ round, at: new Date(0), none: null, nothing: undefined, view: new Uint16Array(2), map: new Map([[1, 2]]), big: 1n }, 'all'); log.info(undefined); log.info(null); log.info('plain'); log.error(new Error('bare'));`);
+    const text = logged(
+      { level: 'trace', format: 'json' },
+      `const round = {}; round.round = round; log.info({ round, at: new Date(0), none: null, nothing: undefined, view: new Uint16Array(2), map: new Map([[1, 2]]), big: 1n }, 'all'); log.info(undefined); log.info(null); log.info('plain'); log.error(new Error('bare'));`,
+    );
     assert.equal(text.trim().split('\n').length, 5);
     assert.match(text, /1970-01-01[^]*"msg":"all"[^]*"msg":"bare"/);
   });

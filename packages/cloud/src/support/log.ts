@@ -9,7 +9,17 @@ export interface LogOptions {
 }
 
 /** What opens a door, by the names under which it is logged. */
-const SECRET_NAMES = new Set(['authorization', 'apiKey', 'api_key', 'key', 'password', 'secret', 'value', 'env', 'token']);
+const SECRET_NAMES = new Set([
+  'authorization',
+  'apiKey',
+  'api_key',
+  'key',
+  'password',
+  'secret',
+  'value',
+  'env',
+  'token',
+]);
 const DEEPEST = 8;
 
 /** Structured lines on standard error, so that standard output stays the program's own. */
@@ -20,24 +30,40 @@ export function createLog({ level, format }: LogOptions): Log {
       level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }), log: (logged) => withoutSecrets(logged) as Record<string, unknown> },
+      formatters: {
+        level: (label) => ({ level: label }),
+        log: (logged) => withoutSecrets(logged) as Record<string, unknown>,
+      },
       serializers: { err: (error: Error) => withoutSecrets(pino.stdSerializers.err(error)) },
     },
-    asText ? { write: (line: string) => process.stderr.write(forPeople(line)) } : pino.destination({ dest: 2, sync: true }),
+    asText
+      ? { write: (line: string) => process.stderr.write(forPeople(line)) }
+      : pino.destination({ dest: 2, sync: true }),
   );
 }
 
 /** A copy without what opens a door, wherever in it that stands. Bytes are counted and not shown: they may hold anything. */
 function withoutSecrets(logged: unknown, depth = 0): unknown {
-  if (typeof logged !== 'object' || logged === null || logged instanceof Error || logged instanceof Date) return logged;
+  if (typeof logged !== 'object' || logged === null || logged instanceof Error || logged instanceof Date)
+    return logged;
   if (ArrayBuffer.isView(logged)) return `(${logged.byteLength} bytes)`;
   if (depth === DEEPEST) return '(more)';
   if (Array.isArray(logged)) return logged.map((item) => withoutSecrets(item, depth + 1));
-  return Object.fromEntries(Object.entries(logged).map(([name, inner]) => [name, SECRET_NAMES.has(name) ? '(hidden)' : withoutSecrets(inner, depth + 1)]));
+  return Object.fromEntries(
+    Object.entries(logged).map(([name, inner]) => [
+      name,
+      SECRET_NAMES.has(name) ? '(hidden)' : withoutSecrets(inner, depth + 1),
+    ]),
+  );
 }
 
 function forPeople(line: string): string {
-  const { level, time, msg, err, ...rest } = JSON.parse(line) as { level: string; time: string; msg?: string; err?: { stack?: string } } & Record<string, unknown>;
+  const { level, time, msg, err, ...rest } = JSON.parse(line) as {
+    level: string;
+    time: string;
+    msg?: string;
+    err?: { stack?: string };
+  } & Record<string, unknown>;
   const details = Object.keys(rest).length === 0 ? '' : ` ${JSON.stringify(rest)}`;
   return `${time.slice(11, 19)} ${level.padEnd(5)} ${msg ?? ''}${details}${err?.stack === undefined ? '' : `\n${err.stack}`}\n`;
 }

@@ -40,10 +40,17 @@ describe('the master key', () => {
     await check(
       fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (bytes) => {
         const key = Buffer.from(bytes);
-        for (const text of [key.toString('hex'), key.toString('hex').toUpperCase(), key.toString('base64'), key.toString('base64url')]) assert.deepEqual(parseMasterKey(text), key);
+        for (const text of [
+          key.toString('hex'),
+          key.toString('hex').toUpperCase(),
+          key.toString('base64'),
+          key.toString('base64url'),
+        ])
+          assert.deepEqual(parseMasterKey(text), key);
       }),
     );
-    for (const text of ['', 'short', 'ff'.repeat(31), 'ff'.repeat(33), 'zz'.repeat(32)]) assert.throws(() => parseMasterKey(text), /32 bytes/, text);
+    for (const text of ['', 'short', 'ff'.repeat(31), 'ff'.repeat(33), 'zz'.repeat(32)])
+      assert.throws(() => parseMasterKey(text), /32 bytes/, text);
   });
 
   test('that was damaged on disk stops the start, and is not replaced', () => {

@@ -14,7 +14,10 @@ export function loadMasterKey(data: string, given: Buffer | undefined, rootKey: 
   const file = join(data, 'master.key');
   const kept = readIfThere(file);
   if (kept !== undefined) return parseMasterKey(kept.trim());
-  const fresh = rootKey === undefined ? randomBytes(KEY_BYTES) : Buffer.from(hkdfSync('sha256', rootKey, '', 'berth master key', KEY_BYTES));
+  const fresh =
+    rootKey === undefined
+      ? randomBytes(KEY_BYTES)
+      : Buffer.from(hkdfSync('sha256', rootKey, '', 'berth master key', KEY_BYTES));
   writePrivateFile(file, `${fresh.toString('hex')}\n`);
   return fresh;
 }
@@ -22,6 +25,7 @@ export function loadMasterKey(data: string, given: Buffer | undefined, rootKey: 
 /** 32 bytes, as 64 hexadecimal digits or in base64. */
 export function parseMasterKey(text: string): Buffer {
   const key = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64');
-  if (key.length !== KEY_BYTES) throw new Error('a master key is 32 bytes, as 64 hexadecimal digits or in base64');
+  if (key.length !== KEY_BYTES)
+    throw new Error('a master key is 32 bytes, as 64 hexadecimal digits or in base64');
   return key;
 }

@@ -8,7 +8,10 @@ test('a pair has one value, and pairs that share a half have their own', () => {
   map.set('a', 2, 'a2');
   map.set('b', 1, 'b1');
   map.set('a', 1, 'anew');
-  assert.deepEqual([map.get('a', 1), map.get('a', 2), map.get('b', 1), map.get('b', 2)], ['anew', 'a2', 'b1', undefined]);
+  assert.deepEqual(
+    [map.get('a', 1), map.get('a', 2), map.get('b', 1), map.get('b', 2)],
+    ['anew', 'a2', 'b1', undefined],
+  );
   assert.equal(map.size, 3);
   assert.deepEqual([...map.of('a')], ['anew', 'a2']);
   assert.deepEqual([...map.values()], ['anew', 'a2', 'b1']);

@@ -20,9 +20,18 @@ describe('a private folder', () => {
     for (const folder of [deep, join(place, 'one')]) assert.equal(statSync(folder).mode & 0o777, 0o700);
   });
 
-  test('is refused where none can be, without trying for ever', { skip: process.platform !== 'linux' }, () => {
+  test('is refused where none can be, without trying for ever', {
+    skip: process.platform !== 'linux',
+  }, () => {
     writeFileSync(join(place, 'file'), '');
     symlinkSync(join(place, 'nowhere'), join(place, 'dangling'));
-    for (const path of [join(place, 'file'), join(place, 'file', 'below'), join(place, 'dangling', 'below'), '/proc/nope', '/proc/nope/deeper']) assert.throws(() => makePrivateFolder(path), /EEXIST|ENOTDIR|ENOENT/, path);
+    for (const path of [
+      join(place, 'file'),
+      join(place, 'file', 'below'),
+      join(place, 'dangling', 'below'),
+      '/proc/nope',
+      '/proc/nope/deeper',
+    ])
+      assert.throws(() => makePrivateFolder(path), /EEXIST|ENOTDIR|ENOENT/, path);
   });
 });

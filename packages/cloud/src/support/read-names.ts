@@ -12,7 +12,13 @@ export interface Names {
 export async function readNames(folder: string): Promise<Names> {
   const found = await readdir(folder, 'buffer');
   return {
-    names: found.filter((name) => isUtf8(name)).map(String).sort(),
-    notText: found.filter((name) => !isUtf8(name)).map(String).sort(),
+    names: found
+      .filter((name) => isUtf8(name))
+      .map(String)
+      .sort(),
+    notText: found
+      .filter((name) => !isUtf8(name))
+      .map(String)
+      .sort(),
   };
 }

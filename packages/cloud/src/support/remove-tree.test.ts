@@ -1,5 +1,15 @@
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
@@ -48,16 +58,24 @@ describe('removing a tree', () => {
     symlinkSync(elsewhere, join(tree, 'mod', 'link'));
     chmodSync(join(tree, 'mod'), 0o555);
     await removeTree(tree);
-    assert.deepEqual([readdirSync(place), readdirSync(elsewhere), statSync(elsewhere).mode & 0o777], [['elsewhere'], ['x'], 0o555]);
+    assert.deepEqual(
+      [readdirSync(place), readdirSync(elsewhere), statSync(elsewhere).mode & 0o777],
+      [['elsewhere'], ['x'], 0o555],
+    );
     chmodSync(elsewhere, 0o755);
   });
 
-  test('fails where something is not this user\'s to remove', { skip: !isRoot && 'NOT RUN: only root can leave something to another user' }, async () => {
+  test("fails where something is not this user's to remove", {
+    skip: !isRoot && 'NOT RUN: only root can leave something to another user',
+  }, async () => {
     process.seteuid?.(0);
     mkdirSync(join(tree, 'theirs'));
     writeFileSync(join(tree, 'theirs', 'x'), '');
     process.seteuid?.(ORDINARY_USER);
-    await assert.rejects(removeTree(tree), (error: NodeJS.ErrnoException) => error.code === 'EPERM' || error.code === 'EACCES');
+    await assert.rejects(
+      removeTree(tree),
+      (error: NodeJS.ErrnoException) => error.code === 'EPERM' || error.code === 'EACCES',
+    );
     process.seteuid?.(0);
     await removeTree(tree);
     process.seteuid?.(ORDINARY_USER);

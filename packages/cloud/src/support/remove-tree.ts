@@ -26,7 +26,8 @@ async function makeWritable(path: string): Promise<void> {
   try {
     if (!(await lstat(path)).isDirectory()) return;
     await chmod(path, 0o700);
-    for (const entry of await readdir(path, { withFileTypes: true })) if (entry.isDirectory()) await makeWritable(join(path, entry.name));
+    for (const entry of await readdir(path, { withFileTypes: true }))
+      if (entry.isDirectory()) await makeWritable(join(path, entry.name));
   } catch (error) {
     // The first attempt may still be on its way through other folders.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;

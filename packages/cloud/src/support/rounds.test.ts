@@ -3,7 +3,14 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Rounds } from './rounds.ts';
 
-function stage(): { rounds: Rounds; looks: string[]; end: () => void; fail: (error: Error) => void; errors: unknown[]; close: () => void } {
+function stage(): {
+  rounds: Rounds;
+  looks: string[];
+  end: () => void;
+  fail: (error: Error) => void;
+  errors: unknown[];
+  close: () => void;
+} {
   const looks: string[] = [];
   const errors: unknown[] = [];
   const pending: { resolve: () => void; reject: (error: Error) => void }[] = [];
@@ -18,7 +25,14 @@ function stage(): { rounds: Rounds; looks: string[]; end: () => void; fail: (err
     may: () => open,
     onError: (error) => errors.push(error),
   });
-  return { rounds, looks, errors, end: () => pending.shift()?.resolve(), fail: (error) => pending.shift()?.reject(error), close: () => (open = false) };
+  return {
+    rounds,
+    looks,
+    errors,
+    end: () => pending.shift()?.resolve(),
+    fail: (error) => pending.shift()?.reject(error),
+    close: () => (open = false),
+  };
 }
 
 test('one look at a time for each, side by side for different ones', async () => {

@@ -37,10 +37,13 @@ export function callAfter(milliseconds: number, callback: () => void): () => voi
 
 function newSlot(at: number): Slot {
   const callbacks: Slot['callbacks'] = new SteadyMap();
-  const timer = setTimeout(() => {
-    slots.delete(at);
-    for (const callback of callbacks.values()) callback();
-  }, at * SLOT_MS - performance.now());
+  const timer = setTimeout(
+    () => {
+      slots.delete(at);
+      for (const callback of callbacks.values()) callback();
+    },
+    at * SLOT_MS - performance.now(),
+  );
   const slot: Slot = { callbacks, timer };
   slots.set(at, slot);
   return slot;

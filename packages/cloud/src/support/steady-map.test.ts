@@ -8,7 +8,13 @@ test('a steady map keeps what a map keeps, through being empty', () => {
     map.set('one', 1);
     map.delete('another');
     map.set('two', 2);
-    deepEqual([...map], [['one', 1], ['two', 2]]);
+    deepEqual(
+      [...map],
+      [
+        ['one', 1],
+        ['two', 2],
+      ],
+    );
     map.delete('one');
     equal(map.has('one'), false);
     deepEqual([...map.keys()], ['two']);

@@ -4,8 +4,19 @@ import { addressOf, boundsOf, isRange } from './subnet.ts';
 
 describe('ranges of addresses', () => {
   test('a range is written from its first address, from /8 to /24', () => {
-    for (const right of ['10.65.0.0/16', '10.0.0.0/8', '192.168.7.0/24', '172.16.0.0/12']) assert.ok(isRange(right), right);
-    for (const wrong of ['', '10.65.0.0', '10.65.0.1/16', '10.65.0.0/25', '10.0.0.0/7', '256.0.0.0/8', '10.65.0.0/16 ', '::/8']) assert.ok(!isRange(wrong), wrong);
+    for (const right of ['10.65.0.0/16', '10.0.0.0/8', '192.168.7.0/24', '172.16.0.0/12'])
+      assert.ok(isRange(right), right);
+    for (const wrong of [
+      '',
+      '10.65.0.0',
+      '10.65.0.1/16',
+      '10.65.0.0/25',
+      '10.0.0.0/7',
+      '256.0.0.0/8',
+      '10.65.0.0/16 ',
+      '::/8',
+    ])
+      assert.ok(!isRange(wrong), wrong);
   });
 
   test('has a first and a last address', () => {

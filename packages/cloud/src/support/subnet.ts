@@ -6,7 +6,13 @@ const SMALLEST_BITS = 24;
 /** A range of IPv4 addresses, large enough for a block of 256 of them, as it is written for people. */
 export function isRange(text: string): boolean {
   const [, a, b, c, d, bits] = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/.exec(text) ?? [];
-  if (bits === undefined || [a, b, c, d].some((byte) => Number(byte) > 255) || Number(bits) < LARGEST_BITS || Number(bits) > SMALLEST_BITS) return false;
+  if (
+    bits === undefined ||
+    [a, b, c, d].some((byte) => Number(byte) > 255) ||
+    Number(bits) < LARGEST_BITS ||
+    Number(bits) > SMALLEST_BITS
+  )
+    return false;
   return addressOf(boundsOf(text).from) === text.split('/')[0];
 }
 

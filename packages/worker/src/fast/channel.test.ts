@@ -6,7 +6,12 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { Channel, MOST_AT_ONCE } from './channel.ts';
 
-const QUIET = { line: () => undefined, beforeWrite: () => undefined, drained: () => undefined, closed: () => undefined };
+const QUIET = {
+  line: () => undefined,
+  beforeWrite: () => undefined,
+  drained: () => undefined,
+  closed: () => undefined,
+};
 
 describe('large lines on a channel', () => {
   let near: Socket;
@@ -44,7 +49,12 @@ describe('large lines on a channel', () => {
       came += piece.length;
       if (came === all.length) break;
     }
-    assert.deepEqual(written, [lines.slice(0, 2), lines.slice(2, 4), lines.slice(4, 5), lines.slice(5)].map((some) => some.join('\n').length + 1));
+    assert.deepEqual(
+      written,
+      [lines.slice(0, 2), lines.slice(2, 4), lines.slice(4, 5), lines.slice(5)].map(
+        (some) => some.join('\n').length + 1,
+      ),
+    );
     channel.destroy();
   });
 

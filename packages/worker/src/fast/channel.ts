@@ -97,7 +97,8 @@ export class Channel {
   #write(): void {
     if (this.#congested || this.#ended || this.#closed) return;
     this.#events.beforeWrite();
-    while (this.#lines.length > 0 && !this.#congested) this.#congested = !this.#socket.write(this.#nextText());
+    while (this.#lines.length > 0 && !this.#congested)
+      this.#congested = !this.#socket.write(this.#nextText());
   }
 
   /** Takes the lines that are written next. */

@@ -28,7 +28,11 @@ describe('chunks on the fast way', () => {
   });
 
   function start(handler: Handler, options: Options = {}, pace: Pace = QUICK_PACE): Shift {
-    shift = new Shift(handler, { channel: 'fast', env: server.environment(), ...options }, { pace, pulse: false, write: () => undefined });
+    shift = new Shift(
+      handler,
+      { channel: 'fast', env: server.environment(), ...options },
+      { pace, pulse: false, write: () => undefined },
+    );
     return shift;
   }
 
@@ -38,7 +42,9 @@ describe('chunks on the fast way', () => {
 
   /** The lines about chunks, and where a connection begins. */
   function lines(): string[] {
-    return server.said.flatMap(({ what, text }) => (what === 'job-channel' ? ['(opens)'] : what === 'S' || what === 'D' ? [`${what} ${text}`] : []));
+    return server.said.flatMap(({ what, text }) =>
+      what === 'job-channel' ? ['(opens)'] : what === 'S' || what === 'D' ? [`${what} ${text}`] : [],
+    );
   }
 
   function counted(to: number): number[] {
@@ -64,31 +70,44 @@ describe('chunks on the fast way', () => {
       const job = server.submit({});
       await server.result(job);
       const { id, lease } = job;
-      assert.deepEqual(lines().slice(-3), [`S ${id} ${lease}~1 {"output":"a"}`, `S ${id} ${lease}~2 {"output":"b"}`, `D ${id} ${lease} {"output":[]}`]);
+      assert.deepEqual(lines().slice(-3), [
+        `S ${id} ${lease}~1 {"output":"a"}`,
+        `S ${id} ${lease}~2 {"output":"b"}`,
+        `D ${id} ${lease} {"output":[]}`,
+      ]);
     }
   });
 
-  test('that were not acknowledged come again on the next connection, before the result, and no others', LIMIT, async () => {
-    server.acknowledgesChunk = (_job, number) => number <= 2;
-    server.acknowledges = false;
-    const job = server.submit({});
-    start(function* () {
-      for (let n = 1; n <= 4; n += 1) yield n;
-    });
-    await server.result(job);
-    const said = lines().length;
-    breakAll();
-    await server.until(() => server.count('D') === 2);
-    const name = `${job.id} ${job.lease}`;
-    assert.deepEqual(lines().slice(said), ['(opens)', `S ${name}~3 {"output":3}`, `S ${name}~4 {"output":4}`, `D ${name} {"output":[]}`]);
-    assert.deepEqual(job.chunks, [1, 2, 3, 4]);
-    // What is acknowledged after all, in whatever order, is forgotten.
-    server.acknowledges = true;
-    for (const channel of server.channels) channel.send(`K ${name} 4`);
-    breakAll();
-    await server.until(() => server.count('D') === 3);
-    assert.ok(server.count('S') <= 8);
-  });
+  test(
+    'that were not acknowledged come again on the next connection, before the result, and no others',
+    LIMIT,
+    async () => {
+      server.acknowledgesChunk = (_job, number) => number <= 2;
+      server.acknowledges = false;
+      const job = server.submit({});
+      start(function* () {
+        for (let n = 1; n <= 4; n += 1) yield n;
+      });
+      await server.result(job);
+      const said = lines().length;
+      breakAll();
+      await server.until(() => server.count('D') === 2);
+      const name = `${job.id} ${job.lease}`;
+      assert.deepEqual(lines().slice(said), [
+        '(opens)',
+        `S ${name}~3 {"output":3}`,
+        `S ${name}~4 {"output":4}`,
+        `D ${name} {"output":[]}`,
+      ]);
+      assert.deepEqual(job.chunks, [1, 2, 3, 4]);
+      // What is acknowledged after all, in whatever order, is forgotten.
+      server.acknowledges = true;
+      for (const channel of server.channels) channel.send(`K ${name} 4`);
+      breakAll();
+      await server.until(() => server.count('D') === 3);
+      assert.ok(server.count('S') <= 8);
+    },
+  );
 
   test('of a job whose result was acknowledged are forgotten', LIMIT, async () => {
     server.acknowledgesChunk = () => false;
@@ -108,13 +127,16 @@ describe('chunks on the fast way', () => {
     server.acknowledgesChunk = () => false;
     const job = server.submit({});
     let ended = false;
-    start(async function* (_job, { signal }) {
-      try {
-        while (!signal.aborted) yield 'x'.repeat(1_000_000);
-      } finally {
-        ended = true;
-      }
-    }, { concurrency: 2 });
+    start(
+      async function* (_job, { signal }) {
+        try {
+          while (!signal.aborted) yield 'x'.repeat(1_000_000);
+        } finally {
+          ended = true;
+        }
+      },
+      { concurrency: 2 },
+    );
     await server.until(() => job.chunks.length >= MOST_UNKEPT / 1_000_000);
     server.cancel(job);
     server.acknowledgesChunk = () => true;
@@ -123,64 +145,90 @@ describe('chunks on the fast way', () => {
     server.cancel(next);
   });
 
-  test('that nobody acknowledges make the generator wait, also through broken connections', LIMIT, async () => {
-    let made = 0;
-    let acknowledged = 0;
-    server.acknowledgesChunk = (_job, number) => number <= acknowledged;
-    const job = server.submit({});
-    start(function* () {
-      for (; made < 2_000; made += 1) yield 'x'.repeat(100_000);
-    });
-    await server.until(() => job.chunks.length >= 80);
-    const most = MOST_UNKEPT / 100_000 + 2;
-    for (let round = 0; round < 2; round += 1) {
-      assert.ok((await still(() => made)) <= most + round, `${made} were made of which none was acknowledged`);
-      const connections = server.count('job-channel');
-      breakAll();
-      await server.until(() => server.count('job-channel') > connections && server.channels.size === 1);
-    }
-    const before = await still(() => made);
-    acknowledged = Infinity;
-    for (const channel of server.channels) channel.send(`K ${job.id} ${job.lease} 40`);
-    await server.until(() => job.chunks.length > before + 30);
-    server.cancel(job);
-  });
+  test(
+    'that nobody acknowledges make the generator wait, also through broken connections',
+    LIMIT,
+    async () => {
+      let made = 0;
+      let acknowledged = 0;
+      server.acknowledgesChunk = (_job, number) => number <= acknowledged;
+      const job = server.submit({});
+      start(function* () {
+        for (; made < 2_000; made += 1) yield 'x'.repeat(100_000);
+      });
+      await server.until(() => job.chunks.length >= 80);
+      const most = MOST_UNKEPT / 100_000 + 2;
+      for (let round = 0; round < 2; round += 1) {
+        assert.ok(
+          (await still(() => made)) <= most + round,
+          `${made} were made of which none was acknowledged`,
+        );
+        const connections = server.count('job-channel');
+        breakAll();
+        await server.until(() => server.count('job-channel') > connections && server.channels.size === 1);
+      }
+      const before = await still(() => made);
+      acknowledged = Infinity;
+      for (const channel of server.channels) channel.send(`K ${job.id} ${job.lease} 40`);
+      await server.until(() => job.chunks.length > before + 30);
+      server.cancel(job);
+    },
+  );
 
   test('a connection on which they are not answered for long is given up', LIMIT, async () => {
     server.acknowledgesChunk = () => false;
     const job = server.submit({});
     const release = Promise.withResolvers<void>();
-    start(async function* () {
-      yield 1;
-      await release.promise;
-    }, { env: server.environment({ RUNPOD_PING_INTERVAL: '100' }) }, { ...QUICK_PACE, deadConnection: 150 });
+    start(
+      async function* () {
+        yield 1;
+        await release.promise;
+      },
+      { env: server.environment({ RUNPOD_PING_INTERVAL: '100' }) },
+      { ...QUICK_PACE, deadConnection: 150 },
+    );
     await server.until(() => server.count('job-channel') === 2 && server.count('S') === 2);
     release.resolve();
     await server.result(job);
     assert.deepEqual(job.chunks, [1]);
   });
 
-  test('one that breaks every connection goes over HTTP, with what comes before and after it', LIMIT, async () => {
-    server.longestLine = 5_000;
-    const job = server.submit({});
-    start(function* () {
-      for (const size of [1, 2, 10_000, 3, 4]) yield 'x'.repeat(size);
-    });
-    assert.equal((await server.result(job)).way, 'http');
-    assert.deepEqual(job.chunks.map((chunk) => String(chunk).length), [1, 2, 10_000, 3, 4]);
-    const marks = server.said.flatMap(({ what, headers }) => (what === 'job-stream' ? [headers['berth-chunk']] : []));
-    assert.deepEqual(marks, [3, 4, 5].map((number) => `${job.lease}~${number}`));
-  });
+  test(
+    'one that breaks every connection goes over HTTP, with what comes before and after it',
+    LIMIT,
+    async () => {
+      server.longestLine = 5_000;
+      const job = server.submit({});
+      start(function* () {
+        for (const size of [1, 2, 10_000, 3, 4]) yield 'x'.repeat(size);
+      });
+      assert.equal((await server.result(job)).way, 'http');
+      assert.deepEqual(
+        job.chunks.map((chunk) => String(chunk).length),
+        [1, 2, 10_000, 3, 4],
+      );
+      const marks = server.said.flatMap(({ what, headers }) =>
+        what === 'job-stream' ? [headers['berth-chunk']] : [],
+      );
+      assert.deepEqual(
+        marks,
+        [3, 4, 5].map((number) => `${job.lease}~${number}`),
+      );
+    },
+  );
 
   test('go over HTTP under their numbers where the channel is not offered any more', LIMIT, async () => {
     server.acknowledgesChunk = (_job, number) => number <= 2;
     const job = server.submit({});
     const release = Promise.withResolvers<void>();
-    start(async function* () {
-      for (let n = 1; n <= 4; n += 1) yield n;
-      await release.promise;
-      yield 5;
-    }, { channel: 'auto' });
+    start(
+      async function* () {
+        for (let n = 1; n <= 4; n += 1) yield n;
+        await release.promise;
+        yield 5;
+      },
+      { channel: 'auto' },
+    );
     await server.until(() => job.chunks.length === 4);
     let lost = false;
     server.fault = (what) => {
@@ -195,52 +243,79 @@ describe('chunks on the fast way', () => {
     release.resolve();
     assert.equal((await server.result(job)).way, 'http');
     assert.deepEqual(job.chunks, [1, 2, 3, 4, 5]);
-    const marks = server.said.flatMap(({ what, headers }) => (what === 'job-stream' ? [String(headers['berth-chunk'])] : []));
+    const marks = server.said.flatMap(({ what, headers }) =>
+      what === 'job-stream' ? [String(headers['berth-chunk'])] : [],
+    );
     assert.deepEqual(new Set(marks), new Set([3, 4, 5].map((number) => `${job.lease}~${number}`)));
   });
 
-  test('have no numbers on a server that knows none, and none later for a job of which it has got some', LIMIT, async () => {
-    server.keepsChunks = false;
-    const [old, next] = [server.submit('old'), server.submit('new')];
-    const release = Promise.withResolvers<void>();
-    start(async function* (job) {
-      if (job.input === 'old') yield 1;
-      await release.promise;
-      yield 2;
-    }, { concurrency: 2 });
-    await server.until(() => old.chunks.length === 1);
-    server.keepsChunks = true;
-    breakAll();
-    await server.until(() => server.channels.size === 1 && server.count('job-channel') === 2);
-    release.resolve();
-    await Promise.all([server.result(old), server.result(next)]);
-    assert.deepEqual(lines().filter((line) => line.startsWith('S')).toSorted(), [
-      `S ${old.id} ${old.lease} {"output":1}`, `S ${old.id} ${old.lease} {"output":2}`, `S ${next.id} ${next.lease}~1 {"output":2}`,
-    ].toSorted());
-  });
-
-  test('that were not acknowledged go to a server that knows no numbers as they are, once', LIMIT, async () => {
-    server.acknowledgesChunk = (_job, number) => number <= 1;
-    const job = server.submit({});
-    const release = Promise.withResolvers<void>();
-    start(async function* () {
-      for (let n = 1; n <= 3; n += 1) yield n;
-      await release.promise;
-      yield 4;
-    });
-    await server.until(() => job.chunks.length === 3);
-    const said = lines().length;
-    for (const keepsChunks of [false, true]) {
-      server.keepsChunks = keepsChunks;
-      const connections = server.count('job-channel');
+  test(
+    'have no numbers on a server that knows none, and none later for a job of which it has got some',
+    LIMIT,
+    async () => {
+      server.keepsChunks = false;
+      const [old, next] = [server.submit('old'), server.submit('new')];
+      const release = Promise.withResolvers<void>();
+      start(
+        async function* (job) {
+          if (job.input === 'old') yield 1;
+          await release.promise;
+          yield 2;
+        },
+        { concurrency: 2 },
+      );
+      await server.until(() => old.chunks.length === 1);
+      server.keepsChunks = true;
       breakAll();
-      await server.until(() => server.count('job-channel') > connections && server.channels.size === 1);
-    }
-    release.resolve();
-    await server.result(job);
-    const name = `${job.id} ${job.lease}`;
-    assert.deepEqual(lines().slice(said), ['(opens)', `S ${name} {"output":2}`, `S ${name} {"output":3}`, '(opens)', `S ${name} {"output":4}`, `D ${name} {"output":[]}`]);
-  });
+      await server.until(() => server.channels.size === 1 && server.count('job-channel') === 2);
+      release.resolve();
+      await Promise.all([server.result(old), server.result(next)]);
+      assert.deepEqual(
+        lines()
+          .filter((line) => line.startsWith('S'))
+          .toSorted(),
+        [
+          `S ${old.id} ${old.lease} {"output":1}`,
+          `S ${old.id} ${old.lease} {"output":2}`,
+          `S ${next.id} ${next.lease}~1 {"output":2}`,
+        ].toSorted(),
+      );
+    },
+  );
+
+  test(
+    'that were not acknowledged go to a server that knows no numbers as they are, once',
+    LIMIT,
+    async () => {
+      server.acknowledgesChunk = (_job, number) => number <= 1;
+      const job = server.submit({});
+      const release = Promise.withResolvers<void>();
+      start(async function* () {
+        for (let n = 1; n <= 3; n += 1) yield n;
+        await release.promise;
+        yield 4;
+      });
+      await server.until(() => job.chunks.length === 3);
+      const said = lines().length;
+      for (const keepsChunks of [false, true]) {
+        server.keepsChunks = keepsChunks;
+        const connections = server.count('job-channel');
+        breakAll();
+        await server.until(() => server.count('job-channel') > connections && server.channels.size === 1);
+      }
+      release.resolve();
+      await server.result(job);
+      const name = `${job.id} ${job.lease}`;
+      assert.deepEqual(lines().slice(said), [
+        '(opens)',
+        `S ${name} {"output":2}`,
+        `S ${name} {"output":3}`,
+        '(opens)',
+        `S ${name} {"output":4}`,
+        `D ${name} {"output":[]}`,
+      ]);
+    },
+  );
 
   test('survives acknowledgements that it does not understand', LIMIT, async () => {
     const job = server.submit({});
@@ -252,7 +327,20 @@ describe('chunks on the fast way', () => {
       await release.promise;
     });
     await server.until(() => job.chunks.length === 2);
-    for (const channel of server.channels) for (const rest of ['', ' ', ` ${job.id}`, ` ${job.id} ${job.lease}`, ` ${job.id} ${job.lease} x`, ` ${job.id} ${job.lease} -1`, ` ${job.id} ${job.lease} 0`, ` ${job.id} ${job.lease} 1.5`, ' nobody x 7', ` ${job.id} other 2`]) channel.send(`K${rest}`);
+    for (const channel of server.channels)
+      for (const rest of [
+        '',
+        ' ',
+        ` ${job.id}`,
+        ` ${job.id} ${job.lease}`,
+        ` ${job.id} ${job.lease} x`,
+        ` ${job.id} ${job.lease} -1`,
+        ` ${job.id} ${job.lease} 0`,
+        ` ${job.id} ${job.lease} 1.5`,
+        ' nobody x 7',
+        ` ${job.id} other 2`,
+      ])
+        channel.send(`K${rest}`);
     const said = lines().length;
     breakAll();
     await server.until(() => server.count('S') === 4);
@@ -261,7 +349,9 @@ describe('chunks on the fast way', () => {
     await server.result(job);
   });
 
-  test(`thousands arrive once and in order, wherever connections are cut (seed ${seed})`, { timeout: 60_000 }, async () => {
+  test(`thousands arrive once and in order, wherever connections are cut (seed ${seed})`, {
+    timeout: 60_000,
+  }, async () => {
     const random = randomNumbers();
     const each = 3_000;
     const jobs: TestJob[] = Array.from({ length: 4 }, () => server.submit({}));
@@ -271,16 +361,21 @@ describe('chunks on the fast way', () => {
       heard += 1;
       return random() < 0.2;
     };
-    start(async function* () {
-      for (let n = 0; n < each; n += 1) {
-        if (n % 50 === 0) await nextTurn();
-        yield n;
-      }
-    }, { concurrency: 3 });
+    start(
+      async function* () {
+        for (let n = 0; n < each; n += 1) {
+          if (n % 50 === 0) await nextTurn();
+          yield n;
+        }
+      },
+      { concurrency: 3 },
+    );
     let next = 0;
     while (jobs.some(({ state }) => state !== 'ended')) {
       next += Math.floor(random() * 1_500);
-      await server.until(() => jobs.every(({ state }) => state === 'ended') || (heard >= next && server.channels.size > 0));
+      await server.until(
+        () => jobs.every(({ state }) => state === 'ended') || (heard >= next && server.channels.size > 0),
+      );
       breakAll();
     }
     for (const job of jobs) assert.deepEqual(job.chunks, counted(each));

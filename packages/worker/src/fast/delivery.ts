@@ -32,7 +32,9 @@ export class FastDelivery implements Delivery {
 
   chunk(body: string): Promise<void> | undefined {
     this.#chunks += 1;
-    return this.#elsewhere === undefined ? this.#outbox.sendChunk(this, { number: this.#chunks, body }) : this.#elsewhere.chunk(body, this.markOf(this.#chunks));
+    return this.#elsewhere === undefined
+      ? this.#outbox.sendChunk(this, { number: this.#chunks, body })
+      : this.#elsewhere.chunk(body, this.markOf(this.#chunks));
   }
 
   /** What names one of its chunks, so that it is kept once however often it is sent. */

@@ -106,12 +106,15 @@ export class Outbox {
     this.#showing.delete(delivery);
     if (this.#goesElsewhere) return this.#elsewhere(delivery).finish(body, streamed);
     this.#post(delivery, { body, streamed });
-    return this.#parcels.size > MOST_UNACKNOWLEDGED || this.#channel?.congested === true ? this.#untilSent() : undefined;
+    return this.#parcels.size > MOST_UNACKNOWLEDGED || this.#channel?.congested === true
+      ? this.#untilSent()
+      : undefined;
   }
 
   /** A job that was not begun. False where nobody would hear it. */
   sendBack(delivery: FastDelivery): boolean {
-    if (!this.#terms.takesBack || this.#goesElsewhere || this.#channel === undefined || this.#channel.ended) return false;
+    if (!this.#terms.takesBack || this.#goesElsewhere || this.#channel === undefined || this.#channel.ended)
+      return false;
     this.#deliveries.delete(delivery.name);
     this.#post(delivery, undefined);
     return true;
@@ -209,7 +212,13 @@ export class Outbox {
   // How it works.
 
   #post(delivery: FastDelivery, result: Parcel['result']): void {
-    const parcel: Parcel = { delivery, result, sentAt: Date.now(), sent: this.#channel === undefined ? 0 : 1, moved: false };
+    const parcel: Parcel = {
+      delivery,
+      result,
+      sentAt: Date.now(),
+      sent: this.#channel === undefined ? 0 : 1,
+      moved: false,
+    };
     this.#parcels.set(delivery.name, parcel);
     this.#channel?.send(this.#line(parcel));
   }
@@ -217,7 +226,9 @@ export class Outbox {
   /** A server that takes jobs back also wants to know how long one waited here before it began. */
   #line({ delivery: { name, waitedMs }, result }: Parcel): string {
     if (result === undefined) return `B ${name}`;
-    return this.#terms.takesBack && waitedMs > 0 ? `D ${name}~${waitedMs} ${result.body}` : `D ${name} ${result.body}`;
+    return this.#terms.takesBack && waitedMs > 0
+      ? `D ${name}~${waitedMs} ${result.body}`
+      : `D ${name} ${result.body}`;
   }
 
   /** Before the results of their jobs. */
@@ -255,7 +266,8 @@ export class Outbox {
 
   /** Under their numbers: some of them may be kept already. */
   #moveChunks(delivery: FastDelivery): void {
-    for (const { number, body } of this.#unkept.remove(delivery.name)) void this.#elsewhere(delivery).chunk(body, delivery.markOf(number));
+    for (const { number, body } of this.#unkept.remove(delivery.name))
+      void this.#elsewhere(delivery).chunk(body, delivery.markOf(number));
   }
 
   #moveParcel(name: string, parcel: Parcel): void {
@@ -277,7 +289,9 @@ export class Outbox {
   }
 
   get #hasSpace(): boolean {
-    return this.#channel?.congested === false && this.#parcels.size <= MOST_UNACKNOWLEDGED && !this.#unkept.full;
+    return (
+      this.#channel?.congested === false && this.#parcels.size <= MOST_UNACKNOWLEDGED && !this.#unkept.full
+    );
   }
 
   #move(): void {

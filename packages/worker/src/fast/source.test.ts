@@ -29,7 +29,11 @@ describe('the fast way', () => {
   });
 
   function start(handler: Handler, options: Options = {}, pace: Pace = QUICK_PACE): Shift {
-    shift = new Shift(handler, { channel: 'fast', env: server.environment(), ...options }, { pace, pulse: false, write: (line) => log.push(line) });
+    shift = new Shift(
+      handler,
+      { channel: 'fast', env: server.environment(), ...options },
+      { pace, pulse: false, write: (line) => log.push(line) },
+    );
     return shift;
   }
 
@@ -47,7 +51,13 @@ describe('the fast way', () => {
     await server.until(() => server.count('T') > 0);
     const job = server.submit({});
     await server.until(() => server.count('T') > 1);
-    assert.deepEqual(lines(), ['(opens)', 'L ', 'T 3 3', `D ${job.id} ${job.lease} {"output":"${job.id}"}`, 'T 1 3']);
+    assert.deepEqual(lines(), [
+      '(opens)',
+      'L ',
+      'T 3 3',
+      `D ${job.id} ${job.lease} {"output":"${job.id}"}`,
+      'T 1 3',
+    ]);
     assert.equal(server.said[0]?.headers.authorization, 'key of the worker');
     assert.equal(server.said[0].query.get('gpu'), 'none');
   });
@@ -67,16 +77,20 @@ describe('the fast way', () => {
     return { release, waiting };
   }
 
-  test('takes short jobs ahead, and gives back those that a long one keeps from beginning', LIMIT, async () => {
-    const { release, waiting } = await withJobsTakenAhead();
-    await server.until(() => server.count('B') >= waiting.length);
-    // The credits are void: what went back does not come again while the long job runs.
-    await server.until(() => waiting.every(({ state }) => state === 'waiting'));
-    assert.equal([...server.channels][0]?.credits, 0);
-    release();
-    await Promise.all(waiting.map((job) => server.result(job)));
-    assert.ok(waiting.every(({ results }) => results.length === 1));
-  });
+  test(
+    'takes short jobs ahead, and gives back those that a long one keeps from beginning',
+    LIMIT,
+    async () => {
+      const { release, waiting } = await withJobsTakenAhead();
+      await server.until(() => server.count('B') >= waiting.length);
+      // The credits are void: what went back does not come again while the long job runs.
+      await server.until(() => waiting.every(({ state }) => state === 'waiting'));
+      assert.equal([...server.channels][0]?.credits, 0);
+      release();
+      await Promise.all(waiting.map((job) => server.result(job)));
+      assert.ok(waiting.every(({ results }) => results.length === 1));
+    },
+  );
 
   test('gives back what it has not begun when it stops', LIMIT, async () => {
     const { release, waiting } = await withJobsTakenAhead();
@@ -103,39 +117,67 @@ describe('the fast way', () => {
     assert.ok(server.count('T') < 20);
   });
 
-  test('keeps a result until it is acknowledged, and sends it again on the next connection', LIMIT, async () => {
-    server.acknowledges = false;
-    const job = server.submit({});
-    start(() => 'kept', { env: server.environment({ RUNPOD_PING_INTERVAL: '100' }) });
-    await server.result(job);
-    // Its job is still in hand, and the next one is taken all the same.
-    await server.until(() => lines().at(-1) === `L ${job.id}`);
-    assert.deepEqual((await server.result(server.submit({}))).body, { output: 'kept' });
-    const said = server.said.length;
-    (await connection()).break();
-    await server.until(() => lines().slice(said).filter((line) => line.startsWith('T ')).length > 0);
-    assert.deepEqual(lines().slice(said), ['(opens)', 'L job-1,job-2', 'D job-1 lease-job-1-1 {"output":"kept"}', 'D job-2 lease-job-2-1 {"output":"kept"}', 'T 1 1']);
-    assert.equal(job.results.length, 1);
+  test(
+    'keeps a result until it is acknowledged, and sends it again on the next connection',
+    LIMIT,
+    async () => {
+      server.acknowledges = false;
+      const job = server.submit({});
+      start(() => 'kept', { env: server.environment({ RUNPOD_PING_INTERVAL: '100' }) });
+      await server.result(job);
+      // Its job is still in hand, and the next one is taken all the same.
+      await server.until(() => lines().at(-1) === `L ${job.id}`);
+      assert.deepEqual((await server.result(server.submit({}))).body, { output: 'kept' });
+      const said = server.said.length;
+      (await connection()).break();
+      await server.until(
+        () =>
+          lines()
+            .slice(said)
+            .filter((line) => line.startsWith('T ')).length > 0,
+      );
+      assert.deepEqual(lines().slice(said), [
+        '(opens)',
+        'L job-1,job-2',
+        'D job-1 lease-job-1-1 {"output":"kept"}',
+        'D job-2 lease-job-2-1 {"output":"kept"}',
+        'T 1 1',
+      ]);
+      assert.equal(job.results.length, 1);
 
-    server.acknowledges = true;
-    const stopped = (shift as Shift).stop();
-    await server.until(() => server.count('Q') > 0);
-    (await connection()).break();
-    await stopped;
-    assert.deepEqual(lines().slice(-4), ['L job-1,job-2', 'D job-1 lease-job-1-1 {"output":"kept"}', 'D job-2 lease-job-2-1 {"output":"kept"}', 'Q ']);
-  });
+      server.acknowledges = true;
+      const stopped = (shift as Shift).stop();
+      await server.until(() => server.count('Q') > 0);
+      (await connection()).break();
+      await stopped;
+      assert.deepEqual(lines().slice(-4), [
+        'L job-1,job-2',
+        'D job-1 lease-job-1-1 {"output":"kept"}',
+        'D job-2 lease-job-2-1 {"output":"kept"}',
+        'Q ',
+      ]);
+    },
+  );
 
   test('a connection on which results are not answered for long is given up', LIMIT, async () => {
     server.acknowledges = false;
     const job = server.submit({});
-    start(() => 1, { env: server.environment({ RUNPOD_PING_INTERVAL: '100' }) }, { ...QUICK_PACE, deadConnection: 150 });
+    start(
+      () => 1,
+      { env: server.environment({ RUNPOD_PING_INTERVAL: '100' }) },
+      { ...QUICK_PACE, deadConnection: 150 },
+    );
     await server.result(job);
     await server.until(() => server.count('job-channel') === 2 && server.count('D') === 2);
   });
 
   test('an idle connection on which the server has fallen silent is given up', LIMIT, async () => {
     server.answers = true;
-    start(() => 1, { env: server.environment({ RUNPOD_PING_INTERVAL: '50' }) }, { ...QUICK_PACE, deadConnection: 100 });
+    start(
+      () => 1,
+      { env: server.environment({ RUNPOD_PING_INTERVAL: '50' }) },
+      { ...QUICK_PACE, deadConnection: 100 },
+    );
     await server.until(() => server.count('L') > 10);
     assert.equal(server.count('job-channel'), 1);
     server.answers = false;
@@ -200,17 +242,22 @@ describe('the fast way', () => {
       for (const channel of server.channels) channel.break();
     }
     const times = server.said.filter(({ what }) => what === 'job-channel').map(({ at }) => at);
-    times.slice(1).forEach((time, index) => assert.ok(time - (times[index] ?? 0) >= 10 * 2 ** index - 2, String(times)));
+    times
+      .slice(1)
+      .forEach((time, index) => assert.ok(time - (times[index] ?? 0) >= 10 * 2 ** index - 2, String(times)));
   });
 
   test('the same job twice under the same lease is one job', LIMIT, async () => {
     let runs = 0;
     const release = Promise.withResolvers<void>();
     const job = server.submit({});
-    start(() => {
-      runs += 1;
-      return release.promise;
-    }, { concurrency: 2 });
+    start(
+      () => {
+        runs += 1;
+        return release.promise;
+      },
+      { concurrency: 2 },
+    );
     const channel = await connection();
     channel.give(job.id, { id: job.id, input: 1 });
     release.resolve();
@@ -222,7 +269,20 @@ describe('the fast way', () => {
   test('survives what it does not understand', LIMIT, async () => {
     start((job) => job.input);
     const channel = await connection();
-    for (const line of ['', 'Z', 'J', 'J lease', 'J lease {', 'J lease {"id":7}', 'J lease null', 'A', 'A nobody', 'X nobody', 'A a b c d']) channel.send(line);
+    for (const line of [
+      '',
+      'Z',
+      'J',
+      'J lease',
+      'J lease {',
+      'J lease {"id":7}',
+      'J lease null',
+      'A',
+      'A nobody',
+      'X nobody',
+      'A a b c d',
+    ])
+      channel.send(line);
     assert.deepEqual((await server.result(server.submit('still here'))).body, { output: 'still here' });
   });
 
@@ -253,30 +313,61 @@ describe('the fast way', () => {
     }
   });
 
-  test('jobs that come together with the last acknowledgement go back, or are run, and that is acknowledged before it ends', LIMIT, async () => {
-    server.takesBack = true;
-    server.acknowledges = false;
-    const worker = start(() => 1);
-    const channel = await connection();
-    const job = server.submit({});
-    await server.result(job);
-    const stopped = worker.stop();
-    await server.until(() => channel.quit);
-    const late = ['a', 'b', 'c'].map((id) => ({ ...job, id, state: 'given' as const, lease: 'l', results: [], chunks: [], chunkNumber: 0, progress: [] }));
-    for (const one of late) server.jobs.set(one.id, one);
-    server.acknowledges = true;
-    channel.write(Buffer.from([`A ${job.id} ${job.lease}`, ...late.map(({ id }) => `J l {"id":"${id}","input":1}`), ''].join('\n')));
-    await stopped;
-    assert.deepEqual(log.filter((line) => line.includes('given up')), []);
-    assert.ok(late.every(({ state, results }) => (state as string) === 'waiting' || results.length === 1));
-  });
+  test(
+    'jobs that come together with the last acknowledgement go back, or are run, and that is acknowledged before it ends',
+    LIMIT,
+    async () => {
+      server.takesBack = true;
+      server.acknowledges = false;
+      const worker = start(() => 1);
+      const channel = await connection();
+      const job = server.submit({});
+      await server.result(job);
+      const stopped = worker.stop();
+      await server.until(() => channel.quit);
+      const late = ['a', 'b', 'c'].map((id) => ({
+        ...job,
+        id,
+        state: 'given' as const,
+        lease: 'l',
+        results: [],
+        chunks: [],
+        chunkNumber: 0,
+        progress: [],
+      }));
+      for (const one of late) server.jobs.set(one.id, one);
+      server.acknowledges = true;
+      channel.write(
+        Buffer.from(
+          [`A ${job.id} ${job.lease}`, ...late.map(({ id }) => `J l {"id":"${id}","input":1}`), ''].join(
+            '\n',
+          ),
+        ),
+      );
+      await stopped;
+      assert.deepEqual(
+        log.filter((line) => line.includes('given up')),
+        [],
+      );
+      assert.ok(late.every(({ state, results }) => (state as string) === 'waiting' || results.length === 1));
+    },
+  );
 
   test('even one that arrives after its farewell; its result goes another way', LIMIT, async () => {
     const worker = start((job) => job.input);
     const channel = await connection();
     const job = server.submit('late', {});
     await server.result(job);
-    const late = { ...job, id: 'job-late', state: 'given' as const, lease: 'l', results: [], chunks: [], chunkNumber: 0, progress: [] };
+    const late = {
+      ...job,
+      id: 'job-late',
+      state: 'given' as const,
+      lease: 'l',
+      results: [],
+      chunks: [],
+      chunkNumber: 0,
+      progress: [],
+    };
     server.jobs.set('job-late', late);
     server.beforeFarewell = () => channel.give('job-late', { id: 'job-late', input: 'late' });
     await worker.stop();
@@ -290,7 +381,9 @@ describe('the fast way', () => {
     server.fault = () => undefined;
     await server.result(server.submit({}));
     assert.deepEqual(new Set(server.said.map(({ what }) => what)), new Set(['job-channel', 'L', 'T', 'D']));
-    assert.ok(log.some((line) => line.includes('There is no connection to the server: the server answered 403')));
+    assert.ok(
+      log.some((line) => line.includes('There is no connection to the server: the server answered 403')),
+    );
   });
 
   test('a handler waits while the server does not read its chunks', LIMIT, async () => {

@@ -28,7 +28,11 @@ export interface FastSourceParts {
 
 /** After so many connections without a word something in between does not let the channel through. */
 const MOST_MUTE = 3;
-const CUT_OFF: RefusedUpgrade = { kind: 'refused', why: 'its connections break before the server says anything', lasting: false };
+const CUT_OFF: RefusedUpgrade = {
+  kind: 'refused',
+  why: 'its connections break before the server says anything',
+  lasting: false,
+};
 
 /** A connection, and what is known of it. */
 interface Connection {
@@ -63,7 +67,11 @@ export class FastSource implements JobSource {
   constructor(parts: FastSourceParts) {
     this.#parts = parts;
     this.#backoff = new Backoff(parts.pace);
-    this.#outbox = new Outbox({ elsewhere: (job) => parts.elsewhere(job), onStays: (delivery) => this.#runHere(delivery), onSettled: () => this.#settled() });
+    this.#outbox = new Outbox({
+      elsewhere: (job) => parts.elsewhere(job),
+      onStays: (delivery) => this.#runHere(delivery),
+      onSettled: () => this.#settled(),
+    });
   }
 
   open(consumer: Consumer): void {
@@ -97,10 +105,14 @@ export class FastSource implements JobSource {
   async close(): Promise<void> {
     const { pace, log } = this.#parts;
     let isLate = this.#outbox.settled;
-    const late = isLate ? undefined : pause(pace.lastResult, this.#enough.signal).then(() => void (isLate = true));
+    const late = isLate
+      ? undefined
+      : pause(pace.lastResult, this.#enough.signal).then(() => void (isLate = true));
     // With the last acknowledgement there may come jobs, which go back and are acknowledged too.
-    while (!this.#outbox.settled && !isLate) await Promise.race([new Promise<void>((resolve) => (this.#onSettled = resolve)), late]);
-    for (const jobId of this.#outbox.close()) log.error('The result was given up: it was not acknowledged', jobId);
+    while (!this.#outbox.settled && !isLate)
+      await Promise.race([new Promise<void>((resolve) => (this.#onSettled = resolve)), late]);
+    for (const jobId of this.#outbox.close())
+      log.error('The result was given up: it was not acknowledged', jobId);
     this.#enough.abort();
     // Jobs may be on their way until the server has read Q. They arrive before it closes its side.
     this.#connection?.channel.end(pace.farewell);
@@ -118,7 +130,12 @@ export class FastSource implements JobSource {
     const outcome = await upgrade(address, apiKey, pace.unhealthyReport, this.#enough.signal);
     if (outcome.kind !== 'opened') return false;
     await new Promise<void>((resolve) => {
-      const channel = new Channel(outcome.socket, outcome.head, { line: () => undefined, beforeWrite: () => undefined, drained: () => undefined, closed: () => resolve() });
+      const channel = new Channel(outcome.socket, outcome.head, {
+        line: () => undefined,
+        beforeWrite: () => undefined,
+        drained: () => undefined,
+        closed: () => resolve(),
+      });
       channel.send(`U ${JSON.stringify({ check, reason })}`);
       channel.end(pace.unhealthyReport);
     });
@@ -126,7 +143,8 @@ export class FastSource implements JobSource {
   }
 
   async reportUnhealthy(check: string, reason: string): Promise<void> {
-    if (!(await this.tellUnhealthy(check, reason))) this.#parts.log.warn('The failed check could not be reported');
+    if (!(await this.tellUnhealthy(check, reason)))
+      this.#parts.log.warn('The failed check could not be reported');
   }
 
   // The connection.
@@ -171,11 +189,20 @@ export class FastSource implements JobSource {
           const wasGood = Date.now() - channel.openedAt >= pace.goodConnection;
           if (wasGood) this.#backoff.reset();
           this.#mute = wasGood || connection.heard ? 0 : this.#mute + 1;
-          if (!channel.ended) log.warn(`The connection to the server broke: ${why ?? 'the server closed it'}`);
+          if (!channel.ended)
+            log.warn(`The connection to the server broke: ${why ?? 'the server closed it'}`);
           resolve();
         },
       });
-      const connection: Connection = { channel, terms, credits: 0, unansweredSince: Infinity, seemsDead: false, heard: false, serverStops: false };
+      const connection: Connection = {
+        channel,
+        terms,
+        credits: 0,
+        unansweredSince: Infinity,
+        seemsDead: false,
+        heard: false,
+        serverStops: false,
+      };
       const heartbeat = setInterval(() => this.#beat(connection), pingMs);
       this.#connection = connection;
       this.#greet(connection);
@@ -202,12 +229,20 @@ export class FastSource implements JobSource {
 
   /** The heartbeat: what this worker has in hand. */
   #sendList(connection: Connection): void {
-    connection.channel.send(`L ${[...new Set([...(this.#consumer?.held() ?? []), ...this.unacknowledged()])].join(',')}`);
-    if (connection.terms.answers) connection.unansweredSince = Math.min(connection.unansweredSince, Date.now());
+    connection.channel.send(
+      `L ${[...new Set([...(this.#consumer?.held() ?? []), ...this.unacknowledged()])].join(',')}`,
+    );
+    if (connection.terms.answers)
+      connection.unansweredSince = Math.min(connection.unansweredSince, Date.now());
   }
 
   #grantCredits(connection: Connection): void {
-    const { channel, terms: { takesBack }, credits, serverStops } = connection;
+    const {
+      channel,
+      terms: { takesBack },
+      credits,
+      serverStops,
+    } = connection;
     if (this.#leaving || serverStops || this.#consumer === undefined) return;
     const more = this.#consumer.room(takesBack) - credits;
     if (more <= 0 || (takesBack && more < this.#consumer.step())) return;

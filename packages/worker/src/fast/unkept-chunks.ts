@@ -34,7 +34,8 @@ export class UnkeptChunks {
     const stream = this.#streams.get(delivery.name);
     this.#size += sizeOf(chunk);
     if (stream !== undefined) stream.chunks.push(chunk);
-    else this.#streams.set(delivery.name, { delivery, chunks: [chunk], since: Date.now(), sent: sent ? 1 : 0 });
+    else
+      this.#streams.set(delivery.name, { delivery, chunks: [chunk], since: Date.now(), sent: sent ? 1 : 0 });
   }
 
   /** Everything of the job up to a number is kept. */

@@ -33,13 +33,30 @@ export interface RefusedUpgrade {
 export type Upgrade = OpenedUpgrade | RefusedUpgrade | { kind: 'unreachable'; why: string };
 
 /** Errors that say that nobody is there at all. */
-const NOBODY = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN']);
+const NOBODY = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EHOSTDOWN',
+]);
 
-export function upgrade(address: string, apiKey: string, withinMs: number, signal: AbortSignal): Promise<Upgrade> {
+export function upgrade(
+  address: string,
+  apiKey: string,
+  withinMs: number,
+  signal: AbortSignal,
+): Promise<Upgrade> {
   return new Promise((resolve) => {
     const request = (address.startsWith('https:') ? https : http).request(address, {
       agent: false,
-      headers: { Connection: 'Upgrade', Upgrade: PROTOCOL, ...(apiKey === '' ? {} : { Authorization: apiKey }) },
+      headers: {
+        Connection: 'Upgrade',
+        Upgrade: PROTOCOL,
+        ...(apiKey === '' ? {} : { Authorization: apiKey }),
+      },
     });
     let settled = false;
     const settle = (outcome: Upgrade): void => {
@@ -53,18 +70,36 @@ export function upgrade(address: string, apiKey: string, withinMs: number, signa
     const abort = (): void => settle({ kind: 'unreachable', why: 'no longer wanted' });
     const timer = setTimeout(() => {
       // An answer that is here and only not read yet counts.
-      void nextTurn().then(nextTurn).then(() => settle({ kind: 'refused', why: `no answer within ${withinMs / 1000} s`, lasting: false }));
+      void nextTurn()
+        .then(nextTurn)
+        .then(() =>
+          settle({ kind: 'refused', why: `no answer within ${withinMs / 1000} s`, lasting: false }),
+        );
     }, withinMs);
     signal.addEventListener('abort', abort, { once: true });
     request.on('upgrade', (response, socket, head) => {
       if (settled || response.headers.upgrade?.toLowerCase() !== PROTOCOL) {
         socket.destroy();
-        settle({ kind: 'refused', why: `the server offers ${response.headers.upgrade ?? 'nothing'} instead of ${PROTOCOL}`, lasting: true });
+        settle({
+          kind: 'refused',
+          why: `the server offers ${response.headers.upgrade ?? 'nothing'} instead of ${PROTOCOL}`,
+          lasting: true,
+        });
       } else settle({ kind: 'opened', socket, head, terms: termsOf(response.headers) });
     });
-    request.on('response', ({ statusCode = 0 }) => settle({ kind: 'refused', why: `the server answered ${statusCode}`, lasting: statusCode < 500 && statusCode !== 429 }));
+    request.on('response', ({ statusCode = 0 }) =>
+      settle({
+        kind: 'refused',
+        why: `the server answered ${statusCode}`,
+        lasting: statusCode < 500 && statusCode !== 429,
+      }),
+    );
     request.on('error', (error: NodeJS.ErrnoException) => {
-      settle(NOBODY.has(error.code ?? '') ? { kind: 'unreachable', why: error.message || String(error.code) } : { kind: 'refused', why: error.message, lasting: false });
+      settle(
+        NOBODY.has(error.code ?? '')
+          ? { kind: 'unreachable', why: error.message || String(error.code) }
+          : { kind: 'refused', why: error.message, lasting: false },
+      );
     });
     request.end();
     if (signal.aborted) abort();
@@ -73,5 +108,9 @@ export function upgrade(address: string, apiKey: string, withinMs: number, signa
 
 function termsOf(headers: http.IncomingHttpHeaders): ServerTerms {
   const says = (name: string): boolean => headers[name] !== undefined;
-  return { takesBack: says('berth-takes-back'), keepsChunks: says('berth-keeps-chunks'), answers: says('berth-answers') };
+  return {
+    takesBack: says('berth-takes-back'),
+    keepsChunks: says('berth-keeps-chunks'),
+    answers: says('berth-answers'),
+  };
 }

@@ -32,7 +32,10 @@ export class Addresses {
   take(room: number, busy: boolean): string {
     const inProgress = `job_in_progress=${busy ? 1 : 0}`;
     if (room === 1) return withQuery(this.#take, inProgress);
-    return withQuery(this.#take.replace('/job-take/', '/job-take-batch/'), `batch_size=${room}&${inProgress}`);
+    return withQuery(
+      this.#take.replace('/job-take/', '/job-take-batch/'),
+      `batch_size=${room}&${inProgress}`,
+    );
   }
 
   /** Undefined where the address of job-take does not have the shape that these are derived from. */
@@ -58,12 +61,18 @@ export class Addresses {
     if (this.#ping === undefined) return undefined;
     const named = fitting(jobIds, most);
     const list = named.length === 0 ? '' : `job_id=${encoded(named.join(','))}&`;
-    return withQuery(this.#ping, `${list}${named.length < jobIds.length ? 'job_ids=partial&' : ''}berth_version=${VERSION}`);
+    return withQuery(
+      this.#ping,
+      `${list}${named.length < jobIds.length ? 'job_ids=partial&' : ''}berth_version=${VERSION}`,
+    );
   }
 
   unhealthy(check: string, reason: string): string | undefined {
     if (this.#ping === undefined) return undefined;
-    return withQuery(this.#ping, `status=unhealthy&check=${encoded(check)}&reason=${encoded(reason)}&berth_version=${VERSION}`);
+    return withQuery(
+      this.#ping,
+      `status=unhealthy&check=${encoded(check)}&reason=${encoded(reason)}&berth_version=${VERSION}`,
+    );
   }
 
   #sibling(part: string): string | undefined {

@@ -42,7 +42,8 @@ export class PublicDelivery implements Delivery {
     // A result that overtakes progress would be overwritten by a careless server.
     this.#progress = undefined;
     await this.#progressing;
-    if (!this.#dropped.signal.aborted) await this.#posts.result(this.job.id, body, streamed, this.#dropped.signal);
+    if (!this.#dropped.signal.aborted)
+      await this.#posts.result(this.job.id, body, streamed, this.#dropped.signal);
   }
 
   drop(): void {
@@ -50,7 +51,11 @@ export class PublicDelivery implements Delivery {
   }
 
   async #sendChunk(body: string, mark: string | undefined): Promise<void> {
-    const outcome = await this.#posts.chunk(this.job.id, { body, mark, patient: !this.#chunksRefused }, this.#dropped.signal);
+    const outcome = await this.#posts.chunk(
+      this.job.id,
+      { body, mark, patient: !this.#chunksRefused },
+      this.#dropped.signal,
+    );
     if (outcome === 'refused') this.#chunksRefused = true;
   }
 

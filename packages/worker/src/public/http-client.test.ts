@@ -9,7 +9,11 @@ import { HttpClient, UnsendableRequest } from './http-client.ts';
 
 const LIMIT = { timeout: 15_000 };
 
-async function withServer(answer: http.RequestListener, use: (address: string, client: HttpClient) => Promise<void>, client = new HttpClient('k', 3_000)): Promise<void> {
+async function withServer(
+  answer: http.RequestListener,
+  use: (address: string, client: HttpClient) => Promise<void>,
+  client = new HttpClient('k', 3_000),
+): Promise<void> {
   const server = http.createServer(answer).listen(0, '127.0.0.1');
   await once(server, 'listening');
   try {
@@ -30,7 +34,10 @@ function onceAnswering(callback: () => void): void {
 }
 
 /** A server in a thread of its own, which answers while this one is busy. It says its port, and then each time that it has answered. */
-async function withThread(answer: string, use: (address: string, thread: Worker, client: HttpClient) => Promise<void>): Promise<void> {
+async function withThread(
+  answer: string,
+  use: (address: string, thread: Worker, client: HttpClient) => Promise<void>,
+): Promise<void> {
   const client = new HttpClient('', 3_000);
   const thread = new Worker(
     `const { parentPort } = require('node:worker_threads');
@@ -66,7 +73,8 @@ describe('the HTTP client', () => {
         used.add(request.socket);
       },
       async (address, client) => {
-        for (let n = 0; n < 3; n += 1) assert.equal((await client.ask(address, { body: '{}', silenceMs: 5_000 })).status, 200);
+        for (let n = 0; n < 3; n += 1)
+          assert.equal((await client.ask(address, { body: '{}', silenceMs: 5_000 })).status, 200);
         assert.deepEqual([requests, used.size], [4, 3]);
       },
     );
@@ -75,14 +83,28 @@ describe('the HTTP client', () => {
   test('reads JSON only where it is called JSON, and a wish to be left alone', async () => {
     await withServer(
       (request, response) => {
-        if (request.url === '/json') response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' }).end('{"a":"ü"}');
-        else if (request.url === '/broken') response.writeHead(200, { 'content-type': 'application/json' }).end('{');
+        if (request.url === '/json')
+          response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' }).end('{"a":"ü"}');
+        else if (request.url === '/broken')
+          response.writeHead(200, { 'content-type': 'application/json' }).end('{');
         else response.writeHead(429, { 'retry-after': '7' }).end('{}');
       },
       async (address, client) => {
-        assert.deepEqual(await client.ask(`${address}json`, { silenceMs: 5_000 }), { status: 200, json: { a: 'ü' }, retryAfterMs: undefined });
-        assert.deepEqual(await client.ask(`${address}broken`, { silenceMs: 5_000 }), { status: 200, json: undefined, retryAfterMs: undefined });
-        assert.deepEqual(await client.ask(address, { silenceMs: 5_000 }), { status: 429, json: undefined, retryAfterMs: 7_000 });
+        assert.deepEqual(await client.ask(`${address}json`, { silenceMs: 5_000 }), {
+          status: 200,
+          json: { a: 'ü' },
+          retryAfterMs: undefined,
+        });
+        assert.deepEqual(await client.ask(`${address}broken`, { silenceMs: 5_000 }), {
+          status: 200,
+          json: undefined,
+          retryAfterMs: undefined,
+        });
+        assert.deepEqual(await client.ask(address, { silenceMs: 5_000 }), {
+          status: 429,
+          json: undefined,
+          retryAfterMs: 7_000,
+        });
       },
     );
   });
@@ -96,7 +118,10 @@ describe('the HTTP client', () => {
         const asking = client.ask(address, { silenceMs: 5_000, signal: unwanted.signal });
         unwanted.abort();
         await assert.rejects(asking, /no longer wanted/);
-        await assert.rejects(client.ask(address, { silenceMs: 5_000, signal: unwanted.signal }), /no longer wanted/);
+        await assert.rejects(
+          client.ask(address, { silenceMs: 5_000, signal: unwanted.signal }),
+          /no longer wanted/,
+        );
       },
     );
   });
@@ -111,48 +136,74 @@ describe('the HTTP client', () => {
       },
       async (address, client) => {
         onceAnswering(() => unwanted.abort());
-        assert.deepEqual((await client.ask(address, { silenceMs: 5_000, signal: unwanted.signal })).json, { id: 'x' });
+        assert.deepEqual((await client.ask(address, { silenceMs: 5_000, signal: unwanted.signal })).json, {
+          id: 'x',
+        });
       },
     );
   });
 
-  test('waits a while for the rest of an answer that is no longer wanted, but not for ever', LIMIT, async () => {
-    await withServer(
-      (_request, response) => void response.write(' '),
-      async (address, client) => {
-        const unwanted = new AbortController();
-        onceAnswering(() => unwanted.abort());
-        await assert.rejects(client.ask(address, { silenceMs: 60_000, signal: unwanted.signal }), /no longer wanted, and the answer did not come whole/);
-      },
-      new HttpClient('k', 50),
-    );
-  });
+  test(
+    'waits a while for the rest of an answer that is no longer wanted, but not for ever',
+    LIMIT,
+    async () => {
+      await withServer(
+        (_request, response) => void response.write(' '),
+        async (address, client) => {
+          const unwanted = new AbortController();
+          onceAnswering(() => unwanted.abort());
+          await assert.rejects(
+            client.ask(address, { silenceMs: 60_000, signal: unwanted.signal }),
+            /no longer wanted, and the answer did not come whole/,
+          );
+        },
+        new HttpClient('k', 50),
+      );
+    },
+  );
 
-  test('reads such an answer for as long as it takes where only its beginning could have ended it', LIMIT, async () => {
-    const unwanted = new AbortController();
-    await withServer(
-      (_request, response) => {
-        response.writeHead(200, { 'content-type': 'application/json' });
-        response.write('{"id":');
-        unwanted.signal.addEventListener('abort', () => setTimeout(() => response.end('"x"}'), 100));
-      },
-      async (address, client) => {
-        onceAnswering(() => unwanted.abort());
-        assert.deepEqual((await client.ask(address, { silenceMs: 60_000, unlessBegun: unwanted.signal })).json, { id: 'x' });
-        await assert.rejects(client.ask(address, { silenceMs: 60_000, unlessBegun: unwanted.signal }), /no longer wanted/);
-      },
-      new HttpClient('k', 10),
-    );
-  });
+  test(
+    'reads such an answer for as long as it takes where only its beginning could have ended it',
+    LIMIT,
+    async () => {
+      const unwanted = new AbortController();
+      await withServer(
+        (_request, response) => {
+          response.writeHead(200, { 'content-type': 'application/json' });
+          response.write('{"id":');
+          unwanted.signal.addEventListener('abort', () => setTimeout(() => response.end('"x"}'), 100));
+        },
+        async (address, client) => {
+          onceAnswering(() => unwanted.abort());
+          assert.deepEqual(
+            (await client.ask(address, { silenceMs: 60_000, unlessBegun: unwanted.signal })).json,
+            { id: 'x' },
+          );
+          await assert.rejects(
+            client.ask(address, { silenceMs: 60_000, unlessBegun: unwanted.signal }),
+            /no longer wanted/,
+          );
+        },
+        new HttpClient('k', 10),
+      );
+    },
+  );
 
-  test('reads an answer that came while the process was too busy to read, and longer so than it waits', LIMIT, async () => {
-    await withThread(`response.writeHead(200, { 'content-type': 'application/json' }).end('{"id":"x"}');`, async (address, thread, client) => {
-      const asking = client.ask(address, { silenceMs: 100 });
-      await once(thread, 'message');
-      beBusy(300);
-      assert.deepEqual((await asking).json, { id: 'x' });
-    });
-  });
+  test(
+    'reads an answer that came while the process was too busy to read, and longer so than it waits',
+    LIMIT,
+    async () => {
+      await withThread(
+        `response.writeHead(200, { 'content-type': 'application/json' }).end('{"id":"x"}');`,
+        async (address, thread, client) => {
+          const asking = client.ask(address, { silenceMs: 100 });
+          await once(thread, 'message');
+          beBusy(300);
+          assert.deepEqual((await asking).json, { id: 'x' });
+        },
+      );
+    },
+  );
 
   test('gives up an answer that falls silent after such a time', LIMIT, async () => {
     await withThread(`response.write(' ');`, async (address, thread, client) => {
@@ -163,31 +214,47 @@ describe('the HTTP client', () => {
     });
   });
 
-  test('follows redirects with the method and the body, and gives the key to no other host', LIMIT, async () => {
-    const heard: (string | undefined)[][] = [];
-    const listen: http.RequestListener = (request, response) => {
-      const { port } = request.socket.address() as AddressInfo;
-      let text = '';
-      request.on('data', (part: Buffer) => (text += part.toString()));
-      request.on('end', () => {
-        heard.push([request.method, request.url, request.headers.authorization, text]);
-        const [, status, ...rest] = (request.url ?? '').split('/');
-        if (status === '') response.end();
-        else if (status === 'away') response.writeHead(307, { location: `http://localhost:${port}/308/` }).end();
-        else response.writeHead(Number(status), { location: `/${rest.join('/')}` }).end();
+  test(
+    'follows redirects with the method and the body, and gives the key to no other host',
+    LIMIT,
+    async () => {
+      const heard: (string | undefined)[][] = [];
+      const listen: http.RequestListener = (request, response) => {
+        const { port } = request.socket.address() as AddressInfo;
+        let text = '';
+        request.on('data', (part: Buffer) => (text += part.toString()));
+        request.on('end', () => {
+          heard.push([request.method, request.url, request.headers.authorization, text]);
+          const [, status, ...rest] = (request.url ?? '').split('/');
+          if (status === '') response.end();
+          else if (status === 'away')
+            response.writeHead(307, { location: `http://localhost:${port}/308/` }).end();
+          else response.writeHead(Number(status), { location: `/${rest.join('/')}` }).end();
+        });
+      };
+      await withServer(listen, async (address, client) => {
+        assert.equal((await client.ask(`${address}301/302/303/307/308/`, { silenceMs: 5_000 })).status, 200);
+        assert.deepEqual(heard.splice(0).at(-1), ['GET', '/', 'k', '']);
+        assert.equal((await client.ask(`${address}307/308/`, { body: '{}', silenceMs: 5_000 })).status, 200);
+        assert.deepEqual(
+          heard.splice(0),
+          ['/307/308/', '/308/', '/'].map((url) => ['POST', url, 'k', '{}']),
+        );
+        assert.equal((await client.ask(`${address}away`, { body: '{}', silenceMs: 5_000 })).status, 200);
+        assert.deepEqual(heard.splice(0), [
+          ['POST', '/away', 'k', '{}'],
+          ['POST', '/308/', undefined, '{}'],
+          ['POST', '/', undefined, '{}'],
+        ]);
+        for (const status of [301, 302, 303])
+          assert.equal(
+            (await client.ask(`${address}${status}/`, { body: '{}', silenceMs: 5_000 })).status,
+            status,
+          );
+        assert.equal(heard.length, 3);
       });
-    };
-    await withServer(listen, async (address, client) => {
-      assert.equal((await client.ask(`${address}301/302/303/307/308/`, { silenceMs: 5_000 })).status, 200);
-      assert.deepEqual(heard.splice(0).at(-1), ['GET', '/', 'k', '']);
-      assert.equal((await client.ask(`${address}307/308/`, { body: '{}', silenceMs: 5_000 })).status, 200);
-      assert.deepEqual(heard.splice(0), ['/307/308/', '/308/', '/'].map((url) => ['POST', url, 'k', '{}']));
-      assert.equal((await client.ask(`${address}away`, { body: '{}', silenceMs: 5_000 })).status, 200);
-      assert.deepEqual(heard.splice(0), [['POST', '/away', 'k', '{}'], ['POST', '/308/', undefined, '{}'], ['POST', '/', undefined, '{}']]);
-      for (const status of [301, 302, 303]) assert.equal((await client.ask(`${address}${status}/`, { body: '{}', silenceMs: 5_000 })).status, status);
-      assert.equal(heard.length, 3);
-    });
-  });
+    },
+  );
 
   test('follows ten redirects and no more', LIMIT, async () => {
     let requests = 0;
@@ -206,20 +273,27 @@ describe('the HTTP client', () => {
     );
   });
 
-  test('leaves out an id that cannot stand in a header, and says what cannot be sent at all', LIMIT, async () => {
-    const ids: unknown[] = [];
-    await withServer(
-      (request, response) => {
-        ids.push(request.headers['x-request-id'], request.headers['berth-chunk']);
-        response.end();
-      },
-      async (address, client) => {
-        await client.ask(address, { jobId: 'job-1', mark: 'a~1', silenceMs: 5_000 });
-        await client.ask(address, { jobId: 'job\u20131', mark: 'a\n~1', silenceMs: 5_000 });
-        assert.deepEqual(ids, ['job-1', 'a~1', undefined, undefined]);
-        await assert.rejects(new HttpClient('a\nb', 3_000).ask(address, { silenceMs: 5_000 }), UnsendableRequest);
-        await assert.rejects(client.ask('nowhere', { silenceMs: 5_000 }), UnsendableRequest);
-      },
-    );
-  });
+  test(
+    'leaves out an id that cannot stand in a header, and says what cannot be sent at all',
+    LIMIT,
+    async () => {
+      const ids: unknown[] = [];
+      await withServer(
+        (request, response) => {
+          ids.push(request.headers['x-request-id'], request.headers['berth-chunk']);
+          response.end();
+        },
+        async (address, client) => {
+          await client.ask(address, { jobId: 'job-1', mark: 'a~1', silenceMs: 5_000 });
+          await client.ask(address, { jobId: 'job\u20131', mark: 'a\n~1', silenceMs: 5_000 });
+          assert.deepEqual(ids, ['job-1', 'a~1', undefined, undefined]);
+          await assert.rejects(
+            new HttpClient('a\nb', 3_000).ask(address, { silenceMs: 5_000 }),
+            UnsendableRequest,
+          );
+          await assert.rejects(client.ask('nowhere', { silenceMs: 5_000 }), UnsendableRequest);
+        },
+      );
+    },
+  );
 });

@@ -45,7 +45,10 @@ class StaleConnection extends Error {}
 export class HttpClient {
   readonly #apiKey: string;
   readonly #begunAnswerMs: number;
-  readonly #agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) };
+  readonly #agents = {
+    'http:': new http.Agent({ keepAlive: true }),
+    'https:': new https.Agent({ keepAlive: true }),
+  };
 
   constructor(apiKey: string, begunAnswerMs: number) {
     this.#apiKey = apiKey;
@@ -92,21 +95,41 @@ export class HttpClient {
       };
       const fail = (error: NodeJS.ErrnoException): void => {
         settle();
-        const stale = !answering && onKeptConnection && request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+        const stale =
+          !answering &&
+          onKeptConnection &&
+          request.reusedSocket &&
+          (error.code === 'ECONNRESET' || error.code === 'EPIPE');
         // A name that stands for several addresses fails without a message.
-        reject(stale ? new StaleConnection() : error.message === '' ? new Error(error.code, { cause: error }) : error);
+        reject(
+          stale
+            ? new StaleConnection()
+            : error.message === ''
+              ? new Error(error.code, { cause: error })
+              : error,
+        );
       };
       const giveUp = (why: string): void => {
         if (settled) return;
         fail(new Error(why));
         request.destroy();
       };
-      const giveUpUnlessHeard = (): void => void isHeard(request).then((heard) => (heard ? undefined : giveUp(`no answer within ${silenceMs / 1000} s`)));
+      const giveUpUnlessHeard = (): void =>
+        void isHeard(request).then((heard) =>
+          heard ? undefined : giveUp(`no answer within ${silenceMs / 1000} s`),
+        );
       const endUnlessBegun = (): void => {
         if (!answering) giveUp('no longer wanted');
       };
       const end = (): void => {
-        if (answering) lastMoment = setTimeout(() => void allIsRead(request).then(() => giveUp('no longer wanted, and the answer did not come whole')), this.#begunAnswerMs);
+        if (answering)
+          lastMoment = setTimeout(
+            () =>
+              void allIsRead(request).then(() =>
+                giveUp('no longer wanted, and the answer did not come whole'),
+              ),
+            this.#begunAnswerMs,
+          );
         else giveUp('no longer wanted');
       };
       signal?.addEventListener('abort', end, { once: true });
@@ -119,7 +142,10 @@ export class HttpClient {
         answering = true;
         readAnswer(response).then((answer) => {
           settle();
-          resolve({ answer, redirect: redirectOf(address, body !== undefined, response.statusCode, response.headers.location) });
+          resolve({
+            answer,
+            redirect: redirectOf(address, body !== undefined, response.statusCode, response.headers.location),
+          });
         }, fail);
       });
       request.end(body);

@@ -3,7 +3,10 @@ import { pause } from '../pause.ts';
 import type { Polling } from './polling.ts';
 
 /** Says again and again that this worker lives and what it has in hand, until the signal ends it. A ping that fails is followed by the next one. */
-export async function ping({ addresses, http, consumer, log, pingMs }: Polling, signal: AbortSignal): Promise<void> {
+export async function ping(
+  { addresses, http, consumer, log, pingMs }: Polling,
+  signal: AbortSignal,
+): Promise<void> {
   if (addresses.ping([]) === undefined) {
     log.warn('RUNPOD_WEBHOOK_PING is not set: no pings are sent');
     return;

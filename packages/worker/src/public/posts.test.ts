@@ -19,7 +19,11 @@ interface Heard {
 }
 
 /** A server that answers each post as it is told, in turn, and then 200. */
-async function withPosts(answers: [status: number, headers?: http.OutgoingHttpHeaders][], use: (posts: Posts, heard: Heard[], log: string[]) => Promise<void>, { apiKey = 'k', tooMany = 50, refusedResult = 0 } = {}): Promise<void> {
+async function withPosts(
+  answers: [status: number, headers?: http.OutgoingHttpHeaders][],
+  use: (posts: Posts, heard: Heard[], log: string[]) => Promise<void>,
+  { apiKey = 'k', tooMany = 50, refusedResult = 0 } = {},
+): Promise<void> {
   const heard: Heard[] = [];
   const log: string[] = [];
   const server = http.createServer((request, response) => {
@@ -32,8 +36,25 @@ async function withPosts(answers: [status: number, headers?: http.OutgoingHttpHe
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v2/ep1`;
   const client = new HttpClient(apiKey, QUICK_PACE.begunAnswer);
   try {
-    const addresses = new Addresses({ take: `${base}/job-take/$ID`, done: `${base}/job-done/$ID`, stream: `${base}/job-stream/$ID`, ping: undefined }, 'w');
-    await use(new Posts({ addresses, http: client, log: new Log({}, (line) => log.push(line)), pace: { ...QUICK_PACE, tooMany, refusedResult } }), heard, log);
+    const addresses = new Addresses(
+      {
+        take: `${base}/job-take/$ID`,
+        done: `${base}/job-done/$ID`,
+        stream: `${base}/job-stream/$ID`,
+        ping: undefined,
+      },
+      'w',
+    );
+    await use(
+      new Posts({
+        addresses,
+        http: client,
+        log: new Log({}, (line) => log.push(line)),
+        pace: { ...QUICK_PACE, tooMany, refusedResult },
+      }),
+      heard,
+      log,
+    );
   } finally {
     client.close();
     server.closeAllConnections();
@@ -41,16 +62,26 @@ async function withPosts(answers: [status: number, headers?: http.OutgoingHttpHe
   }
 }
 
-const send = { result: (posts: Posts) => posts.result('j', '{}', false, WANTED), chunk: (posts: Posts) => posts.chunk('j', { body: '{}', mark: undefined, patient: true }, WANTED) };
+const send = {
+  result: (posts: Posts) => posts.result('j', '{}', false, WANTED),
+  chunk: (posts: Posts) => posts.chunk('j', { body: '{}', mark: undefined, patient: true }, WANTED),
+};
 
 describe('posts', () => {
   test('stay away after 429, for as long as the server asks for', LIMIT, async () => {
     for (const post of Object.values(send)) {
-      await withPosts([[429], [429, { 'retry-after': '0.4' }]], async (posts, heard) => {
-        await post(posts);
-        const [first = 0, second = 0, third = 0] = heard.map(({ at }) => at);
-        assert.ok(second - first >= 140 && third - second >= 390, `${second - first} and ${third - second} ms`);
-      }, { tooMany: 150 });
+      await withPosts(
+        [[429], [429, { 'retry-after': '0.4' }]],
+        async (posts, heard) => {
+          await post(posts);
+          const [first = 0, second = 0, third = 0] = heard.map(({ at }) => at);
+          assert.ok(
+            second - first >= 140 && third - second >= 390,
+            `${second - first} and ${third - second} ms`,
+          );
+        },
+        { tooMany: 150 },
+      );
     }
   });
 
@@ -58,36 +89,68 @@ describe('posts', () => {
     // The wait for a refusal is nothing here, so whatever counted as one would be given up at once.
     const location = '/elsewhere';
     for (const post of Object.values(send)) {
-      await withPosts([[307, { location }], [308, { location }], [301, { location }], [302, { location }], [303, { location }], [307], [308, { location: 'ftp://127.0.0.1/' }]], async (posts, heard, log) => {
-        await post(posts);
-        assert.deepEqual(heard.map(({ method }) => method), Array(8).fill('POST'));
-        assert.equal(log.filter((line) => line.includes('given up')).length, 0);
-      });
+      await withPosts(
+        [
+          [307, { location }],
+          [308, { location }],
+          [301, { location }],
+          [302, { location }],
+          [303, { location }],
+          [307],
+          [308, { location: 'ftp://127.0.0.1/' }],
+        ],
+        async (posts, heard, log) => {
+          await post(posts);
+          assert.deepEqual(
+            heard.map(({ method }) => method),
+            Array(8).fill('POST'),
+          );
+          assert.equal(log.filter((line) => line.includes('given up')).length, 0);
+        },
+      );
     }
   });
 
-  test('are given up no sooner for a clock that is set ahead, be they refused or the worker on its way out', LIMIT, async (t) => {
-    const now = Date.now.bind(Date);
-    let looks = 0;
-    t.mock.method(Date, 'now', () => now() + HOUR * (looks += 1));
-    for (const [status, leaves] of [[400, false], [500, true]] as const) {
-      for (const post of Object.values(send)) {
-        await withPosts([[status]], async (posts, heard) => {
-          if (leaves) posts.leave();
-          await post(posts);
-          assert.equal(heard.length, 2);
-        }, { refusedResult: HOUR / 2 });
+  test(
+    'are given up no sooner for a clock that is set ahead, be they refused or the worker on its way out',
+    LIMIT,
+    async (t) => {
+      const now = Date.now.bind(Date);
+      let looks = 0;
+      t.mock.method(Date, 'now', () => now() + HOUR * (looks += 1));
+      for (const [status, leaves] of [
+        [400, false],
+        [500, true],
+      ] as const) {
+        for (const post of Object.values(send)) {
+          await withPosts(
+            [[status]],
+            async (posts, heard) => {
+              if (leaves) posts.leave();
+              await post(posts);
+              assert.equal(heard.length, 2);
+            },
+            { refusedResult: HOUR / 2 },
+          );
+        }
       }
-    }
-  });
+    },
+  );
 
   test('that cannot be made are given up at once', LIMIT, async () => {
     for (const post of Object.values(send)) {
-      await withPosts([], async (posts, heard, log) => {
-        await post(posts);
-        assert.deepEqual(heard, []);
-        assert.match(log.join(''), /^ERROR \| j \| The (result|chunk) was given up: Invalid character in header content/);
-      }, { apiKey: 'a\nb' });
+      await withPosts(
+        [],
+        async (posts, heard, log) => {
+          await post(posts);
+          assert.deepEqual(heard, []);
+          assert.match(
+            log.join(''),
+            /^ERROR \| j \| The (result|chunk) was given up: Invalid character in header content/,
+          );
+        },
+        { apiKey: 'a\nb' },
+      );
     }
   });
 

@@ -65,27 +65,54 @@ export class Posts {
     const { addresses, log, pace } = this.#parts;
     const post: Post = { address: addresses.done(jobId, streamed), jobId, body, unwanted };
     if ((await this.#insist('result', post, pace.refusedResult)) !== 'too large') return;
-    log.error(`The result of ${Buffer.byteLength(body)} bytes is larger than the server accepts; the job fails.`, jobId);
-    const error = JSON.stringify({ error: `the result of ${Buffer.byteLength(body)} bytes is larger than the server accepts` });
+    log.error(
+      `The result of ${Buffer.byteLength(body)} bytes is larger than the server accepts; the job fails.`,
+      jobId,
+    );
+    const error = JSON.stringify({
+      error: `the result of ${Buffer.byteLength(body)} bytes is larger than the server accepts`,
+    });
     const outcome = await this.#insist('result', { ...post, body: error }, pace.refusedResult);
-    if (outcome === 'too large') log.error('The result was given up: not even the error is small enough for the server', jobId);
+    if (outcome === 'too large')
+      log.error('The result was given up: not even the error is small enough for the server', jobId);
   }
 
-  async chunk(jobId: string, { body, mark, patient }: Chunk, unwanted: AbortSignal): Promise<Outcome | undefined> {
+  async chunk(
+    jobId: string,
+    { body, mark, patient }: Chunk,
+    unwanted: AbortSignal,
+  ): Promise<Outcome | undefined> {
     const { addresses, log, pace } = this.#parts;
     const address = addresses.stream(jobId);
     if (address === undefined) {
-      if (!this.#saidThatStreamIsMissing) log.warn('RUNPOD_WEBHOOK_POST_STREAM is not set: chunks are not sent', jobId);
+      if (!this.#saidThatStreamIsMissing)
+        log.warn('RUNPOD_WEBHOOK_POST_STREAM is not set: chunks are not sent', jobId);
       this.#saidThatStreamIsMissing = true;
       return undefined;
     }
-    const outcome = await this.#insist('chunk', { address, jobId, body, mark, unwanted }, patient ? pace.refusedResult : 0);
-    if (outcome === 'too large') log.error(`A chunk of ${Buffer.byteLength(body)} bytes is larger than the server accepts and is left out. Yield it in smaller pieces.`, jobId);
+    const outcome = await this.#insist(
+      'chunk',
+      { address, jobId, body, mark, unwanted },
+      patient ? pace.refusedResult : 0,
+    );
+    if (outcome === 'too large')
+      log.error(
+        `A chunk of ${Buffer.byteLength(body)} bytes is larger than the server accepts and is left out. Yield it in smaller pieces.`,
+        jobId,
+      );
     return outcome;
   }
 
   async progress(jobId: string, value: string, unwanted: AbortSignal): Promise<void> {
-    await this.#once({ address: this.#parts.addresses.done(jobId, false), jobId, body: `{"status":"IN_PROGRESS","output":${value}}`, unwanted }, PROGRESS_MS);
+    await this.#once(
+      {
+        address: this.#parts.addresses.done(jobId, false),
+        jobId,
+        body: `{"status":"IN_PROGRESS","output":${value}}`,
+        unwanted,
+      },
+      PROGRESS_MS,
+    );
   }
 
   async #insist(what: string, post: Post, refusedMs: number): Promise<Outcome> {
@@ -108,14 +135,25 @@ export class Posts {
   #isGivenUp(outcome: Outcome, startedAt: number, refusedMs: number): boolean {
     if (outcome === 'impossible') return true;
     if (outcome === 'refused') return performance.now() - startedAt >= refusedMs;
-    return this.#leftAt !== undefined && performance.now() - Math.max(startedAt, this.#leftAt) > this.#parts.pace.lastResult;
+    return (
+      this.#leftAt !== undefined &&
+      performance.now() - Math.max(startedAt, this.#leftAt) > this.#parts.pace.lastResult
+    );
   }
 
   async #once({ address, jobId, body, mark, unwanted }: Post, silenceMs: number): Promise<Try> {
     try {
-      const answer = await this.#parts.http.ask(address, { body, jobId, silenceMs, signal: unwanted, ...(mark === undefined ? {} : { mark }) });
+      const answer = await this.#parts.http.ask(address, {
+        body,
+        jobId,
+        silenceMs,
+        signal: unwanted,
+        ...(mark === undefined ? {} : { mark }),
+      });
       const tried = { outcome: outcomeOf(answer.status), why: `the server answered ${answer.status}` };
-      return answer.status === 429 ? { ...tried, pauseMs: pauseAfterTooMany(answer, this.#parts.pace) } : tried;
+      return answer.status === 429
+        ? { ...tried, pauseMs: pauseAfterTooMany(answer, this.#parts.pace) }
+        : tried;
     } catch (error) {
       return { outcome: error instanceof UnsendableRequest ? 'impossible' : 'later', why: messageOf(error) };
     }
@@ -126,5 +164,7 @@ export class Posts {
 function outcomeOf(status: number): Outcome {
   if (status >= 200 && status < 300) return 'accepted';
   if (status === 413) return 'too large';
-  return status >= 400 && status < 500 && status !== 408 && status !== 425 && status !== 429 ? 'refused' : 'later';
+  return status >= 400 && status < 500 && status !== 408 && status !== 425 && status !== 429
+    ? 'refused'
+    : 'later';
 }

@@ -8,8 +8,14 @@ const BECOME_GET: readonly (number | undefined)[] = [301, 302, 303];
  * Where an answer sends its request on to, or undefined. By 301, 302 and 303 a POST would become a GET without its
  * body. It is not sent on there: that the GET is answered would say nothing about what was posted.
  */
-export function redirectOf(from: string, isPost: boolean, status: number | undefined, location: string | undefined): string | undefined {
-  if (location === undefined || !(KEEP_METHOD.includes(status) || (!isPost && BECOME_GET.includes(status)))) return undefined;
+export function redirectOf(
+  from: string,
+  isPost: boolean,
+  status: number | undefined,
+  location: string | undefined,
+): string | undefined {
+  if (location === undefined || !(KEEP_METHOD.includes(status) || (!isPost && BECOME_GET.includes(status))))
+    return undefined;
   const to = URL.parse(location, from);
   return to !== null && /^https?:$/.test(to.protocol) ? to.href : undefined;
 }
@@ -17,5 +23,7 @@ export function redirectOf(from: string, isPost: boolean, status: number | undef
 /** The key of this worker is for one host, on whichever port, and is not sent in the clear where it was not before. */
 export function keepsKey(from: string, to: string): boolean {
   const [before, after] = [new URL(from), new URL(to)];
-  return before.hostname === after.hostname && (before.protocol === after.protocol || after.protocol === 'https:');
+  return (
+    before.hostname === after.hostname && (before.protocol === after.protocol || after.protocol === 'https:')
+  );
 }

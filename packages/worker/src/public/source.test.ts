@@ -26,7 +26,11 @@ describe('the public way', () => {
   });
 
   function start(handler: Handler, options: Options = {}, pace: Pace = QUICK_PACE): Shift {
-    shift = new Shift(handler, { channel: 'public', env: server.environment(), ...options }, { pace, pulse: false, write: (line) => log.push(line) });
+    shift = new Shift(
+      handler,
+      { channel: 'public', env: server.environment(), ...options },
+      { pace, pulse: false, write: (line) => log.push(line) },
+    );
     return shift;
   }
 
@@ -40,7 +44,8 @@ describe('the public way', () => {
     server.holds = false;
     start(() => 1, {}, NORMAL_PACE);
     await server.until(() => server.count('job-take') === 3 && server.count('job-stop') === 3);
-    for (const gap of [...gaps('job-take'), ...gaps('job-stop')]) assert.ok(gap >= 990 && gap < 3_000, `${gap} ms`);
+    for (const gap of [...gaps('job-take'), ...gaps('job-stop')])
+      assert.ok(gap >= 990 && gap < 3_000, `${gap} ms`);
   });
 
   test('an answer that is no job is an empty one', LIMIT, async () => {
@@ -50,7 +55,10 @@ describe('the public way', () => {
       const worker = start(() => 1, {}, { ...QUICK_PACE, emptyAnswer: 60 });
       await server.until(() => server.count('job-take') === 6);
       // All together: a request that was slow to arrive makes the gap behind it short.
-      assert.ok(gaps('job-take').reduce((sum, gap) => sum + gap, 0) >= 5 * 60 * 0.7, String(gaps('job-take')));
+      assert.ok(
+        gaps('job-take').reduce((sum, gap) => sum + gap, 0) >= 5 * 60 * 0.7,
+        String(gaps('job-take')),
+      );
       await worker.stop();
     }
   });
@@ -60,7 +68,11 @@ describe('the public way', () => {
     start(() => 1, {}, { ...QUICK_PACE, tooMany: 150 });
     await server.until(() => server.count('job-take') === 3 && server.count('job-stop') === 3);
     for (const gap of [...gaps('job-take'), ...gaps('job-stop')]) assert.ok(gap >= 140, `${gap} ms`);
-    assert.equal(log.filter((line) => line.includes('No jobs for now: the server answered 429: it was told to')).length, 1, log.join(''));
+    assert.equal(
+      log.filter((line) => line.includes('No jobs for now: the server answered 429: it was told to')).length,
+      1,
+      log.join(''),
+    );
     server.fault = () => undefined;
     assert.deepEqual((await server.result(server.submit({}))).body, { output: 1 });
   });
@@ -72,7 +84,10 @@ describe('the public way', () => {
       start(() => fault, {}, { ...QUICK_PACE, firstRetry: 20, longestRetry: 1_000 });
       await server.until(() => server.count('job-take') === 5);
       // One of them may be a second try at once, on a new connection.
-      const pauses = gaps('job-take').sort((a, b) => b - a).slice(0, 3).reverse();
+      const pauses = gaps('job-take')
+        .sort((a, b) => b - a)
+        .slice(0, 3)
+        .reverse();
       pauses.forEach((gap, index) => assert.ok(gap >= 10 * 2 ** index - 2, String(gaps('job-take'))));
       server.fault = () => undefined;
       assert.deepEqual((await server.result(server.submit({}))).body, { output: fault });
@@ -83,7 +98,15 @@ describe('the public way', () => {
   test('asks for as many jobs as there is room for, one question at a time', LIMIT, async () => {
     const release = Promise.withResolvers<void>();
     start(() => release.promise, { concurrency: 3 });
-    const takes = () => server.said.filter(({ what }) => what.startsWith('job-take')).map(({ what, query }) => [what, query.get('batch_size'), query.get('job_in_progress'), query.get('gpu')]);
+    const takes = () =>
+      server.said
+        .filter(({ what }) => what.startsWith('job-take'))
+        .map(({ what, query }) => [
+          what,
+          query.get('batch_size'),
+          query.get('job_in_progress'),
+          query.get('gpu'),
+        ]);
     await server.until(() => takes().length === 1);
     const first = server.submit({});
     await server.until(() => takes().length === 2);
@@ -93,7 +116,11 @@ describe('the public way', () => {
     await server.until(() => [...server.jobs.values()].every(({ state }) => state === 'given'));
     release.resolve();
     await server.result(first);
-    assert.deepEqual(takes().slice(0, 3), [['job-take-batch', '3', '0', 'none'], ['job-take-batch', '2', '1', 'none'], ['job-take', null, '1', 'none']]);
+    assert.deepEqual(takes().slice(0, 3), [
+      ['job-take-batch', '3', '0', 'none'],
+      ['job-take-batch', '2', '1', 'none'],
+      ['job-take', null, '1', 'none'],
+    ]);
   });
 
   test('runs a list that comes for one, and leaves out what is no job', LIMIT, async () => {
@@ -114,7 +141,10 @@ describe('the public way', () => {
     assert.equal(done.headers.authorization, 'key of the worker');
     assert.equal(done.headers['content-type'], 'application/x-www-form-urlencoded');
     assert.match(done.headers['user-agent'] ?? '', /^berth-worker\/\d/);
-    assert.deepEqual([done.text, done.query.get('isStream'), done.query.get('gpu')], ['{"output":"ü"}', 'false', 'none']);
+    assert.deepEqual(
+      [done.text, done.query.get('isStream'), done.query.get('gpu')],
+      ['{"output":"ü"}', 'false', 'none'],
+    );
   });
 
   test('sends a result until it is accepted', LIMIT, async () => {
@@ -143,7 +173,10 @@ describe('the public way', () => {
       for (let n = 0; n < 20; n += 1) yield n;
     });
     await server.result(job);
-    assert.deepEqual(job.chunks, Array.from({ length: 20 }, (_, n) => n));
+    assert.deepEqual(
+      job.chunks,
+      Array.from({ length: 20 }, (_, n) => n),
+    );
   });
 
   test('a result that is refused for good is given up, and the next job is taken', LIMIT, async () => {
@@ -152,7 +185,11 @@ describe('the public way', () => {
     start(() => 1, {}, { ...QUICK_PACE, refusedResult: 100 });
     await server.result(next);
     assert.deepEqual(job.results, []);
-    assert.ok(log.some((line) => line.includes('The result was given up: the server answered 403') && line.includes(job.id)));
+    assert.ok(
+      log.some(
+        (line) => line.includes('The result was given up: the server answered 403') && line.includes(job.id),
+      ),
+    );
   });
 
   test('a result that is too large fails the job', LIMIT, async () => {
@@ -164,7 +201,9 @@ describe('the public way', () => {
     };
     const job = server.submit({});
     start(() => 'x'.repeat(1_000));
-    assert.deepEqual((await server.result(job)).body, { error: 'the result of 1013 bytes is larger than the server accepts' });
+    assert.deepEqual((await server.result(job)).body, {
+      error: 'the result of 1013 bytes is larger than the server accepts',
+    });
   });
 
   test('the error that stands for such a result is insisted on too', LIMIT, async () => {
@@ -172,22 +211,36 @@ describe('the public way', () => {
     server.fault = (what) => (what === 'job-done' ? faults[server.count('job-done') - 1] : undefined);
     const job = server.submit({});
     start(() => 'x'.repeat(1_000));
-    assert.deepEqual((await server.result(job)).body, { error: 'the result of 1013 bytes is larger than the server accepts' });
+    assert.deepEqual((await server.result(job)).body, {
+      error: 'the result of 1013 bytes is larger than the server accepts',
+    });
     assert.equal(server.count('job-done'), 5);
   });
 
-  test('once a chunk is refused for good, one refusal is enough for those after it, and the job goes on', LIMIT, async () => {
-    server.fault = (what) => (what !== 'job-stream' || server.said.at(-1)?.text === '{"output":3}' ? undefined : 404);
-    const job = server.submit({});
-    start(function* () {
-      for (let n = 1; n <= 5; n += 1) yield n;
-    }, {}, { ...QUICK_PACE, refusedResult: 100 });
-    await server.result(job);
-    assert.deepEqual(job.chunks, [3]);
-    const tries = [1, 2, 3, 4, 5].map((n) => server.said.filter(({ what, text }) => what === 'job-stream' && text === `{"output":${n}}`).length);
-    assert.ok((tries[0] ?? 0) > 1, String(tries));
-    assert.deepEqual(tries.slice(1), [1, 1, 1, 1]);
-  });
+  test(
+    'once a chunk is refused for good, one refusal is enough for those after it, and the job goes on',
+    LIMIT,
+    async () => {
+      server.fault = (what) =>
+        what !== 'job-stream' || server.said.at(-1)?.text === '{"output":3}' ? undefined : 404;
+      const job = server.submit({});
+      start(
+        function* () {
+          for (let n = 1; n <= 5; n += 1) yield n;
+        },
+        {},
+        { ...QUICK_PACE, refusedResult: 100 },
+      );
+      await server.result(job);
+      assert.deepEqual(job.chunks, [3]);
+      const tries = [1, 2, 3, 4, 5].map(
+        (n) =>
+          server.said.filter(({ what, text }) => what === 'job-stream' && text === `{"output":${n}}`).length,
+      );
+      assert.ok((tries[0] ?? 0) > 1, String(tries));
+      assert.deepEqual(tries.slice(1), [1, 1, 1, 1]);
+    },
+  );
 
   test('a job whose id cannot stand in a header is run like any other', LIMIT, async () => {
     const id = 'job\u20131';
@@ -208,7 +261,11 @@ describe('the public way', () => {
     });
     await server.result(job);
     assert.deepEqual(job.chunks, [1, 3]);
-    const line = log.find((text) => text.includes('A chunk of 1013 bytes is larger than the server accepts and is left out. Yield it in smaller pieces.'));
+    const line = log.find((text) =>
+      text.includes(
+        'A chunk of 1013 bytes is larger than the server accepts and is left out. Yield it in smaller pieces.',
+      ),
+    );
     assert.ok(line?.includes(job.id));
   });
 
@@ -220,7 +277,10 @@ describe('the public way', () => {
       return 'done';
     });
     assert.deepEqual((await server.result(job)).body, { output: 'done' });
-    assert.deepEqual(server.said.filter(({ what }) => what === 'job-done').map(({ text }) => text), ['{"status":"IN_PROGRESS","output":0}', '{"output":"done"}']);
+    assert.deepEqual(
+      server.said.filter(({ what }) => what === 'job-done').map(({ text }) => text),
+      ['{"status":"IN_PROGRESS","output":0}', '{"output":"done"}'],
+    );
   });
 
   test('a job that is on its way when the worker stops is run', LIMIT, async () => {
@@ -247,7 +307,12 @@ describe('the public way', () => {
   test('works without addresses for chunks and pings', LIMIT, async () => {
     const { RUNPOD_WEBHOOK_POST_STREAM: _stream, RUNPOD_WEBHOOK_PING: _ping, ...env } = server.environment();
     const job = server.submit({});
-    start(function* () { yield 1; }, { env, aggregate: true });
+    start(
+      function* () {
+        yield 1;
+      },
+      { env, aggregate: true },
+    );
     assert.deepEqual((await server.result(job)).body, { output: [1] });
     assert.equal(server.count('ping', 'job-stream'), 0);
   });
@@ -255,6 +320,12 @@ describe('the public way', () => {
   test('an address that is missing or wrong is named at once', () => {
     const { RUNPOD_WEBHOOK_POST_OUTPUT: done, ...env } = server.environment();
     assert.throws(() => start(() => 1, { env }), /RUNPOD_WEBHOOK_POST_OUTPUT is not set/);
-    assert.throws(() => start(() => 1, { env: { ...env, RUNPOD_WEBHOOK_POST_OUTPUT: done, RUNPOD_WEBHOOK_GET_JOB: 'job-take' } }), /RUNPOD_WEBHOOK_GET_JOB is "job-take"; it has to be an http or https address/);
+    assert.throws(
+      () =>
+        start(() => 1, {
+          env: { ...env, RUNPOD_WEBHOOK_POST_OUTPUT: done, RUNPOD_WEBHOOK_GET_JOB: 'job-take' },
+        }),
+      /RUNPOD_WEBHOOK_GET_JOB is "job-take"; it has to be an http or https address/,
+    );
   });
 });

@@ -9,10 +9,16 @@ import type { Polling } from './polling.ts';
 export async function followStops(polling: Polling, signal: AbortSignal): Promise<void> {
   const backoff = new Backoff(polling.pace);
   if (polling.addresses.stops === undefined) return;
-  while (!signal.aborted) await pause(await askOnce(polling, polling.addresses.stops, backoff, signal), signal);
+  while (!signal.aborted)
+    await pause(await askOnce(polling, polling.addresses.stops, backoff, signal), signal);
 }
 
-async function askOnce({ http, consumer, log, pace }: Polling, address: string, backoff: Backoff, signal: AbortSignal): Promise<number> {
+async function askOnce(
+  { http, consumer, log, pace }: Polling,
+  address: string,
+  backoff: Backoff,
+  signal: AbortSignal,
+): Promise<number> {
   const askedAt = Date.now();
   let why: string;
   try {
@@ -34,6 +40,7 @@ async function askOnce({ http, consumer, log, pace }: Polling, address: string, 
 }
 
 function jobsToStop({ json }: Answer): string[] {
-  if (typeof json !== 'object' || json === null || !('jobsToStop' in json) || !Array.isArray(json.jobsToStop)) return [];
+  if (typeof json !== 'object' || json === null || !('jobsToStop' in json) || !Array.isArray(json.jobsToStop))
+    return [];
   return json.jobsToStop.filter((jobId) => typeof jobId === 'string');
 }

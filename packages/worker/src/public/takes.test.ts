@@ -17,15 +17,34 @@ const LIMIT = { timeout: 15_000 };
 
 describe('takes whose answer has begun to come', () => {
   /** Uses takes when the beginning of an answer is here. The rest gets 20 ms once it is not wanted any more. */
-  async function withBegunAnswer(use: (takes: Takes, response: ServerResponse, delivered: Promise<string>) => Promise<void>): Promise<void> {
-    const server = http.createServer((_request, response) => void response.writeHead(200, { 'content-type': 'application/json' }).write(' '));
+  async function withBegunAnswer(
+    use: (takes: Takes, response: ServerResponse, delivered: Promise<string>) => Promise<void>,
+  ): Promise<void> {
+    const server = http.createServer(
+      (_request, response) => void response.writeHead(200, { 'content-type': 'application/json' }).write(' '),
+    );
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const addresses = new Addresses({ take: `${base}/job-take/$ID`, done: base, stream: undefined, ping: undefined }, 'w');
-    const parts = { addresses, http: new HttpClient('', 20), log: new Log({}, () => undefined), pace: QUICK_PACE };
+    const addresses = new Addresses(
+      { take: `${base}/job-take/$ID`, done: base, stream: undefined, ping: undefined },
+      'w',
+    );
+    const parts = {
+      addresses,
+      http: new HttpClient('', 20),
+      log: new Log({}, () => undefined),
+      pace: QUICK_PACE,
+    };
     const delivered = Promise.withResolvers<string>();
-    const consumer: Consumer = { concurrency: 1, room: () => 1, step: () => 1, deliver: ({ job }) => delivered.resolve(job.id), stop: () => false, held: () => [] };
+    const consumer: Consumer = {
+      concurrency: 1,
+      room: () => 1,
+      step: () => 1,
+      deliver: ({ job }) => delivered.resolve(job.id),
+      stop: () => false,
+      held: () => [],
+    };
     const begun = Promise.withResolvers<void>();
     const onBegun = (): void => void setImmediate(begun.resolve);
     subscribe('http.client.response.finish', onBegun);

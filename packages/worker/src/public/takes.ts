@@ -64,7 +64,11 @@ export class Takes {
     const askedAt = Date.now();
     let why: string;
     try {
-      const answer = await http.ask(addresses.take(room, consumer.held().length > 0), { silenceMs: pace.poll, signal, unlessBegun });
+      const answer = await http.ask(addresses.take(room, consumer.held().length > 0), {
+        silenceMs: pace.poll,
+        signal,
+        unlessBegun,
+      });
       if (answer.status === 429) {
         this.#sayWhy(answer);
         return pauseAfterTooMany(answer, pace);
@@ -75,7 +79,10 @@ export class Takes {
         this.#saidWhy = '';
         const found = answer.status === 200 ? jobsOf(answer.json) : { jobs: [], malformed: 0 };
         for (const job of found.jobs) consumer.deliver(new PublicDelivery(job, posts));
-        if (found.malformed > 0) log.error(`The server answered ${found.malformed} jobs without an id that is text; they are left out.`);
+        if (found.malformed > 0)
+          log.error(
+            `The server answered ${found.malformed} jobs without an id that is text; they are left out.`,
+          );
         return found.jobs.length > 0 ? 0 : pauseAfterEmpty(askedAt, pace);
       }
       why = reasonOf(answer);
@@ -97,7 +104,10 @@ export class Takes {
 
 /** What a server says of a refusal, where it says anything. */
 function reasonOf({ status, json }: Answer): string {
-  const said = typeof json === 'object' && json !== null && 'error' in json && typeof json.error === 'string' ? `: ${json.error}` : '';
+  const said =
+    typeof json === 'object' && json !== null && 'error' in json && typeof json.error === 'string'
+      ? `: ${json.error}`
+      : '';
   return `the server answered ${status}${said}`;
 }
 
@@ -115,5 +125,11 @@ function jobsOf(json: unknown): { jobs: Job[]; malformed: number } {
 }
 
 export function isJob(value: unknown): value is Job {
-  return typeof value === 'object' && value !== null && 'id' in value && typeof value.id === 'string' && value.id !== '';
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'id' in value &&
+    typeof value.id === 'string' &&
+    value.id !== ''
+  );
 }

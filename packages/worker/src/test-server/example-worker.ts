@@ -20,7 +20,8 @@ const handlers: Record<string, Handler> = {
     blockUntil(job.input as string);
     return 'unblocked';
   },
-  'gives up': (_job, { signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', reject)),
+  'gives up': (_job, { signal }) =>
+    new Promise((_resolve, reject) => signal.addEventListener('abort', reject)),
   listens: async (_job, { signal, progress }) => {
     progress('begun');
     await new Promise((resolve) => signal.addEventListener('abort', resolve));
@@ -36,11 +37,20 @@ function blockUntil(file: string): void {
 const { TEST_UNFIT, TEST_CONCURRENCY, TEST_BUSY_UNTIL, TEST_SECOND } = process.env;
 const options: Options = {
   concurrency: Number(TEST_CONCURRENCY ?? 1),
-  ...(TEST_UNFIT === undefined ? {} : { fitness: [function isFit() { throw new Error('unfit'); }] }),
+  ...(TEST_UNFIT === undefined
+    ? {}
+    : {
+        fitness: [
+          function isFit() {
+            throw new Error('unfit');
+          },
+        ],
+      }),
 };
 const handler = handlers[process.env['TEST_HANDLER'] ?? 'echo'] as Handler;
 serve(handler, options);
-if (TEST_SECOND !== undefined) serve(handler, { ...options, env: { ...process.env, RUNPOD_POD_ID: TEST_SECOND } });
+if (TEST_SECOND !== undefined)
+  serve(handler, { ...options, env: { ...process.env, RUNPOD_POD_ID: TEST_SECOND } });
 // A program may do more than serve,
 if (TEST_BUSY_UNTIL !== undefined) setTimeout(blockUntil, 500, TEST_BUSY_UNTIL);
 // and have more open than its worker; it ends all the same.

@@ -31,7 +31,11 @@ export class ShiftBench {
   }
 
   start(handler: Handler, options: Options = {}): Shift {
-    this.#shift = new Shift(handler, { channel: this.#channel, env: this.server.environment(), ...options }, { pace: QUICK_PACE, pulse: false, write: () => undefined });
+    this.#shift = new Shift(
+      handler,
+      { channel: this.#channel, env: this.server.environment(), ...options },
+      { pace: QUICK_PACE, pulse: false, write: () => undefined },
+    );
     return this.#shift;
   }
 

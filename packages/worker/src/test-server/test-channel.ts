@@ -66,7 +66,13 @@ export class TestChannel {
 
   #read(line: string): void {
     const what = line.charAt(0);
-    this.#server.hear({ what, at: Date.now(), query: new URLSearchParams(), headers: {}, text: line.slice(2) });
+    this.#server.hear({
+      what,
+      at: Date.now(),
+      query: new URLSearchParams(),
+      headers: {},
+      text: line.slice(2),
+    });
     if (what === 'T') {
       this.credits += Number.parseInt(line.slice(2), 10);
       this.#server.handOut();
@@ -96,13 +102,19 @@ export class TestChannel {
     if (what === 'D' && this.#server.acknowledges) this.send(`A ${line.slice(2, idEnd)} ${lease}`);
     if (job === undefined || job.lease !== lease) return;
     this.#accept(what, job, value, number === undefined ? undefined : Number(number));
-    if (what === 'S' && number !== undefined && this.#server.acknowledgesChunk(job, Number(number))) this.send(`K ${job.id} ${lease} ${number}`);
+    if (what === 'S' && number !== undefined && this.#server.acknowledgesChunk(job, Number(number)))
+      this.send(`K ${job.id} ${lease} ${number}`);
     this.#server.changed();
   }
 
   #accept(what: string, job: TestJob, value: unknown, number: number | undefined): void {
     if (what === 'P') job.progress.push(value);
     else if (what === 'S') this.#server.addChunk(job, (value as { output: unknown }).output, number);
-    else this.#server.finish(job, { body: value as Record<string, unknown>, way: 'channel', isStream: undefined });
+    else
+      this.#server.finish(job, {
+        body: value as Record<string, unknown>,
+        way: 'channel',
+        isStream: undefined,
+      });
   }
 }

@@ -80,7 +80,8 @@ export class TestServer {
   /** Questions that have nothing to tell are answered at once instead of held. */
   holds = true;
   /** A status that a request is answered with instead of the right one. */
-  fault: (what: string, jobId: string | undefined) => number | typeof CLOSE | typeof SILENCE | undefined = () => undefined;
+  fault: (what: string, jobId: string | undefined) => number | typeof CLOSE | typeof SILENCE | undefined =
+    () => undefined;
   /** The worker has closed its side of a channel; the other one is still open. */
   beforeFarewell: (channel: TestChannel) => void = () => undefined;
 
@@ -135,7 +136,18 @@ export class TestServer {
 
   submit(input: unknown, extra: Record<string, unknown> = {}): TestJob {
     this.#number += 1;
-    const job: TestJob = { id: `job-${this.#number}`, input, extra, state: 'waiting', lease: '', timesGiven: 0, progress: [], chunks: [], chunkNumber: 0, results: [] };
+    const job: TestJob = {
+      id: `job-${this.#number}`,
+      input,
+      extra,
+      state: 'waiting',
+      lease: '',
+      timesGiven: 0,
+      progress: [],
+      chunks: [],
+      chunkNumber: 0,
+      results: [],
+    };
     this.jobs.set(job.id, job);
     this.handOut();
     return job;
@@ -233,15 +245,25 @@ export class TestServer {
     socket.on('error', () => socket.destroy());
     if (status === SILENCE) return;
     if (status === CLOSE) socket.destroy();
-    else if (!this.offersChannel || status !== undefined || request.headers.upgrade !== 'berth-worker/1' || request.headers.authorization !== KEY) {
+    else if (
+      !this.offersChannel ||
+      status !== undefined ||
+      request.headers.upgrade !== 'berth-worker/1' ||
+      request.headers.authorization !== KEY
+    ) {
       socket.end(`HTTP/1.1 ${status ?? 404} No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
     } else {
-      socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: berth-worker/1\r\n${this.takesBack ? 'Berth-Takes-Back: yes\r\n' : ''}${this.keepsChunks ? 'Berth-Keeps-Chunks: yes\r\n' : ''}${this.answers === undefined ? '' : 'Berth-Answers: yes\r\n'}\r\n`);
+      socket.write(
+        `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: berth-worker/1\r\n${this.takesBack ? 'Berth-Takes-Back: yes\r\n' : ''}${this.keepsChunks ? 'Berth-Keeps-Chunks: yes\r\n' : ''}${this.answers === undefined ? '' : 'Berth-Answers: yes\r\n'}\r\n`,
+      );
       this.channels.add(new TestChannel(this, workerId, socket, head));
     }
   }
 
-  #hearRequest(request: IncomingMessage, text: string): [what: string, workerId: string, jobId: string | undefined, query: URLSearchParams] {
+  #hearRequest(
+    request: IncomingMessage,
+    text: string,
+  ): [what: string, workerId: string, jobId: string | undefined, query: URLSearchParams] {
     const url = new URL(request.url ?? '', 'http://server');
     const [, , endpoint, what = '', workerId = '', jobId] = url.pathname.split('/');
     if (endpoint !== ENDPOINT) throw new Error(`a wrong address: ${request.url}`);
@@ -257,12 +279,21 @@ export class TestServer {
     const fault = request.headers.authorization === KEY ? this.fault(what, jobId) : 401;
     if (fault === SILENCE) return;
     if (fault === CLOSE) request.socket.destroy();
-    else if (fault !== undefined && fault >= 400) response.writeHead(fault, { 'content-type': 'application/json' }).end('{"error":"it was told to"}');
+    else if (fault !== undefined && fault >= 400)
+      response.writeHead(fault, { 'content-type': 'application/json' }).end('{"error":"it was told to"}');
     else if (fault !== undefined) response.writeHead(fault).end();
-    else if (what === 'job-take' || what === 'job-take-batch') this.#hold(this.#takes, { workerId, room: Number(query.get('batch_size') ?? 1), response });
+    else if (what === 'job-take' || what === 'job-take-batch')
+      this.#hold(this.#takes, { workerId, room: Number(query.get('batch_size') ?? 1), response });
     else if (what === 'job-stop') this.#hold(this.#stops, { workerId, room: 0, response });
     else {
-      if (what !== 'ping') this.#post(what, this.jobs.get(jobId ?? ''), JSON.parse(text) as Record<string, unknown>, query.get('isStream'), request.headers['berth-chunk']);
+      if (what !== 'ping')
+        this.#post(
+          what,
+          this.jobs.get(jobId ?? ''),
+          JSON.parse(text) as Record<string, unknown>,
+          query.get('isStream'),
+          request.headers['berth-chunk'],
+        );
       response.writeHead(200).end();
     }
   }
@@ -283,8 +314,15 @@ export class TestServer {
     return this.#takes.size + this.#stops.size;
   }
 
-  #post(what: string, job: TestJob | undefined, body: Record<string, unknown>, isStream: string | null, mark?: string | string[]): void {
-    if (what === 'job-stream') this.addChunk(job, body['output'], mark === undefined ? undefined : Number(String(mark).split('~')[1]));
+  #post(
+    what: string,
+    job: TestJob | undefined,
+    body: Record<string, unknown>,
+    isStream: string | null,
+    mark?: string | string[],
+  ): void {
+    if (what === 'job-stream')
+      this.addChunk(job, body['output'], mark === undefined ? undefined : Number(String(mark).split('~')[1]));
     else if (body['status'] === 'IN_PROGRESS') job?.progress.push(body['output']);
     else this.finish(job, { body, way: 'http', isStream: isStream === 'true' });
     this.changed();

@@ -6,12 +6,15 @@ import { serverOptions } from '../local-server.ts';
 export const accountCreate = command({
   name: 'account create',
   summary: 'Create an account and its first key.',
-  details: 'Accounts see nothing of each other. The key has full access to its account. For operators: this needs a key of the root account.',
+  details:
+    'Accounts see nothing of each other. The key has full access to its account. For operators: this needs a key of the root account.',
   words: { NAME: 'What the account is called.' },
   options: serverOptions,
   async run(call) {
     const client = await connect(call);
-    const { id, name, key } = await client.post<{ id: string; name: string; key: string }>('/v2/accounts', { name: call.words.NAME });
+    const { id, name, key } = await client.post<{ id: string; name: string; key: string }>('/v2/accounts', {
+      name: call.words.NAME,
+    });
     call.output.record({ id, name, key }, SHOWN_ONCE);
   },
 });

@@ -25,12 +25,19 @@ const columns: Column<AuditEntry>[] = [
 export const audit = command({
   name: 'audit',
   summary: 'Show who changed what in your account.',
-  options: { limit: { kind: 'text', value: 'N', description: 'How many entries at most.' }, ...serverOptions },
+  options: {
+    limit: { kind: 'text', value: 'N', description: 'How many entries at most.' },
+    ...serverOptions,
+  },
   async run(call) {
     const { limit } = call.options;
-    if (limit !== undefined && !/^[1-9]\d{0,8}$/.test(limit)) throw new UsageError(`--limit is ${JSON.stringify(limit)}; allowed: a whole number of at least 1`);
+    if (limit !== undefined && !/^[1-9]\d{0,8}$/.test(limit))
+      throw new UsageError(`--limit is ${JSON.stringify(limit)}; allowed: a whole number of at least 1`);
     const client = await connect(call);
-    const { answer, rows } = await client.list<AuditEntry>(`/v2/account/audit-log${limit === undefined ? '' : `?limit=${limit}`}`, 'entries');
+    const { answer, rows } = await client.list<AuditEntry>(
+      `/v2/account/audit-log${limit === undefined ? '' : `?limit=${limit}`}`,
+      'entries',
+    );
     call.output.table(answer, rows, columns, 'Nothing is recorded yet.');
   },
 });

@@ -26,12 +26,26 @@ export const deploy = command({
   details:
     'A folder is uploaded as it is now, without .git and without what .berthignore names (or .gitignore, where there is no .berthignore). It runs the command in its berth.json, or else handler.ts, handler.js, handler.mjs or handler.py. ' +
     'Where an endpoint of this name exists, it gets the new image as a new release, and what the options say besides; all else stays as it is.',
-  words: { 'FOLDER|IMAGE': 'A folder of this machine, or the name of an image such as local/shell or ghcr.io/me/worker:1.' },
+  words: {
+    'FOLDER|IMAGE':
+      'A folder of this machine, or the name of an image such as local/shell or ghcr.io/me/worker:1.',
+  },
   options: {
-    name: { kind: 'text', value: 'NAME', description: 'What the endpoint is called. Default: as the folder or the image.' },
+    name: {
+      kind: 'text',
+      value: 'NAME',
+      description: 'What the endpoint is called. Default: as the folder or the image.',
+    },
     ...orderOptions,
-    wait: { kind: 'switch', description: 'Wait until a worker of this release is ready, where --min keeps one.' },
-    timeout: { kind: 'text', value: 'SECONDS', description: `How long to wait. Default: ${DEFAULT_TIMEOUT_S}.` },
+    wait: {
+      kind: 'switch',
+      description: 'Wait until a worker of this release is ready, where --min keeps one.',
+    },
+    timeout: {
+      kind: 'text',
+      value: 'SECONDS',
+      description: `How long to wait. Default: ${DEFAULT_TIMEOUT_S}.`,
+    },
     ...serverOptions,
   },
   async run(call) {
@@ -43,8 +57,10 @@ export const deploy = command({
     const fromFolder = await isFolder(source);
     if (!fromFolder) {
       if (IS_PATH.test(source)) throw new Failure(`there is no folder ${source}`);
-      if (await isBesideFolders(source)) throw new Failure(`there is no folder ${source}; an image of that name is ${source}:latest`);
-      if (COULD_BE_FOLDER.test(source)) stderr.write(`berth: there is no folder ${source}, so it is taken for an image\n`);
+      if (await isBesideFolders(source))
+        throw new Failure(`there is no folder ${source}; an image of that name is ${source}:latest`);
+      if (COULD_BE_FOLDER.test(source))
+        stderr.write(`berth: there is no folder ${source}, so it is taken for an image\n`);
     }
     const name = options.name ?? (fromFolder ? folderName(source) : nameOfImage(source));
     // Read first: a mistake in the folder is told without asking the server.
@@ -59,10 +75,21 @@ export const deploy = command({
   },
 });
 
-function show(output: Output, { id, name, type, image, workers, requestUrls }: EndpointView, rest: { created: boolean; ready?: boolean; reason?: string }): void {
+function show(
+  output: Output,
+  { id, name, type, image, workers, requestUrls }: EndpointView,
+  rest: { created: boolean; ready?: boolean; reason?: string },
+): void {
   if (!output.forPeople) return output.record({ id, name, type, image, ...rest, requestUrls });
-  const next = type === 'QUEUE' ? `Try it: berth run ${quoted(name)} '{"input": {}}' --sync` : `Try it: curl -H "Authorization: Bearer $BERTH_API_KEY" ${requestUrls['base']}/`;
-  output.record({ id, name, image, workers: `${workers.min} to ${workers.max}`, ...requestUrls }, ...(rest.reason === undefined ? [] : [rest.reason]), next);
+  const next =
+    type === 'QUEUE'
+      ? `Try it: berth run ${quoted(name)} '{"input": {}}' --sync`
+      : `Try it: curl -H "Authorization: Bearer $BERTH_API_KEY" ${requestUrls['base']}/`;
+  output.record(
+    { id, name, image, workers: `${workers.min} to ${workers.max}`, ...requestUrls },
+    ...(rest.reason === undefined ? [] : [rest.reason]),
+    next,
+  );
 }
 
 /** A name whose first part is a folder here is a slip, unless a tag says otherwise. */

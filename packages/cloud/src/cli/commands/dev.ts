@@ -19,11 +19,16 @@ const PUT_AWAY_MS = 15_000;
 export const dev = command({
   name: 'dev',
   summary: 'Try a folder while writing it: run it, show its log, and run it anew at every change.',
-  details: 'It runs on a private Berth with one worker, which is gone when the command ends; no other server is touched. Stop it with Ctrl-C.',
+  details:
+    'It runs on a private Berth with one worker, which is gone when the command ends; no other server is touched. Stop it with Ctrl-C.',
   words: { FOLDER: 'A folder that "berth deploy" could take.' },
   options: {
     port: { kind: 'text', value: 'N', description: 'Where the private Berth listens. Default: a free port.' },
-    input: { kind: 'text', value: 'JSON', description: 'A job to run after every change, as "berth run" takes it.' },
+    input: {
+      kind: 'text',
+      value: 'JSON',
+      description: 'A job to run after every change, as "berth run" takes it.',
+    },
     type,
     env,
   },
@@ -33,17 +38,34 @@ export const dev = command({
     if (!(await isFolder(folder))) throw new Failure(`there is no folder ${folder}`);
     const port = readCount('port', options.port, 0) ?? 0;
     const job = options.input === undefined ? undefined : await readJob(options.input, call.stdin);
-    const order = readOrder({ type: options.type, env: options.env, gpu: undefined, 'gpu-count': undefined, cpu: undefined, min: '1', max: '1', idle: undefined, port: undefined, 'data-center': [] });
+    const order = readOrder({
+      type: options.type,
+      env: options.env,
+      gpu: undefined,
+      'gpu-count': undefined,
+      cpu: undefined,
+      min: '1',
+      max: '1',
+      idle: undefined,
+      port: undefined,
+      'data-center': [],
+    });
     // A mistake in the folder is told without starting anything.
     await readFolder(folder);
     const stopped = stopSignal();
     const server = await startPrivateServer(call.env, port);
     try {
       const session = new DevSession({ client: server.client, folder, order, job, output, stderr });
-      const died = server.ended.then((said) => Promise.reject(new Failure(`the private Berth ended: ${said}`)));
+      const died = server.ended.then((said) =>
+        Promise.reject(new Failure(`the private Berth ended: ${said}`)),
+      );
       died.catch(() => undefined);
       await Promise.race([died, session.deploy()]);
-      await Promise.race([died, watchFolder(folder, () => session.deploy(), stopped), session.follow(stopped)]);
+      await Promise.race([
+        died,
+        watchFolder(folder, () => session.deploy(), stopped),
+        session.follow(stopped),
+      ]);
       if (session.endpoint !== undefined) await putAway(server.client, session.endpoint);
     } finally {
       await server.stop();
@@ -61,6 +83,7 @@ function stopSignal(): AbortSignal {
 async function putAway(client: Client, endpoint: EndpointView): Promise<void> {
   await client.patch(endpointPath(endpoint), { workers: { min: 0, max: 0 } });
   const until = performance.now() + PUT_AWAY_MS;
-  while ((await listWorkers(client, endpoint)).summary.total > 0 && performance.now() < until) await pause(100);
+  while ((await listWorkers(client, endpoint)).summary.total > 0 && performance.now() < until)
+    await pause(100);
   await client.delete(endpointPath(endpoint));
 }

@@ -7,7 +7,8 @@ import { serverOptions } from '../local-server.ts';
 export const doctor = command({
   name: 'doctor',
   summary: 'Check that Berth can run here and that its server answers.',
-  details: 'Each check is ok or not, and one that is not says what to do. The exit code is 0 where all are ok.',
+  details:
+    'Each check is ok or not, and one that is not says what to do. The exit code is 0 where all are ok.',
   options: serverOptions,
   async run(call) {
     const results = await checks(call, engineChecks);
@@ -17,11 +18,16 @@ export const doctor = command({
       [
         { title: 'OK', value: (result) => (result.ok ? 'ok' : 'not') },
         { title: 'CHECK', value: (result) => result.check },
-        { title: 'FOUND', value: (result) => (result.remedy === undefined ? result.found : `${result.found}; ${result.remedy}`) },
+        {
+          title: 'FOUND',
+          value: (result) =>
+            result.remedy === undefined ? result.found : `${result.found}; ${result.remedy}`,
+        },
       ],
       '',
     );
     const wrong = results.filter((result) => !result.ok).length;
-    if (wrong > 0) throw new Failure(`${wrong} of ${results.length} checks ${wrong === 1 ? 'is' : 'are'} not ok`);
+    if (wrong > 0)
+      throw new Failure(`${wrong} of ${results.length} checks ${wrong === 1 ? 'is' : 'are'} not ok`);
   },
 });

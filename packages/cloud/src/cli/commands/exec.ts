@@ -9,15 +9,23 @@ import { converse } from '../pods/terminal.ts';
 import type { Writable } from '../surroundings.ts';
 
 const options = {
-  tty: { kind: 'switch', description: 'In a terminal, also where this program has none. Default: where its input and output are one.' },
+  tty: {
+    kind: 'switch',
+    description:
+      'In a terminal, also where this program has none. Default: where its input and output are one.',
+  },
   'no-tty': { kind: 'switch', description: 'Through pipes, also where this program is in a terminal.' },
-  json: { kind: 'switch', description: 'Collect what the command writes, and tell it in JSON together with its exit code.' },
+  json: {
+    kind: 'switch',
+    description: 'Collect what the command writes, and tell it in JSON together with its exit code.',
+  },
   ...serverOptions,
 } as const;
 
 const definition = {
   summary: 'Run a command in a pod; without one, its shell.',
-  details: 'Input, output and exit code are those of the command. Options of this program come before POD; what follows it is the command, as it stands.',
+  details:
+    'Input, output and exit code are those of the command. Options of this program come before POD; what follows it is the command, as it stands.',
   words: { POD: podWord, 'COMMAND...': 'The command and its arguments. A -- before it is left out.' },
   options,
 };
@@ -25,7 +33,10 @@ const definition = {
 export const exec = command({ name: 'exec', ...definition, run });
 export const podExec = command({ name: 'pod exec', ...definition, run });
 
-type ExecCall = Call<{ POD: string; COMMAND: string[] }, { tty: boolean; 'no-tty': boolean; json: boolean; data: string | undefined }>;
+type ExecCall = Call<
+  { POD: string; COMMAND: string[] },
+  { tty: boolean; 'no-tty': boolean; json: boolean; data: string | undefined }
+>;
 
 async function run(call: ExecCall): Promise<void> {
   const { words, options: chosen, stdout, stderr } = call;
@@ -33,15 +44,29 @@ async function run(call: ExecCall): Promise<void> {
   const client: Client = await connect(call);
   const pod = await findPod(client, words.POD);
   const stdin = call.stdin();
-  const tty = chosen.tty || (!chosen['no-tty'] && !chosen.json && stdin.isTTY === true && stdout.isTTY === true);
+  const tty =
+    chosen.tty || (!chosen['no-tty'] && !chosen.json && stdin.isTTY === true && stdout.isTTY === true);
   const [out, err] = [collector(), collector()];
-  const conversation = { client, path: podPath(pod, '/terminal'), command: words.COMMAND, tty, term: call.env['TERM'], stdin };
-  const ending = await converse({ ...conversation, ...(chosen.json ? { stdout: out, stderr: err } : { stdout, stderr }) });
+  const conversation = {
+    client,
+    path: podPath(pod, '/terminal'),
+    command: words.COMMAND,
+    tty,
+    term: call.env['TERM'],
+    stdin,
+  };
+  const ending = await converse({
+    ...conversation,
+    ...(chosen.json ? { stdout: out, stderr: err } : { stdout, stderr }),
+  });
   if (chosen.json) call.output.record({ ...ending, stdout: out.text(), stderr: err.text() });
   throw new CommandEnded(ending.exitCode);
 }
 
 function collector(): Writable & { text(): string } {
   const pieces: Buffer[] = [];
-  return { write: (piece) => pieces.push(Buffer.from(piece as Uint8Array)), text: () => Buffer.concat(pieces).toString('utf8') };
+  return {
+    write: (piece) => pieces.push(Buffer.from(piece as Uint8Array)),
+    text: () => Buffer.concat(pieces).toString('utf8'),
+  };
 }

@@ -16,27 +16,50 @@ const scope = ['none', 'read', 'write'] as const;
 export const keyCreate = command({
   name: 'key create',
   summary: 'Create an API key, or an S3 key, and show it once.',
-  details: 'A restricted key opens what its scopes name and nothing else; a scope that is left out is none. With --s3 it is a key for S3 clients: an access id and a secret for the files of the network volumes.',
+  details:
+    'A restricted key opens what its scopes name and nothing else; a scope that is left out is none. With --s3 it is a key for S3 clients: an access id and a secret for the files of the network volumes.',
   options: {
     name: { kind: 'text', value: 'NAME', description: 'What the key is for. Needed, except with --s3.' },
-    access: { kind: 'text', choices: access, description: 'What it opens: everything of its account, everything but only to read, or what the scopes below say. Needed, except with --s3, where it is all or read-only.' },
+    access: {
+      kind: 'text',
+      choices: access,
+      description:
+        'What it opens: everything of its account, everything but only to read, or what the scopes below say. Needed, except with --s3, where it is all or read-only.',
+    },
     s3: { kind: 'switch', description: 'Make an S3 key.' },
-    rest: { kind: 'text', choices: scope, description: 'Scope for REST v1 and v2, with --access restricted.' },
+    rest: {
+      kind: 'text',
+      choices: scope,
+      description: 'Scope for REST v1 and v2, with --access restricted.',
+    },
     graphql: { kind: 'text', choices: scope, description: 'Scope for GraphQL, with --access restricted.' },
-    serverless: { kind: 'text', choices: scope, description: 'Scope for the job interface, with --access restricted.' },
+    serverless: {
+      kind: 'text',
+      choices: scope,
+      description: 'Scope for the job interface, with --access restricted.',
+    },
     endpoint: {
       kind: 'list',
       value: 'ID',
-      description: 'Narrow the job interface to this endpoint, with --access restricted. May be repeated. The scope is write unless --serverless says otherwise.',
+      description:
+        'Narrow the job interface to this endpoint, with --access restricted. May be repeated. The scope is write unless --serverless says otherwise.',
     },
-    expires: { kind: 'text', value: 'WHEN', description: 'When it ends: a duration from now such as 30m, 12h or 7d, or an instant such as 2026-12-31T12:00:00Z.' },
+    expires: {
+      kind: 'text',
+      value: 'WHEN',
+      description:
+        'When it ends: a duration from now such as 30m, 12h or 7d, or an instant such as 2026-12-31T12:00:00Z.',
+    },
     account: accountOption,
     ...serverOptions,
   },
   async run(call) {
     const { name, access: chosen, rest, graphql, serverless, endpoint, expires, account, s3 } = call.options;
     const restricted = chosen === 'restricted';
-    if (!restricted && (rest !== undefined || graphql !== undefined || serverless !== undefined || endpoint.length > 0)) {
+    if (
+      !restricted &&
+      (rest !== undefined || graphql !== undefined || serverless !== undefined || endpoint.length > 0)
+    ) {
       throw new UsageError('--rest, --graphql, --serverless and --endpoint go with --access restricted');
     }
     if (s3) return createS3Key(call, chosen);
@@ -45,7 +68,15 @@ export const keyCreate = command({
     const body = {
       name,
       access: ACCESS[chosen],
-      ...(restricted ? { scopes: { rest: SCOPE[rest ?? 'none'], graphql: SCOPE[graphql ?? 'none'], serverless: SCOPE[serverless ?? (endpoint.length > 0 ? 'write' : 'none')] } } : {}),
+      ...(restricted
+        ? {
+            scopes: {
+              rest: SCOPE[rest ?? 'none'],
+              graphql: SCOPE[graphql ?? 'none'],
+              serverless: SCOPE[serverless ?? (endpoint.length > 0 ? 'write' : 'none')],
+            },
+          }
+        : {}),
       ...(endpoint.length > 0 ? { endpoints: endpoint } : {}),
       ...(expires === undefined ? {} : { expiresAt: readExpiry(expires, call.clock.now()) }),
     };
@@ -55,11 +86,33 @@ export const keyCreate = command({
   },
 });
 
-async function createS3Key(call: Surroundings & { output: Output; options: { name: string | undefined; expires: string | undefined; account: string | undefined; data: string | undefined } }, chosen: (typeof access)[number] | undefined): Promise<void> {
+async function createS3Key(
+  call: Surroundings & {
+    output: Output;
+    options: {
+      name: string | undefined;
+      expires: string | undefined;
+      account: string | undefined;
+      data: string | undefined;
+    };
+  },
+  chosen: (typeof access)[number] | undefined,
+): Promise<void> {
   const { name = 'S3', expires, account } = call.options;
   if (chosen === 'restricted') throw new UsageError('an S3 key has --access all or read-only');
   const client = await connect(call);
-  const body = { name, access: ACCESS[chosen ?? 'all'], ...(expires === undefined ? {} : { expiresAt: readExpiry(expires, call.clock.now()) }) };
-  const { accessId, secret } = await client.post<{ accessId: string; secret: string }>(await s3KeysPath(client, account), body);
-  call.output.record({ accessId, secret }, 'The secret is shown once. Keep it now.', `The S3 endpoint is ${client.url}/s3 (path style); a bucket is the id of a network volume, its region the data center.`);
+  const body = {
+    name,
+    access: ACCESS[chosen ?? 'all'],
+    ...(expires === undefined ? {} : { expiresAt: readExpiry(expires, call.clock.now()) }),
+  };
+  const { accessId, secret } = await client.post<{ accessId: string; secret: string }>(
+    await s3KeysPath(client, account),
+    body,
+  );
+  call.output.record(
+    { accessId, secret },
+    'The secret is shown once. Keep it now.',
+    `The S3 endpoint is ${client.url}/s3 (path style); a bucket is the id of a network volume, its region the data center.`,
+  );
 }

@@ -44,8 +44,24 @@ export const keyList = command({
   async run(call) {
     const client = await connect(call);
     const { account } = call.options;
-    const [api, s3] = await Promise.all([client.list<ApiKey>(await keysPath(client, account), 'apiKeys'), client.list<S3Key>(await s3KeysPath(client, account), 's3Keys')]);
-    const rows: Listed[] = [...api.rows.map((key) => ({ ...key, kind: 'API' as const })), ...s3.rows.map(({ accessId, ...key }) => ({ ...key, id: accessId, enabled: true, kind: 'S3' as const }))];
-    call.output.table({ ...(api.answer as object), ...(s3.answer as object) }, rows, columns, 'There is no key yet.');
+    const [api, s3] = await Promise.all([
+      client.list<ApiKey>(await keysPath(client, account), 'apiKeys'),
+      client.list<S3Key>(await s3KeysPath(client, account), 's3Keys'),
+    ]);
+    const rows: Listed[] = [
+      ...api.rows.map((key) => ({ ...key, kind: 'API' as const })),
+      ...s3.rows.map(({ accessId, ...key }) => ({
+        ...key,
+        id: accessId,
+        enabled: true,
+        kind: 'S3' as const,
+      })),
+    ];
+    call.output.table(
+      { ...(api.answer as object), ...(s3.answer as object) },
+      rows,
+      columns,
+      'There is no key yet.',
+    );
   },
 });

@@ -18,24 +18,35 @@ const RECENT_JOBS = 100;
 export const logs = command({
   name: 'logs',
   summary: 'Show what the workers of an endpoint wrote.',
-  details: 'Of all its workers, or of one worker or one job. Where no worker is running, of those that did the last jobs. A dot marks what Berth says about a worker.',
+  details:
+    'Of all its workers, or of one worker or one job. Where no worker is running, of those that did the last jobs. A dot marks what Berth says about a worker.',
   words: { ENDPOINT: endpointWord },
   options: {
     worker: { kind: 'text', value: 'ID', description: 'Of this worker alone, which may have ended.' },
     job: { kind: 'text', value: 'ID', description: 'What was written while this job ran.' },
     follow: { kind: 'switch', short: 'f', description: 'Go on with what is written from now on.' },
-    tail: { kind: 'text', value: 'N', description: `How many of the last lines of each worker to begin with, at most ${MOST_LINES}. Default: ${DEFAULT_TAIL}.` },
+    tail: {
+      kind: 'text',
+      value: 'N',
+      description: `How many of the last lines of each worker to begin with, at most ${MOST_LINES}. Default: ${DEFAULT_TAIL}.`,
+    },
     ...serverOptions,
   },
   async run(call) {
     const { words, options, output } = call;
     const { worker, job, follow } = options;
-    if (worker !== undefined && job !== undefined) throw new UsageError('--worker and --job exclude each other');
+    if (worker !== undefined && job !== undefined)
+      throw new UsageError('--worker and --job exclude each other');
     const tail = readCount('tail', options.tail, 0) ?? DEFAULT_TAIL;
     if (tail > MOST_LINES) throw new UsageError(`--tail is ${tail}; allowed: at most ${MOST_LINES}`);
     const client = await connect(call);
     const endpoint = await findForJobs(client, words.ENDPOINT);
-    const show = (line: LogLine, from?: string): void => output.text(output.forPeople ? shownLine(line, from) : `${JSON.stringify({ ...(from !== undefined && { worker: from }), ...line })}\n`);
+    const show = (line: LogLine, from?: string): void =>
+      output.text(
+        output.forPeople
+          ? shownLine(line, from)
+          : `${JSON.stringify({ ...(from !== undefined && { worker: from }), ...line })}\n`,
+      );
     const forever = new AbortController().signal;
 
     if (worker === undefined && job === undefined) {
@@ -44,29 +55,49 @@ export const logs = command({
       return;
     }
     if (job !== undefined && !follow) {
-      const { logs: lines } = await client.get<{ logs: LogLine[] }>(jobPath(endpoint, `logs/${encodeURIComponent(job)}`));
+      const { logs: lines } = await client.get<{ logs: LogLine[] }>(
+        jobPath(endpoint, `logs/${encodeURIComponent(job)}`),
+      );
       for (const line of lines.slice(Math.max(0, lines.length - tail))) show(line);
       return;
     }
-    const path = job !== undefined ? jobPath(endpoint, `logs/${encodeURIComponent(job)}`) : endpointPath(endpoint, `/workers/${encodeURIComponent(worker ?? '')}/logs?tail=${tail}`);
+    const path =
+      job !== undefined
+        ? jobPath(endpoint, `logs/${encodeURIComponent(job)}`)
+        : endpointPath(endpoint, `/workers/${encodeURIComponent(worker ?? '')}/logs?tail=${tail}`);
     if (follow) for await (const line of followLog(client, path, forever)) show(line);
     else for (const line of await readLog(client, `${path}&follow=false`)) show(line);
   },
 });
 
 /** The logs of several workers as one, by the time of each line. */
-async function readAll(client: Client, endpoint: EndpointForJobs, tail: number): Promise<{ line: LogLine; from: string }[]> {
+async function readAll(
+  client: Client,
+  endpoint: EndpointForJobs,
+  tail: number,
+): Promise<{ line: LogLine; from: string }[]> {
   const { workers: present, reason } = await listWorkers(client, endpoint);
   const running = present.map(({ id }) => id);
   // What follows the id of a load balancing endpoint is an address of its workers.
-  const workers = running.length > 0 || endpoint.type === 'LOAD_BALANCER' ? running : await recentWorkers(client, endpoint);
-  if (workers.length === 0) throw new Failure(`no worker of ${endpoint.name} is running: ${reason ?? 'none did a job lately; a request starts one'}`);
-  const logOf = (worker: string): Promise<LogLine[]> => readLog(client, endpointPath(endpoint, `/workers/${worker}/logs?tail=${tail}&follow=false`)).catch(ifThere([]));
-  const found = await Promise.all(workers.map(async (from) => (await logOf(from)).map((line) => ({ line, from }))));
+  const workers =
+    running.length > 0 || endpoint.type === 'LOAD_BALANCER' ? running : await recentWorkers(client, endpoint);
+  if (workers.length === 0)
+    throw new Failure(
+      `no worker of ${endpoint.name} is running: ${reason ?? 'none did a job lately; a request starts one'}`,
+    );
+  const logOf = (worker: string): Promise<LogLine[]> =>
+    readLog(client, endpointPath(endpoint, `/workers/${worker}/logs?tail=${tail}&follow=false`)).catch(
+      ifThere([]),
+    );
+  const found = await Promise.all(
+    workers.map(async (from) => (await logOf(from)).map((line) => ({ line, from }))),
+  );
   return found.flat().sort((a, b) => (a.line.ts < b.line.ts ? -1 : a.line.ts > b.line.ts ? 1 : 0));
 }
 
 async function recentWorkers(client: Client, endpoint: Pick<EndpointForJobs, 'id'>): Promise<string[]> {
-  const { requests } = await client.get<{ requests: { workerId?: string }[] }>(jobPath(endpoint, `requests?limit=${RECENT_JOBS}`));
+  const { requests } = await client.get<{ requests: { workerId?: string }[] }>(
+    jobPath(endpoint, `requests?limit=${RECENT_JOBS}`),
+  );
   return [...new Set(requests.flatMap(({ workerId }) => workerId ?? []))].slice(0, 3);
 }

@@ -19,15 +19,27 @@ function starter(action: 'start' | 'restart', summary: string, details: string) 
       const { options, output, stderr } = call;
       const timeout = readTimeout(options.timeout);
       const client = await connect(call);
-      const asked = await client.post<PodView>(podPath(await findPod(client, call.words.POD), '/action'), { action });
-      const { id, name, status } = options.detach ? asked : await waitUntilRunning(client, asked, timeout, sayOn(stderr, output.forPeople));
+      const asked = await client.post<PodView>(podPath(await findPod(client, call.words.POD), '/action'), {
+        action,
+      });
+      const { id, name, status } = options.detach
+        ? asked
+        : await waitUntilRunning(client, asked, timeout, sayOn(stderr, output.forPeople));
       output.record({ id, name, status });
     },
   });
 }
 
-export const podStart = starter('start', 'Start a pod that was stopped.', 'Its volume is as it was; its container disk is empty.');
-export const podRestart = starter('restart', 'Restart a pod.', 'Its volume stays; its container disk is emptied.');
+export const podStart = starter(
+  'start',
+  'Start a pod that was stopped.',
+  'Its volume is as it was; its container disk is empty.',
+);
+export const podRestart = starter(
+  'restart',
+  'Restart a pod.',
+  'Its volume stays; its container disk is emptied.',
+);
 
 export const podStop = command({
   name: 'pod stop',
@@ -36,7 +48,10 @@ export const podStop = command({
   options: serverOptions,
   async run(call) {
     const client = await connect(call);
-    const { id, name, status } = await client.post<PodView>(podPath(await findPod(client, call.words.POD), '/action'), { action: 'stop' });
+    const { id, name, status } = await client.post<PodView>(
+      podPath(await findPod(client, call.words.POD), '/action'),
+      { action: 'stop' },
+    );
     call.output.record({ id, name, status });
   },
 });

@@ -13,11 +13,20 @@ const DEFAULT_TAIL = 100;
 export const podLogs = command({
   name: 'pod logs',
   summary: 'Show what a pod wrote.',
-  details: 'Also of one that was removed, by its id, as long as that is kept. A dot marks what Berth says about it.',
+  details:
+    'Also of one that was removed, by its id, as long as that is kept. A dot marks what Berth says about it.',
   words: { POD: podWord },
   options: {
-    follow: { kind: 'switch', short: 'f', description: 'Go on with what is written from now on, until the pod ends.' },
-    tail: { kind: 'text', value: 'N', description: `How many of the last lines to begin with, at most ${MOST_LINES}. Default: ${DEFAULT_TAIL}.` },
+    follow: {
+      kind: 'switch',
+      short: 'f',
+      description: 'Go on with what is written from now on, until the pod ends.',
+    },
+    tail: {
+      kind: 'text',
+      value: 'N',
+      description: `How many of the last lines to begin with, at most ${MOST_LINES}. Default: ${DEFAULT_TAIL}.`,
+    },
     ...serverOptions,
   },
   async run(call) {
@@ -33,9 +42,11 @@ export const podLogs = command({
       return { id: words.POD };
     });
     const path = podPath(pod, `/logs?tail=${tail}`);
-    const show = (line: LogLine): void => output.text(output.forPeople ? shownLine(line) : `${JSON.stringify(line)}\n`);
+    const show = (line: LogLine): void =>
+      output.text(output.forPeople ? shownLine(line) : `${JSON.stringify(line)}\n`);
     try {
-      if (options.follow) for await (const line of followLog(client, path, new AbortController().signal)) show(line);
+      if (options.follow)
+        for await (const line of followLog(client, path, new AbortController().signal)) show(line);
       else for (const line of await readLog(client, `${path}&follow=false`)) show(line);
     } catch (error) {
       throw missing[0] ?? error;

@@ -22,7 +22,10 @@ export const podOpen = command({
     const pod = await findPod(client, call.words.POD);
     const urls = httpUrls(client, pod);
     const url = port === undefined ? urls[0] : urls.find((one) => one.endsWith(`-${port}/`));
-    if (url === undefined) throw new Failure(`pod ${pod.name} (${pod.id}) has no HTTP port${port === undefined ? '' : ` ${port}`}; it declares ${pod.ports.join(', ') || 'none at all'}`);
+    if (url === undefined)
+      throw new Failure(
+        `pod ${pod.name} (${pod.id}) has no HTTP port${port === undefined ? '' : ` ${port}`}; it declares ${pod.ports.join(', ') || 'none at all'}`,
+      );
     call.output.record({ id: pod.id, url });
     const opener = call.output.forPeople && !call.options.print ? openerOf(call.env) : undefined;
     if (opener === undefined) return;

@@ -30,7 +30,10 @@ const columns: Column<Row>[] = [
   { title: 'NAME', value: ({ name }) => name },
   { title: 'TYPE', value: ({ type }) => (type === 'QUEUE' ? 'queue' : 'lb') },
   { title: 'IMAGE', value: ({ image }) => image },
-  { title: 'WORKERS', value: ({ workers: { min, max, ...summary } }) => `${shownSummary(summary)} (${min} to ${max})` },
+  {
+    title: 'WORKERS',
+    value: ({ workers: { min, max, ...summary } }) => `${shownSummary(summary)} (${min} to ${max})`,
+  },
   { title: 'WAITING', value: ({ jobs }) => jobs?.inQueue },
   { title: 'RUNNING', value: ({ jobs }) => jobs?.inProgress },
   { title: 'DONE', value: ({ jobs }) => jobs?.completed },
@@ -46,14 +49,33 @@ export const ps = command({
     const endpoints = await listEndpoints(client);
     const rows: Row[] = [];
     for (let from = 0; from < endpoints.length; from += AT_A_TIME) {
-      rows.push(...(await Promise.all(endpoints.slice(from, from + AT_A_TIME).map((endpoint) => rowOf(client, endpoint)))));
+      rows.push(
+        ...(await Promise.all(
+          endpoints.slice(from, from + AT_A_TIME).map((endpoint) => rowOf(client, endpoint)),
+        )),
+      );
     }
-    call.output.table({ endpoints: rows }, rows, columns, 'There is no endpoint yet; "berth deploy FOLDER" makes one.');
+    call.output.table(
+      { endpoints: rows },
+      rows,
+      columns,
+      'There is no endpoint yet; "berth deploy FOLDER" makes one.',
+    );
   },
 });
 
 async function rowOf(client: Client, endpoint: EndpointView): Promise<Row> {
   const { id, name, type, image, workers } = endpoint;
-  const [{ summary }, health] = await Promise.all([listWorkers(client, endpoint), type === 'QUEUE' ? client.get<{ jobs: JobCounts }>(jobPath(endpoint, 'health')) : { jobs: null }]);
-  return { id, name, type, image, workers: { min: workers.min, max: workers.max, ...summary }, jobs: health.jobs };
+  const [{ summary }, health] = await Promise.all([
+    listWorkers(client, endpoint),
+    type === 'QUEUE' ? client.get<{ jobs: JobCounts }>(jobPath(endpoint, 'health')) : { jobs: null },
+  ]);
+  return {
+    id,
+    name,
+    type,
+    image,
+    workers: { min: workers.min, max: workers.max, ...summary },
+    jobs: health.jobs,
+  };
 }

@@ -14,7 +14,11 @@ export const rm = command({
   async run(call) {
     const client = await connect(call);
     const endpoint = await findEndpoint(client, call.words.ENDPOINT);
-    if (!call.options.yes) await confirm(`Remove endpoint ${visible(endpoint.name)} (${endpoint.id}) with its workers and jobs?`, call);
+    if (!call.options.yes)
+      await confirm(
+        `Remove endpoint ${visible(endpoint.name)} (${endpoint.id}) with its workers and jobs?`,
+        call,
+      );
     await client.delete(endpointPath(endpoint));
     call.output.record({ id: endpoint.id, name: endpoint.name, removed: true });
   },

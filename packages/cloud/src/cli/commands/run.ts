@@ -14,12 +14,21 @@ import { sayOn } from '../serverless/upload.ts';
 export const run = command({
   name: 'run',
   summary: 'Send a job to an endpoint.',
-  details: 'The job is queued and its id shown, unless --sync or --stream wait for what comes of it. With those, a job that fails makes the command fail.',
-  words: { ENDPOINT: endpointWord, JSON: `The job: '{"input": …}', or the input alone; @FILE reads it from a file, - from the standard input.` },
+  details:
+    'The job is queued and its id shown, unless --sync or --stream wait for what comes of it. With those, a job that fails makes the command fail.',
+  words: {
+    ENDPOINT: endpointWord,
+    JSON: `The job: '{"input": …}', or the input alone; @FILE reads it from a file, - from the standard input.`,
+  },
   options: {
     sync: { kind: 'switch', description: 'Wait for the job to end, and show its result.' },
     stream: { kind: 'switch', description: 'Show what the handler yields, as it comes.' },
-    wait: { kind: 'text', value: 'MS', description: 'With --sync: how many milliseconds to wait at most; then the job is shown as it stands and goes on. Default: until it ends.' },
+    wait: {
+      kind: 'text',
+      value: 'MS',
+      description:
+        'With --sync: how many milliseconds to wait at most; then the job is shown as it stands and goes on. Default: until it ends.',
+    },
     ...serverOptions,
   },
   async run(call) {
@@ -31,10 +40,23 @@ export const run = command({
     const client = await connect(call);
     const endpoint = await findForJobs(client, words.ENDPOINT);
     const say = sayOn(stderr, output.forPeople);
-    if (options.sync) return showResult(output, await runToEnd(client, endpoint, job, { withinMs: wait, onWaiting: (reason) => say(`the job waits: ${reason}`) }), endpoint.name);
+    if (options.sync)
+      return showResult(
+        output,
+        await runToEnd(client, endpoint, job, {
+          withinMs: wait,
+          onWaiting: (reason) => say(`the job waits: ${reason}`),
+        }),
+        endpoint.name,
+      );
     const { id, status } = await submit(client, endpoint, job);
-    if (!options.stream) return output.record({ id, status }, `It runs on its own. Its log: berth logs ${endpoint.name} --job ${id} -f`);
-    for await (const chunk of follow(client, endpoint, id, new AbortController().signal)) showChunk(output, chunk);
+    if (!options.stream)
+      return output.record(
+        { id, status },
+        `It runs on its own. Its log: berth logs ${endpoint.name} --job ${id} -f`,
+      );
+    for await (const chunk of follow(client, endpoint, id, new AbortController().signal))
+      showChunk(output, chunk);
     const ended = await client.get<JobView>(jobPath(endpoint, `status/${id}`));
     if (!output.forPeople) output.text(`${JSON.stringify(ended)}\n`);
     checkResult(ended);
@@ -42,8 +64,15 @@ export const run = command({
 });
 
 function showResult(output: Output, job: JobView, endpoint: string): void {
-  const notes = isUnderWay(job) ? [`It goes on${job.reason === undefined ? '' : ` (${job.reason})`}. Its log: berth logs ${endpoint} --job ${job.id} -f`] : [];
-  output.record(output.forPeople ? { ...job, ...asJson(job, 'input'), ...asJson(job, 'output') } : { ...job }, ...notes);
+  const notes = isUnderWay(job)
+    ? [
+        `It goes on${job.reason === undefined ? '' : ` (${job.reason})`}. Its log: berth logs ${endpoint} --job ${job.id} -f`,
+      ]
+    : [];
+  output.record(
+    output.forPeople ? { ...job, ...asJson(job, 'input'), ...asJson(job, 'output') } : { ...job },
+    ...notes,
+  );
   checkResult(job);
 }
 
@@ -55,5 +84,7 @@ function asJson(job: JobView, field: 'input' | 'output'): Record<string, string>
 /** One chunk is one line: text as it is, anything else as JSON. */
 function showChunk(output: Output, chunk: { output: unknown }): void {
   if (!output.forPeople) return output.text(`${JSON.stringify(chunk)}\n`);
-  output.text(`${typeof chunk.output === 'string' ? chunk.output.split('\n').map(visible).join('\n') : JSON.stringify(chunk.output)}\n`);
+  output.text(
+    `${typeof chunk.output === 'string' ? chunk.output.split('\n').map(visible).join('\n') : JSON.stringify(chunk.output)}\n`,
+  );
 }

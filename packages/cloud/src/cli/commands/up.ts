@@ -2,18 +2,26 @@ import { configFlags } from '../../support/config/from-flags.ts';
 import { loadConfig } from '../../support/config/load.ts';
 import { command, type Option } from '../command.ts';
 
-const options: Record<string, Option> = Object.fromEntries(Object.entries(configFlags).map(([flag, words]) => [flag, { kind: 'text', ...words }]));
+const options: Record<string, Option> = Object.fromEntries(
+  Object.entries(configFlags).map(([flag, words]) => [flag, { kind: 'text', ...words }]),
+);
 
 export const up = command({
   name: 'up',
   summary: 'Bring the cloud up and serve until stopped.',
-  details: 'Everything else is set by environment variables or the configuration file: see "berth config". With --json, the log is JSON.',
+  details:
+    'Everything else is set by environment variables or the configuration file: see "berth config". With --json, the log is JSON.',
   options,
   outlivesReader: true,
   async run({ options: given, env }) {
-    const argv = Object.keys(configFlags).flatMap((flag) => (typeof given[flag] === 'string' ? [`--${flag}=${given[flag]}`] : []));
+    const argv = Object.keys(configFlags).flatMap((flag) =>
+      typeof given[flag] === 'string' ? [`--${flag}=${given[flag]}`] : [],
+    );
     const { config, warnings } = await loadConfig({ argv, env });
     const { runServer } = await import('../../serve.ts');
-    await runServer({ config: given.json ? { ...config, log: { ...config.log, format: 'json' } } : config, warnings });
+    await runServer({
+      config: given.json ? { ...config, log: { ...config.log, format: 'json' } } : config,
+      warnings,
+    });
   },
 });

@@ -12,16 +12,33 @@ export const volumeCreate = command({
   summary: 'Create a network volume.',
   words: { NAME: 'What to call it. Names need not be unique.' },
   options: {
-    size: { kind: 'text', value: 'GB', description: 'Its size; 10 where this is left out. It can grow later, never shrink.' },
-    'data-center': { kind: 'text', value: 'ID', description: 'Where it lies, and what mounts it has to run; needed where there is more than one.' },
-    type: { kind: 'text', choices: ['standard', 'high-performance'], description: 'The storage tier; the first that the data center has where this is left out.' },
+    size: {
+      kind: 'text',
+      value: 'GB',
+      description: 'Its size; 10 where this is left out. It can grow later, never shrink.',
+    },
+    'data-center': {
+      kind: 'text',
+      value: 'ID',
+      description: 'Where it lies, and what mounts it has to run; needed where there is more than one.',
+    },
+    type: {
+      kind: 'text',
+      choices: ['standard', 'high-performance'],
+      description: 'The storage tier; the first that the data center has where this is left out.',
+    },
     ...serverOptions,
   },
   async run(call) {
     const { size, type, 'data-center': wanted } = call.options;
     const client = await connect(call);
     const dataCenter = wanted ?? (await onlyDataCenter(client));
-    const made = await client.post<VolumeView>('/v2/network-volumes', { name: call.words.NAME, size: readSize(size ?? '10'), dataCenter, ...(type === undefined ? {} : { type: TYPES[type] }) });
+    const made = await client.post<VolumeView>('/v2/network-volumes', {
+      name: call.words.NAME,
+      size: readSize(size ?? '10'),
+      dataCenter,
+      ...(type === undefined ? {} : { type: TYPES[type] }),
+    });
     call.output.record({ ...made });
   },
 });
@@ -29,6 +46,9 @@ export const volumeCreate = command({
 async function onlyDataCenter(client: Awaited<ReturnType<typeof connect>>): Promise<string> {
   const { rows } = await client.list<{ id: string }>('/v2/catalog/datacenters', 'dataCenters');
   const [first] = rows;
-  if (first === undefined || rows.length > 1) throw new Failure(`say where with --data-center: ${rows.map(({ id }) => id).join(', ') || 'there is no data center yet'}`);
+  if (first === undefined || rows.length > 1)
+    throw new Failure(
+      `say where with --data-center: ${rows.map(({ id }) => id).join(', ') || 'there is no data center yet'}`,
+    );
   return first.id;
 }

@@ -11,6 +11,9 @@ export const volumeGet = command({
   async run(call) {
     const client = await connect(call);
     const volume = await findVolume(client, call.words.VOLUME);
-    call.output.record({ ...volume }, `Its files over S3: ${client.url}/s3, bucket ${volume.id}, region ${volume.dataCenter}`);
+    call.output.record(
+      { ...volume },
+      `Its files over S3: ${client.url}/s3, bucket ${volume.id}, region ${volume.dataCenter}`,
+    );
   },
 });

@@ -35,13 +35,21 @@ export const volumeLs = command({
   name: 'volume ls',
   summary: 'List the network volumes, or the files in one.',
   words: { 'PLACE?': 'VOLUME:/path for the files of a folder in a volume, named by id or name.' },
-  options: { recursive: { kind: 'switch', short: 'r', description: 'Also what is in the folders of that folder.' }, ...serverOptions },
+  options: {
+    recursive: { kind: 'switch', short: 'r', description: 'Also what is in the folders of that folder.' },
+    ...serverOptions,
+  },
   async run(call) {
     const client = await connect(call);
     const word = call.words.PLACE;
     if (word === undefined) {
       const { answer, rows } = await listVolumes(client);
-      return call.output.table(answer, rows, volumeColumns, 'There is no network volume yet; make one with "berth volume create".');
+      return call.output.table(
+        answer,
+        rows,
+        volumeColumns,
+        'There is no network volume yet; make one with "berth volume create".',
+      );
     }
     const { name, path } = remotePlace(word) ?? { name: word, path: '' };
     const bucket = new Bucket(client, await findVolume(client, name));
@@ -49,12 +57,24 @@ export const volumeLs = command({
     const files: Entry[] = [];
     for await (const found of bucket.list(prefix, !call.options.recursive)) {
       if ('folder' in found) files.push({ path: found.folder, kind: 'folder', size: null, modifiedAt: null });
-      else if (found.key !== prefix) files.push(found.key.endsWith('/') ? { path: found.key, kind: 'folder', size: null, modifiedAt: found.modifiedAt } : { path: found.key, kind: 'file', size: found.size, modifiedAt: found.modifiedAt });
+      else if (found.key !== prefix)
+        files.push(
+          found.key.endsWith('/')
+            ? { path: found.key, kind: 'folder', size: null, modifiedAt: found.modifiedAt }
+            : { path: found.key, kind: 'file', size: found.size, modifiedAt: found.modifiedAt },
+        );
     }
     if (files.length === 0 && path !== '') {
       const file = await bucket.head(path.replace(/\/+$/, ''));
-      if (file !== undefined) files.push({ path: file.key, kind: 'file', size: file.size, modifiedAt: new Date(file.modifiedAt).toISOString() });
-      else if ((await bucket.head(prefix)) === undefined) throw new Failure(`there is nothing at /${visible(path)} in this volume`);
+      if (file !== undefined)
+        files.push({
+          path: file.key,
+          kind: 'file',
+          size: file.size,
+          modifiedAt: new Date(file.modifiedAt).toISOString(),
+        });
+      else if ((await bucket.head(prefix)) === undefined)
+        throw new Failure(`there is nothing at /${visible(path)} in this volume`);
     }
     call.output.table({ files }, files, entryColumns, 'There is nothing in it.');
   },

@@ -22,7 +22,10 @@ export const volumeRm = command({
     const volume = await findVolume(client, place?.name ?? call.words.PLACE);
     const shown = `${visible(volume.name)} (${volume.id})`;
     if (place === undefined || place.path === '') {
-      if (place !== undefined) throw new Failure(`to remove the volume itself, name it without a colon: berth volume rm ${volume.id}`);
+      if (place !== undefined)
+        throw new Failure(
+          `to remove the volume itself, name it without a colon: berth volume rm ${volume.id}`,
+        );
       if (!call.options.yes) await confirm(`Remove network volume ${shown} with all its data?`, call);
       await client.delete(volumePath(volume));
       return call.output.record({ id: volume.id, name: volume.name, removed: true });
@@ -30,8 +33,13 @@ export const volumeRm = command({
     const bucket = new Bucket(client, volume);
     const path = place.path.replace(/\/+$/, '');
     const isFile = !place.path.endsWith('/') && (await bucket.head(path)) !== undefined;
-    if (!isFile && (await bucket.head(`${path}/`)) === undefined) throw new Failure(`there is nothing at /${visible(path)} in this volume`);
-    if (!call.options.yes) await confirm(`Remove ${isFile ? 'the file' : 'the folder with all in it:'} /${visible(path)} of network volume ${shown}?`, call);
+    if (!isFile && (await bucket.head(`${path}/`)) === undefined)
+      throw new Failure(`there is nothing at /${visible(path)} in this volume`);
+    if (!call.options.yes)
+      await confirm(
+        `Remove ${isFile ? 'the file' : 'the folder with all in it:'} /${visible(path)} of network volume ${shown}?`,
+        call,
+      );
     const removed = isFile ? await removeAll(bucket, [path]) : await removeFolder(bucket, path);
     call.output.record({ volume: volume.id, path, files: removed });
   },
@@ -45,9 +53,11 @@ async function removeFolder(bucket: Bucket, path: string): Promise<number> {
   await removeAll(bucket, files);
   const folders = new Set<string>();
   for (const key of [...found, `${path}/`]) {
-    for (let end = key.lastIndexOf('/'); end >= path.length; end = key.lastIndexOf('/', end - 1)) folders.add(key.slice(0, end + 1));
+    for (let end = key.lastIndexOf('/'); end >= path.length; end = key.lastIndexOf('/', end - 1))
+      folders.add(key.slice(0, end + 1));
   }
-  for (const folder of [...folders].sort((one, other) => other.length - one.length)) await bucket.remove(folder);
+  for (const folder of [...folders].sort((one, other) => other.length - one.length))
+    await bucket.remove(folder);
   return files.length;
 }
 

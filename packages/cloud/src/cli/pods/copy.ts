@@ -18,45 +18,87 @@ interface PodFile {
   size: number;
 }
 
-export async function copyIntoPod(client: Client, pod: PodToCopy, source: string, target: string, progress: Progress): Promise<void> {
+export async function copyIntoPod(
+  client: Client,
+  pod: PodToCopy,
+  source: string,
+  target: string,
+  progress: Progress,
+): Promise<void> {
   const found = await stat(source).catch((cause: NodeJS.ErrnoException) => {
     throw new Failure(`${source} cannot be read (${cause.code ?? cause.message})`, { cause });
   });
   const into = target === '' || target.endsWith('/') || (await look(client, pod, target))?.kind === 'folder';
-  const name = (into ? `${target}/${basename(resolve(source))}` : target).split('/').filter((part) => part !== '').join('/');
+  const name = (into ? `${target}/${basename(resolve(source))}` : target)
+    .split('/')
+    .filter((part) => part !== '')
+    .join('/');
   const { files, bytes } = found.isDirectory() ? await weigh(source) : { files: 1, bytes: found.size };
   progress.expect(files, bytes);
   // Where a link was named, what it leads to is meant.
   const tar = packTree(await realpath(source), name, (count) => progress.bytes(count));
-  const response = await client.send('PUT', filesPath(pod, target.startsWith('/') ? '/' : '.'), Readable.from(tar, { objectMode: false }), { within: 0, headers: { 'content-type': TAR } });
+  const response = await client.send(
+    'PUT',
+    filesPath(pod, target.startsWith('/') ? '/' : '.'),
+    Readable.from(tar, { objectMode: false }),
+    { within: 0, headers: { 'content-type': TAR } },
+  );
   if (!response.ok) throw await client.refusalOf(response);
   for (let count = 0; count < files; count += 1) progress.file();
 }
 
-export async function copyOutOfPod(client: Client, pod: PodToCopy, source: string, target: string, progress: Progress): Promise<void> {
-  const last = source.split('/').filter((part) => part !== '' && part !== '.').at(-1);
+export async function copyOutOfPod(
+  client: Client,
+  pod: PodToCopy,
+  source: string,
+  target: string,
+  progress: Progress,
+): Promise<void> {
+  const last = source
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+    .at(-1);
   if (last === undefined) throw new Failure('name a file or a folder in the pod: POD:/path');
   const about = await look(client, pod, source);
   if (about === undefined) throw new Failure(`there is nothing at ${visible(source)} in this pod`);
   if (about.kind === 'file') progress.expect(1, about.size);
   const response = await client.send('GET', filesPath(pod, source), undefined, { within: 0, accept: TAR });
   if (!response.ok) throw await client.refusalOf(response);
-  const into = target.endsWith('/') || (await stat(target).then((found) => found.isDirectory(), () => false));
+  const into =
+    target.endsWith('/') ||
+    (await stat(target).then(
+      (found) => found.isDirectory(),
+      () => false,
+    ));
   const [folder, name] = into ? [target, last] : [join(resolve(target), '..'), basename(resolve(target))];
   await mkdir(folder, { recursive: true });
   try {
     // Everything is below one entry, which gets its new name here.
-    const rename = (entry: string): string => [name, ...entry.replace(/^(?:\.?\/)+/, '').split('/').slice(1)].join('/');
-    await unpackInto(folder, Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]), { rename, onBytes: (count) => progress.bytes(count), onFile: () => progress.file() });
+    const rename = (entry: string): string =>
+      [
+        name,
+        ...entry
+          .replace(/^(?:\.?\/)+/, '')
+          .split('/')
+          .slice(1),
+      ].join('/');
+    await unpackInto(folder, Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]), {
+      rename,
+      onBytes: (count) => progress.bytes(count),
+      onFile: () => progress.file(),
+    });
   } catch (error) {
-    if (error instanceof TarError) throw new Failure(`the copy is not whole: ${error.message}`, { cause: error });
+    if (error instanceof TarError)
+      throw new Failure(`the copy is not whole: ${error.message}`, { cause: error });
     throw error;
   }
 }
 
 async function look(client: Client, pod: PodToCopy, path: string): Promise<PodFile | undefined> {
   try {
-    return await client.get<PodFile>(`/v2/pods/${encodeURIComponent(pod.id)}/files/info?path=${encodeURIComponent(path)}`);
+    return await client.get<PodFile>(
+      `/v2/pods/${encodeURIComponent(pod.id)}/files/info?path=${encodeURIComponent(path)}`,
+    );
   } catch (error) {
     if (error instanceof Refusal && error.status === 404) return undefined;
     throw error;

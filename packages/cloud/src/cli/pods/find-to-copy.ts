@@ -22,11 +22,16 @@ export async function findPodToCopy(client: Client, word: string): Promise<PodTo
   const named: PodToCopy[] = [];
   let cursor: string | null | undefined;
   do {
-    const page: PodPage = await client.get<PodPage>(`/v2/pods${cursor === null || cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`}`);
+    const page: PodPage = await client.get<PodPage>(
+      `/v2/pods${cursor === null || cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`}`,
+    );
     named.push(...page.pods.filter(({ name }) => name === word));
     cursor = page.pagination?.nextCursor;
   } while (cursor !== null && cursor !== undefined);
-  if (named.length > 1) throw new Failure(`${named.length} pods are called ${JSON.stringify(word)}; name one by its id: ${named.map(({ id }) => id).join(', ')}`);
+  if (named.length > 1)
+    throw new Failure(
+      `${named.length} pods are called ${JSON.stringify(word)}; name one by its id: ${named.map(({ id }) => id).join(', ')}`,
+    );
   const [only] = named;
   if (only === undefined) throw new Failure(`there is no pod ${JSON.stringify(word)}`);
   return only;

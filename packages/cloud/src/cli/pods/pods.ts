@@ -33,7 +33,9 @@ export async function listPods(client: Client): Promise<PodView[]> {
   const found: PodView[] = [];
   let cursor: string | null = null;
   do {
-    const page: PodPage = await client.get<PodPage>(`/v2/pods${cursor === null ? '' : `?cursor=${encodeURIComponent(cursor)}`}`);
+    const page: PodPage = await client.get<PodPage>(
+      `/v2/pods${cursor === null ? '' : `?cursor=${encodeURIComponent(cursor)}`}`,
+    );
     found.push(...page.pods);
     cursor = page.pagination.nextCursor;
   } while (cursor !== null);
@@ -45,16 +47,29 @@ export async function findPod(client: Client, word: string): Promise<PodView> {
   const all = await listPods(client);
   const byId = all.filter(({ id }) => id === word);
   const found = byId.length > 0 ? byId : all.filter(({ name }) => name === word);
-  if (found.length > 1) throw new Failure(`${found.length} pods are called ${JSON.stringify(word)}; name one by its id: ${found.map(({ id }) => id).join(', ')}`);
+  if (found.length > 1)
+    throw new Failure(
+      `${found.length} pods are called ${JSON.stringify(word)}; name one by its id: ${found.map(({ id }) => id).join(', ')}`,
+    );
   const [pod] = found;
   if (pod !== undefined) return pod;
-  const close = nearest(word, all.map(({ name }) => name));
-  throw new Failure(`there is no pod ${JSON.stringify(word)}${close === undefined ? '; "berth pod ls" shows all' : `; did you mean ${JSON.stringify(close)}?`}`);
+  const close = nearest(
+    word,
+    all.map(({ name }) => name),
+  );
+  throw new Failure(
+    `there is no pod ${JSON.stringify(word)}${close === undefined ? '; "berth pod ls" shows all' : `; did you mean ${JSON.stringify(close)}?`}`,
+  );
 }
 
 /** Where the HTTP ports of a pod are reached. */
-export function httpUrls(client: Pick<Client, 'url'>, { id, ports }: Pick<PodView, 'id' | 'ports'>): string[] {
-  return ports.filter((port) => port.endsWith('/http')).map((port) => `${client.url}/proxy/${id}-${Number.parseInt(port, 10)}/`);
+export function httpUrls(
+  client: Pick<Client, 'url'>,
+  { id, ports }: Pick<PodView, 'id' | 'ports'>,
+): string[] {
+  return ports
+    .filter((port) => port.endsWith('/http'))
+    .map((port) => `${client.url}/proxy/${id}-${Number.parseInt(port, 10)}/`);
 }
 
 export function shownHardware({ gpu, cpu }: Pick<PodView, 'gpu' | 'cpu'>): string {

@@ -8,9 +8,11 @@ import type { Input } from '../surroundings.ts';
  */
 export function enterRawMode(stdin: Input): () => void {
   stdin.setRawMode?.(true);
-  if (stdin.setRawMode !== undefined) spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] });
+  if (stdin.setRawMode !== undefined)
+    spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] });
   return () => {
-    if (stdin.setRawMode !== undefined) spawnSync('stty', ['opost'], { stdio: ['inherit', 'ignore', 'ignore'] });
+    if (stdin.setRawMode !== undefined)
+      spawnSync('stty', ['opost'], { stdio: ['inherit', 'ignore', 'ignore'] });
     stdin.setRawMode?.(false);
   };
 }

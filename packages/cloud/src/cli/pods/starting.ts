@@ -13,7 +13,11 @@ const DEFAULT_TIMEOUT_S = 600;
 /** For commands that start a pod. */
 export const startingOptions = {
   detach: { kind: 'switch', description: 'Do not wait until it runs.' },
-  timeout: { kind: 'text', value: 'SECONDS', description: `How long to wait until it runs. Default: ${DEFAULT_TIMEOUT_S}.` },
+  timeout: {
+    kind: 'text',
+    value: 'SECONDS',
+    description: `How long to wait until it runs. Default: ${DEFAULT_TIMEOUT_S}.`,
+  },
 } as const satisfies Options;
 
 export function readTimeout(timeout: string | undefined): number {
@@ -21,17 +25,28 @@ export function readTimeout(timeout: string | undefined): number {
 }
 
 /** Waits until a pod runs, and says what it does meanwhile. One that ends well before anybody looked has run, too. */
-export async function waitUntilRunning(client: Client, pod: PodView, withinMs: number, say: (line: string) => void): Promise<PodView> {
+export async function waitUntilRunning(
+  client: Client,
+  pod: PodView,
+  withinMs: number,
+  say: (line: string) => void,
+): Promise<PodView> {
   const until = performance.now() + withinMs;
   let told = '';
   for (let found = pod; ; found = await client.get<PodView>(podPath(pod))) {
     const { status, statusDetail } = found;
     if (status === 'RUNNING' || status === 'EXITED') return found;
-    if (status === 'ERROR') throw new Failure(`pod ${visible(pod.name)} (${pod.id}) did not start: ${visible(statusDetail ?? 'it does not say why')}; its log: berth pod logs ${pod.id}`);
+    if (status === 'ERROR')
+      throw new Failure(
+        `pod ${visible(pod.name)} (${pod.id}) did not start: ${visible(statusDetail ?? 'it does not say why')}; its log: berth pod logs ${pod.id}`,
+      );
     const line = statusDetail ?? status.toLowerCase();
     if (line !== told) say(visible(line));
     told = line;
-    if (performance.now() >= until) throw new Failure(`pod ${visible(pod.name)} (${pod.id}) does not run after ${withinMs / 1000} s: ${visible(line)}; it goes on by itself, and "berth pod ls" shows how far it is`);
+    if (performance.now() >= until)
+      throw new Failure(
+        `pod ${visible(pod.name)} (${pod.id}) does not run after ${withinMs / 1000} s: ${visible(line)}; it goes on by itself, and "berth pod ls" shows how far it is`,
+      );
     await pause(LOOK_EVERY_MS);
   }
 }

@@ -23,13 +23,28 @@ export interface Ending {
 }
 
 /** Runs a command in a pod or a worker, with this program's input and output as its own. */
-export async function converse({ client, path, command, tty, term, stdin, stdout, stderr }: Conversation): Promise<Ending> {
-  const query = new URLSearchParams([...command.map((word): [string, string] => ['cmd', word]), ['tty', String(tty)]]);
-  if (tty) for (const name of ['columns', 'rows'] as const) if (isSize(stdout[name])) query.set(name, String(stdout[name]));
+export async function converse({
+  client,
+  path,
+  command,
+  tty,
+  term,
+  stdin,
+  stdout,
+  stderr,
+}: Conversation): Promise<Ending> {
+  const query = new URLSearchParams([
+    ...command.map((word): [string, string] => ['cmd', word]),
+    ['tty', String(tty)],
+  ]);
+  if (tty)
+    for (const name of ['columns', 'rows'] as const)
+      if (isSize(stdout[name])) query.set(name, String(stdout[name]));
   if (tty && term) query.set('term', term);
   const socket = await client.webSocket(`${path}?${query.toString()}`);
   const resize = (): void => {
-    if (isSize(stdout.columns) && isSize(stdout.rows)) tell(socket, { type: 'resize', columns: stdout.columns, rows: stdout.rows });
+    if (isSize(stdout.columns) && isSize(stdout.rows))
+      tell(socket, { type: 'resize', columns: stdout.columns, rows: stdout.rows });
   };
   const leaveRawMode = tty && stdin.isTTY === true ? enterRawMode(stdin) : undefined;
   if (tty) stdout.on?.('resize', resize);
@@ -59,7 +74,9 @@ function tell(socket: WebSocket, message: Record<string, unknown>): void {
 async function send(socket: WebSocket, stdin: Input): Promise<void> {
   for await (const chunk of stdin) {
     if (socket.readyState !== socket.OPEN) return;
-    await new Promise<void>((resolve) => socket.send(Buffer.from(chunk as Uint8Array), { binary: true }, () => resolve()));
+    await new Promise<void>((resolve) =>
+      socket.send(Buffer.from(chunk as Uint8Array), { binary: true }, () => resolve()),
+    );
   }
   tell(socket, { type: 'eof' });
 }
@@ -71,16 +88,27 @@ function listen(socket: WebSocket, outputs: { stdout: Writable; stderr: Writable
   return new Promise((resolve, reject) => {
     socket.on('message', (data, isBinary) => {
       if (isBinary) return void outputs[stream].write(data as Buffer);
-      const message = JSON.parse(String(data)) as { type: string; stream?: keyof typeof outputs; message?: string; note?: string } & Ending;
+      const message = JSON.parse(String(data)) as {
+        type: string;
+        stream?: keyof typeof outputs;
+        message?: string;
+        note?: string;
+      } & Ending;
       if (message.type === 'stream') stream = message.stream === 'stderr' ? 'stderr' : 'stdout';
       else if (message.type === 'exit') ending = { exitCode: message.exitCode, signal: message.signal };
       else if (message.type === 'error') failure = message.message;
-      else if (message.type === 'open' && message.note !== undefined) outputs.stderr.write(`${message.note}\n`);
+      else if (message.type === 'open' && message.note !== undefined)
+        outputs.stderr.write(`${message.note}\n`);
     });
     socket.on('error', (error) => (failure ??= error.message));
     socket.on('close', (_code, reason) => {
       if (ending !== undefined) resolve(ending);
-      else reject(new Failure(`the connection to the command ended before the command did: ${failure ?? (String(reason) || 'it was cut off')}`));
+      else
+        reject(
+          new Failure(
+            `the connection to the command ended before the command did: ${failure ?? (String(reason) || 'it was cut off')}`,
+          ),
+        );
     });
   });
 }

@@ -7,7 +7,13 @@ import { change, creation } from './order.ts';
 import type { Say } from './upload.ts';
 
 /** Gives the endpoint of this name a new image, or makes it where there is none. */
-export async function deployImage(client: Client, name: string, image: string, order: Order, say: Say): Promise<{ endpoint: EndpointView; created: boolean }> {
+export async function deployImage(
+  client: Client,
+  name: string,
+  image: string,
+  order: Order,
+  say: Say,
+): Promise<{ endpoint: EndpointView; created: boolean }> {
   const present = pick(await listEndpoints(client), name);
   const gpu = order.gpu === undefined ? undefined : await chooseGpus(client, order.gpu);
   if (present === undefined) {
@@ -15,7 +21,10 @@ export async function deployImage(client: Client, name: string, image: string, o
     say(`endpoint ${endpoint.name} (${endpoint.id}) is made`);
     return { endpoint, created: true };
   }
-  const endpoint = await client.patch<EndpointView>(endpointPath(present), change(present, image, order, gpu));
+  const endpoint = await client.patch<EndpointView>(
+    endpointPath(present),
+    change(present, image, order, gpu),
+  );
   say(`endpoint ${endpoint.name} (${endpoint.id}) runs ${endpoint.image} from now on`);
   return { endpoint, created: false };
 }

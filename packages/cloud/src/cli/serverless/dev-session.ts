@@ -43,7 +43,12 @@ export class DevSession {
       const { endpoint, created } = await deployImage(client, name, image, order, () => undefined);
       this.#digest = snapshot.digest;
       this.endpoint = endpoint;
-      this.#tell({ event: 'deployed', image, ...(created && { id: endpoint.id, requestUrls: endpoint.requestUrls }) }, created ? `${folder} runs at ${endpoint.requestUrls['base'] ?? endpoint.requestUrls['run']}` : `changed: ${image} runs from now on`);
+      this.#tell(
+        { event: 'deployed', image, ...(created && { id: endpoint.id, requestUrls: endpoint.requestUrls }) },
+        created
+          ? `${folder} runs at ${endpoint.requestUrls['base'] ?? endpoint.requestUrls['run']}`
+          : `changed: ${image} runs from now on`,
+      );
       if (job !== undefined && endpoint.type === 'QUEUE') this.#try(endpoint, job);
     } catch (error) {
       if (this.endpoint === undefined) throw error;
@@ -56,14 +61,27 @@ export class DevSession {
     const { client, output } = this.#parts;
     signal.addEventListener('abort', () => (this.#ended = true), { once: true });
     if (this.endpoint === undefined) return;
-    await followWorkers(client, this.endpoint, MOST_LINES, (line, worker) => output.text(output.forPeople ? shownLine(line) : `${JSON.stringify({ event: 'log', worker, ...line })}\n`), signal);
+    await followWorkers(
+      client,
+      this.endpoint,
+      MOST_LINES,
+      (line, worker) =>
+        output.text(
+          output.forPeople ? shownLine(line) : `${JSON.stringify({ event: 'log', worker, ...line })}\n`,
+        ),
+      signal,
+    );
   }
 
   /** Nobody waits for it: a handler that cannot start is mended by the next change, and then does the job that still waits. */
   #try(endpoint: EndpointView, job: JsonText): void {
     if (this.#trying) return;
     this.#trying = true;
-    const tell = (result: JobView): void => this.#tell({ event: 'result', job: result }, `${result.status} ${JSON.stringify(result.output ?? result.error ?? null)}`);
+    const tell = (result: JobView): void =>
+      this.#tell(
+        { event: 'result', job: result },
+        `${result.status} ${JSON.stringify(result.output ?? result.error ?? null)}`,
+      );
     void runToEnd(this.#parts.client, endpoint, job)
       .then(tell, (error: unknown) => this.#failed(error))
       .finally(() => (this.#trying = false));

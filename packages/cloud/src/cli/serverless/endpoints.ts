@@ -37,7 +37,9 @@ export async function listEndpoints(client: Client): Promise<EndpointView[]> {
   const found: EndpointView[] = [];
   let cursor: string | null = null;
   do {
-    const page: EndpointPage = await client.get<EndpointPage>(`/v2/serverless${cursor === null ? '' : `?cursor=${encodeURIComponent(cursor)}`}`);
+    const page: EndpointPage = await client.get<EndpointPage>(
+      `/v2/serverless${cursor === null ? '' : `?cursor=${encodeURIComponent(cursor)}`}`,
+    );
     found.push(...page.endpoints);
     cursor = page.pagination.nextCursor;
   } while (cursor !== null);
@@ -48,8 +50,13 @@ export async function findEndpoint(client: Client, word: string): Promise<Endpoi
   const all = await listEndpoints(client);
   const found = pick(all, word);
   if (found !== undefined) return found;
-  const close = nearest(word, all.map(({ name }) => name));
-  throw new Failure(`there is no endpoint ${JSON.stringify(word)}${close === undefined ? '; "berth ps" shows all' : `; did you mean ${JSON.stringify(close)}?`}`);
+  const close = nearest(
+    word,
+    all.map(({ name }) => name),
+  );
+  throw new Failure(
+    `there is no endpoint ${JSON.stringify(word)}${close === undefined ? '; "berth ps" shows all' : `; did you mean ${JSON.stringify(close)}?`}`,
+  );
 }
 
 /** A key that opens the job interface alone cannot look a name up, but it needs no more than an id. */
@@ -66,6 +73,9 @@ export async function findForJobs(client: Client, word: string): Promise<Endpoin
 export function pick(all: readonly EndpointView[], word: string): EndpointView | undefined {
   const byId = all.filter(({ id }) => id === word);
   const found = byId.length > 0 ? byId : all.filter(({ name }) => name === word);
-  if (found.length > 1) throw new Failure(`${found.length} endpoints are called ${JSON.stringify(word)}; name one by its id: ${found.map(({ id }) => id).join(', ')}`);
+  if (found.length > 1)
+    throw new Failure(
+      `${found.length} endpoints are called ${JSON.stringify(word)}; name one by its id: ${found.map(({ id }) => id).join(', ')}`,
+    );
   return found[0];
 }

@@ -27,7 +27,14 @@ describe('a folder to deploy', () => {
     await put('.git/HEAD');
     await put('lib/.git/HEAD');
     const { files, size } = await readFolder(folder);
-    assert.deepEqual(files.map(({ path, executable }) => [path, executable]), [['handler.ts', false], ['lib/x.sh', true], ['node_modules/a/index.js', false]]);
+    assert.deepEqual(
+      files.map(({ path, executable }) => [path, executable]),
+      [
+        ['handler.ts', false],
+        ['lib/x.sh', true],
+        ['node_modules/a/index.js', false],
+      ],
+    );
     assert.equal(size, 25);
   });
 
@@ -50,14 +57,28 @@ describe('a folder to deploy', () => {
     await symlink('nowhere', join(folder, 'broken'));
     await symlink('.', join(folder, 'round'));
     const { files, leftOut } = await readFolder(folder);
-    assert.deepEqual(files.map(({ path, executable }) => [path, executable]), [['bin/tool', true], ['handler.py', false], ['tool', true]]);
+    assert.deepEqual(
+      files.map(({ path, executable }) => [path, executable]),
+      [
+        ['bin/tool', true],
+        ['handler.py', false],
+        ['tool', true],
+      ],
+    );
     assert.deepEqual(leftOut, ['broken', 'out', 'programs', 'round']);
   });
 
   test('needs something to run, and says what', async () => {
     await put('index.ts');
     await put('lib/handler.ts');
-    await assert.rejects(readFolder(folder), (error) => error instanceof Failure && /nothing to run: it needs a handler\.ts, a handler\.js, a handler\.mjs, a handler\.py, or a berth\.json/.test(error.message));
+    await assert.rejects(
+      readFolder(folder),
+      (error) =>
+        error instanceof Failure &&
+        /nothing to run: it needs a handler\.ts, a handler\.js, a handler\.mjs, a handler\.py, or a berth\.json/.test(
+          error.message,
+        ),
+    );
     await put('Dockerfile');
     await assert.rejects(readFolder(folder), /docker build -t NAME/);
     await put('berth.json', '{"command":["node","index.ts"]}');
@@ -68,17 +89,34 @@ describe('a folder to deploy', () => {
     await put('handler.ts');
     await put('data/model.bin');
     await truncate(join(folder, 'data/model.bin'), 300_000_000);
-    await assert.rejects(readFolder(folder), /too large to upload, which is for 50000 files with 201\.3 MB in all; name what need not run in .*\.berthignore\. The largest so far: data \(300\.0 MB\)/);
+    await assert.rejects(
+      readFolder(folder),
+      /too large to upload, which is for 50000 files with 201\.3 MB in all; name what need not run in .*\.berthignore\. The largest so far: data \(300\.0 MB\)/,
+    );
   });
 });
 
 test('any folder has a name that an image can have', () => {
-  for (const [name, image] of [['echo', 'echo'], ['My App', 'my-app'], ['a.b__c', 'a-b-c'], ['-x-', 'x'], ['äöü', 'app'], ['v1.2_3', 'v1-2_3'], ['x'.repeat(100), 'x'.repeat(60)]] as const) {
+  for (const [name, image] of [
+    ['echo', 'echo'],
+    ['My App', 'my-app'],
+    ['a.b__c', 'a-b-c'],
+    ['-x-', 'x'],
+    ['äöü', 'app'],
+    ['v1.2_3', 'v1-2_3'],
+    ['x'.repeat(100), 'x'.repeat(60)],
+  ] as const) {
     assert.equal(imageNameFor(name), image);
     assert.deepEqual(imageNameFindings(image), []);
   }
 });
 
 test('sizes are shown as people say them', () => {
-  assert.deepEqual([0, 999, 1200, 45_000, 1_500_000].map(shownSize), ['0 bytes', '999 bytes', '1.2 kB', '45 kB', '1.5 MB']);
+  assert.deepEqual([0, 999, 1200, 45_000, 1_500_000].map(shownSize), [
+    '0 bytes',
+    '999 bytes',
+    '1.2 kB',
+    '45 kB',
+    '1.5 MB',
+  ]);
 });

@@ -49,7 +49,8 @@ export async function readFolder(folder: string): Promise<Folder> {
       if (NEVER.has(name) || rules.ignores(path, status.isDirectory())) continue;
       if (status.isDirectory()) await walk(path);
       else if (status.isFile()) await add(path, status);
-      else if (status.isSymbolicLink() && (await leadsToFileIn(root, place))) await add(path, await stat(place));
+      else if (status.isSymbolicLink() && (await leadsToFileIn(root, place)))
+        await add(path, await stat(place));
       else found.leftOut.push(path);
     }
   };
@@ -60,7 +61,14 @@ export async function readFolder(folder: string): Promise<Folder> {
 
 /** What a folder is called as an image: `My App` is `my-app`. */
 export function imageNameFor(name: string): string {
-  return name.toLowerCase().replaceAll(/[^a-z0-9_]+/g, '-').replaceAll(/[-_]{2,}/g, '-').slice(0, 60).replaceAll(/^[-_]+|[-_]+$/g, '') || 'app';
+  return (
+    name
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9_]+/g, '-')
+      .replaceAll(/[-_]{2,}/g, '-')
+      .slice(0, 60)
+      .replaceAll(/^[-_]+|[-_]+$/g, '') || 'app'
+  );
 }
 
 export function folderName(folder: string): string {
@@ -80,7 +88,9 @@ export function shownSize(bytes: number): string {
   if (bytes < 1000) return `${Math.round(bytes)} bytes`;
   const kilobytes = bytes / 1000;
   if (kilobytes < 1000) return `${kilobytes.toFixed(kilobytes < 10 ? 1 : 0)} kB`;
-  return kilobytes < 1_000_000 ? `${(kilobytes / 1000).toFixed(1)} MB` : `${(kilobytes / 1_000_000).toFixed(1)} GB`;
+  return kilobytes < 1_000_000
+    ? `${(kilobytes / 1000).toFixed(1)} MB`
+    : `${(kilobytes / 1_000_000).toFixed(1)} GB`;
 }
 
 /** A link to a file of the same folder is as good as that file. */
@@ -106,13 +116,22 @@ async function firstOf(root: string, names: readonly string[]): Promise<string> 
 }
 
 function nothingToRun(folder: string, { files }: Folder): Failure {
-  const docker = files.some(({ path }) => path === 'Dockerfile') ? `; its Dockerfile is for a container engine: "docker build -t NAME ${folder}", then "berth deploy NAME"` : '';
-  return new Failure(`${folder} has nothing to run: it needs a ${HANDLERS.slice(0, -1).join(', a ')}, or a berth.json with a "command"${docker}`);
+  const docker = files.some(({ path }) => path === 'Dockerfile')
+    ? `; its Dockerfile is for a container engine: "docker build -t NAME ${folder}", then "berth deploy NAME"`
+    : '';
+  return new Failure(
+    `${folder} has nothing to run: it needs a ${HANDLERS.slice(0, -1).join(', a ')}, or a berth.json with a "command"${docker}`,
+  );
 }
 
 /** By what stands at its top. */
 function tooLarge(folder: string, sizes: ReadonlyMap<string, number>): Failure {
-  const largest = [...sizes].sort(([, a], [, b]) => b - a).slice(0, 3).map(([top, size]) => `${top} (${shownSize(size)})`);
+  const largest = [...sizes]
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, 3)
+    .map(([top, size]) => `${top} (${shownSize(size)})`);
   const most = `${MOST_FILES} files with ${shownSize((LARGEST_UPLOAD / 4) * 3)} in all`;
-  return new Failure(`${folder} is too large to upload, which is for ${most}; name what need not run in ${join(folder, '.berthignore')}. The largest so far: ${largest.join(', ')}`);
+  return new Failure(
+    `${folder} is too large to upload, which is for ${most}; name what need not run in ${join(folder, '.berthignore')}. The largest so far: ${largest.join(', ')}`,
+  );
 }

@@ -24,9 +24,13 @@ export function gpuChoice(types: readonly GpuType[], words: readonly string[]): 
     const type = types.find(({ id, name }) => same(id) || same(name));
     if (type !== undefined) return [type];
     const close = nearest(word, [...types.flatMap(({ id, name }) => [id, name]), ...pools]);
-    throw new Failure(`there is no GPU type or pool ${JSON.stringify(word)} here${close === undefined ? '; GET /v2/catalog/gpus lists them' : `; did you mean ${JSON.stringify(close)}?`}`);
+    throw new Failure(
+      `there is no GPU type or pool ${JSON.stringify(word)} here${close === undefined ? '; GET /v2/catalog/gpus lists them' : `; did you mean ${JSON.stringify(close)}?`}`,
+    );
   });
   const chosen = [...new Set(wanted.map(({ id, pool }) => pool ?? id))];
-  const excludedTypes = types.filter((type) => type.pool !== null && chosen.includes(type.pool) && !wanted.includes(type)).map(({ id }) => id);
+  const excludedTypes = types
+    .filter((type) => type.pool !== null && chosen.includes(type.pool) && !wanted.includes(type))
+    .map(({ id }) => id);
   return { pools: chosen, ...(excludedTypes.length > 0 && { excludedTypes }) };
 }

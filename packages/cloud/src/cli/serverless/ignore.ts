@@ -13,7 +13,9 @@ export class IgnoreRules {
 
   /** Of a path below the folder, with slashes. */
   ignores(path: string, isFolder: boolean): boolean {
-    const last = this.#patterns.findLast(({ expression, foldersOnly }) => (isFolder || !foldersOnly) && expression.test(path));
+    const last = this.#patterns.findLast(
+      ({ expression, foldersOnly }) => (isFolder || !foldersOnly) && expression.test(path),
+    );
     return last !== undefined && !last.takesBack;
   }
 }

@@ -13,9 +13,14 @@ export async function readJob(word: string, stdin: () => Input): Promise<JsonTex
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new UsageError(`${origin} is not JSON: ${(cause as Error).message}; a job is written as '{"input": {"name": "world"}}', @FILE or - for the standard input`, { cause });
+    throw new UsageError(
+      `${origin} is not JSON: ${(cause as Error).message}; a job is written as '{"input": {"name": "world"}}', @FILE or - for the standard input`,
+      { cause },
+    );
   }
-  return new JsonText(typeof value === 'object' && value !== null && 'input' in value ? text : `{"input":${text}}`);
+  return new JsonText(
+    typeof value === 'object' && value !== null && 'input' in value ? text : `{"input":${text}}`,
+  );
 }
 
 async function readText(word: string, stdin: () => Input): Promise<[text: string, origin: string]> {

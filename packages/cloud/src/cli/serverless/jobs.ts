@@ -40,29 +40,47 @@ export interface Patience {
 }
 
 /** Submits a job and waits for its end. */
-export async function runToEnd(client: Client, endpoint: Target, job: JsonText, { withinMs = Infinity, onWaiting }: Patience = {}): Promise<JobView> {
+export async function runToEnd(
+  client: Client,
+  endpoint: Target,
+  job: JsonText,
+  { withinMs = Infinity, onWaiting }: Patience = {},
+): Promise<JobView> {
   const until = performance.now() + withinMs;
-  const stretch = (longest: number): number => Math.round(Math.min(longest, Math.max(SHORTEST_WAIT_MS, until - performance.now())));
+  const stretch = (longest: number): number =>
+    Math.round(Math.min(longest, Math.max(SHORTEST_WAIT_MS, until - performance.now())));
   const first = stretch(LOOK_WHY_MS);
-  let found = await client.post<JobView>(jobPath(endpoint, `runsync?wait=${first}`), job, { within: first + GRACE_MS });
+  let found = await client.post<JobView>(jobPath(endpoint, `runsync?wait=${first}`), job, {
+    within: first + GRACE_MS,
+  });
   let told: string | undefined;
   while (isUnderWay(found) && performance.now() < until) {
     if (found.reason !== undefined && found.reason !== told) onWaiting?.((told = found.reason));
     const wait = stretch(found.status === 'IN_QUEUE' ? LOOK_WHY_MS : STRETCH_MS);
-    found = await client.get<JobView>(jobPath(endpoint, `status-sync/${found.id}?wait=${wait}`), { within: wait + GRACE_MS });
+    found = await client.get<JobView>(jobPath(endpoint, `status-sync/${found.id}?wait=${wait}`), {
+      within: wait + GRACE_MS,
+    });
   }
   return found;
 }
 
 /** What a job produces, as it comes. */
-export async function* follow(client: Client, endpoint: Target, id: string, signal: AbortSignal): AsyncGenerator<{ output: unknown }> {
-  for await (const { data } of client.events(jobPath(endpoint, `stream/${id}`), signal)) yield JSON.parse(data) as { output: unknown };
+export async function* follow(
+  client: Client,
+  endpoint: Target,
+  id: string,
+  signal: AbortSignal,
+): AsyncGenerator<{ output: unknown }> {
+  for await (const { data } of client.events(jobPath(endpoint, `stream/${id}`), signal))
+    yield JSON.parse(data) as { output: unknown };
 }
 
 /** A job that has ended without a result is a failure of the command too. */
 export function checkResult(job: JobView): void {
   if (isUnderWay(job) || job.status === 'COMPLETED') return;
-  throw new Failure(`job ${job.id} is ${job.status}${job.error === undefined ? '' : `: ${errorText(job.error)}`}`);
+  throw new Failure(
+    `job ${job.id} is ${job.status}${job.error === undefined ? '' : `: ${errorText(job.error)}`}`,
+  );
 }
 
 /** Handlers of the Python SDK tell an error as JSON in a string. */

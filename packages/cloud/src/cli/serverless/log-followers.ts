@@ -11,12 +11,23 @@ export const MOST_LINES = 5000;
 const LOOK_EVERY_MS = 1000;
 
 /** Follows the logs of all workers of an endpoint, also of those that start later, until the signal says that it is enough. */
-export async function followWorkers(client: Client, endpoint: Pick<EndpointView, 'id'>, tail: number, show: (line: LogLine, worker: string) => void, signal: AbortSignal): Promise<void> {
+export async function followWorkers(
+  client: Client,
+  endpoint: Pick<EndpointView, 'id'>,
+  tail: number,
+  show: (line: LogLine, worker: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
   const followed = new Map<string, Promise<void>>();
   const failed = new AbortController();
   const ended = AbortSignal.any([signal, failed.signal]);
   const followOne = async (worker: string, lines: number): Promise<void> => {
-    for await (const line of followLog(client, endpointPath(endpoint, `/workers/${worker}/logs?tail=${lines}`), ended)) show(line, worker);
+    for await (const line of followLog(
+      client,
+      endpointPath(endpoint, `/workers/${worker}/logs?tail=${lines}`),
+      ended,
+    ))
+      show(line, worker);
   };
   let lines = tail;
   while (!ended.aborted) {

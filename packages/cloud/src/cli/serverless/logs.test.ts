@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { shownLine } from './logs.ts';
 
-const at = (line: string, source: 'container' | 'system' = 'container') => ({ ts: '2026-01-02T03:04:05.678Z', source, line });
+const at = (line: string, source: 'container' | 'system' = 'container') => ({
+  ts: '2026-01-02T03:04:05.678Z',
+  source,
+  line,
+});
 
 test('a line says when, and whose it is where there are several', () => {
   assert.equal(shownLine(at('hello')), '03:04:05.678  hello\n');
@@ -11,9 +15,16 @@ test('a line says when, and whose it is where there are several', () => {
 });
 
 test('what the worker library writes for programs is told to people in words', () => {
-  assert.equal(shownLine(at('{"requestId":"j1","message":"Started.","level":"INFO"}')), '03:04:05.678  j1: Started.\n');
-  assert.equal(shownLine(at('{"requestId":null,"message":"It broke.","level":"ERROR"}')), '03:04:05.678  ERROR It broke.\n');
-  for (const line of ['{"a":1}', '{not json', '[1]', 'null']) assert.equal(shownLine(at(line)), `03:04:05.678  ${line}\n`);
+  assert.equal(
+    shownLine(at('{"requestId":"j1","message":"Started.","level":"INFO"}')),
+    '03:04:05.678  j1: Started.\n',
+  );
+  assert.equal(
+    shownLine(at('{"requestId":null,"message":"It broke.","level":"ERROR"}')),
+    '03:04:05.678  ERROR It broke.\n',
+  );
+  for (const line of ['{"a":1}', '{not json', '[1]', 'null'])
+    assert.equal(shownLine(at(line)), `03:04:05.678  ${line}\n`);
 });
 
 test('a line cannot play with the terminal; a tab is a tab', () => {

@@ -60,7 +60,8 @@ async function isUp({ stdout }: ChildProcess, ended: Promise<string>): Promise<v
   let over: string | undefined;
   void ended.then((said) => (over = said));
   while (!/^berth is up at /m.test(printed)) {
-    if (over !== undefined || stdout === null) throw new Failure(`a private Berth did not start: ${over ?? ''}`);
+    if (over !== undefined || stdout === null)
+      throw new Failure(`a private Berth did not start: ${over ?? ''}`);
     await Promise.race([once(stdout, 'data').then(([bytes]) => (printed += String(bytes))), ended]);
   }
 }

@@ -30,13 +30,20 @@ export async function takeSnapshot(path: string, stderr: Writable): Promise<Fold
   const { leftOut } = folder;
   if (leftOut.length > 0) {
     const more = leftOut.length > 3 ? ` and ${leftOut.length - 3} more` : '';
-    stderr.write(`berth: left out, since it leads out of ${path} or is no file: ${leftOut.slice(0, 3).join(', ')}${more}\n`);
+    stderr.write(
+      `berth: left out, since it leads out of ${path} or is no file: ${leftOut.slice(0, 3).join(', ')}${more}\n`,
+    );
   }
   return { ...folder, digest: digestOf(folder.files) };
 }
 
 /** Makes an image of a folder. What the server already has is not sent again. */
-export async function uploadFolder(client: Client, name: string, folder: Folder & { digest: string }, say: Say): Promise<UploadedImage> {
+export async function uploadFolder(
+  client: Client,
+  name: string,
+  folder: Folder & { digest: string },
+  say: Say,
+): Promise<UploadedImage> {
   const imageName = imageNameFor(name);
   const { rows } = await client.list<UploadedImage & { name: string }>('/v2/images', 'images');
   const known = rows.find((image) => image.name === imageName && image.digest === folder.digest);
@@ -46,8 +53,18 @@ export async function uploadFolder(client: Client, name: string, folder: Folder 
     return known;
   }
   say(`uploading ${files}, ${shownSize(folder.size)}`);
-  const body = { name: imageName, files: folder.files.map(({ path, executable, content }) => ({ path, mode: executable ? EXECUTABLE_MODE : PLAIN_MODE, data: Buffer.from(content).toString('base64') })) };
+  const body = {
+    name: imageName,
+    files: folder.files.map(({ path, executable, content }) => ({
+      path,
+      mode: executable ? EXECUTABLE_MODE : PLAIN_MODE,
+      data: Buffer.from(content).toString('base64'),
+    })),
+  };
   const stored = await client.post<UploadedImage>('/v2/images', body, { within: UPLOAD_WITHIN_MS });
-  if (stored.digest !== folder.digest) throw new Failure(`${client.url} stored something else than was sent; is it a Berth server of this version?`);
+  if (stored.digest !== folder.digest)
+    throw new Failure(
+      `${client.url} stored something else than was sent; is it a Berth server of this version?`,
+    );
   return stored;
 }

@@ -6,14 +6,20 @@ import { Failure } from '../failure.ts';
 const SETTLE_MS = 150;
 
 /** Calls `changed` once the folder is watched and after each change below it, one call at a time, until the signal says that it is enough. */
-export async function watchFolder(folder: string, changed: () => Promise<void>, signal: AbortSignal): Promise<void> {
+export async function watchFolder(
+  folder: string,
+  changed: () => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
   const dirty = { is: true };
   let wake = (): void => undefined;
   const watching = note(folder, signal, () => {
     dirty.is = true;
     wake();
   });
-  const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  const stopped = new Promise<void>((resolve) =>
+    signal.addEventListener('abort', () => resolve(), { once: true }),
+  );
   while (!signal.aborted) {
     if (!dirty.is) {
       await Promise.race([new Promise<void>((resolve) => (wake = resolve)), stopped, watching]);

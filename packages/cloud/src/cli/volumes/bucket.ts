@@ -46,29 +46,52 @@ export class Bucket {
     const response = await this.#send('HEAD', key, {}, undefined);
     if (response.status === 404) return undefined;
     if (!response.ok) throw await refusalOf(response);
-    return { key, size: Number(response.headers.get('content-length') ?? 0), modifiedAt: response.headers.get('last-modified') ?? '', etag: bare(response.headers.get('etag')) };
+    return {
+      key,
+      size: Number(response.headers.get('content-length') ?? 0),
+      modifiedAt: response.headers.get('last-modified') ?? '',
+      etag: bare(response.headers.get('etag')),
+    };
   }
 
   /** Everything below a prefix; with `shallow`, folders are told as one name that ends in a slash. */
   async *list(prefix: string, shallow = false): AsyncGenerator<RemoteFile | { folder: string }> {
     let token: string | undefined;
     do {
-      const query: Record<string, string> = { 'list-type': '2', prefix, 'encoding-type': 'url', ...(shallow && { delimiter: '/' }), ...(token !== undefined && { 'continuation-token': token }) };
+      const query: Record<string, string> = {
+        'list-type': '2',
+        prefix,
+        'encoding-type': 'url',
+        ...(shallow && { delimiter: '/' }),
+        ...(token !== undefined && { 'continuation-token': token }),
+      };
       const root = await this.#document('GET', '', query);
       for (const { name, children } of root.children) {
         const entry: Element = { name, text: '', children };
         if (name === 'CommonPrefixes') yield { folder: decodeURIComponent(textOf(entry, 'Prefix') ?? '') };
-        if (name === 'Contents') yield { key: decodeURIComponent(textOf(entry, 'Key') ?? ''), size: Number(textOf(entry, 'Size')), modifiedAt: textOf(entry, 'LastModified') ?? '', etag: bare(textOf(entry, 'ETag')) };
+        if (name === 'Contents')
+          yield {
+            key: decodeURIComponent(textOf(entry, 'Key') ?? ''),
+            size: Number(textOf(entry, 'Size')),
+            modifiedAt: textOf(entry, 'LastModified') ?? '',
+            etag: bare(textOf(entry, 'ETag')),
+          };
       }
       token = child(root, 'NextContinuationToken')?.text;
     } while (token !== undefined);
   }
 
   /** The content from a byte on, of the very file with this ETag. */
-  async get({ key, etag }: Pick<RemoteFile, 'key' | 'etag'>, from: number): Promise<ReadableStream<Uint8Array>> {
-    const response = await this.#send('GET', key, {}, undefined, { headers: { 'if-match': `"${etag}"`, ...(from > 0 && { range: `bytes=${from}-` }) } });
+  async get(
+    { key, etag }: Pick<RemoteFile, 'key' | 'etag'>,
+    from: number,
+  ): Promise<ReadableStream<Uint8Array>> {
+    const response = await this.#send('GET', key, {}, undefined, {
+      headers: { 'if-match': `"${etag}"`, ...(from > 0 && { range: `bytes=${from}-` }) },
+    });
     if (!response.ok) throw await refusalOf(response);
-    if (response.body === null || (from > 0 && response.status !== 206)) throw new Failure(`${this.#client.url} does not answer as Berth does; check BERTH_URL`);
+    if (response.body === null || (from > 0 && response.status !== 206))
+      throw new Failure(`${this.#client.url} does not answer as Berth does; check BERTH_URL`);
     return response.body as ReadableStream<Uint8Array>;
   }
 
@@ -85,13 +108,22 @@ export class Bucket {
   /** An upload of this key that was begun from the same source and not ended, the latest. */
   async begun(key: string, source: string): Promise<string | undefined> {
     const root = await this.#document('GET', '', { uploads: '', prefix: key, 'encoding-type': 'url' });
-    const uploads = root.children.filter(({ name }) => name === 'Upload').filter((upload) => decodeURIComponent(textOf(upload, 'Key') ?? '') === key && textOf(upload, 'Source') === source);
+    const uploads = root.children
+      .filter(({ name }) => name === 'Upload')
+      .filter(
+        (upload) =>
+          decodeURIComponent(textOf(upload, 'Key') ?? '') === key && textOf(upload, 'Source') === source,
+      );
     return textOf(uploads.at(-1), 'UploadId');
   }
 
   async begin(key: string, source: string): Promise<string> {
-    const id = textOf(await this.#document('POST', key, { uploads: '' }, undefined, { [SOURCE_HEADER]: source }), 'UploadId');
-    if (id === undefined) throw new Failure(`${this.#client.url} does not answer as Berth does; check BERTH_URL`);
+    const id = textOf(
+      await this.#document('POST', key, { uploads: '' }, undefined, { [SOURCE_HEADER]: source }),
+      'UploadId',
+    );
+    if (id === undefined)
+      throw new Failure(`${this.#client.url} does not answer as Berth does; check BERTH_URL`);
     return id;
   }
 
@@ -99,45 +131,79 @@ export class Bucket {
     const parts: UploadedPart[] = [];
     let marker: string | undefined;
     do {
-      const root = await this.#document('GET', key, { uploadId, ...(marker !== undefined && { 'part-number-marker': marker }) });
-      for (const part of root.children.filter(({ name }) => name === 'Part')) parts.push({ number: Number(textOf(part, 'PartNumber')), etag: bare(textOf(part, 'ETag')), size: Number(textOf(part, 'Size')) });
+      const root = await this.#document('GET', key, {
+        uploadId,
+        ...(marker !== undefined && { 'part-number-marker': marker }),
+      });
+      for (const part of root.children.filter(({ name }) => name === 'Part'))
+        parts.push({
+          number: Number(textOf(part, 'PartNumber')),
+          etag: bare(textOf(part, 'ETag')),
+          size: Number(textOf(part, 'Size')),
+        });
       marker = textOf(root, 'NextPartNumberMarker');
     } while (marker !== undefined);
     return parts;
   }
 
   async putPart(key: string, uploadId: string, number: number, content: Uint8Array): Promise<string> {
-    const response = await this.#send('PUT', key, { uploadId, partNumber: String(number) }, content, { within: PART_WITHIN_MS });
+    const response = await this.#send('PUT', key, { uploadId, partNumber: String(number) }, content, {
+      within: PART_WITHIN_MS,
+    });
     if (!response.ok) throw await refusalOf(response);
     await response.arrayBuffer();
     return bare(response.headers.get('etag'));
   }
 
-  async complete(key: string, uploadId: string, parts: readonly Pick<UploadedPart, 'number' | 'etag'>[]): Promise<void> {
+  async complete(
+    key: string,
+    uploadId: string,
+    parts: readonly Pick<UploadedPart, 'number' | 'etag'>[],
+  ): Promise<void> {
     const body = `<CompleteMultipartUpload>${parts.map(({ number, etag }) => `<Part><PartNumber>${number}</PartNumber><ETag>${etag}</ETag></Part>`).join('')}</CompleteMultipartUpload>`;
     await this.#document('POST', key, { uploadId }, Buffer.from(body));
   }
 
-  async #document(method: string, key: string, query: Record<string, string>, body?: Uint8Array, headers: Record<string, string> = {}): Promise<Element> {
+  async #document(
+    method: string,
+    key: string,
+    query: Record<string, string>,
+    body?: Uint8Array,
+    headers: Record<string, string> = {},
+  ): Promise<Element> {
     const response = await this.#send(method, key, query, body, { within: 0, headers });
     if (!response.ok) throw await refusalOf(response);
     const root = parseXml(await response.text());
-    if (root === undefined) throw new Failure(`${this.#client.url} does not answer as Berth does; check BERTH_URL`);
+    if (root === undefined)
+      throw new Failure(`${this.#client.url} does not answer as Berth does; check BERTH_URL`);
     // What fails after the answer has begun is told in it.
-    if (root.name === 'Error') throw new BucketRefusal(500, visible(textOf(root, 'Message') ?? 'the server failed'));
+    if (root.name === 'Error')
+      throw new BucketRefusal(500, visible(textOf(root, 'Message') ?? 'the server failed'));
     return root;
   }
 
-  #send(method: string, key: string, query: Record<string, string>, body: Uint8Array | undefined, options: SendOptions = {}): Promise<Response> {
+  #send(
+    method: string,
+    key: string,
+    query: Record<string, string>,
+    body: Uint8Array | undefined,
+    options: SendOptions = {},
+  ): Promise<Response> {
     const path = [this.#id, ...(key === '' ? [] : key.split('/'))].map(encodeURIComponent).join('/');
     const text = new URLSearchParams(query).toString().replaceAll('+', '%20');
-    return this.#client.send(method, `/s3/${path}${text === '' ? '' : `?${text}`}`, body, { accept: '*/*', ...options });
+    return this.#client.send(method, `/s3/${path}${text === '' ? '' : `?${text}`}`, body, {
+      accept: '*/*',
+      ...options,
+    });
   }
 }
 
 async function refusalOf(response: Response): Promise<BucketRefusal> {
   const message = textOf(parseXml(await response.text()), 'Message');
-  return new BucketRefusal(response.status, visible(message ?? `the server answered ${response.status} ${response.statusText}`.trimEnd()));
+  return new BucketRefusal(
+    response.status,
+    visible(message ?? `the server answered ${response.status} ${response.statusText}`.trimEnd()),
+  );
 }
 
 function bare(etag: string | null | undefined): string {

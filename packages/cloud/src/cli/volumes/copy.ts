@@ -17,7 +17,12 @@ export interface Copied {
 }
 
 /** From this machine into a volume. A target that ends in a slash, or is a folder, is copied into; else it becomes the copy. */
-export async function copyIn(bucket: Bucket, source: string, target: string, progress: Progress): Promise<Copied> {
+export async function copyIn(
+  bucket: Bucket,
+  source: string,
+  target: string,
+  progress: Progress,
+): Promise<Copied> {
   const found = await stat(source).catch((cause: NodeJS.ErrnoException) => {
     throw new Failure(`${source} cannot be read (${cause.code ?? cause.message})`, { cause });
   });
@@ -32,8 +37,12 @@ export async function copyIn(bucket: Bucket, source: string, target: string, pro
   }
   if (!found.isDirectory()) throw new Failure(`${source} is neither a file nor a folder`);
   const tree = await readTree(source);
-  progress.expect(tree.files.length, tree.files.reduce((sum, { size }) => sum + size, 0));
-  for (const empty of tree.emptyFolders) await bucket.put(`${key}/${empty === '' ? '' : `${empty}/`}`, new Uint8Array());
+  progress.expect(
+    tree.files.length,
+    tree.files.reduce((sum, { size }) => sum + size, 0),
+  );
+  for (const empty of tree.emptyFolders)
+    await bucket.put(`${key}/${empty === '' ? '' : `${empty}/`}`, new Uint8Array());
   await inParallel(tree.files, FILES_AT_ONCE, async ({ path, size }) => {
     await uploadFile(bucket, join(source, path), size, `${key}/${path}`, progress);
     progress.file();
@@ -42,7 +51,12 @@ export async function copyIn(bucket: Bucket, source: string, target: string, pro
 }
 
 /** From a volume to this machine. A target that is a folder is copied into; else it becomes the copy. */
-export async function copyOut(bucket: Bucket, source: string, target: string, progress: Progress): Promise<Copied> {
+export async function copyOut(
+  bucket: Bucket,
+  source: string,
+  target: string,
+  progress: Progress,
+): Promise<Copied> {
   const path = source.replace(/\/+$/, '');
   const into = target.endsWith('/') || (await isFolder(target));
   const place = into ? join(target, basename(path) || '.') : target;
@@ -54,12 +68,16 @@ export async function copyOut(bucket: Bucket, source: string, target: string, pr
     return { leftOut: [] };
   }
   const prefix = path === '' ? '' : `${path}/`;
-  if (path !== '' && (await bucket.head(prefix)) === undefined) throw new Failure(`there is nothing at /${visible(path)} in this volume`);
+  if (path !== '' && (await bucket.head(prefix)) === undefined)
+    throw new Failure(`there is nothing at /${visible(path)} in this volume`);
   await mkdir(place, { recursive: true });
   await inParallel(bucket.list(prefix), FILES_AT_ONCE, async (entry) => {
     const { key, size } = entry as RemoteFile;
     const below = key.slice(prefix.length);
-    if (below.split('/').some((name) => name === '..' || name === '.')) throw new Failure(`the server told of a file ${visible(JSON.stringify(key))}, which leads out of the folder`);
+    if (below.split('/').some((name) => name === '..' || name === '.'))
+      throw new Failure(
+        `the server told of a file ${visible(JSON.stringify(key))}, which leads out of the folder`,
+      );
     if (key.endsWith('/')) return void (await mkdir(join(place, below), { recursive: true }));
     progress.expect(1, size);
     await downloadFile(bucket, entry as RemoteFile, join(place, below), progress);

@@ -9,7 +9,12 @@ import type { Bucket, RemoteFile } from './bucket.ts';
 import { persistently } from './persistence.ts';
 
 /** Fetches a file. It lies under a name of its own until it is whole; one that was broken off goes on where it was. */
-export async function downloadFile(bucket: Bucket, file: RemoteFile, path: string, progress: Progress): Promise<void> {
+export async function downloadFile(
+  bucket: Bucket,
+  file: RemoteFile,
+  path: string,
+  progress: Progress,
+): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const unfinished = join(dirname(path), nameBeside(basename(path), `${file.etag}.part`));
   const had = await sizeOf(unfinished);
@@ -18,7 +23,9 @@ export async function downloadFile(bucket: Bucket, file: RemoteFile, path: strin
   await persistently(async () => {
     const from = await sizeOf(unfinished);
     if (from === file.size && from > 0) return;
-    const content = Readable.fromWeb((await bucket.get(file, from)) as Parameters<typeof Readable.fromWeb>[0]);
+    const content = Readable.fromWeb(
+      (await bucket.get(file, from)) as Parameters<typeof Readable.fromWeb>[0],
+    );
     content.on('data', (piece: Buffer) => progress.bytes(piece.length));
     await pipeline(content, createWriteStream(unfinished, { flags: 'a' }));
   });

@@ -17,7 +17,11 @@ export async function persistently<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Works on several at a time. After a failure nothing new is begun, and what is under way is waited for. */
-export async function inParallel<T>(items: Iterable<T> | AsyncIterable<T>, width: number, work: (item: T) => Promise<void>): Promise<void> {
+export async function inParallel<T>(
+  items: Iterable<T> | AsyncIterable<T>,
+  width: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
   const source = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
   let failed = false;
   const next = turnstile(async () => (failed ? { done: true as const, value: undefined } : source.next()));

@@ -14,7 +14,13 @@ const MOST_PARTS = 10_000;
 const PARTS_AT_ONCE = 3;
 
 /** Sends a file. One that was broken off goes on where it was: parts that are there already, byte for byte, are not sent again. */
-export async function uploadFile(bucket: Bucket, path: string, size: number, key: string, progress: Progress): Promise<void> {
+export async function uploadFile(
+  bucket: Bucket,
+  path: string,
+  size: number,
+  key: string,
+  progress: Progress,
+): Promise<void> {
   if (size <= LARGEST_AT_ONCE) {
     const content = await readFile(path);
     await persistently(() => bucket.put(key, content));
@@ -24,7 +30,9 @@ export async function uploadFile(bucket: Bucket, path: string, size: number, key
   const partSize = Math.max(SMALLEST_PART, Math.ceil(size / MOST_PARTS / MB) * MB);
   const source = sourceOf(path);
   const begun = await bucket.begun(key, source);
-  const there = new Map((begun === undefined ? [] : await bucket.parts(key, begun)).map((part) => [part.number, part]));
+  const there = new Map(
+    (begun === undefined ? [] : await bucket.parts(key, begun)).map((part) => [part.number, part]),
+  );
   const uploadId = begun ?? (await bucket.begin(key, source));
   const numbers = Array.from({ length: Math.ceil(size / partSize) }, (_, index) => index + 1);
   const etags = new Map<number, string>();
@@ -36,17 +44,27 @@ export async function uploadFile(bucket: Bucket, path: string, size: number, key
       const { bytesRead } = await file.read(content, 0, length, (number - 1) * partSize);
       const part = content.subarray(0, bytesRead);
       const known = there.get(number);
-      const isThere = known?.size === part.length && known.etag === createHash('md5').update(part).digest('hex');
-      etags.set(number, isThere ? known.etag : await persistently(() => bucket.putPart(key, uploadId, number, part)));
+      const isThere =
+        known?.size === part.length && known.etag === createHash('md5').update(part).digest('hex');
+      etags.set(
+        number,
+        isThere ? known.etag : await persistently(() => bucket.putPart(key, uploadId, number, part)),
+      );
       progress.bytes(part.length);
     });
   } finally {
     await file.close();
   }
-  await bucket.complete(key, uploadId, numbers.map((number) => ({ number, etag: etags.get(number) ?? '' })));
+  await bucket.complete(
+    key,
+    uploadId,
+    numbers.map((number) => ({ number, etag: etags.get(number) ?? '' })),
+  );
 }
 
 /** Tells the uploads of this file from those of others, who may be sending the same key at this moment. */
 function sourceOf(path: string): string {
-  return createHash('sha256').update(JSON.stringify([hostname(), resolve(path)])).digest('hex');
+  return createHash('sha256')
+    .update(JSON.stringify([hostname(), resolve(path)]))
+    .digest('hex');
 }

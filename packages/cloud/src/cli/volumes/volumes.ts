@@ -29,11 +29,19 @@ export async function findVolume(client: Client, word: string): Promise<VolumeVi
   const { rows } = await listVolumes(client);
   const byId = rows.filter(({ id }) => id === word);
   const found = byId.length > 0 ? byId : rows.filter(({ name }) => name === word);
-  if (found.length > 1) throw new Failure(`${found.length} network volumes are called ${JSON.stringify(word)}; name one by its id: ${found.map(({ id }) => id).join(', ')}`);
+  if (found.length > 1)
+    throw new Failure(
+      `${found.length} network volumes are called ${JSON.stringify(word)}; name one by its id: ${found.map(({ id }) => id).join(', ')}`,
+    );
   const [only] = found;
   if (only !== undefined) return only;
-  const close = nearest(word, rows.map(({ name }) => name));
-  throw new Failure(`there is no network volume ${JSON.stringify(word)}${close === undefined ? '; "berth volume ls" shows all' : `; did you mean ${JSON.stringify(close)}?`}`);
+  const close = nearest(
+    word,
+    rows.map(({ name }) => name),
+  );
+  throw new Failure(
+    `there is no network volume ${JSON.stringify(word)}${close === undefined ? '; "berth volume ls" shows all' : `; did you mean ${JSON.stringify(close)}?`}`,
+  );
 }
 
 /** A place elsewhere: `VOLUME:/path`. */
@@ -52,6 +60,7 @@ export function remotePlace(word: string): RemotePlace | undefined {
 
 export function readSize(word: string): number {
   const [, digits] = /^(\d{1,7})(?:gb?)?$/i.exec(word) ?? [];
-  if (digits === undefined) throw new UsageError(`the size is ${JSON.stringify(word)}; allowed: a whole number of GB`);
+  if (digits === undefined)
+    throw new UsageError(`the size is ${JSON.stringify(word)}; allowed: a whole number of GB`);
   return Number(digits);
 }

@@ -9,8 +9,16 @@ export const checkDocker: EngineCheck = async (env) => {
   const given = env['BERTH_DOCKER'] || 'auto';
   if (given === 'off') return { check: CHECK, ok: true, found: `turned off with BERTH_DOCKER; ${WITHOUT}` };
   try {
-    return { check: CHECK, ok: true, found: `a daemon answers at ${await findDaemon(usualPlaces(given === 'auto' ? undefined : given, env))}` };
+    return {
+      check: CHECK,
+      ok: true,
+      found: `a daemon answers at ${await findDaemon(usualPlaces(given === 'auto' ? undefined : given, env))}`,
+    };
   } catch (error) {
-    return { check: CHECK, ok: true, found: `${error instanceof Error ? error.message : String(error)}; ${WITHOUT}` };
+    return {
+      check: CHECK,
+      ok: true,
+      found: `${error instanceof Error ? error.message : String(error)}; ${WITHOUT}`,
+    };
   }
 };

@@ -100,7 +100,10 @@ export class ContainerLog {
       if (!isGone(error)) throw error;
     }
     await this.#inTurn(async () => {
-      await book.append(farewell.map((line) => ({ ts: endedAt, source: 'system', line })), cursor.mark(cursor.written, true));
+      await book.append(
+        farewell.map((line) => ({ ts: endedAt, source: 'system', line })),
+        cursor.mark(cursor.written, true),
+      );
       cursor.complete = true;
     });
     this.#leaving.abort();
@@ -118,17 +121,28 @@ export class ContainerLog {
         failures = 0;
       } catch (error) {
         if (signal.aborted) return;
-        if (failures === 0) this.#parts.onProblem('the output of a container could not be written to its log; trying again', error);
+        if (failures === 0)
+          this.#parts.onProblem(
+            'the output of a container could not be written to its log; trying again',
+            error,
+          );
         failures += 1;
       }
-      await pause(TRY_AGAIN_MS[Math.min(failures, TRY_AGAIN_MS.length - 1)], undefined, { signal }).catch(() => undefined);
+      await pause(TRY_AGAIN_MS[Math.min(failures, TRY_AGAIN_MS.length - 1)], undefined, { signal }).catch(
+        () => undefined,
+      );
     }
   }
 
   /** Podman's stream leaves out lines at times, and its log does not. So the stream only tells when to look into the log. */
   async #readAgainAndAgain(): Promise<void> {
     const { signal } = this.#leaving;
-    const stream = await openDaemonLog(await this.#parts.daemon.client(), { container: this.#parts.containerId, follow: true, tail: 0, signal });
+    const stream = await openDaemonLog(await this.#parts.daemon.client(), {
+      container: this.#parts.containerId,
+      follow: true,
+      tail: 0,
+      signal,
+    });
     let rung = Promise.withResolvers<void>();
     let isOver = false;
     stream.on('data', () => rung.resolve());
@@ -155,13 +169,18 @@ export class ContainerLog {
       const last = await this.#lastLine();
       while (this.#newest < last && !lag.aborted && !book.ended) await book.changed(lag);
     } catch (error) {
-      if (!this.#leaving.signal.aborted && !isGone(error)) this.#parts.onProblem('the newest output of a container could not be read', error);
+      if (!this.#leaving.signal.aborted && !isGone(error))
+        this.#parts.onProblem('the newest output of a container could not be read', error);
     }
   }
 
   async #lastLine(): Promise<string> {
     const client = await this.#parts.daemon.client();
-    const lines = (await Array.fromAsync(readDaemonLog(client, { container: this.#parts.containerId, tail: 1, signal: this.#leaving.signal }))).flat();
+    const lines = (
+      await Array.fromAsync(
+        readDaemonLog(client, { container: this.#parts.containerId, tail: 1, signal: this.#leaving.signal }),
+      )
+    ).flat();
     return lines.at(-1)?.stamp ?? '';
   }
 
@@ -172,7 +191,13 @@ export class ContainerLog {
     const { anchor } = cursor;
     let { index } = anchor;
     let isFirst = true;
-    for await (const lines of readDaemonLog(client, { container: this.#parts.containerId, since: anchor.second, follow, last, signal: this.#leaving.signal })) {
+    for await (const lines of readDaemonLog(client, {
+      container: this.#parts.containerId,
+      since: anchor.second,
+      follow,
+      last,
+      signal: this.#leaving.signal,
+    })) {
       if (isFirst && !begins(anchor, lines[0] as DaemonLine)) {
         await this.#inTurn(() => this.#loseLines(cursor));
         ({ index } = cursor.anchor);
@@ -192,14 +217,21 @@ export class ContainerLog {
     const fresh = lines.slice(Math.max(0, cursor.written - from));
     if (fresh.length === 0 || cursor.complete) return;
     const written = cursor.written + fresh.length;
-    await this.#book?.append(fresh.map(({ ts, line }) => ({ ts, source: 'container', line })), cursor.mark(written));
+    await this.#book?.append(
+      fresh.map(({ ts, line }) => ({ ts, source: 'container', line })),
+      cursor.mark(written),
+    );
     cursor.written = written;
   }
 
   async #loseLines(cursor: LogCursor): Promise<void> {
     cursor.jump();
-    const line = 'Lines are missing here: Docker keeps only the newest of what is written while Berth is away.';
-    await this.#book?.append([{ ts: this.#parts.clock.now(), source: 'system', line }], cursor.mark(cursor.written));
+    const line =
+      'Lines are missing here: Docker keeps only the newest of what is written while Berth is away.';
+    await this.#book?.append(
+      [{ ts: this.#parts.clock.now(), source: 'system', line }],
+      cursor.mark(cursor.written),
+    );
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {

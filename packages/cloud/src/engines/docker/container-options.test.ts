@@ -6,11 +6,33 @@ import { type ContainerGround, containerOptions } from './container-options.ts';
 import { readLabels, writeLabels } from './labels.ts';
 
 const GB = 1024 ** 3;
-const spec: InstanceSpec = { id: 'w1', labels: {}, image: 'team/image', command: { entrypoint: [], cmd: [] }, env: {}, ports: [], mounts: [], cpu: 2, memoryInGb: 4, gpus: null, containerDiskInGb: 20 };
-const ground: ContainerGround = { installation: 'here', gpus: null, virtual: false, cores: 8, memoryInBytes: 16 * GB, limitsDisk: false, hasInit: true, published: new Map(), isPodman: false };
+const spec: InstanceSpec = {
+  id: 'w1',
+  labels: {},
+  image: 'team/image',
+  command: { entrypoint: [], cmd: [] },
+  env: {},
+  ports: [],
+  mounts: [],
+  cpu: 2,
+  memoryInGb: 4,
+  gpus: null,
+  containerDiskInGb: 20,
+};
+const ground: ContainerGround = {
+  installation: 'here',
+  gpus: null,
+  virtual: false,
+  cores: 8,
+  memoryInBytes: 16 * GB,
+  limitsDisk: false,
+  hasInit: true,
+  published: new Map(),
+  isPodman: false,
+};
 
 describe('an instance in the words of Docker', () => {
-  test('the command is the image\'s own where none is given', () => {
+  test("the command is the image's own where none is given", () => {
     const own = containerOptions(spec, ground);
     assert.deepEqual(['Entrypoint' in own, 'Cmd' in own], [false, false]);
     const given = containerOptions({ ...spec, command: { entrypoint: ['sh', '-c'], cmd: ['echo'] } }, ground);
@@ -19,27 +41,40 @@ describe('an instance in the words of Docker', () => {
 
   test('a small machine gives what it has', () => {
     const limits = containerOptions({ ...spec, cpu: 64, memoryInGb: 256 }, ground).HostConfig;
-    assert.deepEqual([limits?.NanoCpus, limits?.Memory, limits?.MemorySwap, limits?.ShmSize], [8e9, 16 * GB, 16 * GB, 8 * GB]);
+    assert.deepEqual(
+      [limits?.NanoCpus, limits?.Memory, limits?.MemorySwap, limits?.ShmSize],
+      [8e9, 16 * GB, 16 * GB, 8 * GB],
+    );
     const little = containerOptions({ ...spec, cpu: 0.5, memoryInGb: 0.1 }, ground).HostConfig;
     assert.deepEqual([little?.NanoCpus, little?.ShmSize], [5e8, 64 * 1024 ** 2]);
   });
 
   test('a number outside that was chosen is told inside', () => {
-    const ports = [{ port: 22, protocol: 'tcp' as const, publishedAs: 'RUNPOD_TCP_PORT_22' }, { port: 80, protocol: 'http' as const }];
+    const ports = [
+      { port: 22, protocol: 'tcp' as const, publishedAs: 'RUNPOD_TCP_PORT_22' },
+      { port: 80, protocol: 'http' as const },
+    ];
     const options = containerOptions({ ...spec, ports }, { ...ground, published: new Map([[22, 20_022]]) });
-    assert.deepEqual(options.HostConfig?.PortBindings, { '22/tcp': [{ HostIp: '127.0.0.1', HostPort: '20022' }], '80/tcp': [{ HostIp: '127.0.0.1', HostPort: '' }] });
+    assert.deepEqual(options.HostConfig?.PortBindings, {
+      '22/tcp': [{ HostIp: '127.0.0.1', HostPort: '20022' }],
+      '80/tcp': [{ HostIp: '127.0.0.1', HostPort: '' }],
+    });
     assert.deepEqual(options.Env, ['RUNPOD_TCP_PORT_22=20022']);
   });
 
   test('the disk is limited where the daemon can', () => {
     assert.equal(containerOptions(spec, ground).HostConfig?.StorageOpt, undefined);
-    assert.deepEqual(containerOptions(spec, { ...ground, limitsDisk: true }).HostConfig?.StorageOpt, { size: '20G' });
+    assert.deepEqual(containerOptions(spec, { ...ground, limitsDisk: true }).HostConfig?.StorageOpt, {
+      size: '20G',
+    });
   });
 
   test('real GPUs are given by number, virtual ones are only told', () => {
     const gpus = { typeId: 'NVIDIA L4', indexes: [1, 3] };
     const real = containerOptions(spec, { ...ground, gpus });
-    assert.deepEqual(real.HostConfig?.DeviceRequests, [{ Driver: 'nvidia', DeviceIDs: ['1', '3'], Capabilities: [['gpu']] }]);
+    assert.deepEqual(real.HostConfig?.DeviceRequests, [
+      { Driver: 'nvidia', DeviceIDs: ['1', '3'], Capabilities: [['gpu']] },
+    ]);
     assert.deepEqual(real.Env, []);
     const virtual = containerOptions(spec, { ...ground, gpus, virtual: true });
     assert.equal(virtual.HostConfig?.DeviceRequests, undefined);
@@ -47,22 +82,45 @@ describe('an instance in the words of Docker', () => {
   });
 
   test('a port is announced over what the environment says, and published once', () => {
-    const { Env, HostConfig } = containerOptions({ ...spec, env: { PORT: '1', A: 'b=c' }, ports: [{ port: 80, protocol: 'http', announceAs: 'PORT' }, { port: 80, protocol: 'tcp' }] }, ground);
+    const { Env, HostConfig } = containerOptions(
+      {
+        ...spec,
+        env: { PORT: '1', A: 'b=c' },
+        ports: [
+          { port: 80, protocol: 'http', announceAs: 'PORT' },
+          { port: 80, protocol: 'tcp' },
+        ],
+      },
+      ground,
+    );
     assert.deepEqual(Env, ['PORT=80', 'A=b=c']);
     assert.deepEqual(HostConfig?.PortBindings, { '80/tcp': [{ HostIp: '127.0.0.1', HostPort: '' }] });
   });
 
   test('one that shares a network is put there, at its address and under its names', () => {
     assert.equal(containerOptions(spec, ground).NetworkingConfig, undefined);
-    const joined = containerOptions({ ...spec, network: { name: 'c1', subnet: '10.65.3.0/24', address: '10.65.3.2', aliases: ['w1', 'node-0'] } }, ground);
+    const joined = containerOptions(
+      {
+        ...spec,
+        network: { name: 'c1', subnet: '10.65.3.0/24', address: '10.65.3.2', aliases: ['w1', 'node-0'] },
+      },
+      ground,
+    );
     assert.equal(joined.HostConfig?.NetworkMode, 'berth-c1');
-    assert.deepEqual(joined.NetworkingConfig?.EndpointsConfig, { 'berth-c1': { IPAMConfig: { IPv4Address: '10.65.3.2' }, Aliases: ['w1', 'node-0'] } });
+    assert.deepEqual(joined.NetworkingConfig?.EndpointsConfig, {
+      'berth-c1': { IPAMConfig: { IPv4Address: '10.65.3.2' }, Aliases: ['w1', 'node-0'] },
+    });
   });
 
   test('labels are read as they were written, whatever the image adds', () => {
-    fc.assert(fc.property(fc.dictionary(fc.string({ minLength: 1 }), fc.string()), fc.string(), (labels, image) => {
-      const written = { installation: 'here', id: 'w1', image, gpus: null, labels };
-      assert.deepEqual(readLabels({ 'org.example': 'of the image', ...writeLabels(written) }), { ...written, labels: { ...labels } });
-    }));
+    fc.assert(
+      fc.property(fc.dictionary(fc.string({ minLength: 1 }), fc.string()), fc.string(), (labels, image) => {
+        const written = { installation: 'here', id: 'w1', image, gpus: null, labels };
+        assert.deepEqual(readLabels({ 'org.example': 'of the image', ...writeLabels(written) }), {
+          ...written,
+          labels: { ...labels },
+        });
+      }),
+    );
   });
 });

@@ -50,14 +50,33 @@ export function containerOptions(spec: InstanceSpec, ground: ContainerGround): C
     Env: Object.entries(environment(spec, ground)).map(([name, value]) => `${name}=${value}`),
     Labels: writeLabels({ ...ground, id, image: spec.image, labels: spec.labels }),
     ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),
-    ...(spec.network !== undefined && { NetworkingConfig: { EndpointsConfig: { [networkName(spec.network.name)]: { IPAMConfig: { IPv4Address: spec.network.address }, Aliases: [...spec.network.aliases] } } } }),
+    ...(spec.network !== undefined && {
+      NetworkingConfig: {
+        EndpointsConfig: {
+          [networkName(spec.network.name)]: {
+            IPAMConfig: { IPv4Address: spec.network.address },
+            Aliases: [...spec.network.aliases],
+          },
+        },
+      },
+    }),
     HostConfig: {
       // A free port of this machine, and not for others to reach.
       ...(spec.network !== undefined && { NetworkMode: networkName(spec.network.name) }),
-      PortBindings: Object.fromEntries(ports.map((port) => [port, [{ HostIp: '127.0.0.1', HostPort: String(ground.published.get(Number.parseInt(port, 10)) ?? '') }]])),
+      PortBindings: Object.fromEntries(
+        ports.map((port) => [
+          port,
+          [{ HostIp: '127.0.0.1', HostPort: String(ground.published.get(Number.parseInt(port, 10)) ?? '') }],
+        ]),
+      ),
       Mounts: spec.mounts.map(({ source, path }) => ({ Type: 'bind', Source: source, Target: path })),
       ...limits(spec, ground),
-      ...(ground.gpus !== null && !ground.virtual && { DeviceRequests: [{ Driver: 'nvidia', DeviceIDs: ground.gpus.indexes.map(String), Capabilities: [['gpu']] }] }),
+      ...(ground.gpus !== null &&
+        !ground.virtual && {
+          DeviceRequests: [
+            { Driver: 'nvidia', DeviceIDs: ground.gpus.indexes.map(String), Capabilities: [['gpu']] },
+          ],
+        }),
       // Its first process has the duties of one: it reaps, and it can be ended by any signal.
       Init: ground.hasInit,
       RestartPolicy: { Name: 'no' },
@@ -67,23 +86,39 @@ export function containerOptions(spec: InstanceSpec, ground: ContainerGround): C
   };
 }
 
-function environment({ env, ports }: InstanceSpec, { gpus, virtual, published }: ContainerGround): Record<string, string> {
+function environment(
+  { env, ports }: InstanceSpec,
+  { gpus, virtual, published }: ContainerGround,
+): Record<string, string> {
   const announced = ports.flatMap(({ port, announceAs, publishedAs, sameOutside }) => [
     ...(announceAs === undefined ? [] : [[announceAs, String(port)]]),
     // One that asks for the same number is told the one inside, which it has to listen on.
-    ...(publishedAs === undefined || sameOutside === true || !published.has(port) ? [] : [[publishedAs, String(published.get(port))]]),
+    ...(publishedAs === undefined || sameOutside === true || !published.has(port)
+      ? []
+      : [[publishedAs, String(published.get(port))]]),
   ]);
   const indexes = gpus?.indexes.join(',') ?? '';
-  return { ...env, ...Object.fromEntries(announced), ...(gpus !== null && virtual && { CUDA_VISIBLE_DEVICES: indexes, NVIDIA_VISIBLE_DEVICES: indexes }) };
+  return {
+    ...env,
+    ...Object.fromEntries(announced),
+    ...(gpus !== null && virtual && { CUDA_VISIBLE_DEVICES: indexes, NVIDIA_VISIBLE_DEVICES: indexes }),
+  };
 }
 
 /** A definition may ask for more than a small machine has; it gets what there is. */
-function limits({ cpu, memoryInGb, containerDiskInGb }: InstanceSpec, { cores, memoryInBytes, limitsDisk }: ContainerGround): HostConfig {
+function limits(
+  { cpu, memoryInGb, containerDiskInGb }: InstanceSpec,
+  { cores, memoryInBytes, limitsDisk }: ContainerGround,
+): HostConfig {
   const memory = Math.min(Math.round(memoryInGb * BYTES_PER_GB), memoryInBytes);
   return {
     ...(cpu > 0 && { NanoCpus: Math.round(Math.min(cpu, cores) * BILLION) }),
     // Without swap: a container that is out of memory is told so and does not slow down the rest.
-    ...(memory > 0 && { Memory: memory, MemorySwap: memory, ShmSize: Math.max(LEAST_SHARED_BYTES, Math.floor(memory / 2)) }),
+    ...(memory > 0 && {
+      Memory: memory,
+      MemorySwap: memory,
+      ShmSize: Math.max(LEAST_SHARED_BYTES, Math.floor(memory / 2)),
+    }),
     ...(limitsDisk && containerDiskInGb > 0 && { StorageOpt: { size: `${containerDiskInGb}G` } }),
   };
 }

@@ -30,7 +30,13 @@ export interface Container {
 
 export function readContainer(info: ContainerInspectInfo): Container {
   const { installation, id, image, gpus, labels } = readLabels(info.Config.Labels);
-  const { Running: running, StartedAt: startedAt, FinishedAt: finishedAt, Status: status, OOMKilled: outOfMemory } = info.State;
+  const {
+    Running: running,
+    StartedAt: startedAt,
+    FinishedAt: finishedAt,
+    Status: status,
+    OOMKilled: outOfMemory,
+  } = info.State;
   const isNew = status === 'created' || status === 'initialized' || status === 'configured';
   const exitCode = running || isNew ? null : info.State.ExitCode;
   const network = Object.values(info.NetworkSettings.Networks ?? {})[0];
@@ -69,5 +75,9 @@ function sharedNetwork(mode: string | undefined): string | undefined {
 }
 
 function publishedPorts(ports: ContainerInspectInfo['NetworkSettings']['Ports'] | null): Map<number, number> {
-  return new Map(Object.entries(ports ?? {}).flatMap(([inside, outside]: [string, { HostPort: string }[] | null]) => (outside?.[0] === undefined ? [] : [[Number.parseInt(inside, 10), Number(outside[0].HostPort)]])));
+  return new Map(
+    Object.entries(ports ?? {}).flatMap(([inside, outside]: [string, { HostPort: string }[] | null]) =>
+      outside?.[0] === undefined ? [] : [[Number.parseInt(inside, 10), Number(outside[0].HostPort)]],
+    ),
+  );
 }

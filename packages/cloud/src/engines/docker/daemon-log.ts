@@ -17,7 +17,10 @@ export interface LogReading {
 }
 
 /** What the daemon kept of a container's output, a few lines at a time. */
-export async function* readDaemonLog(client: Docker, reading: LogReading): AsyncGenerator<DaemonLine[], void, undefined> {
+export async function* readDaemonLog(
+  client: Docker,
+  reading: LogReading,
+): AsyncGenerator<DaemonLine[], void, undefined> {
   const stream = await openDaemonLog(client, reading);
   const frames = new FrameParser();
   const assembler = new LineAssembler();
@@ -41,11 +44,33 @@ interface Dial {
 }
 
 /** The library's own call would bring everything into memory at once where nobody follows. */
-export function openDaemonLog(client: Docker, { container, since = 0, tail, follow = false, signal }: LogReading): Promise<Readable> {
-  const modem = client.modem as { dial(request: Dial, callback: (error: Error | null, stream: Readable) => void): void };
-  const options = { follow, since, stdout: true, stderr: true, timestamps: true, ...(tail !== undefined && { tail }) };
+export function openDaemonLog(
+  client: Docker,
+  { container, since = 0, tail, follow = false, signal }: LogReading,
+): Promise<Readable> {
+  const modem = client.modem as {
+    dial(request: Dial, callback: (error: Error | null, stream: Readable) => void): void;
+  };
+  const options = {
+    follow,
+    since,
+    stdout: true,
+    stderr: true,
+    timestamps: true,
+    ...(tail !== undefined && { tail }),
+  };
   const statusCodes = { 200: true as const, 404: 'no such container', 500: 'server error' };
   return new Promise((resolve, reject) => {
-    modem.dial({ path: `/containers/${container}/logs?`, method: 'GET', isStream: true, options, statusCodes, abortSignal: signal }, (error, stream) => (error === null ? resolve(stream) : reject(error)));
+    modem.dial(
+      {
+        path: `/containers/${container}/logs?`,
+        method: 'GET',
+        isStream: true,
+        options,
+        statusCodes,
+        abortSignal: signal,
+      },
+      (error, stream) => (error === null ? resolve(stream) : reject(error)),
+    );
   });
 }

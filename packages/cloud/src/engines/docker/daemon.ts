@@ -43,7 +43,10 @@ export class Daemon {
     const client = await this.client();
     const late = Promise.withResolvers<never>();
     late.promise.catch(() => undefined);
-    const timer = setTimeout(() => late.reject(new BerthError('unavailable', `Docker did not answer within ${patienceMs / 1000} s`)), patienceMs);
+    const timer = setTimeout(
+      () => late.reject(new BerthError('unavailable', `Docker did not answer within ${patienceMs / 1000} s`)),
+      patienceMs,
+    );
     try {
       return await Promise.race([question(client), late.promise]);
     } catch (error) {
@@ -64,7 +67,10 @@ export class Daemon {
 
   /** Podman has the same interface, and a few ways of its own. */
   async isPodman(): Promise<boolean> {
-    this.#isPodman ??= (await this.ask((client) => client.version())).Components?.some(({ Name: name }) => /podman/i.test(name)) ?? false;
+    this.#isPodman ??=
+      (await this.ask((client) => client.version())).Components?.some(({ Name: name }) =>
+        /podman/i.test(name),
+      ) ?? false;
     return this.#isPodman;
   }
 

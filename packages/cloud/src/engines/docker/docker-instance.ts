@@ -104,7 +104,16 @@ export class DockerInstance {
     const now = await inspect(this.#parts.daemon, this.containerId);
     if (now?.instance.status === 'exited') this.#seeEnd(now);
     if (now !== undefined) return;
-    this.#seeEnd({ ...this.#container, instance: { ...this.describe(), status: 'exited', endedAt: this.#parts.clock.now(), exitCode: toldExitCode, signal: signalOf(toldExitCode) } });
+    this.#seeEnd({
+      ...this.#container,
+      instance: {
+        ...this.describe(),
+        status: 'exited',
+        endedAt: this.#parts.clock.now(),
+        exitCode: toldExitCode,
+        signal: signalOf(toldExitCode),
+      },
+    });
   }
 
   #seeEnd(container: Container): void {
@@ -112,7 +121,9 @@ export class DockerInstance {
     this.#container = container;
     this.#parts.onEnded(this);
     this.#gone.resolve();
-    this.settle().catch((error: unknown) => this.#parts.onProblem(`the log of ${this.id} could not be completed`, error));
+    this.settle().catch((error: unknown) =>
+      this.#parts.onProblem(`the log of ${this.id} could not be completed`, error),
+    );
   }
 
   /** Completes the log of a run that has ended. */
@@ -127,11 +138,16 @@ export class DockerInstance {
     const failed = Promise.withResolvers<never>();
     // It may fail before or after anybody waits for it.
     failed.promise.catch(() => undefined);
-    const killTimer = setTimeout(() => void this.#signal('SIGKILL').catch((error: unknown) => failed.reject(error)), Math.min(graceMs, LONGEST_GRACE_MS));
+    const killTimer = setTimeout(
+      () => void this.#signal('SIGKILL').catch((error: unknown) => failed.reject(error)),
+      Math.min(graceMs, LONGEST_GRACE_MS),
+    );
     try {
       if (!this.#stopping) {
         this.#stopping = true;
-        this.note(`Asked to end, within ${graceMs / 1000} s.`).catch((error: unknown) => this.#parts.onProblem(`the log of ${this.id} could not be written`, error));
+        this.note(`Asked to end, within ${graceMs / 1000} s.`).catch((error: unknown) =>
+          this.#parts.onProblem(`the log of ${this.id} could not be written`, error),
+        );
         if (graceMs > 0) await this.#signal(this.#container.stopSignal);
       }
       await Promise.race([this.#gone.promise, this.#seenEnd(leave.signal), failed.promise]);
@@ -148,7 +164,9 @@ export class DockerInstance {
   /** Asks the daemon to tell the end. */
   async #seenEnd(signal: AbortSignal): Promise<void> {
     try {
-      await this.#parts.daemon.waitFor((client) => client.getContainer(this.containerId).wait({ condition: 'not-running', abortSignal: signal }));
+      await this.#parts.daemon.waitFor((client) =>
+        client.getContainer(this.containerId).wait({ condition: 'not-running', abortSignal: signal }),
+      );
     } catch (error) {
       if (!isGone(error) && !signal.aborted) throw error;
     }
@@ -171,7 +189,8 @@ export class DockerInstance {
   }
 
   async exec(argv: readonly string[], options: ExecutionOptions): Promise<Execution> {
-    const idle = (error?: unknown): BerthError => new BerthError('state', `${this.id} does not run`, { cause: error });
+    const idle = (error?: unknown): BerthError =>
+      new BerthError('state', `${this.id} does not run`, { cause: error });
     if (!this.isRunning) throw idle();
     try {
       return await this.#ask((container) => startExecution(container, argv, options));
@@ -197,7 +216,9 @@ export class DockerInstance {
   /** Without its GPUs, of which the machine knows. */
   async usage(): Promise<Omit<Usage, 'gpus'> | undefined> {
     if (!this.isRunning) return undefined;
-    const stats = await this.#ask((container) => container.stats({ stream: false, 'one-shot': true }) as Promise<StatsAnswer>).catch((error: unknown) => (isIdle(error) ? undefined : unlessGone(error)));
+    const stats = await this.#ask(
+      (container) => container.stats({ stream: false, 'one-shot': true }) as Promise<StatsAnswer>,
+    ).catch((error: unknown) => (isIdle(error) ? undefined : unlessGone(error)));
     const at = Date.parse(stats?.read ?? '');
     // One that does not run any more is counted in the year 1.
     if (stats === undefined || !(at > 0)) return undefined;
@@ -233,7 +254,10 @@ export async function removeContainer(daemon: Daemon, containerId: string): Prom
     await daemon.ask((client) => client.getContainer(containerId).remove({ force: true, v: true }));
   } catch (error) {
     // Somebody else is at it, or was.
-    if (isIdle(error)) await daemon.ask((client) => client.getContainer(containerId).wait({ condition: 'removed' })).catch(unlessGone);
+    if (isIdle(error))
+      await daemon
+        .ask((client) => client.getContainer(containerId).wait({ condition: 'removed' }))
+        .catch(unlessGone);
     else unlessGone(error);
   }
 }
@@ -245,5 +269,7 @@ function unlessGone(error: unknown): undefined {
 function farewell({ instance: { exitCode, signal }, outOfMemory, memoryInBytes }: Container): string[] {
   if (exitCode === null) return ['Ended, and nobody saw how.'];
   const end = `Ended with exit code ${exitCode}${signal === null ? '' : ` (${signal})`}.`;
-  return outOfMemory ? [`It ran out of memory: it may use ${Math.round((10 * memoryInBytes) / BYTES_PER_GB) / 10} GB.`, end] : [end];
+  return outOfMemory
+    ? [`It ran out of memory: it may use ${Math.round((10 * memoryInBytes) / BYTES_PER_GB) / 10} GB.`, end]
+    : [end];
 }

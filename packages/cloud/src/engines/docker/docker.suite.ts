@@ -44,14 +44,22 @@ export function dockerSuite(host: string, image: string): void {
       const last = open();
       for (const { id } of await last.list()) await last.remove(id);
       for (const engine of opened) await engine.close();
-      assert.deepEqual(await docker.listContainers({ all: true, filters: ownershipFilter(installation) }), []);
-      assert.deepEqual((await unusedVolumes()).filter((name) => !volumes.includes(name)), []);
+      assert.deepEqual(
+        await docker.listContainers({ all: true, filters: ownershipFilter(installation) }),
+        [],
+      );
+      assert.deepEqual(
+        (await unusedVolumes()).filter((name) => !volumes.includes(name)),
+        [],
+      );
       await rm(folder, { recursive: true });
     });
 
     /** Others may use the daemon at the same time, and volumes of theirs. */
     async function unusedVolumes(): Promise<string[]> {
-      return ((await docker.listVolumes({ filters: JSON.stringify({ dangling: ['true'] }) })).Volumes ?? []).map(({ Name: name }) => name);
+      return (
+        (await docker.listVolumes({ filters: JSON.stringify({ dangling: ['true'] }) })).Volumes ?? []
+      ).map(({ Name: name }) => name);
     }
 
     function open(parts: Partial<DockerEngineParts> = {}): DockerEngine {
@@ -67,7 +75,20 @@ export function dockerSuite(host: string, image: string): void {
 
     function spec(cmd: readonly string[], more: Partial<InstanceSpec> = {}): InstanceSpec {
       count += 1;
-      return { id: `own-${process.pid}-${count}`, labels: {}, image, command: { entrypoint: [], cmd }, env: {}, ports: [], mounts: [], cpu: 1, memoryInGb: 0.25, gpus: null, containerDiskInGb: 1, ...more };
+      return {
+        id: `own-${process.pid}-${count}`,
+        labels: {},
+        image,
+        command: { entrypoint: [], cmd },
+        env: {},
+        ports: [],
+        mounts: [],
+        cpu: 1,
+        memoryInGb: 0.25,
+        gpus: null,
+        containerDiskInGb: 1,
+        ...more,
+      };
     }
 
     function lines(engine: DockerEngine, id: string, query: LogQuery = {}): Promise<LogLine[]> {
@@ -75,7 +96,8 @@ export function dockerSuite(host: string, image: string): void {
     }
 
     async function said(engine: DockerEngine, id: string, wanted: string): Promise<void> {
-      for await (const { line } of engine.logs(id, { follow: true }, AbortSignal.timeout(PATIENCE_MS))) if (line === wanted) return;
+      for await (const { line } of engine.logs(id, { follow: true }, AbortSignal.timeout(PATIENCE_MS)))
+        if (line === wanted) return;
       assert.fail(`${id} never said ${wanted}`);
     }
 
@@ -103,14 +125,27 @@ export function dockerSuite(host: string, image: string): void {
 
     test('a container is what the instance asks for, and no more', async () => {
       const engine = open();
-      const wish = spec(['sleep', '600'], { labels: { kind: 'worker', 'a.b/c': 'd' }, cpu: 64, memoryInGb: 0.5, ports: [{ port: 80, protocol: 'http', announceAs: 'PORT' }] });
+      const wish = spec(['sleep', '600'], {
+        labels: { kind: 'worker', 'a.b/c': 'd' },
+        cpu: 64,
+        memoryInGb: 0.5,
+        ports: [{ port: 80, protocol: 'http', announceAs: 'PORT' }],
+      });
       await engine.start(wish);
-      const { Name: name, Config: config, HostConfig: hostConfig, NetworkSettings: network } = await docker.getContainer(`berth-${wish.id}`).inspect();
+      const {
+        Name: name,
+        Config: config,
+        HostConfig: hostConfig,
+        NetworkSettings: network,
+      } = await docker.getContainer(`berth-${wish.id}`).inspect();
       assert.equal(name, `/berth-${wish.id}`);
       assert.ok(config.Env.includes('PORT=80'));
       assert.equal(config.Hostname, wish.id);
       const { NCPU: cores } = (await docker.info()) as { NCPU: number };
-      assert.deepEqual([hostConfig.NanoCpus, hostConfig.Memory, hostConfig.Init, hostConfig.RestartPolicy?.Name || 'no'], [cores * 1e9, 512 * 1024 ** 2, true, 'no']);
+      assert.deepEqual(
+        [hostConfig.NanoCpus, hostConfig.Memory, hostConfig.Init, hostConfig.RestartPolicy?.Name || 'no'],
+        [cores * 1e9, 512 * 1024 ** 2, true, 'no'],
+      );
       assert.equal(network.Ports['80/tcp']?.[0]?.HostIp, '127.0.0.1');
       assert.deepEqual((await engine.list()).find(({ id }) => id === wish.id)?.labels, wish.labels);
       await engine.remove(wish.id);
@@ -131,7 +166,10 @@ export function dockerSuite(host: string, image: string): void {
       const url = await engine.urlForContainers(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
       const wish = spec(['node', '-e', `fetch('${url}').then((answer) => answer.text()).then(console.log)`]);
       await engine.start(wish);
-      assert.deepEqual((await lines(engine, wish.id, { follow: true, source: 'container' })).map(({ line }) => line), ['here I am']);
+      assert.deepEqual(
+        (await lines(engine, wish.id, { follow: true, source: 'container' })).map(({ line }) => line),
+        ['here I am'],
+      );
       server.close();
       await engine.remove(wish.id);
     });
@@ -139,10 +177,15 @@ export function dockerSuite(host: string, image: string): void {
     test('one that runs out of memory is told so', async (context) => {
       if (isPodman) return context.skip('Podman does not tell, where containers have an init process');
       const engine = open();
-      const wish = spec(['node', '-e', 'const kept = []; for (;;) kept.push(Buffer.alloc(10_000_000, 1))'], { memoryInGb: 0.1 });
+      const wish = spec(['node', '-e', 'const kept = []; for (;;) kept.push(Buffer.alloc(10_000_000, 1))'], {
+        memoryInGb: 0.1,
+      });
       await engine.start(wish);
       const told = await lines(engine, wish.id, { follow: true, source: 'system' });
-      assert.deepEqual(told.slice(-2).map(({ line }) => line), ['It ran out of memory: it may use 0.1 GB.', 'Ended with exit code 137 (SIGKILL).']);
+      assert.deepEqual(
+        told.slice(-2).map(({ line }) => line),
+        ['It ran out of memory: it may use 0.1 GB.', 'Ended with exit code 137 (SIGKILL).'],
+      );
       await engine.remove(wish.id);
     });
 
@@ -150,7 +193,11 @@ export function dockerSuite(host: string, image: string): void {
       const link = new TestLink(join(folder, 'link.sock'), host);
       await link.mend();
       const engine = open({ host: link.host });
-      const wish = spec(['sh', '-c', 'i=0; while [ ! -e go ]; do i=$((i+1)); echo "line $i"; sleep 0.01; done; echo "last $i"; exit 4']);
+      const wish = spec([
+        'sh',
+        '-c',
+        'i=0; while [ ! -e go ]; do i=$((i+1)); echo "line $i"; sleep 0.01; done; echo "last $i"; exit 4',
+      ]);
       const ended = nextEnd(engine, wish.id);
       await engine.start(wish);
       await said(engine, wish.id, 'line 3');
@@ -163,7 +210,10 @@ export function dockerSuite(host: string, image: string): void {
       assert.equal((await ended).exitCode, 4);
       const spoken = (await following).map(({ line }) => line);
       const last = Number(spoken.at(-1)?.split(' ')[1]);
-      assert.deepEqual(spoken, [...Array.from({ length: last }, (_, index) => `line ${index + 1}`), `last ${last}`]);
+      assert.deepEqual(spoken, [
+        ...Array.from({ length: last }, (_, index) => `line ${index + 1}`),
+        `last ${last}`,
+      ]);
       await engine.remove(wish.id);
       await leave(engine);
       await link.cut();
@@ -177,15 +227,28 @@ export function dockerSuite(host: string, image: string): void {
       await said(engine, wish.id, 'hello');
       await docker.getContainer(`berth-${wish.id}`).remove({ force: true, v: true });
       await ended;
-      assert.equal((await engine.list()).some(({ id }) => id === wish.id), false);
+      assert.equal(
+        (await engine.list()).some(({ id }) => id === wish.id),
+        false,
+      );
       assert.equal(await engine.adopt(handle), undefined);
       assert.ok((await lines(engine, wish.id)).some(({ line }) => line === 'hello'));
     });
 
     test('what a start that was cut off left is cleared away, what is not ours is left alone', async () => {
-      const [ours, others] = await Promise.all([installation, 'somebody-else'].map((owner) => docker.createContainer({ Image: image, Labels: { 'berth.installation': owner, 'berth.instance': 'half' } })));
+      const [ours, others] = await Promise.all(
+        [installation, 'somebody-else'].map((owner) =>
+          docker.createContainer({
+            Image: image,
+            Labels: { 'berth.installation': owner, 'berth.instance': 'half' },
+          }),
+        ),
+      );
       const engine = open();
-      assert.equal((await engine.list()).some(({ id }) => id === 'half'), false);
+      assert.equal(
+        (await engine.list()).some(({ id }) => id === 'half'),
+        false,
+      );
       await assert.rejects(ours?.inspect() ?? Promise.resolve(), /no such container/i);
       assert.equal((await others?.inspect())?.State.Status, 'created');
       await others?.remove({ v: true });
@@ -193,13 +256,21 @@ export function dockerSuite(host: string, image: string): void {
 
     test('a system line stands after what was written before it', async () => {
       const engine = open();
-      const wish = spec(['sh', '-c', 'echo one; while [ ! -e go ]; do sleep 0.01; done; echo two; sleep 600']);
+      const wish = spec([
+        'sh',
+        '-c',
+        'echo one; while [ ! -e go ]; do sleep 0.01; done; echo two; sleep 600',
+      ]);
       await engine.start(wish);
       await said(engine, wish.id, 'one');
       await engine.note(wish.id, 'between');
       await (await engine.exec(wish.id, ['touch', 'go'])).exited;
       await said(engine, wish.id, 'two');
-      assert.deepEqual((await lines(engine, wish.id)).map(({ line }) => line).slice(1), ['one', 'between', 'two']);
+      assert.deepEqual((await lines(engine, wish.id)).map(({ line }) => line).slice(1), [
+        'one',
+        'between',
+        'two',
+      ]);
       await engine.remove(wish.id);
     });
 
@@ -225,7 +296,11 @@ export function dockerSuite(host: string, image: string): void {
       execution.kill('SIGINT');
       assert.equal((await execution.exited).signal, 'SIGINT');
       await assert.rejects(engine.exec(wish.id, ['no-such-command']), hasCode('rule', /no-such-command/));
-      const loud = await engine.exec(wish.id, ['node', '-e', 'process.stdout.write("o".repeat(3e6)); process.stderr.write("e".repeat(2e6))']);
+      const loud = await engine.exec(wish.id, [
+        'node',
+        '-e',
+        'process.stdout.write("o".repeat(3e6)); process.stderr.write("e".repeat(2e6))',
+      ]);
       const [out, err] = await Promise.all([text(loud.stdout), text(loud.stderr)]);
       assert.deepEqual([out, err], ['o'.repeat(3e6), 'e'.repeat(2e6)]);
       await engine.remove(wish.id);
@@ -241,12 +316,19 @@ export function dockerSuite(host: string, image: string): void {
         const engine = open();
         const name = registry.image('v1');
         const heard: string[] = [];
-        const wish = spec([], { image: name, registry: registry.login, onProgress: (line) => heard.push(line) });
+        const wish = spec([], {
+          image: name,
+          registry: registry.login,
+          onProgress: (line) => heard.push(line),
+        });
         await engine.start(wish);
         await said(engine, wish.id, 'from the registry');
         assert.equal(heard[0], `Pulling the image ${name}.`);
         assert.ok(heard.includes('The image is here.'), heard.join('\n'));
-        assert.deepEqual((await lines(engine, wish.id, { source: 'system' })).map(({ line }) => line), heard);
+        assert.deepEqual(
+          (await lines(engine, wish.id, { source: 'system' })).map(({ line }) => line),
+          heard,
+        );
         await engine.remove(wish.id);
         const asked = registry.requests;
         const again = spec([], { image: name });
@@ -259,8 +341,17 @@ export function dockerSuite(host: string, image: string): void {
       test('a wrong login and an image that is not there are refused for good', async (context) => {
         if (isPodman) return context.skip('Podman wants TLS of a registry on the loopback too');
         const engine = open();
-        const wrong = spec([], { image: registry.image('v1'), registry: { username: 'reader', password: 'wrong' } });
-        await assert.rejects(engine.start(wrong), hasCode('rule', /team\/image:v1 could not be pulled: .*(?:unauthorized|no basic auth|authentication required)/i));
+        const wrong = spec([], {
+          image: registry.image('v1'),
+          registry: { username: 'reader', password: 'wrong' },
+        });
+        await assert.rejects(
+          engine.start(wrong),
+          hasCode(
+            'rule',
+            /team\/image:v1 could not be pulled: .*(?:unauthorized|no basic auth|authentication required)/i,
+          ),
+        );
         const unknown = spec([], { image: registry.image('v9'), registry: registry.login });
         await assert.rejects(engine.start(unknown), hasCode('rule', /v9/));
         assert.match((await lines(engine, unknown.id)).at(-1)?.line ?? '', /^Not started: .*v9/);
@@ -268,7 +359,10 @@ export function dockerSuite(host: string, image: string): void {
       });
 
       test('a registry that cannot be reached is a matter of time', async () => {
-        await assert.rejects(open().start(spec([], { image: '127.0.0.1:1/team/image:v1' })), hasCode('unavailable', /127\.0\.0\.1:1/));
+        await assert.rejects(
+          open().start(spec([], { image: '127.0.0.1:1/team/image:v1' })),
+          hasCode('unavailable', /127\.0\.0\.1:1/),
+        );
       });
 
       test('a pull ends with the wish for it', async () => {

@@ -6,7 +6,8 @@ import { dockerSuite } from './docker.suite.ts';
 import { TEST_HOST, VIRTUAL_GPU } from './test-engine.ts';
 
 /** Whoever only looks whether it listens goes away without reading. */
-const SERVER = "require('node:net').createServer((socket) => socket.on('error', () => undefined).end('hello')).listen(Number(process.env.PORT), '0.0.0.0')";
+const SERVER =
+  "require('node:net').createServer((socket) => socket.on('error', () => undefined).end('hello')).listen(Number(process.env.PORT), '0.0.0.0')";
 
 /** The daemon of the whole run, or else one of this file alone. */
 const given = process.env[TEST_HOST];

@@ -2,10 +2,25 @@ import { join, resolve } from 'node:path';
 import { type Clock, systemClock } from '../../support/clock.ts';
 import { BerthError, notFound, rule } from '../../support/errors.ts';
 import type { Log } from '../../support/log.ts';
-import { type Capacity, type EngineAbilities, type GpuCapacity, type InstanceEngine, KEEP_LOGS_MS } from '../engine.ts';
+import {
+  type Capacity,
+  type EngineAbilities,
+  type GpuCapacity,
+  type InstanceEngine,
+  KEEP_LOGS_MS,
+} from '../engine.ts';
 import { GpuShelf } from '../gpu-shelf.ts';
 import { gpuUsageReader, usageOfHeld } from '../gpu-usage.ts';
-import type { Address, Execution, ExecutionOptions, Instance, InstanceEvent, InstanceHandle, InstanceSpec, Usage } from '../instance.ts';
+import type {
+  Address,
+  Execution,
+  ExecutionOptions,
+  Instance,
+  InstanceEvent,
+  InstanceHandle,
+  InstanceSpec,
+  Usage,
+} from '../instance.ts';
 import { KeptLogs } from '../kept-logs.ts';
 import { LogBook } from '../logs/log-book.ts';
 import type { LogLine, LogQuery } from '../logs/log-line.ts';
@@ -52,7 +67,12 @@ export function dockerEngine(parts: DockerEngineParts): DockerEngine {
 /** Runs instances as containers of the Docker daemon on this machine, or of Podman's. */
 export class DockerEngine implements InstanceEngine {
   readonly kind = 'docker';
-  readonly abilities: EngineAbilities = { images: 'containers', terminal: true, sharesCores: true, networks: 'bridge' };
+  readonly abilities: EngineAbilities = {
+    images: 'containers',
+    terminal: true,
+    sharesCores: true,
+    networks: 'bridge',
+  };
   readonly files: DockerFiles;
   readonly #installation: string;
   readonly #daemon: Daemon;
@@ -71,7 +91,17 @@ export class DockerEngine implements InstanceEngine {
   readonly #listeners = new Set<(event: InstanceEvent) => void>();
   #events: Events | undefined;
 
-  constructor({ installation, data, host, virtualGpus = [], findGpus = findNvidiaGpus, gpus = new GpuShelf(), clock = systemClock, log, keepLogsMs = KEEP_LOGS_MS }: DockerEngineParts) {
+  constructor({
+    installation,
+    data,
+    host,
+    virtualGpus = [],
+    findGpus = findNvidiaGpus,
+    gpus = new GpuShelf(),
+    clock = systemClock,
+    log,
+    keepLogsMs = KEEP_LOGS_MS,
+  }: DockerEngineParts) {
     const daemon = new Daemon(host);
     const onProblem = (what: string, error: unknown): void => this.#problem(what, error);
     this.#installation = installation;
@@ -83,7 +113,18 @@ export class DockerEngine implements InstanceEngine {
     this.#networks = new Networks(daemon, installation);
     this.#ground = groundReader({ daemon, virtualGpus, findGpus, clock, onProblem });
     this.#visits = new Visits({ daemon, installation, clock });
-    this.#inventory = new Inventory({ daemon, installation, networks: this.#networks, gpus, logs: this.#logs, turns: this.#turns, starts: this.#starts, clock, onEvent: (event) => this.#tell(event), onProblem });
+    this.#inventory = new Inventory({
+      daemon,
+      installation,
+      networks: this.#networks,
+      gpus,
+      logs: this.#logs,
+      turns: this.#turns,
+      starts: this.#starts,
+      clock,
+      onEvent: (event) => this.#tell(event),
+      onProblem,
+    });
     this.files = new DockerFiles({
       daemon,
       containerId: async (id) => {
@@ -101,7 +142,10 @@ export class DockerEngine implements InstanceEngine {
 
   /** An address on this machine's loopback as containers have to write it. Any other address stays. */
   async urlForContainers(url: string): Promise<string> {
-    return urlInside(url, (await this.#daemon.isPodman()) ? HOST_NAME_INSIDE.podman : HOST_NAME_INSIDE.docker);
+    return urlInside(
+      url,
+      (await this.#daemon.isPodman()) ? HOST_NAME_INSIDE.podman : HOST_NAME_INSIDE.docker,
+    );
   }
 
   /**
@@ -130,7 +174,9 @@ export class DockerEngine implements InstanceEngine {
   }
 
   async start(spec: InstanceSpec): Promise<InstanceHandle> {
-    const problem = isInstanceId(spec.id) ? referenceProblem(spec.image) : `${JSON.stringify(spec.id)} is no id for an instance`;
+    const problem = isInstanceId(spec.id)
+      ? referenceProblem(spec.image)
+      : `${JSON.stringify(spec.id)} is no id for an instance`;
     if (problem !== undefined) throw rule(problem);
     return this.#starts.run(spec.id, async (signal, hasBook) => {
       await this.#inventory.open();
@@ -138,7 +184,11 @@ export class DockerEngine implements InstanceEngine {
     });
   }
 
-  async #start(spec: InstanceSpec, signal: AbortSignal, hasBook: (book: LogBook) => void): Promise<InstanceHandle> {
+  async #start(
+    spec: InstanceSpec,
+    signal: AbortSignal,
+    hasBook: (book: LogBook) => void,
+  ): Promise<InstanceHandle> {
     const { id } = spec;
     signal.throwIfAborted();
     const before = this.#inventory.get(id);
@@ -159,7 +209,18 @@ export class DockerEngine implements InstanceEngine {
       this.#inventory.discard(id);
     };
     try {
-      const container = await launch(spec, { daemon: this.#daemon, installation: this.#installation, ground: this.#ground, gpus: this.#gpus, networks: this.#networks, ports: this.#ports, say, clear, signal, log: this.#log });
+      const container = await launch(spec, {
+        daemon: this.#daemon,
+        installation: this.#installation,
+        ground: this.#ground,
+        gpus: this.#gpus,
+        networks: this.#networks,
+        ports: this.#ports,
+        say,
+        clear,
+        signal,
+        log: this.#log,
+      });
       return await this.#begin(container, book);
     } catch (error) {
       await say(`Not started: ${error instanceof Error ? error.message : String(error)}`);
@@ -171,7 +232,10 @@ export class DockerEngine implements InstanceEngine {
 
   /** It may have ended by now, but it ran first, and that is told first. */
   async #begin(container: Container, book: LogBook): Promise<InstanceHandle> {
-    const instance = this.#inventory.know({ ...container, instance: { ...container.instance, status: 'running', endedAt: null, exitCode: null, signal: null } });
+    const instance = this.#inventory.know({
+      ...container,
+      instance: { ...container.instance, status: 'running', endedAt: null, exitCode: null, signal: null },
+    });
     this.#inventory.tellOf(instance);
     instance.attend(book);
     if (container.instance.status === 'exited') await instance.look();
@@ -182,7 +246,8 @@ export class DockerEngine implements InstanceEngine {
     await this.#inventory.open();
     await this.#turns.idle(handle.id);
     if (handle.engine !== this.kind) return undefined;
-    const known = (): DockerInstance | undefined => [this.#inventory.get(handle.id)].find((one) => one?.containerId === handle.state['container']);
+    const known = (): DockerInstance | undefined =>
+      [this.#inventory.get(handle.id)].find((one) => one?.containerId === handle.state['container']);
     if (known() === undefined) await this.#inventory.look();
     const instance = known();
     await instance?.look();
@@ -242,7 +307,11 @@ export class DockerEngine implements InstanceEngine {
     return () => void this.#listeners.delete(listener);
   }
 
-  async *logs(id: string, query: LogQuery = {}, signal?: AbortSignal): AsyncGenerator<LogLine, void, undefined> {
+  async *logs(
+    id: string,
+    query: LogQuery = {},
+    signal?: AbortSignal,
+  ): AsyncGenerator<LogLine, void, undefined> {
     await this.#inventory.open();
     const starting = await this.#starts.book(id);
     if (starting === undefined) await this.#turns.idle(id);
@@ -272,7 +341,9 @@ export class DockerEngine implements InstanceEngine {
     const usage = await instance?.usage();
     if (instance === undefined || usage === undefined) return undefined;
     const { gpus } = instance;
-    const virtual = gpus === null || (await this.#ground()).gpus.some((gpu) => gpu.gpuTypeId === gpus.typeId && gpu.virtual);
+    const virtual =
+      gpus === null ||
+      (await this.#ground()).gpus.some((gpu) => gpu.gpuTypeId === gpus.typeId && gpu.virtual);
     return { ...usage, gpus: await usageOfHeld(gpus, virtual, this.#gpuUsage) };
   }
 

@@ -56,9 +56,12 @@ export class Events {
       try {
         await this.#hear(() => (failures = 0));
       } catch (error) {
-        if (!signal.aborted && failures === 0) this.#parts.onProblem('the Docker daemon does not tell what happens; trying again', error);
+        if (!signal.aborted && failures === 0)
+          this.#parts.onProblem('the Docker daemon does not tell what happens; trying again', error);
       }
-      await pause(TRY_AGAIN_MS[Math.min(failures, TRY_AGAIN_MS.length - 1)], undefined, { signal }).catch(() => undefined);
+      await pause(TRY_AGAIN_MS[Math.min(failures, TRY_AGAIN_MS.length - 1)], undefined, { signal }).catch(
+        () => undefined,
+      );
     }
   }
 
@@ -67,17 +70,29 @@ export class Events {
     const { daemon, installation } = this.#parts;
     const { signal } = this.#leaving;
     // By the daemon's own clock.
-    this.#since ??= Math.floor(Date.parse((await daemon.ask((client) => client.info() as Promise<{ SystemTime: string }>)).SystemTime) / 1000);
+    this.#since ??= Math.floor(
+      Date.parse(
+        (await daemon.ask((client) => client.info() as Promise<{ SystemTime: string }>)).SystemTime,
+      ) / 1000,
+    );
     const client = await daemon.client();
     const filters = { type: ['container'], ...ownershipFilter(installation) };
-    const opening = client.getEvents({ since: this.#since - OVERLAP_SECONDS, filters: JSON.stringify(filters), abortSignal: signal }) as Promise<Readable>;
+    const opening = client.getEvents({
+      since: this.#since - OVERLAP_SECONDS,
+      filters: JSON.stringify(filters),
+      abortSignal: signal,
+    }) as Promise<Readable>;
     // A daemon may begin to answer only with the first event, so this does not wait for it.
     const [stream] = await Promise.all([opening, this.#parts.onReached().then(onReached)]);
     for await (const { Action: action, Actor: actor, time } of jsonLines<DaemonEvent>(stream)) {
       if (time !== undefined) this.#since = Math.max(this.#since, time);
       if (actor?.ID === undefined || !(action === 'die' || action === 'destroy')) continue;
       const exitCode = actor.Attributes?.['exitCode'];
-      await this.#parts.onChange({ containerId: actor.ID, isGone: action === 'destroy', exitCode: exitCode === undefined ? null : Number(exitCode) });
+      await this.#parts.onChange({
+        containerId: actor.ID,
+        isGone: action === 'destroy',
+        exitCode: exitCode === undefined ? null : Number(exitCode),
+      });
     }
   }
 }

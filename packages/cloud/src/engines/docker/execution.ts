@@ -20,14 +20,21 @@ const NOT_RUN = [126, 127];
 const KILLED = 137;
 
 /** A command beside what a container runs. */
-export async function startExecution(container: Docker.Container, argv: readonly string[], { tty, env = {} }: ExecutionOptions): Promise<Execution> {
+export async function startExecution(
+  container: Docker.Container,
+  argv: readonly string[],
+  { tty, env = {} }: ExecutionOptions,
+): Promise<Execution> {
   if (argv.length === 0) throw rule('there is no command to run');
   // By this the command and what it started are found when they are to be signalled, for which the daemon has no call.
   const marker = randomUUID();
   const variables = { ...(tty !== undefined && { TERM: 'xterm-256color' }), ...env };
   const exec = await container.exec({
     Cmd: [...argv],
-    Env: [...Object.entries(variables).map(([name, value]) => `${name}=${value}`), `${EXECUTION_MARKER}=${marker}`],
+    Env: [
+      ...Object.entries(variables).map(([name, value]) => `${name}=${value}`),
+      `${EXECUTION_MARKER}=${marker}`,
+    ],
     AttachStdin: true,
     AttachStdout: true,
     AttachStderr: true,
@@ -37,7 +44,10 @@ export async function startExecution(container: Docker.Container, argv: readonly
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const delivered = deliver(connection, tty !== undefined, stdout, stderr);
   const state = await began(exec);
-  if (state.exitCode !== null && NOT_RUN.includes(state.exitCode) && state.pid === 0) throw rule(`the command ${JSON.stringify(argv[0])} could not be run in the container: ${(await allOf(stdout)).trim()}`);
+  if (state.exitCode !== null && NOT_RUN.includes(state.exitCode) && state.pid === 0)
+    throw rule(
+      `the command ${JSON.stringify(argv[0])} could not be run in the container: ${(await allOf(stdout)).trim()}`,
+    );
   const resize = async (size: TerminalSize): Promise<void> => {
     if (tty === undefined) return;
     try {
@@ -62,14 +72,20 @@ export async function startExecution(container: Docker.Container, argv: readonly
     resize,
     kill: (signal = 'SIGTERM') => {
       // Where the daemon is on this machine, nothing in the image is needed for it.
-      if (isMarked(state.pid, EXECUTION_MARKER, marker) && signalMarked(EXECUTION_MARKER, marker, signal)) return;
+      if (isMarked(state.pid, EXECUTION_MARKER, marker) && signalMarked(EXECUTION_MARKER, marker, signal))
+        return;
       kill(container, marker, signal).catch(() => connection.destroy());
     },
   };
 }
 
 /** Brings what comes to the two outputs, no faster than it is taken there. Resolves when all is there. */
-async function deliver(connection: Duplex, terminal: boolean, stdout: PassThrough, stderr: PassThrough): Promise<void> {
+async function deliver(
+  connection: Duplex,
+  terminal: boolean,
+  stdout: PassThrough,
+  stderr: PassThrough,
+): Promise<void> {
   const frames = new FrameParser();
   // Whoever writes to a command that has ended is told by its exit.
   connection.on('error', () => connection.destroy());
@@ -96,7 +112,8 @@ async function deliver(connection: Duplex, terminal: boolean, stdout: PassThroug
 async function began(exec: Docker.Exec): Promise<{ exitCode: number | null; pid: number }> {
   for (let look = 0; ; look += 1) {
     const { Running: running, ExitCode: exitCode, Pid: pid } = await exec.inspect();
-    if (pid > 0 || (!running && exitCode !== null) || look === MOST_LOOKS) return { exitCode: running ? null : exitCode, pid };
+    if (pid > 0 || (!running && exitCode !== null) || look === MOST_LOOKS)
+      return { exitCode: running ? null : exitCode, pid };
     await lookAgain(look);
   }
 }
@@ -127,5 +144,5 @@ async function kill(container: Docker.Container, marker: string, signal: NodeJS.
 }
 
 async function allOf(stream: PassThrough): Promise<string> {
-  return Buffer.concat((await Array.fromAsync(stream as AsyncIterable<Buffer>))).toString();
+  return Buffer.concat(await Array.fromAsync(stream as AsyncIterable<Buffer>)).toString();
 }

@@ -5,28 +5,46 @@ import { pullFailure } from './pull.ts';
 
 /** As the library throws it. */
 function refusal(statusCode: number, message: string): Error {
-  return Object.assign(new Error(`(HTTP code ${statusCode}) server error - ${message} `), { statusCode, json: { message } });
+  return Object.assign(new Error(`(HTTP code ${statusCode}) server error - ${message} `), {
+    statusCode,
+    json: { message },
+  });
 }
 
 describe('what the daemon says no to', () => {
   test('is told in its words', () => {
     assert.equal(wordsOf(refusal(404, 'No such container: x')), 'No such container: x');
     assert.equal(wordsOf(new Error('(HTTP code 500) server error - out of - space ')), 'out of - space');
-    assert.match(failureOf(new Error('connect ECONNREFUSED')).message, /does not answer: connect ECONNREFUSED/);
+    assert.match(
+      failureOf(new Error('connect ECONNREFUSED')).message,
+      /does not answer: connect ECONNREFUSED/,
+    );
   });
 
   test('is for good, or for now', () => {
-    assert.deepEqual([400, 404, 409, 429, 500].map((status) => failureOf(refusal(status, 'no')).code), ['rule', 'rule', 'unavailable', 'unavailable', 'unavailable']);
+    assert.deepEqual(
+      [400, 404, 409, 429, 500].map((status) => failureOf(refusal(status, 'no')).code),
+      ['rule', 'rule', 'unavailable', 'unavailable', 'unavailable'],
+    );
     assert.equal(failureOf(new Error('connect ENOENT')).code, 'unavailable');
-    assert.equal(startFailureOf(refusal(500, 'runc: exec: "x": executable file not found in $PATH')).code, 'rule');
-    assert.equal(startFailureOf(refusal(500, 'driver failed programming external connectivity')).code, 'unavailable');
+    assert.equal(
+      startFailureOf(refusal(500, 'runc: exec: "x": executable file not found in $PATH')).code,
+      'rule',
+    );
+    assert.equal(
+      startFailureOf(refusal(500, 'driver failed programming external connectivity')).code,
+      'unavailable',
+    );
     assert.equal(startFailureOf(new Error('connect ENOENT: no such file or directory')).code, 'unavailable');
   });
 
   test('is recognised under our own words', () => {
     assert.equal(isGone(failureOf(refusal(404, 'no such container'))), true);
     assert.equal(isIdle(failureOf(refusal(409, 'is not running'))), true);
-    assert.equal(isIdle(failureOf(refusal(500, 'can only kill running containers: container state improper'))), true);
+    assert.equal(
+      isIdle(failureOf(refusal(500, 'can only kill running containers: container state improper'))),
+      true,
+    );
     assert.equal(isIdle(new Error('away')), false);
   });
 

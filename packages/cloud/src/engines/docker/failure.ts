@@ -13,7 +13,10 @@ export function wordsOf(error: unknown): string {
 }
 
 export function statusOf(error: unknown): number | undefined {
-  return (error as DaemonError).statusCode ?? (error instanceof BerthError ? statusOf(error.cause ?? {}) : undefined);
+  return (
+    (error as DaemonError).statusCode ??
+    (error instanceof BerthError ? statusOf(error.cause ?? {}) : undefined)
+  );
 }
 
 export function isGone(error: unknown): boolean {
@@ -22,22 +25,42 @@ export function isGone(error: unknown): boolean {
 
 /** It is not in the state for that: a container that does not run cannot be signalled. */
 export function isIdle(error: unknown): boolean {
-  return [304, 409].includes(statusOf(error) ?? 0) || (statusOf(error) === 500 && /state improper/.test(wordsOf(error)));
+  return (
+    [304, 409].includes(statusOf(error) ?? 0) ||
+    (statusOf(error) === 500 && /state improper/.test(wordsOf(error)))
+  );
 }
 
 /** A request that is wrong in itself will never be right; everything else may be tried again. */
 export function failureOf(error: unknown): BerthError {
   const status = statusOf(error);
-  if (status === undefined) return new BerthError('unavailable', `Docker does not answer: ${wordsOf(error)}`, { cause: error });
-  const code: ErrorCode = status >= 400 && status < 500 && status !== 409 && status !== 429 ? 'rule' : 'unavailable';
+  if (status === undefined)
+    return new BerthError('unavailable', `Docker does not answer: ${wordsOf(error)}`, { cause: error });
+  const code: ErrorCode =
+    status >= 400 && status < 500 && status !== 409 && status !== 429 ? 'rule' : 'unavailable';
   return new BerthError(code, `Docker refused: ${wordsOf(error)}`, { cause: error });
 }
 
 /** Failures of a start that lie in what is to be started, in the words of the runtimes. */
-const NEVER = [/executable file/i, /not found in \$PATH/i, /no such file or directory/i, /permission denied/i, /is a directory/i, /exec format error/i, /invalid mount/i, /mounts denied/i, /invalid reference format/i];
+const NEVER = [
+  /executable file/i,
+  /not found in \$PATH/i,
+  /no such file or directory/i,
+  /permission denied/i,
+  /is a directory/i,
+  /exec format error/i,
+  /invalid mount/i,
+  /mounts denied/i,
+  /invalid reference format/i,
+];
 
 export function startFailureOf(error: unknown): BerthError {
   const failure = error instanceof BerthError ? error : failureOf(error);
-  if (failure.code === 'unavailable' && statusOf(error) !== undefined && NEVER.some((words) => words.test(failure.message))) return new BerthError('rule', failure.message, { cause: error });
+  if (
+    failure.code === 'unavailable' &&
+    statusOf(error) !== undefined &&
+    NEVER.some((words) => words.test(failure.message))
+  )
+    return new BerthError('rule', failure.message, { cause: error });
   return failure;
 }

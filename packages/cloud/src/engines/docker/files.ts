@@ -39,7 +39,13 @@ export class DockerFiles implements InstanceFiles {
     for (let links = 0; links < MOST_LINKS; links += 1) {
       const found = await this.#stat(container, place);
       if (found === undefined) return undefined;
-      if ((found.mode & LINK) === 0 || found.linkTarget === '') return { kind: found.mode >= FOLDER ? 'folder' : found.mode < 2 ** 16 ? 'file' : 'other', size: found.mode >= FOLDER ? 0 : found.size, mode: found.mode & 0o777, modifiedAt: Date.parse(found.mtime) };
+      if ((found.mode & LINK) === 0 || found.linkTarget === '')
+        return {
+          kind: found.mode >= FOLDER ? 'folder' : found.mode < 2 ** 16 ? 'file' : 'other',
+          size: found.mode >= FOLDER ? 0 : found.size,
+          mode: found.mode & 0o777,
+          modifiedAt: Date.parse(found.mtime),
+        };
       place = posix.resolve(posix.dirname(place), found.linkTarget);
     }
     return undefined;
@@ -71,7 +77,10 @@ export class DockerFiles implements InstanceFiles {
     } catch (error) {
       if (broken.signal.aborted) throw rule('the archive ended early');
       if (isGone(error)) throw notFound('folder', folder);
-      throw statusOf(error) === 400 || /tar|archive|unexpected EOF|no such file|not a directory|exists/i.test(wordsOf(error)) ? rule(`this cannot be copied: ${wordsOf(error)}`) : asFailure(error);
+      throw statusOf(error) === 400 ||
+        /tar|archive|unexpected EOF|no such file|not a directory|exists/i.test(wordsOf(error))
+        ? rule(`this cannot be copied: ${wordsOf(error)}`)
+        : asFailure(error);
     } finally {
       tar.off('close', watch).off('error', watch);
     }
@@ -79,9 +88,13 @@ export class DockerFiles implements InstanceFiles {
 
   async #stat(container: Docker.Container, path: string): Promise<PathStat | undefined> {
     try {
-      const answer = (await container.infoArchive({ path })) as unknown as Readable & { headers: Record<string, string> };
+      const answer = (await container.infoArchive({ path })) as unknown as Readable & {
+        headers: Record<string, string>;
+      };
       answer.resume();
-      return JSON.parse(Buffer.from(answer.headers['x-docker-container-path-stat'] ?? '', 'base64').toString('utf8')) as PathStat;
+      return JSON.parse(
+        Buffer.from(answer.headers['x-docker-container-path-stat'] ?? '', 'base64').toString('utf8'),
+      ) as PathStat;
     } catch (error) {
       if (isGone(error)) return undefined;
       throw asFailure(error);

@@ -20,7 +20,13 @@ export function usualPlaces(given: string | undefined, env: NodeJS.ProcessEnv = 
   if (told) return [told];
   if (process.platform === 'win32') return [`${PIPE}//./pipe/docker_engine`];
   const own = env['XDG_RUNTIME_DIR'];
-  const sockets = ['/var/run/docker.sock', join(homedir(), '.docker/run/docker.sock'), ...(own ? [join(own, 'docker.sock')] : []), '/run/podman/podman.sock', ...(own ? [join(own, 'podman/podman.sock')] : [])];
+  const sockets = [
+    '/var/run/docker.sock',
+    join(homedir(), '.docker/run/docker.sock'),
+    ...(own ? [join(own, 'docker.sock')] : []),
+    '/run/podman/podman.sock',
+    ...(own ? [join(own, 'podman/podman.sock')] : []),
+  ];
   return sockets.map((socket) => `${UNIX}${socket}`);
 }
 
@@ -29,7 +35,8 @@ export async function findDaemon(places: readonly string[]): Promise<string> {
   const answers = await Promise.allSettled(places.map(ping));
   const first = places.find((_, index) => answers[index]?.status === 'fulfilled');
   if (first !== undefined) return first;
-  const only = answers.length === 1 && answers[0]?.status === 'rejected' ? `: ${wordsOf(answers[0].reason)}` : '';
+  const only =
+    answers.length === 1 && answers[0]?.status === 'rejected' ? `: ${wordsOf(answers[0].reason)}` : '';
   throw new BerthError('unavailable', `no Docker daemon answers at ${places.join(', ')}${only}`);
 }
 
@@ -39,16 +46,23 @@ async function ping(place: string): Promise<void> {
   if (options.socketPath !== undefined) return pingPlainly({ socketPath: options.socketPath });
   if (options.protocol === 'http') return pingPlainly({ host: options.host, port: options.port });
   const { default: Client } = await import('dockerode');
-  await (new Client(options) as unknown as Pinged).ping({ abortSignal: AbortSignal.timeout(ANSWERS_WITHIN_MS) });
+  await (new Client(options) as unknown as Pinged).ping({
+    abortSignal: AbortSignal.timeout(ANSWERS_WITHIN_MS),
+  });
 }
 
-function pingPlainly(place: { socketPath: string } | { host: string | undefined; port: string | number | undefined }): Promise<void> {
+function pingPlainly(
+  place: { socketPath: string } | { host: string | undefined; port: string | number | undefined },
+): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const asking = request({ ...place, path: '/_ping', agent: false, signal: AbortSignal.timeout(ANSWERS_WITHIN_MS) }, (response) => {
-    response.resume();
-    if (response.statusCode === 200) resolve();
-    else reject(new Error(`its ping was answered with ${response.statusCode}`));
-  });
+  const asking = request(
+    { ...place, path: '/_ping', agent: false, signal: AbortSignal.timeout(ANSWERS_WITHIN_MS) },
+    (response) => {
+      response.resume();
+      if (response.statusCode === 200) resolve();
+      else reject(new Error(`its ping was answered with ${response.statusCode}`));
+    },
+  );
   asking.on('error', reject);
   asking.end();
   return promise;
@@ -62,5 +76,9 @@ export function optionsOf(host: string): Docker.DockerOptions {
   }
   const { protocol, hostname, port, username } = new URL(host.includes('://') ? host : `tcp://${host}`);
   if (protocol === 'ssh:') return { protocol: 'ssh', host: hostname, ...(port && { port }), username };
-  return { protocol: protocol === 'https:' || port === '2376' ? 'https' : 'http', host: hostname, port: port || '2375' };
+  return {
+    protocol: protocol === 'https:' || port === '2376' ? 'https' : 'http',
+    host: hostname,
+    port: port || '2375',
+  };
 }

@@ -16,7 +16,10 @@ export class FrameParser {
     while (bytes.length - offset >= HEADER_BYTES) {
       const end = offset + HEADER_BYTES + bytes.readUInt32BE(offset + 4);
       if (end > bytes.length) break;
-      frames.push({ stream: bytes[offset] === 2 ? 'stderr' : 'stdout', payload: bytes.subarray(offset + HEADER_BYTES, end) });
+      frames.push({
+        stream: bytes[offset] === 2 ? 'stderr' : 'stdout',
+        payload: bytes.subarray(offset + HEADER_BYTES, end),
+      });
       offset = end;
     }
     this.#rest = bytes.subarray(offset);

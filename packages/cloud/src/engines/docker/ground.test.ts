@@ -6,18 +6,43 @@ import type { NvidiaFindings } from '../nvidia-smi.ts';
 import { capacityOf, readGround } from './ground.ts';
 
 const none: NvidiaFindings = { gpus: [], cudaVersion: null, problem: null, answered: true };
-const two: NvidiaFindings = { ...none, gpus: ['NVIDIA H200', 'NVIDIA L4', 'NVIDIA H200'].map((name) => ({ name, memoryInMib: 24_576, driverVersion: '580.1' })), cudaVersion: '13.0' };
-const virtual: GpuCapacity[] = [{ gpuTypeId: 'NVIDIA A40', total: 2, free: 2, virtual: true, cudaVersion: null, memoryInGb: 48 }];
+const two: NvidiaFindings = {
+  ...none,
+  gpus: ['NVIDIA H200', 'NVIDIA L4', 'NVIDIA H200'].map((name) => ({
+    name,
+    memoryInMib: 24_576,
+    driverVersion: '580.1',
+  })),
+  cudaVersion: '13.0',
+};
+const virtual: GpuCapacity[] = [
+  { gpuTypeId: 'NVIDIA A40', total: 2, free: 2, virtual: true, cudaVersion: null, memoryInGb: 48 },
+];
 const info = { NCPU: 16, MemTotal: 64 * 1024 ** 3, KernelVersion: 'elsewhere' };
 
 describe('what the daemon has', () => {
   test('GPUs count where the daemon can hand them out', () => {
     assert.deepEqual(readGround(info, none, virtual).gpus, virtual);
     assert.deepEqual(readGround(info, two, virtual).gpus, []);
-    for (const able of [{ ...info, Runtimes: { nvidia: {} } }, { ...info, DiscoveredDevices: [{ ID: 'nvidia.com/gpu=0' }] }]) {
+    for (const able of [
+      { ...info, Runtimes: { nvidia: {} } },
+      { ...info, DiscoveredDevices: [{ ID: 'nvidia.com/gpu=0' }] },
+    ]) {
       const ground = readGround(able, two, virtual);
-      assert.deepEqual(ground.gpus.map(({ gpuTypeId, total }) => [gpuTypeId, total]), [['NVIDIA H200', 2], ['NVIDIA L4', 1]]);
-      assert.deepEqual([...ground.gpuIndexes], [['NVIDIA H200', [0, 2]], ['NVIDIA L4', [1]]]);
+      assert.deepEqual(
+        ground.gpus.map(({ gpuTypeId, total }) => [gpuTypeId, total]),
+        [
+          ['NVIDIA H200', 2],
+          ['NVIDIA L4', 1],
+        ],
+      );
+      assert.deepEqual(
+        [...ground.gpuIndexes],
+        [
+          ['NVIDIA H200', [0, 2]],
+          ['NVIDIA L4', [1]],
+        ],
+      );
     }
   });
 
@@ -26,12 +51,24 @@ describe('what the daemon has', () => {
   });
 
   test('a disk can be limited by some storage drivers', () => {
-    const on = (driver: string, fileSystem: string): boolean => readGround({ ...info, Driver: driver, DriverStatus: [['Backing Filesystem', fileSystem]] }, none, []).limitsDisk;
-    assert.deepEqual([on('overlay2', 'extfs'), on('overlay2', 'xfs'), on('zfs', ''), on('vfs', 'xfs')], [false, true, true, false]);
+    const on = (driver: string, fileSystem: string): boolean =>
+      readGround({ ...info, Driver: driver, DriverStatus: [['Backing Filesystem', fileSystem]] }, none, [])
+        .limitsDisk;
+    assert.deepEqual(
+      [on('overlay2', 'extfs'), on('overlay2', 'xfs'), on('zfs', ''), on('vfs', 'xfs')],
+      [false, true, true, false],
+    );
   });
 
   test('what is free is told of this machine alone', () => {
-    assert.deepEqual(capacityOf(readGround(info, none, []), []), { cpu: { model: 'unknown', cores: 16, threads: 16 }, memoryInGb: 64, gpus: [] });
-    assert.equal(typeof capacityOf(readGround({ ...info, KernelVersion: release() }, none, []), []).freeMemoryInGb, 'number');
+    assert.deepEqual(capacityOf(readGround(info, none, []), []), {
+      cpu: { model: 'unknown', cores: 16, threads: 16 },
+      memoryInGb: 64,
+      gpus: [],
+    });
+    assert.equal(
+      typeof capacityOf(readGround({ ...info, KernelVersion: release() }, none, []), []).freeMemoryInGb,
+      'number',
+    );
   });
 });

@@ -45,10 +45,19 @@ export interface GroundParts {
 }
 
 /** Looks at the ground now and then. */
-export function groundReader({ daemon, virtualGpus, findGpus, clock, onProblem }: GroundParts): () => Promise<Ground> {
+export function groundReader({
+  daemon,
+  virtualGpus,
+  findGpus,
+  clock,
+  onProblem,
+}: GroundParts): () => Promise<Ground> {
   return atHand(
     async () => {
-      const [info, findings] = await Promise.all([daemon.ask((client) => client.info() as Promise<DaemonInfo>), findGpus()]);
+      const [info, findings] = await Promise.all([
+        daemon.ask((client) => client.info() as Promise<DaemonInfo>),
+        findGpus(),
+      ]);
       return readGround(info, findings, virtualGpus);
     },
     LIFETIME_MS,
@@ -57,7 +66,11 @@ export function groundReader({ daemon, virtualGpus, findGpus, clock, onProblem }
   );
 }
 
-export function readGround(info: DaemonInfo, findings: NvidiaFindings, virtualGpus: readonly GpuCapacity[]): Ground {
+export function readGround(
+  info: DaemonInfo,
+  findings: NvidiaFindings,
+  virtualGpus: readonly GpuCapacity[],
+): Ground {
   const real = givesGpus(info) ? gpuCapacities(findings) : [];
   // Virtual GPUs never stand beside real ones that the daemon cannot hand out, nor in for real ones whose driver is only slow to answer.
   const gpus = findings.gpus.length === 0 && findings.answered ? virtualGpus : real;
@@ -73,7 +86,9 @@ export function readGround(info: DaemonInfo, findings: NvidiaFindings, virtualGp
 
 /** The daemon can hand GPUs to a container: it has NVIDIA's runtime, or knows the devices by itself. */
 function givesGpus({ Runtimes: runtimes, DiscoveredDevices: devices }: DaemonInfo): boolean {
-  return 'nvidia' in (runtimes ?? {}) || (devices ?? []).some(({ ID: id }) => id?.startsWith('nvidia.com/gpu'));
+  return (
+    'nvidia' in (runtimes ?? {}) || (devices ?? []).some(({ ID: id }) => id?.startsWith('nvidia.com/gpu'))
+  );
 }
 
 function limitsDisk({ Driver: driver = '', DriverStatus: status }: DaemonInfo): boolean {
@@ -82,11 +97,16 @@ function limitsDisk({ Driver: driver = '', DriverStatus: status }: DaemonInfo): 
 }
 
 /** Cores and memory are shared, so what is free of the memory is what is really free, where that can be known. */
-export function capacityOf({ cores, memoryInBytes, isThisMachine }: Ground, gpus: readonly GpuCapacity[]): Capacity {
+export function capacityOf(
+  { cores, memoryInBytes, isThisMachine }: Ground,
+  gpus: readonly GpuCapacity[],
+): Capacity {
   return {
     cpu: { model: (isThisMachine && cpus()[0]?.model.trim()) || 'unknown', cores, threads: cores },
     memoryInGb: Math.max(1, Math.round(memoryInBytes / BYTES_PER_GB)),
-    ...(isThisMachine && { freeMemoryInGb: Math.floor((10 * process.availableMemory()) / BYTES_PER_GB) / 10 }),
+    ...(isThisMachine && {
+      freeMemoryInGb: Math.floor((10 * process.availableMemory()) / BYTES_PER_GB) / 10,
+    }),
     gpus,
   };
 }

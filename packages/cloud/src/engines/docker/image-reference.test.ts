@@ -16,11 +16,23 @@ describe('the name of an image', () => {
       [`registry.example/image@${DIGEST}`, 'registry.example', `registry.example/image@${DIGEST}`],
       [`image:tag@${DIGEST}`, 'docker.io', `image:tag@${DIGEST}`],
     ];
-    for (const [image, registry, full] of cases) assert.deepEqual(parseReference(image), { registry, full }, image);
+    for (const [image, registry, full] of cases)
+      assert.deepEqual(parseReference(image), { registry, full }, image);
   });
 
   test('what is none is refused with a reason', () => {
-    for (const image of ['', 'Image', 'image:', 'image@sha256:12', 'a b', '/image', 'image/', 'image:ta g', 'https://ghcr.io/image']) assert.match(referenceProblem(image) ?? '', /is no name of an image/, image);
+    for (const image of [
+      '',
+      'Image',
+      'image:',
+      'image@sha256:12',
+      'a b',
+      '/image',
+      'image/',
+      'image:ta g',
+      'https://ghcr.io/image',
+    ])
+      assert.match(referenceProblem(image) ?? '', /is no name of an image/, image);
     assert.match(referenceProblem('local/shell') ?? '', /process engine/);
     assert.equal(referenceProblem('localhost/shell'), undefined);
   });
@@ -28,6 +40,7 @@ describe('the name of an image', () => {
   test('a login is for the registry of the image', () => {
     const login = { username: 'me', password: 'secret' };
     assert.deepEqual(loginFor('ghcr.io/team/image', login), { ...login, serveraddress: 'ghcr.io' });
-    for (const image of ['team/image', 'docker.io/team/image', 'index.docker.io/team/image']) assert.equal(loginFor(image, login).serveraddress, 'https://index.docker.io/v1/');
+    for (const image of ['team/image', 'docker.io/team/image', 'index.docker.io/team/image'])
+      assert.equal(loginFor(image, login).serveraddress, 'https://index.docker.io/v1/');
   });
 });

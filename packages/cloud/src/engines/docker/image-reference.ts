@@ -24,8 +24,11 @@ export interface RegistryLogin {
 
 /** What keeps this from being the name of an image; undefined where it is one. */
 export function referenceProblem(image: string): string | undefined {
-  if (image.startsWith('local/')) return `the image ${JSON.stringify(image)} is a folder of this machine: the process engine runs those, Docker runs images of a registry`;
-  return parse(image) === undefined ? `${JSON.stringify(image.slice(0, 200))} is no name of an image` : undefined;
+  if (image.startsWith('local/'))
+    return `the image ${JSON.stringify(image)} is a folder of this machine: the process engine runs those, Docker runs images of a registry`;
+  return parse(image) === undefined
+    ? `${JSON.stringify(image.slice(0, 200))} is no name of an image`
+    : undefined;
 }
 
 export function parseReference(image: string): ImageReference {
@@ -44,12 +47,19 @@ function parse(image: string): ImageReference | undefined {
   const colon = path.lastIndexOf(':');
   const tag = colon === -1 ? undefined : path.slice(colon + 1);
   const name = colon === -1 ? path : path.slice(0, colon);
-  if (!name.split('/').every((part) => NAME.test(part)) || (tag !== undefined && !TAG.test(tag))) return undefined;
-  return { registry: host === undefined || host === 'index.docker.io' ? DOCKER_HUB : host, full: tag === undefined && digest === undefined ? `${image}:latest` : image };
+  if (!name.split('/').every((part) => NAME.test(part)) || (tag !== undefined && !TAG.test(tag)))
+    return undefined;
+  return {
+    registry: host === undefined || host === 'index.docker.io' ? DOCKER_HUB : host,
+    full: tag === undefined && digest === undefined ? `${image}:latest` : image,
+  };
 }
 
 /** How one logs in to the registry that an image comes from. */
-export function loginFor(image: string, { username, password }: { username: string; password: string }): RegistryLogin {
+export function loginFor(
+  image: string,
+  { username, password }: { username: string; password: string },
+): RegistryLogin {
   const { registry } = parseReference(image);
   return { username, password, serveraddress: registry === DOCKER_HUB ? DOCKER_HUB_LOGIN : registry };
 }

@@ -111,12 +111,16 @@ export class Inventory {
   /** What the daemon has, against what is known of it. */
   async look(): Promise<void> {
     const listed = await this.#containers();
-    const running = new Set(listed.filter(({ State: state }) => state === 'running').map(({ Id: containerId }) => containerId));
+    const running = new Set(
+      listed.filter(({ State: state }) => state === 'running').map(({ Id: containerId }) => containerId),
+    );
     const there = new Set(listed.map(({ Id: containerId }) => containerId));
-    await Promise.all(this.all().map(async (instance) => {
-      if (!running.has(instance.containerId)) await instance.look();
-      if (!there.has(instance.containerId)) await this.#lost(instance);
-    }));
+    await Promise.all(
+      this.all().map(async (instance) => {
+        if (!running.has(instance.containerId)) await instance.look();
+        if (!there.has(instance.containerId)) await this.#lost(instance);
+      }),
+    );
     await this.#takeUpOthers(listed);
   }
 
@@ -140,7 +144,9 @@ export class Inventory {
   /** Takes up what an earlier Berth left. A container whose start was cut off is cleared away; nobody was told of it. */
   async #recover(): Promise<void> {
     const { daemon, networks } = this.#parts;
-    const containers = await Promise.all((await this.#containers()).map(({ Id: containerId }) => inspect(daemon, containerId)));
+    const containers = await Promise.all(
+      (await this.#containers()).map(({ Id: containerId }) => inspect(daemon, containerId)),
+    );
     for (const container of containers) {
       if (container === undefined) continue;
       if (container.isNew) await removeContainer(daemon, container.containerId);
@@ -158,7 +164,10 @@ export class Inventory {
     if (instance.isRunning) {
       if (gpus !== null) shelf.hold(id, gpus);
       instance.attend(await LogBook.open(logs.folder(id)));
-    } else instance.settle().catch((error: unknown) => onProblem(`the log of ${id} could not be completed`, error));
+    } else
+      instance
+        .settle()
+        .catch((error: unknown) => onProblem(`the log of ${id} could not be completed`, error));
   }
 
   /** Another server that led before may have started some since we looked. */
@@ -179,7 +188,11 @@ export class Inventory {
   #lost(instance: DockerInstance): Promise<void> {
     const { daemon, turns } = this.#parts;
     return turns.run(instance.id, async () => {
-      if (this.#instances.get(instance.id) !== instance || (await inspect(daemon, instance.containerId)) !== undefined) return;
+      if (
+        this.#instances.get(instance.id) !== instance ||
+        (await inspect(daemon, instance.containerId)) !== undefined
+      )
+        return;
       await instance.settle();
       await this.forget(instance);
     });
@@ -187,7 +200,9 @@ export class Inventory {
 
   async #containers(): Promise<ListedContainer[]> {
     const { daemon, installation } = this.#parts;
-    const containers = await daemon.ask((client) => client.listContainers({ all: true, filters: ownershipFilter(installation) }));
+    const containers = await daemon.ask((client) =>
+      client.listContainers({ all: true, filters: ownershipFilter(installation) }),
+    );
     return containers.filter(({ Labels: labels }) => isInstanceId(readLabels(labels).id));
   }
 }

@@ -34,7 +34,11 @@ export function readLabels(written: Readonly<Record<string, string>>): Labelled 
     id: written[INSTANCE] ?? '',
     image: written[IMAGE] ?? '',
     gpus: gpus === undefined ? null : (JSON.parse(gpus) as HeldGpus),
-    labels: Object.fromEntries(Object.entries(written).flatMap(([name, value]) => (name.startsWith(OWN) ? [[name.slice(OWN.length), value]] : []))),
+    labels: Object.fromEntries(
+      Object.entries(written).flatMap(([name, value]) =>
+        name.startsWith(OWN) ? [[name.slice(OWN.length), value]] : [],
+      ),
+    ),
   };
 }
 

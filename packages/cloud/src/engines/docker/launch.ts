@@ -44,10 +44,17 @@ export async function launch(spec: InstanceSpec, parts: LaunchParts): Promise<Co
   await using undo = new AsyncDisposableStack();
 
   const ground = await parts.ground();
-  const gpus = spec.gpus === null || spec.gpus.count === 0 ? null : shelf.take(spec.id, spec.gpus, ground.gpus, ground.gpuIndexes);
+  const gpus =
+    spec.gpus === null || spec.gpus.count === 0
+      ? null
+      : shelf.take(spec.id, spec.gpus, ground.gpus, ground.gpuIndexes);
   undo.defer(() => shelf.release(spec.id));
   const virtual = gpus !== null && ground.gpus.some((gpu) => gpu.gpuTypeId === gpus.typeId && gpu.virtual);
-  checkMemory({ memoryInGb: spec.memoryInGb, virtual }, Math.max(1, Math.round(ground.memoryInBytes / BYTES_PER_GB)), ground.isThisMachine ? process.availableMemory() : Infinity);
+  checkMemory(
+    { memoryInGb: spec.memoryInGb, virtual },
+    Math.max(1, Math.round(ground.memoryInBytes / BYTES_PER_GB)),
+    ground.isThisMachine ? process.availableMemory() : Infinity,
+  );
 
   for (const { source } of spec.mounts) await mkdir(source, { recursive: true });
   signal.throwIfAborted();
@@ -58,12 +65,17 @@ export async function launch(spec: InstanceSpec, parts: LaunchParts): Promise<Co
   for (let tries = 1; ; tries += 1) {
     const published = await publish(spec, parts.ports);
     try {
-      const running = await run(spec, { ...ground, installation: parts.installation, gpus, virtual, hasInit: true, published, isPodman }, parts);
+      const running = await run(
+        spec,
+        { ...ground, installation: parts.installation, gpus, virtual, hasInit: true, published, isPodman },
+        parts,
+      );
       undo.move();
       return running;
     } catch (error) {
       // Somebody else was quicker to take one of the numbers.
-      if (published.size === 0 || tries === MOST_TRIES || !PORT_TAKEN.test(wordsOf(error))) throw signal.aborted ? signal.reason : error;
+      if (published.size === 0 || tries === MOST_TRIES || !PORT_TAKEN.test(wordsOf(error)))
+        throw signal.aborted ? signal.reason : error;
     } finally {
       // Once it runs, nobody else can listen there.
       parts.ports.release([...published.values()]);
@@ -75,7 +87,8 @@ export async function launch(spec: InstanceSpec, parts: LaunchParts): Promise<Co
 async function publish({ ports }: InstanceSpec, pool: PortPool): Promise<Map<number, number>> {
   const published = new Map<number, number>();
   for (const { port, publishedAs, sameOutside } of ports) {
-    if (publishedAs !== undefined && !published.has(port)) published.set(port, await pool.take(sameOutside === true ? port : undefined));
+    if (publishedAs !== undefined && !published.has(port))
+      published.set(port, await pool.take(sameOutside === true ? port : undefined));
   }
   return published;
 }
@@ -86,7 +99,8 @@ async function run(spec: InstanceSpec, ground: ContainerGround, parts: LaunchPar
   const container = await create(spec, ground, parts);
   undo.defer(() => removeContainer(daemon, container.id));
   try {
-    if (spec.command.entrypoint.length + spec.command.cmd.length > 0) await checkProgram(container, await container.inspect());
+    if (spec.command.entrypoint.length + spec.command.cmd.length > 0)
+      await checkProgram(container, await container.inspect());
     signal.throwIfAborted();
     await container.start();
     signal.throwIfAborted();
@@ -94,24 +108,42 @@ async function run(spec: InstanceSpec, ground: ContainerGround, parts: LaunchPar
     throw signal.aborted ? signal.reason : startFailureOf(error);
   }
   const running = await inspect(daemon, container.id);
-  if (running === undefined) throw new BerthError('unavailable', `the container of ${spec.id} was removed while it started`);
+  if (running === undefined)
+    throw new BerthError('unavailable', `the container of ${spec.id} was removed while it started`);
   undo.move();
   return running;
 }
 
 /** What a daemon may not be able to do and an instance can do without. */
 const DISPENSABLE = [
-  { words: /storage-opt|quota/i, without: { limitsDisk: false }, told: 'the disks of containers are not limited in size here' },
-  { words: /init binary not found/i, without: { hasInit: false }, told: 'containers run without an init process here: the daemon has none (Podman: install catatonit)' },
+  {
+    words: /storage-opt|quota/i,
+    without: { limitsDisk: false },
+    told: 'the disks of containers are not limited in size here',
+  },
+  {
+    words: /init binary not found/i,
+    without: { hasInit: false },
+    told: 'containers run without an init process here: the daemon has none (Podman: install catatonit)',
+  },
 ] as const;
 
-async function create(spec: InstanceSpec, ground: ContainerGround, parts: Pick<LaunchParts, 'daemon' | 'log'>): Promise<Docker.Container> {
-  const make = (): Promise<Docker.Container> => parts.daemon.ask((client) => client.createContainer(containerOptions(spec, ground)));
+async function create(
+  spec: InstanceSpec,
+  ground: ContainerGround,
+  parts: Pick<LaunchParts, 'daemon' | 'log'>,
+): Promise<Docker.Container> {
+  const make = (): Promise<Docker.Container> =>
+    parts.daemon.ask((client) => client.createContainer(containerOptions(spec, ground)));
   try {
     return await make();
   } catch (error) {
     const { message } = error as Error;
-    const dispensable = DISPENSABLE.find(({ words, without }) => words.test(message) && Object.keys(without).some((name) => ground[name as keyof ContainerGround] === true));
+    const dispensable = DISPENSABLE.find(
+      ({ words, without }) =>
+        words.test(message) &&
+        Object.keys(without).some((name) => ground[name as keyof ContainerGround] === true),
+    );
     if (dispensable !== undefined) {
       parts.log?.warn({ reason: message }, dispensable.told);
       return create(spec, { ...ground, ...dispensable.without }, parts);

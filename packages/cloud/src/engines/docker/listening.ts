@@ -18,12 +18,16 @@ export interface PortPlace {
 /** Whether somebody listens on a container's port. */
 export function isListening({ address, gateway, port, hostPort }: PortPlace): Promise<boolean> {
   // From a machine in the same network the port itself can be asked, which answers at once.
-  return address !== '' && isOurs(gateway) ? opens(address, port, 0) : opens('127.0.0.1', hostPort, CLOSED_WITHIN_MS);
+  return address !== '' && isOurs(gateway)
+    ? opens(address, port, 0)
+    : opens('127.0.0.1', hostPort, CLOSED_WITHIN_MS);
 }
 
 /** Whether this machine has the address itself; it has not where containers live in a virtual machine. */
 export function isOurs(address: string): boolean {
-  return Object.values(networkInterfaces()).some((addresses) => addresses?.some((one) => one.address === address));
+  return Object.values(networkInterfaces()).some((addresses) =>
+    addresses?.some((one) => one.address === address),
+  );
 }
 
 /** A connection that opens and stays open for a while, or brings something. */

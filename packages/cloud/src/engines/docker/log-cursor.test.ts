@@ -13,39 +13,51 @@ function lineAt(ts: number, index: number): DaemonLine {
 /** Daemons differ: one leaves out every line before the time, another everything before the first line since the time. */
 const DAEMONS = {
   filters: (lines: readonly DaemonLine[], since: number) => lines.filter(({ ts }) => ts >= since * 1000),
-  skips: (lines: readonly DaemonLine[], since: number) => lines.slice(lines.findIndex(({ ts }) => ts >= since * 1000)),
+  skips: (lines: readonly DaemonLine[], since: number) =>
+    lines.slice(lines.findIndex(({ ts }) => ts >= since * 1000)),
 };
 
 /** Some time passes before each line, and lines may stand a little out of the order of their times. */
-const log = fc.array(fc.tuple(fc.oneof(fc.constant(0), fc.nat(300), fc.nat(5000)), fc.nat(400)), { minLength: 1, maxLength: 60 }).map((steps) => {
-  let now = START;
-  return steps.map(([passed, early], index) => lineAt((now += passed) - early, index));
-});
+const log = fc
+  .array(fc.tuple(fc.oneof(fc.constant(0), fc.nat(300), fc.nat(5000)), fc.nat(400)), {
+    minLength: 1,
+    maxLength: 60,
+  })
+  .map((steps) => {
+    let now = START;
+    return steps.map(([passed, early], index) => lineAt((now += passed) - early, index));
+  });
 
 for (const [name, since] of Object.entries(DAEMONS)) {
   test(`every line is written down once, whenever the writer comes back (a daemon that ${name})`, () => {
-    fc.assert(fc.property(log, fc.array(fc.nat(60), { maxLength: 6 }), (lines, stops) => {
-      const written: string[] = [];
-      let mark = '';
-      // At each stop there is a part of the lines, of which the writer writes down a part and is gone.
-      for (const stop of [...stops.sort((a, b) => a - b), lines.length]) {
-        const there = lines.slice(0, stop + 5);
-        const cursor = new LogCursor('c', mark);
-        const answer = since(there, cursor.anchor.second);
-        assert.ok(answer[0] === undefined || begins(cursor.anchor, answer[0]));
-        const first = cursor.anchor.index;
-        answer.forEach((line, position) => {
-          const index = first + position;
-          if (index >= stop && stop !== lines.length) return;
-          cursor.observe(index, line);
-          if (index < cursor.written) return;
-          written.push(line.line.toString());
-          cursor.written += 1;
-          mark = cursor.mark(cursor.written);
-        });
-      }
-      assert.deepEqual(written, lines.map(({ line }) => line.toString()));
-    }), { numRuns: 500 });
+    fc.assert(
+      fc.property(log, fc.array(fc.nat(60), { maxLength: 6 }), (lines, stops) => {
+        const written: string[] = [];
+        let mark = '';
+        // At each stop there is a part of the lines, of which the writer writes down a part and is gone.
+        for (const stop of [...stops.sort((a, b) => a - b), lines.length]) {
+          const there = lines.slice(0, stop + 5);
+          const cursor = new LogCursor('c', mark);
+          const answer = since(there, cursor.anchor.second);
+          assert.ok(answer[0] === undefined || begins(cursor.anchor, answer[0]));
+          const first = cursor.anchor.index;
+          answer.forEach((line, position) => {
+            const index = first + position;
+            if (index >= stop && stop !== lines.length) return;
+            cursor.observe(index, line);
+            if (index < cursor.written) return;
+            written.push(line.line.toString());
+            cursor.written += 1;
+            mark = cursor.mark(cursor.written);
+          });
+        }
+        assert.deepEqual(
+          written,
+          lines.map(({ line }) => line.toString()),
+        );
+      }),
+      { numRuns: 500 },
+    );
   });
 }
 
@@ -67,7 +79,10 @@ test('the mark of another container counts for nothing, and dropped lines are no
   assert.equal(same.complete, true);
   assert.equal(begins(same.anchor, lineAt(START + 60_000, 600)), false);
   same.jump();
-  assert.deepEqual([same.anchor.index, same.written, begins(same.anchor, lineAt(START + 60_000, 600))], [100, 100, true]);
+  assert.deepEqual(
+    [same.anchor.index, same.written, begins(same.anchor, lineAt(START + 60_000, 600))],
+    [100, 100, true],
+  );
 });
 
 test('a reading that began before the cursor moved on is held against where it began', () => {

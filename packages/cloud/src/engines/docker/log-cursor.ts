@@ -37,7 +37,9 @@ export class LogCursor {
     this.#container = container;
     const [marked, second, index, written, stamp = '', complete] = mark.split(' ');
     const known = marked === container;
-    this.#anchor = known ? { second: Number(second), index: Number(index), stamp } : { second: 0, index: 0, stamp: '' };
+    this.#anchor = known
+      ? { second: Number(second), index: Number(index), stamp }
+      : { second: 0, index: 0, stamp: '' };
     this.written = known ? Number(written) : 0;
     this.complete = known && complete !== undefined;
     this.#observed = this.#anchor.index;
@@ -71,7 +73,9 @@ export class LogCursor {
       this.#newest = second;
       this.#candidates.push({ second, index, stamp });
     } else this.#candidates = this.#candidates.filter((candidate) => candidate.second <= second);
-    const settled = this.#candidates.findLastIndex((candidate) => candidate.second <= this.#newest - SETTLED_AFTER_SECONDS);
+    const settled = this.#candidates.findLastIndex(
+      (candidate) => candidate.second <= this.#newest - SETTLED_AFTER_SECONDS,
+    );
     if (settled === -1) return;
     this.#anchor = this.#candidates[settled] as Anchor;
     this.#candidates = this.#candidates.slice(settled);

@@ -31,11 +31,23 @@ export class Networks {
     return this.#turns.run(name, async () => {
       if (await this.#isThere(name)) return;
       try {
-        await this.#daemon.ask((client) => client.createNetwork({ Name: networkName(name), Driver: 'bridge', CheckDuplicate: true, Labels: ownershipLabel(this.#installation), IPAM: { Driver: 'default', Config: [{ Subnet: subnet }] } }));
+        await this.#daemon.ask((client) =>
+          client.createNetwork({
+            Name: networkName(name),
+            Driver: 'bridge',
+            CheckDuplicate: true,
+            Labels: ownershipLabel(this.#installation),
+            IPAM: { Driver: 'default', Config: [{ Subnet: subnet }] },
+          }),
+        );
       } catch (error) {
         if (isIdle(error) && (await this.#isThere(name))) return;
         const overlaps = /overlap|already in use|already used/i.test(wordsOf(error));
-        throw new BerthError(overlaps ? 'rule' : 'unavailable', `the network ${subnet} of its cluster could not be made: ${wordsOf(error)}${overlaps ? '. Something else has these addresses: give clusters another range (clusterNetwork)' : ''}`, { cause: error });
+        throw new BerthError(
+          overlaps ? 'rule' : 'unavailable',
+          `the network ${subnet} of its cluster could not be made: ${wordsOf(error)}${overlaps ? '. Something else has these addresses: give clusters another range (clusterNetwork)' : ''}`,
+          { cause: error },
+        );
       }
     });
   }
@@ -44,21 +56,31 @@ export class Networks {
   leave(name: string): Promise<void> {
     return this.#turns.run(name, async () => {
       const label = ownershipFilter(this.#installation).label;
-      const left = await this.#daemon.ask((client) => client.listContainers({ all: true, filters: { network: [networkName(name)], label } }));
+      const left = await this.#daemon.ask((client) =>
+        client.listContainers({ all: true, filters: { network: [networkName(name)], label } }),
+      );
       if (left.length === 0) await this.#remove(networkName(name));
     });
   }
 
   /** Removes those of this installation that no container is in: whoever starts in one makes it again. */
   async sweep(): Promise<void> {
-    for (const { Name: full } of await this.#list({ label: ownershipFilter(this.#installation).label })) await this.leave(full.slice(networkName('').length));
+    for (const { Name: full } of await this.#list({ label: ownershipFilter(this.#installation).label }))
+      await this.leave(full.slice(networkName('').length));
   }
 
   /** Those of the daemon, and those that this machine is in. */
   async inUse(): Promise<string[]> {
     const networks = await this.#list({});
-    const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []).flatMap(({ family, cidr }) => (family === 'IPv4' && cidr !== null ? [cidr] : []));
-    return [...networks.flatMap(({ IPAM: ipam }) => (ipam?.Config ?? []).flatMap(({ Subnet: subnet }) => subnet ?? [])), ...own];
+    const own = Object.values(networkInterfaces())
+      .flatMap((addresses) => addresses ?? [])
+      .flatMap(({ family, cidr }) => (family === 'IPv4' && cidr !== null ? [cidr] : []));
+    return [
+      ...networks.flatMap(({ IPAM: ipam }) =>
+        (ipam?.Config ?? []).flatMap(({ Subnet: subnet }) => subnet ?? []),
+      ),
+      ...own,
+    ];
   }
 
   #list(filters: Record<string, string[]>): Promise<ListedNetwork[]> {
@@ -66,7 +88,9 @@ export class Networks {
   }
 
   async #isThere(name: string): Promise<boolean> {
-    return (await this.#list({ name: [networkName(name)] })).some(({ Name: full }) => full === networkName(name));
+    return (await this.#list({ name: [networkName(name)] })).some(
+      ({ Name: full }) => full === networkName(name),
+    );
   }
 
   async #remove(full: string): Promise<void> {
@@ -74,7 +98,8 @@ export class Networks {
       await this.#daemon.ask((client) => client.getNetwork(full).remove());
     } catch (error) {
       // Somebody came in or removed it meanwhile.
-      if (!isGone(error) && !isIdle(error) && !/active endpoints|being used|in use/i.test(wordsOf(error))) throw error;
+      if (!isGone(error) && !isIdle(error) && !/active endpoints|being used|in use/i.test(wordsOf(error)))
+        throw error;
     }
   }
 }

@@ -12,8 +12,12 @@ const USUAL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
  * Rejects where the program that a container is to run is not in it. The daemon would not: what
  * it starts is its own init, which ends at once with 127 when it finds no such program.
  */
-export async function checkProgram(container: Docker.Container, { Path: program, Config: { Env: env, WorkingDir: folder } }: ContainerInspectInfo): Promise<void> {
-  for (const path of placesOf(program, folder || '/', pathOf(env ?? []))) if (await isThere(container, path)) return;
+export async function checkProgram(
+  container: Docker.Container,
+  { Path: program, Config: { Env: env, WorkingDir: folder } }: ContainerInspectInfo,
+): Promise<void> {
+  for (const path of placesOf(program, folder || '/', pathOf(env ?? [])))
+    if (await isThere(container, path)) return;
   throw rule(`the command ${JSON.stringify(program)} was not found in the image`);
 }
 

@@ -28,7 +28,11 @@ export class PullProgress {
     if (id === undefined || status.startsWith('Pulling from')) return undefined;
     const layer = this.#layers.get(id) ?? { current: 0, total: 0, done: false };
     this.#layers.set(id, layer);
-    if (status === 'Downloading') Object.assign(layer, { current: progressDetail?.current ?? layer.current, total: progressDetail?.total ?? layer.total });
+    if (status === 'Downloading')
+      Object.assign(layer, {
+        current: progressDetail?.current ?? layer.current,
+        total: progressDetail?.total ?? layer.total,
+      });
     else if (status === 'Download complete') layer.current = layer.total;
     else if (status === 'Pull complete' || status === 'Already exists') layer.done = true;
     return this.#line();

@@ -8,16 +8,35 @@ import { jsonLines } from './json-lines.ts';
 import { type PullMessage, PullProgress } from './pull-progress.ts';
 
 /** What registries say when it is no use to ask again. */
-const NEVER = [/not found/i, /manifest unknown/i, /does not exist/i, /denied/i, /unauthorized/i, /authentication required/i, /no matching manifest/i, /invalid reference/i, /no basic auth credentials/i, /unsupported media type/i];
+const NEVER = [
+  /not found/i,
+  /manifest unknown/i,
+  /does not exist/i,
+  /denied/i,
+  /unauthorized/i,
+  /authentication required/i,
+  /no matching manifest/i,
+  /invalid reference/i,
+  /no basic auth credentials/i,
+  /unsupported media type/i,
+];
 
 /** Makes sure that the daemon has the image. One that it has is taken as it is. */
-export async function ensureImage(daemon: Daemon, { image, registry }: Pick<InstanceSpec, 'image' | 'registry'>, say: (line: string) => Promise<void>, signal: AbortSignal): Promise<void> {
+export async function ensureImage(
+  daemon: Daemon,
+  { image, registry }: Pick<InstanceSpec, 'image' | 'registry'>,
+  say: (line: string) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
   const { full } = parseReference(image);
   if (await hasImage(daemon, full)) return;
   await say(`Pulling the image ${image}.`);
   const client = await daemon.client();
   try {
-    const stream = (await client.pull(full, { abortSignal: signal, ...(registry !== undefined && { authconfig: loginFor(image, registry) }) })) as Readable;
+    const stream = (await client.pull(full, {
+      abortSignal: signal,
+      ...(registry !== undefined && { authconfig: loginFor(image, registry) }),
+    })) as Readable;
     const progress = new PullProgress();
     for await (const message of jsonLines<PullMessage>(stream)) {
       if (message.error !== undefined) throw new Error(message.error);
@@ -43,12 +62,26 @@ async function hasImage(daemon: Daemon, image: string): Promise<boolean> {
 }
 
 /** What registries say to whoever shows nothing, or the wrong thing. */
-const NOT_LET_IN = [/denied/i, /unauthorized/i, /authentication required/i, /no basic auth credentials/i, /\b40[13]\b/];
+const NOT_LET_IN = [
+  /denied/i,
+  /unauthorized/i,
+  /authentication required/i,
+  /no basic auth credentials/i,
+  /\b40[13]\b/,
+];
 
 export function pullFailure(image: string, error: unknown, hasCredentials = false): BerthError {
   const words = wordsOf(error);
   const status = statusOf(error);
   const never = status === 400 || status === 404 || NEVER.some((pattern) => pattern.test(words));
-  const why = !NOT_LET_IN.some((pattern) => pattern.test(words)) ? '' : hasCredentials ? ' (the registry does not accept the saved credentials: replace them)' : ' (the registry asks for credentials: save some and name them as its registry)';
-  return new BerthError(never ? 'rule' : 'unavailable', `the image ${image} could not be pulled: ${words}${why}`, { cause: error });
+  const why = !NOT_LET_IN.some((pattern) => pattern.test(words))
+    ? ''
+    : hasCredentials
+      ? ' (the registry does not accept the saved credentials: replace them)'
+      : ' (the registry asks for credentials: save some and name them as its registry)';
+  return new BerthError(
+    never ? 'rule' : 'unavailable',
+    `the image ${image} could not be pulled: ${words}${why}`,
+    { cause: error },
+  );
 }

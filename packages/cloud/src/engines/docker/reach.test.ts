@@ -3,8 +3,10 @@ import { test } from 'node:test';
 import { urlInside } from './reach.ts';
 
 test('an address on the loopback has another name inside', () => {
-  for (const host of ['127.0.0.1', 'localhost', '[::1]', '127.1.2.3']) assert.equal(urlInside(`http://${host}:8484`, 'inside'), 'http://inside:8484');
+  for (const host of ['127.0.0.1', 'localhost', '[::1]', '127.1.2.3'])
+    assert.equal(urlInside(`http://${host}:8484`, 'inside'), 'http://inside:8484');
   assert.equal(urlInside('http://127.0.0.1:8484/', 'inside'), 'http://inside:8484/');
   assert.equal(urlInside('http://localhost:1/a?b=c', 'inside'), 'http://inside:1/a?b=c');
-  for (const url of ['https://berth.example', 'http://10.0.0.1:80/x']) assert.equal(urlInside(url, 'inside'), url);
+  for (const url of ['https://berth.example', 'http://10.0.0.1:80/x'])
+    assert.equal(urlInside(url, 'inside'), url);
 });

@@ -4,7 +4,10 @@ import type { Daemon } from './daemon.ts';
 import { isGone } from './failure.ts';
 
 /** The name by which a container reaches the machine that it is on. Docker is told to know it, Podman knows its own. */
-export const HOST_NAME_INSIDE = { docker: 'host.docker.internal', podman: 'host.containers.internal' } as const;
+export const HOST_NAME_INSIDE = {
+  docker: 'host.docker.internal',
+  podman: 'host.containers.internal',
+} as const;
 /** The network that containers are in when nothing else is said. */
 const NETWORK = { docker: 'bridge', podman: 'podman' } as const;
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
@@ -28,10 +31,17 @@ export interface ContainerNetwork {
 export async function networkOfContainers(daemon: Daemon): Promise<ContainerNetwork | undefined> {
   const name = (await daemon.isPodman()) ? NETWORK.podman : NETWORK.docker;
   try {
-    const { IPAM: ipam } = await daemon.ask((client) => client.getNetwork(name).inspect() as Promise<{ IPAM?: { Config?: { Gateway?: string; Subnet?: string }[] | null } }>);
+    const { IPAM: ipam } = await daemon.ask(
+      (client) =>
+        client.getNetwork(name).inspect() as Promise<{
+          IPAM?: { Config?: { Gateway?: string; Subnet?: string }[] | null };
+        }>,
+    );
     // There may be one of each family; containers are told the first.
     const { Gateway: address, Subnet: subnet } = ipam?.Config?.[0] ?? {};
-    return address !== undefined && subnet !== undefined && (await canListen(address)) ? { address, subnet } : undefined;
+    return address !== undefined && subnet !== undefined && (await canListen(address))
+      ? { address, subnet }
+      : undefined;
   } catch (error) {
     if (isGone(error)) return undefined;
     throw error;

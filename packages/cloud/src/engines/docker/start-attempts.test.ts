@@ -10,7 +10,8 @@ const BOOK = {} as LogBook;
 const ended = new BerthError('state', 'a was ended while it started');
 
 /** Starts until it is told to end. */
-const untilEnded: Starting = (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as BerthError)));
+const untilEnded: Starting = (signal) =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as BerthError)));
 
 describe('starts that are under way', () => {
   test('are one for all who wish the same, and free for the next when they have ended', async () => {

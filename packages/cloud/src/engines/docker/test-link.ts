@@ -21,7 +21,10 @@ export class TestLink {
     const { socketPath, host, port } = optionsOf(this.#target);
     this.#server = createServer((socket) => {
       const daemon = socketPath === undefined ? connect(Number(port), host) : connect(socketPath);
-      for (const [one, other] of [[socket, daemon], [daemon, socket]] as const) {
+      for (const [one, other] of [
+        [socket, daemon],
+        [daemon, socket],
+      ] as const) {
         this.#sockets.add(one);
         one.pipe(other);
         one.on('error', () => other.destroy());

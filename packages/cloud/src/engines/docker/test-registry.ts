@@ -23,19 +23,33 @@ export class TestRegistry {
   /** How it wants to be told who asks: at once, or with a token that it gives to those who say it. */
   constructor(layer: Buffer, way: 'basic' | 'bearer' = 'basic') {
     this.#way = way;
-    const config = Buffer.from(JSON.stringify({
-      architecture: process.arch === 'x64' ? 'amd64' : process.arch,
-      os: 'linux',
-      config: { Env: ['PATH=/bin'], Cmd: ['sh', '-c', 'echo from the registry; sleep 600'] },
-      rootfs: { type: 'layers', diff_ids: [digestOf(layer)] },
-    }));
+    const config = Buffer.from(
+      JSON.stringify({
+        architecture: process.arch === 'x64' ? 'amd64' : process.arch,
+        os: 'linux',
+        config: { Env: ['PATH=/bin'], Cmd: ['sh', '-c', 'echo from the registry; sleep 600'] },
+        rootfs: { type: 'layers', diff_ids: [digestOf(layer)] },
+      }),
+    );
     for (const blob of [layer, config]) this.#blobs.set(digestOf(blob), blob);
-    this.#manifest = Buffer.from(JSON.stringify({
-      schemaVersion: 2,
-      mediaType: MANIFEST,
-      config: { mediaType: 'application/vnd.docker.container.image.v1+json', size: config.length, digest: digestOf(config) },
-      layers: [{ mediaType: 'application/vnd.docker.image.rootfs.diff.tar.gzip', size: layer.length, digest: digestOf(layer) }],
-    }));
+    this.#manifest = Buffer.from(
+      JSON.stringify({
+        schemaVersion: 2,
+        mediaType: MANIFEST,
+        config: {
+          mediaType: 'application/vnd.docker.container.image.v1+json',
+          size: config.length,
+          digest: digestOf(config),
+        },
+        layers: [
+          {
+            mediaType: 'application/vnd.docker.image.rootfs.diff.tar.gzip',
+            size: layer.length,
+            digest: digestOf(layer),
+          },
+        ],
+      }),
+    );
     this.#server = createServer((request, response) => this.#answer(request, response));
   }
 
@@ -54,21 +68,46 @@ export class TestRegistry {
   }
 
   #challenge(): string {
-    return this.#way === 'basic' ? 'Basic realm="test"' : `Bearer realm="http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/token",service="test",scope="repository:team/image:pull"`;
+    return this.#way === 'basic'
+      ? 'Basic realm="test"'
+      : `Bearer realm="http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/token",service="test",scope="repository:team/image:pull"`;
   }
 
   #answer({ url = '', headers, method }: IncomingMessage, response: ServerResponse): void {
     this.requests += 1;
     const basic = `Basic ${Buffer.from(`${LOGIN.username}:${LOGIN.password}`).toString('base64')}`;
-    const refuse = (): void => void response.writeHead(401, { 'www-authenticate': this.#challenge() }).end(errorOf('UNAUTHORIZED', 'authentication required'));
-    if (this.#way === 'bearer' && url.startsWith('/token')) return headers.authorization === basic ? void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ token: TOKEN, access_token: TOKEN })) : refuse();
+    const refuse = (): void =>
+      void response
+        .writeHead(401, { 'www-authenticate': this.#challenge() })
+        .end(errorOf('UNAUTHORIZED', 'authentication required'));
+    if (this.#way === 'bearer' && url.startsWith('/token'))
+      return headers.authorization === basic
+        ? void response
+            .writeHead(200, { 'content-type': 'application/json' })
+            .end(JSON.stringify({ token: TOKEN, access_token: TOKEN }))
+        : refuse();
     if (headers.authorization !== (this.#way === 'basic' ? basic : `Bearer ${TOKEN}`)) return refuse();
     const [, kind, name = ''] = /^\/v2\/team\/image\/(manifests|blobs)\/(.+)$/.exec(url) ?? [];
     if (name === this.silentTag) return;
-    const found = kind === 'blobs' ? this.#blobs.get(name) : /^v[1-8]$/.test(name) || name === digestOf(this.#manifest) ? this.#manifest : undefined;
+    const found =
+      kind === 'blobs'
+        ? this.#blobs.get(name)
+        : /^v[1-8]$/.test(name) || name === digestOf(this.#manifest)
+          ? this.#manifest
+          : undefined;
     if (url === '/v2/') response.end('{}');
-    else if (found === undefined) response.writeHead(404, { 'content-type': 'application/json' }).end(errorOf('MANIFEST_UNKNOWN', 'manifest unknown'));
-    else response.writeHead(200, { 'content-type': kind === 'blobs' ? 'application/octet-stream' : MANIFEST, 'content-length': found.length, 'docker-content-digest': digestOf(found) }).end(method === 'HEAD' ? undefined : found);
+    else if (found === undefined)
+      response
+        .writeHead(404, { 'content-type': 'application/json' })
+        .end(errorOf('MANIFEST_UNKNOWN', 'manifest unknown'));
+    else
+      response
+        .writeHead(200, {
+          'content-type': kind === 'blobs' ? 'application/octet-stream' : MANIFEST,
+          'content-length': found.length,
+          'docker-content-digest': digestOf(found),
+        })
+        .end(method === 'HEAD' ? undefined : found);
   }
 }
 

@@ -30,18 +30,30 @@ export class Visits {
     const known = this.#known.get(id);
     if (known !== undefined && performance.now() < known.until) return known.instance;
     const container = await inspect(this.#parts.daemon, containerName(id));
-    if (container === undefined || container.installation !== this.#parts.installation || container.instance.status !== 'running') {
+    if (
+      container === undefined ||
+      container.installation !== this.#parts.installation ||
+      container.instance.status !== 'running'
+    ) {
       this.#known.delete(id);
       return undefined;
     }
     // The same one keeps what it was last asked, so that what it used since can be told.
-    const instance = known?.instance.containerId === container.containerId ? known.instance : this.#make(container);
+    const instance =
+      known?.instance.containerId === container.containerId ? known.instance : this.#make(container);
     this.#known.set(id, { instance, until: performance.now() + SEEN_LIFETIME_MS });
     return instance;
   }
 
   #make(container: Container): DockerInstance {
     const { daemon, clock } = this.#parts;
-    return new DockerInstance({ daemon, container, logFolder: '', clock, onEnded: () => undefined, onProblem: () => undefined });
+    return new DockerInstance({
+      daemon,
+      container,
+      logFolder: '',
+      clock,
+      onEnded: () => undefined,
+      onProblem: () => undefined,
+    });
   }
 }

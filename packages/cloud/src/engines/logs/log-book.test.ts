@@ -47,7 +47,10 @@ describe('a log book', () => {
 
   test('answers what is asked for', async () => {
     const book = await LogBook.open(folder());
-    for (let number = 1; number <= 6; number += 1) await book.append([{ ts: number * 10, source: number % 3 === 0 ? 'system' : 'container', line: `line ${number}` }]);
+    for (let number = 1; number <= 6; number += 1)
+      await book.append([
+        { ts: number * 10, source: number % 3 === 0 ? 'system' : 'container', line: `line ${number}` },
+      ]);
     assert.deepEqual(await texts(book, { tail: 2 }), ['line 5', 'line 6']);
     assert.deepEqual(await texts(book, { tail: 0 }), []);
     assert.deepEqual(await texts(book, { tail: 100 }), (await texts(book)).slice(-100));
@@ -66,7 +69,10 @@ describe('a log book', () => {
     await book.end();
     const again = await LogBook.open(book.folder);
     await again.append([said('earlier', 30)]);
-    assert.deepEqual((await told(again)).map(({ ts }) => ts), [50, 50, 50]);
+    assert.deepEqual(
+      (await told(again)).map(({ ts }) => ts),
+      [50, 50, 50],
+    );
     await again.end();
   });
 
@@ -79,7 +85,14 @@ describe('a log book', () => {
     const second = await LogBook.open(first.folder);
     assert.equal(second.mark, '17');
     await second.append([said('three')], '23');
-    assert.deepEqual((await told(second)).map(({ seq, line }) => [seq, line]), [[1, 'one'], [2, 'two'], [3, 'three']]);
+    assert.deepEqual(
+      (await told(second)).map(({ seq, line }) => [seq, line]),
+      [
+        [1, 'one'],
+        [2, 'two'],
+        [3, 'three'],
+      ],
+    );
     await Promise.all([first.end(), second.end()]);
     assert.deepEqual(await texts(await LogBook.read(first.folder)), ['one', 'two', 'three']);
   });
@@ -105,7 +118,14 @@ describe('a log book', () => {
     await book.append([said('one')]);
     await book.skip(41, 'far');
     await book.append([said('last')]);
-    assert.deepEqual((await told(book)).map(({ seq, line }) => [seq, line]), [[1, 'one'], [42, '41 lines were dropped here: the log keeps the newest lines only'], [43, 'last']]);
+    assert.deepEqual(
+      (await told(book)).map(({ seq, line }) => [seq, line]),
+      [
+        [1, 'one'],
+        [42, '41 lines were dropped here: the log keeps the newest lines only'],
+        [43, 'last'],
+      ],
+    );
     await book.end();
     const again = await LogBook.open(book.folder);
     assert.deepEqual([again.mark, again.nextSeq], ['far', 44]);
@@ -117,7 +137,10 @@ describe('a log book', () => {
     const following = Array.fromAsync(book.lines({ follow: true }));
     for (let number = 1; number <= 60; number += 1) await book.append([said(`line ${number}`)]);
     await book.end();
-    assert.deepEqual((await following).map(({ seq }) => seq), Array.from({ length: 60 }, (_, index) => index + 1));
+    assert.deepEqual(
+      (await following).map(({ seq }) => seq),
+      Array.from({ length: 60 }, (_, index) => index + 1),
+    );
   });
 
   test('a follower leaves on its signal', async () => {
@@ -138,22 +161,32 @@ describe('a log book', () => {
   });
 
   test('whatever is written in whatever batches is read again, whoever opens it', async () => {
-    const batch = fc.array(fc.string({ unit: 'binary', maxLength: 40 }).map((line) => line.replaceAll('\n', '')), { maxLength: 5 });
+    const batch = fc.array(
+      fc.string({ unit: 'binary', maxLength: 40 }).map((line) => line.replaceAll('\n', '')),
+      { maxLength: 5 },
+    );
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.record({ batch, reopen: fc.boolean() }), { maxLength: 12 }), fc.nat(30), async (steps, tail) => {
-        let book = await LogBook.open(folder());
-        for (const [index, step] of steps.entries()) {
-          await book.append(step.batch.map((line) => said(line)), String(index));
-          if (!step.reopen) continue;
+      fc.asyncProperty(
+        fc.array(fc.record({ batch, reopen: fc.boolean() }), { maxLength: 12 }),
+        fc.nat(30),
+        async (steps, tail) => {
+          let book = await LogBook.open(folder());
+          for (const [index, step] of steps.entries()) {
+            await book.append(
+              step.batch.map((line) => said(line)),
+              String(index),
+            );
+            if (!step.reopen) continue;
+            await book.end();
+            book = await LogBook.open(book.folder);
+            assert.equal(book.mark, String(index));
+          }
+          const all = steps.flatMap((step) => step.batch);
+          assert.deepEqual(await texts(book), all);
+          assert.deepEqual(await texts(book, { tail }), tail === 0 ? [] : all.slice(-tail));
           await book.end();
-          book = await LogBook.open(book.folder);
-          assert.equal(book.mark, String(index));
-        }
-        const all = steps.flatMap((step) => step.batch);
-        assert.deepEqual(await texts(book), all);
-        assert.deepEqual(await texts(book, { tail }), tail === 0 ? [] : all.slice(-tail));
-        await book.end();
-      }),
+        },
+      ),
       { numRuns: 50 },
     );
   });

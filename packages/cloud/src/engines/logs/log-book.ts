@@ -83,7 +83,10 @@ export class LogBook {
     return this.#inTurn(async () => {
       const file = (this.#file ??= await this.#openFile());
       const active = this.#segments.at(-1) as Segment;
-      const inOrder = records.map((record) => ({ ...record, ts: (this.#lastTs = Math.max(this.#lastTs, record.ts)) }));
+      const inOrder = records.map((record) => ({
+        ...record,
+        ts: (this.#lastTs = Math.max(this.#lastTs, record.ts)),
+      }));
       const sealedBy = mark ?? this.#mark;
       const batch = formatBatch(inOrder, sealedBy);
       try {
@@ -119,7 +122,8 @@ export class LogBook {
   }
 
   async *lines(query: LogQuery = {}, signal?: AbortSignal): AsyncGenerator<LogLine, void, undefined> {
-    for await (const batch of new LogReader(this, query, signal).batches()) for (const line of batch) yield line;
+    for await (const batch of new LogReader(this, query, signal).batches())
+      for (const line of batch) yield line;
   }
 
   /** Resolves at the next change of the book, or on the signal. */
@@ -161,7 +165,9 @@ export class LogBook {
 
   async #openFile(): Promise<FileHandle> {
     const last = this.#segments.at(-1);
-    return last !== undefined && last.bytes > 0 && last.bytes < this.#segmentBytes ? open(last.path, 'a') : this.#newFile();
+    return last !== undefined && last.bytes > 0 && last.bytes < this.#segmentBytes
+      ? open(last.path, 'a')
+      : this.#newFile();
   }
 
   /** It begins with the mark, which is known then even if nothing else reaches the file. */
@@ -172,7 +178,8 @@ export class LogBook {
     await file.appendFile(head);
     if (this.#segments.at(-1)?.firstSeq === segment.firstSeq) this.#segments.pop();
     this.#segments.push(segment);
-    while (this.#segments.length > SEGMENTS) await rm((this.#segments.shift() as Segment).path, { force: true });
+    while (this.#segments.length > SEGMENTS)
+      await rm((this.#segments.shift() as Segment).path, { force: true });
     return file;
   }
 
@@ -187,7 +194,8 @@ async function segmentsIn(folder: string): Promise<Segment[]> {
   const segments: Segment[] = [];
   for (const name of await namesIn(folder)) {
     const firstSeq = firstSeqOf(name);
-    if (firstSeq !== undefined) segments.push(segmentAt(folder, firstSeq, (await stat(join(folder, name))).size));
+    if (firstSeq !== undefined)
+      segments.push(segmentAt(folder, firstSeq, (await stat(join(folder, name))).size));
   }
   return segments.sort((one, other) => one.firstSeq - other.firstSeq);
 }

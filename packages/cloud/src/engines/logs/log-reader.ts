@@ -24,13 +24,19 @@ export class LogReader {
     const { after, follow = false } = this.#query;
     const afterTs = after !== undefined && 'ts' in after ? after.ts : undefined;
     let expected = await this.#firstSeq();
-    while (this.#book.segments.length === 0 && follow && !this.#over()) await this.#book.changed(this.#signal);
-    for (let segment = this.#segmentWith(expected); segment !== undefined; segment = this.#segmentAfter(segment)) {
+    while (this.#book.segments.length === 0 && follow && !this.#over())
+      await this.#book.changed(this.#signal);
+    for (
+      let segment = this.#segmentWith(expected);
+      segment !== undefined;
+      segment = this.#segmentAfter(segment)
+    ) {
       for await (const lines of this.#linesOf(segment, expected, follow)) {
         const batch = lines.filter(({ ts }) => afterTs === undefined || ts > afterTs);
         const [first] = lines;
         // How many lines of a time span were dropped is not known: the dropped ones have no time.
-        if (first !== undefined && first.seq > expected && afterTs === undefined) batch.unshift(dropped(first.seq - expected, first));
+        if (first !== undefined && first.seq > expected && afterTs === undefined)
+          batch.unshift(dropped(first.seq - expected, first));
         expected = (lines.at(-1)?.seq ?? expected - 1) + 1;
         const wanted = batch.filter((line) => this.#isWanted(line));
         if (wanted.length > 0) yield wanted;
@@ -56,7 +62,9 @@ export class LogReader {
     let missing = tail;
     const segments = this.#book.segments.toReversed();
     for (const segment of segments) {
-      const wanted = (await Array.fromAsync(this.#linesOf(segment, 1, false))).flat().filter((line) => this.#isWanted(line));
+      const wanted = (await Array.fromAsync(this.#linesOf(segment, 1, false)))
+        .flat()
+        .filter((line) => this.#isWanted(line));
       const first = wanted.length >= missing ? wanted.at(-missing) : undefined;
       if (first !== undefined) return first.seq;
       missing -= wanted.length;
@@ -73,7 +81,11 @@ export class LogReader {
   }
 
   /** The lines of one file from a number on; of the last file also those that are still to come, if they are wanted. */
-  async *#linesOf(segment: Segment, from: number, follow: boolean): AsyncGenerator<LogLine[], void, undefined> {
+  async *#linesOf(
+    segment: Segment,
+    from: number,
+    follow: boolean,
+  ): AsyncGenerator<LogLine[], void, undefined> {
     const file = await openIfThere(segment.path);
     if (file === undefined) return;
     try {
@@ -107,7 +119,10 @@ export class LogReader {
 
 /** A line that stands where others are missing. */
 function dropped(count: number, next: LogLine): LogLine {
-  const line = count === 1 ? '1 line was dropped here: the log keeps the newest lines only' : `${count} lines were dropped here: the log keeps the newest lines only`;
+  const line =
+    count === 1
+      ? '1 line was dropped here: the log keeps the newest lines only'
+      : `${count} lines were dropped here: the log keeps the newest lines only`;
   return { ts: next.ts, seq: next.seq - 1, source: 'system', line };
 }
 

@@ -25,7 +25,11 @@ const LETTERS: Readonly<Record<LogSource, string>> = { container: 'c', system: '
 export function formatBatch(records: readonly NewRecord[], mark: string): Buffer {
   const parts: Buffer[] = [];
   for (const { ts, source, line } of records) {
-    parts.push(Buffer.from(`${ts} ${LETTERS[source]} `), typeof line === 'string' ? Buffer.from(line.replaceAll('\n', ' ')) : line, Buffer.of(NEWLINE));
+    parts.push(
+      Buffer.from(`${ts} ${LETTERS[source]} `),
+      typeof line === 'string' ? Buffer.from(line.replaceAll('\n', ' ')) : line,
+      Buffer.of(NEWLINE),
+    );
   }
   parts.push(formatMark(mark));
   return Buffer.concat(parts);

@@ -1,4 +1,12 @@
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
@@ -38,7 +46,9 @@ export class Cgroups {
         accessSync(join(place, 'cgroup.procs'), constants.W_OK);
         if (!existsSync(branch)) mkdirSync(branch);
         const controllers = readFileSync(join(branch, 'cgroup.controllers'), 'utf8').trim().split(' ');
-        const wanted = ['cpu', 'memory', 'pids'].filter((controller) => controllers.includes(controller)).map((controller) => `+${controller}`);
+        const wanted = ['cpu', 'memory', 'pids']
+          .filter((controller) => controllers.includes(controller))
+          .map((controller) => `+${controller}`);
         if (wanted.length > 0) writeFileSync(join(branch, 'cgroup.subtree_control'), wanted.join(' '));
         return new Cgroups(branch);
       } catch {
@@ -54,7 +64,11 @@ export class Cgroups {
     const weight = Math.min(HIGHEST_WEIGHT, Math.max(1, Math.round(cpu * WEIGHT_OF_A_CORE)));
     try {
       if (!existsSync(path)) mkdirSync(path);
-      const limitsMemory = limit(path, 'memory.max', memoryInBytes > 0 ? String(Math.round(memoryInBytes)) : 'max');
+      const limitsMemory = limit(
+        path,
+        'memory.max',
+        memoryInBytes > 0 ? String(Math.round(memoryInBytes)) : 'max',
+      );
       // When memory runs out, all of it ends and not some part without which the rest is of no use.
       limit(path, 'memory.oom.group', '1');
       limit(path, 'cpu.weight', String(weight));
@@ -90,7 +104,10 @@ export async function joinCgroup(cgroup: string, pid: number): Promise<void> {
 
 export function membersOfCgroup(cgroup: string): number[] {
   try {
-    return readFileSync(join(cgroup, 'cgroup.procs'), 'utf8').split('\n').filter((line) => line !== '').map(Number);
+    return readFileSync(join(cgroup, 'cgroup.procs'), 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map(Number);
   } catch (error) {
     if (['ENOENT', 'ENODEV'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];
     throw error;
@@ -118,7 +135,10 @@ export function removeCgroup(cgroup: string): boolean {
 
 function ownCgroup(): { path: string; isRoot: boolean } | undefined {
   try {
-    const mount = readFileSync('/proc/self/mounts', 'utf8').split('\n').map((line) => line.split(' ')).find(([, , type]) => type === 'cgroup2')?.[1];
+    const mount = readFileSync('/proc/self/mounts', 'utf8')
+      .split('\n')
+      .map((line) => line.split(' '))
+      .find(([, , type]) => type === 'cgroup2')?.[1];
     const own = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1];
     if (mount === undefined || own === undefined) return undefined;
     return { path: join(mount, own), isRoot: own === '/' };

@@ -9,9 +9,29 @@ import { ProcessEngine } from './engine.ts';
 import { supervisionProblem } from './supervise.ts';
 import { VIRTUAL_GPU } from './test-engine.ts';
 
-const real: GpuCapacity = { gpuTypeId: 'NVIDIA H200', total: 1, free: 1, virtual: false, cudaVersion: '13.0', memoryInGb: 140 };
-const virtual: GpuCapacity = { gpuTypeId: 'NVIDIA L4', total: 2, free: 2, virtual: true, cudaVersion: null, memoryInGb: 24 };
-const bare: Machine = { cpu: { model: 'Sample CPU', cores: 2, threads: 2 }, memoryInGb: 8, gpus: [], gpuProblem: null, gpusKnown: true };
+const real: GpuCapacity = {
+  gpuTypeId: 'NVIDIA H200',
+  total: 1,
+  free: 1,
+  virtual: false,
+  cudaVersion: '13.0',
+  memoryInGb: 140,
+};
+const virtual: GpuCapacity = {
+  gpuTypeId: 'NVIDIA L4',
+  total: 2,
+  free: 2,
+  virtual: true,
+  cudaVersion: null,
+  memoryInGb: 24,
+};
+const bare: Machine = {
+  cpu: { model: 'Sample CPU', cores: 2, threads: 2 },
+  memoryInGb: 8,
+  gpus: [],
+  gpuProblem: null,
+  gpusKnown: true,
+};
 
 async function gpusOf(machine: Machine): Promise<readonly GpuCapacity[]> {
   const engine = new ProcessEngine({ virtualGpus: [virtual], readMachine: () => Promise.resolve(machine) });
@@ -35,8 +55,15 @@ describe('the process engine', () => {
   test('offers no GPU that another engine of the machine has given away', async () => {
     const gpus = new GpuShelf();
     gpus.hold('container', { typeId: virtual.gpuTypeId, indexes: [0] });
-    const engine = new ProcessEngine({ virtualGpus: [virtual], gpus, readMachine: () => Promise.resolve(bare) });
-    assert.deepEqual((await engine.capacity()).gpus.map(({ free }) => free), [1]);
+    const engine = new ProcessEngine({
+      virtualGpus: [virtual],
+      gpus,
+      readMachine: () => Promise.resolve(bare),
+    });
+    assert.deepEqual(
+      (await engine.capacity()).gpus.map(({ free }) => free),
+      [1],
+    );
   });
 
   test('looks at the machine when it is asked, and once a minute at most', async () => {
@@ -52,7 +79,12 @@ describe('the process engine', () => {
       },
     });
     assert.equal(readings, 0);
-    assert.deepEqual(await engine.capacity(), { cpu: bare.cpu, memoryInGb: 8, freeMemoryInGb: 3.5, gpus: [] });
+    assert.deepEqual(await engine.capacity(), {
+      cpu: bare.cpu,
+      memoryInGb: 8,
+      freeMemoryInGb: 3.5,
+      gpus: [],
+    });
     clock.advance(59_999);
     await engine.capacity();
     assert.equal(readings, 1);
@@ -63,7 +95,8 @@ describe('the process engine', () => {
 });
 
 /** Whoever only looks whether it listens goes away without reading. */
-const SERVER = "require('node:net').createServer((socket) => socket.on('error', () => undefined).end('hello')).listen(Number(process.env.PORT), '127.0.0.1')";
+const SERVER =
+  "require('node:net').createServer((socket) => socket.on('error', () => undefined).end('hello')).listen(Number(process.env.PORT), '127.0.0.1')";
 
 if (supervisionProblem() === undefined) {
   engineSuite('the process engine', {

@@ -7,10 +7,25 @@ import { BerthError, notFound, rule } from '../../support/errors.ts';
 import { type Ids, randomIds } from '../../support/ids.ts';
 import type { Log } from '../../support/log.ts';
 import { atHand } from '../at-hand.ts';
-import { type Capacity, type EngineAbilities, type GpuCapacity, type InstanceEngine, KEEP_LOGS_MS } from '../engine.ts';
+import {
+  type Capacity,
+  type EngineAbilities,
+  type GpuCapacity,
+  type InstanceEngine,
+  KEEP_LOGS_MS,
+} from '../engine.ts';
 import { countedThrough, GpuShelf } from '../gpu-shelf.ts';
 import { gpuUsageReader, usageOfHeld } from '../gpu-usage.ts';
-import type { Address, Execution, ExecutionOptions, Instance, InstanceEvent, InstanceHandle, InstanceSpec, Usage } from '../instance.ts';
+import type {
+  Address,
+  Execution,
+  ExecutionOptions,
+  Instance,
+  InstanceEvent,
+  InstanceHandle,
+  InstanceSpec,
+  Usage,
+} from '../instance.ts';
 import { KeptLogs } from '../kept-logs.ts';
 import { LogBook } from '../logs/log-book.ts';
 import type { LogLine, LogQuery } from '../logs/log-line.ts';
@@ -65,7 +80,12 @@ export interface ProcessEngineParts {
 /** Runs instances as processes of this machine, as the user that Berth runs as. */
 export class ProcessEngine implements InstanceEngine {
   readonly kind = 'process';
-  readonly abilities: EngineAbilities = { images: 'folders', terminal: findTerminalMaker() !== undefined, sharesCores: true, networks: 'loopback' };
+  readonly abilities: EngineAbilities = {
+    images: 'folders',
+    terminal: findTerminalMaker() !== undefined,
+    sharesCores: true,
+    networks: 'loopback',
+  };
   readonly files = new ProcessFiles((id) => this.#instance(id));
   readonly #machine: () => Promise<Machine>;
   readonly #virtualGpus: readonly GpuCapacity[];
@@ -94,7 +114,9 @@ export class ProcessEngine implements InstanceEngine {
     this.#clock = parts.clock ?? systemClock;
     this.#ids = parts.ids ?? randomIds;
     this.#log = parts.log;
-    this.#machine = atHand(parts.readMachine ?? readMachine, MACHINE_LIFETIME_MS, this.#clock, (error) => this.#log?.warn({ err: error }, 'the machine could not be looked at'));
+    this.#machine = atHand(parts.readMachine ?? readMachine, MACHINE_LIFETIME_MS, this.#clock, (error) =>
+      this.#log?.warn({ err: error }, 'the machine could not be looked at'),
+    );
     this.#virtualGpus = parts.virtualGpus;
     this.#holdings = new Holdings(parts.gpus ?? new GpuShelf());
     this.#freeMemory = parts.freeMemory ?? (() => process.availableMemory());
@@ -103,12 +125,20 @@ export class ProcessEngine implements InstanceEngine {
     const data = this.#data ?? '';
     this.#places = {
       images: join(data, 'images'),
-      examples: parts.examples === undefined ? fileURLToPath(new URL('../../../../../examples', import.meta.url)) : parts.examples,
-      workerModule: parts.workerModule ?? fileURLToPath(new URL('../../../../worker/src/worker.ts', import.meta.url)),
+      examples:
+        parts.examples === undefined
+          ? fileURLToPath(new URL('../../../../../examples', import.meta.url))
+          : parts.examples,
+      workerModule:
+        parts.workerModule ?? fileURLToPath(new URL('../../../../worker/src/worker.ts', import.meta.url)),
       pythonCache: join(data, 'cache', 'python'),
     };
     this.#visits = new Visits((id) => join(this.#instancesPath(), id), this.#clock);
-    this.#removed = new RemovedFolders({ path: this.#instancesPath(), ids: this.#ids, onProblem: this.#onProblem });
+    this.#removed = new RemovedFolders({
+      path: this.#instancesPath(),
+      ids: this.#ids,
+      onProblem: this.#onProblem,
+    });
     this.#logs = new KeptLogs(join(data, 'logs'), parts.keepLogsMs ?? KEEP_LOGS_MS, this.#clock);
   }
 
@@ -116,7 +146,12 @@ export class ProcessEngine implements InstanceEngine {
     const machine = await this.#machine();
     if (this.#problem() === undefined) await this.#open();
     const { cpu, memoryInGb } = machine;
-    return { cpu, memoryInGb, freeMemoryInGb: Math.floor((10 * this.#freeMemory()) / BYTES_PER_GB) / 10, gpus: this.#holdings.gpus.left(this.#gpus(machine)) };
+    return {
+      cpu,
+      memoryInGb,
+      freeMemoryInGb: Math.floor((10 * this.#freeMemory()) / BYTES_PER_GB) / 10,
+      gpus: this.#holdings.gpus.left(this.#gpus(machine)),
+    };
   }
 
   imageProblem(image: string): string | undefined {
@@ -144,12 +179,30 @@ export class ProcessEngine implements InstanceEngine {
   }
 
   async #launch(spec: InstanceSpec, ground: LaunchGround): Promise<Launched> {
-    const [removed, logs, holdings, cgroups, clock, ids] = [this.#removed, this.#logs, this.#holdings, this.#cgroups, this.#clock, this.#ids];
+    const [removed, logs, holdings, cgroups, clock, ids] = [
+      this.#removed,
+      this.#logs,
+      this.#holdings,
+      this.#cgroups,
+      this.#clock,
+      this.#ids,
+    ];
     try {
-      return await launch(spec, ground, { path: this.#instancesPath(), removed, places: this.#places, logs, holdings, cgroups, clock, ids });
+      return await launch(spec, ground, {
+        path: this.#instancesPath(),
+        removed,
+        places: this.#places,
+        logs,
+        holdings,
+        cgroups,
+        clock,
+        ids,
+      });
     } catch (error) {
       if (error instanceof BerthError) throw error;
-      throw new BerthError('unavailable', `${spec.id} could not be started: ${(error as Error).message}`, { cause: error });
+      throw new BerthError('unavailable', `${spec.id} could not be started: ${(error as Error).message}`, {
+        cause: error,
+      });
     }
   }
 
@@ -203,7 +256,11 @@ export class ProcessEngine implements InstanceEngine {
     return () => void this.#listeners.delete(listener);
   }
 
-  async *logs(id: string, query: LogQuery = {}, signal?: AbortSignal): AsyncGenerator<LogLine, void, undefined> {
+  async *logs(
+    id: string,
+    query: LogQuery = {},
+    signal?: AbortSignal,
+  ): AsyncGenerator<LogLine, void, undefined> {
     await this.#open();
     await this.#turns.idle(id);
     if (!ID.test(id)) return;
@@ -263,7 +320,9 @@ export class ProcessEngine implements InstanceEngine {
 
   /** Why nothing can run here. */
   #problem(): string | undefined {
-    return this.#data === undefined ? 'this engine was given no folder to run instances in' : supervisionProblem();
+    return this.#data === undefined
+      ? 'this engine was given no folder to run instances in'
+      : supervisionProblem();
   }
 
   #open(): Promise<void> {
@@ -276,12 +335,18 @@ export class ProcessEngine implements InstanceEngine {
     const problem = this.#problem();
     if (problem !== undefined) throw new BerthError('unavailable', problem);
     await mkdir(this.#instancesPath(), { recursive: true, mode: 0o700 });
-    if (this.#useCgroups) this.#cgroups = Cgroups.open(`berth-${createHash('sha256').update(this.#instancesPath()).digest('hex').slice(0, 12)}`);
+    if (this.#useCgroups)
+      this.#cgroups = Cgroups.open(
+        `berth-${createHash('sha256').update(this.#instancesPath()).digest('hex').slice(0, 12)}`,
+      );
     await this.#takeUp(await recoverInstances(this.#instancesPath(), this.#removed));
     await this.#sweepLogs();
     void this.#sweepFolders();
     const sweep = (): void => void Promise.all([this.#sweepLogs(), this.#sweepFolders()]);
-    this.#timers = [setInterval(() => this.#lookAtAdopted(), LOOK_AT_ADOPTED_EVERY_MS), setInterval(sweep, SWEEP_EVERY_MS)];
+    this.#timers = [
+      setInterval(() => this.#lookAtAdopted(), LOOK_AT_ADOPTED_EVERY_MS),
+      setInterval(sweep, SWEEP_EVERY_MS),
+    ];
     for (const timer of this.#timers) timer.unref();
   }
 
@@ -292,7 +357,8 @@ export class ProcessEngine implements InstanceEngine {
       this.#adopted.add(instance);
       instance.attend(await LogBook.open(this.#logs.folder(instance.id)));
     }
-    for (const { isRunning, ...parts } of recovered.filter((one) => !one.isRunning)) await this.#know(parts).settle();
+    for (const { isRunning, ...parts } of recovered.filter((one) => !one.isRunning))
+      await this.#know(parts).settle();
   }
 
   /** Another server that led before may have started some in this folder since we looked, or removed them. */
@@ -307,11 +373,18 @@ export class ProcessEngine implements InstanceEngine {
         this.#holdings.release(instance.saved);
         this.#instances.delete(id);
       }
-      await this.#takeUp(found.filter(({ saved }) => !this.#instances.has(saved.id) && !this.#turns.isBusy(saved.id)));
+      await this.#takeUp(
+        found.filter(({ saved }) => !this.#instances.has(saved.id) && !this.#turns.isBusy(saved.id)),
+      );
     });
   }
 
-  #know(parts: { saved: SavedInstance; folder: InstanceFolder; started: Started; env?: Readonly<Record<string, string>> }): ProcessInstance {
+  #know(parts: {
+    saved: SavedInstance;
+    folder: InstanceFolder;
+    started: Started;
+    env?: Readonly<Record<string, string>>;
+  }): ProcessInstance {
     const instance = new ProcessInstance({
       ...parts,
       logFolder: this.#logs.folder(parts.saved.id),
@@ -359,7 +432,12 @@ export class ProcessEngine implements InstanceEngine {
   async #ground(): Promise<LaunchGround> {
     const machine = await this.#machine();
     const gpus = this.#gpus(machine);
-    return { memoryInGb: machine.memoryInGb, freeMemoryInBytes: this.#freeMemory(), gpus, gpuIndexes: (gpus === machine.gpus ? machine.gpuIndexes : undefined) ?? countedThrough(gpus) };
+    return {
+      memoryInGb: machine.memoryInGb,
+      freeMemoryInBytes: this.#freeMemory(),
+      gpus,
+      gpuIndexes: (gpus === machine.gpus ? machine.gpuIndexes : undefined) ?? countedThrough(gpus),
+    };
   }
 
   /** Virtual GPUs never stand beside real ones, nor in for real ones whose driver is only slow to answer. */
@@ -373,5 +451,9 @@ export class ProcessEngine implements InstanceEngine {
 }
 
 function isSame(one: InstanceHandle, other: InstanceHandle): boolean {
-  return one.engine === other.engine && one.id === other.id && Object.entries(one.state).every(([name, value]) => other.state[name] === value);
+  return (
+    one.engine === other.engine &&
+    one.id === other.id &&
+    Object.entries(one.state).every(([name, value]) => other.state[name] === value)
+  );
 }

@@ -13,7 +13,13 @@ export interface EnvironmentParts {
 }
 
 /** Everything that an instance sees of the world: nothing of Berth's own environment but the path. */
-export function environmentFor({ spec, folder, ports, gpus, realGpus }: EnvironmentParts): Record<string, string> {
+export function environmentFor({
+  spec,
+  folder,
+  ports,
+  gpus,
+  realGpus,
+}: EnvironmentParts): Record<string, string> {
   return {
     PATH: searchPath(),
     HOME: folder.root,
@@ -32,18 +38,25 @@ function searchPath(): string {
   return [dirname(process.execPath), process.env['PATH'] ?? '/usr/local/bin:/usr/bin:/bin'].join(delimiter);
 }
 
-function firstHttpPort({ ports: declared }: Pick<InstanceSpec, 'ports'>, ports: EnvironmentParts['ports']): Record<string, string> {
+function firstHttpPort(
+  { ports: declared }: Pick<InstanceSpec, 'ports'>,
+  ports: EnvironmentParts['ports'],
+): Record<string, string> {
   const first = declared.find(({ protocol }) => protocol === 'http');
   const mapped = ports.find(({ port }) => port === first?.port);
   return mapped === undefined ? {} : { PORT: String(mapped.hostPort) };
 }
 
-function portVariables({ ports: declared }: Pick<InstanceSpec, 'ports'>, ports: EnvironmentParts['ports']): Record<string, string> {
+function portVariables(
+  { ports: declared }: Pick<InstanceSpec, 'ports'>,
+  ports: EnvironmentParts['ports'],
+): Record<string, string> {
   const variables: Record<string, string> = {};
   for (const { port, hostPort } of ports) {
     variables[`BERTH_PORT_${port}`] = String(hostPort);
     variables[`RUNPOD_TCP_PORT_${port}`] = String(hostPort);
-    for (const { announceAs } of declared.filter((entry) => entry.port === port)) if (announceAs !== undefined) variables[announceAs] = String(hostPort);
+    for (const { announceAs } of declared.filter((entry) => entry.port === port))
+      if (announceAs !== undefined) variables[announceAs] = String(hostPort);
   }
   return variables;
 }

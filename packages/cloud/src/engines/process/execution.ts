@@ -30,18 +30,40 @@ export async function startExecution(parts: ExecutionParts): Promise<{ pid: numb
   const { argv, cwd, env, tty, maker = findTerminalMaker() } = parts;
   const [wanted] = argv;
   if (wanted === undefined || wanted === '') throw rule('there is no command to run');
-  if (tty !== undefined && maker === undefined) throw new BerthError('unavailable', 'this machine has no program that makes terminals (script of util-linux, or python3)');
+  if (tty !== undefined && maker === undefined)
+    throw new BerthError(
+      'unavailable',
+      'this machine has no program that makes terminals (script of util-linux, or python3)',
+    );
   await findProgram(wanted, cwd, env['PATH'] ?? '');
-  const [program = '', ...args] = tty === undefined || maker === undefined ? argv : inTerminal(argv, tty, maker);
+  const [program = '', ...args] =
+    tty === undefined || maker === undefined ? argv : inTerminal(argv, tty, maker);
   const marker = randomUUID();
-  const options = { cwd, env: { ...(tty === undefined ? env : { TERM: 'xterm-256color', ...env, SHELL: '/bin/sh' }), [EXECUTION_MARKER]: marker }, detached: true };
-  const child = spawn(program, args, { ...options, stdio: ['pipe', 'pipe', 'pipe', ...(tty === undefined ? [] : ['pipe' as const])] });
+  const options = {
+    cwd,
+    env: {
+      ...(tty === undefined ? env : { TERM: 'xterm-256color', ...env, SHELL: '/bin/sh' }),
+      [EXECUTION_MARKER]: marker,
+    },
+    detached: true,
+  };
+  const child = spawn(program, args, {
+    ...options,
+    stdio: ['pipe', 'pipe', 'pipe', ...(tty === undefined ? [] : ['pipe' as const])],
+  });
   try {
     await once(child, 'spawn');
   } catch (error) {
-    throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? rule(`the command ${JSON.stringify(program)} was not found on this machine`) : new BerthError('unavailable', `the command could not be started: ${(error as Error).message}`, { cause: error });
+    throw (error as NodeJS.ErrnoException).code === 'ENOENT'
+      ? rule(`the command ${JSON.stringify(program)} was not found on this machine`)
+      : new BerthError('unavailable', `the command could not be started: ${(error as Error).message}`, {
+          cause: error,
+        });
   }
-  return { pid: child.pid as number, execution: executionOf(child, marker, tty === undefined ? undefined : nameOfTerminal(child)) };
+  return {
+    pid: child.pid as number,
+    execution: executionOf(child, marker, tty === undefined ? undefined : nameOfTerminal(child)),
+  };
 }
 
 function executionOf(child: ChildProcess, marker: string, terminal: Promise<string> | undefined): Execution {

@@ -22,14 +22,22 @@ export class ProcessFiles implements InstanceFiles {
   async look(id: string, path: string): Promise<InstanceFile | undefined> {
     const found = await statIfThere(await this.#place(id, path));
     if (found === undefined) return undefined;
-    return { kind: found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'other', size: found.isFile() ? found.size : 0, mode: found.mode & 0o7777, modifiedAt: found.mtimeMs };
+    return {
+      kind: found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'other',
+      size: found.isFile() ? found.size : 0,
+      mode: found.mode & 0o7777,
+      modifiedAt: found.mtimeMs,
+    };
   }
 
   async read(id: string, path: string): Promise<Readable> {
     const place = await this.#place(id, path);
     if ((await statIfThere(place)) === undefined) throw notFound('file', path);
     // A mount is a link; what is wanted is what it leads to.
-    return Readable.from(packTree((await statIfThere(place))?.isDirectory() === true ? `${place}/.` : place, basename(place)), { objectMode: false });
+    return Readable.from(
+      packTree((await statIfThere(place))?.isDirectory() === true ? `${place}/.` : place, basename(place)),
+      { objectMode: false },
+    );
   }
 
   async write(id: string, folder: string, tar: Readable): Promise<void> {
@@ -54,7 +62,8 @@ async function statIfThere(path: string) {
   try {
     return await stat(path);
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG'].includes((error as NodeJS.ErrnoException).code ?? ''))
+      return undefined;
     throw asRefusal(error);
   }
 }
@@ -62,5 +71,7 @@ async function statIfThere(path: string) {
 /** What the file system refuses is no defect of ours. */
 function asRefusal(error: unknown): unknown {
   const { code, message } = error as NodeJS.ErrnoException;
-  return code === undefined || code.startsWith('ERR_') ? error : rule(`this cannot be copied: ${message.replace(/, \w+ '.*$/, '')}`);
+  return code === undefined || code.startsWith('ERR_')
+    ? error
+    : rule(`this cannot be copied: ${message.replace(/, \w+ '.*$/, '')}`);
 }

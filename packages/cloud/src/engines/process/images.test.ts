@@ -9,7 +9,12 @@ import { commandOf, findProgram, type ImagePlaces, imageProblem, resolveImage } 
 const base = mkdtempSync(join(tmpdir(), 'berth-images-'));
 after(() => rmSync(base, { recursive: true }));
 
-const places: ImagePlaces = { images: join(base, 'images'), examples: join(base, 'examples'), workerModule: '/lib/worker.ts', pythonCache: '/cache' };
+const places: ImagePlaces = {
+  images: join(base, 'images'),
+  examples: join(base, 'examples'),
+  workerModule: '/lib/worker.ts',
+  pythonCache: '/cache',
+};
 
 function file(path: string, content = ''): string {
   const whole = join(base, path);
@@ -34,8 +39,14 @@ describe('images of the process engine', () => {
     assert.deepEqual([command[0], command.slice(-2)], [process.execPath, ['/lib/worker.ts', typescript]]);
     assert.equal(resolveImage('local/greeter', places).command.at(-1), latest);
     assert.equal(resolveImage('local/greeter:latest', places).command.at(-1), latest);
-    assert.deepEqual(resolveImage('local/hello', places), { folder: join(base, 'examples/hello'), command: ['python3', '-u', '-X', 'pycache_prefix=/cache', example] });
-    assert.match(imageProblem('local/greeter:ffff', { ...places, examples: null }) ?? '', /there is no image "local\/greeter:ffff"/);
+    assert.deepEqual(resolveImage('local/hello', places), {
+      folder: join(base, 'examples/hello'),
+      command: ['python3', '-u', '-X', 'pycache_prefix=/cache', example],
+    });
+    assert.match(
+      imageProblem('local/greeter:ffff', { ...places, examples: null }) ?? '',
+      /there is no image "local\/greeter:ffff"/,
+    );
   });
 
   test('berth.json goes before a handler', () => {
@@ -57,8 +68,20 @@ describe('images of the process engine', () => {
   });
 
   test('anything else needs containers', () => {
-    for (const image of ['python:3.12', 'runpod/base:1', 'local/../etc', 'local/', 'local/UPPER', 'local/a/b', 'local/a:..']) {
-      assert.match(imageProblem(image, places) ?? '', /needs a container engine, and none is connected/, image);
+    for (const image of [
+      'python:3.12',
+      'runpod/base:1',
+      'local/../etc',
+      'local/',
+      'local/UPPER',
+      'local/a/b',
+      'local/a:..',
+    ]) {
+      assert.match(
+        imageProblem(image, places) ?? '',
+        /needs a container engine, and none is connected/,
+        image,
+      );
     }
   });
 
@@ -66,7 +89,10 @@ describe('images of the process engine', () => {
     assert.equal(await findProgram('sh', base, '/nowhere:/bin'), '/bin/sh');
     assert.equal(await findProgram('/bin/sh', base, ''), '/bin/sh');
     for (const program of ['no-such-program', './handler.ts', '/bin']) {
-      await assert.rejects(findProgram(program, base, '/bin'), (error) => error instanceof BerthError && error.code === 'rule' && error.message.includes(program));
+      await assert.rejects(
+        findProgram(program, base, '/bin'),
+        (error) => error instanceof BerthError && error.code === 'rule' && error.message.includes(program),
+      );
     }
   });
 });

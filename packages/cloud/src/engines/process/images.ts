@@ -47,10 +47,15 @@ export function resolveImage(image: string, places: ImagePlaces): LocalImage {
   if (image === SHELL_IMAGE || image.startsWith(`${SHELL_IMAGE}:`)) return { folder: null, command: [] };
   const [, name, digest] = FOLDER_IMAGE.exec(image) ?? [];
   if (name === undefined) {
-    throw rule(`the image ${JSON.stringify(image)} needs a container engine, and none is connected here; without one, ${SHELL_IMAGE} and what berth deploy made (local/<name>) can run`);
+    throw rule(
+      `the image ${JSON.stringify(image)} needs a container engine, and none is connected here; without one, ${SHELL_IMAGE} and what berth deploy made (local/<name>) can run`,
+    );
   }
   const folder = foldersFor(name, digest, places).find(isFolder);
-  if (folder === undefined) throw rule(`there is no image ${JSON.stringify(image)} on this machine; berth deploy makes one from a folder`);
+  if (folder === undefined)
+    throw rule(
+      `there is no image ${JSON.stringify(image)} on this machine; berth deploy makes one from a folder`,
+    );
   return { folder, command: handlerOf(image, folder, places) };
 }
 
@@ -63,7 +68,10 @@ function handlerOf(image: string, folder: string, { workerModule, pythonCache }:
   const own = ownCommand(image, folder);
   if (own !== undefined) return own;
   const handler = HANDLERS.find((name) => statSync(join(folder, name), { throwIfNoEntry: false })?.isFile());
-  if (handler === undefined) throw rule(`the image ${JSON.stringify(image)} has nothing to run: it needs a ${HANDLERS.join(', a ')} or a berth.json with a "command"`);
+  if (handler === undefined)
+    throw rule(
+      `the image ${JSON.stringify(image)} has nothing to run: it needs a ${HANDLERS.join(', a ')} or a berth.json with a "command"`,
+    );
   const file = join(folder, handler);
   if (handler === 'handler.py') return ['python3', '-u', '-X', `pycache_prefix=${pythonCache}`, file];
   return [process.execPath, NO_TYPE_IS_FINE, BOOTSTRAP, workerModule, file];
@@ -73,16 +81,19 @@ function handlerOf(image: string, folder: string, { workerModule, pythonCache }:
 function ownCommand(image: string, folder: string): string[] | undefined {
   const file = join(folder, 'berth.json');
   if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined;
-  const problem = (what: string): BerthError => rule(`berth.json of the image ${JSON.stringify(image)} ${what}`);
+  const problem = (what: string): BerthError =>
+    rule(`berth.json of the image ${JSON.stringify(image)} ${what}`);
   let content: unknown;
   try {
     content = JSON.parse(readFileSync(file, 'utf8'));
   } catch {
     throw problem('is not JSON');
   }
-  const command = typeof content === 'object' && content !== null && 'command' in content ? content.command : undefined;
+  const command =
+    typeof content === 'object' && content !== null && 'command' in content ? content.command : undefined;
   if (command === undefined) return undefined;
-  if (!Array.isArray(command) || command.length === 0 || !command.every((word) => typeof word === 'string')) throw problem('has a "command" that is not a list of words');
+  if (!Array.isArray(command) || command.length === 0 || !command.every((word) => typeof word === 'string'))
+    throw problem('has a "command" that is not a list of words');
   return command;
 }
 
@@ -102,7 +113,10 @@ export async function showFiles(folder: string, root: string): Promise<void> {
 }
 
 /** As with containers: what the definition says goes over what the image says. */
-export function commandOf(image: LocalImage, { entrypoint, cmd }: InstanceSpec['command']): [string, ...string[]] {
+export function commandOf(
+  image: LocalImage,
+  { entrypoint, cmd }: InstanceSpec['command'],
+): [string, ...string[]] {
   const given = [...entrypoint, ...cmd];
   const [program, ...args] = given.length > 0 ? given : image.command;
   if (program === undefined) throw rule(`${SHELL_IMAGE} is the bare machine: it needs a start command`);
@@ -111,7 +125,9 @@ export function commandOf(image: LocalImage, { entrypoint, cmd }: InstanceSpec['
 
 /** Where a program is, as the instance would find it. */
 export async function findProgram(program: string, root: string, path: string): Promise<string> {
-  const places = program.includes('/') ? [resolve(root, program)] : path.split(delimiter).map((folder) => resolve(root, folder, program));
+  const places = program.includes('/')
+    ? [resolve(root, program)]
+    : path.split(delimiter).map((folder) => resolve(root, folder, program));
   for (const place of places) {
     try {
       await access(place, constants.X_OK);

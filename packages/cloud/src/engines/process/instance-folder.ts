@@ -84,7 +84,9 @@ export class InstanceFolder {
   /** How and when it ended; undefined where the supervisor did not live to write it. */
   exit(): { exitCode: number; at: number } | undefined {
     const text = this.#read('exit') ?? '';
-    return text.endsWith('\n') ? { exitCode: Number(text), at: Math.round(statSync(join(this.path, 'exit')).mtimeMs) } : undefined;
+    return text.endsWith('\n')
+      ? { exitCode: Number(text), at: Math.round(statSync(join(this.path, 'exit')).mtimeMs) }
+      : undefined;
   }
 
   /** There is output that is not in the log yet. */

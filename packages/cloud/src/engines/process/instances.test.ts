@@ -32,15 +32,31 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
 
   function script(id: string, commands: string, more: Partial<InstanceSpec> = {}): InstanceSpec {
     const command = { entrypoint: ['sh', '-c'], cmd: [commands] };
-    return { id, labels: {}, image: 'local/shell', command, env: {}, ports: [], mounts: [], cpu: 1, memoryInGb: 1, gpus: null, containerDiskInGb: 1, ...more };
+    return {
+      id,
+      labels: {},
+      image: 'local/shell',
+      command,
+      env: {},
+      ports: [],
+      mounts: [],
+      cpu: 1,
+      memoryInGb: 1,
+      gpus: null,
+      containerDiskInGb: 1,
+      ...more,
+    };
   }
 
   async function output(id: string): Promise<string[]> {
-    return (await Array.fromAsync(engine.logs(id, { follow: true, source: 'container' }))).map(({ line }) => line);
+    return (await Array.fromAsync(engine.logs(id, { follow: true, source: 'container' }))).map(
+      ({ line }) => line,
+    );
   }
 
   async function said(id: string, wanted: string): Promise<void> {
-    for await (const { line } of engine.logs(id, { follow: true }, AbortSignal.timeout(20_000))) if (line === wanted) return;
+    for await (const { line } of engine.logs(id, { follow: true }, AbortSignal.timeout(20_000)))
+      if (line === wanted) return;
     assert.fail(`${id} never wrote ${wanted}`);
   }
 
@@ -80,7 +96,10 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     assert.deepEqual(await output('orphan'), ['ready']);
     const [instance] = await engine.list();
     assert.deepEqual([instance?.status, instance?.exitCode], ['exited', null]);
-    assert.deepEqual(commandLines().filter((line) => line.includes(`sleep 8${process.pid}`)), []);
+    assert.deepEqual(
+      commandLines().filter((line) => line.includes(`sleep 8${process.pid}`)),
+      [],
+    );
   });
 
   test('a process that got the number of a dead one is not taken for it, nor touched', async () => {
@@ -94,10 +113,17 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
 
     // As if the stranger had got the numbers of the first one's processes.
     const folder = join(data, 'instances', 'first');
-    const [strangerSupervisor = '', strangerChild = ''] = readFileSync(join(data, 'instances', 'stranger', 'started'), 'utf8').split('\n');
-    const withNumber = (stat: string, other: string): string => stat.replace(/^\d+/, String(Number.parseInt(other, 10)));
+    const [strangerSupervisor = '', strangerChild = ''] = readFileSync(
+      join(data, 'instances', 'stranger', 'started'),
+      'utf8',
+    ).split('\n');
+    const withNumber = (stat: string, other: string): string =>
+      stat.replace(/^\d+/, String(Number.parseInt(other, 10)));
     const [supervisor = '', child = ''] = readFileSync(join(folder, 'started'), 'utf8').split('\n');
-    writeFileSync(join(folder, 'started'), `${withNumber(supervisor, strangerSupervisor)}\n${withNumber(child, strangerChild)}\n`);
+    writeFileSync(
+      join(folder, 'started'),
+      `${withNumber(supervisor, strangerSupervisor)}\n${withNumber(child, strangerChild)}\n`,
+    );
     await rm(join(folder, 'exit'));
     engine = await openEngine(data);
     const pid = stranger.state['pid'] as number;
@@ -116,9 +142,15 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     await engine.close();
     const file = join(data, 'instances', 'old', 'instance.json');
     writeFileSync(file, readFileSync(file, 'utf8').replace(/"bootId":"[^"]+"/, '"bootId":"another"'));
-    writeFileSync(join(data, 'instances', 'old', 'started'), `${readFileSync('/proc/self/stat', 'utf8').trim()}\n`.repeat(2));
+    writeFileSync(
+      join(data, 'instances', 'old', 'started'),
+      `${readFileSync('/proc/self/stat', 'utf8').trim()}\n`.repeat(2),
+    );
     engine = await openEngine(data);
-    assert.deepEqual((await engine.list()).map(({ status }) => status), ['exited']);
+    assert.deepEqual(
+      (await engine.list()).map(({ status }) => status),
+      ['exited'],
+    );
   });
 
   test('a start that was cut off leaves nothing behind', async () => {
@@ -130,7 +162,9 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
   });
 
   test('the working folder is emptied at stop', async () => {
-    await engine.start(script('disk', 'echo > file; echo > "$TMPDIR/other"; pwd; echo $HOME; echo ready; sleep 600'));
+    await engine.start(
+      script('disk', 'echo > file; echo > "$TMPDIR/other"; pwd; echo $HOME; echo ready; sleep 600'),
+    );
     await said('disk', 'ready');
     const root = join(data, 'instances', 'disk', 'root');
     assert.equal(existsSync(join(root, 'file')), true);
@@ -144,15 +178,24 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     await engine.start(script('secret', 'echo ready; sleep 600', { env: { TOKEN: 'do-not-write-me' } }));
     await said('secret', 'ready');
     for (const entry of await readdir(data, { recursive: true, withFileTypes: true })) {
-      if (entry.isFile()) assert.equal(readFileSync(join(entry.parentPath, entry.name), 'utf8').includes('do-not-write-me'), false, entry.name);
+      if (entry.isFile())
+        assert.equal(
+          readFileSync(join(entry.parentPath, entry.name), 'utf8').includes('do-not-write-me'),
+          false,
+          entry.name,
+        );
     }
   });
 
   test('a port is found on its own number too, if it is its own', async () => {
-    const server = "require('node:net').createServer().listen(Number(process.argv[1]), '127.0.0.1', () => console.log('ready'))";
+    const server =
+      "require('node:net').createServer().listen(Number(process.argv[1]), '127.0.0.1', () => console.log('ready'))";
     const [mine, taken] = [18_000 + (process.pid % 1000), 19_000 + (process.pid % 1000)];
     const command = (port: number) => ({ entrypoint: ['node', '-e', server, String(port)], cmd: [] });
-    const ports = [{ port: mine, protocol: 'tcp' as const }, { port: taken, protocol: 'tcp' as const }];
+    const ports = [
+      { port: mine, protocol: 'tcp' as const },
+      { port: taken, protocol: 'tcp' as const },
+    ];
     await engine.start(script('one', '', { command: command(mine), ports }));
     await engine.start(script('two', '', { command: command(taken), ports }));
     await Promise.all([said('one', 'ready'), said('two', 'ready')]);
@@ -164,13 +207,22 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
   test('a machine without memory starts nothing', async () => {
     await engine.close();
     engine = await openEngine(data, { freeMemory: () => 1_000_000 });
-    await assert.rejects(engine.start(script('full', 'true')), (error) => error instanceof BerthError && error.code === 'capacity' && /full/.test(error.message));
+    await assert.rejects(
+      engine.start(script('full', 'true')),
+      (error) => error instanceof BerthError && error.code === 'capacity' && /full/.test(error.message),
+    );
     assert.deepEqual(await readdir(join(data, 'instances')), []);
   });
 
   test('a disk that does not play along is told in words', async () => {
     writeFileSync(join(data, 'logs', 'blocked'), 'a file where a folder has to be');
-    await assert.rejects(engine.start(script('blocked', 'sleep 600')), (error) => error instanceof BerthError && error.code === 'unavailable' && /blocked could not be started/.test(error.message));
+    await assert.rejects(
+      engine.start(script('blocked', 'sleep 600')),
+      (error) =>
+        error instanceof BerthError &&
+        error.code === 'unavailable' &&
+        /blocked could not be started/.test(error.message),
+    );
     assert.deepEqual([await engine.list(), await readdir(join(data, 'instances'))], [[], []]);
     await rm(join(data, 'logs', 'blocked'));
   });
@@ -178,7 +230,10 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
   test('without a folder nothing can be started, and everything else says why', async () => {
     const { ProcessEngine } = await import('./engine.ts');
     const idle = new ProcessEngine({ virtualGpus: [] });
-    await assert.rejects(idle.start(script('x', 'true')), (error) => error instanceof BerthError && error.code === 'unavailable');
+    await assert.rejects(
+      idle.start(script('x', 'true')),
+      (error) => error instanceof BerthError && error.code === 'unavailable',
+    );
     await idle.close();
   });
 
@@ -198,11 +253,16 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
   test('a process that writes without end does not fill the disk', async () => {
     await engine.start(script('loud', `yes "${'x'.repeat(99)}" | head -n 1000000; echo done`));
     assert.equal((await output('loud')).at(-1), 'done');
-    assert.ok((await Array.fromAsync(engine.logs('loud', { source: 'system' }))).some(({ line }) => /^\d+ lines were dropped here/.test(line)));
+    assert.ok(
+      (await Array.fromAsync(engine.logs('loud', { source: 'system' }))).some(({ line }) =>
+        /^\d+ lines were dropped here/.test(line),
+      ),
+    );
     const last = (await Array.fromAsync(engine.logs('loud', { tail: 1 })))[0];
     assert.ok((last?.seq ?? 0) >= 1_000_002, `${last?.seq} lines were counted`);
     let bytes = 0;
-    for (const name of await readdir(join(data, 'logs', 'loud'))) bytes += readFileSync(join(data, 'logs', 'loud', name)).length;
+    for (const name of await readdir(join(data, 'logs', 'loud')))
+      bytes += readFileSync(join(data, 'logs', 'loud', name)).length;
     assert.ok(bytes < 20_000_000, `${bytes} bytes`);
     assert.equal(existsSync(join(data, 'instances', 'loud', 'output')), false);
   });
@@ -218,15 +278,36 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     const testInput = '{"input": {"name": "Ada"}}';
 
     test('a function that is exported by default is served', async () => {
-      const handler = 'export default async ({ input }: { input: { name: string } }) => `hello ${input.name}`;';
-      await engine.start(script('typescript', '', { image: image('exporting', { 'handler.ts': handler, 'test_input.json': testInput }), command: bare }));
-      assert.ok((await output('typescript')).some((line) => line.includes('hello Ada')), JSON.stringify(await output('typescript')));
+      const handler =
+        'export default async ({ input }: { input: { name: string } }) => `hello ${input.name}`;';
+      await engine.start(
+        script('typescript', '', {
+          image: image('exporting', { 'handler.ts': handler, 'test_input.json': testInput }),
+          command: bare,
+        }),
+      );
+      assert.ok(
+        (await output('typescript')).some((line) => line.includes('hello Ada')),
+        JSON.stringify(await output('typescript')),
+      );
     });
 
     test('a file that serves itself finds the worker library', async () => {
       const handler = "import { serve } from '@berth/worker';\nserve(({ input }) => `hello ${input.name}`);";
-      await engine.start(script('javascript', '', { image: image('serving', { 'handler.js': handler, 'package.json': '{"type":"module"}', 'test_input.json': testInput }), command: bare }));
-      assert.ok((await output('javascript')).some((line) => line.includes('hello Ada')), JSON.stringify(await output('javascript')));
+      await engine.start(
+        script('javascript', '', {
+          image: image('serving', {
+            'handler.js': handler,
+            'package.json': '{"type":"module"}',
+            'test_input.json': testInput,
+          }),
+          command: bare,
+        }),
+      );
+      assert.ok(
+        (await output('javascript')).some((line) => line.includes('hello Ada')),
+        JSON.stringify(await output('javascript')),
+      );
     });
 
     test('Python runs, and leaves nothing in the image', async (context) => {
@@ -235,15 +316,23 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
       try {
         await engine.start(script('python', '', { image: name, command: bare }));
       } catch (error) {
-        if (error instanceof BerthError && error.message.includes('python3')) return context.skip('there is no Python here');
+        if (error instanceof BerthError && error.message.includes('python3'))
+          return context.skip('there is no Python here');
         throw error;
       }
       assert.deepEqual(await output('python'), ['hello from root python']);
-      assert.deepEqual((await readdir(join(data, 'images', 'python', '1'))).sort(), ['handler.py', 'helper.py']);
+      assert.deepEqual((await readdir(join(data, 'images', 'python', '1'))).sort(), [
+        'handler.py',
+        'helper.py',
+      ]);
     });
 
     test('the command of berth.json finds its files, in a folder of its own', async () => {
-      const name = image('own', { 'berth.json': '{"command": ["sh", "run.sh"]}', 'run.sh': 'cat words; echo mine > made; ls', words: 'some words\n' });
+      const name = image('own', {
+        'berth.json': '{"command": ["sh", "run.sh"]}',
+        'run.sh': 'cat words; echo mine > made; ls',
+        words: 'some words\n',
+      });
       await engine.start(script('own', '', { image: name, command: bare }));
       assert.deepEqual(await output('own'), ['some words', 'berth.json', 'made', 'run.sh', 'words']);
       assert.equal(existsSync(join(data, 'images', 'own', '1', 'made')), false);
@@ -255,6 +344,9 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     await Promise.all(ids.map((id) => engine.start(script(id, 'exit 3'))));
     for (const id of ids) await output(id);
     await until(async () => (await engine.list()).every(({ status }) => status === 'exited'));
-    assert.deepEqual((await engine.list()).map(({ exitCode }) => exitCode), ids.map(() => 3));
+    assert.deepEqual(
+      (await engine.list()).map(({ exitCode }) => exitCode),
+      ids.map(() => 3),
+    );
   });
 });

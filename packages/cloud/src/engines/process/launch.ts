@@ -50,20 +50,36 @@ export interface Launched extends Supervised {
 }
 
 /** From a wish to a running process. What was taken on the way is given back when a step fails. */
-export async function launch(spec: InstanceSpec, ground: LaunchGround, parts: LaunchParts): Promise<Launched> {
+export async function launch(
+  spec: InstanceSpec,
+  ground: LaunchGround,
+  parts: LaunchParts,
+): Promise<Launched> {
   const { holdings, cgroups, clock } = parts;
   const image = resolveImage(spec.image, parts.places);
   const argv = commandOf(image, spec.command);
   await using undo = new AsyncDisposableStack();
 
-  const gpus = spec.gpus === null || spec.gpus.count === 0 ? null : holdings.gpus.take(spec.id, spec.gpus, ground.gpus, ground.gpuIndexes);
+  const gpus =
+    spec.gpus === null || spec.gpus.count === 0
+      ? null
+      : holdings.gpus.take(spec.id, spec.gpus, ground.gpus, ground.gpuIndexes);
   undo.defer(() => holdings.gpus.release(spec.id));
-  const isVirtual = gpus !== null && ground.gpus.some(({ gpuTypeId, virtual }) => gpuTypeId === gpus.typeId && virtual);
-  checkMemory({ memoryInGb: spec.memoryInGb, virtual: isVirtual }, ground.memoryInGb, ground.freeMemoryInBytes);
+  const isVirtual =
+    gpus !== null && ground.gpus.some(({ gpuTypeId, virtual }) => gpuTypeId === gpus.typeId && virtual);
+  checkMemory(
+    { memoryInGb: spec.memoryInGb, virtual: isVirtual },
+    ground.memoryInGb,
+    ground.freeMemoryInBytes,
+  );
 
   const ports: { port: number; hostPort: number }[] = [];
   undo.defer(() => holdings.ports.release(ports.map(({ hostPort }) => hostPort)));
-  await Promise.all([...new Set(spec.ports.map((entry) => entry.port))].map(async (port) => ports.push({ port, hostPort: await holdings.ports.take() })));
+  await Promise.all(
+    [...new Set(spec.ports.map((entry) => entry.port))].map(async (port) =>
+      ports.push({ port, hostPort: await holdings.ports.take() }),
+    ),
+  );
 
   const folder = new InstanceFolder(join(parts.path, spec.id));
   // Fresh and empty, whatever an earlier run left here.
@@ -71,12 +87,28 @@ export async function launch(spec: InstanceSpec, ground: LaunchGround, parts: La
   undo.defer(() => parts.removed.take(folder));
   folder.make();
   const mounts = makeMounts(spec.mounts, folder.root, (link) => holdings.isLink(link));
-  const saved = { id: spec.id, run: parts.ids.resource(), labels: spec.labels, image: spec.image, bootId: bootId(), startedAt: clock.now(), ports, gpus, links: mounts.links };
+  const saved = {
+    id: spec.id,
+    run: parts.ids.resource(),
+    labels: spec.labels,
+    image: spec.image,
+    bootId: bootId(),
+    startedAt: clock.now(),
+    ports,
+    gpus,
+    links: mounts.links,
+  };
   holdings.hold(saved);
   undo.defer(() => holdings.release(saved));
   if (image.folder !== null) await showFiles(image.folder, folder.root);
 
-  const env = environmentFor({ spec, folder, ports, gpus, realGpus: ground.gpus.some(({ virtual }) => !virtual) });
+  const env = environmentFor({
+    spec,
+    folder,
+    ports,
+    gpus,
+    realGpus: ground.gpus.some(({ virtual }) => !virtual),
+  });
   await findProgram(argv[0], folder.root, env['PATH'] ?? '');
   const cgroup = cgroups?.make(spec.id, { cpu: spec.cpu, memoryInBytes: spec.memoryInGb * BYTES_PER_GB });
   undo.defer(() => void (cgroup && removeCgroup(cgroup.path)));
@@ -84,17 +116,38 @@ export async function launch(spec: InstanceSpec, ground: LaunchGround, parts: La
   folder.save(whole);
 
   undo.defer(() => endMembers({ root: folder.root, cgroup: whole.cgroup, started: folder.started() }));
-  const memoryInKb = cgroup?.limitsMemory || spec.memoryInGb <= 0 ? null : Math.round((spec.memoryInGb + RESERVED_UNUSED_GB) * KILOBYTES_PER_GB);
+  const memoryInKb =
+    cgroup?.limitsMemory || spec.memoryInGb <= 0
+      ? null
+      : Math.round((spec.memoryInGb + RESERVED_UNUSED_GB) * KILOBYTES_PER_GB);
   // The log is opened while the process starts, which writes to its own file until then.
   const opening = openLog(spec, mounts.elsewhere, parts);
-  undo.defer(() => opening.then((book) => book.end(), () => undefined));
-  const [running, book] = await Promise.all([supervise({ folder, argv, env, cgroup: whole.cgroup, memoryInKb }), opening]);
+  undo.defer(() =>
+    opening.then(
+      (book) => book.end(),
+      () => undefined,
+    ),
+  );
+  const [running, book] = await Promise.all([
+    supervise({ folder, argv, env, cgroup: whole.cgroup, memoryInKb }),
+    opening,
+  ]);
   undo.move();
   return { saved: whole, folder, env, book, ...running };
 }
 
-async function openLog(spec: InstanceSpec, elsewhere: readonly string[], { logs, clock }: LaunchParts): Promise<LogBook> {
-  const lines = [...elsewhere.map((path) => `The volume for ${path} is at $BERTH_ROOT${path}: the path itself is not free on this machine.`), `Starting ${spec.image}.`];
+async function openLog(
+  spec: InstanceSpec,
+  elsewhere: readonly string[],
+  { logs, clock }: LaunchParts,
+): Promise<LogBook> {
+  const lines = [
+    ...elsewhere.map(
+      (path) =>
+        `The volume for ${path} is at $BERTH_ROOT${path}: the path itself is not free on this machine.`,
+    ),
+    `Starting ${spec.image}.`,
+  ];
   for (const line of lines) spec.onProgress?.(line);
   const book = await LogBook.open(logs.folder(spec.id));
   await logs.keep(spec.id);

@@ -16,7 +16,10 @@ const MAPPED = /^0{20}ffff([0-9a-f]{8})$/;
  * Where one of these processes listens, on the first of these ports that it does. Whose socket
  * it is counts: with all on one machine, somebody else may listen on the same number.
  */
-export function findListener(ports: readonly number[], processes: () => readonly number[]): Address | undefined {
+export function findListener(
+  ports: readonly number[],
+  processes: () => readonly number[],
+): Address | undefined {
   const candidates = ports.flatMap((port) => listening().get(port) ?? []);
   if (candidates.length === 0) return undefined;
   const sockets = new Set(processes().flatMap(socketsOf));
@@ -31,7 +34,9 @@ let last: { at: number; byPort: ReadonlyMap<number, readonly Listener[]> } | und
 function listening(): ReadonlyMap<number, readonly Listener[]> {
   const now = performance.now();
   if (last === undefined || now - last.at >= LIFETIME_MS) {
-    const all = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((table) => (existsSync(table) ? parseTable(readFileSync(table, 'utf8')) : []));
+    const all = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((table) =>
+      existsSync(table) ? parseTable(readFileSync(table, 'utf8')) : [],
+    );
     last = { at: now, byPort: Map.groupBy(all, ({ port }) => port) };
   }
   return last.byPort;
@@ -39,17 +44,28 @@ function listening(): ReadonlyMap<number, readonly Listener[]> {
 
 /** The kernel's list of TCP sockets: those that listen. */
 export function parseTable(text: string): Listener[] {
-  return text.split('\n').slice(1).flatMap((line) => {
-    const [, local = '', , state, , , , , , inode] = line.trim().split(/\s+/);
-    const [address = '', port = ''] = local.split(':');
-    return state === LISTENING ? [{ host: reachable(address), port: Number.parseInt(port, 16), inode: Number(inode) }] : [];
-  });
+  return text
+    .split('\n')
+    .slice(1)
+    .flatMap((line) => {
+      const [, local = '', , state, , , , , , inode] = line.trim().split(/\s+/);
+      const [address = '', port = ''] = local.split(':');
+      return state === LISTENING
+        ? [{ host: reachable(address), port: Number.parseInt(port, 16), inode: Number(inode) }]
+        : [];
+    });
 }
 
 /** The address as one connects to it from here: whoever listens everywhere is reached on the loopback. Each group of four bytes is written backwards. */
 function reachable(hex: string): string {
-  const bytes = (hex.match(/.{8}/g) ?? []).map((group) => (group.match(/../g) ?? []).reverse().join('')).join('').toLowerCase();
+  const bytes = (hex.match(/.{8}/g) ?? [])
+    .map((group) => (group.match(/../g) ?? []).reverse().join(''))
+    .join('')
+    .toLowerCase();
   const four = hex.length === 8 ? bytes : MAPPED.exec(bytes)?.[1];
-  if (four !== undefined) return four === '00000000' ? '127.0.0.1' : (four.match(/../g) ?? []).map((byte) => Number.parseInt(byte, 16)).join('.');
+  if (four !== undefined)
+    return four === '00000000'
+      ? '127.0.0.1'
+      : (four.match(/../g) ?? []).map((byte) => Number.parseInt(byte, 16)).join('.');
   return /^0+$/.test(bytes) ? '::1' : (bytes.match(/.{4}/g) ?? []).join(':');
 }

@@ -34,7 +34,12 @@ export function membersOf({ root, cgroup, started }: Belonging): ProcessEntry[] 
   return allProcesses().filter((process) => {
     // Whatever was there before the supervisor is not ours: this spares a look at most of the machine.
     if (process.ended || process.startTicks < since || process.pid === started?.supervisor.pid) return false;
-    return inCgroup.has(process.pid) || process.pid === session || process.session === session || environmentOf(process.pid)?.['BERTH_ROOT'] === root;
+    return (
+      inCgroup.has(process.pid) ||
+      process.pid === session ||
+      process.session === session ||
+      environmentOf(process.pid)?.['BERTH_ROOT'] === root
+    );
   });
 }
 
@@ -45,10 +50,15 @@ export function membersAtHand(belonging: Belonging): ProcessEntry[] {
   const { root, started } = belonging;
   const { byRoot, bySession } = glance();
   const session = started === undefined ? undefined : ownSession(started);
-  const found = [...(byRoot.get(root) ?? []), ...(session === undefined ? [] : (bySession.get(session) ?? []))];
+  const found = [
+    ...(byRoot.get(root) ?? []),
+    ...(session === undefined ? [] : (bySession.get(session) ?? [])),
+  ];
   const members = new Map(found.map((process) => [process.pid, process]));
   if (started !== undefined) members.delete(started.supervisor.pid);
-  return [...members.values()].filter(({ startTicks }) => startTicks >= (started?.supervisor.startTicks ?? 0));
+  return [...members.values()].filter(
+    ({ startTicks }) => startTicks >= (started?.supervisor.startTicks ?? 0),
+  );
 }
 
 /** The number of a session says whose it is as long as its leader is there; after that it may be given again. */
@@ -62,7 +72,11 @@ export async function endMembers(belonging: Belonging): Promise<void> {
   for (let wait = SHORTEST_WAIT_MS; ; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
     const members = membersOf(belonging);
     if (members.length === 0) return;
-    if (performance.now() - since > GIVE_UP_AFTER_MS) throw new BerthError('unavailable', `the kernel does not end process ${members.map(({ pid }) => pid).join(', ')}`);
+    if (performance.now() - since > GIVE_UP_AFTER_MS)
+      throw new BerthError(
+        'unavailable',
+        `the kernel does not end process ${members.map(({ pid }) => pid).join(', ')}`,
+      );
     if (belonging.cgroup !== null) killCgroup(belonging.cgroup);
     for (const { pid } of members) sendSignal(pid, 'SIGKILL');
     await pause(wait);

@@ -1,5 +1,13 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, describe, test } from 'node:test';
@@ -22,7 +30,10 @@ describe('mounts', () => {
     writeFileSync(join(source, 'file'), 'content');
   });
 
-  function instance(from: string, path = place): { id: string; root: string; links: string[]; elsewhere: string[]; end: () => void } {
+  function instance(
+    from: string,
+    path = place,
+  ): { id: string; root: string; links: string[]; elsewhere: string[]; end: () => void } {
     count += 1;
     const id = `i${count}`;
     const root = join(base, id);
@@ -83,6 +94,9 @@ describe('mounts', () => {
     const { root, end } = instance(source, `/../..${place}`);
     assert.equal(readlinkSync(join(root, place)), source);
     end();
-    assert.throws(() => instance(source, '/'), (error) => error instanceof BerthError && error.code === 'rule');
+    assert.throws(
+      () => instance(source, '/'),
+      (error) => error instanceof BerthError && error.code === 'rule',
+    );
   });
 });

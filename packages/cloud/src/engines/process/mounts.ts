@@ -15,7 +15,11 @@ export interface MadeMounts {
  * where nothing is yet and this user may write, or where another instance (`known`) has the same
  * link. Two instances with different volumes at one path cannot both have it.
  */
-export function makeMounts(mounts: readonly InstanceMount[], root: string, known: (link: string) => boolean): MadeMounts {
+export function makeMounts(
+  mounts: readonly InstanceMount[],
+  root: string,
+  known: (link: string) => boolean,
+): MadeMounts {
   const made: MadeMounts = { links: [], elsewhere: [] };
   for (const { source, path } of mounts) {
     const place = resolve('/', path);
@@ -25,7 +29,9 @@ export function makeMounts(mounts: readonly InstanceMount[], root: string, known
       linkBelow(source, join(root, place));
     } catch (error) {
       removeLinks(made.links.filter((link) => !known(link)));
-      throw new BerthError('rule', `${source} cannot be mounted at ${path}: ${(error as Error).message}`, { cause: error });
+      throw new BerthError('rule', `${source} cannot be mounted at ${path}: ${(error as Error).message}`, {
+        cause: error,
+      });
     }
     if (link(source, place, known)) made.links.push(place);
     else made.elsewhere.push(place);

@@ -16,5 +16,12 @@ test('a script means the same in a data folder below a package of modules', (con
   endPackageScope(data);
   writeFileSync(join(data, 'old.js'), `console.log(require('node:path').sep);`);
   writeFileSync(join(data, 'new.js'), `import { sep } from 'node:path'; console.log(sep);`);
-  for (const script of ['old.js', 'new.js']) assert.equal(execFileSync(process.execPath, [join(data, script)], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }), '/\n');
+  for (const script of ['old.js', 'new.js'])
+    assert.equal(
+      execFileSync(process.execPath, [join(data, script)], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }),
+      '/\n',
+    );
 });

@@ -55,7 +55,10 @@ export class ProcessInstance {
     this.saved = parts.saved;
     this.folder = parts.folder;
     this.#parts = parts;
-    this.#cpu = new CpuMeter(parts.env === undefined ? takeSample(this.#belonging).cpuSeconds : 0, performance.now());
+    this.#cpu = new CpuMeter(
+      parts.env === undefined ? takeSample(this.#belonging).cpuSeconds : 0,
+      performance.now(),
+    );
     // A stop that fails is told to those who asked for it.
     this.#gone.promise.catch(() => undefined);
   }
@@ -83,18 +86,42 @@ export class ProcessInstance {
 
   get handle(): InstanceHandle {
     const { supervisor } = this.#parts.started;
-    return { engine: 'process', id: this.id, state: { run: this.saved.run, pid: supervisor.pid, startTicks: supervisor.startTicks, bootId: this.saved.bootId } };
+    return {
+      engine: 'process',
+      id: this.id,
+      state: {
+        run: this.saved.run,
+        pid: supervisor.pid,
+        startTicks: supervisor.startTicks,
+        bootId: this.saved.bootId,
+      },
+    };
   }
 
   describe(): Instance {
     const { id, labels, image, startedAt } = this.saved;
     const exitCode = this.#exit?.exitCode ?? null;
-    return { id, labels, image, handle: this.handle, status: this.isRunning ? 'running' : 'exited', startedAt, endedAt: this.#exit?.at ?? null, exitCode, signal: signalOf(exitCode) };
+    return {
+      id,
+      labels,
+      image,
+      handle: this.handle,
+      status: this.isRunning ? 'running' : 'exited',
+      startedAt,
+      endedAt: this.#exit?.at ?? null,
+      exitCode,
+      signal: signalOf(exitCode),
+    };
   }
 
   /** Takes its output down from now on, into this log. */
   attend(book: LogBook): void {
-    const spool = new Spool({ path: this.folder.output, run: this.saved.run, book, clock: this.#parts.clock });
+    const spool = new Spool({
+      path: this.folder.output,
+      run: this.saved.run,
+      book,
+      clock: this.#parts.clock,
+    });
     const carry = inRounds(async () => {
       try {
         await spool.drain();
@@ -104,7 +131,9 @@ export class ProcessInstance {
     }, BETWEEN_ROUNDS_MS);
     this.#writing = { book, spool, watcher: watchFolder(this.folder.path, carry) };
     carry();
-    void this.#joinCgroup().catch((error: unknown) => this.#parts.onProblem(`${this.id} could not be moved to its cgroup`, error));
+    void this.#joinCgroup().catch((error: unknown) =>
+      this.#parts.onProblem(`${this.id} could not be moved to its cgroup`, error),
+    );
   }
 
   /** What is known of a run that ended while nobody looked. */
@@ -112,7 +141,11 @@ export class ProcessInstance {
     this.#ending = true;
     if (this.folder.hasOutput()) {
       const book = await LogBook.open(this.#parts.logFolder);
-      this.#writing = { book, spool: new Spool({ path: this.folder.output, run: this.saved.run, book, clock: this.#parts.clock }), watcher: { close: () => undefined } };
+      this.#writing = {
+        book,
+        spool: new Spool({ path: this.folder.output, run: this.saved.run, book, clock: this.#parts.clock }),
+        watcher: { close: () => undefined },
+      };
     }
     await this.#conclude();
   }
@@ -166,7 +199,9 @@ export class ProcessInstance {
     if (this.isRunning) {
       if (!this.#stopping) {
         this.#stopping = true;
-        this.note(`Asked to end, within ${graceMs / 1000} s.`).catch((error: unknown) => this.#parts.onProblem(`the log of ${this.id} could not be written`, error));
+        this.note(`Asked to end, within ${graceMs / 1000} s.`).catch((error: unknown) =>
+          this.#parts.onProblem(`the log of ${this.id} could not be written`, error),
+        );
         this.#askToEnd();
       }
       this.#killWithin(Math.min(graceMs, LONGEST_GRACE_MS));
@@ -195,7 +230,10 @@ export class ProcessInstance {
     if (at >= this.#killAt || this.#ending) return;
     this.#killAt = at;
     clearTimeout(this.#killTimer);
-    this.#killTimer = setTimeout(() => void endMembers(this.#belonging).catch((error: unknown) => this.#gone.reject(error)), milliseconds);
+    this.#killTimer = setTimeout(
+      () => void endMembers(this.#belonging).catch((error: unknown) => this.#gone.reject(error)),
+      milliseconds,
+    );
   }
 
   async note(line: string): Promise<void> {
@@ -215,7 +253,12 @@ export class ProcessInstance {
   async exec(argv: readonly string[], { tty, env: added }: ExecutionOptions): Promise<Execution> {
     const own = this.#parts.env ?? environmentOf(this.#parts.started.supervisor.pid);
     if (!this.isRunning || own === undefined) throw new BerthError('state', `${this.id} does not run`);
-    const { pid, execution } = await startExecution({ argv, cwd: this.folder.root, env: { ...own, ...added }, ...(tty === undefined ? {} : { tty }) });
+    const { pid, execution } = await startExecution({
+      argv,
+      cwd: this.folder.root,
+      env: { ...own, ...added },
+      ...(tty === undefined ? {} : { tty }),
+    });
     if (this.saved.cgroup !== null) await joinCgroup(this.saved.cgroup, pid);
     return execution;
   }
@@ -226,7 +269,9 @@ export class ProcessInstance {
     const now = performance.now();
     const known = this.#found.get(port);
     if (known !== undefined && known.until > now) return known.address;
-    const address = findListener([mapped.hostPort, port], () => membersAtHand(this.#belonging).map(({ pid }) => pid));
+    const address = findListener([mapped.hostPort, port], () =>
+      membersAtHand(this.#belonging).map(({ pid }) => pid),
+    );
     if (address === undefined) this.#found.delete(port);
     else this.#found.set(port, { address, until: now + ADDRESS_LIFETIME_MS });
     return address;
@@ -251,7 +296,6 @@ export class ProcessInstance {
   get #belonging(): Belonging {
     return { root: this.folder.root, cgroup: this.saved.cgroup, started: this.#parts.started };
   }
-
 
   /** Its first process has a head start of a few milliseconds, in which others may have come from it. */
   async #joinCgroup(): Promise<void> {

@@ -10,14 +10,24 @@ const notLinux = process.platform !== 'linux' && 'this is Linux alone';
 
 describe('the table of processes', () => {
   test('a name may hold anything', () => {
-    const stat = '4711 (a) b (c)) S 1 4700 4699 0 -1 4194304 114 0 0 0 10 20 3 4 20 0 1 0 642263 2654208 380 0';
-    assert.deepEqual(parseStat(stat), { pid: 4711, group: 4700, session: 4699, startTicks: 642263, ended: false, cpuTicks: 37 });
+    const stat =
+      '4711 (a) b (c)) S 1 4700 4699 0 -1 4194304 114 0 0 0 10 20 3 4 20 0 1 0 642263 2654208 380 0';
+    assert.deepEqual(parseStat(stat), {
+      pid: 4711,
+      group: 4700,
+      session: 4699,
+      startTicks: 642263,
+      ended: false,
+      cpuTicks: 37,
+    });
   });
 
   test('this process is in it', { skip: notLinux }, () => {
     const own = findProcess(process.pid);
     assert.equal(own?.pid, process.pid);
-    assert.ok(allProcesses().some(({ pid, startTicks }) => pid === process.pid && startTicks === own.startTicks));
+    assert.ok(
+      allProcesses().some(({ pid, startTicks }) => pid === process.pid && startTicks === own.startTicks),
+    );
     assert.ok(residentBytes(process.pid) > 10_000_000);
     assert.equal(environmentOf(process.pid)?.['PATH'], process.env['PATH']);
   });
@@ -46,17 +56,29 @@ describe('who listens', () => {
    1: 0000000000000000FFFF00000100007F:1F91 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 115 1
    2: 00000000000000000000000001000000:1F92 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 116 1
 `;
-    assert.deepEqual(parseTable(table6).map(({ host }) => host), ['::1', '127.0.0.1', '0000:0000:0000:0000:0000:0000:0000:0001']);
+    assert.deepEqual(
+      parseTable(table6).map(({ host }) => host),
+      ['::1', '127.0.0.1', '0000:0000:0000:0000:0000:0000:0000:0001'],
+    );
   });
 
   test('only a socket of its own counts', { skip: notLinux }, async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as { port: number };
-    assert.deepEqual(findListener([1, port], () => [process.pid]), { host: '127.0.0.1', port });
-    assert.equal(findListener([port], () => [process.ppid]), undefined);
+    assert.deepEqual(
+      findListener([1, port], () => [process.pid]),
+      { host: '127.0.0.1', port },
+    );
+    assert.equal(
+      findListener([port], () => [process.ppid]),
+      undefined,
+    );
     server.close();
     await once(server, 'close');
-    assert.equal(findListener([port], () => [process.pid]), undefined);
+    assert.equal(
+      findListener([port], () => [process.pid]),
+      undefined,
+    );
   });
 });

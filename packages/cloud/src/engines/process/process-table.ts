@@ -22,7 +22,9 @@ export function findProcess(pid: number): ProcessEntry | undefined {
 }
 
 export function allProcesses(): ProcessEntry[] {
-  return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? (findProcess(Number(name)) ?? []) : []));
+  return readdirSync('/proc').flatMap((name) =>
+    /^\d+$/.test(name) ? (findProcess(Number(name)) ?? []) : [],
+  );
 }
 
 /** The name in brackets may hold spaces and brackets itself, so fields are counted from its end. */
@@ -44,7 +46,9 @@ export function environmentOf(pid: number): Record<string, string> | undefined {
   const text = readProc(`${pid}/environ`);
   if (text === undefined) return undefined;
   const pairs = text.split('\0').filter((pair) => pair.includes('='));
-  return Object.fromEntries(pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]));
+  return Object.fromEntries(
+    pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
+  );
 }
 
 export function residentBytes(pid: number): number {

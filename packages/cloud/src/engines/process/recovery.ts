@@ -36,11 +36,15 @@ export async function findInstances(path: string): Promise<Recovered[]> {
 }
 
 async function foldersIn(path: string): Promise<InstanceFolder[]> {
-  return (await readdir(path)).filter((name) => !isRemoved(name)).map((name) => new InstanceFolder(join(path, name)));
+  return (await readdir(path))
+    .filter((name) => !isRemoved(name))
+    .map((name) => new InstanceFolder(join(path, name)));
 }
 
 function readInstance(folder: InstanceFolder): Recovered | undefined {
   const saved = folder.saved();
   const started = folder.started();
-  return saved === undefined || started === undefined ? undefined : { saved, folder, started, isRunning: saved.bootId === bootId() && isAlive(started.supervisor) };
+  return saved === undefined || started === undefined
+    ? undefined
+    : { saved, folder, started, isRunning: saved.bootId === bootId() && isAlive(started.supervisor) };
 }

@@ -10,11 +10,13 @@ import type { Handler } from '../../../../worker/src/worker.ts';
 const WORKER_LIBRARY = '@berth/worker';
 
 const [, , workerModule, handlerFile] = process.argv;
-if (workerModule === undefined || handlerFile === undefined) throw new Error('usage: run-handler.ts WORKER_MODULE HANDLER_FILE');
+if (workerModule === undefined || handlerFile === undefined)
+  throw new Error('usage: run-handler.ts WORKER_MODULE HANDLER_FILE');
 const worker = pathToFileURL(workerModule).href;
 
 registerHooks({
-  resolve: (specifier, context, nextResolve) => (specifier === WORKER_LIBRARY ? { url: worker, shortCircuit: true } : nextResolve(specifier, context)),
+  resolve: (specifier, context, nextResolve) =>
+    specifier === WORKER_LIBRARY ? { url: worker, shortCircuit: true } : nextResolve(specifier, context),
 });
 
 const handler = (await import(pathToFileURL(handlerFile).href)) as { default?: unknown };

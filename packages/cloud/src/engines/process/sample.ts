@@ -14,7 +14,9 @@ const MICROSECONDS = 1_000_000;
 
 /** What an instance has used: by its cgroup where that counts, or else by its processes. */
 export function takeSample(belonging: Belonging): Sample {
-  return (belonging.cgroup === null ? undefined : sampleOfCgroup(belonging.cgroup)) ?? sampleOfProcesses(belonging);
+  return (
+    (belonging.cgroup === null ? undefined : sampleOfCgroup(belonging.cgroup)) ?? sampleOfProcesses(belonging)
+  );
 }
 
 function sampleOfProcesses(belonging: Belonging): Sample {
@@ -32,7 +34,9 @@ export function sampleOfCgroup(cgroup: string): Sample | undefined {
     // Files that the kernel keeps in memory only as long as nobody needs the room do not count.
     const files = Number(/^inactive_file (\d+)$/m.exec(read(cgroup, 'memory.stat'))?.[1] ?? 0);
     const micros = Number(/^usage_usec (\d+)$/m.exec(read(cgroup, 'cpu.stat'))?.[1] ?? NaN);
-    return Number.isFinite(micros) ? { cpuSeconds: micros / MICROSECONDS, memoryInBytes: files < used ? used - files : used } : undefined;
+    return Number.isFinite(micros)
+      ? { cpuSeconds: micros / MICROSECONDS, memoryInBytes: files < used ? used - files : used }
+      : undefined;
   } catch {
     return undefined;
   }

@@ -17,7 +17,10 @@ after(() => rm(root, { recursive: true }));
 
 const clock = new ManualClock();
 
-async function spoolOf(content: string | Buffer, maxBytes?: number): Promise<{ path: string; book: LogBook; spool: Spool }> {
+async function spoolOf(
+  content: string | Buffer,
+  maxBytes?: number,
+): Promise<{ path: string; book: LogBook; spool: Spool }> {
   count += 1;
   const path = join(root, `${count}.output`);
   await writeFile(path, content);
@@ -66,7 +69,10 @@ describe('carrying output to the log', () => {
     assert.ok(told.every((line) => line.length <= 65_536));
     const exact = await spoolOf(`${'y'.repeat(65_536)}\nend\n`);
     await exact.spool.finish();
-    assert.deepEqual((await texts(exact.book)).map((line) => line.length), [65_536, 3]);
+    assert.deepEqual(
+      (await texts(exact.book)).map((line) => line.length),
+      [65_536, 3],
+    );
     await Promise.all([book.end(), exact.book.end()]);
   });
 
@@ -78,7 +84,10 @@ describe('carrying output to the log', () => {
     const [note, first] = told;
     assert.equal(told.at(-1)?.line, 'line 200000');
     assert.equal(first?.line, `line ${first?.seq}`);
-    assert.equal(note?.line, `${(first?.seq ?? 0) - 1} lines were dropped here: the log keeps the newest lines only`);
+    assert.equal(
+      note?.line,
+      `${(first?.seq ?? 0) - 1} lines were dropped here: the log keeps the newest lines only`,
+    );
     assert.equal(told.length, 200_000 - (first?.seq ?? 0) + 2);
     await book.end();
   });
@@ -104,7 +113,9 @@ describe('carrying output to the log', () => {
   });
 
   test('however it is cut, what was written is what is told', async () => {
-    const pieces = fc.array(fc.record({ text: fc.stringMatching(/^[ab\n]{0,12}$/), restart: fc.boolean() }), { maxLength: 10 });
+    const pieces = fc.array(fc.record({ text: fc.stringMatching(/^[ab\n]{0,12}$/), restart: fc.boolean() }), {
+      maxLength: 10,
+    });
     await fc.assert(
       fc.asyncProperty(pieces, async (steps) => {
         const { path, book, spool: first } = await spoolOf('');
@@ -117,7 +128,10 @@ describe('carrying output to the log', () => {
           spool = new Spool({ path, run: 'run1', book, clock });
         }
         await spool.finish();
-        const expected = steps.map(({ text }) => text).join('').split('\n');
+        const expected = steps
+          .map(({ text }) => text)
+          .join('')
+          .split('\n');
         if (expected.at(-1) === '') expected.pop();
         assert.deepEqual(await texts(book), expected);
         await book.end();

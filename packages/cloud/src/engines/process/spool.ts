@@ -60,11 +60,14 @@ export class Spool {
 
   /** Resolves when everything that was written before the call is in the log. */
   drain(): Promise<void> {
-    if (this.#round === undefined) return (this.#round = this.#carry().finally(() => (this.#round = undefined)));
-    return (this.#next ??= this.#round.catch(() => undefined).then(() => {
-      this.#next = undefined;
-      return this.drain();
-    }));
+    if (this.#round === undefined)
+      return (this.#round = this.#carry().finally(() => (this.#round = undefined)));
+    return (this.#next ??= this.#round
+      .catch(() => undefined)
+      .then(() => {
+        this.#next = undefined;
+        return this.drain();
+      }));
   }
 
   /** Nobody writes any more: the rest, also a last line without an end. */
@@ -94,7 +97,10 @@ export class Spool {
       const { lines, bytes } = this.#linesIn(chunk);
       if (bytes === 0) break;
       this.#offset += bytes;
-      await this.#book.append(lines.map((line) => ({ ts, source: 'container', line })), this.#markAt(this.#offset));
+      await this.#book.append(
+        lines.map((line) => ({ ts, source: 'container', line })),
+        this.#markAt(this.#offset),
+      );
       await this.#trim();
     }
     this.#old = false;
@@ -154,11 +160,24 @@ export class Spool {
     if (!this.#canTrim || this.#offset - this.#trimmed < TRIM_BYTES) return;
     const end = this.#offset - (this.#offset % BLOCK_BYTES);
     try {
-      await run('fallocate', ['--punch-hole', '--offset', String(this.#trimmed), '--length', String(end - this.#trimmed), this.#path]);
+      await run('fallocate', [
+        '--punch-hole',
+        '--offset',
+        String(this.#trimmed),
+        '--length',
+        String(end - this.#trimmed),
+        this.#path,
+      ]);
       this.#trimmed = end;
     } catch {
       this.#canTrim = false;
-      await this.#book.append([{ ts: this.#clock.now(), source: 'system', line: 'The disk space of what it writes to its output cannot be given back while it runs on this file system.' }]);
+      await this.#book.append([
+        {
+          ts: this.#clock.now(),
+          source: 'system',
+          line: 'The disk space of what it writes to its output cannot be given back while it runs on this file system.',
+        },
+      ]);
     }
   }
 }
@@ -171,7 +190,9 @@ async function readChunk(file: FileHandle, offset: number): Promise<Buffer> {
 
 function inPieces(line: Buffer): Buffer[] {
   if (line.length <= MAX_LINE_BYTES) return [line];
-  return Array.from({ length: Math.ceil(line.length / MAX_LINE_BYTES) }, (_, index) => line.subarray(index * MAX_LINE_BYTES, (index + 1) * MAX_LINE_BYTES));
+  return Array.from({ length: Math.ceil(line.length / MAX_LINE_BYTES) }, (_, index) =>
+    line.subarray(index * MAX_LINE_BYTES, (index + 1) * MAX_LINE_BYTES),
+  );
 }
 
 function withoutReturn(line: Buffer): Buffer {

@@ -29,8 +29,11 @@ export interface Supervised {
 
 /** Why this machine has no supervisor for instances; undefined where it has one. */
 export function supervisionProblem(): string | undefined {
-  if (process.platform !== 'linux') return 'processes can be run as instances on Linux only; connect a container engine instead';
-  return SETSID === undefined ? 'the command setsid, a part of util-linux, is missing on this machine' : undefined;
+  if (process.platform !== 'linux')
+    return 'processes can be run as instances on Linux only; connect a container engine instead';
+  return SETSID === undefined
+    ? 'the command setsid, a part of util-linux, is missing on this machine'
+    : undefined;
 }
 
 /**
@@ -39,14 +42,26 @@ export function supervisionProblem(): string | undefined {
  */
 export async function supervise({ folder, argv, env, cgroup, memoryInKb }: Supervision): Promise<Supervised> {
   const named = unshellable(env);
-  const command = named.length === 0 ? argv : ['/usr/bin/env', ...named.map((name) => `${name}=${env[name] ?? ''}`), ...argv];
-  const args = [SCRIPT, folder.path, cgroup ?? '', memoryInKb === null ? '' : String(memoryInKb), SETSID ?? 'setsid', ...command];
+  const command =
+    named.length === 0
+      ? argv
+      : ['/usr/bin/env', ...named.map((name) => `${name}=${env[name] ?? ''}`), ...argv];
+  const args = [
+    SCRIPT,
+    folder.path,
+    cgroup ?? '',
+    memoryInKb === null ? '' : String(memoryInKb),
+    SETSID ?? 'setsid',
+    ...command,
+  ];
   const supervisor = spawn('/bin/sh', args, { cwd: folder.root, env, detached: true, stdio: 'ignore' });
   const ended = new Promise<void>((resolve) => supervisor.once('exit', () => resolve()));
   try {
     await once(supervisor, 'spawn');
   } catch (error) {
-    throw new BerthError('unavailable', `the process could not be started: ${(error as Error).message}`, { cause: error });
+    throw new BerthError('unavailable', `the process could not be started: ${(error as Error).message}`, {
+      cause: error,
+    });
   }
   supervisor.unref();
   for (let waited = 0; waited < GIVE_UP_AFTER_MS; waited += LOOK_EVERY_MS) {

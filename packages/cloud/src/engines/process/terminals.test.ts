@@ -15,7 +15,11 @@ describe('terminals of this machine', () => {
   test('are made by script, else by python3, and need stty', async (context) => {
     const folder = await mkdtemp(join(tmpdir(), 'berth-terminals-'));
     context.after(() => rm(folder, { recursive: true }));
-    const steps: [string | undefined, TerminalMaker | undefined][] = [[undefined, undefined], ['script', undefined], ['stty', 'script']];
+    const steps: [string | undefined, TerminalMaker | undefined][] = [
+      [undefined, undefined],
+      ['script', undefined],
+      ['stty', 'script'],
+    ];
     for (const [program, maker] of steps) {
       if (program !== undefined) await symlink('/bin/sh', join(folder, program));
       assert.equal(findTerminalMaker(folder), maker);
@@ -28,18 +32,35 @@ describe('terminals of this machine', () => {
 
   for (const maker of ['script', 'python3'] as const) {
     test(`one that ${maker} makes echoes, has a size, is resized, takes the end of input and tells the exit code`, async (context) => {
-      if (findTerminalMaker() === undefined || !(await findProgram(maker, '/', PATH).then(() => true, () => false))) return context.skip(`there is no ${maker} here`);
+      if (
+        findTerminalMaker() === undefined ||
+        !(await findProgram(maker, '/', PATH).then(
+          () => true,
+          () => false,
+        ))
+      )
+        return context.skip(`there is no ${maker} here`);
       const parts = { cwd: tmpdir(), env: { PATH }, tty: { columns: 91, rows: 33 }, maker };
-      const { execution } = await startExecution({ ...parts, argv: ['sh', '-c', 'stty size; read go; stty size; read more || echo no more; exit 6'] });
+      const { execution } = await startExecution({
+        ...parts,
+        argv: ['sh', '-c', 'stty size; read go; stty size; read more || echo no more; exit 6'],
+      });
       const shown = text(execution.stdout);
       await execution.resize({ columns: 120, rows: 40 });
       execution.stdin.write("it's\n");
       execution.stdin.end();
       assert.deepEqual(await execution.exited, { exitCode: 6, signal: null });
       const lines = (await shown).split(/\r?\n/);
-      for (const line of ["it's", '40 120', 'no more']) assert.ok(lines.some((one) => one.includes(line)), JSON.stringify(lines));
+      for (const line of ["it's", '40 120', 'no more'])
+        assert.ok(
+          lines.some((one) => one.includes(line)),
+          JSON.stringify(lines),
+        );
 
-      const killed = await startExecution({ ...parts, argv: ['sh', '-c', 'trap "" HUP TERM; echo up; sleep 600'] });
+      const killed = await startExecution({
+        ...parts,
+        argv: ['sh', '-c', 'trap "" HUP TERM; echo up; sleep 600'],
+      });
       for await (const piece of killed.execution.stdout) if (String(piece).includes('up')) break;
       killed.execution.kill('SIGKILL');
       assert.notEqual((await killed.execution.exited).exitCode, 0);

@@ -16,7 +16,8 @@ export function findTerminalMaker(path = process.env['PATH'] ?? ''): TerminalMak
 
 /** The command in a terminal. The first line on descriptor 3 is the terminal's name, by which it is resized. */
 export function inTerminal(argv: readonly string[], size: TerminalSize, maker: TerminalMaker): string[] {
-  if (maker === 'python3') return ['python3', '-S', '-E', PYTHON_SCRIPT, String(size.columns), String(size.rows), ...argv];
+  if (maker === 'python3')
+    return ['python3', '-S', '-E', PYTHON_SCRIPT, String(size.columns), String(size.rows), ...argv];
   const command = `stty ${sizeOf(size).join(' ')}; tty >&3; exec 3>&-; exec ${argv.map(quote).join(' ')}`;
   return ['script', '--quiet', '--return', '--flush', '--command', command, '/dev/null'];
 }

@@ -33,7 +33,21 @@ export class Visits {
     const folder = new InstanceFolder(this.#pathOf(id));
     const saved = folder.saved();
     const started = folder.started();
-    if (saved === undefined || started === undefined || saved.bootId !== this.#boot || !isAlive(started.supervisor)) return undefined;
-    return new ProcessInstance({ saved, folder, started, logFolder: '', clock: this.#clock, onEnded: () => undefined, onProblem: () => undefined });
+    if (
+      saved === undefined ||
+      started === undefined ||
+      saved.bootId !== this.#boot ||
+      !isAlive(started.supervisor)
+    )
+      return undefined;
+    return new ProcessInstance({
+      saved,
+      folder,
+      started,
+      logFolder: '',
+      clock: this.#clock,
+      onEnded: () => undefined,
+      onProblem: () => undefined,
+    });
   }
 }

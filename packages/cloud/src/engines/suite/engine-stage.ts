@@ -95,8 +95,11 @@ export function engineStage(underTest: EngineUnderTest) {
 
   /** Resolves when it has written this line. */
   async function said(id: string, wanted: string): Promise<void> {
-    for await (const { line } of engine.logs(id, { follow: true }, AbortSignal.timeout(PATIENCE_MS))) if (line === wanted) return;
-    assert.fail(`${id} never wrote ${wanted}, but ${JSON.stringify((await lines(id)).map((line) => line.line))}`);
+    for await (const { line } of engine.logs(id, { follow: true }, AbortSignal.timeout(PATIENCE_MS)))
+      if (line === wanted) return;
+    assert.fail(
+      `${id} never wrote ${wanted}, but ${JSON.stringify((await lines(id)).map((line) => line.line))}`,
+    );
   }
 
   async function ended(id: string): Promise<InstanceEvent> {
@@ -106,7 +109,14 @@ export function engineStage(underTest: EngineUnderTest) {
     });
     const known = (await engine.list()).find((instance) => instance.id === id);
     assert.ok(known, `${id} is not known`);
-    if (known.status === 'exited') resolve({ id, status: 'exited', exitCode: known.exitCode, signal: known.signal, at: known.endedAt ?? 0 });
+    if (known.status === 'exited')
+      resolve({
+        id,
+        status: 'exited',
+        exitCode: known.exitCode,
+        signal: known.signal,
+        at: known.endedAt ?? 0,
+      });
     const event = await promise;
     leave();
     return event;
@@ -121,13 +131,28 @@ export function engineStage(underTest: EngineUnderTest) {
     get folder() {
       return folder;
     },
-    setUp, tearDown, open, restart, script, started, lines, output, said, ended,
+    setUp,
+    tearDown,
+    open,
+    restart,
+    script,
+    started,
+    lines,
+    output,
+    said,
+    ended,
   };
 }
 
-export async function finished(execution: Execution): Promise<{ exitCode: number; stdout: string; stderr: string }> {
+export async function finished(
+  execution: Execution,
+): Promise<{ exitCode: number; stdout: string; stderr: string }> {
   execution.stdin.end();
-  const [stdout, stderr, { exitCode }] = await Promise.all([text(execution.stdout), text(execution.stderr), execution.exited]);
+  const [stdout, stderr, { exitCode }] = await Promise.all([
+    text(execution.stdout),
+    text(execution.stderr),
+    execution.exited,
+  ]);
   return { exitCode, stdout, stderr };
 }
 
@@ -136,7 +161,9 @@ export function hasCode(code: string, message = /./): (error: unknown) => boolea
 }
 
 /** Resolves with the first answer that is one. */
-export async function until<T>(ask: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
+export async function until<T>(
+  ask: () => T | undefined | false | Promise<T | undefined | false>,
+): Promise<T> {
   const patience = AbortSignal.timeout(PATIENCE_MS);
   for (;;) {
     const answer = await ask();

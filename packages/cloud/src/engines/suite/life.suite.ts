@@ -17,7 +17,10 @@ export function lifeTests(stage: EngineStage): void {
     // The two streams travel separately: only within one of them is there an order.
     assert.deepEqual((await output(id)).sort(), ['err', 'out']);
     const instance = (await stage.engine.list()).find((one) => one.id === id);
-    assert.deepEqual([instance?.status, instance?.exitCode, instance?.labels, instance?.image], ['exited', 3, { pod: 'p1' }, shell]);
+    assert.deepEqual(
+      [instance?.status, instance?.exitCode, instance?.labels, instance?.image],
+      ['exited', 3, { pod: 'p1' }, shell],
+    );
     assert.ok((instance?.endedAt ?? 0) >= (instance?.startedAt ?? Infinity));
   });
 
@@ -30,14 +33,25 @@ export function lifeTests(stage: EngineStage): void {
   test('a command is a list of words, with nothing between it and the program', async () => {
     const words = ['two words', '$HOME', '*', '', "it's", '-n', 'ü\ttab'];
     const id = await started('', { command: { entrypoint: ['printf', '<%s>\\n'], cmd: words } });
-    assert.deepEqual(await output(id), words.map((word) => `<${word}>`));
+    assert.deepEqual(
+      await output(id),
+      words.map((word) => `<${word}>`),
+    );
   });
 
   test('sees its own environment and nothing of Berth', async () => {
     process.env['BERTH_SUITE_SECRET'] = 'not for instances';
-    const id = await started('', { command: { entrypoint: ['env'], cmd: [] }, env: { GREETING: 'hello there', EMPTY: '', 'dotted.name': 'kept' } });
-    const env = new Map((await output(id)).map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
-    assert.deepEqual([env.get('GREETING'), env.get('EMPTY'), env.get('dotted.name')], ['hello there', '', 'kept']);
+    const id = await started('', {
+      command: { entrypoint: ['env'], cmd: [] },
+      env: { GREETING: 'hello there', EMPTY: '', 'dotted.name': 'kept' },
+    });
+    const env = new Map(
+      (await output(id)).map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+    );
+    assert.deepEqual(
+      [env.get('GREETING'), env.get('EMPTY'), env.get('dotted.name')],
+      ['hello there', '', 'kept'],
+    );
     assert.ok(env.has('PATH') && env.has('HOME'));
     assert.equal(env.has('BERTH_SUITE_SECRET'), false);
     delete process.env['BERTH_SUITE_SECRET'];
@@ -81,7 +95,9 @@ export function lifeTests(stage: EngineStage): void {
   });
 
   test('what ignores the request is ended after the grace period', async () => {
-    const id = await started('trap "" TERM; (trap "" TERM; sleep 601) & echo ready; while :; do sleep 602; done');
+    const id = await started(
+      'trap "" TERM; (trap "" TERM; sleep 601) & echo ready; while :; do sleep 602; done',
+    );
     await said(id, 'ready');
     const since = performance.now();
     await stage.engine.stop(id, 300);
@@ -116,8 +132,18 @@ export function lifeTests(stage: EngineStage): void {
     leave();
     await stage.engine.remove(await started('exit 0'));
     const own = events.filter((event) => event.id === id);
-    assert.deepEqual(own.map(({ status, exitCode }) => [status, exitCode]), [['starting', null], ['running', null], ['exited', 7]]);
-    assert.deepEqual(events.filter((event) => event.id !== id), []);
+    assert.deepEqual(
+      own.map(({ status, exitCode }) => [status, exitCode]),
+      [
+        ['starting', null],
+        ['running', null],
+        ['exited', 7],
+      ],
+    );
+    assert.deepEqual(
+      events.filter((event) => event.id !== id),
+      [],
+    );
   });
 
   test('what cannot run is refused with a reason, and leaves nothing', async () => {
@@ -125,17 +151,28 @@ export function lifeTests(stage: EngineStage): void {
     assert.equal(stage.engine.imageProblem(shell), undefined);
     const spec = script('true', { image: impossible });
     await assert.rejects(stage.engine.start(spec), hasCode('rule', new RegExp(RegExp.escape(impossible))));
-    assert.equal((await stage.engine.list()).some(({ id }) => id === spec.id), false);
-    await assert.rejects(stage.engine.start({ ...spec, image: shell, command: { entrypoint: [], cmd: ['no-such-command'] } }), hasCode('rule', /no-such-command/));
+    assert.equal(
+      (await stage.engine.list()).some(({ id }) => id === spec.id),
+      false,
+    );
+    await assert.rejects(
+      stage.engine.start({ ...spec, image: shell, command: { entrypoint: [], cmd: ['no-such-command'] } }),
+      hasCode('rule', /no-such-command/),
+    );
     await assert.rejects(stage.engine.start({ ...spec, id: '../elsewhere' }), hasCode('rule'));
   });
 
   test('remove leaves nothing', async () => {
     const tag = `6${process.pid}`;
-    const id = await started(`trap "" TERM HUP; sleep ${tag}1 & (sleep ${tag}2 &) ; echo ready; while :; do sleep ${tag}3; done`);
+    const id = await started(
+      `trap "" TERM HUP; sleep ${tag}1 & (sleep ${tag}2 &) ; echo ready; while :; do sleep ${tag}3; done`,
+    );
     await said(id, 'ready');
     await stage.engine.remove(id);
-    assert.equal((await stage.engine.list()).some((instance) => instance.id === id), false);
+    assert.equal(
+      (await stage.engine.list()).some((instance) => instance.id === id),
+      false,
+    );
     assert.equal(await stage.engine.usage(id), undefined);
     await assert.rejects(stage.engine.note(id, 'anyone?'), hasCode('not-found'));
   });

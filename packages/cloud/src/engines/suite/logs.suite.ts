@@ -17,7 +17,10 @@ export function logTests(stage: EngineStage): void {
       next += 1;
     }
     assert.equal(next, LINES + 1);
-    assert.deepEqual((await lines(id, { tail: 2, source: 'container' })).map(({ line }) => line), [`line ${LINES - 1}`, `line ${LINES}`]);
+    assert.deepEqual(
+      (await lines(id, { tail: 2, source: 'container' })).map(({ line }) => line),
+      [`line ${LINES - 1}`, `line ${LINES}`],
+    );
   });
 
   test('a last line needs no end', async () => {
@@ -42,9 +45,18 @@ export function logTests(stage: EngineStage): void {
     await ended(id);
     const all = await lines(id);
     const one = all.find(({ line }) => line === 'one');
-    assert.deepEqual((await lines(id, { after: { seq: one?.seq ?? 0 }, source: 'container' })).map(({ line }) => line), ['two', 'three']);
-    assert.deepEqual(all.map(({ seq }) => seq), Array.from(all, (_, index) => index + 1));
-    assert.deepEqual(all, all.toSorted((a, b) => a.ts - b.ts));
+    assert.deepEqual(
+      (await lines(id, { after: { seq: one?.seq ?? 0 }, source: 'container' })).map(({ line }) => line),
+      ['two', 'three'],
+    );
+    assert.deepEqual(
+      all.map(({ seq }) => seq),
+      Array.from(all, (_, index) => index + 1),
+    );
+    assert.deepEqual(
+      all,
+      all.toSorted((a, b) => a.ts - b.ts),
+    );
   });
 
   test('the log has notes, and outlives the instance', async () => {
@@ -54,8 +66,14 @@ export function logTests(stage: EngineStage): void {
     await stage.engine.note(id, 'looked at again');
     await stage.engine.remove(id);
     const told = await lines(id, { follow: true });
-    assert.deepEqual(told.filter(({ source }) => source === 'container').map(({ line }) => line), ['hello']);
-    assert.deepEqual(told.filter(({ line }) => line.startsWith('looked')).map(({ source }) => source), ['system', 'system']);
+    assert.deepEqual(
+      told.filter(({ source }) => source === 'container').map(({ line }) => line),
+      ['hello'],
+    );
+    assert.deepEqual(
+      told.filter(({ line }) => line.startsWith('looked')).map(({ source }) => source),
+      ['system', 'system'],
+    );
     await restart();
     assert.deepEqual(await lines(id), told);
     assert.deepEqual(await lines('never-there'), []);

@@ -62,9 +62,13 @@ export function machineTests(stage: EngineStage): void {
 
   test('GPUs are held while an instance runs', async (context) => {
     if (gpuTypeId === undefined) return context.skip('this engine brought no GPU');
-    const free = async (): Promise<number | undefined> => (await stage.engine.capacity()).gpus.find((gpu) => gpu.gpuTypeId === gpuTypeId)?.free;
+    const free = async (): Promise<number | undefined> =>
+      (await stage.engine.capacity()).gpus.find((gpu) => gpu.gpuTypeId === gpuTypeId)?.free;
     assert.equal(await free(), 2);
-    const ask = (amount: number): InstanceSpec => script('echo "$CUDA_VISIBLE_DEVICES|$NVIDIA_VISIBLE_DEVICES"; echo ready; sleep 600', { gpus: { typeId: gpuTypeId, count: amount } });
+    const ask = (amount: number): InstanceSpec =>
+      script('echo "$CUDA_VISIBLE_DEVICES|$NVIDIA_VISIBLE_DEVICES"; echo ready; sleep 600', {
+        gpus: { typeId: gpuTypeId, count: amount },
+      });
     const [first, second] = [ask(1), ask(1)];
     await Promise.all([stage.engine.start(first), stage.engine.start(second)]);
     assert.equal(await free(), 0);
@@ -85,8 +89,13 @@ export function machineTests(stage: EngineStage): void {
 
   test('cores are shared where the engine says so', async (context) => {
     if (!stage.engine.abilities.sharesCores) return context.skip('this engine does not');
-    const ids = await Promise.all(Array.from({ length: 21 }, () => started('sleep 600', { cpu: 2, memoryInGb: 1 })));
-    assert.equal((await stage.engine.list()).filter(({ id, status }) => ids.includes(id) && status === 'running').length, 21);
+    const ids = await Promise.all(
+      Array.from({ length: 21 }, () => started('sleep 600', { cpu: 2, memoryInGb: 1 })),
+    );
+    assert.equal(
+      (await stage.engine.list()).filter(({ id, status }) => ids.includes(id) && status === 'running').length,
+      21,
+    );
     await Promise.all(ids.map((id) => stage.engine.remove(id)));
   });
 }

@@ -17,7 +17,9 @@ export function restartTests(stage: EngineStage): void {
   const { script, said, output, ended, restart, module } = stage;
 
   test('after a restart everything goes on', async () => {
-    const running = script('echo before; while [ ! -e go ]; do sleep 0.02; done; echo after; exit 9', { labels: { worker: 'w1' } });
+    const running = script('echo before; while [ ! -e go ]; do sleep 0.02; done; echo after; exit 9', {
+      labels: { worker: 'w1' },
+    });
     const handle = JSON.parse(JSON.stringify(await stage.engine.start(running))) as InstanceHandle;
     const gone = script('exit 0');
     const goneHandle = await stage.engine.start(gone);
@@ -25,7 +27,10 @@ export function restartTests(stage: EngineStage): void {
     await said(running.id, 'before');
     await restart();
     const instance = await stage.engine.adopt(handle);
-    assert.deepEqual([instance?.status, instance?.labels, instance?.handle], ['running', { worker: 'w1' }, handle]);
+    assert.deepEqual(
+      [instance?.status, instance?.labels, instance?.handle],
+      ['running', { worker: 'w1' }, handle],
+    );
     assert.equal(await stage.engine.adopt(goneHandle), undefined);
     assert.deepEqual(await stage.engine.start(running), handle);
     await finished(await stage.engine.exec(running.id, ['touch', 'go']));
@@ -39,9 +44,19 @@ export function restartTests(stage: EngineStage): void {
     await mkdir(source);
     const meeting = { mounts: [{ source, path: `/berth-meeting-${process.pid}` }] };
     const at = `at=/berth-meeting-${process.pid}; [ -e $at ] || at=$BERTH_ROOT$at;`;
-    const speaking = script(`${at} i=0; while [ ! -e $at/go ]; do i=$((i+1)); echo "line $i"; sleep 0.002; done; echo "last $i"; echo > $at/done1; exit 11`, meeting);
-    const silent = script(`${at} while [ ! -e $at/go ]; do sleep 0.01; done; echo unheard; echo > $at/done2; exit 12`, meeting);
-    const keeper = spawn(process.execPath, [KEEPER, module.href, stage.folder, JSON.stringify([speaking, silent])], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const speaking = script(
+      `${at} i=0; while [ ! -e $at/go ]; do i=$((i+1)); echo "line $i"; sleep 0.002; done; echo "last $i"; echo > $at/done1; exit 11`,
+      meeting,
+    );
+    const silent = script(
+      `${at} while [ ! -e $at/go ]; do sleep 0.01; done; echo unheard; echo > $at/done2; exit 12`,
+      meeting,
+    );
+    const keeper = spawn(
+      process.execPath,
+      [KEEPER, module.href, stage.folder, JSON.stringify([speaking, silent])],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
     const [answer] = (await once(keeper.stdout, 'data')) as [Buffer];
     const handles = JSON.parse(answer.toString()) as InstanceHandle[];
     keeper.kill('SIGKILL');
@@ -65,6 +80,9 @@ export function restartTests(stage: EngineStage): void {
     const spoken = await output(speaking.id);
     const last = Number(spoken.at(-1)?.split(' ')[1]);
     assert.ok(last >= 20, `it ended with ${String(spoken.at(-1))}`);
-    assert.deepEqual(spoken, [...Array.from({ length: last }, (_, index) => `line ${index + 1}`), `last ${last}`]);
+    assert.deepEqual(spoken, [
+      ...Array.from({ length: last }, (_, index) => `line ${index + 1}`),
+      `last ${last}`,
+    ]);
   });
 }

@@ -6,17 +6,28 @@ import { Domain } from './domain.ts';
 import { relocated } from './location.ts';
 
 describe('the address of an endpoint', () => {
-  test('by path: what follows the endpoint is the worker\'s, as it is', () => {
+  test("by path: what follows the endpoint is the worker's, as it is", () => {
     const cases: [string, string, string][] = [
-      ['/v2/abc', 'abc', '/'], ['/v2/abc/', 'abc', '/'], ['/v2/abc?x=1', 'abc', '/?x=1'], ['/v2/abc/a/b?c=/d', 'abc', '/a/b?c=/d'], ['/v2/abc//', 'abc', '//'], ['/v2/abc/../x', 'abc', '/../x'],
+      ['/v2/abc', 'abc', '/'],
+      ['/v2/abc/', 'abc', '/'],
+      ['/v2/abc?x=1', 'abc', '/?x=1'],
+      ['/v2/abc/a/b?c=/d', 'abc', '/a/b?c=/d'],
+      ['/v2/abc//', 'abc', '//'],
+      ['/v2/abc/../x', 'abc', '/../x'],
     ];
-    for (const [url, endpointId, path] of cases) assert.deepEqual(pathAddress(url), { endpointId, path, prefix: '/v2/abc' });
+    for (const [url, endpointId, path] of cases)
+      assert.deepEqual(pathAddress(url), { endpointId, path, prefix: '/v2/abc' });
   });
 
   test('an id may be written in percent signs; the worker and the prefix get what was sent', () => {
-    assert.deepEqual(pathAddress('/v2/%61b%63/a%20b?c=%2F'), { endpointId: 'abc', path: '/a%20b?c=%2F', prefix: '/v2/%61b%63' });
+    assert.deepEqual(pathAddress('/v2/%61b%63/a%20b?c=%2F'), {
+      endpointId: 'abc',
+      path: '/a%20b?c=%2F',
+      prefix: '/v2/%61b%63',
+    });
     assert.equal(pathAddress('/v2/%73erverless/abc'), undefined);
-    for (const unreadable of ['%zz', '%00', 'a%0Ab', '%C2%85']) assert.equal(pathAddress(`/v2/${unreadable}/x`)?.endpointId, unreadable);
+    for (const unreadable of ['%zz', '%00', 'a%0Ab', '%C2%85'])
+      assert.equal(pathAddress(`/v2/${unreadable}/x`)?.endpointId, unreadable);
   });
 
   test('a base address with a slash at its end makes two of them', () => {
@@ -24,15 +35,45 @@ describe('the address of an endpoint', () => {
   });
 
   test('what is no endpoint is left to others', () => {
-    for (const url of ['/', '/v2', '/v2/', '/v2//', '/v2/?x', '/v2//pods/x', '/v1/abc', '/v2/pods/x', '/v2/serverless', '/v2/openapi.json', '/v2/docs?x', '/graphql']) assert.equal(pathAddress(url), undefined, url);
+    for (const url of [
+      '/',
+      '/v2',
+      '/v2/',
+      '/v2//',
+      '/v2/?x',
+      '/v2//pods/x',
+      '/v1/abc',
+      '/v2/pods/x',
+      '/v2/serverless',
+      '/v2/openapi.json',
+      '/v2/docs?x',
+      '/graphql',
+    ])
+      assert.equal(pathAddress(url), undefined, url);
   });
 
   test('by host name, where a domain is set up', () => {
     const domain = new Domain('berth.test');
-    for (const host of ['abc123.berth.test', 'ABC123.Berth.Test:8484']) assert.equal(hostEndpoint(host, domain), 'abc123');
-    for (const host of [undefined, '', 'berth.test', 'a.b.berth.test', 'pod-8080.berth.test', 'abc.other.test', 'abcberth.test', '.berth.test', 'abc.berth.test.evil']) assert.equal(hostEndpoint(host, domain), undefined, host);
+    for (const host of ['abc123.berth.test', 'ABC123.Berth.Test:8484'])
+      assert.equal(hostEndpoint(host, domain), 'abc123');
+    for (const host of [
+      undefined,
+      '',
+      'berth.test',
+      'a.b.berth.test',
+      'pod-8080.berth.test',
+      'abc.other.test',
+      'abcberth.test',
+      '.berth.test',
+      'abc.berth.test.evil',
+    ])
+      assert.equal(hostEndpoint(host, domain), undefined, host);
     assert.equal(hostEndpoint('abc.berth.test', new Domain('')), undefined);
-    assert.deepEqual(hostAddress('abc.berth.test', '/v2/x?y', domain), { endpointId: 'abc', path: '/v2/x?y', prefix: '' });
+    assert.deepEqual(hostAddress('abc.berth.test', '/v2/x?y', domain), {
+      endpointId: 'abc',
+      path: '/v2/x?y',
+      prefix: '',
+    });
   });
 });
 
@@ -47,8 +88,18 @@ test('affinity is an id, alone or strict', () => {
 
 test('a redirect of a worker stays with the worker', () => {
   const cases: [string, string][] = [
-    ['/there', '/v2/e/there'], ['/', '/v2/e/'], ['/v2/e/there', '/v2/e/there'], ['/v2/e', '/v2/e'], ['/v2/else', '/v2/e/v2/else'], ['there', 'there'], ['?x', '?x'], ['//cdn/x', '//cdn/x'],
-    ['http://h:1/there', 'http://h:1/v2/e/there'], ['HTTPS://H:1', 'HTTPS://H:1/v2/e/'], ['http://other/there', 'http://other/there'], ['mailto:x', 'mailto:x'],
+    ['/there', '/v2/e/there'],
+    ['/', '/v2/e/'],
+    ['/v2/e/there', '/v2/e/there'],
+    ['/v2/e', '/v2/e'],
+    ['/v2/else', '/v2/e/v2/else'],
+    ['there', 'there'],
+    ['?x', '?x'],
+    ['//cdn/x', '//cdn/x'],
+    ['http://h:1/there', 'http://h:1/v2/e/there'],
+    ['HTTPS://H:1', 'HTTPS://H:1/v2/e/'],
+    ['http://other/there', 'http://other/there'],
+    ['mailto:x', 'mailto:x'],
   ];
   for (const [location, expected] of cases) assert.equal(relocated(location, '/v2/e', 'h:1'), expected);
 });

@@ -33,9 +33,15 @@ export function hostEndpoint(host: string | undefined, domain: Domain): string |
 }
 
 /** The same as an address: with a host name, the whole path is the worker's. */
-export function hostAddress(host: string | undefined, url: string, domain: Domain): GatewayAddress | undefined {
+export function hostAddress(
+  host: string | undefined,
+  url: string,
+  domain: Domain,
+): GatewayAddress | undefined {
   const endpointId = hostEndpoint(host, domain);
-  return endpointId === undefined ? undefined : { endpointId, path: url.startsWith('/') ? url : `/${url}`, prefix: '' };
+  return endpointId === undefined
+    ? undefined
+    : { endpointId, path: url.startsWith('/') ? url : `/${url}`, prefix: '' };
 }
 
 /** `%61` is `a`, wherever it stands. What cannot be read, or has control characters in it, is left as it is: no endpoint has such an id, and PostgreSQL cannot even be asked for one with a NUL. */

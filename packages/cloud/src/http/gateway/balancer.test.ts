@@ -12,16 +12,24 @@ const never = new AbortController().signal;
 
 test('who comes back from a worker that could not be reached keeps its turn, however full the room is', async () => {
   const pool = new TestPool();
-  const balancer = new Balancer({ pool, endpoints: { find: async () => endpoint }, limits: { ...GATEWAY_LIMITS, waiting: 2 }, log });
+  const balancer = new Balancer({
+    pool,
+    endpoints: { find: async () => endpoint },
+    limits: { ...GATEWAY_LIMITS, waiting: 2 },
+    log,
+  });
   pool.add({ id: 'dead', host: '127.0.0.1', port: 1 });
   const first = balancer.arrive(endpoint, undefined);
   const place = balancer.find(first) as Place;
   const order: string[] = [];
-  const seated = (name: string, waiting: Promise<Place>): Promise<void> => waiting.then(({ leave }) => {
-    order.push(name);
-    leave();
-  });
-  const others = ['second', 'third'].map((name) => seated(name, balancer.wait(balancer.arrive(endpoint, undefined), never)));
+  const seated = (name: string, waiting: Promise<Place>): Promise<void> =>
+    waiting.then(({ leave }) => {
+      order.push(name);
+      leave();
+    });
+  const others = ['second', 'third'].map((name) =>
+    seated(name, balancer.wait(balancer.arrive(endpoint, undefined), never)),
+  );
   const back = seated('first', balancer.instead(first, place, never));
   await assert.rejects(balancer.wait(balancer.arrive(endpoint, undefined), never), /no workers available/);
   pool.remove('dead');

@@ -92,7 +92,12 @@ export class Balancer {
     this.#arrivals += 1;
     this.#heed(this.#lane(endpoint), endpoint);
     const { waitMs, strictWaitMs } = this.#limits;
-    return { endpoint, affinity, number: this.#arrivals, until: performance.now() + (isStrict(affinity) ? strictWaitMs : waitMs) };
+    return {
+      endpoint,
+      affinity,
+      number: this.#arrivals,
+      until: performance.now() + (isStrict(affinity) ? strictWaitMs : waitMs),
+    };
   }
 
   /** A place at once, where there is one and nobody waits for it. */
@@ -128,7 +133,9 @@ export class Balancer {
 
   /** An endpoint has changed or gone: that counts for those who wait too. Without an id, any may have. */
   lookAgain(endpointId?: string): void {
-    for (const lane of this.#lanes.values()) if (lane.waiting.size > 0 && (endpointId ?? lane.endpointId) === lane.endpointId) void this.#lookUp(lane);
+    for (const lane of this.#lanes.values())
+      if (lane.waiting.size > 0 && (endpointId ?? lane.endpointId) === lane.endpointId)
+        void this.#lookUp(lane);
   }
 
   /** How many requests each worker of an endpoint has in flight. */
@@ -145,7 +152,8 @@ export class Balancer {
   /** Nobody is let in any more. */
   close(): void {
     this.#closed = true;
-    for (const lane of this.#lanes.values()) for (const waiting of [...lane.waiting]) waiting.refuse(noWorkers());
+    for (const lane of this.#lanes.values())
+      for (const waiting of [...lane.waiting]) waiting.refuse(noWorkers());
   }
 
   #waitIn(lane: Lane, visit: Visit, signal: AbortSignal): Promise<Place> {
@@ -189,12 +197,17 @@ export class Balancer {
   /** The worker that a request insists on has to be there, or to come back. */
   async #settleWorker({ endpoint, affinity }: Visit): Promise<void> {
     if (!isStrict(affinity) || this.#isThere(endpoint.id, affinity.workerId)) return;
-    const resumed = affinity.kind === 'strict-resume' && ((await this.#pool.resume?.(endpoint.id, affinity.workerId)) ?? false);
+    const resumed =
+      affinity.kind === 'strict-resume' &&
+      ((await this.#pool.resume?.(endpoint.id, affinity.workerId)) ?? false);
     if (!resumed) throw workerGone(affinity.workerId);
   }
 
   #isThere(endpointId: string, workerId: string): boolean {
-    return this.#pool.ready(endpointId).some(({ id }) => id === workerId) || (this.#pool.exists?.(endpointId, workerId) ?? false);
+    return (
+      this.#pool.ready(endpointId).some(({ id }) => id === workerId) ||
+      (this.#pool.exists?.(endpointId, workerId) ?? false)
+    );
   }
 
   #choose(lane: Lane, affinity: Affinity | undefined): BalancedWorker | undefined {
@@ -202,7 +215,8 @@ export class Balancer {
     const ready = this.#pool.ready(lane.endpointId);
     if (affinity !== undefined) {
       const wanted = ready.find(({ id }) => id === affinity.workerId);
-      if (wanted !== undefined && !lane.shunned.has(wanted.id) && (lane.loads.get(wanted.id) ?? 0) < target) return wanted;
+      if (wanted !== undefined && !lane.shunned.has(wanted.id) && (lane.loads.get(wanted.id) ?? 0) < target)
+        return wanted;
       if (isStrict(affinity)) return undefined;
     }
     const count = ready.length;
@@ -222,7 +236,10 @@ export class Balancer {
   /** Leaves a worker alone for a while, even where it is the only one: it may have ended, and that is known a moment later. */
   #shun(lane: Lane, workerId: string): void {
     if (lane.shunned.has(workerId)) return;
-    this.#log.info({ endpointId: lane.endpointId, workerId }, 'a worker that is said to be ready cannot be reached');
+    this.#log.info(
+      { endpointId: lane.endpointId, workerId },
+      'a worker that is said to be ready cannot be reached',
+    );
     lane.shunned.add(workerId);
     const over = (): void => {
       lane.shunned.delete(workerId);
@@ -262,7 +279,8 @@ export class Balancer {
       const worker = this.#choose(lane, affinity);
       if (worker !== undefined) waiting.admit(this.#seat(lane, worker, false));
       else if (!isStrict(affinity)) full = true;
-      else if (!this.#isThere(lane.endpointId, affinity.workerId)) waiting.refuse(workerGone(affinity.workerId));
+      else if (!this.#isThere(lane.endpointId, affinity.workerId))
+        waiting.refuse(workerGone(affinity.workerId));
     }
   }
 
@@ -298,7 +316,10 @@ export class Balancer {
         await changed;
       }
     } catch (error) {
-      this.#log.error({ err: error, endpointId: lane.endpointId }, 'the workers of an endpoint cannot be watched; those who wait for one are sent away');
+      this.#log.error(
+        { err: error, endpointId: lane.endpointId },
+        'the workers of an endpoint cannot be watched; those who wait for one are sent away',
+      );
       for (const waiting of [...lane.waiting]) waiting.refuse(noWorkers());
     }
   }
@@ -307,14 +328,24 @@ export class Balancer {
     const endpointId = endpoint.id;
     let lane = this.#lanes.get(endpointId);
     if (lane === undefined) {
-      lane = { endpointId, target: targetOf(endpoint), loads: new Map(), inFlight: 0, waiting: new Set(), newest: 0, watching: undefined, shunned: new Set() };
+      lane = {
+        endpointId,
+        target: targetOf(endpoint),
+        loads: new Map(),
+        inFlight: 0,
+        waiting: new Set(),
+        newest: 0,
+        watching: undefined,
+        shunned: new Set(),
+      };
       this.#lanes.set(endpointId, lane);
     }
     return lane;
   }
 
   #forgetIdle(lane: Lane): void {
-    if (lane.inFlight === 0 && lane.waiting.size === 0 && lane.shunned.size === 0) this.#lanes.delete(lane.endpointId);
+    if (lane.inFlight === 0 && lane.waiting.size === 0 && lane.shunned.size === 0)
+      this.#lanes.delete(lane.endpointId);
   }
 
   #tell(lane: Lane): void {

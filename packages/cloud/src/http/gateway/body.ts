@@ -4,7 +4,8 @@ import { SMALL_BYTES } from './limits.ts';
 
 /** The body of a request where all of it is here already, as that of a small one mostly is; undefined where it is not, or is large. */
 export function bodyAtHand(request: Request, length: number | undefined): Buffer | undefined {
-  if (length === undefined || length === 0 || length > SMALL_BYTES || request.readableLength !== length) return undefined;
+  if (length === undefined || length === 0 || length > SMALL_BYTES || request.readableLength !== length)
+    return undefined;
   return (request.read() as Buffer | null) ?? undefined;
 }
 
@@ -22,7 +23,16 @@ export class BodySender {
   readonly #onData = (chunk: Buffer): void => this.#send(chunk);
   readonly #onEnd = (): void => this.#end();
 
-  constructor(request: Request, socket: Socket, { length, limit, tooLarge, sent }: { length: number | undefined; limit: number; tooLarge: () => void; sent: () => void }) {
+  constructor(
+    request: Request,
+    socket: Socket,
+    {
+      length,
+      limit,
+      tooLarge,
+      sent,
+    }: { length: number | undefined; limit: number; tooLarge: () => void; sent: () => void },
+  ) {
     this.#request = request;
     this.#socket = socket;
     this.#length = length;
@@ -68,7 +78,8 @@ export class BodySender {
     if (this.#length !== undefined) return this.#complete();
     const { rawTrailers } = this.#request;
     let text = '0\r\n';
-    for (let at = 0; at < rawTrailers.length; at += 2) text += `${rawTrailers[at]}: ${rawTrailers[at + 1]}\r\n`;
+    for (let at = 0; at < rawTrailers.length; at += 2)
+      text += `${rawTrailers[at]}: ${rawTrailers[at + 1]}\r\n`;
     this.#socket.write(`${text}\r\n`, 'latin1');
     this.#complete();
   }

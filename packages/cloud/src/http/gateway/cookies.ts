@@ -7,5 +7,9 @@ export function recookied(cookie: string, prefix: string): string {
   if (path === null) return cookie;
   const own = path[1]?.trim() ?? '';
   if (own === prefix || own.startsWith(`${prefix}/`)) return cookie;
-  return cookie.slice(0, path.index) + `; Path=${prefix}${own.startsWith('/') ? own : '/'}` + cookie.slice(path.index + path[0].length);
+  return (
+    cookie.slice(0, path.index) +
+    `; Path=${prefix}${own.startsWith('/') ? own : '/'}` +
+    cookie.slice(path.index + path[0].length)
+  );
 }

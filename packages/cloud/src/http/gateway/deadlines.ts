@@ -31,7 +31,12 @@ export class Deadlines {
   }
 
   begin(timed: Timed): Deadline {
-    const deadline: Deadline = { timed, due: performance.now() + this.milliseconds, before: this.#last, after: undefined };
+    const deadline: Deadline = {
+      timed,
+      due: performance.now() + this.milliseconds,
+      before: this.#last,
+      after: undefined,
+    };
     if (this.#last === undefined) this.#first = deadline;
     else this.#last.after = deadline;
     this.#last = deadline;

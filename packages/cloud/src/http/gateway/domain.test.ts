@@ -4,8 +4,12 @@ import { hostEndpoint } from './address.ts';
 import { Domain } from './domain.ts';
 import { podHostAddress } from './pod-address.ts';
 
-test('the hosts of Berth\'s own addresses are neither endpoints nor pods', () => {
-  const domain = new Domain('example.org', ['https://Berth.example.org:8484/', '', 'http://berth-80.example.org']);
+test("the hosts of Berth's own addresses are neither endpoints nor pods", () => {
+  const domain = new Domain('example.org', [
+    'https://Berth.example.org:8484/',
+    '',
+    'http://berth-80.example.org',
+  ]);
   for (const host of ['berth.example.org', 'BERTH.example.org:1', 'berth-80.example.org']) {
     assert.equal(domain.label(host), undefined, host);
     assert.equal(hostEndpoint(host, domain), undefined, host);

@@ -160,7 +160,9 @@ describe('when something goes wrong', () => {
 
   test('a body without end is not read without end', async () => {
     await stage.worker('w1', (request) => void request.resume());
-    const socket = await stage.raw(`POST ${stage.base}/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${stage.key}\r\nTransfer-Encoding: chunked\r\n\r\n`);
+    const socket = await stage.raw(
+      `POST ${stage.base}/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${stage.key}\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    );
     const piece = `f4240\r\n${'x'.repeat(1_000_000)}\r\n`;
     let pieces = 0;
     const send = (): void => {
@@ -190,8 +192,16 @@ describe('when something goes wrong', () => {
 
   test('an answer that is not HTTP is 502', async () => {
     const answers = [
-      'SSH-2.0-OpenSSH_9.6\r\n\r\n', 'HTTP/2 200 OK\r\n\r\n', 'HTTP/1.1 200 OK\r\nBad Name: x\r\n\r\n', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-      'HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n', 'HTTP/1.1 200 OK\r\n folded: x\r\n\r\n', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n', `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(200_000)}\r\n\r\n`,
+      'SSH-2.0-OpenSSH_9.6\r\n\r\n',
+      'HTTP/2 200 OK\r\n\r\n',
+      'HTTP/1.1 200 OK\r\nBad Name: x\r\n\r\n',
+      'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx',
+      'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      'HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n',
+      'HTTP/1.1 200 OK\r\n folded: x\r\n\r\n',
+      'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n',
+      `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(200_000)}\r\n\r\n`,
     ];
     let next = 0;
     await rawWorker('w1', (socket) => {
@@ -208,7 +218,11 @@ describe('when something goes wrong', () => {
   test('what a worker says beyond its answer never reaches the next request', async () => {
     await rawWorker('w1', (socket) => {
       socket.on('error', () => socket.destroy());
-      socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil'));
+      socket.on('data', () =>
+        socket.write(
+          'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil',
+        ),
+      );
     });
     for (let count = 0; count < 5; count += 1) assert.equal((await stage.send('/')).text, 'ok');
   });

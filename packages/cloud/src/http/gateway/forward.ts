@@ -61,7 +61,15 @@ class Exchange implements ReplyListener, Timed {
     this.#parts = parts;
     this.#resolve = resolve;
     this.#connection = connections.take(worker.host, worker.port);
-    this.#relay = new Relay({ response, workerId: manner.named ? worker.id : undefined, manner, address, host: request.headers.host, method: request.method ?? 'GET', bodyBytes: limits.bodyBytes });
+    this.#relay = new Relay({
+      response,
+      workerId: manner.named ? worker.id : undefined,
+      manner,
+      address,
+      host: request.headers.host,
+      method: request.method ?? 'GET',
+      bodyBytes: limits.bodyBytes,
+    });
     this.#deadline = parts.deadlines.begin(this);
   }
 
@@ -81,7 +89,12 @@ class Exchange implements ReplyListener, Timed {
     this.#reached = true;
     const { request, response, head, body, limits, waitsToContinue } = this.#parts;
     if (head.length === 0 || body !== undefined) return;
-    this.#body = new BodySender(request, this.#connection.socket, { length: head.length, limit: limits.bodyBytes, tooLarge: () => this.#fail(requestTooLarge(limits.bodyBytes)), sent: () => this.#awaitHead() });
+    this.#body = new BodySender(request, this.#connection.socket, {
+      length: head.length,
+      limit: limits.bodyBytes,
+      tooLarge: () => this.#fail(requestTooLarge(limits.bodyBytes)),
+      sent: () => this.#awaitHead(),
+    });
     this.#body.start();
     if (waitsToContinue) response.writeContinue();
   }

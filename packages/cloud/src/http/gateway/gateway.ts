@@ -57,16 +57,39 @@ export class Gateway {
   }
 
   /** `waitsToContinue`: the client has sent its headers and waits for `100 Continue`; it gets that once a worker is there. */
-  async serve(request: Request, response: Response, address: GatewayAddress, waitsToContinue = false): Promise<void> {
+  async serve(
+    request: Request,
+    response: Response,
+    address: GatewayAddress,
+    waitsToContinue = false,
+  ): Promise<void> {
     try {
       const endpoint = await this.#admit(request, address.endpointId);
       const head = requestHead(request, address);
-      if (head.length !== undefined && head.length > this.#limits.bodyBytes) throw requestTooLarge(this.#limits.bodyBytes);
+      if (head.length !== undefined && head.length > this.#limits.bodyBytes)
+        throw requestTooLarge(this.#limits.bodyBytes);
       let body: Buffer | undefined;
-      await this.#withPlace(endpoint, request, () => goneSignal(response), (worker) => {
-        body ??= bodyAtHand(request, head.length);
-        return forward({ request, response, worker, address, manner: WORKERS, head, body, connections: this.#connections, deadlines: this.#deadlines, limits: this.#limits, waitsToContinue });
-      });
+      await this.#withPlace(
+        endpoint,
+        request,
+        () => goneSignal(response),
+        (worker) => {
+          body ??= bodyAtHand(request, head.length);
+          return forward({
+            request,
+            response,
+            worker,
+            address,
+            manner: WORKERS,
+            head,
+            body,
+            connections: this.#connections,
+            deadlines: this.#deadlines,
+            limits: this.#limits,
+            waitsToContinue,
+          });
+        },
+      );
     } catch (error) {
       dropRest(request);
       this.#refuse(response, error, address);
@@ -81,8 +104,25 @@ export class Gateway {
     try {
       const endpoint = await this.#admit(request, address.endpointId);
       const opening = requestHead(request, address, request.headers.upgrade);
-      if (opening.length !== 0) throw new BerthError('rule', 'a request that changes the protocol has no body');
-      await this.#withPlace(endpoint, request, () => caller.gone, (worker) => tunnel({ request, caller, worker, address, manner: WORKERS, head: opening, connections: this.#connections, deadlines: this.#deadlines, limits: this.#limits }));
+      if (opening.length !== 0)
+        throw new BerthError('rule', 'a request that changes the protocol has no body');
+      await this.#withPlace(
+        endpoint,
+        request,
+        () => caller.gone,
+        (worker) =>
+          tunnel({
+            request,
+            caller,
+            worker,
+            address,
+            manner: WORKERS,
+            head: opening,
+            connections: this.#connections,
+            deadlines: this.#deadlines,
+            limits: this.#limits,
+          }),
+      );
     } catch (error) {
       if (!socket.destroyed) this.#refuse(caller.answer(request), error, address);
     }
@@ -113,19 +153,26 @@ export class Gateway {
   async #admit(request: Request, endpointId: string): Promise<Endpoint> {
     const key = await this.#parts.gate.identify(bearerOrBareKey(request.headers.authorization));
     const endpoint = await this.#parts.endpoints.find(endpointId);
-    if (endpoint === undefined || endpoint.accountId !== key.accountId) throw notFound('endpoint', endpointId);
+    if (endpoint === undefined || endpoint.accountId !== key.accountId)
+      throw notFound('endpoint', endpointId);
     checkGrant(key, { family: 'serverless', need: 'write', endpointId: endpoint.id });
     if (endpoint.type !== 'LOAD_BALANCER') throw new BerthError('rule', 'not allowed for QB API');
     return endpoint;
   }
 
   /** Gets a worker for a request, and another one for as long as none can be reached. */
-  async #withPlace(endpoint: Endpoint, request: Request, gone: () => AbortSignal, send: (worker: BalancedWorker) => Promise<boolean>): Promise<void> {
+  async #withPlace(
+    endpoint: Endpoint,
+    request: Request,
+    gone: () => AbortSignal,
+    send: (worker: BalancedWorker) => Promise<boolean>,
+  ): Promise<void> {
     const visit = this.#balancer.arrive(endpoint, readAffinity(request.headers[AFFINITY]));
     let signal: AbortSignal | undefined;
     let place = this.#balancer.find(visit) ?? (await this.#balancer.wait(visit, (signal = gone())));
     try {
-      while (!(await send(place.worker))) place = await this.#balancer.instead(visit, place, (signal ??= gone()));
+      while (!(await send(place.worker)))
+        place = await this.#balancer.instead(visit, place, (signal ??= gone()));
     } finally {
       place.leave();
     }

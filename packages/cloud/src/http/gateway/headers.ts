@@ -6,7 +6,16 @@ import { relocated } from './location.ts';
 import type { RawHeaders, ReplyHead } from './upstream/reply-parser.ts';
 
 /** They speak of one connection, and there are two here. */
-const HOP_BY_HOP: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'upgrade', 'expect']);
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'upgrade',
+  'expect',
+]);
 const FORWARDED_FOR = 'x-forwarded-for';
 const FORWARDED_PROTO = 'x-forwarded-proto';
 const FORWARDED_HOST = 'x-forwarded-host';
@@ -77,15 +86,35 @@ export function requestHead(request: Request, { path, prefix }: PassedPath, upgr
 }
 
 /** The headers of a worker's answer as the client gets them. */
-export function replyHeaders({ headers }: ReplyHead, workerId: string | undefined, { prefix }: PassedPath, host: string | undefined): RawHeaders {
+export function replyHeaders(
+  { headers }: ReplyHead,
+  workerId: string | undefined,
+  { prefix }: PassedPath,
+  host: string | undefined,
+): RawHeaders {
   const named = namedByConnection(headers);
   const kept: RawHeaders = workerId === undefined ? [] : [WORKER_HEADER, workerId];
   for (let at = 0; at < headers.length; at += 2) {
     const name = headers[at] as string;
     const value = headers[at + 1] as string;
     const lower = name.toLowerCase();
-    if (HOP_BY_HOP.has(lower) || lower === 'transfer-encoding' || lower === OUR_WORKER_HEADER || named?.has(lower) === true) continue;
-    kept.push(name, prefix === '' ? value : lower === 'location' ? relocated(value, prefix, host) : lower === 'set-cookie' ? recookied(value, prefix) : value);
+    if (
+      HOP_BY_HOP.has(lower) ||
+      lower === 'transfer-encoding' ||
+      lower === OUR_WORKER_HEADER ||
+      named?.has(lower) === true
+    )
+      continue;
+    kept.push(
+      name,
+      prefix === ''
+        ? value
+        : lower === 'location'
+          ? relocated(value, prefix, host)
+          : lower === 'set-cookie'
+            ? recookied(value, prefix)
+            : value,
+    );
   }
   return kept;
 }
@@ -107,7 +136,8 @@ function namedByConnection(rawHeaders: readonly string[]): Set<string> | undefin
     if (name.length !== 10 || name.toLowerCase() !== 'connection') continue;
     for (const part of (rawHeaders[at + 1] as string).split(',')) {
       const word = part.trim().toLowerCase();
-      if (word !== '' && word !== 'keep-alive' && word !== 'close' && word !== 'upgrade') (named ??= new Set()).add(word);
+      if (word !== '' && word !== 'keep-alive' && word !== 'close' && word !== 'upgrade')
+        (named ??= new Set()).add(word);
     }
   }
   return named;

@@ -12,9 +12,21 @@ test('a worker says how it is by its status alone', async () => {
     paths.push(request.url ?? '');
     response.writeHead(Number(request.url?.slice(-3))).end('body');
   });
-  const cases: [number, string][] = [[200, 'ready'], [204, 'starting'], [201, 'unhealthy'], [301, 'unhealthy'], [404, 'unhealthy'], [503, 'unhealthy']];
-  for (const [status, health] of cases) assert.equal(await probe('127.0.0.1', worker.port, `/ping/${status}`, 5_000), health);
-  const written: [string, string][] = [['a path/200', '/a%20path/200'], ['/health?q=a%20b&c=%2F/200', '/health?q=a%20b&c=%2F/200'], ['/100%?é#[x]\ud800😀=200', '/100%25?%C3%A9%23%5Bx%5D%EF%BF%BD%F0%9F%98%80=200']];
+  const cases: [number, string][] = [
+    [200, 'ready'],
+    [204, 'starting'],
+    [201, 'unhealthy'],
+    [301, 'unhealthy'],
+    [404, 'unhealthy'],
+    [503, 'unhealthy'],
+  ];
+  for (const [status, health] of cases)
+    assert.equal(await probe('127.0.0.1', worker.port, `/ping/${status}`, 5_000), health);
+  const written: [string, string][] = [
+    ['a path/200', '/a%20path/200'],
+    ['/health?q=a%20b&c=%2F/200', '/health?q=a%20b&c=%2F/200'],
+    ['/100%?é#[x]\ud800😀=200', '/100%25?%C3%A9%23%5Bx%5D%EF%BF%BD%F0%9F%98%80=200'],
+  ];
   for (const [path, sent] of written) {
     assert.equal(await probe('127.0.0.1', worker.port, path, 5_000), 'ready');
     assert.deepEqual(paths.slice(-1), [sent]);

@@ -9,7 +9,13 @@ const NOT_IN_A_PATH = /%(?![0-9a-f]{2})|[^a-z0-9\-._~!$&'()*+,;=:@/?%]/giu;
 /** Asks a worker how it is. Never throws: no answer is an answer. */
 export function probe(host: string, port: number, path: string, timeoutMs: number): Promise<Health> {
   return new Promise((resolve) => {
-    const asking = request({ host, port, path: escaped(path.startsWith('/') ? path : `/${path}`), agent: false, headers: { connection: 'close', 'user-agent': 'berth-health-check' } });
+    const asking = request({
+      host,
+      port,
+      path: escaped(path.startsWith('/') ? path : `/${path}`),
+      agent: false,
+      headers: { connection: 'close', 'user-agent': 'berth-health-check' },
+    });
     const settle = (health: Health): void => {
       clearTimeout(timer);
       resolve(health);
@@ -17,7 +23,9 @@ export function probe(host: string, port: number, path: string, timeoutMs: numbe
     };
     const timer = setTimeout(() => settle('unhealthy'), timeoutMs);
     asking.on('error', () => settle('unhealthy'));
-    asking.on('response', ({ statusCode }) => settle(statusCode === 200 ? 'ready' : statusCode === 204 ? 'starting' : 'unhealthy'));
+    asking.on('response', ({ statusCode }) =>
+      settle(statusCode === 200 ? 'ready' : statusCode === 204 ? 'starting' : 'unhealthy'),
+    );
     asking.end();
   });
 }

@@ -28,7 +28,11 @@ export const GATEWAY_LIMITS: Readonly<GatewayLimits> = {
 };
 
 /** For pods: bodies of any size, and as long as the hosted service waits for the head of an answer. */
-export const POD_LIMITS: Readonly<GatewayLimits> = { ...GATEWAY_LIMITS, bodyBytes: Infinity, requestMs: 100_000 };
+export const POD_LIMITS: Readonly<GatewayLimits> = {
+  ...GATEWAY_LIMITS,
+  bodyBytes: Infinity,
+  requestMs: 100_000,
+};
 
 /** So much of a body that nobody wants is read all the same, so that the answer arrives. */
 export const DROPPED_BYTES = 64 * MEGABYTE;

@@ -14,5 +14,7 @@ export function relocated(location: string, prefix: string, host: string | undef
 function ownOrigin(location: string, host: string | undefined): string | undefined {
   if (location.startsWith('/') && !location.startsWith('//')) return '';
   const match = /^https?:\/\/([^/?#]*)/i.exec(location);
-  return match !== null && host !== undefined && match[1]?.toLowerCase() === host.toLowerCase() ? match[0] : undefined;
+  return match !== null && host !== undefined && match[1]?.toLowerCase() === host.toLowerCase()
+    ? match[0]
+    : undefined;
 }

@@ -16,10 +16,26 @@ describe('a request through the gateway', () => {
     await stage.worker('w1', async (request, response) => {
       seen = request;
       const body = await text(request);
-      if (request.url === '/status') return response.writeHead(418, 'Short And Stout', { 'x-a': '1' }).end('tea');
+      if (request.url === '/status')
+        return response.writeHead(418, 'Short And Stout', { 'x-a': '1' }).end('tea');
       if (request.url === '/empty') return response.writeHead(204).end();
-      if (request.url === '/unchanged') return response.writeHead(304, { etag: '"e"', 'content-length': '5' }).end();
-      if (request.url === '/cookies') return response.writeHead(200, ['Set-Cookie', 'a=1', 'Set-Cookie', 'b=2', 'X-Odd-Case', 'é', 'Connection', 'X-Secret', 'X-Secret', 'hidden']).end();
+      if (request.url === '/unchanged')
+        return response.writeHead(304, { etag: '"e"', 'content-length': '5' }).end();
+      if (request.url === '/cookies')
+        return response
+          .writeHead(200, [
+            'Set-Cookie',
+            'a=1',
+            'Set-Cookie',
+            'b=2',
+            'X-Odd-Case',
+            'é',
+            'Connection',
+            'X-Secret',
+            'X-Secret',
+            'hidden',
+          ])
+          .end();
       if (request.url === '/trailers') {
         response.writeHead(200, { trailer: 'X-Sum' });
         response.write('body');
@@ -27,8 +43,10 @@ describe('a request through the gateway', () => {
         return response.end();
       }
       if (request.url === '/moved') return response.writeHead(307, { location: '/there?x=1' }).end();
-      if (request.url === '/moved-here') return response.writeHead(307, { location: `http://${request.headers.host}/there` }).end();
-      if (request.url === '/moved-away') return response.writeHead(307, { location: 'https://example.com/there' }).end();
+      if (request.url === '/moved-here')
+        return response.writeHead(307, { location: `http://${request.headers.host}/there` }).end();
+      if (request.url === '/moved-away')
+        return response.writeHead(307, { location: 'https://example.com/there' }).end();
       response.setHeader('x-path', request.url ?? '');
       response.end(`${request.method} ${body} ${JSON.stringify(request.trailers)}`);
     });
@@ -37,7 +55,15 @@ describe('a request through the gateway', () => {
 
   test('keeps its method, path, query and body', async () => {
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
-      const { status, text: body, headers } = await stage.send('/a%2Fb//c/../?x=1&y=%20', { method, headers: method === 'GET' ? {} : { 'content-length': '5' } }, method === 'GET' ? undefined : 'hello');
+      const {
+        status,
+        text: body,
+        headers,
+      } = await stage.send(
+        '/a%2Fb//c/../?x=1&y=%20',
+        { method, headers: method === 'GET' ? {} : { 'content-length': '5' } },
+        method === 'GET' ? undefined : 'hello',
+      );
       assert.equal(status, 200);
       assert.equal(body, `${method} ${method === 'GET' ? '' : 'hello'} {}`);
       assert.equal(headers['x-path'], '/a%2Fb//c/../?x=1&y=%20');
@@ -46,7 +72,8 @@ describe('a request through the gateway', () => {
   });
 
   test('takes the words of the job interface for plain paths', async () => {
-    for (const path of ['/run', '/status/1', '/ping', '/health', '/job-take/x', '/openai/v1/models']) assert.equal((await stage.send(path)).headers['x-path'], path);
+    for (const path of ['/run', '/status/1', '/ping', '/health', '/job-take/x', '/openai/v1/models'])
+      assert.equal((await stage.send(path)).headers['x-path'], path);
   });
 
   test('reaches the root with and without a slash, and with a query alone', async () => {
@@ -56,20 +83,35 @@ describe('a request through the gateway', () => {
   });
 
   test('is found by host name too, with any path and port', async () => {
-    const { status, headers } = await stage.send('', { path: '/v2/x/y?z', headers: { host: `EP1.${DOMAIN}:8484` } });
+    const { status, headers } = await stage.send('', {
+      path: '/v2/x/y?z',
+      headers: { host: `EP1.${DOMAIN}:8484` },
+    });
     assert.equal(status, 200);
     assert.equal(headers['x-path'], '/v2/x/y?z');
     assert.equal(seen.headers['x-forwarded-prefix'], undefined);
   });
 
   test('keeps the headers, without those of one connection, and says where it came from', async () => {
-    await stage.send('/', { headers: { 'X-Mine': '1', accept: 'a/b', te: 'trailers', 'keep-alive': 'timeout=9', 'proxy-authorization': 'x', 'x-hop': 'gone', connection: 'keep-alive, X-Hop', 'x-forwarded-prefix': '/lie' } });
+    await stage.send('/', {
+      headers: {
+        'X-Mine': '1',
+        accept: 'a/b',
+        te: 'trailers',
+        'keep-alive': 'timeout=9',
+        'proxy-authorization': 'x',
+        'x-hop': 'gone',
+        connection: 'keep-alive, X-Hop',
+        'x-forwarded-prefix': '/lie',
+      },
+    });
     const { headers, rawHeaders } = seen;
     assert.ok(rawHeaders.includes('X-Mine'));
     assert.equal(headers.accept, 'a/b');
     assert.equal(headers.authorization, `Bearer ${stage.key}`);
     assert.equal(headers.host, `127.0.0.1:${stage.port}`);
-    for (const name of ['te', 'keep-alive', 'proxy-authorization', 'x-hop', 'connection']) assert.equal(headers[name], undefined, name);
+    for (const name of ['te', 'keep-alive', 'proxy-authorization', 'x-hop', 'connection'])
+      assert.equal(headers[name], undefined, name);
     assert.equal(headers['x-forwarded-for'], '127.0.0.1');
     assert.equal(headers['x-forwarded-proto'], 'http');
     assert.equal(headers['x-forwarded-host'], `127.0.0.1:${stage.port}`);
@@ -77,7 +119,13 @@ describe('a request through the gateway', () => {
   });
 
   test('adds itself to what proxies in front have said', async () => {
-    await stage.send('/', { headers: { 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'https', 'x-forwarded-host': 'berth.example' } });
+    await stage.send('/', {
+      headers: {
+        'x-forwarded-for': '203.0.113.9',
+        'x-forwarded-proto': 'https',
+        'x-forwarded-host': 'berth.example',
+      },
+    });
     assert.equal(seen.headers['x-forwarded-for'], '203.0.113.9, 127.0.0.1');
     assert.equal(seen.headers['x-forwarded-proto'], 'https');
     assert.equal(seen.headers['x-forwarded-host'], 'berth.example');
@@ -85,7 +133,10 @@ describe('a request through the gateway', () => {
 
   test('brings the status, its words and the headers back', async () => {
     const { status, message, headers, text: body } = await stage.send('/status');
-    assert.deepEqual([status, message.statusMessage, headers['x-a'], body], [418, 'Short And Stout', '1', 'tea']);
+    assert.deepEqual(
+      [status, message.statusMessage, headers['x-a'], body],
+      [418, 'Short And Stout', '1', 'tea'],
+    );
     const cookies = await stage.send('/cookies');
     assert.deepEqual(cookies.headers['set-cookie'], ['a=1', 'b=2']);
     assert.equal(cookies.headers['x-odd-case'], 'é');
@@ -116,16 +167,32 @@ describe('a request through the gateway', () => {
 
   test('leads a redirect of the worker back to the worker, and others where they lead', async () => {
     assert.equal((await stage.send('/moved')).headers.location, '/v2/ep1/there?x=1');
-    assert.equal((await stage.send('/moved-here')).headers.location, `http://127.0.0.1:${stage.port}/v2/ep1/there`);
+    assert.equal(
+      (await stage.send('/moved-here')).headers.location,
+      `http://127.0.0.1:${stage.port}/v2/ep1/there`,
+    );
     assert.equal((await stage.send('/moved-away')).headers.location, 'https://example.com/there');
-    assert.equal((await stage.send('', { path: '/moved', headers: { host: `ep1.${DOMAIN}` } })).headers.location, '/there?x=1');
+    assert.equal(
+      (await stage.send('', { path: '/moved', headers: { host: `ep1.${DOMAIN}` } })).headers.location,
+      '/there?x=1',
+    );
   });
 
   test('uses a connection to the worker again', async () => {
     const worker = await stage.worker('w2', (_request, response) => response.end('ok'), false);
     stage.pool.remove('w1');
     stage.pool.add(worker);
-    for (let count = 0; count < 20; count += 1) assert.equal((await stage.send('/', { method: count % 2 === 0 ? 'GET' : 'POST' }, count % 2 === 0 ? undefined : 'x')).text, 'ok');
+    for (let count = 0; count < 20; count += 1)
+      assert.equal(
+        (
+          await stage.send(
+            '/',
+            { method: count % 2 === 0 ? 'GET' : 'POST' },
+            count % 2 === 0 ? undefined : 'x',
+          )
+        ).text,
+        'ok',
+      );
     assert.equal(worker.opened, 1);
   });
 
@@ -151,17 +218,37 @@ describe('who may pass the gateway', () => {
   after(() => stage.close());
 
   test('is whoever has a key that may write, said with or without Bearer', async () => {
-    const writer = await stage.newKey({ access: 'restricted', scopes: { serverless: 'write' }, endpoints: ['ep1'] });
-    for (const authorization of [stage.key, `Bearer ${stage.key}`, `bearer ${writer}`]) assert.equal((await stage.send('/', { headers: { authorization } })).text, 'in');
+    const writer = await stage.newKey({
+      access: 'restricted',
+      scopes: { serverless: 'write' },
+      endpoints: ['ep1'],
+    });
+    for (const authorization of [stage.key, `Bearer ${stage.key}`, `bearer ${writer}`])
+      assert.equal((await stage.send('/', { headers: { authorization } })).text, 'in');
   });
 
   test('is nobody else: 401, 403 and 404 as in the job interface, and no worker hears of it', async () => {
     const before = asked;
     const reader = await stage.newKey({ access: 'read-only' });
-    const other = await stage.newKey({ access: 'restricted', scopes: { serverless: 'write' }, endpoints: ['ep2'] });
-    const cases: [string, string, number][] = [['', '/v2/ep1/', 401], ['Bearer nothing', '/v2/ep1/', 401], [reader, '/v2/ep1/', 403], [other, '/v2/ep1/', 403], [stage.strangersKey, '/v2/ep1/', 404], [stage.key, '/v2/ep9/', 404]];
+    const other = await stage.newKey({
+      access: 'restricted',
+      scopes: { serverless: 'write' },
+      endpoints: ['ep2'],
+    });
+    const cases: [string, string, number][] = [
+      ['', '/v2/ep1/', 401],
+      ['Bearer nothing', '/v2/ep1/', 401],
+      [reader, '/v2/ep1/', 403],
+      [other, '/v2/ep1/', 403],
+      [stage.strangersKey, '/v2/ep1/', 404],
+      [stage.key, '/v2/ep9/', 404],
+    ];
     for (const [authorization, path, status] of cases) {
-      const answer = await stage.send('', { path, method: 'POST', headers: { authorization } }, 'x'.repeat(100_000));
+      const answer = await stage.send(
+        '',
+        { path, method: 'POST', headers: { authorization } },
+        'x'.repeat(100_000),
+      );
       assert.equal(answer.status, status, `${authorization} ${path}`);
       assert.equal(typeof (JSON.parse(answer.text) as { error: unknown }).error, 'string');
     }

@@ -4,25 +4,61 @@ import { recookied } from './cookies.ts';
 import { Domain } from './domain.ts';
 import { podHostAddress, podPathAddress } from './pod-address.ts';
 
-describe('the address of a pod\'s port', () => {
+describe("the address of a pod's port", () => {
   test('by path: the id, the port, and what the pod sees', () => {
-    assert.deepEqual(podPathAddress('/proxy/abc123-8000/a/b?c=/d'), { podId: 'abc123', port: 8000, path: '/a/b?c=/d', prefix: '/proxy/abc123-8000' });
-    assert.deepEqual(podPathAddress('/proxy/abc123-70001?x'), { podId: 'abc123', port: 70_001, path: '?x', prefix: '/proxy/abc123-70001' });
-    for (const url of ['/proxy/', '/proxy/abc123', '/proxy/abc123-', '/proxy/abc123-0/', '/proxy/-80/', '/proxy/a-b-80/', '/proxy/..-80/', '/proxy/abc-1234567/', '/proxy/%61-80/']) assert.equal(podPathAddress(url), 'malformed', url);
-    for (const url of ['/', '/proxy', '/v2/pods', '/proxying/abc-80/']) assert.equal(podPathAddress(url), undefined, url);
+    assert.deepEqual(podPathAddress('/proxy/abc123-8000/a/b?c=/d'), {
+      podId: 'abc123',
+      port: 8000,
+      path: '/a/b?c=/d',
+      prefix: '/proxy/abc123-8000',
+    });
+    assert.deepEqual(podPathAddress('/proxy/abc123-70001?x'), {
+      podId: 'abc123',
+      port: 70_001,
+      path: '?x',
+      prefix: '/proxy/abc123-70001',
+    });
+    for (const url of [
+      '/proxy/',
+      '/proxy/abc123',
+      '/proxy/abc123-',
+      '/proxy/abc123-0/',
+      '/proxy/-80/',
+      '/proxy/a-b-80/',
+      '/proxy/..-80/',
+      '/proxy/abc-1234567/',
+      '/proxy/%61-80/',
+    ])
+      assert.equal(podPathAddress(url), 'malformed', url);
+    for (const url of ['/', '/proxy', '/v2/pods', '/proxying/abc-80/'])
+      assert.equal(podPathAddress(url), undefined, url);
   });
 
   test('by host name: only below the domain, in any case, with any port', () => {
     const domain = new Domain('example.org');
     const found = { podId: 'abc123', port: 8000, path: '/v2/pods', prefix: '' };
     assert.deepEqual(podHostAddress('ABC123-8000.Example.org:8484', '/v2/pods', domain), found);
-    for (const host of [undefined, 'example.org', 'abc123.example.org', 'abc123-8000.example.com', 'x.abc123-8000.example.org', 'abc123-8000.evil-example.org']) assert.equal(podHostAddress(host, '/', domain), undefined, host);
+    for (const host of [
+      undefined,
+      'example.org',
+      'abc123.example.org',
+      'abc123-8000.example.com',
+      'x.abc123-8000.example.org',
+      'abc123-8000.evil-example.org',
+    ])
+      assert.equal(podHostAddress(host, '/', domain), undefined, host);
     assert.equal(podHostAddress('abc123-8000.', '/', new Domain('')), undefined);
   });
 
   test('a cookie stays below the prefix', () => {
     const prefix = '/proxy/abc-80';
-    const cases = [['a=1; Path=/', 'a=1; Path=/proxy/abc-80/'], ['a=1; path=/sub; Secure', 'a=1; Path=/proxy/abc-80/sub; Secure'], ['a=1', 'a=1'], ['a=1; Path=/proxy/abc-80/x', 'a=1; Path=/proxy/abc-80/x'], ['a=1; Path=', 'a=1; Path=/proxy/abc-80/']] as const;
+    const cases = [
+      ['a=1; Path=/', 'a=1; Path=/proxy/abc-80/'],
+      ['a=1; path=/sub; Secure', 'a=1; Path=/proxy/abc-80/sub; Secure'],
+      ['a=1', 'a=1'],
+      ['a=1; Path=/proxy/abc-80/x', 'a=1; Path=/proxy/abc-80/x'],
+      ['a=1; Path=', 'a=1; Path=/proxy/abc-80/'],
+    ] as const;
     for (const [cookie, expected] of cases) assert.equal(recookied(cookie, prefix), expected);
   });
 });

@@ -21,10 +21,16 @@ export function podPathAddress(url: string): PodAddress | 'malformed' | undefine
 }
 
 /** The port that a host name `{pod_id}-{port}.<domain>` names: then the whole path is the pod's. */
-export function podHostAddress(host: string | undefined, url: string, domain: Domain): PodAddress | undefined {
+export function podHostAddress(
+  host: string | undefined,
+  url: string,
+  domain: Domain,
+): PodAddress | undefined {
   const label = domain.label(host);
   const found = label === undefined ? undefined : podPort(label);
-  return found === undefined ? undefined : { ...found, path: url.startsWith('/') ? url : `/${url}`, prefix: '' };
+  return found === undefined
+    ? undefined
+    : { ...found, path: url.startsWith('/') ? url : `/${url}`, prefix: '' };
 }
 
 function podPort(text: string): { podId: string; port: number } | undefined {

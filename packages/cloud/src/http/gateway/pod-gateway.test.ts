@@ -33,11 +33,18 @@ describe('a pod that takes its time', () => {
       arrived.push(request);
       listener(request, response);
     });
-    gateway = new PodGateway({ doors: { find: async () => ({ state: 'open', address: { host: pod.host, port: pod.port } }) }, domain: new Domain(''), log: createLog({ level: 'silent', format: 'json' }) });
+    gateway = new PodGateway({
+      doors: { find: async () => ({ state: 'open', address: { host: pod.host, port: pod.port } }) },
+      domain: new Domain(''),
+      log: createLog({ level: 'silent', format: 'json' }),
+    });
     server = createServer({ shouldUpgradeCallback: asksForAnotherProtocol });
     const address = (request: IncomingMessage): PodAddress => gateway.address(request) as PodAddress;
     server.on('request', (request, response) => void gateway.serve(request, response, address(request)));
-    server.on('upgrade', (request, socket, head) => void gateway.upgrade(request, socket, head, address(request)));
+    server.on(
+      'upgrade',
+      (request, socket, head) => void gateway.upgrade(request, socket, head, address(request)),
+    );
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
   });
@@ -52,7 +59,13 @@ describe('a pod that takes its time', () => {
   });
 
   function open(options: RequestOptions = {}): ClientRequest {
-    return ask({ host: '127.0.0.1', port: (server.address() as AddressInfo).port, path: '/proxy/abc-8000/', agent: false, ...options });
+    return ask({
+      host: '127.0.0.1',
+      port: (server.address() as AddressInfo).port,
+      path: '/proxy/abc-8000/',
+      agent: false,
+      ...options,
+    });
   }
 
   function pass(milliseconds: number): void {
@@ -93,7 +106,10 @@ describe('a pod that takes its time', () => {
     assert.equal((await Array.fromAsync(answer as AsyncIterable<Buffer>)).join(''), 'begun and ended');
   });
 
-  for (const [manner, headers] of [['with a length', { 'content-length': '2' }], ['in chunks', { 'transfer-encoding': 'chunked' }]] as const) {
+  for (const [manner, headers] of [
+    ['with a length', { 'content-length': '2' }],
+    ['in chunks', { 'transfer-encoding': 'chunked' }],
+  ] as const) {
     test(`has its 100 seconds from the end of an upload on, ${manner}, however long that took`, async () => {
       const { promise: over, resolve: end } = Promise.withResolvers<void>();
       let received = '';
@@ -129,9 +145,19 @@ describe('a pod that takes its time', () => {
   test('and does not say whether it speaks another protocol is given up, too', async () => {
     pod.server.on('upgrade', (request, socket) => {
       arrived.push(request);
-      socket.on('error', () => undefined).on('end', () => socket.end()).resume();
+      socket
+        .on('error', () => undefined)
+        .on('end', () => socket.end())
+        .resume();
     });
-    const asked = open({ headers: { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' } }).end();
+    const asked = open({
+      headers: {
+        connection: 'Upgrade',
+        upgrade: 'websocket',
+        'sec-websocket-version': '13',
+        'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+      },
+    }).end();
     await until(() => arrived.length === 1);
     pass(ANSWER_WITHIN_MS);
     assert.equal((await answerOf(asked)).status, 524);

@@ -49,14 +49,31 @@ export class PodGateway {
     return podHostAddress(headers.host, url, this.#parts.domain) ?? podPathAddress(url);
   }
 
-  async serve(request: Request, response: Response, address: PodAddress | 'malformed', waitsToContinue = false): Promise<void> {
+  async serve(
+    request: Request,
+    response: Response,
+    address: PodAddress | 'malformed',
+    waitsToContinue = false,
+  ): Promise<void> {
     try {
       if (address === 'malformed') throw malformed();
       if (!address.path.startsWith('/')) return redirect(request, response, address);
       const pod = await this.#find(address);
       const head = requestHead(request, address);
       const body = bodyAtHand(request, head.length);
-      const reached = await forward({ request, response, worker: pod, address, manner: PODS, head, body, connections: this.#connections, deadlines: this.#deadlines, limits: this.#limits, waitsToContinue });
+      const reached = await forward({
+        request,
+        response,
+        worker: pod,
+        address,
+        manner: PODS,
+        head,
+        body,
+        connections: this.#connections,
+        deadlines: this.#deadlines,
+        limits: this.#limits,
+        waitsToContinue,
+      });
       if (!reached) throw unreachable();
     } catch (error) {
       dropRest(request);
@@ -64,16 +81,36 @@ export class PodGateway {
     }
   }
 
-  async upgrade(request: Request, socket: Duplex, head: Buffer, address: PodAddress | 'malformed'): Promise<void> {
+  async upgrade(
+    request: Request,
+    socket: Duplex,
+    head: Buffer,
+    address: PodAddress | 'malformed',
+  ): Promise<void> {
     const caller = new Caller(socket, head);
     this.#callers.add(socket);
     socket.on('close', () => this.#callers.delete(socket));
     try {
       if (address === 'malformed') throw malformed();
-      const opening = requestHead(request, { ...address, path: address.path.startsWith('/') ? address.path : `/${address.path}` }, request.headers.upgrade);
-      if (opening.length !== 0) throw new BerthError('rule', 'a request that changes the protocol has no body');
+      const opening = requestHead(
+        request,
+        { ...address, path: address.path.startsWith('/') ? address.path : `/${address.path}` },
+        request.headers.upgrade,
+      );
+      if (opening.length !== 0)
+        throw new BerthError('rule', 'a request that changes the protocol has no body');
       const pod = await this.#find(address);
-      const reached = await tunnel({ request, caller, worker: pod, address, manner: PODS, head: opening, connections: this.#connections, deadlines: this.#deadlines, limits: this.#limits });
+      const reached = await tunnel({
+        request,
+        caller,
+        worker: pod,
+        address,
+        manner: PODS,
+        head: opening,
+        connections: this.#connections,
+        deadlines: this.#deadlines,
+        limits: this.#limits,
+      });
       if (!reached) throw unreachable();
     } catch (error) {
       if (!socket.destroyed) this.#refuse(caller.answer(request), error, address);
@@ -94,16 +131,26 @@ export class PodGateway {
       case 'unknown-pod':
         throw notFound('pod', podId);
       case 'unknown-port':
-        throw new BerthError('not-found', `pod ${podId} has no HTTP port ${port}; ${door.ports.length === 0 ? 'it declares none' : `it declares ${door.ports.join(', ')}`}`);
+        throw new BerthError(
+          'not-found',
+          `pod ${podId} has no HTTP port ${port}; ${door.ports.length === 0 ? 'it declares none' : `it declares ${door.ports.join(', ')}`}`,
+        );
       case 'not-running':
         throw new Refusal(502, `pod ${podId} does not run: it is ${door.status}`);
       case 'silent':
-        throw new Refusal(502, `nothing listens on port ${port} of pod ${podId} yet`, { headers: { 'retry-after': '1' } });
+        throw new Refusal(502, `nothing listens on port ${port} of pod ${podId} yet`, {
+          headers: { 'retry-after': '1' },
+        });
     }
   }
 
   #refuse(response: Response, error: unknown, address: PodAddress | 'malformed'): void {
-    refuse(response, error instanceof Refusal ? error : asBerthError(error, this.#parts.log, address === 'malformed' ? '' : address.podId));
+    refuse(
+      response,
+      error instanceof Refusal
+        ? error
+        : asBerthError(error, this.#parts.log, address === 'malformed' ? '' : address.podId),
+    );
   }
 }
 
@@ -112,7 +159,10 @@ function unreachable(): Refusal {
 }
 
 function malformed(): BerthError {
-  return new BerthError('no-route', 'the address of a port is /proxy/{pod_id}-{port}/, for example /proxy/abc123-8000/');
+  return new BerthError(
+    'no-route',
+    'the address of a port is /proxy/{pod_id}-{port}/, for example /proxy/abc123-8000/',
+  );
 }
 
 /** Without the slash at its end, what a page names relative to itself would be looked for beside the pod. */

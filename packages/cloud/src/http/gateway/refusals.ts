@@ -14,7 +14,11 @@ export class Refusal extends Error {
   readonly reason: string | undefined;
   readonly headers: Record<string, string>;
 
-  constructor(status: number, message: string, { reason, headers = {} }: { reason?: string; headers?: Record<string, string> } = {}) {
+  constructor(
+    status: number,
+    message: string,
+    { reason, headers = {} }: { reason?: string; headers?: Record<string, string> } = {},
+  ) {
     super(message);
     this.name = 'Refusal';
     this.status = status;
@@ -23,13 +27,22 @@ export class Refusal extends Error {
   }
 }
 
-export const noWorkers = (): Refusal => new Refusal(503, 'no workers available', { headers: { 'retry-after': String(RETRY_AFTER_S) } });
-export const workerGone = (id: string): Refusal => new Refusal(404, `worker ${JSON.stringify(id.slice(0, 64))} is gone`, { reason: 'affinity_worker_gone' });
-export const workerTimeout = (id: string): Refusal => new Refusal(400, `worker ${JSON.stringify(id.slice(0, 64))} was not free in time`, { reason: 'worker_timeout' });
-export const overTime = (milliseconds: number, { noun, lateStatus }: Manner = WORKERS): Refusal => new Refusal(lateStatus, `the ${noun} did not answer within ${milliseconds / 1000} s`);
-export const badGateway = (why: string, { noun }: Manner = WORKERS): Refusal => new Refusal(502, `the ${noun} did not answer: ${why}`);
-export const requestTooLarge = (limit: number): BerthError => new BerthError('too-large', `the body is larger than the ${limit} bytes that are passed on here`);
-export const responseTooLarge = (limit: number): Refusal => new Refusal(502, `the worker's response is larger than the ${limit} bytes that are passed on here`);
+export const noWorkers = (): Refusal =>
+  new Refusal(503, 'no workers available', { headers: { 'retry-after': String(RETRY_AFTER_S) } });
+export const workerGone = (id: string): Refusal =>
+  new Refusal(404, `worker ${JSON.stringify(id.slice(0, 64))} is gone`, { reason: 'affinity_worker_gone' });
+export const workerTimeout = (id: string): Refusal =>
+  new Refusal(400, `worker ${JSON.stringify(id.slice(0, 64))} was not free in time`, {
+    reason: 'worker_timeout',
+  });
+export const overTime = (milliseconds: number, { noun, lateStatus }: Manner = WORKERS): Refusal =>
+  new Refusal(lateStatus, `the ${noun} did not answer within ${milliseconds / 1000} s`);
+export const badGateway = (why: string, { noun }: Manner = WORKERS): Refusal =>
+  new Refusal(502, `the ${noun} did not answer: ${why}`);
+export const requestTooLarge = (limit: number): BerthError =>
+  new BerthError('too-large', `the body is larger than the ${limit} bytes that are passed on here`);
+export const responseTooLarge = (limit: number): Refusal =>
+  new Refusal(502, `the worker's response is larger than the ${limit} bytes that are passed on here`);
 
 /** Answers with a refusal; where the answer has begun already, cuts it off, so that nobody takes a part for the whole. */
 export function refuse(response: Response, refusal: Refusal | BerthError, workerId?: string): void {
@@ -39,7 +52,16 @@ export function refuse(response: Response, refusal: Refusal | BerthError, worker
   }
   if (workerId !== undefined) response.setHeader(WORKER_HEADER, workerId);
   if (refusal instanceof BerthError) failJob(response, refusal);
-  else sendJson(response, refusal.status, JSON.stringify({ error: refusal.message, ...(refusal.reason !== undefined && { reason: refusal.reason }) }), refusal.headers);
+  else
+    sendJson(
+      response,
+      refusal.status,
+      JSON.stringify({
+        error: refusal.message,
+        ...(refusal.reason !== undefined && { reason: refusal.reason }),
+      }),
+      refusal.headers,
+    );
 }
 
 /** Reads the rest of a body and throws it away: to close on a client that still sends would lose the answer. One that does not end is closed on all the same. */

@@ -42,7 +42,14 @@ export class Relay {
     try {
       response.writeHead(head.status, head.message, replyHeaders(head, workerId, address, host));
     } catch (error) {
-      refuse(response, badGateway(`its answer is not valid HTTP (${error instanceof Error ? error.message : String(error)})`, manner), workerId);
+      refuse(
+        response,
+        badGateway(
+          `its answer is not valid HTTP (${error instanceof Error ? error.message : String(error)})`,
+          manner,
+        ),
+        workerId,
+      );
       return false;
     }
     this.#unsent = true;

@@ -23,7 +23,8 @@ describe('streams through the gateway', () => {
   test('10,000 events arrive whole and in order', async () => {
     handle = async (_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
-      for (let number = 0; number < CHUNKS; number += 1) if (!response.write(`data: ${number}\n\n`)) await once(response, 'drain');
+      for (let number = 0; number < CHUNKS; number += 1)
+        if (!response.write(`data: ${number}\n\n`)) await once(response, 'drain');
       response.end();
     };
     const { text, headers } = await stage.send('/events');
@@ -77,10 +78,14 @@ describe('streams through the gateway', () => {
     const body = randomBytes(20 * MEGABYTE);
     const sum = createHash('sha256').update(body).digest('hex');
     for (const chunked of [false, true]) {
-      const outgoing = stage.open('/echo', { method: 'POST', headers: chunked ? {} : { 'content-length': String(body.length) } });
+      const outgoing = stage.open('/echo', {
+        method: 'POST',
+        headers: chunked ? {} : { 'content-length': String(body.length) },
+      });
       const response = once(outgoing, 'response') as Promise<[IncomingMessage]>;
       const sent = (async () => {
-        for (let at = 0; at < body.length; at += 100_003) if (!outgoing.write(body.subarray(at, at + 100_003))) await once(outgoing, 'drain');
+        for (let at = 0; at < body.length; at += 100_003)
+          if (!outgoing.write(body.subarray(at, at + 100_003))) await once(outgoing, 'drain');
         outgoing.end();
       })();
       const [answer] = await response;
@@ -95,7 +100,8 @@ describe('streams through the gateway', () => {
     let written = 0;
     handle = async (_request, response) => {
       const piece = Buffer.alloc(64 * 1024);
-      for (written = 0; written < 25 * MEGABYTE; written += piece.length) if (!response.write(piece)) await once(response, 'drain');
+      for (written = 0; written < 25 * MEGABYTE; written += piece.length)
+        if (!response.write(piece)) await once(response, 'drain');
       response.end();
     };
     const [answer] = (await once(stage.open('/much').end(), 'response')) as [IncomingMessage];
@@ -123,7 +129,8 @@ describe('streams through the gateway', () => {
     let written = 0;
     let stopped = false;
     const write = (): void => {
-      for (let flows = true; flows && !stopped && written < 25 * MEGABYTE; written += piece.length) flows = outgoing.write(piece);
+      for (let flows = true; flows && !stopped && written < 25 * MEGABYTE; written += piece.length)
+        flows = outgoing.write(piece);
     };
     outgoing.on('drain', write);
     write();
@@ -141,7 +148,10 @@ describe('streams through the gateway', () => {
       for await (const chunk of request) received += String(chunk);
       response.end(JSON.stringify([received, request.headers.expect ?? null]));
     };
-    const outgoing = stage.open('/up', { method: 'POST', headers: { expect: '100-continue', 'content-length': '5' } });
+    const outgoing = stage.open('/up', {
+      method: 'POST',
+      headers: { expect: '100-continue', 'content-length': '5' },
+    });
     outgoing.flushHeaders();
     const answer = answerOf(outgoing);
     await once(outgoing, 'continue');
@@ -151,7 +161,10 @@ describe('streams through the gateway', () => {
   });
 
   test('one that asks first with too much, or with a wrong key, is refused without sending', async () => {
-    for (const [headers, status] of [[{ 'content-length': String(31 * MEGABYTE) }, 413], [{ 'content-length': '5', authorization: 'wrong' }, 401]] as const) {
+    for (const [headers, status] of [
+      [{ 'content-length': String(31 * MEGABYTE) }, 413],
+      [{ 'content-length': '5', authorization: 'wrong' }, 401],
+    ] as const) {
       const outgoing = stage.open('/up', { method: 'POST', headers: { ...headers, expect: '100-continue' } });
       let continued = false;
       outgoing.on('continue', () => (continued = true));

@@ -141,7 +141,10 @@ export interface Answer {
   message: IncomingMessage;
 }
 
-export async function gatewayStage({ limits = {}, endpoint: settings = {} }: StageOptions = {}): Promise<Stage> {
+export async function gatewayStage({
+  limits = {},
+  endpoint: settings = {},
+}: StageOptions = {}): Promise<Stage> {
   const context = await freshContext();
   const gate = new Gate(context);
   const keys = new Keys(context, () => gate.forget());
@@ -149,12 +152,30 @@ export async function gatewayStage({ limits = {}, endpoint: settings = {} }: Sta
   const stranger = await context.account('bob');
   const { key } = await keys.create(ann, { name: 'k', access: 'all' });
   const { key: strangersKey } = await keys.create(stranger, { name: 'k', access: 'all' });
-  const endpoint: Endpoint = { ...sampleEndpoint, id: 'ep1', accountId: ann.accountId, type: 'LOAD_BALANCER', scalerType: 'REQUEST_COUNT', scalerValue: 100, ...settings };
+  const endpoint: Endpoint = {
+    ...sampleEndpoint,
+    id: 'ep1',
+    accountId: ann.accountId,
+    type: 'LOAD_BALANCER',
+    scalerType: 'REQUEST_COUNT',
+    scalerValue: 100,
+    ...settings,
+  };
   let removed = false;
-  const endpoints = new EndpointDirectory({ findAnywhere: async (id) => (id === endpoint.id && !removed ? { ...endpoint } : undefined) }, context.clock);
+  const endpoints = new EndpointDirectory(
+    { findAnywhere: async (id) => (id === endpoint.id && !removed ? { ...endpoint } : undefined) },
+    context.clock,
+  );
   const pool = new TestPool();
-  const gateway = new Gateway({ pool, gate, endpoints, log: createLog({ level: 'silent', format: 'json' }), limits });
-  const addressOf = (request: IncomingMessage): GatewayAddress | undefined => hostAddress(request.headers.host, request.url ?? '', domain) ?? pathAddress(request.url ?? '');
+  const gateway = new Gateway({
+    pool,
+    gate,
+    endpoints,
+    log: createLog({ level: 'silent', format: 'json' }),
+    limits,
+  });
+  const addressOf = (request: IncomingMessage): GatewayAddress | undefined =>
+    hostAddress(request.headers.host, request.url ?? '', domain) ?? pathAddress(request.url ?? '');
   const server = createServer({ shouldUpgradeCallback: asksForAnotherProtocol });
   for (const event of ['request', 'checkContinue'] as const) {
     server.on(event, (request, response) => {
@@ -193,7 +214,15 @@ export async function gatewayStage({ limits = {}, endpoint: settings = {} }: Sta
       if (ready) pool.add(started);
       return started;
     },
-    open: (path, { headers, ...options } = {}) => ask({ host: '127.0.0.1', port, agent, path: `${stage.base}${path}`, ...options, headers: { authorization: `Bearer ${key}`, ...(headers as Record<string, string>) } }),
+    open: (path, { headers, ...options } = {}) =>
+      ask({
+        host: '127.0.0.1',
+        port,
+        agent,
+        path: `${stage.base}${path}`,
+        ...options,
+        headers: { authorization: `Bearer ${key}`, ...(headers as Record<string, string>) },
+      }),
     send: async (path, options, body) => {
       const outgoing = stage.open(path, options);
       outgoing.end(body);
@@ -248,7 +277,12 @@ export async function answerOf(outgoing: ReturnType<typeof ask>): Promise<Answer
   const [message] = (await once(outgoing, 'response')) as [IncomingMessage];
   const chunks: Buffer[] = [];
   for await (const chunk of message) chunks.push(chunk as Buffer);
-  return { status: message.statusCode ?? 0, headers: message.headers, text: Buffer.concat(chunks).toString(), message };
+  return {
+    status: message.statusCode ?? 0,
+    headers: message.headers,
+    text: Buffer.concat(chunks).toString(),
+    message,
+  };
 }
 
 export function gate(): { opened: Promise<void>; open(): void } {

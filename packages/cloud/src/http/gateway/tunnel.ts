@@ -86,7 +86,15 @@ class Opening implements ReplyListener, Timed {
     const response = caller.answer(request);
     response.on('drain', () => this.#connection.socket.resume());
     response.on('close', this.#onGone);
-    this.#relay = new Relay({ response, workerId: manner.named ? worker.id : undefined, manner, address, host: request.headers.host, method: request.method ?? 'GET', bodyBytes: limits.bodyBytes });
+    this.#relay = new Relay({
+      response,
+      workerId: manner.named ? worker.id : undefined,
+      manner,
+      address,
+      host: request.headers.host,
+      method: request.method ?? 'GET',
+      bodyBytes: limits.bodyBytes,
+    });
     if (!this.#relay.head(head)) this.#settle(true);
   }
 
@@ -137,7 +145,12 @@ class Opening implements ReplyListener, Timed {
     if (this.#over) return;
     this.#settle(true);
     if (this.#relay !== undefined) this.#parts.caller.socket.destroy();
-    else refuse(this.#parts.caller.answer(this.#parts.request), refusal, this.#parts.manner.named ? this.#parts.worker.id : undefined);
+    else
+      refuse(
+        this.#parts.caller.answer(this.#parts.request),
+        refusal,
+        this.#parts.manner.named ? this.#parts.worker.id : undefined,
+      );
   }
 
   #settle(reached: boolean): void {

@@ -9,13 +9,19 @@ import { deadPort, gate, gatewayStage, readAll, standsStill, until } from './tes
 import type { Stage, TestWorker } from './test-stage.ts';
 
 const MAGIC = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
-const acceptOf = (key: string): string => createHash('sha1').update(key + MAGIC).digest('base64');
+const acceptOf = (key: string): string =>
+  createHash('sha1')
+    .update(key + MAGIC)
+    .digest('base64');
 
 /** A text frame, short enough for a length of seven or sixteen bits. */
 function frame(text: string, masked: boolean): Buffer {
   const body = Buffer.from(text);
   const bit = masked ? 0x80 : 0;
-  const head = body.length < 126 ? Buffer.from([0x81, bit | body.length]) : Buffer.from([0x81, bit | 126, body.length >> 8, body.length & 0xff]);
+  const head =
+    body.length < 126
+      ? Buffer.from([0x81, bit | body.length])
+      : Buffer.from([0x81, bit | 126, body.length >> 8, body.length & 0xff]);
   if (!masked) return Buffer.concat([head, body]);
   const mask = randomBytes(4);
   return Buffer.concat([head, mask, body.map((byte, at) => byte ^ (mask[at & 3] ?? 0))]);
@@ -68,17 +74,22 @@ describe('other protocols through the gateway', () => {
       socket.on('error', () => socket.destroy());
       sockets.push(socket);
       socket.on('end', () => socket.end());
-      if (request.url === '/refuse') return socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\nX-Why: because\r\n\r\nno way');
+      if (request.url === '/refuse')
+        return socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\nX-Why: because\r\n\r\nno way');
       if (request.url === '/drop') return socket.destroy();
       if (request.url === '/lines') {
-        socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: lines/1\r\n\r\nhello');
+        socket.write(
+          'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: lines/1\r\n\r\nhello',
+        );
         if (head.length > 0) socket.write(head);
         socket.pipe(socket);
         return;
       }
       assert.equal(request.headers.upgrade, 'websocket');
       assert.equal(request.headers['x-forwarded-for'], '127.0.0.1');
-      socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${acceptOf(request.headers['sec-websocket-key'] ?? '')}\r\n\r\n`);
+      socket.write(
+        `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${acceptOf(request.headers['sec-websocket-key'] ?? '')}\r\n\r\n`,
+      );
       onFrames(socket, head, (text) => socket.write(frame(`${request.url} ${text}`, false)));
     });
   });
@@ -87,11 +98,26 @@ describe('other protocols through the gateway', () => {
   const open = async (path: string, headers: Record<string, string> = {}): Promise<Client> => {
     const key = randomBytes(16).toString('base64');
     const outgoing = ask({
-      host: '127.0.0.1', port: stage.port, agent: false, path: `${stage.base}${path}`,
-      headers: { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': key, authorization: stage.key, ...headers },
+      host: '127.0.0.1',
+      port: stage.port,
+      agent: false,
+      path: `${stage.base}${path}`,
+      headers: {
+        connection: 'Upgrade',
+        upgrade: 'websocket',
+        'sec-websocket-version': '13',
+        'sec-websocket-key': key,
+        authorization: stage.key,
+        ...headers,
+      },
     });
     outgoing.end();
-    const [response, socket, head] = (await Promise.race([once(outgoing, 'upgrade'), once(outgoing, 'response').then(([refused]) => { throw Object.assign(new Error('refused'), { refused: refused as IncomingMessage }); })])) as [IncomingMessage, Socket, Buffer];
+    const [response, socket, head] = (await Promise.race([
+      once(outgoing, 'upgrade'),
+      once(outgoing, 'response').then(([refused]) => {
+        throw Object.assign(new Error('refused'), { refused: refused as IncomingMessage });
+      }),
+    ])) as [IncomingMessage, Socket, Buffer];
     assert.equal(response.headers['sec-websocket-accept'], acceptOf(key));
     const heard: string[] = [];
     let wake = (): void => undefined;
@@ -110,8 +136,14 @@ describe('other protocols through the gateway', () => {
       },
     };
   };
-  const refusal = async (path: string, headers?: Record<string, string>): Promise<{ status: number; text: string; headers: IncomingMessage['headers'] }> => {
-    const { refused } = await open(path, headers).then(() => assert.fail('it was let in'), (error: Error & { refused: IncomingMessage }) => error);
+  const refusal = async (
+    path: string,
+    headers?: Record<string, string>,
+  ): Promise<{ status: number; text: string; headers: IncomingMessage['headers'] }> => {
+    const { refused } = await open(path, headers).then(
+      () => assert.fail('it was let in'),
+      (error: Error & { refused: IncomingMessage }) => error,
+    );
     let text = '';
     for await (const chunk of refused) text += String(chunk);
     return { status: refused.statusCode ?? 0, text, headers: refused.headers };
@@ -135,7 +167,8 @@ describe('other protocols through the gateway', () => {
     await Promise.all(
       clients.map(async (client, number) => {
         for (let count = 0; count < 20; count += 1) client.say(`${number}.${count}`);
-        for (let count = 0; count < 20; count += 1) assert.equal(await client.next(), `/${number} ${number}.${count}`);
+        for (let count = 0; count < 20; count += 1)
+          assert.equal(await client.next(), `/${number} ${number}.${count}`);
       }),
     );
     for (const { socket } of clients) socket.end();
@@ -177,11 +210,16 @@ describe('other protocols through the gateway', () => {
   });
 
   test('any protocol goes through, with what either side says at once', async () => {
-    const socket = await stage.raw(`GET ${stage.base}/lines HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${stage.key}\r\nConnection: Upgrade\r\nUpgrade: lines/1\r\n\r\nearly`);
+    const socket = await stage.raw(
+      `GET ${stage.base}/lines HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${stage.key}\r\nConnection: Upgrade\r\nUpgrade: lines/1\r\n\r\nearly`,
+    );
     let text = '';
     socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
     await until(() => text.endsWith('helloearly'));
-    assert.match(text, /^HTTP\/1\.1 101 Switching Protocols\r\nX-Runpod-Worker-Id: w1\r\nConnection: Upgrade\r\nUpgrade: lines\/1\r\n\r\nhelloearly$/);
+    assert.match(
+      text,
+      /^HTTP\/1\.1 101 Switching Protocols\r\nX-Runpod-Worker-Id: w1\r\nConnection: Upgrade\r\nUpgrade: lines\/1\r\n\r\nhelloearly$/,
+    );
     socket.end(' bye');
     await once(socket, 'end');
     assert.ok(text.endsWith('helloearly bye'));
@@ -189,8 +227,13 @@ describe('other protocols through the gateway', () => {
 
   test('a worker that does not agree answers as to any request', async () => {
     const { status, text, headers } = await refusal('/refuse');
-    assert.deepEqual([status, text, headers['x-why'], headers['x-runpod-worker-id']], [403, 'no way', 'because', 'w1']);
-    const plain = await stage.worker('w2', (_request, response) => response.writeHead(200).end('x'.repeat(1_000_000)));
+    assert.deepEqual(
+      [status, text, headers['x-why'], headers['x-runpod-worker-id']],
+      [403, 'no way', 'because', 'w1'],
+    );
+    const plain = await stage.worker('w2', (_request, response) =>
+      response.writeHead(200).end('x'.repeat(1_000_000)),
+    );
     stage.pool.remove('w1');
     const ignored = await refusal('/anything');
     assert.deepEqual([ignored.status, ignored.text.length], [200, 1_000_000]);
@@ -207,10 +250,28 @@ describe('other protocols through the gateway', () => {
     stage.pool.remove('w1');
     stage.pool.remove('w2');
     for (const upgrade of ['h2c', 'H2C, HTTP/2.0', 'TLS/1.2']) {
-      const { status, text, headers } = await stage.send('/up', { method: 'POST', headers: { connection: 'Upgrade, HTTP2-Settings', upgrade, 'http2-settings': 'AAMAAABkAAQAoAAAAAIAAAAA' } }, 'all of it');
+      const { status, text, headers } = await stage.send(
+        '/up',
+        {
+          method: 'POST',
+          headers: {
+            connection: 'Upgrade, HTTP2-Settings',
+            upgrade,
+            'http2-settings': 'AAMAAABkAAQAoAAAAAIAAAAA',
+          },
+        },
+        'all of it',
+      );
       assert.deepEqual([status, text, headers['x-runpod-worker-id']], [200, 'all of it', 'h1']);
     }
-    assert.deepEqual(seen.map((headers) => [headers['upgrade'], headers['http2-settings']]), [[undefined, undefined], [undefined, undefined], [undefined, undefined]]);
+    assert.deepEqual(
+      seen.map((headers) => [headers['upgrade'], headers['http2-settings']]),
+      [
+        [undefined, undefined],
+        [undefined, undefined],
+        [undefined, undefined],
+      ],
+    );
   });
 
   test('it is refused without a key, on a wrong endpoint, and where the worker hangs up', async () => {
@@ -224,7 +285,9 @@ describe('other protocols through the gateway', () => {
 
   test('it waits for a worker, and leaves the room when its client does', async () => {
     stage.pool.remove('w1');
-    const socket = await stage.raw(`GET ${stage.base}/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${stage.key}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
+    const socket = await stage.raw(
+      `GET ${stage.base}/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${stage.key}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+    );
     await until(() => stage.gateway.demand('ep1') === 1);
     socket.destroy();
     await until(() => stage.gateway.demand('ep1') === 0);
@@ -254,13 +317,16 @@ describe('other protocols through the gateway', () => {
     worker.server.on('upgrade', async (_request, socket: Socket) => {
       socket.on('error', () => socket.destroy());
       socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
-      for (; written < 40_000_000; written += 65_536) if (!socket.write(Buffer.alloc(65_536))) {
-        begun.open();
-        await once(socket, 'drain');
-      }
+      for (; written < 40_000_000; written += 65_536)
+        if (!socket.write(Buffer.alloc(65_536))) {
+          begun.open();
+          await once(socket, 'drain');
+        }
       socket.end();
     });
-    const socket = await stage.raw(`GET ${stage.base}/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${stage.key}\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n`);
+    const socket = await stage.raw(
+      `GET ${stage.base}/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${stage.key}\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n`,
+    );
     socket.pause();
     await begun.opened;
     await standsStill(() => written);

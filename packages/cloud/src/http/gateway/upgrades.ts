@@ -10,7 +10,9 @@ const HTTP_ITSELF = /^(h2c?|http\/.*|tls\/.*)$/i;
  * nothing was offered.
  */
 export function asksForAnotherProtocol({ headers }: Pick<Request, 'headers'>): boolean {
-  return (headers.upgrade ?? '').split(',').some((offer) => offer.trim() !== '' && !HTTP_ITSELF.test(offer.trim()));
+  return (headers.upgrade ?? '')
+    .split(',')
+    .some((offer) => offer.trim() !== '' && !HTTP_ITSELF.test(offer.trim()));
 }
 
 /**

@@ -15,7 +15,10 @@ describe('the choice of a worker and the waiting room', () => {
   };
   afterEach(() => stage.close());
 
-  const holding = (worker: string): RequestListener => (request: IncomingMessage, response: ServerResponse) => void held.push({ worker, path: request.url ?? '', response });
+  const holding =
+    (worker: string): RequestListener =>
+    (request: IncomingMessage, response: ServerResponse) =>
+      void held.push({ worker, path: request.url ?? '', response });
   const answerAll = (): void => {
     for (const { response, path } of held.splice(0)) response.end(path);
   };
@@ -42,7 +45,8 @@ describe('the choice of a worker and the waiting room', () => {
     await start({});
     for (const id of ['a', 'b', 'c']) await stage.worker(id, (_request, response) => response.end());
     const used = new Set<unknown>();
-    for (let count = 0; count < 6; count += 1) used.add((await stage.send('/')).headers['x-runpod-worker-id']);
+    for (let count = 0; count < 6; count += 1)
+      used.add((await stage.send('/')).headers['x-runpod-worker-id']);
     assert.equal(used.size, 3);
   });
 
@@ -56,7 +60,11 @@ describe('the choice of a worker and the waiting room', () => {
       await until(() => stage.gateway.demand('ep1') === number + 1);
     }
     await until(() => held.length === 2);
-    for (const expected of [['/0', '/1'], ['/2', '/3'], ['/4', '/5']]) {
+    for (const expected of [
+      ['/0', '/1'],
+      ['/2', '/3'],
+      ['/4', '/5'],
+    ]) {
       await until(() => held.length === 2);
       assert.deepEqual(loads(), { a: 2 });
       assert.deepEqual(held.map(({ path }) => path).sort(), expected);
@@ -125,7 +133,10 @@ describe('the choice of a worker and the waiting room', () => {
     }
     await Promise.all(answers);
     assert.deepEqual(stage.pool.demands, [1, 2, 3, 2, 1, 0]);
-    assert.deepEqual(stage.pool.touches, Array.from({ length: 6 }, () => 'a'));
+    assert.deepEqual(
+      stage.pool.touches,
+      Array.from({ length: 6 }, () => 'a'),
+    );
   });
 
   test('a worker that leaves the rotation ends what it has and gets nothing new', async () => {
@@ -215,10 +226,16 @@ describe('the choice of a worker and the waiting room', () => {
   });
 
   describe('affinity', () => {
-    const affinity = (value: string): { headers: Record<string, string> } => ({ headers: { 'X-Runpod-Worker-Id': value } });
+    const affinity = (value: string): { headers: Record<string, string> } => ({
+      headers: { 'X-Runpod-Worker-Id': value },
+    });
     const named = async (value: string): Promise<[number, unknown, unknown]> => {
       const { status, headers, text } = await stage.send('/', affinity(value));
-      return [status, headers['x-runpod-worker-id'], text === '' ? undefined : (JSON.parse(text) as { reason?: string }).reason];
+      return [
+        status,
+        headers['x-runpod-worker-id'],
+        text === '' ? undefined : (JSON.parse(text) as { reason?: string }).reason,
+      ];
     };
 
     test('a plain id is preferred, however loaded, and another taken where it is full or gone', async () => {

@@ -20,9 +20,26 @@ describe('the account', () => {
     } }`);
     assert.deepEqual(answer.data, {
       myself: {
-        id: 'root', authId: 'root', email: null, pubKey: '', clientBalance: 0, currentSpendPerHr: 0, clientLifetimeSpend: 0, spendLimit: null, minBalance: 0, underBalance: false,
-        machineQuota: null, maxServerlessConcurrency: null, notifyPodsStale: false, notifyPodsGeneral: false, notifyLowBalance: false, notifyOther: false,
-        signedTermsOfService: true, multiFactorEnabled: false, isTeam: false, datacenters: [{ id: 'LOCAL-1' }, { id: 'EU-RO-1' }],
+        id: 'root',
+        authId: 'root',
+        email: null,
+        pubKey: '',
+        clientBalance: 0,
+        currentSpendPerHr: 0,
+        clientLifetimeSpend: 0,
+        spendLimit: null,
+        minBalance: 0,
+        underBalance: false,
+        machineQuota: null,
+        maxServerlessConcurrency: null,
+        notifyPodsStale: false,
+        notifyPodsGeneral: false,
+        notifyLowBalance: false,
+        notifyOther: false,
+        signedTermsOfService: true,
+        multiFactorEnabled: false,
+        isTeam: false,
+        datacenters: [{ id: 'LOCAL-1' }, { id: 'EU-RO-1' }],
       },
     });
   });
@@ -34,25 +51,55 @@ describe('the account', () => {
   });
 
   test('keeps SSH keys as one text, and empty removes them all', async () => {
-    const set = 'mutation ($input: UpdateUserSettingsInput) { updateUserSettings(input: $input) { id pubKey } }';
-    const pubKey = async (input: Record<string, unknown>): Promise<unknown> => ((await berth.ask(set, { variables: { input } })).data as { updateUserSettings: { pubKey: string } }).updateUserSettings.pubKey;
+    const set =
+      'mutation ($input: UpdateUserSettingsInput) { updateUserSettings(input: $input) { id pubKey } }';
+    const pubKey = async (input: Record<string, unknown>): Promise<unknown> =>
+      ((await berth.ask(set, { variables: { input } })).data as { updateUserSettings: { pubKey: string } })
+        .updateUserSettings.pubKey;
     assert.equal(await pubKey({ pubKey: `${ED25519}\n\n${RSA}\n` }), `${ED25519}\n\n${RSA}`);
     assert.equal(await pubKey({ notifyOther: true }), `${ED25519}\n\n${RSA}`, 'what is not said stays');
     assert.equal(await pubKey({ pubKey: null }), `${ED25519}\n\n${RSA}`, 'null says nothing');
-    assert.deepEqual((await berth.resources.accounts.own({ accountId: 'root', keyId: null, operator: true, fullAccess: true, interface: 'system', requestId: '' })).sshKeys, [ED25519, RSA]);
+    assert.deepEqual(
+      (
+        await berth.resources.accounts.own({
+          accountId: 'root',
+          keyId: null,
+          operator: true,
+          fullAccess: true,
+          interface: 'system',
+          requestId: '',
+        })
+      ).sshKeys,
+      [ED25519, RSA],
+    );
     assert.equal(await pubKey({ pubKey: '' }), '');
-    assert.deepEqual((await berth.ask('mutation { updateUserSettings(input: {pubKey: ""}) { pubKey } }')).data, { updateUserSettings: { pubKey: '' } });
+    assert.deepEqual(
+      (await berth.ask('mutation { updateUserSettings(input: {pubKey: ""}) { pubKey } }')).data,
+      { updateUserSettings: { pubKey: '' } },
+    );
   });
 
   test('refuses what is no public key', async () => {
-    const answer = await berth.ask('mutation { updateUserSettings(input: {pubKey: "-----BEGIN PRIVATE KEY-----"}) { id } }');
+    const answer = await berth.ask(
+      'mutation { updateUserSettings(input: {pubKey: "-----BEGIN PRIVATE KEY-----"}) { id } }',
+    );
     assert.equal(answer.code, 'RULE');
     assert.match(answer.message, /SSH key 1 must be a public key line/);
   });
 
   test('writes down what changed through which interface', async () => {
     await berth.ask(`mutation { updateUserSettings(input: {pubKey: "${RSA}"}) { id } }`);
-    const [entry] = await berth.resources.accounts.audit({ accountId: 'root', keyId: null, operator: true, fullAccess: true, interface: 'system', requestId: '' }, { limit: 1 });
+    const [entry] = await berth.resources.accounts.audit(
+      {
+        accountId: 'root',
+        keyId: null,
+        operator: true,
+        fullAccess: true,
+        interface: 'system',
+        requestId: '',
+      },
+      { limit: 1 },
+    );
     assert.equal(entry?.interface, 'graphql');
     assert.equal(entry.resource, 'account');
     assert.notEqual(entry.keyId, null);

@@ -43,12 +43,21 @@ export function accountPart({ accounts }: Resources): Part {
   return {
     sdl,
     // Clients ask this without a key to learn whether they have one.
-    open: { Query: { myself: async (_args: unknown, asking: Asking) => (asking.known ? show(await accounts.own(asking.caller)) : null) } },
+    open: {
+      Query: {
+        myself: async (_args: unknown, asking: Asking) =>
+          asking.known ? show(await accounts.own(asking.caller)) : null,
+      },
+    },
     keyed: {
       Mutation: {
         // No mail is sent from here, so there is nothing that the notify settings could switch.
         updateUserSettings: async ({ input = {} }: { input?: { pubKey?: string } }, caller) =>
-          show(input.pubKey === undefined ? await accounts.own(caller) : await accounts.replaceSshKeys(caller, splitSshKeys(input.pubKey))),
+          show(
+            input.pubKey === undefined
+              ? await accounts.own(caller)
+              : await accounts.replaceSshKeys(caller, splitSshKeys(input.pubKey)),
+          ),
       },
     },
   };

@@ -10,28 +10,65 @@ describe('API keys', () => {
   });
   after(() => berth.close());
 
-  const create = (input: Record<string, unknown>, key?: string): Promise<GraphqlAnswer> => berth.call('createApiKey', 'CreateApiKeyInput', '{ id name permissions createdAt expiresAt key }', input, key);
-  const update = (input: Record<string, unknown>, key?: string): Promise<GraphqlAnswer> => berth.call('updateApiKey', 'UpdateApiKeyInput', '{ id name permissions enabled }', input, key);
-  const opens = async (key: unknown): Promise<number> => (await berth.ask('{ myself { id } }', { key: String(key) })).status;
+  const create = (input: Record<string, unknown>, key?: string): Promise<GraphqlAnswer> =>
+    berth.call(
+      'createApiKey',
+      'CreateApiKeyInput',
+      '{ id name permissions createdAt expiresAt key }',
+      input,
+      key,
+    );
+  const update = (input: Record<string, unknown>, key?: string): Promise<GraphqlAnswer> =>
+    berth.call('updateApiKey', 'UpdateApiKeyInput', '{ id name permissions enabled }', input, key);
+  const opens = async (key: unknown): Promise<number> =>
+    (await berth.ask('{ myself { id } }', { key: String(key) })).status;
 
   test('are made, used, listed, changed and revoked', async () => {
     const account = await berth.account('keys');
     const expiresAt = new Date(berth.clock.now() + 86_400_000).toISOString();
     const made = shown(await create({ name: 'reader', permissions: 'READ_ONLY', expiresAt }, account));
     assert.match(String(made['key']), /^rpa_/);
-    assert.deepEqual([made['name'], made['permissions'], made['expiresAt']], ['reader', 'READ_ONLY', expiresAt]);
+    assert.deepEqual(
+      [made['name'], made['permissions'], made['expiresAt']],
+      ['reader', 'READ_ONLY', expiresAt],
+    );
     assert.equal(await opens(made['key']), 200);
 
-    const { data } = await berth.ask('{ myself { apiKeys { id name permissions enabled createdAt lastUsed expiresAt } } }', { key: account });
-    const [listed] = (data as { myself: { apiKeys: Shown[] } }).myself.apiKeys.filter(({ id }) => id === made.id);
-    assert.deepEqual(listed, { id: made.id, name: 'reader', permissions: 'READ_ONLY', enabled: true, createdAt: new Date(berth.clock.now()).toISOString(), lastUsed: null, expiresAt });
+    const { data } = await berth.ask(
+      '{ myself { apiKeys { id name permissions enabled createdAt lastUsed expiresAt } } }',
+      { key: account },
+    );
+    const [listed] = (data as { myself: { apiKeys: Shown[] } }).myself.apiKeys.filter(
+      ({ id }) => id === made.id,
+    );
+    assert.deepEqual(listed, {
+      id: made.id,
+      name: 'reader',
+      permissions: 'READ_ONLY',
+      enabled: true,
+      createdAt: new Date(berth.clock.now()).toISOString(),
+      lastUsed: null,
+      expiresAt,
+    });
 
-    assert.deepEqual(shown(await update({ id: made.id, name: 'renamed' }, account)), { id: made.id, name: 'renamed', permissions: 'READ_ONLY', enabled: true });
+    assert.deepEqual(shown(await update({ id: made.id, name: 'renamed' }, account)), {
+      id: made.id,
+      name: 'renamed',
+      permissions: 'READ_ONLY',
+      enabled: true,
+    });
     assert.equal(shown(await update({ id: made.id, enabled: false }, account))['enabled'], false);
     assert.equal(await opens(made['key']), 401);
     shown(await update({ id: made.id, enabled: true, permissions: 'ALL' }, account));
-    assert.equal((await create({ name: 'by the new one', permissions: 'ALL' }, String(made['key']))).errors.length, 0);
-    const remove = (): Promise<GraphqlAnswer> => berth.ask('mutation ($id: ID!) { deleteApiKey(id: $id) }', { variables: { id: made.id }, key: account });
+    assert.equal(
+      (await create({ name: 'by the new one', permissions: 'ALL' }, String(made['key']))).errors.length,
+      0,
+    );
+    const remove = (): Promise<GraphqlAnswer> =>
+      berth.ask('mutation ($id: ID!) { deleteApiKey(id: $id) }', {
+        variables: { id: made.id },
+        key: account,
+      });
     assert.equal((await remove()).text, '{"data":{"deleteApiKey":null}}');
     assert.equal(await opens(made['key']), 401);
     assert.equal((await remove()).code, 'NOT_FOUND');
@@ -45,16 +82,31 @@ describe('API keys', () => {
     const closed = shown(await update({ id: made.id, permissions: '{"serverless":"write"}' }));
     assert.equal(closed['permissions'], '{"rest":"none","graphql":"none","serverless":"write"}');
     assert.equal(await opens(made['key']), 403);
-    assert.equal(shown(await update({ id: made.id, name: 'same rights' }))['permissions'], closed['permissions']);
+    assert.equal(
+      shown(await update({ id: made.id, name: 'same rights' }))['permissions'],
+      closed['permissions'],
+    );
   });
 
   test('are refused with the reason', async () => {
     assert.equal((await create({ name: 'x' })).message, 'permissions is required: missing or empty');
     assert.equal((await create({ permissions: 'ALL' })).message, 'name is required: missing or empty');
-    assert.match((await create({ name: 'x', permissions: 'everything' })).message, /permissions must be ALL, READ_ONLY, or JSON text/);
-    assert.match((await create({ name: 'x', permissions: 'ALL', expiresAt: 'tomorrow' })).message, /expiresAt must be a date and time such as/);
-    assert.match((await create({ name: 'x', permissions: 'ALL', expiresAt: 5 })).message, /expiresAt must be a date and time such as/);
-    assert.match((await create({ name: 'x', permissions: 'ALL', expiresAt: '2001-01-01T00:00:00Z' })).message, /must be in the future/);
+    assert.match(
+      (await create({ name: 'x', permissions: 'everything' })).message,
+      /permissions must be ALL, READ_ONLY, or JSON text/,
+    );
+    assert.match(
+      (await create({ name: 'x', permissions: 'ALL', expiresAt: 'tomorrow' })).message,
+      /expiresAt must be a date and time such as/,
+    );
+    assert.match(
+      (await create({ name: 'x', permissions: 'ALL', expiresAt: 5 })).message,
+      /expiresAt must be a date and time such as/,
+    );
+    assert.match(
+      (await create({ name: 'x', permissions: 'ALL', expiresAt: '2001-01-01T00:00:00Z' })).message,
+      /must be in the future/,
+    );
   });
 
   test('are managed with full access only', async () => {

@@ -5,7 +5,8 @@ import { instantOf, required } from './inputs.ts';
 import { readPermissions, writePermissions } from './key-permissions.ts';
 import type { Part } from './part.ts';
 
-const PERMISSIONS = '"ALL, READ_ONLY, or JSON text such as {\\"rest\\":\\"write\\",\\"graphql\\":\\"read\\",\\"serverless\\":\\"none\\",\\"endpoints\\":[\\"id\\"]}"';
+const PERMISSIONS =
+  '"ALL, READ_ONLY, or JSON text such as {\\"rest\\":\\"write\\",\\"graphql\\":\\"read\\",\\"serverless\\":\\"none\\",\\"endpoints\\":[\\"id\\"]}"';
 
 const sdl = `
   "A key without its text"
@@ -51,14 +52,29 @@ export function apiKeyPart({ keys }: Resources): Part {
     sdl,
     keyed: {
       Mutation: {
-        createApiKey: async ({ input = {} }: { input?: { name?: string; permissions?: string; expiresAt?: unknown } }, caller) => {
+        createApiKey: async (
+          { input = {} }: { input?: { name?: string; permissions?: string; expiresAt?: unknown } },
+          caller,
+        ) => {
           const { name, permissions, expiresAt } = required(input, 'name', 'permissions');
-          const { record, key } = await keys.create(caller, { name, ...readPermissions(permissions), ...(expiresAt !== undefined && { expiresAt: instantOf('expiresAt', expiresAt) }) });
+          const { record, key } = await keys.create(caller, {
+            name,
+            ...readPermissions(permissions),
+            ...(expiresAt !== undefined && { expiresAt: instantOf('expiresAt', expiresAt) }),
+          });
           return { ...show(record), key };
         },
-        updateApiKey: async ({ input = {} }: { input?: { id?: string; name?: string; permissions?: string; enabled?: boolean } }, caller) => {
+        updateApiKey: async (
+          { input = {} }: { input?: { id?: string; name?: string; permissions?: string; enabled?: boolean } },
+          caller,
+        ) => {
           const { id, permissions, ...same } = required(input, 'id');
-          return show(await keys.update(caller, id, { ...same, ...(permissions !== undefined && readPermissions(permissions)) }));
+          return show(
+            await keys.update(caller, id, {
+              ...same,
+              ...(permissions !== undefined && readPermissions(permissions)),
+            }),
+          );
         },
         deleteApiKey: async (args: { id?: string }, caller) => {
           await keys.revoke(caller, required(args, 'id').id);

@@ -36,6 +36,9 @@ export class Asking {
   countEntries(more: number): void {
     this.#entries += more;
     const limit = this.known ? MAX_ENTRIES.known : MAX_ENTRIES.unknown;
-    if (this.#entries > limit) throw rule(`the answer would hold more than ${limit} entries; select fewer lists, or ask in several requests`);
+    if (this.#entries > limit)
+      throw rule(
+        `the answer would hold more than ${limit} entries; select fewer lists, or ask in several requests`,
+      );
   }
 }

@@ -17,7 +17,11 @@ describe('spend and billing in GraphQL', () => {
   after(() => berth.close());
 
   test('tells what the ledger has: an idle volume goes on', async () => {
-    await berth.call('createNetworkVolume', 'CreateNetworkVolumeInput', '{ id }', { name: 'v', size: 730, dataCenterId: 'LOCAL-1' });
+    await berth.call('createNetworkVolume', 'CreateNetworkVolumeInput', '{ id }', {
+      name: 'v',
+      size: 730,
+      dataCenterId: 'LOCAL-1',
+    });
     berth.clock.advance(10 * 3_600_000);
     const { data, errors } = await berth.ask(ASK);
     assert.deepEqual(errors, []);
@@ -26,16 +30,35 @@ describe('spend and billing in GraphQL', () => {
       clientLifetimeSpend: 0.7,
       spendDetails: { localStoragePerHour: 0, networkStoragePerHour: 0.07, gpuComputePerHour: 0 },
       billing: {
-        gpuCloud: [], cpuCloud: [], serverless: [], runpodEndpoint: [],
+        gpuCloud: [],
+        cpuCloud: [],
+        serverless: [],
+        runpodEndpoint: [],
         storage: [{ time: '2026-01-01T00:00:00.000Z', amount: 0.7, diskSpaceBilledGB: 730 }],
-        summary: [{ time: '2026-01-01T00:00:00.000Z', gpuCloudAmount: 0, cpuCloudAmount: 0, serverlessAmount: 0, storageAmount: 0.7, runpodEndpointAmount: 0 }],
+        summary: [
+          {
+            time: '2026-01-01T00:00:00.000Z',
+            gpuCloudAmount: 0,
+            cpuCloudAmount: 0,
+            serverlessAmount: 0,
+            storageAmount: 0.7,
+            runpodEndpointAmount: 0,
+          },
+        ],
       },
     });
   });
 
   test('of one’s own account alone', async () => {
     const key = await berth.account('another');
-    const { data } = await berth.ask('{ myself { clientLifetimeSpend currentSpendPerHr billing { storage { amount } } } }', { key });
-    assert.deepEqual(data?.['myself'], { clientLifetimeSpend: 0, currentSpendPerHr: 0, billing: { storage: [] } });
+    const { data } = await berth.ask(
+      '{ myself { clientLifetimeSpend currentSpendPerHr billing { storage { amount } } } }',
+      { key },
+    );
+    assert.deepEqual(data?.['myself'], {
+      clientLifetimeSpend: 0,
+      currentSpendPerHr: 0,
+      billing: { storage: [] },
+    });
   });
 });

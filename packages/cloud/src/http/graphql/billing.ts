@@ -62,10 +62,28 @@ export function billingPart({ billing }: Resources): Part {
     const { pod, cluster, volume } = summary.byKind;
     const disks = [...pod, ...cluster, ...volume];
     return {
-      gpuCloud: machines.filter(({ group }) => group.startsWith('gpu ')).map((tally) => ({ ...timed(tally), gpuTypeId: nameOf(tally), amount: dollars(tally.amounts.gpu) })),
-      cpuCloud: machines.filter(({ group }) => group.startsWith('cpu ')).map((tally) => ({ ...timed(tally), cpuFlavorId: nameOf(tally), amount: dollars(tally.amounts.cpu) })),
-      serverless: serverless.tallies.map((tally) => ({ ...timed(tally), endpointId: tally.group, amount: dollars(total([tally])) })),
-      storage: startsOf(disks).map((start) => ({ time: isoTime(start * 1000), amount: storageOf(at(start, disks)), diskSpaceBilledGB: shownInt(at(start, disks).reduce((sum, { diskInGb }) => sum + diskInGb, 0)) })).filter(({ diskSpaceBilledGB }) => diskSpaceBilledGB > 0),
+      gpuCloud: machines
+        .filter(({ group }) => group.startsWith('gpu '))
+        .map((tally) => ({ ...timed(tally), gpuTypeId: nameOf(tally), amount: dollars(tally.amounts.gpu) })),
+      cpuCloud: machines
+        .filter(({ group }) => group.startsWith('cpu '))
+        .map((tally) => ({
+          ...timed(tally),
+          cpuFlavorId: nameOf(tally),
+          amount: dollars(tally.amounts.cpu),
+        })),
+      serverless: serverless.tallies.map((tally) => ({
+        ...timed(tally),
+        endpointId: tally.group,
+        amount: dollars(total([tally])),
+      })),
+      storage: startsOf(disks)
+        .map((start) => ({
+          time: isoTime(start * 1000),
+          amount: storageOf(at(start, disks)),
+          diskSpaceBilledGB: shownInt(at(start, disks).reduce((sum, { diskInGb }) => sum + diskInGb, 0)),
+        }))
+        .filter(({ diskSpaceBilledGB }) => diskSpaceBilledGB > 0),
       runpodEndpoint: [],
       summary: startsOf(Object.values(summary.byKind).flat()).map((start) => ({
         time: isoTime(start * 1000),
@@ -85,9 +103,14 @@ export function billingPart({ billing }: Resources): Part {
         clientLifetimeSpend: async (_args: unknown, caller) => dollars(await billing.lifetime(caller)),
         spendDetails: async (_args: unknown, caller) => {
           const { localStorage, networkStorage, compute } = await billing.currentSpend(caller);
-          return { localStoragePerHour: localStorage, networkStoragePerHour: networkStorage, gpuComputePerHour: compute };
+          return {
+            localStoragePerHour: localStorage,
+            networkStoragePerHour: networkStorage,
+            gpuComputePerHour: compute,
+          };
         },
-        billing: ({ input }: { input?: { granularity?: Granularity } }, caller) => history(caller, input?.granularity ?? 'DAILY'),
+        billing: ({ input }: { input?: { granularity?: Granularity } }, caller) =>
+          history(caller, input?.granularity ?? 'DAILY'),
       },
     },
   };

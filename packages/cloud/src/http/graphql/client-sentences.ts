@@ -7,14 +7,19 @@ import { BerthError } from '../../support/errors.ts';
 
 /** dstack takes this for a volume that is gone already, and goes on. */
 export function deletedNoVolume(id: string): BerthError {
-  return new BerthError('not-found', `Tried to delete nonexistent network volume ${JSON.stringify(id.slice(0, 64))}`);
+  return new BerthError(
+    'not-found',
+    `Tried to delete nonexistent network volume ${JSON.stringify(id.slice(0, 64))}`,
+  );
 }
 
 /** dstack finds this in `extensions.code`, and takes it for a cluster that is gone already. */
 export const NO_CLUSTER_CODE = 'Cluster not found';
 
 export function deletedNoCluster(id: string): BerthError {
-  return new BerthError('not-found', `cluster ${JSON.stringify(id.slice(0, 64))} not found`, { clientCode: NO_CLUSTER_CODE });
+  return new BerthError('not-found', `cluster ${JSON.stringify(id.slice(0, 64))} not found`, {
+    clientCode: NO_CLUSTER_CODE,
+  });
 }
 
 /** Flash takes these words for an app that it has to make first; that there is none is no answer to it. */

@@ -62,7 +62,12 @@ const sdl = `
   }
 `;
 
-type CreateInput = Omit<DeployPod, 'name' | 'gpuCount'> & { clusterName?: string; type?: ClusterType; podCount?: number; gpuCountPerPod?: number };
+type CreateInput = Omit<DeployPod, 'name' | 'gpuCount'> & {
+  clusterName?: string;
+  type?: ClusterType;
+  podCount?: number;
+  gpuCountPerPod?: number;
+};
 
 export function clusterPart({ clusters, pods, catalog }: Resources): Part {
   return {
@@ -81,15 +86,26 @@ export function clusterPart({ clusters, pods, catalog }: Resources): Part {
       },
       Mutation: {
         createCluster: async ({ input = {} }: { input?: CreateInput }, caller) => {
-          const { clusterName, type = 'TRAINING', podCount, gpuCountPerPod = 1, ...order } = required(input, 'clusterName', 'gpuTypeId', 'podCount');
-          const pod = orderOf({ ...order, name: clusterName, gpuCount: gpuCountPerPod }, false, { dataCenters: catalog.dataCenters(), jupyterPassword: ({ id }) => pods.jupyterPassword(id) });
+          const {
+            clusterName,
+            type = 'TRAINING',
+            podCount,
+            gpuCountPerPod = 1,
+            ...order
+          } = required(input, 'clusterName', 'gpuTypeId', 'podCount');
+          const pod = orderOf({ ...order, name: clusterName, gpuCount: gpuCountPerPod }, false, {
+            dataCenters: catalog.dataCenters(),
+            jupyterPassword: ({ id }) => pods.jupyterPassword(id),
+          });
           return show(await clusters.create(caller, { name: clusterName, type, podCount, pod }));
         },
         deleteCluster: async ({ input = {} }: { input?: { id?: string } }, caller) => {
           try {
             await clusters.remove(caller, required(input, 'id').id);
           } catch (error) {
-            throw error instanceof BerthError && error.code === 'not-found' ? deletedNoCluster(input.id ?? '') : error;
+            throw error instanceof BerthError && error.code === 'not-found'
+              ? deletedNoCluster(input.id ?? '')
+              : error;
           }
           return true;
         },
@@ -98,6 +114,28 @@ export function clusterPart({ clusters, pods, catalog }: Resources): Part {
   };
 }
 
-function show({ id, name, type, podCount, gpuCountPerPod, gpuTypeId, dataCenterId, templateId, createdAt, members }: ClusterView) {
-  return { id, name, type, podCount, gpuCountPerPod, gpuTypeId, dataCenterId, templateId, createdAt: isoTime(createdAt), pods: members.map(showPod) };
+function show({
+  id,
+  name,
+  type,
+  podCount,
+  gpuCountPerPod,
+  gpuTypeId,
+  dataCenterId,
+  templateId,
+  createdAt,
+  members,
+}: ClusterView) {
+  return {
+    id,
+    name,
+    type,
+    podCount,
+    gpuCountPerPod,
+    gpuTypeId,
+    dataCenterId,
+    templateId,
+    createdAt: isoTime(createdAt),
+    pods: members.map(showPod),
+  };
 }

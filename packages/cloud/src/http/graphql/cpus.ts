@@ -52,20 +52,39 @@ export function cpuPart({ catalog }: Resources): Part {
     sdl,
     open: {
       Query: {
-        cpuFlavors: async ({ input = {} }: { input?: { id?: string } }) => (await catalog.cpus()).map(({ flavor }) => showFlavor(flavor)).filter(({ id }) => input.id === undefined || id === input.id),
-        cpuTypes: async () => (await catalog.hostCpus()).map(({ name, ...same }) => ({ ...same, displayName: name, groupId: null })),
+        cpuFlavors: async ({ input = {} }: { input?: { id?: string } }) =>
+          (await catalog.cpus())
+            .map(({ flavor }) => showFlavor(flavor))
+            .filter(({ id }) => input.id === undefined || id === input.id),
+        cpuTypes: async () =>
+          (await catalog.hostCpus()).map(({ name, ...same }) => ({
+            ...same,
+            displayName: name,
+            groupId: null,
+          })),
       },
     },
     fields: {
       CpuFlavor: {
-        specifics: async (shown: ShownFlavor, { input = {} }: { input?: { instanceId?: string; dataCenterId?: string } }, asking: Asking) => {
+        specifics: async (
+          shown: ShownFlavor,
+          { input = {} }: { input?: { instanceId?: string; dataCenterId?: string } },
+          asking: Asking,
+        ) => {
           const vcpuCount = input.instanceId === undefined ? shown.minVcpu : vcpusOf(input.instanceId, shown);
           if (vcpuCount === undefined) return null;
-          const filter: CpuFilter = { vcpuCount, ...(input.dataCenterId !== undefined && { within: { ids: [input.dataCenterId] } }) };
+          const filter: CpuFilter = {
+            vcpuCount,
+            ...(input.dataCenterId !== undefined && { within: { ids: [input.dataCenterId] } }),
+          };
           const offers = await asking.once(`cpus ${JSON.stringify(filter)}`, () => catalog.cpus(filter));
           const offer = offers.find(({ flavor }) => flavor.id === shown.id);
           if (offer === undefined) return null;
-          return { stockStatus: stockStatus(offer.availability), securePrice: offer.prices.secure * vcpuCount, slsPrice: offer.prices.serverless * vcpuCount };
+          return {
+            stockStatus: stockStatus(offer.availability),
+            securePrice: offer.prices.secure * vcpuCount,
+            slsPrice: offer.prices.serverless * vcpuCount,
+          };
         },
       },
     },
@@ -75,7 +94,8 @@ export function cpuPart({ catalog }: Resources): Part {
 /** Undefined where it is no instance of this flavour: every flavour is asked for the same one. */
 function vcpusOf(instanceId: string, { id, ramMultiplier }: ShownFlavor): number | undefined {
   const [, flavorId, vcpus, memory] = /^([a-z0-9]+)-(\d{1,4})-(\d{1,5})$/.exec(instanceId) ?? [];
-  if (flavorId === undefined || findCpuFlavor(flavorId) === undefined) throw rule('instanceId must name a flavour, its vCPUs and its GB of memory, for example cpu3c-2-4');
+  if (flavorId === undefined || findCpuFlavor(flavorId) === undefined)
+    throw rule('instanceId must name a flavour, its vCPUs and its GB of memory, for example cpu3c-2-4');
   return flavorId === id && Number(vcpus) * ramMultiplier === Number(memory) ? Number(vcpus) : undefined;
 }
 

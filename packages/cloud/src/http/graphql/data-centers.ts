@@ -54,9 +54,15 @@ export function dataCenterPart({ catalog }: Resources): Part {
     keyed: { User: { datacenters: all } },
     fields: {
       DataCenter: {
-        gpuAvailability: async ({ id }: { id: string }, { input = {} }: { input?: GpuStockInput }, asking: Asking) => {
+        gpuAvailability: async (
+          { id }: { id: string },
+          { input = {} }: { input?: GpuStockInput },
+          asking: Asking,
+        ) => {
           const request = gpuRequest(input);
-          const gpus = await asking.once(`gpus in ${id} ${JSON.stringify(request)}`, () => catalog.gpusIn(id, request));
+          const gpus = await asking.once(`gpus in ${id} ${JSON.stringify(request)}`, () =>
+            catalog.gpusIn(id, request),
+          );
           return gpus.map((gpu) => ({
             id: gpu.id,
             gpuTypeId: gpu.id,
@@ -67,11 +73,29 @@ export function dataCenterPart({ catalog }: Resources): Part {
           }));
         },
       },
-      GpuType: { nodeGroupDatacenters: ({ dataCenterIds }: ShownGpu) => (dataCenterIds.length === 0 ? [] : catalog.dataCenters({ ids: dataCenterIds }).map(showDataCenter)) },
+      GpuType: {
+        nodeGroupDatacenters: ({ dataCenterIds }: ShownGpu) =>
+          dataCenterIds.length === 0 ? [] : catalog.dataCenters({ ids: dataCenterIds }).map(showDataCenter),
+      },
     },
   };
 }
 
-export function showDataCenter({ id, name, countryCode, networkVolumeTypes, compliance, globalNetwork }: DataCenterDefinition) {
-  return { id, name, location: countryCode ?? name, listed: true, storageSupport: networkVolumeTypes.length > 0, compliance, globalNetwork };
+export function showDataCenter({
+  id,
+  name,
+  countryCode,
+  networkVolumeTypes,
+  compliance,
+  globalNetwork,
+}: DataCenterDefinition) {
+  return {
+    id,
+    name,
+    location: countryCode ?? name,
+    listed: true,
+    storageSupport: networkVolumeTypes.length > 0,
+    compliance,
+    globalNetwork,
+  };
 }

@@ -18,7 +18,10 @@ describe('a document that does not parse', () => {
   };
 
   test('is refused with the place', () => {
-    assert.deepEqual(problem('{ a(b: 1 }'), { message: 'Syntax Error: Expected Name, found "}".', locations: [{ line: 1, column: 10 }] });
+    assert.deepEqual(problem('{ a(b: 1 }'), {
+      message: 'Syntax Error: Expected Name, found "}".',
+      locations: [{ line: 1, column: 10 }],
+    });
   });
 
   test('never has its content quoted', () => {
@@ -55,6 +58,8 @@ describe('the operation that is meant', () => {
 });
 
 test('root fields are found by their real names, through fragments', () => {
-  const document = parse('query A { x: a ... { b } ... on Query @skip(if: true) { c } ...f } query B { z } fragment f on Query { d ...f ...g } fragment g on Query { e { inner } }');
+  const document = parse(
+    'query A { x: a ... { b } ... on Query @skip(if: true) { c } ...f } query B { z } fragment f on Query { d ...f ...g } fragment g on Query { e { inner } }',
+  );
   assert.deepEqual([...rootFields(document, operationOf(document, 'A'))], ['a', 'b', 'c', 'd', 'e']);
 });

@@ -1,5 +1,10 @@
 import { GraphQLError, Kind, parse } from 'graphql';
-import type { DocumentNode, FragmentDefinitionNode, OperationDefinitionNode, SelectionSetNode } from 'graphql';
+import type {
+  DocumentNode,
+  FragmentDefinitionNode,
+  OperationDefinitionNode,
+  SelectionSetNode,
+} from 'graphql';
 import { BerthError } from '../../support/errors.ts';
 import { Refused } from './failures.ts';
 import { checkSize, scan } from './limits.ts';
@@ -20,7 +25,9 @@ export function readDocument(text: string, limits: GraphqlLimits): ReadDocument 
     return { document, holdsText };
   } catch (error) {
     if (!(error instanceof GraphQLError)) throw error;
-    throw new Refused([{ error: new BerthError('malformed', withoutContent(error.message)), locations: error.locations }]);
+    throw new Refused([
+      { error: new BerthError('malformed', withoutContent(error.message)), locations: error.locations },
+    ]);
   }
 }
 
@@ -33,11 +40,25 @@ function withoutContent(message: string): string {
 
 /** The operation that a request means: the one that it names, or the only one there is. */
 export function operationOf(document: DocumentNode, name: string | undefined): OperationDefinitionNode {
-  const operations = document.definitions.filter((definition) => definition.kind === Kind.OPERATION_DEFINITION);
-  if (name === undefined && operations.length > 1) throw new BerthError('schema', `the document holds ${operations.length} operations; say which one in operationName`);
-  const operation = name === undefined ? operations[0] : operations.find((candidate) => candidate.name?.value === name);
-  if (operation === undefined) throw new BerthError('schema', name === undefined ? 'the document holds no operation' : 'the document holds no operation of the name in operationName');
-  if (operation.operation === 'subscription') throw new BerthError('schema', 'subscriptions are not offered; ask again with a query');
+  const operations = document.definitions.filter(
+    (definition) => definition.kind === Kind.OPERATION_DEFINITION,
+  );
+  if (name === undefined && operations.length > 1)
+    throw new BerthError(
+      'schema',
+      `the document holds ${operations.length} operations; say which one in operationName`,
+    );
+  const operation =
+    name === undefined ? operations[0] : operations.find((candidate) => candidate.name?.value === name);
+  if (operation === undefined)
+    throw new BerthError(
+      'schema',
+      name === undefined
+        ? 'the document holds no operation'
+        : 'the document holds no operation of the name in operationName',
+    );
+  if (operation.operation === 'subscription')
+    throw new BerthError('schema', 'subscriptions are not offered; ask again with a query');
   return operation;
 }
 

@@ -40,16 +40,24 @@ export interface SaveEndpoint {
   flashEnvironmentId?: string;
 }
 
-export const ENDPOINT_TYPES: Record<EndpointType, NonNullable<SaveEndpoint['type']>> = { QUEUE: 'QB', LOAD_BALANCER: 'LB' };
+export const ENDPOINT_TYPES: Record<EndpointType, NonNullable<SaveEndpoint['type']>> = {
+  QUEUE: 'QB',
+  LOAD_BALANCER: 'LB',
+};
 const TYPES: Record<NonNullable<SaveEndpoint['type']>, EndpointType> = { QB: 'QUEUE', LB: 'LOAD_BALANCER' };
 const SCALER_TYPES: readonly ScalerType[] = ['QUEUE_DELAY', 'REQUEST_COUNT'];
 /** From before there was a field for it: a name that ends so asks for FlashBoot. */
 const FLASHBOOT_SUFFIX = '-fb';
 
-export function orderOfCreation(input: SaveEndpoint, dataCenters: readonly DataCenterDefinition[]): EndpointOrder {
+export function orderOfCreation(
+  input: SaveEndpoint,
+  dataCenters: readonly DataCenterDefinition[],
+): EndpointOrder {
   const { templateId, template, instanceIds = [], gpuIds, name } = input;
-  if ((templateId === undefined) === (template === undefined)) throw rule('give exactly one of templateId, template and hubReleaseId');
-  const compute = input.computeType ?? (gpuIds !== undefined ? 'GPU' : instanceIds.length > 0 ? 'CPU' : undefined);
+  if ((templateId === undefined) === (template === undefined))
+    throw rule('give exactly one of templateId, template and hubReleaseId');
+  const compute =
+    input.computeType ?? (gpuIds !== undefined ? 'GPU' : instanceIds.length > 0 ? 'CPU' : undefined);
   return {
     ...referencesOf(input),
     settings: (base) => ({
@@ -61,13 +69,34 @@ export function orderOfCreation(input: SaveEndpoint, dataCenters: readonly DataC
   };
 }
 
-export function orderOfChange(input: SaveEndpoint, dataCenters: readonly DataCenterDefinition[]): EndpointOrder {
-  return { ...referencesOf(input), settings: (base) => ({ ...(input.computeType !== undefined && { compute: input.computeType }), ...settingsOf(input, base, dataCenters) }) };
+export function orderOfChange(
+  input: SaveEndpoint,
+  dataCenters: readonly DataCenterDefinition[],
+): EndpointOrder {
+  return {
+    ...referencesOf(input),
+    settings: (base) => ({
+      ...(input.computeType !== undefined && { compute: input.computeType }),
+      ...settingsOf(input, base, dataCenters),
+    }),
+  };
 }
 
-function referencesOf({ templateId, template, networkVolumeId, networkVolumeIds }: SaveEndpoint): Omit<EndpointOrder, 'settings'> {
-  const use: TemplateUse | undefined = template !== undefined ? { as: 'own', fields: templateFields(template) } : templateId !== undefined ? { as: 'link', id: templateId } : undefined;
-  const volumes = [networkVolumeId, ...(networkVolumeIds ?? []).map((entry) => entry.networkVolumeId)].filter((id) => id !== undefined);
+function referencesOf({
+  templateId,
+  template,
+  networkVolumeId,
+  networkVolumeIds,
+}: SaveEndpoint): Omit<EndpointOrder, 'settings'> {
+  const use: TemplateUse | undefined =
+    template !== undefined
+      ? { as: 'own', fields: templateFields(template) }
+      : templateId !== undefined
+        ? { as: 'link', id: templateId }
+        : undefined;
+  const volumes = [networkVolumeId, ...(networkVolumeIds ?? []).map((entry) => entry.networkVolumeId)].filter(
+    (id) => id !== undefined,
+  );
   return {
     ...(use !== undefined && { template: use }),
     ...((networkVolumeId !== undefined || networkVolumeIds !== undefined) && { networkVolumeIds: volumes }),
@@ -79,8 +108,25 @@ function referencesOf({ templateId, template, networkVolumeId, networkVolumeIds 
  * back: what was shown, said again, changes nothing, and a zero where none can be counts as
  * not said.
  */
-function settingsOf(input: SaveEndpoint, base: Endpoint, dataCenters: readonly DataCenterDefinition[]): Partial<EndpointSettings> {
-  const { name, type, gpuIds, gpuCount, instanceIds = [], allowedCudaVersions, minCudaVersion, locations, compliance, env, idleTimeout, executionTimeoutMs } = input;
+function settingsOf(
+  input: SaveEndpoint,
+  base: Endpoint,
+  dataCenters: readonly DataCenterDefinition[],
+): Partial<EndpointSettings> {
+  const {
+    name,
+    type,
+    gpuIds,
+    gpuCount,
+    instanceIds = [],
+    allowedCudaVersions,
+    minCudaVersion,
+    locations,
+    compliance,
+    env,
+    idleTimeout,
+    executionTimeoutMs,
+  } = input;
   const { scalerValue, workersMin, workersMax, workersStandby, flashBootType, modelReferences } = input;
   const scalerType = input.scalerType === undefined ? undefined : scalerTypeOf(input.scalerType);
   return {
@@ -91,7 +137,8 @@ function settingsOf(input: SaveEndpoint, base: Endpoint, dataCenters: readonly D
     ...(instanceIds.length > 0 && { cpuFlavors: instanceIds.map(parseInstanceId) }),
     ...(allowedCudaVersions !== undefined && { allowedCudaVersions: items(allowedCudaVersions) }),
     ...(minCudaVersion !== undefined && { minCudaVersion }),
-    ...(locations !== undefined && locations !== locationsOf(base) && { locations, dataCenterIds: dataCentersAt(locations, dataCenters) }),
+    ...(locations !== undefined &&
+      locations !== locationsOf(base) && { locations, dataCenterIds: dataCentersAt(locations, dataCenters) }),
     ...(compliance !== undefined && { compliance }),
     ...(env !== undefined && { env: environmentAfter(input, environmentOf(env), base) }),
     ...(isCount(idleTimeout) && { idleTimeout }),
@@ -107,8 +154,15 @@ function settingsOf(input: SaveEndpoint, base: Endpoint, dataCenters: readonly D
 }
 
 /** What is said beside a template adds to the template's variables; alone, it replaces those that are there. */
-function environmentAfter({ id, templateId, template }: SaveEndpoint, said: Record<string, string>, base: Endpoint): Record<string, string> {
-  const besideTemplate = id === undefined || template !== undefined || (templateId !== undefined && templateId !== base.templateId);
+function environmentAfter(
+  { id, templateId, template }: SaveEndpoint,
+  said: Record<string, string>,
+  base: Endpoint,
+): Record<string, string> {
+  const besideTemplate =
+    id === undefined ||
+    template !== undefined ||
+    (templateId !== undefined && templateId !== base.templateId);
   return besideTemplate ? { ...base.env, ...said } : said;
 }
 
@@ -123,5 +177,8 @@ function isCount(value: number | undefined): value is number {
 }
 
 function items(text: string): string[] {
-  return text.split(',').map((item) => item.trim()).filter((item) => item !== '');
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
 }

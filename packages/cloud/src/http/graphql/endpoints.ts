@@ -169,13 +169,25 @@ const sdl = `
 `;
 
 /** Where nothing runs workers, there are none to show. */
-export function endpointPart({ endpoints, volumes, catalog, hub, flash, workers }: Resources & Partial<Pick<AllResources, 'workers'>>): Part {
+export function endpointPart({
+  endpoints,
+  volumes,
+  catalog,
+  hub,
+  flash,
+  workers,
+}: Resources & Partial<Pick<AllResources, 'workers'>>): Part {
   const save = async ({ input: said = {} }: { input?: SaveEndpoint }, caller: Caller) => {
     const dataCenters = catalog.dataCenters();
     const input = await fromHub(said);
     // Looked for first: what names an environment that is not there is not made at all.
-    const environment = input.flashEnvironmentId === undefined ? undefined : await flash.environment(caller, input.flashEnvironmentId);
-    const saved = await (input.id === undefined ? endpoints.create(caller, orderOfCreation(input, dataCenters)) : endpoints.update(caller, input.id, orderOfChange(input, dataCenters)));
+    const environment =
+      input.flashEnvironmentId === undefined
+        ? undefined
+        : await flash.environment(caller, input.flashEnvironmentId);
+    const saved = await (input.id === undefined
+      ? endpoints.create(caller, orderOfCreation(input, dataCenters))
+      : endpoints.update(caller, input.id, orderOfChange(input, dataCenters)));
     if (environment !== undefined) await flash.addEndpoint(caller, environment.id, saved.id);
     return showEndpoint(saved);
   };
@@ -196,9 +208,17 @@ export function endpointPart({ endpoints, volumes, catalog, hub, flash, workers 
     keyed: {
       Mutation: {
         saveEndpoint: save,
-        updateEndpointTemplate: async ({ input = {} }: { input?: { endpointId?: string; templateId?: string } }, caller) => {
+        updateEndpointTemplate: async (
+          { input = {} }: { input?: { endpointId?: string; templateId?: string } },
+          caller,
+        ) => {
           const { endpointId, templateId } = required(input, 'endpointId', 'templateId');
-          return showEndpoint(await endpoints.update(caller, endpointId, { template: { as: 'link', id: templateId }, settings: () => ({}) }));
+          return showEndpoint(
+            await endpoints.update(caller, endpointId, {
+              template: { as: 'link', id: templateId },
+              settings: () => ({}),
+            }),
+          );
         },
         deleteEndpoint: async (args: { id?: string }, caller) => {
           await endpoints.remove(caller, required(args, 'id').id);
@@ -219,16 +239,23 @@ export function endpointPart({ endpoints, volumes, catalog, hub, flash, workers 
     },
     fields: {
       PodTemplate: {
-        boundEndpointId: async ({ id }: { id: string }, _args: unknown, asking) => (await asking.once('bound templates', () => endpoints.boundTemplates(asking.caller))).get(id) ?? null,
+        boundEndpointId: async ({ id }: { id: string }, _args: unknown, asking) =>
+          (await asking.once('bound templates', () => endpoints.boundTemplates(asking.caller))).get(id) ??
+          null,
       },
       Endpoint: {
-        template: async ({ kept }: Shown, _args: unknown, asking) => showTemplate(await endpoints.templateOf(asking.caller, kept)),
+        template: async ({ kept }: Shown, _args: unknown, asking) =>
+          showTemplate(await endpoints.templateOf(asking.caller, kept)),
         networkVolume: async (shown: Shown, _args: unknown, asking) => {
           const [first] = await volumesOf(shown, asking);
           return first === undefined ? null : showVolume(first, catalog);
         },
         pods: ({ kept }: Shown) => (workers?.of(kept) ?? []).map((view) => showWorker(view, kept)),
-        networkVolumeIds: async (shown: Shown, _args: unknown, asking) => (await volumesOf(shown, asking)).map(({ id, dataCenterId }) => ({ networkVolumeId: id, dataCenterId })),
+        networkVolumeIds: async (shown: Shown, _args: unknown, asking) =>
+          (await volumesOf(shown, asking)).map(({ id, dataCenterId }) => ({
+            networkVolumeId: id,
+            dataCenterId,
+          })),
       },
     },
   };

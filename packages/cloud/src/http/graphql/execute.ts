@@ -15,11 +15,17 @@ import type { Dropped } from './tolerance.ts';
 import { valuesFit, variableFindings } from './values.ts';
 
 /** What an input field that is not known was fed with is no longer used, and that is no mistake. */
-const RULES = [...specifiedRules.filter((rule) => rule !== ValuesOfCorrectTypeRule && rule !== NoUnusedVariablesRule), valuesFit];
+const RULES = [
+  ...specifiedRules.filter((rule) => rule !== ValuesOfCorrectTypeRule && rule !== NoUnusedVariablesRule),
+  valuesFit,
+];
 /** Nobody reads more than the first few. */
 const MAX_FINDINGS = 20;
 /** Where the library's words say too little. */
-const WORDS: Readonly<Record<string, string>> = { 'Validation aborted.': 'the document selects the same fields too often to be checked; select each of them once' };
+const WORDS: Readonly<Record<string, string>> = {
+  'Validation aborted.':
+    'the document selects the same fields too often to be checked; select each of them once',
+};
 const MAX_KNOWN_DOCUMENTS = 200;
 const LONGEST_KNOWN_DOCUMENT = 16 * 1024;
 
@@ -68,7 +74,12 @@ export class Executor {
   }
 
   /** `translate` makes one of our errors of whatever a field threw. */
-  async run({ known, operation }: Reading, variables: Record<string, unknown>, asking: Asking, translate: (error: unknown) => BerthError): Promise<Outcome> {
+  async run(
+    { known, operation }: Reading,
+    variables: Record<string, unknown>,
+    asking: Asking,
+    translate: (error: unknown) => BerthError,
+  ): Promise<Outcome> {
     if (known.findings.length > 0) throw new Refused(known.findings);
     const { schema } = this.#assembled;
     const definitions = operation.variableDefinitions ?? [];
@@ -77,9 +88,19 @@ export class Executor {
     const findings = variableFindings(schema, definitions, variableValues);
     if (findings.length > 0) throw new Refused(findings.slice(0, MAX_FINDINGS));
 
-    const result = await execute({ schema, document: known.document, operationName: operation.name?.value, variableValues, contextValue: asking });
+    const result = await execute({
+      schema,
+      document: known.document,
+      operationName: operation.name?.value,
+      variableValues,
+      contextValue: asking,
+    });
     const errors = result.errors ?? [];
-    return { data: answered(result.data, errors), findings: errors.slice(0, MAX_FINDINGS).map((error) => findingOf(error, translate)), dropped: [...dropped] };
+    return {
+      data: answered(result.data, errors),
+      findings: errors.slice(0, MAX_FINDINGS).map((error) => findingOf(error, translate)),
+      dropped: [...dropped],
+    };
   }
 
   /**
@@ -98,7 +119,9 @@ export class Executor {
     const { schema } = this.#assembled;
     const dropped: Dropped = new Set();
     const document = tolerantDocument(schema, written, dropped);
-    const findings = validate(schema, document, RULES, { maxErrors: MAX_FINDINGS }).map(({ message, locations }) => ({ error: new BerthError('schema', WORDS[message] ?? message), locations }));
+    const findings = validate(schema, document, RULES, { maxErrors: MAX_FINDINGS }).map(
+      ({ message, locations }) => ({ error: new BerthError('schema', WORDS[message] ?? message), locations }),
+    );
     const fresh = { document, findings, dropped };
     if (!holdsText && text.length <= LONGEST_KNOWN_DOCUMENT) this.#keep(name, fresh);
     return fresh;
@@ -112,12 +135,26 @@ export class Executor {
 }
 
 /** Null where every root field failed: a client that looks at `data` first is not misled. */
-function answered(data: Record<string, unknown> | null | undefined, errors: readonly GraphQLError[]): Record<string, unknown> | null {
+function answered(
+  data: Record<string, unknown> | null | undefined,
+  errors: readonly GraphQLError[],
+): Record<string, unknown> | null {
   const failed = new Set(errors.map(({ path }) => path?.[0]));
-  return data === null || data === undefined || Object.keys(data).every((key) => failed.has(key) && data[key] === null) ? null : data;
+  return data === null ||
+    data === undefined ||
+    Object.keys(data).every((key) => failed.has(key) && data[key] === null)
+    ? null
+    : data;
 }
 
 /** An error without an origin is the library's own and quotes what it was given; the checks before leave it no occasion. */
-function findingOf({ originalError, path, locations }: GraphQLError, translate: (error: unknown) => BerthError): Finding {
-  return { error: translate(originalError ?? new Error('the GraphQL library refused what had passed the checks')), path, locations };
+function findingOf(
+  { originalError, path, locations }: GraphQLError,
+  translate: (error: unknown) => BerthError,
+): Finding {
+  return {
+    error: translate(originalError ?? new Error('the GraphQL library refused what had passed the checks')),
+    path,
+    locations,
+  };
 }

@@ -22,13 +22,17 @@ const OF_PODS: ReadonlySet<string> = new Set(['pod', 'podStop', 'podResume', 'po
 /** Serves GraphQL: one address, one method, a JSON body whatever its type is called. */
 export function graphqlFace(resources: Resources, gate: Gate, limits: GraphqlLimits) {
   let loading: Promise<Executor> | undefined;
-  const executor = (): Promise<Executor> => (loading ??= import('./execute.ts').then((loaded) => new loaded.Executor(resources, limits)));
+  const executor = (): Promise<Executor> =>
+    (loading ??= import('./execute.ts').then((loaded) => new loaded.Executor(resources, limits)));
 
   return async function mount(app: FastifyInstance): Promise<void> {
     app.removeAllContentTypeParsers();
     app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
     app.setErrorHandler((error, request, reply) =>
-      sendFindings(reply, error instanceof Refused ? error.findings : [{ error: asBerthError(error, request.log, request.id) }]),
+      sendFindings(
+        reply,
+        error instanceof Refused ? error.findings : [{ error: asBerthError(error, request.log, request.id) }],
+      ),
     );
 
     app.route({
@@ -36,7 +40,9 @@ export function graphqlFace(resources: Resources, gate: Gate, limits: GraphqlLim
       url: ADDRESS,
       exposeHeadRoute: false,
       onRequest: async (request) => {
-        throw new BerthError('method', `${request.method} is not allowed here; send the document as POST`, { headers: { allow: 'POST' } });
+        throw new BerthError('method', `${request.method} is not allowed here; send the document as POST`, {
+          headers: { allow: 'POST' },
+        });
       },
       handler: () => undefined,
     });
@@ -47,7 +53,11 @@ export function graphqlFace(resources: Resources, gate: Gate, limits: GraphqlLim
       bodyLimit: BODY_LIMIT,
       onRequest: async (request) => {
         const announced = Number(request.headers['content-length'] ?? 0);
-        if (announced > BODY_LIMIT) throw new BerthError('too-large', `the body has ${announced} bytes; at most ${BODY_LIMIT} are read here`);
+        if (announced > BODY_LIMIT)
+          throw new BerthError(
+            'too-large',
+            `the body has ${announced} bytes; at most ${BODY_LIMIT} are read here`,
+          );
         // Clients send this and that, and the framework refuses what is no type at all.
         delete request.raw.headers['content-type'];
       },
@@ -61,9 +71,17 @@ export function graphqlFace(resources: Resources, gate: Gate, limits: GraphqlLim
         const loaded = await executor();
         const reading = loaded.read(query, operationName);
         const asking = new Asking(await callerOf(gate, request, reading));
-        const { data, findings, dropped } = await loaded.run(reading, variables, asking, (error) => asBerthError(error, request.log, request.id));
-        if (dropped.length > 0) request.log.debug({ dropped: dropped.slice(0, MAX_LOGGED_NAMES).map((name) => name.slice(0, LONGEST_LOGGED_NAME)) }, 'unknown input fields were ignored');
-        return findings.length === 0 && data !== null ? sendData(reply, data) : sendFindings(reply, findings, data);
+        const { data, findings, dropped } = await loaded.run(reading, variables, asking, (error) =>
+          asBerthError(error, request.log, request.id),
+        );
+        if (dropped.length > 0)
+          request.log.debug(
+            { dropped: dropped.slice(0, MAX_LOGGED_NAMES).map((name) => name.slice(0, LONGEST_LOGGED_NAME)) },
+            'unknown input fields were ignored',
+          );
+        return findings.length === 0 && data !== null
+          ? sendData(reply, data)
+          : sendFindings(reply, findings, data);
       },
     });
   };
@@ -72,11 +90,21 @@ export function graphqlFace(resources: Resources, gate: Gate, limits: GraphqlLim
 const callers = new WeakMap<FastifyRequest, Caller>();
 
 function admit(gate: Gate, request: FastifyRequest, key: string, need: 'read' | 'write'): Promise<Caller> {
-  return gate.admit(key, { interface: 'graphql', family: 'graphql', need, requestId: request.id, podId: ANY_POD });
+  return gate.admit(key, {
+    interface: 'graphql',
+    family: 'graphql',
+    need,
+    requestId: request.id,
+    podId: ANY_POD,
+  });
 }
 
 /** Whoever may have this document answered; undefined is anyone. */
-async function callerOf(gate: Gate, request: FastifyRequest, { kind, open, fields }: { kind: 'query' | 'mutation'; open: boolean; fields: ReadonlySet<string> }): Promise<Caller | undefined> {
+async function callerOf(
+  gate: Gate,
+  request: FastifyRequest,
+  { kind, open, fields }: { kind: 'query' | 'mutation'; open: boolean; fields: ReadonlySet<string> },
+): Promise<Caller | undefined> {
   const key = keyOf(request);
   if (key !== undefined) {
     const caller = kind === 'mutation' ? await admit(gate, request, key, 'write') : callers.get(request);
@@ -86,14 +114,21 @@ async function callerOf(gate: Gate, request: FastifyRequest, { kind, open, field
     throw new BerthError('forbidden', POD_REFUSAL);
   }
   if (open) return undefined;
-  throw new BerthError('unauthenticated', 'this needs an API key: send it as "Authorization: Bearer <key>" or as ?api_key=<key>');
+  throw new BerthError(
+    'unauthenticated',
+    'this needs an API key: send it as "Authorization: Bearer <key>" or as ?api_key=<key>',
+  );
 }
 
 /** A header that holds no key still counts as one, and as a wrong one. */
 function keyOf(request: FastifyRequest): string | undefined {
   const { authorization } = request.headers;
   const asked = (request.query as Record<string, string | string[] | undefined>)['api_key'];
-  return bearerKey(authorization) ?? (Array.isArray(asked) ? asked[0] : asked) ?? (authorization === undefined ? undefined : '');
+  return (
+    bearerKey(authorization) ??
+    (Array.isArray(asked) ? asked[0] : asked) ??
+    (authorization === undefined ? undefined : '')
+  );
 }
 
 interface Question {
@@ -104,11 +139,18 @@ interface Question {
 
 function readQuestion(body: unknown): Question {
   const value = parseJson(Buffer.isBuffer(body) ? body : new Uint8Array());
-  if (!isObject(value)) throw new BerthError('schema', 'the body must be a JSON object with the document in "query"; several operations are several requests');
+  if (!isObject(value))
+    throw new BerthError(
+      'schema',
+      'the body must be a JSON object with the document in "query"; several operations are several requests',
+    );
   const { query, variables, operationName } = value;
-  if (typeof query !== 'string' || query.trim() === '') throw new BerthError('schema', 'the body has no "query": send the GraphQL document in it, as text');
-  if (variables !== undefined && variables !== null && !isObject(variables)) throw new BerthError('schema', '"variables" must be a JSON object');
-  if (operationName !== undefined && operationName !== null && typeof operationName !== 'string') throw new BerthError('schema', '"operationName" must be text');
+  if (typeof query !== 'string' || query.trim() === '')
+    throw new BerthError('schema', 'the body has no "query": send the GraphQL document in it, as text');
+  if (variables !== undefined && variables !== null && !isObject(variables))
+    throw new BerthError('schema', '"variables" must be a JSON object');
+  if (operationName !== undefined && operationName !== null && typeof operationName !== 'string')
+    throw new BerthError('schema', '"operationName" must be text');
   return { query, variables: variables ?? {}, operationName: operationName || undefined };
 }
 

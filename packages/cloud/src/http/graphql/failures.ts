@@ -48,7 +48,11 @@ export function sendData(reply: FastifyReply, data: Record<string, unknown>): Fa
 }
 
 /** Where some fields have an answer, they are in it and the status is 200. */
-export function sendFindings(reply: FastifyReply, findings: readonly Finding[], data: Record<string, unknown> | null = null): FastifyReply {
+export function sendFindings(
+  reply: FastifyReply,
+  findings: readonly Finding[],
+  data: Record<string, unknown> | null = null,
+): FastifyReply {
   const first = findings[0]?.error;
   if (data === null && first !== undefined) reply.code(STATUS[first.code]).headers(first.headers);
   return sendJson(reply, { errors: findings.map(show), data });
@@ -59,7 +63,10 @@ function show({ error, path, locations }: Finding) {
     message: error.message,
     ...(path !== undefined && { path }),
     ...(locations !== undefined && { locations }),
-    extensions: { code: error.clientCode ?? error.code.toUpperCase().replaceAll('-', '_'), ...(error.details.length > 0 && { details: error.details }) },
+    extensions: {
+      code: error.clientCode ?? error.code.toUpperCase().replaceAll('-', '_'),
+      ...(error.details.length > 0 && { details: error.details }),
+    },
   };
 }
 

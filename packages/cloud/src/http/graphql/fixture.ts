@@ -47,7 +47,12 @@ export interface GraphqlAnswer {
   headers: LightMyRequestResponse['headers'];
   text: string;
   data: Record<string, unknown> | null | undefined;
-  errors: { message: string; path?: (string | number)[]; locations?: { line: number; column: number }[]; extensions: { code: string; details?: string[] } }[];
+  errors: {
+    message: string;
+    path?: (string | number)[];
+    locations?: { line: number; column: number }[];
+    extensions: { code: string; details?: string[] };
+  }[];
   /** The message of the first error: the only one that clients show. */
   message: string;
   code: string;
@@ -60,38 +65,92 @@ export interface Ask {
   key?: string | null;
 }
 
-const PRICES = { gpu: { 'NVIDIA GeForce RTX 4090': { secure: 0.5, community: 0.4, spot: 0.2, serverless: 0.6 } }, cpu: { cpu3c: { secure: 0.04, serverless: 0.03 } }, disk: { networkVolume: 0.07 } };
+const PRICES = {
+  gpu: { 'NVIDIA GeForce RTX 4090': { secure: 0.5, community: 0.4, spot: 0.2, serverless: 0.6 } },
+  cpu: { cpu3c: { secure: 0.04, serverless: 0.03 } },
+  disk: { networkVolume: 0.07 },
+};
 
 export type Fixture = Awaited<ReturnType<typeof startGraphql>>;
 
 export const DEFAULT_LIMITS: GraphqlLimits = { maxDepth: 20, maxFields: 2000 };
 
 /** The face over real resources and SQLite, on a machine of two data centers with virtual GPUs. */
-export async function startGraphql({ limits = DEFAULT_LIMITS, replace = {} }: { limits?: GraphqlLimits; replace?: Partial<Resources> } = {}) {
+export async function startGraphql({
+  limits = DEFAULT_LIMITS,
+  replace = {},
+}: {
+  limits?: GraphqlLimits;
+  replace?: Partial<Resources>;
+} = {}) {
   const data = mkdtempSync(join(tmpdir(), 'berth-graphql-'));
-  const store = await openStore({ database: '', data, poolSize: 1, sealer: new Sealer(Buffer.alloc(32, 7)), usage: usageRules(PRICES), onError: (error) => logged.push(error.message) });
+  const store = await openStore({
+    database: '',
+    data,
+    poolSize: 1,
+    sealer: new Sealer(Buffer.alloc(32, 7)),
+    usage: usageRules(PRICES),
+    onError: (error) => logged.push(error.message),
+  });
   const clock = new ManualClock();
   const context: Context = { store, clock, ids: randomIds };
   const { created: rootKey = '' } = await ensureRoot(context, undefined);
   const engine = new ProcessEngine({
     virtualGpus: virtualGpus('auto'),
-    readMachine: () => Promise.resolve({ cpu: { model: 'AMD Sample 16-Core', cores: 16, threads: 32 }, memoryInGb: 64, gpus: [], gpuProblem: null, gpusKnown: true }),
+    readMachine: () =>
+      Promise.resolve({
+        cpu: { model: 'AMD Sample 16-Core', cores: 16, threads: 32 },
+        memoryInGb: 64,
+        gpus: [],
+        gpuProblem: null,
+        gpusKnown: true,
+      }),
   });
   const catalog = new Catalog({
-    dataCenters: [defineDataCenter({ id: 'LOCAL-1' }), defineDataCenter({ id: 'EU-RO-1', name: 'Bucharest', countryCode: 'RO', region: 'EUROPE', compliance: ['GDPR'] })],
+    dataCenters: [
+      defineDataCenter({ id: 'LOCAL-1' }),
+      defineDataCenter({
+        id: 'EU-RO-1',
+        name: 'Bucharest',
+        countryCode: 'RO',
+        region: 'EUROPE',
+        compliance: ['GDPR'],
+      }),
+    ],
     engines: new Map([['process', engine]]),
     prices: PRICES,
   });
   const gate = new Gate(context);
   const templates = new Templates(context);
-  const pods = new Pods(context, { catalog, templates, prices: PRICES, engines: new Map([['LOCAL-1', engine], ['EU-RO-1', engine]]), changes: new Changes(), jupyterPassword: () => 'password', onChanged: () => undefined });
+  const pods = new Pods(context, {
+    catalog,
+    templates,
+    prices: PRICES,
+    engines: new Map([
+      ['LOCAL-1', engine],
+      ['EU-RO-1', engine],
+    ]),
+    changes: new Changes(),
+    jupyterPassword: () => 'password',
+    onChanged: () => undefined,
+  });
   const keys = new Keys(context, () => gate.forget());
-  const artifacts = new Artifacts({ folder: join(data, 'artifacts'), masterKey: Buffer.alloc(32, 7), clock, origin: () => 'http://berth.test' });
+  const artifacts = new Artifacts({
+    folder: join(data, 'artifacts'),
+    masterKey: Buffer.alloc(32, 7),
+    clock,
+    origin: () => 'http://berth.test',
+  });
   const resources: Resources = {
     accounts: new Accounts(context),
     keys,
     templates,
-    endpoints: new Endpoints(context, { catalog, templates, directory: new EndpointDirectory(store.endpoints, clock), onRemoved: async () => undefined }),
+    endpoints: new Endpoints(context, {
+      catalog,
+      templates,
+      directory: new EndpointDirectory(store.endpoints, clock),
+      onRemoved: async () => undefined,
+    }),
     pods,
     clusters: new Clusters(context, { pods, range: '10.65.0.0/16' }),
     volumes: new Volumes(context, catalog),
@@ -107,16 +166,25 @@ export async function startGraphql({ limits = DEFAULT_LIMITS, replace = {} }: { 
     ...replace,
   };
   const logged: string[] = [];
-  const app = Fastify({ logger: { level: 'debug', stream: { write: (line: string) => void logged.push(line) } } });
+  const app = Fastify({
+    logger: { level: 'debug', stream: { write: (line: string) => void logged.push(line) } },
+  });
   void app.register(artifactRoutes(artifacts));
   void app.register(graphqlFace(resources, gate, limits));
   await app.ready();
 
-  const post = async (body: string | Buffer, headers: Record<string, string> = {}, query: Record<string, string> = {}): Promise<GraphqlAnswer> =>
+  const post = async (
+    body: string | Buffer,
+    headers: Record<string, string> = {},
+    query: Record<string, string> = {},
+  ): Promise<GraphqlAnswer> =>
     readAnswer(await app.inject({ method: 'POST', url: '/graphql', payload: body, headers, query }));
 
   const ask = (query: string, { key = rootKey, ...rest }: Ask = {}): Promise<GraphqlAnswer> =>
-    post(JSON.stringify({ query, ...rest }), { 'content-type': 'application/json', ...(key !== null && { authorization: `Bearer ${key}` }) });
+    post(JSON.stringify({ query, ...rest }), {
+      'content-type': 'application/json',
+      ...(key !== null && { authorization: `Bearer ${key}` }),
+    });
 
   return {
     app,
@@ -128,11 +196,22 @@ export async function startGraphql({ limits = DEFAULT_LIMITS, replace = {} }: { 
     post,
     ask,
     /** Calls a mutation that takes one input object. */
-    call: (mutation: string, type: string, selection: string, input: Record<string, unknown>, key = rootKey): Promise<GraphqlAnswer> => ask(`mutation ($input: ${type}) { ${mutation}(input: $input) ${selection} }`, { variables: { input }, key }),
+    call: (
+      mutation: string,
+      type: string,
+      selection: string,
+      input: Record<string, unknown>,
+      key = rootKey,
+    ): Promise<GraphqlAnswer> =>
+      ask(`mutation ($input: ${type}) { ${mutation}(input: $input) ${selection} }`, {
+        variables: { input },
+        key,
+      }),
     /** The first key of a new account. */
     account: async (name: string): Promise<string> => (await resources.accounts.create(SYSTEM, name)).key,
     /** Another key of the root account. */
-    key: async (fields: Omit<NewKey, 'name'>): Promise<string> => (await resources.keys.create(SYSTEM, { name: 'another', ...fields })).key,
+    key: async (fields: Omit<NewKey, 'name'>): Promise<string> =>
+      (await resources.keys.create(SYSTEM, { name: 'another', ...fields })).key,
     close: async (): Promise<void> => {
       await app.close();
       await store.close();
@@ -150,7 +229,16 @@ export function shown({ data, errors }: GraphqlAnswer): Shown {
 }
 
 function readAnswer(response: LightMyRequestResponse): GraphqlAnswer {
-  const body: { data?: Record<string, unknown> | null; errors?: GraphqlAnswer['errors'] } = response.body === '' ? {} : response.json();
+  const body: { data?: Record<string, unknown> | null; errors?: GraphqlAnswer['errors'] } =
+    response.body === '' ? {} : response.json();
   const errors = body.errors ?? [];
-  return { status: response.statusCode, headers: response.headers, text: response.body, data: body.data, errors, message: errors[0]?.message ?? '', code: errors[0]?.extensions.code ?? '' };
+  return {
+    status: response.statusCode,
+    headers: response.headers,
+    text: response.body,
+    data: body.data,
+    errors,
+    message: errors[0]?.message ?? '',
+    code: errors[0]?.extensions.code ?? '',
+  };
 }

@@ -9,87 +9,250 @@ before(async () => {
 });
 after(() => berth.close());
 
-const put = (url: string, body: Buffer) => berth.app.inject({ method: 'PUT', url: url.replace('http://berth.test', ''), payload: body, headers: { 'content-type': 'application/gzip' } });
-const create = async (name: string, key?: string): Promise<Shown> => shown(await berth.call('createFlashApp', 'CreateFlashAppInput!', '{ id name }', { name }, key));
+const put = (url: string, body: Buffer) =>
+  berth.app.inject({
+    method: 'PUT',
+    url: url.replace('http://berth.test', ''),
+    payload: body,
+    headers: { 'content-type': 'application/gzip' },
+  });
+const create = async (name: string, key?: string): Promise<Shown> =>
+  shown(await berth.call('createFlashApp', 'CreateFlashAppInput!', '{ id name }', { name }, key));
 const upload = async (app: Shown): Promise<{ uploadUrl: string; objectKey: string }> =>
-  shown(await berth.call('prepareFlashArtifactUpload', 'PrepareFlashArtifactUploadInput!', '{ uploadUrl objectKey expiresAt }', { flashAppId: app.id, tarballSize: 4 })) as never;
+  shown(
+    await berth.call(
+      'prepareFlashArtifactUpload',
+      'PrepareFlashArtifactUploadInput!',
+      '{ uploadUrl objectKey expiresAt }',
+      { flashAppId: app.id, tarballSize: 4 },
+    ),
+  ) as never;
 
 describe('apps of Flash', () => {
   test('are made, found by name and listed with what they hold', async () => {
-    const missing = await berth.ask('query ($flashAppName: String!) { flashAppByName(flashAppName: $flashAppName) { id } }', { variables: { flashAppName: 'shop' } });
+    const missing = await berth.ask(
+      'query ($flashAppName: String!) { flashAppByName(flashAppName: $flashAppName) { id } }',
+      { variables: { flashAppName: 'shop' } },
+    );
     assert.match(missing.message, /app not found/);
     const app = await create('shop');
-    assert.match((await berth.call('createFlashApp', 'CreateFlashAppInput!', '{ id }', { name: 'shop' })).message, /exists already/);
-    const environment = shown(await berth.call('createFlashEnvironment', 'CreateFlashEnvironmentInput!', '{ id name }', { flashAppId: app.id, name: 'production' }));
-    assert.match((await berth.call('createFlashEnvironment', 'CreateFlashEnvironmentInput!', '{ id }', { flashAppId: app.id, name: 'production' })).message, /exists already/);
-    const listed = await berth.ask('query getFlashApps { myself { flashApps { id name flashEnvironments { id name state createdAt activeBuildId } flashBuilds { id createdAt } } } }');
-    const { flashApps } = shown(listed) as never as { flashApps: { id: string; flashEnvironments: Shown[]; flashBuilds: Shown[] }[] };
-    assert.deepEqual(flashApps.map(({ id, flashEnvironments, flashBuilds }) => [id, flashEnvironments.map((one) => [one.id, one['state'], one['activeBuildId']]), flashBuilds]), [[app.id, [[environment.id, 'PENDING', null]], []]]);
+    assert.match(
+      (await berth.call('createFlashApp', 'CreateFlashAppInput!', '{ id }', { name: 'shop' })).message,
+      /exists already/,
+    );
+    const environment = shown(
+      await berth.call('createFlashEnvironment', 'CreateFlashEnvironmentInput!', '{ id name }', {
+        flashAppId: app.id,
+        name: 'production',
+      }),
+    );
+    assert.match(
+      (
+        await berth.call('createFlashEnvironment', 'CreateFlashEnvironmentInput!', '{ id }', {
+          flashAppId: app.id,
+          name: 'production',
+        })
+      ).message,
+      /exists already/,
+    );
+    const listed = await berth.ask(
+      'query getFlashApps { myself { flashApps { id name flashEnvironments { id name state createdAt activeBuildId } flashBuilds { id createdAt } } } }',
+    );
+    const { flashApps } = shown(listed) as never as {
+      flashApps: { id: string; flashEnvironments: Shown[]; flashBuilds: Shown[] }[];
+    };
+    assert.deepEqual(
+      flashApps.map(({ id, flashEnvironments, flashBuilds }) => [
+        id,
+        flashEnvironments.map((one) => [one.id, one['state'], one['activeBuildId']]),
+        flashBuilds,
+      ]),
+      [[app.id, [[environment.id, 'PENDING', null]], []]],
+    );
   });
 
   test('take a build that was uploaded, and run it in an environment with its endpoints', async () => {
-    const app = shown(await berth.ask('{ flashAppByName(flashAppName: "shop") { id flashEnvironments { id } } }')) as Shown & { flashEnvironments: Shown[] };
+    const app = shown(
+      await berth.ask('{ flashAppByName(flashAppName: "shop") { id flashEnvironments { id } } }'),
+    ) as Shown & { flashEnvironments: Shown[] };
     const environmentId = app.flashEnvironments[0]?.id;
     const { uploadUrl, objectKey } = await upload(app);
-    const tooEarly = await berth.call('finalizeFlashArtifactUpload', 'FinalizeFlashArtifactUploadInput!', '{ id }', { flashAppId: app.id, objectKey, manifest: {} });
+    const tooEarly = await berth.call(
+      'finalizeFlashArtifactUpload',
+      'FinalizeFlashArtifactUploadInput!',
+      '{ id }',
+      { flashAppId: app.id, objectKey, manifest: {} },
+    );
     assert.match(tooEarly.message, /nothing was uploaded/);
     assert.equal((await put(uploadUrl, Buffer.from('tar!'))).statusCode, 200);
-    const build = shown(await berth.call('finalizeFlashArtifactUpload', 'FinalizeFlashArtifactUploadInput!', '{ id manifest }', { flashAppId: app.id, objectKey, manifest: { resources: { a: 1 } } }));
+    const build = shown(
+      await berth.call(
+        'finalizeFlashArtifactUpload',
+        'FinalizeFlashArtifactUploadInput!',
+        '{ id manifest }',
+        { flashAppId: app.id, objectKey, manifest: { resources: { a: 1 } } },
+      ),
+    );
     assert.deepEqual(build['manifest'], { resources: { a: 1 } });
-    shown(await berth.call('updateFlashBuildManifest', 'UpdateFlashBuildManifestInput!', '{ id manifest }', { flashBuildId: build.id, manifest: { resources: {} } }));
-    assert.deepEqual(shown(await berth.ask('query ($input: String!) { flashBuild(flashBuildId: $input) { id manifest } }', { variables: { input: build.id } }))['manifest'], { resources: {} });
+    shown(
+      await berth.call('updateFlashBuildManifest', 'UpdateFlashBuildManifestInput!', '{ id manifest }', {
+        flashBuildId: build.id,
+        manifest: { resources: {} },
+      }),
+    );
+    assert.deepEqual(
+      shown(
+        await berth.ask('query ($input: String!) { flashBuild(flashBuildId: $input) { id manifest } }', {
+          variables: { input: build.id },
+        }),
+      )['manifest'],
+      { resources: {} },
+    );
 
-    const deployed = shown(await berth.call('deployBuildToEnvironment', 'DeployBuildToEnvironmentInput!', '{ id name activeArtifact { objectKey downloadUrl expiresAt } }', { flashEnvironmentId: environmentId, flashBuildId: build.id }));
+    const deployed = shown(
+      await berth.call(
+        'deployBuildToEnvironment',
+        'DeployBuildToEnvironmentInput!',
+        '{ id name activeArtifact { objectKey downloadUrl expiresAt } }',
+        { flashEnvironmentId: environmentId, flashBuildId: build.id },
+      ),
+    );
     const { downloadUrl } = deployed['activeArtifact'] as { downloadUrl: string };
-    assert.equal((await berth.app.inject({ method: 'GET', url: downloadUrl.replace('http://berth.test', '') })).body, 'tar!');
+    assert.equal(
+      (await berth.app.inject({ method: 'GET', url: downloadUrl.replace('http://berth.test', '') })).body,
+      'tar!',
+    );
 
-    const endpoint = shown(await berth.call('saveEndpoint', 'EndpointInput!', '{ id flashEnvironmentId activeBuildid }', { name: 'worker', template: { name: 'w', imageName: 'a:1' }, gpuIds: 'ADA_24', flashEnvironmentId: environmentId }));
+    const endpoint = shown(
+      await berth.call('saveEndpoint', 'EndpointInput!', '{ id flashEnvironmentId activeBuildid }', {
+        name: 'worker',
+        template: { name: 'w', imageName: 'a:1' },
+        gpuIds: 'ADA_24',
+        flashEnvironmentId: environmentId,
+      }),
+    );
     assert.deepEqual([endpoint['flashEnvironmentId'], endpoint['activeBuildid']], [environmentId, build.id]);
-    const seen = shown(await berth.ask('query ($input: FlashEnvironmentByNameInput!) { flashEnvironmentByName(input: $input) { id state activeBuildId endpoints { id name } networkVolumes { id name } } }', { variables: { input: { flashAppId: app.id, name: 'production' } } }));
-    assert.deepEqual([seen['state'], seen['activeBuildId'], seen['endpoints'], seen['networkVolumes']], ['ACTIVE', build.id, [{ id: endpoint.id, name: 'worker' }], []]);
+    const seen = shown(
+      await berth.ask(
+        'query ($input: FlashEnvironmentByNameInput!) { flashEnvironmentByName(input: $input) { id state activeBuildId endpoints { id name } networkVolumes { id name } } }',
+        { variables: { input: { flashAppId: app.id, name: 'production' } } },
+      ),
+    );
+    assert.deepEqual(
+      [seen['state'], seen['activeBuildId'], seen['endpoints'], seen['networkVolumes']],
+      ['ACTIVE', build.id, [{ id: endpoint.id, name: 'worker' }], []],
+    );
   });
 
   test('a link does one thing, for an hour', async () => {
-    const { uploadUrl } = await upload(shown(await berth.ask('{ flashAppByName(flashAppName: "shop") { id } }')));
+    const { uploadUrl } = await upload(
+      shown(await berth.ask('{ flashAppByName(flashAppName: "shop") { id } }')),
+    );
     const at = (url: string) => url.replace('http://berth.test', '');
     assert.equal((await berth.app.inject({ method: 'GET', url: at(uploadUrl) })).statusCode, 403);
     assert.equal((await put(uploadUrl.replace('flash/', 'flash/../'), Buffer.from('x'))).statusCode, 403);
-    assert.equal((await put(uploadUrl.replace(/expires=\d+/, 'expires=99999999999999'), Buffer.from('x'))).statusCode, 403);
+    assert.equal(
+      (await put(uploadUrl.replace(/expires=\d+/, 'expires=99999999999999'), Buffer.from('x'))).statusCode,
+      403,
+    );
     berth.clock.advance(61 * 60 * 1000);
     assert.equal((await put(uploadUrl, Buffer.from('x'))).statusCode, 403);
   });
 
   test('are seen by their own account alone, and go with everything in them', async () => {
     const stranger = await berth.account('stranger');
-    const app = shown(await berth.ask('{ flashAppByName(flashAppName: "shop") { id flashEnvironments { id } } }')) as Shown & { flashEnvironments: Shown[] };
-    for (const query of [`{ flashApp(flashAppId: "${app.id}") { id } }`, `{ flashEnvironment(flashEnvironmentId: "${app.flashEnvironments[0]?.id}") { id } }`, `mutation { deleteFlashApp(flashAppId: "${app.id}") }`]) {
+    const app = shown(
+      await berth.ask('{ flashAppByName(flashAppName: "shop") { id flashEnvironments { id } } }'),
+    ) as Shown & { flashEnvironments: Shown[] };
+    for (const query of [
+      `{ flashApp(flashAppId: "${app.id}") { id } }`,
+      `{ flashEnvironment(flashEnvironmentId: "${app.flashEnvironments[0]?.id}") { id } }`,
+      `mutation { deleteFlashApp(flashAppId: "${app.id}") }`,
+    ]) {
       assert.equal((await berth.ask(query, { key: stranger })).code, 'NOT_FOUND', query);
     }
-    assert.deepEqual((await berth.ask('{ myself { flashApps { id } } }', { key: stranger })).data, { myself: { flashApps: [] } });
-    assert.deepEqual((await berth.ask(`mutation { deleteFlashApp(flashAppId: "${app.id}") }`)).data, { deleteFlashApp: null });
-    assert.equal((await berth.ask(`{ flashEnvironment(flashEnvironmentId: "${app.flashEnvironments[0]?.id}") { id } }`)).code, 'NOT_FOUND');
+    assert.deepEqual((await berth.ask('{ myself { flashApps { id } } }', { key: stranger })).data, {
+      myself: { flashApps: [] },
+    });
+    assert.deepEqual((await berth.ask(`mutation { deleteFlashApp(flashAppId: "${app.id}") }`)).data, {
+      deleteFlashApp: null,
+    });
+    assert.equal(
+      (await berth.ask(`{ flashEnvironment(flashEnvironmentId: "${app.flashEnvironments[0]?.id}") { id } }`))
+        .code,
+      'NOT_FOUND',
+    );
   });
 
   test('an environment goes by itself too, and no endpoint is made for one that is not there', async () => {
     const app = await create('second');
-    const { id } = shown(await berth.call('createFlashEnvironment', 'CreateFlashEnvironmentInput!', '{ id }', { flashAppId: app.id, name: 'one' }));
-    assert.deepEqual((await berth.ask(`mutation { deleteFlashEnvironment(flashEnvironmentId: "${id}") }`)).data, { deleteFlashEnvironment: null });
-    const before = ((await berth.ask('{ myself { endpoints { id } } }')).data as { myself: { endpoints: unknown[] } }).myself.endpoints.length;
-    assert.equal((await berth.call('saveEndpoint', 'EndpointInput!', '{ id }', { name: 'x', template: { name: 'w2', imageName: 'a:1' }, flashEnvironmentId: id })).code, 'NOT_FOUND');
-    assert.equal(((await berth.ask('{ myself { endpoints { id } } }')).data as { myself: { endpoints: unknown[] } }).myself.endpoints.length, before);
+    const { id } = shown(
+      await berth.call('createFlashEnvironment', 'CreateFlashEnvironmentInput!', '{ id }', {
+        flashAppId: app.id,
+        name: 'one',
+      }),
+    );
+    assert.deepEqual(
+      (await berth.ask(`mutation { deleteFlashEnvironment(flashEnvironmentId: "${id}") }`)).data,
+      { deleteFlashEnvironment: null },
+    );
+    const before = (
+      (await berth.ask('{ myself { endpoints { id } } }')).data as { myself: { endpoints: unknown[] } }
+    ).myself.endpoints.length;
+    assert.equal(
+      (
+        await berth.call('saveEndpoint', 'EndpointInput!', '{ id }', {
+          name: 'x',
+          template: { name: 'w2', imageName: 'a:1' },
+          flashEnvironmentId: id,
+        })
+      ).code,
+      'NOT_FOUND',
+    );
+    assert.equal(
+      ((await berth.ask('{ myself { endpoints { id } } }')).data as { myself: { endpoints: unknown[] } })
+        .myself.endpoints.length,
+      before,
+    );
   });
 });
 
 describe('a program that asks for a key', () => {
-  const look = async (id: string): Promise<Shown> => shown(await berth.ask('query ($id: String!) { flashAuthRequestStatus(flashAuthRequestId: $id) { id status expiresAt apiKey codeChallenge } }', { key: null, variables: { id } }));
-  const ask = async (): Promise<Shown> => shown(await berth.ask('mutation { createFlashAuthRequest(apiKeyName: "laptop", codeChallenge: "c", codeChallengeMethod: "S256") { id status } }', { key: null }));
-  const answer = (what: string, id: string, key?: string) => berth.ask(`mutation ($id: String!) { ${what}(flashAuthRequestId: $id) { status apiKey } }`, { variables: { id }, ...(key !== undefined && { key }) });
+  const look = async (id: string): Promise<Shown> =>
+    shown(
+      await berth.ask(
+        'query ($id: String!) { flashAuthRequestStatus(flashAuthRequestId: $id) { id status expiresAt apiKey codeChallenge } }',
+        { key: null, variables: { id } },
+      ),
+    );
+  const ask = async (): Promise<Shown> =>
+    shown(
+      await berth.ask(
+        'mutation { createFlashAuthRequest(apiKeyName: "laptop", codeChallenge: "c", codeChallengeMethod: "S256") { id status } }',
+        { key: null },
+      ),
+    );
+  const answer = (what: string, id: string, key?: string) =>
+    berth.ask(`mutation ($id: String!) { ${what}(flashAuthRequestId: $id) { status apiKey } }`, {
+      variables: { id },
+      ...(key !== undefined && { key }),
+    });
 
   test('gets it once, after someone with a key has said yes', async () => {
     const { id, status } = await ask();
     assert.equal(status, 'PENDING');
-    assert.equal((await berth.ask(`mutation { approveFlashAuthRequest(flashAuthRequestId: "${id}") { id } }`, { key: null })).status, 401);
-    assert.deepEqual(shown(await answer('approveFlashAuthRequest', id)), { status: 'APPROVED', apiKey: null });
+    assert.equal(
+      (
+        await berth.ask(`mutation { approveFlashAuthRequest(flashAuthRequestId: "${id}") { id } }`, {
+          key: null,
+        })
+      ).status,
+      401,
+    );
+    assert.deepEqual(shown(await answer('approveFlashAuthRequest', id)), {
+      status: 'APPROVED',
+      apiKey: null,
+    });
     assert.match((await answer('approveFlashAuthRequest', id)).message, /answered already/);
     const fetched = await look(id);
     assert.deepEqual([fetched['status'], fetched['codeChallenge']], ['APPROVED', 'c']);
@@ -98,9 +261,18 @@ describe('a program that asks for a key', () => {
   });
 
   test('is told at once that nobody could say yes to the name of its key', async () => {
-    const named = (name: string) => berth.ask('mutation ($name: String) { createFlashAuthRequest(apiKeyName: $name) { id } }', { key: null, variables: { name } });
-    for (const name of [' ', 'x'.repeat(192)]) assert.match((await named(name)).message, /name must have 1 to 191 characters/);
-    for (const name of ['x'.repeat(191), '']) assert.equal(shown(await answer('approveFlashAuthRequest', shown(await named(name)).id))['status'], 'APPROVED');
+    const named = (name: string) =>
+      berth.ask('mutation ($name: String) { createFlashAuthRequest(apiKeyName: $name) { id } }', {
+        key: null,
+        variables: { name },
+      });
+    for (const name of [' ', 'x'.repeat(192)])
+      assert.match((await named(name)).message, /name must have 1 to 191 characters/);
+    for (const name of ['x'.repeat(191), ''])
+      assert.equal(
+        shown(await answer('approveFlashAuthRequest', shown(await named(name)).id))['status'],
+        'APPROVED',
+      );
   });
 
   test('gets none after a no, after its time, or from a key that may not make keys', async () => {
@@ -113,29 +285,79 @@ describe('a program that asks for a key', () => {
     berth.clock.advance(11 * 60 * 1000);
     assert.equal((await look(late.id))['status'], 'EXPIRED');
     assert.match((await answer('approveFlashAuthRequest', late.id)).message, /too old/);
-    assert.equal((await berth.ask('{ flashAuthRequestStatus(flashAuthRequestId: "no") { id } }', { key: null })).code, 'NOT_FOUND');
+    assert.equal(
+      (await berth.ask('{ flashAuthRequestStatus(flashAuthRequestId: "no") { id } }', { key: null })).code,
+      'NOT_FOUND',
+    );
   });
 });
 
 describe('models', () => {
-  const SELECTION = '{ success message model { id owner name provider status users { userId credentialType } versions { uuid status } } version { uuid hash status metadata } }';
+  const SELECTION =
+    '{ success message model { id owner name provider status users { userId credentialType } versions { uuid status } } version { uuid hash status metadata } }';
   test('are added, get versions, are found and removed', async () => {
     const input = { owner: 'me', name: 'parrot', provider: 'HUGGING_FACE', metadata: { size: 7 } };
-    const first = shown(await berth.call('addModelToRepo', 'AddModelToRepoInput!', SELECTION, input)) as never as { model: Shown; version: { uuid: string; metadata: unknown } };
+    const first = shown(
+      await berth.call('addModelToRepo', 'AddModelToRepoInput!', SELECTION, input),
+    ) as never as { model: Shown; version: { uuid: string; metadata: unknown } };
     assert.deepEqual(first.version.metadata, { size: 7 });
-    const second = shown(await berth.call('addModelToRepo', 'AddModelToRepoInput!', SELECTION, input)) as never as { model: Shown & { versions: unknown[] } };
+    const second = shown(
+      await berth.call('addModelToRepo', 'AddModelToRepoInput!', SELECTION, input),
+    ) as never as { model: Shown & { versions: unknown[] } };
     assert.deepEqual([second.model.id, second.model.versions.length], [first.model.id, 2]);
-    const set = await berth.ask('mutation ($uuid: ID, $status: ModelVersionStatus) { updateModelVersionStatus(uuid: $uuid, status: $status) { success modelVersion { uuid status } } }', { variables: { uuid: first.version.uuid, status: 'READY' } });
+    const set = await berth.ask(
+      'mutation ($uuid: ID, $status: ModelVersionStatus) { updateModelVersionStatus(uuid: $uuid, status: $status) { success modelVersion { uuid status } } }',
+      { variables: { uuid: first.version.uuid, status: 'READY' } },
+    );
     assert.deepEqual(shown(set)['modelVersion'], { uuid: first.version.uuid, status: 'READY' });
-    assert.equal((shown(await berth.ask('{ myModel(owner: "me", name: "parrot") { versions { status } } }'))['versions'] as unknown[]).length, 2);
-    assert.deepEqual((await berth.ask('{ myModels(input: {provider: "OTHER"}) { id } }')).data, { myModels: [] });
-    assert.deepEqual((await berth.ask('{ myModels { id } }', { key: await berth.account('elsewhere') })).data, { myModels: [] });
-    assert.equal(shown(await berth.call('removeModelFromRepo', 'RemoveModelFromRepoInput!', '{ success }', { owner: 'me', name: 'parrot' }))['success'], true);
-    assert.deepEqual((await berth.ask('{ myModel(owner: "me", name: "parrot") { id } }')).data, { myModel: null });
-    assert.equal((await berth.call('removeModelFromRepo', 'RemoveModelFromRepoInput!', '{ success }', { owner: 'me', name: 'parrot' })).code, 'NOT_FOUND');
+    assert.equal(
+      (
+        shown(await berth.ask('{ myModel(owner: "me", name: "parrot") { versions { status } } }'))[
+          'versions'
+        ] as unknown[]
+      ).length,
+      2,
+    );
+    assert.deepEqual((await berth.ask('{ myModels(input: {provider: "OTHER"}) { id } }')).data, {
+      myModels: [],
+    });
+    assert.deepEqual(
+      (await berth.ask('{ myModels { id } }', { key: await berth.account('elsewhere') })).data,
+      { myModels: [] },
+    );
+    assert.equal(
+      shown(
+        await berth.call('removeModelFromRepo', 'RemoveModelFromRepoInput!', '{ success }', {
+          owner: 'me',
+          name: 'parrot',
+        }),
+      )['success'],
+      true,
+    );
+    assert.deepEqual((await berth.ask('{ myModel(owner: "me", name: "parrot") { id } }')).data, {
+      myModel: null,
+    });
+    assert.equal(
+      (
+        await berth.call('removeModelFromRepo', 'RemoveModelFromRepoInput!', '{ success }', {
+          owner: 'me',
+          name: 'parrot',
+        })
+      ).code,
+      'NOT_FOUND',
+    );
   });
 
   test('an upload is refused with what to do instead', async () => {
-    assert.match((await berth.call('createModelRepoUpload', 'CreateModelRepoUploadInput!', '{ success }', { owner: 'me', name: 'parrot', fileName: 'x' })).message, /network volume/);
+    assert.match(
+      (
+        await berth.call('createModelRepoUpload', 'CreateModelRepoUploadInput!', '{ success }', {
+          owner: 'me',
+          name: 'parrot',
+          fileName: 'x',
+        })
+      ).message,
+      /network volume/,
+    );
   });
 });

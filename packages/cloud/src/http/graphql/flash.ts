@@ -59,33 +59,48 @@ const sdl = `
 `;
 
 export function flashPart({ flash, endpoints, volumes, catalog }: Resources): Part {
-  const endpointsOf = async ({ kept }: ShownEnvironment, asking: Asking) => (await asking.once('endpoints', () => endpoints.list(asking.caller))).filter(({ id }) => kept.endpointIds.includes(id));
+  const endpointsOf = async ({ kept }: ShownEnvironment, asking: Asking) =>
+    (await asking.once('endpoints', () => endpoints.list(asking.caller))).filter(({ id }) =>
+      kept.endpointIds.includes(id),
+    );
   return {
     sdl,
     keyed: {
       Query: {
-        flashApp: async (args: { flashAppId?: string }, caller: Caller) => showApp(await flash.app(caller, required(args, 'flashAppId').flashAppId)),
+        flashApp: async (args: { flashAppId?: string }, caller: Caller) =>
+          showApp(await flash.app(caller, required(args, 'flashAppId').flashAppId)),
         flashAppByName: async (args: { flashAppName?: string }, caller: Caller) => {
           const { flashAppName } = required(args, 'flashAppName');
           const found = await flash.appByName(caller, flashAppName);
           if (found === undefined) throw noFlashApp(flashAppName);
           return showApp(found);
         },
-        flashEnvironment: async (args: { flashEnvironmentId?: string }, caller: Caller) => showEnvironment(await flash.environment(caller, required(args, 'flashEnvironmentId').flashEnvironmentId)),
-        flashEnvironmentByName: async ({ input = {} }: { input?: { flashAppId?: string; name?: string } }, caller: Caller) => {
+        flashEnvironment: async (args: { flashEnvironmentId?: string }, caller: Caller) =>
+          showEnvironment(
+            await flash.environment(caller, required(args, 'flashEnvironmentId').flashEnvironmentId),
+          ),
+        flashEnvironmentByName: async (
+          { input = {} }: { input?: { flashAppId?: string; name?: string } },
+          caller: Caller,
+        ) => {
           const { flashAppId, name } = required(input, 'flashAppId', 'name');
           return showEnvironment(await flash.environmentByName(caller, flashAppId, name));
         },
-        flashBuild: async (args: { flashBuildId?: string }, caller: Caller) => showBuild(await flash.build(caller, required(args, 'flashBuildId').flashBuildId)),
+        flashBuild: async (args: { flashBuildId?: string }, caller: Caller) =>
+          showBuild(await flash.build(caller, required(args, 'flashBuildId').flashBuildId)),
       },
       User: { flashApps: async (_args: unknown, caller: Caller) => (await flash.apps(caller)).map(showApp) },
       Mutation: {
-        createFlashApp: async ({ input = {} }: { input?: { name?: string } }, caller: Caller) => showApp(await flash.createApp(caller, checkName(required(input, 'name').name))),
+        createFlashApp: async ({ input = {} }: { input?: { name?: string } }, caller: Caller) =>
+          showApp(await flash.createApp(caller, checkName(required(input, 'name').name))),
         deleteFlashApp: async (args: { flashAppId?: string }, caller: Caller) => {
           await flash.removeApp(caller, required(args, 'flashAppId').flashAppId);
           return null;
         },
-        createFlashEnvironment: async ({ input = {} }: { input?: { flashAppId?: string; name?: string } }, caller: Caller) => {
+        createFlashEnvironment: async (
+          { input = {} }: { input?: { flashAppId?: string; name?: string } },
+          caller: Caller,
+        ) => {
           const { flashAppId, name } = required(input, 'flashAppId', 'name');
           return showEnvironment(await flash.createEnvironment(caller, flashAppId, checkName(name)));
         },
@@ -93,19 +108,35 @@ export function flashPart({ flash, endpoints, volumes, catalog }: Resources): Pa
           await flash.removeEnvironment(caller, required(args, 'flashEnvironmentId').flashEnvironmentId);
           return null;
         },
-        prepareFlashArtifactUpload: async ({ input = {} }: { input?: { flashAppId?: string; tarballSize?: number } }, caller: Caller) => {
-          const { objectKey, url, expiresAt } = await flash.prepareUpload(caller, required(input, 'flashAppId').flashAppId, input.tarballSize);
+        prepareFlashArtifactUpload: async (
+          { input = {} }: { input?: { flashAppId?: string; tarballSize?: number } },
+          caller: Caller,
+        ) => {
+          const { objectKey, url, expiresAt } = await flash.prepareUpload(
+            caller,
+            required(input, 'flashAppId').flashAppId,
+            input.tarballSize,
+          );
           return { uploadUrl: url, objectKey, expiresAt: isoTime(expiresAt) };
         },
-        finalizeFlashArtifactUpload: async ({ input = {} }: { input?: { flashAppId?: string; objectKey?: string; manifest?: unknown } }, caller: Caller) => {
+        finalizeFlashArtifactUpload: async (
+          { input = {} }: { input?: { flashAppId?: string; objectKey?: string; manifest?: unknown } },
+          caller: Caller,
+        ) => {
           const { flashAppId, objectKey, manifest } = required(input, 'flashAppId', 'objectKey');
           return showBuild(await flash.finalizeUpload(caller, flashAppId, objectKey, manifest));
         },
-        updateFlashBuildManifest: async ({ input = {} }: { input?: { flashBuildId?: string; manifest?: unknown } }, caller: Caller) => {
+        updateFlashBuildManifest: async (
+          { input = {} }: { input?: { flashBuildId?: string; manifest?: unknown } },
+          caller: Caller,
+        ) => {
           const { flashBuildId, manifest } = required(input, 'flashBuildId');
           return showBuild(await flash.changeManifest(caller, flashBuildId, manifest));
         },
-        deployBuildToEnvironment: async ({ input = {} }: { input?: { flashEnvironmentId?: string; flashBuildId?: string } }, caller: Caller) => {
+        deployBuildToEnvironment: async (
+          { input = {} }: { input?: { flashEnvironmentId?: string; flashBuildId?: string } },
+          caller: Caller,
+        ) => {
           const { flashEnvironmentId, flashBuildId } = required(input, 'flashEnvironmentId', 'flashBuildId');
           return showEnvironment(await flash.deploy(caller, flashEnvironmentId, flashBuildId));
         },
@@ -113,14 +144,21 @@ export function flashPart({ flash, endpoints, volumes, catalog }: Resources): Pa
     },
     fields: {
       FlashApp: {
-        flashEnvironments: async ({ id }: FlashApp, _args: unknown, asking) => (await flash.environments(asking.caller, id)).map(showEnvironment),
-        flashBuilds: async ({ id }: FlashApp, _args: unknown, asking) => (await flash.builds(asking.caller, id)).map(showBuild),
+        flashEnvironments: async ({ id }: FlashApp, _args: unknown, asking) =>
+          (await flash.environments(asking.caller, id)).map(showEnvironment),
+        flashBuilds: async ({ id }: FlashApp, _args: unknown, asking) =>
+          (await flash.builds(asking.caller, id)).map(showBuild),
       },
       FlashEnvironment: {
-        endpoints: async (shown: ShownEnvironment, _args: unknown, asking) => (await endpointsOf(shown, asking)).map(showEndpoint),
+        endpoints: async (shown: ShownEnvironment, _args: unknown, asking) =>
+          (await endpointsOf(shown, asking)).map(showEndpoint),
         networkVolumes: async (shown: ShownEnvironment, _args: unknown, asking) => {
-          const wanted = new Set((await endpointsOf(shown, asking)).flatMap(({ networkVolumeIds }) => networkVolumeIds));
-          return (await asking.once('network volumes', () => volumes.list(asking.caller))).filter(({ id }) => wanted.has(id)).map((volume) => showVolume(volume, catalog));
+          const wanted = new Set(
+            (await endpointsOf(shown, asking)).flatMap(({ networkVolumeIds }) => networkVolumeIds),
+          );
+          return (await asking.once('network volumes', () => volumes.list(asking.caller)))
+            .filter(({ id }) => wanted.has(id))
+            .map((volume) => showVolume(volume, catalog));
         },
         activeArtifact: async ({ activeBuildId }: ShownEnvironment, _args: unknown, asking) => {
           if (activeBuildId === null) return null;
@@ -130,14 +168,18 @@ export function flashPart({ flash, endpoints, volumes, catalog }: Resources): Pa
         },
       },
       Endpoint: {
-        flashEnvironmentId: async ({ id }: { id: string }, _args: unknown, asking) => (await environmentOf(id, asking))?.id ?? null,
-        activeBuildid: async ({ id }: { id: string }, _args: unknown, asking) => (await environmentOf(id, asking))?.activeBuildId ?? null,
+        flashEnvironmentId: async ({ id }: { id: string }, _args: unknown, asking) =>
+          (await environmentOf(id, asking))?.id ?? null,
+        activeBuildid: async ({ id }: { id: string }, _args: unknown, asking) =>
+          (await environmentOf(id, asking))?.activeBuildId ?? null,
       },
     },
   };
 
   async function environmentOf(endpointId: string, asking: Asking): Promise<FlashEnvironment | undefined> {
-    return (await asking.once('flash environments', () => flash.environments(asking.caller))).find(({ endpointIds }) => endpointIds.includes(endpointId));
+    return (await asking.once('flash environments', () => flash.environments(asking.caller))).find(
+      ({ endpointIds }) => endpointIds.includes(endpointId),
+    );
   }
 }
 
@@ -149,7 +191,15 @@ function showApp({ id, name }: FlashApp) {
 
 function showEnvironment(kept: FlashEnvironment) {
   const { id, name, createdAt, activeBuildId, appId } = kept;
-  return { kept, id, name, state: activeBuildId === null ? 'PENDING' : 'ACTIVE', createdAt: isoTime(createdAt), activeBuildId, flashAppId: appId };
+  return {
+    kept,
+    id,
+    name,
+    state: activeBuildId === null ? 'PENDING' : 'ACTIVE',
+    createdAt: isoTime(createdAt),
+    activeBuildId,
+    flashAppId: appId,
+  };
 }
 
 function showBuild({ id, createdAt, objectKey, manifest }: FlashBuild) {

@@ -102,26 +102,40 @@ interface LowestPriceInput extends GpuStockInput {
 export type ShownGpu = ReturnType<typeof showGpu>;
 
 export function gpuPart({ catalog }: Resources): Part {
-  const offersFor = (filter: GpuFilter, asking: Asking) => asking.once(`gpus ${JSON.stringify(filter)}`, () => catalog.gpus(filter));
+  const offersFor = (filter: GpuFilter, asking: Asking) =>
+    asking.once(`gpus ${JSON.stringify(filter)}`, () => catalog.gpus(filter));
 
   return {
     sdl,
     open: {
       Query: {
-        gpuTypes: async ({ input = {} }: { input?: { id?: string; ids?: string[]; cluster?: boolean } }, asking: Asking) => {
-          const ids = [...(input.ids ?? []), ...(input.id === undefined ? [] : [input.id])].map((id) => findGpuType(id)?.id ?? id);
+        gpuTypes: async (
+          { input = {} }: { input?: { id?: string; ids?: string[]; cluster?: boolean } },
+          asking: Asking,
+        ) => {
+          const ids = [...(input.ids ?? []), ...(input.id === undefined ? [] : [input.id])].map(
+            (id) => findGpuType(id)?.id ?? id,
+          );
           return (await offersFor({}, asking))
-            .filter(({ type, maxCount }) => (ids.length === 0 || ids.includes(type.id)) && (input.cluster !== true || maxCount > 0))
+            .filter(
+              ({ type, maxCount }) =>
+                (ids.length === 0 || ids.includes(type.id)) && (input.cluster !== true || maxCount > 0),
+            )
             .map(showGpu);
         },
-        serverlessGpuPools: () => catalog.pools().map(({ id, label, gpuTypeIds }) => ({ id, displayName: label, gpuTypeIds })),
+        serverlessGpuPools: () =>
+          catalog.pools().map(({ id, label, gpuTypeIds }) => ({ id, displayName: label, gpuTypeIds })),
       },
     },
     fields: {
       GpuType: {
         lowestPrice: async (gpu: ShownGpu, { input = {} }: { input?: LowestPriceInput }, asking: Asking) => {
           const offers = await offersFor(filterOf(input), asking);
-          return showLowestPrice(gpu, offers.find(({ type }) => type.id === gpu.id), input);
+          return showLowestPrice(
+            gpu,
+            offers.find(({ type }) => type.id === gpu.id),
+            input,
+          );
         },
       },
       GpuAvailability: {
@@ -135,7 +149,13 @@ export function gpuPart({ catalog }: Resources): Part {
 }
 
 /** Disks, speeds and memory are not told apart here: the machines are the operator's own. */
-function filterOf({ dataCenterId, countryCode, compliance, globalNetwork, ...stock }: LowestPriceInput): GpuFilter {
+function filterOf({
+  dataCenterId,
+  countryCode,
+  compliance,
+  globalNetwork,
+  ...stock
+}: LowestPriceInput): GpuFilter {
   return {
     ...gpuRequest(stock),
     within: {
@@ -177,21 +197,33 @@ export function showGpu({ type, prices, maxCount, virtual, dataCenters }: GpuOff
   };
 }
 
-function showLowestPrice(gpu: ShownGpu, offer: GpuOffer | undefined, { secureCloud, countryCode }: LowestPriceInput) {
+function showLowestPrice(
+  gpu: ShownGpu,
+  offer: GpuOffer | undefined,
+  { secureCloud, countryCode }: LowestPriceInput,
+) {
   const inStock = offer !== undefined && offer.availability !== 'NONE';
   return {
     gpuName: gpu.displayName,
     gpuTypeId: gpu.id,
     minimumBidPrice: inStock ? offer.prices.spot : null,
-    uninterruptablePrice: inStock ? (secureCloud === false ? offer.prices.community : offer.prices.secure) : null,
+    uninterruptablePrice: inStock
+      ? secureCloud === false
+        ? offer.prices.community
+        : offer.prices.secure
+      : null,
     stockStatus: stockStatus(offer?.availability ?? 'NONE'),
-    rentalPercentage: offer === undefined || offer.total === 0 ? null : ((offer.total - offer.free) / offer.total) * 100,
+    rentalPercentage:
+      offer === undefined || offer.total === 0 ? null : ((offer.total - offer.free) / offer.total) * 100,
     rentedCount: offer === undefined ? 0 : offer.total - offer.free,
     totalCount: offer?.total ?? 0,
     countryCode: inStock ? (countryCode?.toUpperCase() ?? null) : null,
     compliance: [],
     maxUnreservedGpuCount: offer?.maxFree ?? 0,
     availableGpuCounts: Array.from({ length: offer?.maxFree ?? 0 }, (_, index) => index + 1),
-    gpuTypeCudaVersions: (offer?.cudaVersions ?? []).map(({ version, availability }) => ({ cudaVersion: version, availability: availability === 'NONE' ? 'UNAVAILABLE' : 'AVAILABLE' })),
+    gpuTypeCudaVersions: (offer?.cudaVersions ?? []).map(({ version, availability }) => ({
+      cudaVersion: version,
+      availability: availability === 'NONE' ? 'UNAVAILABLE' : 'AVAILABLE',
+    })),
   };
 }

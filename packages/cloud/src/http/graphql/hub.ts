@@ -103,32 +103,53 @@ const DISK_IN_GB = 5;
 export function hubPart({ hub, catalog, endpoints }: Resources): Part {
   const all = async (): Promise<Shown[]> => (await hub.listings()).map(show);
   const deploysOf = async (image: string, asking: Asking): Promise<number> =>
-    asking.known ? (await asking.once('endpoints', () => endpoints.list(asking.caller))).filter((endpoint) => endpoint.image === image).length : 0;
+    asking.known
+      ? (await asking.once('endpoints', () => endpoints.list(asking.caller))).filter(
+          (endpoint) => endpoint.image === image,
+        ).length
+      : 0;
   return {
     sdl,
     open: {
       Query: {
         listings: async ({ input = {} }: { input?: Wanted }) => selected(await all(), input),
-        listing: async ({ id }: { id?: string }) => (await all()).find((listing) => listing.id === id) ?? null,
+        listing: async ({ id }: { id?: string }) =>
+          (await all()).find((listing) => listing.id === id) ?? null,
         listingFromRepo: async ({ repoOwner, repoName }: { repoOwner?: string; repoName?: string }) =>
-          (await all()).find((listing) => listing.repoOwner === repoOwner?.toLowerCase() && listing.repoName === repoName?.toLowerCase()) ?? null,
+          (await all()).find(
+            (listing) =>
+              listing.repoOwner === repoOwner?.toLowerCase() && listing.repoName === repoName?.toLowerCase(),
+          ) ?? null,
         allAiApiPublicConfigs: () => [],
       },
     },
     fields: {
       // The endpoints of whoever asks; others' are not counted.
-      Listing: { deploys: ({ listedRelease }: Shown, _args: unknown, asking) => deploysOf(listedRelease.build.imageName, asking) },
+      Listing: {
+        deploys: ({ listedRelease }: Shown, _args: unknown, asking) =>
+          deploysOf(listedRelease.build.imageName, asking),
+      },
       ListingRelease: {
         deploys: ({ build }: ShownRelease, _args: unknown, asking) => deploysOf(build.imageName, asking),
         config: async (_release: ShownRelease, _args: unknown, asking) => {
           const offers = await asking.once('gpus {}', () => catalog.gpus({}));
           const connected = new Set(offers.filter(({ maxCount }) => maxCount > 0).map(({ type }) => type.id));
-          const gpuIds = catalog.pools().filter(({ gpuTypeIds }) => gpuTypeIds.some((id) => connected.has(id))).map(({ id }) => id).join(',');
-          return JSON.stringify({ containerDiskInGb: DISK_IN_GB, gpuCount: 1, ...(gpuIds !== '' && { gpuIds }), env: [] });
+          const gpuIds = catalog
+            .pools()
+            .filter(({ gpuTypeIds }) => gpuTypeIds.some((id) => connected.has(id)))
+            .map(({ id }) => id)
+            .join(',');
+          return JSON.stringify({
+            containerDiskInGb: DISK_IN_GB,
+            gpuCount: 1,
+            ...(gpuIds !== '' && { gpuIds }),
+            env: [],
+          });
         },
       },
       Endpoint: {
-        hubReleaseId: async ({ kept }: { kept: { image: string } }) => (await releaseOf(kept.image))?.id ?? null,
+        hubReleaseId: async ({ kept }: { kept: { image: string } }) =>
+          (await releaseOf(kept.image))?.id ?? null,
         hubRelease: ({ kept }: { kept: { image: string } }) => releaseOf(kept.image),
       },
     },
@@ -136,7 +157,10 @@ export function hubPart({ hub, catalog, endpoints }: Resources): Part {
 
   /** What runs the image of a release is from the hub, however it was made. */
   async function releaseOf(image: string): Promise<ShownRelease | null> {
-    return (await all()).find(({ listedRelease }) => listedRelease.build.imageName === image)?.listedRelease ?? null;
+    return (
+      (await all()).find(({ listedRelease }) => listedRelease.build.imageName === image)?.listedRelease ??
+      null
+    );
   }
 }
 
@@ -164,17 +188,43 @@ function show({ name, title, description, readme, language, image, releaseId, ch
     watchers: 0,
     createdAt: at,
     updatedAt: at,
-    listedRelease: { id: releaseId, name: title, tagName: TAG, body: description, readme, branch: null, license: 'Apache-2.0', iconUrl: null, authorName: HUB_OWNER, createdAt: at, releasedAt: at, updatedAt: at, build: { id: releaseId, imageName: image }, tests: null },
+    listedRelease: {
+      id: releaseId,
+      name: title,
+      tagName: TAG,
+      body: description,
+      readme,
+      branch: null,
+      license: 'Apache-2.0',
+      iconUrl: null,
+      authorName: HUB_OWNER,
+      createdAt: at,
+      releasedAt: at,
+      updatedAt: at,
+      build: { id: releaseId, imageName: image },
+      tests: null,
+    },
   };
 }
 
-function selected(listings: Shown[], { searchQuery, category, owner, orderBy, orderDirection, limit, offset = 0 }: Wanted): Shown[] {
+function selected(
+  listings: Shown[],
+  { searchQuery, category, owner, orderBy, orderDirection, limit, offset = 0 }: Wanted,
+): Shown[] {
   const word = searchQuery?.toLowerCase();
-  const found = listings.filter((listing) =>
-    (category === undefined || listing.category === category.toLowerCase()) &&
-    (owner === undefined || listing.repoOwner === owner.toLowerCase()) &&
-    (word === undefined || [listing.title, listing.description, listing.repoName, ...listing.tags].some((text) => text.toLowerCase().includes(word))));
+  const found = listings.filter(
+    (listing) =>
+      (category === undefined || listing.category === category.toLowerCase()) &&
+      (owner === undefined || listing.repoOwner === owner.toLowerCase()) &&
+      (word === undefined ||
+        [listing.title, listing.description, listing.repoName, ...listing.tags].some((text) =>
+          text.toLowerCase().includes(word),
+        )),
+  );
   const by = orderBy === 'createdAt' || orderBy === 'updatedAt' ? orderBy : 'title';
   found.sort((a, b) => a[by].localeCompare(b[by]) * (orderDirection?.toLowerCase() === 'desc' ? -1 : 1));
-  return found.slice(Math.max(0, offset), limit === undefined ? undefined : Math.max(0, offset) + Math.max(0, limit));
+  return found.slice(
+    Math.max(0, offset),
+    limit === undefined ? undefined : Math.max(0, offset) + Math.max(0, limit),
+  );
 }

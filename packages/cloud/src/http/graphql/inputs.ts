@@ -23,7 +23,8 @@ export function checkName(name: string): string {
 
 /** A DateTime as the clock counts. */
 export function instantOf(name: string, value: unknown): number {
-  if (typeof value !== 'string' || formats['date-time']?.(value) !== true) throw rule(`${name} must be ${formatWords['date-time']}`);
+  if (typeof value !== 'string' || formats['date-time']?.(value) !== true)
+    throw rule(`${name} must be ${formatWords['date-time']}`);
   return Date.parse(value);
 }
 

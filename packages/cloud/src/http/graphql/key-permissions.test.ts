@@ -14,22 +14,46 @@ test('the levels are words', () => {
 });
 
 test('what a restricted key is not granted, it may not do', () => {
-  assert.deepEqual(readPermissions('{"serverless":"read","endpoints":["a"]}'), { access: 'restricted', scopes: { ...ALL_NONE, serverless: 'read' }, endpoints: ['a'] });
+  assert.deepEqual(readPermissions('{"serverless":"read","endpoints":["a"]}'), {
+    access: 'restricted',
+    scopes: { ...ALL_NONE, serverless: 'read' },
+    endpoints: ['a'],
+  });
   assert.deepEqual(readPermissions('{}'), { access: 'restricted', scopes: ALL_NONE, endpoints: null });
 });
 
 test('what is written reads back the same', () => {
   const grant = fc.constantFrom(...GRANTS);
   fc.assert(
-    fc.property(fc.record({ rest: grant, graphql: grant, serverless: grant }, { noNullPrototype: true }), fc.option(fc.array(fc.string())), (scopes, endpoints) => {
-      assert.deepEqual(readPermissions(writePermissions({ access: 'restricted', scopes, endpoints })), { access: 'restricted', scopes, endpoints });
-    }),
+    fc.property(
+      fc.record({ rest: grant, graphql: grant, serverless: grant }, { noNullPrototype: true }),
+      fc.option(fc.array(fc.string())),
+      (scopes, endpoints) => {
+        assert.deepEqual(readPermissions(writePermissions({ access: 'restricted', scopes, endpoints })), {
+          access: 'restricted',
+          scopes,
+          endpoints,
+        });
+      },
+    ),
     { verbose: true },
   );
 });
 
 test('anything else is refused, with the form that is wanted', () => {
-  for (const text of ['all', 'write', '[]', 'null', '"ALL"', '{"rest":"all"}', '{"rest":null}', '{"admin":"write"}', '{"endpoints":"a"}', '{"endpoints":[1]}', '{"__proto__":"write"}']) {
+  for (const text of [
+    'all',
+    'write',
+    '[]',
+    'null',
+    '"ALL"',
+    '{"rest":"all"}',
+    '{"rest":null}',
+    '{"admin":"write"}',
+    '{"endpoints":"a"}',
+    '{"endpoints":[1]}',
+    '{"__proto__":"write"}',
+  ]) {
     assert.throws(() => readPermissions(text), /permissions must be ALL, READ_ONLY, or JSON text/, text);
   }
 });

@@ -10,7 +10,8 @@ import { rule } from '../../support/errors.ts';
  */
 export type Permissions = Required<Pick<NewKey, 'access' | 'endpoints'>> & { scopes?: Scopes };
 
-const FORM = 'permissions must be ALL, READ_ONLY, or JSON text such as {"rest":"write","graphql":"read","serverless":"none","endpoints":["id"]}';
+const FORM =
+  'permissions must be ALL, READ_ONLY, or JSON text such as {"rest":"write","graphql":"read","serverless":"none","endpoints":["id"]}';
 const NO_SCOPES: Scopes = { rest: 'none', graphql: 'none', serverless: 'none' };
 
 export function readPermissions(text: string): Permissions {
@@ -18,21 +19,32 @@ export function readPermissions(text: string): Permissions {
   if (text === 'READ_ONLY') return { access: 'read-only', endpoints: null };
   const { endpoints = null, ...scopes } = readObject(text);
   for (const [family, grant] of Object.entries(scopes)) {
-    if (!Object.hasOwn(NO_SCOPES, family)) throw rule(`${FORM}; ${JSON.stringify(family.slice(0, 32))} is no part of it`);
+    if (!Object.hasOwn(NO_SCOPES, family))
+      throw rule(`${FORM}; ${JSON.stringify(family.slice(0, 32))} is no part of it`);
     if (!isGrant(grant)) throw rule(`${FORM}; ${family} must be one of ${GRANTS.join(', ')}`);
   }
-  if (endpoints !== null && !isTextList(endpoints)) throw rule(`${FORM}; endpoints must be a list of endpoint ids`);
+  if (endpoints !== null && !isTextList(endpoints))
+    throw rule(`${FORM}; endpoints must be a list of endpoint ids`);
   return { access: 'restricted', scopes: { ...NO_SCOPES, ...(scopes as Partial<Scopes>) }, endpoints };
 }
 
-export function writePermissions({ access, scopes, endpoints }: Pick<ApiKey, 'access' | 'scopes' | 'endpoints'>): string {
+export function writePermissions({
+  access,
+  scopes,
+  endpoints,
+}: Pick<ApiKey, 'access' | 'scopes' | 'endpoints'>): string {
   switch (access) {
     case 'all':
       return 'ALL';
     case 'read-only':
       return 'READ_ONLY';
     case 'restricted':
-      return JSON.stringify({ rest: scopes.rest, graphql: scopes.graphql, serverless: scopes.serverless, ...(endpoints !== null && { endpoints }) });
+      return JSON.stringify({
+        rest: scopes.rest,
+        graphql: scopes.graphql,
+        serverless: scopes.serverless,
+        ...(endpoints !== null && { endpoints }),
+      });
   }
 }
 

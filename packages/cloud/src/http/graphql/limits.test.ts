@@ -23,46 +23,71 @@ function refusal(work: () => unknown): string {
 describe('depth', () => {
   test('is allowed up to its limit', () => {
     checkSize(parse(nested(20)), DEFAULTS);
-    assert.match(refusal(() => checkSize(parse(nested(21)), DEFAULTS)), /more than 20 levels deep \(graphql\.maxDepth\); ask for the inner ones/);
+    assert.match(
+      refusal(() => checkSize(parse(nested(21)), DEFAULTS)),
+      /more than 20 levels deep \(graphql\.maxDepth\); ask for the inner ones/,
+    );
   });
 
   test('is counted through fragments, and not for fragments themselves', () => {
-    const spread = (inner: string): string => `{ a { ...f } } fragment f on T { ... { ... on T { b { ${inner} } } } }`;
+    const spread = (inner: string): string =>
+      `{ a { ...f } } fragment f on T { ... { ... on T { b { ${inner} } } } }`;
     checkSize(parse(spread('c')), { maxDepth: 3, maxFields: 10 });
-    assert.match(refusal(() => checkSize(parse(spread('c { d }')), { maxDepth: 3, maxFields: 10 })), /3 levels/);
+    assert.match(
+      refusal(() => checkSize(parse(spread('c { d }')), { maxDepth: 3, maxFields: 10 })),
+      /3 levels/,
+    );
   });
 
   test('of a fragment that nobody spreads counts too', () => {
-    assert.match(refusal(() => checkSize(parse(`{ a } fragment f on T ${nested(21)}`), DEFAULTS)), /20 levels/);
+    assert.match(
+      refusal(() => checkSize(parse(`{ a } fragment f on T ${nested(21)}`), DEFAULTS)),
+      /20 levels/,
+    );
   });
 });
 
 describe('fields', () => {
   test('are counted one by one, aliases included', () => {
-    const aliases = (count: number): string => `{ ${Array.from({ length: count }, (_, index) => `a${index}: a`).join(' ')} }`;
+    const aliases = (count: number): string =>
+      `{ ${Array.from({ length: count }, (_, index) => `a${index}: a`).join(' ')} }`;
     checkSize(parse(aliases(2000)), DEFAULTS);
-    assert.match(refusal(() => checkSize(parse(aliases(2001)), DEFAULTS)), /more than 2000 fields \(graphql\.maxFields\)/);
+    assert.match(
+      refusal(() => checkSize(parse(aliases(2001)), DEFAULTS)),
+      /more than 2000 fields \(graphql\.maxFields\)/,
+    );
   });
 
   test('of a fragment count each time that it is spread', () => {
     const text = '{ ...f ...f b: a { ...f } } fragment f on T { x y }';
     checkSize(parse(text), { maxDepth: 9, maxFields: 7 });
-    assert.match(refusal(() => checkSize(parse(text), { maxDepth: 9, maxFields: 6 })), /more than 6 fields/);
+    assert.match(
+      refusal(() => checkSize(parse(text), { maxDepth: 9, maxFields: 6 })),
+      /more than 6 fields/,
+    );
   });
 
   test('of a bomb are counted without being unfolded', () => {
     const bomb = `{ ...f0 } ${Array.from({ length: 150 }, (_, index) => `fragment f${index} on T { ...f${index + 1} ...f${index + 1} }`).join(' ')} fragment f150 on T { a }`;
-    assert.match(refusal(() => checkSize(parse(bomb), DEFAULTS)), /more than 2000 fields/);
+    assert.match(
+      refusal(() => checkSize(parse(bomb), DEFAULTS)),
+      /more than 2000 fields/,
+    );
   });
 
   test('are the same as in the document with its fragments written out', () => {
     // Fragment n spreads only fragments after it, so there is an end.
-    const fragment = fc.array(fc.oneof(fc.constant('a'), fc.constant('b { c }'), fc.nat({ max: 5 })), { minLength: 1, maxLength: 4 });
+    const fragment = fc.array(fc.oneof(fc.constant('a'), fc.constant('b { c }'), fc.nat({ max: 5 })), {
+      minLength: 1,
+      maxLength: 4,
+    });
     fc.assert(
       fc.property(fc.array(fragment, { minLength: 1, maxLength: 5 }), (fragments) => {
-        const write = (part: string | number, at: number, spread: (to: number) => string): string => (typeof part === 'string' ? part : at + 1 + part < fragments.length ? spread(at + 1 + part) : 'a');
+        const write = (part: string | number, at: number, spread: (to: number) => string): string =>
+          typeof part === 'string' ? part : at + 1 + part < fragments.length ? spread(at + 1 + part) : 'a';
         const folded = `{ ...f0 } ${fragments.map((parts, at) => `fragment f${at} on T { ${parts.map((part) => write(part, at, (to) => `...f${to}`)).join(' ')} }`).join(' ')}`;
-        const body = (at: number): string => (fragments[at] ?? []).map((part) => write(part, at, body)).join(' ');
+        const body = (at: number): string =>
+          (fragments[at] ?? []).map((part) => write(part, at, body)).join(' ');
         const unfolded = fragments.map((_, at) => `query q${at} { ${body(at)} }`).join(' ');
         const fits = (text: string, maxFields: number, maxDepth: number): boolean => {
           try {
@@ -83,13 +108,22 @@ describe('fields', () => {
 
 describe('fragments', () => {
   test('may not spread themselves', () => {
-    assert.match(refusal(() => checkSize(parse('{ ...f } fragment f on T { a { ...g } } fragment g on T { ...f }'), DEFAULTS)), /fragment f spreads itself/);
+    assert.match(
+      refusal(() =>
+        checkSize(parse('{ ...f } fragment f on T { a { ...g } } fragment g on T { ...f }'), DEFAULTS),
+      ),
+      /fragment f spreads itself/,
+    );
   });
 
   test('are limited in number, so that a chain of them ends', () => {
-    const chain = (count: number): string => `{ ...f0 } ${Array.from({ length: count - 1 }, (_, index) => `fragment f${index} on T { ...f${index + 1} }`).join(' ')} fragment f${count - 1} on T { a }`;
+    const chain = (count: number): string =>
+      `{ ...f0 } ${Array.from({ length: count - 1 }, (_, index) => `fragment f${index} on T { ...f${index + 1} }`).join(' ')} fragment f${count - 1} on T { a }`;
     checkSize(parse(chain(200)), DEFAULTS);
-    assert.match(refusal(() => checkSize(parse(chain(201)), DEFAULTS)), /201 fragments; at most 200/);
+    assert.match(
+      refusal(() => checkSize(parse(chain(201)), DEFAULTS)),
+      /201 fragments; at most 200/,
+    );
   });
 
   test('that do not exist are left to the validation', () => {
@@ -100,22 +134,49 @@ describe('fragments', () => {
 describe('the text of a document', () => {
   test('may not have too many words', () => {
     scan(`{ ${'a '.repeat(49_998)} }`, DEFAULTS);
-    assert.match(refusal(() => scan(`{ ${'a '.repeat(50_000)} }`, DEFAULTS)), /more than 50000 words and marks; send values as variables/);
+    assert.match(
+      refusal(() => scan(`{ ${'a '.repeat(50_000)} }`, DEFAULTS)),
+      /more than 50000 words and marks; send values as variables/,
+    );
   });
 
   test('may not nest its brackets without end, whichever they are', () => {
-    for (const open of ['{a', '{a(b:[', '{a(b:{c:']) assert.match(refusal(() => scan(open.repeat(30_000 / open.length), DEFAULTS)), /nested more than 84 deep/);
+    for (const open of ['{a', '{a(b:[', '{a(b:{c:'])
+      assert.match(
+        refusal(() => scan(open.repeat(30_000 / open.length), DEFAULTS)),
+        /nested more than 84 deep/,
+      );
   });
 
   test('may not make with an escape what a body may not hold', () => {
-    assert.match(refusal(() => scan('{ a(b: "\\u0000") }', DEFAULTS)), /NUL/);
+    assert.match(
+      refusal(() => scan('{ a(b: "\\u0000") }', DEFAULTS)),
+      /NUL/,
+    );
   });
 
   test('is known to hold texts or not', () => {
-    assert.deepEqual([scan('{ a(b: 1) }', DEFAULTS), scan('{ a(b: "x") }', DEFAULTS), scan('{ a(b: """x""") }', DEFAULTS)].map(({ holdsText }) => holdsText), [false, true, true]);
+    assert.deepEqual(
+      [
+        scan('{ a(b: 1) }', DEFAULTS),
+        scan('{ a(b: "x") }', DEFAULTS),
+        scan('{ a(b: """x""") }', DEFAULTS),
+      ].map(({ holdsText }) => holdsText),
+      [false, true, true],
+    );
   });
 });
 
 test('the standard introspection query is within the limits', () => {
-  readDocument(getIntrospectionQuery({ descriptions: true, specifiedByUrl: true, directiveIsRepeatable: true, schemaDescription: true, inputValueDeprecation: true, oneOf: true }), DEFAULTS);
+  readDocument(
+    getIntrospectionQuery({
+      descriptions: true,
+      specifiedByUrl: true,
+      directiveIsRepeatable: true,
+      schemaDescription: true,
+      inputValueDeprecation: true,
+      oneOf: true,
+    }),
+    DEFAULTS,
+  );
 });

@@ -29,10 +29,16 @@ export function scan(text: string, { maxDepth }: GraphqlLimits): { holdsText: bo
   let holdsText = false;
   for (let token = lexer.advance(); token.kind !== TokenKind.EOF; token = lexer.advance()) {
     tokens += 1;
-    if (tokens > MAX_TOKENS) throw rule(`the document has more than ${MAX_TOKENS} words and marks; send values as variables, or several documents`);
+    if (tokens > MAX_TOKENS)
+      throw rule(
+        `the document has more than ${MAX_TOKENS} words and marks; send values as variables, or several documents`,
+      );
     if (OPENING.includes(token.kind)) depth += 1;
     if (CLOSING.includes(token.kind)) depth -= 1;
-    if (depth > maxDepth + VALUE_DEPTH) throw rule(`the document has brackets nested more than ${maxDepth + VALUE_DEPTH} deep; send a flatter one`);
+    if (depth > maxDepth + VALUE_DEPTH)
+      throw rule(
+        `the document has brackets nested more than ${maxDepth + VALUE_DEPTH} deep; send a flatter one`,
+      );
     if (token.kind === TokenKind.STRING || token.kind === TokenKind.BLOCK_STRING) {
       // An escape may have made what the body itself may not hold.
       checkText(token.value);
@@ -51,15 +57,21 @@ const NOTHING: Size = { depth: 0, fields: 0 };
 
 /** Each fragment is measured once, however often it is spread: a few lines can stand for millions of fields. */
 export function checkSize(document: DocumentNode, { maxDepth, maxFields }: GraphqlLimits): void {
-  const fragments = new Map(document.definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION).map((fragment) => [fragment.name.value, fragment]));
-  if (fragments.size > MAX_FRAGMENTS) throw rule(`the document has ${fragments.size} fragments; at most ${MAX_FRAGMENTS} are read`);
+  const fragments = new Map(
+    document.definitions
+      .filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
+      .map((fragment) => [fragment.name.value, fragment]),
+  );
+  if (fragments.size > MAX_FRAGMENTS)
+    throw rule(`the document has ${fragments.size} fragments; at most ${MAX_FRAGMENTS} are read`);
   const measured = new Map<FragmentDefinitionNode, Size | 'begun'>();
 
   function ofFragment(name: string): Size {
     const fragment = fragments.get(name);
     if (fragment === undefined) return NOTHING;
     const known = measured.get(fragment);
-    if (known === 'begun') throw rule(`fragment ${name} spreads itself, directly or through others; it would never end`);
+    if (known === 'begun')
+      throw rule(`fragment ${name} spreads itself, directly or through others; it would never end`);
     if (known !== undefined) return known;
     measured.set(fragment, 'begun');
     const size = ofSelections(fragment.selectionSet);
@@ -71,7 +83,10 @@ export function checkSize(document: DocumentNode, { maxDepth, maxFields }: Graph
     const total = { ...NOTHING };
     for (const selection of set?.selections ?? []) {
       const own = selection.kind === Kind.FIELD ? 1 : 0;
-      const inner = selection.kind === Kind.FRAGMENT_SPREAD ? ofFragment(selection.name.value) : ofSelections(selection.selectionSet);
+      const inner =
+        selection.kind === Kind.FRAGMENT_SPREAD
+          ? ofFragment(selection.name.value)
+          : ofSelections(selection.selectionSet);
       total.fields += own + inner.fields;
       total.depth = Math.max(total.depth, own + inner.depth);
     }
@@ -79,9 +94,19 @@ export function checkSize(document: DocumentNode, { maxDepth, maxFields }: Graph
   }
 
   for (const definition of document.definitions) {
-    if (definition.kind !== Kind.OPERATION_DEFINITION && definition.kind !== Kind.FRAGMENT_DEFINITION) continue;
-    const { depth, fields } = definition.kind === Kind.FRAGMENT_DEFINITION ? ofFragment(definition.name.value) : ofSelections(definition.selectionSet);
-    if (depth > maxDepth) throw rule(`the document nests fields more than ${maxDepth} levels deep (graphql.maxDepth); ask for the inner ones in a request of their own`);
-    if (fields > maxFields) throw rule(`the document selects more than ${maxFields} fields (graphql.maxFields), counted with its fragments spread out; select fewer, or send several requests`);
+    if (definition.kind !== Kind.OPERATION_DEFINITION && definition.kind !== Kind.FRAGMENT_DEFINITION)
+      continue;
+    const { depth, fields } =
+      definition.kind === Kind.FRAGMENT_DEFINITION
+        ? ofFragment(definition.name.value)
+        : ofSelections(definition.selectionSet);
+    if (depth > maxDepth)
+      throw rule(
+        `the document nests fields more than ${maxDepth} levels deep (graphql.maxDepth); ask for the inner ones in a request of their own`,
+      );
+    if (fields > maxFields)
+      throw rule(
+        `the document selects more than ${maxFields} fields (graphql.maxFields), counted with its fragments spread out; select fewer, or send several requests`,
+      );
   }
 }

@@ -35,16 +35,28 @@ export function loginRequestPart({ loginRequests }: Resources): Part {
   return {
     sdl,
     open: {
-      Query: { flashAuthRequestStatus: async (args: Named) => show(await loginRequests.look(required(args, 'flashAuthRequestId').flashAuthRequestId)) },
+      Query: {
+        flashAuthRequestStatus: async (args: Named) =>
+          show(await loginRequests.look(required(args, 'flashAuthRequestId').flashAuthRequestId)),
+      },
       Mutation: {
-        createFlashAuthRequest: async ({ apiKeyName, codeChallenge, codeChallengeMethod }: { apiKeyName?: string; codeChallenge?: string; codeChallengeMethod?: string }) =>
-          show(await loginRequests.create({ keyName: apiKeyName, codeChallenge, codeChallengeMethod })),
+        createFlashAuthRequest: async ({
+          apiKeyName,
+          codeChallenge,
+          codeChallengeMethod,
+        }: {
+          apiKeyName?: string;
+          codeChallenge?: string;
+          codeChallengeMethod?: string;
+        }) => show(await loginRequests.create({ keyName: apiKeyName, codeChallenge, codeChallengeMethod })),
       },
     },
     keyed: {
       Mutation: {
-        approveFlashAuthRequest: async (args: Named, caller: Caller) => show(await loginRequests.approve(caller, required(args, 'flashAuthRequestId').flashAuthRequestId)),
-        denyFlashAuthRequest: async (args: Named, caller: Caller) => show(await loginRequests.deny(caller, required(args, 'flashAuthRequestId').flashAuthRequestId)),
+        approveFlashAuthRequest: async (args: Named, caller: Caller) =>
+          show(await loginRequests.approve(caller, required(args, 'flashAuthRequestId').flashAuthRequestId)),
+        denyFlashAuthRequest: async (args: Named, caller: Caller) =>
+          show(await loginRequests.deny(caller, required(args, 'flashAuthRequestId').flashAuthRequestId)),
       },
     },
   };

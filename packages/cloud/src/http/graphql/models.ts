@@ -89,14 +89,22 @@ const DEFAULT_STATUS = 'ACTIVE';
 
 export function modelPart({ models }: Resources): Part {
   const noUploads = (): never => {
-    throw rule('model files are not uploaded here: copy them onto a network volume, and mount it in the endpoints that need them');
+    throw rule(
+      'model files are not uploaded here: copy them onto a network volume, and mount it in the endpoints that need them',
+    );
   };
   return {
     sdl,
     keyed: {
       Query: {
         myModels: async ({ input = {} }: { input?: { provider?: string; name?: string } }, caller: Caller) =>
-          (await models.list(caller)).filter(({ provider, name }) => (input.provider === undefined || provider === input.provider) && (input.name === undefined || name === input.name)).map(show),
+          (await models.list(caller))
+            .filter(
+              ({ provider, name }) =>
+                (input.provider === undefined || provider === input.provider) &&
+                (input.name === undefined || name === input.name),
+            )
+            .map(show),
         myModel: async (args: { owner?: string; name?: string }, caller: Caller) => {
           const { owner, name } = required(args, 'owner', 'name');
           const found = await models.find(caller, owner, name);
@@ -105,17 +113,50 @@ export function modelPart({ models }: Resources): Part {
       },
       Mutation: {
         addModelToRepo: async ({ input = {} }: { input?: AddModel }, caller: Caller) => {
-          const { owner, name, provider = DEFAULT_PROVIDER, modelStatus = DEFAULT_STATUS, credentialType = null, credentialReference = null, metadata } = required(input, 'owner', 'name');
-          const { model, version } = await models.add(caller, { owner, name, provider, status: modelStatus, credentialType, credentialReference, metadata });
-          return { success: true, message: `${owner}/${name} was added`, model: show(model), version: showVersion(version) };
+          const {
+            owner,
+            name,
+            provider = DEFAULT_PROVIDER,
+            modelStatus = DEFAULT_STATUS,
+            credentialType = null,
+            credentialReference = null,
+            metadata,
+          } = required(input, 'owner', 'name');
+          const { model, version } = await models.add(caller, {
+            owner,
+            name,
+            provider,
+            status: modelStatus,
+            credentialType,
+            credentialReference,
+            metadata,
+          });
+          return {
+            success: true,
+            message: `${owner}/${name} was added`,
+            model: show(model),
+            version: showVersion(version),
+          };
         },
         removeModelFromRepo: async ({ input = {} }: { input?: AddModel }, caller: Caller) => {
           const { owner, name } = required(input, 'owner', 'name');
-          return { success: true, message: `${owner}/${name} was removed`, model: show(await models.remove(caller, owner, name)), version: null };
+          return {
+            success: true,
+            message: `${owner}/${name} was removed`,
+            model: show(await models.remove(caller, owner, name)),
+            version: null,
+          };
         },
-        updateModelVersionStatus: async (args: { uuid?: string; hash?: string; status?: ModelVersionStatus }, caller: Caller) => {
+        updateModelVersionStatus: async (
+          args: { uuid?: string; hash?: string; status?: ModelVersionStatus },
+          caller: Caller,
+        ) => {
           const { status } = required(args, 'status');
-          return { success: true, message: `it is ${status} now`, modelVersion: showVersion(await models.setStatus(caller, args, status)) };
+          return {
+            success: true,
+            message: `it is ${status} now`,
+            modelVersion: showVersion(await models.setStatus(caller, args, status)),
+          };
         },
         createModelRepoUpload: noUploads,
         completeModelRepoUpload: noUploads,
@@ -124,7 +165,19 @@ export function modelPart({ models }: Resources): Part {
   };
 }
 
-function show({ id, accountId, owner, name, provider, status, credentialType, credentialReference, versions, createdAt, updatedAt }: RepoModel) {
+function show({
+  id,
+  accountId,
+  owner,
+  name,
+  provider,
+  status,
+  credentialType,
+  credentialReference,
+  versions,
+  createdAt,
+  updatedAt,
+}: RepoModel) {
   return {
     id,
     owner,
@@ -133,7 +186,9 @@ function show({ id, accountId, owner, name, provider, status, credentialType, cr
     status,
     createdAt: isoTime(createdAt),
     updatedAt: isoTime(updatedAt),
-    users: [{ userId: accountId, credentialType, credentialReference, status, updatedAt: isoTime(updatedAt) }],
+    users: [
+      { userId: accountId, credentialType, credentialReference, status, updatedAt: isoTime(updatedAt) },
+    ],
     versions: versions.map(showVersion),
   };
 }

@@ -11,38 +11,78 @@ describe('network volumes', () => {
   after(() => berth.close());
 
   const ALL = '{ id name size dataCenterId dataCenter { id name } type }';
-  const create = (input: Record<string, unknown>, key?: string): Promise<GraphqlAnswer> => berth.call('createNetworkVolume', 'CreateNetworkVolumeInput', ALL, input, key);
-  const update = (input: Record<string, unknown>, key?: string): Promise<GraphqlAnswer> => berth.call('updateNetworkVolume', 'UpdateNetworkVolumeInput', ALL, input, key);
-  const remove = (id: string, key?: string): Promise<GraphqlAnswer> => berth.call('deleteNetworkVolume', 'DeleteNetworkVolumeInput', '', { id }, key);
+  const create = (input: Record<string, unknown>, key?: string): Promise<GraphqlAnswer> =>
+    berth.call('createNetworkVolume', 'CreateNetworkVolumeInput', ALL, input, key);
+  const update = (input: Record<string, unknown>, key?: string): Promise<GraphqlAnswer> =>
+    berth.call('updateNetworkVolume', 'UpdateNetworkVolumeInput', ALL, input, key);
+  const remove = (id: string, key?: string): Promise<GraphqlAnswer> =>
+    berth.call('deleteNetworkVolume', 'DeleteNetworkVolumeInput', '', { id }, key);
 
   test('are made, listed, grown, renamed and deleted', async () => {
     const key = await berth.account('volumes');
     const volume = shown(await create({ name: 'data', size: 5, dataCenterId: 'EU-RO-1' }, key));
-    assert.deepEqual(volume, { id: volume.id, name: 'data', size: 5, dataCenterId: 'EU-RO-1', dataCenter: { id: 'EU-RO-1', name: 'Bucharest' }, type: 'STANDARD' });
-    assert.deepEqual((await berth.ask(`{ myself { networkVolumes ${ALL} } }`, { key })).data, { myself: { networkVolumes: [volume] } });
+    assert.deepEqual(volume, {
+      id: volume.id,
+      name: 'data',
+      size: 5,
+      dataCenterId: 'EU-RO-1',
+      dataCenter: { id: 'EU-RO-1', name: 'Bucharest' },
+      type: 'STANDARD',
+    });
+    assert.deepEqual((await berth.ask(`{ myself { networkVolumes ${ALL} } }`, { key })).data, {
+      myself: { networkVolumes: [volume] },
+    });
     assert.deepEqual(shown(await update({ id: volume.id, size: 6 }, key)), { ...volume, size: 6 });
-    assert.deepEqual(shown(await update({ id: volume.id, name: 'renamed', size: null }, key)), { ...volume, size: 6, name: 'renamed' });
+    assert.deepEqual(shown(await update({ id: volume.id, name: 'renamed', size: null }, key)), {
+      ...volume,
+      size: 6,
+      name: 'renamed',
+    });
     assert.equal((await remove(volume.id, key)).text, '{"data":{"deleteNetworkVolume":null}}');
-    assert.deepEqual((await berth.ask('{ myself { networkVolumes { id } } }', { key })).data, { myself: { networkVolumes: [] } });
+    assert.deepEqual((await berth.ask('{ myself { networkVolumes { id } } }', { key })).data, {
+      myself: { networkVolumes: [] },
+    });
   });
 
   test('may be of the faster type', async () => {
-    assert.equal(shown(await create({ name: 'fast', size: 10, dataCenterId: 'LOCAL-1', type: 'HIGH_PERFORMANCE' }))['type'], 'HIGH_PERFORMANCE');
-    assert.match((await create({ name: 'x', size: 10, dataCenterId: 'LOCAL-1', type: 'TAPE' })).message, /type must be one of STANDARD, HIGH_PERFORMANCE/);
+    assert.equal(
+      shown(await create({ name: 'fast', size: 10, dataCenterId: 'LOCAL-1', type: 'HIGH_PERFORMANCE' }))[
+        'type'
+      ],
+      'HIGH_PERFORMANCE',
+    );
+    assert.match(
+      (await create({ name: 'x', size: 10, dataCenterId: 'LOCAL-1', type: 'TAPE' })).message,
+      /type must be one of STANDARD, HIGH_PERFORMANCE/,
+    );
   });
 
   test('have from 0 to 4000 GB and only grow', async () => {
     const { id } = shown(await create({ name: 'edge', size: 0, dataCenterId: 'LOCAL-1' }));
     assert.equal(shown(await update({ id, size: 4000 }))['size'], 4000);
-    for (const [size, message] of [[4001, /from 0 to 4000, got 4001/], [-1, /from 0 to 4000, got -1/], [4000, /must be greater than the current size of 4000/], [3999, /cannot shrink/]] as const) {
+    for (const [size, message] of [
+      [4001, /from 0 to 4000, got 4001/],
+      [-1, /from 0 to 4000, got -1/],
+      [4000, /must be greater than the current size of 4000/],
+      [3999, /cannot shrink/],
+    ] as const) {
       assert.match((await update({ id, size })).message, message);
     }
-    assert.match((await create({ name: 'x', size: 4001, dataCenterId: 'LOCAL-1' })).message, /from 0 to 4000/);
+    assert.match(
+      (await create({ name: 'x', size: 4001, dataCenterId: 'LOCAL-1' })).message,
+      /from 0 to 4000/,
+    );
   });
 
   test('need a name, a size and a data center that exists', async () => {
-    assert.equal((await create({ name: '', size: 1 })).message, 'name and dataCenterId are required: missing or empty');
-    assert.match((await create({ name: 'x', size: 1, dataCenterId: 'MOON-1' })).message, /data center "MOON-1" does not exist here; available: LOCAL-1, EU-RO-1/);
+    assert.equal(
+      (await create({ name: '', size: 1 })).message,
+      'name and dataCenterId are required: missing or empty',
+    );
+    assert.match(
+      (await create({ name: 'x', size: 1, dataCenterId: 'MOON-1' })).message,
+      /data center "MOON-1" does not exist here; available: LOCAL-1, EU-RO-1/,
+    );
     assert.equal((await update({ name: 'x' })).message, 'id is required: missing or empty');
   });
 

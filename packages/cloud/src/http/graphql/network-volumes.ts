@@ -37,14 +37,28 @@ export function networkVolumePart({ volumes, catalog }: Resources): Part {
     sdl,
     keyed: {
       Mutation: {
-        createNetworkVolume: async ({ input = {} }: { input?: { name?: string; size?: number; dataCenterId?: string; type?: string } }, caller) => {
+        createNetworkVolume: async (
+          { input = {} }: { input?: { name?: string; size?: number; dataCenterId?: string; type?: string } },
+          caller,
+        ) => {
           const { name, size, dataCenterId, type } = required(input, 'name', 'size', 'dataCenterId');
-          const fields = { name: checkName(name), size: checkSize(size), dataCenterId, ...(type !== undefined && { type: typeOf(type) }) };
+          const fields = {
+            name: checkName(name),
+            size: checkSize(size),
+            dataCenterId,
+            ...(type !== undefined && { type: typeOf(type) }),
+          };
           return showVolume(await volumes.create(caller, fields), catalog);
         },
-        updateNetworkVolume: async ({ input = {} }: { input?: { id?: string; name?: string; size?: number } }, caller) => {
+        updateNetworkVolume: async (
+          { input = {} }: { input?: { id?: string; name?: string; size?: number } },
+          caller,
+        ) => {
           const { id, name, size } = required(input, 'id');
-          const change = { ...(name !== undefined && { name: checkName(name) }), ...(size !== undefined && { size: checkSize(size) }) };
+          const change = {
+            ...(name !== undefined && { name: checkName(name) }),
+            ...(size !== undefined && { size: checkSize(size) }),
+          };
           return showVolume(await volumes.update(caller, id, change, 'larger'), catalog);
         },
         deleteNetworkVolume: async ({ input = {} }: { input?: { id?: string } }, caller) => {
@@ -57,14 +71,18 @@ export function networkVolumePart({ volumes, catalog }: Resources): Part {
           return null;
         },
       },
-      User: { networkVolumes: async (_args: unknown, caller) => (await volumes.list(caller)).map((volume) => showVolume(volume, catalog)) },
+      User: {
+        networkVolumes: async (_args: unknown, caller) =>
+          (await volumes.list(caller)).map((volume) => showVolume(volume, catalog)),
+      },
     },
   };
 }
 
 function checkSize(size: number): number {
   const { minimum, maximum } = V1_VOLUME_SIZE;
-  if (size < minimum || size > maximum) throw rule(`size must be a whole number of GB from ${minimum} to ${maximum}, got ${size}`);
+  if (size < minimum || size > maximum)
+    throw rule(`size must be a whole number of GB from ${minimum} to ${maximum}, got ${size}`);
   return size;
 }
 
@@ -77,5 +95,12 @@ function typeOf(word: string): VolumeType {
 /** A volume whose data center is no longer in the configuration is still there, and shown without it. */
 export function showVolume({ id, name, size, dataCenterId, type }: NetworkVolume, catalog: Catalog) {
   const dataCenter = catalog.dataCenters({ ids: [dataCenterId] })[0];
-  return { id, name, size, dataCenterId, dataCenter: dataCenter === undefined ? null : showDataCenter(dataCenter), type };
+  return {
+    id,
+    name,
+    size,
+    dataCenterId,
+    dataCenter: dataCenter === undefined ? null : showDataCenter(dataCenter),
+    type,
+  };
 }

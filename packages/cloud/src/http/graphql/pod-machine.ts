@@ -63,7 +63,10 @@ interface Machine {
 
 /** What the machine behind a pod is like, asked of its engine. */
 export function podMachinePart({ catalog }: Resources): Part {
-  const capacityOf = async ({ dataCenterId }: Machine, asking: Asking) => (dataCenterId === null ? undefined : asking.once(`capacity ${dataCenterId}`, () => catalog.capacity(dataCenterId)));
+  const capacityOf = async ({ dataCenterId }: Machine, asking: Asking) =>
+    dataCenterId === null
+      ? undefined
+      : asking.once(`capacity ${dataCenterId}`, () => catalog.capacity(dataCenterId));
   const cpuOf = async (machine: Machine, asking: Asking) => {
     const capacity = await capacityOf(machine, asking);
     return capacity === undefined ? undefined : hostCpusOf([capacity])[0];
@@ -73,27 +76,39 @@ export function podMachinePart({ catalog }: Resources): Part {
     keyed: { User: { savingsPlans: () => [], serverlessDiscount: () => null } },
     fields: {
       Pod: {
-        cpuFlavor: async ({ kept }: { kept?: Pod }) => (typeof kept?.cpuFlavorId === 'string' ? showFlavor((await catalog.cpu(kept.cpuFlavorId)).flavor) : null),
+        cpuFlavor: async ({ kept }: { kept?: Pod }) =>
+          typeof kept?.cpuFlavorId === 'string'
+            ? showFlavor((await catalog.cpu(kept.cpuFlavorId)).flavor)
+            : null,
         savingsPlans: () => [],
       },
       PodMachineInfo: {
         gpuType: async ({ gpuTypeId }: Machine, _args: unknown, asking) => {
-          const offer = (await asking.once('gpus {}', () => catalog.gpus({}))).find(({ type }) => type.id === gpuTypeId);
+          const offer = (await asking.once('gpus {}', () => catalog.gpus({}))).find(
+            ({ type }) => type.id === gpuTypeId,
+          );
           return offer === undefined ? null : showGpu(offer);
         },
         gpuAvailable: async (machine: Machine, _args: unknown, asking) =>
-          ((await capacityOf(machine, asking))?.gpus ?? []).filter(({ gpuTypeId }) => gpuTypeId === machine.gpuTypeId).reduce((sum, { free }) => sum + free, 0),
+          ((await capacityOf(machine, asking))?.gpus ?? [])
+            .filter(({ gpuTypeId }) => gpuTypeId === machine.gpuTypeId)
+            .reduce((sum, { free }) => sum + free, 0),
         minPodGpuCount: ({ gpuTypeId }: Machine) => (gpuTypeId === null || gpuTypeId === 'unknown' ? 0 : 1),
-        cpuTypeId: async (machine: Machine, _args: unknown, asking) => (await cpuOf(machine, asking))?.id ?? null,
+        cpuTypeId: async (machine: Machine, _args: unknown, asking) =>
+          (await cpuOf(machine, asking))?.id ?? null,
         cpuType: async (machine: Machine, _args: unknown, asking) => {
           const cpu = await cpuOf(machine, asking);
           return cpu === undefined ? null : { ...cpu, displayName: cpu.name, groupId: null };
         },
-        vcpuTotal: async (machine: Machine, _args: unknown, asking) => (await capacityOf(machine, asking))?.cpu.threads ?? null,
-        memoryTotal: async (machine: Machine, _args: unknown, asking) => whole((await capacityOf(machine, asking))?.memoryInGb),
+        vcpuTotal: async (machine: Machine, _args: unknown, asking) =>
+          (await capacityOf(machine, asking))?.cpu.threads ?? null,
+        memoryTotal: async (machine: Machine, _args: unknown, asking) =>
+          whole((await capacityOf(machine, asking))?.memoryInGb),
         memoryReserved: async (machine: Machine, _args: unknown, asking) => {
           const capacity = await capacityOf(machine, asking);
-          return capacity?.freeMemoryInGb === undefined ? null : whole(capacity.memoryInGb - capacity.freeMemoryInGb);
+          return capacity?.freeMemoryInGb === undefined
+            ? null
+            : whole(capacity.memoryInGb - capacity.freeMemoryInGb);
         },
       },
     },

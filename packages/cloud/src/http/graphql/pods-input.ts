@@ -46,7 +46,18 @@ export interface DeployPod {
   bidPerGpu?: number;
 }
 
-export interface EditPod extends Pick<DeployPod, 'imageName' | 'dockerArgs' | 'env' | 'ports' | 'containerDiskInGb' | 'volumeInGb' | 'volumeMountPath' | 'containerRegistryAuthId'> {
+export interface EditPod
+  extends Pick<
+    DeployPod,
+    | 'imageName'
+    | 'dockerArgs'
+    | 'env'
+    | 'ports'
+    | 'containerDiskInGb'
+    | 'volumeInGb'
+    | 'volumeMountPath'
+    | 'containerRegistryAuthId'
+  > {
   podId?: string;
 }
 
@@ -57,8 +68,24 @@ interface Surroundings {
   jupyterPassword(base: Pod): string;
 }
 
-export function orderOf(input: DeployPod, interruptible: boolean, { dataCenters, jupyterPassword }: Surroundings): NewPod {
-  const { templateId, networkVolumeId, containerRegistryAuthId, cloudType, startSsh, startJupyter, stopAfter, terminateAfter, globalNetwork, bidPerGpu, name } = input;
+export function orderOf(
+  input: DeployPod,
+  interruptible: boolean,
+  { dataCenters, jupyterPassword }: Surroundings,
+): NewPod {
+  const {
+    templateId,
+    networkVolumeId,
+    containerRegistryAuthId,
+    cloudType,
+    startSsh,
+    startJupyter,
+    stopAfter,
+    terminateAfter,
+    globalNetwork,
+    bidPerGpu,
+    name,
+  } = input;
   if (templateId === undefined) required(input, 'imageName');
   if (interruptible) required(input, 'bidPerGpu');
   return {
@@ -69,7 +96,11 @@ export function orderOf(input: DeployPod, interruptible: boolean, { dataCenters,
     defaults: { name: DEFAULT_NAME },
     settings: (base) => ({
       ...settingsOf(input),
-      env: { ...(startJupyter === true && { JUPYTER_PASSWORD: jupyterPassword(base) }), ...base.env, ...environmentOf(input.env ?? []) },
+      env: {
+        ...(startJupyter === true && { JUPYTER_PASSWORD: jupyterPassword(base) }),
+        ...base.env,
+        ...environmentOf(input.env ?? []),
+      },
       ...(name !== undefined && { name }),
       // All clouds: the secure one first.
       ...(cloudType === 'COMMUNITY' && { cloud: cloudType }),
@@ -93,7 +124,14 @@ export function changeOf(input: EditPod): PodChange {
 }
 
 /** Only what is said. */
-function settingsOf({ imageName, dockerArgs, ports, containerDiskInGb, volumeInGb, volumeMountPath }: EditPod): Partial<PodSettings> {
+function settingsOf({
+  imageName,
+  dockerArgs,
+  ports,
+  containerDiskInGb,
+  volumeInGb,
+  volumeMountPath,
+}: EditPod): Partial<PodSettings> {
   return {
     ...(imageName !== undefined && { image: imageName }),
     ...(dockerArgs !== undefined && { args: dockerArgs }),
@@ -107,14 +145,21 @@ function settingsOf({ imageName, dockerArgs, ports, containerDiskInGb, volumeInG
 /** Speeds and compliance are not told apart here: the machines are the operator's own. */
 function hardwareOf(input: DeployPod, dataCenters: readonly DataCenterDefinition[]): HardwareWish {
   const where = { dataCenterIds: placesOf(input, dataCenters), dataCenterOrder: 'custom' } as const;
-  const instanceIds = [...(input.instanceId === undefined ? [] : [input.instanceId]), ...(input.instanceIds ?? [])];
-  const gpuTypeIds = [...(input.gpuTypeId === undefined ? [] : [input.gpuTypeId]), ...(input.gpuTypeIdList ?? [])];
+  const instanceIds = [
+    ...(input.instanceId === undefined ? [] : [input.instanceId]),
+    ...(input.instanceIds ?? []),
+  ];
+  const gpuTypeIds = [
+    ...(input.gpuTypeId === undefined ? [] : [input.gpuTypeId]),
+    ...(input.gpuTypeIdList ?? []),
+  ];
   if (input.computeType === 'CPU' || (instanceIds.length > 0 && gpuTypeIds.length === 0)) {
     const instances = instanceIds.length === 0 ? [CPU_POD_INSTANCE] : instanceIds;
     return { ...ANY_HARDWARE, ...where, compute: 'CPU', cpuFlavors: instances.map(parseInstanceId) };
   }
   const { gpuCount = 1, minVcpuCount = 0, minMemoryInGb = 0, minCudaVersion } = input;
-  const allowed = input.allowedCudaVersions ?? (input.cudaVersion === undefined ? undefined : [input.cudaVersion]);
+  const allowed =
+    input.allowedCudaVersions ?? (input.cudaVersion === undefined ? undefined : [input.cudaVersion]);
   return {
     ...ANY_HARDWARE,
     ...where,
@@ -123,11 +168,17 @@ function hardwareOf(input: DeployPod, dataCenters: readonly DataCenterDefinition
     gpuCount,
     minVcpuPerGpu: minVcpuCount / Math.max(1, gpuCount),
     minMemoryPerGpu: minMemoryInGb / Math.max(1, gpuCount),
-    cuda: { ...(allowed !== undefined && { allowed }), ...(minCudaVersion !== undefined && { minimum: minCudaVersion }) },
+    cuda: {
+      ...(allowed !== undefined && { allowed }),
+      ...(minCudaVersion !== undefined && { minimum: minCudaVersion }),
+    },
   };
 }
 
-function placesOf({ dataCenterId, countryCode }: DeployPod, dataCenters: readonly DataCenterDefinition[]): string[] {
+function placesOf(
+  { dataCenterId, countryCode }: DeployPod,
+  dataCenters: readonly DataCenterDefinition[],
+): string[] {
   if (dataCenterId !== undefined) return [dataCenterId];
   if (countryCode === undefined) return [];
   const ids = dataCentersAt(countryCode, dataCenters);

@@ -197,10 +197,15 @@ interface Named {
 }
 
 export function podPart({ pods, volumes, catalog }: Resources): Part {
-  const deploy = (interruptible: boolean, computeType?: 'CPU') => async ({ input = {} }: { input?: DeployPod }, caller: Caller) => {
-    const order = orderOf({ ...input, ...(computeType !== undefined && { computeType }) }, interruptible, { dataCenters: catalog.dataCenters(), jupyterPassword: ({ id }) => pods.jupyterPassword(id) });
-    return showPod(await pods.create(caller, order));
-  };
+  const deploy =
+    (interruptible: boolean, computeType?: 'CPU') =>
+    async ({ input = {} }: { input?: DeployPod }, caller: Caller) => {
+      const order = orderOf({ ...input, ...(computeType !== undefined && { computeType }) }, interruptible, {
+        dataCenters: catalog.dataCenters(),
+        jupyterPassword: ({ id }) => pods.jupyterPassword(id),
+      });
+      return showPod(await pods.create(caller, order));
+    };
 
   return {
     sdl,
@@ -220,14 +225,20 @@ export function podPart({ pods, volumes, catalog }: Resources): Part {
         podFindAndDeployOnDemand: deploy(false),
         podRentInterruptable: deploy(true),
         deployCpuPod: deploy(false, 'CPU'),
-        podStop: async ({ input = {} }: { input?: Named }, caller) => showPod(await pods.stop(caller, required(input, 'podId').podId)),
+        podStop: async ({ input = {} }: { input?: Named }, caller) =>
+          showPod(await pods.stop(caller, required(input, 'podId').podId)),
         podResume: async ({ input = {} }: { input?: Named & { gpuCount?: number } }, caller) => {
           const { podId, gpuCount } = required(input, 'podId');
           return showPod(await pods.start(caller, podId, gpuCount === undefined ? {} : { gpuCount }));
         },
-        podBidResume: async ({ input = {} }: { input?: Named & { bidPerGpu?: number; gpuCount?: number } }, caller) => {
+        podBidResume: async (
+          { input = {} }: { input?: Named & { bidPerGpu?: number; gpuCount?: number } },
+          caller,
+        ) => {
           const { podId, bidPerGpu, gpuCount } = required(input, 'podId', 'bidPerGpu');
-          return showPod(await pods.start(caller, podId, { bidPerGpu, ...(gpuCount !== undefined && { gpuCount }) }));
+          return showPod(
+            await pods.start(caller, podId, { bidPerGpu, ...(gpuCount !== undefined && { gpuCount }) }),
+          );
         },
         podTerminate: async ({ input = {} }: { input?: Named }, caller) => {
           try {
@@ -237,20 +248,24 @@ export function podPart({ pods, volumes, catalog }: Resources): Part {
           }
           return null;
         },
-        podEditJob: async ({ input = {} }: { input?: EditPod }, caller) => showPod(await pods.update(caller, required(input, 'podId').podId, changeOf(input))),
+        podEditJob: async ({ input = {} }: { input?: EditPod }, caller) =>
+          showPod(await pods.update(caller, required(input, 'podId').podId, changeOf(input))),
       },
     },
     fields: {
       Pod: {
         // A worker is shown here as well, and has none of this.
-        runtime: async ({ kept }: Partial<Shown>) => (kept === undefined ? null : runtimeOf(kept, await pods.runtime(kept))),
+        runtime: async ({ kept }: Partial<Shown>) =>
+          kept === undefined ? null : runtimeOf(kept, await pods.runtime(kept)),
         latestTelemetry: async ({ kept }: Partial<Shown>) => {
           const runtime = kept === undefined ? null : await pods.runtime(kept);
           return kept === undefined || runtime === null ? null : telemetryOf(kept, runtime);
         },
         networkVolume: async ({ kept }: Partial<Shown>, _args: unknown, asking: Asking) => {
           if (kept === undefined || kept.networkVolumeId === null) return null;
-          const found = (await asking.once('network volumes', () => volumes.list(asking.caller))).find(({ id }) => id === kept.networkVolumeId);
+          const found = (await asking.once('network volumes', () => volumes.list(asking.caller))).find(
+            ({ id }) => id === kept.networkVolumeId,
+          );
           return found === undefined ? null : showVolume(found, catalog);
         },
       },
@@ -261,14 +276,25 @@ export function podPart({ pods, volumes, catalog }: Resources): Part {
 type Shown = ReturnType<typeof showPod>;
 
 function telemetryOf({ id, startedAt }: Pod, runtime: PodRuntime) {
-  const gpus = runtime.gpus.map(({ util, memoryUtil }, index) => ({ id: `${id}-${index}`, percentUtilization: util, memoryUtilization: memoryUtil }));
-  const average = (of: 'percentUtilization' | 'memoryUtilization'): number => gpus.reduce((sum, gpu) => sum + gpu[of], 0) / gpus.length;
+  const gpus = runtime.gpus.map(({ util, memoryUtil }, index) => ({
+    id: `${id}-${index}`,
+    percentUtilization: util,
+    memoryUtilization: memoryUtil,
+  }));
+  const average = (of: 'percentUtilization' | 'memoryUtilization'): number =>
+    gpus.reduce((sum, gpu) => sum + gpu[of], 0) / gpus.length;
   return {
     state: 'running',
     time: isoTime(Date.now()),
     cpuUtilization: runtime.cpu / 100,
     memoryUtilization: runtime.memory / 100,
-    averageGpuMetrics: gpus.length === 0 ? null : { percentUtilization: average('percentUtilization'), memoryUtilization: average('memoryUtilization') },
+    averageGpuMetrics:
+      gpus.length === 0
+        ? null
+        : {
+            percentUtilization: average('percentUtilization'),
+            memoryUtilization: average('memoryUtilization'),
+          },
     individualGpuMetrics: gpus,
     lastStateTransitionTimestamp: startedAt === null ? null : startedAt / 1000,
   };
@@ -279,8 +305,20 @@ function runtimeOf({ id }: Pod, runtime: PodRuntime | null) {
   return {
     uptimeInSeconds: runtime.uptime,
     // Clients look for an entry that is not public beside those that are: an HTTP port is reached through the gateway.
-    ports: runtime.ports.filter((port) => port.type === 'http' || port.public !== null).map((port) => ({ ip: port.ip ?? '127.0.0.1', isIpPublic: port.type === 'tcp', privatePort: port.private, publicPort: port.public ?? port.private, type: port.type })),
-    gpus: runtime.gpus.map(({ util, memoryUtil }, index) => ({ id: `${id}-${index}`, gpuUtilPercent: util, memoryUtilPercent: memoryUtil })),
+    ports: runtime.ports
+      .filter((port) => port.type === 'http' || port.public !== null)
+      .map((port) => ({
+        ip: port.ip ?? '127.0.0.1',
+        isIpPublic: port.type === 'tcp',
+        privatePort: port.private,
+        publicPort: port.public ?? port.private,
+        type: port.type,
+      })),
+    gpus: runtime.gpus.map(({ util, memoryUtil }, index) => ({
+      id: `${id}-${index}`,
+      gpuUtilPercent: util,
+      memoryUtilPercent: memoryUtil,
+    })),
     container: { cpuPercent: runtime.cpu, memoryPercent: runtime.memory },
   };
 }
@@ -298,13 +336,19 @@ export function showPod(found: Pod) {
     lastStatusChange: lastStatusChange(found),
     lastStartedAt: isoTimeOrNull(found.startedAt),
     createdAt: isoTime(found.createdAt),
-    uptimeSeconds: found.status === 'RUNNING' && found.startedAt !== null ? Math.max(0, Math.floor((Date.now() - found.startedAt) / 1000)) : 0,
+    uptimeSeconds:
+      found.status === 'RUNNING' && found.startedAt !== null
+        ? Math.max(0, Math.floor((Date.now() - found.startedAt) / 1000))
+        : 0,
     costPerHr: found.costPerHour,
     adjustedCostPerHr: isUp(found) ? found.costPerHour : 0,
     costMultiplier: 1,
     lowestBidPriceToResume: found.bidPerGpu,
     gpuCount: found.gpuCount,
-    gpus: Array.from({ length: found.gpuCount }, (_, index) => ({ id: `${found.id}-${index}`, podId: found.id })),
+    gpus: Array.from({ length: found.gpuCount }, (_, index) => ({
+      id: `${found.id}-${index}`,
+      podId: found.id,
+    })),
     vcpuCount: found.vcpuCount,
     memoryInGb: found.memoryInGb,
     containerDiskInGb: found.containerDisk,
@@ -323,7 +367,8 @@ export function showPod(found: Pod) {
       id: machineId,
       podHostId: found.id,
       gpuTypeId: found.gpuTypeId ?? 'unknown',
-      gpuDisplayName: found.gpuTypeId === null ? 'unknown' : (findGpuType(found.gpuTypeId)?.name ?? found.gpuTypeId),
+      gpuDisplayName:
+        found.gpuTypeId === null ? 'unknown' : (findGpuType(found.gpuTypeId)?.name ?? found.gpuTypeId),
       location: found.dataCenterId,
       dataCenterId: found.dataCenterId,
       costPerHr: found.costPerHour,

@@ -10,9 +10,15 @@ describe('registry credentials', () => {
   });
   after(() => berth.close());
 
-  const save = (input: Record<string, unknown>, key?: string): Promise<GraphqlAnswer> => berth.call('saveRegistryAuth', 'SaveRegistryAuthInput', '{ id name userId }', input, key);
-  const update = (input: Record<string, unknown>, key?: string): Promise<GraphqlAnswer> => berth.call('updateRegistryAuth', 'UpdateRegistryAuthInput', '{ id name }', input, key);
-  const remove = (id: string, key?: string): Promise<GraphqlAnswer> => berth.ask('mutation ($id: String!) { deleteRegistryAuth(registryAuthId: $id) }', { variables: { id }, ...(key !== undefined && { key }) });
+  const save = (input: Record<string, unknown>, key?: string): Promise<GraphqlAnswer> =>
+    berth.call('saveRegistryAuth', 'SaveRegistryAuthInput', '{ id name userId }', input, key);
+  const update = (input: Record<string, unknown>, key?: string): Promise<GraphqlAnswer> =>
+    berth.call('updateRegistryAuth', 'UpdateRegistryAuthInput', '{ id name }', input, key);
+  const remove = (id: string, key?: string): Promise<GraphqlAnswer> =>
+    berth.ask('mutation ($id: String!) { deleteRegistryAuth(registryAuthId: $id) }', {
+      variables: { id },
+      ...(key !== undefined && { key }),
+    });
 
   test('are saved, listed oldest first, renewed and deleted', async () => {
     const key = await berth.account('registries');
@@ -20,21 +26,45 @@ describe('registry credentials', () => {
     berth.clock.advance(1000);
     const second = shown(await save({ name: 'second', username: 'u', password: 'p' }, key));
     assert.deepEqual((await berth.ask('{ myself { containerRegistryCreds { id name } } }', { key })).data, {
-      myself: { containerRegistryCreds: [{ id: first.id, name: 'first' }, { id: second.id, name: 'second' }] },
+      myself: {
+        containerRegistryCreds: [
+          { id: first.id, name: 'first' },
+          { id: second.id, name: 'second' },
+        ],
+      },
     });
-    assert.deepEqual(shown(await update({ id: first.id, username: 'new', password: 'new' }, key)), { id: first.id, name: 'first' });
+    assert.deepEqual(shown(await update({ id: first.id, username: 'new', password: 'new' }, key)), {
+      id: first.id,
+      name: 'first',
+    });
     assert.equal((await remove(first.id, key)).text, '{"data":{"deleteRegistryAuth":null}}');
     assert.equal((await remove(first.id, key)).code, 'NOT_FOUND');
   });
 
   test('need a name, a user and a password, none of them empty', async () => {
-    assert.equal((await save({ name: 'x', username: 'u', password: '' })).message, 'password is required: missing or empty');
+    assert.equal(
+      (await save({ name: 'x', username: 'u', password: '' })).message,
+      'password is required: missing or empty',
+    );
     assert.equal((await save({})).message, 'name, username and password are required: missing or empty');
-    assert.equal((await update({ id: 'x', username: '' })).message, 'username and password are required: missing or empty');
-    assert.match((await save({ name: 'x'.repeat(192), username: 'u', password: 'p' })).message, /at most 191 characters/);
+    assert.equal(
+      (await update({ id: 'x', username: '' })).message,
+      'username and password are required: missing or empty',
+    );
+    assert.match(
+      (await save({ name: 'x'.repeat(192), username: 'u', password: 'p' })).message,
+      /at most 191 characters/,
+    );
     assert.match((await save({ name: '  ', username: 'u', password: 'p' })).message, /must not be empty/);
-    const single = await berth.ask('mutation ($password: String!) { saveRegistryAuth(input: {name: "x", username: "u", password: $password}) { id } }', { variables: { password: '' } });
-    assert.equal(single.message, 'password is required: missing or empty', 'also where the empty text has a variable of its own');
+    const single = await berth.ask(
+      'mutation ($password: String!) { saveRegistryAuth(input: {name: "x", username: "u", password: $password}) { id } }',
+      { variables: { password: '' } },
+    );
+    assert.equal(
+      single.message,
+      'password is required: missing or empty',
+      'also where the empty text has a variable of its own',
+    );
     assert.match((await berth.ask('mutation { deleteRegistryAuth }')).message, /registryAuthId is required/);
   });
 
@@ -44,10 +74,16 @@ describe('registry credentials', () => {
     const key = await berth.account('registry thief');
     assert.equal((await update({ id: own.id, username: 'u', password: 'p' }, key)).code, 'NOT_FOUND');
     assert.equal((await remove(own.id, key)).code, 'NOT_FOUND');
-    assert.deepEqual((await berth.ask('{ myself { containerRegistryCreds { id } } }', { key })).data, { myself: { containerRegistryCreds: [] } });
+    assert.deepEqual((await berth.ask('{ myself { containerRegistryCreds { id } } }', { key })).data, {
+      myself: { containerRegistryCreds: [] },
+    });
   });
 
   test('show neither user nor password', async () => {
-    for (const field of ['username', 'password']) assert.match((await berth.ask(`{ myself { containerRegistryCreds { ${field} } } }`)).message, /Cannot query field/);
+    for (const field of ['username', 'password'])
+      assert.match(
+        (await berth.ask(`{ myself { containerRegistryCreds { ${field} } } }`)).message,
+        /Cannot query field/,
+      );
   });
 });

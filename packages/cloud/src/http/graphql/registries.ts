@@ -44,7 +44,10 @@ export function registryPart({ registries }: Resources): Part {
           return null;
         },
       },
-      User: { containerRegistryCreds: async (_args: unknown, caller) => (await registries.list(caller)).toReversed().map(show) },
+      User: {
+        containerRegistryCreds: async (_args: unknown, caller) =>
+          (await registries.list(caller)).toReversed().map(show),
+      },
     },
   };
 }

@@ -65,25 +65,33 @@ const INTROSPECTION = ['__schema', '__type', '__typename'];
 export function assemble(pieces: readonly Part[]): Assembled {
   const schema = buildSchema(pieces.map(({ sdl }) => sdl).join('\n'));
   for (const { open = {}, keyed = {}, fields = {} } of pieces) {
-    for (const [type, field, resolver] of entries(open)) attach(schema, type, field, (_source, args, asking) => resolver(args as never, asking));
-    for (const [type, field, resolver] of entries(keyed)) attach(schema, type, field, (_source, args, asking) => resolver(args as never, asking.caller));
-    for (const [type, field, resolver] of entries(fields)) attach(schema, type, field, (source, args, asking) => resolver(source as never, args as never, asking));
+    for (const [type, field, resolver] of entries(open))
+      attach(schema, type, field, (_source, args, asking) => resolver(args as never, asking));
+    for (const [type, field, resolver] of entries(keyed))
+      attach(schema, type, field, (_source, args, asking) => resolver(args as never, asking.caller));
+    for (const [type, field, resolver] of entries(fields))
+      attach(schema, type, field, (source, args, asking) => resolver(source as never, args as never, asking));
   }
   checkRoots(schema);
   for (const field of objectFields(schema)) if (isListType(getNullableType(field.type))) countEntries(field);
-  const openOf = (root: 'Query' | 'Mutation'): Set<string> => new Set([...INTROSPECTION, ...pieces.flatMap(({ open }) => Object.keys(open?.[root] ?? {}))]);
+  const openOf = (root: 'Query' | 'Mutation'): Set<string> =>
+    new Set([...INTROSPECTION, ...pieces.flatMap(({ open }) => Object.keys(open?.[root] ?? {}))]);
   return { schema, open: { query: openOf('Query'), mutation: openOf('Mutation') } };
 }
 
 function entries<R>(byType: Record<string, Record<string, R>>): [type: string, field: string, resolver: R][] {
-  return Object.entries(byType).flatMap(([type, resolvers]) => Object.entries(resolvers).map(([field, resolver]): [string, string, R] => [type, field, resolver]));
+  return Object.entries(byType).flatMap(([type, resolvers]) =>
+    Object.entries(resolvers).map(([field, resolver]): [string, string, R] => [type, field, resolver]),
+  );
 }
 
 function attach(schema: GraphQLSchema, typeName: string, fieldName: string, resolve: Resolve): void {
   const type = schema.getType(typeName);
   const field = isObjectType(type) ? type.getFields()[fieldName] : undefined;
-  if (field === undefined) throw new Error(`there is code for ${typeName}.${fieldName}, which the schema does not have`);
-  field.resolve = (source, args: Record<string, unknown>, asking: Asking, info) => resolve(source, given(field.args, args), asking, info);
+  if (field === undefined)
+    throw new Error(`there is code for ${typeName}.${fieldName}, which the schema does not have`);
+  field.resolve = (source, args: Record<string, unknown>, asking: Asking, info) =>
+    resolve(source, given(field.args, args), asking, info);
 }
 
 function checkRoots(schema: GraphQLSchema): void {

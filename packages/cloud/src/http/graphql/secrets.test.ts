@@ -11,26 +11,56 @@ describe('secrets', () => {
   after(() => berth.close());
 
   const ALL = '{ id name description createdAt updatedAt lastUpdatedAt lastRetrievedAt }';
-  const create = (input: Record<string, unknown>, key?: string): Promise<GraphqlAnswer> => berth.call('secretCreate', 'SecretCreateInput', ALL, input, key);
-  const setValue = (input: Record<string, unknown>, key?: string): Promise<GraphqlAnswer> => berth.call('secretValueUpdate', 'SecretValueUpdateInput', ALL, input, key);
-  const describeIt = (input: Record<string, unknown>, key?: string): Promise<GraphqlAnswer> => berth.call('secretDescriptionUpdate', 'SecretDescriptionUpdateInput', ALL, input, key);
+  const create = (input: Record<string, unknown>, key?: string): Promise<GraphqlAnswer> =>
+    berth.call('secretCreate', 'SecretCreateInput', ALL, input, key);
+  const setValue = (input: Record<string, unknown>, key?: string): Promise<GraphqlAnswer> =>
+    berth.call('secretValueUpdate', 'SecretValueUpdateInput', ALL, input, key);
+  const describeIt = (input: Record<string, unknown>, key?: string): Promise<GraphqlAnswer> =>
+    berth.call('secretDescriptionUpdate', 'SecretDescriptionUpdateInput', ALL, input, key);
 
   test('are made, read, listed, changed and deleted, and their value is never shown', async () => {
     const key = await berth.account('secrets');
     const made = shown(await create({ name: 'token', value: 'one' }, key));
     const at = new Date(berth.clock.now()).toISOString();
-    assert.deepEqual(made, { id: made.id, name: 'token', description: null, createdAt: at, updatedAt: at, lastUpdatedAt: at, lastRetrievedAt: null });
-    assert.deepEqual((await berth.ask(`query ($id: ID!) { secret(id: $id) ${ALL} }`, { variables: { id: made.id }, key })).data, { secret: made });
-    assert.deepEqual((await berth.ask('{ myself { secrets { id name } } }', { key })).data, { myself: { secrets: [{ id: made.id, name: 'token' }] } });
+    assert.deepEqual(made, {
+      id: made.id,
+      name: 'token',
+      description: null,
+      createdAt: at,
+      updatedAt: at,
+      lastUpdatedAt: at,
+      lastRetrievedAt: null,
+    });
+    assert.deepEqual(
+      (await berth.ask(`query ($id: ID!) { secret(id: $id) ${ALL} }`, { variables: { id: made.id }, key }))
+        .data,
+      { secret: made },
+    );
+    assert.deepEqual((await berth.ask('{ myself { secrets { id name } } }', { key })).data, {
+      myself: { secrets: [{ id: made.id, name: 'token' }] },
+    });
 
     berth.clock.advance(60_000);
     const later = new Date(berth.clock.now()).toISOString();
-    assert.deepEqual(shown(await describeIt({ id: made.id, description: 'for the hub' }, key)), { ...made, description: 'for the hub', updatedAt: later });
-    assert.deepEqual(shown(await setValue({ id: made.id, value: 'two' }, key)), { ...made, description: 'for the hub', updatedAt: later, lastUpdatedAt: later });
+    assert.deepEqual(shown(await describeIt({ id: made.id, description: 'for the hub' }, key)), {
+      ...made,
+      description: 'for the hub',
+      updatedAt: later,
+    });
+    assert.deepEqual(shown(await setValue({ id: made.id, value: 'two' }, key)), {
+      ...made,
+      description: 'for the hub',
+      updatedAt: later,
+      lastUpdatedAt: later,
+    });
     assert.equal(shown(await describeIt({ id: made.id, description: '' }, key))['description'], null);
-    assert.match((await berth.ask('{ myself { secrets { value } } }', { key })).message, /Cannot query field "value"/);
+    assert.match(
+      (await berth.ask('{ myself { secrets { value } } }', { key })).message,
+      /Cannot query field "value"/,
+    );
 
-    const remove = (): Promise<GraphqlAnswer> => berth.ask('mutation ($id: String!) { secretDelete(id: $id) }', { variables: { id: made.id }, key });
+    const remove = (): Promise<GraphqlAnswer> =>
+      berth.ask('mutation ($id: String!) { secretDelete(id: $id) }', { variables: { id: made.id }, key });
     assert.equal((await remove()).text, '{"data":{"secretDelete":null}}');
     assert.equal((await remove()).code, 'NOT_FOUND');
   });
@@ -59,6 +89,8 @@ describe('secrets', () => {
       assert.equal(answer.status, 200);
       assert.equal(answer.code, 'NOT_FOUND');
     }
-    assert.deepEqual((await berth.ask(`{ secret(id: "${id}") { description } }`)).data, { secret: { description: 'mine' } });
+    assert.deepEqual((await berth.ask(`{ secret(id: "${id}") { description } }`)).data, {
+      secret: { description: 'mine' },
+    });
   });
 });

@@ -36,9 +36,15 @@ export function secretPart({ secrets }: Resources): Part {
   return {
     sdl,
     keyed: {
-      Query: { secret: async (args: { id?: string }, caller) => show(await secrets.get(caller, required(args, 'id').id)) },
+      Query: {
+        secret: async (args: { id?: string }, caller) =>
+          show(await secrets.get(caller, required(args, 'id').id)),
+      },
       Mutation: {
-        secretCreate: async ({ input = {} }: { input?: { name?: string; value?: string; description?: string } }, caller) => {
+        secretCreate: async (
+          { input = {} }: { input?: { name?: string; value?: string; description?: string } },
+          caller,
+        ) => {
           const { name, value, description = null } = required(input, 'name', 'value');
           return show(await secrets.create(caller, { name, value, description }));
         },
@@ -46,7 +52,10 @@ export function secretPart({ secrets }: Resources): Part {
           const { id, value } = required(input, 'id', 'value');
           return show(await secrets.update(caller, id, { value }));
         },
-        secretDescriptionUpdate: async ({ input = {} }: { input?: { id?: string; description?: string } }, caller) => {
+        secretDescriptionUpdate: async (
+          { input = {} }: { input?: { id?: string; description?: string } },
+          caller,
+        ) => {
           const { id, description = null } = required(input, 'id');
           return show(await secrets.update(caller, id, { description }));
         },
@@ -61,5 +70,13 @@ export function secretPart({ secrets }: Resources): Part {
 }
 
 function show({ id, name, description, createdAt, updatedAt, valueUpdatedAt }: Secret) {
-  return { id, name, description, createdAt: isoTime(createdAt), updatedAt: isoTime(updatedAt), lastUpdatedAt: isoTime(valueUpdatedAt), lastRetrievedAt: null };
+  return {
+    id,
+    name,
+    description,
+    createdAt: isoTime(createdAt),
+    updatedAt: isoTime(updatedAt),
+    lastUpdatedAt: isoTime(valueUpdatedAt),
+    lastRetrievedAt: null,
+  };
 }

@@ -2,7 +2,12 @@ import type { AvailabilityLevel } from '../../resources/catalog/availability.ts'
 import { rule } from '../../support/errors.ts';
 
 /** Clients take any word for something that can be had, so no stock is null and never the word None. */
-const WORDS: Record<AvailabilityLevel, string | null> = { HIGH: 'High', MEDIUM: 'Medium', LOW: 'Low', NONE: null };
+const WORDS: Record<AvailabilityLevel, string | null> = {
+  HIGH: 'High',
+  MEDIUM: 'Medium',
+  LOW: 'Low',
+  NONE: null,
+};
 
 export function stockStatus(level: AvailabilityLevel): string | null {
   return WORDS[level];
@@ -21,6 +26,9 @@ export function gpuRequest({ gpuCount, allowedCudaVersions, minCudaVersion, cuda
   const allowed = allowedCudaVersions ?? (cudaVersion === undefined ? undefined : [cudaVersion]);
   return {
     ...(gpuCount !== undefined && { count: gpuCount }),
-    cuda: { ...(allowed !== undefined && { allowed }), ...(minCudaVersion !== undefined && { minimum: minCudaVersion }) },
+    cuda: {
+      ...(allowed !== undefined && { allowed }),
+      ...(minCudaVersion !== undefined && { minimum: minCudaVersion }),
+    },
   };
 }

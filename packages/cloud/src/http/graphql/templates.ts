@@ -122,16 +122,25 @@ export function templatePart({ templates }: Resources): Part {
     return showTemplate(await templates.create(caller, { ...fields, name, image: imageName }));
   };
 
-  const listed = async ({ input = {} }: { input?: { isRunpod?: boolean; isPublic?: boolean } }, caller: Caller) => {
-    const found = input.isPublic === false ? (await templates.list(caller)).filter((template) => !template.public) : [...officialTemplates, ...(await templates.listPublic(MAX_PUBLIC))];
-    return found.map(showTemplate).filter(({ isRunpod }) => input.isRunpod === undefined || input.isRunpod === isRunpod);
+  const listed = async (
+    { input = {} }: { input?: { isRunpod?: boolean; isPublic?: boolean } },
+    caller: Caller,
+  ) => {
+    const found =
+      input.isPublic === false
+        ? (await templates.list(caller)).filter((template) => !template.public)
+        : [...officialTemplates, ...(await templates.listPublic(MAX_PUBLIC))];
+    return found
+      .map(showTemplate)
+      .filter(({ isRunpod }) => input.isRunpod === undefined || input.isRunpod === isRunpod);
   };
 
   return {
     sdl,
     keyed: {
       Query: {
-        podTemplate: async (args: { id?: string }, caller) => showTemplate(await templates.get(caller, required(args, 'id').id)),
+        podTemplate: async (args: { id?: string }, caller) =>
+          showTemplate(await templates.get(caller, required(args, 'id').id)),
         podTemplates: listed,
       },
       Mutation: {
@@ -141,17 +150,33 @@ export function templatePart({ templates }: Resources): Part {
           return null;
         },
       },
-      User: { podTemplates: async (_args: unknown, caller) => (await templates.list(caller)).map(showTemplate) },
+      User: {
+        podTemplates: async (_args: unknown, caller) => (await templates.list(caller)).map(showTemplate),
+      },
     },
   };
 }
 
 /** Only what is said. */
 export function templateFields(input: SaveTemplate): Partial<TemplateFields> {
-  const { name, imageName, env, ports, portsConfig, containerDiskInGb, containerRegistryAuthId, volumeInGb, volumeMountPath, category, isPublic, isServerless } = input;
+  const {
+    name,
+    imageName,
+    env,
+    ports,
+    portsConfig,
+    containerDiskInGb,
+    containerRegistryAuthId,
+    volumeInGb,
+    volumeMountPath,
+    category,
+    isPublic,
+    isServerless,
+  } = input;
   const { readme, advancedStart, startScript, startSsh, startJupyter, config } = input;
   const args = argsOf(input);
-  if (imageName !== undefined && imageName.length > MAX_IMAGE_NAME_LENGTH) throw rule(`imageName must be at most ${MAX_IMAGE_NAME_LENGTH} characters long`);
+  if (imageName !== undefined && imageName.length > MAX_IMAGE_NAME_LENGTH)
+    throw rule(`imageName must be at most ${MAX_IMAGE_NAME_LENGTH} characters long`);
   return {
     ...(name !== undefined && { name }),
     ...(imageName !== undefined && { image: imageName }),
@@ -177,13 +202,21 @@ export function templateFields(input: SaveTemplate): Partial<TemplateFields> {
 
 /** The command has two names here; said under both, it must agree. */
 function argsOf({ dockerArgs, containerArgs }: SaveTemplate): string | undefined {
-  if (dockerArgs !== undefined && containerArgs !== undefined && !isDeepStrictEqual(parseArgs(dockerArgs), parseArgs(containerArgs))) {
-    throw rule('dockerArgs and containerArgs are two names of one thing and say different things; send one of them');
+  if (
+    dockerArgs !== undefined &&
+    containerArgs !== undefined &&
+    !isDeepStrictEqual(parseArgs(dockerArgs), parseArgs(containerArgs))
+  ) {
+    throw rule(
+      'dockerArgs and containerArgs are two names of one thing and say different things; send one of them',
+    );
   }
   return dockerArgs ?? containerArgs;
 }
 
-export function environmentOf(variables: readonly { key?: string; value?: string }[]): Record<string, string> {
+export function environmentOf(
+  variables: readonly { key?: string; value?: string }[],
+): Record<string, string> {
   const nameless = variables.findIndex(({ key }) => key === undefined);
   if (nameless !== -1) throw rule(`env[${nameless}].key is required: missing or empty`);
   return Object.fromEntries(variables.map(({ key = '', value = '' }) => [key, value]));

@@ -1,5 +1,29 @@
-import { getNamedType, isEnumType, isInputObjectType, isListType, isNonNullType, isScalarType, Kind, TypeInfo, typeFromAST, visit, visitWithTypeInfo } from 'graphql';
-import type { DocumentNode, GraphQLArgument, GraphQLInputField, GraphQLInputType, GraphQLNamedType, GraphQLSchema, GraphQLType, NamedTypeNode, TypeNode, ValueNode, VariableDefinitionNode } from 'graphql';
+import {
+  getNamedType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+  isScalarType,
+  Kind,
+  TypeInfo,
+  typeFromAST,
+  visit,
+  visitWithTypeInfo,
+} from 'graphql';
+import type {
+  DocumentNode,
+  GraphQLArgument,
+  GraphQLInputField,
+  GraphQLInputType,
+  GraphQLNamedType,
+  GraphQLSchema,
+  GraphQLType,
+  NamedTypeNode,
+  TypeNode,
+  ValueNode,
+  VariableDefinitionNode,
+} from 'graphql';
 
 /**
  * Clients are looser than GraphQL. Before a document and its variables are checked:
@@ -16,7 +40,11 @@ import type { DocumentNode, GraphQLArgument, GraphQLInputField, GraphQLInputType
 /** Fields that were dropped because they are not known, as `Type.field`. */
 export type Dropped = Set<string>;
 
-export function tolerantDocument(schema: GraphQLSchema, document: DocumentNode, dropped: Dropped): DocumentNode {
+export function tolerantDocument(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  dropped: Dropped,
+): DocumentNode {
   const types = new TypeInfo(schema);
   return visit(
     withFittingVariables(schema, document),
@@ -26,17 +54,30 @@ export function tolerantDocument(schema: GraphQLSchema, document: DocumentNode, 
         const type = getNamedType(types.getInputType());
         if (!isInputObjectType(type)) return undefined;
         const known = type.getFields();
-        const fields = node.fields.filter(({ name, value }) => isSaid(known[name.value], isEmptyText(value), `${type.name}.${name.value}`, dropped));
+        const fields = node.fields.filter(({ name, value }) =>
+          isSaid(known[name.value], isEmptyText(value), `${type.name}.${name.value}`, dropped),
+        );
         return fields.length === node.fields.length ? undefined : { ...node, fields };
       },
-      StringValue: (node) => (isEnumType(getNamedType(types.getInputType())) ? { kind: Kind.ENUM, value: node.value, ...(node.loc && { loc: node.loc }) } : undefined),
-      EnumValue: (node) => (isText(getNamedType(types.getInputType())) ? { kind: Kind.STRING, value: node.value, ...(node.loc && { loc: node.loc }) } : undefined),
+      StringValue: (node) =>
+        isEnumType(getNamedType(types.getInputType()))
+          ? { kind: Kind.ENUM, value: node.value, ...(node.loc && { loc: node.loc }) }
+          : undefined,
+      EnumValue: (node) =>
+        isText(getNamedType(types.getInputType()))
+          ? { kind: Kind.STRING, value: node.value, ...(node.loc && { loc: node.loc }) }
+          : undefined,
     }),
   );
 }
 
 /** The variables that the document declares, by their declared types; others are no concern of it. */
-export function tolerantVariables(schema: GraphQLSchema, definitions: readonly VariableDefinitionNode[], variables: Record<string, unknown>, dropped: Dropped): Record<string, unknown> {
+export function tolerantVariables(
+  schema: GraphQLSchema,
+  definitions: readonly VariableDefinitionNode[],
+  variables: Record<string, unknown>,
+  dropped: Dropped,
+): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
   for (const { variable, type } of definitions) {
     const name = variable.name.value;
@@ -49,23 +90,39 @@ export function tolerantVariables(schema: GraphQLSchema, definitions: readonly V
 
 function tolerantValue(type: GraphQLType | undefined, value: unknown, dropped: Dropped): unknown {
   if (isNonNullType(type)) return tolerantValue(type.ofType, value, dropped);
-  if (isListType(type)) return Array.isArray(value) ? value.map((item) => tolerantValue(type.ofType, item, dropped)) : tolerantValue(type.ofType, value, dropped);
+  if (isListType(type))
+    return Array.isArray(value)
+      ? value.map((item) => tolerantValue(type.ofType, item, dropped))
+      : tolerantValue(type.ofType, value, dropped);
   if (isEnumType(type)) return value === '' ? undefined : value;
   if (!isInputObjectType(type) || !isObject(value)) return value;
   const known = type.getFields();
   return Object.fromEntries(
     Object.entries(value)
-      .filter(([name, item]) => isSaid(Object.hasOwn(known, name) ? known[name] : undefined, item === '', `${type.name}.${name}`, dropped))
+      .filter(([name, item]) =>
+        isSaid(
+          Object.hasOwn(known, name) ? known[name] : undefined,
+          item === '',
+          `${type.name}.${name}`,
+          dropped,
+        ),
+      )
       .map(([name, item]) => [name, tolerantValue(known[name]?.type, item, dropped)]),
   );
 }
 
 /** The arguments of a field with only what was really said in them. */
-export function given(definitions: readonly GraphQLArgument[], values: Record<string, unknown>): Record<string, unknown> {
+export function given(
+  definitions: readonly GraphQLArgument[],
+  values: Record<string, unknown>,
+): Record<string, unknown> {
   return saidIn(definitions, values);
 }
 
-function saidIn(definitions: readonly (GraphQLArgument | GraphQLInputField)[], values: Record<string, unknown>): Record<string, unknown> {
+function saidIn(
+  definitions: readonly (GraphQLArgument | GraphQLInputField)[],
+  values: Record<string, unknown>,
+): Record<string, unknown> {
   const said: Record<string, unknown> = {};
   for (const definition of definitions) {
     const value = values[definition.name];
@@ -77,7 +134,10 @@ function saidIn(definitions: readonly (GraphQLArgument | GraphQLInputField)[], v
 
 function saidOf(type: GraphQLInputType, value: unknown): unknown {
   if (isNonNullType(type)) return saidOf(type.ofType, value);
-  if (isListType(type) && Array.isArray(value)) return value.filter((item) => item !== null && item !== undefined).map((item) => saidOf(type.ofType, item));
+  if (isListType(type) && Array.isArray(value))
+    return value
+      .filter((item) => item !== null && item !== undefined)
+      .map((item) => saidOf(type.ofType, item));
   return isInputObjectType(type) && isObject(value) ? saidIn(Object.values(type.getFields()), value) : value;
 }
 
@@ -90,7 +150,11 @@ function withFittingVariables(schema: GraphQLSchema, document: DocumentNode): Do
     visitWithTypeInfo(types, {
       Variable: ({ name }, _key, parent) => {
         const type = getNamedType(types.getInputType());
-        if (type === undefined || (parent !== undefined && 'kind' in parent && parent.kind === Kind.VARIABLE_DEFINITION)) return;
+        if (
+          type === undefined ||
+          (parent !== undefined && 'kind' in parent && parent.kind === Kind.VARIABLE_DEFINITION)
+        )
+          return;
         places.set(name.value, (places.get(name.value) ?? new Set()).add(type));
       },
     }),
@@ -99,13 +163,25 @@ function withFittingVariables(schema: GraphQLSchema, document: DocumentNode): Do
     VariableDefinition: (node) => {
       const [wanted, ...others] = places.get(node.variable.name.value) ?? [];
       const declared = schema.getType(innermost(node.type).name.value);
-      if (wanted === undefined || others.length > 0 || wanted === declared || !isWrittenAsText(wanted) || !isWrittenAsText(declared)) return undefined;
+      if (
+        wanted === undefined ||
+        others.length > 0 ||
+        wanted === declared ||
+        !isWrittenAsText(wanted) ||
+        !isWrittenAsText(declared)
+      )
+        return undefined;
       return { ...node, type: renamed(node.type, wanted.name) };
     },
   });
 }
 
-function isSaid(field: GraphQLInputField | undefined, empty: boolean, name: string, dropped: Dropped): boolean {
+function isSaid(
+  field: GraphQLInputField | undefined,
+  empty: boolean,
+  name: string,
+  dropped: Dropped,
+): boolean {
   if (field === undefined) dropped.add(name);
   return field !== undefined && !(empty && !mayBeEmpty(field));
 }

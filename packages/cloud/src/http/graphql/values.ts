@@ -1,5 +1,25 @@
-import { coerceInputValue, getNullableType, GraphQLError, isEnumType, isInputObjectType, isLeafType, isListType, isNonNullType, Kind, typeFromAST } from 'graphql';
-import type { ASTNode, ASTVisitor, GraphQLInputType, GraphQLSchema, NamedTypeNode, ValidationContext, ValueNode, VariableDefinitionNode } from 'graphql';
+import {
+  coerceInputValue,
+  getNullableType,
+  GraphQLError,
+  isEnumType,
+  isInputObjectType,
+  isLeafType,
+  isListType,
+  isNonNullType,
+  Kind,
+  typeFromAST,
+} from 'graphql';
+import type {
+  ASTNode,
+  ASTVisitor,
+  GraphQLInputType,
+  GraphQLSchema,
+  NamedTypeNode,
+  ValidationContext,
+  ValueNode,
+  VariableDefinitionNode,
+} from 'graphql';
 import { BerthError } from '../../support/errors.ts';
 import type { Finding } from './failures.ts';
 
@@ -18,7 +38,8 @@ const WORDS: Readonly<Record<string, string>> = {
 
 /** Takes the place of the standard rule ValuesOfCorrectType. */
 export function valuesFit(context: ValidationContext): ASTVisitor {
-  const wrong = (place: string, type: GraphQLInputType, node: ASTNode): void => context.reportError(new GraphQLError(`${place} must be ${described(type)}`, { nodes: [node] }));
+  const wrong = (place: string, type: GraphQLInputType, node: ASTNode): void =>
+    context.reportError(new GraphQLError(`${place} must be ${described(type)}`, { nodes: [node] }));
 
   const checkLeaf = (node: ValueNode, place: string): void => {
     const type = context.getInputType();
@@ -34,7 +55,13 @@ export function valuesFit(context: ValidationContext): ASTVisitor {
     }
   };
 
-  const leaf = (node: ValueNode, _key: unknown, parent: unknown, _path: unknown, ancestors: readonly unknown[]): void => checkLeaf(node, placeOf([...ancestors, parent]));
+  const leaf = (
+    node: ValueNode,
+    _key: unknown,
+    parent: unknown,
+    _path: unknown,
+    ancestors: readonly unknown[],
+  ): void => checkLeaf(node, placeOf([...ancestors, parent]));
 
   return {
     NullValue: (node, _key, parent, _path, ancestors) => {
@@ -63,19 +90,28 @@ export function valuesFit(context: ValidationContext): ASTVisitor {
 }
 
 /** What is wrong with the variables of an operation. */
-export function variableFindings(schema: GraphQLSchema, definitions: readonly VariableDefinitionNode[], variables: Record<string, unknown>): Finding[] {
+export function variableFindings(
+  schema: GraphQLSchema,
+  definitions: readonly VariableDefinitionNode[],
+  variables: Record<string, unknown>,
+): Finding[] {
   const findings: Finding[] = [];
   for (const { variable, type: node, defaultValue } of definitions) {
     const name = variable.name.value;
     const type = typeFromAST(schema, node as NamedTypeNode) as GraphQLInputType | undefined;
     if (type === undefined) continue;
     if (!Object.hasOwn(variables, name)) {
-      if (isNonNullType(type) && defaultValue === undefined) findings.push({ error: new BerthError('schema', `variables.${name} is required: ${described(type)}`) });
+      if (isNonNullType(type) && defaultValue === undefined)
+        findings.push({
+          error: new BerthError('schema', `variables.${name} is required: ${described(type)}`),
+        });
       continue;
     }
     coerceInputValue(variables[name], type, (path) => {
       const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
-      findings.push({ error: new BerthError('schema', `variables.${name}${place} must be ${described(typeAt(type, path))}`) });
+      findings.push({
+        error: new BerthError('schema', `variables.${name}${place} must be ${described(typeAt(type, path))}`),
+      });
     });
   }
   return findings;
@@ -84,7 +120,11 @@ export function variableFindings(schema: GraphQLSchema, definitions: readonly Va
 function described(type: GraphQLInputType): string {
   if (isNonNullType(type)) return described(type.ofType);
   if (isListType(type)) return `a list, each entry ${described(type.ofType)}`;
-  if (isEnumType(type)) return `one of ${type.getValues().map(({ name }) => name).join(', ')} (${type.name})`;
+  if (isEnumType(type))
+    return `one of ${type
+      .getValues()
+      .map(({ name }) => name)
+      .join(', ')} (${type.name})`;
   return WORDS[type.name] ?? (isInputObjectType(type) ? `an object (${type.name})` : `of type ${type.name}`);
 }
 

@@ -22,8 +22,17 @@ export function workerStatePart({ workers }: Resources & Partial<Pick<AllResourc
       Endpoint: {
         workerState: async ({ kept }: { kept: Endpoint }, _args: unknown, asking) => {
           const found = (await workers?.list(asking.caller, kept.id))?.workers ?? [];
-          const count = (...statuses: WorkerStatus[]): number => found.filter(({ status }) => statuses.includes(status)).length;
-          return [{ time: isoTime(Date.now()), initialized: count('INITIALIZING'), ready: count('IDLE'), running: count('RUNNING'), throttled: count('THROTTLED') }];
+          const count = (...statuses: WorkerStatus[]): number =>
+            found.filter(({ status }) => statuses.includes(status)).length;
+          return [
+            {
+              time: isoTime(Date.now()),
+              initialized: count('INITIALIZING'),
+              ready: count('IDLE'),
+              running: count('RUNNING'),
+              throttled: count('THROTTLED'),
+            },
+          ];
         },
       },
     },

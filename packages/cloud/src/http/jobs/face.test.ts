@@ -42,12 +42,35 @@ class OpenGate extends Gate {
 const log = createLog({ level: 'silent', format: 'json' });
 
 /** A queue behind a plain server, and what it serves. */
-async function served(changed: Partial<JobStore>, asked: { log?: FastifyBaseLogger; gate?: Gate; endpoints?: EndpointDirectory } = {}) {
-  const queue = new JobQueue({ store: { ...context.store.jobs, ...changed }, wakeups: noWakeups, clock: context.clock, log, deliveryOf: (): Delivery => assert.fail(), onDelivery: () => undefined });
-  const { endpoints = new EndpointDirectory({ findAnywhere: async () => sampleEndpoint }, context.clock), gate = new OpenGate(context) } = asked;
-  const face = new JobFace({ queue, webhooks: undefined as never, endpoints, gate, limits: undefined, log: asked.log ?? log, fleetReason: () => undefined });
+async function served(
+  changed: Partial<JobStore>,
+  asked: { log?: FastifyBaseLogger; gate?: Gate; endpoints?: EndpointDirectory } = {},
+) {
+  const queue = new JobQueue({
+    store: { ...context.store.jobs, ...changed },
+    wakeups: noWakeups,
+    clock: context.clock,
+    log,
+    deliveryOf: (): Delivery => assert.fail(),
+    onDelivery: () => undefined,
+  });
+  const {
+    endpoints = new EndpointDirectory({ findAnywhere: async () => sampleEndpoint }, context.clock),
+    gate = new OpenGate(context),
+  } = asked;
+  const face = new JobFace({
+    queue,
+    webhooks: undefined as never,
+    endpoints,
+    gate,
+    limits: undefined,
+    log: asked.log ?? log,
+    fleetReason: () => undefined,
+  });
   const serving: Promise<void>[] = [];
-  server = createServer((incoming, response) => serving.push(face.serve(incoming, response, jobAddress(incoming.url ?? '') as JobAddress)));
+  server = createServer((incoming, response) =>
+    serving.push(face.serve(incoming, response, jobAddress(incoming.url ?? '') as JobAddress)),
+  );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -55,9 +78,13 @@ async function served(changed: Partial<JobStore>, asked: { log?: FastifyBaseLogg
   /** Calls `runsync`, and waits until its job is there. Answers what leaves. */
   const waitingCall = async (): Promise<() => void> => {
     const before = (await queue.counts(sampleEndpoint.id)).inQueue;
-    const call = request({ method: 'POST', host: '127.0.0.1', port, path: `${path}/runsync?wait=60000` }).on('error', () => undefined);
+    const call = request({ method: 'POST', host: '127.0.0.1', port, path: `${path}/runsync?wait=60000` }).on(
+      'error',
+      () => undefined,
+    );
     call.end('{"input":1}');
-    while ((await queue.counts(sampleEndpoint.id)).inQueue === before) await new Promise((resolve) => setImmediate(resolve));
+    while ((await queue.counts(sampleEndpoint.id)).inQueue === before)
+      await new Promise((resolve) => setImmediate(resolve));
     return () => void call.destroy();
   };
   return { queue, serving, waitingCall, base: `http://127.0.0.1:${port}${path}` };
@@ -76,14 +103,18 @@ test('of a job whose caller has left nobody asks why it waits', async () => {
   await serving[0];
   assert.equal(asked, 0);
 
-  const { id } = (await (await fetch(`${base}/run`, { method: 'POST', body: '{"input":1}' })).json()) as { id: string };
+  const { id } = (await (await fetch(`${base}/run`, { method: 'POST', body: '{"input":1}' })).json()) as {
+    id: string;
+  };
   assert.match(await (await fetch(`${base}/status/${id}`)).text(), /"reason":"no worker is connected/);
   assert.equal(asked, 1);
 });
 
 test('a caller who left before the server stopped is no matter for the log, though the store is closed by then', async () => {
   const errors: unknown[] = [];
-  const listening = Object.assign(Object.create(log) as FastifyBaseLogger, { error: (...said: unknown[]) => errors.push(said) });
+  const listening = Object.assign(Object.create(log) as FastifyBaseLogger, {
+    error: (...said: unknown[]) => errors.push(said),
+  });
   const closed = Promise.withResolvers<never>();
   closed.promise.catch(() => undefined);
   const { queue, serving, waitingCall } = await served({ find: () => closed.promise }, { log: listening });
@@ -109,7 +140,11 @@ async function statusOfSlow(url: string, admitted: Promise<void>): Promise<numbe
 }
 
 test('a job whose key is revoked, or whose endpoint is removed, while its body comes is refused', async () => {
-  for (const [gone, status] of [['key', 401], ['endpoint', 404], ['nothing', 200]] as const) {
+  for (const [gone, status] of [
+    ['key', 401],
+    ['endpoint', 404],
+    ['nothing', 200],
+  ] as const) {
     const admitted = Promise.withResolvers<void>();
     let [identified, found] = [0, 0];
     class OnceGate extends OpenGate {
@@ -119,13 +154,17 @@ test('a job whose key is revoked, or whose endpoint is removed, while its body c
         return super.identify();
       }
     }
-    const endpoints = new EndpointDirectory({
-      findAnywhere: async () => {
-        found += 1;
-        setImmediate(admitted.resolve);
-        return gone === 'endpoint' && found > 1 ? undefined : sampleEndpoint;
+    const endpoints = new EndpointDirectory(
+      {
+        findAnywhere: async () => {
+          found += 1;
+          setImmediate(admitted.resolve);
+          return gone === 'endpoint' && found > 1 ? undefined : sampleEndpoint;
+        },
       },
-    }, context.clock, 0);
+      context.clock,
+      0,
+    );
     const { base } = await served({}, { gate: new OnceGate(context), endpoints });
     assert.equal(await statusOfSlow(`${base}/run`, admitted.promise), status, gone);
     server?.close();

@@ -53,7 +53,9 @@ export interface JobFaceParts {
   /** What the worker of a job wrote while it had it. */
   jobLogs?(job: Job, signal: AbortSignal): AsyncIterable<LogLine>;
   /** Workers that nobody has heard of yet, or that do not come up. */
-  fleetCounts?(endpoint: Endpoint): { initializing: number; throttled: number; unhealthy: number } | undefined;
+  fleetCounts?(
+    endpoint: Endpoint,
+  ): { initializing: number; throttled: number; unhealthy: number } | undefined;
 }
 
 interface Call {
@@ -86,7 +88,12 @@ export class JobFace {
       runsync: { methods: ['POST'], need: 'write', handle: (call) => this.#runSync(call) },
       // The local server of the Python SDK takes POST here, so code that was written against it does too.
       status: { methods: ['GET', 'POST'], segments: 1, need: 'read', handle: (call) => this.#status(call) },
-      'status-sync': { methods: ['GET', 'POST'], segments: 1, need: 'read', handle: (call) => this.#statusSync(call) },
+      'status-sync': {
+        methods: ['GET', 'POST'],
+        segments: 1,
+        need: 'read',
+        handle: (call) => this.#statusSync(call),
+      },
       stream: { methods: ['GET', 'POST'], segments: 1, need: 'read', handle: (call) => this.#stream(call) },
       cancel: { methods: ['POST'], segments: 1, need: 'write', handle: (call) => this.#cancel(call) },
       retry: { methods: ['POST'], segments: 1, need: 'write', handle: (call) => this.#retry(call) },
@@ -96,7 +103,12 @@ export class JobFace {
       metrics: { methods: ['GET'], need: 'read', handle: (call) => this.#metrics(call) },
       requests: { methods: ['GET'], need: 'read', handle: (call) => this.#requests(call) },
       logs: { methods: ['GET'], segments: 1, need: 'read', handle: (call) => this.#logs(call) },
-      webhooks: { methods: ['GET', 'POST'], segments: 2, need: 'write', handle: (call) => this.#webhooks(call) },
+      webhooks: {
+        methods: ['GET', 'POST'],
+        segments: 2,
+        need: 'write',
+        handle: (call) => this.#webhooks(call),
+      },
     };
   }
 
@@ -112,18 +124,37 @@ export class JobFace {
       const presented = bearerOrBareKey(request.headers.authorization);
       const key = gate.known(presented) ?? (await gate.identify(presented));
       const endpoint = endpoints.known(address.endpointId) ?? (await endpoints.find(address.endpointId));
-      if (endpoint === undefined || endpoint.accountId !== key.accountId) throw notFound('endpoint', address.endpointId);
+      if (endpoint === undefined || endpoint.accountId !== key.accountId)
+        throw notFound('endpoint', address.endpointId);
       if (address.rest.length > (operation.segments ?? 0)) throw noSuchAddress();
       if (!operation.methods.includes(request.method ?? '')) {
-        throw new BerthError('method', `${request.method} is not allowed here; allowed: ${operation.methods.join(', ')}`, { headers: { allow: operation.methods.join(', ') } });
+        throw new BerthError(
+          'method',
+          `${request.method} is not allowed here; allowed: ${operation.methods.join(', ')}`,
+          { headers: { allow: operation.methods.join(', ') } },
+        );
       }
       checkGrant(key, { family: 'serverless', need: operation.need, endpointId: endpoint.id });
-      if (endpoint.type !== 'QUEUE') throw new BerthError('rule', 'not allowed for a load balancing endpoint: it has no queue');
-      leave = this.#parts.limits?.enter(key.accountId, endpoint.id, address.operation, () => this.#parts.queue.presence.here(endpoint.id).filter(({ busy }) => busy > 0).length);
-      await operation.handle({ request, response, endpoint, key, rest: address.rest, query: address.query === '' ? NO_QUERY : new URLSearchParams(address.query) });
+      if (endpoint.type !== 'QUEUE')
+        throw new BerthError('rule', 'not allowed for a load balancing endpoint: it has no queue');
+      leave = this.#parts.limits?.enter(
+        key.accountId,
+        endpoint.id,
+        address.operation,
+        () => this.#parts.queue.presence.here(endpoint.id).filter(({ busy }) => busy > 0).length,
+      );
+      await operation.handle({
+        request,
+        response,
+        endpoint,
+        key,
+        rest: address.rest,
+        query: address.query === '' ? NO_QUERY : new URLSearchParams(address.query),
+      });
     } catch (error) {
       // Whoever broke off in the middle of a request waits for no answer, nor does whoever left a server that stops: its store may be closed by now.
-      if ((request.destroyed && !request.complete) || (response.destroyed && this.#parts.queue.stopping)) return;
+      if ((request.destroyed && !request.complete) || (response.destroyed && this.#parts.queue.stopping))
+        return;
       if (!request.readableEnded) request.resume();
       failJob(response, asBerthError(error, this.#parts.log, address.endpointId));
     } finally {
@@ -146,7 +177,11 @@ export class JobFace {
     const gone = departure(response);
     const text = wholeUtf8(request, RUNSYNC_LIMIT) ?? (await this.#longBody(call, RUNSYNC_LIMIT));
     const terms = { ...readTerms(text), sync: { wait, waitGiven: query.has('wait') } };
-    const { job, outcome } = await this.#parts.queue.submitAndWait(submission(request, endpoint, key, text, terms), wait, gone);
+    const { job, outcome } = await this.#parts.queue.submitAndWait(
+      submission(request, endpoint, key, text, terms),
+      wait,
+      gone,
+    );
     await this.#show(response, endpoint, outcome ?? missing(job.id));
   }
 
@@ -154,7 +189,11 @@ export class JobFace {
   async #longBody({ request, endpoint }: Call, limit: number): Promise<string> {
     const { gate, endpoints } = this.#parts;
     const text = await readUtf8(request, limit);
-    checkGrant(await gate.identify(bearerOrBareKey(request.headers.authorization)), { family: 'serverless', need: 'write', endpointId: endpoint.id });
+    checkGrant(await gate.identify(bearerOrBareKey(request.headers.authorization)), {
+      family: 'serverless',
+      need: 'write',
+      endpointId: endpoint.id,
+    });
     if ((await endpoints.find(endpoint.id)) === undefined) throw notFound('endpoint', endpoint.id);
     return text;
   }
@@ -174,7 +213,14 @@ export class JobFace {
 
   async #statusSync({ response, endpoint, rest, query }: Call): Promise<void> {
     const { seq, id } = jobOf(rest);
-    await this.#show(response, endpoint, this.#same(await this.#parts.queue.waitForEnd(endpoint.id, seq, readWait(query), departure(response)), id));
+    await this.#show(
+      response,
+      endpoint,
+      this.#same(
+        await this.#parts.queue.waitForEnd(endpoint.id, seq, readWait(query), departure(response)),
+        id,
+      ),
+    );
   }
 
   async #stream({ request, response, endpoint, rest, query }: Call): Promise<void> {
@@ -182,12 +228,26 @@ export class JobFace {
     const gone = goneSignal(response);
     const { queue } = this.#parts;
     if (request.headers.accept?.includes('text/event-stream') === true) {
-      return followStream(queue, endpoint.id, seq, id, readEventId(request.headers['last-event-id']?.toString()), inPieces(response), gone);
+      return followStream(
+        queue,
+        endpoint.id,
+        seq,
+        id,
+        readEventId(request.headers['last-event-id']?.toString()),
+        inPieces(response),
+        gone,
+      );
     }
     const hold = readWait(query, STREAM_HOLD_MS, STREAM_HOLD);
     const { status, chunks } = await drainStream(queue, endpoint.id, seq, id, hold, gone);
     const list = `[${chunks.map((chunk) => chunk.text).join(',')}]`;
-    sendJson(response, 200, wantsEnvelope(request.method ?? '', request.headers, query) ? `{"id":"${id}","status":"${status}","stream":${list}}` : list);
+    sendJson(
+      response,
+      200,
+      wantsEnvelope(request.method ?? '', request.headers, query)
+        ? `{"id":"${id}","status":"${status}","stream":${list}}`
+        : list,
+    );
   }
 
   async #cancel({ request, response, endpoint, rest }: Call): Promise<void> {
@@ -205,7 +265,11 @@ export class JobFace {
     await this.#find(endpoint.id, seq, id);
     const done = await this.#parts.queue.retry(endpoint.id, seq);
     if (done === undefined) throw missingJob(id);
-    if (!done.changed) throw new BerthError('state', `only a FAILED or TIMED_OUT job can be retried; this one is ${done.before.status}`);
+    if (!done.changed)
+      throw new BerthError(
+        'state',
+        `only a FAILED or TIMED_OUT job can be retried; this one is ${done.before.status}`,
+      );
     sendJson(response, 200, briefText(done.after));
   }
 
@@ -216,8 +280,15 @@ export class JobFace {
   }
 
   async #health({ response, endpoint }: Call): Promise<void> {
-    const [{ completed, failed, inProgress, inQueue, retried }, { counters }] = await Promise.all([this.#parts.queue.counts(endpoint.id), this.#workers(endpoint)]);
-    sendJson(response, 200, JSON.stringify({ jobs: { completed, failed, inProgress, inQueue, retried }, workers: counters }));
+    const [{ completed, failed, inProgress, inQueue, retried }, { counters }] = await Promise.all([
+      this.#parts.queue.counts(endpoint.id),
+      this.#workers(endpoint),
+    ]);
+    sendJson(
+      response,
+      200,
+      JSON.stringify({ jobs: { completed, failed, inProgress, inQueue, retried }, workers: counters }),
+    );
   }
 
   async #metrics({ response, endpoint }: Call): Promise<void> {
@@ -230,16 +301,28 @@ export class JobFace {
     const healthy = workers.filter(({ unhealthy }) => unhealthy === null);
     const running = healthy.filter(({ busy }) => busy > 0).length;
     const { initializing = 0, throttled = 0, unhealthy = 0 } = this.#parts.fleetCounts?.(endpoint) ?? {};
-    const counters = { idle: healthy.length - running, initializing, ready: healthy.length, running, throttled, unhealthy: Math.max(unhealthy, workers.length - healthy.length) };
+    const counters = {
+      idle: healthy.length - running,
+      initializing,
+      ready: healthy.length,
+      running,
+      throttled,
+      unhealthy: Math.max(unhealthy, workers.length - healthy.length),
+    };
     return { counters, ready: healthy.map(({ workerId }) => workerId) };
   }
 
   async #requests({ response, endpoint, query }: Call): Promise<void> {
     const status = query.get('status');
-    if (status !== null && !JOB_STATUSES.includes(status as JobStatus)) throw new BerthError('rule', `status must be one of ${JOB_STATUSES.join(', ')}`);
+    if (status !== null && !JOB_STATUSES.includes(status as JobStatus))
+      throw new BerthError('rule', `status must be one of ${JOB_STATUSES.join(', ')}`);
     const limit = clamp(readCount(query, 'limit', LIST_LENGTH.default), LIST_LENGTH);
     const offset = Math.max(0, readCount(query, 'offset', 0));
-    const pieces = this.#parts.queue.list(endpoint.id, { ...(status !== null && { status: status as JobStatus }), limit, offset });
+    const pieces = this.#parts.queue.list(endpoint.id, {
+      ...(status !== null && { status: status as JobStatus }),
+      limit,
+      offset,
+    });
     await sendRequests(response, pieces, goneSignal(response));
   }
 
@@ -249,14 +332,20 @@ export class JobFace {
     const { job } = await this.#find(endpoint.id, seq, id);
     const gone = goneSignal(response);
     const live = request.headers.accept?.includes('text/event-stream') === true;
-    const lines = this.#parts.jobLogs?.(live ? job : { ...job, endedAt: job.endedAt ?? Date.now() }, gone) ?? [];
+    const lines =
+      this.#parts.jobLogs?.(live ? job : { ...job, endedAt: job.endedAt ?? Date.now() }, gone) ?? [];
     if (!live) {
       const found: string[] = [];
-      for await (const { ts, source, line } of lines) found.push(JSON.stringify({ ts: new Date(ts).toISOString(), source, line }));
+      for await (const { ts, source, line } of lines)
+        found.push(JSON.stringify({ ts: new Date(ts).toISOString(), source, line }));
       return sendJson(response, 200, `{"logs":[${found.join(',')}]}`);
     }
     const events = inPieces(response);
-    events.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' });
+    events.writeHead(200, {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache',
+      'x-accel-buffering': 'no',
+    });
     // The log of a worker goes on after the job; whoever follows the job is let go with it.
     if (job.endedAt === null) {
       const ended = this.#parts.queue.waitForEnd(endpoint.id, seq, LONGEST_LOG_MS, gone);
@@ -278,8 +367,15 @@ export class JobFace {
       const jobId = query.get('jobId');
       // What is no id of a job is not looked for: PostgreSQL cannot be asked for a text with a NUL.
       if (jobId !== null && seqOf(jobId) === undefined) return sendJson(response, 200, '{"deliveries":[]}');
-      const found = await this.#parts.webhooks.list(endpoint.id, { limit: clamp(readCount(query, 'limit', LIST_LENGTH.default), LIST_LENGTH), ...(jobId !== null && { jobId }) });
-      return sendJson(response, 200, JSON.stringify({ deliveries: found.map(({ accountId: _, ...shown }) => shown) }));
+      const found = await this.#parts.webhooks.list(endpoint.id, {
+        limit: clamp(readCount(query, 'limit', LIST_LENGTH.default), LIST_LENGTH),
+        ...(jobId !== null && { jobId }),
+      });
+      return sendJson(
+        response,
+        200,
+        JSON.stringify({ deliveries: found.map(({ accountId: _, ...shown }) => shown) }),
+      );
     }
     if (request.method !== 'POST' || id === undefined || action !== 'redeliver') throw noSuchAddress();
     await readBody(request, SMALL_BODY);
@@ -294,7 +390,10 @@ export class JobFace {
   /** Answers with the job, and with why it waits. Where the caller has left, nobody asks. */
   async #show(response: PlainResponse, endpoint: Endpoint, shown: JobOutcome): Promise<void> {
     if (response.destroyed) return;
-    const reason = shown.job.status === 'IN_QUEUE' ? await waitingReason(this.#parts.queue, shown.job, () => this.#parts.fleetReason(endpoint)) : undefined;
+    const reason =
+      shown.job.status === 'IN_QUEUE'
+        ? await waitingReason(this.#parts.queue, shown.job, () => this.#parts.fleetReason(endpoint))
+        : undefined;
     sendJson(response, 200, statusText(shown, reason));
   }
 
@@ -316,7 +415,10 @@ function noSuchAddress(): BerthError {
 }
 
 function missingJob(id: string): BerthError {
-  return new BerthError('not-found', `job not found: ${JSON.stringify(id.slice(0, 64))} is unknown or its result has expired`);
+  return new BerthError(
+    'not-found',
+    `job not found: ${JSON.stringify(id.slice(0, 64))} is unknown or its result has expired`,
+  );
 }
 
 function missing(id: string): never {
@@ -331,15 +433,24 @@ function readCount(query: URLSearchParams, name: string, fallback: number): numb
   return Number(text);
 }
 
-function submission(request: PlainRequest, endpoint: Endpoint, key: ApiKey, text: string, terms: RequestTerms): SubmitRequest {
+function submission(
+  request: PlainRequest,
+  endpoint: Endpoint,
+  key: ApiKey,
+  text: string,
+  terms: RequestTerms,
+): SubmitRequest {
   const given = request.headers['idempotency-key'];
   const idempotencyKey = typeof given === 'string' && given !== '' ? given : undefined;
-  if (idempotencyKey !== undefined && idempotencyKey.length > LONGEST_IDEMPOTENCY_KEY) throw new BerthError('rule', `an Idempotency-Key has at most ${LONGEST_IDEMPOTENCY_KEY} characters`);
+  if (idempotencyKey !== undefined && idempotencyKey.length > LONGEST_IDEMPOTENCY_KEY)
+    throw new BerthError('rule', `an Idempotency-Key has at most ${LONGEST_IDEMPOTENCY_KEY} characters`);
   return {
     endpoint,
     accountId: key.accountId,
     request: text,
     terms,
-    ...(idempotencyKey !== undefined && { idempotency: { key: idempotencyKey, bodyHash: createHash('sha256').update(text).digest('hex') } }),
+    ...(idempotencyKey !== undefined && {
+      idempotency: { key: idempotencyKey, bodyHash: createHash('sha256').update(text).digest('hex') },
+    }),
   };
 }

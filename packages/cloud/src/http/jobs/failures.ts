@@ -29,5 +29,10 @@ export function failJob(response: PlainResponse, error: BerthError): void {
   // An answer that has begun, a stream, can no longer turn into a failure: it breaks off, so that the client asks again.
   if (response.headersSent) return void response.destroy();
   const findings = error.details.length === 0 ? '' : `: ${error.details.join('; ')}`;
-  sendJson(response, JOB_STATUS_CODES[error.code], JSON.stringify({ error: error.message + findings }), error.headers);
+  sendJson(
+    response,
+    JOB_STATUS_CODES[error.code],
+    JSON.stringify({ error: error.message + findings }),
+    error.headers,
+  );
 }

@@ -13,7 +13,13 @@ const headers = { 'x-flash-app': 'app', 'x-flash-environment': 'production', 'x-
 test('what is called by names is an address of the endpoint that has them, also with two slashes before', async () => {
   for (const url of ['/v2/flash/runsync?wait=5', '/v2//flash/runsync?wait=5', '/v2//flash/runsync/?wait=5']) {
     assert.ok(addresses.handles(url), url);
-    assert.deepEqual(await addresses.resolve({ url, headers } as unknown as Request), { endpointId: 'e1', operation: 'runsync', rest: [], query: 'wait=5' });
+    assert.deepEqual(await addresses.resolve({ url, headers } as unknown as Request), {
+      endpointId: 'e1',
+      operation: 'runsync',
+      rest: [],
+      query: 'wait=5',
+    });
   }
-  for (const url of ['/v2/flash', '/v2/e1/flash/run', '/v1/flash/run', '//v2/flash/run']) assert.ok(!addresses.handles(url), url);
+  for (const url of ['/v2/flash', '/v2/e1/flash/run', '/v1/flash/run', '//v2/flash/run'])
+    assert.ok(!addresses.handles(url), url);
 });

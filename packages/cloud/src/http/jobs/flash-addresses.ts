@@ -24,7 +24,11 @@ export class FlashAddresses {
 
   async resolve(request: Request): Promise<JobAddress> {
     const { accountId } = await this.#gate.identify(bearerOrBareKey(request.headers.authorization));
-    const endpointId = await this.#flash.endpointNamed(accountId, { app: nameIn(request, 'x-flash-app'), environment: nameIn(request, 'x-flash-environment'), endpoint: nameIn(request, 'x-flash-endpoint') });
+    const endpointId = await this.#flash.endpointNamed(accountId, {
+      app: nameIn(request, 'x-flash-app'),
+      environment: nameIn(request, 'x-flash-environment'),
+      endpoint: nameIn(request, 'x-flash-endpoint'),
+    });
     const address = jobAddress((request.url ?? '').replace(PREFIX, `/v2/${endpointId}/`));
     if (address === undefined) throw new BerthError('no-route', 'no such address');
     return address;
@@ -33,6 +37,10 @@ export class FlashAddresses {
 
 function nameIn({ headers }: Request, header: string): string {
   const value = headers[header];
-  if (typeof value !== 'string' || value === '') throw new BerthError('rule', `the header ${header} is missing: /v2/flash is for clients that name an app, an environment and an endpoint`);
+  if (typeof value !== 'string' || value === '')
+    throw new BerthError(
+      'rule',
+      `the header ${header} is missing: /v2/flash is for clients that name an app, an environment and an endpoint`,
+    );
   return value;
 }

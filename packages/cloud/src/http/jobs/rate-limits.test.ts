@@ -8,12 +8,22 @@ import { JOB_LIMITS, jobLimits, JobRateLimits } from './rate-limits.ts';
 const none = (): number => 0;
 
 function refused(seconds: number, text: RegExp): (error: unknown) => boolean {
-  return (error) => error instanceof BerthError && error.code === 'rate' && error.headers['retry-after'] === String(seconds) && text.test(error.message);
+  return (error) =>
+    error instanceof BerthError &&
+    error.code === 'rate' &&
+    error.headers['retry-after'] === String(seconds) &&
+    text.test(error.message);
 }
 
 function fixture(): { clock: ManualClock; limits: JobRateLimits } {
   const clock = new ManualClock();
-  return { clock, limits: new JobRateLimits(clock, { run: { per10s: 3, concurrent: 2 }, health: { per10s: 1, concurrent: 1 } }) };
+  return {
+    clock,
+    limits: new JobRateLimits(clock, {
+      run: { per10s: 3, concurrent: 2 },
+      health: { per10s: 1, concurrent: 1 },
+    }),
+  };
 }
 
 describe('requests', () => {
@@ -21,7 +31,10 @@ describe('requests', () => {
     const { clock, limits } = fixture();
     for (let call = 0; call < 3; call += 1) limits.enter('a', 'e', 'run', none)();
     clock.advance(4_200);
-    assert.throws(() => limits.enter('a', 'e', 'run', none), refused(6, /^too many requests: at most 3 of run in 10 s; try again in 6 s$/));
+    assert.throws(
+      () => limits.enter('a', 'e', 'run', none),
+      refused(6, /^too many requests: at most 3 of run in 10 s; try again in 6 s$/),
+    );
     clock.advance(5_799);
     assert.throws(() => limits.enter('a', 'e', 'run', none), refused(1, /10 s/));
     clock.advance(1);
@@ -86,16 +99,35 @@ describe('requests', () => {
 });
 
 test('the limits are those that the hosted service publishes', () => {
-  const published = { runsync: [2000, 400], run: [1000, 200], status: [2000, 400], stream: [2000, 400], cancel: [100, 20], openai: [2000, 400], requests: [10, 2] };
-  for (const [operation, [per10s, concurrent]] of Object.entries(published)) assert.deepEqual(JOB_LIMITS[operation], { per10s, concurrent });
+  const published = {
+    runsync: [2000, 400],
+    run: [1000, 200],
+    status: [2000, 400],
+    stream: [2000, 400],
+    cancel: [100, 20],
+    openai: [2000, 400],
+    requests: [10, 2],
+  };
+  for (const [operation, [per10s, concurrent]] of Object.entries(published))
+    assert.deepEqual(JOB_LIMITS[operation], { per10s, concurrent });
   assert.equal(JOB_LIMITS['purge-queue']?.per10s, 2);
 });
 
 test('the limits are those that the operator sets, by the words of the path; one that is off is none', async () => {
-  const { config } = await loadConfig({ env: { BERTH_JOB_LIMITS_RUN: '5/3', BERTH_JOB_LIMITS_STATUS_SYNC: '7/1', BERTH_JOB_LIMITS_PURGE_QUEUE: 'off' } });
+  const { config } = await loadConfig({
+    env: {
+      BERTH_JOB_LIMITS_RUN: '5/3',
+      BERTH_JOB_LIMITS_STATUS_SYNC: '7/1',
+      BERTH_JOB_LIMITS_PURGE_QUEUE: 'off',
+    },
+  });
   const limits = jobLimits(config.jobLimits);
   const { 'purge-queue': _, ...others } = JOB_LIMITS;
-  assert.deepEqual(limits, { ...others, run: { per10s: 5, concurrent: 3 }, 'status-sync': { per10s: 7, concurrent: 1 } });
+  assert.deepEqual(limits, {
+    ...others,
+    run: { per10s: 5, concurrent: 3 },
+    'status-sync': { per10s: 7, concurrent: 1 },
+  });
   const counting = new JobRateLimits(new ManualClock(), limits);
   for (let call = 0; call < 100; call += 1) counting.enter('a', 'e', 'purge-queue', none);
   for (let call = 0; call < 5; call += 1) counting.enter('a', 'e', 'run', none)();

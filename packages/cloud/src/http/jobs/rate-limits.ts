@@ -15,12 +15,18 @@ export type JobLimits = Readonly<Record<string, OperationLimit>>;
 /** The limits that the operator sets, by the operation as it stands in the path. One that is off is not there. */
 export function jobLimits({ statusSync, purgeQueue, ...others }: Config['jobLimits']): JobLimits {
   const all = { ...others, 'status-sync': statusSync, 'purge-queue': purgeQueue };
-  return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, OperationLimit] => entry[1] !== 'off'));
+  return Object.fromEntries(
+    Object.entries(all).filter((entry): entry is [string, OperationLimit] => entry[1] !== 'off'),
+  );
 }
 
 /** Those that hold where the operator says nothing. */
 export const JOB_LIMITS: JobLimits = jobLimits(
-  Object.fromEntries(knobList.filter(({ path }) => path.startsWith(SECTION)).map(({ path, knob }) => [path.slice(SECTION.length), knob.default])) as Config['jobLimits'],
+  Object.fromEntries(
+    knobList
+      .filter(({ path }) => path.startsWith(SECTION))
+      .map(({ path, knob }) => [path.slice(SECTION.length), knob.default]),
+  ) as Config['jobLimits'],
 );
 
 interface Use {
@@ -56,13 +62,18 @@ export class JobRateLimits {
     const use = this.#uses.get(key) ?? { since: now, count: 0, open: 0 };
     this.#uses.set(key, use);
     if (!isRecent(use.since, WINDOW_MS, now)) Object.assign(use, { since: now, count: 0 });
-    const most = use.count < limit.per10s ? limit.per10s : Math.max(limit.per10s, runningWorkers() * PER_RUNNING_WORKER);
+    const most =
+      use.count < limit.per10s ? limit.per10s : Math.max(limit.per10s, runningWorkers() * PER_RUNNING_WORKER);
     const full = use.count >= most;
     if (full || use.open >= limit.concurrent) {
       const seconds = full ? Math.max(1, Math.ceil((use.since + WINDOW_MS - now) / 1000)) : 1;
-      throw new BerthError('rate', `too many requests: ${full ? `at most ${most} of ${operation} in 10 s` : `at most ${limit.concurrent} of ${operation} at the same time`}; try again in ${seconds} s`, {
-        headers: { 'retry-after': String(seconds) },
-      });
+      throw new BerthError(
+        'rate',
+        `too many requests: ${full ? `at most ${most} of ${operation} in 10 s` : `at most ${limit.concurrent} of ${operation} at the same time`}; try again in ${seconds} s`,
+        {
+          headers: { 'retry-after': String(seconds) },
+        },
+      );
     }
     use.count += 1;
     use.open += 1;
@@ -74,6 +85,7 @@ export class JobRateLimits {
   #sweep(now: number): void {
     if (isRecent(this.#sweptAt, WINDOW_MS, now)) return;
     this.#sweptAt = now;
-    for (const [key, use] of this.#uses) if (use.open === 0 && !isRecent(use.since, WINDOW_MS, now)) this.#uses.delete(key);
+    for (const [key, use] of this.#uses)
+      if (use.open === 0 && !isRecent(use.since, WINDOW_MS, now)) this.#uses.delete(key);
   }
 }

@@ -12,11 +12,31 @@ let context: TestContext;
 let queue: JobQueue;
 before(async () => {
   context = await freshContext();
-  queue = new JobQueue({ store: context.store.jobs, wakeups: noWakeups, clock: context.clock, log: createLog({ level: 'silent', format: 'json' }), deliveryOf: (): Delivery => assert.fail(), onDelivery: () => undefined });
+  queue = new JobQueue({
+    store: context.store.jobs,
+    wakeups: noWakeups,
+    clock: context.clock,
+    log: createLog({ level: 'silent', format: 'json' }),
+    deliveryOf: (): Delivery => assert.fail(),
+    onDelivery: () => undefined,
+  });
 });
 after(() => context.close());
 
-const submit = (): Promise<Job> => queue.submit({ endpoint: { id: 'e', accountId: 'a', executionTimeout: 0, jobTtl: 86_400_000, retention: null, maxRetries: 1 }, accountId: 'a', request: '{"input":1}', terms: {} });
+const submit = (): Promise<Job> =>
+  queue.submit({
+    endpoint: {
+      id: 'e',
+      accountId: 'a',
+      executionTimeout: 0,
+      jobTtl: 86_400_000,
+      retention: null,
+      maxRetries: 1,
+    },
+    accountId: 'a',
+    request: '{"input":1}',
+    terms: {},
+  });
 
 test('a waiting job tells what stands before it', async () => {
   const [first, second, third] = [await submit(), await submit(), await submit()];
@@ -26,11 +46,24 @@ test('a waiting job tells what stands before it', async () => {
   queue.presence.unhealthy('e', 'sick', 'gpu: no device');
   assert.equal(await reason(first), 'no healthy worker is connected; the last one reported: gpu: no device');
   queue.presence.seen('e', 'w1');
-  assert.equal(await reason(first, 'the maximum is 0'), 'next in line: 1 worker is idle and has not asked for a job yet');
+  assert.equal(
+    await reason(first, 'the maximum is 0'),
+    'next in line: 1 worker is idle and has not asked for a job yet',
+  );
   queue.presence.seen('e', 'w2');
-  assert.deepEqual([await reason(first), await reason(second), await reason(third)], ['next in line: 2 workers are idle and have not asked for a job yet', 'held behind 1 job', 'held behind 2 jobs']);
+  assert.deepEqual(
+    [await reason(first), await reason(second), await reason(third)],
+    [
+      'next in line: 2 workers are idle and have not asked for a job yet',
+      'held behind 1 job',
+      'held behind 2 jobs',
+    ],
+  );
   queue.presence.given('e', 'w1', { seq: 1, id: 'j1', lease: 'l1' });
-  assert.equal(await reason(first), 'next in line: 1 worker is busy, 1 worker is idle and has not asked for a job yet');
+  assert.equal(
+    await reason(first),
+    'next in line: 1 worker is busy, 1 worker is idle and has not asked for a job yet',
+  );
   queue.presence.given('e', 'w2', { seq: 2, id: 'j2', lease: 'l2' });
   assert.equal(await reason(first), 'next in line: 2 workers are busy');
 });
@@ -38,5 +71,8 @@ test('a waiting job tells what stands before it', async () => {
 test('a long queue is not counted to its end', async () => {
   queue.presence.seen('e', 'w1');
   await Promise.all(Array.from({ length: 1_000 }, submit));
-  assert.equal(await waitingReason(queue, await submit(), () => undefined), 'held behind more than 1000 jobs');
+  assert.equal(
+    await waitingReason(queue, await submit(), () => undefined),
+    'held behind more than 1000 jobs',
+  );
 });

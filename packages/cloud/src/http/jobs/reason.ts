@@ -6,12 +6,21 @@ import type { WorkerRecord } from '../../store/jobs.ts';
 const COUNTED = 1000;
 
 /** Why a job still waits, in words for whoever asks. `fleetReason` knows why there are no workers. */
-export async function waitingReason(queue: JobQueue, job: Job, fleetReason: () => string | undefined): Promise<string> {
+export async function waitingReason(
+  queue: JobQueue,
+  job: Job,
+  fleetReason: () => string | undefined,
+): Promise<string> {
   const workers = await queue.workers(job.endpointId);
   const healthy = workers.filter(({ unhealthy }) => unhealthy === null);
   if (healthy.length === 0) {
     const unhealthy = workers.find((worker) => worker.unhealthy !== null)?.unhealthy;
-    return fleetReason() ?? (unhealthy === undefined || unhealthy === null ? 'no worker is connected to this endpoint' : `no healthy worker is connected; the last one reported: ${unhealthy}`);
+    return (
+      fleetReason() ??
+      (unhealthy === undefined || unhealthy === null
+        ? 'no worker is connected to this endpoint'
+        : `no healthy worker is connected; the last one reported: ${unhealthy}`)
+    );
   }
   const ahead = await queue.ahead(job, COUNTED + 1);
   if (ahead === 0) return `next in line: ${doings(healthy)}`;
@@ -24,6 +33,11 @@ function doings(workers: readonly WorkerRecord[]): string {
   const idle = workers.length - busy;
   const said = [];
   if (busy > 0) said.push(busy === 1 ? '1 worker is busy' : `${busy} workers are busy`);
-  if (idle > 0) said.push(idle === 1 ? '1 worker is idle and has not asked for a job yet' : `${idle} workers are idle and have not asked for a job yet`);
+  if (idle > 0)
+    said.push(
+      idle === 1
+        ? '1 worker is idle and has not asked for a job yet'
+        : `${idle} workers are idle and have not asked for a job yet`,
+    );
   return said.join(', ');
 }

@@ -19,11 +19,14 @@ interface Body {
 /** Reads what a request asks for. The text itself is kept as it came. */
 export function readTerms(text: string): RequestTerms {
   const body = parseObject(text);
-  if (body.input === undefined || body.input === null) throw bad('the body needs "input": the value that the handler receives');
+  if (body.input === undefined || body.input === null)
+    throw bad('the body needs "input": the value that the handler receives');
   const policy = optionalObject(body.policy, 'policy');
   const webhook = body.webhook ?? body.webhookV2;
-  if (typeof webhook === 'string' && webhook.length > LONGEST_WEBHOOK) throw bad(`webhook has at most ${LONGEST_WEBHOOK} characters`);
-  if (webhook !== undefined && webhook !== null && (typeof webhook !== 'string' || !isWebAddress(webhook))) throw bad('webhook must be an http or https address');
+  if (typeof webhook === 'string' && webhook.length > LONGEST_WEBHOOK)
+    throw bad(`webhook has at most ${LONGEST_WEBHOOK} characters`);
+  if (webhook !== undefined && webhook !== null && (typeof webhook !== 'string' || !isWebAddress(webhook)))
+    throw bad('webhook must be an http or https address');
   if (typeof webhook === 'string' && hasCredentials(new URL(webhook))) throw bad(`webhook ${NO_CREDENTIALS}`);
   const executionTimeout = optionalNumber(policy['executionTimeout'], 'policy.executionTimeout');
   const ttl = optionalNumber(policy['ttl'], 'policy.ttl');
@@ -33,14 +36,20 @@ export function readTerms(text: string): RequestTerms {
   return {
     ...(executionTimeout !== undefined && { executionTimeout: clamp(executionTimeout, EXECUTION_TIMEOUT) }),
     ...(ttl !== undefined && { ttl: clamp(ttl, TIME_TO_LIVE) }),
-    ...(retention !== undefined && { retention: clamp(retention, { minimum: 0, maximum: RETENTION.longest }) }),
+    ...(retention !== undefined && {
+      retention: clamp(retention, { minimum: 0, maximum: RETENTION.longest }),
+    }),
     ...(lowPriority && { lowPriority }),
     ...(typeof webhook === 'string' && { webhook }),
   };
 }
 
 /** A wait in milliseconds: out of range it is moved into it, anything but a number is a mistake. */
-export function readWait(query: URLSearchParams, fallback: number = WAIT.default, bounds: { minimum: number; maximum: number } = WAIT): number {
+export function readWait(
+  query: URLSearchParams,
+  fallback: number = WAIT.default,
+  bounds: { minimum: number; maximum: number } = WAIT,
+): number {
   const text = query.get('wait');
   if (text === null) return fallback;
   return clamp(readMilliseconds(text, 'wait'), bounds);
@@ -48,7 +57,8 @@ export function readWait(query: URLSearchParams, fallback: number = WAIT.default
 
 /** However large: it is moved into its bounds. */
 export function readMilliseconds(text: string, name: string): number {
-  if (!/^-?\d+(\.\d+)?$/.test(text)) throw bad(`${name} must be a number of milliseconds, got ${JSON.stringify(text.slice(0, 32))}`);
+  if (!/^-?\d+(\.\d+)?$/.test(text))
+    throw bad(`${name} must be a number of milliseconds, got ${JSON.stringify(text.slice(0, 32))}`);
   return Math.round(Number(text));
 }
 
@@ -57,9 +67,12 @@ function parseObject(text: string): Body {
   try {
     value = JSON.parse(text);
   } catch {
-    throw bad(text === '' ? 'the body is empty: send a JSON object with "input"' : 'the body is not valid JSON');
+    throw bad(
+      text === '' ? 'the body is empty: send a JSON object with "input"' : 'the body is not valid JSON',
+    );
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('the body must be a JSON object with "input"');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw bad('the body must be a JSON object with "input"');
   return value;
 }
 

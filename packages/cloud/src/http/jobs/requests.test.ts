@@ -10,17 +10,29 @@ import { goneSignal } from '../raw.ts';
 import { failJob } from './failures.ts';
 import { sendRequests } from './requests.ts';
 
-const ENDPOINT = { id: 'e', accountId: 'a', executionTimeout: 0, jobTtl: 1_000, retention: null, maxRetries: 1 };
-const jobOf = (characters: number): WholeJob => newJob(ENDPOINT, 'a', `{"input":"${'x'.repeat(characters)}"}`, {}, 1, 0);
+const ENDPOINT = {
+  id: 'e',
+  accountId: 'a',
+  executionTimeout: 0,
+  jobTtl: 1_000,
+  retention: null,
+  maxRetries: 1,
+};
+const jobOf = (characters: number): WholeJob =>
+  newJob(ENDPOINT, 'a', `{"input":"${'x'.repeat(characters)}"}`, {}, 1, 0);
 
 /** What a client gets of a list that comes in these pieces. */
 async function answerOf(pieces: () => AsyncIterable<WholeJob[]>): Promise<Response> {
   const server = createServer((_, response) => {
-    sendRequests(response, pieces(), goneSignal(response)).catch(() => failJob(response, new BerthError('unavailable', 'the database is away')));
+    sendRequests(response, pieces(), goneSignal(response)).catch(() =>
+      failJob(response, new BerthError('unavailable', 'the database is away')),
+    );
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { headers: { connection: 'close' } });
+  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, {
+    headers: { connection: 'close' },
+  });
   server.close();
   return answer;
 }

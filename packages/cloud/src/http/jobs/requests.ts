@@ -7,7 +7,11 @@ import { requestText } from './answers.ts';
 const WHOLE_CHARACTERS = 1024 * 1024;
 
 /** The list of requests. A large one leaves piece by piece, no faster than it is read, and is never in memory as a whole. */
-export async function sendRequests(response: PlainResponse, pieces: AsyncIterable<WholeJob[]>, signal: AbortSignal): Promise<void> {
+export async function sendRequests(
+  response: PlainResponse,
+  pieces: AsyncIterable<WholeJob[]>,
+  signal: AbortSignal,
+): Promise<void> {
   let text = '{"requests":[';
   let separator = '';
   let begun: Response | undefined;

@@ -21,7 +21,14 @@ export interface StreamPage {
 }
 
 /** The chunks that nobody has read yet; each is handed out once. Waits a little for the first. */
-export async function drainStream(queue: JobQueue, endpointId: string, seq: number, id: string, hold: number, signal: AbortSignal): Promise<StreamPage> {
+export async function drainStream(
+  queue: JobQueue,
+  endpointId: string,
+  seq: number,
+  id: string,
+  hold: number,
+  signal: AbortSignal,
+): Promise<StreamPage> {
   // Not by the clock, which may be set while somebody waits.
   const until = performance.now() + hold;
   for (;;) {
@@ -37,18 +44,26 @@ export async function drainStream(queue: JobQueue, endpointId: string, seq: numb
       const more = await unread(queue, { ...job, drained: last.number }, found.payloads.output, 1);
       return { status: more.length > 0 && hasEnded(job) ? 'IN_PROGRESS' : job.status, chunks };
     }
-    if (hasEnded(job) || signal.aborted || queue.stopping || performance.now() >= until) return { status: job.status, chunks: [] };
+    if (hasEnded(job) || signal.aborted || queue.stopping || performance.now() >= until)
+      return { status: job.status, chunks: [] };
     await changed;
   }
 }
 
 /** What comes after the chunks that were read, in answers of a size. A job that streamed nothing counts its whole output as what it streamed. */
-async function unread(queue: JobQueue, { endpointId, seq, status, drained }: Job, output: string | null, bytes: number): Promise<Chunk[]> {
+async function unread(
+  queue: JobQueue,
+  { endpointId, seq, status, drained }: Job,
+  output: string | null,
+  bytes: number,
+): Promise<Chunk[]> {
   const chunks = await queue.streams.read(endpointId, seq, drained, bytes);
   if (chunks.length > 0 || status !== 'COMPLETED' || output === null) return chunks;
   const hasStreamed = drained > 0 && (await queue.streams.read(endpointId, seq, 0, 1)).length > 0;
   if (hasStreamed) return [];
-  const pieces = readChunks(`{"output":${output}}`).map((text, index) => ({ number: index + 1, text })).slice(drained);
+  const pieces = readChunks(`{"output":${output}}`)
+    .map((text, index) => ({ number: index + 1, text }))
+    .slice(drained);
   let size = 0;
   return pieces.filter(({ text }, index) => (size += text.length) <= bytes || index === 0);
 }
@@ -71,11 +86,24 @@ export function readEventId(text: string | undefined): StreamPosition {
 }
 
 /** Follows a job live as server-sent events, from after the last one that was read, until it has ended and all is sent. Takes nothing away from other readers. */
-export async function followStream(queue: JobQueue, endpointId: string, seq: number, id: string, after: StreamPosition, response: Response, signal: AbortSignal): Promise<void> {
+export async function followStream(
+  queue: JobQueue,
+  endpointId: string,
+  seq: number,
+  id: string,
+  after: StreamPosition,
+  response: Response,
+  signal: AbortSignal,
+): Promise<void> {
   let sent = after;
   let begun = false;
   const write = (text: string): Promise<void> => {
-    if (!begun) response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' });
+    if (!begun)
+      response.writeHead(200, {
+        'content-type': 'text/event-stream; charset=utf-8',
+        'cache-control': 'no-cache',
+        'x-accel-buffering': 'no',
+      });
     begun = true;
     return writePiece(response, text, signal);
   };
@@ -88,8 +116,19 @@ export async function followStream(queue: JobQueue, endpointId: string, seq: num
     }
     const attempt = Math.max(1, found.job.attempt);
     if (attempt !== sent.attempt) sent = { attempt, number: 0 };
-    const chunks = await unread(queue, { ...found.job, drained: sent.number }, found.payloads.output, ANSWER_BYTES);
-    await write(chunks.length === 0 ? ': waiting\n\n' : chunks.map(({ number, text }) => `id: ${eventId({ attempt, number })}\ndata: ${onOneLine(text)}\n\n`).join(''));
+    const chunks = await unread(
+      queue,
+      { ...found.job, drained: sent.number },
+      found.payloads.output,
+      ANSWER_BYTES,
+    );
+    await write(
+      chunks.length === 0
+        ? ': waiting\n\n'
+        : chunks
+            .map(({ number, text }) => `id: ${eventId({ attempt, number })}\ndata: ${onOneLine(text)}\n\n`)
+            .join(''),
+    );
     sent = { attempt, number: chunks.at(-1)?.number ?? sent.number };
     if (chunks.length > 0) continue;
     // Whoever follows a server that stops comes back elsewhere, with the number of the last chunk.

@@ -3,7 +3,12 @@ import { describe, test } from 'node:test';
 import { readHead } from './head.ts';
 
 const head = (...lines: string[]): string => lines.map((line) => `${line}\r\n`).join('');
-const plain = ['POST /v2/e1/run?x=1 HTTP/1.1', 'Host: berth', 'Authorization: Bearer k', 'Content-Length: 12'];
+const plain = [
+  'POST /v2/e1/run?x=1 HTTP/1.1',
+  'Host: berth',
+  'Authorization: Bearer k',
+  'Content-Length: 12',
+];
 
 describe('a plain head', () => {
   test('is read whole, names in small letters', () => {
@@ -21,7 +26,8 @@ describe('a plain head', () => {
   });
 
   test('needs no body, and may ask for the end of the connection', () => {
-    const { length, last } = readHead(head('GET /v2/e1/health HTTP/1.1', 'Host: b', 'Connection: Close')) ?? {};
+    const { length, last } =
+      readHead(head('GET /v2/e1/health HTTP/1.1', 'Host: b', 'Connection: Close')) ?? {};
     assert.deepEqual([length, last], [0, true]);
   });
 });
@@ -50,5 +56,6 @@ describe('left to Node is', () => {
     'a line end of one sign': [...plain, 'X-Odd: a\nTransfer-Encoding: chunked'],
     'a control character': [...plain, 'X-Odd: a\0b'],
   };
-  for (const [what, lines] of Object.entries(cases)) test(what, () => assert.equal(readHead(head(...lines)), undefined));
+  for (const [what, lines] of Object.entries(cases))
+    test(what, () => assert.equal(readHead(head(...lines)), undefined));
 });

@@ -46,7 +46,8 @@ export function readHead(text: string): Head | undefined {
     from = end + 2;
   }
   const { host, connection, 'content-length': length = '0' } = headers;
-  if (host === undefined || !/^\d{1,9}$/.test(length) || (method === 'GET' && length !== '0')) return undefined;
+  if (host === undefined || !/^\d{1,9}$/.test(length) || (method === 'GET' && length !== '0'))
+    return undefined;
   const wishes = connection?.toLowerCase();
   if (wishes !== undefined && wishes !== 'keep-alive' && wishes !== 'close') return undefined;
   return { method, url, headers, length: Number(length), last: wishes === 'close' };

@@ -63,7 +63,12 @@ export class Lane {
   constructor(parts: LaneParts) {
     this.#parts = parts;
     readInPlace(parts.socket, this.#onData);
-    parts.socket.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onError).on('close', this.#onClosed).on('drain', this.#onDrain);
+    parts.socket
+      .on('data', this.#onData)
+      .on('end', this.#onEnd)
+      .on('error', this.#onError)
+      .on('close', this.#onClosed)
+      .on('drain', this.#onDrain);
   }
 
   get idle(): boolean {
@@ -116,11 +121,19 @@ export class Lane {
   #next(): void {
     const { socket, service } = this.#parts;
     const bytes = this.#waiting;
-    if (bytes === undefined || this.#response !== undefined || this.#sorting || !socket.writable || socket.writableNeedDrain) return;
+    if (
+      bytes === undefined ||
+      this.#response !== undefined ||
+      this.#sorting ||
+      !socket.writable ||
+      socket.writableNeedDrain
+    )
+      return;
     if (!this.#beginsLikeLast(bytes)) {
       if (!beginsPlain(bytes)) return this.#handOver();
       const end = bytes.indexOf(HEAD_END);
-      if (end === -1) return bytes.length > LONGEST_HEAD || hasBareLineEnd(bytes) ? this.#handOver() : undefined;
+      if (end === -1)
+        return bytes.length > LONGEST_HEAD || hasBareLineEnd(bytes) ? this.#handOver() : undefined;
       const read = end > LONGEST_HEAD ? undefined : readHead(bytes.toString('latin1', 0, end + 2));
       if (read === undefined || read.length > LARGEST_BODY) return this.#handOver();
       this.#last = { bytes: Buffer.from(bytes.subarray(0, end + HEAD_END.length)), head: read };
@@ -131,13 +144,15 @@ export class Lane {
     if (wanted === true) return bytes.length < bodyEnd ? undefined : this.#serve(head, bodyEnd);
     if (wanted === false) return this.#handOver();
     this.#sorting = true;
-    void wanted.catch(() => false).then((yes) => {
-      this.#sorting = false;
-      if (!socket.writable) return;
-      if (!yes) this.#handOver();
-      else if ((this.#waiting?.length ?? 0) >= bodyEnd) this.#serve(head, bodyEnd);
-      else this.#readOn();
-    });
+    void wanted
+      .catch(() => false)
+      .then((yes) => {
+        this.#sorting = false;
+        if (!socket.writable) return;
+        if (!yes) this.#handOver();
+        else if ((this.#waiting?.length ?? 0) >= bodyEnd) this.#serve(head, bodyEnd);
+        else this.#readOn();
+      });
   }
 
   /** Reads on where that was stopped because too much had come. */
@@ -172,7 +187,12 @@ export class Lane {
 
   #handOver(): void {
     const { socket, handOver, onClose } = this.#parts;
-    socket.off('data', this.#onData).off('end', this.#onEnd).off('error', this.#onError).off('close', this.#onClosed).off('drain', this.#onDrain);
+    socket
+      .off('data', this.#onData)
+      .off('end', this.#onEnd)
+      .off('error', this.#onError)
+      .off('close', this.#onClosed)
+      .off('drain', this.#onDrain);
     onClose(this);
     socket.pause();
     readAsEvents(socket);
@@ -194,7 +214,8 @@ function beginsPlain(bytes: Buffer): boolean {
 
 /** Node refuses a line that ends so, at once. */
 function hasBareLineEnd(bytes: Buffer): boolean {
-  for (let end = bytes.indexOf('\n'); end !== -1; end = bytes.indexOf('\n', end + 1)) if (end === 0 || bytes[end - 1] !== CARRIAGE_RETURN) return true;
+  for (let end = bytes.indexOf('\n'); end !== -1; end = bytes.indexOf('\n', end + 1))
+    if (end === 0 || bytes[end - 1] !== CARRIAGE_RETURN) return true;
   return false;
 }
 

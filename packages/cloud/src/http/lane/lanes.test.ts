@@ -26,16 +26,21 @@ describe('before a server', () => {
     heard = [];
     server = createServer((request, response) => {
       let body = '';
-      request.on('data', (chunk: Buffer) => (body += chunk.toString())).on('end', () => response.end(`node ${request.method} ${request.url} ${body}`));
+      request
+        .on('data', (chunk: Buffer) => (body += chunk.toString()))
+        .on('end', () => response.end(`node ${request.method} ${request.url} ${body}`));
     });
     const service: LaneService = {
-      wants: ({ url }) => (url.includes('asked') ? pause(5).then(() => url.includes('yes')) : url.startsWith('/v2/lane')),
+      wants: ({ url }) =>
+        url.includes('asked') ? pause(5).then(() => url.includes('yes')) : url.startsWith('/v2/lane'),
       servePlain: (request, response) => {
         if (request.url.endsWith('large')) {
           for (const event of ['finish', 'close'] as const) response.on(event, () => heard.push(event));
           return sendJson(response, 200, JSON.stringify('x'.repeat(50_000_000)));
         }
-        return void pause(request.url.includes('slow') ? 20 : 0).then(() => sendJson(response, 200, `"lane ${request.url} ${request.body}"`));
+        return void pause(request.url.includes('slow') ? 20 : 0).then(() =>
+          sendJson(response, 200, `"lane ${request.url} ${request.body}"`),
+        );
       },
       get closing() {
         return closing;
@@ -51,7 +56,9 @@ describe('before a server', () => {
 
   test('a body that is larger than what may wait is read on when it is known whose it is', async () => {
     const body = 'x'.repeat(256 * 1024);
-    const { socket, until } = await talk(`POST /v2/lane/asked/yes HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, -1)}`);
+    const { socket, until } = await talk(
+      `POST /v2/lane/asked/yes HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
+    );
     await pause(30);
     socket.write(body.slice(-1));
     await until('"lane /v2/lane/asked/yes x');
@@ -66,7 +73,9 @@ describe('before a server', () => {
     assert.deepEqual(heard, ['close']);
   });
 
-  async function talk(...pieces: string[]): Promise<{ socket: Socket; heard: () => string; until: (text: string) => Promise<void> }> {
+  async function talk(
+    ...pieces: string[]
+  ): Promise<{ socket: Socket; heard: () => string; until: (text: string) => Promise<void> }> {
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
     sockets.push(socket);
     let heard = '';
@@ -85,28 +94,42 @@ describe('before a server', () => {
     return { socket, heard: () => heard, until };
   }
   const post = (path: string, body: string, ...headers: string[]): string =>
-    ['POST ' + path + ' HTTP/1.1', 'Host: b', `Content-Length: ${Buffer.byteLength(body)}`, ...headers].map((line) => `${line}\r\n`).join('') + `\r\n${body}`;
+    ['POST ' + path + ' HTTP/1.1', 'Host: b', `Content-Length: ${Buffer.byteLength(body)}`, ...headers]
+      .map((line) => `${line}\r\n`)
+      .join('') + `\r\n${body}`;
 
   test('plain requests are served on the lane, one after the other, however they arrive', async () => {
-    const many = ['/v2/lane/slow', '/v2/lane/b', '/v2/lane/c'].map((path, index) => post(path, `body ${index} ö`)).join('');
+    const many = ['/v2/lane/slow', '/v2/lane/b', '/v2/lane/c']
+      .map((path, index) => post(path, `body ${index} ö`))
+      .join('');
     const { heard, until } = await talk(...(many.match(/[\s\S]{1,37}/g) ?? []));
     await until('lane /v2/lane/c body 2 ö');
     const answers = [...heard().matchAll(/"lane (\S+) (.*?)"/g)].map(([, path, body]) => `${path} ${body}`);
     assert.deepEqual(answers, ['/v2/lane/slow body 0 ö', '/v2/lane/b body 1 ö', '/v2/lane/c body 2 ö']);
-    assert.match(heard(), /HTTP\/1\.1 200 OK\r\ncontent-type: application\/json; charset=utf-8\r\ncontent-length: \d+\r\ndate: .* GMT\r\nconnection: keep-alive\r\n/);
+    assert.match(
+      heard(),
+      /HTTP\/1\.1 200 OK\r\ncontent-type: application\/json; charset=utf-8\r\ncontent-length: \d+\r\ndate: .* GMT\r\nconnection: keep-alive\r\n/,
+    );
   });
 
   test('what is not for the lane goes to Node with its connection, whole, also after requests that were', async () => {
-    const { until, heard } = await talk(post('/v2/lane/first', 'x') + post('/v2/other', 'for node') + post('/v2/lane/then', 'z'));
+    const { until, heard } = await talk(
+      post('/v2/lane/first', 'x') + post('/v2/other', 'for node') + post('/v2/lane/then', 'z'),
+    );
     await until('node POST /v2/lane/then z');
-    assert.match(heard(), /lane \/v2\/lane\/first x[\s\S]*node POST \/v2\/other for node[\s\S]*node POST \/v2\/lane\/then z/);
+    assert.match(
+      heard(),
+      /lane \/v2\/lane\/first x[\s\S]*node POST \/v2\/other for node[\s\S]*node POST \/v2\/lane\/then z/,
+    );
   });
 
   test('a large body, a body in pieces and another address go to Node', async () => {
     const large = 'l'.repeat(300_000);
     const one = await talk(post('/v2/lane/large', large));
     await one.until(`node POST /v2/lane/large ${large}`);
-    const two = await talk('POST /v2/lane/x HTTP/1.1\r\nHost: b\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n');
+    const two = await talk(
+      'POST /v2/lane/x HTTP/1.1\r\nHost: b\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n',
+    );
     await two.until('node POST /v2/lane/x abc');
     const three = await talk('GET / HTTP/1.1\r\nHost: b\r\n\r\n');
     await three.until('node GET / ');

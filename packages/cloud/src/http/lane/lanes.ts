@@ -20,7 +20,14 @@ export function openLanes(server: Server, service: LaneService): Lanes {
   if (toNode === undefined) throw new Error('the server takes no connections');
   server.removeAllListeners('connection');
   server.on('connection', (socket: Socket) => {
-    lanes.add(new Lane({ socket, service, handOver: (given) => toNode.call(server, given), onClose: (lane) => lanes.delete(lane) }));
+    lanes.add(
+      new Lane({
+        socket,
+        service,
+        handOver: (given) => toNode.call(server, given),
+        onClose: (lane) => lanes.delete(lane),
+      }),
+    );
   });
   const looking = setInterval(() => {
     // Not by the clock: set forward, it would end them all together.

@@ -29,13 +29,20 @@ describe('what arrives on an accepted connection', () => {
       read.push({ text: bytes.toString(), memory: bytes.buffer });
       heard();
     });
-    assert.equal(isInPlace, true, 'this version of Node is made otherwise: see whether it now offers onread to servers');
+    assert.equal(
+      isInPlace,
+      true,
+      'this version of Node is made otherwise: see whether it now offers onread to servers',
+    );
     for (const text of ['one', 'another']) {
       const next = new Promise<void>((resolve) => (heard = resolve));
       client.write(text);
       await next;
     }
-    assert.deepEqual(read.map(({ text }) => text), ['one', 'another']);
+    assert.deepEqual(
+      read.map(({ text }) => text),
+      ['one', 'another'],
+    );
     assert.equal(read[0]?.memory, read[1]?.memory);
   });
 
@@ -53,6 +60,9 @@ describe('what arrives on an accepted connection', () => {
   });
 
   test('comes as events, as ever, where Node is made otherwise', () => {
-    assert.equal(readInPlace(new Socket(), () => undefined), false);
+    assert.equal(
+      readInPlace(new Socket(), () => undefined),
+      false,
+    );
   });
 });

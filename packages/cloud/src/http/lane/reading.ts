@@ -40,11 +40,14 @@ export function readAsEvents(socket: Socket): void {
 }
 
 function insideOf(socket: Socket): Inside | undefined {
-  const { _handle: handle } = socket as Socket & { _handle?: { useUserBuffer?(buffer: Buffer): void } | null };
+  const { _handle: handle } = socket as Socket & {
+    _handle?: { useUserBuffer?(buffer: Buffer): void } | null;
+  };
   const symbols = Object.getOwnPropertySymbols(socket);
   const buffer = symbols.find(({ description }) => description === 'kBuffer');
   const onRead = symbols.find(({ description }) => description === 'kBufferCb');
-  if (typeof handle?.useUserBuffer !== 'function' || buffer === undefined || onRead === undefined) return undefined;
+  if (typeof handle?.useUserBuffer !== 'function' || buffer === undefined || onRead === undefined)
+    return undefined;
   return {
     useUserBuffer: (bytes) => handle.useUserBuffer?.(bytes),
     setBuffer: (bytes) => Reflect.set(socket, buffer, bytes),

@@ -19,30 +19,56 @@ test('a list is taken apart as JSON says', () =>
   check(
     fc.property(fc.array(fc.jsonValue()), fc.constantFrom(undefined, 2), (values, indent) => {
       const elements = listOf(JSON.stringify(values, null, indent));
-      assert.deepEqual(elements?.map((element) => JSON.parse(element) as unknown), JSON.parse(JSON.stringify(values)));
+      assert.deepEqual(
+        elements?.map((element) => JSON.parse(element) as unknown),
+        JSON.parse(JSON.stringify(values)),
+      );
     }),
   ));
 
 test('text is put together as it is, anything else becomes events', () => {
   const events = new Events();
-  const chunks = [{ output: 'data: {"a"' }, { output: ':1}\n\nda' }, { output: 'ta: [DONE]\n\n' }, { output: { b: 2 } }, { output: null }, { output: '' }];
-  assert.equal(chunks.map((chunk) => events.text(JSON.stringify(chunk))).join(''), 'data: {"a":1}\n\ndata: [DONE]\n\ndata: {"b":2}\n\ndata: null\n\n');
+  const chunks = [
+    { output: 'data: {"a"' },
+    { output: ':1}\n\nda' },
+    { output: 'ta: [DONE]\n\n' },
+    { output: { b: 2 } },
+    { output: null },
+    { output: '' },
+  ];
+  assert.equal(
+    chunks.map((chunk) => events.text(JSON.stringify(chunk))).join(''),
+    'data: {"a":1}\n\ndata: [DONE]\n\ndata: {"b":2}\n\ndata: null\n\n',
+  );
   assert.equal(events.text('{"output":{\n  "a": 1.0\r\n}}'), 'data: {   "a": 1.0 }\n\n');
   assert.equal(valueText('"raw"'), 'raw');
 });
 
 test('a value that was cut into chunks is one event', () => {
   const events = new Events();
-  const parts = ['{"a":"', 'b', '"}'].map((output, index) => JSON.stringify({ output, part: index + 1, parts: 3 }));
-  assert.deepEqual(parts.map((part) => events.text(part)), ['', '', 'data: {"a":"b"}\n\n']);
+  const parts = ['{"a":"', 'b', '"}'].map((output, index) =>
+    JSON.stringify({ output, part: index + 1, parts: 3 }),
+  );
+  assert.deepEqual(
+    parts.map((part) => events.text(part)),
+    ['', '', 'data: {"a":"b"}\n\n'],
+  );
   assert.equal(events.text('{"output":"x"}'), 'x');
 });
 
 test('the words of a failure are found wherever a worker puts them', () => {
   assert.equal(messageIn('"plain"'), 'plain');
-  assert.equal(messageIn(JSON.stringify(JSON.stringify({ error_type: 'x', error_message: 'went wrong', error_traceback: 't' }))), 'went wrong');
+  assert.equal(
+    messageIn(
+      JSON.stringify(JSON.stringify({ error_type: 'x', error_message: 'went wrong', error_traceback: 't' })),
+    ),
+    'went wrong',
+  );
   assert.equal(messageIn('{"message":"inside"}'), 'inside');
   assert.equal(messageIn('{"code":5}'), '{"code":5}');
-  assert.equal(messageIn(JSON.stringify("{'message': 'python', 'code': 400}")), "{'message': 'python', 'code': 400}");
+  assert.equal(
+    messageIn(JSON.stringify("{'message': 'python', 'code': 400}")),
+    "{'message': 'python', 'code': 400}",
+  );
   assert.equal(messageIn(null), 'the job failed');
 });

@@ -11,7 +11,11 @@ export class Events {
 
   /** The text that a chunk adds. */
   text(chunk: string): string {
-    const { output, part, parts } = JSON.parse(chunk) as { output?: unknown; part?: unknown; parts?: unknown };
+    const { output, part, parts } = JSON.parse(chunk) as {
+      output?: unknown;
+      part?: unknown;
+      parts?: unknown;
+    };
     if (typeof output !== 'string') return event(memberText(chunk, 'output') ?? chunk);
     if (typeof part !== 'number' || typeof parts !== 'number') return output;
     this.#parts.push(output);

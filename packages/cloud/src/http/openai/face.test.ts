@@ -68,8 +68,26 @@ describe('the OpenAI interface of a queue endpoint', () => {
     ({ key: readerKey } = await keys.create(ann, { name: 'k', access: 'read-only' }));
     ({ key: strangersKey } = await keys.create(await context.account('bob'), { name: 'k', access: 'all' }));
     endpoint = { ...sampleEndpoint, id: 'ep1', accountId: ann.accountId, maxRetries: 1 };
-    const endpoints = new EndpointDirectory({ findAnywhere: async (id) => (id === endpoint.id ? endpoint : id === 'lb' ? { ...endpoint, id: 'lb', type: 'LOAD_BALANCER' } : undefined) }, systemClock, 0);
-    queue = new JobQueue({ store: context.store.jobs, wakeups: context.store.wakeups, clock: systemClock, log, deliveryOf: (job, payloads) => deliveryOf(job, payloads, 'd', 0), onDelivery: () => undefined });
+    const endpoints = new EndpointDirectory(
+      {
+        findAnywhere: async (id) =>
+          id === endpoint.id
+            ? endpoint
+            : id === 'lb'
+              ? { ...endpoint, id: 'lb', type: 'LOAD_BALANCER' }
+              : undefined,
+      },
+      systemClock,
+      0,
+    );
+    queue = new JobQueue({
+      store: context.store.jobs,
+      wakeups: context.store.wakeups,
+      clock: systemClock,
+      log,
+      deliveryOf: (job, payloads) => deliveryOf(job, payloads, 'd', 0),
+      onDelivery: () => undefined,
+    });
     sweeper = new Sweeper(queue.caretaker, log);
     sweeper.start();
     face = new OpenAiFace({ queue, endpoints, gate, limits: new JobRateLimits(systemClock), log });
@@ -92,7 +110,14 @@ describe('the OpenAI interface of a queue endpoint', () => {
   });
 
   const open = (path: string, { headers, ...options }: RequestOptions = {}): ReturnType<typeof ask> =>
-    ask({ host: '127.0.0.1', port: (server.address() as AddressInfo).port, agent, path: `/v2/ep1/openai${path}`, ...options, headers: { authorization: `Bearer ${key}`, ...(headers as Record<string, string>) } });
+    ask({
+      host: '127.0.0.1',
+      port: (server.address() as AddressInfo).port,
+      agent,
+      path: `/v2/ep1/openai${path}`,
+      ...options,
+      headers: { authorization: `Bearer ${key}`, ...(headers as Record<string, string>) },
+    });
   const send = async (path: string, body?: unknown, options: RequestOptions = {}): Promise<Answer> => {
     const outgoing = open(path, { method: body === undefined ? 'GET' : 'POST', ...options });
     outgoing.end(body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body));
@@ -115,9 +140,20 @@ describe('the OpenAI interface of a queue endpoint', () => {
     return {
       input: (JSON.parse(request) as { input: Input }).input,
       text: request,
-      yields: (...values) => queue.streams.append('ep1', job.seq, holder, values.map((output) => JSON.stringify({ output }))),
-      returns: async (output) => void (await queue.finish('ep1', job.seq, holder, { output: output === undefined ? null : JSON.stringify(output), error: null })),
-      fails: async (error) => void (await queue.finish('ep1', job.seq, holder, { output: null, error: JSON.stringify(error) })),
+      yields: (...values) =>
+        queue.streams.append(
+          'ep1',
+          job.seq,
+          holder,
+          values.map((output) => JSON.stringify({ output })),
+        ),
+      returns: async (output) =>
+        void (await queue.finish('ep1', job.seq, holder, {
+          output: output === undefined ? null : JSON.stringify(output),
+          error: null,
+        })),
+      fails: async (error) =>
+        void (await queue.finish('ep1', job.seq, holder, { output: null, error: JSON.stringify(error) })),
     };
   };
   /** Serves the next job by hand. */
@@ -126,15 +162,21 @@ describe('the OpenAI interface of a queue endpoint', () => {
     await handler(handsOn(taken));
     return taken;
   };
-  const statusOf = async ({ job }: TakenJob): Promise<JobStatus | undefined> => (await queue.find('ep1', job.seq))?.job.status;
-  const ended = async ({ job }: TakenJob): Promise<JobStatus | undefined> => (await queue.waitForEnd('ep1', job.seq, 20_000, never))?.job.status;
-  const errorOf = ({ text }: Answer): { message: string; type: string; code: string } => (JSON.parse(text) as { error: { message: string; type: string; code: string } }).error;
+  const statusOf = async ({ job }: TakenJob): Promise<JobStatus | undefined> =>
+    (await queue.find('ep1', job.seq))?.job.status;
+  const ended = async ({ job }: TakenJob): Promise<JobStatus | undefined> =>
+    (await queue.waitForEnd('ep1', job.seq, 20_000, never))?.job.status;
+  const errorOf = ({ text }: Answer): { message: string; type: string; code: string } =>
+    (JSON.parse(text) as { error: { message: string; type: string; code: string } }).error;
 
   test('a call becomes a job with its route and its body, and the answer is taken out of its list', async () => {
     const answer = send('/v1/chat/completions', '{"model": "m", "seed": 12345678901234567890}');
     await serve(async ({ input, text, returns }) => {
       assert.equal(input.openai_route, '/v1/chat/completions');
-      assert.equal(text, '{"input":{"openai_route":"/v1/chat/completions","openai_input":{"model": "m", "seed": 12345678901234567890}}}');
+      assert.equal(
+        text,
+        '{"input":{"openai_route":"/v1/chat/completions","openai_input":{"model": "m", "seed": 12345678901234567890}}}',
+      );
       await returns([{ id: 'chatcmpl-1', choices: [] }]);
     });
     const { status, text, headers } = await answer;
@@ -180,10 +222,14 @@ describe('the OpenAI interface of a queue endpoint', () => {
   test('10,000 chunks arrive whole and in order', async () => {
     const answer = send('/v1/chat/completions', { stream: true });
     await serve(async ({ yields, returns }) => {
-      for (let number = 0; number < 10_000; number += 250) await yields(...Array.from({ length: 250 }, (_, index) => `data: ${number + index}\n\n`));
+      for (let number = 0; number < 10_000; number += 250)
+        await yields(...Array.from({ length: 250 }, (_, index) => `data: ${number + index}\n\n`));
       await returns([]);
     });
-    assert.equal((await answer).text, Array.from({ length: 10_000 }, (_, number) => `data: ${number}\n\n`).join(''));
+    assert.equal(
+      (await answer).text,
+      Array.from({ length: 10_000 }, (_, number) => `data: ${number}\n\n`).join(''),
+    );
   });
 
   test('a handler that does not stream answers a stream all the same', async () => {
@@ -192,13 +238,19 @@ describe('the OpenAI interface of a queue endpoint', () => {
     assert.equal((await answer).text, 'data: a\n\ndata: {"b":1}\n\n');
   });
 
-  test('a handler\'s error is an error of the interface, with 500', async () => {
+  test("a handler's error is an error of the interface, with 500", async () => {
     for (const stream of [false, true]) {
       const answer = send('/v1/completions', { stream });
-      await serve(({ fails }) => fails(JSON.stringify({ error_type: "<class 'ValueError'>", error_message: 'no such model' })));
+      await serve(({ fails }) =>
+        fails(JSON.stringify({ error_type: "<class 'ValueError'>", error_message: 'no such model' })),
+      );
       const failed = await answer;
       assert.equal(failed.status, 500);
-      assert.deepEqual(errorOf(failed), { message: 'no such model', type: 'server_error', code: 'job_failed' });
+      assert.deepEqual(errorOf(failed), {
+        message: 'no such model',
+        type: 'server_error',
+        code: 'job_failed',
+      });
     }
   });
 
@@ -210,7 +262,10 @@ describe('the OpenAI interface of a queue endpoint', () => {
     });
     const { status, text } = await answer;
     assert.equal(status, 200);
-    assert.equal(text, 'data: 1\n\ndata: {"error":{"message":"out of memory","type":"server_error","code":"job_failed"}}\n\n');
+    assert.equal(
+      text,
+      'data: 1\n\ndata: {"error":{"message":"out of memory","type":"server_error","code":"job_failed"}}\n\n',
+    );
   });
 
   test('who hangs up has cancelled the job: waiting, running or streaming', async () => {
@@ -224,7 +279,10 @@ describe('the OpenAI interface of a queue endpoint', () => {
     waiting.destroy();
     running.destroy();
     assert.deepEqual([await ended(first), await ended(second)], ['CANCELLED', 'CANCELLED']);
-    assert.deepEqual(new Set(await queue.jobsToStop('ep1', WORKER, 1_000, never)), new Set([first.job.id, second.job.id]));
+    assert.deepEqual(
+      new Set(await queue.jobsToStop('ep1', WORKER, 1_000, never)),
+      new Set([first.job.id, second.job.id]),
+    );
 
     const streaming = open('/v1/completions', { method: 'POST' }).on('error', () => undefined);
     streaming.end('{"stream":true}');

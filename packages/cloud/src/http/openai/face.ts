@@ -57,11 +57,23 @@ export class OpenAiFace {
       const { gate, endpoints, limits, queue } = this.#parts;
       const key = await gate.identify(bearerOrBareKey(request.headers.authorization));
       const endpoint = await endpoints.find(address.endpointId);
-      if (endpoint === undefined || endpoint.accountId !== key.accountId) throw notFound('endpoint', address.endpointId);
+      if (endpoint === undefined || endpoint.accountId !== key.accountId)
+        throw notFound('endpoint', address.endpointId);
       checkGrant(key, { family: 'serverless', need: 'write', endpointId: endpoint.id });
-      if (endpoint.type !== 'QUEUE') throw new BerthError('rule', 'not allowed for a load balancing endpoint: it has no queue');
-      if (!METHODS.includes(request.method ?? '')) throw new BerthError('method', `${request.method} is not allowed here; allowed: ${METHODS.join(', ')}`, { headers: { allow: METHODS.join(', ') } });
-      leave = limits?.enter(key.accountId, endpoint.id, OPERATION, () => queue.presence.here(endpoint.id).filter(({ busy }) => busy > 0).length);
+      if (endpoint.type !== 'QUEUE')
+        throw new BerthError('rule', 'not allowed for a load balancing endpoint: it has no queue');
+      if (!METHODS.includes(request.method ?? ''))
+        throw new BerthError(
+          'method',
+          `${request.method} is not allowed here; allowed: ${METHODS.join(', ')}`,
+          { headers: { allow: METHODS.join(', ') } },
+        );
+      leave = limits?.enter(
+        key.accountId,
+        endpoint.id,
+        OPERATION,
+        () => queue.presence.here(endpoint.id).filter(({ busy }) => busy > 0).length,
+      );
       await this.#call(request, response, endpoint, key.accountId, routeOf(address.rest));
     } catch (error) {
       if (!request.readableEnded) request.resume();
@@ -78,18 +90,31 @@ export class OpenAiFace {
     this.#closing.abort();
   }
 
-  async #call(request: Request, response: Response, endpoint: Endpoint, accountId: string, route: string): Promise<void> {
+  async #call(
+    request: Request,
+    response: Response,
+    endpoint: Endpoint,
+    accountId: string,
+    route: string,
+  ): Promise<void> {
     const { queue } = this.#parts;
     const signal = AbortSignal.any([goneSignal(response), this.#closing.signal]);
     const body = await readUtf8(request, RUNSYNC_LIMIT);
     const call = request.method === 'GET' ? plainCall(route) : callWith(route, body);
     const patience = endpoint.executionTimeout === 0 ? endpoint.jobTtl : endpoint.executionTimeout;
-    const job = await queue.submit({ endpoint, accountId, request: call.text, terms: { sync: { wait: patience, waitGiven: false } } });
+    const job = await queue.submit({
+      endpoint,
+      accountId,
+      request: call.text,
+      terms: { sync: { wait: patience, waitGiven: false } },
+    });
     // Not by the clock, which may be set while somebody waits.
     const giveUpAt = performance.now() + patience;
     let isOpen = true;
     try {
-      const outcome = call.stream ? await passOnStream({ queue, job, response, signal, giveUpAt }) : { sent: false, found: await this.#waitForEnd(job, giveUpAt, signal) };
+      const outcome = call.stream
+        ? await passOnStream({ queue, job, response, signal, giveUpAt })
+        : { sent: false, found: await this.#waitForEnd(job, giveUpAt, signal) };
       isOpen = outcome.found !== undefined && !hasEnded(outcome.found.job);
       if (isOpen) await queue.cancel(endpoint.id, job.seq);
       isOpen = false;
@@ -113,7 +138,10 @@ export class OpenAiFace {
   }
 
   async #answer(response: Response, found: JobOutcome | undefined): Promise<void> {
-    const failure = this.#closing.signal.aborted && found !== undefined && !hasEnded(found.job) ? SERVER_STOPS : failureOf(found);
+    const failure =
+      this.#closing.signal.aborted && found !== undefined && !hasEnded(found.job)
+        ? SERVER_STOPS
+        : failureOf(found);
     if (failure !== undefined) return sendJson(response, failure.status, errorText(failure.error));
     const { job, payloads } = found as JobOutcome;
     sendJson(response, 200, answerText(payloads.output) ?? (await this.#streamed(job)));
@@ -123,6 +151,10 @@ export class OpenAiFace {
   async #streamed({ endpointId, seq }: Job): Promise<string> {
     const chunks = await this.#parts.queue.streams.read(endpointId, seq, 0, LARGEST_ANSWER);
     const values = chunks.map(({ text }) => memberText(text, 'output') ?? 'null');
-    return values.length === 1 ? (values[0] ?? 'null') : values.length === 0 ? 'null' : `[${values.join(',')}]`;
+    return values.length === 1
+      ? (values[0] ?? 'null')
+      : values.length === 0
+        ? 'null'
+        : `[${values.join(',')}]`;
   }
 }

@@ -41,31 +41,63 @@ const STATUS: Record<ErrorCode, [status: number, type: string]> = {
 export function failOpenAi(response: Response, error: BerthError): void {
   const [status, type] = STATUS[error.code];
   const findings = error.details.length === 0 ? '' : `: ${error.details.join('; ')}`;
-  sendJson(response, status, errorText({ message: error.message + findings, type, code: error.code.replaceAll('-', '_') }), error.headers);
+  sendJson(
+    response,
+    status,
+    errorText({ message: error.message + findings, type, code: error.code.replaceAll('-', '_') }),
+    error.headers,
+  );
 }
 
 export function errorText(error: OpenAiError): string {
   return JSON.stringify({ error });
 }
 
-export const SERVER_STOPS: JobFailure = { status: 503, error: { message: 'the server stops; try again', type: 'server_error', code: 'server_stops' } };
+export const SERVER_STOPS: JobFailure = {
+  status: 503,
+  error: { message: 'the server stops; try again', type: 'server_error', code: 'server_stops' },
+};
 
 /** Why a job that has ended, or is gone, has no answer; undefined where it has one. */
 export function failureOf(found: JobOutcome | undefined): JobFailure | undefined {
-  if (found === undefined) return { status: 404, error: { message: 'the job was removed before it was done', type: 'not_found_error', code: 'job_removed' } };
+  if (found === undefined)
+    return {
+      status: 404,
+      error: {
+        message: 'the job was removed before it was done',
+        type: 'not_found_error',
+        code: 'job_removed',
+      },
+    };
   const { job, payloads } = found;
   switch (job.status) {
     case 'COMPLETED':
       return undefined;
     case 'FAILED':
-      return { status: 500, error: { message: messageIn(payloads.error), type: 'server_error', code: 'job_failed' } };
+      return {
+        status: 500,
+        error: { message: messageIn(payloads.error), type: 'server_error', code: 'job_failed' },
+      };
     case 'TIMED_OUT':
-      return { status: 504, error: { message: messageIn(payloads.error), type: 'timeout_error', code: 'job_timed_out' } };
+      return {
+        status: 504,
+        error: { message: messageIn(payloads.error), type: 'timeout_error', code: 'job_timed_out' },
+      };
     case 'CANCELLED':
-      return { status: 500, error: { message: 'the job was cancelled', type: 'server_error', code: 'job_cancelled' } };
+      return {
+        status: 500,
+        error: { message: 'the job was cancelled', type: 'server_error', code: 'job_cancelled' },
+      };
     case 'IN_QUEUE':
     case 'IN_PROGRESS':
-      return { status: 504, error: { message: `no answer in time: the job was still ${waitingWord(job)}`, type: 'timeout_error', code: 'timeout' } };
+      return {
+        status: 504,
+        error: {
+          message: `no answer in time: the job was still ${waitingWord(job)}`,
+          type: 'timeout_error',
+          code: 'timeout',
+        },
+      };
   }
 }
 
@@ -95,6 +127,8 @@ function objectIn(text: string): object | undefined {
 }
 
 function messageOf(error: object): string | undefined {
-  const found = ('error_message' in error ? error.error_message : undefined) ?? ('message' in error ? error.message : undefined);
+  const found =
+    ('error_message' in error ? error.error_message : undefined) ??
+    ('message' in error ? error.message : undefined);
   return typeof found === 'string' && found !== '' ? found : undefined;
 }

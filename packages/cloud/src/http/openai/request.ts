@@ -11,7 +11,8 @@ export interface OpenAiCall {
 /** The path that the handler gets: what follows `/openai`. */
 export function routeOf(rest: readonly string[]): string {
   const parts = rest.filter((part) => part !== '');
-  if (parts.length === 0) throw new BerthError('no-route', 'no such address; the routes are below /openai/v1');
+  if (parts.length === 0)
+    throw new BerthError('no-route', 'no such address; the routes are below /openai/v1');
   return `/${parts.join('/')}`;
 }
 
@@ -23,7 +24,10 @@ export function plainCall(route: string): OpenAiCall {
 /** A call with a body, which travels on as the text that it is. */
 export function callWith(route: string, body: string): OpenAiCall {
   const { stream } = parse(body);
-  return { text: `{"input":{"openai_route":${JSON.stringify(route)},"openai_input":${body}}}`, stream: stream === true };
+  return {
+    text: `{"input":{"openai_route":${JSON.stringify(route)},"openai_input":${body}}}`,
+    stream: stream === true,
+  };
 }
 
 function parse(body: string): { stream?: unknown } {
@@ -31,8 +35,12 @@ function parse(body: string): { stream?: unknown } {
   try {
     value = JSON.parse(body);
   } catch {
-    throw new BerthError('malformed', body === '' ? 'the body is empty: send a JSON object' : 'the body is not valid JSON');
+    throw new BerthError(
+      'malformed',
+      body === '' ? 'the body is empty: send a JSON object' : 'the body is not valid JSON',
+    );
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new BerthError('malformed', 'the body must be a JSON object');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new BerthError('malformed', 'the body must be a JSON object');
   return value;
 }

@@ -11,7 +11,11 @@ import type { OpenAiError } from './failures.ts';
 const PAGE_BYTES = 1024 * 1024;
 const LOOK_AGAIN_MS = 15_000;
 
-const WORKER_LOST: OpenAiError = { message: 'the worker was lost in the middle of its answer', type: 'server_error', code: 'worker_lost' };
+const WORKER_LOST: OpenAiError = {
+  message: 'the worker was lost in the middle of its answer',
+  type: 'server_error',
+  code: 'worker_lost',
+};
 
 export interface LiveAnswer {
   queue: JobQueue;
@@ -34,7 +38,13 @@ export interface StreamOutcome {
  * Passes on what a job streams while it runs. The response begins with the first piece: where
  * nothing was sent, because the job failed before that or was given up, the caller answers.
  */
-export async function passOnStream({ queue, job, response, signal, giveUpAt }: LiveAnswer): Promise<StreamOutcome> {
+export async function passOnStream({
+  queue,
+  job,
+  response,
+  signal,
+  giveUpAt,
+}: LiveAnswer): Promise<StreamOutcome> {
   const { endpointId, seq } = job;
   const events = new Events();
   let read = 0;
@@ -43,11 +53,17 @@ export async function passOnStream({ queue, job, response, signal, giveUpAt }: L
   let sawEnd = false;
   for (;;) {
     const left = giveUpAt - performance.now();
-    change ??= queue.waitForChange(endpointId, seq, left > 0 ? Math.min(left, LOOK_AGAIN_MS) : LOOK_AGAIN_MS, signal);
+    change ??= queue.waitForChange(
+      endpointId,
+      seq,
+      left > 0 ? Math.min(left, LOOK_AGAIN_MS) : LOOK_AGAIN_MS,
+      signal,
+    );
     // The chunks first: if the job has not been taken back after that, they are of the present attempt.
     const chunks = await queue.streams.read(endpointId, seq, read, PAGE_BYTES);
     const found = await queue.find(endpointId, seq);
-    if (signal.aborted) return response.headersSent ? finish(response, found, SERVER_STOPS.error) : { sent: false, found };
+    if (signal.aborted)
+      return response.headersSent ? finish(response, found, SERVER_STOPS.error) : { sent: false, found };
     if (found !== undefined && found.job.retries !== retries) {
       // Its worker was lost, and a new one begins anew. What the first one said can be taken back only while it has not been passed on.
       if (response.headersSent) return finish(response, found, WORKER_LOST);
@@ -70,9 +86,15 @@ export async function passOnStream({ queue, job, response, signal, giveUpAt }: L
   }
 }
 
-async function conclude(response: Response, found: JobOutcome | undefined, streamed: boolean, signal: AbortSignal): Promise<StreamOutcome> {
+async function conclude(
+  response: Response,
+  found: JobOutcome | undefined,
+  streamed: boolean,
+  signal: AbortSignal,
+): Promise<StreamOutcome> {
   const failure = failureOf(found);
-  if (failure !== undefined) return response.headersSent ? finish(response, found, failure.error) : { sent: false, found };
+  if (failure !== undefined)
+    return response.headersSent ? finish(response, found, failure.error) : { sent: false, found };
   if (!streamed) await write(response, outputText(found?.payloads.output ?? null), signal);
   return finish(response, found);
 }
@@ -84,7 +106,12 @@ function outputText(output: string | null): string {
 }
 
 async function write(response: Response, text: string, signal: AbortSignal): Promise<void> {
-  if (!response.headersSent) response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' });
+  if (!response.headersSent)
+    response.writeHead(200, {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache',
+      'x-accel-buffering': 'no',
+    });
   if (text === '' || response.write(text) || signal.aborted) return;
   await new Promise<void>((resolve) => {
     const done = (): void => {

@@ -18,8 +18,13 @@ import type { Static } from '../rest/schema.ts';
 import { runpodctlEndpoint } from './client-keys.ts';
 import { showTemplate, template } from './templates.ts';
 
-const computeType = oneOf(['GPU', 'CPU'], { default: 'GPU', description: 'What is said about the other kind is not used' });
-const scalerType = oneOf(['QUEUE_DELAY', 'REQUEST_COUNT'], { description: 'Scale by how long requests wait, or by how many there are' });
+const computeType = oneOf(['GPU', 'CPU'], {
+  default: 'GPU',
+  description: 'What is said about the other kind is not used',
+});
+const scalerType = oneOf(['QUEUE_DELAY', 'REQUEST_COUNT'], {
+  description: 'Scale by how long requests wait, or by how many there are',
+});
 
 /** A worker is shown as the rented machine that it is. */
 const worker = named(
@@ -33,7 +38,9 @@ const worker = named(
       slsVersion: integer({ description: 'The version of the endpoint that it was made from' }),
       consumerUserId: text({ description: 'The account that owns it' }),
       desiredStatus: oneOf(['RUNNING']),
-      lastStatusChange: text({ description: 'What it does: RUNNING, IDLE, INITIALIZING, THROTTLED or UNHEALTHY' }),
+      lastStatusChange: text({
+        description: 'What it does: RUNNING, IDLE, INITIALIZING, THROTTLED or UNHEALTHY',
+      }),
       lastStartedAt: text({ format: 'date-time' }),
       image: text(),
       machine: object({ dataCenterId: text() }),
@@ -82,7 +89,9 @@ const endpoint = named(
 
 const changeable = {
   name: text({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: 'Need not be unique' }),
-  gpuTypeIds: list(text({ minLength: 1 }), { description: 'GPU types, the most wanted first; the first that is free is used. Empty or left out: any' }),
+  gpuTypeIds: list(text({ minLength: 1 }), {
+    description: 'GPU types, the most wanted first; the first that is free is used. Empty or left out: any',
+  }),
   gpuCount: integer({ minimum: 1, description: 'GPUs of each worker' }),
   cpuFlavorIds: list(text({ minLength: 1 }), { description: 'CPU flavours, the most wanted first' }),
   vcpuCount: integer({ minimum: 1, description: 'vCPUs of each worker, a power of two' }),
@@ -99,7 +108,10 @@ const changeable = {
   workersMin: integer({ minimum: 0 }),
   workersMax: integer({ minimum: 0 }),
 };
-const templateId = text({ minLength: 1, description: 'A change of a template of yours reaches the endpoints made from it' });
+const templateId = text({
+  minLength: 1,
+  description: 'A change of a template of yours reaches the endpoints made from it',
+});
 const createInput = named('EndpointCreateInput', object({ templateId }, { computeType, ...changeable }));
 const updateInput = named('EndpointUpdateInput', object({}, { templateId, ...changeable }));
 type Body = Static<typeof updateInput>;
@@ -111,42 +123,115 @@ const include = {
 const byEndpointId = object({ endpointId: text({ minLength: 1 }) });
 
 /** Where nothing runs workers, there are none to show. */
-export function endpointOperations({ endpoints, workers }: Resources & Partial<Pick<AllResources, 'workers'>>): Operation[] {
+export function endpointOperations({
+  endpoints,
+  workers,
+}: Resources & Partial<Pick<AllResources, 'workers'>>): Operation[] {
   const tag = 'Endpoints';
-  const workersOf = (found: Endpoint): Static<typeof worker>[] => (workers?.of(found) ?? []).map((view) => showWorker(view, found));
-  const shown = async (caller: Caller, found: Endpoint, { includeTemplate, includeWorkers }: { includeTemplate?: boolean; includeWorkers?: boolean }): Promise<Static<typeof endpoint>> => ({
+  const workersOf = (found: Endpoint): Static<typeof worker>[] =>
+    (workers?.of(found) ?? []).map((view) => showWorker(view, found));
+  const shown = async (
+    caller: Caller,
+    found: Endpoint,
+    { includeTemplate, includeWorkers }: { includeTemplate?: boolean; includeWorkers?: boolean },
+  ): Promise<Static<typeof endpoint>> => ({
     ...show(found),
     ...(includeTemplate === true && { template: showTemplate(await endpoints.templateOf(caller, found)) }),
     ...(includeWorkers === true && { workers: workersOf(found) }),
   });
   const update = {
-    tag, access: 'write' as const, params: byEndpointId, body: updateInput, status: 200 as const, answer: endpoint, failures: [400, 404],
-    handle: async ({ caller, params, body }: { caller: Caller; params: { endpointId: string }; body: Body }) => show(await endpoints.update(caller, params.endpointId, orderOf(body))),
+    tag,
+    access: 'write' as const,
+    params: byEndpointId,
+    body: updateInput,
+    status: 200 as const,
+    answer: endpoint,
+    failures: [400, 404],
+    handle: async ({
+      caller,
+      params,
+      body,
+    }: {
+      caller: Caller;
+      params: { endpointId: string };
+      body: Body;
+    }) => show(await endpoints.update(caller, params.endpointId, orderOf(body))),
   };
   return [
     operation({
-      id: 'createEndpoint', method: 'POST', path: '/endpoints', tag, summary: 'Create a serverless endpoint', access: 'write',
-      body: createInput, status: 200, answer: endpoint, failures: [400],
+      id: 'createEndpoint',
+      method: 'POST',
+      path: '/endpoints',
+      tag,
+      summary: 'Create a serverless endpoint',
+      access: 'write',
+      body: createInput,
+      status: 200,
+      answer: endpoint,
+      failures: [400],
       handle: async ({ caller, body: { computeType: compute = 'GPU', ...body } }) => {
         const order = orderOf(body);
-        return show(await endpoints.create(caller, { ...order, settings: (base) => ({ compute, ...order.settings(base) }) }));
+        return show(
+          await endpoints.create(caller, {
+            ...order,
+            settings: (base) => ({ compute, ...order.settings(base) }),
+          }),
+        );
       },
     }),
     operation({
-      id: 'listEndpoints', method: 'GET', path: '/endpoints', tag, summary: 'List your serverless endpoints', access: 'read',
-      query: object({}, include), status: 200, answer: list(endpoint), failures: [400],
-      handle: async ({ caller, query }) => Promise.all((await endpoints.list(caller)).map((found) => shown(caller, found, query))),
+      id: 'listEndpoints',
+      method: 'GET',
+      path: '/endpoints',
+      tag,
+      summary: 'List your serverless endpoints',
+      access: 'read',
+      query: object({}, include),
+      status: 200,
+      answer: list(endpoint),
+      failures: [400],
+      handle: async ({ caller, query }) =>
+        Promise.all((await endpoints.list(caller)).map((found) => shown(caller, found, query))),
     }),
     operation({
-      id: 'getEndpoint', method: 'GET', path: '/endpoints/{endpointId}', tag, summary: 'Get a serverless endpoint', access: 'read',
-      params: byEndpointId, query: object({}, include), status: 200, answer: endpoint, failures: [400, 404],
-      handle: async ({ caller, params, query }) => shown(caller, await endpoints.get(caller, params.endpointId), query),
+      id: 'getEndpoint',
+      method: 'GET',
+      path: '/endpoints/{endpointId}',
+      tag,
+      summary: 'Get a serverless endpoint',
+      access: 'read',
+      params: byEndpointId,
+      query: object({}, include),
+      status: 200,
+      answer: endpoint,
+      failures: [400, 404],
+      handle: async ({ caller, params, query }) =>
+        shown(caller, await endpoints.get(caller, params.endpointId), query),
     }),
-    operation({ ...update, id: 'updateEndpoint', method: 'PATCH', path: '/endpoints/{endpointId}', summary: 'Change a serverless endpoint' }),
-    operation({ ...update, id: 'updateEndpointByPost', method: 'POST', path: '/endpoints/{endpointId}/update', summary: 'Change a serverless endpoint (the same as PATCH)' }),
     operation({
-      id: 'deleteEndpoint', method: 'DELETE', path: '/endpoints/{endpointId}', tag, summary: 'Delete a serverless endpoint with its jobs', access: 'write',
-      params: byEndpointId, status: 204, failures: [400, 404],
+      ...update,
+      id: 'updateEndpoint',
+      method: 'PATCH',
+      path: '/endpoints/{endpointId}',
+      summary: 'Change a serverless endpoint',
+    }),
+    operation({
+      ...update,
+      id: 'updateEndpointByPost',
+      method: 'POST',
+      path: '/endpoints/{endpointId}/update',
+      summary: 'Change a serverless endpoint (the same as PATCH)',
+    }),
+    operation({
+      id: 'deleteEndpoint',
+      method: 'DELETE',
+      path: '/endpoints/{endpointId}',
+      tag,
+      summary: 'Delete a serverless endpoint with its jobs',
+      access: 'write',
+      params: byEndpointId,
+      status: 204,
+      failures: [400, 404],
       handle: ({ caller, params }) => endpoints.remove(caller, params.endpointId),
     }),
   ];
@@ -157,21 +242,42 @@ function orderOf(body: Body): EndpointOrder {
   const volumes = networkVolumeId !== undefined || networkVolumeIds !== undefined;
   return {
     ...(id !== undefined && { template: { as: 'link', id } }),
-    ...(volumes && { networkVolumeIds: [...(networkVolumeId ? [networkVolumeId] : []), ...(networkVolumeIds ?? [])] }),
+    ...(volumes && {
+      networkVolumeIds: [...(networkVolumeId ? [networkVolumeId] : []), ...(networkVolumeIds ?? [])],
+    }),
     settings: (base) => settingsOf(body, base),
   };
 }
 
 /** Only what the body says. What was shown, said again, changes nothing: some fields show less than is kept. */
 function settingsOf(body: Body, base: Endpoint): Partial<EndpointSettings> {
-  const { name, gpuTypeIds, gpuCount, dataCenterIds, allowedCudaVersions, minCudaVersion, executionTimeoutMs, flashboot, idleTimeout, scalerValue, workersMin, workersMax } = body;
+  const {
+    name,
+    gpuTypeIds,
+    gpuCount,
+    dataCenterIds,
+    allowedCudaVersions,
+    minCudaVersion,
+    executionTimeoutMs,
+    flashboot,
+    idleTimeout,
+    scalerValue,
+    workersMin,
+    workersMax,
+  } = body;
   const cpuFlavors = cpuFlavorsOf(body, base.cpuFlavors);
   return {
     ...(name !== undefined && { name }),
-    ...(gpuTypeIds !== undefined && !isDeepStrictEqual(gpuTypeIds, eligibleGpuTypes(base)) && { gpuTypeIds, gpuPools: [], excludedGpuTypes: [] }),
+    ...(gpuTypeIds !== undefined &&
+      !isDeepStrictEqual(gpuTypeIds, eligibleGpuTypes(base)) && {
+        gpuTypeIds,
+        gpuPools: [],
+        excludedGpuTypes: [],
+      }),
     ...(gpuCount !== undefined && { gpuCount }),
     ...(cpuFlavors !== undefined && { cpuFlavors }),
-    ...(dataCenterIds !== undefined && !isDeepStrictEqual(dataCenterIds, base.dataCenterIds) && { dataCenterIds, locations: '' }),
+    ...(dataCenterIds !== undefined &&
+      !isDeepStrictEqual(dataCenterIds, base.dataCenterIds) && { dataCenterIds, locations: '' }),
     ...(allowedCudaVersions !== undefined && { allowedCudaVersions }),
     ...(minCudaVersion !== undefined && { minCudaVersion: minCudaVersion || null }),
     ...(executionTimeoutMs !== undefined && { executionTimeout: executionTimeoutMs }),
@@ -185,7 +291,10 @@ function settingsOf(body: Body, base: Endpoint): Partial<EndpointSettings> {
 }
 
 /** Flavours and vCPUs are said apart here; each may be said alone. */
-function cpuFlavorsOf({ cpuFlavorIds, vcpuCount }: Body, present: readonly CpuChoice[]): CpuChoice[] | undefined {
+function cpuFlavorsOf(
+  { cpuFlavorIds, vcpuCount }: Body,
+  present: readonly CpuChoice[],
+): CpuChoice[] | undefined {
   if (cpuFlavorIds === undefined && vcpuCount === undefined) return undefined;
   const count = vcpuCount ?? present[0]?.vcpuCount ?? DEFAULT_VCPU_COUNT;
   const ids = cpuFlavorIds ?? (present.length > 0 ? present : anyCpu()).map(({ id }) => id);

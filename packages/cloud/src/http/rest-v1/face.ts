@@ -26,9 +26,21 @@ export interface V1Options {
 }
 
 export function restV1(resources: Resources, { enabled, sunset }: V1Options): RestFace {
-  const operations: Operation[] = [...podOperations(resources), ...endpointOperations(resources), ...workerLogOperations(resources), ...templateOperations(resources), ...networkVolumeOperations(resources), ...registryOperations(resources), ...billingOperations(resources)];
+  const operations: Operation[] = [
+    ...podOperations(resources),
+    ...endpointOperations(resources),
+    ...workerLogOperations(resources),
+    ...templateOperations(resources),
+    ...networkVolumeOperations(resources),
+    ...registryOperations(resources),
+    ...billingOperations(resources),
+  ];
   operations.push(...metaOperations(() => describe(operations)));
-  const headers = { deprecation: DEPRECATED_SINCE, sunset: new Date(sunset).toUTCString(), link: '</v2/docs>; rel="successor-version"' };
+  const headers = {
+    deprecation: DEPRECATED_SINCE,
+    sunset: new Date(sunset).toUTCString(),
+    link: '</v2/docs>; rel="successor-version"',
+  };
   return {
     prefix: '/v1',
     interface: 'rest-v1',
@@ -36,7 +48,13 @@ export function restV1(resources: Resources, { enabled, sunset }: V1Options): Re
     bodyLimit: BODY_LIMIT,
     fail: failV1,
     headers: () => headers,
-    closed: () => (enabled ? undefined : new BerthError('retired', 'REST v1 is turned off here; use REST v2 at /v2 (its reference is at /v2/docs)')),
+    closed: () =>
+      enabled
+        ? undefined
+        : new BerthError(
+            'retired',
+            'REST v1 is turned off here; use REST v2 at /v2 (its reference is at /v2/docs)',
+          ),
   };
 }
 

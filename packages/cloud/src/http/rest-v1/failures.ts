@@ -2,7 +2,14 @@ import type { FastifyReply } from 'fastify';
 import type { BerthError, ErrorCode } from '../../support/errors.ts';
 import { named, object, text } from '../rest/schema.ts';
 
-export const failure = named('Error', object({ message: text({ description: 'What is wrong, and what to change' }) }, {}, { description: 'What went wrong' }));
+export const failure = named(
+  'Error',
+  object(
+    { message: text({ description: 'What is wrong, and what to change' }) },
+    {},
+    { description: 'What went wrong' },
+  ),
+);
 
 /** REST v1 knows no 409, 422 or 429: a refusal is 400. */
 const STATUS: Record<ErrorCode, number> = {
@@ -28,12 +35,18 @@ const STATUS: Record<ErrorCode, number> = {
 };
 
 export function failV1(reply: FastifyReply, error: BerthError): FastifyReply {
-  return reply.code(STATUS[error.code]).headers(error.headers).type('application/json; charset=utf-8').send(JSON.stringify({ message: messageOf(error) }));
+  return reply
+    .code(STATUS[error.code])
+    .headers(error.headers)
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify({ message: messageOf(error) }));
 }
 
 /** One text holds everything, since v1 has one field for it. Unknown keys keep the sentence that clients know. */
 function messageOf({ code, message, details }: BerthError): string {
   if (code !== 'schema') return message;
-  const extra = details.some((finding) => finding.includes('additional properties')) ? 'Extra input keys provided in request body. ' : '';
+  const extra = details.some((finding) => finding.includes('additional properties'))
+    ? 'Extra input keys provided in request body. '
+    : '';
   return extra + details.join('; ');
 }

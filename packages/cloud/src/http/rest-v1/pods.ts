@@ -17,24 +17,67 @@ import { isoTime } from '../../support/clock.ts';
 import { rule } from '../../support/errors.ts';
 import type { Operation } from '../rest/operation.ts';
 import { operation } from '../rest/operation.ts';
-import { anything, boolean, integer, list, map, named, nullable, number, object, oneOf, text } from '../rest/schema.ts';
+import {
+  anything,
+  boolean,
+  integer,
+  list,
+  map,
+  named,
+  nullable,
+  number,
+  object,
+  oneOf,
+  text,
+} from '../rest/schema.ts';
 import type { Static } from '../rest/schema.ts';
 import { runpodctlPod, runpodctlPodOrder } from './client-keys.ts';
 import { networkVolume as volumeSchema } from './network-volumes.ts';
 import { showTemplate, template } from './templates.ts';
 
-const prices = { securePrice: number(), communityPrice: number(), secureSpotPrice: number(), communitySpotPrice: number() };
+const prices = {
+  securePrice: number(),
+  communityPrice: number(),
+  secureSpotPrice: number(),
+  communitySpotPrice: number(),
+};
 const gpu = object({ id: text(), count: integer() }, { displayName: text(), ...prices });
-const machine = named('Machine', object({}, {
-  dataCenterId: text(), location: text(), gpuTypeId: text(), gpuDisplayName: text(), gpuType: gpu, cpuCount: integer(), costPerHr: number(), currentPricePerGpu: number(), secureCloud: boolean(), supportPublicIp: boolean(),
-}));
+const machine = named(
+  'Machine',
+  object(
+    {},
+    {
+      dataCenterId: text(),
+      location: text(),
+      gpuTypeId: text(),
+      gpuDisplayName: text(),
+      gpuType: gpu,
+      cpuCount: integer(),
+      costPerHr: number(),
+      currentPricePerGpu: number(),
+      secureCloud: boolean(),
+      supportPublicIp: boolean(),
+    },
+  ),
+);
 
-const runtime = named('PodRuntime', object({
-  uptimeInSeconds: integer(),
-  container: object({ cpuPercent: integer(), memoryPercent: integer() }),
-  gpus: list(object({ id: text(), gpuUtilPercent: integer(), memoryUtilPercent: integer() })),
-  ports: list(object({ ip: nullable(text()), isIpPublic: boolean(), privatePort: integer(), publicPort: nullable(integer()), type: text() })),
-}));
+const runtime = named(
+  'PodRuntime',
+  object({
+    uptimeInSeconds: integer(),
+    container: object({ cpuPercent: integer(), memoryPercent: integer() }),
+    gpus: list(object({ id: text(), gpuUtilPercent: integer(), memoryUtilPercent: integer() })),
+    ports: list(
+      object({
+        ip: nullable(text()),
+        isIpPublic: boolean(),
+        privatePort: integer(),
+        publicPort: nullable(integer()),
+        type: text(),
+      }),
+    ),
+  }),
+);
 
 const pod = named(
   'Pod',
@@ -61,7 +104,9 @@ const pod = named(
       machineId: nullable(text()),
       machine,
       publicIp: nullable(text({ description: 'Null until a TCP port is reached' })),
-      portMappings: nullable(map(integer(), { description: 'TCP ports, and where each is reached from outside' })),
+      portMappings: nullable(
+        map(integer(), { description: 'TCP ports, and where each is reached from outside' }),
+      ),
       costPerHr: number({ description: 'US dollars while it runs' }),
       adjustedCostPerHr: number(),
       interruptible: boolean(),
@@ -104,32 +149,45 @@ const changeable = {
   volumeInGb: disk,
   volumeMountPath: text({ minLength: 1 }),
 };
-const priority = (what: string) => oneOf(['availability', 'custom'], { default: 'availability', description: `custom: ${what} in the given order` });
-const createInput = named('PodCreateInput', object({}, {
-  ...changeable,
-  templateId: text({ minLength: 1 }),
-  computeType: oneOf(['GPU', 'CPU'], { default: 'GPU', description: 'What is said about the other kind is not used' }),
-  cloudType: oneOf(['SECURE', 'COMMUNITY'], { default: 'SECURE' }),
-  gpuTypeIds: list(text({ minLength: 1 }), { description: 'Empty or left out: any' }),
-  gpuTypePriority: priority('GPU types'),
-  gpuCount: integer({ minimum: 1, default: 1 }),
-  minVCPUPerGPU: integer({ minimum: 0 }),
-  minRAMPerGPU: integer({ minimum: 0 }),
-  allowedCudaVersions: list(text(), { description: 'Such as 12.8' }),
-  cpuFlavorIds: list(text({ minLength: 1 }), { description: 'Empty or left out: any' }),
-  cpuFlavorPriority: priority('CPU flavours'),
-  vcpuCount: integer({ minimum: 1, default: 2 }),
-  dataCenterIds: list(text({ minLength: 1 }), { description: 'Empty or left out: anywhere' }),
-  dataCenterPriority: priority('data centers'),
-  countryCodes: list(text({ minLength: 2 })),
-  networkVolumeId: text({ description: 'Takes the place of the pod\'s own volume' }),
-  ...runpodctlPodOrder,
-  interruptible: boolean({ description: 'Cheaper, and may be stopped at any time' }),
-  supportPublicIp: nullable(boolean()),
-  minDiskBandwidthMBps: number({ description: 'Machines are not told apart by it here' }),
-  minDownloadMbps: number({ description: 'Machines are not told apart by it here' }),
-  minUploadMbps: number({ description: 'Machines are not told apart by it here' }),
-}));
+const priority = (what: string) =>
+  oneOf(['availability', 'custom'], {
+    default: 'availability',
+    description: `custom: ${what} in the given order`,
+  });
+const createInput = named(
+  'PodCreateInput',
+  object(
+    {},
+    {
+      ...changeable,
+      templateId: text({ minLength: 1 }),
+      computeType: oneOf(['GPU', 'CPU'], {
+        default: 'GPU',
+        description: 'What is said about the other kind is not used',
+      }),
+      cloudType: oneOf(['SECURE', 'COMMUNITY'], { default: 'SECURE' }),
+      gpuTypeIds: list(text({ minLength: 1 }), { description: 'Empty or left out: any' }),
+      gpuTypePriority: priority('GPU types'),
+      gpuCount: integer({ minimum: 1, default: 1 }),
+      minVCPUPerGPU: integer({ minimum: 0 }),
+      minRAMPerGPU: integer({ minimum: 0 }),
+      allowedCudaVersions: list(text(), { description: 'Such as 12.8' }),
+      cpuFlavorIds: list(text({ minLength: 1 }), { description: 'Empty or left out: any' }),
+      cpuFlavorPriority: priority('CPU flavours'),
+      vcpuCount: integer({ minimum: 1, default: 2 }),
+      dataCenterIds: list(text({ minLength: 1 }), { description: 'Empty or left out: anywhere' }),
+      dataCenterPriority: priority('data centers'),
+      countryCodes: list(text({ minLength: 2 })),
+      networkVolumeId: text({ description: "Takes the place of the pod's own volume" }),
+      ...runpodctlPodOrder,
+      interruptible: boolean({ description: 'Cheaper, and may be stopped at any time' }),
+      supportPublicIp: nullable(boolean()),
+      minDiskBandwidthMBps: number({ description: 'Machines are not told apart by it here' }),
+      minDownloadMbps: number({ description: 'Machines are not told apart by it here' }),
+      minUploadMbps: number({ description: 'Machines are not told apart by it here' }),
+    },
+  ),
+);
 const updateInput = named('PodUpdateInput', object({}, changeable));
 type CreateBody = Static<typeof createInput>;
 type UpdateBody = Static<typeof updateInput>;
@@ -174,54 +232,160 @@ interface Found {
 export function podOperations({ pods, catalog, volumes, templates }: Resources): Operation[] {
   const tag = 'Pods';
 
-  const shown = async (caller: Caller, found: readonly Found[], query: Include): Promise<Static<typeof pod>[]> => {
+  const shown = async (
+    caller: Caller,
+    found: readonly Found[],
+    query: Include,
+  ): Promise<Static<typeof pod>[]> => {
     const offers = found.length === 0 ? [] : await catalog.gpus();
     const mounted = query.includeNetworkVolume === true ? await volumes.list(caller) : [];
-    return Promise.all(found.map(async (one) => {
-      const { templateId } = one.pod;
-      // A pod outlives its owner's view of a template that somebody else made.
-      const template = query.includeTemplate === true && templateId !== null ? await templates.find(caller, templateId) : undefined;
-      return { ...show(one, await pods.runtime(one.pod), offers, mounted, query.includeMachine === true), ...(template !== undefined && { template: showTemplate(template) }), ...(query.includeSavingsPlans === true && { savingsPlans: [] }) };
-    }));
+    return Promise.all(
+      found.map(async (one) => {
+        const { templateId } = one.pod;
+        // A pod outlives its owner's view of a template that somebody else made.
+        const template =
+          query.includeTemplate === true && templateId !== null
+            ? await templates.find(caller, templateId)
+            : undefined;
+        return {
+          ...show(one, await pods.runtime(one.pod), offers, mounted, query.includeMachine === true),
+          ...(template !== undefined && { template: showTemplate(template) }),
+          ...(query.includeSavingsPlans === true && { savingsPlans: [] }),
+        };
+      }),
+    );
   };
-  const showOne = async (caller: Caller, found: Pod, query: Include = {}): Promise<Static<typeof pod>> => (await shown(caller, [{ pod: found }], query))[0] as Static<typeof pod>;
+  const showOne = async (caller: Caller, found: Pod, query: Include = {}): Promise<Static<typeof pod>> =>
+    (await shown(caller, [{ pod: found }], query))[0] as Static<typeof pod>;
 
   const update = {
-    tag, access: 'write' as const, params: byPodId, body: updateInput, status: 200 as const, answer: pod, failures: [400, 404],
-    handle: async ({ caller, params, body }: { caller: Caller; params: { podId: string }; body: UpdateBody }) => showOne(caller, await pods.update(caller, params.podId, changeOf(body))),
+    tag,
+    access: 'write' as const,
+    params: byPodId,
+    body: updateInput,
+    status: 200 as const,
+    answer: pod,
+    failures: [400, 404],
+    handle: async ({
+      caller,
+      params,
+      body,
+    }: {
+      caller: Caller;
+      params: { podId: string };
+      body: UpdateBody;
+    }) => showOne(caller, await pods.update(caller, params.podId, changeOf(body))),
   };
   const action = (name: 'start' | 'stop' | 'reset' | 'restart', summary: string): Operation =>
     operation({
-      id: `${name}Pod`, method: 'POST', path: `/pods/{podId}/${name}`, tag, summary, access: 'write',
-      params: byPodId, ofPod: 'podId', status: 200, answer: pod, failures: [400, 404],
+      id: `${name}Pod`,
+      method: 'POST',
+      path: `/pods/{podId}/${name}`,
+      tag,
+      summary,
+      access: 'write',
+      params: byPodId,
+      ofPod: 'podId',
+      status: 200,
+      answer: pod,
+      failures: [400, 404],
       handle: async ({ caller, params }) => showOne(caller, await pods[name](caller, params.podId)),
     });
 
   return [
     operation({
-      id: 'createPod', method: 'POST', path: '/pods', tag, summary: 'Create a pod', access: 'write',
-      body: createInput, status: 201, answer: pod, failures: [400],
-      handle: async ({ caller, body }) => showOne(caller, await pods.create(caller, orderOf(body, placesIn(catalog.dataCenters({ countryCodes: (body.countryCodes ?? []).map((code) => code.toUpperCase()) }), body)))),
+      id: 'createPod',
+      method: 'POST',
+      path: '/pods',
+      tag,
+      summary: 'Create a pod',
+      access: 'write',
+      body: createInput,
+      status: 201,
+      answer: pod,
+      failures: [400],
+      handle: async ({ caller, body }) =>
+        showOne(
+          caller,
+          await pods.create(
+            caller,
+            orderOf(
+              body,
+              placesIn(
+                catalog.dataCenters({
+                  countryCodes: (body.countryCodes ?? []).map((code) => code.toUpperCase()),
+                }),
+                body,
+              ),
+            ),
+          ),
+        ),
     }),
     operation({
-      id: 'listPods', method: 'GET', path: '/pods', tag, summary: 'List your pods', access: 'read',
-      query: listQuery, status: 200, answer: list(pod), failures: [400],
+      id: 'listPods',
+      method: 'GET',
+      path: '/pods',
+      tag,
+      summary: 'List your pods',
+      access: 'read',
+      query: listQuery,
+      status: 200,
+      answer: list(pod),
+      failures: [400],
       handle: async ({ caller, query }) => {
         const own: Found[] = (await pods.list(caller)).map((found) => ({ pod: found }));
-        const workers: Found[] = query.includeWorkers === true || query.endpointId !== undefined ? await pods.workers(caller, query.endpointId) : [];
-        return shown(caller, [...own, ...workers].filter((found) => matches(found, query)), query);
+        const workers: Found[] =
+          query.includeWorkers === true || query.endpointId !== undefined
+            ? await pods.workers(caller, query.endpointId)
+            : [];
+        return shown(
+          caller,
+          [...own, ...workers].filter((found) => matches(found, query)),
+          query,
+        );
       },
     }),
     operation({
-      id: 'getPod', method: 'GET', path: '/pods/{podId}', tag, summary: 'Get a pod', access: 'read',
-      params: byPodId, ofPod: 'podId', query: oneQuery, status: 200, answer: pod, failures: [400, 404],
-      handle: async ({ caller, params, query }) => showOne(caller, await pods.get(caller, params.podId), query),
+      id: 'getPod',
+      method: 'GET',
+      path: '/pods/{podId}',
+      tag,
+      summary: 'Get a pod',
+      access: 'read',
+      params: byPodId,
+      ofPod: 'podId',
+      query: oneQuery,
+      status: 200,
+      answer: pod,
+      failures: [400, 404],
+      handle: async ({ caller, params, query }) =>
+        showOne(caller, await pods.get(caller, params.podId), query),
     }),
-    operation({ ...update, id: 'updatePod', method: 'PATCH', path: '/pods/{podId}', summary: 'Change a pod; more than its name and lock resets it' }),
-    operation({ ...update, id: 'updatePodByPost', method: 'POST', path: '/pods/{podId}/update', summary: 'Change a pod (the same as PATCH)' }),
     operation({
-      id: 'deletePod', method: 'DELETE', path: '/pods/{podId}', tag, summary: 'Terminate a pod', access: 'write',
-      params: byPodId, ofPod: 'podId', status: 204, failures: [400, 404],
+      ...update,
+      id: 'updatePod',
+      method: 'PATCH',
+      path: '/pods/{podId}',
+      summary: 'Change a pod; more than its name and lock resets it',
+    }),
+    operation({
+      ...update,
+      id: 'updatePodByPost',
+      method: 'POST',
+      path: '/pods/{podId}/update',
+      summary: 'Change a pod (the same as PATCH)',
+    }),
+    operation({
+      id: 'deletePod',
+      method: 'DELETE',
+      path: '/pods/{podId}',
+      tag,
+      summary: 'Terminate a pod',
+      access: 'write',
+      params: byPodId,
+      ofPod: 'podId',
+      status: 204,
+      failures: [400, 404],
       handle: ({ caller, params }) => pods.terminate(caller, params.podId),
     }),
     action('start', 'Start a pod that was stopped'),
@@ -232,23 +396,38 @@ export function podOperations({ pods, catalog, volumes, templates }: Resources):
 }
 
 /** The data centers that a body leaves: those it names, and of them those in its countries. */
-function placesIn(inCountries: readonly { id: string }[], { dataCenterIds = [], countryCodes = [] }: CreateBody): string[] {
+function placesIn(
+  inCountries: readonly { id: string }[],
+  { dataCenterIds = [], countryCodes = [] }: CreateBody,
+): string[] {
   if (countryCodes.length === 0) return dataCenterIds;
-  const ids = inCountries.map(({ id }) => id).filter((id) => dataCenterIds.length === 0 || dataCenterIds.includes(id));
-  if (ids.length === 0) throw rule(`no data center here is in ${countryCodes.join(', ')}${dataCenterIds.length > 0 ? ` and among ${dataCenterIds.join(', ')}` : ''}`);
+  const ids = inCountries
+    .map(({ id }) => id)
+    .filter((id) => dataCenterIds.length === 0 || dataCenterIds.includes(id));
+  if (ids.length === 0)
+    throw rule(
+      `no data center here is in ${countryCodes.join(', ')}${dataCenterIds.length > 0 ? ` and among ${dataCenterIds.join(', ')}` : ''}`,
+    );
   return ids;
 }
 
 function orderOf(body: CreateBody, dataCenterIds: readonly string[]): NewPod {
   const { templateId, networkVolumeId, cloudType, interruptible, dockerArgs } = body;
   const hardware = hardwareOf(body, dataCenterIds);
-  if (templateId === undefined && body.imageName === undefined) throw rule('send an imageName, or a templateId whose template has one');
+  if (templateId === undefined && body.imageName === undefined)
+    throw rule('send an imageName, or a templateId whose template has one');
   return {
     ...referencesOf(body),
     ...(templateId !== undefined && { template: { id: templateId, remembered: true } }),
     ...(networkVolumeId !== undefined && networkVolumeId !== '' && { networkVolumeId }),
     hardware,
-    defaults: { name: DEFAULT_NAME, ports: DEFAULT_PORTS, containerDisk: DEFAULT_CONTAINER_DISK, volumeSize: hardware.compute === 'GPU' ? DEFAULT_VOLUME : 0, startSsh: true },
+    defaults: {
+      name: DEFAULT_NAME,
+      ports: DEFAULT_PORTS,
+      containerDisk: DEFAULT_CONTAINER_DISK,
+      volumeSize: hardware.compute === 'GPU' ? DEFAULT_VOLUME : 0,
+      startSsh: true,
+    },
     settings: (base) => ({
       ...(dockerArgs !== undefined && { args: dockerArgs }),
       ...settingsOf(body, base),
@@ -261,22 +440,43 @@ function orderOf(body: CreateBody, dataCenterIds: readonly string[]): NewPod {
 }
 
 function changeOf(body: UpdateBody): PodChange {
-  return { ...referencesOf(body), settings: (base) => ({ ...settingsOf(body, base), ...(body.env !== undefined && { env: body.env }) }) };
+  return {
+    ...referencesOf(body),
+    settings: (base) => ({ ...settingsOf(body, base), ...(body.env !== undefined && { env: body.env }) }),
+  };
 }
 
 function referencesOf({ containerRegistryAuthId }: UpdateBody): Pick<PodChange, 'registryId'> {
-  return containerRegistryAuthId === undefined ? {} : { registryId: containerRegistryAuthId === '' ? null : containerRegistryAuthId };
+  return containerRegistryAuthId === undefined
+    ? {}
+    : { registryId: containerRegistryAuthId === '' ? null : containerRegistryAuthId };
 }
 
 /** Only what the body says; null is none. The environment apart, since it may build on the template's. */
 function settingsOf(body: UpdateBody, base: Pod): Partial<PodSettings> {
-  const { name, imageName, containerDiskInGb, dockerEntrypoint, dockerStartCmd, globalNetworking, locked, ports, volumeInGb, volumeMountPath } = body;
+  const {
+    name,
+    imageName,
+    containerDiskInGb,
+    dockerEntrypoint,
+    dockerStartCmd,
+    globalNetworking,
+    locked,
+    ports,
+    volumeInGb,
+    volumeMountPath,
+  } = body;
   const command = parseArgs(base.args);
   return {
     ...(name !== undefined && { name }),
     ...(imageName !== undefined && { image: imageName }),
     ...(containerDiskInGb !== undefined && { containerDisk: containerDiskInGb ?? 0 }),
-    ...((dockerEntrypoint !== undefined || dockerStartCmd !== undefined) && { args: formatArgs({ entrypoint: dockerEntrypoint ?? command.entrypoint, cmd: dockerStartCmd ?? command.cmd }) }),
+    ...((dockerEntrypoint !== undefined || dockerStartCmd !== undefined) && {
+      args: formatArgs({
+        entrypoint: dockerEntrypoint ?? command.entrypoint,
+        cmd: dockerStartCmd ?? command.cmd,
+      }),
+    }),
     ...(globalNetworking !== undefined && { globalNetworking }),
     ...(locked !== undefined && { locked }),
     ...(ports !== undefined && { ports: splitPorts(ports) }),
@@ -286,11 +486,24 @@ function settingsOf(body: UpdateBody, base: Pod): Partial<PodSettings> {
 }
 
 function hardwareOf(body: CreateBody, dataCenterIds: readonly string[]): HardwareWish {
-  const { computeType = 'GPU', gpuTypeIds = [], gpuCount = 1, cpuFlavorIds = [], vcpuCount = DEFAULT_VCPU_COUNT, allowedCudaVersions, minCudaVersion } = body;
+  const {
+    computeType = 'GPU',
+    gpuTypeIds = [],
+    gpuCount = 1,
+    cpuFlavorIds = [],
+    vcpuCount = DEFAULT_VCPU_COUNT,
+    allowedCudaVersions,
+    minCudaVersion,
+  } = body;
   const where = { dataCenterIds, dataCenterOrder: body.dataCenterPriority ?? 'availability' };
   if (computeType === 'CPU') {
     const flavors = cpuFlavorIds.length > 0 ? cpuFlavorIds : CPU_FLAVORS.map(({ id }) => id);
-    return { ...ANY_HARDWARE, ...where, compute: 'CPU', cpuFlavors: [...new Set(flavors)].map((id) => ({ id, vcpuCount })) };
+    return {
+      ...ANY_HARDWARE,
+      ...where,
+      compute: 'CPU',
+      cpuFlavors: [...new Set(flavors)].map((id) => ({ id, vcpuCount })),
+    };
   }
   return {
     ...ANY_HARDWARE,
@@ -300,26 +513,52 @@ function hardwareOf(body: CreateBody, dataCenterIds: readonly string[]): Hardwar
     gpuCount,
     minVcpuPerGpu: body.minVCPUPerGPU ?? 0,
     minMemoryPerGpu: body.minRAMPerGPU ?? 0,
-    cuda: { ...(allowedCudaVersions !== undefined && { allowed: allowedCudaVersions }), ...(minCudaVersion !== undefined && minCudaVersion !== '' && { minimum: minCudaVersion }) },
+    cuda: {
+      ...(allowedCudaVersions !== undefined && { allowed: allowedCudaVersions }),
+      ...(minCudaVersion !== undefined && minCudaVersion !== '' && { minimum: minCudaVersion }),
+    },
   };
 }
 
 /** Every filter that is given must hold. */
 function matches({ pod: found, endpointId }: Found, query: Static<typeof listQuery>): boolean {
-  const among = (wanted: readonly string[] | undefined, value: string | null): boolean => wanted === undefined || wanted.length === 0 || (value !== null && wanted.includes(value));
-  const is = (wanted: string | undefined, value: string | null | undefined): boolean => wanted === undefined || wanted === value;
+  const among = (wanted: readonly string[] | undefined, value: string | null): boolean =>
+    wanted === undefined || wanted.length === 0 || (value !== null && wanted.includes(value));
+  const is = (wanted: string | undefined, value: string | null | undefined): boolean =>
+    wanted === undefined || wanted === value;
   return (
-    is(query.computeType, found.compute) && is(query.desiredStatus, desiredStatus(found)) && is(query.id, found.id) && is(query.imageName, found.image) && is(query.name, found.name)
-    && is(query.networkVolumeId, found.networkVolumeId) && is(query.templateId, found.templateId) && is(query.endpointId, endpointId)
-    && among(query.cpuFlavorId, found.cpuFlavorId) && among(query.dataCenterId, found.dataCenterId) && among(query.gpuTypeId, found.gpuTypeId)
+    is(query.computeType, found.compute) &&
+    is(query.desiredStatus, desiredStatus(found)) &&
+    is(query.id, found.id) &&
+    is(query.imageName, found.image) &&
+    is(query.name, found.name) &&
+    is(query.networkVolumeId, found.networkVolumeId) &&
+    is(query.templateId, found.templateId) &&
+    is(query.endpointId, endpointId) &&
+    among(query.cpuFlavorId, found.cpuFlavorId) &&
+    among(query.dataCenterId, found.dataCenterId) &&
+    among(query.gpuTypeId, found.gpuTypeId)
   );
 }
 
-function show({ pod: found, endpointId, version }: Found, now: PodRuntime | null, offers: readonly GpuOffer[], volumes: readonly NetworkVolume[], wholeMachine: boolean): Static<typeof pod> {
+function show(
+  { pod: found, endpointId, version }: Found,
+  now: PodRuntime | null,
+  offers: readonly GpuOffer[],
+  volumes: readonly NetworkVolume[],
+  wholeMachine: boolean,
+): Static<typeof pod> {
   const { entrypoint, cmd } = parseArgs(found.args);
   const reached = (now?.ports ?? []).filter((port) => port.public !== null);
   const offer = offers.find(({ type }) => type.id === found.gpuTypeId);
-  const shownGpu = found.gpuTypeId === null ? undefined : { id: found.gpuTypeId, count: found.gpuCount, ...(offer !== undefined && { displayName: offer.type.name, ...pricesOf(offer) }) };
+  const shownGpu =
+    found.gpuTypeId === null
+      ? undefined
+      : {
+          id: found.gpuTypeId,
+          count: found.gpuCount,
+          ...(offer !== undefined && { displayName: offer.type.name, ...pricesOf(offer) }),
+        };
   const volume = volumes.find(({ id }) => id === found.networkVolumeId);
   return {
     id: found.id,
@@ -345,7 +584,9 @@ function show({ pod: found, endpointId, version }: Found, now: PodRuntime | null
     machineId: machineId(found),
     machine: wholeMachine ? machineOf(found, shownGpu) : {},
     publicIp: reached[0]?.ip ?? null,
-    portMappings: isUp(found) ? Object.fromEntries(reached.map((port) => [String(port.private), port.public ?? 0])) : null,
+    portMappings: isUp(found)
+      ? Object.fromEntries(reached.map((port) => [String(port.private), port.public ?? 0]))
+      : null,
     costPerHr: found.costPerHour,
     adjustedCostPerHr: isUp(found) ? found.costPerHour : 0,
     interruptible: found.interruptible,
@@ -358,7 +599,14 @@ function show({ pod: found, endpointId, version }: Found, now: PodRuntime | null
     networkVolumeId: found.networkVolumeId,
     uptimeSeconds: now?.uptime ?? 0,
     runtime: now === null ? null : runtimeOf(found.id, now),
-    ...(volume !== undefined && { networkVolume: { id: volume.id, name: volume.name, size: volume.size, dataCenterId: volume.dataCenterId } }),
+    ...(volume !== undefined && {
+      networkVolume: {
+        id: volume.id,
+        name: volume.name,
+        size: volume.size,
+        dataCenterId: volume.dataCenterId,
+      },
+    }),
     ...(endpointId !== undefined && { endpointId, aiApiId: endpointId, slsVersion: version ?? 0 }),
   };
 }
@@ -367,8 +615,18 @@ function runtimeOf(podId: string, { uptime, cpu, memory, gpus, ports }: PodRunti
   return {
     uptimeInSeconds: uptime,
     container: { cpuPercent: cpu, memoryPercent: memory },
-    gpus: gpus.map(({ util, memoryUtil }, index) => ({ id: `${podId}-${index}`, gpuUtilPercent: util, memoryUtilPercent: memoryUtil })),
-    ports: ports.map((port) => ({ ip: port.ip, isIpPublic: port.type === 'tcp' && port.public !== null, privatePort: port.private, publicPort: port.public, type: port.type })),
+    gpus: gpus.map(({ util, memoryUtil }, index) => ({
+      id: `${podId}-${index}`,
+      gpuUtilPercent: util,
+      memoryUtilPercent: memoryUtil,
+    })),
+    ports: ports.map((port) => ({
+      ip: port.ip,
+      isIpPublic: port.type === 'tcp' && port.public !== null,
+      privatePort: port.private,
+      publicPort: port.public,
+      type: port.type,
+    })),
   };
 }
 
@@ -386,7 +644,11 @@ function machineOf(found: Pod, shownGpu: Static<typeof gpu> | undefined): Static
     dataCenterId: found.dataCenterId,
     location: found.dataCenterId,
     gpuTypeId: found.gpuTypeId ?? 'unknown',
-    ...(shownGpu !== undefined && { gpuType: shownGpu, gpuDisplayName: shownGpu.displayName ?? shownGpu.id, currentPricePerGpu: found.gpuCount === 0 ? 0 : found.costPerHour / found.gpuCount }),
+    ...(shownGpu !== undefined && {
+      gpuType: shownGpu,
+      gpuDisplayName: shownGpu.displayName ?? shownGpu.id,
+      currentPricePerGpu: found.gpuCount === 0 ? 0 : found.costPerHour / found.gpuCount,
+    }),
     cpuCount: Math.ceil(found.vcpuCount),
     costPerHr: found.costPerHour,
     secureCloud: found.cloud === 'SECURE',

@@ -6,31 +6,70 @@ import { operation } from '../rest/operation.ts';
 import { list, named, object, text } from '../rest/schema.ts';
 import type { Static } from '../rest/schema.ts';
 
-const registry = named('ContainerRegistryAuth', object({ id: text(), name: text() }, {}, { description: 'Saved credentials for private images' }));
+const registry = named(
+  'ContainerRegistryAuth',
+  object({ id: text(), name: text() }, {}, { description: 'Saved credentials for private images' }),
+);
 const byRegistryId = object({ containerRegistryAuthId: text({ minLength: 1 }) });
 
 export function registryOperations({ registries }: Resources): Operation[] {
   const tag = 'Container registry authentications';
   return [
     operation({
-      id: 'createContainerRegistryAuth', method: 'POST', path: '/containerregistryauth', tag, summary: 'Save registry credentials', access: 'write',
-      body: named('ContainerRegistryAuthCreateInput', object({ name: text({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: 'Unique in the account' }), username: text({ minLength: 1 }), password: text({ minLength: 1 }) })),
-      status: 200, answer: registry, failures: [400],
+      id: 'createContainerRegistryAuth',
+      method: 'POST',
+      path: '/containerregistryauth',
+      tag,
+      summary: 'Save registry credentials',
+      access: 'write',
+      body: named(
+        'ContainerRegistryAuthCreateInput',
+        object({
+          name: text({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: 'Unique in the account' }),
+          username: text({ minLength: 1 }),
+          password: text({ minLength: 1 }),
+        }),
+      ),
+      status: 200,
+      answer: registry,
+      failures: [400],
       handle: async ({ caller, body }) => show(await registries.create(caller, body)),
     }),
     operation({
-      id: 'listContainerRegistryAuths', method: 'GET', path: '/containerregistryauth', tag, summary: 'List registry credentials', access: 'read',
-      status: 200, answer: list(registry),
+      id: 'listContainerRegistryAuths',
+      method: 'GET',
+      path: '/containerregistryauth',
+      tag,
+      summary: 'List registry credentials',
+      access: 'read',
+      status: 200,
+      answer: list(registry),
       handle: async ({ caller }) => (await registries.list(caller)).map(show),
     }),
     operation({
-      id: 'getContainerRegistryAuth', method: 'GET', path: '/containerregistryauth/{containerRegistryAuthId}', tag, summary: 'Get registry credentials, without the secret part', access: 'read',
-      params: byRegistryId, status: 200, answer: registry, failures: [404],
-      handle: async ({ caller, params }) => show(await registries.get(caller, params.containerRegistryAuthId)),
+      id: 'getContainerRegistryAuth',
+      method: 'GET',
+      path: '/containerregistryauth/{containerRegistryAuthId}',
+      tag,
+      summary: 'Get registry credentials, without the secret part',
+      access: 'read',
+      params: byRegistryId,
+      status: 200,
+      answer: registry,
+      failures: [404],
+      handle: async ({ caller, params }) =>
+        show(await registries.get(caller, params.containerRegistryAuthId)),
     }),
     operation({
-      id: 'deleteContainerRegistryAuth', method: 'DELETE', path: '/containerregistryauth/{containerRegistryAuthId}', tag, summary: 'Delete registry credentials', access: 'write',
-      params: byRegistryId, status: 204, failures: [400, 404],
+      id: 'deleteContainerRegistryAuth',
+      method: 'DELETE',
+      path: '/containerregistryauth/{containerRegistryAuthId}',
+      tag,
+      summary: 'Delete registry credentials',
+      access: 'write',
+      params: byRegistryId,
+      status: 204,
+      failures: [400, 404],
       handle: ({ caller, params }) => registries.remove(caller, params.containerRegistryAuthId),
     }),
   ];

@@ -57,13 +57,22 @@ const changeable = {
 const name = text({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: 'Unique in the account' });
 const imageName = text({ minLength: 1, maxLength: 500 });
 
-const createInput = named('TemplateCreateInput', object({ name, imageName }, { ...changeable, category, isServerless: boolean() }));
+const createInput = named(
+  'TemplateCreateInput',
+  object({ name, imageName }, { ...changeable, category, isServerless: boolean() }),
+);
 const updateInput = named('TemplateUpdateInput', object({}, { name, imageName, ...changeable }));
 
 const include = {
-  includeEndpointBoundTemplates: boolean({ default: false, description: 'Also templates that belong to one endpoint' }),
+  includeEndpointBoundTemplates: boolean({
+    default: false,
+    description: 'Also templates that belong to one endpoint',
+  }),
   includePublicTemplates: boolean({ default: false, description: "Also other accounts' public templates" }),
-  includeRunpodTemplates: boolean({ default: false, description: 'Also templates that come with this installation' }),
+  includeRunpodTemplates: boolean({
+    default: false,
+    description: 'Also templates that come with this installation',
+  }),
 };
 const byTemplateId = object({ templateId: text({ minLength: 1 }) });
 
@@ -74,48 +83,129 @@ const MAX_PUBLIC = 1000;
 export function templateOperations({ templates, endpoints }: Resources): Operation[] {
   const tag = 'Templates';
   const update = {
-    tag, access: 'write' as const, params: byTemplateId, body: updateInput, status: 200 as const, answer: template, failures: [400, 404],
-    handle: async ({ caller, params, body }: { caller: Caller; params: { templateId: string }; body: Static<typeof updateInput> }) =>
-      showTemplate(await templates.update(caller, params.templateId, fieldsOf(body), (args) => commandOf(body, args))),
+    tag,
+    access: 'write' as const,
+    params: byTemplateId,
+    body: updateInput,
+    status: 200 as const,
+    answer: template,
+    failures: [400, 404],
+    handle: async ({
+      caller,
+      params,
+      body,
+    }: {
+      caller: Caller;
+      params: { templateId: string };
+      body: Static<typeof updateInput>;
+    }) =>
+      showTemplate(
+        await templates.update(caller, params.templateId, fieldsOf(body), (args) => commandOf(body, args)),
+      ),
   };
   return [
     operation({
-      id: 'createTemplate', method: 'POST', path: '/templates', tag, summary: 'Create a template', access: 'write',
-      body: createInput, status: 200, answer: template, failures: [400],
+      id: 'createTemplate',
+      method: 'POST',
+      path: '/templates',
+      tag,
+      summary: 'Create a template',
+      access: 'write',
+      body: createInput,
+      status: 200,
+      answer: template,
+      failures: [400],
       handle: async ({ caller, body }) => {
         const { isServerless = false, category: group, ...rest } = body;
-        const fields = { ...(isServerless ? {} : POD_DEFAULTS), ...fieldsOf(rest), ...(group !== undefined && { category: group }) };
-        return showTemplate(await templates.create(caller, { ...fields, name: body.name, image: body.imageName, args: commandOf(rest, ''), serverless: isServerless }));
+        const fields = {
+          ...(isServerless ? {} : POD_DEFAULTS),
+          ...fieldsOf(rest),
+          ...(group !== undefined && { category: group }),
+        };
+        return showTemplate(
+          await templates.create(caller, {
+            ...fields,
+            name: body.name,
+            image: body.imageName,
+            args: commandOf(rest, ''),
+            serverless: isServerless,
+          }),
+        );
       },
     }),
     operation({
-      id: 'listTemplates', method: 'GET', path: '/templates', tag, summary: 'List templates', access: 'read',
-      query: object({}, include), status: 200, answer: list(template), failures: [400],
+      id: 'listTemplates',
+      method: 'GET',
+      path: '/templates',
+      tag,
+      summary: 'List templates',
+      access: 'read',
+      query: object({}, include),
+      status: 200,
+      answer: list(template),
+      failures: [400],
       handle: async ({ caller, query }) => {
-        const bound = query.includeEndpointBoundTemplates === true ? undefined : await endpoints.boundTemplates(caller);
+        const bound =
+          query.includeEndpointBoundTemplates === true ? undefined : await endpoints.boundTemplates(caller);
         const own = (await templates.list(caller)).filter(({ id }) => bound?.has(id) !== true);
-        const others = query.includePublicTemplates === true ? (await templates.listPublic(MAX_PUBLIC)).filter(({ accountId }) => accountId !== caller.accountId) : [];
+        const others =
+          query.includePublicTemplates === true
+            ? (await templates.listPublic(MAX_PUBLIC)).filter(
+                ({ accountId }) => accountId !== caller.accountId,
+              )
+            : [];
         const official = query.includeRunpodTemplates === true ? officialTemplates : [];
         return [...own, ...others, ...official].map(showTemplate);
       },
     }),
     operation({
-      id: 'getTemplate', method: 'GET', path: '/templates/{templateId}', tag, summary: 'Get a template', access: 'read',
-      params: byTemplateId, query: object({}, include), status: 200, answer: template, failures: [400, 404],
+      id: 'getTemplate',
+      method: 'GET',
+      path: '/templates/{templateId}',
+      tag,
+      summary: 'Get a template',
+      access: 'read',
+      params: byTemplateId,
+      query: object({}, include),
+      status: 200,
+      answer: template,
+      failures: [400, 404],
       handle: async ({ caller, params }) => showTemplate(await templates.get(caller, params.templateId)),
     }),
-    operation({ ...update, id: 'updateTemplate', method: 'PATCH', path: '/templates/{templateId}', summary: 'Change a template' }),
-    operation({ ...update, id: 'updateTemplateByPost', method: 'POST', path: '/templates/{templateId}/update', summary: 'Change a template (the same as PATCH)' }),
     operation({
-      id: 'deleteTemplate', method: 'DELETE', path: '/templates/{templateId}', tag, summary: 'Delete a template that nothing uses', access: 'write',
-      params: byTemplateId, status: 204, failures: [400, 404],
+      ...update,
+      id: 'updateTemplate',
+      method: 'PATCH',
+      path: '/templates/{templateId}',
+      summary: 'Change a template',
+    }),
+    operation({
+      ...update,
+      id: 'updateTemplateByPost',
+      method: 'POST',
+      path: '/templates/{templateId}/update',
+      summary: 'Change a template (the same as PATCH)',
+    }),
+    operation({
+      id: 'deleteTemplate',
+      method: 'DELETE',
+      path: '/templates/{templateId}',
+      tag,
+      summary: 'Delete a template that nothing uses',
+      access: 'write',
+      params: byTemplateId,
+      status: 204,
+      failures: [400, 404],
       handle: ({ caller, params }) => templates.remove(caller, params.templateId),
     }),
   ];
 }
 
 /** The command that a body asks for; what it does not say stays. */
-function commandOf({ dockerEntrypoint, dockerStartCmd }: Static<typeof updateInput>, current: string): string {
+function commandOf(
+  { dockerEntrypoint, dockerStartCmd }: Static<typeof updateInput>,
+  current: string,
+): string {
   if (dockerEntrypoint === undefined && dockerStartCmd === undefined) return current;
   const { entrypoint, cmd } = parseArgs(current);
   return formatArgs({ entrypoint: dockerEntrypoint ?? entrypoint, cmd: dockerStartCmd ?? cmd });
@@ -123,12 +213,25 @@ function commandOf({ dockerEntrypoint, dockerStartCmd }: Static<typeof updateInp
 
 /** Only what the body says; null and the empty registry id mean "none". */
 function fieldsOf(body: Static<typeof updateInput>): Partial<TemplateFields> {
-  const { name: given, imageName: image, containerDiskInGb, containerRegistryAuthId, env, isPublic, ports, readme, volumeInGb, volumeMountPath } = body;
+  const {
+    name: given,
+    imageName: image,
+    containerDiskInGb,
+    containerRegistryAuthId,
+    env,
+    isPublic,
+    ports,
+    readme,
+    volumeInGb,
+    volumeMountPath,
+  } = body;
   return {
     ...(given !== undefined && { name: given }),
     ...(image !== undefined && { image }),
     ...(containerDiskInGb !== undefined && { containerDisk: containerDiskInGb ?? 0 }),
-    ...(containerRegistryAuthId !== undefined && { registryId: containerRegistryAuthId === '' ? null : containerRegistryAuthId }),
+    ...(containerRegistryAuthId !== undefined && {
+      registryId: containerRegistryAuthId === '' ? null : containerRegistryAuthId,
+    }),
     ...(env !== undefined && { env }),
     ...(isPublic !== undefined && { public: isPublic }),
     ...(ports !== undefined && { ports: splitPorts(ports) }),

@@ -9,19 +9,42 @@ import { list, named, object, text } from '../rest/schema.ts';
 /** What flash shows of a worker: it asks for all of it again while a call runs, and drops what it has seen. */
 const LINES = 200;
 
-const shown = named('WorkerLog', object({ container: list(text(), { description: 'What it wrote' }), system: list(text(), { description: 'What was said about it' }) }, {}, { description: 'Lines that begin with their time' }));
+const shown = named(
+  'WorkerLog',
+  object(
+    {
+      container: list(text(), { description: 'What it wrote' }),
+      system: list(text(), { description: 'What was said about it' }),
+    },
+    {},
+    { description: 'Lines that begin with their time' },
+  ),
+);
 
 /** flash reads the log of its worker at a host of its own, `RUNPOD_HAPI_URL`. Here that is this server, so this is one more address of v1. */
-export function workerLogOperations({ workers }: Resources & Partial<Pick<AllResources, 'workers'>>): Operation[] {
+export function workerLogOperations({
+  workers,
+}: Resources & Partial<Pick<AllResources, 'workers'>>): Operation[] {
   return [
     operation({
-      id: 'getWorkerLog', method: 'GET', path: '/pod/{workerId}/logs', tag: 'Endpoints', summary: 'The last lines of a worker', access: 'read',
+      id: 'getWorkerLog',
+      method: 'GET',
+      path: '/pod/{workerId}/logs',
+      tag: 'Endpoints',
+      summary: 'The last lines of a worker',
+      access: 'read',
       description: 'Of flash alone; REST v2 has the whole log, and follows it.',
-      params: object({ workerId: text({ minLength: 1 }) }), status: 200, answer: shown, failures: [404],
+      params: object({ workerId: text({ minLength: 1 }) }),
+      status: 200,
+      answer: shown,
+      failures: [404],
       handle: async ({ caller, params, signal }) => {
         if (workers === undefined) throw notFound('worker', params.workerId);
-        const lines = await Array.fromAsync(await workers.logsById(caller, params.workerId, { tail: LINES, follow: false }, signal));
-        const of = (wanted: LogLine['source']): string[] => lines.filter(({ source }) => source === wanted).map(({ ts, line }) => `${isoTime(ts)} ${line}`);
+        const lines = await Array.fromAsync(
+          await workers.logsById(caller, params.workerId, { tail: LINES, follow: false }, signal),
+        );
+        const of = (wanted: LogLine['source']): string[] =>
+          lines.filter(({ source }) => source === wanted).map(({ ts, line }) => `${isoTime(ts)} ${line}`);
         return { container: of('container'), system: of('system') };
       },
     }),

@@ -9,9 +9,15 @@ import { boolean, list, named, nullable, object, oneOf, text } from '../rest/sch
 import type { Static } from '../rest/schema.ts';
 import { byId, instant } from './common.ts';
 
-const access = oneOf(['ALL', 'READ_ONLY', 'RESTRICTED'], { description: 'Everything, reading everything, or what the scopes say' });
+const access = oneOf(['ALL', 'READ_ONLY', 'RESTRICTED'], {
+  description: 'Everything, reading everything, or what the scopes say',
+});
 const grant = oneOf(['NONE', 'READ', 'WRITE']);
-const endpoints = nullable(list(text(), { description: 'Endpoints that a restricted key may call; null is all. Refused for another key' }));
+const endpoints = nullable(
+  list(text(), {
+    description: 'Endpoints that a restricted key may call; null is all. Refused for another key',
+  }),
+);
 const expiresAt = nullable(instant('After this it opens nothing; null is never'));
 const name = text({ minLength: 1, maxLength: MAX_KEY_NAME_LENGTH });
 
@@ -19,7 +25,11 @@ const shown = {
   id: text(),
   name: text(),
   access,
-  scopes: object({ rest: grant, graphql: grant, serverless: grant }, {}, { description: 'For each family of interfaces' }),
+  scopes: object(
+    { rest: grant, graphql: grant, serverless: grant },
+    {},
+    { description: 'For each family of interfaces' },
+  ),
   endpoints,
   enabled: boolean(),
   createdAt: instant('When it was made'),
@@ -30,55 +40,134 @@ const shown = {
 const apiKey = named('ApiKey', object(shown, {}, { description: 'A key without its text' }));
 const apiKeyList = named('ApiKeyList', object({ apiKeys: list(apiKey) }));
 const newApiKey = named('NewApiKey', object({ ...shown, key: text({ description: 'Shown once' }) }));
-const settings = { scopes: object({}, { rest: grant, graphql: grant, serverless: grant }, { description: 'Of a restricted key; what is not said is NONE. Refused for another key, unless it is what that key has anyway' }), endpoints, expiresAt };
+const settings = {
+  scopes: object(
+    {},
+    { rest: grant, graphql: grant, serverless: grant },
+    {
+      description:
+        'Of a restricted key; what is not said is NONE. Refused for another key, unless it is what that key has anyway',
+    },
+  ),
+  endpoints,
+  expiresAt,
+};
 const createApiKey = named('CreateApiKey', object({ name, access }, settings));
-const updateApiKey = named('UpdateApiKey', object({}, { name, access, enabled: boolean(), ...settings }, { minProperties: 1 }));
+const updateApiKey = named(
+  'UpdateApiKey',
+  object({}, { name, access, enabled: boolean(), ...settings }, { minProperties: 1 }),
+);
 
-const LEVELS: Record<Static<typeof access>, AccessLevel> = { ALL: 'all', READ_ONLY: 'read-only', RESTRICTED: 'restricted' };
+const LEVELS: Record<Static<typeof access>, AccessLevel> = {
+  ALL: 'all',
+  READ_ONLY: 'read-only',
+  RESTRICTED: 'restricted',
+};
 const GRANTS: Record<Static<typeof grant>, Grant> = { NONE: 'none', READ: 'read', WRITE: 'write' };
 
 export function apiKeyOperations({ keys }: Resources): Operation[] {
   const tag = 'API keys';
-  const create = async (caller: Parameters<typeof keys.create>[0], body: Static<typeof createApiKey>, accountId?: string): Promise<Static<typeof newApiKey>> => {
-    const { record, key } = await keys.create(caller, { ...readFields(body), name: body.name, access: LEVELS[body.access] }, accountId);
+  const create = async (
+    caller: Parameters<typeof keys.create>[0],
+    body: Static<typeof createApiKey>,
+    accountId?: string,
+  ): Promise<Static<typeof newApiKey>> => {
+    const { record, key } = await keys.create(
+      caller,
+      { ...readFields(body), name: body.name, access: LEVELS[body.access] },
+      accountId,
+    );
     return { ...show(record), key };
   };
   return [
     operation({
-      id: 'listApiKeys', method: 'GET', path: '/account/api-keys', tag, summary: 'List the keys of your account', access: 'read',
-      status: 200, answer: apiKeyList,
+      id: 'listApiKeys',
+      method: 'GET',
+      path: '/account/api-keys',
+      tag,
+      summary: 'List the keys of your account',
+      access: 'read',
+      status: 200,
+      answer: apiKeyList,
       handle: async ({ caller }) => ({ apiKeys: (await keys.list(caller)).map(show) }),
     }),
     operation({
-      id: 'createApiKey', method: 'POST', path: '/account/api-keys', tag, summary: 'Create a key', access: 'write',
+      id: 'createApiKey',
+      method: 'POST',
+      path: '/account/api-keys',
+      tag,
+      summary: 'Create a key',
+      access: 'write',
       description: 'Needs a key with full access. The new key is in this answer and in no other.',
-      body: createApiKey, status: 201, answer: newApiKey, failures: [400, 413, 422],
+      body: createApiKey,
+      status: 201,
+      answer: newApiKey,
+      failures: [400, 413, 422],
       handle: ({ caller, body }) => create(caller, body),
     }),
     operation({
-      id: 'updateApiKey', method: 'PATCH', path: '/account/api-keys/{id}', tag, summary: 'Change, disable or enable a key', access: 'write',
-      params: byId, body: updateApiKey, status: 200, answer: apiKey, failures: [400, 404, 413, 422],
-      handle: async ({ caller, params, body }) => show(await keys.update(caller, params.id, readFields(body))),
+      id: 'updateApiKey',
+      method: 'PATCH',
+      path: '/account/api-keys/{id}',
+      tag,
+      summary: 'Change, disable or enable a key',
+      access: 'write',
+      params: byId,
+      body: updateApiKey,
+      status: 200,
+      answer: apiKey,
+      failures: [400, 404, 413, 422],
+      handle: async ({ caller, params, body }) =>
+        show(await keys.update(caller, params.id, readFields(body))),
     }),
     operation({
-      id: 'deleteApiKey', method: 'DELETE', path: '/account/api-keys/{id}', tag, summary: 'Revoke a key; it holds at once', access: 'write',
-      params: byId, status: 204, failures: [400, 404],
+      id: 'deleteApiKey',
+      method: 'DELETE',
+      path: '/account/api-keys/{id}',
+      tag,
+      summary: 'Revoke a key; it holds at once',
+      access: 'write',
+      params: byId,
+      status: 204,
+      failures: [400, 404],
       handle: ({ caller, params }) => keys.revoke(caller, params.id),
     }),
     operation({
-      id: 'listAccountApiKeys', method: 'GET', path: '/accounts/{id}/api-keys', tag: 'Accounts', summary: 'List the keys of an account', access: 'operator',
-      params: byId, status: 200, answer: apiKeyList, failures: [404],
+      id: 'listAccountApiKeys',
+      method: 'GET',
+      path: '/accounts/{id}/api-keys',
+      tag: 'Accounts',
+      summary: 'List the keys of an account',
+      access: 'operator',
+      params: byId,
+      status: 200,
+      answer: apiKeyList,
+      failures: [404],
       handle: async ({ caller, params }) => ({ apiKeys: (await keys.list(caller, params.id)).map(show) }),
     }),
     operation({
-      id: 'createAccountApiKey', method: 'POST', path: '/accounts/{id}/api-keys', tag: 'Accounts', summary: 'Create a key for an account', access: 'operator',
-      params: byId, body: createApiKey, status: 201, answer: newApiKey, failures: [400, 404, 413, 422],
+      id: 'createAccountApiKey',
+      method: 'POST',
+      path: '/accounts/{id}/api-keys',
+      tag: 'Accounts',
+      summary: 'Create a key for an account',
+      access: 'operator',
+      params: byId,
+      body: createApiKey,
+      status: 201,
+      answer: newApiKey,
+      failures: [400, 404, 413, 422],
       handle: ({ caller, params, body }) => create(caller, body, params.id),
     }),
   ];
 }
 
-function readFields({ access: level, scopes, expiresAt: expires, ...same }: Static<typeof updateApiKey>): KeyChange {
+function readFields({
+  access: level,
+  scopes,
+  expiresAt: expires,
+  ...same
+}: Static<typeof updateApiKey>): KeyChange {
   return {
     ...same,
     ...(level !== undefined && { access: LEVELS[level] }),
@@ -96,7 +185,11 @@ function show(key: ApiKey): Static<typeof apiKey> {
     id: key.id,
     name: key.name,
     access: upper(key.access) as Static<typeof access>,
-    scopes: { rest: upperGrant(key.scopes.rest), graphql: upperGrant(key.scopes.graphql), serverless: upperGrant(key.scopes.serverless) },
+    scopes: {
+      rest: upperGrant(key.scopes.rest),
+      graphql: upperGrant(key.scopes.graphql),
+      serverless: upperGrant(key.scopes.serverless),
+    },
     endpoints: key.endpoints,
     enabled: key.enabled,
     createdAt: isoTime(key.createdAt),

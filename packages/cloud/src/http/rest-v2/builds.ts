@@ -12,7 +12,16 @@ const build = named(
   'Build',
   object({
     id: text(),
-    status: oneOf(['PENDING', 'BUILDING', 'UPLOADING', 'TESTING', 'COMPLETED', 'FAILED', 'CANCELLED', 'TEST_FAILED']),
+    status: oneOf([
+      'PENDING',
+      'BUILDING',
+      'UPLOADING',
+      'TESTING',
+      'COMPLETED',
+      'FAILED',
+      'CANCELLED',
+      'TEST_FAILED',
+    ]),
     commitHash: nullable(text()),
     commitMessage: nullable(text()),
     branch: nullable(text()),
@@ -29,29 +38,62 @@ const byBuild = object({ id: text({ minLength: 1 }), buildId: text({ minLength: 
 /** Images are built where their source is and come here ready, so no endpoint has builds. Clients ask all the same. */
 export function buildOperations({ endpoints }: AllResources): Operation[] {
   const tag = 'Serverless';
-  const none = async (caller: Parameters<typeof endpoints.get>[0], { id, buildId }: { id: string; buildId: string }): Promise<never> => {
+  const none = async (
+    caller: Parameters<typeof endpoints.get>[0],
+    { id, buildId }: { id: string; buildId: string },
+  ): Promise<never> => {
     await endpoints.get(caller, id);
     throw notFound('build', buildId);
   };
   return [
     operation({
-      id: 'listBuilds', method: 'GET', path: '/serverless/{id}/builds', tag, summary: 'List the builds of an endpoint', access: 'read',
+      id: 'listBuilds',
+      method: 'GET',
+      path: '/serverless/{id}/builds',
+      tag,
+      summary: 'List the builds of an endpoint',
+      access: 'read',
       description: 'Always empty: images come here ready.',
-      params: byId, query: object({}, { cursor: text({ minLength: 1 }), limit: integer({ minimum: 1, maximum: LARGEST_PAGE, default: LARGEST_PAGE }) }),
-      status: 200, answer: named('BuildList', object({ builds: list(build), pagination })), failures: [404, 422],
+      params: byId,
+      query: object(
+        {},
+        {
+          cursor: text({ minLength: 1 }),
+          limit: integer({ minimum: 1, maximum: LARGEST_PAGE, default: LARGEST_PAGE }),
+        },
+      ),
+      status: 200,
+      answer: named('BuildList', object({ builds: list(build), pagination })),
+      failures: [404, 422],
       handle: async ({ caller, params }) => {
         await endpoints.get(caller, params.id);
         return { builds: [], pagination: { nextCursor: null, hasNextPage: false } };
       },
     }),
     operation({
-      id: 'getBuild', method: 'GET', path: '/serverless/{id}/builds/{buildId}', tag, summary: 'Show a build of an endpoint', access: 'read',
-      params: byBuild, status: 200, answer: build, failures: [404],
+      id: 'getBuild',
+      method: 'GET',
+      path: '/serverless/{id}/builds/{buildId}',
+      tag,
+      summary: 'Show a build of an endpoint',
+      access: 'read',
+      params: byBuild,
+      status: 200,
+      answer: build,
+      failures: [404],
       handle: ({ caller, params }) => none(caller, params),
     }),
     operation({
-      id: 'streamBuildLogs', method: 'GET', path: '/serverless/{id}/builds/{buildId}/logs', tag, summary: 'Follow the log of a build', access: 'read', events: true,
-      params: byBuild, status: 200, failures: [404],
+      id: 'streamBuildLogs',
+      method: 'GET',
+      path: '/serverless/{id}/builds/{buildId}/logs',
+      tag,
+      summary: 'Follow the log of a build',
+      access: 'read',
+      events: true,
+      params: byBuild,
+      status: 200,
+      failures: [404],
       handle: ({ caller, params }) => none(caller, params),
     }),
   ];

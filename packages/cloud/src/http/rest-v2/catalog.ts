@@ -7,19 +7,57 @@ import type { Resources } from '../../resources/resources.ts';
 import { rule } from '../../support/errors.ts';
 import type { Operation } from '../rest/operation.ts';
 import { operation } from '../rest/operation.ts';
-import { boolean, commaList, integer, list, named, nullable, number, object, oneOf, text } from '../rest/schema.ts';
+import {
+  boolean,
+  commaList,
+  integer,
+  list,
+  named,
+  nullable,
+  number,
+  object,
+  oneOf,
+  text,
+} from '../rest/schema.ts';
 import type { Static } from '../rest/schema.ts';
 import { byId } from './common.ts';
 import { pagination } from './pagination.ts';
 import { showTemplate, template } from './templates.ts';
 
 const MAX_CATALOG_TEMPLATES = 100;
-const REGIONS = ['NORTH_AMERICA', 'SOUTH_AMERICA', 'EUROPE', 'ASIA', 'MIDDLE_EAST', 'AFRICA', 'OCEANIA', 'ANTARCTICA', 'UNKNOWN'] as const;
-const COMPLIANCE = ['GDPR', 'ISO_IEC_27001', 'ISO_14001', 'PCI_DSS', 'HITRUST', 'SOC_1_TYPE_2', 'SOC_2_TYPE_2', 'SOC_3_TYPE_2', 'ITAR', 'FISMA_HIGH', 'HIPAA', 'RENEWABLE'] as const;
+const REGIONS = [
+  'NORTH_AMERICA',
+  'SOUTH_AMERICA',
+  'EUROPE',
+  'ASIA',
+  'MIDDLE_EAST',
+  'AFRICA',
+  'OCEANIA',
+  'ANTARCTICA',
+  'UNKNOWN',
+] as const;
+const COMPLIANCE = [
+  'GDPR',
+  'ISO_IEC_27001',
+  'ISO_14001',
+  'PCI_DSS',
+  'HITRUST',
+  'SOC_1_TYPE_2',
+  'SOC_2_TYPE_2',
+  'SOC_3_TYPE_2',
+  'ITAR',
+  'FISMA_HIGH',
+  'HIPAA',
+  'RENEWABLE',
+] as const;
 
-const availability = oneOf(['NONE', 'LOW', 'MEDIUM', 'HIGH'], { description: 'How many such requests fit on what is connected now' });
+const availability = oneOf(['NONE', 'LOW', 'MEDIUM', 'HIGH'], {
+  description: 'How many such requests fit on what is connected now',
+});
 const stock = list(object({ id: text(), name: text(), availability }));
-const include = commaList(oneOf(['AVAILABILITY']), { description: 'Also stock, as it is now; goes with `product`' });
+const include = commaList(oneOf(['AVAILABILITY']), {
+  description: 'Also stock, as it is now; goes with `product`',
+});
 
 const gpuType = named(
   'GpuType',
@@ -32,11 +70,25 @@ const gpuType = named(
       memory: integer({ description: 'VRAM in GB' }),
       secure: boolean(),
       community: boolean(),
-      price: object({ secure: number(), community: number(), serverless: number() }, {}, { description: 'USD for one GPU and hour' }),
-      maxCount: object({ secure: integer(), community: integer() }, {}, { description: 'The most that one pod can have' }),
-      virtual: boolean({ description: 'No such GPU is connected: it stands in so that definitions can be tried' }),
+      price: object(
+        { secure: number(), community: number(), serverless: number() },
+        {},
+        { description: 'USD for one GPU and hour' },
+      ),
+      maxCount: object(
+        { secure: integer(), community: integer() },
+        {},
+        { description: 'The most that one pod can have' },
+      ),
+      virtual: boolean({
+        description: 'No such GPU is connected: it stands in so that definitions can be tried',
+      }),
     },
-    { availability, dataCenters: stock, cudaVersions: list(object({ version: text(), available: boolean() })) },
+    {
+      availability,
+      dataCenters: stock,
+      cudaVersions: list(object({ version: text(), available: boolean() })),
+    },
   ),
 );
 
@@ -49,7 +101,11 @@ const cpuType = named(
       group: text(),
       vcpu: object({ min: integer(), max: integer() }),
       ramGbPerVcpu: number(),
-      price: object({ securePerVcpu: number(), serverlessPerVcpu: number() }, {}, { description: 'USD for one vCPU and hour' }),
+      price: object(
+        { securePerVcpu: number(), serverlessPerVcpu: number() },
+        {},
+        { description: 'USD for one vCPU and hour' },
+      ),
     },
     { availability, dataCenters: stock },
   ),
@@ -59,72 +115,178 @@ const volumeType = oneOf(['STANDARD', 'HIGH_PERFORMANCE']);
 const dataCenter = named(
   'DataCenter',
   object(
-    { id: text(), name: text(), region: oneOf(REGIONS), globalNetwork: boolean(), networkVolumeTypes: list(volumeType), compliance: list(oneOf(COMPLIANCE)) },
+    {
+      id: text(),
+      name: text(),
+      region: oneOf(REGIONS),
+      globalNetwork: boolean(),
+      networkVolumeTypes: list(volumeType),
+      compliance: list(oneOf(COMPLIANCE)),
+    },
     { gpuAvailability: stock, cpuAvailability: stock },
     { description: 'A named place to run things' },
   ),
 );
 
 const cudaVersion = text({ pattern: '^\\d+\\.\\d+$' });
-const gpuQuery = object({}, {
-  include,
-  product: commaList(oneOf(['POD', 'CLUSTER', 'SERVERLESS']), { description: 'What the stock is for' }),
-  count: integer({ minimum: 1, maximum: 1000, description: 'GPUs of each pod or worker' }),
-  cloud: oneOf(['SECURE', 'COMMUNITY']),
-  countryCodes: commaList(text({ pattern: '^[A-Za-z]{2}$' })),
-  cudaVersions: commaList(cudaVersion, { description: 'Any of these' }),
-  minCudaVersion: text({ pattern: '^\\d+(\\.\\d+)?$', description: 'This or newer' }),
+const gpuQuery = object(
+  {},
+  {
+    include,
+    product: commaList(oneOf(['POD', 'CLUSTER', 'SERVERLESS']), { description: 'What the stock is for' }),
+    count: integer({ minimum: 1, maximum: 1000, description: 'GPUs of each pod or worker' }),
+    cloud: oneOf(['SECURE', 'COMMUNITY']),
+    countryCodes: commaList(text({ pattern: '^[A-Za-z]{2}$' })),
+    cudaVersions: commaList(cudaVersion, { description: 'Any of these' }),
+    minCudaVersion: text({ pattern: '^\\d+(\\.\\d+)?$', description: 'This or newer' }),
+  },
+);
+const cpuQuery = object(
+  {},
+  {
+    include,
+    product: commaList(oneOf(['POD', 'SERVERLESS'])),
+    vcpuCount: integer({ minimum: 2, maximum: 1024 }),
+  },
+);
+const includeStock = commaList(oneOf(['GPU_AVAILABILITY', 'CPU_AVAILABILITY']), {
+  description: 'Also stock, as it is now',
 });
-const cpuQuery = object({}, { include, product: commaList(oneOf(['POD', 'SERVERLESS'])), vcpuCount: integer({ minimum: 2, maximum: 1024 }) });
-const includeStock = commaList(oneOf(['GPU_AVAILABILITY', 'CPU_AVAILABILITY']), { description: 'Also stock, as it is now' });
 
 export function catalogOperations({ catalog, templates }: Resources): Operation[] {
   const tag = 'Catalog';
   return [
     operation({
-      id: 'listGpus', method: 'GET', path: '/catalog/gpus', tag, summary: 'List GPU types', access: 'read', query: gpuQuery,
-      status: 200, answer: named('GpuTypeList', object({ gpus: list(gpuType) })), failures: [400, 422],
-      handle: async ({ query }) => ({ gpus: (await catalog.gpus(gpuFilter(query))).map((offer) => showGpu(offer, wantsStock(query))) }),
-    }),
-    operation({
-      id: 'getGpu', method: 'GET', path: '/catalog/gpus/{id}', tag, summary: 'Get a GPU type', access: 'read', params: byId, query: gpuQuery,
-      status: 200, answer: gpuType, failures: [400, 404, 422],
-      handle: async ({ params, query }) => showGpu(await catalog.gpu(params.id, gpuFilter(query)), wantsStock(query)),
-    }),
-    operation({
-      id: 'listCpus', method: 'GET', path: '/catalog/cpus', tag, summary: 'List CPU flavours', access: 'read', query: cpuQuery,
-      status: 200, answer: named('CpuTypeList', object({ cpus: list(cpuType) })), failures: [400, 422],
-      handle: async ({ query }) => ({ cpus: (await catalog.cpus(cpuFilter(query))).map((offer) => showCpu(offer, wantsStock(query))) }),
-    }),
-    operation({
-      id: 'getCpu', method: 'GET', path: '/catalog/cpus/{id}', tag, summary: 'Get a CPU flavour', access: 'read', params: byId, query: cpuQuery,
-      status: 200, answer: cpuType, failures: [400, 404, 422],
-      handle: async ({ params, query }) => showCpu(await catalog.cpu(params.id, cpuFilter(query)), wantsStock(query)),
-    }),
-    operation({
-      id: 'listDataCenters', method: 'GET', path: '/catalog/datacenters', tag, summary: 'List data centers', access: 'read',
-      query: object({}, {
-        include: includeStock,
-        regions: commaList(oneOf(REGIONS), { description: 'In one of these' }),
-        networkVolumeTypes: commaList(volumeType, { description: 'With all of these' }),
-        compliance: commaList(oneOf(COMPLIANCE), { description: 'With all of these' }),
-        globalNetwork: boolean(),
+      id: 'listGpus',
+      method: 'GET',
+      path: '/catalog/gpus',
+      tag,
+      summary: 'List GPU types',
+      access: 'read',
+      query: gpuQuery,
+      status: 200,
+      answer: named('GpuTypeList', object({ gpus: list(gpuType) })),
+      failures: [400, 422],
+      handle: async ({ query }) => ({
+        gpus: (await catalog.gpus(gpuFilter(query))).map((offer) => showGpu(offer, wantsStock(query))),
       }),
-      status: 200, answer: named('DataCenterList', object({ dataCenters: list(dataCenter) })), failures: [422],
-      handle: async ({ query: { include: wanted, ...filter } }) => ({ dataCenters: await Promise.all(catalog.dataCenters(filter).map((found) => showDataCenter(catalog, found, wanted))) }),
     }),
     operation({
-      id: 'getDataCenter', method: 'GET', path: '/catalog/datacenters/{id}', tag, summary: 'Get a data center', access: 'read',
-      params: byId, query: object({}, { include: includeStock }), status: 200, answer: dataCenter, failures: [404, 422],
+      id: 'getGpu',
+      method: 'GET',
+      path: '/catalog/gpus/{id}',
+      tag,
+      summary: 'Get a GPU type',
+      access: 'read',
+      params: byId,
+      query: gpuQuery,
+      status: 200,
+      answer: gpuType,
+      failures: [400, 404, 422],
+      handle: async ({ params, query }) =>
+        showGpu(await catalog.gpu(params.id, gpuFilter(query)), wantsStock(query)),
+    }),
+    operation({
+      id: 'listCpus',
+      method: 'GET',
+      path: '/catalog/cpus',
+      tag,
+      summary: 'List CPU flavours',
+      access: 'read',
+      query: cpuQuery,
+      status: 200,
+      answer: named('CpuTypeList', object({ cpus: list(cpuType) })),
+      failures: [400, 422],
+      handle: async ({ query }) => ({
+        cpus: (await catalog.cpus(cpuFilter(query))).map((offer) => showCpu(offer, wantsStock(query))),
+      }),
+    }),
+    operation({
+      id: 'getCpu',
+      method: 'GET',
+      path: '/catalog/cpus/{id}',
+      tag,
+      summary: 'Get a CPU flavour',
+      access: 'read',
+      params: byId,
+      query: cpuQuery,
+      status: 200,
+      answer: cpuType,
+      failures: [400, 404, 422],
+      handle: async ({ params, query }) =>
+        showCpu(await catalog.cpu(params.id, cpuFilter(query)), wantsStock(query)),
+    }),
+    operation({
+      id: 'listDataCenters',
+      method: 'GET',
+      path: '/catalog/datacenters',
+      tag,
+      summary: 'List data centers',
+      access: 'read',
+      query: object(
+        {},
+        {
+          include: includeStock,
+          regions: commaList(oneOf(REGIONS), { description: 'In one of these' }),
+          networkVolumeTypes: commaList(volumeType, { description: 'With all of these' }),
+          compliance: commaList(oneOf(COMPLIANCE), { description: 'With all of these' }),
+          globalNetwork: boolean(),
+        },
+      ),
+      status: 200,
+      answer: named('DataCenterList', object({ dataCenters: list(dataCenter) })),
+      failures: [422],
+      handle: async ({ query: { include: wanted, ...filter } }) => ({
+        dataCenters: await Promise.all(
+          catalog.dataCenters(filter).map((found) => showDataCenter(catalog, found, wanted)),
+        ),
+      }),
+    }),
+    operation({
+      id: 'getDataCenter',
+      method: 'GET',
+      path: '/catalog/datacenters/{id}',
+      tag,
+      summary: 'Get a data center',
+      access: 'read',
+      params: byId,
+      query: object({}, { include: includeStock }),
+      status: 200,
+      answer: dataCenter,
+      failures: [404, 422],
       handle: ({ params, query }) => showDataCenter(catalog, catalog.dataCenter(params.id), query.include),
     }),
     operation({
-      id: 'listCatalogTemplates', method: 'GET', path: '/catalog/templates', tag, summary: 'List public templates', access: 'read',
-      query: object({}, { source: oneOf(['official', 'verified', 'community'], { default: 'official', description: 'Those that come with Berth, those that the operator vouches for, or those that accounts made public' }) }),
-      status: 200, answer: named('CatalogTemplateList', object({ templates: list(template), pagination })), failures: [422],
+      id: 'listCatalogTemplates',
+      method: 'GET',
+      path: '/catalog/templates',
+      tag,
+      summary: 'List public templates',
+      access: 'read',
+      query: object(
+        {},
+        {
+          source: oneOf(['official', 'verified', 'community'], {
+            default: 'official',
+            description:
+              'Those that come with Berth, those that the operator vouches for, or those that accounts made public',
+          }),
+        },
+      ),
+      status: 200,
+      answer: named('CatalogTemplateList', object({ templates: list(template), pagination })),
+      failures: [422],
       handle: async ({ query: { source = 'official' } }) => {
-        const found = source === 'official' ? officialTemplates : source === 'community' ? await templates.listPublic(MAX_CATALOG_TEMPLATES) : [];
-        return { templates: found.slice(0, MAX_CATALOG_TEMPLATES).map(showTemplate), pagination: { nextCursor: null, hasNextPage: false } };
+        const found =
+          source === 'official'
+            ? officialTemplates
+            : source === 'community'
+              ? await templates.listPublic(MAX_CATALOG_TEMPLATES)
+              : [];
+        return {
+          templates: found.slice(0, MAX_CATALOG_TEMPLATES).map(showTemplate),
+          pagination: { nextCursor: null, hasNextPage: false },
+        };
       },
     }),
   ];
@@ -145,13 +307,20 @@ function checkStockQuery(query: { include?: string[] } & Record<string, unknown>
 function gpuFilter(query: Static<typeof gpuQuery>): GpuFilter {
   checkStockQuery(query);
   const { product, count, countryCodes, cudaVersions, minCudaVersion } = query;
-  if (cudaVersions !== undefined && cudaVersions.length > 0 && minCudaVersion !== undefined) throw rule('cudaVersions and minCudaVersion exclude each other; send one of them');
-  const floor = minCudaVersion === undefined || minCudaVersion.includes('.') ? minCudaVersion : `${minCudaVersion}.0`;
+  if (cudaVersions !== undefined && cudaVersions.length > 0 && minCudaVersion !== undefined)
+    throw rule('cudaVersions and minCudaVersion exclude each other; send one of them');
+  const floor =
+    minCudaVersion === undefined || minCudaVersion.includes('.') ? minCudaVersion : `${minCudaVersion}.0`;
   return {
     products: product ?? ['POD'],
     ...(count !== undefined && { count }),
-    cuda: { ...(cudaVersions !== undefined && { allowed: cudaVersions }), ...(floor !== undefined && { minimum: floor }) },
-    ...(countryCodes !== undefined && { within: { countryCodes: countryCodes.map((code) => code.toUpperCase()) } }),
+    cuda: {
+      ...(cudaVersions !== undefined && { allowed: cudaVersions }),
+      ...(floor !== undefined && { minimum: floor }),
+    },
+    ...(countryCodes !== undefined && {
+      within: { countryCodes: countryCodes.map((code) => code.toUpperCase()) },
+    }),
   };
 }
 
@@ -177,12 +346,18 @@ function showGpu(offer: GpuOffer, withStock: boolean): Static<typeof gpuType> {
     ...(withStock && {
       availability: offer.availability,
       dataCenters: offer.dataCenters,
-      cudaVersions: offer.cudaVersions.map(({ version, availability: level }) => ({ version, available: level !== 'NONE' })),
+      cudaVersions: offer.cudaVersions.map(({ version, availability: level }) => ({
+        version,
+        available: level !== 'NONE',
+      })),
     }),
   };
 }
 
-function showCpu({ flavor, prices, availability: level, dataCenters }: CpuOffer, withStock: boolean): Static<typeof cpuType> {
+function showCpu(
+  { flavor, prices, availability: level, dataCenters }: CpuOffer,
+  withStock: boolean,
+): Static<typeof cpuType> {
   return {
     id: flavor.id,
     name: flavor.name,
@@ -194,7 +369,11 @@ function showCpu({ flavor, prices, availability: level, dataCenters }: CpuOffer,
   };
 }
 
-async function showDataCenter(catalog: Catalog, found: DataCenterDefinition, wanted: string[] = []): Promise<Static<typeof dataCenter>> {
+async function showDataCenter(
+  catalog: Catalog,
+  found: DataCenterDefinition,
+  wanted: string[] = [],
+): Promise<Static<typeof dataCenter>> {
   const gpus = wanted.includes('GPU_AVAILABILITY') ? await catalog.gpusIn(found.id) : [];
   const cpus = wanted.includes('CPU_AVAILABILITY') ? await catalog.cpusIn(found.id) : [];
   return {

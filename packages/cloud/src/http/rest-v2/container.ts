@@ -6,11 +6,20 @@ import { integer, list, map, nullable, object, text } from '../rest/schema.ts';
 
 /** What a container is made of; templates, pods and endpoints share it. */
 export const containerFields = {
-  args: text({ description: 'The command: shell text, split as a shell would, or the JSON text {"entrypoint": [], "cmd": []}. Empty: the image decides' }),
+  args: text({
+    description:
+      'The command: shell text, split as a shell would, or the JSON text {"entrypoint": [], "cmd": []}. Empty: the image decides',
+  }),
   cmd: list(text(), { description: 'The command as a list; the same thing as `args` in exact words' }),
   entrypoint: list(text(), { description: "Replaces the image's entrypoint" }),
-  disk: integer({ minimum: 1, maximum: 1_000_000, description: 'Container disk in GB; emptied at every restart' }),
-  env: map(text(), { description: 'Environment variables. A value may refer to a secret as {{ RUNPOD_SECRET_name }}' }),
+  disk: integer({
+    minimum: 1,
+    maximum: 1_000_000,
+    description: 'Container disk in GB; emptied at every restart',
+  }),
+  env: map(text(), {
+    description: 'Environment variables. A value may refer to a secret as {{ RUNPOD_SECRET_name }}',
+  }),
   ports: list(text(), { description: 'Exposed ports such as 8888/http or 22/tcp' }),
   registry: nullable(text({ description: 'Id of saved registry credentials, for a private image' })),
 };
@@ -27,7 +36,14 @@ export const shownContainerFields = {
   registry: nullable(text()),
 };
 
-export function showContainer({ image, args, containerDisk, env, ports, registryId }: Pick<Template, 'image' | 'args' | 'containerDisk' | 'env' | 'ports' | 'registryId'>) {
+export function showContainer({
+  image,
+  args,
+  containerDisk,
+  env,
+  ports,
+  registryId,
+}: Pick<Template, 'image' | 'args' | 'containerDisk' | 'env' | 'ports' | 'registryId'>) {
   const { entrypoint, cmd } = parseArgs(args);
   return { image, args, cmd, entrypoint, disk: containerDisk, env, ports, registry: registryId };
 }
@@ -50,7 +66,9 @@ export function commandOf(body: CommandFields, current: string): string {
   const wanted = { entrypoint: body.entrypoint ?? before.entrypoint, cmd: body.cmd ?? before.cmd };
   if (body.args === undefined) return formatArgs(wanted);
   const said = parseArgs(body.args);
-  const agrees = (body.cmd === undefined || isDeepStrictEqual(said.cmd, wanted.cmd)) && (body.entrypoint === undefined || isDeepStrictEqual(said.entrypoint, wanted.entrypoint));
+  const agrees =
+    (body.cmd === undefined || isDeepStrictEqual(said.cmd, wanted.cmd)) &&
+    (body.entrypoint === undefined || isDeepStrictEqual(said.entrypoint, wanted.entrypoint));
   if (!agrees) throw rule('args and cmd/entrypoint say different things; send one of them');
   return body.args;
 }

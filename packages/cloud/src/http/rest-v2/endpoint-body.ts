@@ -18,17 +18,29 @@ const DEFAULT_REQUEST_COUNT = 4;
 
 export function orderOfCreation(body: CreateBody): EndpointOrder {
   const { gpu, cpu, templateId, type = 'QUEUE' } = body;
-  if (gpu !== undefined && cpu !== undefined) throw rule('gpu and cpu exclude each other; send exactly one of them');
-  if (gpu === undefined && cpu === undefined && templateId === undefined) throw rule('send exactly one of gpu and cpu');
-  if (type === 'LOAD_BALANCER' && body.scaling?.type === 'QUEUE_DELAY') throw invalid('$.scaling.type: must be REQUEST_COUNT for a LOAD_BALANCER endpoint, got "QUEUE_DELAY"');
+  if (gpu !== undefined && cpu !== undefined)
+    throw rule('gpu and cpu exclude each other; send exactly one of them');
+  if (gpu === undefined && cpu === undefined && templateId === undefined)
+    throw rule('send exactly one of gpu and cpu');
+  if (type === 'LOAD_BALANCER' && body.scaling?.type === 'QUEUE_DELAY')
+    throw invalid('$.scaling.type: must be REQUEST_COUNT for a LOAD_BALANCER endpoint, got "QUEUE_DELAY"');
   checkCuda(gpu ?? {});
-  const scaler: Partial<EndpointSettings> = type === 'LOAD_BALANCER' ? { scalerType: 'REQUEST_COUNT', scalerValue: DEFAULT_REQUEST_COUNT } : {};
+  const scaler: Partial<EndpointSettings> =
+    type === 'LOAD_BALANCER' ? { scalerType: 'REQUEST_COUNT', scalerValue: DEFAULT_REQUEST_COUNT } : {};
   return {
     ...referencesOf(body),
     settings: (base) => {
       const said = settingsOf(body, base);
       checkIdleTimeout(body, { ...base, ...scaler, ...said, type });
-      return { ...V2_DEFAULTS, ...scaler, type, ...(cpu !== undefined && { compute: 'CPU' }), ...(gpu !== undefined && { compute: 'GPU' }), ...said, env: { ...base.env, ...body.env } };
+      return {
+        ...V2_DEFAULTS,
+        ...scaler,
+        type,
+        ...(cpu !== undefined && { compute: 'CPU' }),
+        ...(gpu !== undefined && { compute: 'GPU' }),
+        ...said,
+        env: { ...base.env, ...body.env },
+      };
     },
   };
 }
@@ -38,12 +50,18 @@ export function orderOfChange(body: UpdateBody): EndpointOrder {
     ...referencesOf(body),
     settings: (base) => {
       const wrong = base.compute === 'GPU' ? 'cpu' : 'gpu';
-      if (body[wrong] !== undefined) throw rule(`this is a ${base.compute} endpoint, and that is fixed: it takes no ${wrong}`);
+      if (body[wrong] !== undefined)
+        throw rule(`this is a ${base.compute} endpoint, and that is fixed: it takes no ${wrong}`);
       checkCuda(body.gpu ?? {}, base);
       const said = settingsOf(body, base);
       checkIdleTimeout(body, { ...base, ...said });
       // The template's variables are in the base already; without a template, the map replaces the present one.
-      return { ...said, ...(body.env !== undefined && { env: body.templateId === undefined ? body.env : { ...base.env, ...body.env } }) };
+      return {
+        ...said,
+        ...(body.env !== undefined && {
+          env: body.templateId === undefined ? body.env : { ...base.env, ...body.env },
+        }),
+      };
     },
   };
 }
@@ -58,7 +76,22 @@ function referencesOf({ templateId, registry, networkVolumes }: UpdateBody): Omi
 
 /** Only what the body says; the environment apart, since it may build on the template's. */
 function settingsOf(body: UpdateBody, base: Endpoint): Partial<EndpointSettings> {
-  const { name, image, disk, ports, gpu, cpu, workers, scaling, dataCenterIds, flashboot, timeout, jobTtl, retention, maxRetries } = body;
+  const {
+    name,
+    image,
+    disk,
+    ports,
+    gpu,
+    cpu,
+    workers,
+    scaling,
+    dataCenterIds,
+    flashboot,
+    timeout,
+    jobTtl,
+    retention,
+    maxRetries,
+  } = body;
   return {
     args: commandOf(body, base.args),
     ...(name !== undefined && { name }),
@@ -70,7 +103,10 @@ function settingsOf(body: UpdateBody, base: Endpoint): Partial<EndpointSettings>
     ...(workers?.min !== undefined && { workersMin: workers.min }),
     ...(workers?.max !== undefined && { workersMax: workers.max }),
     ...(workers?.idleTimeout !== undefined && { idleTimeout: workers.idleTimeout }),
-    ...(scaling !== undefined && { scalerType: scaling.type, scalerValue: scaling.type === 'QUEUE_DELAY' ? scaling.queueDelay : scaling.requestCount }),
+    ...(scaling !== undefined && {
+      scalerType: scaling.type,
+      scalerValue: scaling.type === 'QUEUE_DELAY' ? scaling.queueDelay : scaling.requestCount,
+    }),
     ...(dataCenterIds !== undefined && { dataCenterIds, locations: '' }),
     ...(flashboot !== undefined && { flashboot }),
     ...(timeout !== undefined && { executionTimeout: timeout }),
@@ -81,7 +117,13 @@ function settingsOf(body: UpdateBody, base: Endpoint): Partial<EndpointSettings>
 }
 
 /** Pools and exclusions are one selection: pools alone are taken whole. */
-function gpuSettings({ pools, excludedTypes = [], count, allowedCudaVersions, minCudaVersion }: Gpu): Partial<EndpointSettings> {
+function gpuSettings({
+  pools,
+  excludedTypes = [],
+  count,
+  allowedCudaVersions,
+  minCudaVersion,
+}: Gpu): Partial<EndpointSettings> {
   return {
     ...(pools !== undefined && { ...parsePools(pools), excludedGpuTypes: excludedTypes }),
     ...(count !== undefined && { gpuCount: count }),
@@ -91,14 +133,26 @@ function gpuSettings({ pools, excludedTypes = [], count, allowedCudaVersions, mi
 }
 
 /** A set of versions and a floor exclude each other. Other interfaces allow both, so it is asked only where a body speaks of them. */
-function checkCuda({ allowedCudaVersions, minCudaVersion }: Gpu, present: Pick<Endpoint, 'allowedCudaVersions' | 'minCudaVersion'> = { allowedCudaVersions: [], minCudaVersion: null }): void {
+function checkCuda(
+  { allowedCudaVersions, minCudaVersion }: Gpu,
+  present: Pick<Endpoint, 'allowedCudaVersions' | 'minCudaVersion'> = {
+    allowedCudaVersions: [],
+    minCudaVersion: null,
+  },
+): void {
   if (allowedCudaVersions === undefined && minCudaVersion === undefined) return;
   const versions = allowedCudaVersions ?? present.allowedCudaVersions;
   const floor = minCudaVersion ?? present.minCudaVersion ?? '';
-  if (versions.length > 0 && floor !== '') throw rule('gpu.allowedCudaVersions and gpu.minCudaVersion exclude each other; send one of them, or clear the other with [] or ""');
+  if (versions.length > 0 && floor !== '')
+    throw rule(
+      'gpu.allowedCudaVersions and gpu.minCudaVersion exclude each other; send one of them, or clear the other with [] or ""',
+    );
 }
 
-function checkIdleTimeout({ workers }: UpdateBody, { type, scalerType }: Pick<Endpoint, 'type' | 'scalerType'>): void {
+function checkIdleTimeout(
+  { workers }: UpdateBody,
+  { type, scalerType }: Pick<Endpoint, 'type' | 'scalerType'>,
+): void {
   if (workers?.idleTimeout === undefined || type !== 'QUEUE' || scalerType !== 'REQUEST_COUNT') return;
   throw invalid('$.workers.idleTimeout: must not be given for a QUEUE endpoint that scales by REQUEST_COUNT');
 }

@@ -1,4 +1,12 @@
-import { EXECUTION_TIMEOUT, GPU_COUNT, IDLE_TIMEOUT, JOB_TTL, LEAST_QUEUE_DELAY, MAX_RETRIES, RETENTION } from '../../resources/endpoints/rules.ts';
+import {
+  EXECUTION_TIMEOUT,
+  GPU_COUNT,
+  IDLE_TIMEOUT,
+  JOB_TTL,
+  LEAST_QUEUE_DELAY,
+  MAX_RETRIES,
+  RETENTION,
+} from '../../resources/endpoints/rules.ts';
 import { MAX_NAME_LENGTH } from '../../resources/templates/rules.ts';
 import { fieldsOf, integer, list, named, nullable, number, object, oneOf, text } from '../rest/schema.ts';
 import type { Schema, Static } from '../rest/schema.ts';
@@ -7,48 +15,115 @@ import { containerFields, shownContainerFields } from './container.ts';
 
 /** The wire objects of serverless endpoints. */
 
-const type = oneOf(['QUEUE', 'LOAD_BALANCER'], { description: 'Jobs that wait in a queue, or HTTP requests straight to the workers' });
-const flashboot = oneOf(['OFF', 'FLASHBOOT', 'PRIORITY_FLASHBOOT'], { description: 'Whether stopped workers are kept for a faster start' });
+const type = oneOf(['QUEUE', 'LOAD_BALANCER'], {
+  description: 'Jobs that wait in a queue, or HTTP requests straight to the workers',
+});
+const flashboot = oneOf(['OFF', 'FLASHBOOT', 'PRIORITY_FLASHBOOT'], {
+  description: 'Whether stopped workers are kept for a faster start',
+});
 
 const queueDelay = named(
   'QueueDelayScaling',
-  object({ type: oneOf(['QUEUE_DELAY']), queueDelay: number({ minimum: LEAST_QUEUE_DELAY, description: 'Seconds that a job may wait before a worker is added' }) }, {}, { description: 'By how long jobs wait; for queues only' }),
+  object(
+    {
+      type: oneOf(['QUEUE_DELAY']),
+      queueDelay: number({
+        minimum: LEAST_QUEUE_DELAY,
+        description: 'Seconds that a job may wait before a worker is added',
+      }),
+    },
+    {},
+    { description: 'By how long jobs wait; for queues only' },
+  ),
 );
 const requestCount = named(
   'RequestCountScaling',
-  object({ type: oneOf(['REQUEST_COUNT']), requestCount: integer({ minimum: 1, description: 'Requests for each worker' }) }, {}, { description: 'By how many requests there are' }),
+  object(
+    {
+      type: oneOf(['REQUEST_COUNT']),
+      requestCount: integer({ minimum: 1, description: 'Requests for each worker' }),
+    },
+    {},
+    { description: 'By how many requests there are' },
+  ),
 );
 const scaling = named('EndpointScaling', eitherOf(queueDelay, requestCount, 'When workers are added'));
 
-const pools = (limits: { minItems?: number }) => list(text({ minLength: 1 }), { ...limits, description: 'GPU pools of the catalog; a GPU type that belongs to no pool stands for one of its own' });
-const excludedTypes = list(text({ pattern: '^\\s*[^-\\s]' }), { uniqueItems: true, description: 'GPU types that the pools are taken without' });
+const pools = (limits: { minItems?: number }) =>
+  list(text({ minLength: 1 }), {
+    ...limits,
+    description: 'GPU pools of the catalog; a GPU type that belongs to no pool stands for one of its own',
+  });
+const excludedTypes = list(text({ pattern: '^\\s*[^-\\s]' }), {
+  uniqueItems: true,
+  description: 'GPU types that the pools are taken without',
+});
 const count = integer({ ...GPU_COUNT, default: 1, description: 'GPUs of each worker' });
-const cudaVersions = list(text({ pattern: '^\\d+\\.\\d+$' }), { description: 'CUDA versions that a machine may have; empty is any. Not together with minCudaVersion' });
-const cudaFloor = (pattern: string) => text({ pattern, description: 'The lowest CUDA version that a machine may have. Not together with allowedCudaVersions' });
+const cudaVersions = list(text({ pattern: '^\\d+\\.\\d+$' }), {
+  description: 'CUDA versions that a machine may have; empty is any. Not together with minCudaVersion',
+});
+const cudaFloor = (pattern: string) =>
+  text({
+    pattern,
+    description: 'The lowest CUDA version that a machine may have. Not together with allowedCudaVersions',
+  });
 
 const vcpuCount = integer({ minimum: 2, description: 'A power of two' });
 const flavor = text({ minLength: 1, description: 'A CPU flavour of the catalog' });
-const cpu = list(object({ id: flavor, vcpuCount }), { minItems: 1, uniqueItems: true, description: 'What a worker may run on, the most wanted first' });
+const cpu = list(object({ id: flavor, vcpuCount }), {
+  minItems: 1,
+  uniqueItems: true,
+  description: 'What a worker may run on, the most wanted first',
+});
 
-const idleTimeout = integer({ ...IDLE_TIMEOUT, description: 'Seconds until a worker without work stops. Not for a queue that scales by REQUEST_COUNT' });
-const workers = object({}, { min: integer({ minimum: 0, default: 0 }), max: integer({ minimum: 0, default: 3 }), idleTimeout });
+const idleTimeout = integer({
+  ...IDLE_TIMEOUT,
+  description: 'Seconds until a worker without work stops. Not for a queue that scales by REQUEST_COUNT',
+});
+const workers = object(
+  {},
+  { min: integer({ minimum: 0, default: 0 }), max: integer({ minimum: 0, default: 3 }), idleTimeout },
+);
 
 const settings = {
   ...containerFields,
   workers,
   dataCenterIds: list(text({ minLength: 1 }), { description: 'Where workers run; empty is anywhere' }),
-  networkVolumes: list(text({ minLength: 1 }), { description: 'At most one in each data center; they pin the workers to those' }),
+  networkVolumes: list(text({ minLength: 1 }), {
+    description: 'At most one in each data center; they pin the workers to those',
+  }),
   flashboot,
-  timeout: integer({ minimum: 0, description: `Milliseconds that a job may run: ${EXECUTION_TIMEOUT.minimum} to ${EXECUTION_TIMEOUT.maximum}, or 0 for no limit. 300000 if not said` }),
-  jobTtl: integer({ ...JOB_TTL, description: 'Of Berth alone: milliseconds from submission until a job is dropped, whatever its state. 86400000 if not said' }),
-  retention: nullable(integer({ ...RETENTION, description: 'Of Berth alone: milliseconds for which a result is kept; null is the built-in time' })),
-  maxRetries: integer({ ...MAX_RETRIES, description: 'Of Berth alone: how often a job is tried again when its worker is lost. 1 if not said' }),
+  timeout: integer({
+    minimum: 0,
+    description: `Milliseconds that a job may run: ${EXECUTION_TIMEOUT.minimum} to ${EXECUTION_TIMEOUT.maximum}, or 0 for no limit. 300000 if not said`,
+  }),
+  jobTtl: integer({
+    ...JOB_TTL,
+    description:
+      'Of Berth alone: milliseconds from submission until a job is dropped, whatever its state. 86400000 if not said',
+  }),
+  retention: nullable(
+    integer({
+      ...RETENTION,
+      description: 'Of Berth alone: milliseconds for which a result is kept; null is the built-in time',
+    }),
+  ),
+  maxRetries: integer({
+    ...MAX_RETRIES,
+    description: 'Of Berth alone: how often a job is tried again when its worker is lost. 1 if not said',
+  }),
 };
 const name = text({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: 'Need not be unique' });
 const image = text({ minLength: 1, maxLength: 500, description: 'Container image with tag' });
-const templateId = text({ minLength: 1, description: 'A serverless template to take the container from, once; what is said beside it goes first' });
+const templateId = text({
+  minLength: 1,
+  description: 'A serverless template to take the container from, once; what is said beside it goes first',
+});
 
-const createGpu = object({ pools: pools({ minItems: 1 }) }, { excludedTypes, count, allowedCudaVersions: cudaVersions, minCudaVersion: cudaFloor('^\\d+\\.\\d+$') });
+const createGpu = object(
+  { pools: pools({ minItems: 1 }) },
+  { excludedTypes, count, allowedCudaVersions: cudaVersions, minCudaVersion: cudaFloor('^\\d+\\.\\d+$') },
+);
 const updateGpu: Schema<Partial<Static<typeof createGpu>>> = {
   ...object({}, { ...fieldsOf(createGpu), minCudaVersion: cudaFloor('^$|^\\d+\\.\\d+$') }),
   dependentRequired: { excludedTypes: ['pools'] },
@@ -63,11 +138,15 @@ function needed(...names: string[]) {
 
 export const createEndpoint: typeof createFields = named('CreateEndpoint', {
   ...createFields,
-  description: 'Without a template, name, type, image and scaling are needed, and exactly one of gpu and cpu.',
+  description:
+    'Without a template, name, type, image and scaling are needed, and exactly one of gpu and cpu.',
   if: { not: needed('templateId') },
   then: needed('name', 'type', 'image', 'scaling'),
 });
-export const updateEndpoint = named('UpdateEndpoint', object({}, { name, image, templateId, gpu: updateGpu, cpu, scaling, ...settings }));
+export const updateEndpoint = named(
+  'UpdateEndpoint',
+  object({}, { name, image, templateId, gpu: updateGpu, cpu, scaling, ...settings }),
+);
 
 const url = (description: string) => text({ description });
 const queueUrls = object({
@@ -80,7 +159,10 @@ const queueUrls = object({
   purgeQueue: url('Removes all jobs that wait'),
   health: url('Counts of jobs and workers'),
 });
-const balancedUrls = object({ base: url('What stands below it reaches the workers'), health: url('The health check of a worker') });
+const balancedUrls = object({
+  base: url('What stands below it reaches the workers'),
+  health: url('The health check of a worker'),
+});
 
 export const endpoint = named(
   'Endpoint',
@@ -89,9 +171,24 @@ export const endpoint = named(
       id: text(),
       name: text(),
       type,
-      requestUrls: eitherOf(named('QueueRequestUrls', queueUrls), named('LoadBalancerRequestUrls', balancedUrls), 'Where requests go'),
+      requestUrls: eitherOf(
+        named('QueueRequestUrls', queueUrls),
+        named('LoadBalancerRequestUrls', balancedUrls),
+        'Where requests go',
+      ),
       ...shownContainerFields,
-      gpu: nullable(named('EndpointGpu', object({ pools: pools({}), excludedTypes: list(text()), count: integer(), allowedCudaVersions: list(text()), minCudaVersion: nullable(text()) }))),
+      gpu: nullable(
+        named(
+          'EndpointGpu',
+          object({
+            pools: pools({}),
+            excludedTypes: list(text()),
+            count: integer(),
+            allowedCudaVersions: list(text()),
+            minCudaVersion: nullable(text()),
+          }),
+        ),
+      ),
       workers: object({ min: integer(), max: integer() }, { idleTimeout }),
       scaling,
       dataCenterIds: list(text()),
@@ -103,7 +200,11 @@ export const endpoint = named(
       maxRetries: integer(),
       createdAt: instant('When it was made'),
     },
-    { cpu: list(object({ id: text(), vcpuCount: integer(), memory: integer({ description: 'In GB' }) }), { description: 'Of a CPU endpoint' }) },
+    {
+      cpu: list(object({ id: text(), vcpuCount: integer(), memory: integer({ description: 'In GB' }) }), {
+        description: 'Of a CPU endpoint',
+      }),
+    },
     { description: 'A serverless address' },
   ),
 );

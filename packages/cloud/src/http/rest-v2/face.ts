@@ -29,7 +29,10 @@ const BODY_LIMIT = 102_400;
 const VERSION = '2.0.0';
 
 const TAGS = [
-  { name: 'Serverless', description: 'Endpoints: addresses that take jobs or HTTP requests and run them on workers' },
+  {
+    name: 'Serverless',
+    description: 'Endpoints: addresses that take jobs or HTTP requests and run them on workers',
+  },
   { name: 'Pods', description: 'Rented machines' },
   { name: 'Clusters', description: 'Several pods with one network' },
   { name: 'Templates', description: 'Reusable container configurations' },
@@ -80,7 +83,8 @@ async function describe(operations: Operation[]) {
   return openApiDocument({
     title: 'Berth REST v2',
     version: VERSION,
-    description: 'Manages what an account owns. Lists are wrapped, bodies are closed, failures are RFC 9457 problems.',
+    description:
+      'Manages what an account owns. Lists are wrapped, bodies are closed, failures are RFC 9457 problems.',
     prefix: '/v2',
     serverUrl: '/',
     operations,
@@ -92,7 +96,10 @@ async function describe(operations: Operation[]) {
     tags: TAGS,
     responseHeaders: {
       'x-request-id': { description: 'Names this request in the log and the audit log', schema: text() },
-      RateLimit: { description: 'What is left in each window, on answers to a valid key while limits are on', schema: text() },
+      RateLimit: {
+        description: 'What is left in each window, on answers to a valid key while limits are on',
+        schema: text(),
+      },
       'RateLimit-Policy': { description: 'The quotas and windows', schema: text() },
     },
   });

@@ -42,10 +42,23 @@ const STATUS: Record<ErrorCode, number> = {
   internal: 500,
 };
 
-export function problemOf(error: BerthError): { status: number; title: string; body: Static<typeof problem> } {
+export function problemOf(error: BerthError): {
+  status: number;
+  title: string;
+  body: Static<typeof problem>;
+} {
   const status = STATUS[error.code];
   const title = STATUS_CODES[status] ?? 'Error';
-  return { status, title, body: { title, status, detail: error.message, ...(error.details.length > 0 && { errors: error.details }) } };
+  return {
+    status,
+    title,
+    body: {
+      title,
+      status,
+      detail: error.message,
+      ...(error.details.length > 0 && { errors: error.details }),
+    },
+  };
 }
 
 export function failV2(reply: FastifyReply, error: BerthError): FastifyReply {

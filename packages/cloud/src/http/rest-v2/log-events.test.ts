@@ -7,7 +7,10 @@ const LATER = '2026-01-02T03:04:06.000Z';
 
 test('a log begins after the last line that its reader had, else after a time, else with the last lines', () => {
   const begins = (since: string | undefined, lastEventId: string | undefined): unknown => {
-    const { follow: _, ...begin } = readLogQuery({ tail: 7, ...(since !== undefined && { since }) }, lastEventId);
+    const { follow: _, ...begin } = readLogQuery(
+      { tail: 7, ...(since !== undefined && { since }) },
+      lastEventId,
+    );
     return begin;
   };
   assert.deepEqual(begins(SINCE, `${LATER}/000000000012`), { after: { seq: 12 } });

@@ -7,7 +7,12 @@ export const LARGEST_PAGE = 1000;
 
 export const pageQuery = {
   cursor: text({ minLength: 1, description: 'Where to go on: `pagination.nextCursor` of the page before' }),
-  limit: integer({ minimum: 1, maximum: LARGEST_PAGE, default: LARGEST_PAGE, description: 'How many to answer' }),
+  limit: integer({
+    minimum: 1,
+    maximum: LARGEST_PAGE,
+    default: LARGEST_PAGE,
+    description: 'How many to answer',
+  }),
 };
 
 export const pagination = named(
@@ -24,14 +29,24 @@ export interface Paged<T> {
 }
 
 /** Cuts one page out of a list. A cursor belongs to the operation that gave it. */
-export async function paged<T extends Owned>(operation: string, query: { cursor?: string; limit?: number }, list: (page: Page) => Promise<T[]>): Promise<Paged<T>> {
+export async function paged<T extends Owned>(
+  operation: string,
+  query: { cursor?: string; limit?: number },
+  list: (page: Page) => Promise<T[]>,
+): Promise<Paged<T>> {
   const limit = query.limit ?? LARGEST_PAGE;
   const after = query.cursor === undefined ? undefined : readCursor(operation, query.cursor);
   const found = await list({ limit: limit + 1, ...(after !== undefined && { after }) });
   const items = found.slice(0, limit);
   const last = items.at(-1);
   const hasNextPage = found.length > limit;
-  return { items, pagination: { nextCursor: hasNextPage && last !== undefined ? writeCursor(operation, last) : null, hasNextPage } };
+  return {
+    items,
+    pagination: {
+      nextCursor: hasNextPage && last !== undefined ? writeCursor(operation, last) : null,
+      hasNextPage,
+    },
+  };
 }
 
 function writeCursor(operation: string, { createdAt, id }: Owned): string {
@@ -39,9 +54,12 @@ function writeCursor(operation: string, { createdAt, id }: Owned): string {
 }
 
 function readCursor(operation: string, cursor: string): { createdAt: number; id: string } {
-  const [, from, createdAt, id] = /^(\S+) (\d{1,16}) (\S+)$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
+  const [, from, createdAt, id] =
+    /^(\S+) (\d{1,16}) (\S+)$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
   if (from !== operation || createdAt === undefined || id === undefined || id.includes('\0')) {
-    throw new BerthError('schema', 'Request validation failed.', { details: ['$.cursor: is not a cursor of this list; start again without one'] });
+    throw new BerthError('schema', 'Request validation failed.', {
+      details: ['$.cursor: is not a cursor of this list; start again without one'],
+    });
   }
   return { createdAt: Number(createdAt), id };
 }

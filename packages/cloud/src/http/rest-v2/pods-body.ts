@@ -18,14 +18,19 @@ export function orderOfCreation(body: CreateBody, jupyterPassword: (base: Pod) =
   checkOneMount(mounts);
   const network = mounts?.network?.[0];
   const persistent = mounts?.persistent;
-  if (persistent !== undefined && body.cpu !== undefined) throw rule('a CPU pod has no persistent mount; use a network volume');
+  if (persistent !== undefined && body.cpu !== undefined)
+    throw rule('a CPU pod has no persistent mount; use a network volume');
   return {
     ...referencesOf(body),
     hardware: hardwareOf(body),
     ...(network !== undefined && { networkVolumeId: network.volumeId }),
     settings: (base) => ({
       ...settingsOf(body, base),
-      env: { ...(startJupyter === true && { JUPYTER_PASSWORD: jupyterPassword(base) }), ...base.env, ...body.env },
+      env: {
+        ...(startJupyter === true && { JUPYTER_PASSWORD: jupyterPassword(base) }),
+        ...base.env,
+        ...body.env,
+      },
       ...(startSsh !== undefined && { startSsh }),
       ...(startJupyter !== undefined && { startJupyter }),
       ...(cloud !== undefined && { cloud }),
@@ -42,7 +47,9 @@ export function changeOf(body: UpdateBody): PodChange {
     settings: (base) => ({
       ...settingsOf(body, base),
       // The template's variables are in the base already; without a template, the map replaces the present one.
-      ...(body.env !== undefined && { env: body.templateId === undefined ? body.env : { ...base.env, ...body.env } }),
+      ...(body.env !== undefined && {
+        env: body.templateId === undefined ? body.env : { ...base.env, ...body.env },
+      }),
       ...(body.locked !== undefined && { locked: body.locked }),
       ...mountsAfter(body.mounts, base),
     }),
@@ -73,12 +80,21 @@ function settingsOf(body: UpdateBody, base: Pod): Partial<PodSettings> {
 
 /** v2 takes the GPU type that is named and no other. */
 function hardwareOf({ gpu, cpu, dataCenterIds = [] }: CreateBody): HardwareWish {
-  if (gpu !== undefined && cpu !== undefined) throw rule('gpu and cpu exclude each other; send exactly one of them');
+  if (gpu !== undefined && cpu !== undefined)
+    throw rule('gpu and cpu exclude each other; send exactly one of them');
   const where = { dataCenterIds, dataCenterOrder: 'custom' } as const;
   if (cpu !== undefined) return { ...ANY_HARDWARE, ...where, compute: 'CPU', cpuFlavors: [cpu] };
   if (gpu === undefined) throw rule('send exactly one of gpu and cpu');
-  const { id, count = 1, allowedCudaVersions, minCudaVersion, minRamPerGpu = 0, minVcpuCountPerGpu = 0 } = gpu;
-  if (minCudaVersion !== undefined && (allowedCudaVersions ?? []).length > 0) throw rule('gpu.allowedCudaVersions and gpu.minCudaVersion exclude each other; send one of them');
+  const {
+    id,
+    count = 1,
+    allowedCudaVersions,
+    minCudaVersion,
+    minRamPerGpu = 0,
+    minVcpuCountPerGpu = 0,
+  } = gpu;
+  if (minCudaVersion !== undefined && (allowedCudaVersions ?? []).length > 0)
+    throw rule('gpu.allowedCudaVersions and gpu.minCudaVersion exclude each other; send one of them');
   return {
     ...ANY_HARDWARE,
     ...where,
@@ -86,26 +102,36 @@ function hardwareOf({ gpu, cpu, dataCenterIds = [] }: CreateBody): HardwareWish 
     gpuCount: count,
     minMemoryPerGpu: minRamPerGpu,
     minVcpuPerGpu: minVcpuCountPerGpu,
-    cuda: { ...(allowedCudaVersions !== undefined && { allowed: allowedCudaVersions }), ...(minCudaVersion !== undefined && { minimum: minCudaVersion }) },
+    cuda: {
+      ...(allowedCudaVersions !== undefined && { allowed: allowedCudaVersions }),
+      ...(minCudaVersion !== undefined && { minimum: minCudaVersion }),
+    },
   };
 }
 
 function checkOneMount(mounts: Mounts | undefined): void {
-  if (mounts?.persistent !== undefined && mounts.network !== undefined) throw rule('mounts.persistent and mounts.network exclude each other; send one of them');
-  if (mounts?.network?.length === 0) throw rule('mounts.network must have one entry; a pod keeps the mount that it was made with');
+  if (mounts?.persistent !== undefined && mounts.network !== undefined)
+    throw rule('mounts.persistent and mounts.network exclude each other; send one of them');
+  if (mounts?.network?.length === 0)
+    throw rule('mounts.network must have one entry; a pod keeps the mount that it was made with');
 }
 
 /** The kind of a mount and its network volume are fixed when a pod is made; its path may change, and a disk may grow. */
 function mountsAfter(mounts: Mounts | undefined, base: Pod): Partial<PodSettings> {
   const { persistent, network: [network] = [] } = mounts ?? {};
   if (persistent !== undefined) {
-    if (base.networkVolumeId !== null) throw rule('this pod has a network volume, and that is fixed: it takes no persistent mount');
+    if (base.networkVolumeId !== null)
+      throw rule('this pod has a network volume, and that is fixed: it takes no persistent mount');
     if (base.volumeSize === 0) throw rule('this pod was made without a mount, and that is fixed');
     return { volumeSize: persistent.size, volumePath: persistent.path };
   }
   if (network === undefined) return {};
-  if (base.networkVolumeId === null) throw rule(`this pod was made ${base.volumeSize > 0 ? 'with a persistent mount' : 'without a mount'}, and that is fixed: it takes no network volume`);
-  if (network.volumeId !== base.networkVolumeId) throw rule(`this pod has the network volume ${base.networkVolumeId}, and that is fixed`);
+  if (base.networkVolumeId === null)
+    throw rule(
+      `this pod was made ${base.volumeSize > 0 ? 'with a persistent mount' : 'without a mount'}, and that is fixed: it takes no network volume`,
+    );
+  if (network.volumeId !== base.networkVolumeId)
+    throw rule(`this pod has the network volume ${base.networkVolumeId}, and that is fixed`);
   return { volumePath: network.path };
 }
 

@@ -24,57 +24,143 @@ export function podOperations({ pods }: Resources): Operation[] {
   const show = (found: Pod): Promise<Shown> => showPodOf(pods, found);
   return [
     operation({
-      id: 'listPods', method: 'GET', path: '/pods', tag, summary: 'List your pods, newest first', access: 'read',
-      query: object({}, { ...pageQuery, includeClusterPods: boolean({ default: false, description: 'Also pods that belong to a cluster' }) }),
-      status: 200, answer: named('PodList', object({ pods: list(pod), pagination })), failures: [422],
+      id: 'listPods',
+      method: 'GET',
+      path: '/pods',
+      tag,
+      summary: 'List your pods, newest first',
+      access: 'read',
+      query: object(
+        {},
+        {
+          ...pageQuery,
+          includeClusterPods: boolean({ default: false, description: 'Also pods that belong to a cluster' }),
+        },
+      ),
+      status: 200,
+      answer: named('PodList', object({ pods: list(pod), pagination })),
+      failures: [422],
       handle: async ({ caller, query }) => {
         const page = await paged('pods', query, (stretch) => pods.list(caller, stretch));
-        const shown = query.includeClusterPods === true ? page.items : page.items.filter(({ clusterId }) => clusterId === null);
+        const shown =
+          query.includeClusterPods === true
+            ? page.items
+            : page.items.filter(({ clusterId }) => clusterId === null);
         return { pods: await Promise.all(shown.map(show)), pagination: page.pagination };
       },
     }),
     operation({
-      id: 'createPod', method: 'POST', path: '/pods', tag, summary: 'Create a pod', access: 'write',
-      description: 'It gets its place at once, or is refused where there is none. The rest goes on by itself: look at `status` and `statusDetail`, or follow the log.',
-      body: createPod, status: 201, answer: pod, failures: [400, 404, 413, 422],
-      handle: async ({ caller, body }) => show(await pods.create(caller, orderOfCreation(body, ({ id }) => pods.jupyterPassword(id)))),
+      id: 'createPod',
+      method: 'POST',
+      path: '/pods',
+      tag,
+      summary: 'Create a pod',
+      access: 'write',
+      description:
+        'It gets its place at once, or is refused where there is none. The rest goes on by itself: look at `status` and `statusDetail`, or follow the log.',
+      body: createPod,
+      status: 201,
+      answer: pod,
+      failures: [400, 404, 413, 422],
+      handle: async ({ caller, body }) =>
+        show(
+          await pods.create(
+            caller,
+            orderOfCreation(body, ({ id }) => pods.jupyterPassword(id)),
+          ),
+        ),
     }),
     operation({
-      id: 'getPod', method: 'GET', path: '/pods/{id}', tag, summary: 'Get a pod', access: 'read',
-      params: byId, ofPod: 'id', status: 200, answer: pod, failures: [404],
+      id: 'getPod',
+      method: 'GET',
+      path: '/pods/{id}',
+      tag,
+      summary: 'Get a pod',
+      access: 'read',
+      params: byId,
+      ofPod: 'id',
+      status: 200,
+      answer: pod,
+      failures: [404],
       handle: async ({ caller, params }) => show(await pods.get(caller, params.id)),
     }),
     operation({
-      id: 'updatePod', method: 'PATCH', path: '/pods/{id}', tag, summary: 'Change a pod', access: 'write',
-      description: 'Only what is sent changes. Name, lock, instants and a larger volume take effect at once; what is built into its container restarts a running pod.',
-      params: byId, body: updatePod, status: 200, answer: pod, failures: [400, 404, 409, 413, 422],
+      id: 'updatePod',
+      method: 'PATCH',
+      path: '/pods/{id}',
+      tag,
+      summary: 'Change a pod',
+      access: 'write',
+      description:
+        'Only what is sent changes. Name, lock, instants and a larger volume take effect at once; what is built into its container restarts a running pod.',
+      params: byId,
+      body: updatePod,
+      status: 200,
+      answer: pod,
+      failures: [400, 404, 409, 413, 422],
       handle: async ({ caller, params, body }) => show(await pods.update(caller, params.id, changeOf(body))),
     }),
     operation({
-      id: 'podAction', method: 'POST', path: '/pods/{id}/action', tag, summary: 'Start, stop, restart or terminate a pod', access: 'write',
+      id: 'podAction',
+      method: 'POST',
+      path: '/pods/{id}/action',
+      tag,
+      summary: 'Start, stop, restart or terminate a pod',
+      access: 'write',
       description: 'What a pod can do now is in its `actions`. Terminate answers 204 without a body.',
-      params: byId, ofPod: 'id', body: podAction, status: 200, answer: pod, mayBeEmpty: true, failures: [400, 404, 409, 422],
+      params: byId,
+      ofPod: 'id',
+      body: podAction,
+      status: 200,
+      answer: pod,
+      mayBeEmpty: true,
+      failures: [400, 404, 409, 422],
       handle: async ({ caller, params, body }) => {
         const after = await act(pods, caller, params.id, body.action);
         return after === undefined ? undefined : show(after);
       },
     }),
     operation({
-      id: 'deletePod', method: 'DELETE', path: '/pods/{id}', tag, summary: 'Terminate a pod', access: 'write',
+      id: 'deletePod',
+      method: 'DELETE',
+      path: '/pods/{id}',
+      tag,
+      summary: 'Terminate a pod',
+      access: 'write',
       description: 'Its container and its own disk go with it; a network volume stays.',
-      params: byId, ofPod: 'id', status: 204, failures: [404, 409],
+      params: byId,
+      ofPod: 'id',
+      status: 204,
+      failures: [404, 409],
       handle: ({ caller, params }) => pods.terminate(caller, params.id),
     }),
     operation({
-      id: 'streamPodLogs', method: 'GET', path: '/pods/{id}/logs', tag, summary: 'Follow the log of a pod', access: 'read', events: true,
-      description: 'Server-sent events; `data` is one line as {ts, source, line}. Last-Event-ID goes before `since`, and `since` before `tail`. It ends when the pod has ended and all is told. The log of a pod that was terminated stays readable for a while.',
-      params: byId, ofPod: 'id', query: logQuery, status: 200, failures: [404, 422],
-      handle: async ({ caller, params, query, lastEventId, signal }) => logEvents(await pods.logs(caller, params.id, readLogQuery(query, lastEventId), signal)) as never,
+      id: 'streamPodLogs',
+      method: 'GET',
+      path: '/pods/{id}/logs',
+      tag,
+      summary: 'Follow the log of a pod',
+      access: 'read',
+      events: true,
+      description:
+        'Server-sent events; `data` is one line as {ts, source, line}. Last-Event-ID goes before `since`, and `since` before `tail`. It ends when the pod has ended and all is told. The log of a pod that was terminated stays readable for a while.',
+      params: byId,
+      ofPod: 'id',
+      query: logQuery,
+      status: 200,
+      failures: [404, 422],
+      handle: async ({ caller, params, query, lastEventId, signal }) =>
+        logEvents(await pods.logs(caller, params.id, readLogQuery(query, lastEventId), signal)) as never,
     }),
   ];
 }
 
-async function act(pods: Pods, caller: Caller, id: string, action: Static<typeof podAction>['action']): Promise<Pod | undefined> {
+async function act(
+  pods: Pods,
+  caller: Caller,
+  id: string,
+  action: Static<typeof podAction>['action'],
+): Promise<Pod | undefined> {
   switch (action) {
     case 'start':
       return pods.start(caller, id);
@@ -102,7 +188,9 @@ function showPod(found: Pod, runtime: PodRuntime | null, limitsContainerDisk: bo
     actions: actionsOf(found),
     ...showContainer(found),
     mounts: mountsOf(found),
-    ...(found.compute === 'GPU' ? { gpu: { id: found.gpuTypeId ?? '', count: found.gpuCount, vcpuCount, memory } } : { cpu: { id: found.cpuFlavorId ?? '', vcpuCount, memory } }),
+    ...(found.compute === 'GPU'
+      ? { gpu: { id: found.gpuTypeId ?? '', count: found.gpuCount, vcpuCount, memory } }
+      : { cpu: { id: found.cpuFlavorId ?? '', vcpuCount, memory } }),
     cloud: found.cloud,
     dataCenterId: found.dataCenterId,
     cudaVersion: found.cudaVersion,
@@ -112,7 +200,16 @@ function showPod(found: Pod, runtime: PodRuntime | null, limitsContainerDisk: bo
     cost: isUp(found) ? found.costPerHour : 0,
     locked: found.locked,
     globalNetworking: { enabled: found.globalNetworking },
-    runtime: runtime === null ? null : { uptime: runtime.uptime, gpus: runtime.gpus, cpu: { util: runtime.cpu }, memory: { util: runtime.memory }, ports: runtime.ports },
+    runtime:
+      runtime === null
+        ? null
+        : {
+            uptime: runtime.uptime,
+            gpus: runtime.gpus,
+            cpu: { util: runtime.cpu },
+            memory: { util: runtime.memory },
+            ports: runtime.ports,
+          },
     createdAt: isoTime(found.createdAt),
     startedAt: isoTimeOrNull(found.startedAt),
     statusDetail: found.statusDetail,
@@ -124,7 +221,14 @@ function showPod(found: Pod, runtime: PodRuntime | null, limitsContainerDisk: bo
 }
 
 function clusterOf(id: string, membership: Pod['membership']): NonNullable<Shown['cluster']> {
-  return { id, rank: membership?.rank ?? null, ...(membership !== null && { ip: membership.address, ...(membership.role !== null && { role: membership.role }) }) };
+  return {
+    id,
+    rank: membership?.rank ?? null,
+    ...(membership !== null && {
+      ip: membership.address,
+      ...(membership.role !== null && { role: membership.role }),
+    }),
+  };
 }
 
 function mountsOf({ volumeSize, volumePath, networkVolumeId }: Pod): Shown['mounts'] {
@@ -136,5 +240,10 @@ function mountsOf({ volumeSize, volumePath, networkVolumeId }: Pod): Shown['moun
 function sshOf(runtime: PodRuntime | null): Shown['ssh']['direct'] {
   const mapped = runtime?.ports.find((port) => port.private === SSH_PORT && port.type === 'tcp');
   if (mapped === undefined || mapped.public === null || mapped.ip === null) return null;
-  return { host: mapped.ip, port: mapped.public, username: 'root', command: `ssh root@${mapped.ip} -p ${mapped.public}` };
+  return {
+    host: mapped.ip,
+    port: mapped.public,
+    username: 'root',
+    command: `ssh root@${mapped.ip} -p ${mapped.public}`,
+  };
 }

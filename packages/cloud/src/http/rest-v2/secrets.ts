@@ -1,5 +1,9 @@
 import type { Resources } from '../../resources/resources.ts';
-import { MAX_SECRET_NAME_LENGTH, MAX_SECRET_VALUE_BYTES, SECRET_NAME_PATTERN } from '../../resources/secrets/names.ts';
+import {
+  MAX_SECRET_NAME_LENGTH,
+  MAX_SECRET_VALUE_BYTES,
+  SECRET_NAME_PATTERN,
+} from '../../resources/secrets/names.ts';
 import type { Secret } from '../../store/records.ts';
 import { isoTime } from '../../support/clock.ts';
 import type { Operation } from '../rest/operation.ts';
@@ -19,7 +23,10 @@ const secret = named(
       valueLastUpdatedAt: nullable(instant('When its value was last set')),
     },
     {},
-    { description: 'A stored value that environments refer to as {{ RUNPOD_SECRET_name }}. The value is never shown' },
+    {
+      description:
+        'A stored value that environments refer to as {{ RUNPOD_SECRET_name }}. The value is never shown',
+    },
   ),
 );
 
@@ -32,45 +39,117 @@ export function secretOperations({ secrets }: Resources): Operation[] {
   const tag = 'Account';
   return [
     operation({
-      id: 'listSecrets', method: 'GET', path: '/account/secrets', tag, summary: 'List your secrets, newest first', access: 'read',
+      id: 'listSecrets',
+      method: 'GET',
+      path: '/account/secrets',
+      tag,
+      summary: 'List your secrets, newest first',
+      access: 'read',
       query: object({}, { name: text({ description: 'Only the secret of this name, in any case' }) }),
-      status: 200, answer: named('SecretList', object({ secrets: list(secret) })),
+      status: 200,
+      answer: named('SecretList', object({ secrets: list(secret) })),
       handle: async ({ caller, query }) => {
         const all = await secrets.list(caller);
         const wanted = query.name?.toLowerCase();
-        return { secrets: all.filter(({ name }) => wanted === undefined || name.toLowerCase() === wanted).map(show) };
+        return {
+          secrets: all.filter(({ name }) => wanted === undefined || name.toLowerCase() === wanted).map(show),
+        };
       },
     }),
     operation({
-      id: 'createSecret', method: 'POST', path: '/account/secrets', tag, summary: 'Create a secret', access: 'write', bodyLimit,
-      body: named('CreateSecret', object({ name: text({ minLength: 1, maxLength: MAX_SECRET_NAME_LENGTH, pattern: SECRET_NAME_PATTERN, description: 'Unique; must not start with RUNPOD' }), value }, { description })),
-      status: 201, answer: secret, failures: [400, 409, 413, 422],
-      handle: async ({ caller, body }) => show(await secrets.create(caller, { name: body.name, value: body.value, description: body.description === '' ? null : (body.description ?? null) })),
+      id: 'createSecret',
+      method: 'POST',
+      path: '/account/secrets',
+      tag,
+      summary: 'Create a secret',
+      access: 'write',
+      bodyLimit,
+      body: named(
+        'CreateSecret',
+        object(
+          {
+            name: text({
+              minLength: 1,
+              maxLength: MAX_SECRET_NAME_LENGTH,
+              pattern: SECRET_NAME_PATTERN,
+              description: 'Unique; must not start with RUNPOD',
+            }),
+            value,
+          },
+          { description },
+        ),
+      ),
+      status: 201,
+      answer: secret,
+      failures: [400, 409, 413, 422],
+      handle: async ({ caller, body }) =>
+        show(
+          await secrets.create(caller, {
+            name: body.name,
+            value: body.value,
+            description: body.description === '' ? null : (body.description ?? null),
+          }),
+        ),
     }),
     operation({
-      id: 'getSecret', method: 'GET', path: '/account/secrets/{id}', tag, summary: 'Get a secret, without its value', access: 'read',
-      params: byId, status: 200, answer: secret, failures: [404],
+      id: 'getSecret',
+      method: 'GET',
+      path: '/account/secrets/{id}',
+      tag,
+      summary: 'Get a secret, without its value',
+      access: 'read',
+      params: byId,
+      status: 200,
+      answer: secret,
+      failures: [404],
       handle: async ({ caller, params }) => show(await secrets.get(caller, params.id)),
     }),
     operation({
-      id: 'updateSecret', method: 'PATCH', path: '/account/secrets/{id}', tag, summary: 'Set a new value or description', access: 'write', bodyLimit,
+      id: 'updateSecret',
+      method: 'PATCH',
+      path: '/account/secrets/{id}',
+      tag,
+      summary: 'Set a new value or description',
+      access: 'write',
+      bodyLimit,
       description: 'The name stays. An empty description removes it. What runs already keeps the old value.',
-      params: byId, body: named('UpdateSecret', object({}, { value, description }, { minProperties: 1 })),
-      status: 200, answer: secret, failures: [400, 404, 413, 422],
+      params: byId,
+      body: named('UpdateSecret', object({}, { value, description }, { minProperties: 1 })),
+      status: 200,
+      answer: secret,
+      failures: [400, 404, 413, 422],
       handle: async ({ caller, params, body }) => {
-        const change = { ...(body.value !== undefined && { value: body.value }), ...(body.description !== undefined && { description: body.description === '' ? null : body.description }) };
+        const change = {
+          ...(body.value !== undefined && { value: body.value }),
+          ...(body.description !== undefined && {
+            description: body.description === '' ? null : body.description,
+          }),
+        };
         return show(await secrets.update(caller, params.id, change));
       },
     }),
     operation({
-      id: 'deleteSecret', method: 'DELETE', path: '/account/secrets/{id}', tag, summary: 'Delete a secret', access: 'write',
+      id: 'deleteSecret',
+      method: 'DELETE',
+      path: '/account/secrets/{id}',
+      tag,
+      summary: 'Delete a secret',
+      access: 'write',
       description: 'What refers to it can no longer start.',
-      params: byId, status: 204, failures: [404],
+      params: byId,
+      status: 204,
+      failures: [404],
       handle: ({ caller, params }) => secrets.remove(caller, params.id),
     }),
   ];
 }
 
 function show(found: Secret): Static<typeof secret> {
-  return { id: found.id, name: found.name, description: found.description, createdAt: isoTime(found.createdAt), valueLastUpdatedAt: isoTime(found.valueUpdatedAt) };
+  return {
+    id: found.id,
+    name: found.name,
+    description: found.description,
+    createdAt: isoTime(found.createdAt),
+    valueLastUpdatedAt: isoTime(found.valueUpdatedAt),
+  };
 }

@@ -7,11 +7,21 @@ import { operation } from '../rest/operation.ts';
 import { boolean, integer, list, named, object, oneOf, text } from '../rest/schema.ts';
 import type { Static } from '../rest/schema.ts';
 import { byId } from './common.ts';
-import { commandOf, containerFields, persistentMount, showContainer, shownContainerFields } from './container.ts';
+import {
+  commandOf,
+  containerFields,
+  persistentMount,
+  showContainer,
+  shownContainerFields,
+} from './container.ts';
 import { paged, pageQuery, pagination } from './pagination.ts';
 
-const category = oneOf(['CPU', 'NVIDIA', 'AMD'], { description: 'How the template is grouped; it chooses no hardware' });
-const cudaVersions = list(text({ pattern: '^\\d+\\.\\d+$' }), { description: 'CUDA versions that a machine may have; empty is any' });
+const category = oneOf(['CPU', 'NVIDIA', 'AMD'], {
+  description: 'How the template is grouped; it chooses no hardware',
+});
+const cudaVersions = list(text({ pattern: '^\\d+\\.\\d+$' }), {
+  description: 'CUDA versions that a machine may have; empty is any',
+});
 
 /** What comes out may be smaller than what may be sent: other interfaces allow smaller sizes. */
 const shownMounts = object({}, { persistent: object({ size: integer(), path: text() }) });
@@ -41,7 +51,11 @@ const image = text({ minLength: 1, maxLength: 500, description: 'Container image
 
 const settings = {
   ...containerFields,
-  mounts: object({}, { persistent: persistentMount }, { description: 'A disk that outlives restarts. Omitted or empty: as it is' }),
+  mounts: object(
+    {},
+    { persistent: persistentMount },
+    { description: 'A disk that outlives restarts. Omitted or empty: as it is' },
+  ),
   public: boolean({ description: 'Readable by every account' }),
   serverless: boolean({ description: 'For endpoints rather than pods' }),
   category,
@@ -57,32 +71,82 @@ export function templateOperations({ templates }: Resources): Operation[] {
   const tag = 'Templates';
   return [
     operation({
-      id: 'listTemplates', method: 'GET', path: '/templates', tag, summary: 'List your templates, newest first', access: 'read',
+      id: 'listTemplates',
+      method: 'GET',
+      path: '/templates',
+      tag,
+      summary: 'List your templates, newest first',
+      access: 'read',
       query: object({}, pageQuery),
-      status: 200, answer: named('TemplateList', object({ templates: list(template), pagination })), failures: [422],
+      status: 200,
+      answer: named('TemplateList', object({ templates: list(template), pagination })),
+      failures: [422],
       handle: async ({ caller, query }) => {
         const page = await paged('templates', query, (stretch) => templates.list(caller, stretch));
         return { templates: page.items.map(showTemplate), pagination: page.pagination };
       },
     }),
     operation({
-      id: 'createTemplate', method: 'POST', path: '/templates', tag, summary: 'Create a template', access: 'write',
-      body: createTemplate, status: 201, answer: template, failures: [400, 413, 422],
-      handle: async ({ caller, body }) => showTemplate(await templates.create(caller, { ...fieldsOf(body), name: body.name, image: body.image, args: commandOf(body, '') })),
+      id: 'createTemplate',
+      method: 'POST',
+      path: '/templates',
+      tag,
+      summary: 'Create a template',
+      access: 'write',
+      body: createTemplate,
+      status: 201,
+      answer: template,
+      failures: [400, 413, 422],
+      handle: async ({ caller, body }) =>
+        showTemplate(
+          await templates.create(caller, {
+            ...fieldsOf(body),
+            name: body.name,
+            image: body.image,
+            args: commandOf(body, ''),
+          }),
+        ),
     }),
     operation({
-      id: 'getTemplate', method: 'GET', path: '/templates/{id}', tag, summary: 'Get a template of yours or a public one', access: 'read',
-      params: byId, status: 200, answer: template, failures: [404],
+      id: 'getTemplate',
+      method: 'GET',
+      path: '/templates/{id}',
+      tag,
+      summary: 'Get a template of yours or a public one',
+      access: 'read',
+      params: byId,
+      status: 200,
+      answer: template,
+      failures: [404],
       handle: async ({ caller, params }) => showTemplate(await templates.get(caller, params.id)),
     }),
     operation({
-      id: 'updateTemplate', method: 'PATCH', path: '/templates/{id}', tag, summary: 'Change a template', access: 'write',
-      params: byId, body: updateTemplate, status: 200, answer: template, failures: [400, 404, 413, 422],
-      handle: async ({ caller, params, body }) => showTemplate(await templates.update(caller, params.id, fieldsOf(body), (args) => commandOf(body, args))),
+      id: 'updateTemplate',
+      method: 'PATCH',
+      path: '/templates/{id}',
+      tag,
+      summary: 'Change a template',
+      access: 'write',
+      params: byId,
+      body: updateTemplate,
+      status: 200,
+      answer: template,
+      failures: [400, 404, 413, 422],
+      handle: async ({ caller, params, body }) =>
+        showTemplate(
+          await templates.update(caller, params.id, fieldsOf(body), (args) => commandOf(body, args)),
+        ),
     }),
     operation({
-      id: 'deleteTemplate', method: 'DELETE', path: '/templates/{id}', tag, summary: 'Delete a template that nothing uses', access: 'write',
-      params: byId, status: 204, failures: [400, 404],
+      id: 'deleteTemplate',
+      method: 'DELETE',
+      path: '/templates/{id}',
+      tag,
+      summary: 'Delete a template that nothing uses',
+      access: 'write',
+      params: byId,
+      status: 204,
+      failures: [400, 404],
       handle: ({ caller, params }) => templates.remove(caller, params.id),
     }),
   ];
@@ -104,7 +168,15 @@ export function showTemplate(found: Template): Static<typeof template> {
 }
 
 /** Only what the body says; the command apart, since it may build on the present one. */
-function fieldsOf({ args: _args, cmd: _cmd, entrypoint: _entrypoint, disk, registry, mounts, ...same }: Static<typeof updateTemplate>): Partial<TemplateFields> {
+function fieldsOf({
+  args: _args,
+  cmd: _cmd,
+  entrypoint: _entrypoint,
+  disk,
+  registry,
+  mounts,
+  ...same
+}: Static<typeof updateTemplate>): Partial<TemplateFields> {
   const persistent = mounts?.persistent;
   return {
     ...same,

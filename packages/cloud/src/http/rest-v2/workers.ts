@@ -23,11 +23,23 @@ const worker = named(
     gpuTypeId: nullable(text()),
     dataCenterId: nullable(text()),
     startedAt: nullable(instant('When it was started')),
-    reason: nullable(text({ description: 'Of Berth alone: how its start goes on, or what is wrong with it' })),
+    reason: nullable(
+      text({ description: 'Of Berth alone: how its start goes on, or what is wrong with it' }),
+    ),
   }),
 );
 
-const summary = named('WorkerSummary', object({ running: integer(), idle: integer(), initializing: integer(), throttled: integer(), unhealthy: integer(), total: integer() }));
+const summary = named(
+  'WorkerSummary',
+  object({
+    running: integer(),
+    idle: integer(),
+    initializing: integer(),
+    throttled: integer(),
+    unhealthy: integer(),
+    total: integer(),
+  }),
+);
 
 const release = named(
   'Release',
@@ -43,36 +55,92 @@ const release = named(
   }),
 );
 
-const rollout = object({ inProgress: boolean(), workersOnLatest: integer(), workersTotal: integer(), percentOnLatest: integer() });
+const rollout = object({
+  inProgress: boolean(),
+  workersOnLatest: integer(),
+  workersTotal: integer(),
+  percentOnLatest: integer(),
+});
 const byWorker = object({ id: text({ minLength: 1 }), workerId: text({ minLength: 1 }) });
 
 export function workerOperations({ workers }: AllResources): Operation[] {
   const tag = 'Serverless';
   return [
     operation({
-      id: 'listWorkers', method: 'GET', path: '/serverless/{id}/workers', tag, summary: 'List the workers of an endpoint', access: 'read',
-      params: byId, status: 200, answer: named('WorkerList', object({ workers: list(worker), summary, endpointVersion: nullable(integer()), reason: nullable(text({ description: 'Of Berth alone: why no worker could take work now' })) })), failures: [404],
+      id: 'listWorkers',
+      method: 'GET',
+      path: '/serverless/{id}/workers',
+      tag,
+      summary: 'List the workers of an endpoint',
+      access: 'read',
+      params: byId,
+      status: 200,
+      answer: named(
+        'WorkerList',
+        object({
+          workers: list(worker),
+          summary,
+          endpointVersion: nullable(integer()),
+          reason: nullable(text({ description: 'Of Berth alone: why no worker could take work now' })),
+        }),
+      ),
+      failures: [404],
       handle: async ({ caller, params }) => {
         const { endpoint, workers: found, reason } = await workers.list(caller, params.id);
-        return { workers: found.map(show), summary: summaryOf(found), endpointVersion: endpoint.version, reason };
+        return {
+          workers: found.map(show),
+          summary: summaryOf(found),
+          endpointVersion: endpoint.version,
+          reason,
+        };
       },
     }),
     operation({
-      id: 'streamWorkerLogs', method: 'GET', path: '/serverless/{id}/workers/{workerId}/logs', tag, summary: 'Follow the log of a worker', access: 'read', events: true,
-      description: 'Server-sent events; `data` is one line as {ts, source, line}. Last-Event-ID goes before `since`, and `since` before `tail`. The log of a worker that has ended stays readable for a while. With `follow=false` the stream ends with what is there.',
-      params: byWorker, query: logQuery, status: 200, failures: [404, 422],
+      id: 'streamWorkerLogs',
+      method: 'GET',
+      path: '/serverless/{id}/workers/{workerId}/logs',
+      tag,
+      summary: 'Follow the log of a worker',
+      access: 'read',
+      events: true,
+      description:
+        'Server-sent events; `data` is one line as {ts, source, line}. Last-Event-ID goes before `since`, and `since` before `tail`. The log of a worker that has ended stays readable for a while. With `follow=false` the stream ends with what is there.',
+      params: byWorker,
+      query: logQuery,
+      status: 200,
+      failures: [404, 422],
       handle: async ({ caller, params, query, lastEventId, signal }) => {
-        const lines = await workers.logs(caller, params.id, params.workerId, readLogQuery(query, lastEventId), signal);
+        const lines = await workers.logs(
+          caller,
+          params.id,
+          params.workerId,
+          readLogQuery(query, lastEventId),
+          signal,
+        );
         return logEvents(lines) as never;
       },
     }),
     operation({
-      id: 'listReleases', method: 'GET', path: '/serverless/{id}/releases', tag, summary: 'List the releases of an endpoint, newest first, and how far the last one has come', access: 'read',
-      params: byId, query: object({}, pageQuery),
-      status: 200, answer: named('ReleaseList', object({ endpointVersion: nullable(integer()), rollout, releases: list(release), pagination })), failures: [404, 422],
+      id: 'listReleases',
+      method: 'GET',
+      path: '/serverless/{id}/releases',
+      tag,
+      summary: 'List the releases of an endpoint, newest first, and how far the last one has come',
+      access: 'read',
+      params: byId,
+      query: object({}, pageQuery),
+      status: 200,
+      answer: named(
+        'ReleaseList',
+        object({ endpointVersion: nullable(integer()), rollout, releases: list(release), pagination }),
+      ),
+      failures: [404, 422],
       handle: async ({ caller, params, query: { cursor, limit = LARGEST_PAGE } }) => {
         const before = cursor === undefined ? undefined : readCursor(cursor);
-        const found = await workers.releases(caller, params.id, { limit: limit + 1, ...(before !== undefined && { before }) });
+        const found = await workers.releases(caller, params.id, {
+          limit: limit + 1,
+          ...(before !== undefined && { before }),
+        });
         const page = found.releases.slice(0, limit);
         const hasNextPage = found.releases.length > limit;
         const last = page.at(-1);
@@ -80,19 +148,37 @@ export function workerOperations({ workers }: AllResources): Operation[] {
           endpointVersion: found.endpoint.version,
           rollout: found.rollout,
           releases: page.map(({ id, version, accountId, createdAt, changes }) => ({
-            id, version, source: 'MANUAL' as const, buildId: null, createdByUserId: accountId, workerCount: found.workersOn(version), createdAt: isoTime(createdAt),
+            id,
+            version,
+            source: 'MANUAL' as const,
+            buildId: null,
+            createdByUserId: accountId,
+            workerCount: found.workersOn(version),
+            createdAt: isoTime(createdAt),
             diff: changes.map(({ field, from = null, to = null }) => ({ field, old: from, new: to })),
           })),
-          pagination: { nextCursor: hasNextPage && last !== undefined ? `v${last.version}` : null, hasNextPage },
+          pagination: {
+            nextCursor: hasNextPage && last !== undefined ? `v${last.version}` : null,
+            hasNextPage,
+          },
         };
       },
     }),
     operation({
-      id: 'rollBack', method: 'POST', path: '/serverless/{id}/releases/{version}/rollback', tag, summary: 'Go back to what an earlier release was', access: 'write',
+      id: 'rollBack',
+      method: 'POST',
+      path: '/serverless/{id}/releases/{version}/rollback',
+      tag,
+      summary: 'Go back to what an earlier release was',
+      access: 'write',
       description: 'Makes a new release with the old content.',
       params: object({ id: text({ minLength: 1 }), version: text({ pattern: '^\\d{1,9}$' }) }),
-      status: 200, answer: named('RolledBack', object({ endpointVersion: integer() })), failures: [400, 404],
-      handle: async ({ caller, params }) => ({ endpointVersion: (await workers.rollBack(caller, params.id, Number(params.version))).version }),
+      status: 200,
+      answer: named('RolledBack', object({ endpointVersion: integer() })),
+      failures: [400, 404],
+      handle: async ({ caller, params }) => ({
+        endpointVersion: (await workers.rollBack(caller, params.id, Number(params.version))).version,
+      }),
     }),
   ];
 }
@@ -114,12 +200,23 @@ function show({ worker: found, status, stale, uptimeSeconds, reason }: WorkerVie
 }
 
 function summaryOf(found: WorkerView[]): Static<typeof summary> {
-  const count = (status: WorkerView['status']): number => found.filter((view) => view.status === status).length;
-  return { running: count('RUNNING'), idle: count('IDLE'), initializing: count('INITIALIZING'), throttled: count('THROTTLED'), unhealthy: count('UNHEALTHY'), total: found.length };
+  const count = (status: WorkerView['status']): number =>
+    found.filter((view) => view.status === status).length;
+  return {
+    running: count('RUNNING'),
+    idle: count('IDLE'),
+    initializing: count('INITIALIZING'),
+    throttled: count('THROTTLED'),
+    unhealthy: count('UNHEALTHY'),
+    total: found.length,
+  };
 }
 
 function readCursor(cursor: string): number {
   const version = /^v(\d{1,9})$/.exec(cursor)?.[1];
-  if (version === undefined) throw new BerthError('schema', 'Request validation failed.', { details: ['$.cursor: is not a cursor of this list; start again without one'] });
+  if (version === undefined)
+    throw new BerthError('schema', 'Request validation failed.', {
+      details: ['$.cursor: is not a cursor of this list; start again without one'],
+    });
   return Number(version);
 }

@@ -12,7 +12,10 @@ const HEARTBEAT_MS = 15_000;
 const TOGETHER = 64 * 1024;
 
 /** Sends events as they come, at the reader's pace, with a comment now and then so that the line does not go dead. */
-export async function sendEvents(reply: FastifyReply, events: AsyncIterable<ServerEvent>): Promise<FastifyReply> {
+export async function sendEvents(
+  reply: FastifyReply,
+  events: AsyncIterable<ServerEvent>,
+): Promise<FastifyReply> {
   const response = reply.raw;
   reply.hijack();
   response.writeHead(200, {
@@ -40,7 +43,8 @@ export async function sendEvents(reply: FastifyReply, events: AsyncIterable<Serv
       gathered += `id: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
       if (gathered.length >= TOGETHER) flush();
       else flushing ??= setImmediate(flush);
-      if (response.writableNeedDrain) await once(response, 'drain', { signal: gone.signal }).catch(() => undefined);
+      if (response.writableNeedDrain)
+        await once(response, 'drain', { signal: gone.signal }).catch(() => undefined);
     }
   } finally {
     clearInterval(heartbeat);

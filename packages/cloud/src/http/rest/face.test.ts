@@ -18,14 +18,90 @@ const byId = object({ id: text() });
 const calls: { caller: Caller; params: unknown; query: unknown; body: unknown }[] = [];
 const shared = { tag: 'Ships', summary: 'S' };
 const operations = [
-  operation({ ...shared, id: 'listShips', method: 'GET', path: '/ships', access: 'read', query: object({}, { limit: integer({ minimum: 1 }) }), status: 200, answer: object({ seen: integer() }), handle: async (call) => ({ seen: calls.push(call) }) }),
-  operation({ ...shared, id: 'createShip', method: 'POST', path: '/ships', access: 'write', body: object({ name: text() }), status: 201, answer: object({ seen: integer() }), handle: async (call) => ({ seen: calls.push(call) }) }),
-  operation({ ...shared, id: 'paintShip', method: 'POST', path: '/ships/{id}/paint', access: 'write', params: byId, body: object({ colour: text() }), bodyLimit: 5000, status: 200, answer: object({ seen: integer() }), handle: async (call) => ({ seen: calls.push(call) }) }),
-  operation({ ...shared, id: 'sinkShip', method: 'DELETE', path: '/ships/{id}', access: 'write', params: byId, status: 204, handle: async (call) => void calls.push(call) }),
-  operation({ ...shared, id: 'listHarbours', method: 'GET', path: '/harbours', access: 'operator', status: 200, answer: object({}), handle: async () => ({}) }),
-  operation({ ...shared, id: 'getTide', method: 'GET', path: '/tide', access: 'open', status: 200, answer: object({}), handle: async () => ({}) }),
-  operation({ ...shared, id: 'getChart', method: 'GET', path: '/chart', access: 'open', page: true, status: 200, handle: async () => '<p>' }),
-  operation({ ...shared, id: 'breakMast', method: 'GET', path: '/mast', access: 'open', status: 200, handle: async () => Promise.reject(new Error('hunter2')) }),
+  operation({
+    ...shared,
+    id: 'listShips',
+    method: 'GET',
+    path: '/ships',
+    access: 'read',
+    query: object({}, { limit: integer({ minimum: 1 }) }),
+    status: 200,
+    answer: object({ seen: integer() }),
+    handle: async (call) => ({ seen: calls.push(call) }),
+  }),
+  operation({
+    ...shared,
+    id: 'createShip',
+    method: 'POST',
+    path: '/ships',
+    access: 'write',
+    body: object({ name: text() }),
+    status: 201,
+    answer: object({ seen: integer() }),
+    handle: async (call) => ({ seen: calls.push(call) }),
+  }),
+  operation({
+    ...shared,
+    id: 'paintShip',
+    method: 'POST',
+    path: '/ships/{id}/paint',
+    access: 'write',
+    params: byId,
+    body: object({ colour: text() }),
+    bodyLimit: 5000,
+    status: 200,
+    answer: object({ seen: integer() }),
+    handle: async (call) => ({ seen: calls.push(call) }),
+  }),
+  operation({
+    ...shared,
+    id: 'sinkShip',
+    method: 'DELETE',
+    path: '/ships/{id}',
+    access: 'write',
+    params: byId,
+    status: 204,
+    handle: async (call) => void calls.push(call),
+  }),
+  operation({
+    ...shared,
+    id: 'listHarbours',
+    method: 'GET',
+    path: '/harbours',
+    access: 'operator',
+    status: 200,
+    answer: object({}),
+    handle: async () => ({}),
+  }),
+  operation({
+    ...shared,
+    id: 'getTide',
+    method: 'GET',
+    path: '/tide',
+    access: 'open',
+    status: 200,
+    answer: object({}),
+    handle: async () => ({}),
+  }),
+  operation({
+    ...shared,
+    id: 'getChart',
+    method: 'GET',
+    path: '/chart',
+    access: 'open',
+    page: true,
+    status: 200,
+    handle: async () => '<p>',
+  }),
+  operation({
+    ...shared,
+    id: 'breakMast',
+    method: 'GET',
+    path: '/mast',
+    access: 'open',
+    status: 200,
+    handle: async () => Promise.reject(new Error('hunter2')),
+  }),
 ];
 
 describe('a REST interface', () => {
@@ -51,7 +127,11 @@ describe('a REST interface', () => {
           interface: 'rest-v2',
           operations,
           bodyLimit: 100,
-          fail: (reply, error) => reply.code(499).headers(error.headers).send({ code: error.code, message: error.message, details: error.details }),
+          fail: (reply, error) =>
+            reply
+              .code(499)
+              .headers(error.headers)
+              .send({ code: error.code, message: error.message, details: error.details }),
           headers: () => ({ 'x-age': 'old' }),
           meter: (caller) => limiter.count(caller.keyId ?? ''),
           closed: () => closed,
@@ -66,18 +146,47 @@ describe('a REST interface', () => {
     await context.close();
   });
 
-  const send = async (method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'OPTIONS', path: string, { key, body, headers = {} }: { key?: string | undefined; body?: string | object; headers?: Record<string, string> } = {}) => {
-    const answer = await app.inject({ method, url: `/v9${path}`, headers: { ...(key !== undefined && { authorization: `Bearer ${key}` }), ...headers }, ...(body !== undefined && { payload: body }) });
-    return { status: answer.statusCode, headers: answer.headers, text: answer.body, ...(answer.body.startsWith('{') ? (JSON.parse(answer.body) as { code?: string; details?: string[]; message?: string }) : {}) };
+  const send = async (
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'OPTIONS',
+    path: string,
+    {
+      key,
+      body,
+      headers = {},
+    }: { key?: string | undefined; body?: string | object; headers?: Record<string, string> } = {},
+  ) => {
+    const answer = await app.inject({
+      method,
+      url: `/v9${path}`,
+      headers: { ...(key !== undefined && { authorization: `Bearer ${key}` }), ...headers },
+      ...(body !== undefined && { payload: body }),
+    });
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      text: answer.body,
+      ...(answer.body.startsWith('{')
+        ? (JSON.parse(answer.body) as { code?: string; details?: string[]; message?: string })
+        : {}),
+    };
   };
 
   test('hands an operation who calls and what was sent, checked', async () => {
     calls.length = 0;
     assert.equal((await send('GET', '/ships?limit=5&other=x', { key: readOnly })).status, 200);
-    assert.equal((await send('POST', '/ships/s%201/paint', { key: full, body: { colour: 'red' } })).status, 200);
+    assert.equal(
+      (await send('POST', '/ships/s%201/paint', { key: full, body: { colour: 'red' } })).status,
+      200,
+    );
     const [listed, painted] = calls;
-    assert.deepEqual([listed?.query, listed?.body, listed?.caller.interface, listed?.caller.fullAccess], [{ limit: 5 }, undefined, 'rest-v2', false]);
-    assert.deepEqual([{ ...(painted?.params as object) }, painted?.body, painted?.caller.fullAccess], [{ id: 's 1' }, { colour: 'red' }, true]);
+    assert.deepEqual(
+      [listed?.query, listed?.body, listed?.caller.interface, listed?.caller.fullAccess],
+      [{ limit: 5 }, undefined, 'rest-v2', false],
+    );
+    assert.deepEqual(
+      [{ ...(painted?.params as object) }, painted?.body, painted?.caller.fullAccess],
+      [{ id: 's 1' }, { colour: 'red' }, true],
+    );
   });
 
   test('answers with the status of the operation; 204 has neither body nor type', async () => {
@@ -91,8 +200,27 @@ describe('a REST interface', () => {
 
   test('asks for a key first, then for the right to do this, and never reads a body before', async () => {
     calls.length = 0;
-    for (const key of [undefined, 'unknown']) assert.equal((await send('POST', '/ships', { key, body: 'not json', headers: { 'content-type': 'application/json' } })).code, 'unauthenticated');
-    assert.equal((await send('POST', '/ships', { key: readOnly, body: 'not json', headers: { 'content-type': 'application/json' } })).code, 'forbidden');
+    for (const key of [undefined, 'unknown'])
+      assert.equal(
+        (
+          await send('POST', '/ships', {
+            key,
+            body: 'not json',
+            headers: { 'content-type': 'application/json' },
+          })
+        ).code,
+        'unauthenticated',
+      );
+    assert.equal(
+      (
+        await send('POST', '/ships', {
+          key: readOnly,
+          body: 'not json',
+          headers: { 'content-type': 'application/json' },
+        })
+      ).code,
+      'forbidden',
+    );
     assert.equal((await send('GET', '/harbours', { key: full })).code, 'forbidden');
     assert.equal((await send('GET', '/tide')).status, 200);
     assert.deepEqual(calls, []);
@@ -100,7 +228,10 @@ describe('a REST interface', () => {
 
   test('refuses what cannot be read, each thing by its name', async () => {
     calls.length = 0;
-    const post = async (body: string, headers: Record<string, string> = { 'content-type': 'application/json' }) => (await send('POST', '/ships', { key: full, body, headers })).code;
+    const post = async (
+      body: string,
+      headers: Record<string, string> = { 'content-type': 'application/json' },
+    ) => (await send('POST', '/ships', { key: full, body, headers })).code;
     assert.equal(await post('{'), 'malformed');
     assert.equal(await post('{"name":"\\u0000"}'), 'malformed');
     assert.equal(await post('{"name":1}'), 'schema');
@@ -117,11 +248,39 @@ describe('a REST interface', () => {
 
   test('reads bodies up to the limit of the interface, or of the operation', async () => {
     const long = (length: number): string => JSON.stringify({ name: 'x'.repeat(length - 11) });
-    assert.equal((await send('POST', '/ships', { key: full, body: long(100), headers: { 'content-type': 'application/json' } })).status, 201);
-    assert.equal((await send('POST', '/ships', { key: full, body: long(101), headers: { 'content-type': 'application/json' } })).code, 'too-large');
-    assert.equal((await send('POST', '/ships/s1/paint', { key: full, body: { colour: 'x'.repeat(4000) } })).status, 200);
-    assert.equal((await send('POST', '/ships/s1/paint', { key: full, body: { colour: 'x'.repeat(5000) } })).code, 'too-large');
-    assert.equal((await send('POST', '/ships', { body: long(101), headers: { 'content-type': 'application/json' } })).code, 'too-large');
+    assert.equal(
+      (
+        await send('POST', '/ships', {
+          key: full,
+          body: long(100),
+          headers: { 'content-type': 'application/json' },
+        })
+      ).status,
+      201,
+    );
+    assert.equal(
+      (
+        await send('POST', '/ships', {
+          key: full,
+          body: long(101),
+          headers: { 'content-type': 'application/json' },
+        })
+      ).code,
+      'too-large',
+    );
+    assert.equal(
+      (await send('POST', '/ships/s1/paint', { key: full, body: { colour: 'x'.repeat(4000) } })).status,
+      200,
+    );
+    assert.equal(
+      (await send('POST', '/ships/s1/paint', { key: full, body: { colour: 'x'.repeat(5000) } })).code,
+      'too-large',
+    );
+    assert.equal(
+      (await send('POST', '/ships', { body: long(101), headers: { 'content-type': 'application/json' } }))
+        .code,
+      'too-large',
+    );
   });
 
   test('tells an unknown address from an unknown method', async () => {
@@ -136,7 +295,8 @@ describe('a REST interface', () => {
   });
 
   test('counts every call of a known key, and says so', async () => {
-    const left = async (path: string, key?: string): Promise<number> => Number(/r=(\d+)/.exec(String((await send('GET', path, { key })).headers['ratelimit']))?.[1]);
+    const left = async (path: string, key?: string): Promise<number> =>
+      Number(/r=(\d+)/.exec(String((await send('GET', path, { key })).headers['ratelimit']))?.[1]);
     const before = await left('/ships', full);
     assert.equal(await left('/ships?limit=x', full), before - 1);
     assert.equal(await left('/harbours', full), before - 2);
@@ -152,7 +312,8 @@ describe('a REST interface', () => {
   });
 
   test('carries its own headers on every answer, and closes as a whole', async () => {
-    for (const path of ['/tide', '/ships', '/mast', '/unknown']) assert.equal((await send('GET', path)).headers['x-age'], 'old', path);
+    for (const path of ['/tide', '/ships', '/mast', '/unknown'])
+      assert.equal((await send('GET', path)).headers['x-age'], 'old', path);
     closed = new BerthError('retired', 'gone');
     for (const path of ['/tide', '/ships', '/unknown', '']) {
       const answer = await send('GET', path, { key: full });

@@ -43,7 +43,8 @@ export function restFace(face: RestFace, gate: Gate) {
       }
     });
     // A stream: it is never in memory, and whoever takes it reads it.
-    for (const type of new Set(face.operations.flatMap(({ upload }) => upload ?? []))) app.addContentTypeParser(type, (_request, body, done) => done(null, body));
+    for (const type of new Set(face.operations.flatMap(({ upload }) => upload ?? [])))
+      app.addContentTypeParser(type, (_request, body, done) => done(null, body));
     app.addHook('onRequest', async (request, reply) => {
       if (face.headers !== undefined) reply.headers(face.headers());
       const closed = face.closed?.();
@@ -51,21 +52,25 @@ export function restFace(face: RestFace, gate: Gate) {
       // Here and not in the handler below: that one would have the body read first.
       if (request.is404) throw nothingThere(face, request);
     });
-    app.setErrorHandler((error, request, reply) => face.fail(reply, asBerthError(error, request.log, request.id)));
+    app.setErrorHandler((error, request, reply) =>
+      face.fail(reply, asBerthError(error, request.log, request.id)),
+    );
     app.setNotFoundHandler((request, reply) => face.fail(reply, nothingThere(face, request)));
     for (const operation of face.operations) serve(app, face, operation, gate);
   };
 }
 
 function serve(app: FastifyInstance, face: RestFace, operation: Operation, gate: Gate): void {
-  const limit = operation.upload === undefined ? (operation.bodyLimit ?? face.bodyLimit) : Number.MAX_SAFE_INTEGER;
+  const limit =
+    operation.upload === undefined ? (operation.bodyLimit ?? face.bodyLimit) : Number.MAX_SAFE_INTEGER;
   app.route({
     method: operation.method,
     url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     bodyLimit: limit,
     onRequest: async (request) => {
       const announced = Number(request.headers['content-length'] ?? 0);
-      if (announced > limit) throw new BerthError('too-large', `the body has ${announced} bytes; at most ${limit} are read here`);
+      if (announced > limit)
+        throw new BerthError('too-large', `the body has ${announced} bytes; at most ${limit} are read here`);
     },
     preParsing: async (request, reply) => {
       if (operation.access === 'open') return;
@@ -74,9 +79,15 @@ function serve(app: FastifyInstance, face: RestFace, operation: Operation, gate:
         family: 'rest',
         need: operation.access === 'read' ? 'read' : 'write',
         requestId: request.id,
-        ...(operation.ofPod !== undefined && { podId: (request.params as Record<string, string>)[operation.ofPod] ?? '' }),
+        ...(operation.ofPod !== undefined && {
+          podId: (request.params as Record<string, string>)[operation.ofPod] ?? '',
+        }),
       };
-      const caller = await gate.admit(bearerKey(request.headers.authorization), visit, (known) => void reply.headers(face.meter?.(known) ?? {}));
+      const caller = await gate.admit(
+        bearerKey(request.headers.authorization),
+        visit,
+        (known) => void reply.headers(face.meter?.(known) ?? {}),
+      );
       checkOperator(operation.access, caller);
       callers.set(request, caller);
     },
@@ -92,7 +103,8 @@ function serve(app: FastifyInstance, face: RestFace, operation: Operation, gate:
         signal: goneSignal(reply.raw),
       });
       if (operation.events === true) return sendEvents(reply, answer as AsyncIterable<ServerEvent>);
-      if (operation.status === 204 || (operation.mayBeEmpty === true && answer === undefined)) return reply.code(204).send();
+      if (operation.status === 204 || (operation.mayBeEmpty === true && answer === undefined))
+        return reply.code(204).send();
       reply.code(operation.status);
       if (operation.download !== undefined) return reply.type(operation.download).send(answer);
       if (operation.page === true) return reply.type('text/html; charset=utf-8').send(answer);
@@ -104,10 +116,18 @@ function serve(app: FastifyInstance, face: RestFace, operation: Operation, gate:
 const callers = new WeakMap<FastifyRequest, Caller>();
 
 /** Whoever calls an operation that is open to all. */
-const NOBODY: Caller = { accountId: '', keyId: null, operator: false, fullAccess: false, interface: 'system', requestId: '' };
+const NOBODY: Caller = {
+  accountId: '',
+  keyId: null,
+  operator: false,
+  fullAccess: false,
+  interface: 'system',
+  requestId: '',
+};
 
 function checkOperator(access: Access, caller: Caller): void {
-  if (access === 'operator' && !caller.operator) throw new BerthError('forbidden', 'access denied: this needs a key with full access of the root account');
+  if (access === 'operator' && !caller.operator)
+    throw new BerthError('forbidden', 'access denied: this needs a key with full access of the root account');
 }
 
 function readParams(params: Record<string, string>): Record<string, string> {
@@ -120,8 +140,10 @@ function readQuery(operation: Operation, request: FastifyRequest): unknown {
   const raw = request.query as Record<string, string | string[]>;
   for (const value of Object.values(raw).flat()) checkText(value);
   const { value, findings } = queryReader(operation.query)(raw);
-  if (findings.length > 0 && operation.queryIsRule === true) throw new BerthError('rule', findings.join('; '), { details: findings });
-  if (findings.length > 0) throw new BerthError('schema', 'Request validation failed.', { details: findings });
+  if (findings.length > 0 && operation.queryIsRule === true)
+    throw new BerthError('rule', findings.join('; '), { details: findings });
+  if (findings.length > 0)
+    throw new BerthError('schema', 'Request validation failed.', { details: findings });
   return value;
 }
 
@@ -136,9 +158,11 @@ const NOTHING = Readable.from([]);
 function readBody(operation: Operation, body: unknown): unknown {
   if (operation.body === undefined) return undefined;
   if (body instanceof Readable) throw new BerthError('media-type', 'send the body as application/json');
-  if (body === undefined) throw new BerthError('schema', 'Request validation failed.', { details: ['$: a JSON body is needed'] });
+  if (body === undefined)
+    throw new BerthError('schema', 'Request validation failed.', { details: ['$: a JSON body is needed'] });
   const findings = validator(operation.body)(body);
-  if (findings.length > 0) throw new BerthError('schema', 'Request validation failed.', { details: findings });
+  if (findings.length > 0)
+    throw new BerthError('schema', 'Request validation failed.', { details: findings });
   return body;
 }
 
@@ -146,7 +170,9 @@ function readBody(operation: Operation, body: unknown): unknown {
 function nothingThere(face: RestFace, request: FastifyRequest): BerthError {
   const allow = allowedMethods(face.operations, pathBelow(face.prefix, request.url));
   if (allow.length === 0) return new BerthError('no-route', 'no such address');
-  return new BerthError('method', `${request.method} is not allowed here; allowed: ${allow.join(', ')}`, { headers: { allow: allow.join(', ') } });
+  return new BerthError('method', `${request.method} is not allowed here; allowed: ${allow.join(', ')}`, {
+    headers: { allow: allow.join(', ') },
+  });
 }
 
 function pathBelow(prefix: string, url: string): string {

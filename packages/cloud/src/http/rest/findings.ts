@@ -40,7 +40,10 @@ function locate(root: unknown, pointer: string): Place {
     if (Array.isArray(place.value)) place.path += `[${name}]`;
     else place.path += /^[\w-]+$/.test(name) && name.length <= MOST_ECHOED ? `.${name}` : `[${quoted(name)}]`;
     place.secret ||= SECRET_NAME.test(name);
-    place.value = typeof place.value === 'object' && place.value !== null && Object.hasOwn(place.value, name) ? (place.value as Record<string, unknown>)[name] : undefined;
+    place.value =
+      typeof place.value === 'object' && place.value !== null && Object.hasOwn(place.value, name)
+        ? (place.value as Record<string, unknown>)[name]
+        : undefined;
   }
   return place;
 }
@@ -60,14 +63,23 @@ function wording(problem: Problem, place: Place, origin: Origin): string {
     case 'unevaluatedProperties':
       return `additional properties ${inQuotes(params['unevaluatedProperty'])} not allowed`;
     case 'uniqueItems':
-      return `items ${[params['i'], params['j']].map((index) => `[${Number(index)}]`).sort().join(' and ')} are equal, give each once`;
+      return `items ${[params['i'], params['j']]
+        .map((index) => `[${Number(index)}]`)
+        .sort()
+        .join(' and ')} are equal, give each once`;
     default:
       return demand(keyword, params, place, origin, problem.orNull ?? false);
   }
 }
 
 /** "must be …, got …" */
-function demand(keyword: string, params: Record<string, unknown>, place: Place, origin: Origin, orNull: boolean): string {
+function demand(
+  keyword: string,
+  params: Record<string, unknown>,
+  place: Place,
+  origin: Origin,
+  orNull: boolean,
+): string {
   const limit = Number(params['limit']);
   const exact = echo(place);
   const repeated = origin === 'query' && Array.isArray(place.value);
@@ -75,7 +87,8 @@ function demand(keyword: string, params: Record<string, unknown>, place: Place, 
     case 'type': {
       if (repeated) return 'must be given once only';
       const wanted = [params['type']].flat() as string[];
-      const wrongNumber = typeof place.value === 'number' && (wanted.includes('integer') || wanted.includes('number'));
+      const wrongNumber =
+        typeof place.value === 'number' && (wanted.includes('integer') || wanted.includes('number'));
       const seen = wrongNumber || (origin === 'query' && typeof place.value === 'string') ? exact : undefined;
       return `must be ${either([...wanted.map((type) => TYPE_WORDS[type] ?? type), ...(orNull ? ['null'] : [])])}, got ${seen ?? typeWord(place.value)}`;
     }
@@ -83,7 +96,10 @@ function demand(keyword: string, params: Record<string, unknown>, place: Place, 
     case 'const': {
       if (repeated) return 'must be given once only';
       const allowed = keyword === 'enum' ? (params['allowedValues'] as unknown[]) : [params['allowedValue']];
-      const shown = allowed.slice(0, MOST_CHOICES).map((value) => (typeof value === 'string' && value !== '' ? value : JSON.stringify(value))).join(', ');
+      const shown = allowed
+        .slice(0, MOST_CHOICES)
+        .map((value) => (typeof value === 'string' && value !== '' ? value : JSON.stringify(value)))
+        .join(', ');
       const more = allowed.length > MOST_CHOICES ? ` and ${allowed.length - MOST_CHOICES} more` : '';
       return `must be ${allowed.length > 1 ? 'one of ' : ''}${shown}${more}${orNull ? ' or null' : ''}, got ${exact ?? typeWord(place.value)}`;
     }
@@ -143,7 +159,9 @@ function typeWord(value: unknown): string {
 function echo(place: Place): string | undefined {
   if (place.secret) return undefined;
   if (typeof place.value === 'string') return quoted(place.value);
-  return typeof place.value === 'number' || typeof place.value === 'boolean' || place.value === null ? String(place.value) : undefined;
+  return typeof place.value === 'number' || typeof place.value === 'boolean' || place.value === null
+    ? String(place.value)
+    : undefined;
 }
 
 function got(exact: string | undefined): string {
@@ -165,7 +183,9 @@ function clipped(text: string): string {
 
 function either(words: string[]): string {
   const different = [...new Set(words)];
-  return different.length === 1 ? different[0]! : `${different.slice(0, -1).join(', ')} or ${different.at(-1)}`;
+  return different.length === 1
+    ? different[0]!
+    : `${different.slice(0, -1).join(', ')} or ${different.at(-1)}`;
 }
 
 function counted(count: number, noun: string): string {

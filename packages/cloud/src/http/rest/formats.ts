@@ -31,7 +31,10 @@ function isDate(text: string): boolean {
 
 /** RFC 3339, date-time, without the 60th second, of which `Date` has none, and without what an offset takes out of the years 0000 to 9999: it could not be shown in this format. */
 function isDateTime(text: string): boolean {
-  const isWellFormed = isDate(text.slice(0, DATE_LENGTH)) && /^t/i.test(text.slice(DATE_LENGTH)) && TIME.test(text.slice(DATE_LENGTH + 1));
+  const isWellFormed =
+    isDate(text.slice(0, DATE_LENGTH)) &&
+    /^t/i.test(text.slice(DATE_LENGTH)) &&
+    TIME.test(text.slice(DATE_LENGTH + 1));
   const instant = Date.parse(text);
   return isWellFormed && instant >= FIRST_INSTANT && instant <= LAST_INSTANT;
 }

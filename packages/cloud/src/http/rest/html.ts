@@ -25,7 +25,13 @@ function insertion(insert: Insert): string {
   return escaped(String(insert));
 }
 
-const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const ENTITIES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
 
 function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
@@ -33,10 +39,15 @@ function escaped(text: string): string {
 
 /** Text as people write it in descriptions: blank lines part paragraphs, backquotes mark code. */
 export function prose(text: string | undefined): Html[] {
-  return (text ?? '').split(/\n\s*\n/).filter((paragraph) => paragraph.trim() !== '').map((paragraph) => html`<p>${marked(paragraph.trim())}</p>`);
+  return (text ?? '')
+    .split(/\n\s*\n/)
+    .filter((paragraph) => paragraph.trim() !== '')
+    .map((paragraph) => html`<p>${marked(paragraph.trim())}</p>`);
 }
 
 /** One line of such text. */
 export function marked(text: string): Html[] {
-  return text.split(/(`[^`]+`)/).map((part) => (/^`[^`]+`$/.test(part) ? html`<code>${part.slice(1, -1)}</code>` : html`${part}`));
+  return text
+    .split(/(`[^`]+`)/)
+    .map((part) => (/^`[^`]+`$/.test(part) ? html`<code>${part.slice(1, -1)}</code>` : html`${part}`));
 }

@@ -10,12 +10,25 @@ export function metaOperations(describe: () => Promise<OpenApiDocument>): Operat
   const described = (): Promise<OpenApiDocument> => (document ??= describe());
   return [
     operation({
-      id: 'getOpenApi', method: 'GET', path: '/openapi.json', tag, summary: 'This interface as an OpenAPI document', access: 'open',
-      status: 200, answer: { type: 'object', ...anything({ description: 'An OpenAPI 3.1 document' }) },
+      id: 'getOpenApi',
+      method: 'GET',
+      path: '/openapi.json',
+      tag,
+      summary: 'This interface as an OpenAPI document',
+      access: 'open',
+      status: 200,
+      answer: { type: 'object', ...anything({ description: 'An OpenAPI 3.1 document' }) },
       handle: described,
     }),
     operation({
-      id: 'getDocs', method: 'GET', path: '/docs', tag, summary: 'This interface as a page for people', access: 'open', query: object({}), page: true,
+      id: 'getDocs',
+      method: 'GET',
+      path: '/docs',
+      tag,
+      summary: 'This interface as a page for people',
+      access: 'open',
+      query: object({}),
+      page: true,
       status: 200,
       handle: async () => {
         const { referencePage } = await import('./reference-page.ts');

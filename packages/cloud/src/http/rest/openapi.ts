@@ -6,7 +6,12 @@ import type { Schema } from './schema.ts';
 /** The OpenAPI 3.1 description of one REST interface, made from its operations alone. */
 export interface OpenApiDocument {
   openapi: '3.1.0';
-  info: { title: string; version: string; description: string; license: { name: string; identifier: string } };
+  info: {
+    title: string;
+    version: string;
+    description: string;
+    license: { name: string; identifier: string };
+  };
   servers: { url: string }[];
   security: Requirement[];
   tags: Tag[];
@@ -20,9 +25,17 @@ export interface OpenApiDocument {
 }
 
 export type JsonSchema = Record<string, unknown>;
-export interface Reference { $ref: string }
-export interface Tag { name: string; description?: string }
-export interface HeaderObject { description: string; schema: JsonSchema }
+export interface Reference {
+  $ref: string;
+}
+export interface Tag {
+  name: string;
+  description?: string;
+}
+export interface HeaderObject {
+  description: string;
+  schema: JsonSchema;
+}
 type Requirement = Record<string, string[]>;
 type Content = Record<string, { schema: JsonSchema }>;
 
@@ -82,17 +95,30 @@ const NOTHING_TO_SAY = 'Done; there is nothing to say.';
 
 export function openApiDocument(options: OpenApiOptions): OpenApiDocument {
   const schemas = new Components();
-  const headers = Object.entries(options.responseHeaders ?? {}).map(([name, header]): [string, HeaderObject] => [name, { description: header.description, schema: schemas.place(header.schema) }]);
-  const headerReferences = Object.fromEntries(headers.map(([name]) => [name, { $ref: `#/components/headers/${name}` }]));
+  const headers = Object.entries(options.responseHeaders ?? {}).map(
+    ([name, header]): [string, HeaderObject] => [
+      name,
+      { description: header.description, schema: schemas.place(header.schema) },
+    ],
+  );
+  const headerReferences = Object.fromEntries(
+    headers.map(([name]) => [name, { $ref: `#/components/headers/${name}` }]),
+  );
   const withHeaders = (answer: ResponseObject): ResponseObject => {
     const all = { ...headerReferences, ...answer.headers };
-    return { description: answer.description, ...(Object.keys(all).length > 0 && { headers: all }), ...(answer.content && { content: answer.content }) };
+    return {
+      description: answer.description,
+      ...(Object.keys(all).length > 0 && { headers: all }),
+      ...(answer.content && { content: answer.content }),
+    };
   };
 
   const paths: OpenApiDocument['paths'] = {};
   const failures = new Set<number>();
   for (const operation of options.operations) {
-    const responses: OperationObject['responses'] = { [operation.status]: withHeaders(success(operation, schemas)) };
+    const responses: OperationObject['responses'] = {
+      [operation.status]: withHeaders(success(operation, schemas)),
+    };
     if (operation.mayBeEmpty === true) responses[204] = withHeaders({ description: NOTHING_TO_SAY });
     for (const status of failuresOf(operation, options.commonFailures)) {
       failures.add(status);
@@ -100,21 +126,34 @@ export function openApiDocument(options: OpenApiOptions): OpenApiDocument {
     }
     const path = (paths[options.prefix + operation.path] ??= {});
     const method = operation.method.toLowerCase();
-    if (path[method] !== undefined) throw new Error(`${operation.method} ${operation.path} is described twice`);
+    if (path[method] !== undefined)
+      throw new Error(`${operation.method} ${operation.path} is described twice`);
     path[method] = { ...request(operation, schemas), responses };
   }
 
   const failureContent = { [options.errorMediaType]: { schema: schemas.place(options.errorSchema) } };
-  const failureAnswers = [...failures].sort((a, b) => a - b).map((status) => [failureName(status), withHeaders({ ...failure(status), content: failureContent })] as const);
+  const failureAnswers = [...failures]
+    .sort((a, b) => a - b)
+    .map(
+      (status) =>
+        [failureName(status), withHeaders({ ...failure(status), content: failureContent })] as const,
+    );
   return {
     openapi: '3.1.0',
-    info: { title: options.title, version: options.version, description: options.description, license: LICENSE },
+    info: {
+      title: options.title,
+      version: options.version,
+      description: options.description,
+      license: LICENSE,
+    },
     servers: [{ url: options.serverUrl.replace(/(.)\/+$/, '$1') }],
     security: [{ [KEY]: [] }],
     tags: tagsInUse(options),
     paths,
     components: {
-      securitySchemes: { [KEY]: { type: 'http', scheme: 'bearer', description: options.securityDescription } },
+      securitySchemes: {
+        [KEY]: { type: 'http', scheme: 'bearer', description: options.securityDescription },
+      },
       schemas: schemas.sorted(),
       responses: Object.fromEntries(failureAnswers),
       headers: Object.fromEntries(headers),
@@ -135,7 +174,8 @@ class Components {
       this.#known.add(schema);
       const copy = this.#copy(schema);
       const other = this.#schemas.get(name);
-      if (other !== undefined && JSON.stringify(other) !== JSON.stringify(copy)) throw new Error(`two different schemas are named ${name}`);
+      if (other !== undefined && JSON.stringify(other) !== JSON.stringify(copy))
+        throw new Error(`two different schemas are named ${name}`);
       this.#schemas.set(name, copy);
     }
     return { $ref: `#/components/schemas/${name}` };
@@ -146,7 +186,11 @@ class Components {
   }
 
   #copy(schema: Schema): JsonSchema {
-    return Object.fromEntries(Object.entries(schema).filter(([, value]) => value !== undefined).map(([keyword, value]) => [keyword, this.#copyValue(value)]));
+    return Object.fromEntries(
+      Object.entries(schema)
+        .filter(([, value]) => value !== undefined)
+        .map(([keyword, value]) => [keyword, this.#copyValue(value)]),
+    );
   }
 
   /** Keywords hold schemas, lists and maps of schemas, or plain data; only a named schema is treated apart. */
@@ -166,11 +210,18 @@ function request(operation: Operation, schemas: Components): Omit<OperationObjec
     'x-berth-access': operation.access,
     ...(operation.access === 'open' && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
-    ...(operation.upload !== undefined && { requestBody: { required: true, content: { [operation.upload]: { schema: { type: 'string', format: 'binary' } } } } }),
+    ...(operation.upload !== undefined && {
+      requestBody: {
+        required: true,
+        content: { [operation.upload]: { schema: { type: 'string', format: 'binary' } } },
+      },
+    }),
     ...(operation.body !== undefined && {
       requestBody: {
         required: true,
-        ...(operation.bodyLimit !== undefined && { description: `At most ${operation.bodyLimit.toLocaleString('en')} bytes.` }),
+        ...(operation.bodyLimit !== undefined && {
+          description: `At most ${operation.bodyLimit.toLocaleString('en')} bytes.`,
+        }),
         content: { [JSON_TYPE]: { schema: schemas.place(operation.body) } },
       },
     }),
@@ -181,8 +232,14 @@ function pathParameters(operation: Operation, schemas: Components): ParameterObj
   const names = [...operation.path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1]!);
   const fields = fieldsOf(operation.params ?? {});
   const stray = Object.keys(fields).find((name) => !names.includes(name));
-  if (stray !== undefined) throw new Error(`${operation.id}: the path ${operation.path} has no parameter ${stray}`);
-  return names.map((name) => ({ name, in: 'path', required: true, ...described(fields[name] ?? { type: 'string' }, schemas) }));
+  if (stray !== undefined)
+    throw new Error(`${operation.id}: the path ${operation.path} has no parameter ${stray}`);
+  return names.map((name) => ({
+    name,
+    in: 'path',
+    required: true,
+    ...described(fields[name] ?? { type: 'string' }, schemas),
+  }));
 }
 
 function queryParameters(operation: Operation, schemas: Components): ParameterObject[] {
@@ -206,14 +263,23 @@ function described(field: Schema, schemas: Components): { description?: string; 
 
 function success(operation: Operation, schemas: Components): ResponseObject {
   const description = { 200: 'Done.', 201: 'Created.', 204: NOTHING_TO_SAY }[operation.status];
-  if (operation.page === true) return { description, content: { 'text/html': { schema: { type: 'string' } } } };
-  if (operation.download !== undefined) return { description, content: { [operation.download]: { schema: { type: 'string', format: 'binary' } } } };
-  if (operation.events === true) return { description, content: { 'text/event-stream': { schema: { type: 'string' } } } };
-  return operation.answer === undefined ? { description } : { description, content: { [JSON_TYPE]: { schema: schemas.place(operation.answer) } } };
+  if (operation.page === true)
+    return { description, content: { 'text/html': { schema: { type: 'string' } } } };
+  if (operation.download !== undefined)
+    return {
+      description,
+      content: { [operation.download]: { schema: { type: 'string', format: 'binary' } } },
+    };
+  if (operation.events === true)
+    return { description, content: { 'text/event-stream': { schema: { type: 'string' } } } };
+  return operation.answer === undefined
+    ? { description }
+    : { description, content: { [JSON_TYPE]: { schema: schemas.place(operation.answer) } } };
 }
 
 function failuresOf(operation: Operation, common: readonly number[]): number[] {
-  const possible = operation.access === 'open' ? common.filter((status) => status !== 401 && status !== 403) : common;
+  const possible =
+    operation.access === 'open' ? common.filter((status) => status !== 401 && status !== 403) : common;
   return [...new Set([...possible, ...(operation.failures ?? [])])].sort((a, b) => a - b);
 }
 
@@ -239,13 +305,24 @@ const FAILURES: Record<number, string> = {
 
 function failure(status: number): ResponseObject {
   const description = FAILURES[status] ?? STATUS_CODES[status] ?? `Status ${status}`;
-  if (status === 405) return { description, headers: { Allow: { description: 'The methods that it does know.', schema: { type: 'string' } } } };
-  if (status === 429) return { description, headers: { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } } };
+  if (status === 405)
+    return {
+      description,
+      headers: { Allow: { description: 'The methods that it does know.', schema: { type: 'string' } } },
+    };
+  if (status === 429)
+    return {
+      description,
+      headers: { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } },
+    };
   return { description };
 }
 
 function tagsInUse(options: OpenApiOptions): Tag[] {
   const used = new Set(options.operations.map((operation) => operation.tag));
   const known = options.tags.filter((tag) => used.has(tag.name));
-  return [...known, ...[...used].filter((name) => !known.some((tag) => tag.name === name)).map((name) => ({ name }))];
+  return [
+    ...known,
+    ...[...used].filter((name) => !known.some((tag) => tag.name === name)).map((name) => ({ name })),
+  ];
 }

@@ -65,14 +65,22 @@ export interface Call<P, Q, B> {
 type ValueOf<S> = S extends Schema ? Static<S> : Record<never, never>;
 
 /** Ties the schemas of an operation to the types that its code sees. */
-export function operation<P extends Schema | undefined, Q extends Schema | undefined, B extends Schema | undefined, A extends Schema | undefined, E extends true | undefined = undefined>(
+export function operation<
+  P extends Schema | undefined,
+  Q extends Schema | undefined,
+  B extends Schema | undefined,
+  A extends Schema | undefined,
+  E extends true | undefined = undefined,
+>(
   definition: Omit<Operation, 'params' | 'query' | 'body' | 'answer' | 'mayBeEmpty' | 'handle'> & {
     params?: P;
     query?: Q;
     body?: B;
     answer?: A;
     mayBeEmpty?: E;
-    handle(call: Call<ValueOf<P>, ValueOf<Q>, ValueOf<B>>): Promise<(A extends Schema ? Static<A> : void) | (E extends true ? undefined : never)>;
+    handle(
+      call: Call<ValueOf<P>, ValueOf<Q>, ValueOf<B>>,
+    ): Promise<(A extends Schema ? Static<A> : void) | (E extends true ? undefined : never)>;
   },
 ): Operation {
   return definition as unknown as Operation;

@@ -4,23 +4,45 @@ import type { OpenApiOptions } from './openapi.ts';
 import * as schema from './schema.ts';
 
 /** A small harbour with one of everything that an interface can have, for the tests of this folder. */
-const Berth = schema.named('Berth', schema.object({ id: schema.text({ description: 'Its id.', examples: ['b7k2'] }), depth: schema.number({ minimum: 0, description: 'Metres of water.' }) }));
+const Berth = schema.named(
+  'Berth',
+  schema.object({
+    id: schema.text({ description: 'Its id.', examples: ['b7k2'] }),
+    depth: schema.number({ minimum: 0, description: 'Metres of water.' }),
+  }),
+);
 const Cargo = schema.named('Cargo', schema.oneOf(['BULK', 'CONTAINER'], { description: 'What it carries.' }));
 const Ship = schema.named(
   'Ship',
   schema.object(
-    { id: schema.text(), name: schema.text({ minLength: 1, maxLength: 191, description: 'As painted on the bow.' }), cargo: Cargo },
+    {
+      id: schema.text(),
+      name: schema.text({ minLength: 1, maxLength: 191, description: 'As painted on the bow.' }),
+      cargo: Cargo,
+    },
     {
       berth: schema.nullable(Berth),
       arrived: schema.nullable(schema.text({ format: 'date-time' })),
-      crew: schema.list(schema.object({ name: schema.text() }, { rank: schema.oneOf(['CAPTAIN', 'MATE'], { default: 'MATE' }) }), { maxItems: 40 }),
+      crew: schema.list(
+        schema.object(
+          { name: schema.text() },
+          { rank: schema.oneOf(['CAPTAIN', 'MATE'], { default: 'MATE' }) },
+        ),
+        { maxItems: 40 },
+      ),
       flags: schema.map(schema.text(), { description: 'Signals that are up, <b>by mast</b> & `colour`.' }),
       notes: schema.anything({ description: 'Whatever the harbour master wrote.' }),
     },
     { description: 'A ship in the harbour.' },
   ),
 );
-const Problem = schema.named('Problem', schema.object({ title: schema.text(), status: schema.integer(), detail: schema.text() }, { errors: schema.list(schema.text()) }));
+const Problem = schema.named(
+  'Problem',
+  schema.object(
+    { title: schema.text(), status: schema.integer(), detail: schema.text() },
+    { errors: schema.list(schema.text()) },
+  ),
+);
 const id = schema.object({ id: schema.text({ description: 'The id of the ship.' }) });
 const fields = schema.fieldsOf(Ship);
 const ship: schema.Static<typeof Ship> = { id: 's1', name: 'Seeadler', cargo: 'BULK' };
@@ -35,7 +57,12 @@ const operations: Operation[] = [
     access: 'read',
     query: schema.object(
       { year: schema.integer({ minimum: 1900, description: 'The year of arrival.' }) },
-      { include: schema.commaList(schema.oneOf(['CREW', 'BERTH']), { description: 'What else to tell.' }), cargo: Cargo, names: schema.list(schema.text()), limit: schema.integer({ default: 10, maximum: 100 }) },
+      {
+        include: schema.commaList(schema.oneOf(['CREW', 'BERTH']), { description: 'What else to tell.' }),
+        cargo: Cargo,
+        names: schema.list(schema.text()),
+        limit: schema.integer({ default: 10, maximum: 100 }),
+      },
     ),
     status: 200,
     answer: schema.object({ ships: schema.list(Ship) }),
@@ -49,17 +76,67 @@ const operations: Operation[] = [
     summary: 'Let a ship in',
     description: 'A berth is found by `depth`.\n\nA second paragraph.',
     access: 'write',
-    body: schema.named('CreateShip', schema.object({ name: fields['name']!, cargo: Cargo }, { berth: Berth, crew: fields['crew']!, flags: fields['flags']! }, { minProperties: 1 })),
+    body: schema.named(
+      'CreateShip',
+      schema.object(
+        { name: fields['name']!, cargo: Cargo },
+        { berth: Berth, crew: fields['crew']!, flags: fields['flags']! },
+        { minProperties: 1 },
+      ),
+    ),
     bodyLimit: 20_000_000,
     status: 201,
     answer: Ship,
     failures: [409, 400],
     handle: () => Promise.resolve(ship),
   }),
-  operation({ id: 'getShip', method: 'GET', path: '/ships/{id}', tag: 'Ships', summary: 'One ship', access: 'read', params: id, status: 200, answer: Ship, failures: [404], handle: () => Promise.resolve(ship) }),
-  operation({ id: 'removeShip', method: 'DELETE', path: '/ships/{id}', tag: 'Ships', summary: 'Send a ship away', access: 'operator', params: id, status: 204, failures: [404, 409], handle: () => Promise.resolve() }),
-  operation({ id: 'tide', method: 'GET', path: '/tide/{day}', tag: 'Weather', summary: 'The tide of a day', access: 'open', status: 200, answer: schema.map(schema.number()), handle: () => Promise.resolve({ high: 3.2 }) }),
-  operation({ id: 'chart', method: 'GET', path: '/chart', tag: 'Weather', summary: 'The chart to look at', access: 'open', page: true, status: 200, handle: () => Promise.resolve() }),
+  operation({
+    id: 'getShip',
+    method: 'GET',
+    path: '/ships/{id}',
+    tag: 'Ships',
+    summary: 'One ship',
+    access: 'read',
+    params: id,
+    status: 200,
+    answer: Ship,
+    failures: [404],
+    handle: () => Promise.resolve(ship),
+  }),
+  operation({
+    id: 'removeShip',
+    method: 'DELETE',
+    path: '/ships/{id}',
+    tag: 'Ships',
+    summary: 'Send a ship away',
+    access: 'operator',
+    params: id,
+    status: 204,
+    failures: [404, 409],
+    handle: () => Promise.resolve(),
+  }),
+  operation({
+    id: 'tide',
+    method: 'GET',
+    path: '/tide/{day}',
+    tag: 'Weather',
+    summary: 'The tide of a day',
+    access: 'open',
+    status: 200,
+    answer: schema.map(schema.number()),
+    handle: () => Promise.resolve({ high: 3.2 }),
+  }),
+  operation({
+    id: 'chart',
+    method: 'GET',
+    path: '/chart',
+    tag: 'Weather',
+    summary: 'The chart to look at',
+    access: 'open',
+    page: true,
+    status: 200,
+    handle: () => Promise.resolve(),
+  }),
 ];
 
 export const sample: OpenApiOptions = {

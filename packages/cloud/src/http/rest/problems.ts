@@ -27,34 +27,75 @@ export function settle(errors: ErrorObject[]): Problem[] {
 }
 
 function isInside(problem: Problem, choice: Problem): boolean {
-  return problem.schemaPath.startsWith(`${choice.schemaPath}/`) && (problem.instancePath === choice.instancePath || problem.instancePath.startsWith(`${choice.instancePath}/`));
+  return (
+    problem.schemaPath.startsWith(`${choice.schemaPath}/`) &&
+    (problem.instancePath === choice.instancePath ||
+      problem.instancePath.startsWith(`${choice.instancePath}/`))
+  );
 }
 
 /** The complaints of the alternative that was most likely meant, or one complaint that speaks for all of them. */
 function choose(choice: Problem, problems: Problem[]): Problem[] {
   if (Array.isArray(choice.params['passingSchemas']) || problems.length === 0) return [choice];
-  const branches = Map.groupBy(problems, (problem) => problem.schemaPath.slice(choice.schemaPath.length + 1).split('/', 1)[0]!);
+  const branches = Map.groupBy(
+    problems,
+    (problem) => problem.schemaPath.slice(choice.schemaPath.length + 1).split('/', 1)[0]!,
+  );
   const all = [...branches.values()].map(withoutRepeatedTypes);
-  const real = all.filter((branch) => !branch.some((problem) => problem.instancePath === choice.instancePath && problem.params['type'] === 'null'));
+  const real = all.filter(
+    (branch) =>
+      !branch.some(
+        (problem) => problem.instancePath === choice.instancePath && problem.params['type'] === 'null',
+      ),
+  );
   if (real.length === 0) return all[0]!;
   const orNull = real.length < all.length;
-  const kept = (real.length > 1 ? joined(choice, real) : undefined) ?? real.toSorted((a, b) => distance(a, choice) - distance(b, choice))[0]!;
-  return kept.map((problem) => (orNull && problem.instancePath === choice.instancePath ? { ...problem, orNull } : problem));
+  const kept =
+    (real.length > 1 ? joined(choice, real) : undefined) ??
+    real.toSorted((a, b) => distance(a, choice) - distance(b, choice))[0]!;
+  return kept.map((problem) =>
+    orNull && problem.instancePath === choice.instancePath ? { ...problem, orNull } : problem,
+  );
 }
 
 /** Where all alternatives complain of the same thing, their demands are told as one. */
 function joined(choice: Problem, branches: Problem[][]): Problem[] | undefined {
-  const types = branches.map((branch) => branch.find((problem) => problem.keyword === 'type' && problem.instancePath === choice.instancePath));
-  if (types.every((problem) => problem !== undefined)) return [{ ...types[0]!, params: { type: types.flatMap((problem) => problem.params['type'] as string | string[]) } }];
+  const types = branches.map((branch) =>
+    branch.find((problem) => problem.keyword === 'type' && problem.instancePath === choice.instancePath),
+  );
+  if (types.every((problem) => problem !== undefined))
+    return [
+      {
+        ...types[0]!,
+        params: { type: types.flatMap((problem) => problem.params['type'] as string | string[]) },
+      },
+    ];
 
   const choices = branches.map((branch) => branch.find((problem) => allowedBy(problem) !== undefined));
-  if (choices.every((problem) => problem !== undefined && problem.instancePath === choices[0]!.instancePath)) {
-    return [{ ...choices[0]!, keyword: 'enum', params: { allowedValues: [...new Set(choices.flatMap((problem) => allowedBy(problem!)))] } }];
+  if (
+    choices.every((problem) => problem !== undefined && problem.instancePath === choices[0]!.instancePath)
+  ) {
+    return [
+      {
+        ...choices[0]!,
+        keyword: 'enum',
+        params: { allowedValues: [...new Set(choices.flatMap((problem) => allowedBy(problem!)))] },
+      },
+    ];
   }
 
-  const missing = branches.map((branch) => (branch.length === 1 && branch[0]!.keyword === 'required' ? branch[0] : undefined));
-  if (missing.every((problem) => problem !== undefined && problem.instancePath === missing[0]!.instancePath)) {
-    return [{ ...missing[0]!, params: { missingProperty: missing.map((problem) => problem!.params['missingProperty']) } }];
+  const missing = branches.map((branch) =>
+    branch.length === 1 && branch[0]!.keyword === 'required' ? branch[0] : undefined,
+  );
+  if (
+    missing.every((problem) => problem !== undefined && problem.instancePath === missing[0]!.instancePath)
+  ) {
+    return [
+      {
+        ...missing[0]!,
+        params: { missingProperty: missing.map((problem) => problem!.params['missingProperty']) },
+      },
+    ];
   }
   return undefined;
 }
@@ -66,14 +107,17 @@ function allowedBy(problem: Problem): unknown[] | undefined {
 
 /** How far a value is from an alternative: the wrong type is furthest, then a wrong tag, then the number of complaints. */
 function distance(branch: Problem[], choice: Problem): number {
-  const wrongType = branch.some((problem) => problem.keyword === 'type' && problem.instancePath === choice.instancePath);
+  const wrongType = branch.some(
+    (problem) => problem.keyword === 'type' && problem.instancePath === choice.instancePath,
+  );
   const wrongTag = branch.some((problem) => allowedBy(problem) !== undefined);
   return (wrongType ? 1e9 : 0) + (wrongTag ? 1e6 : 0) + branch.length;
 }
 
 /** A value outside a list of choices needs no second line about its type. */
 function withoutRepeatedTypes(problems: Problem[]): Problem[] {
-  const place = (problem: Problem): string => `${problem.instancePath}\n${problem.schemaPath.slice(0, problem.schemaPath.lastIndexOf('/'))}`;
+  const place = (problem: Problem): string =>
+    `${problem.instancePath}\n${problem.schemaPath.slice(0, problem.schemaPath.lastIndexOf('/'))}`;
   const chosen = new Set(problems.filter((problem) => allowedBy(problem) !== undefined).map(place));
   return problems.filter((problem) => problem.keyword !== 'type' || !chosen.has(place(problem)));
 }

@@ -37,7 +37,11 @@ export class RateLimiter {
     const window = this.#windows[full];
     if (window === undefined) return headers;
     const wait = this.#secondsLeft(window, counts[full], now);
-    throw new BerthError('rate', `rate limit exceeded for the ${window.name} window; try again in ${wait} s`, { headers: { ...headers, 'retry-after': String(wait) } });
+    throw new BerthError(
+      'rate',
+      `rate limit exceeded for the ${window.name} window; try again in ${wait} s`,
+      { headers: { ...headers, 'retry-after': String(wait) } },
+    );
   }
 
   #countsOf(key: string, now: number): Count[] {
@@ -45,7 +49,8 @@ export class RateLimiter {
     this.#windows.forEach((window, index) => {
       const count = known[index];
       // A clock that was set back starts the window anew rather than stretching it.
-      if (count !== undefined && (now - count.startedAt >= window.seconds * 1000 || now < count.startedAt)) known[index] = { startedAt: now, used: 0 };
+      if (count !== undefined && (now - count.startedAt >= window.seconds * 1000 || now < count.startedAt))
+        known[index] = { startedAt: now, used: 0 };
     });
     this.#counts.set(key, known);
     return known;
@@ -53,7 +58,10 @@ export class RateLimiter {
 
   #state(counts: Count[], now: number): string {
     return this.#windows
-      .map((window, index) => `"${window.name}";r=${window.quota - (counts[index]?.used ?? 0)};t=${this.#secondsLeft(window, counts[index], now)}`)
+      .map(
+        (window, index) =>
+          `"${window.name}";r=${window.quota - (counts[index]?.used ?? 0)};t=${this.#secondsLeft(window, counts[index], now)}`,
+      )
       .join(', ');
   }
 

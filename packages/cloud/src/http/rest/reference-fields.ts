@@ -20,15 +20,22 @@ export function typeWords(schema: JsonSchema): Html {
   const choices = alternatives(schema);
   if (choices.length > 0) return html`${separated(choices.map(typeWords), ' or ')}`;
   if ('const' in schema) return html`<code>${JSON.stringify(schema['const'])}</code>`;
-  const types = [schema['type'] ?? (schema['properties'] === undefined ? 'any' : 'object')].flat() as string[];
-  return html`${separated(types.map((type) => simpleType(type, schema)), ' or ')}`;
+  const types = [
+    schema['type'] ?? (schema['properties'] === undefined ? 'any' : 'object'),
+  ].flat() as string[];
+  return html`${separated(
+    types.map((type) => simpleType(type, schema)),
+    ' or ',
+  )}`;
 }
 
 function simpleType(type: string, schema: JsonSchema): Html {
   if (type === 'array') return html`list of ${typeWords(asSchema(schema['items']) ?? {})}`;
   const values = asSchema(schema['additionalProperties']);
   if (type === 'object' && values !== undefined) return html`map to ${typeWords(values)}`;
-  return type === 'string' && schema['format'] !== undefined ? html`${String(schema['format'])}` : html`${type}`;
+  return type === 'string' && schema['format'] !== undefined
+    ? html`${String(schema['format'])}`
+    : html`${type}`;
 }
 
 /** A table of the fields of a schema, those of its parts indented below them; nothing for a schema without fields. */
@@ -38,32 +45,64 @@ export function fieldTable(schema: JsonSchema, schemas: Schemas, expandNamed: bo
   return html`<div class="scroll"><table class="fields"><thead><tr><th scope="col">Field</th><th scope="col">Type</th><th scope="col">Description</th></tr></thead><tbody>${rows}</tbody></table></div>`;
 }
 
-function fieldRows(schema: JsonSchema, schemas: Schemas, expandNamed: boolean, level: number, above: ReadonlySet<string>): Html[] {
+function fieldRows(
+  schema: JsonSchema,
+  schemas: Schemas,
+  expandNamed: boolean,
+  level: number,
+  above: ReadonlySet<string>,
+): Html[] {
   const name = referredName(schema);
-  if (level > DEEPEST_LEVEL || (name !== undefined && ((level > 0 && !expandNamed) || above.has(name)))) return [];
+  if (level > DEEPEST_LEVEL || (name !== undefined && ((level > 0 && !expandNamed) || above.has(name))))
+    return [];
   const inside = name === undefined ? above : new Set([...above, name]);
   const own = resolved(schema, schemas);
-  const deeper = (part: unknown): Html[] => (asSchema(part) === undefined ? [] : fieldRows(asSchema(part)!, schemas, expandNamed, level, inside));
+  const deeper = (part: unknown): Html[] =>
+    asSchema(part) === undefined ? [] : fieldRows(asSchema(part)!, schemas, expandNamed, level, inside);
 
   const required = (own['required'] ?? []) as string[];
   const rows = Object.entries((own['properties'] ?? {}) as Schemas).flatMap(([field, part]) => [
     fieldRow(field, part, schemas, required.includes(field), level),
     ...fieldRows(part, schemas, expandNamed, level + 1, inside),
   ]);
-  const forms = alternatives(own).map(deeper).filter((form) => form.length > 0);
-  const chosen = forms.length > 1 ? forms.map((form, index) => [html`<tr class="form"><td colspan="3" class="level-${level}">form ${index + 1} of ${forms.length}</td></tr>`, form]) : forms;
+  const forms = alternatives(own)
+    .map(deeper)
+    .filter((form) => form.length > 0);
+  const chosen =
+    forms.length > 1
+      ? forms.map((form, index) => [
+          html`<tr class="form"><td colspan="3" class="level-${level}">form ${index + 1} of ${forms.length}</td></tr>`,
+          form,
+        ])
+      : forms;
   const together = ((own['allOf'] ?? []) as JsonSchema[]).flatMap(deeper);
-  return [...rows, ...deeper(own['items']), ...deeper(own['additionalProperties']), ...chosen.flat(2), ...together];
+  return [
+    ...rows,
+    ...deeper(own['items']),
+    ...deeper(own['additionalProperties']),
+    ...chosen.flat(2),
+    ...together,
+  ];
 }
 
-function fieldRow(name: string, schema: JsonSchema, schemas: Schemas, required: boolean, level: number): Html {
+function fieldRow(
+  name: string,
+  schema: JsonSchema,
+  schemas: Schemas,
+  required: boolean,
+  level: number,
+): Html {
   return html`<tr><td class="level-${Math.min(level, DEEPEST_LEVEL)}"><code>${name}</code>${required && REQUIRED}</td><td>${typeWords(schema)}</td><td>${about(schema, schemas)}</td></tr>`;
 }
 
 export const REQUIRED = html` <span class="required">required</span>`;
 
 /** The description of a schema and its limits. */
-export function about(schema: JsonSchema, schemas: Schemas, description = resolved(schema, schemas)['description']): Html {
+export function about(
+  schema: JsonSchema,
+  schemas: Schemas,
+  description = resolved(schema, schemas)['description'],
+): Html {
   const limits = limitsOf(schema, schemas);
   return html`${typeof description === 'string' && html`<div>${marked(description)}</div>`}${limits.length > 0 && html`<div class="limits">${separated(limits, '; ')}</div>`}`;
 }
@@ -84,7 +123,9 @@ function limitsOf(schema: JsonSchema, schemas: Schemas): Html[] {
     ...(own['uniqueItems'] === true ? [html`no two alike`] : []),
     ...(own['pattern'] === undefined ? [] : [html`pattern <code>${String(own['pattern'])}</code>`]),
     ...(own['default'] === undefined ? [] : [html`default ${code(own['default'])}`]),
-    ...(Array.isArray(own['examples']) && own['examples'].length > 0 ? [html`for example ${separated(own['examples'].map(code), ', ')}`] : []),
+    ...(Array.isArray(own['examples']) && own['examples'].length > 0
+      ? [html`for example ${separated(own['examples'].map(code), ', ')}`]
+      : []),
   ];
   const ofItems = items === undefined ? [] : limitsOf(items, schemas);
   return ofItems.length === 0 ? limits : [...limits, html`each: ${separated(ofItems, ', ')}`];
@@ -92,7 +133,8 @@ function limitsOf(schema: JsonSchema, schemas: Schemas): Html[] {
 
 function range(least: unknown, most: unknown, unit: string): Html[] {
   const units = (count: number): string => (unit === '' || count === 1 ? unit : `${unit}s`);
-  if (typeof least === 'number' && typeof most === 'number') return [least === most ? html`exactly ${least}${units(least)}` : html`${least} to ${most}${units(most)}`];
+  if (typeof least === 'number' && typeof most === 'number')
+    return [least === most ? html`exactly ${least}${units(least)}` : html`${least} to ${most}${units(most)}`];
   if (typeof least === 'number') return [html`at least ${least}${units(least)}`];
   return typeof most === 'number' ? [html`at most ${most}${units(most)}`] : [];
 }
@@ -107,7 +149,9 @@ function separated(parts: Html[], separator: string): Html[] {
 
 function referredName(schema: JsonSchema): string | undefined {
   const reference = schema['$ref'];
-  return typeof reference === 'string' && reference.startsWith(REFERENCE) ? reference.slice(REFERENCE.length) : undefined;
+  return typeof reference === 'string' && reference.startsWith(REFERENCE)
+    ? reference.slice(REFERENCE.length)
+    : undefined;
 }
 
 function resolved(schema: JsonSchema, schemas: Schemas): JsonSchema {

@@ -13,8 +13,13 @@ interface Entry {
 /** An interface as one page to read: nothing is fetched from elsewhere and no script is needed. */
 export function referencePage(document: OpenApiDocument): string {
   const { info, tags, components } = document;
-  const entries = Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]): Entry => ({ method, path, operation })));
-  const chapters = tags.map((tag) => ({ tag, entries: entries.filter(({ operation }) => operation.tags.includes(tag.name)) }));
+  const entries = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): Entry => ({ method, path, operation })),
+  );
+  const chapters = tags.map((tag) => ({
+    tag,
+    entries: entries.filter(({ operation }) => operation.tags.includes(tag.name)),
+  }));
   const schemaNames = Object.keys(components.schemas);
 
   const page = html`<!doctype html>
@@ -28,18 +33,31 @@ export function referencePage(document: OpenApiDocument): string {
 <body>
 <nav aria-label="Contents">
 <p class="title"><a href="#top">${info.title}</a> <small>${info.version}</small></p>
-${chapters.map(({ tag, entries }) => html`<h2><a href="#${tagAnchor(tag.name)}">${tag.name}</a></h2>
+${chapters.map(
+  ({ tag, entries }) => html`<h2><a href="#${tagAnchor(tag.name)}">${tag.name}</a></h2>
 <ul>${entries.map(({ method, operation }) => html`<li><a href="#${operationAnchor(operation)}">${badge(method)}<span>${operation.summary}</span></a></li>`)}</ul>
-`)}${schemaNames.length > 0 && html`<h2><a href="#schemas">Schemas</a></h2>
+`,
+)}${
+  schemaNames.length > 0 &&
+  html`<h2><a href="#schemas">Schemas</a></h2>
 <ul>${schemaNames.map((name) => html`<li><a href="#${schemaAnchor(name)}">${name}</a></li>`)}</ul>
-`}</nav>
+`
+}</nav>
 <main id="top">
 <header><h1>${info.title} <small>${info.version}</small></h1>${prose(info.description)}${facts(document)}</header>
-${chapters.map(({ tag, entries }) => html`<section id="${tagAnchor(tag.name)}"><h2>${tag.name}</h2>${prose(tag.description)}
+${chapters.map(
+  ({
+    tag,
+    entries,
+  }) => html`<section id="${tagAnchor(tag.name)}"><h2>${tag.name}</h2>${prose(tag.description)}
 ${entries.map((entry) => operationArticle(entry, document))}</section>
-`)}${schemaNames.length > 0 && html`<section id="schemas"><h2>Schemas</h2>
+`,
+)}${
+  schemaNames.length > 0 &&
+  html`<section id="schemas"><h2>Schemas</h2>
 ${schemaNames.map((name) => schemaArticle(name, document))}</section>
-`}</main>
+`
+}</main>
 </body>
 </html>
 `;
@@ -57,13 +75,23 @@ ${Object.entries(headers).map(([name, header]) => html`<dt>Header <code>${name}<
 </dl>`;
 }
 
-const ACCESS_WORDS = { open: 'needs no key', read: 'needs a key that may read', write: 'needs a key that may write', operator: 'needs the operator’s key' };
+const ACCESS_WORDS = {
+  open: 'needs no key',
+  read: 'needs a key that may read',
+  write: 'needs a key that may write',
+  operator: 'needs the operator’s key',
+};
 
 function operationArticle({ method, path, operation }: Entry, document: OpenApiDocument): Html {
   const schemas = document.components.schemas;
   const parameters = (place: ParameterObject['in'], title: string): Html | undefined => {
-    const rows = operation.parameters?.filter((parameter) => parameter.in === place).map((parameter) => parameterRow(parameter, document)) ?? [];
-    return rows.length === 0 ? undefined : html`<h4>${title}</h4><div class="scroll"><table class="fields"><tbody>${rows}</tbody></table></div>`;
+    const rows =
+      operation.parameters
+        ?.filter((parameter) => parameter.in === place)
+        .map((parameter) => parameterRow(parameter, document)) ?? [];
+    return rows.length === 0
+      ? undefined
+      : html`<h4>${title}</h4><div class="scroll"><table class="fields"><tbody>${rows}</tbody></table></div>`;
   };
   return html`<article id="${operationAnchor(operation)}">
 <h3><a href="#${operationAnchor(operation)}">${badge(method)} <code>${path}</code></a> <small>${ACCESS_WORDS[operation['x-berth-access']]}</small></h3>
@@ -80,12 +108,25 @@ function parameterRow(parameter: ParameterObject, document: OpenApiDocument): Ht
 }
 
 /** What failures carry is told once, at the top. */
-function answerRow(status: string, answer: OperationObject['responses'][string], document: OpenApiDocument): Html {
-  const response: ResponseObject = '$ref' in answer ? (document.components.responses[answer.$ref.split('/').at(-1)!] ?? { description: '' }) : answer;
-  const bodies = '$ref' in answer ? [] : Object.values(response.content ?? {}).map(({ schema }) => {
-    const fields = '$ref' in schema ? undefined : fieldTable(schema, document.components.schemas, false);
-    return fields === undefined ? html`<div>${typeWords(schema)}</div>` : html`<details><summary>${typeWords(schema)}</summary>${fields}</details>`;
-  });
+function answerRow(
+  status: string,
+  answer: OperationObject['responses'][string],
+  document: OpenApiDocument,
+): Html {
+  const response: ResponseObject =
+    '$ref' in answer
+      ? (document.components.responses[answer.$ref.split('/').at(-1)!] ?? { description: '' })
+      : answer;
+  const bodies =
+    '$ref' in answer
+      ? []
+      : Object.values(response.content ?? {}).map(({ schema }) => {
+          const fields =
+            '$ref' in schema ? undefined : fieldTable(schema, document.components.schemas, false);
+          return fields === undefined
+            ? html`<div>${typeWords(schema)}</div>`
+            : html`<details><summary>${typeWords(schema)}</summary>${fields}</details>`;
+        });
   return html`<tr><td><code>${status}</code></td><td>${marked(response.description)}${bodies}</td></tr>`;
 }
 

@@ -4,8 +4,25 @@ import { operation } from './operation.ts';
 import type { Method, Operation } from './operation.ts';
 import { allowedMethods } from './routes.ts';
 
-const at = (method: Method, path: string): Operation => operation({ id: method + path, method, path, tag: 'T', summary: 'S', access: 'read', status: 204, handle: () => Promise.resolve() });
-const operations = [at('POST', '/ships'), at('GET', '/ships'), at('GET', '/ships/{id}'), at('DELETE', '/ships/{id}'), at('POST', '/ships/{id}/crew'), at('GET', '/ships/lost')];
+const at = (method: Method, path: string): Operation =>
+  operation({
+    id: method + path,
+    method,
+    path,
+    tag: 'T',
+    summary: 'S',
+    access: 'read',
+    status: 204,
+    handle: () => Promise.resolve(),
+  });
+const operations = [
+  at('POST', '/ships'),
+  at('GET', '/ships'),
+  at('GET', '/ships/{id}'),
+  at('DELETE', '/ships/{id}'),
+  at('POST', '/ships/{id}/crew'),
+  at('GET', '/ships/lost'),
+];
 
 describe('the methods of a path', () => {
   test('are those of every pattern that fits, in order, each once', () => {
@@ -16,6 +33,18 @@ describe('the methods of a path', () => {
   });
 
   test('are none where nothing fits', () => {
-    for (const path of ['', '/', '/shi', '/ships/', '//ships', '/ships//crew', '/ships/s1/', '/ships/s1/crew/', '/ships/s1/crew/x', '/SHIPS']) assert.deepEqual(allowedMethods(operations, path), [], path);
+    for (const path of [
+      '',
+      '/',
+      '/shi',
+      '/ships/',
+      '//ships',
+      '/ships//crew',
+      '/ships/s1/',
+      '/ships/s1/crew/',
+      '/ships/s1/crew/x',
+      '/SHIPS',
+    ])
+      assert.deepEqual(allowedMethods(operations, path), [], path);
   });
 });

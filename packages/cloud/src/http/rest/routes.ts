@@ -8,7 +8,10 @@ export function allowedMethods(operations: readonly Operation[], path: string): 
 }
 
 function matches(pattern: string[], path: string[]): boolean {
-  return pattern.length === path.length && pattern.every((part, index) => (part.startsWith('{') ? path[index] !== '' : part === path[index]));
+  return (
+    pattern.length === path.length &&
+    pattern.every((part, index) => (part.startsWith('{') ? path[index] !== '' : part === path[index]))
+  );
 }
 
 /** Empty ones count: a path with a slash at its end is another path. */

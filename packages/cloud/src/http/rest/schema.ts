@@ -43,7 +43,9 @@ interface ListLimits extends Words {
 }
 
 type Simplify<T> = { [K in keyof T]: T[K] };
-type ObjectOf<R extends Fields, O extends Fields> = Simplify<{ [K in keyof R]: Static<R[K]> } & { [K in keyof O]?: Static<O[K]> }>;
+type ObjectOf<R extends Fields, O extends Fields> = Simplify<
+  { [K in keyof R]: Static<R[K]> } & { [K in keyof O]?: Static<O[K]> }
+>;
 
 export function text(limits: TextLimits = {}): Schema<string> {
   return { type: 'string', ...limits };
@@ -79,7 +81,8 @@ export function map<T>(values: Schema<T>, words: Words = {}): Schema<Record<stri
 }
 
 export function nullable<T>(schema: Schema<T>): Schema<T | null> {
-  if (typeof schema['type'] === 'string' && schema[NAME] === undefined && schema['enum'] === undefined) return { ...schema, type: [schema['type'], 'null'] };
+  if (typeof schema['type'] === 'string' && schema[NAME] === undefined && schema['enum'] === undefined)
+    return { ...schema, type: [schema['type'], 'null'] };
   return { anyOf: [schema, { type: 'null' }] };
 }
 
@@ -89,7 +92,11 @@ export function anything(words: Words = {}): Schema {
 }
 
 /** A closed object: a key that is not named here is refused. */
-export function object<R extends Fields, O extends Fields = Record<never, never>>(required: R, optional?: O, words: Words & { minProperties?: number } = {}): Schema<ObjectOf<R, O>> {
+export function object<R extends Fields, O extends Fields = Record<never, never>>(
+  required: R,
+  optional?: O,
+  words: Words & { minProperties?: number } = {},
+): Schema<ObjectOf<R, O>> {
   return {
     type: 'object',
     properties: { ...required, ...optional },

@@ -48,16 +48,29 @@ function readerFor(schema: Schema): ReadQuery<unknown> {
 
 /** Repeated keys stay a list where one value is wanted; the check then says so. */
 function readField(given: string | string[], field: Schema): unknown {
-  const lists = alternatives(field).find((schema) => schema['type'] === 'array' || (Array.isArray(schema['type']) && schema['type'].includes('array')));
+  const lists = alternatives(field).find(
+    (schema) =>
+      schema['type'] === 'array' || (Array.isArray(schema['type']) && schema['type'].includes('array')),
+  );
   if (lists === undefined) return typeof given === 'string' ? readText(given, field) : given;
   const texts = [given].flat();
-  const parts = isCommaList(lists) ? texts.flatMap((text) => text.split(',')).map((part) => part.trim()).filter((part) => part !== '') : texts;
+  const parts = isCommaList(lists)
+    ? texts
+        .flatMap((text) => text.split(','))
+        .map((part) => part.trim())
+        .filter((part) => part !== '')
+    : texts;
   return parts.map((part) => readText(part, (lists['items'] ?? {}) as Schema));
 }
 
 const INTEGER = /^[+-]?\d+$/;
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
-const BOOLEANS = new Map([['true', true], ['1', true], ['false', false], ['0', false]]);
+const BOOLEANS = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+]);
 
 /** Text that does not read as what is wanted stays text; the check then says so. */
 function readText(text: string, schema: Schema): unknown {
@@ -138,7 +151,11 @@ function ajv(allErrors: boolean): Ajv2020 {
   });
 }
 
-function remembered<K, V>(known: { get(key: K): V | undefined; set(key: K, value: V): unknown }, key: K, make: () => V): V {
+function remembered<K, V>(
+  known: { get(key: K): V | undefined; set(key: K, value: V): unknown },
+  key: K,
+  make: () => V,
+): V {
   let value = known.get(key);
   if (value === undefined) {
     value = make();

@@ -3,7 +3,11 @@ import { test } from 'node:test';
 import { CHECKSUM_HEADERS, checksumFor } from './checksums.ts';
 
 /** Of the text that such numbers are given for: 123456789. */
-const CHECK_VALUES = new Map([['crc32', 'cbf43926'], ['crc32c', 'e3069283'], ['crc64nvme', 'ae8b14860a799888']]);
+const CHECK_VALUES = new Map([
+  ['crc32', 'cbf43926'],
+  ['crc32c', 'e3069283'],
+  ['crc64nvme', 'ae8b14860a799888'],
+]);
 
 test('checksums are those that are published', () => {
   for (const [name, value] of CHECK_VALUES) {
@@ -16,5 +20,6 @@ test('checksums are those that are published', () => {
 
 test('there is none but those that are known', () => {
   for (const header of CHECKSUM_HEADERS) assert.ok(checksumFor(header), header);
-  for (const name of ['constructor', '__proto__', 'toString', 'type', '']) assert.equal(checksumFor(`x-amz-checksum-${name}`), undefined, name);
+  for (const name of ['constructor', '__proto__', 'toString', 'type', ''])
+    assert.equal(checksumFor(`x-amz-checksum-${name}`), undefined, name);
 });

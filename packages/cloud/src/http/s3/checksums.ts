@@ -10,14 +10,23 @@ export interface Checksum {
 
 const PREFIX = 'x-amz-checksum-';
 const MAKERS: ReadonlyMap<string, () => Checksum> = new Map([
-  [`${PREFIX}crc32`, (): Checksum => {
-    let value = 0;
-    return { update: (bytes) => (value = crc32(bytes, value)), digest: () => base64Of(value) };
-  }],
-  [`${PREFIX}crc32c`, (): Checksum => {
-    let value = 0xffffffff;
-    return { update: (bytes) => (value = crc32c(bytes, value)), digest: () => base64Of((value ^ 0xffffffff) >>> 0) };
-  }],
+  [
+    `${PREFIX}crc32`,
+    (): Checksum => {
+      let value = 0;
+      return { update: (bytes) => (value = crc32(bytes, value)), digest: () => base64Of(value) };
+    },
+  ],
+  [
+    `${PREFIX}crc32c`,
+    (): Checksum => {
+      let value = 0xffffffff;
+      return {
+        update: (bytes) => (value = crc32c(bytes, value)),
+        digest: () => base64Of((value ^ 0xffffffff) >>> 0),
+      };
+    },
+  ],
   [`${PREFIX}crc64nvme`, (): Checksum => new Crc64()],
   [`${PREFIX}sha1`, (): Checksum => hashed('sha1')],
   [`${PREFIX}sha256`, (): Checksum => hashed('sha256')],
@@ -49,7 +58,8 @@ const TABLE_32C = Uint32Array.from({ length: 256 }, (_, byte) => {
 
 function crc32c(bytes: Uint8Array, before: number): number {
   let value = before;
-  for (let at = 0; at < bytes.length; at += 1) value = (TABLE_32C[(value ^ (bytes[at] as number)) & 0xff] as number) ^ (value >>> 8);
+  for (let at = 0; at < bytes.length; at += 1)
+    value = (TABLE_32C[(value ^ (bytes[at] as number)) & 0xff] as number) ^ (value >>> 8);
   return value >>> 0;
 }
 

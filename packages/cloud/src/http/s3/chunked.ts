@@ -19,11 +19,15 @@ export interface ChunkedOptions {
  * signed with a signature that each goes on from the one before. What comes out is no proof of
  * anything until the end was reached.
  */
-export async function* readChunks(source: AsyncIterable<Uint8Array>, { signed, onTrailers }: ChunkedOptions): AsyncGenerator<Uint8Array> {
+export async function* readChunks(
+  source: AsyncIterable<Uint8Array>,
+  { signed, onTrailers }: ChunkedOptions,
+): AsyncGenerator<Uint8Array> {
   const reader = new Reader(source);
   let before = signed?.signature ?? '';
   for (;;) {
-    const [, size, signature] = /^([0-9a-fA-F]{1,12})(?:;chunk-signature=([0-9a-f]{64}))?$/.exec(await reader.line()) ?? [];
+    const [, size, signature] =
+      /^([0-9a-fA-F]{1,12})(?:;chunk-signature=([0-9a-f]{64}))?$/.exec(await reader.line()) ?? [];
     if (size === undefined) throw new S3Failure('InvalidRequest', 'the body is not encoded as aws-chunked');
     const length = Number.parseInt(size, 16);
     const hash = signed === undefined ? undefined : createHash('sha256');
@@ -32,29 +36,50 @@ export async function* readChunks(source: AsyncIterable<Uint8Array>, { signed, o
       yield piece;
     }
     if (signed !== undefined) {
-      const text = ['AWS4-HMAC-SHA256-PAYLOAD', signed.time, scopeText(signed.scope), before, EMPTY_SHA256, hash?.digest('hex')].join('\n');
-      if (!isSame(sign(signed.key, text), signature ?? '')) throw new S3Failure('SignatureDoesNotMatch', 'the signature of a chunk of the body does not match');
+      const text = [
+        'AWS4-HMAC-SHA256-PAYLOAD',
+        signed.time,
+        scopeText(signed.scope),
+        before,
+        EMPTY_SHA256,
+        hash?.digest('hex'),
+      ].join('\n');
+      if (!isSame(sign(signed.key, text), signature ?? ''))
+        throw new S3Failure('SignatureDoesNotMatch', 'the signature of a chunk of the body does not match');
       before = signature ?? '';
     }
     if (length === 0) break;
-    if ((await reader.line()) !== '') throw new S3Failure('InvalidRequest', 'a chunk of the body is longer than it says');
+    if ((await reader.line()) !== '')
+      throw new S3Failure('InvalidRequest', 'a chunk of the body is longer than it says');
   }
   onTrailers(await readTrailers(reader, signed, before));
 }
 
-async function readTrailers(reader: Reader, signed: SignedBy | undefined, before: string): Promise<Map<string, string>> {
+async function readTrailers(
+  reader: Reader,
+  signed: SignedBy | undefined,
+  before: string,
+): Promise<Map<string, string>> {
   const trailers = new Map<string, string>();
   for (let line = await reader.line(true); line !== ''; line = await reader.line(true)) {
     const mark = line.indexOf(':');
-    if (mark === -1 || trailers.size >= 16) throw new S3Failure('InvalidRequest', 'the end of the body is not encoded as aws-chunked');
+    if (mark === -1 || trailers.size >= 16)
+      throw new S3Failure('InvalidRequest', 'the end of the body is not encoded as aws-chunked');
     trailers.set(line.slice(0, mark).trim().toLowerCase(), line.slice(mark + 1).trim());
   }
   const signature = trailers.get(TRAILER_SIGNATURE);
   trailers.delete(TRAILER_SIGNATURE);
   if (signed !== undefined && trailers.size > 0) {
     const canonical = [...trailers].map(([name, value]) => `${name}:${value}\n`).join('');
-    const text = ['AWS4-HMAC-SHA256-TRAILER', signed.time, scopeText(signed.scope), before, sha256(canonical)].join('\n');
-    if (!isSame(sign(signed.key, text), signature ?? '')) throw new S3Failure('SignatureDoesNotMatch', 'the signature of what follows the body does not match');
+    const text = [
+      'AWS4-HMAC-SHA256-TRAILER',
+      signed.time,
+      scopeText(signed.scope),
+      before,
+      sha256(canonical),
+    ].join('\n');
+    if (!isSame(sign(signed.key, text), signature ?? ''))
+      throw new S3Failure('SignatureDoesNotMatch', 'the signature of what follows the body does not match');
   }
   return trailers;
 }
@@ -79,7 +104,8 @@ class Reader {
         this.#rest = this.#rest.subarray(end + 1);
         return line;
       }
-      if (this.#rest.length > LONGEST_LINE) throw new S3Failure('InvalidRequest', 'the body is not encoded as aws-chunked');
+      if (this.#rest.length > LONGEST_LINE)
+        throw new S3Failure('InvalidRequest', 'the body is not encoded as aws-chunked');
       const more = await this.#more();
       if (more === undefined && mayEnd && this.#rest.length === 0) return '';
       if (more === undefined) throw incomplete();

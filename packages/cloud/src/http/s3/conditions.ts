@@ -5,7 +5,11 @@ import { S3Failure } from './failures.ts';
 export type Verdict = 'go' | 'not-modified';
 
 /** Whether a reader gets what it asks for. `prefix` is that of the headers that speak of the source of a copy. */
-export function readingVerdict(headers: IncomingHttpHeaders, { etag, modifiedAt }: Pick<StoredObject, 'etag' | 'modifiedAt'>, prefix: '' | 'x-amz-copy-source-' = ''): Verdict {
+export function readingVerdict(
+  headers: IncomingHttpHeaders,
+  { etag, modifiedAt }: Pick<StoredObject, 'etag' | 'modifiedAt'>,
+  prefix: '' | 'x-amz-copy-source-' = '',
+): Verdict {
   const header = (name: string): string | undefined => {
     const value = headers[prefix + name];
     return typeof value === 'string' ? value : undefined;
@@ -28,7 +32,8 @@ export function writingCondition(headers: IncomingHttpHeaders): Condition {
   return (present) => {
     if (noneMatch !== undefined && present !== undefined && matches(noneMatch, present.etag)) throw failed();
     if (match === undefined) return;
-    if (present === undefined) throw new S3Failure('NoSuchKey', 'there is no object under this key to replace');
+    if (present === undefined)
+      throw new S3Failure('NoSuchKey', 'there is no object under this key to replace');
     if (!matches(match, present.etag)) throw failed();
   };
 }
@@ -38,7 +43,10 @@ function failed(): S3Failure {
 }
 
 function matches(list: string, etag: string): boolean {
-  return list.split(',').map((one) => one.trim().replace(/^W\//, '').replaceAll('"', '')).some((one) => one === '*' || one === etag);
+  return list
+    .split(',')
+    .map((one) => one.trim().replace(/^W\//, '').replaceAll('"', ''))
+    .some((one) => one === '*' || one === etag);
 }
 
 export interface Range {
@@ -52,6 +60,9 @@ export function rangeOf(header: string | undefined, size: number): Range | undef
   if (first === undefined || last === undefined || (first === '' && last === '')) return undefined;
   if (first !== '' && last !== '' && Number(last) < Number(first)) return undefined;
   const from = first === '' ? Math.max(0, size - Number(last)) : Number(first);
-  if (from >= size || (first === '' && Number(last) === 0)) throw new S3Failure('InvalidRange', 'The requested range is not satisfiable', { ActualObjectSize: String(size) });
+  if (from >= size || (first === '' && Number(last) === 0))
+    throw new S3Failure('InvalidRange', 'The requested range is not satisfiable', {
+      ActualObjectSize: String(size),
+    });
   return { from, to: first === '' || last === '' ? size - 1 : Math.min(Number(last), size - 1) };
 }

@@ -44,63 +44,173 @@ export class Door {
     this.#parts = parts;
   }
 
-  async admit(request: IncomingMessage, address: S3Address, need: Need, requestId: string): Promise<Admitted> {
+  async admit(
+    request: IncomingMessage,
+    address: S3Address,
+    need: Need,
+    requestId: string,
+  ): Promise<Admitted> {
     const { authorization } = request.headers;
-    if (authorization?.startsWith(ALGORITHM) === true) return this.#signed(request, address, need, requestId, this.#fromHeader(request, authorization), bodyHash(request));
-    if (address.query.has('X-Amz-Algorithm') || address.query.has('X-Amz-Signature')) return this.#signed(request, address, need, requestId, this.#fromQuery(address), bodyHash(request, address.query.get('X-Amz-Content-Sha256') ?? UNSIGNED_PAYLOAD));
-    if (authorization === undefined) throw new S3Failure('AccessDenied', 'the request is not signed: sign it with an S3 key, made with "berth key create --s3"');
-    if (!/^bearer /i.test(authorization)) throw new S3Failure('InvalidRequest', `this way to sign is not known here; sign with ${ALGORITHM}`);
+    if (authorization?.startsWith(ALGORITHM) === true)
+      return this.#signed(
+        request,
+        address,
+        need,
+        requestId,
+        this.#fromHeader(request, authorization),
+        bodyHash(request),
+      );
+    if (address.query.has('X-Amz-Algorithm') || address.query.has('X-Amz-Signature'))
+      return this.#signed(
+        request,
+        address,
+        need,
+        requestId,
+        this.#fromQuery(address),
+        bodyHash(request, address.query.get('X-Amz-Content-Sha256') ?? UNSIGNED_PAYLOAD),
+      );
+    if (authorization === undefined)
+      throw new S3Failure(
+        'AccessDenied',
+        'the request is not signed: sign it with an S3 key, made with "berth key create --s3"',
+      );
+    if (!/^bearer /i.test(authorization))
+      throw new S3Failure('InvalidRequest', `this way to sign is not known here; sign with ${ALGORITHM}`);
     try {
-      const caller = await this.#parts.gate.admit(bearerKey(authorization), { interface: 's3', family: 'rest', need, requestId });
+      const caller = await this.#parts.gate.admit(bearerKey(authorization), {
+        interface: 's3',
+        family: 'rest',
+        need,
+        requestId,
+      });
       return { caller, payload: bodyHash(request, UNSIGNED_PAYLOAD) };
     } catch (error) {
-      if (error instanceof BerthError && error.code === 'unauthenticated') throw new S3Failure('InvalidAccessKeyId', error.message);
+      if (error instanceof BerthError && error.code === 'unauthenticated')
+        throw new S3Failure('InvalidAccessKeyId', error.message);
       throw error;
     }
   }
 
-  async #signed(request: IncomingMessage, address: S3Address, need: Need, requestId: string, signed: Signed, payload: string): Promise<Admitted> {
+  async #signed(
+    request: IncomingMessage,
+    address: S3Address,
+    need: Need,
+    requestId: string,
+    signed: Signed,
+    payload: string,
+  ): Promise<Admitted> {
     const { keys } = this.#parts;
-    const unsigned = Object.keys(request.headers).filter((name) => name.startsWith('x-amz-') && !UNSIGNED_HEADERS.has(name) && !signed.headers.includes(name));
-    if (!signed.headers.includes('host')) throw new S3Failure('AccessDenied', 'the header "host" must be signed');
-    if (unsigned.length > 0) throw new S3Failure('AccessDenied', `there are headers that were not signed: ${unsigned.join(', ')}`);
+    const unsigned = Object.keys(request.headers).filter(
+      (name) => name.startsWith('x-amz-') && !UNSIGNED_HEADERS.has(name) && !signed.headers.includes(name),
+    );
+    if (!signed.headers.includes('host'))
+      throw new S3Failure('AccessDenied', 'the header "host" must be signed');
+    if (unsigned.length > 0)
+      throw new S3Failure('AccessDenied', `there are headers that were not signed: ${unsigned.join(', ')}`);
     const opened = await keys.open(signed.scope.accessId);
-    if (opened === undefined) throw new S3Failure('InvalidAccessKeyId', 'the access key id is not known here, or was revoked or has expired', { AWSAccessKeyId: signed.scope.accessId });
+    if (opened === undefined)
+      throw new S3Failure(
+        'InvalidAccessKeyId',
+        'the access key id is not known here, or was revoked or has expired',
+        { AWSAccessKeyId: signed.scope.accessId },
+      );
     const key = signingKey(opened.secret, signed.scope);
-    const canonical = canonicalRequest({ method: request.method ?? '', address, headers: request.headers, payload }, signed.headers);
+    const canonical = canonicalRequest(
+      { method: request.method ?? '', address, headers: request.headers, payload },
+      signed.headers,
+    );
     const text = stringToSign(signed, canonical);
     if (!isSame(sign(key, text), signed.signature)) {
-      throw new S3Failure('SignatureDoesNotMatch', 'the signature does not match: check the secret key and what lies between client and server', { StringToSign: text, CanonicalRequest: canonical });
+      throw new S3Failure(
+        'SignatureDoesNotMatch',
+        'the signature does not match: check the secret key and what lies between client and server',
+        { StringToSign: text, CanonicalRequest: canonical },
+      );
     }
     keys.used(opened.key);
-    if (need === 'write' && opened.key.access !== 'all') throw new S3Failure('AccessDenied', 'this S3 key may only read');
-    return { caller: { accountId: opened.key.accountId, keyId: opened.key.id, operator: false, fullAccess: false, interface: 's3', requestId }, payload, signed: { ...signed, key } };
+    if (need === 'write' && opened.key.access !== 'all')
+      throw new S3Failure('AccessDenied', 'this S3 key may only read');
+    return {
+      caller: {
+        accountId: opened.key.accountId,
+        keyId: opened.key.id,
+        operator: false,
+        fullAccess: false,
+        interface: 's3',
+        requestId,
+      },
+      payload,
+      signed: { ...signed, key },
+    };
   }
 
   #fromHeader({ headers }: IncomingMessage, authorization: string): Signed {
-    const fields = new Map(authorization.slice(ALGORITHM.length).split(',').map((field) => {
-      const mark = field.indexOf('=');
-      return [field.slice(0, mark).trim(), field.slice(mark + 1).trim()];
-    }));
+    const fields = new Map(
+      authorization
+        .slice(ALGORITHM.length)
+        .split(',')
+        .map((field) => {
+          const mark = field.indexOf('=');
+          return [field.slice(0, mark).trim(), field.slice(mark + 1).trim()];
+        }),
+    );
     const time = headers['x-amz-date'];
     const given = typeof time === 'string' ? time : timeOf(headers.date);
-    const signed = read(fields.get('Credential'), fields.get('SignedHeaders'), fields.get('Signature'), given);
-    if (signed === undefined) throw new S3Failure('AuthorizationHeaderMalformed', 'the authorization header must have Credential=ID/DATE/REGION/s3/aws4_request, SignedHeaders and Signature, and there must be an x-amz-date of that day');
+    const signed = read(
+      fields.get('Credential'),
+      fields.get('SignedHeaders'),
+      fields.get('Signature'),
+      given,
+    );
+    if (signed === undefined)
+      throw new S3Failure(
+        'AuthorizationHeaderMalformed',
+        'the authorization header must have Credential=ID/DATE/REGION/s3/aws4_request, SignedHeaders and Signature, and there must be an x-amz-date of that day',
+      );
     const at = instantOf(signed.time);
     if (Math.abs(this.#parts.clock.now() - at) > SKEW_MS) {
-      throw new S3Failure('RequestTimeTooSkewed', 'the time of the request is too far from that of the server', { RequestTime: signed.time, ServerTime: new Date(this.#parts.clock.now()).toISOString(), MaxAllowedSkewMilliseconds: String(SKEW_MS) });
+      throw new S3Failure(
+        'RequestTimeTooSkewed',
+        'the time of the request is too far from that of the server',
+        {
+          RequestTime: signed.time,
+          ServerTime: new Date(this.#parts.clock.now()).toISOString(),
+          MaxAllowedSkewMilliseconds: String(SKEW_MS),
+        },
+      );
     }
     return signed;
   }
 
   #fromQuery({ query }: S3Address): Signed {
-    const signed = query.get('X-Amz-Algorithm') === ALGORITHM ? read(query.get('X-Amz-Credential'), query.get('X-Amz-SignedHeaders'), query.get('X-Amz-Signature'), query.get('X-Amz-Date')) : undefined;
+    const signed =
+      query.get('X-Amz-Algorithm') === ALGORITHM
+        ? read(
+            query.get('X-Amz-Credential'),
+            query.get('X-Amz-SignedHeaders'),
+            query.get('X-Amz-Signature'),
+            query.get('X-Amz-Date'),
+          )
+        : undefined;
     const seconds = Number(query.get('X-Amz-Expires') ?? Number.NaN);
-    if (signed === undefined) throw new S3Failure('AuthorizationQueryParametersError', `a signed address needs X-Amz-Algorithm=${ALGORITHM}, X-Amz-Credential, X-Amz-Date, X-Amz-SignedHeaders and X-Amz-Signature`);
-    if (!Number.isInteger(seconds) || seconds < 1 || seconds > LONGEST_SECONDS) throw new S3Failure('AuthorizationQueryParametersError', `X-Amz-Expires must be a number of seconds from 1 to ${LONGEST_SECONDS}`);
+    if (signed === undefined)
+      throw new S3Failure(
+        'AuthorizationQueryParametersError',
+        `a signed address needs X-Amz-Algorithm=${ALGORITHM}, X-Amz-Credential, X-Amz-Date, X-Amz-SignedHeaders and X-Amz-Signature`,
+      );
+    if (!Number.isInteger(seconds) || seconds < 1 || seconds > LONGEST_SECONDS)
+      throw new S3Failure(
+        'AuthorizationQueryParametersError',
+        `X-Amz-Expires must be a number of seconds from 1 to ${LONGEST_SECONDS}`,
+      );
     const [now, at] = [this.#parts.clock.now(), instantOf(signed.time)];
     if (at - now > SKEW_MS) throw new S3Failure('AccessDenied', 'the address is not valid yet');
-    if (now >= at + seconds * 1000) throw new S3Failure('AccessDenied', 'Request has expired', { 'X-Amz-Expires': String(seconds), Expires: new Date(at + seconds * 1000).toISOString(), ServerTime: new Date(now).toISOString() });
+    if (now >= at + seconds * 1000)
+      throw new S3Failure('AccessDenied', 'Request has expired', {
+        'X-Amz-Expires': String(seconds),
+        Expires: new Date(at + seconds * 1000).toISOString(),
+        ServerTime: new Date(now).toISOString(),
+      });
     return signed;
   }
 }
@@ -115,11 +225,28 @@ function bodyHash({ headers }: IncomingMessage, otherwise?: string): string {
   return hash;
 }
 
-function read(credential: string | undefined, headers: string | undefined, signature: string | undefined, time: string | undefined): Signed | undefined {
+function read(
+  credential: string | undefined,
+  headers: string | undefined,
+  signature: string | undefined,
+  time: string | undefined,
+): Signed | undefined {
   const [accessId, date, region, service, end, ...more] = (credential ?? '').split('/');
-  if (!accessId || !date || !region || service !== 's3' || end !== 'aws4_request' || more.length > 0) return undefined;
-  if (!headers || !/^[0-9a-f]{64}$/.test(signature ?? '') || !/^\d{8}T\d{6}Z$/.test(time ?? '') || !(time ?? '').startsWith(date)) return undefined;
-  return { scope: { accessId, date, region }, time: time ?? '', headers: headers.toLowerCase().split(';'), signature: signature ?? '' };
+  if (!accessId || !date || !region || service !== 's3' || end !== 'aws4_request' || more.length > 0)
+    return undefined;
+  if (
+    !headers ||
+    !/^[0-9a-f]{64}$/.test(signature ?? '') ||
+    !/^\d{8}T\d{6}Z$/.test(time ?? '') ||
+    !(time ?? '').startsWith(date)
+  )
+    return undefined;
+  return {
+    scope: { accessId, date, region },
+    time: time ?? '',
+    headers: headers.toLowerCase().split(';'),
+    signature: signature ?? '',
+  };
 }
 
 /** Of `20260131T235959Z`. */

@@ -29,11 +29,25 @@ export interface BucketExchange extends Exchange {
   failureDocument(error: unknown): string;
 }
 
-export function sendXml(response: ServerResponse, document: string, headers: Record<string, string> = {}): void {
-  response.writeHead(200, { 'content-type': 'application/xml', 'content-length': Buffer.byteLength(document), ...headers }).end(document);
+export function sendXml(
+  response: ServerResponse,
+  document: string,
+  headers: Record<string, string> = {},
+): void {
+  response
+    .writeHead(200, {
+      'content-type': 'application/xml',
+      'content-length': Buffer.byteLength(document),
+      ...headers,
+    })
+    .end(document);
 }
 
-export function sendEmpty(response: ServerResponse, status: 200 | 204, headers: Record<string, string | number> = {}): void {
+export function sendEmpty(
+  response: ServerResponse,
+  status: 200 | 204,
+  headers: Record<string, string | number> = {},
+): void {
   response.writeHead(status, { ...(status === 200 && { 'content-length': 0 }), ...headers }).end();
 }
 
@@ -56,7 +70,11 @@ const SIGN_OF_LIFE_MS = 5_000;
  * Answers with a document that may take long to come. Clients wait for a minute or so: past a few
  * seconds the answer begins, and blanks keep it alive. What fails then fails in the document, as S3 does it.
  */
-export async function sendWhenDone(response: ServerResponse, work: Promise<string>, failed: (error: unknown) => string): Promise<void> {
+export async function sendWhenDone(
+  response: ServerResponse,
+  work: Promise<string>,
+  failed: (error: unknown) => string,
+): Promise<void> {
   const timer = setInterval(() => {
     if (!response.headersSent) {
       response.writeHead(200, { 'content-type': 'application/xml' });
@@ -80,22 +98,46 @@ function withoutDeclaration(document: string): string {
 }
 
 /** Headers of a client that are kept with an object and told to its readers. */
-const KEPT = ['content-type', 'cache-control', 'content-disposition', 'content-encoding', 'content-language', 'expires'];
+const KEPT = [
+  'content-type',
+  'cache-control',
+  'content-disposition',
+  'content-encoding',
+  'content-language',
+  'expires',
+];
 const MOST_METADATA_BYTES = 8 * 1024;
 
 export function keptHeaders({ headers }: IncomingMessage): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
-    if ((KEPT.includes(name) || name.startsWith('x-amz-meta-')) && typeof value === 'string' && value !== '') kept[name] = value;
+    if ((KEPT.includes(name) || name.startsWith('x-amz-meta-')) && typeof value === 'string' && value !== '')
+      kept[name] = value;
   }
   // How the body came says nothing of the object.
-  const encodings = (kept['content-encoding'] ?? '').split(',').map((one) => one.trim()).filter((one) => one !== '' && one !== 'aws-chunked');
+  const encodings = (kept['content-encoding'] ?? '')
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '' && one !== 'aws-chunked');
   if (encodings.length === 0) delete kept['content-encoding'];
   else kept['content-encoding'] = encodings.join(',');
-  if (Object.entries(kept).reduce((sum, [name, value]) => sum + name.length + value.length, 0) > MOST_METADATA_BYTES) throw new S3Failure('InvalidArgument', `the metadata of an object may have at most ${MOST_METADATA_BYTES} bytes`);
+  if (
+    Object.entries(kept).reduce((sum, [name, value]) => sum + name.length + value.length, 0) >
+    MOST_METADATA_BYTES
+  )
+    throw new S3Failure(
+      'InvalidArgument',
+      `the metadata of an object may have at most ${MOST_METADATA_BYTES} bytes`,
+    );
   return kept;
 }
 
 export function objectHeaders({ etag, modifiedAt, headers }: StoredObject): Record<string, string> {
-  return { 'content-type': 'application/octet-stream', ...headers, etag: quoted(etag), 'last-modified': new Date(modifiedAt).toUTCString(), 'accept-ranges': 'bytes' };
+  return {
+    'content-type': 'application/octet-stream',
+    ...headers,
+    etag: quoted(etag),
+    'last-modified': new Date(modifiedAt).toUTCString(),
+    'accept-ranges': 'bytes',
+  };
 }

@@ -56,7 +56,11 @@ export class S3Face {
       await this.#handle(request, response, requestId);
     } catch (error) {
       if (isOver(request, response)) return void response.destroy();
-      fail(response, this.#failure(error, requestId), { resource: (request.url ?? '').split('?')[0] ?? '', requestId, withBody: request.method !== 'HEAD' });
+      fail(response, this.#failure(error, requestId), {
+        resource: (request.url ?? '').split('?')[0] ?? '',
+        requestId,
+        withBody: request.method !== 'HEAD',
+      });
     } finally {
       dropRest(request);
     }
@@ -65,7 +69,10 @@ export class S3Face {
   async #handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
     const address = s3Address(request.url ?? '');
     // Not needed for a start: loaded with the first request.
-    const [{ operationFor }, { listBuckets }] = await Promise.all([import('./operations.ts'), import('./buckets.ts')]);
+    const [{ operationFor }, { listBuckets }] = await Promise.all([
+      import('./operations.ts'),
+      import('./buckets.ts'),
+    ]);
     const { need, run } = operationFor(request, address);
     const admitted = await this.#door.admit(request, address, need, requestId);
     const exchange: Exchange = { request, response, address, admitted };
@@ -91,7 +98,12 @@ export class S3Face {
     try {
       return await this.#parts.volumes.get(caller, id);
     } catch (error) {
-      if (error instanceof BerthError && error.code === 'not-found') throw new S3Failure('NoSuchBucket', 'The specified bucket does not exist: there is no network volume with this id', { BucketName: id.slice(0, 80) });
+      if (error instanceof BerthError && error.code === 'not-found')
+        throw new S3Failure(
+          'NoSuchBucket',
+          'The specified bucket does not exist: there is no network volume with this id',
+          { BucketName: id.slice(0, 80) },
+        );
       throw error;
     }
   }
@@ -105,7 +117,11 @@ export class S3Face {
 /** A bucket is in one region: its data center. */
 function checkRegion(region: string | undefined, { dataCenterId }: NetworkVolume): void {
   if (region === undefined || region.toLowerCase() === dataCenterId.toLowerCase()) return;
-  throw new S3Failure('AuthorizationHeaderMalformed', `the region '${region.slice(0, 64)}' is wrong; expecting '${dataCenterId}'`, { Region: dataCenterId });
+  throw new S3Failure(
+    'AuthorizationHeaderMalformed',
+    `the region '${region.slice(0, 64)}' is wrong; expecting '${dataCenterId}'`,
+    { Region: dataCenterId },
+  );
 }
 
 /** The client went away: there is nobody to answer, and nothing of ours is wrong. */
@@ -122,4 +138,3 @@ function dropRest(request: IncomingMessage): void {
   });
   request.resume();
 }
-

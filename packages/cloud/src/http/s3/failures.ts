@@ -88,7 +88,11 @@ export function failureOf(error: BerthError): S3Failure {
 /** What the disk under a volume refuses; undefined where it is something else that failed. */
 export function failureOfDisk(error: unknown): S3Failure | undefined {
   if (isFull(error)) return new S3Failure('QuotaExceeded', 'the disk under this volume is full');
-  if (isDenied(error)) return new S3Failure('AccessDenied', 'a file or folder of this volume belongs to another user of the machine, and Berth may not touch it');
+  if (isDenied(error))
+    return new S3Failure(
+      'AccessDenied',
+      'a file or folder of this volume belongs to another user of the machine, and Berth may not touch it',
+    );
   return undefined;
 }
 
@@ -97,7 +101,11 @@ function isFull(error: unknown): boolean {
   return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
-export function failureDocument({ code, message, fields }: S3Failure, resource: string, requestId: string): string {
+export function failureDocument(
+  { code, message, fields }: S3Failure,
+  resource: string,
+  requestId: string,
+): string {
   return plainDocument('Error', [
     element('Code', code),
     element('Message', message),
@@ -107,7 +115,11 @@ export function failureDocument({ code, message, fields }: S3Failure, resource: 
   ]);
 }
 
-export function fail(response: ServerResponse, failure: S3Failure, { resource, requestId, withBody }: { resource: string; requestId: string; withBody: boolean }): void {
+export function fail(
+  response: ServerResponse,
+  failure: S3Failure,
+  { resource, requestId, withBody }: { resource: string; requestId: string; withBody: boolean },
+): void {
   if (response.destroyed) return;
   // The answer has begun: to break it off is all that is left to say.
   if (response.headersSent) return void response.destroy();

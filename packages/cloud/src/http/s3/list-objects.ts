@@ -11,58 +11,99 @@ import type { Written } from './xml.ts';
 export const MOST_KEYS = 1_000;
 
 /** ListObjects, the first version. */
-export async function listObjectsV1({ response, address: { query }, volume, objects }: BucketExchange): Promise<void> {
+export async function listObjectsV1({
+  response,
+  address: { query },
+  volume,
+  objects,
+}: BucketExchange): Promise<void> {
   const { prefix, delimiter, limit, write } = readQuery(query);
   const marker = query.get('marker') ?? '';
   const listing = await objects.list({ prefix, delimiter, after: marker, limit });
-  sendXml(response, xmlDocument('ListBucketResult', [
-    element('Name', volume.id),
-    element('Prefix', write(prefix)),
-    element('Marker', write(marker)),
-    element('MaxKeys', limit),
-    delimiter === '' ? undefined : element('Delimiter', write(delimiter)),
-    encodingElement(query),
-    element('IsTruncated', listing.next !== undefined),
-    listing.next === undefined ? undefined : element('NextMarker', write(listing.next)),
-    ...contentsOf(listing, write, false, volume.accountId),
-  ]));
+  sendXml(
+    response,
+    xmlDocument('ListBucketResult', [
+      element('Name', volume.id),
+      element('Prefix', write(prefix)),
+      element('Marker', write(marker)),
+      element('MaxKeys', limit),
+      delimiter === '' ? undefined : element('Delimiter', write(delimiter)),
+      encodingElement(query),
+      element('IsTruncated', listing.next !== undefined),
+      listing.next === undefined ? undefined : element('NextMarker', write(listing.next)),
+      ...contentsOf(listing, write, false, volume.accountId),
+    ]),
+  );
 }
 
-export async function listObjectsV2({ response, address: { query }, volume, objects }: BucketExchange): Promise<void> {
+export async function listObjectsV2({
+  response,
+  address: { query },
+  volume,
+  objects,
+}: BucketExchange): Promise<void> {
   const { prefix, delimiter, limit, write } = readQuery(query);
   const token = query.get('continuation-token');
   const startAfter = query.get('start-after') ?? '';
-  const listing = await objects.list({ prefix, delimiter, after: token === undefined ? startAfter : readToken(token), limit });
-  sendXml(response, xmlDocument('ListBucketResult', [
-    element('Name', volume.id),
-    element('Prefix', write(prefix)),
-    element('MaxKeys', limit),
-    element('KeyCount', listing.objects.length + listing.prefixes.length),
-    delimiter === '' ? undefined : element('Delimiter', write(delimiter)),
-    encodingElement(query),
-    element('IsTruncated', listing.next !== undefined),
-    token === undefined ? undefined : element('ContinuationToken', token),
-    listing.next === undefined ? undefined : element('NextContinuationToken', Buffer.from(listing.next).toString('base64url')),
-    startAfter === '' ? undefined : element('StartAfter', write(startAfter)),
-    ...contentsOf(listing, write, query.get('fetch-owner') !== 'true', volume.accountId),
-  ]));
+  const listing = await objects.list({
+    prefix,
+    delimiter,
+    after: token === undefined ? startAfter : readToken(token),
+    limit,
+  });
+  sendXml(
+    response,
+    xmlDocument('ListBucketResult', [
+      element('Name', volume.id),
+      element('Prefix', write(prefix)),
+      element('MaxKeys', limit),
+      element('KeyCount', listing.objects.length + listing.prefixes.length),
+      delimiter === '' ? undefined : element('Delimiter', write(delimiter)),
+      encodingElement(query),
+      element('IsTruncated', listing.next !== undefined),
+      token === undefined ? undefined : element('ContinuationToken', token),
+      listing.next === undefined
+        ? undefined
+        : element('NextContinuationToken', Buffer.from(listing.next).toString('base64url')),
+      startAfter === '' ? undefined : element('StartAfter', write(startAfter)),
+      ...contentsOf(listing, write, query.get('fetch-owner') !== 'true', volume.accountId),
+    ]),
+  );
 }
 
-function readQuery(query: S3Query): { prefix: string; delimiter: string; limit: number; write: (text: string) => string } {
-  return { prefix: query.get('prefix') ?? '', delimiter: query.get('delimiter') ?? '', limit: limitOf(query, 'max-keys', MOST_KEYS), write: writerOf(query) };
+function readQuery(query: S3Query): {
+  prefix: string;
+  delimiter: string;
+  limit: number;
+  write: (text: string) => string;
+} {
+  return {
+    prefix: query.get('prefix') ?? '',
+    delimiter: query.get('delimiter') ?? '',
+    limit: limitOf(query, 'max-keys', MOST_KEYS),
+    write: writerOf(query),
+  };
 }
 
 export function limitOf(query: S3Query, name: string, most: number): number {
   const said = query.get(name);
   if (said === undefined || said === '') return most;
-  if (!/^\d{1,10}$/.test(said)) throw new S3Failure('InvalidArgument', `${name} must be a number from 0 on`, { ArgumentName: name, ArgumentValue: said });
+  if (!/^\d{1,10}$/.test(said))
+    throw new S3Failure('InvalidArgument', `${name} must be a number from 0 on`, {
+      ArgumentName: name,
+      ArgumentValue: said,
+    });
   return Math.min(Number(said), most);
 }
 
 /** Keys may hold what XML cannot: a client may ask for them as they stand in addresses. */
 export function writerOf(query: S3Query): (text: string) => string {
   const encoding = query.get('encoding-type');
-  if (encoding !== undefined && encoding !== '' && encoding !== 'url') throw new S3Failure('InvalidArgument', 'encoding-type can be "url"', { ArgumentName: 'encoding-type', ArgumentValue: encoding });
+  if (encoding !== undefined && encoding !== '' && encoding !== 'url')
+    throw new S3Failure('InvalidArgument', 'encoding-type can be "url"', {
+      ArgumentName: 'encoding-type',
+      ArgumentValue: encoding,
+    });
   return encoding === 'url' ? (text) => text.split('/').map(encoded).join('/') : (text) => text;
 }
 
@@ -70,14 +111,25 @@ export function encodingElement(query: S3Query): Written | undefined {
   return query.get('encoding-type') === 'url' ? element('EncodingType', 'url') : undefined;
 }
 
-function contentsOf({ objects, prefixes }: Listing, write: (text: string) => string, withoutOwner: boolean, owner: string): Written[] {
+function contentsOf(
+  { objects, prefixes }: Listing,
+  write: (text: string) => string,
+  withoutOwner: boolean,
+  owner: string,
+): Written[] {
   return [
-    ...objects.map((object) => element('Contents', contentOf(object, write, withoutOwner ? undefined : owner))),
+    ...objects.map((object) =>
+      element('Contents', contentOf(object, write, withoutOwner ? undefined : owner)),
+    ),
     ...prefixes.map((prefix) => element('CommonPrefixes', [element('Prefix', write(prefix))])),
   ];
 }
 
-function contentOf({ key, modifiedAt, etag, size }: StoredObject, write: (text: string) => string, owner: string | undefined): (Written | undefined)[] {
+function contentOf(
+  { key, modifiedAt, etag, size }: StoredObject,
+  write: (text: string) => string,
+  owner: string | undefined,
+): (Written | undefined)[] {
   return [
     element('Key', write(key)),
     element('LastModified', timeText(modifiedAt)),
@@ -90,6 +142,10 @@ function contentOf({ key, modifiedAt, etag, size }: StoredObject, write: (text: 
 
 function readToken(token: string): string {
   const key = Buffer.from(token, 'base64url').toString('utf8');
-  if (key === '' || Buffer.from(key).toString('base64url') !== token) throw new S3Failure('InvalidArgument', 'the continuation token is not one of this list', { ArgumentName: 'continuation-token', ArgumentValue: token.slice(0, 80) });
+  if (key === '' || Buffer.from(key).toString('base64url') !== token)
+    throw new S3Failure('InvalidArgument', 'the continuation token is not one of this list', {
+      ArgumentName: 'continuation-token',
+      ArgumentValue: token.slice(0, 80),
+    });
   return key;
 }

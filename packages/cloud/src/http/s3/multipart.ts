@@ -15,15 +15,31 @@ const LARGEST_DOCUMENT = 8 * 1024 ** 2;
 const MOST_LISTED = 1_000;
 const LONGEST_SOURCE = 128;
 
-export async function createUpload({ request, response, address, volume, uploads }: BucketExchange): Promise<void> {
+export async function createUpload({
+  request,
+  response,
+  address,
+  volume,
+  uploads,
+}: BucketExchange): Promise<void> {
   checkKey(address.key);
   const { id } = await uploads.begin(address.key, keptHeaders(request), sourceOf(request));
-  sendXml(response, xmlDocument('InitiateMultipartUploadResult', [element('Bucket', volume.id), element('Key', address.key), element('UploadId', id)]));
+  sendXml(
+    response,
+    xmlDocument('InitiateMultipartUploadResult', [
+      element('Bucket', volume.id),
+      element('Key', address.key),
+      element('UploadId', id),
+    ]),
+  );
 }
 
 function sourceOf({ headers }: IncomingMessage): string | undefined {
   const source = headers[SOURCE_HEADER];
-  if (typeof source === 'string' && source.length > LONGEST_SOURCE) throw new S3Failure('InvalidArgument', `${SOURCE_HEADER} may have at most ${LONGEST_SOURCE} characters`, { ArgumentName: SOURCE_HEADER });
+  if (typeof source === 'string' && source.length > LONGEST_SOURCE)
+    throw new S3Failure('InvalidArgument', `${SOURCE_HEADER} may have at most ${LONGEST_SOURCE} characters`, {
+      ArgumentName: SOURCE_HEADER,
+    });
   return typeof source === 'string' ? source : undefined;
 }
 
@@ -43,10 +59,16 @@ export async function uploadPartCopy(exchange: BucketExchange): Promise<void> {
     let stream;
     try {
       const wanted = request.headers['x-amz-copy-source-range'];
-      const { from, to } = (typeof wanted === 'string' ? rangeOf(wanted, source.size) : undefined) ?? { from: 0, to: source.size - 1 };
+      const { from, to } = (typeof wanted === 'string' ? rangeOf(wanted, source.size) : undefined) ?? {
+        from: 0,
+        to: source.size - 1,
+      };
       if (to >= from) stream = source.read(from, to);
       const part = await uploads.put(upload, number, { bytes: pieces(stream ?? []), length: to - from + 1 });
-      return xmlDocument('CopyPartResult', [element('LastModified', timeText(part.modifiedAt)), element('ETag', quoted(part.etag))]);
+      return xmlDocument('CopyPartResult', [
+        element('LastModified', timeText(part.modifiedAt)),
+        element('ETag', quoted(part.etag)),
+      ]);
     } finally {
       if (stream === undefined) await source.close();
       else stream.destroy();
@@ -63,7 +85,10 @@ export async function completeUpload(exchange: BucketExchange): Promise<void> {
   const complete = async (): Promise<string> => {
     const { etag } = await uploads.complete(upload, chosen, writingCondition(request.headers));
     return xmlDocument('CompleteMultipartUploadResult', [
-      element('Location', `${request.headers.host === undefined ? '' : `http://${request.headers.host}`}${address.path}`),
+      element(
+        'Location',
+        `${request.headers.host === undefined ? '' : `http://${request.headers.host}`}${address.path}`,
+      ),
       element('Bucket', volume.id),
       element('Key', address.key),
       element('ETag', quoted(etag)),
@@ -74,9 +99,22 @@ export async function completeUpload(exchange: BucketExchange): Promise<void> {
 
 function readChosen(document: string): Pick<Part, 'number' | 'etag'>[] {
   const root = parseXml(document);
-  const parts = root?.children.filter(({ name }) => name === 'Part').map((part) => ({ number: Number(textOf(part, 'PartNumber') ?? Number.NaN), etag: (textOf(part, 'ETag') ?? '').trim().replaceAll('"', '').toLowerCase() })) ?? [];
-  if (root?.name !== 'CompleteMultipartUpload' || parts.length === 0 || parts.some(({ number }) => !Number.isInteger(number))) {
-    throw new S3Failure('MalformedXML', 'the body must be <CompleteMultipartUpload> with a <Part> of <PartNumber> and <ETag> for each part');
+  const parts =
+    root?.children
+      .filter(({ name }) => name === 'Part')
+      .map((part) => ({
+        number: Number(textOf(part, 'PartNumber') ?? Number.NaN),
+        etag: (textOf(part, 'ETag') ?? '').trim().replaceAll('"', '').toLowerCase(),
+      })) ?? [];
+  if (
+    root?.name !== 'CompleteMultipartUpload' ||
+    parts.length === 0 ||
+    parts.some(({ number }) => !Number.isInteger(number))
+  ) {
+    throw new S3Failure(
+      'MalformedXML',
+      'the body must be <CompleteMultipartUpload> with a <Part> of <PartNumber> and <ETag> for each part',
+    );
   }
   return parts;
 }
@@ -84,8 +122,12 @@ function readChosen(document: string): Pick<Part, 'number' | 'etag'>[] {
 function checkChosen(chosen: readonly Pick<Part, 'number' | 'etag'>[], parts: readonly Part[]): void {
   const there = new Set(parts.map(({ number, etag }) => `${number} ${etag}`));
   chosen.forEach(({ number, etag }, index) => {
-    if (index > 0 && number <= (chosen[index - 1]?.number ?? 0)) throw new S3Failure('InvalidPartOrder', 'The list of parts was not in ascending order.');
-    if (!there.has(`${number} ${etag}`)) throw new S3Failure('InvalidPart', `part ${number} was not uploaded, or its ETag is another`, { PartNumber: String(number) });
+    if (index > 0 && number <= (chosen[index - 1]?.number ?? 0))
+      throw new S3Failure('InvalidPartOrder', 'The list of parts was not in ascending order.');
+    if (!there.has(`${number} ${etag}`))
+      throw new S3Failure('InvalidPart', `part ${number} was not uploaded, or its ETag is another`, {
+        PartNumber: String(number),
+      });
   });
 }
 
@@ -95,44 +137,84 @@ export async function abortUpload(exchange: BucketExchange): Promise<void> {
 }
 
 export async function listParts(exchange: BucketExchange): Promise<void> {
-  const { response, address: { query, key }, volume, uploads } = exchange;
+  const {
+    response,
+    address: { query, key },
+    volume,
+    uploads,
+  } = exchange;
   const upload = await uploadOf(exchange);
-  const [limit, marker] = [limitOf(query, 'max-parts', MOST_LISTED), limitOf(query, 'part-number-marker', MOST_PARTS) % MOST_PARTS];
+  const [limit, marker] = [
+    limitOf(query, 'max-parts', MOST_LISTED),
+    limitOf(query, 'part-number-marker', MOST_PARTS) % MOST_PARTS,
+  ];
   const rest = (await uploads.parts(upload.id)).filter(({ number }) => number > marker);
   const told = rest.slice(0, limit);
   const truncated = rest.length > told.length;
-  sendXml(response, xmlDocument('ListPartsResult', [
-    element('Bucket', volume.id),
-    element('Key', key),
-    element('UploadId', upload.id),
-    element('PartNumberMarker', marker),
-    truncated ? element('NextPartNumberMarker', told.at(-1)?.number ?? marker) : undefined,
-    element('MaxParts', limit),
-    element('IsTruncated', truncated),
-    ...told.map((part) => element('Part', [element('PartNumber', part.number), element('LastModified', timeText(part.modifiedAt)), element('ETag', quoted(part.etag)), element('Size', part.size)])),
-    element('StorageClass', 'STANDARD'),
-  ]));
+  sendXml(
+    response,
+    xmlDocument('ListPartsResult', [
+      element('Bucket', volume.id),
+      element('Key', key),
+      element('UploadId', upload.id),
+      element('PartNumberMarker', marker),
+      truncated ? element('NextPartNumberMarker', told.at(-1)?.number ?? marker) : undefined,
+      element('MaxParts', limit),
+      element('IsTruncated', truncated),
+      ...told.map((part) =>
+        element('Part', [
+          element('PartNumber', part.number),
+          element('LastModified', timeText(part.modifiedAt)),
+          element('ETag', quoted(part.etag)),
+          element('Size', part.size),
+        ]),
+      ),
+      element('StorageClass', 'STANDARD'),
+    ]),
+  );
 }
 
-export async function listUploads({ response, address: { query }, volume, uploads }: BucketExchange): Promise<void> {
-  const [limit, prefix, write] = [limitOf(query, 'max-uploads', MOST_LISTED), query.get('prefix') ?? '', writerOf(query)];
+export async function listUploads({
+  response,
+  address: { query },
+  volume,
+  uploads,
+}: BucketExchange): Promise<void> {
+  const [limit, prefix, write] = [
+    limitOf(query, 'max-uploads', MOST_LISTED),
+    query.get('prefix') ?? '',
+    writerOf(query),
+  ];
   const [keyMarker, idMarker] = [query.get('key-marker') ?? '', query.get('upload-id-marker') ?? ''];
   const all = (await uploads.list()).filter(({ key }) => key.startsWith(prefix));
   const from = keyMarker === '' ? 0 : firstAfter(all, keyMarker, idMarker);
   const told = all.slice(from, from + limit);
   const truncated = from + told.length < all.length;
   const last = told.at(-1);
-  sendXml(response, xmlDocument('ListMultipartUploadsResult', [
-    element('Bucket', volume.id),
-    element('KeyMarker', write(keyMarker)),
-    element('UploadIdMarker', idMarker),
-    ...(truncated && last !== undefined ? [element('NextKeyMarker', write(last.key)), element('NextUploadIdMarker', last.id)] : []),
-    element('Prefix', write(prefix)),
-    encodingElement(query),
-    element('MaxUploads', limit),
-    element('IsTruncated', truncated),
-    ...told.map(({ key, id, startedAt, source }) => element('Upload', [element('Key', write(key)), element('UploadId', id), element('StorageClass', 'STANDARD'), element('Initiated', timeText(startedAt)), source === undefined ? undefined : element('Source', source)])),
-  ]));
+  sendXml(
+    response,
+    xmlDocument('ListMultipartUploadsResult', [
+      element('Bucket', volume.id),
+      element('KeyMarker', write(keyMarker)),
+      element('UploadIdMarker', idMarker),
+      ...(truncated && last !== undefined
+        ? [element('NextKeyMarker', write(last.key)), element('NextUploadIdMarker', last.id)]
+        : []),
+      element('Prefix', write(prefix)),
+      encodingElement(query),
+      element('MaxUploads', limit),
+      element('IsTruncated', truncated),
+      ...told.map(({ key, id, startedAt, source }) =>
+        element('Upload', [
+          element('Key', write(key)),
+          element('UploadId', id),
+          element('StorageClass', 'STANDARD'),
+          element('Initiated', timeText(startedAt)),
+          source === undefined ? undefined : element('Source', source),
+        ]),
+      ),
+    ]),
+  );
 }
 
 function firstAfter(all: readonly Upload[], key: string, id: string): number {
@@ -145,13 +227,22 @@ function firstAfter(all: readonly Upload[], key: string, id: string): number {
 async function uploadOf({ address: { query, key }, uploads }: BucketExchange): Promise<Upload> {
   const id = query.get('uploadId') ?? '';
   const upload = await uploads.find(id, key);
-  if (upload === undefined) throw new S3Failure('NoSuchUpload', 'The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.', { UploadId: id.slice(0, 80) });
+  if (upload === undefined)
+    throw new S3Failure(
+      'NoSuchUpload',
+      'The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.',
+      { UploadId: id.slice(0, 80) },
+    );
   return upload;
 }
 
 function partNumber({ address: { query } }: BucketExchange): number {
   const said = query.get('partNumber') ?? '';
   const number = /^\d{1,5}$/.test(said) ? Number(said) : 0;
-  if (number < 1 || number > MOST_PARTS) throw new S3Failure('InvalidArgument', `partNumber must be a number from 1 to ${MOST_PARTS}`, { ArgumentName: 'partNumber', ArgumentValue: said });
+  if (number < 1 || number > MOST_PARTS)
+    throw new S3Failure('InvalidArgument', `partNumber must be a number from 1 to ${MOST_PARTS}`, {
+      ArgumentName: 'partNumber',
+      ArgumentValue: said,
+    });
   return number;
 }

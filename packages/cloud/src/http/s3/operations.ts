@@ -5,7 +5,15 @@ import { bucketLocation, bucketVersioning, headBucket } from './buckets.ts';
 import type { BucketExchange } from './exchange.ts';
 import { S3Failure } from './failures.ts';
 import { listObjectsV1, listObjectsV2 } from './list-objects.ts';
-import { abortUpload, completeUpload, createUpload, listParts, listUploads, uploadPart, uploadPartCopy } from './multipart.ts';
+import {
+  abortUpload,
+  completeUpload,
+  createUpload,
+  listParts,
+  listUploads,
+  uploadPart,
+  uploadPartCopy,
+} from './multipart.ts';
 import { readObject } from './read-object.ts';
 import { copyObject, deleteObject, deleteObjects, objectTagging, putObject } from './write-object.ts';
 
@@ -16,24 +24,61 @@ export interface S3Operation {
 
 /** Words of a query that ask for something which volumes do not have. */
 const ABSENT = [
-  'accelerate', 'acl', 'analytics', 'attributes', 'cors', 'encryption', 'intelligent-tiering', 'inventory', 'legal-hold', 'lifecycle', 'logging', 'metrics', 'notification', 'object-lock',
-  'ownershipControls', 'policy', 'policyStatus', 'publicAccessBlock', 'replication', 'requestPayment', 'restore', 'retention', 'select', 'session', 'tagging', 'torrent', 'versioning', 'versions', 'website',
+  'accelerate',
+  'acl',
+  'analytics',
+  'attributes',
+  'cors',
+  'encryption',
+  'intelligent-tiering',
+  'inventory',
+  'legal-hold',
+  'lifecycle',
+  'logging',
+  'metrics',
+  'notification',
+  'object-lock',
+  'ownershipControls',
+  'policy',
+  'policyStatus',
+  'publicAccessBlock',
+  'replication',
+  'requestPayment',
+  'restore',
+  'retention',
+  'select',
+  'session',
+  'tagging',
+  'torrent',
+  'versioning',
+  'versions',
+  'website',
 ];
 
 const reading = (run: S3Operation['run']): S3Operation => ({ need: 'read', run });
 const writing = (run: S3Operation['run']): S3Operation => ({ need: 'write', run });
 
 /** What a request asks for, by its method and the words of its query. */
-export function operationFor({ method = '', headers }: IncomingMessage, { bucket, key, query }: S3Address): S3Operation {
+export function operationFor(
+  { method = '', headers }: IncomingMessage,
+  { bucket, key, query }: S3Address,
+): S3Operation {
   if (bucket === '') {
     if (method === 'GET') return reading(() => undefined);
   } else {
-    const found = key === '' ? bucketOperation(method, query) : objectOperation(method, query, headers['x-amz-copy-source'] !== undefined);
+    const found =
+      key === ''
+        ? bucketOperation(method, query)
+        : objectOperation(method, query, headers['x-amz-copy-source'] !== undefined);
     if (found !== undefined) return found;
     const absent = ABSENT.find((word) => query.has(word));
-    if (absent !== undefined) throw new S3Failure('NotImplemented', `network volumes have nothing for "${absent}"`);
+    if (absent !== undefined)
+      throw new S3Failure('NotImplemented', `network volumes have nothing for "${absent}"`);
   }
-  throw new S3Failure('MethodNotAllowed', 'The specified method is not allowed against this resource.', { Method: method, ResourceType: key === '' ? 'BUCKET' : 'OBJECT' });
+  throw new S3Failure('MethodNotAllowed', 'The specified method is not allowed against this resource.', {
+    Method: method,
+    ResourceType: key === '' ? 'BUCKET' : 'OBJECT',
+  });
 }
 
 function bucketOperation(method: string, query: S3Query): S3Operation | undefined {
@@ -68,7 +113,10 @@ function objectOperation(method: string, query: S3Query, copies: boolean): S3Ope
 
 /** Tools make sure of their bucket in this way. One that is not there was refused before. */
 function alreadyThere(): never {
-  throw new S3Failure('BucketAlreadyOwnedByYou', 'This network volume is there already; new ones are made with "berth volume create"');
+  throw new S3Failure(
+    'BucketAlreadyOwnedByYou',
+    'This network volume is there already; new ones are made with "berth volume create"',
+  );
 }
 
 function notHere(): never {

@@ -15,18 +15,31 @@ export interface Payload {
   checksums(): Readonly<Record<string, string>>;
 }
 
-const CHUNKED_SIGNED = new Set(['STREAMING-AWS4-HMAC-SHA256-PAYLOAD', 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER']);
+const CHUNKED_SIGNED = new Set([
+  'STREAMING-AWS4-HMAC-SHA256-PAYLOAD',
+  'STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER',
+]);
 const CHUNKED_UNSIGNED = 'STREAMING-UNSIGNED-PAYLOAD-TRAILER';
 
 export function payloadOf(request: IncomingMessage, { payload, signed }: Admitted): Payload {
   const chunked = CHUNKED_SIGNED.has(payload) || payload === CHUNKED_UNSIGNED;
-  if (!chunked && payload !== UNSIGNED_PAYLOAD && !/^[0-9a-f]{64}$/.test(payload)) throw new S3Failure('InvalidArgument', 'x-amz-content-sha256 must be the SHA-256 of the body in hex, or one of the words that S3 has for it');
-  if (CHUNKED_SIGNED.has(payload) && signed === undefined) throw new S3Failure('InvalidRequest', 'chunks are signed with an S3 key, and there is none');
+  if (!chunked && payload !== UNSIGNED_PAYLOAD && !/^[0-9a-f]{64}$/.test(payload))
+    throw new S3Failure(
+      'InvalidArgument',
+      'x-amz-content-sha256 must be the SHA-256 of the body in hex, or one of the words that S3 has for it',
+    );
+  if (CHUNKED_SIGNED.has(payload) && signed === undefined)
+    throw new S3Failure('InvalidRequest', 'chunks are signed with an S3 key, and there is none');
   const found: Record<string, string> = {};
   const expected = expectations(request, chunked);
   const source: AsyncIterable<Uint8Array> = request.iterator({ destroyOnReturn: false });
   let trailers: ReadonlyMap<string, string> = new Map();
-  const bytes = chunked ? readChunks(source, { signed: CHUNKED_SIGNED.has(payload) ? signed : undefined, onTrailers: (read) => (trailers = read) }) : source;
+  const bytes = chunked
+    ? readChunks(source, {
+        signed: CHUNKED_SIGNED.has(payload) ? signed : undefined,
+        onTrailers: (read) => (trailers = read),
+      })
+    : source;
   return {
     bytes: checked(bytes, payload, expected, () => trailers, found),
     length: lengthOf(request, chunked),
@@ -35,14 +48,22 @@ export function payloadOf(request: IncomingMessage, { payload, signed }: Admitte
 }
 
 /** A body that is small enough to be read whole. */
-export async function readWhole(request: IncomingMessage, admitted: Admitted, limit: number): Promise<Buffer> {
+export async function readWhole(
+  request: IncomingMessage,
+  admitted: Admitted,
+  limit: number,
+): Promise<Buffer> {
   const { bytes, length } = payloadOf(request, admitted);
   if (length > limit) throw new S3Failure('EntityTooLarge', `at most ${limit} bytes are read here`);
   const pieces: Uint8Array[] = [];
   let read = 0;
   for await (const piece of bytes) {
     read += piece.length;
-    if (read > length) throw new S3Failure('IncompleteBody', `the body is longer than the ${length} bytes that were announced`);
+    if (read > length)
+      throw new S3Failure(
+        'IncompleteBody',
+        `the body is longer than the ${length} bytes that were announced`,
+      );
     pieces.push(piece);
   }
   return Buffer.concat(pieces);
@@ -51,8 +72,13 @@ export async function readWhole(request: IncomingMessage, admitted: Admitted, li
 function lengthOf({ headers }: IncomingMessage, chunked: boolean): number {
   const said = chunked ? headers['x-amz-decoded-content-length'] : headers['content-length'];
   const length = Number(said ?? (headers['transfer-encoding'] === undefined && !chunked ? 0 : Number.NaN));
-  if (typeof said === 'string' && !/^\d{1,15}$/.test(said)) throw new S3Failure('InvalidArgument', 'the length of the body must be a number');
-  if (Number.isNaN(length)) throw new S3Failure('MissingContentLength', `the length must be said: ${chunked ? 'x-amz-decoded-content-length' : 'content-length'}`);
+  if (typeof said === 'string' && !/^\d{1,15}$/.test(said))
+    throw new S3Failure('InvalidArgument', 'the length of the body must be a number');
+  if (Number.isNaN(length))
+    throw new S3Failure(
+      'MissingContentLength',
+      `the length must be said: ${chunked ? 'x-amz-decoded-content-length' : 'content-length'}`,
+    );
   return length;
 }
 
@@ -70,11 +96,19 @@ function expectations({ headers }: IncomingMessage, chunked: boolean): Expectati
   });
   const md5 = headers['content-md5'];
   if (typeof md5 === 'string') {
-    if (Buffer.from(md5, 'base64').length !== 16) throw new S3Failure('InvalidDigest', 'Content-MD5 must be an MD5 in base64');
+    if (Buffer.from(md5, 'base64').length !== 16)
+      throw new S3Failure('InvalidDigest', 'Content-MD5 must be an MD5 in base64');
     const hash = createHash('md5');
-    said.push({ header: 'content-md5', checksum: { update: (bytes) => void hash.update(bytes), digest: () => hash.digest('base64') }, value: md5 });
+    said.push({
+      header: 'content-md5',
+      checksum: { update: (bytes) => void hash.update(bytes), digest: () => hash.digest('base64') },
+      value: md5,
+    });
   }
-  const announced = chunked && typeof headers['x-amz-trailer'] === 'string' ? headers['x-amz-trailer'].split(',').map((name) => name.trim().toLowerCase()) : [];
+  const announced =
+    chunked && typeof headers['x-amz-trailer'] === 'string'
+      ? headers['x-amz-trailer'].split(',').map((name) => name.trim().toLowerCase())
+      : [];
   for (const header of announced) {
     const checksum = checksumFor(header);
     if (checksum !== undefined) said.push({ header, checksum, value: undefined });
@@ -83,18 +117,31 @@ function expectations({ headers }: IncomingMessage, chunked: boolean): Expectati
 }
 
 /** The same bytes; at their end, what was said of them must be true. */
-async function* checked(bytes: AsyncIterable<Uint8Array>, payload: string, expected: readonly Expectation[], trailers: () => ReadonlyMap<string, string>, found: Record<string, string>): AsyncGenerator<Uint8Array> {
+async function* checked(
+  bytes: AsyncIterable<Uint8Array>,
+  payload: string,
+  expected: readonly Expectation[],
+  trailers: () => ReadonlyMap<string, string>,
+  found: Record<string, string>,
+): AsyncGenerator<Uint8Array> {
   const sha256 = /^[0-9a-f]{64}$/.test(payload) ? createHash('sha256') : undefined;
   for await (const piece of bytes) {
     sha256?.update(piece);
     for (const { checksum } of expected) checksum.update(piece);
     yield piece;
   }
-  if (sha256 !== undefined && sha256.digest('hex') !== payload) throw new S3Failure('XAmzContentSHA256Mismatch', 'the body is not the one that was signed: its SHA-256 is another', { ClientComputedContentSHA256: payload });
+  if (sha256 !== undefined && sha256.digest('hex') !== payload)
+    throw new S3Failure(
+      'XAmzContentSHA256Mismatch',
+      'the body is not the one that was signed: its SHA-256 is another',
+      { ClientComputedContentSHA256: payload },
+    );
   for (const { header, checksum, value = trailers().get(header) } of expected) {
     const digest = checksum.digest();
-    if (value === undefined) throw new S3Failure('InvalidRequest', `${header} was announced and did not come`);
-    if (value !== digest) throw new S3Failure('BadDigest', `${header} says ${value}, and what arrived has ${digest}`);
+    if (value === undefined)
+      throw new S3Failure('InvalidRequest', `${header} was announced and did not come`);
+    if (value !== digest)
+      throw new S3Failure('BadDigest', `${header} says ${value}, and what arrived has ${digest}`);
     if (header !== 'content-md5') found[header] = digest;
   }
 }

@@ -7,7 +7,14 @@ import { noSuchKey, objectHeaders } from './exchange.ts';
 import { S3Failure } from './failures.ts';
 
 /** What an address may say of the answer's headers. */
-const OVERRIDES = ['content-type', 'content-language', 'expires', 'cache-control', 'content-disposition', 'content-encoding'];
+const OVERRIDES = [
+  'content-type',
+  'content-language',
+  'expires',
+  'cache-control',
+  'content-disposition',
+  'content-encoding',
+];
 
 /** GetObject, and HeadObject without the content. */
 export async function readObject({ request, response, address, objects }: BucketExchange): Promise<void> {
@@ -17,14 +24,29 @@ export async function readObject({ request, response, address, objects }: Bucket
   try {
     const { headers } = request;
     const about = { ...objectHeaders(object), ...overrides(address.query) };
-    if (readingVerdict(headers, object) === 'not-modified') return void response.writeHead(304, { etag: about['etag'] ?? '', 'last-modified': about['last-modified'] ?? '' }).end();
+    if (readingVerdict(headers, object) === 'not-modified')
+      return void response
+        .writeHead(304, { etag: about['etag'] ?? '', 'last-modified': about['last-modified'] ?? '' })
+        .end();
     const range = rangeOf(ifRange(headers['if-range'], object) ? headers.range : undefined, object.size);
     const { from, to } = range ?? { from: 0, to: object.size - 1 };
-    const checksums = range === undefined && headers['x-amz-checksum-mode']?.toString().toUpperCase() === 'ENABLED' ? object.checksums : {};
-    response.writeHead(range === undefined ? 200 : 206, { ...about, ...checksums, 'content-length': to - from + 1, ...(range !== undefined && { 'content-range': `bytes ${from}-${to}/${object.size}` }) });
+    const checksums =
+      range === undefined && headers['x-amz-checksum-mode']?.toString().toUpperCase() === 'ENABLED'
+        ? object.checksums
+        : {};
+    response.writeHead(range === undefined ? 200 : 206, {
+      ...about,
+      ...checksums,
+      'content-length': to - from + 1,
+      ...(range !== undefined && { 'content-range': `bytes ${from}-${to}/${object.size}` }),
+    });
     if (request.method === 'HEAD' || to < from) return void response.end();
     reading = true;
-    await pipeline(object.read(from, to), (content: AsyncIterable<Uint8Array>) => inFull(content, to - from + 1), response);
+    await pipeline(
+      object.read(from, to),
+      (content: AsyncIterable<Uint8Array>) => inFull(content, to - from + 1),
+      response,
+    );
   } finally {
     if (!reading) await object.close();
   }
@@ -43,18 +65,25 @@ async function* inFull(content: AsyncIterable<Uint8Array>, length: number): Asyn
 /** A reader that goes on with what it has gets the rest only if that is still the same. */
 function ifRange(header: string | string[] | undefined, { etag, modifiedAt }: OpenObject): boolean {
   if (typeof header !== 'string') return true;
-  return header.startsWith('"') ? header === `"${etag}"` : Date.parse(header) >= Math.floor(modifiedAt / 1000) * 1000;
+  return header.startsWith('"')
+    ? header === `"${etag}"`
+    : Date.parse(header) >= Math.floor(modifiedAt / 1000) * 1000;
 }
 
 function overrides(query: S3Query): Record<string, string> {
-  return Object.fromEntries(OVERRIDES.flatMap((name) => {
-    const value = query.get(`response-${name}`);
-    return value === undefined || value === '' ? [] : [[name, headerValue(name, value)]];
-  }));
+  return Object.fromEntries(
+    OVERRIDES.flatMap((name) => {
+      const value = query.get(`response-${name}`);
+      return value === undefined || value === '' ? [] : [[name, headerValue(name, value)]];
+    }),
+  );
 }
 
 /** Headers are bytes: what is beyond ASCII goes as UTF-8. */
 function headerValue(name: string, value: string): string {
-  if (/[\0-\x08\x0a-\x1f\x7f]/.test(value)) throw new S3Failure('InvalidArgument', `response-${name} has a character that no header can hold`, { ArgumentName: `response-${name}` });
+  if (/[\0-\x08\x0a-\x1f\x7f]/.test(value))
+    throw new S3Failure('InvalidArgument', `response-${name} has a character that no header can hold`, {
+      ArgumentName: `response-${name}`,
+    });
   return Buffer.from(value).toString('latin1');
 }

@@ -35,7 +35,10 @@ export function scopeText({ date, region }: Scope): string {
 }
 
 export function signingKey(secret: string, { date, region }: Scope): Buffer {
-  return ['s3', 'aws4_request'].reduce((key, word) => hmac(key, word), hmac(hmac(Buffer.from(`AWS4${secret}`), date), region));
+  return ['s3', 'aws4_request'].reduce(
+    (key, word) => hmac(key, word),
+    hmac(hmac(Buffer.from(`AWS4${secret}`), date), region),
+  );
 }
 
 export function sign(key: Buffer, text: string): string {
@@ -46,10 +49,16 @@ export function stringToSign({ scope, time }: Pick<Signed, 'scope' | 'time'>, ca
   return [ALGORITHM, time, scopeText(scope), sha256(canonical)].join('\n');
 }
 
-export function canonicalRequest({ method, address, headers, payload }: SignedRequest, signedHeaders: readonly string[]): string {
+export function canonicalRequest(
+  { method, address, headers, payload }: SignedRequest,
+  signedHeaders: readonly string[],
+): string {
   return [
     method,
-    address.path.split('/').map((segment) => encoded(decoded(segment))).join('/'),
+    address.path
+      .split('/')
+      .map((segment) => encoded(decoded(segment)))
+      .join('/'),
     canonicalQuery(address),
     ...signedHeaders.map((name) => `${name}:${headerText(headers[name])}`),
     '',
@@ -62,7 +71,9 @@ function canonicalQuery({ query }: S3Address): string {
   return query.pairs
     .filter(([name]) => name !== 'X-Amz-Signature')
     .map(([name, value]) => [encoded(name), encoded(value)] as const)
-    .sort(([name, value], [otherName, otherValue]) => (name === otherName ? order(value, otherValue) : order(name, otherName)))
+    .sort(([name, value], [otherName, otherValue]) =>
+      name === otherName ? order(value, otherValue) : order(name, otherName),
+    )
     .map(([name, value]) => `${name}=${value}`)
     .join('&');
 }
@@ -73,7 +84,10 @@ function order(one: string, other: string): number {
 }
 
 function headerText(value: string | string[] | undefined): string {
-  return [value ?? ''].flat().map((one) => one.trim().replaceAll(/ +/g, ' ')).join(',');
+  return [value ?? '']
+    .flat()
+    .map((one) => one.trim().replaceAll(/ +/g, ' '))
+    .join(',');
 }
 
 /** Takes the same time wherever they differ. */

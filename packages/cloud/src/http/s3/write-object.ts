@@ -11,15 +11,29 @@ import { child, element, parseXml, textOf, xmlDocument } from './xml.ts';
 const MOST_DELETED = 1_000;
 const LARGEST_DOCUMENT = 4 * 1024 ** 2;
 
-export async function putObject({ request, response, address, admitted, objects }: BucketExchange): Promise<void> {
+export async function putObject({
+  request,
+  response,
+  address,
+  admitted,
+  objects,
+}: BucketExchange): Promise<void> {
   checkKey(address.key);
   const payload = payloadOf(request, admitted);
-  const { etag } = await objects.put(address.key, { ...payload, headers: keptHeaders(request) }, writingCondition(request.headers));
+  const { etag } = await objects.put(
+    address.key,
+    { ...payload, headers: keptHeaders(request) },
+    writingCondition(request.headers),
+  );
   sendEmpty(response, 200, { etag: quoted(etag), ...payload.checksums() });
 }
 
 export function checkKey(key: string): void {
-  if (Buffer.byteLength(key) > LONGEST_KEY) throw new S3Failure('KeyTooLongError', 'Your key is too long', { Size: String(Buffer.byteLength(key)), MaxSizeAllowed: String(LONGEST_KEY) });
+  if (Buffer.byteLength(key) > LONGEST_KEY)
+    throw new S3Failure('KeyTooLongError', 'Your key is too long', {
+      Size: String(Buffer.byteLength(key)),
+      MaxSizeAllowed: String(LONGEST_KEY),
+    });
 }
 
 /** What is to be copied, held open. It must be closed. */
@@ -28,7 +42,10 @@ export async function openSource(exchange: BucketExchange): Promise<OpenObject> 
   // A question mark in a key is written in percent, so the version is cut off before that is read.
   const said = decoded(String(request.headers['x-amz-copy-source']).replace(/\?versionId=.*$/, ''));
   const [, bucket = '', key = ''] = /^\/?([^/]+)\/(.+)$/s.exec(said) ?? [];
-  if (key === '') throw new S3Failure('InvalidArgument', 'x-amz-copy-source must be BUCKET/KEY', { ArgumentName: 'x-amz-copy-source' });
+  if (key === '')
+    throw new S3Failure('InvalidArgument', 'x-amz-copy-source must be BUCKET/KEY', {
+      ArgumentName: 'x-amz-copy-source',
+    });
   const from = bucket === volume.id ? exchange.objects : contents.objects(await exchange.otherVolume(bucket));
   const source = await from.open(key);
   if (source === undefined) throw noSuchKey(key);
@@ -51,8 +68,15 @@ export async function copyObject(exchange: BucketExchange): Promise<void> {
     const headers = replacing ?? source.headers;
     const bytes = source.size === 0 ? [] : source.read(0, source.size - 1);
     try {
-      const { etag, modifiedAt } = await objects.put(address.key, { bytes: pieces(bytes), length: source.size, headers, checksums: () => source.checksums }, writingCondition(request.headers));
-      return xmlDocument('CopyObjectResult', [element('LastModified', timeText(modifiedAt)), element('ETag', quoted(etag))]);
+      const { etag, modifiedAt } = await objects.put(
+        address.key,
+        { bytes: pieces(bytes), length: source.size, headers, checksums: () => source.checksums },
+        writingCondition(request.headers),
+      );
+      return xmlDocument('CopyObjectResult', [
+        element('LastModified', timeText(modifiedAt)),
+        element('ETag', quoted(etag)),
+      ]);
     } finally {
       if (Array.isArray(bytes)) await source.close();
       else bytes.destroy();
@@ -61,7 +85,9 @@ export async function copyObject(exchange: BucketExchange): Promise<void> {
   await sendWhenDone(response, copy(), exchange.failureDocument);
 }
 
-export async function* pieces(source: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+export async function* pieces(
+  source: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
   yield* source;
 }
 
@@ -75,8 +101,16 @@ export async function deleteObjects(exchange: BucketExchange): Promise<void> {
   const { request, response, admitted, objects } = exchange;
   const root = parseXml((await readWhole(request, admitted, LARGEST_DOCUMENT)).toString('utf8'));
   const named = root?.children.filter(({ name }) => name === 'Object') ?? [];
-  if (root?.name !== 'Delete' || named.length === 0 || named.length > MOST_DELETED || named.some((one) => child(one, 'Key') === undefined)) {
-    throw new S3Failure('MalformedXML', `the body must be <Delete> with 1 to ${MOST_DELETED} times <Object><Key>`);
+  if (
+    root?.name !== 'Delete' ||
+    named.length === 0 ||
+    named.length > MOST_DELETED ||
+    named.some((one) => child(one, 'Key') === undefined)
+  ) {
+    throw new S3Failure(
+      'MalformedXML',
+      `the body must be <Delete> with 1 to ${MOST_DELETED} times <Object><Key>`,
+    );
   }
   const quiet = textOf(root, 'Quiet')?.trim() === 'true';
   const remove = async (): Promise<string> => {
@@ -87,7 +121,9 @@ export async function deleteObjects(exchange: BucketExchange): Promise<void> {
         if (!quiet) told.push(element('Deleted', [element('Key', key)]));
       } catch (error) {
         const { code, message } = exchange.asFailure(error);
-        told.push(element('Error', [element('Key', key), element('Code', code), element('Message', message)]));
+        told.push(
+          element('Error', [element('Key', key), element('Code', code), element('Message', message)]),
+        );
       }
     }
     return xmlDocument('DeleteResult', told);
@@ -99,5 +135,7 @@ export async function deleteObjects(exchange: BucketExchange): Promise<void> {
 export async function objectTagging({ response, address, objects }: BucketExchange): Promise<void> {
   if ((await objects.head(address.key)) === undefined) throw noSuchKey(address.key);
   const document = xmlDocument('Tagging', [element('TagSet', undefined)]);
-  response.writeHead(200, { 'content-type': 'application/xml', 'content-length': Buffer.byteLength(document) }).end(document);
+  response
+    .writeHead(200, { 'content-type': 'application/xml', 'content-length': Buffer.byteLength(document) })
+    .end(document);
 }

@@ -28,7 +28,8 @@ export function plainDocument(name: string, content: Content): string {
 
 function inner(content: Content): string {
   if (content === undefined) return '';
-  if (typeof content === 'object') return 'xml' in content ? content.xml : content.map((one) => one?.xml ?? '').join('');
+  if (typeof content === 'object')
+    return 'xml' in content ? content.xml : content.map((one) => one?.xml ?? '').join('');
   return escape(String(content));
 }
 
@@ -39,11 +40,26 @@ function escape(text: string): string {
     .replaceAll(/[&<>"\r\n\t]/g, (character) => ESCAPES[character] ?? character);
 }
 
-const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', '\r': '&#13;', '\n': '&#10;', '\t': '&#9;' };
-const ENTITIES: ReadonlyMap<string, string> = new Map([['amp', '&'], ['lt', '<'], ['gt', '>'], ['quot', '"'], ['apos', "'"]]);
+const ESCAPES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  '\r': '&#13;',
+  '\n': '&#10;',
+  '\t': '&#9;',
+};
+const ENTITIES: ReadonlyMap<string, string> = new Map([
+  ['amp', '&'],
+  ['lt', '<'],
+  ['gt', '>'],
+  ['quot', '"'],
+  ['apos', "'"],
+]);
 /** Deeper is nothing that S3 knows. */
 const DEEPEST = 32;
-const TOKEN = /<!\[CDATA\[([\s\S]*?)\]\]>|<!--[\s\S]*?-->|<\?[\s\S]*?\?>|<(\/?)([A-Za-z_][\w.:-]*)((?:\s+[\w.:-]+\s*=\s*(?:"[^"]*"|'[^']*'))*)\s*(\/?)>|([^<]+)/gy;
+const TOKEN =
+  /<!\[CDATA\[([\s\S]*?)\]\]>|<!--[\s\S]*?-->|<\?[\s\S]*?\?>|<(\/?)([A-Za-z_][\w.:-]*)((?:\s+[\w.:-]+\s*=\s*(?:"[^"]*"|'[^']*'))*)\s*(\/?)>|([^<]+)/gy;
 
 /** Reads a document; undefined where it is none, or has more than elements and text. */
 export function parseXml(document: string): Element | undefined {
@@ -82,12 +98,21 @@ export function parseXml(document: string): Element | undefined {
 function unescape(text: string): string | undefined {
   if (!text.includes('&')) return text;
   let known = true;
-  const read = text.replaceAll(/&(?:#(\d{1,7})|#x([0-9a-fA-F]{1,6})|(\w+));|&/g, (_whole, decimal?: string, hex?: string, name?: string) => {
-    const point = decimal !== undefined ? Number(decimal) : hex !== undefined ? Number.parseInt(hex, 16) : undefined;
-    const character = point !== undefined ? (point <= 0x10ffff ? String.fromCodePoint(point) : undefined) : ENTITIES.get(name ?? '');
-    known &&= character !== undefined;
-    return character ?? '';
-  });
+  const read = text.replaceAll(
+    /&(?:#(\d{1,7})|#x([0-9a-fA-F]{1,6})|(\w+));|&/g,
+    (_whole, decimal?: string, hex?: string, name?: string) => {
+      const point =
+        decimal !== undefined ? Number(decimal) : hex !== undefined ? Number.parseInt(hex, 16) : undefined;
+      const character =
+        point !== undefined
+          ? point <= 0x10ffff
+            ? String.fromCodePoint(point)
+            : undefined
+          : ENTITIES.get(name ?? '');
+      known &&= character !== undefined;
+      return character ?? '';
+    },
+  );
   return known ? read : undefined;
 }
 

@@ -1,5 +1,8 @@
 /** Whose terminal is asked for. */
-export type TerminalAddress = ({ kind: 'pod'; podId: string } | { kind: 'worker'; endpointId: string; workerId: string }) & { query: URLSearchParams };
+export type TerminalAddress = (
+  | { kind: 'pod'; podId: string }
+  | { kind: 'worker'; endpointId: string; workerId: string }
+) & { query: URLSearchParams };
 
 const POD = /^\/v2\/pods\/([^/]+)\/terminal$/;
 const WORKER = /^\/v2\/serverless\/([^/]+)\/workers\/([^/]+)\/terminal$/;
@@ -13,5 +16,7 @@ export function terminalAddress(url: string): TerminalAddress | undefined {
   const pod = POD.exec(path);
   if (pod !== null) return { kind: 'pod', podId: pod[1] as string, query };
   const worker = WORKER.exec(path);
-  return worker === null ? undefined : { kind: 'worker', endpointId: worker[1] as string, workerId: worker[2] as string, query };
+  return worker === null
+    ? undefined
+    : { kind: 'worker', endpointId: worker[1] as string, workerId: worker[2] as string, query };
 }

@@ -48,7 +48,8 @@ export class TerminalFace {
     const { log, pingMs } = this.#parts;
     const requestId = randomUUID();
     const key = terminalKey(request, address.query);
-    const admit = (): Promise<Caller> => this.#parts.gate.admit(key, { interface: 'rest-v2', family: 'rest', need: 'write', requestId });
+    const admit = (): Promise<Caller> =>
+      this.#parts.gate.admit(key, { interface: 'rest-v2', family: 'rest', need: 'write', requestId });
     try {
       checkHandshake(request);
       const caller = await admit();
@@ -56,7 +57,14 @@ export class TerminalFace {
       const opened = await this.#open(caller, address);
       if (socket.destroyed) return endCommand(opened.execution);
       const accept = (webSocket: WebSocket): void => {
-        const session = new TerminalSession({ webSocket, opened, admit, log, ...(pingMs !== undefined && { pingMs }), onOver: () => this.#sessions.delete(session) });
+        const session = new TerminalSession({
+          webSocket,
+          opened,
+          admit,
+          log,
+          ...(pingMs !== undefined && { pingMs }),
+          onOver: () => this.#sessions.delete(session),
+        });
         this.#sessions.add(session);
         session.begin();
       };
@@ -81,24 +89,38 @@ export class TerminalFace {
   #open(caller: Caller, address: TerminalAddress): Promise<OpenedTerminal> {
     const wish = readWish(address.query);
     const { terminals } = this.#parts;
-    return address.kind === 'pod' ? terminals.pod(caller, address.podId, wish) : terminals.worker(caller, address.endpointId, address.workerId, wish);
+    return address.kind === 'pod'
+      ? terminals.pod(caller, address.podId, wish)
+      : terminals.worker(caller, address.endpointId, address.workerId, wish);
   }
 
   /** Loaded with the first terminal. */
   #load(): Promise<WebSocketServer> {
-    this.#server ??= import('ws').then(({ WebSocketServer: Server }) => new Server({ noServer: true, maxPayload: MAX_FRAME_BYTES, perMessageDeflate: false, handleProtocols: (offered) => offered.has(TERMINAL_PROTOCOL) && TERMINAL_PROTOCOL }));
+    this.#server ??= import('ws').then(
+      ({ WebSocketServer: Server }) =>
+        new Server({
+          noServer: true,
+          maxPayload: MAX_FRAME_BYTES,
+          perMessageDeflate: false,
+          handleProtocols: (offered) => offered.has(TERMINAL_PROTOCOL) && TERMINAL_PROTOCOL,
+        }),
+    );
     return this.#server;
   }
 }
 
 function checkHandshake(request: Request): void {
-  if (request.headers.upgrade?.toLowerCase() !== 'websocket') throw new BerthError('rule', 'a terminal is a WebSocket; nothing else is spoken here');
+  if (request.headers.upgrade?.toLowerCase() !== 'websocket')
+    throw new BerthError('rule', 'a terminal is a WebSocket; nothing else is spoken here');
   const offered = offeredProtocols(request);
-  if (offered.length > 0 && !offered.includes(TERMINAL_PROTOCOL)) throw new BerthError('rule', `a client that names protocols has to name ${TERMINAL_PROTOCOL} among them`);
+  if (offered.length > 0 && !offered.includes(TERMINAL_PROTOCOL))
+    throw new BerthError('rule', `a client that names protocols has to name ${TERMINAL_PROTOCOL} among them`);
 }
 
 function refuse(socket: Duplex, error: BerthError): void {
   const { status, title, body } = problemOf(error);
   const text = JSON.stringify(body);
-  socket.end(`HTTP/1.1 ${status} ${title}\r\nConnection: close\r\nContent-Type: ${PROBLEM_TYPE}\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
+  socket.end(
+    `HTTP/1.1 ${status} ${title}\r\nConnection: close\r\nContent-Type: ${PROBLEM_TYPE}\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+  );
 }

@@ -11,7 +11,15 @@ const PING_MS = 20_000;
 /** A command whose client is gone is told, and after this long ended. */
 const HANG_UP_MS = 2_000;
 /** Signals that a client may send to its command. */
-const SIGNALS: ReadonlySet<string> = new Set(['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGKILL', 'SIGUSR1', 'SIGUSR2']);
+const SIGNALS: ReadonlySet<string> = new Set([
+  'SIGHUP',
+  'SIGINT',
+  'SIGQUIT',
+  'SIGTERM',
+  'SIGKILL',
+  'SIGUSR1',
+  'SIGUSR2',
+]);
 
 /** How a connection ends, beyond what WebSockets have. */
 const CLOSE = { ended: 1000, goingAway: 1001, badMessage: 1007, defect: 1011, keyGone: 4401 } as const;
@@ -52,7 +60,10 @@ export class TerminalSession {
     this.#converse(execution).catch((error: unknown) => {
       if (this.#over) return;
       log.warn({ err: error }, 'a terminal broke off');
-      this.#tell({ type: 'error', message: error instanceof BerthError ? error.message : 'the terminal broke off' });
+      this.#tell({
+        type: 'error',
+        message: error instanceof BerthError ? error.message : 'the terminal broke off',
+      });
       webSocket.close(CLOSE.defect, 'the terminal broke off');
     });
   }
@@ -88,7 +99,9 @@ export class TerminalSession {
       if (this.#over) return;
       if (this.#stream !== stream) this.#tell({ type: 'stream', stream });
       this.#stream = stream;
-      await new Promise<void>((resolve) => this.#parts.webSocket.send(chunk, { binary: true }, () => resolve()));
+      await new Promise<void>((resolve) =>
+        this.#parts.webSocket.send(chunk, { binary: true }, () => resolve()),
+      );
     }
   }
 
@@ -103,7 +116,8 @@ export class TerminalSession {
       case 'eof':
         return void execution.stdin.end();
       case 'signal':
-        if (typeof message['signal'] === 'string' && SIGNALS.has(message['signal'])) return execution.kill(message['signal'] as NodeJS.Signals);
+        if (typeof message['signal'] === 'string' && SIGNALS.has(message['signal']))
+          return execution.kill(message['signal'] as NodeJS.Signals);
         return this.#misunderstood(`signal: one of ${[...SIGNALS].join(', ')}`);
       default:
         return this.#misunderstood('a text frame is JSON with a type: resize, eof or signal');
@@ -123,8 +137,11 @@ export class TerminalSession {
   }
 
   #resize(columns: unknown, rows: unknown): void {
-    if (!isSize(columns) || !isSize(rows)) return this.#misunderstood('resize: columns and rows are whole numbers');
-    this.#parts.opened.execution.resize({ columns, rows }).catch((error: unknown) => this.#parts.log.debug({ err: error }, 'a terminal could not be resized'));
+    if (!isSize(columns) || !isSize(rows))
+      return this.#misunderstood('resize: columns and rows are whole numbers');
+    this.#parts.opened.execution
+      .resize({ columns, rows })
+      .catch((error: unknown) => this.#parts.log.debug({ err: error }, 'a terminal could not be resized'));
   }
 
   #misunderstood(what: string): void {

@@ -14,7 +14,9 @@ export function names(rest: string): [string, string] {
 /** `<lease>`, or `<lease>~<milliseconds>` where the job waited in the worker before it began. */
 export function waitedFor(held: string): [lease: string, milliseconds: number] {
   const mark = held.indexOf('~');
-  return mark === -1 ? [held, 0] : [held.slice(0, mark), Math.max(0, Number.parseInt(held.slice(mark + 1), 10) || 0)];
+  return mark === -1
+    ? [held, 0]
+    : [held.slice(0, mark), Math.max(0, Number.parseInt(held.slice(mark + 1), 10) || 0)];
 }
 
 /** `<jobId> <lease> <json>` */

@@ -31,7 +31,14 @@ class Pair {
     const words = new LastWords();
     for (let count = 0; count < 2; count += 1) {
       const [near, far] = duplexPair();
-      new WorkerChannel({ socket: near, queue: on.queue, endpointId: on.id, workerId: 'w', words, log: createLog({ level: 'silent', format: 'json' }) });
+      new WorkerChannel({
+        socket: near,
+        queue: on.queue,
+        endpointId: on.id,
+        workerId: 'w',
+        words,
+        log: createLog({ level: 'silent', format: 'json' }),
+      });
       this.near.push(near);
       this.#far.push(far.resume());
     }
@@ -71,7 +78,14 @@ for (const kind of DATABASES) {
       const on = bench();
       const [near] = duplexPair();
       context.after(() => near.destroy());
-      new WorkerChannel({ socket: near, queue: on.queue, endpointId: on.id, workerId: 'w', words: new LastWords(), log: createLog({ level: 'silent', format: 'json' }) });
+      new WorkerChannel({
+        socket: near,
+        queue: on.queue,
+        endpointId: on.id,
+        workerId: 'w',
+        words: new LastWords(),
+        log: createLog({ level: 'silent', format: 'json' }),
+      });
       on.clock.advance(SECOND);
       const noticed = on.clock.now();
       assert.equal(on.queue.presence.goneSince(on.id, 'w', noticed), true);
@@ -84,7 +98,14 @@ for (const kind of DATABASES) {
       const on = bench();
       const progress = context.mock.method(on.queue, 'progress');
       const [near, far] = duplexPair();
-      new WorkerChannel({ socket: near, queue: on.queue, endpointId: on.id, workerId: 'w', words: new LastWords(), log: createLog({ level: 'silent', format: 'json' }) });
+      new WorkerChannel({
+        socket: near,
+        queue: on.queue,
+        endpointId: on.id,
+        workerId: 'w',
+        words: new LastWords(),
+        log: createLog({ level: 'silent', format: 'json' }),
+      });
       const job = await on.submit();
       const { lease } = await on.takeOne('w');
       const said = `${job.id} ${String(lease)}`;
@@ -103,12 +124,20 @@ for (const kind of DATABASES) {
     test('asks a queue that has stopped for nothing', async (context) => {
       const on = bench();
       // Like the answers of a queue that has stopped: at once, and empty. The last one is for whoever asks again and again.
-      const atOnce = (calls: number): Promise<never[]> => (calls < 10 ? Promise.resolve([]) : new Promise(() => undefined));
+      const atOnce = (calls: number): Promise<never[]> =>
+        calls < 10 ? Promise.resolve([]) : new Promise(() => undefined);
       const stops = context.mock.method(on.queue, 'jobsToStop', () => atOnce(stops.mock.callCount()));
       const takes = context.mock.method(on.queue, 'take', () => atOnce(takes.mock.callCount()));
       on.queue.close();
       const [near, far] = duplexPair();
-      new WorkerChannel({ socket: near, queue: on.queue, endpointId: on.id, workerId: 'w', words: new LastWords(), log: createLog({ level: 'silent', format: 'json' }) });
+      new WorkerChannel({
+        socket: near,
+        queue: on.queue,
+        endpointId: on.id,
+        workerId: 'w',
+        words: new LastWords(),
+        log: createLog({ level: 'silent', format: 'json' }),
+      });
       far.write('T 1\nL \n');
       assert.deepEqual(await once(far.setEncoding('utf8'), 'data'), ['H\n']);
       far.destroy();
@@ -124,7 +153,14 @@ for (const kind of DATABASES) {
         return new Promise(() => undefined);
       });
       const [near, far] = duplexPair();
-      new WorkerChannel({ socket: near, queue: on.queue, endpointId: on.id, workerId: 'w', words: new LastWords(), log: createLog({ level: 'silent', format: 'json' }) });
+      new WorkerChannel({
+        socket: near,
+        queue: on.queue,
+        endpointId: on.id,
+        workerId: 'w',
+        words: new LastWords(),
+        log: createLog({ level: 'silent', format: 'json' }),
+      });
       const listeners = (): number[] => ['close', 'drain'].map((event) => near.listenerCount(event));
       const before = listeners();
       near.write(Buffer.alloc(UNREAD_LIMIT + 1));

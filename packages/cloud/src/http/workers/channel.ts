@@ -58,7 +58,14 @@ export class WorkerChannel {
   constructor(parts: ChannelParts) {
     this.#parts = parts;
     const { socket, queue, endpointId, workerId } = parts;
-    this.#reports = new JobReports({ queue, endpointId, workerId, send: (line) => this.#send(line), acknowledge: (line) => this.#acknowledge(line), onUnkept: (error) => this.#breakOff(error) });
+    this.#reports = new JobReports({
+      queue,
+      endpointId,
+      workerId,
+      send: (line) => this.#send(line),
+      acknowledge: (line) => this.#acknowledge(line),
+      onUnkept: (error) => this.#breakOff(error),
+    });
     queue.presence.returns(endpointId, workerId);
     this.#heardAt = parts.words.heard(endpointId, workerId);
     socket.on('data', (bytes: Buffer) => this.#read(bytes));
@@ -81,7 +88,10 @@ export class WorkerChannel {
   /** Its worker may not be here any more. */
   cut(): void {
     const { socket, workerId, log } = this.#parts;
-    log.info({ workerId }, 'the key of a worker does not open its channel any more; the connection is closed');
+    log.info(
+      { workerId },
+      'the key of a worker does not open its channel any more; the connection is closed',
+    );
     socket.destroy();
   }
 
@@ -106,7 +116,10 @@ export class WorkerChannel {
     try {
       for (const line of this.#lines.read(bytes)) this.#understand(line);
     } catch (error) {
-      this.#parts.log.warn({ err: error, workerId }, 'a worker sent something that is not of the protocol; its connection is closed');
+      this.#parts.log.warn(
+        { err: error, workerId },
+        'a worker sent something that is not of the protocol; its connection is closed',
+      );
       this.#parts.socket.destroy();
     }
     this.#reports.keepResults();
@@ -139,7 +152,11 @@ export class WorkerChannel {
       }
       case 'U': {
         const { check, reason } = JSON.parse(rest) as { check?: unknown; reason?: unknown };
-        return queue.presence.unhealthy(endpointId, workerId, `${String(check)}: ${String(reason)}`.slice(0, 512));
+        return queue.presence.unhealthy(
+          endpointId,
+          workerId,
+          `${String(check)}: ${String(reason)}`.slice(0, 512),
+        );
       }
       case 'Q':
         this.#credits = 0;
@@ -179,13 +196,23 @@ export class WorkerChannel {
   async #jobs(): Promise<TakenJob[]> {
     const { queue, endpointId, workerId, socket } = this.#parts;
     if (socket.writableLength > UNREAD_LIMIT) await drained(socket);
-    return queue.take(endpointId, workerId, this.#credits > MUCH_ROOM ? Math.ceil(this.#credits / 2) : this.#credits, POLL_MS, this.#gone);
+    return queue.take(
+      endpointId,
+      workerId,
+      this.#credits > MUCH_ROOM ? Math.ceil(this.#credits / 2) : this.#credits,
+      POLL_MS,
+      this.#gone,
+    );
   }
 
   #deliver(taken: readonly TakenJob[]): void {
     const { queue, endpointId, socket, log } = this.#parts;
     if (socket.destroyed || this.#gone.aborted) {
-      void queue.giveBack(endpointId, taken).catch((error: unknown) => log.error({ err: error }, 'a job that did not reach its worker could not be put back'));
+      void queue
+        .giveBack(endpointId, taken)
+        .catch((error: unknown) =>
+          log.error({ err: error }, 'a job that did not reach its worker could not be put back'),
+        );
       return;
     }
     for (const job of taken) this.#send(`J ${job.job.lease ?? ''} ${onOneLine(jobText(job))}`);
@@ -194,7 +221,10 @@ export class WorkerChannel {
   /** On its next connection the worker says it again. */
   #breakOff(error: unknown): void {
     const { socket, workerId, log } = this.#parts;
-    log.warn({ err: error, workerId }, 'what a worker said could not be kept; its connection is closed so that it says it again');
+    log.warn(
+      { err: error, workerId },
+      'what a worker said could not be kept; its connection is closed so that it says it again',
+    );
     socket.destroy();
   }
 
@@ -239,7 +269,11 @@ export class WorkerChannel {
     this.#gone.depart();
     const since = queue.presence.now();
     setTimeout(() => {
-      queue.caretaker.workerLeft(endpointId, workerId, since, 'the worker that ran the job went away').catch((error: unknown) => log.warn({ err: error }, 'the jobs of a worker that went away could not be put back'));
+      queue.caretaker
+        .workerLeft(endpointId, workerId, since, 'the worker that ran the job went away')
+        .catch((error: unknown) =>
+          log.warn({ err: error }, 'the jobs of a worker that went away could not be put back'),
+        );
     }, RETURN_WITHIN_MS).unref();
   }
 }

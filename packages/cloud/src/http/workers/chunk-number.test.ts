@@ -9,7 +9,23 @@ test('a chunk has a number or none', () => {
 });
 
 test('anything else in its place is refused', () => {
-  for (const number of ['', '0', '-1', '01', '1.5', '1e3', '0x10', ' 1', 'one', 'NaN', 'Infinity', '2147483648', '9'.repeat(400), '1~2', '~1']) {
+  for (const number of [
+    '',
+    '0',
+    '-1',
+    '01',
+    '1.5',
+    '1e3',
+    '0x10',
+    ' 1',
+    'one',
+    'NaN',
+    'Infinity',
+    '2147483648',
+    '9'.repeat(400),
+    '1~2',
+    '~1',
+  ]) {
     assert.throws(() => leaseAndNumber(`abc~${number}`), { code: 'malformed' }, number);
   }
 });

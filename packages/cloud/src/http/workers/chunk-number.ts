@@ -9,6 +9,7 @@ export function leaseAndNumber(held: string): { lease: string; number: number } 
   if (mark === -1) return undefined;
   const digits = held.slice(mark + 1);
   const number = Number(digits);
-  if (!/^[1-9]\d*$/.test(digits) || number > LARGEST_NUMBER) throw new BerthError('malformed', `the number of a chunk is a whole number from 1 to ${LARGEST_NUMBER}`);
+  if (!/^[1-9]\d*$/.test(digits) || number > LARGEST_NUMBER)
+    throw new BerthError('malformed', `the number of a chunk is a whole number from 1 to ${LARGEST_NUMBER}`);
   return { lease: held.slice(0, mark), number };
 }

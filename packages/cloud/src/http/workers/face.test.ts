@@ -33,7 +33,14 @@ after(async () => {
 
 test('a worker that leaves while it is being let in is not taken for one that is there', async () => {
   const log = createLog({ level: 'silent', format: 'json' });
-  const queue = new JobQueue({ store: context.store.jobs, wakeups: noWakeups, clock: context.clock, log, deliveryOf: (): Delivery => assert.fail(), onDelivery: () => undefined });
+  const queue = new JobQueue({
+    store: context.store.jobs,
+    wakeups: noWakeups,
+    clock: context.clock,
+    log,
+    deliveryOf: (): Delivery => assert.fail(),
+    onDelivery: () => undefined,
+  });
   const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const slow = {
     findAnywhere: async () => {
@@ -43,15 +50,28 @@ test('a worker that leaves while it is being let in is not taken for one that is
     },
   };
   const tokens = new WorkerTokens(Buffer.alloc(32, 1));
-  const face = new WorkerFace({ queue, endpoints: new EndpointDirectory(slow, context.clock), gate: new Gate(context), tokens, log });
+  const face = new WorkerFace({
+    queue,
+    endpoints: new EndpointDirectory(slow, context.clock),
+    gate: new Gate(context),
+    tokens,
+    log,
+  });
   const [served, gone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const server = createServer((incoming, response) => {
     response.on('close', () => gone.resolve());
-    face.serve(incoming, response, jobAddress(incoming.url ?? '') as JobAddress).then(served.resolve, served.reject);
+    face
+      .serve(incoming, response, jobAddress(incoming.url ?? '') as JobAddress)
+      .then(served.resolve, served.reject);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const call = request({ host: '127.0.0.1', port: (server.address() as AddressInfo).port, path: '/v2/e/ping/w?x=1', headers: { authorization: tokens.of('e', 'w') } });
+  const call = request({
+    host: '127.0.0.1',
+    port: (server.address() as AddressInfo).port,
+    path: '/v2/e/ping/w?x=1',
+    headers: { authorization: tokens.of('e', 'w') },
+  });
   call.on('error', () => call.destroy());
   call.end();
   await asked.promise;
@@ -66,13 +86,38 @@ test('a worker that leaves while it is being let in is not taken for one that is
 });
 
 /** A face over a queue, and what it answers to the worker `w`. */
-async function serving(changed: Partial<JobStore> = {}): Promise<{ queue: JobQueue; endpointId: string; ask(path: string): Promise<{ status: number; text: string }> }> {
+async function serving(
+  changed: Partial<JobStore> = {},
+): Promise<{
+  queue: JobQueue;
+  endpointId: string;
+  ask(path: string): Promise<{ status: number; text: string }>;
+}> {
   const log = createLog({ level: 'silent', format: 'json' });
-  const queue = new JobQueue({ store: { ...context.store.jobs, ...changed }, wakeups: noWakeups, clock: context.clock, log, deliveryOf: (): Delivery => assert.fail(), onDelivery: () => undefined });
+  const queue = new JobQueue({
+    store: { ...context.store.jobs, ...changed },
+    wakeups: noWakeups,
+    clock: context.clock,
+    log,
+    deliveryOf: (): Delivery => assert.fail(),
+    onDelivery: () => undefined,
+  });
   const endpointId = `endpoint${servers.length}`;
   const tokens = new WorkerTokens(Buffer.alloc(32, 1));
-  const face = new WorkerFace({ queue, endpoints: new EndpointDirectory({ findAnywhere: async () => ({ ...sampleEndpoint, id: endpointId }) }, context.clock), gate: new Gate(context), tokens, log });
-  const server = createServer({ maxHeaderSize: 256 * 1024 }, (incoming, response) => void face.serve(incoming, response, jobAddress(incoming.url ?? '') as JobAddress));
+  const face = new WorkerFace({
+    queue,
+    endpoints: new EndpointDirectory(
+      { findAnywhere: async () => ({ ...sampleEndpoint, id: endpointId }) },
+      context.clock,
+    ),
+    gate: new Gate(context),
+    tokens,
+    log,
+  });
+  const server = createServer(
+    { maxHeaderSize: 256 * 1024 },
+    (incoming, response) => void face.serve(incoming, response, jobAddress(incoming.url ?? '') as JobAddress),
+  );
   servers.push(server);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -89,8 +134,18 @@ async function serving(changed: Partial<JobStore> = {}): Promise<{ queue: JobQue
   };
 }
 
-async function submit({ queue, endpointId }: { queue: JobQueue; endpointId: string }, input: string): Promise<Job> {
-  const endpoint = { id: endpointId, accountId: 'a', executionTimeout: 0, jobTtl: 86_400_000, retention: null, maxRetries: 1 };
+async function submit(
+  { queue, endpointId }: { queue: JobQueue; endpointId: string },
+  input: string,
+): Promise<Job> {
+  const endpoint = {
+    id: endpointId,
+    accountId: 'a',
+    executionTimeout: 0,
+    jobTtl: 86_400_000,
+    retention: null,
+    maxRetries: 1,
+  };
   return queue.submit({ endpoint, accountId: 'a', request: JSON.stringify({ input }), terms: {} });
 }
 
@@ -98,12 +153,17 @@ test('a batch that would be too long is cut, and the jobs beyond wait on as if n
   const on = await serving();
   const jobs: Job[] = [];
   for (const length of [9, 9, 9, 9, 40]) jobs.push(await submit(on, 'x'.repeat(length * 1024 * 1024)));
-  const batch = async (): Promise<string[]> => (JSON.parse((await on.ask('job-take-batch/w?batch_size=10&job_in_progress=1')).text) as { id: string }[]).map(({ id }) => id);
+  const batch = async (): Promise<string[]> =>
+    (
+      JSON.parse((await on.ask('job-take-batch/w?batch_size=10&job_in_progress=1')).text) as { id: string }[]
+    ).map(({ id }) => id);
   const ids = jobs.map(({ id }) => id);
   assert.deepEqual(await batch(), ids.slice(0, 3));
-  while ((await on.queue.counts(on.endpointId)).inQueue < 2) await new Promise((resolve) => setImmediate(resolve));
+  while ((await on.queue.counts(on.endpointId)).inQueue < 2)
+    await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(await batch(), ids.slice(3, 4));
-  while ((await on.queue.counts(on.endpointId)).inQueue < 1) await new Promise((resolve) => setImmediate(resolve));
+  while ((await on.queue.counts(on.endpointId)).inQueue < 1)
+    await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(await batch(), ids.slice(4), 'one goes out however long it is');
   const last = (await on.queue.find(on.endpointId, jobs[4]?.seq ?? 0))?.job;
   assert.deepEqual([last?.attempt, last?.retries], [1, 0]);
@@ -132,7 +192,9 @@ test('a ping as long as the longest that a worker sends may have been cut off: j
   assert.equal((await on.ask('job-take/w?job_in_progress=0')).status, 200);
   context.clock.advance(1);
   on.queue.presence.asksForWork(on.endpointId, 'w', false);
-  const ids = Array.from({ length: 1_600 }, (_, n) => job.id.replace(/^.{8}/, `ffff${String(n).padStart(4, '0')}`));
+  const ids = Array.from({ length: 1_600 }, (_, n) =>
+    job.id.replace(/^.{8}/, `ffff${String(n).padStart(4, '0')}`),
+  );
   const lostAfter = async (count: number): Promise<number[]> => {
     assert.equal((await on.ask(`ping/w?job_id=${ids.slice(0, count).join('%2C')}`)).status, 200);
     context.clock.advance(15_000);

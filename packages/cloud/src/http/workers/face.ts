@@ -85,7 +85,11 @@ export class WorkerFace {
       const operation = this.#operations[address.operation] as WorkerOperation;
       const endpoint = await this.admit(request, address.endpointId, workerId);
       if (request.method !== operation.method) {
-        throw new BerthError('method', `${request.method} is not allowed here; allowed: ${operation.method}`, { headers: { allow: operation.method } });
+        throw new BerthError(
+          'method',
+          `${request.method} is not allowed here; allowed: ${operation.method}`,
+          { headers: { allow: operation.method } },
+        );
       }
       const left = this.#parts.queue.presence.enter(endpoint.id, workerId);
       // Who left while it was let in is not here.
@@ -95,7 +99,12 @@ export class WorkerFace {
     } catch (error) {
       // Whoever broke off in the middle of a request waits for no answer.
       if (request.destroyed && !request.complete) return;
-      await this.#refuse(request, response, asBerthError(error, this.#parts.log, address.endpointId), address.operation);
+      await this.#refuse(
+        request,
+        response,
+        asBerthError(error, this.#parts.log, address.endpointId),
+        address.operation,
+      );
     } finally {
       // A connection that is kept would keep a server that stops from ending.
       if (this.#parts.queue.stopping) request.socket.destroySoon();
@@ -112,14 +121,20 @@ export class WorkerFace {
     const token = bearerOrBareKey(request.headers.authorization) ?? '';
     const { tokens, gate, endpoints } = this.#parts;
     if (workerId === '') throw new BerthError('no-route', 'the address names no worker');
-    if (!WORKER_ID.test(workerId)) throw new BerthError('malformed', 'the address names no valid worker: 1 to 200 characters without spaces');
+    if (!WORKER_ID.test(workerId))
+      throw new BerthError(
+        'malformed',
+        'the address names no valid worker: 1 to 200 characters without spaces',
+      );
     const endpoint = endpoints.known(endpointId) ?? (await endpoints.find(endpointId));
     if (tokens.isToken(token)) {
-      if (endpoint === undefined || !tokens.matches(token, endpointId, workerId)) throw new BerthError('unauthenticated', 'this token is not for this worker');
+      if (endpoint === undefined || !tokens.matches(token, endpointId, workerId))
+        throw new BerthError('unauthenticated', 'this token is not for this worker');
       return endpoint;
     }
     const key = gate.known(token) ?? (await gate.identify(token));
-    if (endpoint === undefined || endpoint.accountId !== key.accountId) throw notFound('endpoint', endpointId);
+    if (endpoint === undefined || endpoint.accountId !== key.accountId)
+      throw notFound('endpoint', endpointId);
     checkGrant(key, { family: 'serverless', need: 'write', endpointId });
     return endpoint;
   }
@@ -176,7 +191,17 @@ export class WorkerFace {
     } catch (error) {
       // A result that is too large must not leave its job waiting for ever.
       if (seq !== undefined && error instanceof BerthError && error.code === 'too-large') {
-        await queue.finish(endpoint.id, seq, { workerId, jobId }, { output: null, error: JSON.stringify(`the result is larger than ${RESULT_LIMIT} bytes; store it elsewhere and return its address`) });
+        await queue.finish(
+          endpoint.id,
+          seq,
+          { workerId, jobId },
+          {
+            output: null,
+            error: JSON.stringify(
+              `the result is larger than ${RESULT_LIMIT} bytes; store it elsewhere and return its address`,
+            ),
+          },
+        );
       }
       throw error;
     }
@@ -197,12 +222,19 @@ export class WorkerFace {
     const { queue } = this.#parts;
     const mark = request.headers[CHUNK_HEADER];
     const numbered = leaseAndNumber(String(mark ?? ''));
-    if (mark !== undefined && numbered === undefined) throw new BerthError('malformed', `${CHUNK_HEADER} is <lease>~<number>`);
+    if (mark !== undefined && numbered === undefined)
+      throw new BerthError('malformed', `${CHUNK_HEADER} is <lease>~<number>`);
     const chunks = readChunks(await readBody(request, RESULT_LIMIT));
     const seq = seqOf(jobId);
     if (seq === undefined) return sendJson(response, 200, '{}');
     if (numbered === undefined) await queue.streams.append(endpoint.id, seq, { workerId, jobId }, chunks);
-    else await queue.streams.appendNumberedInSteps(endpoint.id, seq, { workerId, lease: numbered.lease }, { number: numbered.number, texts: chunks });
+    else
+      await queue.streams.appendNumberedInSteps(
+        endpoint.id,
+        seq,
+        { workerId, lease: numbered.lease },
+        { number: numbered.number, texts: chunks },
+      );
     sendJson(response, 200, '{}');
   }
 
@@ -216,7 +248,12 @@ export class WorkerFace {
     const { queue } = this.#parts;
     const query = new URLSearchParams(text);
     const jobs = (query.get('job_id') ?? '').split(',').filter((id) => id !== '');
-    if (query.get('status') === 'unhealthy') queue.presence.unhealthy(endpoint.id, workerId, `${query.get('check') ?? 'check'}: ${query.get('reason') ?? 'failed'}`.slice(0, 512));
+    if (query.get('status') === 'unhealthy')
+      queue.presence.unhealthy(
+        endpoint.id,
+        workerId,
+        `${query.get('check') ?? 'check'}: ${query.get('reason') ?? 'failed'}`.slice(0, 512),
+      );
     else {
       const isWhole = query.get('job_ids') !== 'partial' && text.length < LONGEST_WHOLE_PING;
       queue.presence.lists(endpoint.id, workerId, jobs, isWhole);
@@ -225,14 +262,21 @@ export class WorkerFace {
     sendJson(response, 200, '{}');
   }
 
-  async #refuse(request: PlainRequest, response: PlainResponse, error: BerthError, operation: string): Promise<void> {
+  async #refuse(
+    request: PlainRequest,
+    response: PlainResponse,
+    error: BerthError,
+    operation: string,
+  ): Promise<void> {
     if (!request.readableEnded) request.resume();
     if (error.code === 'method') return failJob(response, error);
     const polls = operation === 'job-take' || operation === 'job-take-batch' || operation === 'job-stop';
     if (!polls && !isTurnedAway(error)) return failJob(response, error);
     await new Promise((resolve) => setTimeout(resolve, REFUSAL_MS));
     if (polls && !isTurnedAway(error) && error.code !== 'not-found') {
-      return sendJson(response, 429, JSON.stringify({ error: error.message }), { 'retry-after': String(BUSY_SECONDS) });
+      return sendJson(response, 429, JSON.stringify({ error: error.message }), {
+        'retry-after': String(BUSY_SECONDS),
+      });
     }
     failJob(response, error);
   }
@@ -241,7 +285,10 @@ export class WorkerFace {
 /** Whether the worker says that it runs nothing, and how many jobs it can take. */
 function readTake(text: string): { idle: boolean; size: number } {
   const query = new URLSearchParams(text);
-  return { idle: query.get('job_in_progress') === '0', size: Math.min(LARGEST_BATCH, Math.max(1, Math.floor(Number(query.get('batch_size'))) || 1)) };
+  return {
+    idle: query.get('job_in_progress') === '0',
+    size: Math.min(LARGEST_BATCH, Math.max(1, Math.floor(Number(query.get('batch_size'))) || 1)),
+  };
 }
 
 /** How many of them make one answer, at least one. */

@@ -67,11 +67,21 @@ export class JobReports {
     const [lease, waited] = waitedFor(held);
     const seq = seqOf(jobId);
     if (seq === undefined || post.kind !== 'result') return this.#parts.send(`A ${jobId} ${lease}`);
-    const ending: WorkerEnding = { jobId, seq, lease, result: waited === 0 ? post : { ...post, waited }, refresh: post.refresh };
+    const ending: WorkerEnding = {
+      jobId,
+      seq,
+      lease,
+      result: waited === 0 ? post : { ...post, waited },
+      refresh: post.refresh,
+    };
     if (this.#endings.has(jobId)) this.keepResults();
     const before = this.#last(jobId);
     if (before === undefined) this.#endings.set(jobId, ending);
-    else this.#follow(jobId, before.then(() => this.#end([ending])));
+    else
+      this.#follow(
+        jobId,
+        before.then(() => this.#end([ending])),
+      );
   }
 
   /** Keeps the results that have come. */
@@ -99,11 +109,14 @@ export class JobReports {
   giveBack(jobId: string, lease: string): void {
     const { queue, endpointId, workerId } = this.#parts;
     const seq = seqOf(jobId);
-    this.#follow(jobId, this.#before(jobId).then(async () => {
-      if (seq !== undefined) await queue.putBack(endpointId, seq, { workerId, lease });
-      queue.stops.settle(endpointId, workerId, jobId);
-      this.#parts.send(`A ${jobId} ${lease}`);
-    }));
+    this.#follow(
+      jobId,
+      this.#before(jobId).then(async () => {
+        if (seq !== undefined) await queue.putBack(endpointId, seq, { workerId, lease });
+        queue.stops.settle(endpointId, workerId, jobId);
+        this.#parts.send(`A ${jobId} ${lease}`);
+      }),
+    );
   }
 
   /** With a number it is acknowledged. Those of one job that come while others of it are written are written together. */
@@ -112,7 +125,13 @@ export class JobReports {
     const numbered = leaseAndNumber(held);
     const seq = seqOf(jobId);
     if (numbered === undefined) {
-      if (seq !== undefined) this.#follow(jobId, this.#before(jobId).then(() => queue.streams.append(endpointId, seq, { workerId, lease: held }, readChunks(body))));
+      if (seq !== undefined)
+        this.#follow(
+          jobId,
+          this.#before(jobId).then(() =>
+            queue.streams.append(endpointId, seq, { workerId, lease: held }, readChunks(body)),
+          ),
+        );
       return;
     }
     const { lease, number } = numbered;
@@ -124,11 +143,15 @@ export class JobReports {
       return void open.said.push(said);
     }
     const gathered: Gathering = { lease, said: [said], highest: number, size: body.length + CHUNK_OVERHEAD };
-    this.#follow(jobId, this.#before(jobId).then(async () => {
-      if (this.#gathering.get(jobId) === gathered) this.#gathering.delete(jobId);
-      if (seq !== undefined) await queue.streams.appendNumbered(endpointId, seq, { workerId, lease }, gathered.said);
-      this.#parts.send(`K ${jobId} ${lease} ${gathered.highest}`);
-    }));
+    this.#follow(
+      jobId,
+      this.#before(jobId).then(async () => {
+        if (this.#gathering.get(jobId) === gathered) this.#gathering.delete(jobId);
+        if (seq !== undefined)
+          await queue.streams.appendNumbered(endpointId, seq, { workerId, lease }, gathered.said);
+        this.#parts.send(`K ${jobId} ${lease} ${gathered.highest}`);
+      }),
+    );
     this.#gathering.set(jobId, gathered);
   }
 
@@ -140,10 +163,13 @@ export class JobReports {
     const open = this.#showing.get(jobId);
     if (open?.lease === lease) return void (open.body = body);
     const shown: Showing = { lease, body };
-    this.#follow(jobId, this.#before(jobId).then(() => {
-      if (this.#showing.get(jobId) === shown) this.#showing.delete(jobId);
-      return queue.progress(endpointId, seq, { workerId, lease }, readValue(shown.body));
-    }));
+    this.#follow(
+      jobId,
+      this.#before(jobId).then(() => {
+        if (this.#showing.get(jobId) === shown) this.#showing.delete(jobId);
+        return queue.progress(endpointId, seq, { workerId, lease }, readValue(shown.body));
+      }),
+    );
     this.#showing.set(jobId, shown);
   }
 

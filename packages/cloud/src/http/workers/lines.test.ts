@@ -14,18 +14,22 @@ describe('lines', () => {
 
   test(`are the same however they were cut, also inside a character (seed ${seed})`, async () => {
     await check(
-      fc.property(fc.array(fc.string({ unit: 'grapheme' }).map((line) => line.replaceAll('\n', ' '))), fc.array(fc.nat({ max: 20 })), (lines, cuts) => {
-        const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''));
-        const reader = new LineReader(bytes.length + 1);
-        const read: string[] = [];
-        let from = 0;
-        for (const cut of cuts) {
-          read.push(...reader.read(bytes.subarray(from, from + cut)));
-          from += cut;
-        }
-        read.push(...reader.read(bytes.subarray(from)));
-        assert.deepEqual(read, lines);
-      }),
+      fc.property(
+        fc.array(fc.string({ unit: 'grapheme' }).map((line) => line.replaceAll('\n', ' '))),
+        fc.array(fc.nat({ max: 20 })),
+        (lines, cuts) => {
+          const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''));
+          const reader = new LineReader(bytes.length + 1);
+          const read: string[] = [];
+          let from = 0;
+          for (const cut of cuts) {
+            read.push(...reader.read(bytes.subarray(from, from + cut)));
+            from += cut;
+          }
+          read.push(...reader.read(bytes.subarray(from)));
+          assert.deepEqual(read, lines);
+        },
+      ),
     );
   });
 

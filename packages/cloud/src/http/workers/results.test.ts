@@ -5,7 +5,11 @@ import { check, seed } from '../../../../../tests/support/seed.ts';
 import { BerthError } from '../../support/errors.ts';
 import { LARGEST_CHUNK, readChunks, readPost, readValue } from './results.ts';
 
-const result = (output: string | null, error: string | null, refresh = false): ReturnType<typeof readPost> => ({ kind: 'result', output, error, refresh });
+const result = (
+  output: string | null,
+  error: string | null,
+  refresh = false,
+): ReturnType<typeof readPost> => ({ kind: 'result', output, error, refresh });
 
 describe('the body of job-done', () => {
   test('is a result where it names no status', () => {
@@ -15,13 +19,17 @@ describe('the body of job-done', () => {
     assert.deepEqual(readPost('{"output":1.0,"other":2}'), result('1.0', null));
     assert.deepEqual(readPost('{"output":1,"output":2}'), result('2', null));
     assert.deepEqual(readPost('{"output":1,"\\u006futput":2}'), result('2', null));
-    assert.deepEqual(readPost('{"output": 1.0, "output": {"a": 1152921504606846976} }'), result('{"a": 1152921504606846976}', null));
+    assert.deepEqual(
+      readPost('{"output": 1.0, "output": {"a": 1152921504606846976} }'),
+      result('{"a": 1152921504606846976}', null),
+    );
     assert.deepEqual(readPost('{"error": null, "output": 2}'), result('2', null));
     assert.deepEqual(readPost('{"status": "COMPLETED", "output": 2}'), result('2', null));
   });
 
   test('is a failure with any error but null', () => {
-    for (const error of ['"text"', '{"code": 5.0}', '[]', 'false', '0', '""']) assert.deepEqual(readPost(`{"error": ${error}, "output": 1}`), result('1', error));
+    for (const error of ['"text"', '{"code": 5.0}', '[]', 'false', '0', '""'])
+      assert.deepEqual(readPost(`{"error": ${error}, "output": 1}`), result('1', error));
   });
 
   test('may ask for another worker', () => {
@@ -31,7 +39,10 @@ describe('the body of job-done', () => {
   });
 
   test('is progress where it says so', () => {
-    assert.deepEqual(readPost('{"status": "IN_PROGRESS", "output": {"percent": 1.0}}'), { kind: 'progress', output: '{"percent": 1.0}' });
+    assert.deepEqual(readPost('{"status": "IN_PROGRESS", "output": {"percent": 1.0}}'), {
+      kind: 'progress',
+      output: '{"percent": 1.0}',
+    });
     assert.deepEqual(readPost('{"status": "IN_PROGRESS"}'), { kind: 'progress', output: 'null' });
   });
 
@@ -46,11 +57,17 @@ describe('the body of job-done', () => {
       assert.ok((readPost(`{"output":${text}}`) as { output: string }).output === text);
       assert.ok((readPost(`{"output":${text},"error":NaN}`) as { output: string }).output === text);
     }
-    for (const broken of ['{"output":"NaN', '{"output":"NaN\\"}', '{"output":NaN,"x', '"NaN']) assert.throws(() => readPost(broken), BerthError, broken);
+    for (const broken of ['{"output":"NaN', '{"output":"NaN\\"}', '{"output":NaN,"x', '"NaN'])
+      assert.throws(() => readPost(broken), BerthError, broken);
   });
 
   test('is refused where it is no object', () => {
-    for (const body of ['', '{', '[]', 'null', '1', 'output=1']) assert.throws(() => readPost(body), (error: unknown) => error instanceof BerthError && error.code === 'malformed', body);
+    for (const body of ['', '{', '[]', 'null', '1', 'output=1'])
+      assert.throws(
+        () => readPost(body),
+        (error: unknown) => error instanceof BerthError && error.code === 'malformed',
+        body,
+      );
     assert.throws(() => readValue('{'));
   });
 });
@@ -65,7 +82,10 @@ describe('a chunk', () => {
   });
 
   test(`that is too large is cut into pieces within the limit that give it back whole (seed ${seed})`, async () => {
-    const pieces = fc.array(fc.constantFrom('plain', '日本', '🎉', '"', '\\', '\u0000', '\u001f', '\u2028', '\ud83c', 'é'), { minLength: 1, maxLength: 6 });
+    const pieces = fc.array(
+      fc.constantFrom('plain', '日本', '🎉', '"', '\\', '\u0000', '\u001f', '\u2028', '\ud83c', 'é'),
+      { minLength: 1, maxLength: 6 },
+    );
     await check(
       fc.property(pieces, fc.integer({ min: 1, max: 3 }), (parts, times) => {
         const text = parts.join('').repeat(Math.ceil((LARGEST_CHUNK * times) / parts.join('').length));
@@ -78,9 +98,16 @@ describe('a chunk', () => {
   });
 
   test('that is cut keeps what stands beside the output, as it was written, with the last piece', () => {
-    const chunks = readChunks(`{"metrics": {"tokens": 1.0}, "output": "${'x'.repeat(LARGEST_CHUNK)}", "more": 12345678901234567890}`);
-    assert.ok(chunks.slice(0, -1).every((chunk) => Object.keys(JSON.parse(chunk) as object).join() === 'output'));
-    assert.match(chunks.at(-1) ?? '', /^\{"output":"x+","metrics": \{"tokens": 1\.0\},"more": 12345678901234567890\}$/);
+    const chunks = readChunks(
+      `{"metrics": {"tokens": 1.0}, "output": "${'x'.repeat(LARGEST_CHUNK)}", "more": 12345678901234567890}`,
+    );
+    assert.ok(
+      chunks.slice(0, -1).every((chunk) => Object.keys(JSON.parse(chunk) as object).join() === 'output'),
+    );
+    assert.match(
+      chunks.at(-1) ?? '',
+      /^\{"output":"x+","metrics": \{"tokens": 1\.0\},"more": 12345678901234567890\}$/,
+    );
   });
 
   test('that is too large beside its output is cut as a whole, as the text of its JSON, and says so', () => {
@@ -89,15 +116,23 @@ describe('a chunk', () => {
       const chunks = readChunks(text);
       assert.ok(chunks.every((chunk) => Buffer.byteLength(chunk) <= LARGEST_CHUNK));
       const pieces = chunks.map((chunk) => JSON.parse(chunk) as { output: string });
-      assert.deepEqual(pieces.map(({ output: _, ...said }) => said), chunks.map((_, index) => ({ part: index + 1, parts: chunks.length, of: 'chunk' })));
+      assert.deepEqual(
+        pieces.map(({ output: _, ...said }) => said),
+        chunks.map((_, index) => ({ part: index + 1, parts: chunks.length, of: 'chunk' })),
+      );
       assert.ok(pieces.map((piece) => piece.output).join('') === text);
     }
   });
 
   test('that is no text is cut as the text of its JSON, with the number of each part', () => {
     const output = `[${Array.from({ length: 200_000 }, (_, n) => `${n}.0`).join(',')}]`;
-    const chunks = readChunks(`{"output":${output}}`).map((chunk) => JSON.parse(chunk) as { output: string; part: number; parts: number });
-    assert.deepEqual(chunks.map(({ part }) => part), chunks.map((_, index) => index + 1));
+    const chunks = readChunks(`{"output":${output}}`).map(
+      (chunk) => JSON.parse(chunk) as { output: string; part: number; parts: number },
+    );
+    assert.deepEqual(
+      chunks.map(({ part }) => part),
+      chunks.map((_, index) => index + 1),
+    );
     assert.ok(chunks.every(({ parts }) => parts === chunks.length));
     assert.ok(chunks.map((chunk) => chunk.output).join('') === output);
   });

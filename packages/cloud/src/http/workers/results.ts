@@ -10,8 +10,15 @@ type WorkerPost =
 export function readPost(body: string): WorkerPost {
   const text = withoutNotANumber(body);
   const value = parse(text);
-  if (isPlainOutput(text, value)) return { kind: 'result', output: text.slice(PLAIN_OUTPUT.length, -1).trim(), error: null, refresh: false };
-  if (value['status'] === 'IN_PROGRESS') return { kind: 'progress', output: memberText(text, 'output') ?? 'null' };
+  if (isPlainOutput(text, value))
+    return {
+      kind: 'result',
+      output: text.slice(PLAIN_OUTPUT.length, -1).trim(),
+      error: null,
+      refresh: false,
+    };
+  if (value['status'] === 'IN_PROGRESS')
+    return { kind: 'progress', output: memberText(text, 'output') ?? 'null' };
   const failed = value['error'] !== undefined && value['error'] !== null;
   return {
     kind: 'result',
@@ -25,7 +32,13 @@ const PLAIN_OUTPUT = '{"output":';
 
 /** Most results are an output and nothing else. The name must not be in the text twice, also not with escapes. */
 function isPlainOutput(text: string, value: Record<string, unknown>): boolean {
-  return text.startsWith(PLAIN_OUTPUT) && text.endsWith('}') && Object.keys(value).length === 1 && !text.includes('"output"', PLAIN_OUTPUT.length) && !text.includes('\\u');
+  return (
+    text.startsWith(PLAIN_OUTPUT) &&
+    text.endsWith('}') &&
+    Object.keys(value).length === 1 &&
+    !text.includes('"output"', PLAIN_OUTPUT.length) &&
+    !text.includes('\\u')
+  );
 }
 
 /** A single value, as the text that it is. */
@@ -46,10 +59,15 @@ export function readChunks(body: string): string[] {
   const output = value['output'];
   const isText = typeof output === 'string';
   // What is no text is cut as the text of its JSON, and says so.
-  const chunks: object[] = isText ? cut(output).map((piece) => ({ output: piece })) : numbered(cut(memberText(text, 'output') ?? 'null'));
+  const chunks: object[] = isText
+    ? cut(output).map((piece) => ({ output: piece }))
+    : numbered(cut(memberText(text, 'output') ?? 'null'));
   // What stands beside the output comes with its end.
-  const last = Object.entries(chunks.at(-1) ?? {}).toReversed().reduce((whole, [name, said]) => withMember(whole, name, JSON.stringify(said)), text);
-  if (Buffer.byteLength(last) <= LARGEST_CHUNK) return [...chunks.slice(0, -1).map((chunk) => JSON.stringify(chunk)), last];
+  const last = Object.entries(chunks.at(-1) ?? {})
+    .toReversed()
+    .reduce((whole, [name, said]) => withMember(whole, name, JSON.stringify(said)), text);
+  if (Buffer.byteLength(last) <= LARGEST_CHUNK)
+    return [...chunks.slice(0, -1).map((chunk) => JSON.stringify(chunk)), last];
   // There it does not fit: then all of it is cut, and that is said too.
   return numbered(cut(text)).map((chunk) => JSON.stringify({ ...chunk, of: 'chunk' }));
 }
@@ -80,6 +98,7 @@ function parse(text: string): Record<string, unknown> {
   } catch {
     throw new BerthError('malformed', 'the body is not valid JSON');
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new BerthError('malformed', 'the body must be a JSON object');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new BerthError('malformed', 'the body must be a JSON object');
   return value as Record<string, unknown>;
 }

@@ -13,8 +13,22 @@ test("a worker's token fits its endpoint and its name, on every server with the 
 
 test('it fits nothing else', () => {
   const token = tokens.of('e', 'w');
-  for (const [endpoint, worker] of [['f', 'w'], ['e', 'v'], ['', 'ew'], ['e\nw', ''], ['ew', '']] as const) assert.equal(tokens.matches(token, endpoint, worker), false);
-  for (const other of ['', 'rpw_', token.slice(0, -1), `${token}x`, `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`]) assert.equal(tokens.matches(other, 'e', 'w'), false);
+  for (const [endpoint, worker] of [
+    ['f', 'w'],
+    ['e', 'v'],
+    ['', 'ew'],
+    ['e\nw', ''],
+    ['ew', ''],
+  ] as const)
+    assert.equal(tokens.matches(token, endpoint, worker), false);
+  for (const other of [
+    '',
+    'rpw_',
+    token.slice(0, -1),
+    `${token}x`,
+    `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`,
+  ])
+    assert.equal(tokens.matches(other, 'e', 'w'), false);
   assert.equal(new WorkerTokens(Buffer.alloc(32, 2)).matches(token, 'e', 'w'), false);
   assert.equal(tokens.isToken('rpa_SOMEKEY'), false);
 });

@@ -51,7 +51,11 @@ const PRIVATE_IPV6: readonly Range[] = [
 ];
 
 /** IPv6 addresses whose last 32 bits are the IPv4 address that is reached: mapped, translated, and NAT64. */
-const IPV4_INSIDE: readonly Range[] = [v6('::ffff:0:0/96', ''), v6('::ffff:0:0:0/96', ''), v6('64:ff9b::/96', '')];
+const IPV4_INSIDE: readonly Range[] = [
+  v6('::ffff:0:0/96', ''),
+  v6('::ffff:0:0:0/96', ''),
+  v6('64:ff9b::/96', ''),
+];
 
 /** What makes an address private, in words that follow "is"; undefined for one that anybody may reach. */
 export function privateKind(address: string): string | undefined {

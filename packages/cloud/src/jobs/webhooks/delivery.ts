@@ -44,16 +44,30 @@ export function isAccepted(outcome: Outcome): boolean {
 }
 
 /** The number of the attempt that comes next. */
-export function nextAttempt(delivery: Pick<Delivery, 'attempts' | 'lastError'>, { attempts }: SeriesRules): number {
+export function nextAttempt(
+  delivery: Pick<Delivery, 'attempts' | 'lastError'>,
+  { attempts }: SeriesRules,
+): number {
   // After an attempt within a series there is always an error: one that was accepted ends it.
   const beginsSeries = delivery.lastError === null;
   return (beginsSeries ? Math.ceil(delivery.attempts / attempts) * attempts : delivery.attempts) + 1;
 }
 
 /** What becomes of a delivery after an attempt. */
-export function afterAttempt(delivery: Delivery, outcome: Outcome, rules: SeriesRules, now: number): Delivery {
+export function afterAttempt(
+  delivery: Delivery,
+  outcome: Outcome,
+  rules: SeriesRules,
+  now: number,
+): Delivery {
   const attempts = nextAttempt(delivery, rules);
-  const told = { ...delivery, attempts, lastStatus: 'status' in outcome ? outcome.status : null, lastError: reasonOf(outcome), updatedAt: now };
+  const told = {
+    ...delivery,
+    attempts,
+    lastStatus: 'status' in outcome ? outcome.status : null,
+    lastError: reasonOf(outcome),
+    updatedAt: now,
+  };
   if (isAccepted(outcome)) return { ...told, state: 'delivered', nextAt: null };
   if (endsSeries(attempts, rules)) return { ...told, state: 'failed', nextAt: null };
   return { ...told, state: 'pending', nextAt: now + rules.pause };
@@ -61,7 +75,9 @@ export function afterAttempt(delivery: Delivery, outcome: Outcome, rules: Series
 
 /** Once more, by hand. One that is still on its way is left alone: its next attempt comes anyhow. */
 export function redelivery(delivery: Delivery, now: number): Delivery {
-  return delivery.state === 'pending' ? delivery : { ...delivery, state: 'pending', nextAt: now, lastStatus: null, lastError: null, updatedAt: now };
+  return delivery.state === 'pending'
+    ? delivery
+    : { ...delivery, state: 'pending', nextAt: now, lastStatus: null, lastError: null, updatedAt: now };
 }
 
 function endsSeries(attempts: number, rules: SeriesRules): boolean {

@@ -22,7 +22,11 @@ for (const kind of DATABASES) {
     });
 
     test('what a server left in the middle is delivered by another, and the first one has no say any more', async () => {
-      const [store, clock, hook] = [bench.watched(), new ManualClock(NOW), await bench.receiver(({ answer }, count) => void (count > 1 && answer(200)))];
+      const [store, clock, hook] = [
+        bench.watched(),
+        new ManualClock(NOW),
+        await bench.receiver(({ answer }, count) => void (count > 1 && answer(200))),
+      ];
       const delivery = await bench.due(hook.url);
       bench.sender(store, clock).start();
       await hook.has(1);
@@ -45,7 +49,11 @@ for (const kind of DATABASES) {
     });
 
     test('what is on its way when the server stops is due at once at the next start, and does not count', async () => {
-      const [store, clock, hook] = [bench.watched(), new ManualClock(NOW), await bench.receiver(({ answer }, count) => void (count > 1 && answer(200)))];
+      const [store, clock, hook] = [
+        bench.watched(),
+        new ManualClock(NOW),
+        await bench.receiver(({ answer }, count) => void (count > 1 && answer(200))),
+      ];
       const delivery = await bench.due(hook.url);
       const first = bench.sender(store, clock);
       first.start();

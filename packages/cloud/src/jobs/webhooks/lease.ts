@@ -1,7 +1,10 @@
 import type { Delivery } from '../../store/job-records.ts';
 import type { JobStore } from '../../store/jobs.ts';
 
-export type DeliveryStore = Pick<JobStore, 'dueDeliveries' | 'saveDelivery' | 'changeDelivery' | 'deliveries' | 'findDelivery' | 'forgetDeliveries'>;
+export type DeliveryStore = Pick<
+  JobStore,
+  'dueDeliveries' | 'saveDelivery' | 'changeDelivery' | 'deliveries' | 'findDelivery' | 'forgetDeliveries'
+>;
 
 /** Two servers that lease in the same millisecond still end at different ones, which is how each knows its own. */
 const SPREAD_MS = 1_000;
@@ -11,7 +14,12 @@ const SPREAD_MS = 1_000;
  * time of the next attempt, moved into the future before anything is sent: should this server
  * die, the delivery comes due again by itself. Undefined where another server was faster.
  */
-export async function lease(store: DeliveryStore, delivery: Delivery, now: number, milliseconds: number): Promise<LeasedDelivery | undefined> {
+export async function lease(
+  store: DeliveryStore,
+  delivery: Delivery,
+  now: number,
+  milliseconds: number,
+): Promise<LeasedDelivery | undefined> {
   const nextAt = now + milliseconds + Math.floor(Math.random() * SPREAD_MS);
   const leased = { ...delivery, nextAt };
   return (await store.changeDelivery(delivery, leased)) ? leased : undefined;
@@ -20,7 +28,10 @@ export async function lease(store: DeliveryStore, delivery: Delivery, now: numbe
 export type LeasedDelivery = Delivery & { nextAt: number };
 
 /** The delivery, if the lease that ends at `nextAt` is still ours. */
-export async function findLeased(store: DeliveryStore, { endpointId, id, nextAt }: Pick<LeasedDelivery, 'endpointId' | 'id' | 'nextAt'>): Promise<LeasedDelivery | undefined> {
+export async function findLeased(
+  store: DeliveryStore,
+  { endpointId, id, nextAt }: Pick<LeasedDelivery, 'endpointId' | 'id' | 'nextAt'>,
+): Promise<LeasedDelivery | undefined> {
   const current = await store.findDelivery(endpointId, id);
   return current?.nextAt === nextAt && current.state === 'pending' ? { ...current, nextAt } : undefined;
 }

@@ -19,7 +19,13 @@ const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 
 /** What the operator says, and what does not need saying. */
-export function senderOptions({ allowPrivate, attempts, pause, timeout, keepLog }: Config['webhooks']): SenderOptions {
+export function senderOptions({
+  allowPrivate,
+  attempts,
+  pause,
+  timeout,
+  keepLog,
+}: Config['webhooks']): SenderOptions {
   return {
     allowPrivate,
     attempts,

@@ -17,6 +17,9 @@ export function webhookBody(job: Job, { request, output, error }: Payloads): str
   if (job.retries > 0) members.push(`"retries":${job.retries}`);
   if (output !== null) members.push(`"output":${output}`);
   if (error !== null) members.push(`"error":${error}`);
-  members.push(`"input":${memberText(request, 'input') ?? 'null'}`, `"webhook":${JSON.stringify(job.webhook)}`);
+  members.push(
+    `"input":${memberText(request, 'input') ?? 'null'}`,
+    `"webhook":${JSON.stringify(job.webhook)}`,
+  );
   return `{${members.join(',')}}`;
 }

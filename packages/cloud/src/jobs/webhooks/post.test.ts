@@ -17,7 +17,10 @@ async function listening(t: TestContext, server: Server, path = '/'): Promise<Ta
     if (server instanceof http.Server) server.closeAllConnections();
     server.close();
   });
-  return { url: new URL(`http://receiver.test:${(server.address() as AddressInfo).port}${path}`), addresses: [{ address: '127.0.0.1', family: 4 }] };
+  return {
+    url: new URL(`http://receiver.test:${(server.address() as AddressInfo).port}${path}`),
+    addresses: [{ address: '127.0.0.1', family: 4 }],
+  };
 }
 
 /** A receiver that says these bytes and nothing more; it hangs up where told. */
@@ -30,20 +33,27 @@ function saying(text: string, hangUp: boolean): Server {
 
 test('goes to the checked address, under the name of the receiver', async (t) => {
   let seen: { host: string | undefined; url: string | undefined; method: string | undefined } | undefined;
-  const target = await listening(t, http.createServer(({ headers, url, method }, response) => {
-    seen = { host: headers.host, url, method };
-    response.writeHead(204).end();
-  }), '/hook?a=b%20c#part');
+  const target = await listening(
+    t,
+    http.createServer(({ headers, url, method }, response) => {
+      seen = { host: headers.host, url, method };
+      response.writeHead(204).end();
+    }),
+    '/hook?a=b%20c#part',
+  );
   assert.equal(await post(target, BODY, {}, never), 204);
   assert.deepEqual(seen, { host: target.url.host, url: '/hook?a=b%20c', method: 'POST' });
 });
 
 test('does not follow redirects', async (t) => {
   const seen: (string | undefined)[] = [];
-  const target = await listening(t, http.createServer(({ url }, response) => {
-    seen.push(url);
-    response.writeHead(307, { Location: '/elsewhere' }).end();
-  }));
+  const target = await listening(
+    t,
+    http.createServer(({ url }, response) => {
+      seen.push(url);
+      response.writeHead(307, { Location: '/elsewhere' }).end();
+    }),
+  );
   assert.equal(await post(target, BODY, {}, never), 307);
   assert.deepEqual(seen, ['/']);
 });
@@ -58,15 +68,51 @@ test('a status counts, however the body goes on', async (t) => {
     more();
   });
   assert.equal(await post(await listening(t, endless), BODY, {}, never), 200);
-  assert.equal(await post(await listening(t, saying('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab', true)), BODY, {}, never), 200);
-  assert.equal(await post(await listening(t, saying('HTTP/1.1 201 Created\r\nContent-Length: 10\r\n\r\nab', false)), BODY, {}, never), 201);
+  assert.equal(
+    await post(
+      await listening(t, saying('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab', true)),
+      BODY,
+      {},
+      never,
+    ),
+    200,
+  );
+  assert.equal(
+    await post(
+      await listening(t, saying('HTTP/1.1 201 Created\r\nContent-Length: 10\r\n\r\nab', false)),
+      BODY,
+      {},
+      never,
+    ),
+    201,
+  );
 });
 
 test('rejects where there is no answer', async (t) => {
   await assert.rejects(post(await listening(t, saying('', true)), BODY, {}, never));
-  await assert.rejects(post(await listening(t, saying('hello\r\n\r\n', true)), BODY, {}, never), { code: 'HPE_INVALID_CONSTANT' });
-  await assert.rejects(post(await listening(t, saying('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n', false)), BODY, {}, never), /without an answer/);
-  await assert.rejects(post(await listening(t, saying(`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`, true)), BODY, {}, never));
+  await assert.rejects(post(await listening(t, saying('hello\r\n\r\n', true)), BODY, {}, never), {
+    code: 'HPE_INVALID_CONSTANT',
+  });
+  await assert.rejects(
+    post(
+      await listening(
+        t,
+        saying('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n', false),
+      ),
+      BODY,
+      {},
+      never,
+    ),
+    /without an answer/,
+  );
+  await assert.rejects(
+    post(
+      await listening(t, saying(`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`, true)),
+      BODY,
+      {},
+      never,
+    ),
+  );
   const closed = net.createServer();
   const target = await listening(t, closed);
   closed.close();
@@ -77,9 +123,12 @@ test('rejects where there is no answer', async (t) => {
 test('ends when the signal says so', async (t) => {
   const stop = new AbortController();
   const reason = new Error('enough');
-  const target = await listening(t, net.createServer((socket) => {
-    socket.on('error', () => socket.destroy());
-    socket.once('data', () => stop.abort(reason));
-  }));
+  const target = await listening(
+    t,
+    net.createServer((socket) => {
+      socket.on('error', () => socket.destroy());
+      socket.once('data', () => stop.abort(reason));
+    }),
+  );
   await assert.rejects(post(target, BODY, {}, stop.signal), reason);
 });

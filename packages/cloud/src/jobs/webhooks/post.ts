@@ -12,7 +12,12 @@ const ANSWER_GRACE_MS = 1_000;
  * of the signal. Every request has a connection of its own: none is ever taken over that was
  * opened by somebody with other rules. Redirects are an answer like any other.
  */
-export function post({ url, addresses }: Target, body: Buffer, headers: Record<string, string>, signal: AbortSignal): Promise<number> {
+export function post(
+  { url, addresses }: Target,
+  body: Buffer,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+): Promise<number> {
   return new Promise((resolve, reject) => {
     const { request: start } = url.protocol === 'https:' ? https : http;
     const request = start(url, {

@@ -11,7 +11,12 @@ for (const kind of DATABASES) {
     const bench = new WebhookBench(kind);
 
     test('a slow receiver holds up only itself', async () => {
-      const [store, clock, slow, fast] = [bench.watched(), new ManualClock(NOW), await bench.receiver(() => undefined), await bench.receiver()];
+      const [store, clock, slow, fast] = [
+        bench.watched(),
+        new ManualClock(NOW),
+        await bench.receiver(() => undefined),
+        await bench.receiver(),
+      ];
       const hooks = bench.sender(store, clock);
       const slowOnes = await Promise.all(Array.from({ length: 40 }, () => bench.due(slow.url, NOW - 1)));
       const fastOnes = await Promise.all(Array.from({ length: 40 }, () => bench.due(fast.url)));
@@ -35,11 +40,16 @@ for (const kind of DATABASES) {
       const receivers: Receiver[] = [];
       let most = 0;
       const answerSoon = ({ answer }: Received): void => {
-        most = Math.max(most, receivers.reduce((sum, { open }) => sum + open, 0));
+        most = Math.max(
+          most,
+          receivers.reduce((sum, { open }) => sum + open, 0),
+        );
         setImmediate(() => answer(200));
       };
       for (let count = 0; count < 3; count += 1) receivers.push(await bench.receiver(answerSoon));
-      const all = (await Promise.all(receivers.flatMap(({ url }) => Array.from({ length: 6 }, () => bench.due(url))))).map(({ id }) => id);
+      const all = (
+        await Promise.all(receivers.flatMap(({ url }) => Array.from({ length: 6 }, () => bench.due(url))))
+      ).map(({ id }) => id);
       hooks.start();
       await Promise.all(all.map((id) => store.whenDelivered(id)));
       assert.ok(most <= 3, `${most} at once`);
@@ -51,7 +61,10 @@ for (const kind of DATABASES) {
       const delivery = await bench.due(hook.url);
       bench.sender(store, new ManualClock(NOW), { timeout: 50 }).start();
       const failed = await store.whenTried(delivery.id, 1);
-      assert.deepEqual([failed.state, failed.lastStatus, failed.lastError], ['pending', null, 'no answer within 0.05 seconds']);
+      assert.deepEqual(
+        [failed.state, failed.lastStatus, failed.lastError],
+        ['pending', null, 'no answer within 0.05 seconds'],
+      );
     });
 
     test('neither is a name that nobody answers for, nor a receiver that is not there', async () => {
@@ -62,16 +75,27 @@ for (const kind of DATABASES) {
       gone.close();
       bench.sender(store, clock, { timeout: 50 }, { rules }).start();
       assert.equal((await store.whenTried(silent.id, 1)).lastError, 'no answer within 0.05 seconds');
-      assert.equal((await store.whenTried(refused.id, 1)).lastError, `${host} could not be reached: ECONNREFUSED`);
+      assert.equal(
+        (await store.whenTried(refused.id, 1)).lastError,
+        `${host} could not be reached: ECONNREFUSED`,
+      );
     });
 
     test('a private address is not reached unless that is allowed', async () => {
       const [store, clock, hook] = [bench.watched(), new ManualClock(NOW), await bench.receiver()];
       const hooks = bench.sender(store, clock, { allowPrivate: false });
-      const urls = [hook.url, `http://localhost:${hook.port}/`, `http://[::ffff:127.0.0.1]:${hook.port}/`, `http://user@127.0.0.1:${hook.port}/`, 'nonsense'];
+      const urls = [
+        hook.url,
+        `http://localhost:${hook.port}/`,
+        `http://[::ffff:127.0.0.1]:${hook.port}/`,
+        `http://user@127.0.0.1:${hook.port}/`,
+        'nonsense',
+      ];
       const refused = await Promise.all(urls.map((url) => bench.due(url)));
       hooks.start();
-      const errors = await Promise.all(refused.map(async ({ id }) => (await store.whenTried(id, 1)).lastError ?? ''));
+      const errors = await Promise.all(
+        refused.map(async ({ id }) => (await store.whenTried(id, 1)).lastError ?? ''),
+      );
       const reach = 'which webhooks do not reach unless the operator allows it with webhooks.allowPrivate';
       assert.deepEqual(errors, [
         `127.0.0.1 is a loopback address, ${reach}`,
@@ -100,7 +124,10 @@ for (const kind of DATABASES) {
       assert.deepEqual([looks, inside.connections, outside.connections], [1, 0, 1]);
       const second = await bench.due(`http://rebinding.example:${inside.port}/`);
       hooks.poke();
-      assert.match((await store.whenTried(second.id, 1)).lastError ?? '', /^rebinding.example leads to a loopback address/);
+      assert.match(
+        (await store.whenTried(second.id, 1)).lastError ?? '',
+        /^rebinding.example leads to a loopback address/,
+      );
       assert.deepEqual([looks, inside.connections, outside.connections], [2, 0, 1]);
     });
 
@@ -110,7 +137,10 @@ for (const kind of DATABASES) {
       const delivery = await bench.due(hook.url);
       bench.sender(store, new ManualClock(NOW)).start();
       const failed = await store.whenTried(delivery.id, 1);
-      assert.deepEqual([failed.lastStatus, failed.lastError], [302, 'the receiver answered 302; redirects are not followed']);
+      assert.deepEqual(
+        [failed.lastStatus, failed.lastError],
+        [302, 'the receiver answered 302; redirects are not followed'],
+      );
       assert.equal(elsewhere.connections, 0);
     });
   });

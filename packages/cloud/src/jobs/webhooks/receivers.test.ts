@@ -10,31 +10,38 @@ const parked = (id: string, bytes = 0): Parked => ({ endpointId: 'e', id, until:
 
 test('never more than allowed at once, nobody is forgotten, and each goes once', async () => {
   await check(
-    fc.property(fc.array(fc.nat(4), { maxLength: 60 }), fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 3 }), fc.infiniteStream(fc.nat(100)), (hosts, together, perHost, choices) => {
-      const receivers = new Receivers({ together, perHost, bytes: 0, parked: 1000 });
-      const under: string[] = [];
-      const gone = new Set<string>();
-      const go = (host: string, id: string): void => {
-        under.push(host);
-        assert.ok(!gone.has(id));
-        gone.add(id);
-        assert.ok(under.length <= together);
-        assert.ok(under.filter((other) => other === host).length <= perHost);
-      };
-      const leaveOne = (): void => {
-        const [host] = under.splice((choices.next().value ?? 0) % under.length, 1);
-        receivers.leave(host ?? '', 0);
-        for (let turn = receivers.next(); turn !== undefined; turn = receivers.next()) go(turn.host, turn.parked.id);
-      };
-      hosts.forEach((number, index) => {
-        const host = `host ${number}`;
-        if (receivers.enter(host, 0)) go(host, String(index));
-        else receivers.park(host, parked(String(index)));
-        if (under.length > 0 && (choices.next().value ?? 0) % 3 === 0) leaveOne();
-      });
-      while (under.length > 0) leaveOne();
-      assert.equal(gone.size, hosts.length);
-    }),
+    fc.property(
+      fc.array(fc.nat(4), { maxLength: 60 }),
+      fc.integer({ min: 1, max: 6 }),
+      fc.integer({ min: 1, max: 3 }),
+      fc.infiniteStream(fc.nat(100)),
+      (hosts, together, perHost, choices) => {
+        const receivers = new Receivers({ together, perHost, bytes: 0, parked: 1000 });
+        const under: string[] = [];
+        const gone = new Set<string>();
+        const go = (host: string, id: string): void => {
+          under.push(host);
+          assert.ok(!gone.has(id));
+          gone.add(id);
+          assert.ok(under.length <= together);
+          assert.ok(under.filter((other) => other === host).length <= perHost);
+        };
+        const leaveOne = (): void => {
+          const [host] = under.splice((choices.next().value ?? 0) % under.length, 1);
+          receivers.leave(host ?? '', 0);
+          for (let turn = receivers.next(); turn !== undefined; turn = receivers.next())
+            go(turn.host, turn.parked.id);
+        };
+        hosts.forEach((number, index) => {
+          const host = `host ${number}`;
+          if (receivers.enter(host, 0)) go(host, String(index));
+          else receivers.park(host, parked(String(index)));
+          if (under.length > 0 && (choices.next().value ?? 0) % 3 === 0) leaveOne();
+        });
+        while (under.length > 0) leaveOne();
+        assert.equal(gone.size, hosts.length);
+      },
+    ),
   );
 });
 

@@ -75,7 +75,12 @@ export class Receivers {
   #hasRoom(host: string, bytes: number): boolean {
     const { together, perHost, bytes: most } = this.#limits;
     const load = this.#loadOf(host);
-    return this.#all.count < together && load.count < perHost && fits(this.#all, bytes, most) && fits(load, bytes, most / 4);
+    return (
+      this.#all.count < together &&
+      load.count < perHost &&
+      fits(this.#all, bytes, most) &&
+      fits(load, bytes, most / 4)
+    );
   }
 
   #take(host: string, bytes: number): void {

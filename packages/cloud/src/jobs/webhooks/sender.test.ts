@@ -20,7 +20,13 @@ for (const kind of DATABASES) {
       const [store, clock, hook] = [bench.watched(), new ManualClock(NOW), await bench.receiver()];
       const delivery = await bench.due(hook.url);
       bench.sender(store, clock).start();
-      assert.deepEqual(await store.whenDelivered(delivery.id), { ...delivery, attempts: 1, nextAt: null, state: 'delivered', lastStatus: 200 });
+      assert.deepEqual(await store.whenDelivered(delivery.id), {
+        ...delivery,
+        attempts: 1,
+        nextAt: null,
+        state: 'delivered',
+        lastStatus: 200,
+      });
       const [{ headers, body, path } = assert.fail()] = hook.received;
       assert.equal(path, '/hook');
       assert.equal(body, delivery.body);
@@ -29,17 +35,30 @@ for (const kind of DATABASES) {
       assert.equal(headers['x-berth-signature'], sign(secretOf('a1'), body));
       assert.equal(headers['x-berth-delivery'], delivery.id);
       assert.equal(headers['x-berth-attempt'], '1');
-      assert.deepEqual(await bench.jobs.findDelivery(bench.endpointId, delivery.id), { ...delivery, attempts: 1, nextAt: null, state: 'delivered', lastStatus: 200 });
+      assert.deepEqual(await bench.jobs.findDelivery(bench.endpointId, delivery.id), {
+        ...delivery,
+        attempts: 1,
+        nextAt: null,
+        state: 'delivered',
+        lastStatus: 200,
+      });
     });
 
     test('a failed attempt is made again after the pause, not before, under the same id', async () => {
-      const [store, clock, hook] = [bench.watched(), new ManualClock(NOW), await bench.receiver(({ answer }, count) => answer(count === 1 ? 500 : 200))];
+      const [store, clock, hook] = [
+        bench.watched(),
+        new ManualClock(NOW),
+        await bench.receiver(({ answer }, count) => answer(count === 1 ? 500 : 200)),
+      ];
       const hooks = bench.sender(store, clock);
       hooks.start();
       const delivery = await bench.due(hook.url);
       hooks.poke();
       const failed = await store.whenTried(delivery.id, 1);
-      assert.deepEqual([failed.state, failed.nextAt, failed.lastStatus, failed.lastError], ['pending', NOW + 10_000, 500, 'the receiver answered 500']);
+      assert.deepEqual(
+        [failed.state, failed.nextAt, failed.lastStatus, failed.lastError],
+        ['pending', NOW + 10_000, 500, 'the receiver answered 500'],
+      );
       clock.advance(9_999);
       const other = await bench.due(hook.url, clock.now());
       hooks.poke();
@@ -49,12 +68,20 @@ for (const kind of DATABASES) {
       hooks.poke();
       const delivered = await store.whenDelivered(delivery.id);
       assert.deepEqual([delivered.attempts, delivered.lastStatus, delivered.lastError], [2, 200, null]);
-      assert.deepEqual(hook.attempts(), [[delivery.id, '1'], [other.id, '1'], [delivery.id, '2']]);
+      assert.deepEqual(hook.attempts(), [
+        [delivery.id, '1'],
+        [other.id, '1'],
+        [delivery.id, '2'],
+      ]);
     });
 
     test('after three attempts it has failed; by hand it goes out again, and the attempts count on', async () => {
       let status = 503;
-      const [store, clock, hook] = [bench.watched(), new ManualClock(NOW), await bench.receiver(({ answer }) => answer(status))];
+      const [store, clock, hook] = [
+        bench.watched(),
+        new ManualClock(NOW),
+        await bench.receiver(({ answer }) => answer(status)),
+      ];
       const hooks = bench.sender(store, clock);
       const webhooks = new Webhooks({ store, clock, onDue: () => hooks.poke() });
       const delivery = await bench.due(hook.url);
@@ -65,7 +92,10 @@ for (const kind of DATABASES) {
         hooks.poke();
       }
       const failed = await store.when(delivery.id, ({ state }) => state === 'failed');
-      assert.deepEqual([failed.attempts, failed.nextAt, failed.lastError], [3, null, 'the receiver answered 503']);
+      assert.deepEqual(
+        [failed.attempts, failed.nextAt, failed.lastError],
+        [3, null, 'the receiver answered 503'],
+      );
       status = 202;
       assert.equal((await webhooks.redeliver(bench.endpointId, delivery.id)).state, 'pending');
       assert.equal((await store.whenDelivered(delivery.id)).attempts, 4);
@@ -78,18 +108,26 @@ for (const kind of DATABASES) {
         hooks.poke();
       }
       await store.when(delivery.id, ({ state, attempts }) => state === 'failed' && attempts === 9);
-      assert.deepEqual(hook.attempts(), ['1', '2', '3', '4', '7', '8', '9'].map((attempt) => [delivery.id, attempt]));
+      assert.deepEqual(
+        hook.attempts(),
+        ['1', '2', '3', '4', '7', '8', '9'].map((attempt) => [delivery.id, attempt]),
+      );
       await hooks.close();
       assert.deepEqual(hooks.counts, { attempts: 7, delivered: 1, failed: 2 });
     });
 
     test('the log forgets what came to its end long ago, now and then, and nothing that is on its way', async () => {
-      const [store, clock, hook] = [bench.watched(), new ManualClock(NOW), await bench.receiver(({ path, answer }) => answer(path === '/hook' ? 200 : 500))];
+      const [store, clock, hook] = [
+        bench.watched(),
+        new ManualClock(NOW),
+        await bench.receiver(({ path, answer }) => answer(path === '/hook' ? 200 : 500)),
+      ];
       const hooks = bench.sender(store, clock, { keepLog: 60 * 60_000, pause: 2 * 60 * 60_000 });
       const [delivered, waiting] = [await bench.due(hook.url), await bench.due(`${hook.url}/no`)];
       hooks.start();
       await Promise.all([store.whenDelivered(delivered.id), store.whenTried(waiting.id, 1)]);
-      const log = async (): Promise<string[]> => (await bench.jobs.deliveries(bench.endpointId, { limit: 9 })).map(({ id }) => id).sort();
+      const log = async (): Promise<string[]> =>
+        (await bench.jobs.deliveries(bench.endpointId, { limit: 9 })).map(({ id }) => id).sort();
       const newer = async (): Promise<string> => {
         const { id } = await bench.due(hook.url, clock.now());
         hooks.poke();
@@ -110,11 +148,17 @@ for (const kind of DATABASES) {
       clock.advance(10 * 60_000);
       const fifth = await newer();
       assert.deepEqual(await log(), [waiting.id, second, third, fourth, fifth].sort());
-      assert.deepEqual(store.forgets, [0, 60, 70, 80].map((minutes) => NOW + (minutes - 60) * 60_000));
+      assert.deepEqual(
+        store.forgets,
+        [0, 60, 70, 80].map((minutes) => NOW + (minutes - 60) * 60_000),
+      );
     });
 
     test('the next attempt comes by itself', async () => {
-      const [store, hook] = [bench.watched(), await bench.receiver(({ answer }, count) => answer(count < 3 ? 500 : 200))];
+      const [store, hook] = [
+        bench.watched(),
+        await bench.receiver(({ answer }, count) => answer(count < 3 ? 500 : 200)),
+      ];
       // Nobody pokes: the first attempt is found by the look that happens now and then.
       bench.sender(store, systemClock, { pause: 20, lookEvery: 50 }).start();
       const delivery = await bench.due(hook.url, Date.now());
@@ -125,25 +169,52 @@ for (const kind of DATABASES) {
       const [store, clock, hook] = [bench.watched(), new ManualClock(NOW), await bench.receiver()];
       const hooks = bench.sender(store, clock);
       const queue = new JobQueue({
-        store: bench.jobs, wakeups: noWakeups, clock, log,
+        store: bench.jobs,
+        wakeups: noWakeups,
+        clock,
+        log,
         deliveryOf: (job, payloads) => deliveryOf(job, payloads, randomIds.resource(), clock.now()),
         onDelivery: () => hooks.poke(),
       });
       hooks.start();
-      const endpoint = { id: bench.endpointId, accountId: 'owner', executionTimeout: 0, jobTtl: 86_400_000, retention: null, maxRetries: 1 };
-      const submit = (input: string): Promise<Job> => queue.submit({ endpoint, accountId: 'a1', request: `{"input":${input}}`, terms: { webhook: hook.url } });
+      const endpoint = {
+        id: bench.endpointId,
+        accountId: 'owner',
+        executionTimeout: 0,
+        jobTtl: 86_400_000,
+        retention: null,
+        maxRetries: 1,
+      };
+      const submit = (input: string): Promise<Job> =>
+        queue.submit({
+          endpoint,
+          accountId: 'a1',
+          request: `{"input":${input}}`,
+          terms: { webhook: hook.url },
+        });
       const finished = await submit('{"n":1.0}');
       await queue.take(bench.endpointId, 'w1', 1, 1_000, new AbortController().signal);
       clock.advance(25);
-      await queue.finish(bench.endpointId, seqOf(finished.id) ?? 0, { workerId: 'w1' }, { output: '[1.0]', error: null });
+      await queue.finish(
+        bench.endpointId,
+        seqOf(finished.id) ?? 0,
+        { workerId: 'w1' },
+        { output: '[1.0]', error: null },
+      );
       await hook.has(1);
-      assert.equal(hook.received[0]?.body, `{"id":"${finished.id}","status":"COMPLETED","delayTime":0,"executionTime":25,"workerId":"w1","output":[1.0],"input":{"n":1.0},"webhook":"${hook.url}"}`);
+      assert.equal(
+        hook.received[0]?.body,
+        `{"id":"${finished.id}","status":"COMPLETED","delayTime":0,"executionTime":25,"workerId":"w1","output":[1.0],"input":{"n":1.0},"webhook":"${hook.url}"}`,
+      );
       await submit('"purged"');
       assert.equal(await queue.purge(bench.endpointId), 1);
       const cancelled = await submit('"cancelled"');
       await queue.cancel(bench.endpointId, seqOf(cancelled.id) ?? 0);
       await hook.has(2);
-      assert.equal(hook.received[1]?.body, `{"id":"${cancelled.id}","status":"CANCELLED","delayTime":0,"executionTime":0,"workerId":"","input":"cancelled","webhook":"${hook.url}"}`);
+      assert.equal(
+        hook.received[1]?.body,
+        `{"id":"${cancelled.id}","status":"CANCELLED","delayTime":0,"executionTime":0,"workerId":"","input":"cancelled","webhook":"${hook.url}"}`,
+      );
       queue.close();
     });
   });

@@ -155,7 +155,13 @@ export class WebhookSender {
       return;
     }
     const leased = await lease(store, delivery, clock.now(), PARK_MS);
-    if (leased !== undefined) this.#receivers.park(host, { endpointId: leased.endpointId, id: leased.id, until: leased.nextAt, bytes });
+    if (leased !== undefined)
+      this.#receivers.park(host, {
+        endpointId: leased.endpointId,
+        id: leased.id,
+        until: leased.nextAt,
+        bytes,
+      });
     // A place may have become free while the lease was written.
     this.#sendParked();
   }
@@ -168,10 +174,16 @@ export class WebhookSender {
       const { host, parked } = turn;
       const leasing = this.#send({ id: parked.id, host, bytes: parked.bytes }, async () => {
         const waiting = await findLeased(store, { ...parked, nextAt: parked.until });
-        const lastsLongEnough = waiting !== undefined && waiting.nextAt >= clock.now() + options.timeout + LEASE_SLACK_MS;
+        const lastsLongEnough =
+          waiting !== undefined && waiting.nextAt >= clock.now() + options.timeout + LEASE_SLACK_MS;
         return lastsLongEnough ? waiting : waiting && this.#leaseToSend(waiting);
       });
-      leasing.catch((error: unknown) => log.warn({ err: error, delivery: parked.id }, 'a waiting webhook could not be leased; it is sent later'));
+      leasing.catch((error: unknown) =>
+        log.warn(
+          { err: error, delivery: parked.id },
+          'a waiting webhook could not be leased; it is sent later',
+        ),
+      );
     }
   }
 
@@ -181,7 +193,10 @@ export class WebhookSender {
   }
 
   /** Holds a place at the receiver, which was taken before, over one attempt. Answers the lease; the attempt goes on by itself. */
-  #send({ id, host, bytes }: { id: string; host: string; bytes: number }, start: () => Promise<LeasedDelivery | undefined>): Promise<LeasedDelivery | undefined> {
+  #send(
+    { id, host, bytes }: { id: string; host: string; bytes: number },
+    start: () => Promise<LeasedDelivery | undefined>,
+  ): Promise<LeasedDelivery | undefined> {
     const { log } = this.#parts;
     const leasing = start();
     const work = leasing
@@ -190,7 +205,12 @@ export class WebhookSender {
         // Whoever asked for the lease is told.
         () => undefined,
       )
-      .catch((error: unknown) => log.error({ err: error, delivery: id }, 'what came of a webhook could not be written down; it is sent again when its lease is over'))
+      .catch((error: unknown) =>
+        log.error(
+          { err: error, delivery: id },
+          'what came of a webhook could not be written down; it is sent again when its lease is over',
+        ),
+      )
       .finally(() => {
         this.#sending.delete(id);
         this.#receivers.leave(host, bytes);
@@ -205,14 +225,27 @@ export class WebhookSender {
     const outcome = await this.#deliver(leased, host);
     if (outcome !== undefined) this.#counts.attempts += 1;
     const now = clock.now();
-    const next = outcome === undefined ? { ...leased, nextAt: now } : afterAttempt(leased, outcome, options, now);
+    const next =
+      outcome === undefined ? { ...leased, nextAt: now } : afterAttempt(leased, outcome, options, now);
     const kept = await persist(() => settle(store, leased, next));
     if (kept && next.state !== 'pending') this.#counts[next.state] += 1;
-    const about = { delivery: leased.id, endpoint: leased.endpointId, job: leased.jobId, host, attempt: nextAttempt(leased, options), status: next.lastStatus, reason: next.lastError };
+    const about = {
+      delivery: leased.id,
+      endpoint: leased.endpointId,
+      job: leased.jobId,
+      host,
+      attempt: nextAttempt(leased, options),
+      status: next.lastStatus,
+      reason: next.lastError,
+    };
     if (!kept) log.debug(about, 'a webhook was sent, and another server holds it by now');
     else if (outcome === undefined) log.debug(about, 'a webhook was broken off by the stop of this server');
     else if (next.state === 'failed') log.warn(about, 'a webhook failed for good');
-    else log.debug(about, next.state === 'delivered' ? 'a webhook was delivered' : 'a webhook failed and is sent again');
+    else
+      log.debug(
+        about,
+        next.state === 'delivered' ? 'a webhook was delivered' : 'a webhook failed and is sent again',
+      );
     if (kept && next.nextAt !== null) this.#agenda.add(next.nextAt);
   }
 
@@ -251,7 +284,12 @@ function hostOf({ url }: Delivery): string {
 
 function reasonOf(error: unknown, host: string): string {
   if (error instanceof RefusedTarget) return error.message;
-  const reason = error instanceof Error && 'code' in error ? String(error.code) : error instanceof Error ? error.message : String(error);
+  const reason =
+    error instanceof Error && 'code' in error
+      ? String(error.code)
+      : error instanceof Error
+        ? error.message
+        : String(error);
   return `${host} could not be reached: ${reason}`;
 }
 

@@ -25,14 +25,18 @@ export class RefusedTarget extends Error {
 }
 
 /** In words that follow what it is. */
-export const NO_CREDENTIALS = 'has a user name or password in its address; put a token into its path or query instead';
+export const NO_CREDENTIALS =
+  'has a user name or password in its address; put a token into its path or query instead';
 
 /** No delivery would carry them. */
 export function hasCredentials({ username, password }: URL): boolean {
   return username !== '' || password !== '';
 }
 
-export function targetRules({ allowPrivate }: { allowPrivate: boolean }, resolve: Resolve = systemResolve()): TargetRules {
+export function targetRules(
+  { allowPrivate }: { allowPrivate: boolean },
+  resolve: Resolve = systemResolve(),
+): TargetRules {
   return { resolve, refusal: allowPrivate ? () => undefined : privateKind };
 }
 
@@ -43,7 +47,8 @@ export function targetRules({ allowPrivate }: { allowPrivate: boolean }, resolve
 export async function findTarget(address: string, { resolve, refusal }: TargetRules): Promise<Target> {
   const url = URL.parse(address);
   if (url === null) throw new RefusedTarget('the webhook is not an address');
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new RefusedTarget(`the webhook is an address of ${url.protocol} and not of http: or https:`);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw new RefusedTarget(`the webhook is an address of ${url.protocol} and not of http: or https:`);
   if (hasCredentials(url)) throw new RefusedTarget(`the webhook ${NO_CREDENTIALS}`);
   const hostname = url.hostname.replace(/^\[|\]$/g, '');
   const family = isIP(hostname);
@@ -53,5 +58,7 @@ export async function findTarget(address: string, { resolve, refusal }: TargetRu
   // The number behind a name is not told: it may be one that only the inside knows.
   const kind = found[0] === undefined ? undefined : refusal(found[0].address);
   if (kind === undefined) throw new RefusedTarget(`${hostname} has no address`);
-  throw new RefusedTarget(`${hostname} ${family === 0 ? 'leads to' : 'is'} ${kind}, which webhooks do not reach unless the operator allows it with webhooks.allowPrivate`);
+  throw new RefusedTarget(
+    `${hostname} ${family === 0 ? 'leads to' : 'is'} ${kind}, which webhooks do not reach unless the operator allows it with webhooks.allowPrivate`,
+  );
 }

@@ -19,7 +19,13 @@ import { WebhookSender } from './sender.ts';
 import type { SenderParts } from './sender.ts';
 import { webhookSecret } from './signature.ts';
 
-export const OPTIONS = senderOptions({ allowPrivate: true, attempts: 3, pause: 10, timeout: 10, keepLog: 72 });
+export const OPTIONS = senderOptions({
+  allowPrivate: true,
+  attempts: 3,
+  pause: 10,
+  timeout: 10,
+  keepLog: 72,
+});
 export const NOW = Date.UTC(2026, 5, 1);
 export const log = createLog({ level: 'silent', format: 'json' });
 export const secretOf = (accountId: string): string => webhookSecret(Buffer.alloc(32, 5), accountId);
@@ -45,7 +51,11 @@ export class Receiver {
     this.#server.on('connection', () => (this.connections += 1));
   }
 
-  async #receive(request: http.IncomingMessage, response: ServerResponse, answer: (received: Received, count: number) => void): Promise<void> {
+  async #receive(
+    request: http.IncomingMessage,
+    response: ServerResponse,
+    answer: (received: Received, count: number) => void,
+  ): Promise<void> {
     this.open += 1;
     this.mostOpen = Math.max(this.mostOpen, this.open);
     response.once('close', () => (this.open -= 1));
@@ -103,9 +113,12 @@ export class WatchedStore implements DeliveryStore {
     this.#store = store;
   }
 
-  dueDeliveries = (now: number, limit: number, bytes: number): Promise<Delivery[]> => this.#store.dueDeliveries(now, limit, bytes);
-  deliveries = (endpointId: string, filter: { jobId?: string; limit: number }): Promise<DeliveryEntry[]> => this.#store.deliveries(endpointId, filter);
-  findDelivery = (endpointId: string, id: string): Promise<Delivery | undefined> => this.#store.findDelivery(endpointId, id);
+  dueDeliveries = (now: number, limit: number, bytes: number): Promise<Delivery[]> =>
+    this.#store.dueDeliveries(now, limit, bytes);
+  deliveries = (endpointId: string, filter: { jobId?: string; limit: number }): Promise<DeliveryEntry[]> =>
+    this.#store.deliveries(endpointId, filter);
+  findDelivery = (endpointId: string, id: string): Promise<Delivery | undefined> =>
+    this.#store.findDelivery(endpointId, id);
 
   async forgetDeliveries(before: number): Promise<void> {
     this.forgets.push(before);
@@ -121,7 +134,10 @@ export class WatchedStore implements DeliveryStore {
     for (const wake of this.#waiting.splice(0)) wake();
   }
 
-  async changeDelivery(seen: Pick<Delivery, 'id' | 'endpointId' | 'nextAt' | 'attempts'>, next: Delivery): Promise<boolean> {
+  async changeDelivery(
+    seen: Pick<Delivery, 'id' | 'endpointId' | 'nextAt' | 'attempts'>,
+    next: Delivery,
+  ): Promise<boolean> {
     this.beforeSave(next);
     const changed = await this.#store.changeDelivery(seen, next);
     if (changed) this.saved.push(next);
@@ -195,13 +211,39 @@ export class WebhookBench {
     return new WatchedStore(this.jobs);
   }
 
-  sender(store: DeliveryStore, clock: Clock, options: Partial<SenderOptions> = {}, more: Partial<SenderParts> = {}): WebhookSender {
-    return this.closing(new WebhookSender({ store, clock, log, secretOf, options: { ...OPTIONS, closeGrace: 0, ...options }, ...more }));
+  sender(
+    store: DeliveryStore,
+    clock: Clock,
+    options: Partial<SenderOptions> = {},
+    more: Partial<SenderParts> = {},
+  ): WebhookSender {
+    return this.closing(
+      new WebhookSender({
+        store,
+        clock,
+        log,
+        secretOf,
+        options: { ...OPTIONS, closeGrace: 0, ...options },
+        ...more,
+      }),
+    );
   }
 
   async due(url: string, now = NOW): Promise<Delivery> {
     const delivery: Delivery = {
-      id: randomIds.resource(), endpointId: this.endpointId, accountId: 'a1', jobId: 'j1', url, body: '{"id":"j1","output":1.0,"input":"ü"}', attempts: 0, nextAt: now, state: 'pending', lastStatus: null, lastError: null, createdAt: now, updatedAt: now,
+      id: randomIds.resource(),
+      endpointId: this.endpointId,
+      accountId: 'a1',
+      jobId: 'j1',
+      url,
+      body: '{"id":"j1","output":1.0,"input":"ü"}',
+      attempts: 0,
+      nextAt: now,
+      state: 'pending',
+      lastStatus: null,
+      lastError: null,
+      createdAt: now,
+      updatedAt: now,
     };
     await this.jobs.saveDelivery(delivery);
     return delivery;

@@ -23,7 +23,12 @@ describe('accounts', () => {
 
   test('come with a key that opens them', async () => {
     const { account, key } = await accounts.create(context.root, 'team');
-    const caller = await new Gate(context).admit(key, { interface: 'rest-v2', family: 'rest', need: 'write', requestId: 'r' });
+    const caller = await new Gate(context).admit(key, {
+      interface: 'rest-v2',
+      family: 'rest',
+      need: 'write',
+      requestId: 'r',
+    });
     assert.deepEqual(await accounts.own(caller), account);
     assert.deepEqual([caller.accountId, caller.fullAccess, caller.operator], [account.id, true, false]);
   });
@@ -31,12 +36,17 @@ describe('accounts', () => {
   test('are made and listed by the operator alone', async () => {
     await assert.rejects(accounts.create(ann, 'mine'), refusedAs('forbidden'));
     await assert.rejects(async () => accounts.list(ann), refusedAs('forbidden'));
-    assert.deepEqual((await accounts.list(context.root)).map(({ name }) => name).sort(), ['ann', 'root', 'team']);
+    assert.deepEqual((await accounts.list(context.root)).map(({ name }) => name).sort(), [
+      'ann',
+      'root',
+      'team',
+    ]);
   });
 
   test('have a name of their own', async () => {
     await assert.rejects(accounts.create(context.root, 'ann'), refusedAs('conflict'));
-    for (const name of ['', ' ', 'x'.repeat(192)]) await assert.rejects(accounts.create(context.root, name), refusedAs('rule'));
+    for (const name of ['', ' ', 'x'.repeat(192)])
+      await assert.rejects(accounts.create(context.root, name), refusedAs('rule'));
   });
 
   test('replace their SSH keys as a whole; the audit log counts them', async () => {
@@ -52,7 +62,11 @@ describe('accounts', () => {
   test('see their own audit log and no other', async () => {
     const bob = await context.account('bob');
     await accounts.replaceSshKeys(bob, []);
-    assert.ok((await accounts.audit(bob, { limit: 10 })).every(({ accountId }) => accountId === bob.accountId));
-    assert.ok((await accounts.audit(ann, { limit: 10 })).every(({ accountId }) => accountId === ann.accountId));
+    assert.ok(
+      (await accounts.audit(bob, { limit: 10 })).every(({ accountId }) => accountId === bob.accountId),
+    );
+    assert.ok(
+      (await accounts.audit(ann, { limit: 10 })).every(({ accountId }) => accountId === ann.accountId),
+    );
   });
 });

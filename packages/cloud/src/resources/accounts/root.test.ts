@@ -19,7 +19,17 @@ describe('the root account', () => {
     const onError = (error: Error): never => {
       throw error;
     };
-    context = { store: await openStore({ database: '', data: database.data, poolSize: 1, sealer: new Sealer(Buffer.alloc(32)), onError }), clock: new ManualClock(), ids: randomIds };
+    context = {
+      store: await openStore({
+        database: '',
+        data: database.data,
+        poolSize: 1,
+        sealer: new Sealer(Buffer.alloc(32)),
+        onError,
+      }),
+      clock: new ManualClock(),
+      ids: randomIds,
+    };
   });
   after(async () => {
     await context.store.close();
@@ -27,11 +37,18 @@ describe('the root account', () => {
   });
 
   test('is made at the first start with a new key, and once only, also when several start together', async () => {
-    const made = await Promise.all([ensureRoot(context, undefined), ensureRoot(context, undefined), ensureRoot(context, undefined)]);
+    const made = await Promise.all([
+      ensureRoot(context, undefined),
+      ensureRoot(context, undefined),
+      ensureRoot(context, undefined),
+    ]);
     const created = made.map((start) => start.created).filter((key) => key !== undefined);
     assert.equal(created.length, 1);
     assert.equal(await rootHash(), hashKey(created[0] ?? ''));
-    assert.deepEqual((await context.store.accounts.list()).map(({ id }) => id), [ROOT_ACCOUNT_ID]);
+    assert.deepEqual(
+      (await context.store.accounts.list()).map(({ id }) => id),
+      [ROOT_ACCOUNT_ID],
+    );
   });
 
   test('keeps its key where none is given, and takes the one that is', async () => {
@@ -45,6 +62,12 @@ describe('the root account', () => {
   test('tells of a replaced key in its audit log, once', async () => {
     await ensureRoot(context, 'a given key of ours');
     const entries = await context.store.audit.list(ROOT_ACCOUNT_ID, { limit: 10 });
-    assert.deepEqual(entries.map(({ action, resource, keyId, interface: through }) => [action, resource, keyId, through]), [['replace', 'API key', null, 'system'], ['create', 'account', null, 'system']]);
+    assert.deepEqual(
+      entries.map(({ action, resource, keyId, interface: through }) => [action, resource, keyId, through]),
+      [
+        ['replace', 'API key', null, 'system'],
+        ['create', 'account', null, 'system'],
+      ],
+    );
   });
 });

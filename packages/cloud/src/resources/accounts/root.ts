@@ -25,17 +25,37 @@ export const SYSTEM: Caller = {
  * that this server kept, or a new one. Servers that start together on a new
  * database agree on whoever was first.
  */
-export async function ensureRoot(context: Context, given: string | undefined, kept?: string): Promise<{ created: string | undefined }> {
+export async function ensureRoot(
+  context: Context,
+  given: string | undefined,
+  kept?: string,
+): Promise<{ created: string | undefined }> {
   const { store, clock } = context;
   const existing = await store.keys.root();
   if (existing !== undefined) {
-    if (given !== undefined && hashKey(given) !== existing.hash) await replaceRootKey(context, existing, given);
+    if (given !== undefined && hashKey(given) !== existing.hash)
+      await replaceRootKey(context, existing, given);
     return { created: undefined };
   }
-  const { record, key } = newKey(context, { accountId: ROOT_ACCOUNT_ID, name: 'root key', access: 'all', scopes: FULL_SCOPES, endpoints: null, expiresAt: null }, given ?? kept);
+  const { record, key } = newKey(
+    context,
+    {
+      accountId: ROOT_ACCOUNT_ID,
+      name: 'root key',
+      access: 'all',
+      scopes: FULL_SCOPES,
+      endpoints: null,
+      expiresAt: null,
+    },
+    given ?? kept,
+  );
   const account = { id: ROOT_ACCOUNT_ID, name: 'root', sshKeys: [], createdAt: clock.now() };
   try {
-    await store.accounts.insert(account, { ...record, root: true }, auditOf(context, SYSTEM, 'create', 'account', ROOT_ACCOUNT_ID));
+    await store.accounts.insert(
+      account,
+      { ...record, root: true },
+      auditOf(context, SYSTEM, 'create', 'account', ROOT_ACCOUNT_ID),
+    );
   } catch (error) {
     if (!(error instanceof UniqueViolation)) throw error;
     return ensureRoot(context, given, kept);

@@ -5,7 +5,11 @@ import { check } from '../../../../../tests/support/seed.ts';
 import { checkSshKeys, joinSshKeys, splitSshKeys } from './ssh-keys.ts';
 
 const line = fc
-  .tuple(fc.constantFrom('ssh-ed25519', 'ssh-rsa', 'ecdsa-sha2-nistp256', 'sk-ssh-ed25519@openssh.com'), fc.base64String({ minLength: 4 }), fc.constantFrom('', ' me@laptop', ' two words'))
+  .tuple(
+    fc.constantFrom('ssh-ed25519', 'ssh-rsa', 'ecdsa-sha2-nistp256', 'sk-ssh-ed25519@openssh.com'),
+    fc.base64String({ minLength: 4 }),
+    fc.constantFrom('', ' me@laptop', ' two words'),
+  )
   .map(([type, key, comment]) => `${type} ${key}${comment}`);
 
 describe('SSH keys', () => {
@@ -20,7 +24,15 @@ describe('SSH keys', () => {
   });
 
   test('that are none are refused, and counted from one', () => {
-    for (const wrong of ['', 'ssh-ed25519', 'AAAA', 'rsa AAAA', 'ssh-ed25519  AAAA', 'ssh-ed25519 AAAA\nssh-rsa BBBB', '-----BEGIN OPENSSH PRIVATE KEY-----']) {
+    for (const wrong of [
+      '',
+      'ssh-ed25519',
+      'AAAA',
+      'rsa AAAA',
+      'ssh-ed25519  AAAA',
+      'ssh-ed25519 AAAA\nssh-rsa BBBB',
+      '-----BEGIN OPENSSH PRIVATE KEY-----',
+    ]) {
       assert.throws(() => checkSshKeys(['ssh-ed25519 AAAA', wrong]), /^BerthError: SSH key 2 must be/, wrong);
     }
   });

@@ -9,11 +9,17 @@ export function joinSshKeys(keys: readonly string[]): string {
 }
 
 export function splitSshKeys(text: string): string[] {
-  return text.split(/\r?\n/).map((line) => line.trim()).filter((line) => line !== '');
+  return text
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
 }
 
 export function checkSshKeys(keys: readonly string[]): void {
   const pattern = new RegExp(SSH_KEY_PATTERN);
   const wrong = keys.findIndex((key) => !pattern.test(key));
-  if (wrong !== -1) throw rule(`SSH key ${wrong + 1} must be a public key line: type, key, and a comment if you like (see your ~/.ssh/id_ed25519.pub)`);
+  if (wrong !== -1)
+    throw rule(
+      `SSH key ${wrong + 1} must be a public key line: type, key, and a comment if you like (see your ~/.ssh/id_ed25519.pub)`,
+    );
 }

@@ -14,13 +14,23 @@ describe('availability', () => {
   });
 
   test('the level tells how many such requests could be met', () => {
-    assert.deepEqual([0, 1, 2, 3, 4, 100].map(availabilityLevel), ['NONE', 'LOW', 'MEDIUM', 'MEDIUM', 'HIGH', 'HIGH']);
+    assert.deepEqual([0, 1, 2, 3, 4, 100].map(availabilityLevel), [
+      'NONE',
+      'LOW',
+      'MEDIUM',
+      'MEDIUM',
+      'HIGH',
+      'HIGH',
+    ]);
   });
 
   test('NONE exactly when no machine has enough', () => {
     fc.assert(
       fc.property(machines, wanted, (free, count) => {
-        assert.equal(availabilityLevel(requestsThatFit(free, count)) === 'NONE', free.every((number) => number < count));
+        assert.equal(
+          availabilityLevel(requestsThatFit(free, count)) === 'NONE',
+          free.every((number) => number < count),
+        );
       }),
     );
   });
@@ -34,7 +44,8 @@ describe('availability', () => {
   });
 
   test('one more machine never worsens it, wanting more never betters it', () => {
-    const rank = (free: number[], count: number): number => AVAILABILITY_LEVELS.indexOf(availabilityLevel(requestsThatFit(free, count)));
+    const rank = (free: number[], count: number): number =>
+      AVAILABILITY_LEVELS.indexOf(availabilityLevel(requestsThatFit(free, count)));
     fc.assert(
       fc.property(machines, fc.nat({ max: 16 }), wanted, (free, extra, count) => {
         assert.ok(rank([...free, extra], count) >= rank(free, count));

@@ -23,8 +23,19 @@ function gpu(gpuTypeId: string, total: number, more: Partial<GpuCapacity> = {}):
 
 /** A catalog with one data center per entry, in the country that is its key. */
 function catalogOf(countries: Record<string, GpuCapacity[]>): Catalog {
-  const engines = new Map(Object.entries(countries).map(([country, gpus]) => [country, engine(() => Promise.resolve({ cpu, memoryInGb: 64, gpus }))]));
-  const dataCenters = [...engines.keys()].map((country) => ({ ...local, id: `${country}-1`, name: country, engine: country, countryCode: country }));
+  const engines = new Map(
+    Object.entries(countries).map(([country, gpus]) => [
+      country,
+      engine(() => Promise.resolve({ cpu, memoryInGb: 64, gpus })),
+    ]),
+  );
+  const dataCenters = [...engines.keys()].map((country) => ({
+    ...local,
+    id: `${country}-1`,
+    name: country,
+    engine: country,
+    countryCode: country,
+  }));
   return new Catalog({ dataCenters, engines, prices: FREE_OF_CHARGE });
 }
 
@@ -37,43 +48,64 @@ describe('the catalog of a machine without a GPU', () => {
     virtualGpus: virtualGpus('auto'),
     readMachine: () => Promise.resolve({ cpu, memoryInGb: 32, gpus: [], gpuProblem: null, gpusKnown: true }),
   });
-  const catalog = new Catalog({ dataCenters: DEFAULT_DATA_CENTERS, engines: new Map([['process', process]]), prices: FREE_OF_CHARGE });
+  const catalog = new Catalog({
+    dataCenters: DEFAULT_DATA_CENTERS,
+    engines: new Map([['process', process]]),
+    prices: FREE_OF_CHARGE,
+  });
 
   test('lists every known type and offers the virtual ones', async () => {
     const offers = await catalog.gpus();
-    assert.deepEqual(offers.map((offer) => offer.type), GPU_TYPES);
+    assert.deepEqual(
+      offers.map((offer) => offer.type),
+      GPU_TYPES,
+    );
     const connected = offers.filter((offer) => offer.total > 0);
-    assert.deepEqual(connected.map(({ type, virtual, availability }) => [type.name, virtual, availability]), [
-      ['A100 PCIe', true, 'MEDIUM'],
-      ['RTX 4090', true, 'MEDIUM'],
-      ['H100 SXM', true, 'MEDIUM'],
-    ]);
+    assert.deepEqual(
+      connected.map(({ type, virtual, availability }) => [type.name, virtual, availability]),
+      [
+        ['A100 PCIe', true, 'MEDIUM'],
+        ['RTX 4090', true, 'MEDIUM'],
+        ['H100 SXM', true, 'MEDIUM'],
+      ],
+    );
     assert.ok(offers.every((offer) => offer.total > 0 || offer.availability === 'NONE'));
   });
 
   test('a virtual GPU is there in every CUDA version', async () => {
     const offer = await catalog.gpu('NVIDIA GeForce RTX 4090');
-    assert.deepEqual(offer.cudaVersions.map(({ version }) => version), CUDA_VERSIONS);
+    assert.deepEqual(
+      offer.cudaVersions.map(({ version }) => version),
+      CUDA_VERSIONS,
+    );
   });
 
   test('tells what the data center has', async () => {
-    assert.deepEqual((await catalog.gpusIn('LOCAL-1', { count: 2 })).map(({ name, availability }) => [name, availability]), [
-      ['RTX 4090', 'LOW'],
-      ['A100 PCIe', 'LOW'],
-      ['H100 SXM', 'LOW'],
-    ]);
-    assert.deepEqual((await catalog.cpusIn('LOCAL-1', { vcpuCount: 4 })).map(({ id, availability }) => [id, availability]), [
-      ['cpu3c', 'HIGH'],
-      ['cpu3g', 'MEDIUM'],
-      ['cpu3m', 'LOW'],
-      ['cpu5c', 'HIGH'],
-      ['cpu5g', 'MEDIUM'],
-      ['cpu5m', 'LOW'],
-    ]);
+    assert.deepEqual(
+      (await catalog.gpusIn('LOCAL-1', { count: 2 })).map(({ name, availability }) => [name, availability]),
+      [
+        ['RTX 4090', 'LOW'],
+        ['A100 PCIe', 'LOW'],
+        ['H100 SXM', 'LOW'],
+      ],
+    );
+    assert.deepEqual(
+      (await catalog.cpusIn('LOCAL-1', { vcpuCount: 4 })).map(({ id, availability }) => [id, availability]),
+      [
+        ['cpu3c', 'HIGH'],
+        ['cpu3g', 'MEDIUM'],
+        ['cpu3m', 'LOW'],
+        ['cpu5c', 'HIGH'],
+        ['cpu5g', 'MEDIUM'],
+        ['cpu5m', 'LOW'],
+      ],
+    );
   });
 
   test('names its processor and no country', async () => {
-    assert.deepEqual(await catalog.hostCpus(), [{ id: 'Sample CPU', name: 'Sample CPU', manufacturer: 'unknown', cores: 8, threadsPerCore: 2 }]);
+    assert.deepEqual(await catalog.hostCpus(), [
+      { id: 'Sample CPU', name: 'Sample CPU', manufacturer: 'unknown', cores: 8, threadsPerCore: 2 },
+    ]);
     assert.deepEqual(catalog.countryCodes(), []);
   });
 });
@@ -83,20 +115,33 @@ describe('the catalog of real GPUs', () => {
     const offers = await catalogOf({ FR: [gpu('NVIDIA GeForce RTX 3060', 1, { memoryInGb: 12 })] }).gpus();
     assert.equal(offers.length, GPU_TYPES.length + 1);
     const last = offers.at(-1);
-    assert.deepEqual(last?.type, { id: 'NVIDIA GeForce RTX 3060', name: 'RTX 3060', memoryInGb: 12, pool: null, manufacturer: 'NVIDIA' });
-    assert.deepEqual([last?.virtual, last?.availability, last?.cudaVersions], [false, 'LOW', [{ version: '13.0', availability: 'LOW' }]]);
+    assert.deepEqual(last?.type, {
+      id: 'NVIDIA GeForce RTX 3060',
+      name: 'RTX 3060',
+      memoryInGb: 12,
+      pool: null,
+      manufacturer: 'NVIDIA',
+    });
+    assert.deepEqual(
+      [last?.virtual, last?.availability, last?.cudaVersions],
+      [false, 'LOW', [{ version: '13.0', availability: 'LOW' }]],
+    );
   });
 
   test('finds one by id, in any spelling, and knows the others too', async () => {
     const catalog = catalogOf({ FR: [gpu('NVIDIA GeForce RTX 3060', 1), gpu('NVIDIA A30', 4)] });
     assert.equal((await catalog.gpu('NVIDIA GeForce RTX 3060')).total, 1);
     assert.equal((await catalog.gpu('NVIDIA RTX A30')).total, 4);
-    assert.deepEqual([(await catalog.gpu('Tesla T4')).total, (await catalog.gpu('Tesla T4')).availability], [0, 'NONE']);
+    assert.deepEqual(
+      [(await catalog.gpu('Tesla T4')).total, (await catalog.gpu('Tesla T4')).availability],
+      [0, 'NONE'],
+    );
     await assert.rejects(catalog.gpu('no such GPU'), hasCode('not-found'));
   });
 
   test('an accepted type is listed where it is connected', async () => {
-    const listed = async (catalog: Catalog): Promise<boolean> => (await catalog.gpus()).some((offer) => offer.type.id === 'Tesla T4');
+    const listed = async (catalog: Catalog): Promise<boolean> =>
+      (await catalog.gpus()).some((offer) => offer.type.id === 'Tesla T4');
     assert.ok(await listed(catalogOf({ FR: [gpu('Tesla T4', 1)] })));
     assert.ok(!(await listed(catalogOf({ FR: [] }))));
   });
@@ -104,7 +149,10 @@ describe('the catalog of real GPUs', () => {
   test('country codes narrow the list, and one type answers all the same', async () => {
     const catalog = catalogOf({ FR: [gpu('NVIDIA L4', 4)], US: [gpu('NVIDIA L4', 1), gpu('NVIDIA L40', 1)] });
     const inFrance = await catalog.gpus({ within: { countryCodes: ['FR'] } });
-    assert.deepEqual(inFrance.map(({ type, total, dataCenters }) => [type.id, total, dataCenters.map(({ id }) => id)]), [['NVIDIA L4', 4, ['FR-1']]]);
+    assert.deepEqual(
+      inFrance.map(({ type, total, dataCenters }) => [type.id, total, dataCenters.map(({ id }) => id)]),
+      [['NVIDIA L4', 4, ['FR-1']]],
+    );
     const abroad = await catalog.gpu('NVIDIA L40', { within: { countryCodes: ['FR'] } });
     assert.deepEqual([abroad.availability, abroad.dataCenters, abroad.maxCount], ['NONE', [], 1]);
     assert.deepEqual(catalog.countryCodes(), ['FR', 'US']);
@@ -114,19 +162,34 @@ describe('the catalog of real GPUs', () => {
     const catalog = catalogOf({ FR: [gpu('NVIDIA L4', 4)], US: [gpu('NVIDIA L4', 1)] });
     assert.equal((await catalog.gpu('NVIDIA L4', { within: { ids: ['US-1'] } })).availability, 'LOW');
     assert.equal((await catalog.gpu('NVIDIA L4')).availability, 'HIGH');
-    assert.deepEqual((await catalog.cpu('cpu5c', { within: { ids: ['US-1'] } })).dataCenters.map(({ id }) => id), ['US-1']);
+    assert.deepEqual(
+      (await catalog.cpu('cpu5c', { within: { ids: ['US-1'] } })).dataCenters.map(({ id }) => id),
+      ['US-1'],
+    );
   });
 
   test('every CPU flavour is listed', async () => {
     const offers = await catalogOf({ FR: [] }).cpus({ vcpuCount: 2, products: ['SERVERLESS'] });
     assert.equal(offers.length, 6);
-    assert.deepEqual(offers.filter(({ availability }) => availability === 'NONE').map(({ flavor }) => flavor.id), ['cpu3m', 'cpu5m']);
+    assert.deepEqual(
+      offers.filter(({ availability }) => availability === 'NONE').map(({ flavor }) => flavor.id),
+      ['cpu3m', 'cpu5m'],
+    );
   });
 
   test('prices are those of the operator', async () => {
     const engines = new Map([['process', engine(() => Promise.resolve(NO_CAPACITY))]]);
-    const catalog = new Catalog({ dataCenters: DEFAULT_DATA_CENTERS, engines, prices: { gpu: { 'NVIDIA A30': { secure: 0.3 } }, cpu: { cpu3c: { secure: 0.04 } } } });
-    assert.deepEqual((await catalog.gpu('NVIDIA RTX A30')).prices, { secure: 0.3, community: 0, serverless: 0, spot: 0 });
+    const catalog = new Catalog({
+      dataCenters: DEFAULT_DATA_CENTERS,
+      engines,
+      prices: { gpu: { 'NVIDIA A30': { secure: 0.3 } }, cpu: { cpu3c: { secure: 0.04 } } },
+    });
+    assert.deepEqual((await catalog.gpu('NVIDIA RTX A30')).prices, {
+      secure: 0.3,
+      community: 0,
+      serverless: 0,
+      spot: 0,
+    });
     assert.deepEqual((await catalog.cpu('cpu3c')).prices, { secure: 0.04, serverless: 0 });
   });
 });
@@ -142,22 +205,42 @@ describe('when something is missing', () => {
   });
 
   test('a data center needs its engine', () => {
-    assert.throws(() => new Catalog({ dataCenters: DEFAULT_DATA_CENTERS, engines: new Map(), prices: FREE_OF_CHARGE }), hasCode('rule'));
+    assert.throws(
+      () => new Catalog({ dataCenters: DEFAULT_DATA_CENTERS, engines: new Map(), prices: FREE_OF_CHARGE }),
+      hasCode('rule'),
+    );
   });
 
   test('an engine that is away offers nothing and takes nothing else along', async () => {
     const away = engine(() => Promise.reject(new BerthError('unavailable', 'the daemon does not answer')));
     const here = engine(() => Promise.resolve({ cpu, memoryInGb: 64, gpus: [gpu('NVIDIA L4', 1)] }));
     const dataCenters = [local, { ...local, id: 'AWAY-1', engine: 'away' }];
-    const catalog = new Catalog({ dataCenters, engines: new Map([['process', here], ['away', away]]), prices: FREE_OF_CHARGE });
-    assert.deepEqual((await catalog.gpu('NVIDIA L4')).dataCenters.map(({ id }) => id), ['LOCAL-1']);
-    assert.deepEqual((await catalog.hostCpus()).map(({ id }) => id), ['Sample CPU']);
+    const catalog = new Catalog({
+      dataCenters,
+      engines: new Map([
+        ['process', here],
+        ['away', away],
+      ]),
+      prices: FREE_OF_CHARGE,
+    });
+    assert.deepEqual(
+      (await catalog.gpu('NVIDIA L4')).dataCenters.map(({ id }) => id),
+      ['LOCAL-1'],
+    );
+    assert.deepEqual(
+      (await catalog.hostCpus()).map(({ id }) => id),
+      ['Sample CPU'],
+    );
     assert.equal(catalog.dataCenters().length, 2);
   });
 
   test('a defect of an engine is not hidden', async () => {
     const broken = engine(() => Promise.reject(new Error('broken')));
-    const catalog = new Catalog({ dataCenters: DEFAULT_DATA_CENTERS, engines: new Map([['process', broken]]), prices: FREE_OF_CHARGE });
+    const catalog = new Catalog({
+      dataCenters: DEFAULT_DATA_CENTERS,
+      engines: new Map([['process', broken]]),
+      prices: FREE_OF_CHARGE,
+    });
     await assert.rejects(catalog.gpus(), /broken/);
   });
 });

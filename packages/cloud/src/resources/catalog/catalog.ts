@@ -52,7 +52,8 @@ export class Catalog {
   async gpus(filter: GpuFilter = {}): Promise<GpuOffer[]> {
     const places = await this.#places();
     const countryCodes = filter.within?.countryCodes ?? [];
-    const types = countryCodes.length === 0 ? typesAt(places) : connectedTypes(within(places, { countryCodes }));
+    const types =
+      countryCodes.length === 0 ? typesAt(places) : connectedTypes(within(places, { countryCodes }));
     return types.map((type) => this.#gpuOffer(type, places, filter));
   }
 
@@ -76,7 +77,9 @@ export class Catalog {
   }
 
   dataCenters(filter: DataCenterFilter = {}): DataCenterDefinition[] {
-    return this.#sites.map((site) => site.dataCenter).filter((dataCenter) => matchesDataCenter(dataCenter, filter));
+    return this.#sites
+      .map((site) => site.dataCenter)
+      .filter((dataCenter) => matchesDataCenter(dataCenter, filter));
   }
 
   dataCenter(id: string): DataCenterDefinition {
@@ -122,7 +125,13 @@ export class Catalog {
   }
 
   #gpuOffer(type: GpuType, places: readonly Place[], filter: GpuFilter): GpuOffer {
-    return gpuOffer(type, places, within(places, filter.within ?? {}), filter, gpuPrices(this.#prices, type.id));
+    return gpuOffer(
+      type,
+      places,
+      within(places, filter.within ?? {}),
+      filter,
+      gpuPrices(this.#prices, type.id),
+    );
   }
 
   #places(): Promise<Place[]> {
@@ -138,7 +147,8 @@ export class Catalog {
 
 function engineOf({ id, engine }: DataCenterDefinition, engines: ReadonlyMap<string, Engine>): Engine {
   const found = engines.get(engine);
-  if (found === undefined) throw rule(`data center ${id} names the engine ${JSON.stringify(engine)}, which is not connected`);
+  if (found === undefined)
+    throw rule(`data center ${id} names the engine ${JSON.stringify(engine)}, which is not connected`);
   return found;
 }
 
@@ -147,7 +157,8 @@ async function placeOf({ dataCenter, engine }: Site): Promise<Place> {
   try {
     return { dataCenter, capacity: await engine.capacity() };
   } catch (error) {
-    if (error instanceof BerthError && error.code === 'unavailable') return { dataCenter, capacity: NO_CAPACITY };
+    if (error instanceof BerthError && error.code === 'unavailable')
+      return { dataCenter, capacity: NO_CAPACITY };
     throw error;
   }
 }

@@ -30,6 +30,21 @@ export function findCpuFlavor(id: string): CpuFlavor | undefined {
   return CPU_FLAVORS.find((known) => known.id === id);
 }
 
-function flavor(id: string, name: string, group: CpuFlavor['group'], ramGbPerVcpu: number, products: CpuProduct[]): CpuFlavor {
-  return { id, name, group, ramGbPerVcpu, minVcpu: MIN_VCPU, maxVcpu: MAX_VCPU, diskGbPerVcpu: DISK_GB_PER_VCPU[group], products };
+function flavor(
+  id: string,
+  name: string,
+  group: CpuFlavor['group'],
+  ramGbPerVcpu: number,
+  products: CpuProduct[],
+): CpuFlavor {
+  return {
+    id,
+    name,
+    group,
+    ramGbPerVcpu,
+    minVcpu: MIN_VCPU,
+    maxVcpu: MAX_VCPU,
+    diskGbPerVcpu: DISK_GB_PER_VCPU[group],
+    products,
+  };
 }

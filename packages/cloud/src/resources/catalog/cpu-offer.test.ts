@@ -10,7 +10,12 @@ const [local] = DEFAULT_DATA_CENTERS as [DataCenterDefinition];
 
 function offer(flavorId: string, memoryInGb: number, request: CpuRequest = {}): CpuOffer {
   const flavor = findCpuFlavor(flavorId) as CpuFlavor;
-  return cpuOffer(flavor, [{ dataCenter: local, capacity: { ...NO_CAPACITY, memoryInGb } }], request, cpuPrices(FREE_OF_CHARGE, flavorId));
+  return cpuOffer(
+    flavor,
+    [{ dataCenter: local, capacity: { ...NO_CAPACITY, memoryInGb } }],
+    request,
+    cpuPrices(FREE_OF_CHARGE, flavorId),
+  );
 }
 
 describe('a CPU offer', () => {
@@ -18,7 +23,9 @@ describe('a CPU offer', () => {
     assert.equal(offer('cpu3c', 4).availability, 'LOW');
     assert.equal(offer('cpu3c', 64).availability, 'HIGH');
     assert.equal(offer('cpu3m', 15).availability, 'NONE');
-    assert.deepEqual(offer('cpu3m', 16).dataCenters, [{ id: 'LOCAL-1', name: 'This machine', availability: 'LOW' }]);
+    assert.deepEqual(offer('cpu3m', 16).dataCenters, [
+      { id: 'LOCAL-1', name: 'This machine', availability: 'LOW' },
+    ]);
   });
 
   test('is not limited by cores, which are shared', () => {
@@ -26,7 +33,13 @@ describe('a CPU offer', () => {
   });
 
   test('a size that the flavour does not come in is not to be had', () => {
-    assert.deepEqual([offer('cpu3c', 1000, { vcpuCount: 64 }).availability, offer('cpu3c', 1000, { vcpuCount: 64 }).dataCenters], ['NONE', []]);
+    assert.deepEqual(
+      [
+        offer('cpu3c', 1000, { vcpuCount: 64 }).availability,
+        offer('cpu3c', 1000, { vcpuCount: 64 }).dataCenters,
+      ],
+      ['NONE', []],
+    );
     assert.equal(offer('cpu3c', 1000, { vcpuCount: 1 }).availability, 'NONE');
   });
 

@@ -20,13 +20,20 @@ export interface CpuOffer {
   dataCenters: AvailabilityOf[];
 }
 
-export function cpuOffer(flavor: CpuFlavor, places: readonly Place[], request: CpuRequest, prices: CpuPrices): CpuOffer {
+export function cpuOffer(
+  flavor: CpuFlavor,
+  places: readonly Place[],
+  request: CpuRequest,
+  prices: CpuPrices,
+): CpuOffer {
   const stock = places.map((place) => ({ place, fitting: cpuRequestsThatFit(flavor, place, request) }));
   return {
     flavor,
     prices,
     availability: availabilityLevel(sum(stock.map(({ fitting }) => fitting))),
-    dataCenters: stock.filter(({ fitting }) => fitting > 0).map(({ place, fitting }) => availabilityAt(place, fitting)),
+    dataCenters: stock
+      .filter(({ fitting }) => fitting > 0)
+      .map(({ place, fitting }) => availabilityAt(place, fitting)),
   };
 }
 
@@ -34,6 +41,7 @@ export function cpuOffer(flavor: CpuFlavor, places: readonly Place[], request: C
 export function cpuRequestsThatFit(flavor: CpuFlavor, place: Place, request: CpuRequest): number {
   const vcpuCount = request.vcpuCount ?? flavor.minVcpu;
   if (vcpuCount < flavor.minVcpu || vcpuCount > flavor.maxVcpu) return 0;
-  if (request.products?.length && !request.products.some((product) => flavor.products.includes(product))) return 0;
+  if (request.products?.length && !request.products.some((product) => flavor.products.includes(product)))
+    return 0;
   return requestsThatFit([place.capacity.memoryInGb], vcpuCount * flavor.ramGbPerVcpu);
 }

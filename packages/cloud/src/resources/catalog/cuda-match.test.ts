@@ -6,7 +6,9 @@ import { compareCudaVersions, CUDA_VERSIONS } from './cuda-versions.ts';
 
 const real = (cudaVersion: string | null) => ({ virtual: false, cudaVersion });
 const virtual = { virtual: true, cudaVersion: null };
-const version = fc.tuple(fc.integer({ min: 9, max: 14 }), fc.nat({ max: 12 })).map(([major, minor]) => `${major}.${minor}`);
+const version = fc
+  .tuple(fc.integer({ min: 9, max: 14 }), fc.nat({ max: 12 }))
+  .map(([major, minor]) => `${major}.${minor}`);
 
 describe('matching CUDA', () => {
   test('a list is matched exactly', () => {
@@ -22,7 +24,8 @@ describe('matching CUDA', () => {
   });
 
   test('a GPU without CUDA suits those who ask nothing', () => {
-    for (const nothing of [{}, { allowed: [] }, { minimum: null }]) assert.ok(matchesCuda(real(null), nothing));
+    for (const nothing of [{}, { allowed: [] }, { minimum: null }])
+      assert.ok(matchesCuda(real(null), nothing));
     assert.ok(!matchesCuda(real(null), { minimum: '11.8' }));
     assert.ok(!matchesCuda(real(null), { allowed: ['11.8'] }));
   });
@@ -41,7 +44,8 @@ describe('matching CUDA', () => {
     fc.assert(
       fc.property(version, version, version, (has, one, other) => {
         const [low, high] = compareCudaVersions(one, other) <= 0 ? [one, other] : [other, one];
-        if (meetsCudaRequirement(has, { minimum: high })) assert.ok(meetsCudaRequirement(has, { minimum: low }));
+        if (meetsCudaRequirement(has, { minimum: high }))
+          assert.ok(meetsCudaRequirement(has, { minimum: low }));
       }),
     );
   });
@@ -49,7 +53,8 @@ describe('matching CUDA', () => {
   test('lengthening the list never lets less through', () => {
     fc.assert(
       fc.property(version, fc.array(version, { minLength: 1 }), fc.array(version), (has, list, more) => {
-        if (meetsCudaRequirement(has, { allowed: list })) assert.ok(meetsCudaRequirement(has, { allowed: [...list, ...more] }));
+        if (meetsCudaRequirement(has, { allowed: list }))
+          assert.ok(meetsCudaRequirement(has, { allowed: [...list, ...more] }));
       }),
     );
   });

@@ -12,7 +12,8 @@ type CudaSide = Pick<GpuCapacity, 'virtual' | 'cudaVersion'>;
 /** An empty list asks for nothing. */
 export function meetsCudaRequirement(version: string, requirement: CudaRequirement): boolean {
   const { allowed = [], minimum } = requirement;
-  if (allowed.length > 0 && !allowed.some((candidate) => compareCudaVersions(candidate, version) === 0)) return false;
+  if (allowed.length > 0 && !allowed.some((candidate) => compareCudaVersions(candidate, version) === 0))
+    return false;
   return minimum === undefined || minimum === null || compareCudaVersions(version, minimum) >= 0;
 }
 

@@ -14,7 +14,8 @@ describe('CUDA versions', () => {
   });
 
   test('the known ones stand newest first, each once', () => {
-    for (const [index, version] of CUDA_VERSIONS.slice(1).entries()) assert.ok(compareCudaVersions(CUDA_VERSIONS[index] ?? '', version) > 0, version);
+    for (const [index, version] of CUDA_VERSIONS.slice(1).entries())
+      assert.ok(compareCudaVersions(CUDA_VERSIONS[index] ?? '', version) > 0, version);
   });
 
   test('order is that of the pair of numbers', () => {

@@ -1,5 +1,18 @@
 /** The CUDA versions that a definition may name, newest first. */
-export const CUDA_VERSIONS: readonly string[] = ['13.0', '12.9', '12.8', '12.7', '12.6', '12.5', '12.4', '12.3', '12.2', '12.1', '12.0', '11.8'];
+export const CUDA_VERSIONS: readonly string[] = [
+  '13.0',
+  '12.9',
+  '12.8',
+  '12.7',
+  '12.6',
+  '12.5',
+  '12.4',
+  '12.3',
+  '12.2',
+  '12.1',
+  '12.0',
+  '11.8',
+];
 
 /**
  * By number, part by part: 12.11 is newer than 12.2. A bare major stands for its first release.

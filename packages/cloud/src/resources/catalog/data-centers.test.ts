@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type DataCenterDefinition, DEFAULT_DATA_CENTERS, DEFAULT_NETWORK_VOLUME_TYPE, defineDataCenter, matchesDataCenter } from './data-centers.ts';
+import {
+  type DataCenterDefinition,
+  DEFAULT_DATA_CENTERS,
+  DEFAULT_NETWORK_VOLUME_TYPE,
+  defineDataCenter,
+  matchesDataCenter,
+} from './data-centers.ts';
 
 const paris: DataCenterDefinition = {
   id: 'EU-FR-1',
@@ -15,19 +21,33 @@ const paris: DataCenterDefinition = {
 
 describe('data centers', () => {
   test('out of the box there is this machine', () => {
-    assert.deepEqual(DEFAULT_DATA_CENTERS.map(({ id, name, engine }) => [id, name, engine]), [['LOCAL-1', 'This machine', 'process']]);
+    assert.deepEqual(
+      DEFAULT_DATA_CENTERS.map(({ id, name, engine }) => [id, name, engine]),
+      [['LOCAL-1', 'This machine', 'process']],
+    );
     assert.equal(DEFAULT_DATA_CENTERS[0]?.networkVolumeTypes[0], DEFAULT_NETWORK_VOLUME_TYPE);
   });
 
   test('what a definition says stands, the rest is filled in', () => {
     const rack = defineDataCenter({ id: 'EU-1', engine: 'docker', region: 'EUROPE', countryCode: 'DE' });
-    assert.deepEqual([rack.name, rack.engine, rack.region, rack.countryCode, rack.globalNetwork], ['EU-1', 'docker', 'EUROPE', 'DE', false]);
+    assert.deepEqual(
+      [rack.name, rack.engine, rack.region, rack.countryCode, rack.globalNetwork],
+      ['EU-1', 'docker', 'EUROPE', 'DE', false],
+    );
     assert.equal(defineDataCenter({ id: 'EU-1', name: 'Rack 7' }).name, 'Rack 7');
   });
 
   test('asking for nothing finds any', () => {
     assert.ok(matchesDataCenter(paris, {}));
-    assert.ok(matchesDataCenter(paris, { regions: [], compliance: [], countryCodes: [], networkVolumeTypes: [], ids: [] }));
+    assert.ok(
+      matchesDataCenter(paris, {
+        regions: [],
+        compliance: [],
+        countryCodes: [],
+        networkVolumeTypes: [],
+        ids: [],
+      }),
+    );
   });
 
   test('one region and one country of those named is enough', () => {

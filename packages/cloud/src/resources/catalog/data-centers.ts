@@ -1,4 +1,13 @@
-export type Region = 'NORTH_AMERICA' | 'SOUTH_AMERICA' | 'EUROPE' | 'ASIA' | 'MIDDLE_EAST' | 'AFRICA' | 'OCEANIA' | 'ANTARCTICA' | 'UNKNOWN';
+export type Region =
+  | 'NORTH_AMERICA'
+  | 'SOUTH_AMERICA'
+  | 'EUROPE'
+  | 'ASIA'
+  | 'MIDDLE_EAST'
+  | 'AFRICA'
+  | 'OCEANIA'
+  | 'ANTARCTICA'
+  | 'UNKNOWN';
 export type NetworkVolumeType = 'STANDARD' | 'HIGH_PERFORMANCE';
 
 /** The tier of a volume whose owner names none; a data center lists it first. */
@@ -25,7 +34,9 @@ const PROCESS_ENGINE = 'process';
  * Fills in what a definition leaves out. Both tiers of volumes lie on the same disks here;
  * offering both lets existing definitions run.
  */
-export function defineDataCenter(given: Pick<DataCenterDefinition, 'id'> & Partial<DataCenterDefinition>): DataCenterDefinition {
+export function defineDataCenter(
+  given: Pick<DataCenterDefinition, 'id'> & Partial<DataCenterDefinition>,
+): DataCenterDefinition {
   return {
     name: (given.engine ?? PROCESS_ENGINE) === PROCESS_ENGINE ? 'This machine' : given.id,
     region: 'UNKNOWN',
@@ -39,7 +50,11 @@ export function defineDataCenter(given: Pick<DataCenterDefinition, 'id'> & Parti
 }
 
 /** Appears when a Docker daemon answers, where no data center was given to Docker. */
-export const DOCKER_DATA_CENTER: DataCenterDefinition = defineDataCenter({ id: 'DOCKER-1', name: 'Docker on this machine', engine: 'docker' });
+export const DOCKER_DATA_CENTER: DataCenterDefinition = defineDataCenter({
+  id: 'DOCKER-1',
+  name: 'Docker on this machine',
+  engine: 'docker',
+});
 
 /** What there is without any configuration. */
 export const DEFAULT_DATA_CENTERS: readonly DataCenterDefinition[] = [defineDataCenter({ id: 'LOCAL-1' })];

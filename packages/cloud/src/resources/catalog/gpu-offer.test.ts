@@ -25,21 +25,38 @@ function offer(places: Place[], request: GpuRequest = {}): GpuOffer {
 
 describe('a GPU offer', () => {
   test('of a type that is not connected is empty', () => {
-    const { total, free, maxCount, maxFree, virtual, availability, dataCenters, cudaVersions } = offer([place('A')]);
-    assert.deepEqual({ total, free, maxCount, maxFree, virtual, availability }, { total: 0, free: 0, maxCount: 0, maxFree: 0, virtual: false, availability: 'NONE' });
+    const { total, free, maxCount, maxFree, virtual, availability, dataCenters, cudaVersions } = offer([
+      place('A'),
+    ]);
+    assert.deepEqual(
+      { total, free, maxCount, maxFree, virtual, availability },
+      { total: 0, free: 0, maxCount: 0, maxFree: 0, virtual: false, availability: 'NONE' },
+    );
     assert.deepEqual([dataCenters, cudaVersions], [[], []]);
   });
 
   test('adds up machines and places', () => {
-    const { total, free, maxCount, maxFree, availability, dataCenters } = offer([place('A', gpu(2, 8), gpu(1, 2)), place('B', gpu(0, 4))]);
-    assert.deepEqual({ total, free, maxCount, maxFree, availability }, { total: 14, free: 3, maxCount: 8, maxFree: 2, availability: 'MEDIUM' });
-    assert.deepEqual(dataCenters, [{ id: 'A', name: 'A', availability: 'MEDIUM' }, { id: 'B', name: 'B', availability: 'NONE' }]);
+    const { total, free, maxCount, maxFree, availability, dataCenters } = offer([
+      place('A', gpu(2, 8), gpu(1, 2)),
+      place('B', gpu(0, 4)),
+    ]);
+    assert.deepEqual(
+      { total, free, maxCount, maxFree, availability },
+      { total: 14, free: 3, maxCount: 8, maxFree: 2, availability: 'MEDIUM' },
+    );
+    assert.deepEqual(dataCenters, [
+      { id: 'A', name: 'A', availability: 'MEDIUM' },
+      { id: 'B', name: 'B', availability: 'NONE' },
+    ]);
   });
 
   test('leaves out data centers whose machines are too small', () => {
     const { availability, dataCenters } = offer([place('A', gpu(2, 2)), place('B', gpu(8, 8))], { count: 4 });
     assert.equal(availability, 'MEDIUM');
-    assert.deepEqual(dataCenters.map(({ id }) => id), ['B']);
+    assert.deepEqual(
+      dataCenters.map(({ id }) => id),
+      ['B'],
+    );
   });
 
   test('a cluster takes at least two machines', () => {
@@ -51,9 +68,15 @@ describe('a GPU offer', () => {
 
   test('tells how each CUDA version stands, newest first', () => {
     const places = [place('A', gpu(0, 2, '12.11'), gpu(1, 2, '12.2'), gpu(4, 4, null))];
-    assert.deepEqual(offer(places).cudaVersions, [{ version: '12.11', availability: 'NONE' }, { version: '12.2', availability: 'LOW' }]);
+    assert.deepEqual(offer(places).cudaVersions, [
+      { version: '12.11', availability: 'NONE' },
+      { version: '12.2', availability: 'LOW' },
+    ]);
     const narrowed = offer(places, { cuda: { minimum: '12.3' } });
-    assert.deepEqual([narrowed.cudaVersions, narrowed.availability, narrowed.total], [[{ version: '12.11', availability: 'NONE' }], 'NONE', 2]);
+    assert.deepEqual(
+      [narrowed.cudaVersions, narrowed.availability, narrowed.total],
+      [[{ version: '12.11', availability: 'NONE' }], 'NONE', 2],
+    );
   });
 
   test('narrowing places changes the stock, not what the type is', () => {
@@ -63,14 +86,26 @@ describe('a GPU offer', () => {
   });
 
   test('is NONE exactly when no machine has enough free', () => {
-    const machine = fc.tuple(fc.nat({ max: 8 }), fc.nat({ max: 8 })).map(([free, taken]) => gpu(free, free + taken));
+    const machine = fc
+      .tuple(fc.nat({ max: 8 }), fc.nat({ max: 8 }))
+      .map(([free, taken]) => gpu(free, free + taken));
     fc.assert(
-      fc.property(fc.array(fc.array(machine, { maxLength: 3 }), { maxLength: 3 }), fc.integer({ min: 1, max: 9 }), (sites, count) => {
-        const made = offer(sites.map((gpus, index) => place(`P-${index}`, ...gpus)), { count });
-        assert.equal(made.availability === 'NONE', made.maxFree < count);
-        assert.equal(made.availability === 'NONE', made.dataCenters.every(({ availability }) => availability === 'NONE'));
-        assert.ok(made.maxFree <= made.maxCount && made.free <= made.total);
-      }),
+      fc.property(
+        fc.array(fc.array(machine, { maxLength: 3 }), { maxLength: 3 }),
+        fc.integer({ min: 1, max: 9 }),
+        (sites, count) => {
+          const made = offer(
+            sites.map((gpus, index) => place(`P-${index}`, ...gpus)),
+            { count },
+          );
+          assert.equal(made.availability === 'NONE', made.maxFree < count);
+          assert.equal(
+            made.availability === 'NONE',
+            made.dataCenters.every(({ availability }) => availability === 'NONE'),
+          );
+          assert.ok(made.maxFree <= made.maxCount && made.free <= made.total);
+        },
+      ),
     );
   });
 });

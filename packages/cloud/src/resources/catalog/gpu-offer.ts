@@ -45,7 +45,13 @@ export interface CudaVersionAvailability {
 }
 
 /** `everywhere` is all there is; `places` are those that the request may use. */
-export function gpuOffer(type: GpuType, everywhere: readonly Place[], places: readonly Place[], request: GpuRequest, prices: GpuPrices): GpuOffer {
+export function gpuOffer(
+  type: GpuType,
+  everywhere: readonly Place[],
+  places: readonly Place[],
+  request: GpuRequest,
+  prices: GpuPrices,
+): GpuOffer {
   const connected = everywhere.flatMap((place) => gpusAt(place, type.id));
   const usable = places.flatMap((place) => usableGpus(place, type.id, request));
   return {
@@ -67,8 +73,15 @@ export function gpuOffer(type: GpuType, everywhere: readonly Place[], places: re
 
 /** How many orders of this kind could be met at once with these GPUs. */
 export function ordersThatFit(gpus: readonly GpuCapacity[], request: GpuRequest): number {
-  const fitting = requestsThatFit(gpus.map((gpu) => gpu.free), wantedCount(request));
-  const smallest = Math.min(...(request.products?.length ? request.products : ['POD' as const]).map((product) => SMALLEST_ORDER[product]));
+  const fitting = requestsThatFit(
+    gpus.map((gpu) => gpu.free),
+    wantedCount(request),
+  );
+  const smallest = Math.min(
+    ...(request.products?.length ? request.products : ['POD' as const]).map(
+      (product) => SMALLEST_ORDER[product],
+    ),
+  );
   return Math.floor(fitting / smallest);
 }
 
@@ -78,11 +91,20 @@ export function usableGpus(place: Place, gpuTypeId: string, request: GpuRequest)
 }
 
 function cudaAvailability(gpus: readonly GpuCapacity[], request: GpuRequest): CudaVersionAvailability[] {
-  const versions = new Set(gpus.flatMap(cudaVersionsOf).filter((version) => meetsCudaRequirement(version, request.cuda ?? {})));
-  return [...versions].sort((a, b) => compareCudaVersions(b, a)).map((version) => ({
-    version,
-    availability: availabilityLevel(ordersThatFit(gpus.filter((gpu) => cudaVersionsOf(gpu).includes(version)), request)),
-  }));
+  const versions = new Set(
+    gpus.flatMap(cudaVersionsOf).filter((version) => meetsCudaRequirement(version, request.cuda ?? {})),
+  );
+  return [...versions]
+    .sort((a, b) => compareCudaVersions(b, a))
+    .map((version) => ({
+      version,
+      availability: availabilityLevel(
+        ordersThatFit(
+          gpus.filter((gpu) => cudaVersionsOf(gpu).includes(version)),
+          request,
+        ),
+      ),
+    }));
 }
 
 function wantedCount(request: GpuRequest): number {

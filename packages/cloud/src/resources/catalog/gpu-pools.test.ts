@@ -15,7 +15,11 @@ describe('GPU pools', () => {
   });
 
   test('all H100 variants share one pool', () => {
-    assert.deepEqual(findGpuPool('ADA_80_PRO')?.gpuTypeIds, ['NVIDIA H100 80GB HBM3', 'NVIDIA H100 NVL', 'NVIDIA H100 PCIe']);
+    assert.deepEqual(findGpuPool('ADA_80_PRO')?.gpuTypeIds, [
+      'NVIDIA H100 80GB HBM3',
+      'NVIDIA H100 NVL',
+      'NVIDIA H100 PCIe',
+    ]);
     assert.deepEqual(findGpuPool('HOPPER_141')?.gpuTypeIds, ['NVIDIA H200']);
   });
 

@@ -11,7 +11,13 @@ describe('GPU types', () => {
 
   test('an id finds its type', () => {
     for (const type of GPU_TYPES) assert.equal(findGpuType(type.id), type);
-    assert.deepEqual(findGpuType('NVIDIA H200'), { id: 'NVIDIA H200', name: 'H200 SXM', memoryInGb: 141, pool: 'HOPPER_141', manufacturer: 'NVIDIA' });
+    assert.deepEqual(findGpuType('NVIDIA H200'), {
+      id: 'NVIDIA H200',
+      name: 'H200 SXM',
+      memoryInGb: 141,
+      pool: 'HOPPER_141',
+      manufacturer: 'NVIDIA',
+    });
     assert.equal(findGpuType('AMD Instinct MI300X OAM')?.manufacturer, 'AMD');
   });
 
@@ -37,7 +43,13 @@ describe('GPU types', () => {
   });
 
   test('a GPU in no list is a type of its own', () => {
-    assert.deepEqual(gpuTypeOfItsOwn('NVIDIA GeForce RTX 3060', 12), { id: 'NVIDIA GeForce RTX 3060', name: 'RTX 3060', memoryInGb: 12, pool: null, manufacturer: 'NVIDIA' });
+    assert.deepEqual(gpuTypeOfItsOwn('NVIDIA GeForce RTX 3060', 12), {
+      id: 'NVIDIA GeForce RTX 3060',
+      name: 'RTX 3060',
+      memoryInGb: 12,
+      pool: null,
+      manufacturer: 'NVIDIA',
+    });
     assert.equal(gpuTypeOfItsOwn('Quadro RTX 8000', 48).manufacturer, 'NVIDIA');
     assert.equal(gpuTypeOfItsOwn('AMD Instinct MI250X', 128).manufacturer, 'AMD');
   });

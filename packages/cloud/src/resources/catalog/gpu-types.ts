@@ -75,7 +75,9 @@ const OTHER_SPELLINGS: ReadonlyMap<string, string> = new Map([
   ['NVIDIA RTX A30', 'NVIDIA A30'],
 ]);
 
-const BY_ID: ReadonlyMap<string, GpuType> = new Map([...GPU_TYPES, ...UNLISTED_GPU_TYPES].map((type) => [type.id, type]));
+const BY_ID: ReadonlyMap<string, GpuType> = new Map(
+  [...GPU_TYPES, ...UNLISTED_GPU_TYPES].map((type) => [type.id, type]),
+);
 
 /** The type behind an id, in any spelling that is accepted. */
 export function findGpuType(id: string): GpuType | undefined {

@@ -9,7 +9,10 @@ test('official templates have names of their own', () => {
 
 test('the template that SDKs assume is there', () => {
   const template = officialTemplates.find(({ id }) => id === 'runpod-ubuntu');
-  assert.deepEqual([template?.image, template?.ports, template?.category], ['ubuntu:24.04', ['22/tcp'], 'CPU']);
+  assert.deepEqual(
+    [template?.image, template?.ports, template?.category],
+    ['ubuntu:24.04', ['22/tcp'], 'CPU'],
+  );
 });
 
 test('everyone may read them and no account owns them', () => {
@@ -17,9 +20,14 @@ test('everyone may read them and no account owns them', () => {
 });
 
 test('a serverless template has no volume', () => {
-  assert.ok(officialTemplates.filter((template) => template.serverless).every((template) => template.volumeSize === 0));
+  assert.ok(
+    officialTemplates
+      .filter((template) => template.serverless)
+      .every((template) => template.volumeSize === 0),
+  );
 });
 
 test('ports are a number and a protocol', () => {
-  for (const port of officialTemplates.flatMap((template) => template.ports)) assert.match(port, /^\d+\/(http|tcp|udp)$/);
+  for (const port of officialTemplates.flatMap((template) => template.ports))
+    assert.match(port, /^\d+\/(http|tcp|udp)$/);
 });

@@ -2,8 +2,20 @@ import type { Template } from '../../store/records.ts';
 
 type OfficialFields = Pick<
   Template,
-  | 'id' | 'name' | 'image' | 'args' | 'containerDisk' | 'volumeSize' | 'volumePath' | 'ports' | 'env'
-  | 'category' | 'serverless' | 'readme' | 'startSsh' | 'startJupyter'
+  | 'id'
+  | 'name'
+  | 'image'
+  | 'args'
+  | 'containerDisk'
+  | 'volumeSize'
+  | 'volumePath'
+  | 'ports'
+  | 'env'
+  | 'category'
+  | 'serverless'
+  | 'readme'
+  | 'startSsh'
+  | 'startJupyter'
 >;
 
 /** They belong to no account: nobody finds one among their own, so nobody can change one. */

@@ -5,11 +5,14 @@ import { virtualGpus } from './virtual-gpus.ts';
 
 describe('virtual GPUs', () => {
   test('by default two each of three common types', () => {
-    assert.deepEqual(virtualGpus('auto').map(({ gpuTypeId, total, free, virtual }) => [gpuTypeId, total, free, virtual]), [
-      ['NVIDIA GeForce RTX 4090', 2, 2, true],
-      ['NVIDIA A100 80GB PCIe', 2, 2, true],
-      ['NVIDIA H100 80GB HBM3', 2, 2, true],
-    ]);
+    assert.deepEqual(
+      virtualGpus('auto').map(({ gpuTypeId, total, free, virtual }) => [gpuTypeId, total, free, virtual]),
+      [
+        ['NVIDIA GeForce RTX 4090', 2, 2, true],
+        ['NVIDIA A100 80GB PCIe', 2, 2, true],
+        ['NVIDIA H100 80GB HBM3', 2, 2, true],
+      ],
+    );
   });
 
   test('none when they are turned off', () => {
@@ -18,18 +21,39 @@ describe('virtual GPUs', () => {
   });
 
   test('two each of the types named, in any accepted spelling', () => {
-    assert.deepEqual(virtualGpus(['NVIDIA  A30', 'NVIDIA A30', 'NVIDIA L4']).map(({ gpuTypeId, total, memoryInGb }) => [gpuTypeId, total, memoryInGb]), [
-      ['NVIDIA A30', 2, 24],
-      ['NVIDIA L4', 2, 24],
-    ]);
+    assert.deepEqual(
+      virtualGpus(['NVIDIA  A30', 'NVIDIA A30', 'NVIDIA L4']).map(({ gpuTypeId, total, memoryInGb }) => [
+        gpuTypeId,
+        total,
+        memoryInGb,
+      ]),
+      [
+        ['NVIDIA A30', 2, 24],
+        ['NVIDIA L4', 2, 24],
+      ],
+    );
   });
 
   test('as many as the number before a type says', () => {
-    assert.deepEqual(virtualGpus(['8x NVIDIA A40', 'NVIDIA L4']).map(({ gpuTypeId, total, free }) => [gpuTypeId, total, free]), [['NVIDIA A40', 8, 8], ['NVIDIA L4', 2, 2]]);
+    assert.deepEqual(
+      virtualGpus(['8x NVIDIA A40', 'NVIDIA L4']).map(({ gpuTypeId, total, free }) => [
+        gpuTypeId,
+        total,
+        free,
+      ]),
+      [
+        ['NVIDIA A40', 8, 8],
+        ['NVIDIA L4', 2, 2],
+      ],
+    );
     assert.throws(() => virtualGpus(['0x NVIDIA A40']), BerthError);
   });
 
   test('a type that does not exist is said at once', () => {
-    assert.throws(() => virtualGpus(['RTX 4090']), (error: unknown) => error instanceof BerthError && error.code === 'rule' && error.message.includes('"RTX 4090"'));
+    assert.throws(
+      () => virtualGpus(['RTX 4090']),
+      (error: unknown) =>
+        error instanceof BerthError && error.code === 'rule' && error.message.includes('"RTX 4090"'),
+    );
   });
 });

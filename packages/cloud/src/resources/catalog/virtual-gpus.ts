@@ -5,7 +5,11 @@ import { findGpuType, type GpuType } from './gpu-types.ts';
 /** Which virtual GPUs a machine without a real one offers: the common ones, none, or those of these types. */
 export type GpuSetting = 'auto' | 'none' | readonly string[];
 
-const COMMON_GPU_TYPES: readonly string[] = ['NVIDIA GeForce RTX 4090', 'NVIDIA A100 80GB PCIe', 'NVIDIA H100 80GB HBM3'];
+const COMMON_GPU_TYPES: readonly string[] = [
+  'NVIDIA GeForce RTX 4090',
+  'NVIDIA A100 80GB PCIe',
+  'NVIDIA H100 80GB HBM3',
+];
 const COUNT_OF_EACH = 2;
 /** Such as `8x NVIDIA A40`. */
 const COUNTED = /^([1-9]\d{0,3})x (.+)$/;
@@ -19,11 +23,20 @@ export function virtualGpus(setting: GpuSetting): GpuCapacity[] {
     const [, count = COUNT_OF_EACH, name = id] = COUNTED.exec(id) ?? [];
     counts.set(knownType(name), Number(count));
   }
-  return [...counts].map(([{ id, memoryInGb }, count]) => ({ gpuTypeId: id, total: count, free: count, virtual: true, cudaVersion: null, memoryInGb }));
+  return [...counts].map(([{ id, memoryInGb }, count]) => ({
+    gpuTypeId: id,
+    total: count,
+    free: count,
+    virtual: true,
+    cudaVersion: null,
+    memoryInGb,
+  }));
 }
 
 function knownType(id: string): GpuType {
   const type = findGpuType(id);
   if (type !== undefined) return type;
-  throw rule(`gpus: there is no GPU type ${JSON.stringify(id)}; name types by the ids of the catalog, such as ${JSON.stringify(COMMON_GPU_TYPES[0])}, or write auto or none`);
+  throw rule(
+    `gpus: there is no GPU type ${JSON.stringify(id)}; name types by the ids of the catalog, such as ${JSON.stringify(COMMON_GPU_TYPES[0])}, or write auto or none`,
+  );
 }

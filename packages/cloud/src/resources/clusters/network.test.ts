@@ -11,17 +11,31 @@ describe('the network of a cluster', () => {
       assert.ok(!taken.includes(subnet));
       taken.push(subnet);
     }
-    assert.throws(() => freeSubnet('one more', LOOPBACK_RANGE, taken), { code: 'capacity', message: /clusterNetwork/ });
+    assert.throws(() => freeSubnet('one more', LOOPBACK_RANGE, taken), {
+      code: 'capacity',
+      message: /clusterNetwork/,
+    });
   });
 
   test('keeps clear of what overlaps with it, however large or small that is', () => {
-    const others = ['10.65.0.0/17', '10.65.128.0/18', '10.65.192.7/32', '192.168.0.0/16', 'fe80::/10', 'nonsense'];
-    for (let n = 0; n < 50; n += 1) assert.ok(Number(freeSubnet(`c${n}`, '10.65.0.0/16', others).split('.')[2]) > 192);
+    const others = [
+      '10.65.0.0/17',
+      '10.65.128.0/18',
+      '10.65.192.7/32',
+      '192.168.0.0/16',
+      'fe80::/10',
+      'nonsense',
+    ];
+    for (let n = 0; n < 50; n += 1)
+      assert.ok(Number(freeSubnet(`c${n}`, '10.65.0.0/16', others).split('.')[2]) > 192);
     assert.throws(() => freeSubnet('c', '10.65.0.0/16', ['10.0.0.0/8']), { code: 'capacity' });
   });
 
   test('gives each member an address, and the first one a port to meet at', () => {
-    assert.deepEqual([0, 1, 249].map((rank) => memberAddress('10.65.3.0/24', rank)), ['10.65.3.2', '10.65.3.3', '10.65.3.251']);
+    assert.deepEqual(
+      [0, 1, 249].map((rank) => memberAddress('10.65.3.0/24', rank)),
+      ['10.65.3.2', '10.65.3.3', '10.65.3.251'],
+    );
     assert.equal(meetingPort('10.65.3.0/24', false), 29_400);
     assert.notEqual(meetingPort('127.65.3.0/24', true), meetingPort('127.65.4.0/24', true));
   });

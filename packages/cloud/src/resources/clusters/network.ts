@@ -24,12 +24,17 @@ export function freeSubnet(clusterId: string, range: string, taken: readonly str
   const { from, to } = boundsOf(range);
   const blocks = Math.floor((to - from + 1) / BLOCK_SIZE);
   const used = taken.map(boundsOf);
-  const start = [...clusterId].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 65_521, 0) % blocks;
+  const start =
+    [...clusterId].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 65_521, 0) % blocks;
   for (let tries = 0; tries < blocks; tries += 1) {
     const first = from + ((start + tries) % blocks) * BLOCK_SIZE;
-    if (!used.some((one) => one.from <= first + BLOCK_SIZE - 1 && one.to >= first)) return `${addressOf(first)}/${BLOCK_BITS}`;
+    if (!used.some((one) => one.from <= first + BLOCK_SIZE - 1 && one.to >= first))
+      return `${addressOf(first)}/${BLOCK_BITS}`;
   }
-  throw new BerthError('capacity', `all ${blocks} networks in ${range} are in use; delete a cluster, or give clusters a larger range (clusterNetwork)`);
+  throw new BerthError(
+    'capacity',
+    `all ${blocks} networks in ${range} are in use; delete a cluster, or give clusters a larger range (clusterNetwork)`,
+  );
 }
 
 export function memberAddress(subnet: string, rank: number): string {

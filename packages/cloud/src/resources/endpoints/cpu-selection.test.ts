@@ -6,19 +6,29 @@ import type { CpuChoice } from '../../store/records.ts';
 import { anyCpu, cpuFindings, instanceId, memoryOf, parseInstanceId } from './cpu-selection.ts';
 import { sampleOffer } from './endpoint.sample.ts';
 
-const choice: fc.Arbitrary<CpuChoice> = fc.record({ id: fc.constantFrom(...sampleOffer.cpuFlavors.map(({ id }) => id)), vcpuCount: fc.constantFrom(1, 2, 4, 8, 16, 32) });
+const choice: fc.Arbitrary<CpuChoice> = fc.record({
+  id: fc.constantFrom(...sampleOffer.cpuFlavors.map(({ id }) => id)),
+  vcpuCount: fc.constantFrom(1, 2, 4, 8, 16, 32),
+});
 
 describe('a CPU selection', () => {
   test('is the same after being written as instance ids and read again', async () => {
-    await check(fc.property(choice, (made) => assert.deepEqual(parseInstanceId(instanceId(made)), { ...made })));
+    await check(
+      fc.property(choice, (made) => assert.deepEqual(parseInstanceId(instanceId(made)), { ...made })),
+    );
   });
 
   test('within the rules has no finding', async () => {
-    await check(fc.property(fc.uniqueArray(choice, { minLength: 1, selector: instanceId }), (made) => assert.deepEqual(cpuFindings(made, sampleOffer), [])));
+    await check(
+      fc.property(fc.uniqueArray(choice, { minLength: 1, selector: instanceId }), (made) =>
+        assert.deepEqual(cpuFindings(made, sampleOffer), []),
+      ),
+    );
   });
 
   test('knows the instance ids that clients use', () => {
-    for (const id of ['cpu3g-1-4', 'cpu3g-4-16', 'cpu3c-8-16', 'cpu5c-2-4']) assert.equal(instanceId(parseInstanceId(id)), id);
+    for (const id of ['cpu3g-1-4', 'cpu3g-4-16', 'cpu3c-8-16', 'cpu5c-2-4'])
+      assert.equal(instanceId(parseInstanceId(id)), id);
     assert.equal(memoryOf({ id: 'cpu3g', vcpuCount: 4 }), 16);
   });
 
@@ -30,11 +40,20 @@ describe('a CPU selection', () => {
   test('with a mistake is refused in words that say what to change', () => {
     const cases: [CpuChoice[], RegExp][] = [
       [[], /at least one/],
-      [[{ id: 'cpu9x', vcpuCount: 2 }], /CPU flavour "cpu9x" does not exist here; available: cpu3c, cpu3g, cpu5c, cpu5g$/],
+      [
+        [{ id: 'cpu9x', vcpuCount: 2 }],
+        /CPU flavour "cpu9x" does not exist here; available: cpu3c, cpu3g, cpu5c, cpu5g$/,
+      ],
       [[{ id: 'cpu3m', vcpuCount: 2 }], /"cpu3m" does not exist here/],
       [[{ id: 'cpu3c', vcpuCount: 3 }], /vcpuCount of cpu3c must be a power of two of at most 32, got 3/],
       [[{ id: 'cpu3c', vcpuCount: 64 }], /at most 32, got 64/],
-      [[{ id: 'cpu3c', vcpuCount: 2 }, { id: 'cpu3c', vcpuCount: 2 }], /listed twice/],
+      [
+        [
+          { id: 'cpu3c', vcpuCount: 2 },
+          { id: 'cpu3c', vcpuCount: 2 },
+        ],
+        /listed twice/,
+      ],
     ];
     for (const [mistake, words] of cases) {
       const findings = cpuFindings(mistake, sampleOffer);

@@ -21,14 +21,23 @@ export function instanceId(choice: CpuChoice): string {
 export function parseInstanceId(text: string): CpuChoice {
   const [, id = '', vcpus = ''] = /^([a-z0-9]+)-(\d{1,4})-\d{1,5}$/.exec(text) ?? [];
   const choice: CpuChoice = { id, vcpuCount: Number(vcpus) };
-  if (id === '') throw rule(`instance id ${JSON.stringify(text.slice(0, 64))} must be <flavour>-<vCPUs>-<GB of memory>, for example cpu3g-4-16`);
-  if (findCpuFlavor(id) !== undefined && instanceId(choice) !== text) throw rule(`instance id ${JSON.stringify(text)} has another amount of memory than comes with it: ${instanceId(choice)}`);
+  if (id === '')
+    throw rule(
+      `instance id ${JSON.stringify(text.slice(0, 64))} must be <flavour>-<vCPUs>-<GB of memory>, for example cpu3g-4-16`,
+    );
+  if (findCpuFlavor(id) !== undefined && instanceId(choice) !== text)
+    throw rule(
+      `instance id ${JSON.stringify(text)} has another amount of memory than comes with it: ${instanceId(choice)}`,
+    );
   return choice;
 }
 
 /** Where no flavour is named, each that runs workers will do. */
 export function anyCpu(vcpuCount = DEFAULT_VCPU_COUNT): CpuChoice[] {
-  return CPU_FLAVORS.filter(({ products }) => products.includes('SERVERLESS')).map(({ id }) => ({ id, vcpuCount }));
+  return CPU_FLAVORS.filter(({ products }) => products.includes('SERVERLESS')).map(({ id }) => ({
+    id,
+    vcpuCount,
+  }));
 }
 
 export function cpuFindings(choices: readonly CpuChoice[], { cpuFlavors }: Offer): string[] {
@@ -36,15 +45,29 @@ export function cpuFindings(choices: readonly CpuChoice[], { cpuFlavors }: Offer
   const seen = new Set<string>();
   return choices.flatMap((choice) => {
     const flavor = cpuFlavors.find(({ id }) => id === choice.id);
-    if (flavor === undefined) return [unknown('CPU flavour', choice.id, cpuFlavors.map(({ id }) => id))];
+    if (flavor === undefined)
+      return [
+        unknown(
+          'CPU flavour',
+          choice.id,
+          cpuFlavors.map(({ id }) => id),
+        ),
+      ];
     const twice = seen.has(instanceId(choice));
     seen.add(instanceId(choice));
-    return [...vcpuFindings(choice, flavor), ...(twice ? [`CPU flavour ${choice.id} with ${choice.vcpuCount} vCPUs is listed twice`] : [])];
+    return [
+      ...vcpuFindings(choice, flavor),
+      ...(twice ? [`CPU flavour ${choice.id} with ${choice.vcpuCount} vCPUs is listed twice`] : []),
+    ];
   });
 }
 
 /** Existing definitions also ask for a single vCPU. */
 function vcpuFindings({ id, vcpuCount }: CpuChoice, { maxVcpu }: CpuFlavor): string[] {
-  const fits = Number.isInteger(vcpuCount) && vcpuCount >= 1 && vcpuCount <= maxVcpu && Number.isInteger(Math.log2(vcpuCount));
+  const fits =
+    Number.isInteger(vcpuCount) &&
+    vcpuCount >= 1 &&
+    vcpuCount <= maxVcpu &&
+    Number.isInteger(Math.log2(vcpuCount));
   return fits ? [] : [`vcpuCount of ${id} must be a power of two of at most ${maxVcpu}, got ${vcpuCount}`];
 }

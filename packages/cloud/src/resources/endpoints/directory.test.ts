@@ -61,7 +61,10 @@ describe('the endpoint directory', () => {
 
   test('keeps no failure', async () => {
     let broken = true;
-    const shaky = new EndpointDirectory({ findAnywhere: async () => (broken ? Promise.reject(new Error('away')) : sampleEndpoint) }, clock);
+    const shaky = new EndpointDirectory(
+      { findAnywhere: async () => (broken ? Promise.reject(new Error('away')) : sampleEndpoint) },
+      clock,
+    );
     await assert.rejects(shaky.find('e'), /away/);
     broken = false;
     assert.deepEqual(await shaky.find('e'), sampleEndpoint);

@@ -41,7 +41,9 @@ export class EndpointDirectory {
   /** The endpoint, where it was looked up a moment ago. */
   known(id: string): Endpoint | undefined {
     const kept = this.#entries.get(id);
-    return kept !== undefined && Math.abs(this.#clock.now() - kept.at) < this.#maxAge ? kept.endpoint : undefined;
+    return kept !== undefined && Math.abs(this.#clock.now() - kept.at) < this.#maxAge
+      ? kept.endpoint
+      : undefined;
   }
 
   /** Called when an endpoint has changed or gone; without an id, all are forgotten. */
@@ -67,7 +69,11 @@ export class EndpointDirectory {
       return found;
     } catch (error) {
       drop();
-      const stale = error instanceof BerthError && error.code === 'unavailable' && before?.endpoint !== undefined && Math.abs(at - before.at) < STALE_MS;
+      const stale =
+        error instanceof BerthError &&
+        error.code === 'unavailable' &&
+        before?.endpoint !== undefined &&
+        Math.abs(at - before.at) < STALE_MS;
       if (!stale) throw error;
       if (!this.#entries.has(id)) this.#entries.set(id, before);
       return before.endpoint;

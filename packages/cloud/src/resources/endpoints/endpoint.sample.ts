@@ -7,7 +7,15 @@ import type { Offer } from './offer.ts';
 import { DEFAULTS } from './order.ts';
 
 /** An endpoint that keeps every rule, for tests. */
-export const sampleEndpoint: Endpoint = { ...DEFAULTS, id: 'e', accountId: 'a', name: 'worker', image: 'python:3.12', createdAt: 1, updatedAt: 1 };
+export const sampleEndpoint: Endpoint = {
+  ...DEFAULTS,
+  id: 'e',
+  accountId: 'a',
+  name: 'worker',
+  image: 'python:3.12',
+  createdAt: 1,
+  updatedAt: 1,
+};
 
 /** A catalog with two data centers and one connected GPU type, for tests. */
 export const sampleOffer: Offer = {

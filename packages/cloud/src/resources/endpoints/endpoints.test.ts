@@ -18,8 +18,14 @@ import { Endpoints } from './endpoints.ts';
 import type { EndpointParts } from './endpoints.ts';
 import type { EndpointOrder, EndpointSettings } from './order.ts';
 
-const refusedAs = (code: string, words: RegExp) => (error: unknown) => error instanceof BerthError && error.code === code && words.test([error.message, ...error.details].join('\n'));
-const order = (settings: Partial<EndpointSettings> = {}, references: Omit<EndpointOrder, 'settings'> = {}): EndpointOrder => ({ ...references, settings: () => settings });
+const refusedAs = (code: string, words: RegExp) => (error: unknown) =>
+  error instanceof BerthError &&
+  error.code === code &&
+  words.test([error.message, ...error.details].join('\n'));
+const order = (
+  settings: Partial<EndpointSettings> = {},
+  references: Omit<EndpointOrder, 'settings'> = {},
+): EndpointOrder => ({ ...references, settings: () => settings });
 const plain: Partial<EndpointSettings> = { name: 'plain', image: 'python:3.12', compute: 'CPU' };
 
 describe('endpoints', () => {
@@ -62,12 +68,28 @@ describe('endpoints', () => {
   test('are filled in where nothing is said, and come back as they were made', async () => {
     const made = await endpoints.create(ann, order(plain));
     assert.match(made.id, /^[a-z0-9]{14}$/);
-    assert.deepEqual([made.workersMin, made.workersMax, made.idleTimeout, made.scalerType, made.scalerValue, made.executionTimeout], [0, 3, 5, 'QUEUE_DELAY', 4, 600_000]);
-    assert.deepEqual([made.version, made.flashboot, made.jobTtl, made.retention, made.maxRetries], [0, 'OFF', 86_400_000, null, 1]);
+    assert.deepEqual(
+      [
+        made.workersMin,
+        made.workersMax,
+        made.idleTimeout,
+        made.scalerType,
+        made.scalerValue,
+        made.executionTimeout,
+      ],
+      [0, 3, 5, 'QUEUE_DELAY', 4, 600_000],
+    );
+    assert.deepEqual(
+      [made.version, made.flashboot, made.jobTtl, made.retention, made.maxRetries],
+      [0, 'OFF', 86_400_000, null, 1],
+    );
     assert.deepEqual(await endpoints.get(ann, made.id), made);
     assert.deepEqual(await endpoints.list(ann), [made]);
     await assert.rejects(endpoints.get(bob, made.id), refusedAs('not-found', /endpoint/));
-    await assert.rejects(endpoints.update(bob, made.id, order({ name: 'mine' })), refusedAs('not-found', /endpoint/));
+    await assert.rejects(
+      endpoints.update(bob, made.id, order({ name: 'mine' })),
+      refusedAs('not-found', /endpoint/),
+    );
     await assert.rejects(endpoints.remove(bob, made.id), refusedAs('not-found', /endpoint/));
   });
 
@@ -78,20 +100,50 @@ describe('endpoints', () => {
     assert.deepEqual(renamed, { ...made, name: 'new', workersMax: 9, updatedAt: made.updatedAt + 5 });
     const rebuilt = await endpoints.update(ann, made.id, order({ image: 'python:3.13' }));
     assert.deepEqual(rebuilt, { ...renamed, image: 'python:3.13', version: 1 });
-    await assert.rejects(endpoints.update(ann, made.id, order({ type: 'LOAD_BALANCER', scalerType: 'REQUEST_COUNT' })), refusedAs('rule', /type is fixed/));
-    await assert.rejects(endpoints.update(ann, made.id, order({ compute: 'GPU' })), refusedAs('rule', /compute is fixed/));
+    await assert.rejects(
+      endpoints.update(ann, made.id, order({ type: 'LOAD_BALANCER', scalerType: 'REQUEST_COUNT' })),
+      refusedAs('rule', /type is fixed/),
+    );
+    await assert.rejects(
+      endpoints.update(ann, made.id, order({ compute: 'GPU' })),
+      refusedAs('rule', /compute is fixed/),
+    );
     assert.deepEqual(await endpoints.get(ann, made.id), rebuilt);
   });
 
   test('run on GPUs or on CPUs; what is said of the other is not kept', async () => {
-    const gpu = await endpoints.create(ann, order({ ...plain, compute: 'GPU', gpuTypeIds: ['NVIDIA  A30'], cpuFlavors: [{ id: 'cpu3c', vcpuCount: 2 }] }));
+    const gpu = await endpoints.create(
+      ann,
+      order({
+        ...plain,
+        compute: 'GPU',
+        gpuTypeIds: ['NVIDIA  A30'],
+        cpuFlavors: [{ id: 'cpu3c', vcpuCount: 2 }],
+      }),
+    );
     assert.deepEqual([gpu.gpuTypeIds, gpu.gpuCount, gpu.cpuFlavors], [['NVIDIA A30'], 1, []]);
-    const cpu = await endpoints.create(ann, order({ ...plain, gpuTypeIds: ['no such thing'], gpuCount: 5, minCudaVersion: '12.8' }));
-    assert.deepEqual([cpu.gpuTypeIds, cpu.gpuCount, cpu.minCudaVersion, cpu.cpuFlavors.length], [[], 0, null, 4]);
+    const cpu = await endpoints.create(
+      ann,
+      order({ ...plain, gpuTypeIds: ['no such thing'], gpuCount: 5, minCudaVersion: '12.8' }),
+    );
+    assert.deepEqual(
+      [cpu.gpuTypeIds, cpu.gpuCount, cpu.minCudaVersion, cpu.cpuFlavors.length],
+      [[], 0, null, 4],
+    );
   });
 
   test('are refused for every mistake at once', async () => {
-    const wrong = order({ ...plain, compute: 'GPU', name: '', gpuTypeIds: ['no such thing'], dataCenterIds: ['MOON-1'], workersMin: 4 }, { networkVolumeIds: ['gone'] });
+    const wrong = order(
+      {
+        ...plain,
+        compute: 'GPU',
+        name: '',
+        gpuTypeIds: ['no such thing'],
+        dataCenterIds: ['MOON-1'],
+        workersMin: 4,
+      },
+      { networkVolumeIds: ['gone'] },
+    );
     await assert.rejects(endpoints.create(ann, wrong), (error) => {
       assert.ok(error instanceof BerthError && error.code === 'rule');
       assert.equal(error.details.length, 5, error.details.join('\n'));
@@ -103,10 +155,25 @@ describe('endpoints', () => {
     const made = await endpoints.create(ann, order(plain));
     await context.store.endpoints.change(ann.accountId, made.id, {}, (current) => ({
       record: { ...current, dataCenterIds: ['GONE-1'] },
-      audit: { at: 1, accountId: ann.accountId, keyId: null, interface: 'system', requestId: 'r', action: 'update', resource: 'endpoint', resourceId: made.id, changes: [] },
+      audit: {
+        at: 1,
+        accountId: ann.accountId,
+        keyId: null,
+        interface: 'system',
+        requestId: 'r',
+        action: 'update',
+        resource: 'endpoint',
+        resourceId: made.id,
+        changes: [],
+      },
     }));
-    assert.deepEqual((await endpoints.update(ann, made.id, order({ name: 'still here' }))).dataCenterIds, ['GONE-1']);
-    await assert.rejects(endpoints.update(ann, made.id, order({ dataCenterIds: ['GONE-1', 'GONE-2'] })), refusedAs('rule', /GONE-2/));
+    assert.deepEqual((await endpoints.update(ann, made.id, order({ name: 'still here' }))).dataCenterIds, [
+      'GONE-1',
+    ]);
+    await assert.rejects(
+      endpoints.update(ann, made.id, order({ dataCenterIds: ['GONE-1', 'GONE-2'] })),
+      refusedAs('rule', /GONE-2/),
+    );
   });
 
   test('mount volumes of their account, one in each place, and keep them from being deleted', async () => {
@@ -116,13 +183,34 @@ describe('endpoints', () => {
       volumes.create(ann, { name: 'c', size: 10, dataCenterId: 'LOCAL-1' }),
       volumes.create(bob, { name: 'd', size: 10, dataCenterId: 'LOCAL-1' }),
     ]);
-    await assert.rejects(endpoints.create(ann, order(plain, { networkVolumeIds: [foreign.id] })), refusedAs('rule', /does not exist in this account/));
-    await assert.rejects(endpoints.create(ann, order(plain, { networkVolumeIds: [here.id, another.id] })), refusedAs('rule', /both in LOCAL-1/));
-    const made = await endpoints.create(ann, order(plain, { networkVolumeIds: [there.id, here.id, here.id] }));
+    await assert.rejects(
+      endpoints.create(ann, order(plain, { networkVolumeIds: [foreign.id] })),
+      refusedAs('rule', /does not exist in this account/),
+    );
+    await assert.rejects(
+      endpoints.create(ann, order(plain, { networkVolumeIds: [here.id, another.id] })),
+      refusedAs('rule', /both in LOCAL-1/),
+    );
+    const made = await endpoints.create(
+      ann,
+      order(plain, { networkVolumeIds: [there.id, here.id, here.id] }),
+    );
     assert.deepEqual(made.networkVolumeIds, [there.id, here.id]);
     await assert.rejects(volumes.remove(ann, here.id), refusedAs('in-use', /plain/));
-    await assert.rejects(endpoints.update(ann, made.id, order({ dataCenterIds: ['LOCAL-1'] })), refusedAs('rule', /is in EU-RO-1, which is not among/));
-    assert.equal((await endpoints.update(ann, made.id, order({ dataCenterIds: ['LOCAL-1'] }, { networkVolumeIds: [here.id] }))).version, 1);
+    await assert.rejects(
+      endpoints.update(ann, made.id, order({ dataCenterIds: ['LOCAL-1'] })),
+      refusedAs('rule', /is in EU-RO-1, which is not among/),
+    );
+    assert.equal(
+      (
+        await endpoints.update(
+          ann,
+          made.id,
+          order({ dataCenterIds: ['LOCAL-1'] }, { networkVolumeIds: [here.id] }),
+        )
+      ).version,
+      1,
+    );
     await volumes.remove(ann, there.id);
   });
 
@@ -130,7 +218,10 @@ describe('endpoints', () => {
     const mine = await registries.create(ann, { name: 'mine', username: 'u', password: 'p' });
     const other = await registries.create(bob, { name: 'other', username: 'u', password: 'p' });
     assert.equal((await endpoints.create(ann, order(plain, { registryId: mine.id }))).registryId, mine.id);
-    await assert.rejects(endpoints.create(ann, order(plain, { registryId: other.id })), refusedAs('rule', /registry/));
+    await assert.rejects(
+      endpoints.create(ann, order(plain, { registryId: other.id })),
+      refusedAs('rule', /registry/),
+    );
   });
 
   describe('made from a template', () => {
@@ -138,15 +229,33 @@ describe('endpoints', () => {
     const read = (id: string): Promise<Endpoint> => endpoints.get(ann, id);
 
     test('by link follow it, except in what they hold otherwise', async () => {
-      const template = await templates.create(ann, { name: 'followed', image: 'a', env: { A: '1', B: '1' }, category: 'CPU', allowedCudaVersions: ['12.8'] });
+      const template = await templates.create(ann, {
+        name: 'followed',
+        image: 'a',
+        env: { A: '1', B: '1' },
+        category: 'CPU',
+        allowedCudaVersions: ['12.8'],
+      });
       const made = await endpoints.create(ann, order({}, linkedTo(template.id)));
-      assert.deepEqual([made.name, made.image, made.compute, made.templateId, made.templateLinked], ['followed', 'a', 'CPU', template.id, true]);
-      const own = await endpoints.create(ann, order({ image: 'mine', env: { A: 'mine', B: '1' } }, linkedTo(template.id)));
+      assert.deepEqual(
+        [made.name, made.image, made.compute, made.templateId, made.templateLinked],
+        ['followed', 'a', 'CPU', template.id, true],
+      );
+      const own = await endpoints.create(
+        ann,
+        order({ image: 'mine', env: { A: 'mine', B: '1' } }, linkedTo(template.id)),
+      );
       assert.equal((await directory.find(made.id))?.image, 'a');
 
       await templates.update(ann, template.id, { image: 'b', env: { A: '2', B: '2', C: '2' } });
-      assert.deepEqual([(await read(made.id)).image, (await read(made.id)).env, (await read(made.id)).version], ['b', { A: '2', B: '2', C: '2' }, 1]);
-      assert.deepEqual([(await read(own.id)).image, (await read(own.id)).env, (await read(own.id)).version], ['mine', { A: 'mine', B: '2', C: '2' }, 1]);
+      assert.deepEqual(
+        [(await read(made.id)).image, (await read(made.id)).env, (await read(made.id)).version],
+        ['b', { A: '2', B: '2', C: '2' }, 1],
+      );
+      assert.deepEqual(
+        [(await read(own.id)).image, (await read(own.id)).env, (await read(own.id)).version],
+        ['mine', { A: 'mine', B: '2', C: '2' }, 1],
+      );
       assert.equal((await directory.find(made.id))?.image, 'b', 'the directory has heard of it');
 
       await templates.update(ann, template.id, { readme: 'words' });
@@ -158,33 +267,66 @@ describe('endpoints', () => {
     });
 
     test('by copy keep what they took, and do not hold it', async () => {
-      const template = await templates.create(ann, { name: 'copied', image: 'a', env: { A: '1' }, serverless: true, allowedCudaVersions: ['12.8'] });
+      const template = await templates.create(ann, {
+        name: 'copied',
+        image: 'a',
+        env: { A: '1' },
+        serverless: true,
+        allowedCudaVersions: ['12.8'],
+      });
       const made = await endpoints.create(ann, order({}, { template: { as: 'copy', id: template.id } }));
-      assert.deepEqual([made.image, made.env, made.allowedCudaVersions, made.templateId, made.templateLinked], ['a', { A: '1' }, ['12.8'], null, false]);
-      const floor = await endpoints.create(ann, order({ minCudaVersion: '12.1' }, { template: { as: 'copy', id: template.id } }));
+      assert.deepEqual(
+        [made.image, made.env, made.allowedCudaVersions, made.templateId, made.templateLinked],
+        ['a', { A: '1' }, ['12.8'], null, false],
+      );
+      const floor = await endpoints.create(
+        ann,
+        order({ minCudaVersion: '12.1' }, { template: { as: 'copy', id: template.id } }),
+      );
       assert.deepEqual([floor.allowedCudaVersions, floor.minCudaVersion], [[], '12.1']);
       await templates.update(ann, template.id, { image: 'b' });
       assert.equal((await read(made.id)).image, 'a');
       await templates.remove(ann, template.id);
-      assert.equal((await endpoints.templateOf(ann, made)).image, 'a', 'what it holds can still be told as a template');
+      assert.equal(
+        (await endpoints.templateOf(ann, made)).image,
+        'a',
+        'what it holds can still be told as a template',
+      );
     });
 
     test('by copy do not name a registry that goes at the last moment', async () => {
       const registry = await registries.create(ann, { name: 'late', username: 'u', password: 'p' });
-      const template = await templates.create(ann, { name: 'with registry', image: 'a', serverless: true, registryId: registry.id });
+      const template = await templates.create(ann, {
+        name: 'with registry',
+        image: 'a',
+        serverless: true,
+        registryId: registry.id,
+      });
       const copy = order({}, { template: { as: 'copy', id: template.id } });
       assert.equal((await endpoints.create(ann, copy)).registryId, registry.id);
       const { insert, ...others } = context.store.endpoints;
-      const store: EndpointStore = { ...others, insert: (...said) => registries.remove(ann, registry.id).then(() => insert(...said)) };
+      const store: EndpointStore = {
+        ...others,
+        insert: (...said) => registries.remove(ann, registry.id).then(() => insert(...said)),
+      };
       const late = new Endpoints({ ...context, store: { ...context.store, endpoints: store } }, parts);
       assert.equal((await late.create(ann, copy)).registryId, null);
     });
 
     test('of others copy a public one, and never follow it', async () => {
       const registry = await registries.create(bob, { name: 'private', username: 'u', password: 'p' });
-      const open = await templates.create(bob, { name: 'open', image: 'a', public: true, category: 'CPU', registryId: registry.id });
+      const open = await templates.create(bob, {
+        name: 'open',
+        image: 'a',
+        public: true,
+        category: 'CPU',
+        registryId: registry.id,
+      });
       const made = await endpoints.create(ann, order({}, linkedTo(open.id)));
-      assert.deepEqual([made.image, made.templateId, made.templateLinked, made.registryId], ['a', open.id, false, null]);
+      assert.deepEqual(
+        [made.image, made.templateId, made.templateLinked, made.registryId],
+        ['a', open.id, false, null],
+      );
       await templates.update(bob, open.id, { image: 'evil' });
       assert.equal((await read(made.id)).image, 'a');
       await templates.remove(bob, open.id);
@@ -193,41 +335,79 @@ describe('endpoints', () => {
     test('refuse one that is not there or of the wrong kind, in the manner of the interface', async () => {
       const hidden = await templates.create(bob, { name: 'hidden', image: 'a', serverless: true });
       const pod = await templates.create(ann, { name: 'for pods', image: 'a' });
-      await assert.rejects(endpoints.create(ann, order({}, linkedTo(hidden.id))), refusedAs('rule', /does not exist/));
-      await assert.rejects(endpoints.create(ann, order({}, { template: { as: 'copy', id: hidden.id } })), refusedAs('not-found', /template/));
-      await assert.rejects(endpoints.create(ann, order({}, { template: { as: 'copy', id: pod.id } })), refusedAs('schema', /is for pods/));
+      await assert.rejects(
+        endpoints.create(ann, order({}, linkedTo(hidden.id))),
+        refusedAs('rule', /does not exist/),
+      );
+      await assert.rejects(
+        endpoints.create(ann, order({}, { template: { as: 'copy', id: hidden.id } })),
+        refusedAs('not-found', /template/),
+      );
+      await assert.rejects(
+        endpoints.create(ann, order({}, { template: { as: 'copy', id: pod.id } })),
+        refusedAs('schema', /is for pods/),
+      );
       assert.equal((await endpoints.create(ann, order({ compute: 'CPU' }, linkedTo(pod.id)))).image, 'a');
     });
 
     test('may change to another, and the same one said again changes nothing', async () => {
-      const [first, second] = [await templates.create(ann, { name: 'first', image: 'a', category: 'CPU' }), await templates.create(ann, { name: 'second', image: 'b', env: { B: '1' } })];
+      const [first, second] = [
+        await templates.create(ann, { name: 'first', image: 'a', category: 'CPU' }),
+        await templates.create(ann, { name: 'second', image: 'b', env: { B: '1' } }),
+      ];
       const made = await endpoints.create(ann, order({ env: { OWN: '1' } }, linkedTo(first.id)));
       const same = await endpoints.update(ann, made.id, order({}, linkedTo(first.id)));
       assert.deepEqual([same.env, same.version], [{ OWN: '1' }, 0]);
       const moved = await endpoints.update(ann, made.id, order({}, linkedTo(second.id)));
-      assert.deepEqual([moved.image, moved.env, moved.templateId, moved.version, moved.name], ['b', { B: '1' }, second.id, 1, 'first']);
+      assert.deepEqual(
+        [moved.image, moved.env, moved.templateId, moved.version, moved.name],
+        ['b', { B: '1' }, second.id, 1, 'first'],
+      );
       await templates.remove(ann, first.id);
     });
 
     test('of their own take it along', async () => {
-      const own = (fields: { name?: string; image?: string; env?: Record<string, string> }): Omit<EndpointOrder, 'settings'> => ({ template: { as: 'own', fields } });
-      const made = await endpoints.create(ann, order({ name: 'bound', compute: 'CPU' }, own({ name: 'inline', image: 'a' })));
+      const own = (fields: {
+        name?: string;
+        image?: string;
+        env?: Record<string, string>;
+      }): Omit<EndpointOrder, 'settings'> => ({ template: { as: 'own', fields } });
+      const made = await endpoints.create(
+        ann,
+        order({ name: 'bound', compute: 'CPU' }, own({ name: 'inline', image: 'a' })),
+      );
       assert.deepEqual([made.image, made.templateLinked, made.templateBound], ['a', true, true]);
       const template = await templates.get(ann, made.templateId ?? '');
       assert.deepEqual([template.name, template.serverless], ['inline', true]);
 
-      const twin = await endpoints.create(ann, order({ name: 'twin', compute: 'CPU' }, own({ name: 'inline', image: 'a' })));
-      assert.match((await templates.get(ann, twin.templateId ?? '')).name, /^inline /, 'a taken name is made free');
+      const twin = await endpoints.create(
+        ann,
+        order({ name: 'twin', compute: 'CPU' }, own({ name: 'inline', image: 'a' })),
+      );
+      assert.match(
+        (await templates.get(ann, twin.templateId ?? '')).name,
+        /^inline /,
+        'a taken name is made free',
+      );
 
       const changed = await endpoints.update(ann, made.id, order({ workersMax: 7 }, own({ image: 'b' })));
-      assert.deepEqual([changed.image, changed.workersMax, changed.templateId, changed.version], ['b', 7, made.templateId, 1]);
+      assert.deepEqual(
+        [changed.image, changed.workersMax, changed.templateId, changed.version],
+        ['b', 7, made.templateId, 1],
+      );
       await endpoints.remove(ann, made.id);
       await assert.rejects(templates.get(ann, template.id), refusedAs('not-found', /template/));
-      await assert.rejects(endpoints.create(ann, order({}, own({ name: 'no image' }))), refusedAs('rule', /image must/));
+      await assert.rejects(
+        endpoints.create(ann, order({}, own({ name: 'no image' }))),
+        refusedAs('rule', /image must/),
+      );
     });
 
     test('tell what they hold where it has gone with them meanwhile', async () => {
-      const made = await endpoints.create(ann, order({ name: 'going', compute: 'CPU' }, { template: { as: 'own', fields: { image: 'a' } } }));
+      const made = await endpoints.create(
+        ann,
+        order({ name: 'going', compute: 'CPU' }, { template: { as: 'own', fields: { image: 'a' } } }),
+      );
       assert.equal((await endpoints.templateOf(ann, made)).name, `template of ${made.id}`);
       await endpoints.remove(ann, made.id);
       const { id, image } = await endpoints.templateOf(ann, made);
@@ -235,9 +415,17 @@ describe('endpoints', () => {
     });
 
     test('of their own change together with it: one release, or nothing at all', async () => {
-      const own = (fields: Partial<TemplateFields>): Omit<EndpointOrder, 'settings'> => ({ template: { as: 'own', fields } });
-      const made = await endpoints.create(ann, order({ name: 'whole', compute: 'CPU' }, own({ name: 'whole', image: 'a', env: { A: '1' } })));
-      const follower = await endpoints.create(ann, order({ name: 'follower', compute: 'CPU' }, linkedTo(made.templateId ?? '')));
+      const own = (fields: Partial<TemplateFields>): Omit<EndpointOrder, 'settings'> => ({
+        template: { as: 'own', fields },
+      });
+      const made = await endpoints.create(
+        ann,
+        order({ name: 'whole', compute: 'CPU' }, own({ name: 'whole', image: 'a', env: { A: '1' } })),
+      );
+      const follower = await endpoints.create(
+        ann,
+        order({ name: 'follower', compute: 'CPU' }, linkedTo(made.templateId ?? '')),
+      );
       const ownTemplate = (): Promise<Template> => templates.get(ann, made.templateId ?? '');
       const before = await ownTemplate();
       context.clock.advance(5);
@@ -245,22 +433,61 @@ describe('endpoints', () => {
       const refusals: [EndpointOrder, RegExp][] = [
         [order({ dataCenterIds: ['MOON-1'] }, own({ image: 'b' })), /MOON-1/],
         [order({ name: 'new' }, own({ image: 'b', volumeSize: 5 })), /volume size must be 0/],
-        [order({ name: 'new' }, own({ image: 'b', serverless: false, volumeSize: 5 })), /volume size must be 0/],
+        [
+          order({ name: 'new' }, own({ image: 'b', serverless: false, volumeSize: 5 })),
+          /volume size must be 0/,
+        ],
         [order({ name: 'new' }, own({ image: 'b', registryId: 'gone' })), /registry "gone" does not exist/],
       ];
-      for (const [wrong, words] of refusals) await assert.rejects(endpoints.update(ann, made.id, wrong), refusedAs('rule', words));
+      for (const [wrong, words] of refusals)
+        await assert.rejects(endpoints.update(ann, made.id, wrong), refusedAs('rule', words));
       await templates.create(ann, { name: 'taken', image: 'a' });
-      await assert.rejects(endpoints.update(ann, made.id, order({ name: 'new' }, own({ name: 'taken' }))), refusedAs('taken', /"taken" exists already/));
+      await assert.rejects(
+        endpoints.update(ann, made.id, order({ name: 'new' }, own({ name: 'taken' }))),
+        refusedAs('taken', /"taken" exists already/),
+      );
       assert.deepEqual([await read(made.id), await ownTemplate()], [made, before]);
-      assert.deepEqual((await context.store.fleet.releases(made.id, { limit: 9 })).map(({ version }) => version), [0]);
+      assert.deepEqual(
+        (await context.store.fleet.releases(made.id, { limit: 9 })).map(({ version }) => version),
+        [0],
+      );
 
-      const changed = await endpoints.update(ann, made.id, order({ modelReferences: ['org/model'] }, own({ image: 'c', env: { A: '2' }, serverless: false, public: true })));
-      assert.deepEqual([changed.image, changed.env, changed.modelReferences, changed.version], ['c', { A: '2' }, ['org/model'], 1]);
-      assert.deepEqual(await ownTemplate(), { ...before, image: 'c', env: { A: '2' }, updatedAt: before.updatedAt + 5 });
-      assert.deepEqual((await context.store.fleet.releases(made.id, { limit: 9 })).map(({ version }) => version), [1, 0]);
-      assert.deepEqual([(await read(follower.id)).image, (await read(follower.id)).version], ['c', 1], 'others that follow it do so still');
+      const changed = await endpoints.update(
+        ann,
+        made.id,
+        order(
+          { modelReferences: ['org/model'] },
+          own({ image: 'c', env: { A: '2' }, serverless: false, public: true }),
+        ),
+      );
+      assert.deepEqual(
+        [changed.image, changed.env, changed.modelReferences, changed.version],
+        ['c', { A: '2' }, ['org/model'], 1],
+      );
+      assert.deepEqual(await ownTemplate(), {
+        ...before,
+        image: 'c',
+        env: { A: '2' },
+        updatedAt: before.updatedAt + 5,
+      });
+      assert.deepEqual(
+        (await context.store.fleet.releases(made.id, { limit: 9 })).map(({ version }) => version),
+        [1, 0],
+      );
+      assert.deepEqual(
+        [(await read(follower.id)).image, (await read(follower.id)).version],
+        ['c', 1],
+        'others that follow it do so still',
+      );
       const audit = await context.store.audit.list(ann.accountId, { limit: 3 });
-      assert.deepEqual(audit.map(({ resource, resourceId }) => [resource, resourceId]).sort(), [['endpoint', follower.id], ['endpoint', made.id], ['template', before.id]].sort());
+      assert.deepEqual(
+        audit.map(({ resource, resourceId }) => [resource, resourceId]).sort(),
+        [
+          ['endpoint', follower.id],
+          ['endpoint', made.id],
+          ['template', before.id],
+        ].sort(),
+      );
     });
   });
 
@@ -276,9 +503,20 @@ describe('endpoints', () => {
   test('leave a trace of every change, without values of the environment', async () => {
     const made = await endpoints.create(ann, order({ ...plain, env: { TOKEN: 'hidden value' } }));
     await endpoints.update(ann, made.id, order({ env: { TOKEN: 'another hidden value' }, workersMax: 5 }));
-    const entries = (await context.store.audit.list(ann.accountId, { limit: 2 })).map(({ action, resource, resourceId, changes }) => ({ action, resource, resourceId, changes }));
+    const entries = (await context.store.audit.list(ann.accountId, { limit: 2 })).map(
+      ({ action, resource, resourceId, changes }) => ({ action, resource, resourceId, changes }),
+    );
     assert.deepEqual(entries, [
-      { action: 'update', resource: 'endpoint', resourceId: made.id, changes: [{ field: 'env' }, { field: 'workersMax', from: 3, to: 5 }, { field: 'version', from: 0, to: 1 }] },
+      {
+        action: 'update',
+        resource: 'endpoint',
+        resourceId: made.id,
+        changes: [
+          { field: 'env' },
+          { field: 'workersMax', from: 3, to: 5 },
+          { field: 'version', from: 0, to: 1 },
+        ],
+      },
       { action: 'create', resource: 'endpoint', resourceId: made.id, changes: [] },
     ]);
   });

@@ -6,7 +6,17 @@ import { findGpuPool, GPU_POOLS } from '../catalog/gpu-pools.ts';
 import { GPU_TYPES } from '../catalog/gpu-types.ts';
 import { sampleOffer } from './endpoint.sample.ts';
 import type { GpuSelection } from './gpu-selection.ts';
-import { ANY_GPU, eligibleGpuTypes, formatGpuIds, gpuFindings, isAnyGpu, parseGpuIds, parsePools, poolView, withKnownSpellings } from './gpu-selection.ts';
+import {
+  ANY_GPU,
+  eligibleGpuTypes,
+  formatGpuIds,
+  gpuFindings,
+  isAnyGpu,
+  parseGpuIds,
+  parsePools,
+  poolView,
+  withKnownSpellings,
+} from './gpu-selection.ts';
 
 const types = fc.uniqueArray(fc.constantFrom(...GPU_TYPES.map(({ id }) => id)), { maxLength: 6 });
 const pools = fc.uniqueArray(fc.constantFrom(...GPU_POOLS.map(({ id }) => id)), { maxLength: 4 });
@@ -30,7 +40,10 @@ describe('a GPU selection', () => {
     await check(
       fc.property(selection, (made) => {
         const { pools: gpuPools, excludedTypes: excludedGpuTypes, loose: gpuTypeIds } = poolView(made);
-        assert.deepEqual(sorted(eligibleGpuTypes({ gpuPools, excludedGpuTypes, gpuTypeIds })), sorted(eligibleGpuTypes(made)));
+        assert.deepEqual(
+          sorted(eligibleGpuTypes({ gpuPools, excludedGpuTypes, gpuTypeIds })),
+          sorted(eligibleGpuTypes(made)),
+        );
       }),
     );
   });
@@ -46,13 +59,18 @@ describe('a GPU selection', () => {
   });
 
   test('keeps the order of preference', async () => {
-    await check(fc.property(types, (gpuTypeIds) => assert.deepEqual(eligibleGpuTypes({ ...ANY_GPU, gpuTypeIds }), gpuTypeIds)));
+    await check(
+      fc.property(types, (gpuTypeIds) =>
+        assert.deepEqual(eligibleGpuTypes({ ...ANY_GPU, gpuTypeIds }), gpuTypeIds),
+      ),
+    );
   });
 
   test('never has an excluded type that was not also asked for by name', async () => {
     await check(
       fc.property(selection, (made) => {
-        for (const id of eligibleGpuTypes(made)) assert.ok(!made.excludedGpuTypes.includes(id) || made.gpuTypeIds.includes(id));
+        for (const id of eligibleGpuTypes(made))
+          assert.ok(!made.excludedGpuTypes.includes(id) || made.gpuTypeIds.includes(id));
       }),
     );
   });
@@ -64,25 +82,55 @@ describe('a GPU selection', () => {
   });
 
   test('is read as clients write it', () => {
-    assert.deepEqual(parseGpuIds(' ADA_24, AMPERE_48 ,-NVIDIA A40,,'), { gpuPools: ['ADA_24', 'AMPERE_48'], gpuTypeIds: [], excludedGpuTypes: ['NVIDIA A40'] });
-    assert.deepEqual(parseGpuIds('NVIDIA A30'), { gpuPools: [], gpuTypeIds: ['NVIDIA A30'], excludedGpuTypes: [] });
+    assert.deepEqual(parseGpuIds(' ADA_24, AMPERE_48 ,-NVIDIA A40,,'), {
+      gpuPools: ['ADA_24', 'AMPERE_48'],
+      gpuTypeIds: [],
+      excludedGpuTypes: ['NVIDIA A40'],
+    });
+    assert.deepEqual(parseGpuIds('NVIDIA A30'), {
+      gpuPools: [],
+      gpuTypeIds: ['NVIDIA A30'],
+      excludedGpuTypes: [],
+    });
   });
 
   test('takes a type that is in no pool for one of its own', () => {
-    assert.deepEqual(parsePools(['ADA_24', 'NVIDIA GeForce RTX 3070']), { gpuPools: ['ADA_24'], gpuTypeIds: ['NVIDIA GeForce RTX 3070'], excludedGpuTypes: [] });
-    assert.deepEqual(parsePools(['NVIDIA A40']).gpuPools, ['NVIDIA A40'], 'a type that has a pool does not stand for one');
+    assert.deepEqual(parsePools(['ADA_24', 'NVIDIA GeForce RTX 3070']), {
+      gpuPools: ['ADA_24'],
+      gpuTypeIds: ['NVIDIA GeForce RTX 3070'],
+      excludedGpuTypes: [],
+    });
+    assert.deepEqual(
+      parsePools(['NVIDIA A40']).gpuPools,
+      ['NVIDIA A40'],
+      'a type that has a pool does not stand for one',
+    );
   });
 
   test('has each type under its one name', () => {
-    const spelled = withKnownSpellings({ gpuTypeIds: ['NVIDIA  A30', 'NVIDIA A30', ' NVIDIA RTX A30'], gpuPools: [' ADA_24'], excludedGpuTypes: [' NVIDIA A40 '] });
-    assert.deepEqual(spelled, { gpuTypeIds: ['NVIDIA A30'], gpuPools: ['ADA_24'], excludedGpuTypes: ['NVIDIA A40'] });
+    const spelled = withKnownSpellings({
+      gpuTypeIds: ['NVIDIA  A30', 'NVIDIA A30', ' NVIDIA RTX A30'],
+      gpuPools: [' ADA_24'],
+      excludedGpuTypes: [' NVIDIA A40 '],
+    });
+    assert.deepEqual(spelled, {
+      gpuTypeIds: ['NVIDIA A30'],
+      gpuPools: ['ADA_24'],
+      excludedGpuTypes: ['NVIDIA A40'],
+    });
   });
 
   test('with a mistake is refused in words that say what there is', () => {
     const cases: [Partial<GpuSelection>, RegExp][] = [
-      [{ gpuTypeIds: ['NVIDIA Nonsense'] }, /GPU type "NVIDIA Nonsense" does not exist here; available: NVIDIA GeForce RTX 4090$/],
+      [
+        { gpuTypeIds: ['NVIDIA Nonsense'] },
+        /GPU type "NVIDIA Nonsense" does not exist here; available: NVIDIA GeForce RTX 4090$/,
+      ],
       [{ gpuPools: ['ADA_25'] }, /GPU pool "ADA_25" does not exist here; available: .*ADA_24/],
-      [{ gpuPools: ['ADA_24'], excludedGpuTypes: ['NVIDIA A40'] }, /"NVIDIA A40" is in none of the pools ADA_24; their types: NVIDIA GeForce RTX 4090/],
+      [
+        { gpuPools: ['ADA_24'], excludedGpuTypes: ['NVIDIA A40'] },
+        /"NVIDIA A40" is in none of the pools ADA_24; their types: NVIDIA GeForce RTX 4090/,
+      ],
       [{ gpuPools: ['ADA_24'], excludedGpuTypes: ['NVIDIA GeForce RTX 4090'] }, /leave none/],
       [{ gpuTypeIds: ['NVIDIA A40'], excludedGpuTypes: ['NVIDIA RTX A6000'] }, /is in none of the pools/],
     ];
@@ -94,7 +142,16 @@ describe('a GPU selection', () => {
   });
 
   test('may name a type that only this installation has', () => {
-    const own = { id: 'Some New GPU', name: 'New', memoryInGb: 8, pool: null, manufacturer: 'NVIDIA' as const };
-    assert.deepEqual(gpuFindings({ ...ANY_GPU, gpuTypeIds: [own.id] }, { ...sampleOffer, gpuTypes: [...GPU_TYPES, own] }), []);
+    const own = {
+      id: 'Some New GPU',
+      name: 'New',
+      memoryInGb: 8,
+      pool: null,
+      manufacturer: 'NVIDIA' as const,
+    };
+    assert.deepEqual(
+      gpuFindings({ ...ANY_GPU, gpuTypeIds: [own.id] }, { ...sampleOffer, gpuTypes: [...GPU_TYPES, own] }),
+      [],
+    );
   });
 });

@@ -21,7 +21,9 @@ export function isAnyGpu({ gpuTypeIds, gpuPools }: GpuSelection): boolean {
 
 /** The types that it comes down to, the most wanted first. Empty is any. */
 export function eligibleGpuTypes({ gpuTypeIds, gpuPools, excludedGpuTypes }: GpuSelection): string[] {
-  const pooled = gpuPools.flatMap((id) => findGpuPool(id)?.gpuTypeIds ?? []).filter((id) => !excludedGpuTypes.includes(id));
+  const pooled = gpuPools
+    .flatMap((id) => findGpuPool(id)?.gpuTypeIds ?? [])
+    .filter((id) => !excludedGpuTypes.includes(id));
   return unique([...gpuTypeIds, ...pooled]);
 }
 
@@ -40,7 +42,9 @@ export function poolView(selection: GpuSelection): PoolView {
   const pools = unique([...gpuTypeIds.map(poolOf).filter((id) => id !== null), ...gpuPools]);
   return {
     pools,
-    excludedTypes: pools.flatMap((id) => findGpuPool(id)?.gpuTypeIds ?? []).filter((id) => !eligible.includes(id)),
+    excludedTypes: pools
+      .flatMap((id) => findGpuPool(id)?.gpuTypeIds ?? [])
+      .filter((id) => !eligible.includes(id)),
     loose: gpuTypeIds.filter((id) => poolOf(id) === null),
   };
 }
@@ -52,7 +56,10 @@ export function formatGpuIds(selection: GpuSelection): string {
 }
 
 export function parseGpuIds(gpuIds: string): GpuSelection {
-  const items = gpuIds.split(',').map((item) => item.trim()).filter((item) => item !== '');
+  const items = gpuIds
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
   const wanted = items.filter((item) => !item.startsWith('-'));
   return {
     gpuPools: wanted.filter((item) => findGpuPool(item) !== undefined),
@@ -64,28 +71,45 @@ export function parseGpuIds(gpuIds: string): GpuSelection {
 /** The selection without exclusions that a list of pools means. What is written as no pool is, and is in none, is a type that stands for itself. */
 export function parsePools(pools: readonly string[]): GpuSelection {
   const isPool = (id: string): boolean => /^[A-Z0-9_]+$/.test(id.trim()) || poolOf(id) !== null;
-  return { gpuPools: pools.filter(isPool), gpuTypeIds: pools.filter((id) => !isPool(id)), excludedGpuTypes: [] };
+  return {
+    gpuPools: pools.filter(isPool),
+    gpuTypeIds: pools.filter((id) => !isPool(id)),
+    excludedGpuTypes: [],
+  };
 }
 
 /** Each type under the id that the catalog gives it, and nothing twice. */
 export function withKnownSpellings({ gpuTypeIds, gpuPools, excludedGpuTypes }: GpuSelection): GpuSelection {
-  const spelled = (ids: readonly string[]): string[] => unique(ids.map((id) => findGpuType(id)?.id ?? id.trim()));
-  return { gpuTypeIds: spelled(gpuTypeIds), gpuPools: unique(gpuPools.map((id) => id.trim())), excludedGpuTypes: spelled(excludedGpuTypes) };
+  const spelled = (ids: readonly string[]): string[] =>
+    unique(ids.map((id) => findGpuType(id)?.id ?? id.trim()));
+  return {
+    gpuTypeIds: spelled(gpuTypeIds),
+    gpuPools: unique(gpuPools.map((id) => id.trim())),
+    excludedGpuTypes: spelled(excludedGpuTypes),
+  };
 }
 
 export function gpuFindings(selection: GpuSelection, offer: Offer): string[] {
   const { gpuTypeIds, gpuPools, excludedGpuTypes } = selection;
   const poolIds = offer.gpuPools.map(({ id }) => id);
-  const types = offer.connectedGpuTypes.length > 0 ? offer.connectedGpuTypes : offer.gpuTypes.map(({ id }) => id);
+  const types =
+    offer.connectedGpuTypes.length > 0 ? offer.connectedGpuTypes : offer.gpuTypes.map(({ id }) => id);
   const findings = [
     ...gpuPools.filter((id) => !poolIds.includes(id)).map((id) => unknown('GPU pool', id, poolIds)),
-    ...gpuTypeIds.filter((id) => offeredType(id, offer) === undefined).map((id) => unknown('GPU type', id, types)),
+    ...gpuTypeIds
+      .filter((id) => offeredType(id, offer) === undefined)
+      .map((id) => unknown('GPU type', id, types)),
   ];
   if (findings.length > 0) return findings;
   const inside = gpuPools.flatMap((id) => findGpuPool(id)?.gpuTypeIds ?? []);
   const outside = excludedGpuTypes.filter((id) => !inside.includes(id));
-  if (outside.length > 0) return outside.map((id) => `excluded GPU type ${JSON.stringify(id.slice(0, 64))} is in none of the pools ${gpuPools.join(', ') || '(there are none)'}; their types: ${inside.join(', ') || 'none'}`);
-  if (!isAnyGpu(selection) && eligibleGpuTypes(selection).length === 0) return ['the excluded GPU types leave none of the pools; exclude fewer, or add a pool'];
+  if (outside.length > 0)
+    return outside.map(
+      (id) =>
+        `excluded GPU type ${JSON.stringify(id.slice(0, 64))} is in none of the pools ${gpuPools.join(', ') || '(there are none)'}; their types: ${inside.join(', ') || 'none'}`,
+    );
+  if (!isAnyGpu(selection) && eligibleGpuTypes(selection).length === 0)
+    return ['the excluded GPU types leave none of the pools; exclude fewer, or add a pool'];
   return [];
 }
 

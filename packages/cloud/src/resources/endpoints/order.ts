@@ -12,14 +12,26 @@ import { dataCenterFindings, volumeFindings } from './placement.ts';
 import { endpointFindings } from './rules.ts';
 
 /** What a person may set, apart from what refers to other things of the account. */
-export type EndpointSettings = Omit<Endpoint, keyof Owned | 'updatedAt' | 'version' | 'templateId' | 'templateLinked' | 'templateBound' | 'registryId' | 'networkVolumeIds'>;
+export type EndpointSettings = Omit<
+  Endpoint,
+  | keyof Owned
+  | 'updatedAt'
+  | 'version'
+  | 'templateId'
+  | 'templateLinked'
+  | 'templateBound'
+  | 'registryId'
+  | 'networkVolumeIds'
+>;
 
 /**
  * How a template is used: `link` keeps the endpoint following its changes, as the older
  * interfaces do; `copy` takes the container once, as REST v2 does; `own` makes a template
  * that belongs to this endpoint alone.
  */
-export type TemplateUse = { as: 'link' | 'copy'; id: string } | { as: 'own'; fields: Partial<TemplateFields> };
+export type TemplateUse =
+  | { as: 'link' | 'copy'; id: string }
+  | { as: 'own'; fields: Partial<TemplateFields> };
 
 /** What someone asks of an endpoint, new or present. What is not said stays as it is. */
 export interface EndpointOrder {
@@ -71,7 +83,13 @@ export const DEFAULTS: Omit<Endpoint, keyof Owned | 'updatedAt'> = {
 };
 
 /** The endpoint that an order makes of `base`, or the reasons why not. `before` is the present one, if there is one. */
-export function carryOut(order: EndpointOrder, base: Endpoint, before: Endpoint | undefined, offer: Offer, footing: Footing): Endpoint {
+export function carryOut(
+  order: EndpointOrder,
+  base: Endpoint,
+  before: Endpoint | undefined,
+  offer: Offer,
+  footing: Footing,
+): Endpoint {
   const registryId = registryOf(order, footing);
   const wanted: Endpoint = {
     ...base,
@@ -80,14 +98,22 @@ export function carryOut(order: EndpointOrder, base: Endpoint, before: Endpoint 
     ...(order.networkVolumeIds !== undefined && { networkVolumeIds: [...new Set(order.networkVolumeIds)] }),
   };
   const endpoint = ofOneFamily(wanted);
-  const findings = [...endpointFindings(endpoint), ...fixedFindings(endpoint, before), ...referenceFindings(endpoint, before, offer, footing, order.rollBackTo)];
+  const findings = [
+    ...endpointFindings(endpoint),
+    ...fixedFindings(endpoint, before),
+    ...referenceFindings(endpoint, before, offer, footing, order.rollBackTo),
+  ];
   if (findings.length > 0) throw new BerthError('rule', findings.join('; '), { details: findings });
   return endpoint;
 }
 
 /** A registry that a release had and that is gone is left out, as its deletion left it out of endpoints. */
-function registryOf({ registryId, rollBackTo }: EndpointOrder, { registryIds }: Footing): string | null | undefined {
-  if (rollBackTo !== undefined && typeof registryId === 'string') return registryIds.includes(registryId) ? registryId : null;
+function registryOf(
+  { registryId, rollBackTo }: EndpointOrder,
+  { registryIds }: Footing,
+): string | null | undefined {
+  if (rollBackTo !== undefined && typeof registryId === 'string')
+    return registryIds.includes(registryId) ? registryId : null;
   checkRegistry(registryId, registryIds);
   return registryId;
 }
@@ -101,15 +127,26 @@ function ofOneFamily(endpoint: Endpoint): Endpoint {
 
 function fixedFindings(endpoint: Endpoint, before: Endpoint | undefined): string[] {
   if (before === undefined) return [];
-  return (['type', 'compute'] as const).filter((field) => endpoint[field] !== before[field]).map((field) => `${field} is fixed when an endpoint is made: this one is ${before[field]}`);
+  return (['type', 'compute'] as const)
+    .filter((field) => endpoint[field] !== before[field])
+    .map((field) => `${field} is fixed when an endpoint is made: this one is ${before[field]}`);
 }
 
 /** Only what changes is held against the catalog: a place that has gone from it does not stand in the way of a new name. */
-function referenceFindings(endpoint: Endpoint, before: Endpoint | undefined, offer: Offer, { volumes }: Footing, rollBackTo: number | undefined): string[] {
-  const changed = (...fields: (keyof Endpoint)[]): boolean => before === undefined || fields.some((field) => !isDeepStrictEqual(endpoint[field], before[field]));
+function referenceFindings(
+  endpoint: Endpoint,
+  before: Endpoint | undefined,
+  offer: Offer,
+  { volumes }: Footing,
+  rollBackTo: number | undefined,
+): string[] {
+  const changed = (...fields: (keyof Endpoint)[]): boolean =>
+    before === undefined || fields.some((field) => !isDeepStrictEqual(endpoint[field], before[field]));
   const selection: GpuSelection = endpoint;
   return [
-    ...(endpoint.compute === 'GPU' && changed('gpuTypeIds', 'gpuPools', 'excludedGpuTypes') ? gpuFindings(selection, offer) : []),
+    ...(endpoint.compute === 'GPU' && changed('gpuTypeIds', 'gpuPools', 'excludedGpuTypes')
+      ? gpuFindings(selection, offer)
+      : []),
     ...(endpoint.compute === 'CPU' && changed('cpuFlavors') ? cpuFindings(endpoint.cpuFlavors, offer) : []),
     ...(changed('dataCenterIds') ? dataCenterFindings(endpoint.dataCenterIds, offer) : []),
     ...(changed('networkVolumeIds', 'dataCenterIds') ? volumeFindings(endpoint, volumes, rollBackTo) : []),

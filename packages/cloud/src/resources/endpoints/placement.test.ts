@@ -4,7 +4,15 @@ import type { NetworkVolume } from '../../store/records.ts';
 import { sampleOffer } from './endpoint.sample.ts';
 import { dataCenterFindings, dataCentersAt, locationsOf, volumeFindings } from './placement.ts';
 
-const volume = (id: string, dataCenterId: string): NetworkVolume => ({ id, accountId: 'a', name: id, size: 10, dataCenterId, type: 'STANDARD', createdAt: 1 });
+const volume = (id: string, dataCenterId: string): NetworkVolume => ({
+  id,
+  accountId: 'a',
+  name: id,
+  size: 10,
+  dataCenterId,
+  type: 'STANDARD',
+  createdAt: 1,
+});
 
 describe('the place of an endpoint', () => {
   test('may be data centers or countries, and what is not here binds nothing', () => {
@@ -24,18 +32,32 @@ describe('the place of an endpoint', () => {
   test('is here', () => {
     assert.deepEqual(dataCenterFindings([], sampleOffer), []);
     assert.deepEqual(dataCenterFindings(['LOCAL-1', 'EU-RO-1'], sampleOffer), []);
-    assert.deepEqual(dataCenterFindings(['US-TX-3'], sampleOffer), ['data center "US-TX-3" does not exist here; available: LOCAL-1, EU-RO-1']);
+    assert.deepEqual(dataCenterFindings(['US-TX-3'], sampleOffer), [
+      'data center "US-TX-3" does not exist here; available: LOCAL-1, EU-RO-1',
+    ]);
   });
 
   test('has one volume in each data center, of the account, where the endpoint may be', () => {
-    const wanted = (networkVolumeIds: string[], dataCenterIds: string[] = []) => ({ networkVolumeIds, dataCenterIds });
+    const wanted = (networkVolumeIds: string[], dataCenterIds: string[] = []) => ({
+      networkVolumeIds,
+      dataCenterIds,
+    });
     const [one, two, other] = [volume('v1', 'LOCAL-1'), volume('v2', 'LOCAL-1'), volume('v3', 'EU-RO-1')];
     assert.deepEqual(volumeFindings(wanted([]), []), []);
     assert.deepEqual(volumeFindings(wanted(['v1', 'v3']), [one, other]), []);
     assert.deepEqual(volumeFindings(wanted(['v3'], ['EU-RO-1']), [other]), []);
-    assert.match(volumeFindings(wanted(['v1', 'gone']), [one]).join(), /"gone" does not exist in this account/);
-    assert.match(volumeFindings(wanted(['v1', 'gone']), [one], 3).join(), /release 3 used network volume "gone", which was deleted/);
+    assert.match(
+      volumeFindings(wanted(['v1', 'gone']), [one]).join(),
+      /"gone" does not exist in this account/,
+    );
+    assert.match(
+      volumeFindings(wanted(['v1', 'gone']), [one], 3).join(),
+      /release 3 used network volume "gone", which was deleted/,
+    );
     assert.match(volumeFindings(wanted(['v1', 'v2']), [one, two]).join(), /v1 and v2 are both in LOCAL-1/);
-    assert.match(volumeFindings(wanted(['v1'], ['EU-RO-1']), [one]).join(), /v1 is in LOCAL-1, which is not among the data centers EU-RO-1/);
+    assert.match(
+      volumeFindings(wanted(['v1'], ['EU-RO-1']), [one]).join(),
+      /v1 is in LOCAL-1, which is not among the data centers EU-RO-1/,
+    );
   });
 });

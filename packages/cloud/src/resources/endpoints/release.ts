@@ -4,9 +4,23 @@ import type { EndpointOrder } from './order.ts';
 
 /** What is built into a running worker. The rest takes effect on the workers that are there. */
 const BUILT_IN = [
-  'image', 'args', 'containerDisk', 'ports', 'env', 'registryId',
-  'gpuTypeIds', 'gpuPools', 'excludedGpuTypes', 'gpuCount', 'cpuFlavors', 'allowedCudaVersions', 'minCudaVersion',
-  'dataCenterIds', 'networkVolumeIds', 'modelReferences', 'compliance',
+  'image',
+  'args',
+  'containerDisk',
+  'ports',
+  'env',
+  'registryId',
+  'gpuTypeIds',
+  'gpuPools',
+  'excludedGpuTypes',
+  'gpuCount',
+  'cpuFlavors',
+  'allowedCudaVersions',
+  'minCudaVersion',
+  'dataCenterIds',
+  'networkVolumeIds',
+  'modelReferences',
+  'compliance',
 ] as const satisfies readonly (keyof Endpoint)[];
 
 /** Whether a change needs new containers: then it is a release of its own. */
@@ -21,6 +35,8 @@ export function withVersion(before: Endpoint, after: Endpoint): Endpoint {
 
 /** Asks for all that was built into the workers of an earlier release. */
 export function backTo(released: Endpoint): EndpointOrder {
-  const { registryId, networkVolumeIds, ...settings } = Object.fromEntries(BUILT_IN.map((field) => [field, released[field]])) as Pick<Endpoint, (typeof BUILT_IN)[number]>;
+  const { registryId, networkVolumeIds, ...settings } = Object.fromEntries(
+    BUILT_IN.map((field) => [field, released[field]]),
+  ) as Pick<Endpoint, (typeof BUILT_IN)[number]>;
   return { registryId, networkVolumeIds, settings: () => settings };
 }

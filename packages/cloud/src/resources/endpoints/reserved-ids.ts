@@ -2,8 +2,22 @@ import type { Ids } from '../../support/ids.ts';
 
 /** What stands behind /v2/ besides endpoint ids. */
 export const RESERVED_SEGMENTS: ReadonlySet<string> = new Set([
-  'account', 'accounts', 'pods', 'clusters', 'serverless', 'templates', 'network-volumes', 'registries',
-  'catalog', 'billing', 'images', 'flash', 'openapi.json', 'docs', 'user', 'v2',
+  'account',
+  'accounts',
+  'pods',
+  'clusters',
+  'serverless',
+  'templates',
+  'network-volumes',
+  'registries',
+  'catalog',
+  'billing',
+  'images',
+  'flash',
+  'openapi.json',
+  'docs',
+  'user',
+  'v2',
 ]);
 
 /** An id that can stand in an address of the job interface. */

@@ -5,9 +5,19 @@ import { check } from '../../../../../tests/support/seed.ts';
 import type { Endpoint } from '../../store/records.ts';
 import { sampleEndpoint } from './endpoint.sample.ts';
 import type { Bounds } from './rules.ts';
-import { endpointFindings, EXECUTION_TIMEOUT, GPU_COUNT, IDLE_TIMEOUT, JOB_TTL, MAX_RETRIES, RETENTION, WORKERS } from './rules.ts';
+import {
+  endpointFindings,
+  EXECUTION_TIMEOUT,
+  GPU_COUNT,
+  IDLE_TIMEOUT,
+  JOB_TTL,
+  MAX_RETRIES,
+  RETENTION,
+  WORKERS,
+} from './rules.ts';
 
-const within = ({ minimum, maximum }: Bounds): fc.Arbitrary<number> => fc.integer({ min: minimum, max: maximum });
+const within = ({ minimum, maximum }: Bounds): fc.Arbitrary<number> =>
+  fc.integer({ min: minimum, max: maximum });
 const endpoint: fc.Arbitrary<Endpoint> = fc
   .record({
     name: fc.string({ minLength: 1, maxLength: 191 }).filter((name) => name.trim() !== ''),
@@ -15,8 +25,16 @@ const endpoint: fc.Arbitrary<Endpoint> = fc
     workersStandby: within(WORKERS),
     idleTimeout: within(IDLE_TIMEOUT),
     scaler: fc.oneof(
-      fc.record({ type: fc.constantFrom('QUEUE' as const, 'LOAD_BALANCER' as const), scalerType: fc.constant('REQUEST_COUNT' as const), scalerValue: fc.integer({ min: 1, max: 1000 }) }),
-      fc.record({ type: fc.constant('QUEUE' as const), scalerType: fc.constant('QUEUE_DELAY' as const), scalerValue: fc.double({ min: 0.5, max: 1000, noNaN: true }) }),
+      fc.record({
+        type: fc.constantFrom('QUEUE' as const, 'LOAD_BALANCER' as const),
+        scalerType: fc.constant('REQUEST_COUNT' as const),
+        scalerValue: fc.integer({ min: 1, max: 1000 }),
+      }),
+      fc.record({
+        type: fc.constant('QUEUE' as const),
+        scalerType: fc.constant('QUEUE_DELAY' as const),
+        scalerValue: fc.double({ min: 0.5, max: 1000, noNaN: true }),
+      }),
     ),
     executionTimeout: fc.oneof(fc.constant(0), within(EXECUTION_TIMEOUT)),
     jobTtl: within(JOB_TTL),
@@ -25,7 +43,13 @@ const endpoint: fc.Arbitrary<Endpoint> = fc
     gpuCount: within(GPU_COUNT),
     minCudaVersion: fc.option(fc.constantFrom('12.8', '11.0')),
   })
-  .map(({ workers: [one, other], scaler, ...fields }) => ({ ...sampleEndpoint, ...fields, ...scaler, workersMin: Math.min(one, other), workersMax: Math.max(one, other) }));
+  .map(({ workers: [one, other], scaler, ...fields }) => ({
+    ...sampleEndpoint,
+    ...fields,
+    ...scaler,
+    workersMin: Math.min(one, other),
+    workersMax: Math.max(one, other),
+  }));
 
 /** One mistake each, and words that must name it. */
 const mistakes: [Partial<Endpoint>, RegExp][] = [
@@ -73,7 +97,10 @@ describe('an endpoint', () => {
   test('never has more workers at least than at most', async () => {
     await check(
       fc.property(within(WORKERS), within(WORKERS), (workersMin, workersMax) => {
-        assert.equal(endpointFindings({ ...sampleEndpoint, workersMin, workersMax }).length, workersMin <= workersMax ? 0 : 1);
+        assert.equal(
+          endpointFindings({ ...sampleEndpoint, workersMin, workersMax }).length,
+          workersMin <= workersMax ? 0 : 1,
+        );
       }),
     );
   });

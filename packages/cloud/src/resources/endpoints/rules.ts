@@ -35,28 +35,51 @@ export function endpointFindings(endpoint: Endpoint): string[] {
     ...scalerFindings(endpoint),
     ...timeFindings(endpoint),
     ...(endpoint.compute === 'GPU' ? whole('gpuCount (gpu.count)', endpoint.gpuCount, GPU_COUNT) : []),
-    ...cudaVersionFindings([...endpoint.allowedCudaVersions, ...(endpoint.minCudaVersion === null ? [] : [endpoint.minCudaVersion])]),
+    ...cudaVersionFindings([
+      ...endpoint.allowedCudaVersions,
+      ...(endpoint.minCudaVersion === null ? [] : [endpoint.minCudaVersion]),
+    ]),
     ...lengthFindings(endpoint),
   ];
 }
 
 function workerFindings({ workersMin, workersMax, workersStandby, idleTimeout }: Endpoint): string[] {
-  const findings = [...whole('workersMin (workers.min)', workersMin, WORKERS), ...whole('workersMax (workers.max)', workersMax, WORKERS), ...whole('workersStandby', workersStandby, WORKERS)];
-  if (findings.length === 0 && workersMin > workersMax) findings.push(`workersMin (workers.min) is ${workersMin}, which is more than workersMax (workers.max), ${workersMax}`);
+  const findings = [
+    ...whole('workersMin (workers.min)', workersMin, WORKERS),
+    ...whole('workersMax (workers.max)', workersMax, WORKERS),
+    ...whole('workersStandby', workersStandby, WORKERS),
+  ];
+  if (findings.length === 0 && workersMin > workersMax)
+    findings.push(
+      `workersMin (workers.min) is ${workersMin}, which is more than workersMax (workers.max), ${workersMax}`,
+    );
   return [...findings, ...whole('idleTimeout (workers.idleTimeout)', idleTimeout, IDLE_TIMEOUT, 'seconds')];
 }
 
 function scalerFindings({ type, scalerType, scalerValue }: Endpoint): string[] {
-  if (type === 'LOAD_BALANCER' && scalerType !== 'REQUEST_COUNT') return ['a load balancing endpoint has no queue to wait in, so it scales by REQUEST_COUNT only'];
-  if (scalerType === 'REQUEST_COUNT') return whole('the scaler value (requestCount)', scalerValue, { minimum: 1, maximum: MOST_SCALER_VALUE });
+  if (type === 'LOAD_BALANCER' && scalerType !== 'REQUEST_COUNT')
+    return ['a load balancing endpoint has no queue to wait in, so it scales by REQUEST_COUNT only'];
+  if (scalerType === 'REQUEST_COUNT')
+    return whole('the scaler value (requestCount)', scalerValue, { minimum: 1, maximum: MOST_SCALER_VALUE });
   const fits = scalerValue >= LEAST_QUEUE_DELAY && scalerValue <= MOST_SCALER_VALUE;
-  return fits ? [] : [`the scaler value (queueDelay) must be from ${LEAST_QUEUE_DELAY} to ${MOST_SCALER_VALUE} seconds, got ${scalerValue}`];
+  return fits
+    ? []
+    : [
+        `the scaler value (queueDelay) must be from ${LEAST_QUEUE_DELAY} to ${MOST_SCALER_VALUE} seconds, got ${scalerValue}`,
+      ];
 }
 
 function timeFindings({ executionTimeout, jobTtl, retention, maxRetries }: Endpoint): string[] {
   const unlimited = executionTimeout === 0;
   return [
-    ...(unlimited ? [] : whole('the execution timeout (timeout, executionTimeoutMs) is 0 for no limit, or', executionTimeout, EXECUTION_TIMEOUT, 'ms')),
+    ...(unlimited
+      ? []
+      : whole(
+          'the execution timeout (timeout, executionTimeoutMs) is 0 for no limit, or',
+          executionTimeout,
+          EXECUTION_TIMEOUT,
+          'ms',
+        )),
     ...whole('jobTtl', jobTtl, JOB_TTL, 'ms'),
     ...(retention === null ? [] : whole('retention', retention, RETENTION, 'ms')),
     ...whole('maxRetries', maxRetries, MAX_RETRIES),
@@ -66,15 +89,29 @@ function timeFindings({ executionTimeout, jobTtl, retention, maxRetries }: Endpo
 /** What has no other limit still ends somewhere. */
 function lengthFindings(endpoint: Endpoint): string[] {
   const lists = {
-    gpuTypeIds: endpoint.gpuTypeIds, 'GPU pools': endpoint.gpuPools, 'CPU flavours': endpoint.cpuFlavors, 'CUDA versions': endpoint.allowedCudaVersions,
-    'data centers': endpoint.dataCenterIds, 'network volumes': endpoint.networkVolumeIds, modelReferences: endpoint.modelReferences, compliance: endpoint.compliance,
+    gpuTypeIds: endpoint.gpuTypeIds,
+    'GPU pools': endpoint.gpuPools,
+    'CPU flavours': endpoint.cpuFlavors,
+    'CUDA versions': endpoint.allowedCudaVersions,
+    'data centers': endpoint.dataCenterIds,
+    'network volumes': endpoint.networkVolumeIds,
+    modelReferences: endpoint.modelReferences,
+    compliance: endpoint.compliance,
   };
-  const long = Object.entries(lists).filter(([, list]) => list.length > MAX_LIST_ITEMS).map(([name, list]) => `${name} may have at most ${MAX_LIST_ITEMS} items, got ${list.length}`);
-  const texts = [endpoint.locations, ...endpoint.modelReferences].some((text) => text.length > MAX_TEXT_LENGTH) ? [`locations and modelReferences may have at most ${MAX_TEXT_LENGTH} characters each`] : [];
+  const long = Object.entries(lists)
+    .filter(([, list]) => list.length > MAX_LIST_ITEMS)
+    .map(([name, list]) => `${name} may have at most ${MAX_LIST_ITEMS} items, got ${list.length}`);
+  const texts = [endpoint.locations, ...endpoint.modelReferences].some(
+    (text) => text.length > MAX_TEXT_LENGTH,
+  )
+    ? [`locations and modelReferences may have at most ${MAX_TEXT_LENGTH} characters each`]
+    : [];
   return [...long, ...texts];
 }
 
 function whole(name: string, value: number, { minimum, maximum }: Bounds, unit?: string): string[] {
   if (Number.isInteger(value) && value >= minimum && value <= maximum) return [];
-  return [`${name} must be a whole number ${unit === undefined ? '' : `of ${unit} `}from ${minimum} to ${maximum}, got ${value}`];
+  return [
+    `${name} must be a whole number ${unit === undefined ? '' : `of ${unit} `}from ${minimum} to ${maximum}, got ${value}`,
+  ];
 }

@@ -6,23 +6,36 @@ import type { Container } from '../../store/records.ts';
 import { sampleEndpoint } from './endpoint.sample.ts';
 import { containerOf, followTemplate, impliedTemplate } from './template-link.ts';
 
-const env = fc.dictionary(fc.constantFrom('A', 'B', 'C', 'D'), fc.constantFrom('', '1', '2'), { noNullPrototype: true });
-const container: fc.Arbitrary<Container> = fc.record({
-  image: fc.constantFrom('a', 'b', 'c'),
-  args: fc.constantFrom('', 'run'),
-  containerDisk: fc.constantFrom(5, 10),
-  ports: fc.constantFrom([], ['80/http']),
-  registryId: fc.constantFrom(null, 'r'),
-  env,
-}, { noNullPrototype: true });
+const env = fc.dictionary(fc.constantFrom('A', 'B', 'C', 'D'), fc.constantFrom('', '1', '2'), {
+  noNullPrototype: true,
+});
+const container: fc.Arbitrary<Container> = fc.record(
+  {
+    image: fc.constantFrom('a', 'b', 'c'),
+    args: fc.constantFrom('', 'run'),
+    containerDisk: fc.constantFrom(5, 10),
+    ports: fc.constantFrom([], ['80/http']),
+    registryId: fc.constantFrom(null, 'r'),
+    env,
+  },
+  { noNullPrototype: true },
+);
 
 describe('a container that follows a template', () => {
   test('stays as it is where the template does', async () => {
-    await check(fc.property(container, container, (held, template) => assert.deepEqual(followTemplate(held, template, template), held)));
+    await check(
+      fc.property(container, container, (held, template) =>
+        assert.deepEqual(followTemplate(held, template, template), held),
+      ),
+    );
   });
 
   test('becomes what the template becomes, where it held the same', async () => {
-    await check(fc.property(container, container, (before, after) => assert.deepEqual(followTemplate(before, before, after), after)));
+    await check(
+      fc.property(container, container, (before, after) =>
+        assert.deepEqual(followTemplate(before, before, after), after),
+      ),
+    );
   });
 
   test('takes each change of the template unless it has its own', async () => {
@@ -30,19 +43,31 @@ describe('a container that follows a template', () => {
       fc.property(container, container, container, (held, before, after) => {
         const followed = followTemplate(held, before, after);
         assert.equal(followed.image, held.image === before.image ? after.image : held.image);
-        for (const name of ['A', 'B', 'C', 'D']) assert.equal(followed.env[name], held.env[name] === before.env[name] ? after.env[name] : held.env[name], name);
+        for (const name of ['A', 'B', 'C', 'D'])
+          assert.equal(
+            followed.env[name],
+            held.env[name] === before.env[name] ? after.env[name] : held.env[name],
+            name,
+          );
       }),
     );
   });
 
   test('comes to the same in one step or two, while nothing is its own', async () => {
-    await check(fc.property(container, container, container, (first, second, third) => assert.deepEqual(followTemplate(followTemplate(first, first, second), second, third), third)));
+    await check(
+      fc.property(container, container, container, (first, second, third) =>
+        assert.deepEqual(followTemplate(followTemplate(first, first, second), second, third), third),
+      ),
+    );
   });
 });
 
 describe('what a template gives', () => {
   test('is its container; credentials stay in their account', () => {
-    const template = { ...impliedTemplate({ ...sampleEndpoint, registryId: 'r', env: { A: '1' } }), accountId: 'a' };
+    const template = {
+      ...impliedTemplate({ ...sampleEndpoint, registryId: 'r', env: { A: '1' } }),
+      accountId: 'a',
+    };
     assert.equal(containerOf(template, 'a').registryId, 'r');
     assert.equal(containerOf(template, 'b').registryId, null);
     assert.deepEqual(containerOf(template, 'b').env, { A: '1' });

@@ -2,7 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Container, Endpoint, Template } from '../../store/records.ts';
 
 /** The container that an account's endpoint gets from a template. Credentials of other accounts stay with them. */
-export function containerOf({ image, args, containerDisk, ports, env, registryId, accountId }: Template, forAccount: string): Container {
+export function containerOf(
+  { image, args, containerDisk, ports, env, registryId, accountId }: Template,
+  forAccount: string,
+): Container {
   return { image, args, containerDisk, ports, env, registryId: accountId === forAccount ? registryId : null };
 }
 
@@ -12,7 +15,8 @@ export function containerOf({ image, args, containerDisk, ports, env, registryId
  * then its own. Environment variables count one by one.
  */
 export function followTemplate(held: Container, before: Container, after: Container): Container {
-  const pick = <K extends keyof Container>(field: K): Container[K] => (isDeepStrictEqual(held[field], before[field]) ? after[field] : held[field]);
+  const pick = <K extends keyof Container>(field: K): Container[K] =>
+    isDeepStrictEqual(held[field], before[field]) ? after[field] : held[field];
   return {
     image: pick('image'),
     args: pick('args'),
@@ -23,11 +27,17 @@ export function followTemplate(held: Container, before: Container, after: Contai
   };
 }
 
-function followEnv(held: Record<string, string>, before: Record<string, string>, after: Record<string, string>): Record<string, string> {
+function followEnv(
+  held: Record<string, string>,
+  before: Record<string, string>,
+  after: Record<string, string>,
+): Record<string, string> {
   const names = new Set([...Object.keys(held), ...Object.keys(after)]);
   const followed: Record<string, string> = {};
   for (const name of names) {
-    const [own, old, changed] = [held, before, after].map((env) => (Object.hasOwn(env, name) ? env[name] : undefined));
+    const [own, old, changed] = [held, before, after].map((env) =>
+      Object.hasOwn(env, name) ? env[name] : undefined,
+    );
     const value = own === old ? changed : own;
     if (value !== undefined) followed[name] = value;
   }
@@ -36,7 +46,19 @@ function followEnv(held: Record<string, string>, before: Record<string, string>,
 
 /** The template that an endpoint would have been made from, where it follows none. */
 export function impliedTemplate(endpoint: Endpoint): Template {
-  const { image, args, containerDisk, ports, env, registryId, accountId, name, allowedCudaVersions, createdAt, updatedAt } = endpoint;
+  const {
+    image,
+    args,
+    containerDisk,
+    ports,
+    env,
+    registryId,
+    accountId,
+    name,
+    allowedCudaVersions,
+    createdAt,
+    updatedAt,
+  } = endpoint;
   return {
     id: endpoint.templateId ?? endpoint.id,
     accountId,

@@ -43,7 +43,10 @@ export class EndpointWorkers {
   }
 
   /** The reason says why none of them could take work now. */
-  async list(caller: Caller, endpointId: string): Promise<{ endpoint: Endpoint; workers: WorkerView[]; reason: string | null }> {
+  async list(
+    caller: Caller,
+    endpointId: string,
+  ): Promise<{ endpoint: Endpoint; workers: WorkerView[]; reason: string | null }> {
     const endpoint = await this.#endpoints.get(caller, endpointId);
     return { endpoint, workers: this.of(endpoint), reason: this.#fleet.reason(endpoint) ?? null };
   }
@@ -54,29 +57,59 @@ export class EndpointWorkers {
   }
 
   /** The log of a worker, also of one that has ended. */
-  async logs(caller: Caller, endpointId: string, workerId: string, query: LogQuery, signal: AbortSignal): Promise<AsyncIterable<LogLine>> {
+  async logs(
+    caller: Caller,
+    endpointId: string,
+    workerId: string,
+    query: LogQuery,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<LogLine>> {
     const endpoint = await this.#endpoints.get(caller, endpointId);
-    const worker = this.#fleet.workers(endpoint).find(({ record }) => record.id === workerId)?.record ?? (await this.#store.findWorker(endpointId, workerId));
+    const worker =
+      this.#fleet.workers(endpoint).find(({ record }) => record.id === workerId)?.record ??
+      (await this.#store.findWorker(endpointId, workerId));
     const engine = worker === undefined ? undefined : this.#fleet.engine(worker.dataCenterId);
     if (engine === undefined) throw notFound('worker', workerId);
     return engine.logs(workerId, query, signal);
   }
 
   /** The log of a worker that is there and of which nothing but its id is known. */
-  async logsById(caller: Caller, workerId: string, query: LogQuery, signal: AbortSignal): Promise<AsyncIterable<LogLine>> {
-    const endpoint = (await this.#endpoints.list(caller)).find((one) => this.#fleet.workers(one).some(({ record }) => record.id === workerId));
+  async logsById(
+    caller: Caller,
+    workerId: string,
+    query: LogQuery,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<LogLine>> {
+    const endpoint = (await this.#endpoints.list(caller)).find((one) =>
+      this.#fleet.workers(one).some(({ record }) => record.id === workerId),
+    );
     if (endpoint === undefined) throw notFound('worker', workerId);
     return this.logs(caller, endpoint.id, workerId, query, signal);
   }
 
-  async releases(caller: Caller, endpointId: string, page: { limit: number; before?: number }): Promise<{ endpoint: Endpoint; releases: Release[]; rollout: Rollout; workersOn(version: number): number }> {
+  async releases(
+    caller: Caller,
+    endpointId: string,
+    page: { limit: number; before?: number },
+  ): Promise<{
+    endpoint: Endpoint;
+    releases: Release[];
+    rollout: Rollout;
+    workersOn(version: number): number;
+  }> {
     const { endpoint, workers } = await this.list(caller, endpointId);
-    const workersOn = (version: number): number => workers.filter(({ worker }) => worker.version === version).length;
+    const workersOn = (version: number): number =>
+      workers.filter(({ worker }) => worker.version === version).length;
     const [workersOnLatest, workersTotal] = [workersOn(endpoint.version), workers.length];
     return {
       endpoint,
       releases: await this.#store.releases(endpointId, page),
-      rollout: { inProgress: workersOnLatest < workersTotal, workersOnLatest, workersTotal, percentOnLatest: workersTotal === 0 ? 100 : Math.round((100 * workersOnLatest) / workersTotal) },
+      rollout: {
+        inProgress: workersOnLatest < workersTotal,
+        workersOnLatest,
+        workersTotal,
+        percentOnLatest: workersTotal === 0 ? 100 : Math.round((100 * workersOnLatest) / workersTotal),
+      },
       workersOn,
     };
   }
@@ -86,15 +119,31 @@ export class EndpointWorkers {
     await this.#endpoints.get(caller, endpointId);
     const release = await this.#store.release(endpointId, version);
     if (release === undefined) throw notFound('release', String(version));
-    const changed = await this.#endpoints.update(caller, endpointId, { ...backTo(release.endpoint), rollBackTo: version });
+    const changed = await this.#endpoints.update(caller, endpointId, {
+      ...backTo(release.endpoint),
+      rollBackTo: version,
+    });
     this.#fleet.poke(endpointId);
     return changed;
   }
 
   #view(member: Member, endpoint: Endpoint): WorkerView {
     const { record, busy, unhealthy } = member;
-    const status = unhealthy !== null ? 'UNHEALTHY' : record.state === 'starting' ? 'INITIALIZING' : busy ? 'RUNNING' : 'IDLE';
+    const status =
+      unhealthy !== null
+        ? 'UNHEALTHY'
+        : record.state === 'starting'
+          ? 'INITIALIZING'
+          : busy
+            ? 'RUNNING'
+            : 'IDLE';
     const uptimeSeconds = Math.max(0, Math.floor((this.#clock.now() - record.createdAt) / 1000));
-    return { worker: record, status, stale: record.version < endpoint.version, uptimeSeconds, reason: unhealthy ?? (record.state === 'starting' ? member.progress : null) };
+    return {
+      worker: record,
+      status,
+      stale: record.version < endpoint.version,
+      uptimeSeconds,
+      reason: unhealthy ?? (record.state === 'starting' ? member.progress : null),
+    };
   }
 }

@@ -38,15 +38,20 @@ export class Artifacts {
 
   link(method: Method, objectKey: string): ArtifactLink {
     const expiresAt = this.#parts.clock.now() + LINK_VALID_MS;
-    return { url: `${this.#parts.origin()}/artifacts/${objectKey}?expires=${expiresAt}&signature=${this.#sign(method, objectKey, expiresAt)}`, expiresAt };
+    return {
+      url: `${this.#parts.origin()}/artifacts/${objectKey}?expires=${expiresAt}&signature=${this.#sign(method, objectKey, expiresAt)}`,
+      expiresAt,
+    };
   }
 
   /** Throws where a link was not made here for this, or is too old. A key that was never signed is never a path. */
   check(method: Method, objectKey: string, expires: string, signature: string): void {
     const wanted = Buffer.from(this.#sign(method, objectKey, Number(expires)));
     const shown = Buffer.from(signature);
-    if (shown.length !== wanted.length || !timingSafeEqual(shown, wanted)) throw new BerthError('forbidden', 'this link is not valid');
-    if (Number(expires) < this.#parts.clock.now()) throw new BerthError('forbidden', 'this link is too old; ask for a new one');
+    if (shown.length !== wanted.length || !timingSafeEqual(shown, wanted))
+      throw new BerthError('forbidden', 'this link is not valid');
+    if (Number(expires) < this.#parts.clock.now())
+      throw new BerthError('forbidden', 'this link is too old; ask for a new one');
   }
 
   /** The file is there whole, or not at all. `nonce` tells two uploads of one key apart. */

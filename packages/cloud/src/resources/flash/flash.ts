@@ -47,19 +47,30 @@ export class Flash {
 
   async createApp(caller: Caller, name: string): Promise<FlashApp> {
     const app = { ...this.#owned(caller), name };
-    await named(APP, name, () => this.#context.store.flash.apps.insert(app, auditOf(this.#context, caller, 'create', 'flash app', app.id)));
+    await named(APP, name, () =>
+      this.#context.store.flash.apps.insert(
+        app,
+        auditOf(this.#context, caller, 'create', 'flash app', app.id),
+      ),
+    );
     return app;
   }
 
   /** Its endpoints stay: the client removes those itself, before. */
   async removeApp(caller: Caller, id: string): Promise<void> {
-    const removed = await this.#context.store.flash.apps.remove(caller.accountId, id, auditOf(this.#context, caller, 'delete', 'flash app', id));
+    const removed = await this.#context.store.flash.apps.remove(
+      caller.accountId,
+      id,
+      auditOf(this.#context, caller, 'delete', 'flash app', id),
+    );
     if (!removed) throw notFound(APP, id);
     await this.#artifacts.removeAll(folderOf(id));
   }
 
   async environments(caller: Caller, appId?: string): Promise<FlashEnvironment[]> {
-    return (await this.#context.store.flash.environments.list(caller.accountId)).filter((environment) => appId === undefined || environment.appId === appId);
+    return (await this.#context.store.flash.environments.list(caller.accountId)).filter(
+      (environment) => appId === undefined || environment.appId === appId,
+    );
   }
 
   async environment({ accountId }: Caller, id: string): Promise<FlashEnvironment> {
@@ -77,47 +88,70 @@ export class Flash {
   async createEnvironment(caller: Caller, appId: string, name: string): Promise<FlashEnvironment> {
     await this.app(caller, appId);
     const environment = { ...this.#owned(caller), appId, name, activeBuildId: null, endpointIds: [] };
-    await named(ENVIRONMENT, name, () => this.#context.store.flash.environments.insert(environment, auditOf(this.#context, caller, 'create', 'flash environment', environment.id)));
+    await named(ENVIRONMENT, name, () =>
+      this.#context.store.flash.environments.insert(
+        environment,
+        auditOf(this.#context, caller, 'create', 'flash environment', environment.id),
+      ),
+    );
     return environment;
   }
 
   async removeEnvironment(caller: Caller, id: string): Promise<void> {
-    const removed = await this.#context.store.flash.environments.remove(caller.accountId, id, auditOf(this.#context, caller, 'delete', 'flash environment', id));
+    const removed = await this.#context.store.flash.environments.remove(
+      caller.accountId,
+      id,
+      auditOf(this.#context, caller, 'delete', 'flash environment', id),
+    );
     if (!removed) throw notFound(ENVIRONMENT, id);
   }
 
   /** Writes down that an endpoint was made for an environment. */
   async addEndpoint(caller: Caller, environmentId: string, endpointId: string): Promise<void> {
-    await this.#change(caller, environmentId, (environment) => ({ ...environment, endpointIds: [...new Set([...environment.endpointIds, endpointId])] }));
+    await this.#change(caller, environmentId, (environment) => ({
+      ...environment,
+      endpointIds: [...new Set([...environment.endpointIds, endpointId])],
+    }));
   }
 
   /** The endpoint of an environment, as the client calls it: by the names of all three. */
   async endpointNamed(accountId: string, names: FlashNames): Promise<string> {
     const environment = await this.#environmentNamed(accountId, names);
     const endpoints = environment === undefined ? [] : await this.#context.store.endpoints.list(accountId);
-    const found = endpoints.find(({ id, name }) => environment?.endpointIds.includes(id) === true && name === names.endpoint);
-    if (found === undefined) throw notFound('endpoint', `${names.app}/${names.environment}/${names.endpoint}`);
+    const found = endpoints.find(
+      ({ id, name }) => environment?.endpointIds.includes(id) === true && name === names.endpoint,
+    );
+    if (found === undefined)
+      throw notFound('endpoint', `${names.app}/${names.environment}/${names.endpoint}`);
     return found.id;
   }
 
   /** The file of the build that runs in the environment of an endpoint; undefined for an endpoint that is of none. The client names the environment among the endpoint's variables, so that also the first worker of a new endpoint is known. */
-  async artifactFor({ accountId, env: { FLASH_APP: app, FLASH_ENV: environment } }: Pick<Endpoint, 'accountId' | 'env'>): Promise<string | undefined> {
+  async artifactFor({
+    accountId,
+    env: { FLASH_APP: app, FLASH_ENV: environment },
+  }: Pick<Endpoint, 'accountId' | 'env'>): Promise<string | undefined> {
     if (app === undefined || environment === undefined) return undefined;
-    const buildId = (await this.#environmentNamed(accountId, { app, environment }))?.activeBuildId ?? undefined;
-    const build = buildId === undefined ? undefined : await this.#context.store.flash.builds.find(accountId, buildId);
+    const buildId =
+      (await this.#environmentNamed(accountId, { app, environment }))?.activeBuildId ?? undefined;
+    const build =
+      buildId === undefined ? undefined : await this.#context.store.flash.builds.find(accountId, buildId);
     return build === undefined ? undefined : this.#artifacts.file(build.objectKey);
   }
 
   async deploy(caller: Caller, environmentId: string, buildId: string): Promise<FlashEnvironment> {
     const { appId } = await this.build(caller, buildId);
     return this.#change(caller, environmentId, (environment) => {
-      if (environment.appId !== appId) throw rule(`build ${buildId} is of another app than environment ${environmentId}`);
+      if (environment.appId !== appId)
+        throw rule(`build ${buildId} is of another app than environment ${environmentId}`);
       return { ...environment, activeBuildId: buildId };
     });
   }
 
   async builds(caller: Caller, appId: string): Promise<FlashBuild[]> {
-    return (await this.#context.store.flash.builds.list(caller.accountId)).filter((build) => build.appId === appId);
+    return (await this.#context.store.flash.builds.list(caller.accountId)).filter(
+      (build) => build.appId === appId,
+    );
   }
 
   async build({ accountId }: Caller, id: string): Promise<FlashBuild> {
@@ -127,27 +161,51 @@ export class Flash {
   }
 
   /** Where the file of the next build is to be put. */
-  async prepareUpload(caller: Caller, appId: string, bytes: number | undefined): Promise<ArtifactLink & { objectKey: string }> {
+  async prepareUpload(
+    caller: Caller,
+    appId: string,
+    bytes: number | undefined,
+  ): Promise<ArtifactLink & { objectKey: string }> {
     await this.app(caller, appId);
-    if (bytes !== undefined && bytes > MAX_ARTIFACT_BYTES) throw rule(`a build may have ${MAX_ARTIFACT_BYTES} bytes, not ${bytes}`);
+    if (bytes !== undefined && bytes > MAX_ARTIFACT_BYTES)
+      throw rule(`a build may have ${MAX_ARTIFACT_BYTES} bytes, not ${bytes}`);
     const objectKey = `${folderOf(appId)}/${this.#context.ids.resource()}.tar.gz`;
     return { objectKey, ...this.#artifacts.link('PUT', objectKey) };
   }
 
   /** Makes a build of an uploaded file. */
-  async finalizeUpload(caller: Caller, appId: string, objectKey: string, manifest: unknown): Promise<FlashBuild> {
+  async finalizeUpload(
+    caller: Caller,
+    appId: string,
+    objectKey: string,
+    manifest: unknown,
+  ): Promise<FlashBuild> {
     await this.app(caller, appId);
     const folder = `${folderOf(appId)}/`;
-    if (!objectKey.startsWith(folder) || !OBJECT_NAME.test(objectKey.slice(folder.length)) || (await this.#artifacts.size(objectKey)) === undefined) {
-      throw rule('nothing was uploaded under this objectKey; ask for an address with prepareFlashArtifactUpload and put the file there first');
+    if (
+      !objectKey.startsWith(folder) ||
+      !OBJECT_NAME.test(objectKey.slice(folder.length)) ||
+      (await this.#artifacts.size(objectKey)) === undefined
+    ) {
+      throw rule(
+        'nothing was uploaded under this objectKey; ask for an address with prepareFlashArtifactUpload and put the file there first',
+      );
     }
     const build = { ...this.#owned(caller), appId, objectKey, manifest };
-    await named(BUILD, objectKey, () => this.#context.store.flash.builds.insert(build, auditOf(this.#context, caller, 'create', 'flash build', build.id)));
+    await named(BUILD, objectKey, () =>
+      this.#context.store.flash.builds.insert(
+        build,
+        auditOf(this.#context, caller, 'create', 'flash build', build.id),
+      ),
+    );
     return build;
   }
 
   async changeManifest(caller: Caller, id: string, manifest: unknown): Promise<FlashBuild> {
-    const changed = await this.#context.store.flash.builds.change(caller.accountId, id, (build) => ({ record: { ...build, manifest }, audit: auditOf(this.#context, caller, 'update', 'flash build', id, [{ field: 'manifest' }]) }));
+    const changed = await this.#context.store.flash.builds.change(caller.accountId, id, (build) => ({
+      record: { ...build, manifest },
+      audit: auditOf(this.#context, caller, 'update', 'flash build', id, [{ field: 'manifest' }]),
+    }));
     if (changed === undefined) throw notFound(BUILD, id);
     return changed;
   }
@@ -156,18 +214,32 @@ export class Flash {
     return this.#artifacts.link('GET', objectKey);
   }
 
-  async #environmentNamed(accountId: string, names: Pick<FlashNames, 'app' | 'environment'>): Promise<FlashEnvironment | undefined> {
+  async #environmentNamed(
+    accountId: string,
+    names: Pick<FlashNames, 'app' | 'environment'>,
+  ): Promise<FlashEnvironment | undefined> {
     const { apps, environments } = this.#context.store.flash;
     const app = (await apps.list(accountId)).find(({ name }) => name === names.app);
-    return app === undefined ? undefined : (await environments.list(accountId)).find(({ appId, name }) => appId === app.id && name === names.environment);
+    return app === undefined
+      ? undefined
+      : (await environments.list(accountId)).find(
+          ({ appId, name }) => appId === app.id && name === names.environment,
+        );
   }
 
   #owned({ accountId }: Caller) {
     return { id: this.#context.ids.resource(), accountId, createdAt: this.#context.clock.now() };
   }
 
-  async #change(caller: Caller, id: string, next: (current: FlashEnvironment) => FlashEnvironment): Promise<FlashEnvironment> {
-    const changed = await this.#context.store.flash.environments.change(caller.accountId, id, (current) => ({ record: next(current), audit: auditOf(this.#context, caller, 'update', 'flash environment', id) }));
+  async #change(
+    caller: Caller,
+    id: string,
+    next: (current: FlashEnvironment) => FlashEnvironment,
+  ): Promise<FlashEnvironment> {
+    const changed = await this.#context.store.flash.environments.change(caller.accountId, id, (current) => ({
+      record: next(current),
+      audit: auditOf(this.#context, caller, 'update', 'flash environment', id),
+    }));
     if (changed === undefined) throw notFound(ENVIRONMENT, id);
     return changed;
   }
@@ -181,7 +253,8 @@ async function named(kind: string, name: string, insert: () => Promise<void>): P
   try {
     await insert();
   } catch (error) {
-    if (error instanceof UniqueViolation) throw new BerthError('taken', `an ${kind} named ${JSON.stringify(name.slice(0, 64))} exists already`);
+    if (error instanceof UniqueViolation)
+      throw new BerthError('taken', `an ${kind} named ${JSON.stringify(name.slice(0, 64))} exists already`);
     throw error;
   }
 }

@@ -17,7 +17,16 @@ test('a folder with a handler is listed, with what its page says', async () => {
   writeFileSync(join(folder, 'no-queue', 'server.ts'), '');
   writeFileSync(join(folder, 'README.md'), 'a page');
   const hub = new Hub(folder);
-  assert.deepEqual((await hub.listings()).map(({ name, title, description, language, image }) => [name, title, description, language, image]), [['upper', 'Upper case', 'Makes every letter large.', 'Python', 'local/upper']]);
+  assert.deepEqual(
+    (await hub.listings()).map(({ name, title, description, language, image }) => [
+      name,
+      title,
+      description,
+      language,
+      image,
+    ]),
+    [['upper', 'Upper case', 'Makes every letter large.', 'Python', 'local/upper']],
+  );
   assert.equal((await hub.release('berth-upper'))?.name, 'upper');
   assert.equal(await hub.release('berth-no-queue'), undefined);
 });
@@ -27,6 +36,14 @@ test('a folder that is not there lists nothing', async () => {
 });
 
 test('the examples that take jobs are listed', async () => {
-  const names = (await new Hub(fileURLToPath(new URL('../../../../../examples', import.meta.url))).listings()).map(({ name }) => name);
-  assert.ok(names.includes('echo') && names.includes('streaming') && !names.includes('http-server') && !names.includes('dockerfile'), names.join());
+  const names = (
+    await new Hub(fileURLToPath(new URL('../../../../../examples', import.meta.url))).listings()
+  ).map(({ name }) => name);
+  assert.ok(
+    names.includes('echo') &&
+      names.includes('streaming') &&
+      !names.includes('http-server') &&
+      !names.includes('dockerfile'),
+    names.join(),
+  );
 });

@@ -19,7 +19,12 @@ export interface Listing {
 /** Whoever made what is listed. */
 export const HUB_OWNER = 'berth';
 
-const LANGUAGES: Record<string, Listing['language']> = { 'handler.ts': 'TypeScript', 'handler.js': 'JavaScript', 'handler.mjs': 'JavaScript', 'handler.py': 'Python' };
+const LANGUAGES: Record<string, Listing['language']> = {
+  'handler.ts': 'TypeScript',
+  'handler.js': 'JavaScript',
+  'handler.mjs': 'JavaScript',
+  'handler.py': 'Python',
+};
 
 /**
  * Workers that come with Berth, each a folder that the process engine runs as `local/<folder>`.
@@ -43,7 +48,9 @@ export class Hub {
   }
 
   async #read(): Promise<Listing[]> {
-    const names = (await readdir(this.#folder, { withFileTypes: true }).catch(() => [])).filter((entry) => entry.isDirectory()).map(({ name }) => name);
+    const names = (await readdir(this.#folder, { withFileTypes: true }).catch(() => []))
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name);
     const found = await Promise.all(names.sort().map((name) => this.#listing(name)));
     return found.filter((listing) => listing !== undefined);
   }
@@ -53,8 +60,20 @@ export class Hub {
     const handler = (await readdir(folder)).find((file) => file in LANGUAGES);
     const language = LANGUAGES[handler ?? ''];
     if (handler === undefined || language === undefined) return undefined;
-    const [readme, { mtimeMs }] = await Promise.all([readFile(join(folder, 'README.md'), 'utf8').catch(() => ''), stat(join(folder, handler))]);
+    const [readme, { mtimeMs }] = await Promise.all([
+      readFile(join(folder, 'README.md'), 'utf8').catch(() => ''),
+      stat(join(folder, handler)),
+    ]);
     const [title = '', description = ''] = readme.split(/\n\s*\n/, 2);
-    return { name, title: title.replace(/^#+\s*/, '').trim() || name, description: description.replaceAll(/\s+/g, ' ').trim(), readme, language, image: `local/${name}`, releaseId: `${HUB_OWNER}-${name}`, changedAt: Math.floor(mtimeMs) };
+    return {
+      name,
+      title: title.replace(/^#+\s*/, '').trim() || name,
+      description: description.replaceAll(/\s+/g, ' ').trim(),
+      readme,
+      language,
+      image: `local/${name}`,
+      releaseId: `${HUB_OWNER}-${name}`,
+      changedAt: Math.floor(mtimeMs),
+    };
   }
 }

@@ -6,12 +6,21 @@ import { check } from '../../../../../tests/support/seed.ts';
 import { digestOf, fileFindings } from './files.ts';
 import type { ImageFile } from './files.ts';
 
-const file = (path: string, content = '', executable = false): ImageFile => ({ path, content: Buffer.from(content), executable });
+const file = (path: string, content = '', executable = false): ImageFile => ({
+  path,
+  content: Buffer.from(content),
+  executable,
+});
 const findings = (...paths: string[]): string[] => fileFindings(paths.map((path) => ({ path })));
 
 describe('the paths of an image', () => {
   test('stay below its folder', async () => {
-    const path = fc.array(fc.constantFrom('..', '.', '', 'a', 'b.ts', '/', 'C:', '\\', ' ', '~', '…'), { minLength: 1, maxLength: 6 }).map((parts) => parts.join('/'));
+    const path = fc
+      .array(fc.constantFrom('..', '.', '', 'a', 'b.ts', '/', 'C:', '\\', ' ', '~', '…'), {
+        minLength: 1,
+        maxLength: 6,
+      })
+      .map((parts) => parts.join('/'));
     await check(
       fc.property(path, (given) => {
         if (findings(given).length > 0) return;
@@ -23,10 +32,37 @@ describe('the paths of an image', () => {
   });
 
   test('that lead elsewhere, or nowhere, are refused', () => {
-    for (const path of ['', '/etc/passwd', '../x', 'a/../../x', 'a/..', './a', 'a//b', 'a/', 'C:/x', 'c:x', 'a\\b', '..\\x', 'a\nb', 'a\u0000b', 'a'.repeat(256), `${'a/'.repeat(600)}b`, 'é'.repeat(128)]) {
+    for (const path of [
+      '',
+      '/etc/passwd',
+      '../x',
+      'a/../../x',
+      'a/..',
+      './a',
+      'a//b',
+      'a/',
+      'C:/x',
+      'c:x',
+      'a\\b',
+      '..\\x',
+      'a\nb',
+      'a\u0000b',
+      'a'.repeat(256),
+      `${'a/'.repeat(600)}b`,
+      'é'.repeat(128),
+    ]) {
       assert.equal(findings(path).length, 1, JSON.stringify(path.slice(0, 40)));
     }
-    for (const path of ['a', '.env', '..a', 'a..b/c', 'node_modules/@x/y/z.js', 'with space', 'é'.repeat(127)]) assert.deepEqual(findings(path), [], path);
+    for (const path of [
+      'a',
+      '.env',
+      '..a',
+      'a..b/c',
+      'node_modules/@x/y/z.js',
+      'with space',
+      'é'.repeat(127),
+    ])
+      assert.deepEqual(findings(path), [], path);
   });
 
   test('meet no other', () => {
@@ -40,12 +76,32 @@ describe('the paths of an image', () => {
 
 describe('the digest of an image', () => {
   test('is the same in any order', async () => {
-    const files = fc.uniqueArray(fc.record({ path: fc.string({ minLength: 1, maxLength: 8 }), content: fc.uint8Array({ maxLength: 16 }), executable: fc.boolean() }), { selector: ({ path }) => path, minLength: 1, maxLength: 6 });
-    await check(fc.property(files, fc.integer({ min: 0, max: 5 }), (given, turn) => assert.equal(digestOf([...given.slice(turn), ...given.slice(0, turn)]), digestOf(given))));
+    const files = fc.uniqueArray(
+      fc.record({
+        path: fc.string({ minLength: 1, maxLength: 8 }),
+        content: fc.uint8Array({ maxLength: 16 }),
+        executable: fc.boolean(),
+      }),
+      { selector: ({ path }) => path, minLength: 1, maxLength: 6 },
+    );
+    await check(
+      fc.property(files, fc.integer({ min: 0, max: 5 }), (given, turn) =>
+        assert.equal(digestOf([...given.slice(turn), ...given.slice(0, turn)]), digestOf(given)),
+      ),
+    );
   });
 
   test('differs with every name, content and mode, and with where one file ends', () => {
-    const sets = [[file('a', '1')], [file('a', '2')], [file('b', '1')], [file('a', '1', true)], [file('a', '1'), file('b')], [file('a'), file('b', '1')], [file('a', '1b')], [file('ab', '1')]];
+    const sets = [
+      [file('a', '1')],
+      [file('a', '2')],
+      [file('b', '1')],
+      [file('a', '1', true)],
+      [file('a', '1'), file('b')],
+      [file('a'), file('b', '1')],
+      [file('a', '1b')],
+      [file('ab', '1')],
+    ];
     assert.equal(new Set(sets.map(digestOf)).size, sets.length);
     for (const set of sets) assert.match(digestOf(set), /^[0-9a-f]{12}$/);
   });

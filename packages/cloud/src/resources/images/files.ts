@@ -41,11 +41,18 @@ export function fileFindings(files: readonly Pick<ImageFile, 'path'>[]): string[
 function pathFindings(path: string): string[] {
   const segments = path.split('/');
   const shown = JSON.stringify(path.slice(0, 80));
-  if (path === '' || path.startsWith('/') || /^[A-Za-z]:/.test(path)) return [`the path ${shown} must be below the folder, such as lib/model.ts`];
+  if (path === '' || path.startsWith('/') || /^[A-Za-z]:/.test(path))
+    return [`the path ${shown} must be below the folder, such as lib/model.ts`];
   if (/[\\\p{Cc}]/u.test(path)) return [`the path ${shown} must not hold a backslash or a control character`];
-  if (segments.some((segment) => segment === '' || segment === '.' || segment === '..')) return [`the path ${shown} must not have an empty part, "." or ".."`];
-  if (path.length > LONGEST_PATH || segments.some((segment) => Buffer.byteLength(segment) > LONGEST_SEGMENT)) {
-    return [`the path ${shown} is too long: at most ${LONGEST_PATH} characters, and ${LONGEST_SEGMENT} bytes in each part`];
+  if (segments.some((segment) => segment === '' || segment === '.' || segment === '..'))
+    return [`the path ${shown} must not have an empty part, "." or ".."`];
+  if (
+    path.length > LONGEST_PATH ||
+    segments.some((segment) => Buffer.byteLength(segment) > LONGEST_SEGMENT)
+  ) {
+    return [
+      `the path ${shown} is too long: at most ${LONGEST_PATH} characters, and ${LONGEST_SEGMENT} bytes in each part`,
+    ];
   }
   return [];
 }
@@ -54,7 +61,17 @@ function pathFindings(path: string): string[] {
 function clashes(files: readonly Pick<ImageFile, 'path'>[]): string[] {
   const paths = new Set(files.map(({ path }) => path));
   const twice = files.length > paths.size ? ['two files have the same path'] : [];
-  return [...twice, ...[...paths].flatMap((path) => parents(path).filter((parent) => paths.has(parent)).map((parent) => `${JSON.stringify(parent.slice(0, 80))} is a file and cannot hold ${JSON.stringify(path.slice(0, 80))}`))];
+  return [
+    ...twice,
+    ...[...paths].flatMap((path) =>
+      parents(path)
+        .filter((parent) => paths.has(parent))
+        .map(
+          (parent) =>
+            `${JSON.stringify(parent.slice(0, 80))} is a file and cannot hold ${JSON.stringify(path.slice(0, 80))}`,
+        ),
+    ),
+  ];
 }
 
 function parents(path: string): string[] {

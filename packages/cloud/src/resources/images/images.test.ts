@@ -12,8 +12,13 @@ import { auditOf } from '../context.ts';
 import type { ImageFile } from './files.ts';
 import { Images } from './images.ts';
 
-const file = (path: string, content = '', executable = false): ImageFile => ({ path, content: Buffer.from(content), executable });
-const failsWith = (code: string, words: RegExp) => (error: unknown) => error instanceof BerthError && error.code === code && words.test(error.message);
+const file = (path: string, content = '', executable = false): ImageFile => ({
+  path,
+  content: Buffer.from(content),
+  executable,
+});
+const failsWith = (code: string, words: RegExp) => (error: unknown) =>
+  error instanceof BerthError && error.code === code && words.test(error.message);
 
 describe('images', () => {
   let context: TestContext;
@@ -42,7 +47,10 @@ describe('images', () => {
     });
 
   test('are written as they came, at the place that their name says', async () => {
-    const stored = await images.store(context.root, 'echo', [file('handler.ts', 'export default 1'), file('bin/run', '#!/bin/sh', true)]);
+    const stored = await images.store(context.root, 'echo', [
+      file('handler.ts', 'export default 1'),
+      file('bin/run', '#!/bin/sh', true),
+    ]);
     assert.equal(stored.image, `local/echo:${stored.digest}`);
     assert.deepEqual([stored.files, stored.size], [2, 25]);
     const place = join(folder, 'echo', stored.digest);
@@ -52,27 +60,39 @@ describe('images', () => {
   });
 
   test('with the same files are the same, also when they are uploaded at once', async () => {
-    const uploads = await Promise.all(Array.from({ length: 8 }, () => images.store(ann, 'twin', [file('handler.js', 'same')])));
+    const uploads = await Promise.all(
+      Array.from({ length: 8 }, () => images.store(ann, 'twin', [file('handler.js', 'same')])),
+    );
     assert.equal(new Set(uploads.map(({ image }) => image)).size, 1);
     context.clock.advance(1000);
     const again = await images.store(ann, 'twin', [file('handler.js', 'same')]);
     assert.equal(again.createdAt, uploads[0]?.createdAt);
     assert.equal((await images.list(ann)).length, 1);
-    assert.deepEqual((await readdir(folder)).filter((name) => name.startsWith('.')), []);
+    assert.deepEqual(
+      (await readdir(folder)).filter((name) => name.startsWith('.')),
+      [],
+    );
   });
 
   test('belong to one account: others neither see nor remove them', async () => {
     const stored = await images.store(bob, 'twin', [file('handler.js', 'of bob')]);
     assert.equal(stored.image, `local/${bob.accountId}.twin:${stored.digest}`);
-    assert.deepEqual((await images.list(bob)).map(({ image }) => image), [stored.image]);
+    assert.deepEqual(
+      (await images.list(bob)).map(({ image }) => image),
+      [stored.image],
+    );
     assert.ok((await images.list(ann)).every(({ image }) => image !== stored.image));
     assert.ok((await images.list(context.root)).every(({ name }) => name === 'echo'));
     await assert.rejects(images.remove(ann, 'echo'), failsWith('not-found', /image "echo" not found/));
-    for (const name of [`${bob.accountId}.twin`, '..', '', 'TWIN']) await assert.rejects(images.remove(context.root, name), failsWith('not-found', /not found/));
+    for (const name of [`${bob.accountId}.twin`, '..', '', 'TWIN'])
+      await assert.rejects(images.remove(context.root, name), failsWith('not-found', /not found/));
   });
 
   test('that make no sense leave nothing behind', async () => {
-    await assert.rejects(images.store(ann, 'bad', [file('../../out', 'x')]), failsWith('rule', /must not have an empty part, "." or ".."/));
+    await assert.rejects(
+      images.store(ann, 'bad', [file('../../out', 'x')]),
+      failsWith('rule', /must not have an empty part, "." or ".."/),
+    );
     await assert.rejects(images.store(ann, 'Bad', [file('a')]), failsWith('rule', /lower-case/));
     await assert.rejects(images.store(ann, 'bad', []), failsWith('rule', /at least one file/));
     assert.ok(!(await readdir(folder)).some((name) => name.includes('bad')));
@@ -83,15 +103,26 @@ describe('images', () => {
     const newer = await images.store(ann, 'app', [file('handler.js', '1')]);
     const endpoint = await use(ann, newer.image);
     const listed = await images.list(ann);
-    assert.deepEqual(listed.map(({ name, endpoints }) => [name, endpoints]), [['app', [endpoint.id]], ['twin', []]]);
+    assert.deepEqual(
+      listed.map(({ name, endpoints }) => [name, endpoints]),
+      [
+        ['app', [endpoint.id]],
+        ['twin', []],
+      ],
+    );
   });
 
   test('go when nothing names them, and stay while something does', async () => {
-    const [one, two, three] = await Promise.all(['1', '2', '3'].map((content) => images.store(bob, 'many', [file('handler.js', content)])));
+    const [one, two, three] = await Promise.all(
+      ['1', '2', '3'].map((content) => images.store(bob, 'many', [file('handler.js', content)])),
+    );
     assert.ok(one !== undefined && two !== undefined && three !== undefined);
     await use(bob, one.image);
     alsoUsed.add(two.image);
-    assert.deepEqual(await images.remove(bob, 'many'), { removed: [three.image], kept: [one, two].map(({ image }) => image).sort() });
+    assert.deepEqual(await images.remove(bob, 'many'), {
+      removed: [three.image],
+      kept: [one, two].map(({ image }) => image).sort(),
+    });
     await assert.rejects(stat(join(folder, `${bob.accountId}.many`, three.digest)));
     await assert.rejects(images.remove(bob, 'many'), failsWith('in-use', /names it/));
     const back = await images.store(bob, 'many', [file('handler.js', '3')]);
@@ -100,16 +131,32 @@ describe('images', () => {
 
   test('leave an entry in the audit log when they come and when they go, once each', async () => {
     const entries = async (): Promise<unknown[]> =>
-      (await context.store.audit.list(ann.accountId, { limit: 100 })).filter(({ resource }) => resource === 'image').map(({ action, resourceId, keyId, changes }) => ({ action, resourceId, keyId, changes }));
+      (await context.store.audit.list(ann.accountId, { limit: 100 }))
+        .filter(({ resource }) => resource === 'image')
+        .map(({ action, resourceId, keyId, changes }) => ({ action, resourceId, keyId, changes }));
     const before = await entries();
-    const uploads = await Promise.all(Array.from({ length: 4 }, () => images.store(ann, 'told', [file('handler.js', '12345')])));
+    const uploads = await Promise.all(
+      Array.from({ length: 4 }, () => images.store(ann, 'told', [file('handler.js', '12345')])),
+    );
     const image = uploads[0]?.image;
     await images.store(ann, 'told', [file('handler.js', '12345')]);
     await assert.rejects(images.store(ann, 'told', []), BerthError);
-    const made = { action: 'create', resourceId: image, keyId: ann.keyId, changes: [{ field: 'files', to: 1 }, { field: 'size', to: 5 }] };
+    const made = {
+      action: 'create',
+      resourceId: image,
+      keyId: ann.keyId,
+      changes: [
+        { field: 'files', to: 1 },
+        { field: 'size', to: 5 },
+      ],
+    };
     assert.deepEqual(await entries(), [made, ...before]);
     await images.remove(ann, 'told');
-    assert.deepEqual(await entries(), [{ action: 'delete', resourceId: image, keyId: ann.keyId, changes: [] }, made, ...before]);
+    assert.deepEqual(await entries(), [
+      { action: 'delete', resourceId: image, keyId: ann.keyId, changes: [] },
+      made,
+      ...before,
+    ]);
     assert.deepEqual((await context.store.accounts.find(ann.accountId))?.sshKeys, []);
   });
 
@@ -122,7 +169,10 @@ describe('images', () => {
     await utimes(stale, now - 7200, now - 7200);
     await utimes(fresh, now, now);
     await images.store(ann, 'after', [file('handler.js', 'x')]);
-    assert.deepEqual((await readdir(folder)).filter((name) => name.startsWith('.')), ['.draft-fresh']);
+    assert.deepEqual(
+      (await readdir(folder)).filter((name) => name.startsWith('.')),
+      ['.draft-fresh'],
+    );
     await rm(fresh, { recursive: true });
   });
 });

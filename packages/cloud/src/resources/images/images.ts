@@ -50,21 +50,36 @@ export class Images {
     const { accountId } = caller;
     const digest = digestOf(files);
     const owned = ownedName(accountId, name);
-    const card = { files: files.length, size: files.reduce((sum, { content }) => sum + content.length, 0), createdAt: this.#context.clock.now() };
+    const card = {
+      files: files.length,
+      size: files.reduce((sum, { content }) => sum + content.length, 0),
+      createdAt: this.#context.clock.now(),
+    };
     const known = await this.#snapshots.find(owned, digest);
     // What was there already has its entry.
-    if (known === undefined && (await this.#snapshots.write(owned, digest, files, card, this.#context.ids.resource()))) {
-      await this.#tell(caller, 'create', imageOf(accountId, name, digest), [{ field: 'files', to: card.files }, { field: 'size', to: card.size }]);
+    if (
+      known === undefined &&
+      (await this.#snapshots.write(owned, digest, files, card, this.#context.ids.resource()))
+    ) {
+      await this.#tell(caller, 'create', imageOf(accountId, name, digest), [
+        { field: 'files', to: card.files },
+        { field: 'size', to: card.size },
+      ]);
     }
     return shown(accountId, name, known ?? { digest, ...card });
   }
 
   /** Newest first. */
   async list({ accountId }: Caller): Promise<ListedImage[]> {
-    const images = (await Promise.all((await this.#snapshots.names()).map((owned) => this.#ofName(accountId, owned)))).flat();
+    const images = (
+      await Promise.all((await this.#snapshots.names()).map((owned) => this.#ofName(accountId, owned)))
+    ).flat();
     const endpoints = await this.#context.store.endpoints.list(accountId);
     return images
-      .map((image) => ({ ...image, endpoints: endpoints.filter((endpoint) => endpoint.image === image.image).map(({ id }) => id) }))
+      .map((image) => ({
+        ...image,
+        endpoints: endpoints.filter((endpoint) => endpoint.image === image.image).map(({ id }) => id),
+      }))
       .sort((a, b) => b.createdAt - a.createdAt || a.image.localeCompare(b.image));
   }
 
@@ -75,8 +90,15 @@ export class Images {
     const images = imageNameFindings(name).length > 0 ? [] : await this.#ofName(accountId, owned);
     if (images.length === 0) throw notFound(KIND, name);
     const used = await this.#used(accountId);
-    const [free, kept] = [images.filter(({ image }) => !used.has(image)), images.filter(({ image }) => used.has(image))];
-    if (free.length === 0) throw new BerthError('in-use', `${kept.map(({ image }) => image).join(', ')}: an endpoint, a template or a pod of yours names it; remove that, or give it another image`);
+    const [free, kept] = [
+      images.filter(({ image }) => !used.has(image)),
+      images.filter(({ image }) => used.has(image)),
+    ];
+    if (free.length === 0)
+      throw new BerthError(
+        'in-use',
+        `${kept.map(({ image }) => image).join(', ')}: an endpoint, a template or a pod of yours names it; remove that, or give it another image`,
+      );
     for (const { digest, image } of free) {
       await this.#snapshots.remove(owned, digest, this.#context.ids.resource());
       await this.#tell(caller, 'delete', image);
@@ -91,13 +113,23 @@ export class Images {
 
   async #ofName(accountId: string, owned: string): Promise<Image[]> {
     const name = nameWithin(accountId, owned);
-    return name === undefined ? [] : (await this.#snapshots.list(owned)).map((snapshot) => shown(accountId, name, snapshot));
+    return name === undefined
+      ? []
+      : (await this.#snapshots.list(owned)).map((snapshot) => shown(accountId, name, snapshot));
   }
 
   async #used(accountId: string): Promise<Set<string>> {
     const { store } = this.#context;
-    const [endpoints, templates, others] = await Promise.all([store.endpoints.list(accountId), store.templates.list(accountId), this.#parts.alsoUsed?.(accountId) ?? []]);
-    return new Set([...endpoints.map(({ image }) => image), ...templates.map(({ image }) => image), ...others]);
+    const [endpoints, templates, others] = await Promise.all([
+      store.endpoints.list(accountId),
+      store.templates.list(accountId),
+      this.#parts.alsoUsed?.(accountId) ?? [],
+    ]);
+    return new Set([
+      ...endpoints.map(({ image }) => image),
+      ...templates.map(({ image }) => image),
+      ...others,
+    ]);
   }
 }
 

@@ -10,8 +10,24 @@ const digest = 'abcdef012345';
 
 describe('the name of an image', () => {
   test('has letters, digits and what stands between them', () => {
-    for (const name of ['echo', 'my-app', 'v2_model', '7', 'a'.repeat(63)]) assert.deepEqual(imageNameFindings(name), [], name);
-    for (const name of ['', '-a', 'a-', 'a--b', 'a.b', 'A', 'a/b', '..', 'é', 'a b', 'a:b', 'a'.repeat(64), 'shell']) assert.equal(imageNameFindings(name).length, 1, name);
+    for (const name of ['echo', 'my-app', 'v2_model', '7', 'a'.repeat(63)])
+      assert.deepEqual(imageNameFindings(name), [], name);
+    for (const name of [
+      '',
+      '-a',
+      'a-',
+      'a--b',
+      'a.b',
+      'A',
+      'a/b',
+      '..',
+      'é',
+      'a b',
+      'a:b',
+      'a'.repeat(64),
+      'shell',
+    ])
+      assert.equal(imageNameFindings(name).length, 1, name);
   });
 
   test('tells whose it is, and nobody else has it', () => {
@@ -34,14 +50,29 @@ describe('the name of an image', () => {
   });
 
   test('of what is no upload is nobody’s in particular', () => {
-    for (const image of ['local/shell', 'local/shell:latest', 'local/echo', 'local/echo:latest', 'python:3.12', 'registry.example/local/echo:abcdef012345', '']) {
+    for (const image of [
+      'local/shell',
+      'local/shell:latest',
+      'local/echo',
+      'local/echo:latest',
+      'python:3.12',
+      'registry.example/local/echo:abcdef012345',
+      '',
+    ]) {
       for (const account of ['root', ann]) assert.equal(foreignImage(account, image), undefined, image);
     }
   });
 
   test('in another spelling is still not open to others', () => {
-    for (const image of [`local/${ann}.echo`, `local/${ann}.echo:latest`, `local/${ann}.echo:ABCDEF012345`, `local/${ann}.echo:../${digest}`, `local/${ann}.echo:${digest}\n`]) {
-      for (const account of ['root', bob]) assert.match(foreignImage(account, image) ?? '', /belongs to another account/, image);
+    for (const image of [
+      `local/${ann}.echo`,
+      `local/${ann}.echo:latest`,
+      `local/${ann}.echo:ABCDEF012345`,
+      `local/${ann}.echo:../${digest}`,
+      `local/${ann}.echo:${digest}\n`,
+    ]) {
+      for (const account of ['root', bob])
+        assert.match(foreignImage(account, image) ?? '', /belongs to another account/, image);
     }
     assert.match(foreignImage(bob, `local/echo:${digest.toUpperCase()}`) ?? '', /belongs to another account/);
   });

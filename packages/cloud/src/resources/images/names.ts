@@ -15,9 +15,15 @@ const RESERVED = 'shell';
 const LOCAL = /^local\/([^:]+)(?::(.*))?$/s;
 
 export function imageNameFindings(name: string): string[] {
-  if (!new RegExp(IMAGE_NAME_PATTERN).test(name)) return [`an image's name has lower-case letters and digits, with single dashes or underscores between them, got ${JSON.stringify(name.slice(0, 80))}`];
-  if (name.length > MAX_IMAGE_NAME_LENGTH) return [`an image's name has at most ${MAX_IMAGE_NAME_LENGTH} characters`];
-  return name === RESERVED ? [`"${RESERVED}" is the bare machine and can be no image of yours; choose another name`] : [];
+  if (!new RegExp(IMAGE_NAME_PATTERN).test(name))
+    return [
+      `an image's name has lower-case letters and digits, with single dashes or underscores between them, got ${JSON.stringify(name.slice(0, 80))}`,
+    ];
+  if (name.length > MAX_IMAGE_NAME_LENGTH)
+    return [`an image's name has at most ${MAX_IMAGE_NAME_LENGTH} characters`];
+  return name === RESERVED
+    ? [`"${RESERVED}" is the bare machine and can be no image of yours; choose another name`]
+    : [];
 }
 
 /** What stands between `local/` and the digest; the folder of the images of this name is called so too. */
@@ -41,5 +47,7 @@ export function foreignImage(accountId: string, image: string): string | undefin
   if (name === undefined || name === RESERVED) return undefined;
   // Without a digest it is one of the examples, which are everybody's.
   const owner = name.includes('.') ? name.split('.', 1)[0] : tag === 'latest' ? accountId : ROOT_ACCOUNT_ID;
-  return owner === accountId ? undefined : `the image ${JSON.stringify(image.slice(0, 200))} belongs to another account; "berth deploy" makes one of your own from a folder`;
+  return owner === accountId
+    ? undefined
+    : `the image ${JSON.stringify(image.slice(0, 200))} belongs to another account; "berth deploy" makes one of your own from a folder`;
 }

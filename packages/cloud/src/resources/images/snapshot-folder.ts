@@ -44,12 +44,23 @@ export class SnapshotFolder {
   }
 
   async list(name: string): Promise<Snapshot[]> {
-    const found = await Promise.all((await entries(join(this.#folder, name))).filter((entry) => DIGEST.test(entry)).sort().map((digest) => this.find(name, digest)));
+    const found = await Promise.all(
+      (await entries(join(this.#folder, name)))
+        .filter((entry) => DIGEST.test(entry))
+        .sort()
+        .map((digest) => this.find(name, digest)),
+    );
     return found.filter((snapshot) => snapshot !== undefined);
   }
 
   /** `unique` tells this draft from those that are written at the same time. False where someone else was faster with the same files. */
-  async write(name: string, digest: string, files: readonly ImageFile[], card: SnapshotCard, unique: string): Promise<boolean> {
+  async write(
+    name: string,
+    digest: string,
+    files: readonly ImageFile[],
+    card: SnapshotCard,
+    unique: string,
+  ): Promise<boolean> {
     const home = join(this.#folder, name);
     const draft = join(this.#folder, DRAFT + unique);
     await mkdir(home, { recursive: true, mode: 0o700 });
@@ -84,13 +95,15 @@ export class SnapshotFolder {
       if (!name.startsWith(DRAFT)) continue;
       const draft = join(this.#folder, name);
       const written = await stat(draft).catch(() => undefined);
-      if (written !== undefined && now - written.mtimeMs > DRAFT_LIFETIME_MS) await rm(draft, { recursive: true, force: true });
+      if (written !== undefined && now - written.mtimeMs > DRAFT_LIFETIME_MS)
+        await rm(draft, { recursive: true, force: true });
     }
   }
 }
 
 async function writeFiles(root: string, files: readonly ImageFile[]): Promise<void> {
-  for (const folder of new Set(files.map(({ path }) => dirname(join(root, path))))) await mkdir(folder, { recursive: true, mode: 0o755 });
+  for (const folder of new Set(files.map(({ path }) => dirname(join(root, path)))))
+    await mkdir(folder, { recursive: true, mode: 0o755 });
   const waiting = files.values();
   await Promise.all(
     Array.from({ length: WRITERS }, async () => {

@@ -28,25 +28,54 @@ describe('the gate', () => {
 
   test('knows who holds a key, and through which interface they came', async () => {
     const { record, key } = await keys.create(ann, { name: 'k', access: 'all' });
-    assert.deepEqual(await gate.admit(key, writing), { accountId: ann.accountId, keyId: record.id, operator: false, fullAccess: true, interface: 'rest-v2', requestId: 'r1' });
+    assert.deepEqual(await gate.admit(key, writing), {
+      accountId: ann.accountId,
+      keyId: record.id,
+      operator: false,
+      fullAccess: true,
+      interface: 'rest-v2',
+      requestId: 'r1',
+    });
   });
 
   test('answers a missing, a wrong and an endless key alike: who is not known does not come in', async () => {
     const { key } = await keys.create(ann, { name: 'k', access: 'all' });
-    for (const wrong of [undefined, '', 'x', key.slice(0, -1), `${key}x`, key.toLowerCase(), ' ', 'x'.repeat(100_000)]) await assert.rejects(gate.admit(wrong, reading), refusedAs('unauthenticated'));
+    for (const wrong of [
+      undefined,
+      '',
+      'x',
+      key.slice(0, -1),
+      `${key}x`,
+      key.toLowerCase(),
+      ' ',
+      'x'.repeat(100_000),
+    ])
+      await assert.rejects(gate.admit(wrong, reading), refusedAs('unauthenticated'));
   });
 
   test('lets in what the scopes allow', async () => {
-    const { key } = await keys.create(ann, { name: 'k', access: 'restricted', scopes: { rest: 'read', serverless: 'write' }, endpoints: ['e1'] });
+    const { key } = await keys.create(ann, {
+      name: 'k',
+      access: 'restricted',
+      scopes: { rest: 'read', serverless: 'write' },
+      endpoints: ['e1'],
+    });
     await gate.admit(key, reading);
     await assert.rejects(gate.admit(key, writing), refusedAs('forbidden'));
-    await assert.rejects(gate.admit(key, { ...reading, family: 'graphql', interface: 'graphql' }), refusedAs('forbidden'));
+    await assert.rejects(
+      gate.admit(key, { ...reading, family: 'graphql', interface: 'graphql' }),
+      refusedAs('forbidden'),
+    );
     await gate.admit(key, { ...writing, family: 'serverless', interface: 'jobs', endpointId: 'e1' });
-    await assert.rejects(gate.admit(key, { ...reading, family: 'serverless', interface: 'jobs', endpointId: 'e2' }), refusedAs('forbidden'));
+    await assert.rejects(
+      gate.admit(key, { ...reading, family: 'serverless', interface: 'jobs', endpointId: 'e2' }),
+      refusedAs('forbidden'),
+    );
   });
 
   test('makes an operator of a full key of the root account, and of no other', async () => {
-    const of = async (caller: Caller, access: 'all' | 'read-only'): Promise<Caller> => gate.admit((await keys.create(caller, { name: 'k', access })).key, reading);
+    const of = async (caller: Caller, access: 'all' | 'read-only'): Promise<Caller> =>
+      gate.admit((await keys.create(caller, { name: 'k', access })).key, reading);
     assert.equal((await of(context.root, 'all')).operator, true);
     assert.equal((await of(context.root, 'read-only')).operator, false);
     assert.equal((await of(ann, 'all')).operator, false);
@@ -54,7 +83,11 @@ describe('the gate', () => {
   });
 
   test('closes at once: on expiry, on disabling, on revoking', async () => {
-    const expiring = await keys.create(ann, { name: 'k', access: 'all', expiresAt: context.clock.now() + 1000 });
+    const expiring = await keys.create(ann, {
+      name: 'k',
+      access: 'all',
+      expiresAt: context.clock.now() + 1000,
+    });
     await gate.admit(expiring.key, reading);
     context.clock.advance(1000);
     await assert.rejects(gate.admit(expiring.key, reading), refusedAs('unauthenticated'));
@@ -99,7 +132,14 @@ describe('the gate', () => {
   test('tells whoever watches that keys have changed, until they leave', async () => {
     const { record, key } = await keys.create(ann, { name: 'k', access: 'all' });
     const seen: Promise<unknown>[] = [];
-    const leave = gate.watch(() => seen.push(gate.admit(key, reading).then(() => 'admitted', (error: BerthError) => error.code)));
+    const leave = gate.watch(() =>
+      seen.push(
+        gate.admit(key, reading).then(
+          () => 'admitted',
+          (error: BerthError) => error.code,
+        ),
+      ),
+    );
     await keys.update(ann, record.id, { name: 'renamed' });
     await keys.revoke(ann, record.id);
     leave();
@@ -109,7 +149,8 @@ describe('the gate', () => {
 
   test('notes when a key was last used, to the minute, and not what it was refused', async () => {
     const { record, key } = await keys.create(ann, { name: 'k', access: 'all' });
-    const lastUsed = async (): Promise<number | null | undefined> => (await context.store.keys.findAnywhere(record.id))?.lastUsedAt;
+    const lastUsed = async (): Promise<number | null | undefined> =>
+      (await context.store.keys.findAnywhere(record.id))?.lastUsedAt;
     const first = context.clock.now();
     await gate.admit(key, reading);
     await gate.noteUses();

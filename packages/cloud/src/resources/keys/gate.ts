@@ -16,7 +16,8 @@ const USE_RESOLUTION_MS = 60_000;
 const REMEMBER_MS = 1_000;
 const REMEMBERED_KEYS = 10_000;
 
-export const POD_REFUSAL = 'access denied: with its own key a pod can look at itself, stop, restart and terminate itself, and nothing else';
+export const POD_REFUSAL =
+  'access denied: with its own key a pod can look at itself, stop, restart and terminate itself, and nothing else';
 
 export interface Visit {
   interface: Caller['interface'];
@@ -56,7 +57,8 @@ export class Gate {
     if (key === undefined || key === '') throw new BerthError('unauthenticated', 'missing bearer token');
     const now = this.#context.clock.now();
     const found = this.#recall(key, now) ?? (await this.#look(key, now));
-    if (found === undefined || !isLive(found, now)) throw new BerthError('unauthenticated', 'invalid API key');
+    if (found === undefined || !isLive(found, now))
+      throw new BerthError('unauthenticated', 'invalid API key');
     this.#noteUse(found, now);
     return found;
   }
@@ -90,7 +92,9 @@ export class Gate {
 
   #recall(key: string, now: number): ApiKey | undefined {
     const remembered = this.#remembered.get(key);
-    return remembered !== undefined && Math.abs(now - remembered.at) < REMEMBER_MS ? remembered.record : undefined;
+    return remembered !== undefined && Math.abs(now - remembered.at) < REMEMBER_MS
+      ? remembered.record
+      : undefined;
   }
 
   async #look(key: string, now: number): Promise<ApiKey | undefined> {
@@ -104,7 +108,11 @@ export class Gate {
   }
 
   /** `known` hears who it is before it is asked whether they may: also a refusal counts as a call of theirs. */
-  async admit(key: string | undefined, visit: Visit, known: (caller: Caller) => void = () => undefined): Promise<Caller> {
+  async admit(
+    key: string | undefined,
+    visit: Visit,
+    known: (caller: Caller) => void = () => undefined,
+  ): Promise<Caller> {
     const podId = this.#podTokens?.podOf(key);
     if (podId !== undefined) return this.#admitPod(podId, visit, known);
     const record = await this.identify(key);
@@ -117,8 +125,17 @@ export class Gate {
   /** A pod that acts on itself. */
   async #admitPod(podId: string, visit: Visit, known: (caller: Caller) => void): Promise<Caller> {
     const pod = await this.#context.store.pods.findAnywhere(podId);
-    if (pod === undefined || pod.wanted === 'terminated') throw new BerthError('unauthenticated', 'invalid API key');
-    const caller: Caller = { accountId: pod.accountId, keyId: `pod:${podId}`, operator: false, fullAccess: false, podId, interface: visit.interface, requestId: visit.requestId };
+    if (pod === undefined || pod.wanted === 'terminated')
+      throw new BerthError('unauthenticated', 'invalid API key');
+    const caller: Caller = {
+      accountId: pod.accountId,
+      keyId: `pod:${podId}`,
+      operator: false,
+      fullAccess: false,
+      podId,
+      interface: visit.interface,
+      requestId: visit.requestId,
+    };
     known(caller);
     if (visit.podId !== podId && visit.podId !== ANY_POD) throw new BerthError('forbidden', POD_REFUSAL);
     return caller;
@@ -133,11 +150,22 @@ export class Gate {
   }
 }
 
-export function checkGrant(record: ApiKey, { family, need, endpointId }: Pick<Visit, 'family' | 'need' | 'endpointId'>): void {
-  if (!permits(grantOf(record, family, endpointId), need)) throw new BerthError('forbidden', `access denied: this key may not ${need} through this interface`);
+export function checkGrant(
+  record: ApiKey,
+  { family, need, endpointId }: Pick<Visit, 'family' | 'need' | 'endpointId'>,
+): void {
+  if (!permits(grantOf(record, family, endpointId), need))
+    throw new BerthError('forbidden', `access denied: this key may not ${need} through this interface`);
 }
 
 function callerOf(key: ApiKey, visit: Pick<Visit, 'interface' | 'requestId'>): Caller {
   const fullAccess = key.access === 'all';
-  return { accountId: key.accountId, keyId: key.id, operator: fullAccess && key.accountId === ROOT_ACCOUNT_ID, fullAccess, interface: visit.interface, requestId: visit.requestId };
+  return {
+    accountId: key.accountId,
+    keyId: key.id,
+    operator: fullAccess && key.accountId === ROOT_ACCOUNT_ID,
+    fullAccess,
+    interface: visit.interface,
+    requestId: visit.requestId,
+  };
 }

@@ -18,7 +18,9 @@ export interface NewKey {
   expiresAt?: number | null;
 }
 
-export type KeyChange = Partial<Pick<ApiKey, 'name' | 'enabled' | 'expiresAt' | 'access' | 'endpoints'>> & { scopes?: Partial<Scopes> };
+export type KeyChange = Partial<Pick<ApiKey, 'name' | 'enabled' | 'expiresAt' | 'access' | 'endpoints'>> & {
+  scopes?: Partial<Scopes>;
+};
 
 const NO_SCOPES: Scopes = { rest: 'none', graphql: 'none', serverless: 'none' };
 
@@ -33,7 +35,11 @@ export class Keys {
   }
 
   /** The key itself is in this answer and in no other. */
-  async create(caller: Caller, fields: NewKey, accountId = caller.accountId): Promise<{ record: ApiKey; key: string }> {
+  async create(
+    caller: Caller,
+    fields: NewKey,
+    accountId = caller.accountId,
+  ): Promise<{ record: ApiKey; key: string }> {
     this.#checkManager(caller, accountId);
     await this.#checkAccount(accountId);
     checkKeyName(fields.name);
@@ -47,7 +53,10 @@ export class Keys {
       endpoints: fields.access === 'restricted' ? (fields.endpoints ?? null) : null,
       expiresAt: fields.expiresAt ?? null,
     });
-    await this.#context.store.keys.insert(record, auditOf(this.#context, caller, 'create', KIND, record.id, [], accountId));
+    await this.#context.store.keys.insert(
+      record,
+      auditOf(this.#context, caller, 'create', KIND, record.id, [], accountId),
+    );
     return { record, key };
   }
 
@@ -65,12 +74,28 @@ export class Keys {
       const access = fields.access ?? current.access;
       // What another level granted does not carry over: a key that becomes restricted has only what is said.
       const before = current.access === 'restricted' ? current.scopes : NO_SCOPES;
-      const endpoints = access === 'restricted' ? (fields.endpoints === undefined ? current.endpoints : fields.endpoints) : null;
+      const endpoints =
+        access === 'restricted'
+          ? fields.endpoints === undefined
+            ? current.endpoints
+            : fields.endpoints
+          : null;
       checkLimits(access, { scopes, endpoints: fields.endpoints });
       checkKeyName(fields.name ?? current.name);
       if (fields.expiresAt !== undefined) this.#checkExpiry(fields.expiresAt);
       const record = { ...current, ...fields, endpoints, scopes: scopesOf(access, { ...before, ...scopes }) };
-      return { record, audit: auditOf(this.#context, caller, 'update', KIND, id, changesBetween(current, record, ['hash']), accountId) };
+      return {
+        record,
+        audit: auditOf(
+          this.#context,
+          caller,
+          'update',
+          KIND,
+          id,
+          changesBetween(current, record, ['hash']),
+          accountId,
+        ),
+      };
     });
     if (changed === undefined) throw notFound(KIND, id);
     this.#changed();
@@ -80,7 +105,11 @@ export class Keys {
   /** Holds from the next request on. */
   async revoke(caller: Caller, id: string): Promise<void> {
     const { accountId } = await this.#managed(caller, id);
-    const removed = await this.#context.store.keys.remove(accountId, id, auditOf(this.#context, caller, 'revoke', KIND, id, [], accountId));
+    const removed = await this.#context.store.keys.remove(
+      accountId,
+      id,
+      auditOf(this.#context, caller, 'revoke', KIND, id, [], accountId),
+    );
     if (!removed) throw notFound(KIND, id);
     this.#changed();
   }
@@ -91,7 +120,10 @@ export class Keys {
     const key = caller.operator ? await keys.findAnywhere(id) : await keys.find(caller.accountId, id);
     if (key === undefined) throw notFound(KIND, id);
     this.#checkManager(caller, key.accountId);
-    if (key.root) throw rule('the root key cannot be changed or revoked here; start Berth with another BERTH_ROOT_KEY to replace it');
+    if (key.root)
+      throw rule(
+        'the root key cannot be changed or revoked here; start Berth with another BERTH_ROOT_KEY to replace it',
+      );
     return key;
   }
 
@@ -101,23 +133,35 @@ export class Keys {
   }
 
   async #checkAccount(accountId: string): Promise<void> {
-    if ((await this.#context.store.accounts.find(accountId)) === undefined) throw notFound('account', accountId);
+    if ((await this.#context.store.accounts.find(accountId)) === undefined)
+      throw notFound('account', accountId);
   }
 
   #checkExpiry(expiresAt: number | null): void {
-    if (expiresAt !== null && expiresAt <= this.#context.clock.now()) throw rule('the expiry must be in the future');
+    if (expiresAt !== null && expiresAt <= this.#context.clock.now())
+      throw rule('the expiry must be in the future');
   }
 }
 
 export function checkKeyName(name: string): void {
-  if (name.trim() === '' || name.length > MAX_KEY_NAME_LENGTH) throw rule(`a key's name must have 1 to ${MAX_KEY_NAME_LENGTH} characters`);
+  if (name.trim() === '' || name.length > MAX_KEY_NAME_LENGTH)
+    throw rule(`a key's name must have 1 to ${MAX_KEY_NAME_LENGTH} characters`);
 }
 
 /** Scopes and endpoints limit a restricted key alone. Another one is not made without limits that were asked for; what it is shown with may be said again. */
-function checkLimits(access: AccessLevel, { scopes = {}, endpoints }: { scopes?: Partial<Scopes> | undefined; endpoints?: string[] | null | undefined }): void {
+function checkLimits(
+  access: AccessLevel,
+  {
+    scopes = {},
+    endpoints,
+  }: { scopes?: Partial<Scopes> | undefined; endpoints?: string[] | null | undefined },
+): void {
   if (access === 'restricted') return;
   const granted = scopesOf(access, undefined);
-  if (Array.isArray(endpoints) || !isDeepStrictEqual({ ...granted, ...scopes }, granted)) throw rule('scopes and endpoints are for a restricted key; make its access restricted, or leave them out');
+  if (Array.isArray(endpoints) || !isDeepStrictEqual({ ...granted, ...scopes }, granted))
+    throw rule(
+      'scopes and endpoints are for a restricted key; make its access restricted, or leave them out',
+    );
 }
 
 function scopesOf(access: AccessLevel, scopes: Partial<Scopes> | undefined): Scopes {

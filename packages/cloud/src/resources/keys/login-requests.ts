@@ -38,13 +38,30 @@ export class LoginRequests {
     this.#keys = keys;
   }
 
-  async create({ keyName = DEFAULT_KEY_NAME, codeChallenge, codeChallengeMethod }: NewLoginRequest): Promise<ShownLoginRequest> {
+  async create({
+    keyName = DEFAULT_KEY_NAME,
+    codeChallenge,
+    codeChallengeMethod,
+  }: NewLoginRequest): Promise<ShownLoginRequest> {
     // Now and not when somebody says yes: the program can still mend it.
     checkKeyName(keyName);
-    for (const text of [codeChallenge, codeChallengeMethod]) if ((text?.length ?? 0) > MAX_TEXT) throw rule(`at most ${MAX_TEXT} characters each`);
+    for (const text of [codeChallenge, codeChallengeMethod])
+      if ((text?.length ?? 0) > MAX_TEXT) throw rule(`at most ${MAX_TEXT} characters each`);
     const now = this.#context.clock.now();
-    const request: LoginRequest = { id: randomBytes(24).toString('base64url'), keyName, codeChallenge: codeChallenge ?? null, codeChallengeMethod: codeChallengeMethod ?? null, status: 'PENDING', key: null, createdAt: now, expiresAt: now + VALID_MS };
-    if (!(await this.#context.store.loginRequests.insert(request, MAX_OPEN))) throw new BerthError('rate', 'too many programs ask for a key at this moment; try again later', { headers: { 'retry-after': String(VALID_MS / 1000) } });
+    const request: LoginRequest = {
+      id: randomBytes(24).toString('base64url'),
+      keyName,
+      codeChallenge: codeChallenge ?? null,
+      codeChallengeMethod: codeChallengeMethod ?? null,
+      status: 'PENDING',
+      key: null,
+      createdAt: now,
+      expiresAt: now + VALID_MS,
+    };
+    if (!(await this.#context.store.loginRequests.insert(request, MAX_OPEN)))
+      throw new BerthError('rate', 'too many programs ask for a key at this moment; try again later', {
+        headers: { 'retry-after': String(VALID_MS / 1000) },
+      });
     return request;
   }
 
@@ -52,7 +69,8 @@ export class LoginRequests {
   async look(id: string): Promise<ShownLoginRequest> {
     const found = await this.#context.store.loginRequests.find(id);
     if (found === undefined) throw notFound(KIND, id);
-    if (found.status !== 'APPROVED' || this.#isOver(found)) return { ...found, key: null, ...(this.#isOver(found) && { status: 'EXPIRED' }) };
+    if (found.status !== 'APPROVED' || this.#isOver(found))
+      return { ...found, key: null, ...(this.#isOver(found) && { status: 'EXPIRED' }) };
     let fetched: LoginRequest | undefined;
     await this.#context.store.loginRequests.change(id, (current) => {
       fetched = current;
@@ -77,7 +95,9 @@ export class LoginRequests {
 
   async deny(_caller: Caller, id: string): Promise<ShownLoginRequest> {
     const pending = await this.#pending(id);
-    const changed = await this.#context.store.loginRequests.change(id, (current) => (current.status === 'PENDING' ? { ...current, status: 'DENIED' } : current));
+    const changed = await this.#context.store.loginRequests.change(id, (current) =>
+      current.status === 'PENDING' ? { ...current, status: 'DENIED' } : current,
+    );
     return { ...(changed ?? pending), key: null };
   }
 
@@ -89,7 +109,8 @@ export class LoginRequests {
   async #pending(id: string): Promise<LoginRequest> {
     const found = await this.#context.store.loginRequests.find(id);
     if (found === undefined) throw notFound(KIND, id);
-    if (found.status !== 'PENDING' || this.#isOver(found)) throw rule('this request was answered already, or is too old; begin again');
+    if (found.status !== 'PENDING' || this.#isOver(found))
+      throw rule('this request was answered already, or is too old; begin again');
     return found;
   }
 

@@ -8,7 +8,19 @@ export const READ_SCOPES: Scopes = { rest: 'read', graphql: 'read', serverless: 
 export type KeyFields = Pick<ApiKey, 'accountId' | 'name' | 'access' | 'scopes' | 'endpoints' | 'expiresAt'>;
 
 /** A record to keep and the key to show: the one does not lead back to the other. */
-export function newKey({ clock, ids }: Pick<Context, 'clock' | 'ids'>, fields: KeyFields, key: string = ids.apiKey()): { record: ApiKey; key: string } {
-  const record: ApiKey = { ...fields, id: ids.resource(), hash: hashKey(key), enabled: true, root: false, createdAt: clock.now(), lastUsedAt: null };
+export function newKey(
+  { clock, ids }: Pick<Context, 'clock' | 'ids'>,
+  fields: KeyFields,
+  key: string = ids.apiKey(),
+): { record: ApiKey; key: string } {
+  const record: ApiKey = {
+    ...fields,
+    id: ids.resource(),
+    hash: hashKey(key),
+    enabled: true,
+    root: false,
+    createdAt: clock.now(),
+    lastUsedAt: null,
+  };
   return { record, key };
 }

@@ -14,6 +14,16 @@ describe('the tokens of pods', () => {
 
   test('cannot be made up, bent or taken from another installation', () => {
     const token = tokens.of('abc123');
-    for (const wrong of [undefined, '', 'rpp_', 'rpa_x', token.slice(0, -1), `${token}x`, token.replace('abc123', 'abc124'), new PodTokens(randomBytes(32)).of('abc123')]) assert.equal(tokens.podOf(wrong), undefined);
+    for (const wrong of [
+      undefined,
+      '',
+      'rpp_',
+      'rpa_x',
+      token.slice(0, -1),
+      `${token}x`,
+      token.replace('abc123', 'abc124'),
+      new PodTokens(randomBytes(32)).of('abc123'),
+    ])
+      assert.equal(tokens.podOf(wrong), undefined);
   });
 });

@@ -45,14 +45,30 @@ export class S3Keys {
   }
 
   /** The secret is in this answer and in no other. */
-  async create(caller: Caller, { name, access, expiresAt = null }: NewS3Key, accountId = caller.accountId): Promise<{ record: S3Key; secret: string }> {
+  async create(
+    caller: Caller,
+    { name, access, expiresAt = null }: NewS3Key,
+    accountId = caller.accountId,
+  ): Promise<{ record: S3Key; secret: string }> {
     const { store, clock, ids } = this.#context;
     await this.#checkManager(caller, accountId);
     checkKeyName(name);
     if (expiresAt !== null && expiresAt <= clock.now()) throw rule('the expiry must be in the future');
-    const record: S3Key = { id: S3_ACCESS_ID_PREFIX + ids.resource(ACCESS_ID_LENGTH), accountId, name, access, createdAt: clock.now(), lastUsedAt: null, expiresAt };
+    const record: S3Key = {
+      id: S3_ACCESS_ID_PREFIX + ids.resource(ACCESS_ID_LENGTH),
+      accountId,
+      name,
+      access,
+      createdAt: clock.now(),
+      lastUsedAt: null,
+      expiresAt,
+    };
     const secret = SECRET_PREFIX + ids.resource(SECRET_LENGTH);
-    await store.s3Keys.insert(record, secret, auditOf(this.#context, caller, 'create', KIND, record.id, [], accountId));
+    await store.s3Keys.insert(
+      record,
+      secret,
+      auditOf(this.#context, caller, 'create', KIND, record.id, [], accountId),
+    );
     return { record, secret };
   }
 
@@ -65,9 +81,17 @@ export class S3Keys {
   async revoke(caller: Caller, id: string): Promise<void> {
     const { store } = this.#context;
     const accountId = (await store.s3Keys.open(id))?.key.accountId;
-    if (accountId === undefined || (accountId !== caller.accountId && !caller.operator)) throw notFound(KIND, id);
+    if (accountId === undefined || (accountId !== caller.accountId && !caller.operator))
+      throw notFound(KIND, id);
     await this.#checkManager(caller, accountId);
-    if (!(await store.s3Keys.remove(accountId, id, auditOf(this.#context, caller, 'revoke', KIND, id, [], accountId)))) throw notFound(KIND, id);
+    if (
+      !(await store.s3Keys.remove(
+        accountId,
+        id,
+        auditOf(this.#context, caller, 'revoke', KIND, id, [], accountId),
+      ))
+    )
+      throw notFound(KIND, id);
     this.forget();
     this.#changed();
   }
@@ -76,7 +100,9 @@ export class S3Keys {
   async open(id: string): Promise<Opened | undefined> {
     const now = this.#context.clock.now();
     const opened = this.#recall(id, now) ?? (await this.#look(id, now));
-    return opened === undefined || (opened.key.expiresAt !== null && now >= opened.key.expiresAt) ? undefined : opened;
+    return opened === undefined || (opened.key.expiresAt !== null && now >= opened.key.expiresAt)
+      ? undefined
+      : opened;
   }
 
   /** A request was signed well. */
@@ -117,6 +143,7 @@ export class S3Keys {
   async #checkManager(caller: Caller, accountId: string): Promise<void> {
     if (!caller.fullAccess) throw new BerthError('forbidden', 'only a key with full access may manage keys');
     if (accountId === caller.accountId) return;
-    if (!caller.operator || (await this.#context.store.accounts.find(accountId)) === undefined) throw notFound('account', accountId);
+    if (!caller.operator || (await this.#context.store.accounts.find(accountId)) === undefined)
+      throw notFound('account', accountId);
   }
 }

@@ -49,9 +49,15 @@ describe('what a key may do', () => {
   test('a restricted key with a list of endpoints reaches these and no others', async () => {
     await check(
       fc.property(key, fc.uniqueArray(endpoint), endpoint, need, (made, endpoints, id, what) => {
-        const allowed = permits(grantOf({ ...made, access: 'restricted', endpoints }, 'serverless', id), what);
+        const allowed = permits(
+          grantOf({ ...made, access: 'restricted', endpoints }, 'serverless', id),
+          what,
+        );
         assert.equal(allowed, endpoints.includes(id) && permits(made.scopes.serverless, what));
-        assert.equal(grantOf({ ...made, access: 'restricted', endpoints: null }, 'serverless', id), made.scopes.serverless);
+        assert.equal(
+          grantOf({ ...made, access: 'restricted', endpoints: null }, 'serverless', id),
+          made.scopes.serverless,
+        );
       }),
     );
   });
@@ -61,7 +67,10 @@ describe('what a key may do', () => {
     await check(
       fc.property(key, family, endpoint, grant, (made, where, id, lower) => {
         const restricted = { ...made, access: 'restricted' as const };
-        const narrower = order(lower) <= order(made.scopes[where]) ? { ...restricted, scopes: { ...made.scopes, [where]: lower } } : restricted;
+        const narrower =
+          order(lower) <= order(made.scopes[where])
+            ? { ...restricted, scopes: { ...made.scopes, [where]: lower } }
+            : restricted;
         assert.ok(order(grantOf(narrower, where, id)) <= order(grantOf(restricted, where, id)));
       }),
     );
@@ -72,12 +81,26 @@ describe('whether a key is good', () => {
   const instant = fc.integer({ min: 0, max: 2 ** 45 });
 
   test('a disabled one never is, and an expired one never is', async () => {
-    await check(fc.property(fc.option(instant), instant, (expiresAt, now) => assert.equal(isLive({ enabled: false, expiresAt }, now), false)));
-    await check(fc.property(instant, fc.nat(), (expiresAt, later) => assert.equal(isLive({ enabled: true, expiresAt }, expiresAt + later), false)));
+    await check(
+      fc.property(fc.option(instant), instant, (expiresAt, now) =>
+        assert.equal(isLive({ enabled: false, expiresAt }, now), false),
+      ),
+    );
+    await check(
+      fc.property(instant, fc.nat(), (expiresAt, later) =>
+        assert.equal(isLive({ enabled: true, expiresAt }, expiresAt + later), false),
+      ),
+    );
   });
 
   test('an enabled one is until it expires, and one without an end always is', async () => {
-    await check(fc.property(instant, fc.integer({ min: 1, max: 2 ** 30 }), (now, left) => assert.equal(isLive({ enabled: true, expiresAt: now + left }, now), true)));
-    await check(fc.property(instant, (now) => assert.equal(isLive({ enabled: true, expiresAt: null }, now), true)));
+    await check(
+      fc.property(instant, fc.integer({ min: 1, max: 2 ** 30 }), (now, left) =>
+        assert.equal(isLive({ enabled: true, expiresAt: now + left }, now), true),
+      ),
+    );
+    await check(
+      fc.property(instant, (now) => assert.equal(isLive({ enabled: true, expiresAt: null }, now), true)),
+    );
   });
 });

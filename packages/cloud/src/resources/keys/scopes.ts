@@ -5,14 +5,19 @@ export type Family = keyof Scopes;
 export type Need = 'read' | 'write';
 
 /** What a key may do with a family of interfaces, and, for serverless, with one endpoint. */
-export function grantOf(key: Pick<ApiKey, 'access' | 'scopes' | 'endpoints'>, family: Family, endpointId?: string): Grant {
+export function grantOf(
+  key: Pick<ApiKey, 'access' | 'scopes' | 'endpoints'>,
+  family: Family,
+  endpointId?: string,
+): Grant {
   switch (key.access) {
     case 'all':
       return 'write';
     case 'read-only':
       return 'read';
     case 'restricted':
-      if (endpointId !== undefined && key.endpoints !== null && !key.endpoints.includes(endpointId)) return 'none';
+      if (endpointId !== undefined && key.endpoints !== null && !key.endpoints.includes(endpointId))
+        return 'none';
       return key.scopes[family];
   }
 }

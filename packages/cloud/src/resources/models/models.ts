@@ -34,17 +34,46 @@ export class Models {
   }
 
   /** A model that is there already gets one more version. */
-  async add(caller: Caller, { metadata, ...wanted }: NewModel): Promise<{ model: RepoModel; version: ModelVersion }> {
+  async add(
+    caller: Caller,
+    { metadata, ...wanted }: NewModel,
+  ): Promise<{ model: RepoModel; version: ModelVersion }> {
     const { store, clock, ids } = this.#context;
     const now = clock.now();
-    const version: ModelVersion = { uuid: ids.resource(), hash: ids.resource(), status: 'PENDING', metadata: metadata ?? null, createdAt: now, updatedAt: now };
+    const version: ModelVersion = {
+      uuid: ids.resource(),
+      hash: ids.resource(),
+      status: 'PENDING',
+      metadata: metadata ?? null,
+      createdAt: now,
+      updatedAt: now,
+    };
     const known = await this.find(caller, wanted.owner, wanted.name);
-    if (known !== undefined) return { model: await this.#change(caller, known.id, (model) => ({ ...model, ...wanted, versions: [...model.versions, version] })), version };
-    const model: RepoModel = { id: ids.resource(), accountId: caller.accountId, ...wanted, versions: [version], createdAt: now, updatedAt: now };
+    if (known !== undefined)
+      return {
+        model: await this.#change(caller, known.id, (model) => ({
+          ...model,
+          ...wanted,
+          versions: [...model.versions, version],
+        })),
+        version,
+      };
+    const model: RepoModel = {
+      id: ids.resource(),
+      accountId: caller.accountId,
+      ...wanted,
+      versions: [version],
+      createdAt: now,
+      updatedAt: now,
+    };
     try {
       await store.models.insert(model, auditOf(this.#context, caller, 'create', KIND, model.id));
     } catch (error) {
-      if (error instanceof UniqueViolation) throw new BerthError('conflict', `${wanted.owner}/${wanted.name} was added at the same time; try again`);
+      if (error instanceof UniqueViolation)
+        throw new BerthError(
+          'conflict',
+          `${wanted.owner}/${wanted.name} was added at the same time; try again`,
+        );
       throw error;
     }
     return { model, version };
@@ -52,23 +81,47 @@ export class Models {
 
   async remove(caller: Caller, owner: string, name: string): Promise<RepoModel> {
     const known = await this.find(caller, owner, name);
-    if (known === undefined || !(await this.#context.store.models.remove(caller.accountId, known.id, auditOf(this.#context, caller, 'delete', KIND, known.id)))) throw notFound(KIND, `${owner}/${name}`);
+    if (
+      known === undefined ||
+      !(await this.#context.store.models.remove(
+        caller.accountId,
+        known.id,
+        auditOf(this.#context, caller, 'delete', KIND, known.id),
+      ))
+    )
+      throw notFound(KIND, `${owner}/${name}`);
     return known;
   }
 
   /** A version has both names, and one is enough. */
-  async setStatus(caller: Caller, { uuid, hash }: { uuid?: string; hash?: string }, status: ModelVersionStatus): Promise<ModelVersion> {
-    const isMeant = (version: ModelVersion): boolean => (uuid !== undefined && version.uuid === uuid) || (hash !== undefined && version.hash === hash);
+  async setStatus(
+    caller: Caller,
+    { uuid, hash }: { uuid?: string; hash?: string },
+    status: ModelVersionStatus,
+  ): Promise<ModelVersion> {
+    const isMeant = (version: ModelVersion): boolean =>
+      (uuid !== undefined && version.uuid === uuid) || (hash !== undefined && version.hash === hash);
     const known = (await this.list(caller)).find(({ versions }) => versions.some(isMeant));
     const now = this.#context.clock.now();
-    const changed = known === undefined ? undefined : await this.#change(caller, known.id, (model) => ({ ...model, versions: model.versions.map((version) => (isMeant(version) ? { ...version, status, updatedAt: now } : version)) }));
+    const changed =
+      known === undefined
+        ? undefined
+        : await this.#change(caller, known.id, (model) => ({
+            ...model,
+            versions: model.versions.map((version) =>
+              isMeant(version) ? { ...version, status, updatedAt: now } : version,
+            ),
+          }));
     const version = changed?.versions.find(isMeant);
     if (version === undefined) throw notFound('model version', uuid ?? hash ?? '');
     return version;
   }
 
   async #change(caller: Caller, id: string, next: (current: RepoModel) => RepoModel): Promise<RepoModel> {
-    const changed = await this.#context.store.models.change(caller.accountId, id, (current) => ({ record: { ...next(current), updatedAt: this.#context.clock.now() }, audit: auditOf(this.#context, caller, 'update', KIND, id) }));
+    const changed = await this.#context.store.models.change(caller.accountId, id, (current) => ({
+      record: { ...next(current), updatedAt: this.#context.clock.now() },
+      audit: auditOf(this.#context, caller, 'update', KIND, id),
+    }));
     if (changed === undefined) throw notFound(KIND, id);
     return changed;
   }

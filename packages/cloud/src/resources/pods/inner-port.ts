@@ -15,6 +15,13 @@ export function innerPort(declared: number, { abilities }: Pick<InstanceEngine, 
 }
 
 /** What a pod has to be told of these. */
-export function portVariables(ports: readonly number[], engine: Pick<InstanceEngine, 'abilities'>): Record<string, string> {
-  return Object.fromEntries(ports.filter((port) => innerPort(port, engine) !== port).map((port) => [`RUNPOD_TCP_PORT_${port}`, String(innerPort(port, engine))]));
+export function portVariables(
+  ports: readonly number[],
+  engine: Pick<InstanceEngine, 'abilities'>,
+): Record<string, string> {
+  return Object.fromEntries(
+    ports
+      .filter((port) => innerPort(port, engine) !== port)
+      .map((port) => [`RUNPOD_TCP_PORT_${port}`, String(innerPort(port, engine))]),
+  );
 }

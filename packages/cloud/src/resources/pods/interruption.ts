@@ -19,13 +19,23 @@ export interface Placed {
  * equals, and no more of them than are needed. One that is locked stays. `place` throws `capacity`
  * where there is no room.
  */
-export function placeOrInterrupt(place: (sites: readonly PodSite[], held: readonly HeldGpus[]) => PodPlace, sites: readonly PodSite[], { held, leaving, interruptible }: Holders, now: number): Placed {
+export function placeOrInterrupt(
+  place: (sites: readonly PodSite[], held: readonly HeldGpus[]) => PodPlace,
+  sites: readonly PodSite[],
+  { held, leaving, interruptible }: Holders,
+  now: number,
+): Placed {
   const full = attempt(() => place(sites, heldWithout(held, leaving)));
   if (!(full instanceof BerthError)) return { place: full, interrupted: [] };
-  const without = (going: readonly Pod[]): PodPlace | BerthError => attempt(() => place(sitesWithout(sites, [...leaving, ...going]), heldWithout(held, [...leaving, ...going])));
+  const without = (going: readonly Pod[]): PodPlace | BerthError =>
+    attempt(() =>
+      place(sitesWithout(sites, [...leaving, ...going]), heldWithout(held, [...leaving, ...going])),
+    );
   const soon = without([]);
   if (!(soon instanceof BerthError)) return { place: soon, interrupted: [] };
-  const order = interruptible.filter(mayGo).sort((one, other) => (one.bidPerGpu ?? 0) - (other.bidPerGpu ?? 0) || other.createdAt - one.createdAt);
+  const order = interruptible
+    .filter(mayGo)
+    .sort((one, other) => (one.bidPerGpu ?? 0) - (other.bidPerGpu ?? 0) || other.createdAt - one.createdAt);
   let going: Pod[] = [];
   let found: PodPlace | BerthError = full;
   for (const pod of order) {
@@ -63,15 +73,33 @@ function attempt(place: () => PodPlace): PodPlace | BerthError {
 /** What the engines will have free when these are gone. */
 function sitesWithout(sites: readonly PodSite[], gone: readonly Pod[]): PodSite[] {
   return sites.map((site) => {
-    const together = new Set(sites.filter(({ engine }) => engine === site.engine).map(({ dataCenterId }) => dataCenterId));
-    const freed = (gpuTypeId: string): number => gone.filter((pod) => together.has(pod.dataCenterId) && pod.gpuTypeId === gpuTypeId).reduce((sum, { gpuCount }) => sum + gpuCount, 0);
-    return { ...site, capacity: { ...site.capacity, gpus: site.capacity.gpus.map((gpu) => ({ ...gpu, free: Math.min(gpu.total, gpu.free + freed(gpu.gpuTypeId)) })) } };
+    const together = new Set(
+      sites.filter(({ engine }) => engine === site.engine).map(({ dataCenterId }) => dataCenterId),
+    );
+    const freed = (gpuTypeId: string): number =>
+      gone
+        .filter((pod) => together.has(pod.dataCenterId) && pod.gpuTypeId === gpuTypeId)
+        .reduce((sum, { gpuCount }) => sum + gpuCount, 0);
+    return {
+      ...site,
+      capacity: {
+        ...site.capacity,
+        gpus: site.capacity.gpus.map((gpu) => ({
+          ...gpu,
+          free: Math.min(gpu.total, gpu.free + freed(gpu.gpuTypeId)),
+        })),
+      },
+    };
   });
 }
 
 function heldWithout(held: readonly HeldGpus[], gone: readonly Pod[]): HeldGpus[] {
   return held.map((holder) => ({
     ...holder,
-    count: holder.count - gone.filter((pod) => pod.dataCenterId === holder.dataCenterId && pod.gpuTypeId === holder.gpuTypeId).reduce((sum, { gpuCount }) => sum + gpuCount, 0),
+    count:
+      holder.count -
+      gone
+        .filter((pod) => pod.dataCenterId === holder.dataCenterId && pod.gpuTypeId === holder.gpuTypeId)
+        .reduce((sum, { gpuCount }) => sum + gpuCount, 0),
   }));
 }

@@ -4,7 +4,16 @@ import fc from 'fast-check';
 import { check } from '../../../../../tests/support/seed.ts';
 import { nextStep } from '../../pods/step.ts';
 import type { Pod } from '../../store/pods.ts';
-import { hasEnded, isRunning, isStarting, renewed, restarted, started, stopped, terminated } from './lifecycle.ts';
+import {
+  hasEnded,
+  isRunning,
+  isStarting,
+  renewed,
+  restarted,
+  started,
+  stopped,
+  terminated,
+} from './lifecycle.ts';
 import { samplePod } from './pod.sample.ts';
 
 const NOW = 1000;
@@ -13,17 +22,52 @@ const exited = hasEnded(stopped(running, NOW), { at: 900, exitCode: 0, reason: n
 
 describe('the life of a pod', () => {
   test('starts, runs, stops and starts again as a new generation', () => {
-    assert.partialDeepStrictEqual(running, { status: 'RUNNING', settled: true, instanceGeneration: 1, startedAt: 500, endedAt: null });
-    assert.partialDeepStrictEqual(stopped(running, NOW), { wanted: 'stopped', status: 'RUNNING', settled: false });
-    assert.partialDeepStrictEqual(exited, { wanted: 'stopped', status: 'EXITED', settled: true, endedAt: 900, exitCode: 0 });
-    assert.partialDeepStrictEqual(started(exited, exited, 0.5, NOW), { wanted: 'running', status: 'PROVISIONING', generation: 2, settled: false, costPerHour: 0.5 });
-    assert.partialDeepStrictEqual(restarted(running, 'restart', NOW), { status: 'STARTING', generation: 2, settled: false });
+    assert.partialDeepStrictEqual(running, {
+      status: 'RUNNING',
+      settled: true,
+      instanceGeneration: 1,
+      startedAt: 500,
+      endedAt: null,
+    });
+    assert.partialDeepStrictEqual(stopped(running, NOW), {
+      wanted: 'stopped',
+      status: 'RUNNING',
+      settled: false,
+    });
+    assert.partialDeepStrictEqual(exited, {
+      wanted: 'stopped',
+      status: 'EXITED',
+      settled: true,
+      endedAt: 900,
+      exitCode: 0,
+    });
+    assert.partialDeepStrictEqual(started(exited, exited, 0.5, NOW), {
+      wanted: 'running',
+      status: 'PROVISIONING',
+      generation: 2,
+      settled: false,
+      costPerHour: 0.5,
+    });
+    assert.partialDeepStrictEqual(restarted(running, 'restart', NOW), {
+      status: 'STARTING',
+      generation: 2,
+      settled: false,
+    });
     assert.equal(renewed(samplePod, NOW, 'why').status, 'PROVISIONING');
-    assert.partialDeepStrictEqual(terminated(running, NOW), { wanted: 'terminated', status: 'TERMINATED', settled: false });
+    assert.partialDeepStrictEqual(terminated(running, NOW), {
+      wanted: 'terminated',
+      status: 'TERMINATED',
+      settled: false,
+    });
   });
 
   test('an end that nobody asked for has a reason and is an error; of one that never ran there is no end to tell', () => {
-    assert.partialDeepStrictEqual(hasEnded(running, { at: 900, exitCode: 3, reason: 'code 3' }), { wanted: 'stopped', status: 'ERROR', statusDetail: 'code 3', endedAt: 900 });
+    assert.partialDeepStrictEqual(hasEnded(running, { at: 900, exitCode: 3, reason: 'code 3' }), {
+      wanted: 'stopped',
+      status: 'ERROR',
+      statusDetail: 'code 3',
+      endedAt: 900,
+    });
     assert.equal(hasEnded(samplePod, { at: 900, exitCode: null, reason: 'no image' }).endedAt, null);
   });
 
@@ -33,7 +77,10 @@ describe('the life of a pod', () => {
   });
 
   /** Takes steps as the keeper does, on an engine that does what it is told, until nothing is left to do. */
-  function settle(pod: Pod, instance: { status: 'running' | 'exited'; labels: Record<string, string> } | undefined): { pod: Pod; instance: typeof instance; steps: number } {
+  function settle(
+    pod: Pod,
+    instance: { status: 'running' | 'exited'; labels: Record<string, string> } | undefined,
+  ): { pod: Pod; instance: typeof instance; steps: number } {
     let [now, there] = [pod, instance];
     for (let steps = 0; steps < 10; steps += 1) {
       switch (nextStep(now, there)) {
@@ -64,28 +111,46 @@ describe('the life of a pod', () => {
 
   test('whatever is asked and whatever happens, it comes to rest where it is wanted, with one instance of the right generation or none', () =>
     check(
-      fc.property(fc.array(fc.constantFrom('start', 'stop', 'restart', 'edit', 'terminate', 'dies', 'settle', 'forgets'), { maxLength: 30 }), (events) => {
-        let { pod, instance } = settle(samplePod, undefined);
-        for (const event of events) {
-          try {
-            if (event === 'start') pod = started(pod, pod, 0, NOW);
-            if (event === 'stop') pod = stopped(pod, NOW);
-            if (event === 'restart') pod = restarted(pod, 'restart', NOW);
-            if (event === 'edit' && pod.wanted === 'running') pod = renewed(pod, NOW, 'edited');
-            if (event === 'terminate') pod = terminated(pod, NOW);
-          } catch {
-            // Not possible now: nothing is changed.
+      fc.property(
+        fc.array(
+          fc.constantFrom('start', 'stop', 'restart', 'edit', 'terminate', 'dies', 'settle', 'forgets'),
+          { maxLength: 30 },
+        ),
+        (events) => {
+          let { pod, instance } = settle(samplePod, undefined);
+          for (const event of events) {
+            try {
+              if (event === 'start') pod = started(pod, pod, 0, NOW);
+              if (event === 'stop') pod = stopped(pod, NOW);
+              if (event === 'restart') pod = restarted(pod, 'restart', NOW);
+              if (event === 'edit' && pod.wanted === 'running') pod = renewed(pod, NOW, 'edited');
+              if (event === 'terminate') pod = terminated(pod, NOW);
+            } catch {
+              // Not possible now: nothing is changed.
+            }
+            if (event === 'dies' && instance !== undefined) instance = { ...instance, status: 'exited' };
+            // Berth was killed after a start and before that was written down.
+            if (event === 'forgets' && pod.settled && pod.status === 'RUNNING')
+              pod = {
+                ...pod,
+                status: 'STARTING',
+                settled: false,
+                handle: null,
+                instanceGeneration: pod.generation - 1,
+              };
+            if (event === 'settle') ({ pod, instance } = settle(pod, instance));
           }
-          if (event === 'dies' && instance !== undefined) instance = { ...instance, status: 'exited' };
-          // Berth was killed after a start and before that was written down.
-          if (event === 'forgets' && pod.settled && pod.status === 'RUNNING') pod = { ...pod, status: 'STARTING', settled: false, handle: null, instanceGeneration: pod.generation - 1 };
-          if (event === 'settle') ({ pod, instance } = settle(pod, instance));
-        }
-        ({ pod, instance } = settle(pod, instance));
-        assert.equal(pod.settled, true);
-        if (pod.wanted === 'running') assert.deepEqual([pod.status, instance?.status, instance?.labels['generation']], ['RUNNING', 'running', String(pod.generation)]);
-        else assert.notEqual(instance?.status, 'running');
-        if (pod.wanted === 'terminated') assert.deepEqual([pod.status, instance], ['TERMINATED', undefined]);
-      }),
+          ({ pod, instance } = settle(pod, instance));
+          assert.equal(pod.settled, true);
+          if (pod.wanted === 'running')
+            assert.deepEqual(
+              [pod.status, instance?.status, instance?.labels['generation']],
+              ['RUNNING', 'running', String(pod.generation)],
+            );
+          else assert.notEqual(instance?.status, 'running');
+          if (pod.wanted === 'terminated')
+            assert.deepEqual([pod.status, instance], ['TERMINATED', undefined]);
+        },
+      ),
     ));
 });

@@ -12,12 +12,20 @@ export function started(pod: Pod, place: PodPlace, costPerHour: number, now: num
   checkAction(pod, 'start');
   // An instant that stopped it before does not stop it again.
   const stopAfter = pod.stopAfter !== null && pod.stopAfter <= now ? null : pod.stopAfter;
-  return { ...anew({ ...pod, ...place }, now), stopAfter, costPerHour, status: 'PROVISIONING', statusDetail: 'Waiting to be started' };
+  return {
+    ...anew({ ...pod, ...place }, now),
+    stopAfter,
+    costPerHour,
+    status: 'PROVISIONING',
+    statusDetail: 'Waiting to be started',
+  };
 }
 
 export function stopped(pod: Pod, now: number, why = 'Stopping'): Pod {
   checkAction(pod, 'stop');
-  return pod.wanted === 'stopped' ? pod : { ...pod, wanted: 'stopped', settled: false, statusDetail: why, statusChangedAt: now, updatedAt: now };
+  return pod.wanted === 'stopped'
+    ? pod
+    : { ...pod, wanted: 'stopped', settled: false, statusDetail: why, statusChangedAt: now, updatedAt: now };
 }
 
 export function restarted(pod: Pod, action: 'restart' | 'reset', now: number): Pod {
@@ -27,7 +35,11 @@ export function restarted(pod: Pod, action: 'restart' | 'reset', now: number): P
 
 /** With a new instance. One that waits for its first keeps waiting. */
 export function renewed(pod: Pod, now: number, why: string): Pod {
-  return { ...anew(pod, now), status: pod.status === 'PROVISIONING' ? 'PROVISIONING' : 'STARTING', statusDetail: why };
+  return {
+    ...anew(pod, now),
+    status: pod.status === 'PROVISIONING' ? 'PROVISIONING' : 'STARTING',
+    statusDetail: why,
+  };
 }
 
 export function terminated(pod: Pod, now: number): Pod {
@@ -41,11 +53,26 @@ export function leftCluster(pod: Pod, now: number): Pod {
 }
 
 function gone(pod: Pod, now: number): Pod {
-  return { ...pod, wanted: 'terminated', status: 'TERMINATED', statusDetail: null, statusChangedAt: now, settled: false, updatedAt: now };
+  return {
+    ...pod,
+    wanted: 'terminated',
+    status: 'TERMINATED',
+    statusDetail: null,
+    statusChangedAt: now,
+    settled: false,
+    updatedAt: now,
+  };
 }
 
 function anew(pod: Pod, now: number): Pod {
-  return { ...pod, wanted: 'running', generation: pod.generation + 1, settled: false, statusChangedAt: now, updatedAt: now };
+  return {
+    ...pod,
+    wanted: 'running',
+    generation: pod.generation + 1,
+    settled: false,
+    statusChangedAt: now,
+    updatedAt: now,
+  };
 }
 
 // What the keeper sees.
@@ -56,7 +83,17 @@ export function isStarting(pod: Pod, detail: string, now: number): Pod {
 }
 
 export function isRunning(pod: Pod, instance: { handle: string; startedAt: number }, now: number): Pod {
-  return { ...pod, ...instance, instanceGeneration: pod.generation, endedAt: null, exitCode: null, status: 'RUNNING', statusDetail: null, statusChangedAt: now, settled: true };
+  return {
+    ...pod,
+    ...instance,
+    instanceGeneration: pod.generation,
+    endedAt: null,
+    exitCode: null,
+    status: 'RUNNING',
+    statusDetail: null,
+    statusChangedAt: now,
+    settled: true,
+  };
 }
 
 export interface Ending {

@@ -21,14 +21,25 @@ export interface PodLogParts {
  * the pod runs or is about to, and ends when the pod has ended and all is told. Where a start
  * failed before there was an instance, that is the log.
  */
-export async function* podLog({ pod, query, signal, engine, changes, find }: PodLogParts): AsyncGenerator<LogLine> {
+export async function* podLog({
+  pod,
+  query,
+  signal,
+  engine,
+  changes,
+  find,
+}: PodLogParts): AsyncGenerator<LogLine> {
   let current: Pod | undefined = pod;
   let position: LogPosition | undefined = query.after;
   for (let complete = false; !complete && !signal.aborted; ) {
     const { changed, leave } = changes.next(pod.id, LOOK_AGAIN_MS, signal);
     // What is read after the end is all there is.
     complete = query.follow !== true || current === undefined || isOver(current);
-    for await (const line of engine?.logs(pod.id, { ...query, ...(position !== undefined && { after: position }) }, signal) ?? []) {
+    for await (const line of engine?.logs(
+      pod.id,
+      { ...query, ...(position !== undefined && { after: position }) },
+      signal,
+    ) ?? []) {
       yield line;
       position = { seq: line.seq };
     }
@@ -36,7 +47,12 @@ export async function* podLog({ pod, query, signal, engine, changes, find }: Pod
     if (!complete && current !== undefined && !isOver(current)) await changed;
     leave();
   }
-  if (position === undefined && current?.status === 'ERROR' && current.statusDetail !== null && query.source !== 'container') {
+  if (
+    position === undefined &&
+    current?.status === 'ERROR' &&
+    current.statusDetail !== null &&
+    query.source !== 'container'
+  ) {
     yield { ts: current.statusChangedAt, seq: 1, source: 'system', line: current.statusDetail };
   }
 }

@@ -6,8 +6,23 @@ import type { HardwareWish } from './placement.ts';
 /** What a person may set, apart from what refers to other things of the account and from hardware. */
 export type PodSettings = Pick<
   Pod,
-  | 'name' | 'image' | 'args' | 'containerDisk' | 'ports' | 'env' | 'cloud' | 'interruptible' | 'bidPerGpu' | 'locked' | 'globalNetworking' | 'startSsh' | 'startJupyter'
-  | 'volumeSize' | 'volumePath' | 'stopAfter' | 'terminateAfter'
+  | 'name'
+  | 'image'
+  | 'args'
+  | 'containerDisk'
+  | 'ports'
+  | 'env'
+  | 'cloud'
+  | 'interruptible'
+  | 'bidPerGpu'
+  | 'locked'
+  | 'globalNetworking'
+  | 'startSsh'
+  | 'startJupyter'
+  | 'volumeSize'
+  | 'volumePath'
+  | 'stopAfter'
+  | 'terminateAfter'
 >;
 
 /** A template is taken once, as it is now. The older interfaces remember which one it was, and call an unknown one a mistake in the body. */
@@ -93,7 +108,13 @@ export const ANY_HARDWARE: HardwareWish = {
 /** What a new pod has from a template. A CPU pod gets no volume disk from one. */
 export function fromTemplate(template: Template, accountId: string, compute: Pod['compute']): Partial<Pod> {
   const { volumeSize, volumePath, startSsh, startJupyter } = template;
-  return { ...containerOf(template, accountId), startSsh, startJupyter, ...(compute === 'GPU' && { volumeSize }), ...(volumePath !== '' && { volumePath }) };
+  return {
+    ...containerOf(template, accountId),
+    startSsh,
+    startJupyter,
+    ...(compute === 'GPU' && { volumeSize }),
+    ...(volumePath !== '' && { volumePath }),
+  };
 }
 
 /** What a pod that is there takes from one: its disks stay. */

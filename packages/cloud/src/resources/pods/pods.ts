@@ -89,9 +89,18 @@ export class Pods {
     let going: Pod[] = [];
     const created = await store.pods.insert(caller.accountId, footing, (found) => {
       const { volume } = check(found);
-      const { place, interrupted } = placeOrInterrupt((at, held) => placePod(hardware, volume, at, held), sites, interruptible ? interruptingNone(found) : found, clock.now());
+      const { place, interrupted } = placeOrInterrupt(
+        (at, held) => placePod(hardware, volume, at, held),
+        sites,
+        interruptible ? interruptingNone(found) : found,
+        clock.now(),
+      );
       going = interrupted;
-      return { record: make(id, place, volume), audit: auditOf(this.#context, caller, 'create', KIND, id), interrupted: this.interruptions(interrupted) };
+      return {
+        record: make(id, place, volume),
+        audit: auditOf(this.#context, caller, 'create', KIND, id),
+        interrupted: this.interruptions(interrupted),
+      };
     });
     for (const pod of [...going, created]) this.#parts.onChanged(pod.id);
     return created;
@@ -103,25 +112,58 @@ export class Pods {
     const hardware = await this.#checkedHardware(order.hardware);
     const template = await this.#template(caller, order.template);
     const wantedAs = (podId: string): Pod => {
-      const blank: Pod = { ...DEFAULTS, ...order.defaults, compute: hardware.compute, id: podId, accountId: caller.accountId, createdAt: now, updatedAt: now, statusChangedAt: now };
-      const base: Pod = { ...blank, ...(template && fromTemplate(template, caller.accountId, hardware.compute)), ...(order.networkVolumeId !== undefined && { volumeSize: 0 }) };
-      return this.#withReferences(order, { ...base, ...order.settings(base), templateId: order.template?.remembered === true ? order.template.id : null, networkVolumeId: order.networkVolumeId ?? null });
+      const blank: Pod = {
+        ...DEFAULTS,
+        ...order.defaults,
+        compute: hardware.compute,
+        id: podId,
+        accountId: caller.accountId,
+        createdAt: now,
+        updatedAt: now,
+        statusChangedAt: now,
+      };
+      const base: Pod = {
+        ...blank,
+        ...(template && fromTemplate(template, caller.accountId, hardware.compute)),
+        ...(order.networkVolumeId !== undefined && { volumeSize: 0 }),
+      };
+      return this.#withReferences(order, {
+        ...base,
+        ...order.settings(base),
+        templateId: order.template?.remembered === true ? order.template.id : null,
+        networkVolumeId: order.networkVolumeId ?? null,
+      });
     };
     const wanted = wantedAs(id);
-    refuse([...podFindings(wanted), ...wishFindings(hardware), ...lowestBidFindings(this.#parts.prices, hardware.gpuTypeIds, wanted)]);
+    refuse([
+      ...podFindings(wanted),
+      ...wishFindings(hardware),
+      ...lowestBidFindings(this.#parts.prices, hardware.gpuTypeIds, wanted),
+    ]);
     return {
       interruptible: wanted.interruptible,
       hardware: { ...hardware, cuda: this.#cuda(hardware, template) },
       sites: await this.#sites(wanted.image),
-      footing: { ...registryOf(order), ...(order.networkVolumeId !== undefined && { volumeId: order.networkVolumeId }), placing: true },
+      footing: {
+        ...registryOf(order),
+        ...(order.networkVolumeId !== undefined && { volumeId: order.networkVolumeId }),
+        placing: true,
+      },
       check: ({ registryFound, volume }) => {
         checkRegistry(order, registryFound);
-        if (order.networkVolumeId !== undefined && volume === undefined) throw rule(`network volume ${JSON.stringify(order.networkVolumeId.slice(0, 64))} does not exist in this account; create it first or leave it out`);
+        if (order.networkVolumeId !== undefined && volume === undefined)
+          throw rule(
+            `network volume ${JSON.stringify(order.networkVolumeId.slice(0, 64))} does not exist in this account; create it first or leave it out`,
+          );
         return { volume };
       },
       make: (podId, place, volume) => {
         // A network volume is there in the secure cloud alone.
-        const record: Pod = { ...wantedAs(podId), ...place, ...(volume !== undefined && { cloud: 'SECURE' }) };
+        const record: Pod = {
+          ...wantedAs(podId),
+          ...place,
+          ...(volume !== undefined && { cloud: 'SECURE' }),
+        };
         return { ...record, costPerHour: hourlyCost(this.#parts.prices, record) };
       },
     };
@@ -129,7 +171,20 @@ export class Pods {
 
   /** The entries of those who have to make room: nobody asked for that by name. */
   interruptions(interrupted: readonly Pod[]): Changed<Pod>[] {
-    return interrupted.map((record) => ({ record, audit: { at: this.#context.clock.now(), accountId: record.accountId, keyId: null, interface: 'system', requestId: '', action: 'interrupt', resource: KIND, resourceId: record.id, changes: [] } }));
+    return interrupted.map((record) => ({
+      record,
+      audit: {
+        at: this.#context.clock.now(),
+        accountId: record.accountId,
+        keyId: null,
+        interface: 'system',
+        requestId: '',
+        action: 'interrupt',
+        resource: KIND,
+        resourceId: record.id,
+        changes: [],
+      },
+    }));
   }
 
   /** Something else is wanted of a pod, which was written elsewhere. */
@@ -140,16 +195,22 @@ export class Pods {
   /** Only what is said changes. A running pod gets a new instance where that is built into the old one. */
   async update(caller: Caller, id: string, change: PodChange): Promise<Pod> {
     const template = await this.#template(caller, change.template);
-    const changed = await this.#change(caller, id, 'update', (current, now, { registryFound }) => {
-      checkRegistry(change, registryFound);
-      alone(current, 'changed');
-      const base = template === undefined ? current : appliedTemplate(current, template);
-      const edited = this.#withReferences(change, { ...base, ...change.settings(base), updatedAt: now });
-      refuse([...podFindings(edited), ...changeFindings(current, edited)]);
-      if (current.wanted !== 'running' || !needsNewInstance(current, edited)) return edited;
-      if (current.locked && edited.locked) throw locked(id, 'be changed in a way that resets it');
-      return renewed(edited, now, 'Restarting after a change');
-    }, registryOf(change));
+    const changed = await this.#change(
+      caller,
+      id,
+      'update',
+      (current, now, { registryFound }) => {
+        checkRegistry(change, registryFound);
+        alone(current, 'changed');
+        const base = template === undefined ? current : appliedTemplate(current, template);
+        const edited = this.#withReferences(change, { ...base, ...change.settings(base), updatedAt: now });
+        refuse([...podFindings(edited), ...changeFindings(current, edited)]);
+        if (current.wanted !== 'running' || !needsNewInstance(current, edited)) return edited;
+        if (current.locked && edited.locked) throw locked(id, 'be changed in a way that resets it');
+        return renewed(edited, now, 'Restarting after a change');
+      },
+      registryOf(change),
+    );
     return changed;
   }
 
@@ -157,18 +218,41 @@ export class Pods {
     const present = await this.get(caller, id);
     const sites = await this.#sites(present.image);
     let going: Pod[] = [];
-    const changed = await this.#change(caller, id, 'start', (current, now, footing) => {
-      const gpuCount = wish.gpuCount ?? current.gpuCount;
-      const { bidPerGpu } = wish;
-      if (bidPerGpu !== undefined && !current.interruptible) throw rule(`pod ${id} is not interruptible, so it has no bid; resume it without one`);
-      const asked: Pod = bidPerGpu === undefined ? current : { ...current, bidPerGpu };
-      refuse([...podFindings(asked), ...gpuCountFindings(current, gpuCount), ...lowestBidFindings(this.#parts.prices, current.gpuTypeId === null ? [] : [current.gpuTypeId], asked)]);
-      // The state is told before the hardware: a pod that runs needs no room to start.
-      checkAction(current, 'start');
-      const { place, interrupted } = placeOrInterrupt((at, taken) => placeAgain(asked, gpuCount, at, taken), sites, asked.interruptible ? interruptingNone(footing) : footing, now);
-      going = interrupted;
-      return { record: started(asked, place, hourlyCost(this.#parts.prices, { ...asked, ...place }), now), interrupted: this.interruptions(interrupted) };
-    }, { placing: true });
+    const changed = await this.#change(
+      caller,
+      id,
+      'start',
+      (current, now, footing) => {
+        const gpuCount = wish.gpuCount ?? current.gpuCount;
+        const { bidPerGpu } = wish;
+        if (bidPerGpu !== undefined && !current.interruptible)
+          throw rule(`pod ${id} is not interruptible, so it has no bid; resume it without one`);
+        const asked: Pod = bidPerGpu === undefined ? current : { ...current, bidPerGpu };
+        refuse([
+          ...podFindings(asked),
+          ...gpuCountFindings(current, gpuCount),
+          ...lowestBidFindings(
+            this.#parts.prices,
+            current.gpuTypeId === null ? [] : [current.gpuTypeId],
+            asked,
+          ),
+        ]);
+        // The state is told before the hardware: a pod that runs needs no room to start.
+        checkAction(current, 'start');
+        const { place, interrupted } = placeOrInterrupt(
+          (at, taken) => placeAgain(asked, gpuCount, at, taken),
+          sites,
+          asked.interruptible ? interruptingNone(footing) : footing,
+          now,
+        );
+        going = interrupted;
+        return {
+          record: started(asked, place, hourlyCost(this.#parts.prices, { ...asked, ...place }), now),
+          interrupted: this.interruptions(interrupted),
+        };
+      },
+      { placing: true },
+    );
     for (const pod of going) this.#parts.onChanged(pod.id);
     return changed;
   }
@@ -207,7 +291,10 @@ export class Pods {
   /** Workers, as the older interfaces show them among the pods. */
   async workers(caller: Caller, endpointId?: string): Promise<WorkerPod[]> {
     const { store } = this.#context;
-    const [endpoints, workers] = await Promise.all([store.endpoints.list(caller.accountId), store.fleet.livingWorkers(endpointId)]);
+    const [endpoints, workers] = await Promise.all([
+      store.endpoints.list(caller.accountId),
+      store.fleet.livingWorkers(endpointId),
+    ]);
     const known = new Map(endpoints.map((endpoint) => [endpoint.id, endpoint]));
     return workers.flatMap((worker) => {
       const endpoint = worker.accountId === caller.accountId ? known.get(worker.endpointId) : undefined;
@@ -240,12 +327,24 @@ export class Pods {
   }
 
   /** Its log from its first start on; also of one that was terminated, as long as that is kept. */
-  async logs(caller: Caller, id: string, query: LogQuery, signal: AbortSignal): Promise<AsyncIterable<LogLine>> {
+  async logs(
+    caller: Caller,
+    id: string,
+    query: LogQuery,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<LogLine>> {
     checkItself(caller, id);
     const { pods } = this.#context.store;
     const pod = await pods.findAnywhere(id);
     if (pod === undefined || pod.accountId !== caller.accountId) throw notFound(KIND, id);
-    return podLog({ pod, query, signal, engine: this.#parts.engines.get(pod.dataCenterId), changes: this.#parts.changes, find: () => pods.findAnywhere(id) });
+    return podLog({
+      pod,
+      query,
+      signal,
+      engine: this.#parts.engines.get(pod.dataCenterId),
+      changes: this.#parts.changes,
+      find: () => pods.findAnywhere(id),
+    });
   }
 
   /** What is at a path in it; it must run. */
@@ -266,14 +365,20 @@ export class Pods {
   async writeFiles(caller: Caller, id: string, folder: string, tar: Readable): Promise<void> {
     const pod = await this.get(caller, id);
     await filesOf(pod, this.#parts.engines).write(id, folder, tar);
-    await this.#context.store.audit.record(auditOf(this.#context, caller, 'copy files into', KIND, id, [{ field: 'path', to: folder }]));
+    await this.#context.store.audit.record(
+      auditOf(this.#context, caller, 'copy files into', KIND, id, [{ field: 'path', to: folder }]),
+    );
   }
 
   async #change(
     caller: Caller,
     id: string,
     action: string,
-    next: (current: Pod, now: number, footing: PodFooting) => Pod | { record: Pod; interrupted: Changed<Pod>[] },
+    next: (
+      current: Pod,
+      now: number,
+      footing: PodFooting,
+    ) => Pod | { record: Pod; interrupted: Changed<Pod>[] },
     ids: { registryId?: string; placing?: true } = {},
   ): Promise<Pod> {
     checkItself(caller, id);
@@ -306,10 +411,18 @@ export class Pods {
 
   async #checkedHardware(wish: HardwareWish): Promise<HardwareWish> {
     const offer = await offerOf(this.#parts.catalog);
-    const selection = withKnownSpellings({ gpuTypeIds: [...wish.gpuTypeIds], gpuPools: [], excludedGpuTypes: [] });
+    const selection = withKnownSpellings({
+      gpuTypeIds: [...wish.gpuTypeIds],
+      gpuPools: [],
+      excludedGpuTypes: [],
+    });
     const cpuFlavors = CPU_FLAVORS.filter(({ products }) => products.includes('POD'));
     refuse([
-      ...(wish.compute === 'GPU' ? gpuFindings(selection, offer) : wish.cpuFlavors.length === 0 ? [] : cpuFindings(wish.cpuFlavors, { ...offer, cpuFlavors })),
+      ...(wish.compute === 'GPU'
+        ? gpuFindings(selection, offer)
+        : wish.cpuFlavors.length === 0
+          ? []
+          : cpuFindings(wish.cpuFlavors, { ...offer, cpuFlavors })),
       ...dataCenterFindings(wish.dataCenterIds, offer),
     ]);
     return { ...wish, gpuTypeIds: selection.gpuTypeIds };
@@ -318,18 +431,25 @@ export class Pods {
   /** A template's CUDA versions are a default; whatever is said about CUDA takes their place. */
   #cuda({ compute, cuda }: HardwareWish, template: Template | undefined): HardwareWish['cuda'] {
     const said = cuda.allowed !== undefined || typeof cuda.minimum === 'string';
-    return said || template === undefined || compute === 'CPU' ? cuda : { allowed: template.allowedCudaVersions };
+    return said || template === undefined || compute === 'CPU'
+      ? cuda
+      : { allowed: template.allowedCudaVersions };
   }
 
   async #template(caller: Caller, use: PodTemplateUse | undefined): Promise<Template | undefined> {
     if (use === undefined) return undefined;
     const template = await this.#parts.templates.get(caller, use.id).catch((error: unknown) => {
-      if (use.remembered && error instanceof BerthError && error.code === 'not-found') throw rule(`template ${JSON.stringify(use.id.slice(0, 64))} does not exist, or is not yours to use; create it first or name another`);
+      if (use.remembered && error instanceof BerthError && error.code === 'not-found')
+        throw rule(
+          `template ${JSON.stringify(use.id.slice(0, 64))} does not exist, or is not yours to use; create it first or name another`,
+        );
       throw error;
     });
     if (!template.serverless) return template;
     const finding = `template ${JSON.stringify(template.name)} is for endpoints; a pod needs one that is not serverless`;
-    throw use.remembered ? rule(finding) : new BerthError('schema', 'Request validation failed.', { details: [`$.templateId: ${finding}`] });
+    throw use.remembered
+      ? rule(finding)
+      : new BerthError('schema', 'Request validation failed.', { details: [`$.templateId: ${finding}`] });
   }
 
   #withReferences({ registryId }: PodChange, pod: Pod): Pod {
@@ -339,28 +459,38 @@ export class Pods {
   /** An engine that does not answer now has no room now. */
   async #sites(image: string): Promise<PodSite[]> {
     const names = new Map(this.#parts.catalog.dataCenters().map(({ id, engine }) => [id, engine]));
-    const sites = await Promise.all([...this.#parts.engines].map(async ([dataCenterId, engine]): Promise<PodSite[]> => {
-      try {
-        return [{
-          dataCenterId,
-          engine: names.get(dataCenterId) ?? engine.kind,
-          capacity: await engine.capacity(),
-          imageProblem: engine.imageProblem(image),
-          ...(engine.abilities.networks !== undefined && { network: engine.abilities.networks }),
-          ...(engine.subnetsInUse !== undefined && { subnetsInUse: () => engine.subnetsInUse?.() ?? Promise.resolve([]) }),
-        }];
-      } catch (error) {
-        if (error instanceof BerthError && error.code === 'unavailable') return [];
-        throw error;
-      }
-    }));
+    const sites = await Promise.all(
+      [...this.#parts.engines].map(async ([dataCenterId, engine]): Promise<PodSite[]> => {
+        try {
+          return [
+            {
+              dataCenterId,
+              engine: names.get(dataCenterId) ?? engine.kind,
+              capacity: await engine.capacity(),
+              imageProblem: engine.imageProblem(image),
+              ...(engine.abilities.networks !== undefined && { network: engine.abilities.networks }),
+              ...(engine.subnetsInUse !== undefined && {
+                subnetsInUse: () => engine.subnetsInUse?.() ?? Promise.resolve([]),
+              }),
+            },
+          ];
+        } catch (error) {
+          if (error instanceof BerthError && error.code === 'unavailable') return [];
+          throw error;
+        }
+      }),
+    );
     return sites.flat();
   }
 }
 
 /** A member of a cluster came with the others, and goes with them. */
 function alone(pod: Pod, done: string): Pod {
-  if (pod.clusterId !== null) throw new BerthError('state', `pod ${pod.id} belongs to the cluster ${pod.clusterId}, so it cannot be ${done} by itself; use the cluster`);
+  if (pod.clusterId !== null)
+    throw new BerthError(
+      'state',
+      `pod ${pod.id} belongs to the cluster ${pod.clusterId}, so it cannot be ${done} by itself; use the cluster`,
+    );
   return pod;
 }
 
@@ -374,12 +504,16 @@ function registryOf({ registryId }: PodChange): { registryId?: string } {
 }
 
 function checkRegistry({ registryId }: PodChange, found: boolean): void {
-  if (typeof registryId === 'string' && !found) throw rule(`registry ${JSON.stringify(registryId.slice(0, 64))} does not exist in this account; create it first or leave it out`);
+  if (typeof registryId === 'string' && !found)
+    throw rule(
+      `registry ${JSON.stringify(registryId.slice(0, 64))} does not exist in this account; create it first or leave it out`,
+    );
 }
 
 /** A GPU pod may be started without its GPUs, to get at its data. */
 function gpuCountFindings({ compute }: Pod, gpuCount: number): string[] {
-  if (!Number.isInteger(gpuCount) || gpuCount < 0) return [`gpuCount must be a whole number of at least 0, got ${gpuCount}`];
+  if (!Number.isInteger(gpuCount) || gpuCount < 0)
+    return [`gpuCount must be a whole number of at least 0, got ${gpuCount}`];
   return compute === 'CPU' && gpuCount > 0 ? ['this is a CPU pod, and that is fixed: it takes no GPUs'] : [];
 }
 

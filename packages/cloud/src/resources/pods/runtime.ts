@@ -48,7 +48,10 @@ export class PodRuntimes {
       uptime: Math.max(0, Math.floor((this.#clock.now() - (pod.startedAt ?? this.#clock.now())) / 1000)),
       cpu: share(usage?.cpu ?? 0, pod.vcpuCount),
       memory: share((usage?.memoryInBytes ?? 0) / BYTES_PER_GB, pod.memoryInGb),
-      gpus: Array.from({ length: pod.gpuCount }, (_, index) => usage?.gpus[index] ?? { util: 0, memoryUtil: 0 }),
+      gpus: Array.from(
+        { length: pod.gpuCount },
+        (_, index) => usage?.gpus[index] ?? { util: 0, memoryUtil: 0 },
+      ),
       ports,
     };
   }
@@ -57,7 +60,8 @@ export class PodRuntimes {
   #usage(pod: Pod, engine: InstanceEngine): Promise<Usage | undefined> {
     const now = performance.now();
     const kept = this.#usages.get(pod.id);
-    if (kept !== undefined && now - kept.at < USAGE_LIFETIME_MS && kept.generation === pod.generation) return kept.usage;
+    if (kept !== undefined && now - kept.at < USAGE_LIFETIME_MS && kept.generation === pod.generation)
+      return kept.usage;
     if (this.#usages.size >= MOST_KEPT) this.#usages.clear();
     const usage = engine.usage(pod.id).catch((error: unknown) => {
       // How it is doing is not known while its engine does not answer; that it runs is.
@@ -72,12 +76,14 @@ export class PodRuntimes {
   async ports(pod: Pod): Promise<PodPort[]> {
     const engine = this.#engines.get(pod.dataCenterId);
     if (pod.status !== 'RUNNING' || engine === undefined) return [];
-    return Promise.all(pod.ports.map(async (entry): Promise<PodPort> => {
-      const port = Number.parseInt(entry, 10);
-      if (entry.endsWith('/http')) return { private: port, public: null, type: 'http', ip: null };
-      const address = await engine.address(pod.id, innerPort(port, engine));
-      return { private: port, public: address?.port ?? null, type: 'tcp', ip: address?.host ?? null };
-    }));
+    return Promise.all(
+      pod.ports.map(async (entry): Promise<PodPort> => {
+        const port = Number.parseInt(entry, 10);
+        if (entry.endsWith('/http')) return { private: port, public: null, type: 'http', ip: null };
+        const address = await engine.address(pod.id, innerPort(port, engine));
+        return { private: port, public: address?.port ?? null, type: 'tcp', ip: address?.host ?? null };
+      }),
+    );
   }
 }
 

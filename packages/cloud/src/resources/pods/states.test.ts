@@ -5,8 +5,14 @@ import { samplePod } from './pod.sample.ts';
 import { actionsOf, checkAction, desiredStatus } from './states.ts';
 import type { PodAction } from './states.ts';
 
-const wantedIn = (status: PodStatus): Pod['wanted'] => (status === 'TERMINATED' ? 'terminated' : status === 'EXITED' || status === 'ERROR' ? 'stopped' : 'running');
-const pod = (status: PodStatus, fields: Partial<Pod> = {}): Pod => ({ ...samplePod, status, wanted: wantedIn(status), ...fields });
+const wantedIn = (status: PodStatus): Pod['wanted'] =>
+  status === 'TERMINATED' ? 'terminated' : status === 'EXITED' || status === 'ERROR' ? 'stopped' : 'running';
+const pod = (status: PodStatus, fields: Partial<Pod> = {}): Pod => ({
+  ...samplePod,
+  status,
+  wanted: wantedIn(status),
+  ...fields,
+});
 
 describe('what can be asked of a pod', () => {
   const table: [PodStatus, PodAction[]][] = [
@@ -35,11 +41,17 @@ describe('what can be asked of a pod', () => {
   test('a locked one can be started, and nothing else', () => {
     assert.deepEqual(actionsOf(pod('RUNNING', { locked: true })), []);
     assert.deepEqual(actionsOf(pod('EXITED', { locked: true })), ['start']);
-    for (const action of ['stop', 'restart', 'reset', 'terminate'] as const) assert.throws(() => checkAction(pod('RUNNING', { locked: true }), action), /locked/);
+    for (const action of ['stop', 'restart', 'reset', 'terminate'] as const)
+      assert.throws(() => checkAction(pod('RUNNING', { locked: true }), action), /locked/);
   });
 
   test('the older interfaces tell what is wanted', () => {
-    assert.deepEqual((['PROVISIONING', 'RUNNING', 'EXITED', 'ERROR', 'TERMINATED'] as const).map((status) => desiredStatus(pod(status))), ['RUNNING', 'RUNNING', 'EXITED', 'EXITED', 'TERMINATED']);
+    assert.deepEqual(
+      (['PROVISIONING', 'RUNNING', 'EXITED', 'ERROR', 'TERMINATED'] as const).map((status) =>
+        desiredStatus(pod(status)),
+      ),
+      ['RUNNING', 'RUNNING', 'EXITED', 'EXITED', 'TERMINATED'],
+    );
     assert.equal(desiredStatus(pod('RUNNING', { wanted: 'stopped' })), 'EXITED');
   });
 });

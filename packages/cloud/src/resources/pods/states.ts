@@ -34,7 +34,11 @@ function allowedIn(pod: Stateful): readonly PodAction[] {
 
 /** What may be asked of it now, in the words that REST v2 has. */
 export function actionsOf(pod: Stateful): (typeof POD_ACTIONS)[number][] {
-  const allowed = allowedIn(pod).filter((action) => (!pod.locked || DESPITE_LOCK.includes(action)) && !(typeof pod.clusterId === 'string' && NOT_OF_A_MEMBER.includes(action)));
+  const allowed = allowedIn(pod).filter(
+    (action) =>
+      (!pod.locked || DESPITE_LOCK.includes(action)) &&
+      !(typeof pod.clusterId === 'string' && NOT_OF_A_MEMBER.includes(action)),
+  );
   return POD_ACTIONS.filter((action) => allowed.includes(action));
 }
 
@@ -42,13 +46,19 @@ export function actionsOf(pod: Stateful): (typeof POD_ACTIONS)[number][] {
 export function checkAction(pod: Stateful & Pick<Pod, 'id'>, action: PodAction): void {
   if (!allowedIn(pod).includes(action)) {
     const can = actionsOf(pod);
-    throw new BerthError('state', `pod ${pod.id} is ${pod.status}${isUp(pod) && pod.wanted !== 'running' ? ' and stopping' : ''}, so it cannot ${action}; possible now: ${can.join(', ') || 'nothing'}`);
+    throw new BerthError(
+      'state',
+      `pod ${pod.id} is ${pod.status}${isUp(pod) && pod.wanted !== 'running' ? ' and stopping' : ''}, so it cannot ${action}; possible now: ${can.join(', ') || 'nothing'}`,
+    );
   }
   if (pod.locked && !DESPITE_LOCK.includes(action)) throw locked(pod.id, action);
 }
 
 export function locked(id: string, action: string): BerthError {
-  return new BerthError('state', `pod ${id} is locked, so it cannot ${action}; unlock it first (locked: false)`);
+  return new BerthError(
+    'state',
+    `pod ${id} is locked, so it cannot ${action}; unlock it first (locked: false)`,
+  );
 }
 
 export type DesiredStatus = 'RUNNING' | 'EXITED' | 'TERMINATED';
@@ -68,7 +78,11 @@ const WORDS: Record<PodStatus, string> = {
 };
 
 /** The last thing that happened to it, for people. */
-export function lastStatusChange({ status, statusDetail, statusChangedAt }: Pick<Pod, 'status' | 'statusDetail' | 'statusChangedAt'>): string {
+export function lastStatusChange({
+  status,
+  statusDetail,
+  statusChangedAt,
+}: Pick<Pod, 'status' | 'statusDetail' | 'statusChangedAt'>): string {
   return `${statusDetail ?? WORDS[status]}: ${new Date(statusChangedAt).toUTCString()}`;
 }
 

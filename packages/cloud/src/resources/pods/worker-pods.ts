@@ -13,16 +13,30 @@ export interface WorkerPod {
 }
 
 export function podOfWorker(worker: Worker, endpoint: Endpoint, prices: PriceSettings): WorkerPod {
-  const { id, accountId, createdAt, dataCenterId, image, gpuTypeId, gpuCount, state, startedAt, readyAt } = worker;
+  const { id, accountId, createdAt, dataCenterId, image, gpuTypeId, gpuCount, state, startedAt, readyAt } =
+    worker;
   const { args, containerDisk, ports, env, registryId, templateId, compute, cpuFlavors } = endpoint;
   const pod: Pod = {
     ...DEFAULTS,
-    id, accountId, createdAt, updatedAt: createdAt, statusChangedAt: readyAt ?? createdAt,
+    id,
+    accountId,
+    createdAt,
+    updatedAt: createdAt,
+    statusChangedAt: readyAt ?? createdAt,
     name: endpoint.name,
-    compute, image, args, containerDisk, ports, env, registryId, templateId,
+    compute,
+    image,
+    args,
+    containerDisk,
+    ports,
+    env,
+    registryId,
+    templateId,
     volumePath: '/runpod-volume',
     networkVolumeId: endpoint.networkVolumeIds[0] ?? null,
-    dataCenterId, gpuTypeId, gpuCount,
+    dataCenterId,
+    gpuTypeId,
+    gpuCount,
     cpuFlavorId: cpuFlavors[0]?.id ?? null,
     vcpuCount: cpuFlavors[0]?.vcpuCount ?? 0,
     status: state === 'starting' ? 'STARTING' : 'RUNNING',

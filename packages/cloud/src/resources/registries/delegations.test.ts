@@ -17,20 +17,49 @@ describe('the ARN of a delegated repository', () => {
   test('is taken apart into account, region, repository and tag', async () => {
     await check(
       fc.property(delegated, ({ awsUser, awsRegion, repository, tag }) => {
-        assert.deepEqual(parseEcrArn(`arn:aws:ecr:${awsRegion}:${awsUser}:repository/${repository}:${tag}`), { awsUser, awsRegion, repository, tag });
-        assert.deepEqual(parseEcrArn(`arn:aws:ecr:${awsRegion}:${awsUser}:repository/${repository}`), { awsUser, awsRegion, repository, tag: 'latest' });
+        assert.deepEqual(parseEcrArn(`arn:aws:ecr:${awsRegion}:${awsUser}:repository/${repository}:${tag}`), {
+          awsUser,
+          awsRegion,
+          repository,
+          tag,
+        });
+        assert.deepEqual(parseEcrArn(`arn:aws:ecr:${awsRegion}:${awsUser}:repository/${repository}`), {
+          awsUser,
+          awsRegion,
+          repository,
+          tag: 'latest',
+        });
       }),
     );
   });
 
   test('that is none is refused with an example', async () => {
-    const refused = (resource: string) => () => assert.throws(() => parseEcrArn(resource), (error) => error instanceof BerthError && error.code === 'rule' && error.message.includes('arn:aws:ecr:'));
-    for (const resource of ['', 'x', 'arn:aws:s3:us-east-1:123456789012:repository/a', 'arn:aws:ecr:us-east-1:123456789012:repository/', 'arn:aws:ecr:us-east-1:12ab:repository/a', 'arn:aws:ecr:us-east-1:123456789012:repository/A\n']) refused(resource)();
+    const refused = (resource: string) => () =>
+      assert.throws(
+        () => parseEcrArn(resource),
+        (error) =>
+          error instanceof BerthError && error.code === 'rule' && error.message.includes('arn:aws:ecr:'),
+      );
+    for (const resource of [
+      '',
+      'x',
+      'arn:aws:s3:us-east-1:123456789012:repository/a',
+      'arn:aws:ecr:us-east-1:123456789012:repository/',
+      'arn:aws:ecr:us-east-1:12ab:repository/a',
+      'arn:aws:ecr:us-east-1:123456789012:repository/A\n',
+    ])
+      refused(resource)();
     await check(fc.property(fc.string(), (resource) => refused(resource)()));
   });
 
   test('leads to the registry that images are pulled from', () => {
-    assert.equal(dockerRegistryUri({ awsUser: '123456789012', awsRegion: 'us-east-2' }), '123456789012.dkr.ecr.us-east-2.amazonaws.com');
-    assert.equal(dockerRegistryUri({ awsUser: '123456789012', awsRegion: 'cn-north-1' }), '123456789012.dkr.ecr.cn-north-1.amazonaws.com.cn');
+    assert.equal(
+      dockerRegistryUri({ awsUser: '123456789012', awsRegion: 'us-east-2' }),
+      '123456789012.dkr.ecr.us-east-2.amazonaws.com',
+    );
+    assert.equal(
+      dockerRegistryUri({ awsUser: '123456789012', awsRegion: 'cn-north-1' }),
+      '123456789012.dkr.ecr.cn-north-1.amazonaws.com.cn',
+    );
   });
 });

@@ -5,7 +5,8 @@ import { auditOf } from '../context.ts';
 import type { Context } from '../context.ts';
 
 const KIND = 'registry delegation';
-const ECR_ARN = /^arn:(aws|aws-cn|aws-us-gov):ecr:([a-z0-9-]+):(\d{6,20}):repository\/([a-z0-9][a-z0-9._/-]{0,255})(?::([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?$/;
+const ECR_ARN =
+  /^arn:(aws|aws-cn|aws-us-gov):ecr:([a-z0-9-]+):(\d{6,20}):repository\/([a-z0-9][a-z0-9._/-]{0,255})(?::([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?$/;
 
 /** Access to someone's ECR repository without keeping their credentials. */
 export class Delegations {
@@ -17,7 +18,13 @@ export class Delegations {
 
   async create(caller: Caller, resource: string, name: string | null): Promise<RegistryDelegation> {
     const { store, clock, ids } = this.#context;
-    const delegation: RegistryDelegation = { ...parseEcrArn(resource), id: ids.resource(), accountId: caller.accountId, name, createdAt: clock.now() };
+    const delegation: RegistryDelegation = {
+      ...parseEcrArn(resource),
+      id: ids.resource(),
+      accountId: caller.accountId,
+      name,
+      createdAt: clock.now(),
+    };
     await store.delegations.insert(delegation, auditOf(this.#context, caller, 'create', KIND, delegation.id));
     return delegation;
   }
@@ -27,20 +34,31 @@ export class Delegations {
   }
 
   async remove(caller: Caller, id: string): Promise<void> {
-    const removed = await this.#context.store.delegations.remove(caller.accountId, id, auditOf(this.#context, caller, 'delete', KIND, id));
+    const removed = await this.#context.store.delegations.remove(
+      caller.accountId,
+      id,
+      auditOf(this.#context, caller, 'delete', KIND, id),
+    );
     if (!removed) throw notFound(KIND, id);
   }
 }
 
-export function parseEcrArn(resource: string): Pick<RegistryDelegation, 'awsUser' | 'awsRegion' | 'repository' | 'tag'> {
+export function parseEcrArn(
+  resource: string,
+): Pick<RegistryDelegation, 'awsUser' | 'awsRegion' | 'repository' | 'tag'> {
   const [, , awsRegion, awsUser, repository, tag = 'latest'] = ECR_ARN.exec(resource) ?? [];
   if (awsRegion === undefined || awsUser === undefined || repository === undefined) {
-    throw rule('resource must be the ARN of an ECR repository, for example arn:aws:ecr:us-east-2:123456789012:repository/team/image');
+    throw rule(
+      'resource must be the ARN of an ECR repository, for example arn:aws:ecr:us-east-2:123456789012:repository/team/image',
+    );
   }
   return { awsUser, awsRegion, repository, tag };
 }
 
 /** Where the images of a delegated repository are pulled from. */
-export function dockerRegistryUri({ awsUser, awsRegion }: Pick<RegistryDelegation, 'awsUser' | 'awsRegion'>): string {
+export function dockerRegistryUri({
+  awsUser,
+  awsRegion,
+}: Pick<RegistryDelegation, 'awsUser' | 'awsRegion'>): string {
   return `${awsUser}.dkr.ecr.${awsRegion}.amazonaws.com${awsRegion.startsWith('cn-') ? '.cn' : ''}`;
 }

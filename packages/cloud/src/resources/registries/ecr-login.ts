@@ -45,28 +45,69 @@ export class EcrLogin {
 
   async #ask(awsUser: string, awsRegion: string, now: number): Promise<Credentials> {
     const { identity, endpoint } = this.#parts;
-    if (identity === undefined) throw new BerthError('unavailable', 'its registry is delegated, and this server has no AWS identity to log in with: start Berth with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY');
-    const url = new URL(endpoint === '' ? `https://api.ecr.${awsRegion}.amazonaws.com${awsRegion.startsWith('cn-') ? '.cn' : ''}/` : endpoint);
+    if (identity === undefined)
+      throw new BerthError(
+        'unavailable',
+        'its registry is delegated, and this server has no AWS identity to log in with: start Berth with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
+      );
+    const url = new URL(
+      endpoint === ''
+        ? `https://api.ecr.${awsRegion}.amazonaws.com${awsRegion.startsWith('cn-') ? '.cn' : ''}/`
+        : endpoint,
+    );
     const body = JSON.stringify({ registryIds: [awsUser] });
     try {
-      const response = await fetch(url, { method: 'POST', body, headers: signed({ url, body, region: awsRegion, identity, now }), signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
-      const answer = (await response.json()) as { authorizationData?: { authorizationToken?: string }[]; message?: string; __type?: string };
-      const [username, ...password] = Buffer.from(answer.authorizationData?.[0]?.authorizationToken ?? '', 'base64').toString().split(':');
-      if (!response.ok || username === undefined || password.length === 0) throw new Error(answer.message ?? answer.__type ?? `status ${response.status}`);
+      const response = await fetch(url, {
+        method: 'POST',
+        body,
+        headers: signed({ url, body, region: awsRegion, identity, now }),
+        signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+      });
+      const answer = (await response.json()) as {
+        authorizationData?: { authorizationToken?: string }[];
+        message?: string;
+        __type?: string;
+      };
+      const [username, ...password] = Buffer.from(
+        answer.authorizationData?.[0]?.authorizationToken ?? '',
+        'base64',
+      )
+        .toString()
+        .split(':');
+      if (!response.ok || username === undefined || password.length === 0)
+        throw new Error(answer.message ?? answer.__type ?? `status ${response.status}`);
       return { username, password: password.join(':') };
     } catch (error) {
-      throw new BerthError('unavailable', `its registry is delegated, but ECR gives no login for ${awsUser} in ${awsRegion}: ${(error as Error).message}`, { cause: error });
+      throw new BerthError(
+        'unavailable',
+        `its registry is delegated, but ECR gives no login for ${awsUser} in ${awsRegion}: ${(error as Error).message}`,
+        { cause: error },
+      );
     }
   }
 }
 
 export function identityFrom(env: NodeJS.ProcessEnv): AwsIdentity | undefined {
   const [accessKeyId, secretAccessKey] = [env['AWS_ACCESS_KEY_ID'], env['AWS_SECRET_ACCESS_KEY']];
-  return accessKeyId === undefined || secretAccessKey === undefined ? undefined : { accessKeyId, secretAccessKey, sessionToken: env['AWS_SESSION_TOKEN'] };
+  return accessKeyId === undefined || secretAccessKey === undefined
+    ? undefined
+    : { accessKeyId, secretAccessKey, sessionToken: env['AWS_SESSION_TOKEN'] };
 }
 
 /** The headers of a request in AWS's signature, version 4. */
-export function signed({ url, body, region, identity, now }: { url: URL; body: string; region: string; identity: AwsIdentity; now: number }): Record<string, string> {
+export function signed({
+  url,
+  body,
+  region,
+  identity,
+  now,
+}: {
+  url: URL;
+  body: string;
+  region: string;
+  identity: AwsIdentity;
+  now: number;
+}): Record<string, string> {
   const instant = new Date(now).toISOString().replaceAll(/[-:]|\.\d{3}/g, '');
   const day = instant.slice(0, 8);
   const headers: Record<string, string> = {
@@ -77,11 +118,29 @@ export function signed({ url, body, region, identity, now }: { url: URL; body: s
     'x-amz-target': TARGET,
   };
   const names = Object.keys(headers).sort().join(';');
-  const request = ['POST', url.pathname, '', ...Object.keys(headers).sort().map((name) => `${name}:${headers[name]}`), '', names, sha256(body)].join('\n');
+  const request = [
+    'POST',
+    url.pathname,
+    '',
+    ...Object.keys(headers)
+      .sort()
+      .map((name) => `${name}:${headers[name]}`),
+    '',
+    names,
+    sha256(body),
+  ].join('\n');
   const scope = `${day}/${region}/${SERVICE}/aws4_request`;
-  const key = [day, region, SERVICE, 'aws4_request'].reduce((secret: string | Buffer, part) => createHmac('sha256', secret).update(part).digest(), `AWS4${identity.secretAccessKey}`);
-  const signature = createHmac('sha256', key).update(['AWS4-HMAC-SHA256', instant, scope, sha256(request)].join('\n')).digest('hex');
-  return { ...headers, authorization: `AWS4-HMAC-SHA256 Credential=${identity.accessKeyId}/${scope}, SignedHeaders=${names}, Signature=${signature}` };
+  const key = [day, region, SERVICE, 'aws4_request'].reduce(
+    (secret: string | Buffer, part) => createHmac('sha256', secret).update(part).digest(),
+    `AWS4${identity.secretAccessKey}`,
+  );
+  const signature = createHmac('sha256', key)
+    .update(['AWS4-HMAC-SHA256', instant, scope, sha256(request)].join('\n'))
+    .digest('hex');
+  return {
+    ...headers,
+    authorization: `AWS4-HMAC-SHA256 Credential=${identity.accessKeyId}/${scope}, SignedHeaders=${names}, Signature=${signature}`,
+  };
 }
 
 function sha256(text: string): string {

@@ -17,7 +17,10 @@ describe('what an image is pulled with', () => {
   let context: TestContext;
   let url = '';
   const asked: { headers: Record<string, unknown>; body: string }[] = [];
-  let answer: () => [number, unknown] = () => [200, { authorizationData: [{ authorizationToken: Buffer.from('AWS:a:token').toString('base64') }] }];
+  let answer: () => [number, unknown] = () => [
+    200,
+    { authorizationData: [{ authorizationToken: Buffer.from('AWS:a:token').toString('base64') }] },
+  ];
   const server = createServer(async (request, response) => {
     let body = '';
     for await (const chunk of request.setEncoding('utf8') as AsyncIterable<string>) body += chunk;
@@ -36,18 +39,48 @@ describe('what an image is pulled with', () => {
   });
 
   test('saved credentials that are named, else a delegation of the account that covers the image, else nothing', async () => {
-    const pulls = new PullCredentials(context.store, new EcrLogin({ identity, endpoint: url, clock: context.clock }));
+    const pulls = new PullCredentials(
+      context.store,
+      new EcrLogin({ identity, endpoint: url, clock: context.clock }),
+    );
     const [ann, bob] = [await context.account('ann'), await context.account('bob')];
     const saved = await new Registries(context).create(ann, { name: 'hub', username: 'u', password: 'p' });
-    await new Delegations(context).create(ann, 'arn:aws:ecr:us-east-2:123456789012:repository/team/image', 'ours');
-    await new Delegations(context).create(ann, 'arn:aws:ecr:us-east-2:123456789012:repository/team/pinned:v2', null);
-    assert.deepEqual(await pulls.of(ann.accountId, saved.id, `${HOST}/team/image:v1`), { username: 'u', password: 'p' });
+    await new Delegations(context).create(
+      ann,
+      'arn:aws:ecr:us-east-2:123456789012:repository/team/image',
+      'ours',
+    );
+    await new Delegations(context).create(
+      ann,
+      'arn:aws:ecr:us-east-2:123456789012:repository/team/pinned:v2',
+      null,
+    );
+    assert.deepEqual(await pulls.of(ann.accountId, saved.id, `${HOST}/team/image:v1`), {
+      username: 'u',
+      password: 'p',
+    });
     assert.equal(await pulls.of(bob.accountId, saved.id, 'x'), undefined, 'not theirs');
-    for (const image of [`${HOST}/team/image`, `${HOST}/team/image:v1`, `${HOST}/team/image@sha256:${'a'.repeat(64)}`, `${HOST}/team/pinned:v2`]) {
-      assert.deepEqual(await pulls.of(ann.accountId, null, image), { username: 'AWS', password: 'a:token' }, image);
+    for (const image of [
+      `${HOST}/team/image`,
+      `${HOST}/team/image:v1`,
+      `${HOST}/team/image@sha256:${'a'.repeat(64)}`,
+      `${HOST}/team/pinned:v2`,
+    ]) {
+      assert.deepEqual(
+        await pulls.of(ann.accountId, null, image),
+        { username: 'AWS', password: 'a:token' },
+        image,
+      );
       assert.equal(await pulls.of(bob.accountId, null, image), undefined, 'not theirs');
     }
-    for (const image of ['python:3.12', `${HOST}/team/other`, `${HOST}/team/pinned:v3`, `999999999999.dkr.ecr.us-east-2.amazonaws.com/team/image`, `evil.example/${HOST}/team/image`]) assert.equal(await pulls.of(ann.accountId, null, image), undefined, image);
+    for (const image of [
+      'python:3.12',
+      `${HOST}/team/other`,
+      `${HOST}/team/pinned:v3`,
+      `999999999999.dkr.ecr.us-east-2.amazonaws.com/team/image`,
+      `evil.example/${HOST}/team/image`,
+    ])
+      assert.equal(await pulls.of(ann.accountId, null, image), undefined, image);
     assert.equal(asked.length, 1, 'a login is kept for a while');
     context.clock.advance(7 * 3_600_000);
     await pulls.of(ann.accountId, null, `${HOST}/team/image`);
@@ -55,22 +88,50 @@ describe('what an image is pulled with', () => {
     const [{ headers, body } = { headers: {}, body: '' }] = asked;
     assert.equal(headers['x-amz-target'], 'AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken');
     assert.deepEqual(JSON.parse(body), { registryIds: ['123456789012'] });
-    assert.match(String(headers['authorization']), /^AWS4-HMAC-SHA256 Credential=AKID\/\d{8}\/us-east-2\/ecr\/aws4_request, SignedHeaders=content-type;host;x-amz-date;x-amz-target, Signature=[0-9a-f]{64}$/);
+    assert.match(
+      String(headers['authorization']),
+      /^AWS4-HMAC-SHA256 Credential=AKID\/\d{8}\/us-east-2\/ecr\/aws4_request, SignedHeaders=content-type;host;x-amz-date;x-amz-target, Signature=[0-9a-f]{64}$/,
+    );
   });
 
   test('why there is none is said in words', async () => {
-    const of = (login: EcrLogin): Promise<unknown> => login.of({ awsUser: '123456789012', awsRegion: 'eu-west-1' });
-    await assert.rejects(of(new EcrLogin({ identity: identityFrom({}), endpoint: url, clock: context.clock })), { code: 'unavailable', message: /AWS_ACCESS_KEY_ID/ });
-    answer = () => [400, { __type: 'AccessDeniedException', message: 'not authorized to perform ecr:GetAuthorizationToken' }];
-    await assert.rejects(of(new EcrLogin({ identity, endpoint: url, clock: context.clock })), /gives no login for 123456789012 in eu-west-1: not authorized/);
-    await assert.rejects(of(new EcrLogin({ identity, endpoint: 'http://127.0.0.1:9/', clock: context.clock })), { code: 'unavailable' });
+    const of = (login: EcrLogin): Promise<unknown> =>
+      login.of({ awsUser: '123456789012', awsRegion: 'eu-west-1' });
+    await assert.rejects(
+      of(new EcrLogin({ identity: identityFrom({}), endpoint: url, clock: context.clock })),
+      { code: 'unavailable', message: /AWS_ACCESS_KEY_ID/ },
+    );
+    answer = () => [
+      400,
+      { __type: 'AccessDeniedException', message: 'not authorized to perform ecr:GetAuthorizationToken' },
+    ];
+    await assert.rejects(
+      of(new EcrLogin({ identity, endpoint: url, clock: context.clock })),
+      /gives no login for 123456789012 in eu-west-1: not authorized/,
+    );
+    await assert.rejects(
+      of(new EcrLogin({ identity, endpoint: 'http://127.0.0.1:9/', clock: context.clock })),
+      { code: 'unavailable' },
+    );
   });
 
   test('a request is signed with everything that it says', () => {
-    const at = { url: new URL('https://api.ecr.us-east-2.amazonaws.com/'), body: '{}', region: 'us-east-2', identity, now: Date.UTC(2026, 0, 2, 3, 4, 5) };
+    const at = {
+      url: new URL('https://api.ecr.us-east-2.amazonaws.com/'),
+      body: '{}',
+      region: 'us-east-2',
+      identity,
+      now: Date.UTC(2026, 0, 2, 3, 4, 5),
+    };
     const headers = signed(at);
     assert.equal(headers['x-amz-date'], '20260102T030405Z');
-    for (const other of [{ ...at, body: '{ }' }, { ...at, region: 'us-east-1' }, { ...at, now: at.now + 1000 }, { ...at, identity: { ...identity, secretAccessKey: 'x' } }, { ...at, identity: { ...identity, sessionToken: 't' } }]) {
+    for (const other of [
+      { ...at, body: '{ }' },
+      { ...at, region: 'us-east-1' },
+      { ...at, now: at.now + 1000 },
+      { ...at, identity: { ...identity, secretAccessKey: 'x' } },
+      { ...at, identity: { ...identity, sessionToken: 't' } },
+    ]) {
       assert.notEqual(signed(other)['authorization'], headers['authorization']);
     }
   });

@@ -27,13 +27,21 @@ export class PullCredentials {
 }
 
 /** The newest delegation whose repository the image is from. A tag that was named counts; `latest` stands for every tag. */
-export function covering(delegations: readonly RegistryDelegation[], image: string): RegistryDelegation | undefined {
+export function covering(
+  delegations: readonly RegistryDelegation[],
+  image: string,
+): RegistryDelegation | undefined {
   const [named = ''] = image.split('@');
   const slash = named.indexOf('/');
   const [host, path] = [named.slice(0, slash), named.slice(slash + 1)];
   const colon = path.lastIndexOf(':');
   const [repository, tag] = colon === -1 ? [path, 'latest'] : [path.slice(0, colon), path.slice(colon + 1)];
-  return delegations.find((one) => dockerRegistryUri(one) === host && one.repository === repository && (one.tag === 'latest' || one.tag === tag));
+  return delegations.find(
+    (one) =>
+      dockerRegistryUri(one) === host &&
+      one.repository === repository &&
+      (one.tag === 'latest' || one.tag === tag),
+  );
 }
 
 /** Most images are not, and need no look into the store. */

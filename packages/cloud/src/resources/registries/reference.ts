@@ -1,13 +1,17 @@
 import { rule } from '../../support/errors.ts';
 
 /** The registries that these things name. */
-export function namedRegistries(...things: readonly ({ registryId?: string | null } | undefined)[]): string[] {
+export function namedRegistries(
+  ...things: readonly ({ registryId?: string | null } | undefined)[]
+): string[] {
   return things.flatMap((thing) => (typeof thing?.registryId === 'string' ? [thing.registryId] : []));
 }
 
 /** Refuses a registry that is not among those that the account has. */
 export function checkRegistry(registryId: string | null | undefined, found: readonly string[]): void {
   if (typeof registryId === 'string' && !found.includes(registryId)) {
-    throw rule(`registry ${JSON.stringify(registryId.slice(0, 64))} does not exist in this account; create it first or leave it out`);
+    throw rule(
+      `registry ${JSON.stringify(registryId.slice(0, 64))} does not exist in this account; create it first or leave it out`,
+    );
   }
 }

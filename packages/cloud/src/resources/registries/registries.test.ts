@@ -6,7 +6,8 @@ import { BerthError } from '../../support/errors.ts';
 import type { Caller } from '../caller.ts';
 import { Registries } from './registries.ts';
 
-const refusedAs = (code: string) => (error: unknown) => error instanceof BerthError && error.code === code && !/hidden/.test(error.message);
+const refusedAs = (code: string) => (error: unknown) =>
+  error instanceof BerthError && error.code === code && !/hidden/.test(error.message);
 
 describe('registries', () => {
   let context: TestContext;
@@ -21,9 +22,16 @@ describe('registries', () => {
   after(() => context.close());
 
   test('keep their credentials, and change them without a trace of them in the audit log', async () => {
-    const made = await registries.create(ann, { name: 'hub', username: 'hidden user', password: 'hidden password' });
+    const made = await registries.create(ann, {
+      name: 'hub',
+      username: 'hidden user',
+      password: 'hidden password',
+    });
     assert.deepEqual(await registries.get(ann, made.id), made);
-    const changed = await registries.replaceCredentials(ann, made.id, { username: 'hidden other', password: 'hidden too' });
+    const changed = await registries.replaceCredentials(ann, made.id, {
+      username: 'hidden other',
+      password: 'hidden too',
+    });
     assert.deepEqual(changed, { ...made, username: 'hidden other', password: 'hidden too' });
     const entries = await context.store.audit.list(ann.accountId, { limit: 10 });
     assert.deepEqual(entries[0]?.changes, [{ field: 'username' }, { field: 'password' }]);
@@ -31,7 +39,10 @@ describe('registries', () => {
   });
 
   test('have one name each in an account', async () => {
-    await assert.rejects(registries.create(ann, { name: 'hub', username: 'hidden', password: 'hidden' }), refusedAs('taken'));
+    await assert.rejects(
+      registries.create(ann, { name: 'hub', username: 'hidden', password: 'hidden' }),
+      refusedAs('taken'),
+    );
     await registries.create(await context.account('bob'), { name: 'hub', username: 'u', password: 'p' });
   });
 
@@ -41,7 +52,10 @@ describe('registries', () => {
     assert.ok(made !== undefined);
     for (const id of [made.id, 'unknown']) {
       await assert.rejects(registries.get(carol, id), refusedAs('not-found'));
-      await assert.rejects(registries.replaceCredentials(carol, id, { username: 'u', password: 'p' }), refusedAs('not-found'));
+      await assert.rejects(
+        registries.replaceCredentials(carol, id, { username: 'u', password: 'p' }),
+        refusedAs('not-found'),
+      );
       await assert.rejects(registries.remove(carol, id), refusedAs('not-found'));
     }
     await registries.remove(ann, made.id);

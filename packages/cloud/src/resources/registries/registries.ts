@@ -20,13 +20,27 @@ export class Registries {
     this.#context = context;
   }
 
-  async create(caller: Caller, { name, username, password }: Credentials & { name: string }): Promise<Registry> {
+  async create(
+    caller: Caller,
+    { name, username, password }: Credentials & { name: string },
+  ): Promise<Registry> {
     const { store, clock, ids } = this.#context;
-    const registry: Registry = { id: ids.resource(), accountId: caller.accountId, name, username, password, createdAt: clock.now() };
+    const registry: Registry = {
+      id: ids.resource(),
+      accountId: caller.accountId,
+      name,
+      username,
+      password,
+      createdAt: clock.now(),
+    };
     try {
       await store.registries.insert(registry, auditOf(this.#context, caller, 'create', KIND, registry.id));
     } catch (error) {
-      if (error instanceof UniqueViolation) throw new BerthError('taken', `a registry named ${JSON.stringify(name)} exists already; choose another name`);
+      if (error instanceof UniqueViolation)
+        throw new BerthError(
+          'taken',
+          `a registry named ${JSON.stringify(name)} exists already; choose another name`,
+        );
       throw error;
     }
     return registry;
@@ -35,7 +49,10 @@ export class Registries {
   async replaceCredentials(caller: Caller, id: string, credentials: Credentials): Promise<Registry> {
     const changed = await this.#context.store.registries.change(caller.accountId, id, (current) => ({
       record: { ...current, ...credentials },
-      audit: auditOf(this.#context, caller, 'update', KIND, id, [{ field: 'username' }, { field: 'password' }]),
+      audit: auditOf(this.#context, caller, 'update', KIND, id, [
+        { field: 'username' },
+        { field: 'password' },
+      ]),
     }));
     if (changed === undefined) throw notFound(KIND, id);
     return changed;
@@ -52,7 +69,11 @@ export class Registries {
   }
 
   async remove(caller: Caller, id: string): Promise<void> {
-    const removed = await this.#context.store.registries.remove(caller.accountId, id, auditOf(this.#context, caller, 'delete', KIND, id));
+    const removed = await this.#context.store.registries.remove(
+      caller.accountId,
+      id,
+      auditOf(this.#context, caller, 'delete', KIND, id),
+    );
     if (!removed) throw notFound(KIND, id);
   }
 }

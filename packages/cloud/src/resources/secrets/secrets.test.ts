@@ -21,20 +21,36 @@ describe('secrets', () => {
   after(() => context.close());
 
   test('show everything but their value', async () => {
-    const made = await secrets.create(ann, { name: 'token', value: 'the hidden value', description: 'for the hub' });
+    const made = await secrets.create(ann, {
+      name: 'token',
+      value: 'the hidden value',
+      description: 'for the hub',
+    });
     assert.deepEqual(await secrets.get(ann, made.id), made);
     assert.deepEqual(await secrets.list(ann), [made]);
-    assert.doesNotMatch(JSON.stringify([made, await context.store.audit.list(ann.accountId, { limit: 10 })]), /the hidden value/);
+    assert.doesNotMatch(
+      JSON.stringify([made, await context.store.audit.list(ann.accountId, { limit: 10 })]),
+      /the hidden value/,
+    );
   });
 
   test('reach a container that starts, and only one of their own account', async () => {
-    assert.deepEqual(await secrets.resolve(ann.accountId, { KEY: 'Bearer {{ RUNPOD_SECRET_token }}', PLAIN: 'x' }), { KEY: 'Bearer the hidden value', PLAIN: 'x' });
+    assert.deepEqual(
+      await secrets.resolve(ann.accountId, { KEY: 'Bearer {{ RUNPOD_SECRET_token }}', PLAIN: 'x' }),
+      { KEY: 'Bearer the hidden value', PLAIN: 'x' },
+    );
     const bob = await context.account('bob');
-    await assert.rejects(secrets.resolve(bob.accountId, { KEY: '{{ RUNPOD_SECRET_token }}' }), /do not exist: token/);
+    await assert.rejects(
+      secrets.resolve(bob.accountId, { KEY: '{{ RUNPOD_SECRET_token }}' }),
+      /do not exist: token/,
+    );
   });
 
   test('have one name each; the refusal does not repeat the value', async () => {
-    await assert.rejects(secrets.create(ann, { name: 'token', value: 'another value', description: null }), (error) => refusedAs('conflict')(error) && !String(error).includes('another value'));
+    await assert.rejects(
+      secrets.create(ann, { name: 'token', value: 'another value', description: null }),
+      (error) => refusedAs('conflict')(error) && !String(error).includes('another value'),
+    );
     await secrets.create(ann, { name: 'TOKEN', value: 'x', description: null });
     await secrets.create(await context.account('carol'), { name: 'token', value: 'x', description: null });
   });
@@ -55,8 +71,14 @@ describe('secrets', () => {
 
   test('that are refused or unknown leave nothing behind', async () => {
     const before = await context.store.audit.list(ann.accountId, { limit: 100 });
-    await assert.rejects(secrets.create(ann, { name: 'RUNPOD_x', value: 'x', description: null }), refusedAs('rule'));
-    await assert.rejects(secrets.create(ann, { name: 'empty', value: '', description: null }), refusedAs('rule'));
+    await assert.rejects(
+      secrets.create(ann, { name: 'RUNPOD_x', value: 'x', description: null }),
+      refusedAs('rule'),
+    );
+    await assert.rejects(
+      secrets.create(ann, { name: 'empty', value: '', description: null }),
+      refusedAs('rule'),
+    );
     await assert.rejects(secrets.update(ann, 'unknown', { value: 'x' }), refusedAs('not-found'));
     await assert.rejects(secrets.remove(ann, 'unknown'), refusedAs('not-found'));
     await assert.rejects(secrets.get(ann, 'unknown'), refusedAs('not-found'));
@@ -66,6 +88,9 @@ describe('secrets', () => {
   test('that are deleted stop what refers to them', async () => {
     const made = await secrets.create(ann, { name: 'short', value: 'x', description: null });
     await secrets.remove(ann, made.id);
-    await assert.rejects(secrets.resolve(ann.accountId, { A: '{{ RUNPOD_SECRET_short }}' }), /do not exist: short/);
+    await assert.rejects(
+      secrets.resolve(ann.accountId, { A: '{{ RUNPOD_SECRET_short }}' }),
+      /do not exist: short/,
+    );
   });
 });

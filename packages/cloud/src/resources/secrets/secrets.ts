@@ -27,18 +27,34 @@ export class Secrets {
     checkSecretValue(value);
     const { store, clock, ids } = this.#context;
     const now = clock.now();
-    const secret: Secret = { id: ids.resource(), accountId: caller.accountId, name, description, createdAt: now, updatedAt: now, valueUpdatedAt: now };
+    const secret: Secret = {
+      id: ids.resource(),
+      accountId: caller.accountId,
+      name,
+      description,
+      createdAt: now,
+      updatedAt: now,
+      valueUpdatedAt: now,
+    };
     try {
       await store.secrets.insert(secret, value, auditOf(this.#context, caller, 'create', KIND, secret.id));
     } catch (error) {
-      if (error instanceof UniqueViolation) throw new BerthError('conflict', `a secret named ${JSON.stringify(name)} exists already; update its value, or choose another name`);
+      if (error instanceof UniqueViolation)
+        throw new BerthError(
+          'conflict',
+          `a secret named ${JSON.stringify(name)} exists already; update its value, or choose another name`,
+        );
       throw error;
     }
     return secret;
   }
 
   /** A description of null removes it. */
-  async update(caller: Caller, id: string, { value, description }: { value?: string; description?: string | null }): Promise<Secret> {
+  async update(
+    caller: Caller,
+    id: string,
+    { value, description }: { value?: string; description?: string | null },
+  ): Promise<Secret> {
     if (value !== undefined) checkSecretValue(value);
     const changed = await this.#context.store.secrets.change(caller.accountId, id, (current) => {
       const now = this.#context.clock.now();
@@ -50,7 +66,8 @@ export class Secrets {
       };
       const changes: Change[] = [];
       if (value !== undefined) changes.push({ field: 'value' });
-      if (description !== undefined) changes.push({ field: 'description', from: current.description, to: description });
+      if (description !== undefined)
+        changes.push({ field: 'description', from: current.description, to: description });
       const changed = { record, audit: auditOf(this.#context, caller, 'update', KIND, id, changes) };
       return value === undefined ? changed : { ...changed, value };
     });
@@ -69,7 +86,11 @@ export class Secrets {
   }
 
   async remove(caller: Caller, id: string): Promise<void> {
-    const removed = await this.#context.store.secrets.remove(caller.accountId, id, auditOf(this.#context, caller, 'delete', KIND, id));
+    const removed = await this.#context.store.secrets.remove(
+      caller.accountId,
+      id,
+      auditOf(this.#context, caller, 'delete', KIND, id),
+    );
     if (!removed) throw notFound(KIND, id);
   }
 

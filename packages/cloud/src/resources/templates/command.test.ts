@@ -8,12 +8,22 @@ import { formatArgs, parseArgs, splitShell } from './command.ts';
 
 const anyText = fc.string({ unit: 'grapheme' });
 /** The characters that have a meaning to a shell, more often than chance would have them. */
-const shellText = fc.string({ unit: fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...`'"\\ \t\n{}$;|&*?#~!<>()\`,=`) }, fc.string({ minLength: 1, maxLength: 1, unit: 'grapheme' })) });
+const shellText = fc.string({
+  unit: fc.oneof(
+    { weight: 3, arbitrary: fc.constantFrom(...`'"\\ \t\n{}$;|&*?#~!<>()\`,=`) },
+    fc.string({ minLength: 1, maxLength: 1, unit: 'grapheme' }),
+  ),
+});
 const words = fc.array(fc.oneof(anyText, shellText), { maxLength: 6 });
 
 describe('a command', () => {
   test('survives being written as text', async () => {
-    await check(fc.property(words, words, (entrypoint, cmd) => assert.deepEqual(parseArgs(formatArgs({ entrypoint, cmd })), { entrypoint, cmd })), 500);
+    await check(
+      fc.property(words, words, (entrypoint, cmd) =>
+        assert.deepEqual(parseArgs(formatArgs({ entrypoint, cmd })), { entrypoint, cmd }),
+      ),
+      500,
+    );
   });
 
   test('that was read from any text reads the same after writing', async () => {
@@ -30,7 +40,9 @@ describe('a command', () => {
     const argument = fc.string({ unit: fc.constantFrom(...`ab'"\\ \t\n{}$;|&*?#~!<>()\`é☃`) });
     await check(
       fc.property(fc.array(argument, { minLength: 1, maxLength: 5 }), (cmd) => {
-        const shell = spawnSync('sh', ['-c', `printf '%s\\0' ${formatArgs({ entrypoint: [], cmd })}`], { encoding: 'utf8' });
+        const shell = spawnSync('sh', ['-c', `printf '%s\\0' ${formatArgs({ entrypoint: [], cmd })}`], {
+          encoding: 'utf8',
+        });
         assert.deepEqual(shell.stdout.split('\0').slice(0, -1), cmd);
       }),
       25,
@@ -57,16 +69,29 @@ describe('a command', () => {
   });
 
   test('may be given as exact lists in JSON; what only looks like it is shell text', () => {
-    assert.deepEqual(parseArgs('{"entrypoint":["sh","-c"],"cmd":["a b"]}'), { entrypoint: ['sh', '-c'], cmd: ['a b'] });
+    assert.deepEqual(parseArgs('{"entrypoint":["sh","-c"],"cmd":["a b"]}'), {
+      entrypoint: ['sh', '-c'],
+      cmd: ['a b'],
+    });
     assert.deepEqual(parseArgs('  {"cmd":["x"]}\n'), { entrypoint: [], cmd: ['x'] });
     assert.deepEqual(parseArgs('{}'), { entrypoint: [], cmd: [] });
-    for (const text of ['{"cmd":"x"}', '{"cmd":[1]}', '{"other":[]}', '{a']) assert.deepEqual(parseArgs(text).entrypoint, [], text);
+    for (const text of ['{"cmd":"x"}', '{"cmd":[1]}', '{"other":[]}', '{a'])
+      assert.deepEqual(parseArgs(text).entrypoint, [], text);
     assert.deepEqual(parseArgs('{"cmd":[1]}').cmd, ['{cmd:[1]}']);
   });
 
   test('with an open quote is refused, and the quote is named', () => {
-    for (const [text, mark] of [["echo 'a", "'"], ['echo "a', '"'], ['"a\\"', '"']] as const) {
-      assert.throws(() => parseArgs(text), (error) => error instanceof BerthError && error.code === 'rule' && error.message.includes(`quote ${mark} `), text);
+    for (const [text, mark] of [
+      ["echo 'a", "'"],
+      ['echo "a', '"'],
+      ['"a\\"', '"'],
+    ] as const) {
+      assert.throws(
+        () => parseArgs(text),
+        (error) =>
+          error instanceof BerthError && error.code === 'rule' && error.message.includes(`quote ${mark} `),
+        text,
+      );
     }
   });
 });

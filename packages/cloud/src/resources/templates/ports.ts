@@ -9,13 +9,22 @@ const HIGHEST_PORT = 65535;
 /** Splits `"8888/http,22/tcp"`, and lists whose items are such texts, into single entries. */
 export function splitPorts(ports: string | readonly string[]): string[] {
   const entries = typeof ports === 'string' ? [ports] : ports;
-  return entries.flatMap((entry) => entry.split(',')).map((entry) => entry.trim()).filter((entry) => entry !== '');
+  return entries
+    .flatMap((entry) => entry.split(','))
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
 }
 
 export function portFindings(ports: readonly string[]): string[] {
-  const findings = ports.filter((entry) => !isPort(entry)).map((entry) => `port ${JSON.stringify(entry.slice(0, 32))} must be <number>/http or <number>/tcp with a number from 1 to ${HIGHEST_PORT}`);
+  const findings = ports
+    .filter((entry) => !isPort(entry))
+    .map(
+      (entry) =>
+        `port ${JSON.stringify(entry.slice(0, 32))} must be <number>/http or <number>/tcp with a number from 1 to ${HIGHEST_PORT}`,
+    );
   const http = ports.filter((entry) => entry.endsWith('/http')).length;
-  if (http > MAX_HTTP_PORTS) findings.push(`at most ${MAX_HTTP_PORTS} HTTP ports may be exposed, got ${http}`);
+  if (http > MAX_HTTP_PORTS)
+    findings.push(`at most ${MAX_HTTP_PORTS} HTTP ports may be exposed, got ${http}`);
   const seen = new Set<string>();
   const twice = ports.find((entry) => seen.size === seen.add(entry).size);
   if (twice !== undefined) findings.push(`port ${JSON.stringify(twice.slice(0, 32))} is listed twice`);

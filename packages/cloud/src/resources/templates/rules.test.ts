@@ -7,8 +7,30 @@ import { BerthError } from '../../support/errors.ts';
 import { checkTemplate, envFindings, MAX_DISK_GB, MAX_NAME_LENGTH, templateFindings } from './rules.ts';
 
 const plain: Template = {
-  id: 't', accountId: 'a', name: 'worker', image: 'python:3.12', args: 'python main.py', containerDisk: 10, volumeSize: 0, volumePath: '/workspace', ports: ['80/http'], portLabels: [], env: { A: 'b' },
-  registryId: null, category: 'CPU', public: false, serverless: false, readme: '', startSsh: true, startJupyter: true, startScript: '', advancedStart: false, allowedCudaVersions: ['12.8'], config: null, createdAt: 1, updatedAt: 1,
+  id: 't',
+  accountId: 'a',
+  name: 'worker',
+  image: 'python:3.12',
+  args: 'python main.py',
+  containerDisk: 10,
+  volumeSize: 0,
+  volumePath: '/workspace',
+  ports: ['80/http'],
+  portLabels: [],
+  env: { A: 'b' },
+  registryId: null,
+  category: 'CPU',
+  public: false,
+  serverless: false,
+  readme: '',
+  startSsh: true,
+  startJupyter: true,
+  startScript: '',
+  advancedStart: false,
+  allowedCudaVersions: ['12.8'],
+  config: null,
+  createdAt: 1,
+  updatedAt: 1,
 };
 
 const size = fc.integer({ min: 0, max: MAX_DISK_GB });
@@ -18,12 +40,23 @@ const template = fc
     image: fc.stringMatching(/^[a-z0-9./:@_-]{1,60}$/),
     containerDisk: size,
     volumeSize: size,
-    volumePath: fc.oneof(fc.constant(''), fc.string().map((path) => `/${path}`)),
-    env: fc.dictionary(fc.string({ minLength: 1 }).filter((key) => !key.includes('=')), fc.string()),
-    allowedCudaVersions: fc.array(fc.tuple(fc.nat(20), fc.nat(20)).map(([major, minor]) => `${major}.${minor}`), { maxLength: 3 }),
+    volumePath: fc.oneof(
+      fc.constant(''),
+      fc.string().map((path) => `/${path}`),
+    ),
+    env: fc.dictionary(
+      fc.string({ minLength: 1 }).filter((key) => !key.includes('=')),
+      fc.string(),
+    ),
+    allowedCudaVersions: fc.array(
+      fc.tuple(fc.nat(20), fc.nat(20)).map(([major, minor]) => `${major}.${minor}`),
+      { maxLength: 3 },
+    ),
     serverless: fc.boolean(),
   })
-  .map((fields): Template => ({ ...plain, ...fields, volumeSize: fields.serverless ? 0 : fields.volumeSize }));
+  .map(
+    (fields): Template => ({ ...plain, ...fields, volumeSize: fields.serverless ? 0 : fields.volumeSize }),
+  );
 
 /** One mistake each, and a word of the finding that must name it. */
 const mistakes: [Partial<Template>, RegExp][] = [
@@ -63,22 +96,51 @@ describe('a template', () => {
   });
 
   test('for endpoints has no volume, whatever else it says', async () => {
-    await check(fc.property(template, size, (made, volumeSize) => assert.equal(templateFindings({ ...made, serverless: true, volumeSize }).length, volumeSize === 0 ? 0 : 1)));
+    await check(
+      fc.property(template, size, (made, volumeSize) =>
+        assert.equal(
+          templateFindings({ ...made, serverless: true, volumeSize }).length,
+          volumeSize === 0 ? 0 : 1,
+        ),
+      ),
+    );
   });
 
   test('is refused with all findings at once, never with the values of its environment', () => {
-    const refused = (): Template => checkTemplate({ ...plain, name: '', ports: ['80'], env: { 'A=B': 'a secret value' } });
-    assert.throws(refused, (error) => error instanceof BerthError && error.code === 'rule' && error.details.length === 3 && !error.message.includes('a secret value'));
+    const refused = (): Template =>
+      checkTemplate({ ...plain, name: '', ports: ['80'], env: { 'A=B': 'a secret value' } });
+    assert.throws(
+      refused,
+      (error) =>
+        error instanceof BerthError &&
+        error.code === 'rule' &&
+        error.details.length === 3 &&
+        !error.message.includes('a secret value'),
+    );
     assert.equal(checkTemplate(plain), plain);
   });
 
   test('with mistakes by the thousand is refused in a few lines', () => {
     const many = Array.from({ length: 50_000 }, (_, index) => `${index}`);
-    const refused = (): Template => checkTemplate({ ...plain, ports: many, env: Object.fromEntries(many.map((key) => [`${key}=`, ''])), allowedCudaVersions: many });
-    assert.throws(refused, (error) => error instanceof BerthError && error.details.length === 20 && error.message.length < 5000);
+    const refused = (): Template =>
+      checkTemplate({
+        ...plain,
+        ports: many,
+        env: Object.fromEntries(many.map((key) => [`${key}=`, ''])),
+        allowedCudaVersions: many,
+      });
+    assert.throws(
+      refused,
+      (error) => error instanceof BerthError && error.details.length === 20 && error.message.length < 5000,
+    );
   });
 
   test('may name its variables as the prototype of objects does', () => {
-    assert.deepEqual(envFindings(JSON.parse('{"constructor":"x","toString":"y","hasOwnProperty":"z"}') as Record<string, string>), []);
+    assert.deepEqual(
+      envFindings(
+        JSON.parse('{"constructor":"x","toString":"y","hasOwnProperty":"z"}') as Record<string, string>,
+      ),
+      [],
+    );
   });
 });

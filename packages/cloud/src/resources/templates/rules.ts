@@ -13,9 +13,12 @@ const MOST_FINDINGS = 20;
 export function templateFindings(template: Template): string[] {
   const { volumeSize, volumePath, serverless } = template;
   const findings = [...nameFindings(template.name), ...containerFindings(template)];
-  if (!isSize(volumeSize)) findings.push(`volume size must be a whole number of GB from 0 to ${MAX_DISK_GB}, got ${volumeSize}`);
-  if (serverless && volumeSize !== 0) findings.push(`volume size must be 0 for a serverless template, got ${volumeSize}`);
-  if (volumePath !== '' && !volumePath.startsWith('/')) findings.push('volume mount path must be an absolute path, for example /workspace');
+  if (!isSize(volumeSize))
+    findings.push(`volume size must be a whole number of GB from 0 to ${MAX_DISK_GB}, got ${volumeSize}`);
+  if (serverless && volumeSize !== 0)
+    findings.push(`volume size must be 0 for a serverless template, got ${volumeSize}`);
+  if (volumePath !== '' && !volumePath.startsWith('/'))
+    findings.push('volume mount path must be an absolute path, for example /workspace');
   return [...findings, ...cudaVersionFindings(template.allowedCudaVersions)];
 }
 
@@ -27,13 +30,22 @@ export function nameFindings(name: string): string[] {
 /** What is wrong with a container, whatever it belongs to. */
 export function containerFindings({ image, args, containerDisk, ports, env }: Container): string[] {
   const findings: string[] = [];
-  if (image === '' || /\s/.test(image)) findings.push('image must be an image name without spaces, for example python:3.12');
-  if (!isSize(containerDisk)) findings.push(`container disk must be a whole number of GB from 0 to ${MAX_DISK_GB}, got ${containerDisk}`);
+  if (image === '' || /\s/.test(image))
+    findings.push('image must be an image name without spaces, for example python:3.12');
+  if (!isSize(containerDisk))
+    findings.push(
+      `container disk must be a whole number of GB from 0 to ${MAX_DISK_GB}, got ${containerDisk}`,
+    );
   return [...findings, ...portFindings(ports), ...envFindings(env), ...argsFindings(args)];
 }
 
 export function cudaVersionFindings(versions: readonly string[]): string[] {
-  return versions.filter((version) => !/^\d+\.\d+$/.test(version)).map((version) => `CUDA version ${JSON.stringify(version.slice(0, 16))} must be major.minor, for example 12.8`);
+  return versions
+    .filter((version) => !/^\d+\.\d+$/.test(version))
+    .map(
+      (version) =>
+        `CUDA version ${JSON.stringify(version.slice(0, 16))} must be major.minor, for example 12.8`,
+    );
 }
 
 export function checkTemplate(template: Template): Template {
@@ -45,7 +57,10 @@ export function checkTemplate(template: Template): Template {
 export function envFindings(env: Record<string, string>): string[] {
   return Object.keys(env)
     .filter((key) => key === '' || key.includes('='))
-    .map((key) => `environment variable name ${JSON.stringify(key.slice(0, 32))} must not be empty or contain "="`);
+    .map(
+      (key) =>
+        `environment variable name ${JSON.stringify(key.slice(0, 32))} must not be empty or contain "="`,
+    );
 }
 
 function argsFindings(args: string): string[] {

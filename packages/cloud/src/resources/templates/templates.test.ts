@@ -9,7 +9,8 @@ import { officialTemplates } from '../catalog/official-templates.ts';
 import { Registries } from '../registries/registries.ts';
 import { Templates } from './templates.ts';
 
-const refusedAs = (code: string, words: RegExp) => (error: unknown) => error instanceof BerthError && error.code === code && words.test(error.message);
+const refusedAs = (code: string, words: RegExp) => (error: unknown) =>
+  error instanceof BerthError && error.code === code && words.test(error.message);
 
 describe('templates', () => {
   let context: TestContext;
@@ -35,7 +36,13 @@ describe('templates', () => {
   });
 
   test('change only in what is said', async () => {
-    const made = await templates.create(ann, { name: 'changing', image: 'a', args: 'one', env: { A: '1' }, ports: ['80/http'] });
+    const made = await templates.create(ann, {
+      name: 'changing',
+      image: 'a',
+      args: 'one',
+      env: { A: '1' },
+      ports: ['80/http'],
+    });
     context.clock.advance(5);
     const changed = await templates.update(ann, made.id, { image: 'b' });
     assert.deepEqual(changed, { ...made, image: 'b', updatedAt: made.updatedAt + 5 });
@@ -46,9 +53,15 @@ describe('templates', () => {
 
   test('have a name of their own, at creation and at renaming', async () => {
     const made = await templates.create(ann, { name: 'unique', image: 'a' });
-    await assert.rejects(templates.create(ann, { name: 'unique', image: 'b' }), refusedAs('taken', /"unique" exists already/));
+    await assert.rejects(
+      templates.create(ann, { name: 'unique', image: 'b' }),
+      refusedAs('taken', /"unique" exists already/),
+    );
     const other = await templates.create(ann, { name: 'other', image: 'b' });
-    await assert.rejects(templates.update(ann, other.id, { name: 'unique' }), refusedAs('taken', /"unique" exists already/));
+    await assert.rejects(
+      templates.update(ann, other.id, { name: 'unique' }),
+      refusedAs('taken', /"unique" exists already/),
+    );
     assert.equal((await templates.update(ann, made.id, { name: 'unique' })).name, 'unique');
     await templates.create(bob, { name: 'unique', image: 'c' });
   });
@@ -61,22 +74,34 @@ describe('templates', () => {
     await assert.rejects(templates.update(bob, open.id, { image: 'b' }), refusedAs('not-found', /not found/));
     await assert.rejects(templates.remove(bob, open.id), refusedAs('not-found', /not found/));
     await assert.rejects(templates.removeByName(bob, 'open'), refusedAs('not-found', /not found/));
-    assert.deepEqual((await templates.listPublic(10)).map(({ id }) => id), [open.id]);
+    assert.deepEqual(
+      (await templates.listPublic(10)).map(({ id }) => id),
+      [open.id],
+    );
   });
 
   test('that come with Berth are read by all and changed by none', async () => {
     const [official] = officialTemplates;
     assert.ok(official !== undefined);
     assert.equal(await templates.get(bob, official.id), official);
-    await assert.rejects(templates.update(context.root, official.id, { image: 'b' }), refusedAs('not-found', /not found/));
+    await assert.rejects(
+      templates.update(context.root, official.id, { image: 'b' }),
+      refusedAs('not-found', /not found/),
+    );
     await assert.rejects(templates.remove(context.root, official.id), refusedAs('not-found', /not found/));
   });
 
   test('name only registries of their own account', async () => {
     const registry = await new Registries(context).create(bob, { name: 'hub', username: 'u', password: 'p' });
-    await assert.rejects(templates.create(ann, { name: 'private', image: 'a', registryId: registry.id }), refusedAs('rule', /does not exist in this account/));
+    await assert.rejects(
+      templates.create(ann, { name: 'private', image: 'a', registryId: registry.id }),
+      refusedAs('rule', /does not exist in this account/),
+    );
     const made = await templates.create(bob, { name: 'private', image: 'a', registryId: registry.id });
-    await assert.rejects(templates.update(bob, made.id, { registryId: 'unknown' }), refusedAs('rule', /"unknown" does not exist/));
+    await assert.rejects(
+      templates.update(bob, made.id, { registryId: 'unknown' }),
+      refusedAs('rule', /"unknown" does not exist/),
+    );
     await new Registries(context).remove(bob, registry.id);
     assert.equal((await templates.get(bob, made.id)).registryId, null);
   });
@@ -88,18 +113,34 @@ describe('templates', () => {
     /** Its registry goes when all that is asked before the transaction has been asked. */
     const late = (registryId: string): Templates => {
       const gone = (): Promise<void> => registries.remove(ann, registryId);
-      const store: TemplateStore = { ...others, insert: (...said) => gone().then(() => insert(...said)), change: (...said) => gone().then(() => change(...said)) };
+      const store: TemplateStore = {
+        ...others,
+        insert: (...said) => gone().then(() => insert(...said)),
+        change: (...said) => gone().then(() => change(...said)),
+      };
       return new Templates({ ...context, store: { ...context.store, templates: store } });
     };
-    const [one, two] = [await registries.create(ann, { name: 'one', username: 'u', password: 'p' }), await registries.create(ann, { name: 'two', username: 'u', password: 'p' })];
-    await assert.rejects(late(one.id).update(ann, made.id, { registryId: one.id }), refusedAs('rule', /does not exist in this account/));
-    await assert.rejects(late(two.id).create(ann, { name: 'later', image: 'a', registryId: two.id }), refusedAs('rule', /does not exist in this account/));
+    const [one, two] = [
+      await registries.create(ann, { name: 'one', username: 'u', password: 'p' }),
+      await registries.create(ann, { name: 'two', username: 'u', password: 'p' }),
+    ];
+    await assert.rejects(
+      late(one.id).update(ann, made.id, { registryId: one.id }),
+      refusedAs('rule', /does not exist in this account/),
+    );
+    await assert.rejects(
+      late(two.id).create(ann, { name: 'later', image: 'a', registryId: two.id }),
+      refusedAs('rule', /does not exist in this account/),
+    );
     assert.equal((await templates.get(ann, made.id)).registryId, null);
   });
 
   test('that are refused leave nothing behind', async () => {
     const before = await context.store.audit.list(ann.accountId, { limit: 1000 });
-    await assert.rejects(templates.create(ann, { name: 'bad', image: 'a', serverless: true, volumeSize: 5 }), refusedAs('rule', /must be 0 for a serverless template/));
+    await assert.rejects(
+      templates.create(ann, { name: 'bad', image: 'a', serverless: true, volumeSize: 5 }),
+      refusedAs('rule', /must be 0 for a serverless template/),
+    );
     const [made] = await templates.list(ann);
     assert.ok(made !== undefined);
     await assert.rejects(templates.update(ann, made.id, { ports: ['x'] }), refusedAs('rule', /port "x"/));
@@ -112,7 +153,10 @@ describe('templates', () => {
     await templates.update(bob, made.id, { image: 'b', env: { TOKEN: 'second value' } });
     await templates.removeByName(bob, 'recorded');
     const entries = (await context.store.audit.list(bob.accountId, { limit: 3 })).reverse();
-    assert.deepEqual(entries.map(({ action, resource, resourceId, keyId }) => [action, resource, resourceId, keyId]), ['create', 'update', 'delete'].map((action) => [action, 'template', made.id, bob.keyId]));
+    assert.deepEqual(
+      entries.map(({ action, resource, resourceId, keyId }) => [action, resource, resourceId, keyId]),
+      ['create', 'update', 'delete'].map((action) => [action, 'template', made.id, bob.keyId]),
+    );
     assert.deepEqual(entries[1]?.changes, [{ field: 'image', from: 'a', to: 'b' }, { field: 'env' }]);
     assert.doesNotMatch(JSON.stringify(entries), /first value|second value/);
   });

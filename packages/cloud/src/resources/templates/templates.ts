@@ -60,10 +60,14 @@ export class Templates {
 
   async create(caller: Caller, fields: NewTemplate): Promise<Template> {
     const record = this.draft(caller, fields);
-    const inserting = this.#context.store.templates.insert(caller.accountId, { registryIds: namedRegistries(record) }, ({ registryIds }) => {
-      checkRegistry(record.registryId, registryIds);
-      return { record, audit: auditOf(this.#context, caller, 'create', KIND, record.id) };
-    });
+    const inserting = this.#context.store.templates.insert(
+      caller.accountId,
+      { registryIds: namedRegistries(record) },
+      ({ registryIds }) => {
+        checkRegistry(record.registryId, registryIds);
+        return { record, audit: auditOf(this.#context, caller, 'create', KIND, record.id) };
+      },
+    );
     return refuseTakenName(record.name, inserting);
   }
 
@@ -71,16 +75,38 @@ export class Templates {
   draft(caller: Caller, fields: NewTemplate): Template {
     const { clock, ids } = this.#context;
     const now = clock.now();
-    return checkTemplate({ ...DEFAULTS, ...fields, id: ids.resource(10), accountId: caller.accountId, createdAt: now, updatedAt: now });
+    return checkTemplate({
+      ...DEFAULTS,
+      ...fields,
+      id: ids.resource(10),
+      accountId: caller.accountId,
+      createdAt: now,
+      updatedAt: now,
+    });
   }
 
   /** Only what is said changes, also in the endpoints that follow this template. `command` makes the new command out of the present one. */
-  async update(caller: Caller, id: string, fields: Partial<TemplateFields>, command?: (args: string) => string): Promise<Template> {
+  async update(
+    caller: Caller,
+    id: string,
+    fields: Partial<TemplateFields>,
+    command?: (args: string) => string,
+  ): Promise<Template> {
     let change: TemplateChange | undefined;
-    const changing = this.#context.store.templates.change(caller.accountId, id, { registryIds: namedRegistries(fields) }, (current, footing) => {
-      change = this.change(caller, current, command === undefined ? fields : { ...fields, args: command(current.args) }, footing);
-      return change;
-    });
+    const changing = this.#context.store.templates.change(
+      caller.accountId,
+      id,
+      { registryIds: namedRegistries(fields) },
+      (current, footing) => {
+        change = this.change(
+          caller,
+          current,
+          command === undefined ? fields : { ...fields, args: command(current.args) },
+          footing,
+        );
+        return change;
+      },
+    );
     const changed = await refuseTakenName(fields.name, changing);
     if (changed === undefined) throw notFound(KIND, id);
     this.tellFollowers(change);
@@ -88,7 +114,12 @@ export class Templates {
   }
 
   /** What the fields make of a template and of the endpoints that follow it, for the transaction that writes it. */
-  change(caller: Caller, current: Template, fields: Partial<TemplateFields>, { registryIds }: TemplateFooting): TemplateChange {
+  change(
+    caller: Caller,
+    current: Template,
+    fields: Partial<TemplateFields>,
+    { registryIds }: TemplateFooting,
+  ): TemplateChange {
     checkRegistry(fields.registryId, registryIds);
     const record = checkTemplate({ ...current, ...fields, updatedAt: this.#context.clock.now() });
     const followers = new Set<string>();
@@ -97,7 +128,19 @@ export class Templates {
       if (followed !== undefined) followers.add(linked.id);
       return followed;
     };
-    return { record, audit: auditOf(this.#context, caller, 'update', KIND, current.id, changesBetween(current, record, HIDDEN)), follow, followers };
+    return {
+      record,
+      audit: auditOf(
+        this.#context,
+        caller,
+        'update',
+        KIND,
+        current.id,
+        changesBetween(current, record, HIDDEN),
+      ),
+      follow,
+      followers,
+    };
   }
 
   /** To be called when the change is written. */
@@ -115,7 +158,11 @@ export class Templates {
   /** The same; undefined where there is none that the caller may see. */
   async find(caller: Caller, id: string): Promise<Template | undefined> {
     const { templates } = this.#context.store;
-    return (await templates.find(caller.accountId, id)) ?? (await templates.findPublic(id)) ?? officialTemplates.find((template) => template.id === id);
+    return (
+      (await templates.find(caller.accountId, id)) ??
+      (await templates.findPublic(id)) ??
+      officialTemplates.find((template) => template.id === id)
+    );
   }
 
   list(caller: Caller, page?: Page): Promise<Template[]> {
@@ -128,7 +175,11 @@ export class Templates {
   }
 
   async remove(caller: Caller, id: string): Promise<void> {
-    const removed = await this.#context.store.templates.remove(caller.accountId, id, auditOf(this.#context, caller, 'delete', KIND, id));
+    const removed = await this.#context.store.templates.remove(
+      caller.accountId,
+      id,
+      auditOf(this.#context, caller, 'delete', KIND, id),
+    );
     if (!removed) throw notFound(KIND, id);
   }
 
@@ -138,12 +189,31 @@ export class Templates {
     await this.remove(caller, found.id);
   }
 
-  #followed(caller: Caller, linked: Endpoint, before: Template, after: Template): Changed<Endpoint> | undefined {
-    const container = followTemplate(linked, containerOf(before, linked.accountId), containerOf(after, linked.accountId));
+  #followed(
+    caller: Caller,
+    linked: Endpoint,
+    before: Template,
+    after: Template,
+  ): Changed<Endpoint> | undefined {
+    const container = followTemplate(
+      linked,
+      containerOf(before, linked.accountId),
+      containerOf(after, linked.accountId),
+    );
     const endpoint = { ...linked, ...container, updatedAt: this.#context.clock.now() };
     if (!needsRelease(linked, endpoint)) return undefined;
     const record = withVersion(linked, endpoint);
-    return { record, audit: auditOf(this.#context, caller, 'update', 'endpoint', linked.id, changesBetween(linked, record, ['env'])) };
+    return {
+      record,
+      audit: auditOf(
+        this.#context,
+        caller,
+        'update',
+        'endpoint',
+        linked.id,
+        changesBetween(linked, record, ['env']),
+      ),
+    };
   }
 }
 
@@ -151,7 +221,11 @@ export async function refuseTakenName<T>(name: string | undefined, work: Promise
   try {
     return await work;
   } catch (error) {
-    if (error instanceof UniqueViolation) throw new BerthError('taken', `a template named ${JSON.stringify(name)} exists already; choose another name, or update that one by its id`);
+    if (error instanceof UniqueViolation)
+      throw new BerthError(
+        'taken',
+        `a template named ${JSON.stringify(name)} exists already; choose another name, or update that one by its id`,
+      );
     throw error;
   }
 }

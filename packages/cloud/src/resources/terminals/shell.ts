@@ -6,7 +6,11 @@ import { BerthError, rule } from '../../support/errors.ts';
 const SHELLS = ['bash', 'sh'];
 
 /** Runs the shell that an instance has. */
-export async function openShell(engine: Pick<InstanceEngine, 'exec'>, id: string, options: ExecutionOptions): Promise<{ execution: Execution; argv: readonly string[] }> {
+export async function openShell(
+  engine: Pick<InstanceEngine, 'exec'>,
+  id: string,
+  options: ExecutionOptions,
+): Promise<{ execution: Execution; argv: readonly string[] }> {
   for (const shell of SHELLS) {
     try {
       return { execution: await engine.exec(id, [shell], options), argv: [shell] };
@@ -15,5 +19,7 @@ export async function openShell(engine: Pick<InstanceEngine, 'exec'>, id: string
       if (!(error instanceof BerthError) || error.code !== 'rule') throw error;
     }
   }
-  throw rule(`there is no shell in ${id}: neither ${SHELLS.join(' nor ')} was found in its image; name a command that it has`);
+  throw rule(
+    `there is no shell in ${id}: neither ${SHELLS.join(' nor ')} was found in its image; name a command that it has`,
+  );
 }

@@ -33,7 +33,8 @@ export interface TerminalParts {
   engines: ReadonlyMap<string, InstanceEngine>;
 }
 
-const NO_TERMINAL = 'This machine has no program that makes terminals (script of util-linux, or python3): the command is reached through pipes.';
+const NO_TERMINAL =
+  'This machine has no program that makes terminals (script of util-linux, or python3): the command is reached through pipes.';
 
 /** Commands beside pods and workers. */
 export class Terminals {
@@ -49,31 +50,59 @@ export class Terminals {
     const { pods } = this.#context.store;
     const pod = await pods.find(caller.accountId, id);
     if (pod === undefined) throw notFound('pod', id);
-    if (pod.status !== 'RUNNING') throw new BerthError('state', `pod ${id} is ${pod.status}, so nothing can be run in it; start it first`);
+    if (pod.status !== 'RUNNING')
+      throw new BerthError(
+        'state',
+        `pod ${id} is ${pod.status}, so nothing can be run in it; start it first`,
+      );
     const opened = await this.#open(pod.dataCenterId, id, wish);
     await this.#note(pods, caller, id);
     return opened;
   }
 
-  async worker(caller: Caller, endpointId: string, workerId: string, wish: TerminalWish): Promise<OpenedTerminal> {
+  async worker(
+    caller: Caller,
+    endpointId: string,
+    workerId: string,
+    wish: TerminalWish,
+  ): Promise<OpenedTerminal> {
     await this.#parts.endpoints.get(caller, endpointId);
     const worker = await this.#context.store.fleet.findWorker(endpointId, workerId);
     if (worker === undefined) throw notFound('worker', workerId);
-    if (worker.endedAt !== null) throw new BerthError('state', `worker ${workerId} has ended, so nothing can be run in it`);
+    if (worker.endedAt !== null)
+      throw new BerthError('state', `worker ${workerId} has ended, so nothing can be run in it`);
     return this.#open(worker.dataCenterId, workerId, wish);
   }
 
-  async #open(dataCenterId: string, instanceId: string, { argv, tty: wished, term }: TerminalWish): Promise<OpenedTerminal> {
+  async #open(
+    dataCenterId: string,
+    instanceId: string,
+    { argv, tty: wished, term }: TerminalWish,
+  ): Promise<OpenedTerminal> {
     const engine = this.#parts.engines.get(dataCenterId);
-    if (engine === undefined) throw new BerthError('unavailable', `the data center ${dataCenterId} is not connected now`);
+    if (engine === undefined)
+      throw new BerthError('unavailable', `the data center ${dataCenterId} is not connected now`);
     const tty = engine.abilities.terminal ? wished : undefined;
-    const options = { ...(tty !== undefined && { tty }), ...(tty !== undefined && term !== undefined && { env: { TERM: term } }) };
-    const opened = argv === undefined || argv.length === 0 ? await openShell(engine, instanceId, options) : { execution: await engine.exec(instanceId, argv, options), argv };
-    return { ...opened, tty: tty !== undefined, note: wished !== undefined && tty === undefined ? NO_TERMINAL : null };
+    const options = {
+      ...(tty !== undefined && { tty }),
+      ...(tty !== undefined && term !== undefined && { env: { TERM: term } }),
+    };
+    const opened =
+      argv === undefined || argv.length === 0
+        ? await openShell(engine, instanceId, options)
+        : { execution: await engine.exec(instanceId, argv, options), argv };
+    return {
+      ...opened,
+      tty: tty !== undefined,
+      note: wished !== undefined && tty === undefined ? NO_TERMINAL : null,
+    };
   }
 
   /** Who was let in is part of the pod's history, what was typed is not. */
   async #note(pods: PodStore, caller: Caller, id: string): Promise<void> {
-    await pods.change(caller.accountId, id, {}, (current) => ({ record: current, audit: auditOf(this.#context, caller, 'terminal', 'pod', id) }));
+    await pods.change(caller.accountId, id, {}, (current) => ({
+      record: current,
+      audit: auditOf(this.#context, caller, 'terminal', 'pod', id),
+    }));
   }
 }

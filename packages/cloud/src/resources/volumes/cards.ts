@@ -39,7 +39,9 @@ export class Cards {
 
   async read(key: string, file: BigIntStats): Promise<Card | undefined> {
     const kept = await this.#kept(key);
-    return kept !== undefined && fits(kept, file) ? { etag: kept.etag, headers: kept.headers, checksums: kept.checksums } : undefined;
+    return kept !== undefined && fits(kept, file)
+      ? { etag: kept.etag, headers: kept.headers, checksums: kept.checksums }
+      : undefined;
   }
 
   /** Not brought to the disk at once: what a power cut takes away is made anew from the file. */

@@ -30,7 +30,15 @@ describe('the data of removed volumes', () => {
 
   /** A volume, and the way to remove it as its account would. */
   const newVolume = async (): Promise<{ volume: NetworkVolume; remove(): Promise<void> }> => {
-    const volume: NetworkVolume = { id: context.ids.resource(), accountId: context.root.accountId, name: 'data', size: 10, dataCenterId: 'LOCAL-1', type: 'STANDARD', createdAt: context.clock.now() };
+    const volume: NetworkVolume = {
+      id: context.ids.resource(),
+      accountId: context.root.accountId,
+      name: 'data',
+      size: 10,
+      dataCenterId: 'LOCAL-1',
+      type: 'STANDARD',
+      createdAt: context.clock.now(),
+    };
     const audit = auditOf(context, context.root, 'test', 'network volume', volume.id);
     await context.store.volumes.insert(volume, audit);
     return {
@@ -42,7 +50,10 @@ describe('the data of removed volumes', () => {
     };
   };
   const isGone = (error: unknown): boolean => error instanceof BerthError && error.code === 'not-found';
-  const left = (): string[] => [...readdirSync(join(data, 'volumes')), ...readdirSync(join(data, 'volumes', '.s3'))];
+  const left = (): string[] => [
+    ...readdirSync(join(data, 'volumes')),
+    ...readdirSync(join(data, 'volumes', '.s3')),
+  ];
 
   test('does not come back with what is written while its volume goes', async () => {
     const { volume, remove } = await newVolume();
@@ -61,11 +72,14 @@ describe('the data of removed volumes', () => {
     for (let round = 0; round < 5; round += 1) {
       const { volume, remove } = await newVolume();
       const objects = contents.objects(volume);
-      const writing = Array.from({ length: 20 }, (_, index) => objects.put(`folder ${index}/file`, { bytes: pieces('x'), length: 1, headers: {} }));
+      const writing = Array.from({ length: 20 }, (_, index) =>
+        objects.put(`folder ${index}/file`, { bytes: pieces('x'), length: 1, headers: {} }),
+      );
       const settled = Promise.allSettled(writing);
       for (let turn = 0; turn < round; turn += 1) await new Promise(setImmediate);
       await remove();
-      for (const one of await settled) if (one.status === 'rejected') assert.ok(isGone(one.reason), String(one.reason));
+      for (const one of await settled)
+        if (one.status === 'rejected') assert.ok(isGone(one.reason), String(one.reason));
     }
     assert.deepEqual(left(), ['.s3', '.removed']);
   });
@@ -79,7 +93,10 @@ describe('the data of removed volumes', () => {
     await assert.rejects(objects.put('late/', { bytes: pieces(), length: 0, headers: {} }), isGone);
     await assert.rejects(uploads.begin('late', {}), isGone);
     await assert.rejects(uploads.put(upload, 1, { bytes: pieces('x'), length: 1 }), isGone);
-    await assert.rejects(uploads.complete(upload, [{ number: 1, etag: 'x' }], () => undefined), isGone);
+    await assert.rejects(
+      uploads.complete(upload, [{ number: 1, etag: 'x' }], () => undefined),
+      isGone,
+    );
     assert.deepEqual(left(), ['.s3', '.removed']);
   });
 

@@ -33,12 +33,25 @@ export class VolumeContents {
 
   objects(volume: NetworkVolume): Objects {
     const { ids } = this.#context;
-    return new Objects({ ground: this.#ground(volume), capacity: volume.size * BYTES_PER_GB, usage: this.#usage(volume.id), turns: this.#turns, ids });
+    return new Objects({
+      ground: this.#ground(volume),
+      capacity: volume.size * BYTES_PER_GB,
+      usage: this.#usage(volume.id),
+      turns: this.#turns,
+      ids,
+    });
   }
 
   uploads(volume: NetworkVolume): Uploads {
     const { ids, clock } = this.#context;
-    return new Uploads({ objects: this.objects(volume), ground: this.#ground(volume), usage: this.#usage(volume.id), turns: this.#turns, clock, ids });
+    return new Uploads({
+      objects: this.objects(volume),
+      ground: this.#ground(volume),
+      usage: this.#usage(volume.id),
+      turns: this.#turns,
+      clock,
+      ids,
+    });
   }
 
   usage(volume: Pick<NetworkVolume, 'id'>): Promise<VolumeUsage> {
@@ -50,10 +63,15 @@ export class VolumeContents {
     this.#usages.delete(id);
     const bin = folderBesideVolume(this.#data, REMOVED);
     await mkdir(bin, { recursive: true });
-    for (const [index, folder] of [folderOfVolume(this.#data, id), folderBesideVolume(this.#data, id)].entries()) {
-      await rename(folder, join(bin, `${id}-${index}-${this.#context.ids.resource()}`)).catch((error: unknown) => {
-        if (!isAbsence(error)) throw error;
-      });
+    for (const [index, folder] of [
+      folderOfVolume(this.#data, id),
+      folderBesideVolume(this.#data, id),
+    ].entries()) {
+      await rename(folder, join(bin, `${id}-${index}-${this.#context.ids.resource()}`)).catch(
+        (error: unknown) => {
+          if (!isAbsence(error)) throw error;
+        },
+      );
     }
     void this.wipeRemoved();
   }
@@ -74,8 +92,13 @@ export class VolumeContents {
   }
 
   #ground({ id, accountId }: NetworkVolume): Ground {
-    const isThere = async (): Promise<boolean> => (await this.#context.store.volumes.find(accountId, id)) !== undefined;
-    return new Ground({ root: folderOfVolume(this.#data, id), aside: folderBesideVolume(this.#data, id), isThere });
+    const isThere = async (): Promise<boolean> =>
+      (await this.#context.store.volumes.find(accountId, id)) !== undefined;
+    return new Ground({
+      root: folderOfVolume(this.#data, id),
+      aside: folderBesideVolume(this.#data, id),
+      isThere,
+    });
   }
 
   #usage(id: string): Usage {

@@ -14,7 +14,12 @@ export function folderBesideVolume(data: string, id: string): string {
 }
 
 /** Where the network volume of an endpoint or a pod in a data center lies on disk; undefined where it has none there. */
-export async function volumeFolder(store: Store, data: string, { accountId, networkVolumeIds }: Pick<Endpoint, 'accountId' | 'networkVolumeIds'>, dataCenterId: string): Promise<{ id: string; folder: string } | undefined> {
+export async function volumeFolder(
+  store: Store,
+  data: string,
+  { accountId, networkVolumeIds }: Pick<Endpoint, 'accountId' | 'networkVolumeIds'>,
+  dataCenterId: string,
+): Promise<{ id: string; folder: string } | undefined> {
   for (const id of networkVolumeIds) {
     const volume = await store.volumes.find(accountId, id);
     if (volume?.dataCenterId !== dataCenterId) continue;

@@ -69,7 +69,12 @@ export type Make = (path: string, names: readonly string[]) => Promise<void>;
  * way is followed where it leads to a place inside the root. Undefined where there is no such folder
  * and none is made.
  */
-export async function descend<T>(root: string, names: readonly string[], use: (place: Place) => Promise<T>, make?: Make): Promise<T | undefined> {
+export async function descend<T>(
+  root: string,
+  names: readonly string[],
+  use: (place: Place) => Promise<T>,
+  make?: Make,
+): Promise<T | undefined> {
   const plain = await walk(root, names, use, make);
   if (plain !== LINK) return plain;
   const way = names.slice(0, -1);
@@ -81,13 +86,21 @@ export async function descend<T>(root: string, names: readonly string[], use: (p
 
 const LINK = Symbol('a link, or a file, stands on the way');
 
-async function walk<T>(root: string, names: readonly string[], use: (place: Place) => Promise<T>, make: Make | undefined): Promise<T | undefined | typeof LINK> {
+async function walk<T>(
+  root: string,
+  names: readonly string[],
+  use: (place: Place) => Promise<T>,
+  make: Make | undefined,
+): Promise<T | undefined | typeof LINK> {
   const way = names.slice(0, -1);
   let folder: HeldFolder | undefined;
   try {
     folder = await HeldFolder.open(root);
     for (const [index, name] of way.entries()) {
-      const next: HeldFolder = await folder.child(name, make && ((path) => make(path, way.slice(0, index + 1))));
+      const next: HeldFolder = await folder.child(
+        name,
+        make && ((path) => make(path, way.slice(0, index + 1))),
+      );
       await folder.close();
       folder = next;
     }

@@ -21,13 +21,18 @@ export interface Arrived {
  * Writes a stream to a file aside. It is on disk when this resolves; where the stream fails, or is
  * not as long as was said, nothing of it is left.
  */
-export async function receive(path: string, bytes: AsyncIterable<Uint8Array>, length: number): Promise<Arrived> {
+export async function receive(
+  path: string,
+  bytes: AsyncIterable<Uint8Array>,
+  length: number,
+): Promise<Arrived> {
   await makeFolder(dirname(path));
   const handle = await open(path, 'wx', 0o644);
   try {
     const md5 = createHash('md5');
     const written = await writeAll(handle, bytes, length, (piece) => md5.update(piece));
-    if (written !== length) throw new BerthError('malformed', `the body ended after ${written} of ${length} bytes`);
+    if (written !== length)
+      throw new BerthError('malformed', `the body ended after ${written} of ${length} bytes`);
     await handle.sync();
     return { path, md5: md5.digest('hex'), stats: await handle.stat({ bigint: true }) };
   } catch (error) {
@@ -38,14 +43,20 @@ export async function receive(path: string, bytes: AsyncIterable<Uint8Array>, le
   }
 }
 
-async function writeAll(handle: FileHandle, bytes: AsyncIterable<Uint8Array>, length: number, each: (piece: Uint8Array) => void): Promise<number> {
+async function writeAll(
+  handle: FileHandle,
+  bytes: AsyncIterable<Uint8Array>,
+  length: number,
+  each: (piece: Uint8Array) => void,
+): Promise<number> {
   let total = 0;
   let gathered: Uint8Array[] = [];
   let size = 0;
   for await (const piece of bytes) {
     if (piece.length === 0) continue;
     total += piece.length;
-    if (total > length) throw new BerthError('malformed', `the body is longer than the ${length} bytes that were announced`);
+    if (total > length)
+      throw new BerthError('malformed', `the body is longer than the ${length} bytes that were announced`);
     each(piece);
     gathered.push(piece);
     size += piece.length;

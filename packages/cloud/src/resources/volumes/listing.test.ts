@@ -14,47 +14,80 @@ const name = fc.constantFrom('a', 'a-', 'a.', 'a0', 'b', 'b b', 'é', '\uffe0', 
 const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((names) => names.join('/'));
 
 /** What S3 would tell of these keys, in one go. */
-function expected(keys: readonly string[], { prefix, delimiter }: Pick<ListingQuery, 'prefix' | 'delimiter'>): string[] {
-  const told = keys.filter((key) => key.startsWith(prefix)).map((key) => {
-    const at = delimiter === '' ? -1 : key.indexOf(delimiter, prefix.length);
-    return at === -1 ? key : key.slice(0, at + delimiter.length);
-  });
+function expected(
+  keys: readonly string[],
+  { prefix, delimiter }: Pick<ListingQuery, 'prefix' | 'delimiter'>,
+): string[] {
+  const told = keys
+    .filter((key) => key.startsWith(prefix))
+    .map((key) => {
+      const at = delimiter === '' ? -1 : key.indexOf(delimiter, prefix.length);
+      return at === -1 ? key : key.slice(0, at + delimiter.length);
+    });
   return [...new Set(told)].sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)));
 }
 
 describe('a list of objects', () => {
   test('is in pages of any size what S3 would tell of the same keys', async () => {
     await check(
-      fc.asyncProperty(fc.array(path, { maxLength: 12 }), fc.oneof(fc.constant(''), path, path.map((one) => `${one}/`)), fc.constantFrom('', '/', '-', 'a/'), fc.integer({ min: 1, max: 5 }), async (wanted, prefix, delimiter, limit) => {
-        const root = mkdtempSync(join(tmpdir(), 'berth-listing-'));
-        try {
-          // A name is a file or a folder, never both: whoever comes later is left out.
-          const keys = wanted.filter((key, index) => wanted.indexOf(key) === index && !wanted.slice(0, index).some((other) => other.startsWith(`${key}/`) || key.startsWith(`${other}/`)));
-          for (const key of keys) {
-            mkdirSync(dirname(join(root, key)), { recursive: true });
-            writeFileSync(join(root, key), '');
+      fc.asyncProperty(
+        fc.array(path, { maxLength: 12 }),
+        fc.oneof(
+          fc.constant(''),
+          path,
+          path.map((one) => `${one}/`),
+        ),
+        fc.constantFrom('', '/', '-', 'a/'),
+        fc.integer({ min: 1, max: 5 }),
+        async (wanted, prefix, delimiter, limit) => {
+          const root = mkdtempSync(join(tmpdir(), 'berth-listing-'));
+          try {
+            // A name is a file or a folder, never both: whoever comes later is left out.
+            const keys = wanted.filter(
+              (key, index) =>
+                wanted.indexOf(key) === index &&
+                !wanted
+                  .slice(0, index)
+                  .some((other) => other.startsWith(`${key}/`) || key.startsWith(`${other}/`)),
+            );
+            for (const key of keys) {
+              mkdirSync(dirname(join(root, key)), { recursive: true });
+              writeFileSync(join(root, key), '');
+            }
+            const told: string[] = [];
+            for (let after: string | undefined = ''; after !== undefined; ) {
+              const page = await listObjects(root, { prefix, delimiter, after, limit }, async (key) => ({
+                key,
+                folder: false,
+                size: 0,
+                modifiedAt: 0,
+                etag: '',
+                headers: {},
+                checksums: {},
+              }));
+              assert.ok(page.objects.length + page.prefixes.length <= limit);
+              told.push(...[...page.objects.map(({ key }) => key), ...page.prefixes].sort(compareKeys));
+              after = page.next;
+            }
+            assert.deepEqual(told, expected(keys, { prefix, delimiter }));
+          } finally {
+            rmSync(root, { recursive: true });
           }
-          const told: string[] = [];
-          for (let after: string | undefined = ''; after !== undefined; ) {
-            const page = await listObjects(root, { prefix, delimiter, after, limit }, async (key) => ({ key, folder: false, size: 0, modifiedAt: 0, etag: '', headers: {}, checksums: {} }));
-            assert.ok(page.objects.length + page.prefixes.length <= limit);
-            told.push(...[...page.objects.map(({ key }) => key), ...page.prefixes].sort(compareKeys));
-            after = page.next;
-          }
-          assert.deepEqual(told, expected(keys, { prefix, delimiter }));
-        } finally {
-          rmSync(root, { recursive: true });
-        }
-      }),
+        },
+      ),
       60,
     );
   });
 });
 
-describe('a list of objects, where folders are another user\'s', () => {
+describe("a list of objects, where folders are another user's", () => {
   let root: string;
   const told = async (prefix: string, delimiter = ''): Promise<string[]> => {
-    const { objects, prefixes } = await listObjects(root, { prefix, delimiter, after: '', limit: 100 }, async (key) => ({ key, folder: false, size: 0, modifiedAt: 0, etag: '', headers: {}, checksums: {} }));
+    const { objects, prefixes } = await listObjects(
+      root,
+      { prefix, delimiter, after: '', limit: 100 },
+      async (key) => ({ key, folder: false, size: 0, modifiedAt: 0, etag: '', headers: {}, checksums: {} }),
+    );
     return [...objects.map(({ key }) => key), ...prefixes];
   };
   before(() => {
@@ -84,12 +117,30 @@ describe('a list of objects, where folders are another user\'s', () => {
 });
 
 test('keys are ordered as their bytes are', async () => {
-  await check(fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (one, other) => {
-    assert.equal(Math.sign(compareKeys(one, other)), Buffer.compare(Buffer.from(one), Buffer.from(other)));
-  }));
+  await check(
+    fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (one, other) => {
+      assert.equal(Math.sign(compareKeys(one, other)), Buffer.compare(Buffer.from(one), Buffer.from(other)));
+    }),
+  );
 });
 
 test('no key leads out of its volume', () => {
-  for (const key of ['', '/', '..', '../a', 'a/..', 'a/../b', './a', 'a//b', '/a', 'a\0b', 'a//', `${'n'.repeat(256)}`, 'n/'.repeat(600)]) assert.notEqual(keyProblem(key), undefined, key);
-  for (const key of ['a', 'a/', 'a/b.c', '...', '.hidden', 'a\\b', 'n'.repeat(255), ' ']) assert.equal(keyProblem(key), undefined, key);
+  for (const key of [
+    '',
+    '/',
+    '..',
+    '../a',
+    'a/..',
+    'a/../b',
+    './a',
+    'a//b',
+    '/a',
+    'a\0b',
+    'a//',
+    `${'n'.repeat(256)}`,
+    'n/'.repeat(600),
+  ])
+    assert.notEqual(keyProblem(key), undefined, key);
+  for (const key of ['a', 'a/', 'a/b.c', '...', '.hidden', 'a\\b', 'n'.repeat(255), ' '])
+    assert.equal(keyProblem(key), undefined, key);
 });

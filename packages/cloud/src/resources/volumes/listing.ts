@@ -80,13 +80,18 @@ function groupOf(key: string, { prefix, delimiter }: ListingQuery): string | und
 }
 
 /** Every key below a folder that is still to be told, in order. A folder with nothing in it is a key of its own. */
-async function* keysBelow(root: string, names: readonly string[], query: ListingQuery): AsyncGenerator<Found> {
+async function* keysBelow(
+  root: string,
+  names: readonly string[],
+  query: ListingQuery,
+): AsyncGenerator<Found> {
   const base = names.length === 0 ? '' : `${names.join('/')}/`;
   let told: Entry | undefined;
   for (;;) {
     const next = await nextEntries(root, names, base, query, told);
     if (next === undefined) return;
-    if (next.empty && base !== '' && base.startsWith(query.prefix) && compareKeys(base, query.after) > 0) yield { key: base, parent: names.slice(0, -1), name: names.at(-1) ?? '', folder: true };
+    if (next.empty && base !== '' && base.startsWith(query.prefix) && compareKeys(base, query.after) > 0)
+      yield { key: base, parent: names.slice(0, -1), name: names.at(-1) ?? '', folder: true };
     for (const entry of next.entries) {
       const { name, folder } = entry;
       const key = base + sortedAs(entry);
@@ -112,7 +117,13 @@ interface NextEntries {
 }
 
 /** The first entries of a folder after the one that was told last; undefined where there is no such folder, or one below the prefix that Berth may not look into. Only as many as are told at once are kept while it is read. */
-async function nextEntries(root: string, names: readonly string[], base: string, query: ListingQuery, told: Entry | undefined): Promise<NextEntries | undefined> {
+async function nextEntries(
+  root: string,
+  names: readonly string[],
+  base: string,
+  query: ListingQuery,
+  told: Entry | undefined,
+): Promise<NextEntries | undefined> {
   let kept: Entry[] = [];
   let more = false;
   let empty = true;
@@ -125,7 +136,11 @@ async function nextEntries(root: string, names: readonly string[], base: string,
     more = true;
   };
   const consider = (entry: Entry): void => {
-    if ((told !== undefined && order(entry, told) <= 0) || !isWanted(base + sortedAs(entry), entry.folder, query)) return;
+    if (
+      (told !== undefined && order(entry, told) <= 0) ||
+      !isWanted(base + sortedAs(entry), entry.folder, query)
+    )
+      return;
     if (bound !== undefined && order(entry, bound) > 0) {
       more = true;
       return;
@@ -137,7 +152,8 @@ async function nextEntries(root: string, names: readonly string[], base: string,
     const read = await descend(root, [...names, '.'], async ({ folder }) => {
       for await (const found of await opendir(folder.at(), { bufferSize: 1_024 })) {
         empty = false;
-        if (found.isFile() || found.isDirectory() || found.isSymbolicLink()) consider({ name: found.name, folder: found.isDirectory() });
+        if (found.isFile() || found.isDirectory() || found.isSymbolicLink())
+          consider({ name: found.name, folder: found.isDirectory() });
       }
       return true;
     });
@@ -174,7 +190,13 @@ async function look(root: string, batch: readonly Found[], describe: Describe): 
     while (batch[to]?.parent === parent) to += 1;
     const together = batch.slice(from, to);
     const describeIn = ({ folder }: Place): Promise<(StoredObject | undefined)[]> =>
-      Promise.all(together.map((found) => unlessDenied(async () => describeFound(root, found, await lstatIfThere(folder.at(found.name)), describe))));
+      Promise.all(
+        together.map((found) =>
+          unlessDenied(async () =>
+            describeFound(root, found, await lstatIfThere(folder.at(found.name)), describe),
+          ),
+        ),
+      );
     looked.push(...((await unlessDenied(() => descend(root, [...parent, '.'], describeIn))) ?? []));
     from = to;
   }
@@ -190,9 +212,18 @@ async function unlessDenied<T>(look: () => Promise<T>): Promise<T | undefined> {
   }
 }
 
-async function describeFound(root: string, { key, parent, name, folder }: Found, seen: BigIntStats | undefined, describe: Describe): Promise<StoredObject | undefined> {
-  if (seen?.isSymbolicLink() !== true) return seen === undefined || seen.isDirectory() !== folder ? undefined : describe(key, seen);
+async function describeFound(
+  root: string,
+  { key, parent, name, folder }: Found,
+  seen: BigIntStats | undefined,
+  describe: Describe,
+): Promise<StoredObject | undefined> {
+  if (seen?.isSymbolicLink() !== true)
+    return seen === undefined || seen.isDirectory() !== folder ? undefined : describe(key, seen);
   const real = await followed(root, [...parent, name]);
-  const behind = real === undefined ? undefined : await descend(root, real, (place) => lstatIfThere(place.folder.at(place.name)));
+  const behind =
+    real === undefined
+      ? undefined
+      : await descend(root, real, (place) => lstatIfThere(place.folder.at(place.name)));
   return behind?.isFile() === true ? describe(key, behind) : undefined;
 }

@@ -13,7 +13,10 @@ export interface ObjectPath {
 /** Takes a key apart, or says why no file can have it. Nothing that comes out of here leads out of the folder it is looked up in. */
 export function objectPath(key: string): ObjectPath {
   const problem = keyProblem(key);
-  if (problem !== undefined) throw rule(`the key ${JSON.stringify(key.slice(0, 80))} cannot be the name of a file in a volume: ${problem}`);
+  if (problem !== undefined)
+    throw rule(
+      `the key ${JSON.stringify(key.slice(0, 80))} cannot be the name of a file in a volume: ${problem}`,
+    );
   const folder = key.endsWith('/');
   return { names: (folder ? key.slice(0, -1) : key).split('/'), folder };
 }
@@ -25,7 +28,8 @@ export function keyProblem(key: string): string | undefined {
   for (const name of (key.endsWith('/') ? key.slice(0, -1) : key).split('/')) {
     if (name === '') return 'a name between its slashes is empty';
     if (name === '.' || name === '..') return `"${name}" is no name`;
-    if (Buffer.byteLength(name) > LONGEST_NAME) return `a name between its slashes has more than ${LONGEST_NAME} bytes`;
+    if (Buffer.byteLength(name) > LONGEST_NAME)
+      return `a name between its slashes has more than ${LONGEST_NAME} bytes`;
   }
   return undefined;
 }

@@ -11,7 +11,10 @@ import { Ground } from './ground.ts';
 import { Objects } from './objects.ts';
 import { Usage } from './usage.ts';
 
-const isRule = (words: RegExp) => (error: unknown): boolean => error instanceof BerthError && error.code === 'rule' && words.test(error.message);
+const isRule =
+  (words: RegExp) =>
+  (error: unknown): boolean =>
+    error instanceof BerthError && error.code === 'rule' && words.test(error.message);
 
 describe('objects that many write at the same moment', () => {
   let data: string;
@@ -23,8 +26,15 @@ describe('objects that many write at the same moment', () => {
   afterEach(() => rmSync(data, { recursive: true }));
 
   const objectsWith = (ids: Ids = randomIds): Objects =>
-    new Objects({ ground: new Ground({ root, aside: join(data, 'aside'), isThere: async () => true }), capacity: 1_000_000, usage: new Usage([root]), turns: new Turns(), ids });
-  const put = (objects: Objects, key: string): Promise<unknown> => objects.put(key, { bytes: pieces('x'), length: 1, headers: {} });
+    new Objects({
+      ground: new Ground({ root, aside: join(data, 'aside'), isThere: async () => true }),
+      capacity: 1_000_000,
+      usage: new Usage([root]),
+      turns: new Turns(),
+      ids,
+    });
+  const put = (objects: Objects, key: string): Promise<unknown> =>
+    objects.put(key, { bytes: pieces('x'), length: 1, headers: {} });
 
   test('a file beside a folder of the same name: one is there, the other is refused', async () => {
     const objects = objectsWith();
@@ -32,7 +42,10 @@ describe('objects that many write at the same moment', () => {
       const both = await Promise.allSettled([put(objects, `${round}`), put(objects, `${round}/below`)]);
       const refused = both.filter((one) => one.status === 'rejected');
       assert.equal(refused.length, 1);
-      assert.ok(isRule(/is a folder in this volume|is a file, or a link/)(refused[0]?.reason), String(refused[0]?.reason));
+      assert.ok(
+        isRule(/is a folder in this volume|is a file, or a link/)(refused[0]?.reason),
+        String(refused[0]?.reason),
+      );
     }
   });
 
@@ -46,18 +59,23 @@ describe('objects that many write at the same moment', () => {
         return randomIds.resource();
       },
     };
-    await assert.rejects(put(objectsWith(ids), 'contended'), isRule(/"contended" is a folder in this volume/));
+    await assert.rejects(
+      put(objectsWith(ids), 'contended'),
+      isRule(/"contended" is a folder in this volume/),
+    );
     assert.deepEqual(readdirSync(join(data, 'aside', 'arriving')), []);
   });
 
   test('a folder that was made for objects goes with the last of them, however they come and go', async () => {
     const objects = objectsWith();
-    await Promise.all(['a', 'b', 'c'].map(async (name) => {
-      for (let round = 0; round < 60; round += 1) {
-        await put(objects, `deep/deeper/${name}`);
-        await objects.remove(`deep/deeper/${name}`);
-      }
-    }));
+    await Promise.all(
+      ['a', 'b', 'c'].map(async (name) => {
+        for (let round = 0; round < 60; round += 1) {
+          await put(objects, `deep/deeper/${name}`);
+          await objects.remove(`deep/deeper/${name}`);
+        }
+      }),
+    );
     assert.deepEqual(readdirSync(root), []);
   });
 

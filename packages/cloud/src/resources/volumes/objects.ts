@@ -84,7 +84,12 @@ export class Objects {
     if (handle === undefined) return undefined;
     try {
       const object = await this.#describe(key, await handle.stat({ bigint: true }));
-      return { ...object, read: (start, end) => handle.createReadStream({ start, end, autoClose: true, highWaterMark: 256 * 1024 }), close: () => handle.close() };
+      return {
+        ...object,
+        read: (start, end) =>
+          handle.createReadStream({ start, end, autoClose: true, highWaterMark: 256 * 1024 }),
+        close: () => handle.close(),
+      };
     } catch (error) {
       await handle.close();
       throw error;
@@ -95,11 +100,18 @@ export class Objects {
   async put(key: string, object: NewObject, condition: Condition = () => undefined): Promise<StoredObject> {
     const { names, folder } = objectPath(key);
     if (folder && object.length > 0) throw rule('a key that ends in a slash is a folder, and has no content');
-    return this.#parts.ground.use(() => (folder ? this.#putFolder(key, names) : this.#putFile(key, object, condition)));
+    return this.#parts.ground.use(() =>
+      folder ? this.#putFolder(key, names) : this.#putFile(key, object, condition),
+    );
   }
 
   /** Puts a file that lies aside under a key; to be called while the ground is used. The file is gone from there afterwards, whatever happens. */
-  async place(key: string, { path, stats }: Arrived, card: Card, condition: Condition): Promise<StoredObject> {
+  async place(
+    key: string,
+    { path, stats }: Arrived,
+    card: Card,
+    condition: Condition,
+  ): Promise<StoredObject> {
     const { names } = objectPath(key);
     try {
       return await this.#parts.turns.run(this.#turnOf(names), async () => {
@@ -107,9 +119,11 @@ export class Objects {
         condition(present);
         await this.#inParent(names, async ({ folder, name }) => {
           if ((await lstatIfThere(folder.at(name)))?.isDirectory() === true) throw folderThere(key);
-          await move(path, folder.at(name), folder.at(nameBeside(name, this.#parts.ids.resource()))).catch((error: unknown) => {
-            throw isFolderThere(error) ? folderThere(key) : error;
-          });
+          await move(path, folder.at(name), folder.at(nameBeside(name, this.#parts.ids.resource()))).catch(
+            (error: unknown) => {
+              throw isFolderThere(error) ? folderThere(key) : error;
+            },
+          );
           await folder.sync();
         });
         if (present !== undefined) this.#parts.usage.changed(-present.size);
@@ -144,7 +158,10 @@ export class Objects {
     const { usage, capacity } = this.#parts;
     return usage.promise(length, (used) => {
       if (used - replaced + length <= capacity) return;
-      throw new BerthError('too-large', `the volume has ${capacity} bytes, of which ${used} are used or promised: there is no room for ${length} more; make it larger or remove something`);
+      throw new BerthError(
+        'too-large',
+        `the volume has ${capacity} bytes, of which ${used} are used or promised: there is no room for ${length} more; make it larger or remove something`,
+      );
     });
   }
 
@@ -157,7 +174,12 @@ export class Objects {
     const settle = await this.reserve(object.length, (await this.head(key))?.size);
     try {
       const arrived = await receive(this.temporary(), object.bytes, object.length);
-      const stored = await this.place(key, arrived, { etag: arrived.md5, headers: object.headers, checksums: object.checksums?.() ?? {} }, condition);
+      const stored = await this.place(
+        key,
+        arrived,
+        { etag: arrived.md5, headers: object.headers, checksums: object.checksums?.() ?? {} },
+        condition,
+      );
       settle(true);
       return stored;
     } finally {
@@ -170,7 +192,8 @@ export class Objects {
       const stats = await this.#inParent(names, async ({ folder, name }) => {
         await makeFolder(folder.at(name));
         const made = await lstatIfThere(folder.at(name));
-        if (made !== undefined && !made.isDirectory()) throw rule(`${JSON.stringify(key.slice(0, 80))} is a file in this volume`);
+        if (made !== undefined && !made.isDirectory())
+          throw rule(`${JSON.stringify(key.slice(0, 80))} is a file in this volume`);
         await folder.sync();
         return made;
       });
@@ -185,8 +208,16 @@ export class Objects {
   async #inParent<T>(names: readonly string[], use: (place: Place) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       try {
-        const done = await descend(this.#parts.ground.root, names, async (place) => ({ value: await use(place) }), (path, way) => this.#makeOnTheWay(path, way));
-        if (done === undefined) throw rule(`a name on the way to ${JSON.stringify(names.join('/').slice(0, 80))} is a file, or a link that leads out of this volume`);
+        const done = await descend(
+          this.#parts.ground.root,
+          names,
+          async (place) => ({ value: await use(place) }),
+          (path, way) => this.#makeOnTheWay(path, way),
+        );
+        if (done === undefined)
+          throw rule(
+            `a name on the way to ${JSON.stringify(names.join('/').slice(0, 80))} is a file, or a link that leads out of this volume`,
+          );
         return done.value;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || tries === TRIES) throw error;
@@ -206,13 +237,16 @@ export class Objects {
   /** A folder that is there only because an object was put below it goes with its last one. What a pod made stays. */
   async #tidy(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
-    const gone = await this.#parts.turns.run(this.#turnOf(names), () => descend(this.#parts.ground.root, names, (place) => this.#removeIfOurs(place, folderKey(names))));
+    const gone = await this.#parts.turns.run(this.#turnOf(names), () =>
+      descend(this.#parts.ground.root, names, (place) => this.#removeIfOurs(place, folderKey(names))),
+    );
     if (gone === true) await this.#tidy(names.slice(0, -1));
   }
 
   async #removeIfOurs({ folder, name }: Place, key: string): Promise<boolean> {
     const stats = await lstatIfThere(folder.at(name));
-    if (stats === undefined || !stats.isDirectory() || !(await this.#cards.isOurFolder(key, stats))) return false;
+    if (stats === undefined || !stats.isDirectory() || !(await this.#cards.isOurFolder(key, stats)))
+      return false;
     if (!(await removeEmpty(folder.at(name)))) return false;
     await this.#cards.remove(key);
     return true;
@@ -233,7 +267,10 @@ export class Objects {
       if (seen?.isSymbolicLink() === true) return 'a link';
       if (seen === undefined || !(isFolder ? seen.isDirectory() : seen.isFile())) return undefined;
       try {
-        const handle = await open(folder.at(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+        const handle = await open(
+          folder.at(name),
+          constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+        );
         const stats = await handle.stat();
         if (isFolder ? stats.isDirectory() : stats.isFile()) return handle;
         await handle.close();
@@ -246,8 +283,17 @@ export class Objects {
   }
 
   async #describe(key: string, stats: BigIntStats): Promise<StoredObject> {
-    if (stats.isDirectory()) return shown(key, stats, { etag: EMPTY_MD5, headers: { 'content-type': 'application/x-directory' }, checksums: {} });
-    return shown(key, stats, (await this.#cards.read(key, stats)) ?? { etag: derivedEtag(stats), headers: {}, checksums: {} });
+    if (stats.isDirectory())
+      return shown(key, stats, {
+        etag: EMPTY_MD5,
+        headers: { 'content-type': 'application/x-directory' },
+        checksums: {},
+      });
+    return shown(
+      key,
+      stats,
+      (await this.#cards.read(key, stats)) ?? { etag: derivedEtag(stats), headers: {}, checksums: {} },
+    );
   }
 
   /** A file and a folder of the same name take turns. */

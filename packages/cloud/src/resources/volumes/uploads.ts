@@ -62,7 +62,13 @@ export class Uploads {
   async begin(key: string, headers: ObjectHeaders, source?: string): Promise<Upload> {
     if (objectPath(key).folder) throw rule('a key that ends in a slash is a folder, and has no content');
     await this.#sweep();
-    const upload: Upload = { id: this.#parts.ids.resource(32), key, headers, startedAt: this.#parts.clock.now(), ...(source !== undefined && { source }) };
+    const upload: Upload = {
+      id: this.#parts.ids.resource(32),
+      key,
+      headers,
+      startedAt: this.#parts.clock.now(),
+      ...(source !== undefined && { source }),
+    };
     await this.#parts.ground.use(async () => {
       for (const folder of [this.#folder, this.#at(upload.id)]) await makeFolder(folder);
       await writeFile(join(this.#at(upload.id), `${ABOUT}.new`), JSON.stringify(upload));
@@ -80,7 +86,11 @@ export class Uploads {
   /** In the order of keys, then of their beginning. */
   async list(): Promise<Upload[]> {
     const uploads = await Promise.all((await this.#names(this.#folder)).map((id) => this.#read(id)));
-    return uploads.filter((upload) => upload !== undefined).sort((one, other) => (one.key < other.key ? -1 : one.key > other.key ? 1 : one.startedAt - other.startedAt));
+    return uploads
+      .filter((upload) => upload !== undefined)
+      .sort((one, other) =>
+        one.key < other.key ? -1 : one.key > other.key ? 1 : one.startedAt - other.startedAt,
+      );
   }
 
   /** A part that comes again takes the place of the one before. */
@@ -91,20 +101,26 @@ export class Uploads {
   /** In the order of their numbers. */
   async parts(id: string): Promise<Part[]> {
     const parts = (await this.#names(this.#at(id))).map(readName).filter((part) => part !== undefined);
-    const sized = await Promise.all(parts.map(async (part): Promise<Part | undefined> => {
-      try {
-        const { size, mtimeMs } = await stat(join(this.#at(id), nameOf(part)));
-        return { ...part, size, modifiedAt: mtimeMs };
-      } catch (error) {
-        if (isAbsence(error)) return undefined;
-        throw error;
-      }
-    }));
+    const sized = await Promise.all(
+      parts.map(async (part): Promise<Part | undefined> => {
+        try {
+          const { size, mtimeMs } = await stat(join(this.#at(id), nameOf(part)));
+          return { ...part, size, modifiedAt: mtimeMs };
+        } catch (error) {
+          if (isAbsence(error)) return undefined;
+          throw error;
+        }
+      }),
+    );
     return sized.filter((part) => part !== undefined).sort((one, other) => one.number - other.number);
   }
 
   /** Makes the object out of these parts. They are on disk until it is there. */
-  complete(upload: Upload, chosen: readonly Pick<Part, 'number' | 'etag'>[], condition: Condition): Promise<StoredObject> {
+  complete(
+    upload: Upload,
+    chosen: readonly Pick<Part, 'number' | 'etag'>[],
+    condition: Condition,
+  ): Promise<StoredObject> {
     const { ground, turns } = this.#parts;
     return ground.use(() => turns.run(upload.id, () => this.#complete(upload, chosen, condition)));
   }
@@ -113,7 +129,11 @@ export class Uploads {
     await this.#parts.turns.run(id, () => this.#drop(id));
   }
 
-  async #put(id: string, number: number, { bytes, length }: Pick<NewObject, 'bytes' | 'length'>): Promise<Part> {
+  async #put(
+    id: string,
+    number: number,
+    { bytes, length }: Pick<NewObject, 'bytes' | 'length'>,
+  ): Promise<Part> {
     const settle = await this.#parts.objects.reserve(length);
     try {
       const arrived = await receive(this.#parts.objects.temporary(), bytes, length);
@@ -139,7 +159,11 @@ export class Uploads {
     }
   }
 
-  async #complete({ id, key, headers }: Upload, chosen: readonly Pick<Part, 'number' | 'etag'>[], condition: Condition): Promise<StoredObject> {
+  async #complete(
+    { id, key, headers }: Upload,
+    chosen: readonly Pick<Part, 'number' | 'etag'>[],
+    condition: Condition,
+  ): Promise<StoredObject> {
     if ((await this.#read(id)) === undefined) throw gone();
     const there = new Map((await this.parts(id)).map((part) => [nameOf(part), part]));
     const parts = chosen.map((wanted) => {
@@ -148,8 +172,17 @@ export class Uploads {
       return part;
     });
     const paths = parts.map((part) => join(this.#at(id), nameOf(part)));
-    const arrived = await receive(this.#parts.objects.temporary(), contents(paths), parts.reduce((sum, { size }) => sum + size, 0));
-    const stored = await this.#parts.objects.place(key, arrived, { etag: joinedEtag(parts), headers, checksums: {} }, condition);
+    const arrived = await receive(
+      this.#parts.objects.temporary(),
+      contents(paths),
+      parts.reduce((sum, { size }) => sum + size, 0),
+    );
+    const stored = await this.#parts.objects.place(
+      key,
+      arrived,
+      { etag: joinedEtag(parts), headers, checksums: {} },
+      condition,
+    );
     this.#parts.usage.changed(stored.size);
     await this.#drop(id);
     return stored;
@@ -165,11 +198,13 @@ export class Uploads {
 
   async #sweep(): Promise<void> {
     const now = this.#parts.clock.now();
-    for (const { id, startedAt } of await this.list()) if (now - startedAt > KEEP_MS) await this.#parts.turns.run(id, () => this.#drop(id));
+    for (const { id, startedAt } of await this.list())
+      if (now - startedAt > KEEP_MS) await this.#parts.turns.run(id, () => this.#drop(id));
     const arriving = join(this.#parts.ground.aside, 'arriving');
     for (const name of await this.#names(arriving)) {
       const found = await stat(join(arriving, name)).catch(() => undefined);
-      if (found !== undefined && now - found.mtimeMs > KEEP_ARRIVING_MS) await rm(join(arriving, name), { force: true });
+      if (found !== undefined && now - found.mtimeMs > KEEP_ARRIVING_MS)
+        await rm(join(arriving, name), { force: true });
     }
   }
 

@@ -72,7 +72,11 @@ export class Usage {
     const began = performance.now();
     for (const folder of this.#folders) await addUp(folder, usage);
     const now = performance.now();
-    this.#known = { usage, until: now + Math.min(FRESH_MS.most, Math.max(FRESH_MS.least, FRESH_TIMES * (now - began))), since: 0 };
+    this.#known = {
+      usage,
+      until: now + Math.min(FRESH_MS.most, Math.max(FRESH_MS.least, FRESH_TIMES * (now - began))),
+      since: 0,
+    };
     return this.#known;
   }
 }

@@ -12,7 +12,8 @@ import { defineDataCenter } from '../catalog/data-centers.ts';
 import type { Growth } from './volumes.ts';
 import { grown, Volumes } from './volumes.ts';
 
-const refused = (words: RegExp) => (error: unknown) => error instanceof BerthError && error.code === 'rule' && words.test(error.message);
+const refused = (words: RegExp) => (error: unknown) =>
+  error instanceof BerthError && error.code === 'rule' && words.test(error.message);
 
 describe('the size of a volume', () => {
   const size = fc.integer({ min: 0, max: 5000 });
@@ -29,7 +30,9 @@ describe('the size of a volume', () => {
   });
 
   test('stays where nothing is said', async () => {
-    await check(fc.property(size, growth, (current, mode) => assert.equal(grown(current, undefined, mode), current)));
+    await check(
+      fc.property(size, growth, (current, mode) => assert.equal(grown(current, undefined, mode), current)),
+    );
   });
 
   test('after any requests is the largest that was ever granted', async () => {
@@ -58,37 +61,83 @@ describe('volumes', () => {
 
   before(async () => {
     context = await freshContext();
-    const dataCenters = [defineDataCenter({ id: 'LOCAL-1' }), defineDataCenter({ id: 'FAST-1', networkVolumeTypes: ['HIGH_PERFORMANCE'] }), defineDataCenter({ id: 'NONE-1', networkVolumeTypes: [] })];
-    const catalog = new Catalog({ dataCenters, engines: new Map([['process', new ProcessEngine({ clock: context.clock, virtualGpus: [] })]]), prices: { gpu: {}, cpu: {} } });
+    const dataCenters = [
+      defineDataCenter({ id: 'LOCAL-1' }),
+      defineDataCenter({ id: 'FAST-1', networkVolumeTypes: ['HIGH_PERFORMANCE'] }),
+      defineDataCenter({ id: 'NONE-1', networkVolumeTypes: [] }),
+    ];
+    const catalog = new Catalog({
+      dataCenters,
+      engines: new Map([['process', new ProcessEngine({ clock: context.clock, virtualGpus: [] })]]),
+      prices: { gpu: {}, cpu: {} },
+    });
     volumes = new Volumes(context, catalog);
     ann = await context.account('ann');
   });
   after(() => context.close());
 
   test('live in one data center, in its first tier unless another is named', async () => {
-    assert.equal((await volumes.create(ann, { name: 'a', size: 10, dataCenterId: 'LOCAL-1' })).type, 'STANDARD');
-    assert.equal((await volumes.create(ann, { name: 'a', size: 10, dataCenterId: 'LOCAL-1', type: 'HIGH_PERFORMANCE' })).type, 'HIGH_PERFORMANCE');
-    assert.equal((await volumes.create(ann, { name: 'a', size: 10, dataCenterId: 'FAST-1' })).type, 'HIGH_PERFORMANCE');
+    assert.equal(
+      (await volumes.create(ann, { name: 'a', size: 10, dataCenterId: 'LOCAL-1' })).type,
+      'STANDARD',
+    );
+    assert.equal(
+      (await volumes.create(ann, { name: 'a', size: 10, dataCenterId: 'LOCAL-1', type: 'HIGH_PERFORMANCE' }))
+        .type,
+      'HIGH_PERFORMANCE',
+    );
+    assert.equal(
+      (await volumes.create(ann, { name: 'a', size: 10, dataCenterId: 'FAST-1' })).type,
+      'HIGH_PERFORMANCE',
+    );
     assert.equal((await volumes.list(ann)).length, 3);
   });
 
   test('need a data center that exists and has the tier; the refusal says which do', async () => {
-    await assert.rejects(volumes.create(ann, { name: 'a', size: 10, dataCenterId: 'EU-RO-1' }), refused(/"EU-RO-1" does not exist here; available: LOCAL-1, FAST-1, NONE-1/));
-    await assert.rejects(volumes.create(ann, { name: 'a', size: 10, dataCenterId: 'FAST-1', type: 'STANDARD' }), refused(/no STANDARD network volumes; available: HIGH_PERFORMANCE/));
-    await assert.rejects(volumes.create(ann, { name: 'a', size: 10, dataCenterId: 'NONE-1' }), refused(/available: none/));
+    await assert.rejects(
+      volumes.create(ann, { name: 'a', size: 10, dataCenterId: 'EU-RO-1' }),
+      refused(/"EU-RO-1" does not exist here; available: LOCAL-1, FAST-1, NONE-1/),
+    );
+    await assert.rejects(
+      volumes.create(ann, { name: 'a', size: 10, dataCenterId: 'FAST-1', type: 'STANDARD' }),
+      refused(/no STANDARD network volumes; available: HIGH_PERFORMANCE/),
+    );
+    await assert.rejects(
+      volumes.create(ann, { name: 'a', size: 10, dataCenterId: 'NONE-1' }),
+      refused(/available: none/),
+    );
     assert.equal((await volumes.list(ann)).length, 3);
   });
 
   test('are renamed and grown, each alone or both, and the audit log tells', async () => {
     const made = await volumes.create(ann, { name: 'before', size: 10, dataCenterId: 'LOCAL-1' });
-    assert.deepEqual(await volumes.update(ann, made.id, { name: 'after' }, 'larger'), { ...made, name: 'after' });
-    assert.deepEqual(await volumes.update(ann, made.id, { size: 10 }, 'not-smaller'), { ...made, name: 'after' });
-    assert.deepEqual(await volumes.update(ann, made.id, { name: 'grown', size: 20 }, 'larger'), { ...made, name: 'grown', size: 20 });
-    await assert.rejects(volumes.update(ann, made.id, { name: 'lost', size: 20 }, 'larger'), refused(/greater than the current size of 20 GB/));
-    await assert.rejects(volumes.update(ann, made.id, { name: 'lost', size: 19 }, 'not-smaller'), refused(/cannot shrink/));
+    assert.deepEqual(await volumes.update(ann, made.id, { name: 'after' }, 'larger'), {
+      ...made,
+      name: 'after',
+    });
+    assert.deepEqual(await volumes.update(ann, made.id, { size: 10 }, 'not-smaller'), {
+      ...made,
+      name: 'after',
+    });
+    assert.deepEqual(await volumes.update(ann, made.id, { name: 'grown', size: 20 }, 'larger'), {
+      ...made,
+      name: 'grown',
+      size: 20,
+    });
+    await assert.rejects(
+      volumes.update(ann, made.id, { name: 'lost', size: 20 }, 'larger'),
+      refused(/greater than the current size of 20 GB/),
+    );
+    await assert.rejects(
+      volumes.update(ann, made.id, { name: 'lost', size: 19 }, 'not-smaller'),
+      refused(/cannot shrink/),
+    );
     assert.deepEqual(await volumes.get(ann, made.id), { ...made, name: 'grown', size: 20 });
     const [latest] = await context.store.audit.list(ann.accountId, { limit: 1 });
-    assert.deepEqual(latest?.changes, [{ field: 'name', from: 'after', to: 'grown' }, { field: 'size', from: 10, to: 20 }]);
+    assert.deepEqual(latest?.changes, [
+      { field: 'name', from: 'after', to: 'grown' },
+      { field: 'size', from: 10, to: 20 },
+    ]);
   });
 
   test('that are gone, or of others, are not found', async () => {

@@ -65,7 +65,10 @@ export class Volumes {
   async update(caller: Caller, id: string, change: VolumeChange, growth: Growth): Promise<NetworkVolume> {
     const changed = await this.#context.store.volumes.change(caller.accountId, id, (current) => {
       const record = { ...current, ...change, size: grown(current.size, change.size, growth) };
-      return { record, audit: auditOf(this.#context, caller, 'update', KIND, id, changesBetween(current, record)) };
+      return {
+        record,
+        audit: auditOf(this.#context, caller, 'update', KIND, id, changesBetween(current, record)),
+      };
     });
     if (changed === undefined) throw notFound(KIND, id);
     return changed;
@@ -82,7 +85,11 @@ export class Volumes {
   }
 
   async remove(caller: Caller, id: string): Promise<void> {
-    const removed = await this.#context.store.volumes.remove(caller.accountId, id, auditOf(this.#context, caller, 'delete', KIND, id));
+    const removed = await this.#context.store.volumes.remove(
+      caller.accountId,
+      id,
+      auditOf(this.#context, caller, 'delete', KIND, id),
+    );
     if (!removed) throw notFound(KIND, id);
     await this.#contents?.remove(id);
   }
@@ -90,18 +97,24 @@ export class Volumes {
   /** How much lies in each of these; null where counting takes too long to be waited for. The next who asks may know. */
   usages(volumes: readonly NetworkVolume[]): Promise<(VolumeUsage | null)[]> {
     const enough = new Promise<null>((resolve) => setTimeout(() => resolve(null), COUNT_WITHIN_MS).unref());
-    return Promise.all(volumes.map((volume) => Promise.race([this.#contents?.usage(volume) ?? null, enough])));
+    return Promise.all(
+      volumes.map((volume) => Promise.race([this.#contents?.usage(volume) ?? null, enough])),
+    );
   }
 
   #tier(dataCenterId: string, wanted: VolumeType | undefined): VolumeType {
     const dataCenters = this.#catalog.dataCenters();
     const dataCenter = dataCenters.find(({ id }) => id === dataCenterId);
     if (dataCenter === undefined) {
-      throw rule(`data center ${JSON.stringify(dataCenterId.slice(0, 64))} does not exist here; available: ${dataCenters.map(({ id }) => id).join(', ')}`);
+      throw rule(
+        `data center ${JSON.stringify(dataCenterId.slice(0, 64))} does not exist here; available: ${dataCenters.map(({ id }) => id).join(', ')}`,
+      );
     }
     const type = wanted ?? dataCenter.networkVolumeTypes[0];
     if (type === undefined || !dataCenter.networkVolumeTypes.includes(type)) {
-      throw rule(`data center ${dataCenterId} has no ${type ?? ''} network volumes; available: ${dataCenter.networkVolumeTypes.join(', ') || 'none'}`);
+      throw rule(
+        `data center ${dataCenterId} has no ${type ?? ''} network volumes; available: ${dataCenter.networkVolumeTypes.join(', ') || 'none'}`,
+      );
     }
     return type;
   }
@@ -110,7 +123,9 @@ export class Volumes {
 /** A volume only grows: data is never cut off. */
 export function grown(current: number, wanted: number | undefined, growth: Growth): number {
   if (wanted === undefined) return current;
-  if (wanted < current) throw rule(`a network volume cannot shrink: it has ${current} GB and ${wanted} GB were asked for`);
-  if (wanted === current && growth === 'larger') throw rule(`the new size must be greater than the current size of ${current} GB`);
+  if (wanted < current)
+    throw rule(`a network volume cannot shrink: it has ${current} GB and ${wanted} GB were asked for`);
+  if (wanted === current && growth === 'larger')
+    throw rule(`the new size must be greater than the current size of ${current} GB`);
   return wanted;
 }

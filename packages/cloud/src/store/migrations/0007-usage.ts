@@ -1,7 +1,8 @@
 import type { Migration } from './migrations.ts';
 
 const RATES = ['gpu', 'cpu', 'disk', 'fast_disk'];
-const columns = (suffix: string): string => RATES.map((part) => `${part}_${suffix} bigint not null,`).join(' ');
+const columns = (suffix: string): string =>
+  RATES.map((part) => `${part}_${suffix} bigint not null,`).join(' ');
 
 /** The usage ledger and its roll-ups, and what is paid for of a worker. */
 export const usage: Migration = {

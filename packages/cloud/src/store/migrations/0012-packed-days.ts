@@ -1,7 +1,17 @@
 import type { Migration } from './migrations.ts';
 
 /** In the order of `store/packed-sums.ts`. */
-const FIELDS = ['bucket', 'last_at', ...['rate', 'late'].flatMap((suffix) => ['gpu', 'cpu', 'disk', 'fast_disk'].map((part) => `${part}_${suffix}`)), 'runs', 'runs_late', 'disk_in_gb', 'added_in_gb'];
+const FIELDS = [
+  'bucket',
+  'last_at',
+  ...['rate', 'late'].flatMap((suffix) =>
+    ['gpu', 'cpu', 'disk', 'fast_disk'].map((part) => `${part}_${suffix}`),
+  ),
+  'runs',
+  'runs_late',
+  'disk_in_gb',
+  'added_in_gb',
+];
 
 const packDays = (month: string, days: string): string => `
   with packed as (
@@ -16,10 +26,19 @@ const packDays = (month: string, days: string): string => `
 export const packedDays: Migration = {
   name: 'packed days',
   statements: [
-    { sqlite: 'alter table usage_sums add column days blob', postgres: 'alter table usage_sums add column days bytea' },
     {
-      sqlite: packDays(`cast(strftime('%s', bucket, 'unixepoch', 'start of month') as integer)`, `unhex(group_concat(printf('${FIELDS.map(() => '%016x').join('')}', ${FIELDS.join(', ')}), '' order by bucket))`),
-      postgres: packDays(`cast(extract(epoch from date_trunc('month', to_timestamp(bucket) at time zone 'UTC')) as bigint)`, `string_agg(${FIELDS.map((field) => `int8send(${field}::bigint)`).join(' || ')}, ''::bytea order by bucket)`),
+      sqlite: 'alter table usage_sums add column days blob',
+      postgres: 'alter table usage_sums add column days bytea',
+    },
+    {
+      sqlite: packDays(
+        `cast(strftime('%s', bucket, 'unixepoch', 'start of month') as integer)`,
+        `unhex(group_concat(printf('${FIELDS.map(() => '%016x').join('')}', ${FIELDS.join(', ')}), '' order by bucket))`,
+      ),
+      postgres: packDays(
+        `cast(extract(epoch from date_trunc('month', to_timestamp(bucket) at time zone 'UTC')) as bigint)`,
+        `string_agg(${FIELDS.map((field) => `int8send(${field}::bigint)`).join(' || ')}, ''::bytea order by bucket)`,
+      ),
     },
     `delete from usage_sums where level = 'day'`,
   ],

@@ -7,5 +7,7 @@ import type { Migration } from './migrations.ts';
  */
 export const jobNotes: Migration = {
   name: 'notes of jobs that went straight to a worker',
-  statements: [{ sqlite: 'create table job_notes (seq integer primary key, note text not null)', postgres: 'select 1' }],
+  statements: [
+    { sqlite: 'create table job_notes (seq integer primary key, note text not null)', postgres: 'select 1' },
+  ],
 };

@@ -17,27 +17,68 @@ const NOW = 1_800_000_000_000;
 
 test('jobs that waited before they could share a place wait on, in their order', async () => {
   const place = await freshDatabase('postgres');
-  const database = await openDatabase({ poolSize: 2, onError: () => undefined, database: place.url, data: place.data });
+  const database = await openDatabase({
+    poolSize: 2,
+    onError: () => undefined,
+    database: place.url,
+    data: place.data,
+  });
   try {
     await migrate(database, migrations.slice(0, BEFORE));
     const made = (seq: number, terms: RequestTerms = {}): ReturnType<typeof newJob> =>
-      newJob({ id: 'e', accountId: 'one', executionTimeout: 600_000, jobTtl: 86_400_000, retention: null, maxRetries: 1 }, 'one', `{"input": ${seq}}`, terms, seq, NOW);
-    const jobs = [made(3), made(1, { webhook: 'https://example.com/\u001e"' }), made(2, { lowPriority: true, executionTimeout: 5_000 })];
+      newJob(
+        {
+          id: 'e',
+          accountId: 'one',
+          executionTimeout: 600_000,
+          jobTtl: 86_400_000,
+          retention: null,
+          maxRetries: 1,
+        },
+        'one',
+        `{"input": ${seq}}`,
+        terms,
+        seq,
+        NOW,
+      );
+    const jobs = [
+      made(3),
+      made(1, { webhook: 'https://example.com/\u001e"' }),
+      made(2, { lowPriority: true, executionTimeout: 5_000 }),
+    ];
     const insert = function* (table: string, columns: readonly string[], values: Value[]): Steps<void> {
-      yield* changes(sql`insert into ${name(table)} (${name(columns.join(', '))}) values ${tuples([values])}`);
+      yield* changes(
+        sql`insert into ${name(table)} (${name(columns.join(', '))}) values ${tuples([values])}`,
+      );
     };
     await database.write(function* () {
       for (const { job, payloads } of jobs) {
         yield* insert('jobs', INSERTED_COLUMNS, insertedValues(job, undefined, payloads.request));
-        yield* insert('job_waiting', WAITING_COLUMNS, [job.endpointId, job.lowPriority ? 1 : 0, job.accountId, job.position, job.seq, job.queuedAt]);
+        yield* insert('job_waiting', WAITING_COLUMNS, [
+          job.endpointId,
+          job.lowPriority ? 1 : 0,
+          job.accountId,
+          job.position,
+          job.seq,
+          job.queuedAt,
+        ]);
       }
     });
 
     assert.equal(await migrate(database), migrations.length - BEFORE);
     const store = database.jobs();
-    const taken = await store.take('e', transitions.takeTerms(() => ['a', 'b', 'c', 'd'].map((lease) => ({ workerId: 'w', lease })), NOW + 5));
+    const taken = await store.take(
+      'e',
+      transitions.takeTerms(() => ['a', 'b', 'c', 'd'].map((lease) => ({ workerId: 'w', lease })), NOW + 5),
+    );
     const [third, first, second] = jobs as [(typeof jobs)[0], (typeof jobs)[0], (typeof jobs)[0]];
-    assert.deepEqual(taken, [first, third, second].map(({ job, payloads }, index) => ({ job: transitions.take(job, 'w', 'abc'.charAt(index), NOW + 5).job, request: payloads.request })));
+    assert.deepEqual(
+      taken,
+      [first, third, second].map(({ job, payloads }, index) => ({
+        job: transitions.take(job, 'w', 'abc'.charAt(index), NOW + 5).job,
+        request: payloads.request,
+      })),
+    );
   } finally {
     await database.close();
     await place.drop();

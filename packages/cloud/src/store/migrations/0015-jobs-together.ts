@@ -24,7 +24,9 @@ export const jobsTogether: Migration = {
       jobs text not null
     )`),
     // Not unique: the first of a place may come back to one of its own while others still wait in the one that they shared.
-    onPostgres('create index job_places_in_order on job_places (endpoint_id, low_priority, account_id, position, seq)'),
+    onPostgres(
+      'create index job_places_in_order on job_places (endpoint_id, low_priority, account_id, position, seq)',
+    ),
     // To make it smaller would take longer than to write it.
     onPostgres('alter table job_places alter column jobs set storage external'),
     onPostgres(`insert into job_places
@@ -44,7 +46,9 @@ export const jobsTogether: Migration = {
       leases text[] not null,
       primary key (endpoint_id, id)
     )`),
-    onPostgres('alter table job_bundles alter column seqs set storage external, alter column workers set storage external, alter column leases set storage external'),
+    onPostgres(
+      'alter table job_bundles alter column seqs set storage external, alter column workers set storage external, alter column leases set storage external',
+    ),
   ],
 };
 

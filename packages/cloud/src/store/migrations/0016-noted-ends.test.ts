@@ -13,10 +13,29 @@ const NOW = 1_800_000_000_000;
 
 test('a job that a worker has since before ends could be noted is still in its hands', async () => {
   const place = await freshDatabase('sqlite');
-  const database = await openDatabase({ poolSize: 2, onError: () => undefined, database: place.url, data: place.data });
+  const database = await openDatabase({
+    poolSize: 2,
+    onError: () => undefined,
+    database: place.url,
+    data: place.data,
+  });
   try {
     await migrate(database, migrations.slice(0, BEFORE));
-    const { job, payloads } = newJob({ id: 'e', accountId: 'one', executionTimeout: 600_000, jobTtl: 86_400_000, retention: null, maxRetries: 1 }, 'one', '{"input":"é\\n\\"1.0"}', { webhook: 'https://example.com/"' }, 7, NOW);
+    const { job, payloads } = newJob(
+      {
+        id: 'e',
+        accountId: 'one',
+        executionTimeout: 600_000,
+        jobTtl: 86_400_000,
+        retention: null,
+        maxRetries: 1,
+      },
+      'one',
+      '{"input":"é\\n\\"1.0"}',
+      { webhook: 'https://example.com/"' },
+      7,
+      NOW,
+    );
     const { job: held } = transitions.take(job, 'w', 'the lease', NOW + 5);
     const note = JSON.stringify({ held, request: payloads.request });
     await database.write(() => changes(sql`insert into job_notes (seq, note) values (${held.seq}, ${note})`));
@@ -24,7 +43,11 @@ test('a job that a worker has since before ends could be noted is still in its h
     assert.equal(await migrate(database), migrations.length - BEFORE);
     const store = database.jobs();
     assert.deepEqual(await store.running(), [held]);
-    assert.deepEqual((await store.find('e', 7))?.payloads, { request: payloads.request, output: null, error: null });
+    assert.deepEqual((await store.find('e', 7))?.payloads, {
+      request: payloads.request,
+      output: null,
+      error: null,
+    });
   } finally {
     await database.close();
     await place.drop();

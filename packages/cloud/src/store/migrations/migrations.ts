@@ -24,4 +24,22 @@ export interface Migration {
   statements: (string | Record<Dialect, string>)[];
 }
 
-export const migrations: Migration[] = [accountsAndResources, endpoints, jobs, fleet, jobLeases, pods, usage, clusters, s3Keys, flashAndModels, chunkNumbers, packedDays, jobNotes, endedDeliveries, jobsTogether, notedEnds, sharedPlaces];
+export const migrations: Migration[] = [
+  accountsAndResources,
+  endpoints,
+  jobs,
+  fleet,
+  jobLeases,
+  pods,
+  usage,
+  clusters,
+  s3Keys,
+  flashAndModels,
+  chunkNumbers,
+  packedDays,
+  jobNotes,
+  endedDeliveries,
+  jobsTogether,
+  notedEnds,
+  sharedPlaces,
+];

@@ -1,10 +1,38 @@
 import type { Value } from '../sql.ts';
 
 const TYPES: Record<string, string> = {
-  low_priority: 'int', retries_left: 'int', retries: 'int', attempt: 'int', drained: 'int', has_output: 'int', has_error: 'int', looks: 'int', busy: 'int', empties: 'int', endpoint: 'int', worker: 'int',
-  seq: 'bigint', turn: 'bigint', place: 'bigint', position: 'bigint', created_at: 'bigint', queued_at: 'bigint', ttl_at: 'bigint', ttl: 'bigint', execution_timeout: 'bigint',
-  retention: 'bigint', taken_at: 'bigint', ended_at: 'bigint', due_at: 'bigint', look_at: 'bigint', seen_at: 'bigint',
-  queued: 'bigint', running: 'bigint', completed: 'bigint', failed: 'bigint', retried: 'bigint',
+  low_priority: 'int',
+  retries_left: 'int',
+  retries: 'int',
+  attempt: 'int',
+  drained: 'int',
+  has_output: 'int',
+  has_error: 'int',
+  looks: 'int',
+  busy: 'int',
+  empties: 'int',
+  endpoint: 'int',
+  worker: 'int',
+  seq: 'bigint',
+  turn: 'bigint',
+  place: 'bigint',
+  position: 'bigint',
+  created_at: 'bigint',
+  queued_at: 'bigint',
+  ttl_at: 'bigint',
+  ttl: 'bigint',
+  execution_timeout: 'bigint',
+  retention: 'bigint',
+  taken_at: 'bigint',
+  ended_at: 'bigint',
+  due_at: 'bigint',
+  look_at: 'bigint',
+  seen_at: 'bigint',
+  queued: 'bigint',
+  running: 'bigint',
+  completed: 'bigint',
+  failed: 'bigint',
+  retried: 'bigint',
 };
 
 /** Columns of JSON, or of what holds JSON and the marks of places: no value of theirs is empty or holds this. So they travel as one text, which needs no quotes; nothing between two marks stands for none. */
@@ -14,13 +42,21 @@ const VALUES_APART = 'chr(29)';
 
 /** The columns of a batch travel as one array each, and are rows again under this name. */
 export function unnest(columns: readonly string[], from = 1, name = 'given'): string {
-  const arrays = columns.map((column, index) => (JSON_COLUMNS.includes(column) ? `string_to_array($${from + index}::text, ${VALUES_APART}, '')` : `$${from + index}::${TYPES[column] ?? 'text'}[]`));
+  const arrays = columns.map((column, index) =>
+    JSON_COLUMNS.includes(column)
+      ? `string_to_array($${from + index}::text, ${VALUES_APART}, '')`
+      : `$${from + index}::${TYPES[column] ?? 'text'}[]`,
+  );
   return `unnest(${arrays.join(', ')}) as ${name} (${columns.join(', ')})`;
 }
 
 /** Rows turned into one array for each column, written as PostgreSQL reads them: the driver's own way takes several times as long. */
 export function columnsOf(rows: readonly (readonly Value[])[], columns: readonly string[]): string[] {
-  return columns.map((column, index) => (JSON_COLUMNS.includes(column) ? rows.map((row) => row[index] ?? '').join(BETWEEN_VALUES) : `{${rows.map((row) => literal(row[index] ?? null)).join(',')}}`));
+  return columns.map((column, index) =>
+    JSON_COLUMNS.includes(column)
+      ? rows.map((row) => row[index] ?? '').join(BETWEEN_VALUES)
+      : `{${rows.map((row) => literal(row[index] ?? null)).join(',')}}`,
+  );
 }
 
 function literal(value: Value): string | number {

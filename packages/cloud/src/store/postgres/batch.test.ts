@@ -10,7 +10,11 @@ describe('items', () => {
       commits.push(items);
       return items.map((item) => `kept ${item}`);
     }, 10);
-    assert.deepEqual(await Promise.all([1, 2, 3].map((item) => batch.add(item))), ['kept 1', 'kept 2', 'kept 3']);
+    assert.deepEqual(await Promise.all([1, 2, 3].map((item) => batch.add(item))), [
+      'kept 1',
+      'kept 2',
+      'kept 3',
+    ]);
     assert.deepEqual(commits, [[1, 2, 3]]);
     await batch.add(4);
     assert.deepEqual(commits, [[1, 2, 3], [4]]);
@@ -43,7 +47,10 @@ describe('items', () => {
       commits.push(items);
       return items.map((item) => -item);
     }, 3);
-    assert.deepEqual(await Promise.all([batch.addAll([1, 2]), batch.addAll([3, 4, 5, 6]), batch.add(7), batch.addAll([])]), [[-1, -2], [-3, -4, -5, -6], -7, []]);
+    assert.deepEqual(
+      await Promise.all([batch.addAll([1, 2]), batch.addAll([3, 4, 5, 6]), batch.add(7), batch.addAll([])]),
+      [[-1, -2], [-3, -4, -5, -6], -7, []],
+    );
     assert.deepEqual(commits, [[1, 2], [3, 4, 5, 6], [7]]);
   });
 
@@ -54,7 +61,10 @@ describe('items', () => {
       return items;
     }, 10);
     const outcomes = await Promise.allSettled([batch.add(1), batch.add(2)]);
-    assert.deepEqual(outcomes.map(({ status }) => status), ['rejected', 'rejected']);
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ['rejected', 'rejected'],
+    );
     fails = false;
     assert.equal(await batch.add(3), 3);
   });
@@ -65,6 +75,9 @@ describe('items', () => {
       return items;
     }, 10);
     const outcomes = await Promise.allSettled([batch.add(1), batch.add(2), batch.add(3)]);
-    assert.deepEqual(outcomes.map(({ status }) => status), ['fulfilled', 'rejected', 'fulfilled']);
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    );
   });
 });

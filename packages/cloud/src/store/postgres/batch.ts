@@ -68,7 +68,9 @@ export class Batch<In, Out> {
   async #settle(group: readonly Order<In, Out>[]): Promise<() => void> {
     const [first] = group;
     try {
-      const results = await this.#commit(group.length === 1 && first !== undefined ? first.items : group.flatMap(({ items }) => items));
+      const results = await this.#commit(
+        group.length === 1 && first !== undefined ? first.items : group.flatMap(({ items }) => items),
+      );
       return () => {
         let from = 0;
         for (const { items, resolve } of group) {

@@ -10,7 +10,8 @@ import { inTransaction, retried, translated } from './database.ts';
  * the bundle while it writes, and whoever wants to change anything else of one of its jobs opens it first. Then
  * each job that is still held has a lease of its own.
  */
-const IN_BUNDLE = 'exists (select 1 from job_bundles as bundle where bundle.endpoint_id = job.endpoint_id and job.seq = any (bundle.seqs))';
+const IN_BUNDLE =
+  'exists (select 1 from job_bundles as bundle where bundle.endpoint_id = job.endpoint_id and job.seq = any (bundle.seqs))';
 
 /** A job of `JOBS_AND_LEASES` as it is, and in whose place it waits, to be read by `seenJob`. What is selected behind it begins at `AFTER_SEEN`. */
 export const SEEN = `${JOB}, job.place, (job.status = 'IN_QUEUE' and lease.seq is null and ${IN_BUNDLE})`;
@@ -44,7 +45,8 @@ export function leaseDue(lookAt: string, takenAt: string): string {
 /** Which bundles to open: those of an endpoint, of one of its jobs, that are due, or all. */
 type WhichBundles = { endpointId: string; seq?: number } | { dueBy: number } | 'all';
 
-const WANTED = 'select endpoint_id, id from job_bundles where ($1::text is null or endpoint_id = $1) and ($2::bigint is null or $2 = any (seqs)) and ($3::bigint is null or due_at <= $3)';
+const WANTED =
+  'select endpoint_id, id from job_bundles where ($1::text is null or endpoint_id = $1) and ($2::bigint is null or $2 = any (seqs)) and ($3::bigint is null or due_at <= $3)';
 /** A statement of its own: the ends that it waited for show only in the next one. */
 const LOCK_BUNDLES = `${WANTED} order by endpoint_id, id for update`;
 const OPEN_BUNDLES = `with opened as (delete from job_bundles where (endpoint_id, id) in (select * from unnest($1::text[], $2::text[])) returning *)
@@ -82,13 +84,19 @@ export class Bundles {
 
 /** Answers which were opened. */
 async function openBundles(pool: Pool, which: WhichBundles): Promise<string[]> {
-  const values = which === 'all' ? [null, null, null] : 'dueBy' in which ? [null, null, which.dueBy] : [which.endpointId, which.seq ?? null, null];
+  const values =
+    which === 'all'
+      ? [null, null, null]
+      : 'dueBy' in which
+        ? [null, null, which.dueBy]
+        : [which.endpointId, which.seq ?? null, null];
   // Most often there are none, and nothing has to be locked to know it.
   const { rows: found } = await translated(pool.query(`${WANTED} limit 1`, values));
   if (found.length === 0) return [];
   return inTransaction(pool, async (client) => {
     const { rows } = await client.query<[string, string]>({ text: LOCK_BUNDLES, values, rowMode: 'array' });
-    if (rows.length > 0) await client.query(OPEN_BUNDLES, [rows.map(([endpointId]) => endpointId), rows.map(([, id]) => id)]);
+    if (rows.length > 0)
+      await client.query(OPEN_BUNDLES, [rows.map(([endpointId]) => endpointId), rows.map(([, id]) => id)]);
     return rows.map(([, id]) => id);
   });
 }

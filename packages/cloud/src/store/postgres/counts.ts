@@ -4,7 +4,9 @@ import { inTransaction } from './database.ts';
 const COUNTED = ['queued', 'running', 'completed', 'failed', 'retried'];
 
 /** Adds to the counts of endpoints, from a query with the columns of the table. Each server writes in lanes of its own, so that two never wait for the same row. */
-export const ADD_COUNTS = (source: string): string => `insert into job_counts (endpoint_id, lane, ${COUNTED.join(', ')}) ${source}
+export const ADD_COUNTS = (
+  source: string,
+): string => `insert into job_counts (endpoint_id, lane, ${COUNTED.join(', ')}) ${source}
   on conflict (endpoint_id, lane) do update set ${COUNTED.map((column) => `${column} = job_counts.${column} + excluded.${column}`).join(', ')}`;
 
 /** Every start of a server makes lanes of its own, so there would be more and more of them: they become one for each endpoint. Nobody writes meanwhile, and where somebody writes for long it is left for the next time. */
@@ -16,8 +18,16 @@ export function foldCounts(pool: Pool): Promise<void> {
     } catch {
       return;
     }
-    const { rows } = await client.query<Record<string, string>>(`select endpoint_id, ${COUNTED.map((column) => `sum(${column})::text as ${column}`).join(', ')} from job_counts group by endpoint_id having count(*) > 1`);
-    await client.query('delete from job_counts where endpoint_id = any ($1)', [rows.map((row) => row['endpoint_id'])]);
-    for (const row of rows) await client.query(ADD_COUNTS(`values ($1, 'all', ${COUNTED.map((_, index) => `$${index + 2}::bigint`).join(', ')})`), [row['endpoint_id'], ...COUNTED.map((column) => row[column])]);
+    const { rows } = await client.query<Record<string, string>>(
+      `select endpoint_id, ${COUNTED.map((column) => `sum(${column})::text as ${column}`).join(', ')} from job_counts group by endpoint_id having count(*) > 1`,
+    );
+    await client.query('delete from job_counts where endpoint_id = any ($1)', [
+      rows.map((row) => row['endpoint_id']),
+    ]);
+    for (const row of rows)
+      await client.query(
+        ADD_COUNTS(`values ($1, 'all', ${COUNTED.map((_, index) => `$${index + 2}::bigint`).join(', ')})`),
+        [row['endpoint_id'], ...COUNTED.map((column) => row[column])],
+      );
   });
 }

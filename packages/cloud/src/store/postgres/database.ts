@@ -46,7 +46,16 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
   const pg = createRequire(import.meta.url)('pg') as typeof Pg;
   let closing = false;
   const open = (max: number, options: string, queryTimeout: number): Pool => {
-    const opened = new pg.Pool({ connectionString: url, max, application_name: 'berth', options, types, keepAlive: true, query_timeout: queryTimeout, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
+    const opened = new pg.Pool({
+      connectionString: url,
+      max,
+      application_name: 'berth',
+      options,
+      types,
+      keepAlive: true,
+      query_timeout: queryTimeout,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    });
     opened.on('error', (error) => {
       // A connection may still be on its way out when its pool says that it has ended.
       if (!closing) onError(error);
@@ -55,7 +64,10 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
     opened.on('connect', (client) => void client.on('error', () => undefined));
     return opened;
   };
-  const types = { getTypeParser: (oid: number, format?: 'text' | 'binary') => (oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format ?? 'text')) };
+  const types = {
+    getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+      oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format ?? 'text'),
+  };
   const forLanes = Math.max(1, Math.min(MOST_LANES, Math.floor(poolSize / 2)));
   const pool = open(Math.max(1, poolSize - forLanes), PLANS, QUERY_TIMEOUT_MS);
   const lanes = open(forLanes, LANE_OPTIONS, LANE_TIMEOUT_MS);
@@ -79,10 +91,15 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
 }
 
 async function checkVersion(pool: Pool): Promise<void> {
-  const answer = await pool.query<{ version: string }>(`select current_setting('server_version_num') as version`);
+  const answer = await pool.query<{ version: string }>(
+    `select current_setting('server_version_num') as version`,
+  );
   const version = Number(answer.rows[0]?.version);
   if (version < OLDEST_SERVER) {
-    throw new BerthError('unavailable', `PostgreSQL 14 or newer is needed; this server is ${Math.floor(version / 10000)}`);
+    throw new BerthError(
+      'unavailable',
+      `PostgreSQL 14 or newer is needed; this server is ${Math.floor(version / 10000)}`,
+    );
   }
 }
 
@@ -121,7 +138,9 @@ async function run<T>(client: PoolClient, steps: () => Steps<T>): Promise<T> {
 }
 
 async function execute(client: PoolClient, statement: Statement): Promise<Outcome> {
-  const answer: QueryResult<Row> = await translated(client.query<Row>(render(statement, 'postgres'), [...statement.values]));
+  const answer: QueryResult<Row> = await translated(
+    client.query<Row>(render(statement, 'postgres'), [...statement.values]),
+  );
   return { rows: answer.rows, changes: answer.rowCount ?? 0 };
 }
 

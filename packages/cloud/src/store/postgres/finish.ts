@@ -74,7 +74,16 @@ export class HandedOut {
 /** A plain end of an attempt, nothing else to be done with it. */
 function isPlainEnd(before: Job, { job, output, error, delivery, clearChunks, remove }: JobChange): boolean {
   const ended = job.status === 'COMPLETED' || job.status === 'FAILED';
-  return before.status === 'IN_PROGRESS' && before.lease !== null && ended && output !== undefined && error !== undefined && delivery === undefined && clearChunks === undefined && remove === undefined;
+  return (
+    before.status === 'IN_PROGRESS' &&
+    before.lease !== null &&
+    ended &&
+    output !== undefined &&
+    error !== undefined &&
+    delivery === undefined &&
+    clearChunks === undefined &&
+    remove === undefined
+  );
 }
 
 interface End extends Move {
@@ -86,7 +95,9 @@ interface End extends Move {
 const COUNTED = ['endpoint_id', 'completed', 'failed'];
 
 /** From the parameter on: what was counted, and under which lane. */
-const addEnds = (from: number): string => `insert into job_counts (endpoint_id, lane, queued, running, completed, failed, retried)
+const addEnds = (
+  from: number,
+): string => `insert into job_counts (endpoint_id, lane, queued, running, completed, failed, retried)
     select endpoint_id, $${from + COUNTED.length}, 0, -(completed + failed), completed, failed, 0 from ${unnest(COUNTED, from, 'moved')}
     on conflict (endpoint_id, lane) do update set running = job_counts.running + excluded.running, completed = job_counts.completed + excluded.completed, failed = job_counts.failed + excluded.failed`;
 
@@ -95,7 +106,18 @@ const addEnds = (from: number): string => `insert into job_counts (endpoint_id, 
  * job was as it is known here: else it divides by zero, nothing of it is kept, and the jobs are looked
  * at one by one. Jobs are locked before leases, as everywhere, and in the order of their keys.
  */
-const ENDED = ['endpoint_id', 'seq', 'lease', 'look_at', 'ttl_at', 'taken_at', 'ended_at', 'due_at', 'output', 'error'];
+const ENDED = [
+  'endpoint_id',
+  'seq',
+  'lease',
+  'look_at',
+  'ttl_at',
+  'taken_at',
+  'ended_at',
+  'due_at',
+  'output',
+  'error',
+];
 const END_JOBS = `with written as (
     update jobs set status = case when given.error is null then 'COMPLETED' else 'FAILED' end, attempt = held.attempt, worker_id = held.worker_id, taken_at = given.taken_at,
       ended_at = given.ended_at, due_at = given.due_at, output = given.output, error = given.error
@@ -144,13 +166,17 @@ class Names {
 }
 
 function inOrder(ends: readonly End[]): End[] {
-  return ends.toSorted(({ before: one }, { before: other }) => (one.endpointId === other.endpointId ? one.seq - other.seq : one.endpointId < other.endpointId ? -1 : 1));
+  return ends.toSorted(({ before: one }, { before: other }) =>
+    one.endpointId === other.endpointId ? one.seq - other.seq : one.endpointId < other.endpointId ? -1 : 1,
+  );
 }
 
 /** What is counted, as columns. */
 function counted(ends: readonly End[]): string[] {
   const counts = new Map<string, { completed: number; failed: number }>();
-  for (const { change: { job } } of ends) {
+  for (const {
+    change: { job },
+  } of ends) {
     let count = counts.get(job.endpointId);
     if (count === undefined) {
       count = { completed: 0, failed: 0 };
@@ -159,11 +185,17 @@ function counted(ends: readonly End[]): string[] {
     if (job.status === 'COMPLETED') count.completed += 1;
     else count.failed += 1;
   }
-  return columnsOf([...counts].map(([endpointId, { completed, failed }]) => [endpointId, completed, failed]), COUNTED);
+  return columnsOf(
+    [...counts].map(([endpointId, { completed, failed }]) => [endpointId, completed, failed]),
+    COUNTED,
+  );
 }
 
 /** False where a job was not as it is known here. */
-async function write(lanes: Pool, statement: { name: string; text: string; values: unknown[] }): Promise<boolean> {
+async function write(
+  lanes: Pool,
+  statement: { name: string; text: string; values: unknown[] },
+): Promise<boolean> {
   try {
     await translated(queryLane(lanes, statement));
     return true;
@@ -174,17 +206,54 @@ async function write(lanes: Pool, statement: { name: string; text: string; value
 }
 
 function endLeased(lanes: Pool, lane: string, ends: readonly End[]): Promise<boolean> {
-  const rows = inOrder(ends).map(({ before, change: { job, output, error } }) => [job.endpointId, job.seq, before.lease, before.dueAt, before.ttlAt, job.takenAt, job.endedAt, job.dueAt, output ?? null, error ?? null]);
-  return write(lanes, { name: 'end jobs', text: END_JOBS, values: [...columnsOf(rows, ENDED), ...counted(ends), lane, ends.length] });
+  const rows = inOrder(ends).map(({ before, change: { job, output, error } }) => [
+    job.endpointId,
+    job.seq,
+    before.lease,
+    before.dueAt,
+    before.ttlAt,
+    job.takenAt,
+    job.endedAt,
+    job.dueAt,
+    output ?? null,
+    error ?? null,
+  ]);
+  return write(lanes, {
+    name: 'end jobs',
+    text: END_JOBS,
+    values: [...columnsOf(rows, ENDED), ...counted(ends), lane, ends.length],
+  });
 }
 
 async function endBundled(lanes: Pool, lane: string, ends: readonly End[]): Promise<boolean> {
   const bundles = new Map<Bundle, number>();
-  for (const { bundle } of ends) if (bundle !== undefined) bundles.set(bundle, (bundles.get(bundle) ?? 0) + 1);
-  const given = [...bundles].map(([{ endpointId, id, left }, ended]) => [endpointId, id, left === ended ? 1 : 0]);
+  for (const { bundle } of ends)
+    if (bundle !== undefined) bundles.set(bundle, (bundles.get(bundle) ?? 0) + 1);
+  const given = [...bundles].map(([{ endpointId, id, left }, ended]) => [
+    endpointId,
+    id,
+    left === ended ? 1 : 0,
+  ]);
   const [endpoints, workers] = [new Names(), new Names()];
-  const rows = inOrder(ends).map(({ change: { job, output, error } }) => [endpoints.placeOf(job.endpointId), job.seq, workers.placeOf(job.workerId ?? ''), job.takenAt, job.endedAt, output ?? null, error ?? null]);
-  const values = [...columnsOf(rows, ENDED_IN_BUNDLE), endpoints.list, workers.list, ...counted(ends), lane, ...columnsOf(given, BUNDLES), ends.length, bundles.size];
+  const rows = inOrder(ends).map(({ change: { job, output, error } }) => [
+    endpoints.placeOf(job.endpointId),
+    job.seq,
+    workers.placeOf(job.workerId ?? ''),
+    job.takenAt,
+    job.endedAt,
+    output ?? null,
+    error ?? null,
+  ]);
+  const values = [
+    ...columnsOf(rows, ENDED_IN_BUNDLE),
+    endpoints.list,
+    workers.list,
+    ...counted(ends),
+    lane,
+    ...columnsOf(given, BUNDLES),
+    ends.length,
+    bundles.size,
+  ];
   const done = await write(lanes, { name: 'end bundled jobs', text: END_BUNDLED, values });
   // Somebody has opened one of them.
   if (!done) for (const bundle of bundles.keys()) bundle.isOpen = true;
@@ -195,7 +264,13 @@ async function endBundled(lanes: Pool, lane: string, ends: readonly End[]): Prom
  * Most changes end a job that this server handed out. Those need no look: they are written if
  * it is still held as it was. Answers, in the order of the items, what came of those that could be done so, or were before.
  */
-export async function tryEnds(lanes: Pool, server: string, handedOut: HandedOut, items: readonly AskedChange[], ended: WeakMap<AskedChange, Changed>): Promise<(Changed | undefined)[]> {
+export async function tryEnds(
+  lanes: Pool,
+  server: string,
+  handedOut: HandedOut,
+  items: readonly AskedChange[],
+  ended: WeakMap<AskedChange, Changed>,
+): Promise<(Changed | undefined)[]> {
   const [leased, bundled]: [End[], End[]] = [[], []];
   const written = items.map((item) => ended.get(item));
   const seen = new Set<Job>();
@@ -208,7 +283,10 @@ export async function tryEnds(lanes: Pool, server: string, handedOut: HandedOut,
     if (held.bundle?.isOpen === false) bundled.push({ before: held.job, change, index, bundle: held.bundle });
     else leased.push({ before: held.job, change, index, bundle: undefined });
   });
-  for (const [ends, end] of [[leased, endLeased], [bundled, endBundled]] as const) {
+  for (const [ends, end] of [
+    [leased, endLeased],
+    [bundled, endBundled],
+  ] as const) {
     for (const some of inPieces(ends)) {
       if (!(await end(lanes, `${server} change`, some))) continue;
       for (const { before, change, index, bundle } of some) {

@@ -9,11 +9,20 @@ import { positionOf, WAITING } from './places.ts';
 import type { Queries } from './queries.ts';
 
 /** What can be asked of the queue without changing it. Whoever meets jobs in a bundle has it opened first. */
-export function jobLooks(queries: Queries, bundles: Bundles): Pick<JobStore, 'find' | 'findAll' | 'chunks' | 'list' | 'counts' | 'waiting' | 'ahead' | 'running' | 'workers'> {
+export function jobLooks(
+  queries: Queries,
+  bundles: Bundles,
+): Pick<
+  JobStore,
+  'find' | 'findAll' | 'chunks' | 'list' | 'counts' | 'waiting' | 'ahead' | 'running' | 'workers'
+> {
   return {
     find: (endpointId, seq) =>
       bundles.opening(async () => {
-        const [values] = await queries.arrays(`select ${SEEN}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.seq = $2`, [endpointId, seq]);
+        const [values] = await queries.arrays(
+          `select ${SEEN}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.seq = $2`,
+          [endpointId, seq],
+        );
         return values === undefined ? undefined : wholeFrom(values);
       }),
 
@@ -28,19 +37,38 @@ export function jobLooks(queries: Queries, bundles: Bundles): Pick<JobStore, 'fi
 
     list: async (endpointId, { status, before = Number.MAX_SAFE_INTEGER, rows, now }) => {
       if (status === 'IN_QUEUE' || status === 'IN_PROGRESS') await bundles.open({ endpointId });
-      const [waiting] = status === 'IN_QUEUE' ? await queries.rows(`select count(*) as count from (select 1 from ${WAITING} as waiting where endpoint_id = $1 limit $2) as few`, [endpointId, rows]) : [];
+      const [waiting] =
+        status === 'IN_QUEUE'
+          ? await queries.rows(
+              `select count(*) as count from (select 1 from ${WAITING} as waiting where endpoint_id = $1 limit $2) as few`,
+              [endpointId, rows],
+            )
+          : [];
       const { rows: table, jobs, only } = listed(status, Number(waiting?.['count']) < rows, WAITING);
-      const [last] = await queries.rows(`select seq from ${table} where endpoint_id = $1 and seq < $2 order by seq desc limit 1 offset $3`, [endpointId, before, rows - 1]);
+      const [last] = await queries.rows(
+        `select seq from ${table} where endpoint_id = $1 and seq < $2 order by seq desc limit 1 offset $3`,
+        [endpointId, before, rows - 1],
+      );
       const next = last?.['seq'] as number | undefined;
       const found = await queries.rows(
         `select job.seq, ${PAYLOAD_BYTES} as bytes from ${jobs} where job.endpoint_id = $1 and job.seq < $2 and job.seq >= $3 ${only} and (job.status = 'IN_QUEUE' or job.due_at > $4) order by job.seq desc`,
         [endpointId, before, next ?? 0, now],
       );
-      return { jobs: found.map((row) => ({ seq: row['seq'] as number, bytes: row['bytes'] as number })), next };
+      return {
+        jobs: found.map((row) => ({ seq: row['seq'] as number, bytes: row['bytes'] as number })),
+        next,
+      };
     },
 
     findAll: (endpointId, seqs) =>
-      bundles.opening(async () => (await queries.arrays(`select ${SEEN}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.seq = any($2::bigint[]) order by job.seq desc`, [endpointId, seqs])).map(wholeFrom)),
+      bundles.opening(async () =>
+        (
+          await queries.arrays(
+            `select ${SEEN}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.seq = any($2::bigint[]) order by job.seq desc`,
+            [endpointId, seqs],
+          )
+        ).map(wholeFrom),
+      ),
 
     counts: async (endpointId) => {
       const [row] = await queries.rows(
@@ -48,7 +76,13 @@ export function jobLooks(queries: Queries, bundles: Bundles): Pick<JobStore, 'fi
           coalesce(sum(failed), 0)::bigint as failed, coalesce(sum(retried), 0)::bigint as retried from job_counts where endpoint_id = $1`,
         [endpointId],
       );
-      return { inQueue: Number(row?.['queued']), inProgress: Number(row?.['running']), completed: Number(row?.['completed']), failed: Number(row?.['failed']), retried: Number(row?.['retried']) };
+      return {
+        inQueue: Number(row?.['queued']),
+        inProgress: Number(row?.['running']),
+        completed: Number(row?.['completed']),
+        failed: Number(row?.['failed']),
+        retried: Number(row?.['retried']),
+      };
     },
 
     waiting: async (endpointId, queuedBefore, limit) => {
@@ -72,13 +106,31 @@ export function jobLooks(queries: Queries, bundles: Bundles): Pick<JobStore, 'fi
 
     running: async (endpointId) => {
       await bundles.open(endpointId === undefined ? 'all' : { endpointId });
-      return (await queries.arrays(`select ${JOB} from job_leases as lease join jobs as job on job.endpoint_id = lease.endpoint_id and job.seq = lease.seq where $1::text is null or lease.endpoint_id = $1`, [endpointId ?? null])).map(jobFromValues);
+      return (
+        await queries.arrays(
+          `select ${JOB} from job_leases as lease join jobs as job on job.endpoint_id = lease.endpoint_id and job.seq = lease.seq where $1::text is null or lease.endpoint_id = $1`,
+          [endpointId ?? null],
+        )
+      ).map(jobFromValues);
     },
 
-    workers: async (endpointId, seenSince) => (await queries.rows('select * from job_workers where endpoint_id = $1 and seen_at >= $2', [endpointId, seenSince])).map(workerFromRow),
+    workers: async (endpointId, seenSince) =>
+      (
+        await queries.rows('select * from job_workers where endpoint_id = $1 and seen_at >= $2', [
+          endpointId,
+          seenSince,
+        ])
+      ).map(workerFromRow),
   };
 }
 
 function wholeFrom(values: readonly Value[]): WholeJob {
-  return { job: seenJob(values).job, payloads: { request: values[AFTER_SEEN] as string, output: values[AFTER_SEEN + 1] as string | null, error: values[AFTER_SEEN + 2] as string | null } };
+  return {
+    job: seenJob(values).job,
+    payloads: {
+      request: values[AFTER_SEEN] as string,
+      output: values[AFTER_SEEN + 1] as string | null,
+      error: values[AFTER_SEEN + 2] as string | null,
+    },
+  };
 }

@@ -36,39 +36,69 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
   const submissions = new Submissions(lanes, server);
   const insert = async (items: readonly Submission[]): Promise<Submitted[]> => {
     const added = await submissions.insert(items);
-    return Promise.all(items.map(async (item) => {
-      const lease = added.get(keyOf(item.whole.job.endpointId, item.whole.job.seq));
-      return lease === undefined ? existing(item) : submitted(item, lease !== null);
-    }));
+    return Promise.all(
+      items.map(async (item) => {
+        const lease = added.get(keyOf(item.whole.job.endpointId, item.whole.job.seq));
+        return lease === undefined ? existing(item) : submitted(item, lease !== null);
+      }),
+    );
   };
   const submits = new Batch(insert, MOST_SUBMITTED);
 
-  const submitted = ({ whole: { job }, idempotency }: Submission, met: boolean): Submitted => ({ job, created: true, met, bodyHash: idempotency?.bodyHash ?? null });
+  const submitted = ({ whole: { job }, idempotency }: Submission, met: boolean): Submitted => ({
+    job,
+    created: true,
+    met,
+    bodyHash: idempotency?.bodyHash ?? null,
+  });
   /** It was not added: the idempotency key is taken, or another server counted to the same number at the same time. */
   const existing = async (item: Submission): Promise<Submitted> => {
-    const { whole: { job }, idempotency } = item;
-    const held = idempotency === undefined ? undefined : await bundles.opening(async () => {
-      const [values] = await queries.arrays(`select ${SEEN}, job.body_hash from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.idempotency_key = $2`, [job.endpointId, idempotency.key]);
-      return values === undefined ? undefined : { holder: seenJob(values).job, bodyHash: values[AFTER_SEEN] as string };
-    });
+    const {
+      whole: { job },
+      idempotency,
+    } = item;
+    const held =
+      idempotency === undefined
+        ? undefined
+        : await bundles.opening(async () => {
+            const [values] = await queries.arrays(
+              `select ${SEEN}, job.body_hash from ${JOBS_AND_LEASES} where job.endpoint_id = $1 and job.idempotency_key = $2`,
+              [job.endpointId, idempotency.key],
+            );
+            return values === undefined
+              ? undefined
+              : { holder: seenJob(values).job, bodyHash: values[AFTER_SEEN] as string };
+          });
     if (held !== undefined) {
       const { holder, bodyHash } = held;
       if (isOver(holder, job.createdAt)) {
-        await changes.add({ endpointId: holder.endpointId, seq: holder.seq, next: (current) => (isOver(current, job.createdAt) ? { job: current, remove: true } : undefined) });
+        await changes.add({
+          endpointId: holder.endpointId,
+          seq: holder.seq,
+          next: (current) => (isOver(current, job.createdAt) ? { job: current, remove: true } : undefined),
+        });
         const [added] = await insert([item]);
         return added as Submitted;
       }
       if (holder.id !== job.id) return { job: holder, created: false, met: false, bodyHash };
     }
-    const [holder] = await queries.rows('select id from jobs where endpoint_id = $1 and seq = $2', [job.endpointId, job.seq]);
+    const [holder] = await queries.rows('select id from jobs where endpoint_id = $1 and seq = $2', [
+      job.endpointId,
+      job.seq,
+    ]);
     return { job, created: holder?.['id'] === job.id, met: false, bodyHash: null };
   };
 
   /** Ends that were kept with others that could not be: those come again. */
   const ended = new WeakMap<AskedChange, Changed>();
-  const changeRest = async (items: readonly AskedChange[], results: (Changed | undefined)[]): Promise<void> => {
+  const changeRest = async (
+    items: readonly AskedChange[],
+    results: (Changed | undefined)[],
+  ): Promise<void> => {
     const rest = items.filter((_, index) => results[index] === undefined);
-    const changed = await bundles.opening(() => retried(() => inTransaction(pool, (client) => applyChanges(client, server, rest))));
+    const changed = await bundles.opening(() =>
+      retried(() => inTransaction(pool, (client) => applyChanges(client, server, rest))),
+    );
     for (const done of changed) {
       if (done?.after.status === 'IN_PROGRESS') handedOut.set(done.after);
       else if (done !== undefined) handedOut.delete(done.after.endpointId, done.after.seq);
@@ -112,33 +142,59 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
     changeAll: (asked) => changes.addAll(asked),
 
     appendChunks: (endpointId, seq, next) =>
-      bundles.opening(() => inTransaction(pool, async (client) => {
-        // Two servers that hear the same worker come one after the other here.
-        await client.query('select 1 from jobs where endpoint_id = $1 and seq = $2 for update', [endpointId, seq]);
-        const { rows: [values] } = await client.query<Value[]>({
-          text: `select ${SEEN}, last.number, last.worker_number from ${JOBS_AND_LEASES}
+      bundles.opening(() =>
+        inTransaction(pool, async (client) => {
+          // Two servers that hear the same worker come one after the other here.
+          await client.query('select 1 from jobs where endpoint_id = $1 and seq = $2 for update', [
+            endpointId,
+            seq,
+          ]);
+          const {
+            rows: [values],
+          } = await client.query<Value[]>({
+            text: `select ${SEEN}, last.number, last.worker_number from ${JOBS_AND_LEASES}
             left join lateral (select number, worker_number from job_chunks where endpoint_id = $1 and seq = $2 order by number desc limit 1) as last on true where job.endpoint_id = $1 and job.seq = $2`,
-          values: [endpointId, seq],
-          rowMode: 'array',
-        });
-        if (values === undefined) return undefined;
-        const end: StreamEnd = { number: Number(values[AFTER_SEEN] ?? 0), workerNumber: Number(values[AFTER_SEEN + 1] ?? 0) };
-        const chunks = next(seenJob(values).job, end);
-        if (chunks === undefined) return undefined;
-        if (chunks.length > 0) {
-          await client.query(
-            'insert into job_chunks (endpoint_id, seq, number, worker_number, chunk) select $1, $2, $5::int + given.place, given.worker_number, given.chunk from unnest($3::text[], $4::int[]) with ordinality as given (chunk, worker_number, place)',
-            [endpointId, seq, chunks.map(({ text }) => text), chunks.map(({ workerNumber }) => workerNumber), end.number],
-          );
-        }
-        return endAfter(end, chunks);
-      })),
+            values: [endpointId, seq],
+            rowMode: 'array',
+          });
+          if (values === undefined) return undefined;
+          const end: StreamEnd = {
+            number: Number(values[AFTER_SEEN] ?? 0),
+            workerNumber: Number(values[AFTER_SEEN + 1] ?? 0),
+          };
+          const chunks = next(seenJob(values).job, end);
+          if (chunks === undefined) return undefined;
+          if (chunks.length > 0) {
+            await client.query(
+              'insert into job_chunks (endpoint_id, seq, number, worker_number, chunk) select $1, $2, $5::int + given.place, given.worker_number, given.chunk from unnest($3::text[], $4::int[]) with ordinality as given (chunk, worker_number, place)',
+              [
+                endpointId,
+                seq,
+                chunks.map(({ text }) => text),
+                chunks.map(({ workerNumber }) => workerNumber),
+                end.number,
+              ],
+            );
+          }
+          return endAfter(end, chunks);
+        }),
+      ),
 
     due: async (now, limit) => {
       await bundles.open({ dueBy: now });
-      const due = (await queries.arrays(`select ${JOB} from job_leases as lease join jobs as job on job.endpoint_id = lease.endpoint_id and job.seq = lease.seq where lease.due_at <= $1 order by lease.due_at limit $2`, [now, limit])).map(jobFromValues);
+      const due = (
+        await queries.arrays(
+          `select ${JOB} from job_leases as lease join jobs as job on job.endpoint_id = lease.endpoint_id and job.seq = lease.seq where lease.due_at <= $1 order by lease.due_at limit $2`,
+          [now, limit],
+        )
+      ).map(jobFromValues);
       for (let looks = 0; looks < MOST_LOOKS && due.length < limit; looks += 1) {
-        const found = (await queries.arrays(`select ${JOB} from ${JOBS_AND_LEASES} where job.look_at <= $1 order by job.look_at limit $2`, [now, limit])).map(jobFromValues);
+        const found = (
+          await queries.arrays(
+            `select ${JOB} from ${JOBS_AND_LEASES} where job.look_at <= $1 order by job.look_at limit $2`,
+            [now, limit],
+          )
+        ).map(jobFromValues);
         const later = found.filter((job) => job.status === 'IN_PROGRESS' || job.dueAt > now);
         due.push(...found.filter((job) => !later.includes(job) && !isOver(job, now)));
         if (later.length > 0) {
@@ -147,7 +203,13 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
             // Somebody may have made its time to live shorter since.
             `update jobs set look_at = greatest(least(given.look_at, jobs.ttl_at), $4::bigint) from (select locked.* from ${unnest(LOOKED_AT)}, lateral (select given.*, 1 as found from jobs where endpoint_id = given.endpoint_id and seq = given.seq for update skip locked) as locked) as given
               where jobs.endpoint_id = given.endpoint_id and jobs.seq = given.seq`,
-            [...columnsOf(later.map((job) => [job.endpointId, job.seq, nextLook(job, now)]), LOOKED_AT), now + 1],
+            [
+              ...columnsOf(
+                later.map((job) => [job.endpointId, job.seq, nextLook(job, now)]),
+                LOOKED_AT,
+              ),
+              now + 1,
+            ],
           );
         }
         if (later.length === 0 || found.length < limit) break;
@@ -199,13 +261,32 @@ export function postgresJobs(pool: Pool, lanes: Pool, server: string): JobStore 
     removeEndpoint: (endpointId) =>
       inTransaction(pool, async (client) => {
         submissions.forget(endpointId);
-        for (const table of ['jobs', 'job_places', 'job_leases', 'job_bundles', 'job_chunks', 'job_counts', 'job_workers', 'webhook_deliveries']) await client.query(`delete from ${table} where endpoint_id = $1`, [endpointId]);
+        for (const table of [
+          'jobs',
+          'job_places',
+          'job_leases',
+          'job_bundles',
+          'job_chunks',
+          'job_counts',
+          'job_workers',
+          'webhook_deliveries',
+        ])
+          await client.query(`delete from ${table} where endpoint_id = $1`, [endpointId]);
       }),
 
     // Another server may have seen one later; but a time that is far ahead is from before the clock was set back.
     // Every server writes in the same order: two that note the same workers would else wait for each other.
     noteWorkers: async (workers) => {
-      const values = columnsOf(workers.map(({ endpointId, workerId, seenAt, busy, unhealthy }) => [endpointId, workerId, seenAt, busy, unhealthy]), NOTED);
+      const values = columnsOf(
+        workers.map(({ endpointId, workerId, seenAt, busy, unhealthy }) => [
+          endpointId,
+          workerId,
+          seenAt,
+          busy,
+          unhealthy,
+        ]),
+        NOTED,
+      );
       await retried(() =>
         queries.rows(
           `insert into job_workers (${NOTED.join(', ')}) select * from ${unnest(NOTED)} order by endpoint_id, worker_id

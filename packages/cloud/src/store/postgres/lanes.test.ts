@@ -9,7 +9,14 @@ import type { Job } from '../job-records.ts';
 import { queryLane } from './lanes.ts';
 
 const NOW = 1_800_000_000_000;
-const ENDPOINT = { id: 'endpoint', accountId: 'one', executionTimeout: 0, jobTtl: 86_400_000, retention: null, maxRetries: 1 };
+const ENDPOINT = {
+  id: 'endpoint',
+  accountId: 'one',
+  executionTimeout: 0,
+  jobTtl: 86_400_000,
+  retention: null,
+  maxRetries: 1,
+};
 const JOBS = 10;
 
 describe('the connections of the lanes', () => {
@@ -26,12 +33,19 @@ describe('the connections of the lanes', () => {
     await postgres.drop();
   });
 
-  const process = async (): Promise<number | undefined> => (await queryLane<[number]>(lanes, { text: 'select pg_backend_pid()' }))[0]?.[0];
+  const process = async (): Promise<number | undefined> =>
+    (await queryLane<[number]>(lanes, { text: 'select pg_backend_pid()' }))[0]?.[0];
 
   test('outlive a statement that took itself back', async () => {
     const first = await process();
-    for (let round = 0; round < 3; round += 1) await assert.rejects(queryLane(lanes, { name: 'guard', text: 'select 1 / $1::int', values: [0] }), /division by zero/);
-    assert.deepEqual(await queryLane(lanes, { name: 'guard', text: 'select 1 / $1::int', values: [1] }), [[1]]);
+    for (let round = 0; round < 3; round += 1)
+      await assert.rejects(
+        queryLane(lanes, { name: 'guard', text: 'select 1 / $1::int', values: [0] }),
+        /division by zero/,
+      );
+    assert.deepEqual(await queryLane(lanes, { name: 'guard', text: 'select 1 / $1::int', values: [1] }), [
+      [1],
+    ]);
     assert.equal(await process(), first);
   });
 
@@ -53,17 +67,30 @@ describe('the connections of the lanes', () => {
   test('stay where two servers disagree about jobs', async () => {
     const [one, other] = [postgres.database.jobs(), postgres.database.jobs()];
     const processes = async (): Promise<Set<number>> => {
-      const { rows } = await lanes.query<{ pid: number }>(`select pid from pg_stat_activity where application_name = 'berth' and datname = current_database()`);
+      const { rows } = await lanes.query<{ pid: number }>(
+        `select pid from pg_stat_activity where application_name = 'berth' and datname = current_database()`,
+      );
       return new Set(rows.map(({ pid }) => pid));
     };
     const seen = new Set<number>();
     let number = 0;
     for (let round = 0; round < 10; round += 1) {
-      await Promise.all(Array.from({ length: JOBS }, () => one.submit(newJob(ENDPOINT, 'one', '{"input":1}', {}, ++number, NOW))));
-      const taken = await one.take(ENDPOINT.id, transitions.takeTerms(() => Array.from({ length: JOBS }, (_, index) => ({ workerId: 'w', lease: `${number} ${index}` })), NOW));
+      await Promise.all(
+        Array.from({ length: JOBS }, () =>
+          one.submit(newJob(ENDPOINT, 'one', '{"input":1}', {}, ++number, NOW)),
+        ),
+      );
+      const taken = await one.take(
+        ENDPOINT.id,
+        transitions.takeTerms(
+          () => Array.from({ length: JOBS }, (_, index) => ({ workerId: 'w', lease: `${number} ${index}` })),
+          NOW,
+        ),
+      );
       // It opens the bundle that the first server believes to be whole.
       await other.running(ENDPOINT.id);
-      const finish = (job: Job): ReturnType<typeof transitions.finish> => transitions.finish(job, { workerId: 'w' }, { output: '1', error: null }, NOW + 1);
+      const finish = (job: Job): ReturnType<typeof transitions.finish> =>
+        transitions.finish(job, { workerId: 'w' }, { output: '1', error: null }, NOW + 1);
       await one.changeAll(taken.map(({ job: { seq } }) => ({ endpointId: ENDPOINT.id, seq, next: finish })));
       for (const pid of await processes()) seen.add(pid);
     }

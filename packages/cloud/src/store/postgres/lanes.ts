@@ -5,7 +5,10 @@ import { isDivisionByZero } from './database.ts';
  * Runs a statement that is its own transaction, and answers its rows. One that divided by zero, so that
  * nothing of it is kept, leaves its connection as good as it was; `pool.query` would close it, as after any error.
  */
-export function queryLane<R extends unknown[]>(lanes: Pool, statement: Omit<QueryArrayConfig<unknown[]>, 'rowMode'>): Promise<R[]> {
+export function queryLane<R extends unknown[]>(
+  lanes: Pool,
+  statement: Omit<QueryArrayConfig<unknown[]>, 'rowMode'>,
+): Promise<R[]> {
   return new Promise((resolve, reject) => {
     lanes.connect((refusal, client, release) => {
       if (client === undefined) return reject(refusal ?? new Error('the pool has no connection'));

@@ -18,10 +18,13 @@ export interface DatabasePlace {
 export function noConnection(error: unknown, { host, port, database }: DatabasePlace): BerthError {
   const reason = reasonOf(error);
   const at = `at ${host.includes(':') ? `[${host}]` : host}:${port}`;
-  const say = (words: string): BerthError => new BerthError('unavailable', `${words}${CHECK}`, { cause: error });
+  const say = (words: string): BerthError =>
+    new BerthError('unavailable', `${words}${CHECK}`, { cause: error });
   if (REFUSED.test(reason)) return say(`the database ${at} refuses the user or the password (${reason}); `);
-  if (reason === NO_DATABASE) return say(`there is no database ${JSON.stringify(database)} ${at}; make it, or `);
-  if (reason === NOT_ALLOWED) return say(`the user may not use the database ${JSON.stringify(database)} ${at}; `);
+  if (reason === NO_DATABASE)
+    return say(`there is no database ${JSON.stringify(database)} ${at}; make it, or `);
+  if (reason === NOT_ALLOWED)
+    return say(`the user may not use the database ${JSON.stringify(database)} ${at}; `);
   return say(`the database ${at} ${isAway(error) ? 'does not answer' : 'cannot be used'} (${reason}); `);
 }
 

@@ -6,7 +6,13 @@ import { migratedDatabase } from '../../../../../tests/support/migrated-database
 import type { MigratedDatabase } from '../../../../../tests/support/migrated-database.ts';
 import type { JobStore, WorkerRecord } from '../jobs.ts';
 
-const worker = (workerId: string, seenAt: number): WorkerRecord => ({ endpointId: 'e', workerId, seenAt, busy: 0, unhealthy: null });
+const worker = (workerId: string, seenAt: number): WorkerRecord => ({
+  endpointId: 'e',
+  workerId,
+  seenAt,
+  busy: 0,
+  unhealthy: null,
+});
 
 describe('workers that two servers note at the same time', () => {
   let postgres: MigratedDatabase;
@@ -26,13 +32,17 @@ describe('workers that two servers note at the same time', () => {
   afterEach(() => other.end());
 
   /** As another server does, in a transaction that goes on. */
-  const note = (workerId: string): Promise<unknown> => other.query('update job_workers set seen_at = 2 where worker_id = $1', [workerId]);
+  const note = (workerId: string): Promise<unknown> =>
+    other.query('update job_workers set seen_at = 2 where worker_id = $1', [workerId]);
   const isHeldUp = (): Promise<void> =>
     eventually(async () => {
-      const { rowCount } = await other.query(`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
+      const { rowCount } = await other.query(
+        `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
       assert.equal(rowCount, 1);
     });
-  const seen = async (): Promise<[string, number][]> => (await store.workers('e', 0)).map(({ workerId, seenAt }): [string, number] => [workerId, seenAt]).sort();
+  const seen = async (): Promise<[string, number][]> =>
+    (await store.workers('e', 0)).map(({ workerId, seenAt }): [string, number] => [workerId, seenAt]).sort();
 
   test('are written in one order, so that neither waits for what waits for it', async () => {
     // Sooner than the database would end it for one of them.
@@ -43,7 +53,10 @@ describe('workers that two servers note at the same time', () => {
     await note('b');
     await other.query('commit');
     await noted;
-    assert.deepEqual(await seen(), [['a', 3], ['b', 3]]);
+    assert.deepEqual(await seen(), [
+      ['a', 3],
+      ['b', 3],
+    ]);
   });
 
   test('are written again where the database ends it for whoever comes in another order', async () => {
@@ -54,6 +67,9 @@ describe('workers that two servers note at the same time', () => {
     await note('a');
     await other.query('commit');
     await noted;
-    assert.deepEqual(await seen(), [['a', 4], ['b', 4]]);
+    assert.deepEqual(await seen(), [
+      ['a', 4],
+      ['b', 4],
+    ]);
   });
 });

@@ -10,7 +10,18 @@ import { unnest } from './arrays.ts';
  * place goes by the position and number of its first job. Whoever is taken goes from the head: `gone`
  * counts them. A job that changes while it waits leaves the place that it shares for one of its own.
  */
-export const PLACE_COLUMNS = ['endpoint_id', 'low_priority', 'account_id', 'position', 'seq', 'queued_at', 'ttl_at', 'execution_timeout', 'seqs', 'jobs'] as const;
+export const PLACE_COLUMNS = [
+  'endpoint_id',
+  'low_priority',
+  'account_id',
+  'position',
+  'seq',
+  'queued_at',
+  'ttl_at',
+  'execution_timeout',
+  'seqs',
+  'jobs',
+] as const;
 
 /** More jobs than these, or larger, go into the next place: whoever changes one of them writes all anew. */
 const MOST_TOGETHER = 100;
@@ -43,7 +54,9 @@ export function placeAlone(arrival: Arrival): Place {
 
 /** Those of one queue share places, in the order of their numbers: so nobody's position may be another than its number. */
 export function placesTogether(arrivals: readonly Arrival[]): Place[] {
-  return [...Map.groupBy(arrivals, ({ job }) => `${job.endpointId} ${job.lowPriority} ${job.accountId}`).values()].flatMap((queue) => {
+  return [
+    ...Map.groupBy(arrivals, ({ job }) => `${job.endpointId} ${job.lowPriority} ${job.accountId}`).values(),
+  ].flatMap((queue) => {
     const places: Place[] = [];
     let together: Arrival[] = [];
     let jobs = '';
@@ -70,12 +83,25 @@ export function placeValues({ arrivals, jobs }: Place): Value[] {
     if (one.executionTimeout > 0) executionTimeout = Math.min(executionTimeout, one.executionTimeout);
     seqs = seqs === '' ? String(one.seq) : `${seqs},${one.seq}`;
   }
-  return [job.endpointId, job.lowPriority ? 1 : 0, job.accountId, job.position, job.seq, job.queuedAt, ttlAt, executionTimeout === Infinity ? 0 : executionTimeout, `{${seqs}}`, jobs];
+  return [
+    job.endpointId,
+    job.lowPriority ? 1 : 0,
+    job.accountId,
+    job.position,
+    job.seq,
+    job.queuedAt,
+    ttlAt,
+    executionTimeout === Infinity ? 0 : executionTimeout,
+    `{${seqs}}`,
+    jobs,
+  ];
 }
 
 /** Writes the places of a batch, whose arrays begin at this parameter; `only` says which of those that are `given`. */
 export function insertPlaces(from = 1, only = 'true'): string {
-  const given = PLACE_COLUMNS.map((column) => (column === 'seqs' ? 'given.seqs::bigint[]' : `given.${column}`));
+  const given = PLACE_COLUMNS.map((column) =>
+    column === 'seqs' ? 'given.seqs::bigint[]' : `given.${column}`,
+  );
   return `insert into job_places (${PLACE_COLUMNS.join(', ')}, gone) select ${given.join(', ')}, 0 from ${unnest(PLACE_COLUMNS, from)} where ${only}`;
 }
 
@@ -85,7 +111,8 @@ export function positionOf(seq: string, place = ''): string {
 }
 
 /** Jobs that wait, one row for each. */
-export const WAITING = '(select place.endpoint_id, waiting.seq from job_places as place, unnest(place.seqs[place.gone + 1:]) as waiting (seq))';
+export const WAITING =
+  '(select place.endpoint_id, waiting.seq from job_places as place, unnest(place.seqs[place.gone + 1:]) as waiting (seq))';
 
 const TEXTS: readonly string[] = ['id', 'account_id'];
 /** Of the facts in their order: whether they are numbers. */
@@ -102,7 +129,8 @@ export function readPlace(endpointId: string, jobs: string): { job: Job; request
   const known: Value[] = [];
   const read = [];
   while (!reader.isAtEnd) {
-    for (let index = 0; index < ARE_NUMBERS.length; index += 1) known[index] = ARE_NUMBERS[index] === true ? reader.number() : reader.until(' ');
+    for (let index = 0; index < ARE_NUMBERS.length; index += 1)
+      known[index] = ARE_NUMBERS[index] === true ? reader.number() : reader.until(' ');
     const webhook = reader.until(BETWEEN_FIELDS);
     known[ARE_NUMBERS.length] = webhook === 'null' ? null : (JSON.parse(webhook) as string);
     known[ARE_NUMBERS.length + 1] = reader.until(BETWEEN_JOBS);
@@ -152,7 +180,14 @@ export const STANDING = ['endpoint_id', 'low_priority', 'account_id', 'position'
 
 /** `place`: whose place it shares. */
 export function standingValues(job: Job, place: number | null): Value[] {
-  return [job.endpointId, job.lowPriority ? 1 : 0, job.accountId, place ?? job.position, place ?? job.seq, job.seq];
+  return [
+    job.endpointId,
+    job.lowPriority ? 1 : 0,
+    job.accountId,
+    place ?? job.position,
+    place ?? job.seq,
+    job.seq,
+  ];
 }
 
 /** By place, who leaves it. */

@@ -12,6 +12,7 @@ export interface Queries {
 export function queriesOn(pool: Pool): Queries {
   return {
     rows: async (text, values) => (await translated(pool.query<Row>(text, values))).rows,
-    arrays: async (text, values) => (await translated(pool.query<Value[]>({ text, values, rowMode: 'array' }))).rows,
+    arrays: async (text, values) =>
+      (await translated(pool.query<Value[]>({ text, values, rowMode: 'array' }))).rows,
   };
 }

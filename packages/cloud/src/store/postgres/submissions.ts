@@ -44,7 +44,8 @@ const AFTER_PLACES = INSERTED.length + PLACE_COLUMNS.length;
 const SERVER = `$${AFTER_PLACES + 1}`;
 
 /** Places whose first job is among these. Said so, the planner makes a table of them, and does not go through all of them for each place. */
-const among = (jobs: string): string => `((given.endpoint_id, given.seq) in (select endpoint_id, seq from ${jobs})) is true`;
+const among = (jobs: string): string =>
+  `((given.endpoint_id, given.seq) in (select endpoint_id, seq from ${jobs})) is true`;
 
 /** Jobs that wait. Where not all who share a place could be added, nothing is kept. */
 const INSERT_JOBS = `with ${ADDED},
@@ -100,7 +101,11 @@ export class Submissions {
   }
 
   /** It will be inserted. */
-  expect({ whole: { job: { endpointId } } }: Submission): void {
+  expect({
+    whole: {
+      job: { endpointId },
+    },
+  }: Submission): void {
     this.#expected.set(endpointId, (this.#expected.get(endpointId) ?? 0) + 1);
   }
 
@@ -117,7 +122,8 @@ export class Submissions {
   }
 
   take(endpointId: string, terms: TakeTerms): Promise<Handed> {
-    const isExpected = this.#quiet.has(endpointId) && this.#expected.has(endpointId) && !this.#meetings.has(endpointId);
+    const isExpected =
+      this.#quiet.has(endpointId) && this.#expected.has(endpointId) && !this.#meetings.has(endpointId);
     if (!isExpected) return this.#takeWaiting(endpointId, terms);
     return new Promise((resolve, reject) => this.#meetings.set(endpointId, { terms, resolve, reject }));
   }
@@ -147,11 +153,38 @@ export class Submissions {
   async #write(items: readonly Submission[], met: readonly Met[], apart = met.length > 0): Promise<Added> {
     const places = apart ? items.map(alone) : placesOf(items);
     const shared = places.filter(({ arrivals }) => arrivals.length > 1);
-    const placeOf = new Map(shared.flatMap(({ arrivals }) => arrivals.map(({ job }) => [job, arrivals[0]?.job.seq] as const)));
-    const jobs = items.map(({ whole: { job, payloads }, idempotency }) => [...insertedValues(job, idempotency, payloads.request), placeOf.get(job) ?? null]);
-    const claimed = met.flatMap(({ endpointId, claims, terms }) => claims.slice(0, MOST_MET).map(({ workerId, lease }, index): Value[] => [endpointId, workerId, lease, terms.takenAt, terms.lookAt, index + 1]));
-    const values = [...columnsOf(jobs, INSERTED), ...columnsOf(places.map(placeValues), PLACE_COLUMNS), this.#server];
-    const statement = claimed.length === 0 ? { name: 'insert jobs', text: INSERT_JOBS, values: [...values, placeOf.size] } : { name: 'insert and take', text: INSERT_AND_TAKE, values: [...values, ...columnsOf(claimed, CLAIMED)] };
+    const placeOf = new Map(
+      shared.flatMap(({ arrivals }) => arrivals.map(({ job }) => [job, arrivals[0]?.job.seq] as const)),
+    );
+    const jobs = items.map(({ whole: { job, payloads }, idempotency }) => [
+      ...insertedValues(job, idempotency, payloads.request),
+      placeOf.get(job) ?? null,
+    ]);
+    const claimed = met.flatMap(({ endpointId, claims, terms }) =>
+      claims
+        .slice(0, MOST_MET)
+        .map(({ workerId, lease }, index): Value[] => [
+          endpointId,
+          workerId,
+          lease,
+          terms.takenAt,
+          terms.lookAt,
+          index + 1,
+        ]),
+    );
+    const values = [
+      ...columnsOf(jobs, INSERTED),
+      ...columnsOf(places.map(placeValues), PLACE_COLUMNS),
+      this.#server,
+    ];
+    const statement =
+      claimed.length === 0
+        ? { name: 'insert jobs', text: INSERT_JOBS, values: [...values, placeOf.size] }
+        : {
+            name: 'insert and take',
+            text: INSERT_AND_TAKE,
+            values: [...values, ...columnsOf(claimed, CLAIMED)],
+          };
     let rows: [string, number, string | null][];
     try {
       rows = await translated(queryLane<[string, number, string | null]>(this.#lanes, statement));
@@ -164,14 +197,20 @@ export class Submissions {
     return new Map(rows.map(([endpointId, seq, lease]) => [keyOf(endpointId, seq), lease]));
   }
 
-  #taken({ endpointId, terms, claims }: Met, items: readonly Submission[], added: Added): Handed | Promise<Handed> {
+  #taken(
+    { endpointId, terms, claims }: Met,
+    items: readonly Submission[],
+    added: Added,
+  ): Handed | Promise<Handed> {
     const byLease = new Map(claims.map((claim) => [claim.lease, claim]));
     const taken = items.flatMap(({ whole: { job, payloads } }): TakenJob[] => {
       const claim = byLease.get(added.get(keyOf(job.endpointId, job.seq)) ?? '');
       return claim === undefined ? [] : [{ job: terms.begin(job, claim).job, request: payloads.request }];
     });
     // Others waited before them, or it is not known here who comes first.
-    return taken.length > 0 ? { taken, bundle: undefined, passedOver: false } : this.#takeWaiting(endpointId, claims.length === 0 ? terms : { ...terms, claims: () => claims });
+    return taken.length > 0
+      ? { taken, bundle: undefined, passedOver: false }
+      : this.#takeWaiting(endpointId, claims.length === 0 ? terms : { ...terms, claims: () => claims });
   }
 
   async #takeWaiting(endpointId: string, terms: TakeTerms): Promise<Handed> {
@@ -185,8 +224,12 @@ export class Submissions {
 
 /** Those of one queue share places. Whoever has a key may be there already, and waits alone. */
 function placesOf(items: readonly Submission[]): Place[] {
-  const canShare = ({ idempotency, whole: { job } }: Submission): boolean => idempotency === undefined && job.position === job.seq;
-  return [...placesTogether(items.filter(canShare).map(arriving)), ...items.filter((item) => !canShare(item)).map(alone)];
+  const canShare = ({ idempotency, whole: { job } }: Submission): boolean =>
+    idempotency === undefined && job.position === job.seq;
+  return [
+    ...placesTogether(items.filter(canShare).map(arriving)),
+    ...items.filter((item) => !canShare(item)).map(alone),
+  ];
 }
 
 function alone(item: Submission): Place {
@@ -200,5 +243,8 @@ function arriving({ whole: { job, payloads } }: Submission): Arrival {
 /** Whether they are of one queue, where the first that came is the first to go. */
 function areAlike(items: readonly Submission[]): boolean {
   const [first] = items;
-  return items.every(({ whole: { job } }) => job.accountId === first?.whole.job.accountId && job.lowPriority === first.whole.job.lowPriority);
+  return items.every(
+    ({ whole: { job } }) =>
+      job.accountId === first?.whole.job.accountId && job.lowPriority === first.whole.job.lowPriority,
+  );
 }

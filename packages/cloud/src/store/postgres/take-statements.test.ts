@@ -14,7 +14,14 @@ const WANTED = 10;
 const REACH = 21;
 /** An index grows in height. */
 const SOME_PAGES = 15;
-const ENDPOINT = { id: 'endpoint', accountId: 'one', executionTimeout: 0, jobTtl: 86_400_000, retention: null, maxRetries: 1 };
+const ENDPOINT = {
+  id: 'endpoint',
+  accountId: 'one',
+  executionTimeout: 0,
+  jobTtl: 86_400_000,
+  retention: null,
+  maxRetries: 1,
+};
 
 describe('what a take reads', () => {
   let postgres: MigratedDatabase;
@@ -34,18 +41,31 @@ describe('what a take reads', () => {
   /** Each job in a place of its own. */
   async function submit(count: number): Promise<void> {
     const jobs = postgres.database.jobs();
-    for (let added = 0; added < count; added += 1) await jobs.submit(newJob(ENDPOINT, 'one', '{"input":1}', {}, ++number, NOW));
+    for (let added = 0; added < count; added += 1)
+      await jobs.submit(newJob(ENDPOINT, 'one', '{"input":1}', {}, ++number, NOW));
     await client.query('vacuum analyze job_places');
   }
 
   /** How many pages it touches; nothing of it is kept. */
-  async function pagesOf({ name, text }: { name: string; text: string }, last: readonly unknown[]): Promise<number> {
-    const claims = columnsOf(Array.from({ length: WANTED }, (_, index) => ['worker', `lease ${index}`]), ['worker_id', 'lease']);
+  async function pagesOf(
+    { name, text }: { name: string; text: string },
+    last: readonly unknown[],
+  ): Promise<number> {
+    const claims = columnsOf(
+      Array.from({ length: WANTED }, (_, index) => ['worker', `lease ${index}`]),
+      ['worker_id', 'lease'],
+    );
     const values = [ENDPOINT.id, WANTED, ...claims, NOW, NOW + 10_000, 'lane', ...last];
     const plan = `plan ${name}`;
     await client.query('begin');
     await client.query(`prepare "${plan}" as ${text}`);
-    const { rows: [row] } = await client.query<{ 'QUERY PLAN': [{ Plan: { 'Shared Hit Blocks': number; 'Shared Read Blocks': number; 'Actual Rows': number } }] }>(
+    const {
+      rows: [row],
+    } = await client.query<{
+      'QUERY PLAN': [
+        { Plan: { 'Shared Hit Blocks': number; 'Shared Read Blocks': number; 'Actual Rows': number } },
+      ];
+    }>(
       `explain (analyze, buffers, format json) execute "${plan}" (${values.map((value) => pg.escapeLiteral(String(value))).join(', ')})`,
     );
     await client.query('rollback');
@@ -56,14 +76,21 @@ describe('what a take reads', () => {
   }
 
   test('does not grow with what waits', async () => {
-    const statements = [[TAKE_STRAIGHT, [REACH]], [TAKE_MANY, ['', WANTED]], [TAKE_FEW, ['', WANTED]]] as const;
+    const statements = [
+      [TAKE_STRAIGHT, [REACH]],
+      [TAKE_MANY, ['', WANTED]],
+      [TAKE_FEW, ['', WANTED]],
+    ] as const;
     await submit(50);
     const few: number[] = [];
     for (const [statement, last] of statements) few.push(await pagesOf(statement, last));
     await submit(950);
     for (const [index, [statement, last]] of statements.entries()) {
       const many = await pagesOf(statement, last);
-      assert.ok(many <= (few[index] ?? 0) + SOME_PAGES, `${statement.name}: ${many} pages with 1,000 places, ${few[index]} with 50`);
+      assert.ok(
+        many <= (few[index] ?? 0) + SOME_PAGES,
+        `${statement.name}: ${many} pages with 1,000 places, ${few[index]} with 50`,
+      );
     }
   });
 });

@@ -8,14 +8,19 @@ const LEASES = `insert into job_leases (${LEASE_COLUMNS.join(', ')})
     select picked.seq, $1, ($3::text[])[picked.turn], ($4::text[])[picked.turn], job.attempt + 1, $5::bigint, ${leaseDue('$6::bigint', '$5::bigint')}
     from picked, lateral (select attempt, ttl_at, execution_timeout from jobs where jobs.endpoint_id = $1 and jobs.seq = picked.seq limit 1) as job`;
 /** `seqs`: the numbers of the jobs, in the order of their claims; `from`: where the limits of their places are. */
-const bundle = (seqs: string, count: string, from: string): string => `insert into job_bundles (endpoint_id, id, taken_at, look_at, due_at, seqs, workers, leases)
+const bundle = (
+  seqs: string,
+  count: string,
+  from: string,
+): string => `insert into job_bundles (endpoint_id, id, taken_at, look_at, due_at, seqs, workers, leases)
     select $1, ($4::text[])[1], $5::bigint, $6::bigint, least($6::bigint, min(ttl_at), $5::bigint + min(nullif(execution_timeout, 0))), ${seqs}, ($3::text[])[:${count}::int], ($4::text[])[:${count}::int]
     from ${from} having count(*) > 0`;
 
 /** The places that jobs are given from go, or hold fewer. */
 const FROM_PLACES = `emptied as (delete from job_places where ctid = any (array(select at from given where gone + count = size)) returning 1),
   begun as (update job_places set gone = job_places.gone + given.count from given where job_places.ctid = given.at and given.gone + given.count < given.size returning 1)`;
-const KEPT = 'kept as materialized (select 1 / (case when (select count(*) from given) = (select count(*) from emptied) + (select count(*) from begun) then 1 else 0 end) as whole)';
+const KEPT =
+  'kept as materialized (select 1 / (case when (select count(*) from given) = (select count(*) from emptied) + (select count(*) from begun) then 1 else 0 end) as whole)';
 /** What they say of the jobs that go. */
 const GIVEN_JOBS = `case when given.count = given.size then place.jobs else array_to_string((string_to_array(place.jobs, ${JOBS_APART}))[given.gone + 1:given.gone + given.count], ${JOBS_APART}) end
   from kept, given, lateral (select jobs from job_places where ctid = given.at) as place`;
@@ -67,7 +72,10 @@ const takeInTurn = (leases: string): string => `with recursive queues as (
     and exists (select 1 from job_places where endpoint_id = $1 and ctid <> all (array(select at from given)))`;
 
 export const TAKE_FEW = { name: 'take few', text: takeInTurn(LEASES) };
-export const TAKE_MANY = { name: 'take many', text: takeInTurn(bundle('array_agg(seq order by turn)', 'count(*)', 'picked')) };
+export const TAKE_MANY = {
+  name: 'take many',
+  text: takeInTurn(bundle('array_agg(seq order by turn)', 'count(*)', 'picked')),
+};
 
 /**
  * The short way, for many jobs of an endpoint where one queue waits, nobody else takes, and

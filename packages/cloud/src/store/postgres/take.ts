@@ -48,20 +48,43 @@ export class Takes {
     this.#perPlace.delete(endpointId);
   }
 
-  async take(endpointId: string, { takenAt, lookAt, begin }: TakeTerms, claims: readonly Claim[]): Promise<Handed> {
+  async take(
+    endpointId: string,
+    { takenAt, lookAt, begin }: TakeTerms,
+    claims: readonly Claim[],
+  ): Promise<Handed> {
     const isBundle = claims.length >= FEWEST_IN_BUNDLE;
-    const common = [endpointId, claims.length, ...columnsOf(claims.map(({ workerId, lease }) => [workerId, lease]), CLAIM), takenAt, lookAt, `${this.#server} take`];
+    const common = [
+      endpointId,
+      claims.length,
+      ...columnsOf(
+        claims.map(({ workerId, lease }) => [workerId, lease]),
+        CLAIM,
+      ),
+      takenAt,
+      lookAt,
+      `${this.#server} take`,
+    ];
     let jobs = isBundle ? await this.#takeStraight(endpointId, claims.length, common) : [];
     let passedOver = false;
     if (jobs.length === 0 && claims.length > 0) {
-      const inTurn = (reach: number): Promise<TakenPlace[]> => this.#run(isBundle ? TAKE_MANY : TAKE_FEW, [...common, this.#lastServed.get(endpointId) ?? '', reach]);
+      const inTurn = (reach: number): Promise<TakenPlace[]> =>
+        this.#run(isBundle ? TAKE_MANY : TAKE_FEW, [
+          ...common,
+          this.#lastServed.get(endpointId) ?? '',
+          reach,
+        ]);
       ({ jobs, passedOver } = readTurns(endpointId, await inTurn(claims.length)));
-      if (jobs.length === 0 && passedOver) ({ jobs, passedOver } = readTurns(endpointId, await inTurn(FURTHER * claims.length)));
+      if (jobs.length === 0 && passedOver)
+        ({ jobs, passedOver } = readTurns(endpointId, await inTurn(FURTHER * claims.length)));
     }
     const last = jobs.at(-1);
     if (last !== undefined) this.#lastServed.set(endpointId, last.job.accountId);
     const waiting = await this.#withRequests(endpointId, jobs);
-    const taken = waiting.map(({ job, request, turn }) => ({ job: begin(job, claims[turn] as Claim).job, request }));
+    const taken = waiting.map(({ job, request, turn }) => ({
+      job: begin(job, claims[turn] as Claim).job,
+      request,
+    }));
     return { taken, bundle: isBundle && jobs.length > 0 ? claims[0]?.lease : undefined, passedOver };
   }
 
@@ -91,17 +114,33 @@ export class Takes {
   /** Reads the requests that were not carried along. A job that is gone by now is left out. */
   async #withRequests(endpointId: string, jobs: readonly Waiting[]): Promise<(Waiting & { turn: number })[]> {
     const missing = jobs.filter(({ request }) => request === '').map(({ job }) => job.seq);
-    const read = new Map(missing.length === 0 ? [] : await translated(queryLane<[number, string]>(this.#lanes, { ...REQUESTS, values: [endpointId, missing] })));
-    return jobs.map(({ job, request }, turn) => ({ job, request: request === '' ? (read.get(job.seq) ?? '') : request, turn })).filter(({ request }) => request !== '');
+    const read = new Map(
+      missing.length === 0
+        ? []
+        : await translated(
+            queryLane<[number, string]>(this.#lanes, { ...REQUESTS, values: [endpointId, missing] }),
+          ),
+    );
+    return jobs
+      .map(({ job, request }, turn) => ({
+        job,
+        request: request === '' ? (read.get(job.seq) ?? '') : request,
+        turn,
+      }))
+      .filter(({ request }) => request !== '');
   }
 }
 
-function readTurns(endpointId: string, rows: readonly TakenPlace[]): { jobs: Waiting[]; passedOver: boolean } {
+function readTurns(
+  endpointId: string,
+  rows: readonly TakenPlace[],
+): { jobs: Waiting[]; passedOver: boolean } {
   const jobs: Waiting[] = [];
   for (const [turns, text] of rows) {
     if (turns === null || text === null) continue;
     const order = turns.split(' ');
-    for (const [index, waiting] of readPlace(endpointId, text).entries()) jobs[Number(order[index]) - 1] = waiting;
+    for (const [index, waiting] of readPlace(endpointId, text).entries())
+      jobs[Number(order[index]) - 1] = waiting;
   }
   return { jobs, passedOver: rows.at(-1)?.[0] === null };
 }

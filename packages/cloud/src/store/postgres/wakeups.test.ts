@@ -26,16 +26,28 @@ describe('wake-ups between servers', () => {
   /** A server that keeps what it hears. */
   const server = async (name: string): Promise<{ wakeups: Wakeups; heard: Wakeup[] }> => {
     const heard: Wakeup[] = [];
-    const wakeups = await listenForWakeups({ url: database.url, server: name, pool, onError: (error) => void errors.push(error) });
+    const wakeups = await listenForWakeups({
+      url: database.url,
+      server: name,
+      pool,
+      onError: (error) => void errors.push(error),
+    });
     wakeups.listen((wakeup) => void heard.push(wakeup));
     return { wakeups, heard };
   };
   const queue = (endpointId: string): Wakeup => ({ kind: 'queue', endpointId });
   /** Without what two servers tell each other while they meet. */
-  const news = ({ heard }: { heard: Wakeup[] }): Wakeup[] => heard.filter((wakeup) => wakeup.kind !== 'queue' || wakeup.endpointId !== 'hello');
+  const news = ({ heard }: { heard: Wakeup[] }): Wakeup[] =>
+    heard.filter((wakeup) => wakeup.kind !== 'queue' || wakeup.endpointId !== 'hello');
   /** Both know of each other once each has heard the other, and each has told the other to look again. */
-  const met = async (one: { wakeups: Wakeups; heard: Wakeup[] }, other: { wakeups: Wakeups; heard: Wakeup[] }): Promise<void> => {
-    for (const [from, to] of [[one, other], [other, one]] as const) {
+  const met = async (
+    one: { wakeups: Wakeups; heard: Wakeup[] },
+    other: { wakeups: Wakeups; heard: Wakeup[] },
+  ): Promise<void> => {
+    for (const [from, to] of [
+      [one, other],
+      [other, one],
+    ] as const) {
       await eventually(() => {
         from.wakeups.publish(queue('hello'));
         assert.deepEqual(new Set(to.heard.map(({ kind }) => kind)), new Set(['missed', 'queue']));
@@ -53,11 +65,19 @@ describe('wake-ups between servers', () => {
   test('reach every other server, of one turn together and each once, and not the one that sent them', async () => {
     const [a, b] = [await server('a'), await server('b')];
     await met(a, b);
-    const sent: Wakeup[] = [queue('e1'), { kind: 'job', endpointId: 'e1', seq: 7 }, { kind: 'stop', endpointId: 'e1', workerId: 'w', jobId: 'j' }, { kind: 'forget', what: 'keys' }];
+    const sent: Wakeup[] = [
+      queue('e1'),
+      { kind: 'job', endpointId: 'e1', seq: 7 },
+      { kind: 'stop', endpointId: 'e1', workerId: 'w', jobId: 'j' },
+      { kind: 'forget', what: 'keys' },
+    ];
     for (const wakeup of [...sent, ...sent]) a.wakeups.publish(wakeup);
     await eventually(() => assert.ok(b.heard.length >= sent.length));
     assert.deepEqual(news(b), sent);
-    assert.deepEqual(a.heard.filter((wakeup) => 'endpointId' in wakeup && wakeup.endpointId === 'e1'), []);
+    assert.deepEqual(
+      a.heard.filter((wakeup) => 'endpointId' in wakeup && wakeup.endpointId === 'e1'),
+      [],
+    );
     for (const { wakeups } of [a, b]) await wakeups.close();
   });
 
@@ -65,7 +85,9 @@ describe('wake-ups between servers', () => {
     const [a, b] = [await server('a'), await server('b')];
     await met(a, b);
     for (let n = 0; n < 2_000; n += 1) a.wakeups.publish(queue(`endpoint-${n}`));
-    await eventually(() => assert.equal(new Set(b.heard.map((wakeup) => JSON.stringify(wakeup))).size >= 2_000, true));
+    await eventually(() =>
+      assert.equal(new Set(b.heard.map((wakeup) => JSON.stringify(wakeup))).size >= 2_000, true),
+    );
     assert.deepEqual(errors, []);
     for (const { wakeups } of [a, b]) await wakeups.close();
   });
@@ -74,9 +96,19 @@ describe('wake-ups between servers', () => {
     const [a, b] = [await server('a'), await server('b')];
     t.after(() => Promise.all([a.wakeups.close(), b.wakeups.close()]));
     await met(a, b);
-    const sent = Array.from({ length: 25 }, (_, n): Wakeup => ({ kind: 'stop', endpointId: 'letters', workerId: `${'工'.repeat(190)}${n}`, jobId: `j${n}` }));
+    const sent = Array.from(
+      { length: 25 },
+      (_, n): Wakeup => ({
+        kind: 'stop',
+        endpointId: 'letters',
+        workerId: `${'工'.repeat(190)}${n}`,
+        jobId: `j${n}`,
+      }),
+    );
     for (const wakeup of sent) a.wakeups.publish(wakeup);
-    await eventually(() => assert.deepEqual(new Set(b.heard.filter((wakeup) => wakeup.kind === 'stop')), new Set(sent)));
+    await eventually(() =>
+      assert.deepEqual(new Set(b.heard.filter((wakeup) => wakeup.kind === 'stop')), new Set(sent)),
+    );
     assert.deepEqual(errors, []);
   });
 
@@ -85,17 +117,29 @@ describe('wake-ups between servers', () => {
     t.after(() => Promise.all([a.wakeups.close(), b.wakeups.close()]));
     await met(a, b);
     for (const endpointId of ['before', 'x'.repeat(9_000), 'after']) a.wakeups.publish(queue(endpointId));
-    await eventually(() => assert.deepEqual(errors.splice(0).map(({ message }) => message), ['payload string too long']));
+    await eventually(() =>
+      assert.deepEqual(
+        errors.splice(0).map(({ message }) => message),
+        ['payload string too long'],
+      ),
+    );
     a.wakeups.publish(queue('next'));
-    await eventually(() => assert.ok(b.heard.some((wakeup) => 'endpointId' in wakeup && wakeup.endpointId === 'next')));
+    await eventually(() =>
+      assert.ok(b.heard.some((wakeup) => 'endpointId' in wakeup && wakeup.endpointId === 'next')),
+    );
     const told = new Set(b.heard.map((wakeup) => ('endpointId' in wakeup ? wakeup.endpointId : wakeup.kind)));
-    assert.deepEqual(['before', 'after', 'missed', 'next'].filter((one) => !told.has(one)), []);
+    assert.deepEqual(
+      ['before', 'after', 'missed', 'next'].filter((one) => !told.has(one)),
+      [],
+    );
   });
 
   test('arrive again after the connection was lost', async () => {
     const [a, b] = [await server('a'), await server('b')];
     await met(a, b);
-    await pool.query(`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'berth wakeups' and datname = current_database()`);
+    await pool.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'berth wakeups' and datname = current_database()`,
+    );
     await eventually(() => {
       a.wakeups.publish(queue('after'));
       assert.ok(b.heard.some((wakeup) => 'endpointId' in wakeup && wakeup.endpointId === 'after'));
@@ -142,7 +186,10 @@ describe('wake-ups between servers', () => {
     await new Promise((resolve) => setImmediate(resolve));
     await pool.query('select 1');
     await listener.query('select 1');
-    assert.deepEqual(notes.filter((note) => note.includes('nobody')), []);
+    assert.deepEqual(
+      notes.filter((note) => note.includes('nobody')),
+      [],
+    );
     await listener.end();
     await alone.wakeups.close();
   });

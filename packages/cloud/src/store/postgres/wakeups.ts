@@ -58,10 +58,15 @@ export async function listenForWakeups({ url, server, pool, onError }: Options):
     if (closed) return;
     const told: Wakeup[] = hasFailed ? [{ kind: 'missed' }, ...wakeups] : wakeups;
     hasFailed = false;
-    pool.query('select pg_notify($1, $2)', [CHANNEL, JSON.stringify({ from: server, wakeups: told } satisfies Message)]).catch((error: Error) => {
-      hasFailed ||= told.length > 0;
-      onError(error);
-    });
+    pool
+      .query('select pg_notify($1, $2)', [
+        CHANNEL,
+        JSON.stringify({ from: server, wakeups: told } satisfies Message),
+      ])
+      .catch((error: Error) => {
+        hasFailed ||= told.length > 0;
+        onError(error);
+      });
   };
 
   const flush = (): void => {
@@ -72,7 +77,12 @@ export async function listenForWakeups({ url, server, pool, onError }: Options):
   };
 
   const connect = async (): Promise<void> => {
-    const next = new pg.Client({ connectionString: url, application_name: 'berth wakeups', keepAlive: true, connectionTimeoutMillis: DEAF_MS });
+    const next = new pg.Client({
+      connectionString: url,
+      application_name: 'berth wakeups',
+      keepAlive: true,
+      connectionTimeoutMillis: DEAF_MS,
+    });
     const lost = (error?: Error): void => {
       if (closed || client !== next) return;
       client = undefined;

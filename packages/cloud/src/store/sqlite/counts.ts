@@ -11,7 +11,8 @@ export class Counts {
   readonly #moves = new SteadyMap<string, CountMoves>();
 
   constructor(statements: Statements) {
-    this.#add = statements.writing(`insert into job_counts (endpoint_id, lane, queued, running, completed, failed, retried) values (?, '${LANE}', ?, ?, ?, ?, ?)
+    this.#add =
+      statements.writing(`insert into job_counts (endpoint_id, lane, queued, running, completed, failed, retried) values (?, '${LANE}', ?, ?, ?, ?, ?)
       on conflict (endpoint_id, lane) do update set queued = queued + excluded.queued, running = running + excluded.running, completed = completed + excluded.completed, failed = failed + excluded.failed, retried = retried + excluded.retried`);
   }
 
@@ -22,7 +23,8 @@ export class Counts {
   }
 
   write(): void {
-    for (const [endpointId, sum] of this.#moves) this.#add().run(endpointId, sum.queued, sum.running, sum.completed, sum.failed, sum.retried);
+    for (const [endpointId, sum] of this.#moves)
+      this.#add().run(endpointId, sum.queued, sum.running, sum.completed, sum.failed, sum.retried);
     this.#moves.clear();
   }
 

@@ -24,11 +24,22 @@ test('what is committed and was not synced is read only once it is in the databa
       return row?.count ?? 0;
     });
   const writes = [
-    () => database.write(() => changes(sql`insert into job_workers (endpoint_id, worker_id, seen_at, busy) values ('e', 'past the group', 1, 0)`)),
-    () => database.jobs().noteWorkers([{ endpointId: 'e', workerId: 'in the group', seenAt: 1, busy: 0, unhealthy: null }]),
+    () =>
+      database.write(() =>
+        changes(
+          sql`insert into job_workers (endpoint_id, worker_id, seen_at, busy) values ('e', 'past the group', 1, 0)`,
+        ),
+      ),
+    () =>
+      database
+        .jobs()
+        .noteWorkers([{ endpointId: 'e', workerId: 'in the group', seenAt: 1, busy: 0, unhealthy: null }]),
   ];
   for (const [index, write] of writes.entries()) {
-    await assert.rejects(write(), { code: 'unavailable', message: 'the disk that holds the data directory did not confirm a write' });
+    await assert.rejects(write(), {
+      code: 'unavailable',
+      message: 'the disk that holds the data directory did not confirm a write',
+    });
     assert.notEqual(fs.statSync(log).size, 0);
     assert.equal(await count(), index + 1);
     assert.equal(fs.statSync(log).size, 0, 'the log is in the database');

@@ -105,10 +105,22 @@ function isFull(error: unknown): boolean {
 }
 
 function translate(error: unknown): Error {
-  if (!(error instanceof Error) || !('errcode' in error)) return error instanceof Error ? error : new Error(String(error));
+  if (!(error instanceof Error) || !('errcode' in error))
+    return error instanceof Error ? error : new Error(String(error));
   const code = Number(error.errcode);
-  if (code === SQLITE_CONSTRAINT_UNIQUE || code === SQLITE_CONSTRAINT_PRIMARYKEY) return new UniqueViolation(error);
-  if (isFull(error)) return new BerthError('unavailable', 'the disk that holds the data directory is full; nothing was changed', { cause: error });
-  if ((code & 0xff) === SQLITE_IOERR) return new BerthError('unavailable', 'the data directory cannot be read or written; nothing was changed', { cause: error });
+  if (code === SQLITE_CONSTRAINT_UNIQUE || code === SQLITE_CONSTRAINT_PRIMARYKEY)
+    return new UniqueViolation(error);
+  if (isFull(error))
+    return new BerthError(
+      'unavailable',
+      'the disk that holds the data directory is full; nothing was changed',
+      { cause: error },
+    );
+  if ((code & 0xff) === SQLITE_IOERR)
+    return new BerthError(
+      'unavailable',
+      'the data directory cannot be read or written; nothing was changed',
+      { cause: error },
+    );
   return error;
 }

@@ -16,7 +16,14 @@ import { rows, sql } from '../sql.ts';
 const NOW = 1_800_000_000_000;
 const MEGABYTE = 1024 * 1024;
 const RETENTION = 10;
-const ENDPOINT = { id: 'e', accountId: 'a', executionTimeout: 0, jobTtl: 86_400_000, retention: RETENTION, maxRetries: 1 };
+const ENDPOINT = {
+  id: 'e',
+  accountId: 'a',
+  executionTimeout: 0,
+  jobTtl: 86_400_000,
+  retention: RETENTION,
+  maxRetries: 1,
+};
 const REQUEST = `{"input":"${'x'.repeat(1_000)}"}`;
 
 const isFull = { code: 'unavailable', message: /is full/ };
@@ -56,7 +63,11 @@ function smallDisk(t: TestContext, megabytes: number): SmallDisk {
   };
 }
 
-const take = (store: JobStore, lease: string, now: number): Promise<TakenJob[]> => store.take('e', transitions.takeTerms(() => [{ workerId: 'w', lease }], now));
+const take = (store: JobStore, lease: string, now: number): Promise<TakenJob[]> =>
+  store.take(
+    'e',
+    transitions.takeTerms(() => [{ workerId: 'w', lease }], now),
+  );
 
 describe('on a small disk', { skip: process.getuid?.() !== 0 || process.platform !== 'linux' }, () => {
   test('a log that has filled it goes into the database, and work goes on', async (t) => {
@@ -68,7 +79,9 @@ describe('on a small disk', { skip: process.getuid?.() !== 0 || process.platform
       now += 100_000;
       await store.submit(newJob(ENDPOINT, 'a', REQUEST, {}, seq, now));
       await take(store, `lease ${seq}`, now);
-      await store.change('e', seq, (job) => transitions.finish(job, { workerId: 'w' }, { output: '1', error: null }, now));
+      await store.change('e', seq, (job) =>
+        transitions.finish(job, { workerId: 'w' }, { output: '1', error: null }, now),
+      );
       await store.forgetEnded(now + 70_000, 100);
     };
     for (let seq = 1; seq <= 50; seq += 1) await cycle(seq);
@@ -84,7 +97,8 @@ describe('on a small disk', { skip: process.getuid?.() !== 0 || process.platform
   test('the log leaves room for the database to grow', async (t) => {
     const { folder, open } = smallDisk(t, 16);
     const { store } = await open();
-    for (let seq = 1; seq <= 4_000; seq += 1) await store.submit(newJob(ENDPOINT, 'a', REQUEST, {}, seq, NOW));
+    for (let seq = 1; seq <= 4_000; seq += 1)
+      await store.submit(newJob(ENDPOINT, 'a', REQUEST, {}, seq, NOW));
     assert.ok(statSync(join(folder, 'berth.db')).size > 4 * MEGABYTE);
   });
 
@@ -102,7 +116,10 @@ describe('on a small disk', { skip: process.getuid?.() !== 0 || process.platform
     assert.deepEqual(await store.find('e', 1), whole);
     assert.deepEqual(await store.findAll('e', [1]), [whole]);
     assert.equal(await store.find('elsewhere', 1), undefined);
-    assert.deepEqual([await store.chunks('e', 1, 0, 100), await store.workers('e', 0), await store.waiting('e', NOW, 10)], [[], [], { waiting: 0, late: 0 }]);
+    assert.deepEqual(
+      [await store.chunks('e', 1, 0, 100), await store.workers('e', 0), await store.waiting('e', NOW, 10)],
+      [[], [], { waiting: 0, late: 0 }],
+    );
     await assert.rejects(store.running('e'), isFull);
     clear();
     assert.deepEqual(await store.running('e'), [taken?.job]);

@@ -5,15 +5,36 @@ import { BerthError } from '../../support/errors.ts';
 import { GroupCommit, NO_PARTNER } from './group-commit.ts';
 import type { Disk } from './wal-sync.ts';
 
-const NO_DISK: Disk = { sync: () => undefined, syncBeside: () => Promise.resolve(), pending: undefined, hasFailed: false };
+const NO_DISK: Disk = {
+  sync: () => undefined,
+  syncBeside: () => Promise.resolve(),
+  pending: undefined,
+  hasFailed: false,
+};
 
-function fixture(): { connection: DatabaseSync; group: GroupCommit; commits: () => number; names: () => unknown[] } {
+function fixture(): {
+  connection: DatabaseSync;
+  group: GroupCommit;
+  commits: () => number;
+  names: () => unknown[];
+} {
   const connection = new DatabaseSync(':memory:');
   connection.exec('create table things (name text primary key)');
-  const group = new GroupCommit(connection, NO_DISK, (error) => (error instanceof Error ? error : new Error(String(error))));
+  const group = new GroupCommit(connection, NO_DISK, (error) =>
+    error instanceof Error ? error : new Error(String(error)),
+  );
   let commits = 0;
   group.partner = { ...NO_PARTNER, afterCommit: () => (commits += 1) };
-  return { connection, group, commits: () => commits, names: () => connection.prepare('select name from things order by rowid').all().map((row) => row['name']) };
+  return {
+    connection,
+    group,
+    commits: () => commits,
+    names: () =>
+      connection
+        .prepare('select name from things order by rowid')
+        .all()
+        .map((row) => row['name']),
+  };
 }
 
 const add = (group: GroupCommit, connection: DatabaseSync, name: string) => (): string => {
@@ -43,7 +64,9 @@ describe('work of one turn', () => {
 
   test('that comes last sees what came with it', async () => {
     const { connection, group } = fixture();
-    const looked = group.runLast(() => connection.prepare('select count(*) as count from things').get()?.['count']);
+    const looked = group.runLast(
+      () => connection.prepare('select count(*) as count from things').get()?.['count'],
+    );
     await group.run(add(group, connection, 'a'));
     assert.equal(await looked, 1);
   });
@@ -53,8 +76,15 @@ describe('work of one turn', () => {
     let rolledBack = 0;
     group.partner = { ...NO_PARTNER, afterRollback: () => (rolledBack += 1) };
     await group.run(add(group, connection, 'a'));
-    const outcomes = await Promise.allSettled([group.run(add(group, connection, 'b')), group.run(add(group, connection, 'a')), group.run(add(group, connection, 'c'))]);
-    assert.deepEqual(outcomes.map(({ status }) => status), ['fulfilled', 'rejected', 'fulfilled']);
+    const outcomes = await Promise.allSettled([
+      group.run(add(group, connection, 'b')),
+      group.run(add(group, connection, 'a')),
+      group.run(add(group, connection, 'c')),
+    ]);
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    );
     assert.deepEqual([names(), rolledBack, connection.isTransaction], [['a', 'b', 'c'], 2, false]);
   });
 
@@ -67,8 +97,14 @@ describe('work of one turn', () => {
         if (away) throw new BerthError('unavailable', 'the disk is full');
       },
     };
-    const outcomes = await Promise.allSettled([group.run(add(group, connection, 'a')), group.run(add(group, connection, 'b'))]);
-    assert.deepEqual(outcomes.map(({ status }) => status), ['rejected', 'rejected']);
+    const outcomes = await Promise.allSettled([
+      group.run(add(group, connection, 'a')),
+      group.run(add(group, connection, 'b')),
+    ]);
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ['rejected', 'rejected'],
+    );
     assert.deepEqual([names(), connection.isTransaction], [[], false]);
     away = false;
     await group.run(add(group, connection, 'c'));
@@ -87,9 +123,13 @@ describe('work of one turn', () => {
     const group = new GroupCommit(connection, disk, (error) => error as Error);
     const told: string[] = [];
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
-    const added = Promise.all(names.map((name) => group.run(add(group, connection, name)))).then(() => told.push('added'));
+    const added = Promise.all(names.map((name) => group.run(add(group, connection, name)))).then(() =>
+      told.push('added'),
+    );
     await new Promise((resolve) => setImmediate(resolve));
-    const looked = group.look(() => connection.prepare('select count(*) as count from things').get()?.['count']).then((count) => told.push(`looked ${String(count)}`));
+    const looked = group
+      .look(() => connection.prepare('select count(*) as count from things').get()?.['count'])
+      .then((count) => told.push(`looked ${String(count)}`));
     await new Promise((resolve) => setImmediate(resolve));
     assert.deepEqual(told, []);
     synced.resolve();
@@ -120,7 +160,15 @@ describe('work of one turn', () => {
       const connection = new DatabaseSync(':memory:');
       connection.exec('create table things (name text primary key)');
       const disk = new LostDisk();
-      return { disk, connection, group: new GroupCommit(connection, disk, (cause) => new BerthError('unavailable', 'not confirmed', { cause })) };
+      return {
+        disk,
+        connection,
+        group: new GroupCommit(
+          connection,
+          disk,
+          (cause) => new BerthError('unavailable', 'not confirmed', { cause }),
+        ),
+      };
     }
 
     const isTold = { code: 'unavailable', message: 'not confirmed' };
@@ -129,19 +177,36 @@ describe('work of one turn', () => {
       const { disk, connection, group } = lost();
       await group.runUntold(add(group, connection, 'a'));
       while (disk.syncs === 0) await new Promise((resolve) => setTimeout(resolve, 1));
-      for (let tries = 0; tries < 2; tries += 1) await assert.rejects(group.read(() => 'a'), isTold);
+      for (let tries = 0; tries < 2; tries += 1)
+        await assert.rejects(
+          group.read(() => 'a'),
+          isTold,
+        );
       disk.works = true;
       assert.equal(await group.read(() => 'a'), 'a');
     });
 
-    for (const [size, count] of [['a little', 1], ['much', 6]] as const) {
+    for (const [size, count] of [
+      ['a little', 1],
+      ['much', 6],
+    ] as const) {
       test(`is not told either if ${size} of it was waited for`, async () => {
         const { disk, connection, group } = lost();
-        const added = await Promise.allSettled(Array.from({ length: count }, (_, index) => group.run(add(group, connection, `thing ${index}`))));
+        const added = await Promise.allSettled(
+          Array.from({ length: count }, (_, index) => group.run(add(group, connection, `thing ${index}`))),
+        );
         assert.deepEqual(new Set(added.map(({ status }) => status)), new Set(['rejected']));
         // Two in one turn: the second must not go by what the first has begun.
-        for (const { status } of await Promise.allSettled([group.read(() => 'a'), group.read(() => 'a'), group.run(() => 'a')])) assert.equal(status, 'rejected');
-        await assert.rejects(group.read(() => 'a'), isTold);
+        for (const { status } of await Promise.allSettled([
+          group.read(() => 'a'),
+          group.read(() => 'a'),
+          group.run(() => 'a'),
+        ]))
+          assert.equal(status, 'rejected');
+        await assert.rejects(
+          group.read(() => 'a'),
+          isTold,
+        );
         disk.works = true;
         assert.equal(await group.read(() => 'a'), 'a');
         const { syncs } = disk;
@@ -169,7 +234,10 @@ describe('work of one turn', () => {
     const { connection, group } = fixture();
     group.close();
     connection.close();
-    await assert.rejects(group.run(() => 1), /the server stops/);
+    await assert.rejects(
+      group.run(() => 1),
+      /the server stops/,
+    );
   });
 
   test('can be committed at once, for a store that closes', () => {

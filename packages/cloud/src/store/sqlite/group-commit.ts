@@ -19,7 +19,13 @@ export interface Partner {
   writeOut(): void;
 }
 
-export const NO_PARTNER: Partner = { beforeCommit: () => undefined, afterCommit: () => undefined, afterRollback: () => undefined, hasNotes: false, writeOut: () => undefined };
+export const NO_PARTNER: Partner = {
+  beforeCommit: () => undefined,
+  afterCommit: () => undefined,
+  afterRollback: () => undefined,
+  hasNotes: false,
+  writeOut: () => undefined,
+};
 
 interface Piece {
   work: () => unknown;
@@ -104,7 +110,10 @@ export class GroupCommit {
       const value = work();
       const synced = this.#isBehind ? this.#syncBeside() : this.#disk.pending;
       if (synced === undefined) return Promise.resolve(value);
-      return synced.then(() => value, (error: unknown) => Promise.reject(this.#translate(error)));
+      return synced.then(
+        () => value,
+        (error: unknown) => Promise.reject(this.#translate(error)),
+      );
     } catch (error) {
       return Promise.reject(this.#translate(error));
     }
@@ -116,7 +125,9 @@ export class GroupCommit {
       this.#scheduled = true;
       setImmediate(() => this.flush());
     }
-    return new Promise<T>((resolve, reject) => group.push({ work, synced, size, resolve: resolve as Piece['resolve'], reject }));
+    return new Promise<T>((resolve, reject) =>
+      group.push({ work, synced, size, resolve: resolve as Piece['resolve'], reject }),
+    );
   }
 
   /** Commits what waits, and takes nothing more. */
@@ -140,7 +151,10 @@ export class GroupCommit {
     let results: unknown[];
     let hasWritten = false;
     const waits = group.some(({ synced }) => synced);
-    const alone = waits && this.#disk.pending === undefined && group.reduce((sum, { size }) => sum + size, 0) <= SMALL_GROUP;
+    const alone =
+      waits &&
+      this.#disk.pending === undefined &&
+      group.reduce((sum, { size }) => sum + size, 0) <= SMALL_GROUP;
     try {
       results = group.map(({ work }) => work());
       this.partner.beforeCommit();
@@ -189,7 +203,15 @@ export class GroupCommit {
 
   #writeOut(): void {
     let failure: Error | undefined;
-    this.#commit([{ work: () => this.partner.writeOut(), synced: false, size: 1, resolve: () => undefined, reject: (error) => (failure = error as Error) }]);
+    this.#commit([
+      {
+        work: () => this.partner.writeOut(),
+        synced: false,
+        size: 1,
+        resolve: () => undefined,
+        reject: (error) => (failure = error as Error),
+      },
+    ]);
     if (failure !== undefined) throw failure;
   }
 

@@ -1,5 +1,13 @@
 import type { WholeJob } from '../job-records.ts';
-import { AFTER_JOB, JOB, jobFromValues, JOBS_AND_LEASES, listed, PAYLOAD_BYTES, PAYLOADS } from '../job-rows.ts';
+import {
+  AFTER_JOB,
+  JOB,
+  jobFromValues,
+  JOBS_AND_LEASES,
+  listed,
+  PAYLOAD_BYTES,
+  PAYLOADS,
+} from '../job-rows.ts';
 import type { JobStore } from '../jobs.ts';
 import type { Row, Value } from '../sql.ts';
 import { workerFromRow } from '../worker-rows.ts';
@@ -9,8 +17,17 @@ import { WAITING } from './places.ts';
 import type { Statements } from './statements.ts';
 
 /** What can be asked of the queue without changing it. Only what goes through many jobs wants them all in rows. */
-export function jobLooks(statements: Statements, group: GroupCommit, notes: NotedJobs): Pick<JobStore, 'find' | 'findAll' | 'chunks' | 'list' | 'counts' | 'waiting' | 'ahead' | 'running' | 'workers'> {
-  const selectWhole = statements.selectArrays(`select ${JOB}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.seq = ? and job.endpoint_id = ?`);
+export function jobLooks(
+  statements: Statements,
+  group: GroupCommit,
+  notes: NotedJobs,
+): Pick<
+  JobStore,
+  'find' | 'findAll' | 'chunks' | 'list' | 'counts' | 'waiting' | 'ahead' | 'running' | 'workers'
+> {
+  const selectWhole = statements.selectArrays(
+    `select ${JOB}, ${PAYLOADS} from ${JOBS_AND_LEASES} where job.seq = ? and job.endpoint_id = ?`,
+  );
   const find = (endpointId: string, seq: number): WholeJob | undefined => {
     const noted = notes.find(endpointId, seq);
     if (noted !== undefined) return noted;
@@ -25,7 +42,11 @@ export function jobLooks(statements: Statements, group: GroupCommit, notes: Note
       group.read(() => {
         const found: { number: number; text: string }[] = [];
         let size = 0;
-        for (const row of statements.select('select number, chunk from job_chunks where endpoint_id = ? and seq = ? and number > ? order by number').iterate(endpointId, seq, after)) {
+        for (const row of statements
+          .select(
+            'select number, chunk from job_chunks where endpoint_id = ? and seq = ? and number > ? order by number',
+          )
+          .iterate(endpointId, seq, after)) {
           const text = row['chunk'] as string;
           size += text.length;
           if (found.length > 0 && size > bytes) break;
@@ -36,58 +57,107 @@ export function jobLooks(statements: Statements, group: GroupCommit, notes: Note
 
     list: (endpointId, { status, before = Number.MAX_SAFE_INTEGER, rows, now }) =>
       group.look(() => {
-        const waiting = status === 'IN_QUEUE' ? statements.select(`select count(*) as count from (select 1 from ${WAITING} where endpoint_id = ? limit ?)`).get(endpointId, rows) : undefined;
+        const waiting =
+          status === 'IN_QUEUE'
+            ? statements
+                .select(
+                  `select count(*) as count from (select 1 from ${WAITING} where endpoint_id = ? limit ?)`,
+                )
+                .get(endpointId, rows)
+            : undefined;
         const { rows: table, jobs, only } = listed(status, Number(waiting?.['count']) < rows, WAITING);
-        const last = statements.select(`select seq from ${table} where endpoint_id = ? and seq < ? order by seq desc limit 1 offset ?`).get(endpointId, before, rows - 1);
+        const last = statements
+          .select(
+            `select seq from ${table} where endpoint_id = ? and seq < ? order by seq desc limit 1 offset ?`,
+          )
+          .get(endpointId, before, rows - 1);
         const next = last?.['seq'] as number | undefined;
-        const found = statements.select(
-          `select job.seq, ${PAYLOAD_BYTES} as bytes from ${jobs} where job.endpoint_id = ? and job.seq < ? and job.seq >= ? ${only} and (job.status = 'IN_QUEUE' or job.due_at > ?) order by job.seq desc`,
-        ).all(endpointId, before, next ?? 0, now);
-        return { jobs: found.map((row) => ({ seq: row['seq'] as number, bytes: row['bytes'] as number })), next };
+        const found = statements
+          .select(
+            `select job.seq, ${PAYLOAD_BYTES} as bytes from ${jobs} where job.endpoint_id = ? and job.seq < ? and job.seq >= ? ${only} and (job.status = 'IN_QUEUE' or job.due_at > ?) order by job.seq desc`,
+          )
+          .all(endpointId, before, next ?? 0, now);
+        return {
+          jobs: found.map((row) => ({ seq: row['seq'] as number, bytes: row['bytes'] as number })),
+          next,
+        };
       }),
 
     findAll: (endpointId, seqs) =>
-      group.read(() => [...seqs].sort((one, other) => other - one).map((seq) => find(endpointId, seq)).filter((whole) => whole !== undefined)),
+      group.read(() =>
+        [...seqs]
+          .sort((one, other) => other - one)
+          .map((seq) => find(endpointId, seq))
+          .filter((whole) => whole !== undefined),
+      ),
 
     counts: (endpointId) =>
       group.look(() => {
-        const sum = statements.select(
-          'select coalesce(sum(queued), 0) as "inQueue", coalesce(sum(running), 0) as "inProgress", coalesce(sum(completed), 0) as completed, coalesce(sum(failed), 0) as failed, coalesce(sum(retried), 0) as retried from job_counts where endpoint_id = ?',
-        ).get(endpointId) as { inQueue: number; inProgress: number; completed: number; failed: number; retried: number };
+        const sum = statements
+          .select(
+            'select coalesce(sum(queued), 0) as "inQueue", coalesce(sum(running), 0) as "inProgress", coalesce(sum(completed), 0) as completed, coalesce(sum(failed), 0) as failed, coalesce(sum(retried), 0) as retried from job_counts where endpoint_id = ?',
+          )
+          .get(endpointId) as {
+          inQueue: number;
+          inProgress: number;
+          completed: number;
+          failed: number;
+          retried: number;
+        };
         return { ...sum };
       }),
 
     waiting: (endpointId, queuedBefore, limit) =>
       group.read(() => {
-        const found = statements.select(
-          `select min(coalesce(sum(size), 0), ?3) as waiting, min(coalesce(sum(size) filter (where queued_at <= ?1), 0), ?3) as late
+        const found = statements
+          .select(
+            `select min(coalesce(sum(size), 0), ?3) as waiting, min(coalesce(sum(size) filter (where queued_at <= ?1), 0), ?3) as late
             from (select queued_at, size from job_waiting where endpoint_id = ?2 and low_priority = 0 order by account_id, position limit ?3)`,
-        ).get(queuedBefore, endpointId, limit) as { waiting: number; late: number };
+          )
+          .get(queuedBefore, endpointId, limit) as { waiting: number; late: number };
         return { ...found };
       }),
 
     ahead: (job, limit) =>
       group.read(() => {
-        const { before } = statements.select(
-          `select min(coalesce(sum(count), 0), ?4) as before from (
+        const { before } = statements
+          .select(
+            `select min(coalesce(sum(count), 0), ?4) as before from (
             select case when seqs is null or low_priority < ?2 or json_extract(seqs, '$[#-1]') < ?3 then size else (select count(*) from json_each(seqs) where value < ?3) end as count
             from job_waiting where endpoint_id = ?1 and (low_priority < ?2 or (low_priority = ?2 and position < ?3)) limit ?4)`,
-        ).get(job.endpointId, job.lowPriority ? 1 : 0, job.position, limit) as { before: number };
+          )
+          .get(job.endpointId, job.lowPriority ? 1 : 0, job.position, limit) as { before: number };
         return before;
       }),
 
     running: (endpointId) =>
       group.look(() => {
         const of = `select ${JOB} from job_leases as lease join jobs as job on job.seq = lease.seq`;
-        const found = endpointId === undefined ? statements.selectArrays(of).all() : statements.selectArrays(`${of} where lease.endpoint_id = ?`).all(endpointId);
+        const found =
+          endpointId === undefined
+            ? statements.selectArrays(of).all()
+            : statements.selectArrays(`${of} where lease.endpoint_id = ?`).all(endpointId);
         return found.map(jobFromValues);
       }),
 
     workers: (endpointId, seenSince) =>
-      group.read(() => (statements.select('select * from job_workers where endpoint_id = ? and seen_at >= ?').all(endpointId, seenSince) as Row[]).map(workerFromRow)),
+      group.read(() =>
+        (
+          statements
+            .select('select * from job_workers where endpoint_id = ? and seen_at >= ?')
+            .all(endpointId, seenSince) as Row[]
+        ).map(workerFromRow),
+      ),
   };
 }
 
 function wholeFrom(values: readonly Value[]): WholeJob {
-  return { job: jobFromValues(values), payloads: { request: values[AFTER_JOB] as string, output: values[AFTER_JOB + 1] as string | null, error: values[AFTER_JOB + 2] as string | null } };
+  return {
+    job: jobFromValues(values),
+    payloads: {
+      request: values[AFTER_JOB] as string,
+      output: values[AFTER_JOB + 1] as string | null,
+      error: values[AFTER_JOB + 2] as string | null,
+    },
+  };
 }

@@ -4,7 +4,19 @@ import { MOST_LOOKS, rowMoves } from '../job-moves.ts';
 import { isOver } from '../job-records.ts';
 import type { Job, JobChange, Payloads, WholeJob } from '../job-records.ts';
 import {
-  AFTER_JOB, CHANGING_COLUMNS, changingValues, deliveryValues, HAS_ENDED, INSERTED_COLUMNS, insertedValues, JOB, jobFromValues, JOBS_AND_LEASES, LEASE_COLUMNS, leaseValues, nextLook,
+  AFTER_JOB,
+  CHANGING_COLUMNS,
+  changingValues,
+  deliveryValues,
+  HAS_ENDED,
+  INSERTED_COLUMNS,
+  insertedValues,
+  JOB,
+  jobFromValues,
+  JOBS_AND_LEASES,
+  LEASE_COLUMNS,
+  leaseValues,
+  nextLook,
 } from '../job-rows.ts';
 import { countMoves, endAfter } from '../jobs.ts';
 import type { AskedChange, Changed, Claim, JobStore, StreamEnd, TakenJob } from '../jobs.ts';
@@ -39,15 +51,25 @@ interface HeadJob extends TakenJob {
 export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobStore {
   const statements = new Statements(connection, group);
   const insertJob = statements.writing(INSERT_NEW_JOB);
-  const insertEnded = statements.writing(`insert into jobs (${INSERTED_COLUMNS.join(', ')}, output, error) values (${marks(INSERTED_COLUMNS.length + 2)})`);
-  const insertLease = statements.writing(`insert into job_leases (${LEASE_COLUMNS.join(', ')}) values (${marks(LEASE_COLUMNS.length)})`);
-  const holderOfKey = statements.selectArrays(`select ${JOB}, job.body_hash from ${JOBS_AND_LEASES} where job.endpoint_id = ? and job.idempotency_key = ?`);
-  const selectJob = statements.selectArrays(`select ${JOB} from ${JOBS_AND_LEASES} where job.seq = ? and job.endpoint_id = ?`);
+  const insertEnded = statements.writing(
+    `insert into jobs (${INSERTED_COLUMNS.join(', ')}, output, error) values (${marks(INSERTED_COLUMNS.length + 2)})`,
+  );
+  const insertLease = statements.writing(
+    `insert into job_leases (${LEASE_COLUMNS.join(', ')}) values (${marks(LEASE_COLUMNS.length)})`,
+  );
+  const holderOfKey = statements.selectArrays(
+    `select ${JOB}, job.body_hash from ${JOBS_AND_LEASES} where job.endpoint_id = ? and job.idempotency_key = ?`,
+  );
+  const selectJob = statements.selectArrays(
+    `select ${JOB} from ${JOBS_AND_LEASES} where job.seq = ? and job.endpoint_id = ?`,
+  );
   const selectPayloads = statements.select('select request, output, error from jobs where seq = ?');
   const updateJob = statements.writing(`update jobs set ${assign(CHANGING_COLUMNS)} where seq = ?`);
   const updateOutput = statements.writing('update jobs set output = ? where seq = ?');
   const updateError = statements.writing('update jobs set error = ? where seq = ?');
-  const updateEnd = statements.writing(`update jobs set ${assign(CHANGING_COLUMNS)}, output = ?, error = ? where seq = ?`);
+  const updateEnd = statements.writing(
+    `update jobs set ${assign(CHANGING_COLUMNS)}, output = ?, error = ? where seq = ?`,
+  );
   const lookEarlier = statements.writing('update jobs set look_at = min(look_at, ?) where seq = ?');
   const lookAgain = statements.writing('update jobs set look_at = ? where seq = ?');
   const renewLease = statements.writing('update job_leases set due_at = ? where seq = ?');
@@ -55,7 +77,9 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   const deleteJob = statements.writing('delete from jobs where seq = ?');
   const deleteChunks = statements.writing('delete from job_chunks where endpoint_id = ? and seq = ?');
   const firstOver = statements.select(`select 1 ${OVER}`);
-  const deleteChunksOfOver = statements.writing(`delete from job_chunks where (endpoint_id, seq) in (select endpoint_id, seq ${OVER})`);
+  const deleteChunksOfOver = statements.writing(
+    `delete from job_chunks where (endpoint_id, seq) in (select endpoint_id, seq ${OVER})`,
+  );
   const deleteOver = statements.writing(`delete from jobs where seq in (select seq ${OVER})`);
   const saveDelivery = statements.writing(SAVE_DELIVERY);
 
@@ -68,10 +92,17 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
   const places = new Places(statements);
   const counts = new Counts(statements);
   /** The highest number that a job has had: whoever has a higher one is new, without a look. */
-  let newest = Number(statements.select('select max((select coalesce(max(seq), 0) from jobs), (select coalesce(max(seq), 0) from job_notes)) as seq').get()?.['seq']);
+  let newest = Number(
+    statements
+      .select(
+        'select max((select coalesce(max(seq), 0) from jobs), (select coalesce(max(seq), 0) from job_notes)) as seq',
+      )
+      .get()?.['seq'],
+  );
   group.partner = {
     beforeCommit: () => {
-      if (notes.ended > MOST_ENDED_NOTED) for (const noted of notes.all()) if (noted.ended !== undefined) writeOut(noted);
+      if (notes.ended > MOST_ENDED_NOTED)
+        for (const noted of notes.all()) if (noted.ended !== undefined) writeOut(noted);
       place();
       counts.write();
       notes.write(!group.hasWritten);
@@ -103,7 +134,12 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     const { held: job, request, ended } = noted;
     notes.remove(job.seq);
     counts.move(job.endpointId, countMoves(undefined, ended?.job ?? job));
-    if (ended !== undefined) return void insertEnded().run(...insertedValues(ended.job, undefined, request), ended.output, ended.error);
+    if (ended !== undefined)
+      return void insertEnded().run(
+        ...insertedValues(ended.job, undefined, request),
+        ended.output,
+        ended.error,
+      );
     insertJob().run(...newJobValues(submitted(noted), undefined, request));
     insertLease().run(...leaseValues(job));
     held.set(job.seq, job);
@@ -139,7 +175,11 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     const { seq } = job;
     if (change.delivery !== undefined) {
       const kept = selectPayloads.get(seq) as unknown as Payloads;
-      const payloads = { request: kept.request, output: output === undefined ? kept.output : output, error: error === undefined ? kept.error : error };
+      const payloads = {
+        request: kept.request,
+        output: output === undefined ? kept.output : output,
+        error: error === undefined ? kept.error : error,
+      };
       saveDelivery().run(...deliveryValues(change.delivery(payloads)));
     }
     counts.move(job.endpointId, countMoves(before, change.remove === true ? endedOrGone(job) : job));
@@ -153,7 +193,8 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     if (job.status === 'IN_PROGRESS') held.set(seq, job);
     else held.delete(seq);
     if (!row) return;
-    if (output !== undefined && error !== undefined) updateEnd().run(...changingValues(job), output, error, seq);
+    if (output !== undefined && error !== undefined)
+      updateEnd().run(...changingValues(job), output, error, seq);
     else {
       updateJob().run(...changingValues(job), seq);
       if (output !== undefined) updateOutput().run(output, seq);
@@ -196,19 +237,26 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
     const [first] = fresh.values();
     if (first === undefined) return [];
     const { accountId, lowPriority } = first.job;
-    const alike = [...fresh.values()].every(({ job }) => job.endpointId === endpointId && job.accountId === accountId && job.lowPriority === lowPriority);
+    const alike = [...fresh.values()].every(
+      ({ job }) =>
+        job.endpointId === endpointId && job.accountId === accountId && job.lowPriority === lowPriority,
+    );
     if (!alike || !places.nobodyWaits(endpointId)) {
       place();
       return [];
     }
-    const taken = [...fresh.values()].slice(0, wanted).map(({ job, payloads: { request }, isWritten }) => ({ job, request, isWritten }));
+    const taken = [...fresh.values()]
+      .slice(0, wanted)
+      .map(({ job, payloads: { request }, isWritten }) => ({ job, request, isWritten }));
     for (const { job } of taken) fresh.delete(job.seq);
     return taken;
   }
 
   function leaveHead(endpointId: string, wanted: number): HeadJob[] {
     const found = takeFresh(endpointId, wanted);
-    return found.length > 0 ? found : places.leaveHead(endpointId, wanted).map((taken) => ({ ...taken, isWritten: true }));
+    return found.length > 0
+      ? found
+      : places.leaveHead(endpointId, wanted).map((taken) => ({ ...taken, isWritten: true }));
   }
 
   function begin({ job: before, request, isWritten }: HeadJob, { job }: JobChange): void {
@@ -238,11 +286,23 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         if (idempotency !== undefined) {
           const values = holderOfKey.get(job.endpointId, idempotency.key);
           const holder = values === undefined ? undefined : jobFromValues(values);
-          if (values !== undefined && holder !== undefined && !isOver(holder, job.createdAt)) return { job: holder, created: holder.id === job.id, met: false, bodyHash: values[AFTER_JOB] as string };
+          if (values !== undefined && holder !== undefined && !isOver(holder, job.createdAt))
+            return {
+              job: holder,
+              created: holder.id === job.id,
+              met: false,
+              bodyHash: values[AFTER_JOB] as string,
+            };
           if (holder !== undefined) forget(holder);
         }
         const { changes } = insertJob().run(...newJobValues(job, idempotency, payloads.request));
-        if (changes === 0) return { job, created: current(job.endpointId, job.seq)?.id === job.id, met: false, bodyHash: null };
+        if (changes === 0)
+          return {
+            job,
+            created: current(job.endpointId, job.seq)?.id === job.id,
+            met: false,
+            bodyHash: null,
+          };
         fresh.set(job.seq, { job, payloads, isWritten: true });
         counts.move(job.endpointId, countMoves(undefined, job));
         return { job, created: true, met: true, bodyHash: idempotency?.bodyHash ?? null };
@@ -266,19 +326,37 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
       runOnOne(() => {
         const job = current(endpointId, seq);
         if (job === undefined) return undefined;
-        const last = statements.select('select number, worker_number from job_chunks where endpoint_id = ? and seq = ? order by number desc limit 1').get(endpointId, seq);
-        const end: StreamEnd = { number: Number(last?.['number'] ?? 0), workerNumber: Number(last?.['worker_number'] ?? 0) };
+        const last = statements
+          .select(
+            'select number, worker_number from job_chunks where endpoint_id = ? and seq = ? order by number desc limit 1',
+          )
+          .get(endpointId, seq);
+        const end: StreamEnd = {
+          number: Number(last?.['number'] ?? 0),
+          workerNumber: Number(last?.['worker_number'] ?? 0),
+        };
         const chunks = next(job, end);
         if (chunks === undefined) return undefined;
-        const insert = statements.writing('insert into job_chunks (endpoint_id, seq, number, worker_number, chunk) values (?, ?, ?, ?, ?)');
-        chunks.forEach(({ text, workerNumber }, index) => insert().run(endpointId, seq, end.number + index + 1, workerNumber, text));
+        const insert = statements.writing(
+          'insert into job_chunks (endpoint_id, seq, number, worker_number, chunk) values (?, ?, ?, ?, ?)',
+        );
+        chunks.forEach(({ text, workerNumber }, index) =>
+          insert().run(endpointId, seq, end.number + index + 1, workerNumber, text),
+        );
         return endAfter(end, chunks);
       }),
 
     due: (now, limit) =>
       run(() => {
-        const due = statements.selectArrays(`select ${JOB} from job_leases as lease join jobs as job on job.seq = lease.seq where lease.due_at <= ? order by lease.due_at limit ?`).all(now, limit).map(jobFromValues);
-        const toLookAt = statements.selectArrays(`select ${JOB} from ${JOBS_AND_LEASES} where job.look_at <= ? order by job.look_at limit ?`);
+        const due = statements
+          .selectArrays(
+            `select ${JOB} from job_leases as lease join jobs as job on job.seq = lease.seq where lease.due_at <= ? order by lease.due_at limit ?`,
+          )
+          .all(now, limit)
+          .map(jobFromValues);
+        const toLookAt = statements.selectArrays(
+          `select ${JOB} from ${JOBS_AND_LEASES} where job.look_at <= ? order by job.look_at limit ?`,
+        );
         for (let looks = 0; looks < MOST_LOOKS && due.length < limit; looks += 1) {
           const found = toLookAt.all(now, limit).map(jobFromValues);
           const later = found.filter((job) => job.status === 'IN_PROGRESS' || job.dueAt > now);
@@ -306,7 +384,11 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
           until ??= newest;
           const gone = places.leaveSome(endpointId, until, most);
           const seqs = JSON.stringify(gone);
-          statements.writing('delete from job_chunks where endpoint_id = ? and seq in (select value from json_each(?))')().run(endpointId, seqs);
+          statements
+            .writing(
+              'delete from job_chunks where endpoint_id = ? and seq in (select value from json_each(?))',
+            )()
+            .run(endpointId, seqs);
           statements.writing('delete from jobs where seq in (select value from json_each(?))')().run(seqs);
           counts.move(endpointId, { queued: -gone.length, running: 0, completed: 0, failed: 0, retried: 0 });
           return gone.length;
@@ -322,13 +404,25 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
         counts.forgetEndpoint(endpointId);
         places.forgetEndpoint(endpointId);
         for (const [seq, job] of held) if (job.endpointId === endpointId) held.delete(seq);
-        for (const table of ['jobs', 'job_waiting', 'job_leases', 'job_chunks', 'job_counts', 'job_workers', 'webhook_deliveries']) statements.writing(`delete from ${table} where endpoint_id = ?`)().run(endpointId);
+        for (const table of [
+          'jobs',
+          'job_waiting',
+          'job_leases',
+          'job_chunks',
+          'job_counts',
+          'job_workers',
+          'webhook_deliveries',
+        ])
+          statements.writing(`delete from ${table} where endpoint_id = ?`)().run(endpointId);
       }),
 
     noteWorkers: (workers) =>
       runOnOne(() => {
-        const save = statements.writing('insert or replace into job_workers (endpoint_id, worker_id, seen_at, busy, unhealthy) values (?, ?, ?, ?, ?)');
-        for (const worker of workers) save().run(worker.endpointId, worker.workerId, worker.seenAt, worker.busy, worker.unhealthy);
+        const save = statements.writing(
+          'insert or replace into job_workers (endpoint_id, worker_id, seen_at, busy, unhealthy) values (?, ?, ?, ?, ?)',
+        );
+        for (const worker of workers)
+          save().run(worker.endpointId, worker.workerId, worker.seenAt, worker.busy, worker.unhealthy);
       }),
 
     tidy: (seenSince) =>
@@ -340,7 +434,13 @@ export function sqliteJobs(connection: DatabaseSync, group: GroupCommit): JobSto
 
 /** An end that brings all there is to know of it; undefined where there is more to it. */
 function plainEnd({ job, output, error, delivery, remove }: JobChange): NotedEnd | undefined {
-  return job.endedAt === null || output === undefined || error === undefined || delivery !== undefined || remove === true ? undefined : { job, output, error };
+  return job.endedAt === null ||
+    output === undefined ||
+    error === undefined ||
+    delivery !== undefined ||
+    remove === true
+    ? undefined
+    : { job, output, error };
 }
 
 /** A job that ends and goes in one move still counts as ended. */

@@ -25,7 +25,11 @@ describe('the lock of a data directory', () => {
 
   test('says who holds it and what to do', () => {
     const lock = lockData(data);
-    assert.throws(() => lockData(data), (error) => error instanceof DataLocked && error.message.includes(data) && error.message.includes('--data'));
+    assert.throws(
+      () => lockData(data),
+      (error) =>
+        error instanceof DataLocked && error.message.includes(data) && error.message.includes('--data'),
+    );
     writeFileSync(join(data, 'server.json'), JSON.stringify({ pid: 4711, url: 'http://127.0.0.1:8484' }));
     assert.throws(() => lockData(data), /process 4711, http:\/\/127\.0\.0\.1:8484/);
     writeFileSync(join(data, 'server.json'), 'half');
@@ -34,7 +38,11 @@ describe('the lock of a data directory', () => {
   });
 
   test('ends with its process, however that ends', async () => {
-    const child = spawn(process.execPath, ['--input-type=module', '-e', holding, new URL('./lock.ts', import.meta.url).href, data], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(
+      process.execPath,
+      ['--input-type=module', '-e', holding, new URL('./lock.ts', import.meta.url).href, data],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
     const exited = once(child, 'exit');
     await once(child.stdout, 'data');
     assert.throws(() => lockData(data), DataLocked);
@@ -44,6 +52,9 @@ describe('the lock of a data directory', () => {
   });
 
   test('of a folder that cannot be written is a fault of its own', () => {
-    assert.throws(() => lockData(join(data, 'missing')), (error) => !(error instanceof DataLocked));
+    assert.throws(
+      () => lockData(join(data, 'missing')),
+      (error) => !(error instanceof DataLocked),
+    );
   });
 });

@@ -13,7 +13,9 @@ export interface DataLock {
 
 export class DataLocked extends Error {
   constructor(data: string) {
-    super(`another Berth server uses the data directory ${data}${holder(data)}; stop it, or give this one its own directory with --data`);
+    super(
+      `another Berth server uses the data directory ${data}${holder(data)}; stop it, or give this one its own directory with --data`,
+    );
     this.name = 'DataLocked';
   }
 }
@@ -21,7 +23,9 @@ export class DataLocked extends Error {
 export function lockData(data: string): DataLock {
   const file = new DatabaseSync(join(data, 'lock'));
   try {
-    file.exec('pragma busy_timeout = 0; pragma journal_mode = delete; pragma locking_mode = exclusive; begin exclusive;');
+    file.exec(
+      'pragma busy_timeout = 0; pragma journal_mode = delete; pragma locking_mode = exclusive; begin exclusive;',
+    );
   } catch (error) {
     file.close();
     if (error instanceof Error && /locked|busy/i.test(error.message)) throw new DataLocked(data);
@@ -32,7 +36,10 @@ export function lockData(data: string): DataLock {
 
 function holder(data: string): string {
   try {
-    const { pid, url } = JSON.parse(readFileSync(join(data, 'server.json'), 'utf8')) as { pid: number; url: string };
+    const { pid, url } = JSON.parse(readFileSync(join(data, 'server.json'), 'utf8')) as {
+      pid: number;
+      url: string;
+    };
     return ` (process ${pid}, ${url})`;
   } catch {
     return '';

@@ -41,12 +41,15 @@ export class LogRoom {
   /** Brings all that the log holds into the database, and that to the disk. */
   empty(): void {
     const told = this.#connection.prepare('pragma wal_checkpoint(truncate)').get();
-    if (told?.['busy'] !== 0) throw new Error('the write-ahead log is in use and could not be brought into the database');
+    if (told?.['busy'] !== 0)
+      throw new Error('the write-ahead log is in use and could not be brought into the database');
   }
 
   #limit(): void {
     const { bavail, bsize } = statfsSync(this.#folder);
     const pages = Math.floor((bavail * bsize) / SHARE / PAGE_BYTES);
-    this.#connection.exec(`pragma wal_autocheckpoint = ${Math.min(MOST_PAGES, Math.max(FEWEST_PAGES, pages))}`);
+    this.#connection.exec(
+      `pragma wal_autocheckpoint = ${Math.min(MOST_PAGES, Math.max(FEWEST_PAGES, pages))}`,
+    );
   }
 }

@@ -4,17 +4,44 @@ import type { Value } from '../sql.ts';
 
 /** What is the same in every new job, or (`:`) the same as another column of it. Whatever need not be passed saves a call into SQLite. */
 const KNOWN: Partial<Record<(typeof INSERTED_COLUMNS)[number], string>> = {
-  status: `'IN_QUEUE'`, position: ':seq', queued_at: ':created_at', due_at: ':ttl_at', retries: '0', attempt: '0', worker_id: 'null', taken_at: 'null', ended_at: 'null', drained: '0',
+  status: `'IN_QUEUE'`,
+  position: ':seq',
+  queued_at: ':created_at',
+  due_at: ':ttl_at',
+  retries: '0',
+  attempt: '0',
+  worker_id: 'null',
+  taken_at: 'null',
+  ended_at: 'null',
+  drained: '0',
 };
 const GIVEN = INSERTED_COLUMNS.filter((column) => KNOWN[column] === undefined);
 
 /** The row of a new job, where there is none with its number. */
 export const INSERT_NEW_JOB = `insert or ignore into jobs (${INSERTED_COLUMNS.join(', ')}) values (${INSERTED_COLUMNS.map(valueOf).join(', ')})`;
 
-export function newJobValues(job: Job, idempotency: { key: string; bodyHash: string } | undefined, request: string): Value[] {
+export function newJobValues(
+  job: Job,
+  idempotency: { key: string; bodyHash: string } | undefined,
+  request: string,
+): Value[] {
   return [
-    job.seq, job.endpointId, job.id, job.accountId, job.lowPriority ? 1 : 0, job.createdAt, job.ttlAt, job.ttl, job.executionTimeout, job.retention, job.retriesLeft, job.webhook,
-    nextLook(job, job.createdAt), idempotency?.key ?? null, idempotency?.bodyHash ?? null, request,
+    job.seq,
+    job.endpointId,
+    job.id,
+    job.accountId,
+    job.lowPriority ? 1 : 0,
+    job.createdAt,
+    job.ttlAt,
+    job.ttl,
+    job.executionTimeout,
+    job.retention,
+    job.retriesLeft,
+    job.webhook,
+    nextLook(job, job.createdAt),
+    idempotency?.key ?? null,
+    idempotency?.bodyHash ?? null,
+    request,
   ];
 }
 

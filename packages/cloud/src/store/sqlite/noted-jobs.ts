@@ -20,7 +20,15 @@ export interface NotedEnd extends Pick<Payloads, 'output' | 'error'> {
 
 /** As it came. */
 export function submitted({ held }: NotedJob): Job {
-  return { ...held, status: 'IN_QUEUE', attempt: held.attempt - 1, lease: null, workerId: null, takenAt: null, dueAt: held.ttlAt };
+  return {
+    ...held,
+    status: 'IN_QUEUE',
+    attempt: held.attempt - 1,
+    lease: null,
+    workerId: null,
+    takenAt: null,
+    dueAt: held.ttlAt,
+  };
 }
 
 /**
@@ -38,12 +46,22 @@ export class NotedJobs {
   #ended = 0;
 
   constructor(statements: Statements) {
-    this.#insert = statements.writing('insert into job_notes (seq, held, request, ended) values (?, ?, ?, ?)');
+    this.#insert = statements.writing(
+      'insert into job_notes (seq, held, request, ended) values (?, ?, ?, ?)',
+    );
     this.#update = statements.writing('update job_notes set ended = ? where seq = ?');
     this.#delete = statements.writing('delete from job_notes where seq = ?');
-    for (const row of statements.select('select held, request, ended from job_notes').all() as { held: string; request: string; ended: string | null }[]) {
+    for (const row of statements.select('select held, request, ended from job_notes').all() as {
+      held: string;
+      request: string;
+      ended: string | null;
+    }[]) {
       const held = JSON.parse(row.held) as Job;
-      this.#put(held.seq, { held, request: row.request, ...(row.ended !== null && { ended: readEnd(held, row.ended) }) });
+      this.#put(held.seq, {
+        held,
+        request: row.request,
+        ...(row.ended !== null && { ended: readEnd(held, row.ended) }),
+      });
     }
   }
 
@@ -65,7 +83,10 @@ export class NotedJobs {
     const noted = this.#jobs.get(seq);
     if (noted?.held.endpointId !== endpointId) return undefined;
     const { held, request, ended } = noted;
-    return { job: ended?.job ?? held, payloads: { request, output: ended?.output ?? null, error: ended?.error ?? null } };
+    return {
+      job: ended?.job ?? held,
+      payloads: { request, output: ended?.output ?? null, error: ended?.error ?? null },
+    };
   }
 
   all(): NotedJob[] {
@@ -87,7 +108,8 @@ export class NotedJobs {
       const job = this.#jobs.get(seq);
       const ended = job?.ended === undefined ? null : endText(job.held, job.ended);
       if (job === undefined) this.#delete(only).run(seq);
-      else if (before === undefined) this.#insert(only).run(seq, JSON.stringify(job.held), job.request, ended);
+      else if (before === undefined)
+        this.#insert(only).run(seq, JSON.stringify(job.held), job.request, ended);
       else this.#update(only).run(ended, seq);
     }
   }
@@ -117,7 +139,8 @@ export class NotedJobs {
 /** An end changes little of a job: only that is written. */
 function endText(held: Job, { job, output, error }: NotedEnd): string {
   const changed: Record<string, unknown> = {};
-  for (const name of Object.keys(job) as (keyof Job)[]) if (job[name] !== held[name]) changed[name] = job[name];
+  for (const name of Object.keys(job) as (keyof Job)[])
+    if (job[name] !== held[name]) changed[name] = job[name];
   return JSON.stringify([changed, output, error]);
 }
 

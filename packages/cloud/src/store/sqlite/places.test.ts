@@ -20,9 +20,36 @@ describe('places that jobs share on SQLite', () => {
   afterEach(() => place.drop());
 
   const submit = (seqs: readonly number[], accountId = 'one'): Promise<unknown> =>
-    Promise.all(seqs.map((seq) => store.submit(newJob({ id: 'e', accountId, executionTimeout: 0, jobTtl: 86_400_000, retention: null, maxRetries: 1 }, accountId, '{"input":1}', {}, seq, NOW))));
-  const take = async (count: number): Promise<number[]> => (await store.take('e', transitions.takeTerms(() => Array.from({ length: count }, (_, index) => ({ workerId: 'w', lease: `${index}` })), NOW + 5))).map(({ job }) => job.seq);
-  const sizes = async (): Promise<number[]> => (await place.database.read(() => rows<{ size: number }>(sql`select size from job_waiting order by position, seq`))).map(({ size }) => size);
+    Promise.all(
+      seqs.map((seq) =>
+        store.submit(
+          newJob(
+            { id: 'e', accountId, executionTimeout: 0, jobTtl: 86_400_000, retention: null, maxRetries: 1 },
+            accountId,
+            '{"input":1}',
+            {},
+            seq,
+            NOW,
+          ),
+        ),
+      ),
+    );
+  const take = async (count: number): Promise<number[]> =>
+    (
+      await store.take(
+        'e',
+        transitions.takeTerms(
+          () => Array.from({ length: count }, (_, index) => ({ workerId: 'w', lease: `${index}` })),
+          NOW + 5,
+        ),
+      )
+    ).map(({ job }) => job.seq);
+  const sizes = async (): Promise<number[]> =>
+    (
+      await place.database.read(() =>
+        rows<{ size: number }>(sql`select size from job_waiting order by position, seq`),
+      )
+    ).map(({ size }) => size);
 
   test('whoever came together has one row, up to fifty; the rest of one has one row too', async () => {
     await submit(Array.from({ length: 120 }, (_, index) => index + 1));

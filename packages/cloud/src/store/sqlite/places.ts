@@ -12,7 +12,8 @@ const OF_QUEUE = 'endpoint_id = ? and low_priority = ? and account_id = ?';
 const PLACE = 'position, seq, queued_at, seqs';
 
 /** Jobs that wait, one row for each. */
-export const WAITING = '(select place.endpoint_id, coalesce(member.value, place.seq) as seq from job_waiting as place left join json_each(place.seqs) as member)';
+export const WAITING =
+  '(select place.endpoint_id, coalesce(member.value, place.seq) as seq from job_waiting as place left join json_each(place.seqs) as member)';
 
 /** Jobs of one endpoint, priority and account wait in one line. */
 type Queue = [endpointId: string, lowPriority: number, accountId: string];
@@ -58,15 +59,33 @@ export class Places {
   readonly #lastServed = new Map<string, string>();
 
   constructor(statements: Statements) {
-    this.#insert = statements.writing('insert into job_waiting (endpoint_id, low_priority, account_id, position, seq, queued_at, size, seqs) values (?, ?, ?, ?, ?, ?, ?, ?)');
-    this.#delete = statements.writing(`delete from job_waiting where ${OF_QUEUE} and position = ? and seq = ?`);
-    this.#deleteAlone = statements.writing(`delete from job_waiting where ${OF_QUEUE} and position = ? and seq = ? and seqs is null`);
-    this.#deleteHead = statements.writing(`delete from job_waiting where ${OF_QUEUE} and (position, seq) <= (?, ?)`);
-    this.#fromHead = statements.selectArrays(`select ${PLACE} from job_waiting where ${OF_QUEUE} order by position, seq`);
-    this.#ofEndpoint = statements.selectArrays(`select low_priority, account_id, ${PLACE} from job_waiting where endpoint_id = ? and seq <= ?`);
-    this.#sharedBackFrom = statements.selectArrays(`select ${PLACE} from job_waiting where ${OF_QUEUE} and (position, seq) <= (?, ?) and seqs is not null order by position desc, seq desc`);
-    this.#jobs = statements.selectArrays(`select ${WAITING_JOB} from json_each(?) as member cross join jobs as job where job.seq = member.value`);
-    this.#nextAccount = statements.select('select account_id from job_waiting where endpoint_id = ? and low_priority = ? and account_id > ? order by account_id limit 1');
+    this.#insert = statements.writing(
+      'insert into job_waiting (endpoint_id, low_priority, account_id, position, seq, queued_at, size, seqs) values (?, ?, ?, ?, ?, ?, ?, ?)',
+    );
+    this.#delete = statements.writing(
+      `delete from job_waiting where ${OF_QUEUE} and position = ? and seq = ?`,
+    );
+    this.#deleteAlone = statements.writing(
+      `delete from job_waiting where ${OF_QUEUE} and position = ? and seq = ? and seqs is null`,
+    );
+    this.#deleteHead = statements.writing(
+      `delete from job_waiting where ${OF_QUEUE} and (position, seq) <= (?, ?)`,
+    );
+    this.#fromHead = statements.selectArrays(
+      `select ${PLACE} from job_waiting where ${OF_QUEUE} order by position, seq`,
+    );
+    this.#ofEndpoint = statements.selectArrays(
+      `select low_priority, account_id, ${PLACE} from job_waiting where endpoint_id = ? and seq <= ?`,
+    );
+    this.#sharedBackFrom = statements.selectArrays(
+      `select ${PLACE} from job_waiting where ${OF_QUEUE} and (position, seq) <= (?, ?) and seqs is not null order by position desc, seq desc`,
+    );
+    this.#jobs = statements.selectArrays(
+      `select ${WAITING_JOB} from json_each(?) as member cross join jobs as job where job.seq = member.value`,
+    );
+    this.#nextAccount = statements.select(
+      'select account_id from job_waiting where endpoint_id = ? and low_priority = ? and account_id > ? order by account_id limit 1',
+    );
   }
 
   enter(job: Job): void {
@@ -77,7 +96,8 @@ export class Places {
   enterTogether(jobs: readonly Job[]): void {
     for (const line of Map.groupBy(jobs, (job) => queueOf(job).join(' ')).values()) {
       line.sort(inOrder);
-      for (let from = 0; from < line.length; from += MOST_TOGETHER) this.#share(line.slice(from, from + MOST_TOGETHER));
+      for (let from = 0; from < line.length; from += MOST_TOGETHER)
+        this.#share(line.slice(from, from + MOST_TOGETHER));
     }
   }
 
@@ -88,7 +108,11 @@ export class Places {
     if (place === undefined) return;
     const [first] = place.members as [Standing];
     this.#delete().run(...queue, first.position, first.seq);
-    this.#write(queue, place.queuedAt, place.members.filter(({ seq }) => seq !== job.seq));
+    this.#write(
+      queue,
+      place.queuedAt,
+      place.members.filter(({ seq }) => seq !== job.seq),
+    );
   }
 
   /** Places up to this number of an endpoint go, with so many jobs or a few more. Answers their numbers. */
@@ -120,7 +144,10 @@ export class Places {
       if (left <= 0) break;
       const accounts = inTurn(this.#accounts(endpointId, lowPriority), this.#lastServed.get(endpointId));
       const heads = accounts.map((accountId) => this.#head([endpointId, lowPriority, accountId], left));
-      const shares = fairShare(heads.map(({ line }) => Math.min(line.length, left)), left);
+      const shares = fairShare(
+        heads.map(({ line }) => Math.min(line.length, left)),
+        left,
+      );
       if (accounts.length > 1) this.#lastServed.set(endpointId, lastOf(accounts, shares));
       for (const [index, head] of heads.entries()) found.push(...this.#leaveFirst(head, shares[index] ?? 0));
     }
@@ -171,7 +198,9 @@ export class Places {
       const rest = members.filter((member) => inOrder(member, last) > 0);
       if (rest.length < members.length) this.#write(queue, queuedAt, rest);
     }
-    return this.#jobs.all(JSON.stringify(leaving.map(({ seq }) => seq))).map((values) => waitingJobFrom(queue[0], values));
+    return this.#jobs
+      .all(JSON.stringify(leaving.map(({ seq }) => seq)))
+      .map((values) => waitingJobFrom(queue[0], values));
   }
 
   #share(jobs: readonly Job[]): void {
@@ -192,7 +221,9 @@ export class Places {
     const accounts: string[] = [];
     let after = '';
     for (;;) {
-      const found = this.#nextAccount.get(endpointId, lowPriority, after) as { account_id: string } | undefined;
+      const found = this.#nextAccount.get(endpointId, lowPriority, after) as
+        | { account_id: string }
+        | undefined;
       if (found === undefined) return accounts;
       after = found.account_id;
       accounts.push(after);
@@ -206,7 +237,10 @@ function queueOf({ endpointId, lowPriority, accountId }: Job): Queue {
 
 function placeFrom(values: readonly Value[]): Place {
   const [position, seq, queuedAt, seqs] = values as [number, number, number, string | null];
-  const members = seqs === null ? [{ position, seq }] : (JSON.parse(seqs) as number[]).map((member) => ({ position: member, seq: member }));
+  const members =
+    seqs === null
+      ? [{ position, seq }]
+      : (JSON.parse(seqs) as number[]).map((member) => ({ position: member, seq: member }));
   return { queuedAt, members };
 }
 

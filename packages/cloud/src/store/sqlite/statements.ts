@@ -18,7 +18,11 @@ export class Statements {
   }
 
   /** One whose rows are arrays. */
-  selectArrays(text: string): { get(...values: Value[]): Value[] | undefined; all(...values: Value[]): Value[][]; iterate(...values: Value[]): Iterable<Value[]> } {
+  selectArrays(text: string): {
+    get(...values: Value[]): Value[] | undefined;
+    all(...values: Value[]): Value[][];
+    iterate(...values: Value[]): Iterable<Value[]>;
+  } {
     const known = this.#prepare(text);
     known.setReturnArrays(true);
     // The types know rows as objects alone.

@@ -35,7 +35,10 @@ test('a log that cannot be synced is told to whoever waits, and rescued before a
     });
     const sync = async (): Promise<void> => (how === 'at once' ? wal.sync() : await wal.syncBeside());
     /** Whatever it was, it is told as one thing, and may go well later. */
-    const isUnconfirmed = (cause: RegExp) => (error: unknown): boolean => error instanceof BerthError && error.code === 'unavailable' && cause.test(String(error.cause));
+    const isUnconfirmed =
+      (cause: RegExp) =>
+      (error: unknown): boolean =>
+        error instanceof BerthError && error.code === 'unavailable' && cause.test(String(error.cause));
     assert.equal(wal.hasFailed, false);
     await assert.rejects(sync(), isUnconfirmed(/ENOENT/));
     writeFileSync(`${database}-wal`, 'log');

@@ -56,7 +56,10 @@ export class WalSync implements Disk {
 
   syncBeside(): Promise<void> {
     if (this.#running === undefined) return this.#start();
-    this.#next ??= this.#running.then(() => this.#start(), () => this.#start());
+    this.#next ??= this.#running.then(
+      () => this.#start(),
+      () => this.#start(),
+    );
     return this.#next;
   }
 
@@ -92,5 +95,7 @@ export class WalSync implements Disk {
 
 /** Whatever it was, it may go well later. That nothing was changed cannot be said: a power cut decides. */
 function unconfirmed(cause: unknown): BerthError {
-  return new BerthError('unavailable', 'the disk that holds the data directory did not confirm a write', { cause });
+  return new BerthError('unavailable', 'the disk that holds the data directory did not confirm a write', {
+    cause,
+  });
 }

@@ -41,7 +41,12 @@ export function accountTable(database: Database): AccountStore {
 }
 
 function toRow(account: Account): Row {
-  return { id: account.id, name: account.name, ssh_keys: JSON.stringify(account.sshKeys), created_at: account.createdAt };
+  return {
+    id: account.id,
+    name: account.name,
+    ssh_keys: JSON.stringify(account.sshKeys),
+    created_at: account.createdAt,
+  };
 }
 
 function fromRow(found: Row): Account {

@@ -39,7 +39,9 @@ export function auditTable(database: Database): AuditStore {
     list: (accountId, { limit, before }) =>
       database.read(function* () {
         const older = before === undefined ? sql`` : sql` and id < ${before}`;
-        const found = yield* rows<AuditRow>(sql`select * from audit_log where account_id = ${accountId}${older} order by id desc limit ${limit}`);
+        const found = yield* rows<AuditRow>(
+          sql`select * from audit_log where account_id = ${accountId}${older} order by id desc limit ${limit}`,
+        );
         return found.map((entry) => ({
           id: entry.id,
           at: entry.at,

@@ -12,7 +12,8 @@ import { holdFooting, podRows, writeInterrupted } from './pods.ts';
 export function clusterTable(database: Database, sealer: Sealer, usage?: UsageRules): ClusterStore {
   const pods = podRows(sealer, usage);
   const { find, list, change } = collection(database, { table: 'clusters', toRow, fromRow });
-  const byRank = (found: Row[]): Pod[] => found.map(pods.fromRow).sort((one, other) => (one.membership?.rank ?? 0) - (other.membership?.rank ?? 0));
+  const byRank = (found: Row[]): Pod[] =>
+    found.map(pods.fromRow).sort((one, other) => (one.membership?.rank ?? 0) - (other.membership?.rank ?? 0));
 
   return {
     find,
@@ -25,7 +26,8 @@ export function clusterTable(database: Database, sealer: Sealer, usage?: UsageRu
         const taken = yield* rows<{ subnet: string }>(sql`select subnet from clusters`);
         const whole = make({ ...footing, subnets: taken.map(({ subnet }) => subnet) });
         yield* changes(sql`insert into clusters ${rowValues(toRow(whole.cluster))}`);
-        for (const member of whole.members) yield* changes(sql`insert into pods ${rowValues(pods.toRow(member))}`);
+        for (const member of whole.members)
+          yield* changes(sql`insert into pods ${rowValues(pods.toRow(member))}`);
         yield* recordAudit(whole.audit);
         yield* writeInterrupted(whole.interrupted ?? [], footing, pods.write);
         return whole;
@@ -34,15 +36,25 @@ export function clusterTable(database: Database, sealer: Sealer, usage?: UsageRu
     members: (accountId, clusterId) =>
       database.read(function* () {
         const of = clusterId === undefined ? sql`cluster_id is not null` : sql`cluster_id = ${clusterId}`;
-        return byRank(yield* rows<Row>(sql`select * from pods where account_id = ${accountId} and ${of} and wanted <> 'terminated'`));
+        return byRank(
+          yield* rows<Row>(
+            sql`select * from pods where account_id = ${accountId} and ${of} and wanted <> 'terminated'`,
+          ),
+        );
       }),
 
     remove: (accountId, id, next, audit) =>
       database.write(function* () {
-        const found = yield* row<Row>(sql`select id from clusters where id = ${id} and account_id = ${accountId}${lockRow}`);
+        const found = yield* row<Row>(
+          sql`select id from clusters where id = ${id} and account_id = ${accountId}${lockRow}`,
+        );
         if (found === undefined) return undefined;
         const members: Pod[] = [];
-        for (const member of byRank(yield* rows<Row>(sql`select * from pods where cluster_id = ${id} and wanted <> 'terminated' order by id${lockRow}`))) {
+        for (const member of byRank(
+          yield* rows<Row>(
+            sql`select * from pods where cluster_id = ${id} and wanted <> 'terminated' order by id${lockRow}`,
+          ),
+        )) {
           const left = next(member);
           yield* pods.write(member, left);
           members.push(left);

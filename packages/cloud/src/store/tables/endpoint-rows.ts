@@ -109,7 +109,10 @@ export function endpointRows(sealer: Sealer): EndpointRows {
         args: endpoint.args,
         containerDisk: endpoint.container_disk,
         ports: texts(endpoint.ports),
-        env: JSON.parse(sealer.open(endpoint.sealed_env, `endpoint ${endpoint.id}`)) as Record<string, string>,
+        env: JSON.parse(sealer.open(endpoint.sealed_env, `endpoint ${endpoint.id}`)) as Record<
+          string,
+          string
+        >,
         registryId: endpoint.registry_id,
         templateId: endpoint.template_id,
         templateLinked: endpoint.template_linked === 1,

@@ -13,21 +13,98 @@ import type { ChangedEndpoint, Footing, FootingIds, Store, TemplateFooting } fro
 
 const ONE = 'one';
 const TWO = 'two';
-const audit = (accountId: string, resourceId: string, action = 'create'): AuditEntry => ({ at: 5, accountId, keyId: null, interface: 'system', requestId: 'r', action, resource: 'endpoint', resourceId, changes: [] });
+const audit = (accountId: string, resourceId: string, action = 'create'): AuditEntry => ({
+  at: 5,
+  accountId,
+  keyId: null,
+  interface: 'system',
+  requestId: 'r',
+  action,
+  resource: 'endpoint',
+  resourceId,
+  changes: [],
+});
 
 /** Every field holds something that a default would not. */
 const endpoint = (id: string, accountId = ONE, createdAt = 1): Endpoint => ({
-  id, accountId, name: `endpoint ${id}`, type: 'LOAD_BALANCER', compute: 'CPU', image: 'image:tag', args: 'run "this one"', containerDisk: 7, ports: ['80/http'], env: { TOKEN: 'hidden value', EMPTY: '', 'ünï': '☃' }, registryId: null,
-  templateId: null, templateLinked: false, templateBound: false, gpuTypeIds: ['NVIDIA A40'], gpuPools: ['ADA_24'], excludedGpuTypes: ['NVIDIA L4'], gpuCount: 2, cpuFlavors: [{ id: 'cpu3c', vcpuCount: 4 }],
-  allowedCudaVersions: ['12.8'], minCudaVersion: '12.1', dataCenterIds: ['LOCAL-1'], locations: 'RO,US', networkVolumeIds: [], workersMin: 1, workersMax: 9, workersStandby: 2, idleTimeout: 30, scalerType: 'REQUEST_COUNT', scalerValue: 0.5,
-  executionTimeout: 604_800_000, jobTtl: 604_799_999, retention: 604_799_998, maxRetries: 3, flashboot: 'PRIORITY_FLASHBOOT', modelReferences: ['org/model'], compliance: ['GDPR'], version: 4, createdAt, updatedAt: 2,
+  id,
+  accountId,
+  name: `endpoint ${id}`,
+  type: 'LOAD_BALANCER',
+  compute: 'CPU',
+  image: 'image:tag',
+  args: 'run "this one"',
+  containerDisk: 7,
+  ports: ['80/http'],
+  env: { TOKEN: 'hidden value', EMPTY: '', ünï: '☃' },
+  registryId: null,
+  templateId: null,
+  templateLinked: false,
+  templateBound: false,
+  gpuTypeIds: ['NVIDIA A40'],
+  gpuPools: ['ADA_24'],
+  excludedGpuTypes: ['NVIDIA L4'],
+  gpuCount: 2,
+  cpuFlavors: [{ id: 'cpu3c', vcpuCount: 4 }],
+  allowedCudaVersions: ['12.8'],
+  minCudaVersion: '12.1',
+  dataCenterIds: ['LOCAL-1'],
+  locations: 'RO,US',
+  networkVolumeIds: [],
+  workersMin: 1,
+  workersMax: 9,
+  workersStandby: 2,
+  idleTimeout: 30,
+  scalerType: 'REQUEST_COUNT',
+  scalerValue: 0.5,
+  executionTimeout: 604_800_000,
+  jobTtl: 604_799_999,
+  retention: 604_799_998,
+  maxRetries: 3,
+  flashboot: 'PRIORITY_FLASHBOOT',
+  modelReferences: ['org/model'],
+  compliance: ['GDPR'],
+  version: 4,
+  createdAt,
+  updatedAt: 2,
 });
 const template = (id: string, accountId = ONE): Template => ({
-  id, accountId, name: id, image: 'image', args: '', containerDisk: 5, volumeSize: 0, volumePath: '', ports: [], portLabels: [], env: { A: '1' }, registryId: null, category: 'CPU', public: false, serverless: true, readme: '',
-  startSsh: true, startJupyter: true, startScript: '', advancedStart: false, allowedCudaVersions: [], config: null, createdAt: 1, updatedAt: 1,
+  id,
+  accountId,
+  name: id,
+  image: 'image',
+  args: '',
+  containerDisk: 5,
+  volumeSize: 0,
+  volumePath: '',
+  ports: [],
+  portLabels: [],
+  env: { A: '1' },
+  registryId: null,
+  category: 'CPU',
+  public: false,
+  serverless: true,
+  readme: '',
+  startSsh: true,
+  startJupyter: true,
+  startScript: '',
+  advancedStart: false,
+  allowedCudaVersions: [],
+  config: null,
+  createdAt: 1,
+  updatedAt: 1,
 });
-const volume = (id: string, accountId = ONE): NetworkVolume => ({ id, accountId, name: id, size: 10, dataCenterId: 'LOCAL-1', type: 'STANDARD', createdAt: 1 });
-const inUse = (words: RegExp) => (error: unknown) => error instanceof BerthError && error.code === 'in-use' && words.test(error.message);
+const volume = (id: string, accountId = ONE): NetworkVolume => ({
+  id,
+  accountId,
+  name: id,
+  size: 10,
+  dataCenterId: 'LOCAL-1',
+  type: 'STANDARD',
+  createdAt: 1,
+});
+const inUse = (words: RegExp) => (error: unknown) =>
+  error instanceof BerthError && error.code === 'in-use' && words.test(error.message);
 
 for (const kind of DATABASES) {
   describe(`endpoints on ${kind}`, () => {
@@ -35,18 +112,59 @@ for (const kind of DATABASES) {
     let store: Store;
 
     const insert = (record: Endpoint, ids: FootingIds = {}, made?: Template): Promise<Endpoint> =>
-      store.endpoints.insert(record.accountId, ids, () => ({ record, audit: audit(record.accountId, record.id), ...(made !== undefined && { template: made }) }));
-    const insertTemplate = (record: Template): Promise<Template> => store.templates.insert(record.accountId, {}, () => ({ record, audit: audit(record.accountId, record.id) }));
-    const insertRegistry = (id: string): Promise<void> => store.registries.insert({ id, accountId: ONE, name: id, username: 'u', password: 'p', createdAt: 1 }, audit(ONE, id));
-    const change = (id: string, next: (current: Endpoint, footing: Footing) => Endpoint, ids: FootingIds = {}): Promise<Endpoint | undefined> =>
-      store.endpoints.change(ONE, id, ids, (current, footing): ChangedEndpoint => ({ record: next(current, footing), audit: audit(ONE, id, 'update') }));
-    const linked = (id: string, templateId: string): Endpoint => ({ ...endpoint(id), templateId, templateLinked: true });
+      store.endpoints.insert(record.accountId, ids, () => ({
+        record,
+        audit: audit(record.accountId, record.id),
+        ...(made !== undefined && { template: made }),
+      }));
+    const insertTemplate = (record: Template): Promise<Template> =>
+      store.templates.insert(record.accountId, {}, () => ({
+        record,
+        audit: audit(record.accountId, record.id),
+      }));
+    const insertRegistry = (id: string): Promise<void> =>
+      store.registries.insert(
+        { id, accountId: ONE, name: id, username: 'u', password: 'p', createdAt: 1 },
+        audit(ONE, id),
+      );
+    const change = (
+      id: string,
+      next: (current: Endpoint, footing: Footing) => Endpoint,
+      ids: FootingIds = {},
+    ): Promise<Endpoint | undefined> =>
+      store.endpoints.change(
+        ONE,
+        id,
+        ids,
+        (current, footing): ChangedEndpoint => ({
+          record: next(current, footing),
+          audit: audit(ONE, id, 'update'),
+        }),
+      );
+    const linked = (id: string, templateId: string): Endpoint => ({
+      ...endpoint(id),
+      templateId,
+      templateLinked: true,
+    });
 
     before(async () => {
       place = await migratedDatabase(kind);
       store = storeOver(place.database, new Sealer(Buffer.alloc(32, 7)));
       for (const id of [ONE, TWO]) {
-        const key = { id: `key ${id}`, accountId: id, name: id, hash: id, access: 'all' as const, scopes: { rest: 'write' as const, graphql: 'write' as const, serverless: 'write' as const }, endpoints: null, enabled: true, root: false, createdAt: 1, lastUsedAt: null, expiresAt: null };
+        const key = {
+          id: `key ${id}`,
+          accountId: id,
+          name: id,
+          hash: id,
+          access: 'all' as const,
+          scopes: { rest: 'write' as const, graphql: 'write' as const, serverless: 'write' as const },
+          endpoints: null,
+          enabled: true,
+          root: false,
+          createdAt: 1,
+          lastUsedAt: null,
+          expiresAt: null,
+        };
         await store.accounts.insert({ id, name: id, sshKeys: [], createdAt: 1 }, key, audit(id, id));
       }
     });
@@ -56,8 +174,21 @@ for (const kind of DATABASES) {
       await insert(endpoint('e1'));
       assert.deepEqual(await store.endpoints.find(ONE, 'e1'), endpoint('e1'));
       assert.deepEqual(await store.endpoints.findAnywhere('e1'), endpoint('e1'));
-      assert.ok(!JSON.stringify(await place.database.read(() => rows(sql`select * from endpoints`))).includes('hidden value'));
-      const changed: Endpoint = { ...endpoint('e1'), name: 'other', env: {}, minCudaVersion: null, retention: null, scalerValue: 4, cpuFlavors: [], version: 5 };
+      assert.ok(
+        !JSON.stringify(await place.database.read(() => rows(sql`select * from endpoints`))).includes(
+          'hidden value',
+        ),
+      );
+      const changed: Endpoint = {
+        ...endpoint('e1'),
+        name: 'other',
+        env: {},
+        minCudaVersion: null,
+        retention: null,
+        scalerValue: 4,
+        cpuFlavors: [],
+        version: 5,
+      };
       assert.deepEqual(await change('e1', () => changed), changed);
       assert.deepEqual(await store.endpoints.find(ONE, 'e1'), changed);
     });
@@ -76,8 +207,14 @@ for (const kind of DATABASES) {
       const all = (await store.endpoints.list(TWO)).map(({ id }) => id);
       assert.deepEqual(all, ['p3', 'p2', 'p1', 'p0', 'e2']);
       const first = await store.endpoints.list(TWO, { limit: 2 });
-      const second = await store.endpoints.list(TWO, { limit: 9, after: { createdAt: first[1]?.createdAt ?? 0, id: first[1]?.id ?? '' } });
-      assert.deepEqual([...first, ...second].map(({ id }) => id), all);
+      const second = await store.endpoints.list(TWO, {
+        limit: 9,
+        after: { createdAt: first[1]?.createdAt ?? 0, id: first[1]?.id ?? '' },
+      });
+      assert.deepEqual(
+        [...first, ...second].map(({ id }) => id),
+        all,
+      );
     });
 
     test('stand on what their account has', async () => {
@@ -87,7 +224,8 @@ for (const kind of DATABASES) {
       await store.volumes.insert(volume('v9', TWO), audit(TWO, 'v9'));
       await insertRegistry('r1');
       const seen: Footing[] = [];
-      const look = (ids: FootingIds): Promise<unknown> => change('e1', (current, footing) => (seen.push(footing), current), ids);
+      const look = (ids: FootingIds): Promise<unknown> =>
+        change('e1', (current, footing) => (seen.push(footing), current), ids);
       await look({ templateId: 't1', registryIds: ['r1'], volumeIds: ['v1', 'v9', 'gone'] });
       await look({ templateId: 'foreign', registryIds: ['gone'], volumeIds: [] });
       assert.deepEqual(seen, [
@@ -98,8 +236,14 @@ for (const kind of DATABASES) {
 
     test('keep their linked template and their volumes from going; a copy does not', async () => {
       await insert({ ...linked('e3', 't1'), networkVolumeIds: ['v1'] });
-      await assert.rejects(store.templates.remove(ONE, 't1', audit(ONE, 't1', 'delete')), inUse(/"endpoint e3" \(e3\) uses this template/));
-      await assert.rejects(store.volumes.remove(ONE, 'v1', audit(ONE, 'v1', 'delete')), inUse(/"endpoint e3" \(e3\) uses this network volume/));
+      await assert.rejects(
+        store.templates.remove(ONE, 't1', audit(ONE, 't1', 'delete')),
+        inUse(/"endpoint e3" \(e3\) uses this template/),
+      );
+      await assert.rejects(
+        store.volumes.remove(ONE, 'v1', audit(ONE, 'v1', 'delete')),
+        inUse(/"endpoint e3" \(e3\) uses this network volume/),
+      );
       assert.ok(await store.templates.find(ONE, 't1'));
       assert.ok(await store.volumes.find(ONE, 'v1'));
       await change('e3', (current) => ({ ...current, templateLinked: false, networkVolumeIds: [] }));
@@ -112,13 +256,28 @@ for (const kind of DATABASES) {
         const [templateId, volumeId, id] = [`race-t${round}`, `racev${round}`, `race-e${round}`];
         await insertTemplate(template(templateId));
         await store.volumes.insert(volume(volumeId), audit(ONE, volumeId));
-        const make = store.endpoints.insert(ONE, { templateId, volumeIds: [volumeId] }, ({ template: found, volumes }) => {
-          if (found === undefined || volumes.length === 0) throw new Error('gone');
-          return { record: { ...linked(id, templateId), networkVolumeIds: [volumeId] }, audit: audit(ONE, id) };
-        });
-        await Promise.allSettled([make, store.templates.remove(ONE, templateId, audit(ONE, templateId, 'delete')), store.volumes.remove(ONE, volumeId, audit(ONE, volumeId, 'delete'))]);
+        const make = store.endpoints.insert(
+          ONE,
+          { templateId, volumeIds: [volumeId] },
+          ({ template: found, volumes }) => {
+            if (found === undefined || volumes.length === 0) throw new Error('gone');
+            return {
+              record: { ...linked(id, templateId), networkVolumeIds: [volumeId] },
+              audit: audit(ONE, id),
+            };
+          },
+        );
+        await Promise.allSettled([
+          make,
+          store.templates.remove(ONE, templateId, audit(ONE, templateId, 'delete')),
+          store.volumes.remove(ONE, volumeId, audit(ONE, volumeId, 'delete')),
+        ]);
         const made = (await store.endpoints.find(ONE, id)) !== undefined;
-        if (made) assert.ok((await store.templates.find(ONE, templateId)) !== undefined && (await store.volumes.find(ONE, volumeId)) !== undefined);
+        if (made)
+          assert.ok(
+            (await store.templates.find(ONE, templateId)) !== undefined &&
+              (await store.volumes.find(ONE, volumeId)) !== undefined,
+          );
       }
     });
 
@@ -138,7 +297,12 @@ for (const kind of DATABASES) {
         }));
       await update((found) => (found.id === 'e4' ? { ...found, image: 'followed' } : undefined));
       assert.equal((await store.templates.find(ONE, 't2'))?.image, 'image+');
-      assert.deepEqual((await Promise.all(['e4', 'e5', 'e6'].map((id) => store.endpoints.find(ONE, id)))).map((found) => found?.image), ['followed', 'image:tag', 'image:tag']);
+      assert.deepEqual(
+        (await Promise.all(['e4', 'e5', 'e6'].map((id) => store.endpoints.find(ONE, id)))).map(
+          (found) => found?.image,
+        ),
+        ['followed', 'image:tag', 'image:tag'],
+      );
       const refused = update(() => {
         throw new Error('refused');
       });
@@ -152,12 +316,20 @@ for (const kind of DATABASES) {
         store.templates.change(ONE, 't3', {}, (current) => ({
           record: { ...current, containerDisk: current.containerDisk + 1 },
           audit: audit(ONE, 't3', 'update'),
-          follow: (found) => ({ record: { ...found, containerDisk: current.containerDisk + 1 }, audit: audit(ONE, found.id, 'update') }),
+          follow: (found) => ({
+            record: { ...found, containerDisk: current.containerDisk + 1 },
+            audit: audit(ONE, found.id, 'update'),
+          }),
         }));
       const join = (id: string): Promise<unknown> =>
-        store.endpoints.insert(ONE, { templateId: 't3' }, ({ template: found }) => ({ record: { ...linked(id, 't3'), containerDisk: found?.containerDisk ?? -1 }, audit: audit(ONE, id) }));
+        store.endpoints.insert(ONE, { templateId: 't3' }, ({ template: found }) => ({
+          record: { ...linked(id, 't3'), containerDisk: found?.containerDisk ?? -1 },
+          audit: audit(ONE, id),
+        }));
       await Promise.all(Array.from({ length: 10 }, (_, index) => [grow(), join(`f${index}`)]).flat());
-      const found = await Promise.all(Array.from({ length: 10 }, (_, index) => store.endpoints.find(ONE, `f${index}`)));
+      const found = await Promise.all(
+        Array.from({ length: 10 }, (_, index) => store.endpoints.find(ONE, `f${index}`)),
+      );
       assert.deepEqual(new Set(found.map((one) => one?.containerDisk)), new Set([10]));
     });
 
@@ -172,20 +344,32 @@ for (const kind of DATABASES) {
       await insert({ ...linked('g0', 't4'), templateBound: true, containerDisk: 0 });
       await insert({ ...linked('g1', 't4'), containerDisk: 0 });
       const grow = (): Promise<unknown> =>
-        store.endpoints.change(ONE, 'g0', { templateId: 't4', changesTemplate: true }, (current, { template: found }) => {
-          const containerDisk = (found?.containerDisk ?? -1) + 1;
-          return {
-            record: { ...current, containerDisk, version: current.version + 1 },
-            audit: audit(ONE, 'g0', 'update'),
-            changedTemplate: {
-              record: { ...template('t4'), containerDisk },
-              audit: audit(ONE, 't4', 'update'),
-              follow: (other) => (other.id === 'g0' ? undefined : { record: { ...other, containerDisk }, audit: audit(ONE, other.id, 'update') }),
-            },
-          };
-        });
+        store.endpoints.change(
+          ONE,
+          'g0',
+          { templateId: 't4', changesTemplate: true },
+          (current, { template: found }) => {
+            const containerDisk = (found?.containerDisk ?? -1) + 1;
+            return {
+              record: { ...current, containerDisk, version: current.version + 1 },
+              audit: audit(ONE, 'g0', 'update'),
+              changedTemplate: {
+                record: { ...template('t4'), containerDisk },
+                audit: audit(ONE, 't4', 'update'),
+                follow: (other) =>
+                  other.id === 'g0'
+                    ? undefined
+                    : { record: { ...other, containerDisk }, audit: audit(ONE, other.id, 'update') },
+              },
+            };
+          },
+        );
       await Promise.all(Array.from({ length: 8 }, grow));
-      const disks = [await store.templates.find(ONE, 't4'), await store.endpoints.find(ONE, 'g0'), await store.endpoints.find(ONE, 'g1')].map((found) => found?.containerDisk);
+      const disks = [
+        await store.templates.find(ONE, 't4'),
+        await store.endpoints.find(ONE, 'g0'),
+        await store.endpoints.find(ONE, 'g1'),
+      ].map((found) => found?.containerDisk);
       assert.deepEqual(disks, [8, 8, 8]);
       assert.equal((await store.endpoints.find(ONE, 'g0'))?.version, endpoint('g0').version + 8);
     });
@@ -200,26 +384,54 @@ for (const kind of DATABASES) {
           if (!registryIds.includes(registryId)) throw new Error('gone');
           return { ...record, registryId };
         };
-        const update = store.templates.change(ONE, templateId, { registryIds: [registryId] }, (current, footing) => ({
-          record: named(current, footing),
-          audit: audit(ONE, templateId, 'update'),
-          follow: (found) => ({ record: { ...found, registryId }, audit: audit(ONE, id, 'update') }),
-        }));
-        const both = change(id, (current, footing) => named(current, footing), { templateId, registryIds: [registryId] });
-        await Promise.allSettled([update, both, store.registries.remove(ONE, registryId, audit(ONE, registryId, 'delete'))]);
+        const update = store.templates.change(
+          ONE,
+          templateId,
+          { registryIds: [registryId] },
+          (current, footing) => ({
+            record: named(current, footing),
+            audit: audit(ONE, templateId, 'update'),
+            follow: (found) => ({ record: { ...found, registryId }, audit: audit(ONE, id, 'update') }),
+          }),
+        );
+        const both = change(id, (current, footing) => named(current, footing), {
+          templateId,
+          registryIds: [registryId],
+        });
+        await Promise.allSettled([
+          update,
+          both,
+          store.registries.remove(ONE, registryId, audit(ONE, registryId, 'delete')),
+        ]);
         assert.equal(await store.registries.find(ONE, registryId), undefined);
-        assert.deepEqual([(await store.templates.find(ONE, templateId))?.registryId, (await store.endpoints.find(ONE, id))?.registryId], [null, null]);
+        assert.deepEqual(
+          [
+            (await store.templates.find(ONE, templateId))?.registryId,
+            (await store.endpoints.find(ONE, id))?.registryId,
+          ],
+          [null, null],
+        );
       }
     });
 
     test('take a template of their own along, when they come and when they go', async () => {
-      const own = (id: string, templateId: string): Endpoint => ({ ...linked(id, templateId), templateBound: true });
+      const own = (id: string, templateId: string): Endpoint => ({
+        ...linked(id, templateId),
+        templateBound: true,
+      });
       await insert(own('e8', 'own1'), {}, template('own1'));
       assert.deepEqual(await store.templates.find(ONE, 'own1'), template('own1'));
-      await assert.rejects(insert(own('e9', 'own2'), {}, { ...template('own2'), name: 'own1' }), UniqueViolation);
+      await assert.rejects(
+        insert(own('e9', 'own2'), {}, { ...template('own2'), name: 'own1' }),
+        UniqueViolation,
+      );
       assert.equal(await store.endpoints.find(ONE, 'e9'), undefined);
 
-      await store.endpoints.change(ONE, 'e8', {}, () => ({ record: own('e8', 'own3'), template: template('own3'), audit: audit(ONE, 'e8', 'update') }));
+      await store.endpoints.change(ONE, 'e8', {}, () => ({
+        record: own('e8', 'own3'),
+        template: template('own3'),
+        audit: audit(ONE, 'e8', 'update'),
+      }));
       assert.equal(await store.templates.find(ONE, 'own1'), undefined);
       assert.equal(await store.endpoints.remove(ONE, 'e8', audit(ONE, 'e8', 'delete')), true);
       assert.equal(await store.templates.find(ONE, 'own3'), undefined);
@@ -227,12 +439,18 @@ for (const kind of DATABASES) {
     });
 
     test('leave a template of their own to the others that use it', async () => {
-      const own = (id: string, templateId: string): Endpoint => ({ ...linked(id, templateId), templateBound: true });
+      const own = (id: string, templateId: string): Endpoint => ({
+        ...linked(id, templateId),
+        templateBound: true,
+      });
       await insert(own('o1', 'shared1'), {}, template('shared1'));
       await insert(linked('o2', 'shared1'), { templateId: 'shared1' });
       assert.equal(await store.endpoints.remove(ONE, 'o1', audit(ONE, 'o1', 'delete')), true);
       assert.deepEqual(await store.templates.find(ONE, 'shared1'), template('shared1'));
-      await assert.rejects(store.templates.remove(ONE, 'shared1', audit(ONE, 'shared1', 'delete')), inUse(/"endpoint o2" \(o2\) uses this template/));
+      await assert.rejects(
+        store.templates.remove(ONE, 'shared1', audit(ONE, 'shared1', 'delete')),
+        inUse(/"endpoint o2" \(o2\) uses this template/),
+      );
       assert.equal(await store.endpoints.remove(ONE, 'o2', audit(ONE, 'o2', 'delete')), true);
       assert.equal(await store.templates.remove(ONE, 'shared1', audit(ONE, 'shared1', 'delete')), true);
     });
@@ -245,8 +463,14 @@ for (const kind of DATABASES) {
           if (found === undefined) throw new Error('gone');
           return { record: linked(second, templateId), audit: audit(ONE, second, 'create') };
         });
-        const [came] = await Promise.allSettled([comes, store.endpoints.remove(ONE, first, audit(ONE, first, 'delete'))]);
-        assert.equal((await store.templates.find(ONE, templateId)) !== undefined, came.status === 'fulfilled');
+        const [came] = await Promise.allSettled([
+          comes,
+          store.endpoints.remove(ONE, first, audit(ONE, first, 'delete')),
+        ]);
+        assert.equal(
+          (await store.templates.find(ONE, templateId)) !== undefined,
+          came.status === 'fulfilled',
+        );
       }
     });
   });

@@ -20,23 +20,48 @@ export function endpointTable(database: Database, sealer: Sealer): EndpointStore
   const { find, list } = collection(database, { table: 'endpoints', toRow, fromRow });
 
   /** Always in this order, which is that of a registry that goes, so that two transactions never wait for each other. */
-  function* hold(accountId: string, { registryIds, templateId, changesTemplate, volumeIds = [] }: FootingIds): Steps<Footing> {
+  function* hold(
+    accountId: string,
+    { registryIds, templateId, changesTemplate, volumeIds = [] }: FootingIds,
+  ): Steps<Footing> {
     const heldRegistries = yield* holdRegistries(accountId, registryIds);
-    const template = templateId === undefined ? undefined : yield* row<Row>(sql`select * from templates where id = ${templateId} and account_id = ${accountId}${changesTemplate === true ? lockRow : holdRow}`);
-    const ids = volumeIds.length === 0 ? undefined : join(volumeIds.map((id) => sql`${id}`), ', ');
-    const volumes = ids === undefined ? [] : yield* rows<Row>(sql`select * from network_volumes where account_id = ${accountId} and id in (${ids}) order by id${holdRow}`);
-    return { registryIds: heldRegistries, template: template && templates.fromRow(template), volumes: volumes.map(volumeFromRow) };
+    const template =
+      templateId === undefined
+        ? undefined
+        : yield* row<Row>(
+            sql`select * from templates where id = ${templateId} and account_id = ${accountId}${changesTemplate === true ? lockRow : holdRow}`,
+          );
+    const ids =
+      volumeIds.length === 0
+        ? undefined
+        : join(
+            volumeIds.map((id) => sql`${id}`),
+            ', ',
+          );
+    const volumes =
+      ids === undefined
+        ? []
+        : yield* rows<Row>(
+            sql`select * from network_volumes where account_id = ${accountId} and id in (${ids}) order by id${holdRow}`,
+          );
+    return {
+      registryIds: heldRegistries,
+      template: template && templates.fromRow(template),
+      volumes: volumes.map(volumeFromRow),
+    };
   }
 
   function* insertTemplate(template: Template | undefined): Steps<void> {
-    if (template !== undefined) yield* changes(sql`insert into templates ${rowValues(templates.toRow(template))}`);
+    if (template !== undefined)
+      yield* changes(sql`insert into templates ${rowValues(templates.toRow(template))}`);
   }
 
   /** Unless others use it by now: then it stays, as a template like any other. */
   function* removeOwnTemplate(accountId: string, id: string): Steps<void> {
     // Locked before it is asked: whoever held it for something has written that by then.
     yield* row<Row>(sql`select id from templates where id = ${id} and account_id = ${accountId}${lockRow}`);
-    if ((yield* userOfTemplate(accountId, id)) === undefined) yield* changes(sql`delete from templates where id = ${id} and account_id = ${accountId}`);
+    if ((yield* userOfTemplate(accountId, id)) === undefined)
+      yield* changes(sql`delete from templates where id = ${id} and account_id = ${accountId}`);
   }
 
   return {
@@ -62,7 +87,9 @@ export function endpointTable(database: Database, sealer: Sealer): EndpointStore
     change: (accountId, id, ids, next) =>
       database.write(function* () {
         const footing = yield* hold(accountId, ids);
-        const found = yield* row<Row>(sql`select * from endpoints where id = ${id} and account_id = ${accountId}${lockRow}`);
+        const found = yield* row<Row>(
+          sql`select * from endpoints where id = ${id} and account_id = ${accountId}${lockRow}`,
+        );
         if (found === undefined) return undefined;
         const current = fromRow(found);
         const { record, template, changedTemplate, audit } = next(current, footing);
@@ -70,14 +97,17 @@ export function endpointTable(database: Database, sealer: Sealer): EndpointStore
         if (changedTemplate !== undefined) yield* writeTemplate(changedTemplate);
         yield* changes(sql`update endpoints set ${assignments(toRow(record))} where id = ${id}`);
         if (record.version !== current.version) yield* recordRelease(releaseOf(current, record), sealer);
-        if (current.templateBound && current.templateId !== null && current.templateId !== record.templateId) yield* removeOwnTemplate(accountId, current.templateId);
+        if (current.templateBound && current.templateId !== null && current.templateId !== record.templateId)
+          yield* removeOwnTemplate(accountId, current.templateId);
         yield* recordAudit(audit);
         return record;
       }),
 
     remove: (accountId, id, audit) =>
       database.write(function* () {
-        const found = yield* row<Row>(sql`select * from endpoints where id = ${id} and account_id = ${accountId}${lockRow}`);
+        const found = yield* row<Row>(
+          sql`select * from endpoints where id = ${id} and account_id = ${accountId}${lockRow}`,
+        );
         if (found === undefined) return false;
         yield* changes(sql`delete from endpoints where id = ${id}`);
         const { templateBound, templateId } = fromRow(found);

@@ -6,12 +6,30 @@ export function flashTables(database: Database): FlashStore {
   return {
     apps: collection(database, {
       table: 'flash_apps',
-      toRow: ({ id, accountId, name, createdAt }) => ({ id, account_id: accountId, name, created_at: createdAt }),
-      fromRow: (found) => ({ id: String(found['id']), accountId: String(found['account_id']), name: String(found['name']), createdAt: Number(found['created_at']) }),
+      toRow: ({ id, accountId, name, createdAt }) => ({
+        id,
+        account_id: accountId,
+        name,
+        created_at: createdAt,
+      }),
+      fromRow: (found) => ({
+        id: String(found['id']),
+        accountId: String(found['account_id']),
+        name: String(found['name']),
+        createdAt: Number(found['created_at']),
+      }),
     }),
     environments: collection(database, {
       table: 'flash_environments',
-      toRow: ({ id, accountId, appId, name, activeBuildId, endpointIds, createdAt }) => ({ id, account_id: accountId, app_id: appId, name, active_build_id: activeBuildId, endpoint_ids: JSON.stringify(endpointIds), created_at: createdAt }),
+      toRow: ({ id, accountId, appId, name, activeBuildId, endpointIds, createdAt }) => ({
+        id,
+        account_id: accountId,
+        app_id: appId,
+        name,
+        active_build_id: activeBuildId,
+        endpoint_ids: JSON.stringify(endpointIds),
+        created_at: createdAt,
+      }),
       fromRow: (found) => ({
         id: String(found['id']),
         accountId: String(found['account_id']),
@@ -24,7 +42,14 @@ export function flashTables(database: Database): FlashStore {
     }),
     builds: collection(database, {
       table: 'flash_builds',
-      toRow: ({ id, accountId, appId, objectKey, manifest, createdAt }) => ({ id, account_id: accountId, app_id: appId, object_key: objectKey, manifest: JSON.stringify(manifest ?? null), created_at: createdAt }),
+      toRow: ({ id, accountId, appId, objectKey, manifest, createdAt }) => ({
+        id,
+        account_id: accountId,
+        app_id: appId,
+        object_key: objectKey,
+        manifest: JSON.stringify(manifest ?? null),
+        created_at: createdAt,
+      }),
       fromRow: (found) => ({
         id: String(found['id']),
         accountId: String(found['account_id']),

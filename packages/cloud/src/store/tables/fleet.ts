@@ -17,26 +17,38 @@ export function fleetTable(database: Database, sealer: Sealer, usage?: UsageRule
         const { id: _, ...rest } = values;
         // The first time there is nothing to pay for yet, and nothing to read.
         const isNew = worker.startedAt === null && worker.endedAt === null;
-        const before = usage === undefined || isNew ? undefined : yield* row<Row>(sql`select * from workers where id = ${worker.id}${lockRow}`);
-        yield* changes(sql`insert into workers ${rowValues(values)} on conflict (id) do update set ${assignments(rest)}`);
-        if (usage !== undefined && !isNew) yield* settleUses(usage.worker(before && workerFromRow(before), worker));
+        const before =
+          usage === undefined || isNew
+            ? undefined
+            : yield* row<Row>(sql`select * from workers where id = ${worker.id}${lockRow}`);
+        yield* changes(
+          sql`insert into workers ${rowValues(values)} on conflict (id) do update set ${assignments(rest)}`,
+        );
+        if (usage !== undefined && !isNew)
+          yield* settleUses(usage.worker(before && workerFromRow(before), worker));
       }),
 
     findWorker: (endpointId, id) =>
       database.read(function* () {
-        const found = yield* row<Row>(sql`select * from workers where id = ${id} and endpoint_id = ${endpointId}`);
+        const found = yield* row<Row>(
+          sql`select * from workers where id = ${id} and endpoint_id = ${endpointId}`,
+        );
         return found === undefined ? undefined : workerFromRow(found);
       }),
 
     livingWorkers: (endpointId) =>
       database.read(function* () {
         const only = endpointId === undefined ? sql`` : sql` and endpoint_id = ${endpointId}`;
-        return (yield* rows<Row>(sql`select * from workers where ended_at is null${only} order by created_at, id`)).map(workerFromRow);
+        return (yield* rows<Row>(
+          sql`select * from workers where ended_at is null${only} order by created_at, id`,
+        )).map(workerFromRow);
       }),
 
     endedWorkers: (endpointId) =>
       database.read(function* () {
-        return (yield* rows<Row>(sql`select * from workers where endpoint_id = ${endpointId} and ended_at is not null order by created_at, id`)).map(workerFromRow);
+        return (yield* rows<Row>(
+          sql`select * from workers where endpoint_id = ${endpointId} and ended_at is not null order by created_at, id`,
+        )).map(workerFromRow);
       }),
 
     forgetWorkers: (endedBefore) =>
@@ -57,21 +69,28 @@ export function fleetTable(database: Database, sealer: Sealer, usage?: UsageRule
     releases: (endpointId, { limit, before }) =>
       database.read(function* () {
         const older = before === undefined ? sql`` : sql` and version < ${before}`;
-        return (yield* rows<Row>(sql`select * from releases where endpoint_id = ${endpointId}${older} order by version desc limit ${limit}`)).map(releaseOf);
+        return (yield* rows<Row>(
+          sql`select * from releases where endpoint_id = ${endpointId}${older} order by version desc limit ${limit}`,
+        )).map(releaseOf);
       }),
 
     release: (endpointId, version) =>
       database.read(function* () {
-        const found = yield* row<Row>(sql`select * from releases where endpoint_id = ${endpointId} and version = ${version}`);
+        const found = yield* row<Row>(
+          sql`select * from releases where endpoint_id = ${endpointId} and version = ${version}`,
+        );
         return found === undefined ? undefined : releaseOf(found);
       }),
 
     removeEndpoint: (endpointId, at) =>
       database.write(function* () {
-        const owners = yield* rows<{ account_id: string }>(sql`select distinct account_id from workers where endpoint_id = ${endpointId} and ended_at is null`);
+        const owners = yield* rows<{ account_id: string }>(
+          sql`select distinct account_id from workers where endpoint_id = ${endpointId} and ended_at is null`,
+        );
         yield* changes(sql`delete from workers where endpoint_id = ${endpointId}`);
         yield* changes(sql`delete from releases where endpoint_id = ${endpointId}`);
-        if (usage !== undefined) for (const owner of owners) yield* endUses(owner.account_id, 'serverless', endpointId, at);
+        if (usage !== undefined)
+          for (const owner of owners) yield* endUses(owner.account_id, 'serverless', endpointId, at);
       }),
   };
 }
@@ -99,7 +118,10 @@ function releaseFromRow(found: Row, sealer: Sealer): Release {
     createdAt: found['created_at'] as number,
     changes: JSON.parse(found['changes'] as string) as Change[],
   };
-  return { ...release, endpoint: JSON.parse(sealer.open(found['sealed_endpoint'] as string, contextOf(release))) as Endpoint };
+  return {
+    ...release,
+    endpoint: JSON.parse(sealer.open(found['sealed_endpoint'] as string, contextOf(release))) as Endpoint,
+  };
 }
 
 function contextOf({ endpointId, version }: Pick<Release, 'endpointId' | 'version'>): string {

@@ -18,7 +18,8 @@ export function keyTable(database: Database): KeyStore {
     root: () => findOne(sql`root = 1`),
     noteUse: (lastUsed) =>
       database.write(function* () {
-        for (const [id, at] of lastUsed) yield* changes(sql`update api_keys set last_used_at = ${at} where id = ${id}`);
+        for (const [id, at] of lastUsed)
+          yield* changes(sql`update api_keys set last_used_at = ${at} where id = ${id}`);
       }),
   };
 }

@@ -1,6 +1,16 @@
 import type { Database } from '../database.ts';
 import { PARTS } from '../ledger.ts';
-import type { CurrentRates, LedgerStore, StretchQuery, Stretch, Sums, UsageKind, UsageRules, Use, UseChange } from '../ledger.ts';
+import type {
+  CurrentRates,
+  LedgerStore,
+  StretchQuery,
+  Stretch,
+  Sums,
+  UsageKind,
+  UsageRules,
+  Use,
+  UseChange,
+} from '../ledger.ts';
 import type { VolumeType } from '../records.ts';
 import { changes, join, name, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row, Statement, Steps } from '../sql.ts';
@@ -26,14 +36,22 @@ export function ledgerTable(database: Database, usage?: UsageRules): LedgerStore
 
     stretches: (query) =>
       database.read(function* () {
-        return (yield* rows<Row>(sql`select * from usage_stretches where ${touching(query)} order by began_at, id`)).map(stretchFromRow);
+        return (yield* rows<Row>(
+          sql`select * from usage_stretches where ${touching(query)} order by began_at, id`,
+        )).map(stretchFromRow);
       }),
 
     current: (accountId) =>
       database.read(function* () {
-        const sumOf = name(RATE_COLUMNS.map((column) => `cast(sum(${column}) as bigint) as ${column}`).join(', '));
-        const found = yield* rows<Row>(sql`select kind, ${sumOf} from usage_stretches where account_id = ${accountId} and ended_at = ${name(String(OPEN))} group by kind`);
-        return found.map((one): CurrentRates => ({ kind: one['kind'] as UsageKind, rates: ratesFromRow(one) }));
+        const sumOf = name(
+          RATE_COLUMNS.map((column) => `cast(sum(${column}) as bigint) as ${column}`).join(', '),
+        );
+        const found = yield* rows<Row>(
+          sql`select kind, ${sumOf} from usage_stretches where account_id = ${accountId} and ended_at = ${name(String(OPEN))} group by kind`,
+        );
+        return found.map(
+          (one): CurrentRates => ({ kind: one['kind'] as UsageKind, rates: ratesFromRow(one) }),
+        );
       }),
 
     prices: () =>
@@ -43,13 +61,19 @@ export function ledgerTable(database: Database, usage?: UsageRules): LedgerStore
 
     notePrices: (text) =>
       database.write(function* () {
-        yield* changes(sql`insert into settings (name, value) values (${PRICES}, ${text}) on conflict (name) do update set value = excluded.value`);
+        yield* changes(
+          sql`insert into settings (name, value) values (${PRICES}, ${text}) on conflict (name) do update set value = excluded.value`,
+        );
       }),
 
     units: () =>
       database.read(function* () {
-        const pods = yield* rows<{ id: string }>(sql`select id from pods where started_at is not null and (wanted <> 'terminated' or ended_at is null) order by id`);
-        const workers = yield* rows<{ id: string }>(sql`select id from workers where ended_at is null order by id`);
+        const pods = yield* rows<{ id: string }>(
+          sql`select id from pods where started_at is not null and (wanted <> 'terminated' or ended_at is null) order by id`,
+        );
+        const workers = yield* rows<{ id: string }>(
+          sql`select id from workers where ended_at is null order by id`,
+        );
         const volumes = yield* rows<{ id: string }>(sql`select id from network_volumes order by id`);
         const ids = (found: { id: string }[]): string[] => found.map(({ id }) => id);
         return { podIds: ids(pods), workerIds: ids(workers), volumeIds: ids(volumes) };
@@ -64,10 +88,14 @@ export function ledgerTable(database: Database, usage?: UsageRules): LedgerStore
           if (found !== undefined) yield* settleUses(usage.volume(volumeFromRow(found), at));
           return;
         }
-        const found = yield* row<Row>(sql`select * from workers where id = ${id} and ended_at is null and started_at is not null${lockRow}`);
+        const found = yield* row<Row>(
+          sql`select * from workers where id = ${id} and ended_at is null and started_at is not null${lockRow}`,
+        );
         if (found === undefined) return;
         const worker = workerFromRow(found);
-        yield* settleUses([{ unitId: id, use: usage.workerUse(worker), at: isFirst ? (worker.startedAt ?? at) : at }]);
+        yield* settleUses([
+          { unitId: id, use: usage.workerUse(worker), at: isFirst ? (worker.startedAt ?? at) : at },
+        ]);
       }),
   };
 }
@@ -81,15 +109,23 @@ export function* settleUses(list: readonly UseChange[]): Steps<void> {
 
 /** Where units end without a word of their own: those of an endpoint that is removed. */
 export function* endUses(accountId: string, kind: UsageKind, resourceId: string, at: number): Steps<void> {
-  const open = yield* rows<{ unit_id: string }>(sql`select unit_id from usage_stretches where account_id = ${accountId} and kind = ${kind} and resource_id = ${resourceId} and ended_at = ${name(String(OPEN))}`);
+  const open = yield* rows<{ unit_id: string }>(
+    sql`select unit_id from usage_stretches where account_id = ${accountId} and kind = ${kind} and resource_id = ${resourceId} and ended_at = ${name(String(OPEN))}`,
+  );
   yield* settleUses(open.map(({ unit_id }) => ({ unitId: unit_id, use: null, at })));
 }
 
 function* settleUse({ unitId, use, at }: UseChange, rollUps: RollUps): Steps<void> {
-  const open = yield* row<Row>(sql`select * from usage_stretches where unit_id = ${unitId} and ended_at = ${name(String(OPEN))}${lockRow}`);
+  const open = yield* row<Row>(
+    sql`select * from usage_stretches where unit_id = ${unitId} and ended_at = ${name(String(OPEN))}${lockRow}`,
+  );
   if (open === undefined) {
     if (use === null) return;
-    return yield* begin(use, { originAt: at, beganMs: at, beganAt: Math.floor(at / 1000), addedInGb: use.diskInGb }, rollUps);
+    return yield* begin(
+      use,
+      { originAt: at, beganMs: at, beganAt: Math.floor(at / 1000), addedInGb: use.diskInGb },
+      rollUps,
+    );
   }
   const before = stretchFromRow(open);
   if (use !== null && isSame(before, use)) return;
@@ -100,7 +136,11 @@ function* settleUse({ unitId, use, at }: UseChange, rollUps: RollUps): Steps<voi
   yield* changes(sql`update usage_stretches set ended_at = ${second} where id = ${open['id'] ?? null}`);
   rollUps.add(before, -1, second, 0);
   if (use === null) return;
-  yield* begin(use, { originAt, beganMs: cut, beganAt: second, addedInGb: Math.max(0, use.diskInGb - before.diskInGb) }, rollUps);
+  yield* begin(
+    use,
+    { originAt, beganMs: cut, beganAt: second, addedInGb: Math.max(0, use.diskInGb - before.diskInGb) },
+    rollUps,
+  );
 }
 
 /**
@@ -113,7 +153,16 @@ function wholeSeconds(milliseconds: number, kind: UsageKind): number {
   return seconds > 0 ? Math.max(1, Math.round(seconds)) : 0;
 }
 
-function* begin(use: Use, { originAt, beganMs, beganAt, addedInGb }: { originAt: number; beganMs: number; beganAt: number; addedInGb: number }, rollUps: RollUps): Steps<void> {
+function* begin(
+  use: Use,
+  {
+    originAt,
+    beganMs,
+    beganAt,
+    addedInGb,
+  }: { originAt: number; beganMs: number; beganAt: number; addedInGb: number },
+  rollUps: RollUps,
+): Steps<void> {
   const values: Row = {
     unit_id: use.unitId,
     account_id: use.accountId,
@@ -135,14 +184,34 @@ function* begin(use: Use, { originAt, beganMs, beganAt, addedInGb }: { originAt:
   };
   for (const part of PARTS) values[`${COLUMN[part]}_rate`] = use.rates[part];
   // Another server may begin it at the same moment; it is written once.
-  const written = yield* changes(sql`insert into usage_stretches ${rowValues(values)} on conflict (unit_id) where ended_at = ${name(String(OPEN))} do nothing`);
+  const written = yield* changes(
+    sql`insert into usage_stretches ${rowValues(values)} on conflict (unit_id) where ended_at = ${name(String(OPEN))} do nothing`,
+  );
   if (written === 0) return;
   rollUps.add(use, 1, beganAt, addedInGb);
 }
 
-function touching({ accountId, kind, from, to, resourceId, gpuTypeIds, dataCenterIds, image, templateId }: StretchQuery): Statement {
-  const among = (column: string, values: readonly string[]): Statement => (values.length === 0 ? sql`1 = 0` : sql`${name(column)} in (${join(values.map((value) => sql`${value}`), ', ')})`);
-  const wanted = [sql`account_id = ${accountId} and kind = ${kind} and ended_at >= ${from} and began_at < ${to}`];
+function touching({
+  accountId,
+  kind,
+  from,
+  to,
+  resourceId,
+  gpuTypeIds,
+  dataCenterIds,
+  image,
+  templateId,
+}: StretchQuery): Statement {
+  const among = (column: string, values: readonly string[]): Statement =>
+    values.length === 0
+      ? sql`1 = 0`
+      : sql`${name(column)} in (${join(
+          values.map((value) => sql`${value}`),
+          ', ',
+        )})`;
+  const wanted = [
+    sql`account_id = ${accountId} and kind = ${kind} and ended_at >= ${from} and began_at < ${to}`,
+  ];
   if (resourceId !== undefined) wanted.push(sql`resource_id = ${resourceId}`);
   if (gpuTypeIds !== undefined) wanted.push(among('gpu_type_id', gpuTypeIds));
   if (dataCenterIds !== undefined) wanted.push(among('data_center_id', dataCenterIds));
@@ -175,7 +244,32 @@ function stretchFromRow(found: Row): Stretch {
 
 /** What is paid for is the same, so nothing new begins. */
 function isSame(one: Use, other: Use): boolean {
-  const facts = ({ accountId, kind, resourceId, gpuTypeId, cpuFlavorId, tier, dataCenterId, image, templateId, diskInGb, runs, rates }: Use): unknown[] =>
-    [accountId, kind, resourceId, gpuTypeId, cpuFlavorId, tier, dataCenterId, image, templateId, diskInGb, runs, ...PARTS.map((part) => rates[part])];
+  const facts = ({
+    accountId,
+    kind,
+    resourceId,
+    gpuTypeId,
+    cpuFlavorId,
+    tier,
+    dataCenterId,
+    image,
+    templateId,
+    diskInGb,
+    runs,
+    rates,
+  }: Use): unknown[] => [
+    accountId,
+    kind,
+    resourceId,
+    gpuTypeId,
+    cpuFlavorId,
+    tier,
+    dataCenterId,
+    image,
+    templateId,
+    diskInGb,
+    runs,
+    ...PARTS.map((part) => rates[part]),
+  ];
   return JSON.stringify(facts(one)) === JSON.stringify(facts(other));
 }

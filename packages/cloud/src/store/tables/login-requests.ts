@@ -7,8 +7,24 @@ import { lockRow } from './owned-table.ts';
 
 export function loginRequestTable(database: Database, sealer: Sealer): LoginRequestStore {
   const context = (id: string): string => `login request ${id}`;
-  const toRow = ({ id, keyName, codeChallenge, codeChallengeMethod, status, key, createdAt, expiresAt }: LoginRequest): Row => ({
-    id, key_name: keyName, code_challenge: codeChallenge, code_challenge_method: codeChallengeMethod, status, sealed_key: key === null ? null : sealer.seal(key, context(id)), created_at: createdAt, expires_at: expiresAt,
+  const toRow = ({
+    id,
+    keyName,
+    codeChallenge,
+    codeChallengeMethod,
+    status,
+    key,
+    createdAt,
+    expiresAt,
+  }: LoginRequest): Row => ({
+    id,
+    key_name: keyName,
+    code_challenge: codeChallenge,
+    code_challenge_method: codeChallengeMethod,
+    status,
+    sealed_key: key === null ? null : sealer.seal(key, context(id)),
+    created_at: createdAt,
+    expires_at: expiresAt,
   });
   const fromRow = (found: Row): LoginRequest => ({
     id: String(found['id']),
@@ -16,7 +32,10 @@ export function loginRequestTable(database: Database, sealer: Sealer): LoginRequ
     codeChallenge: found['code_challenge'] as string | null,
     codeChallengeMethod: found['code_challenge_method'] as string | null,
     status: String(found['status']) as LoginStatus,
-    key: found['sealed_key'] === null ? null : sealer.open(String(found['sealed_key']), context(String(found['id']))),
+    key:
+      found['sealed_key'] === null
+        ? null
+        : sealer.open(String(found['sealed_key']), context(String(found['id']))),
     createdAt: Number(found['created_at']),
     expiresAt: Number(found['expires_at']),
   });

@@ -24,7 +24,10 @@ export const lockRow: Statement = perDialect({ sqlite: '', postgres: ' for updat
 export const holdRow: Statement = perDialect({ sqlite: '', postgres: ' for share' });
 
 /** The operations that every kind of owned thing has, over any table. */
-export function collection<T extends Owned>(database: Database, { table, toRow, fromRow, only, onRemove, onWrite }: OwnedTable<T>): Collection<T> {
+export function collection<T extends Owned>(
+  database: Database,
+  { table, toRow, fromRow, only, onRemove, onWrite }: OwnedTable<T>,
+): Collection<T> {
   const from = name(table);
   return {
     insert: (record, audit) =>
@@ -36,19 +39,25 @@ export function collection<T extends Owned>(database: Database, { table, toRow, 
 
     find: (accountId, id) =>
       database.read(function* () {
-        const found = yield* row<Row>(sql`select * from ${from} where id = ${id} and account_id = ${accountId}`);
+        const found = yield* row<Row>(
+          sql`select * from ${from} where id = ${id} and account_id = ${accountId}`,
+        );
         return found === undefined ? undefined : fromRow(found);
       }),
 
     list: (accountId, page) =>
       database.read(function* () {
-        const found = yield* rows<Row>(sql`select * from ${from} where account_id = ${accountId}${only === undefined ? sql`` : sql` and ${only}`}${older(page)} order by created_at desc, id desc${limit(page)}`);
+        const found = yield* rows<Row>(
+          sql`select * from ${from} where account_id = ${accountId}${only === undefined ? sql`` : sql` and ${only}`}${older(page)} order by created_at desc, id desc${limit(page)}`,
+        );
         return found.map(fromRow);
       }),
 
     change: (accountId, id, next) =>
       database.write(function* () {
-        const found = yield* row<Row>(sql`select * from ${from} where id = ${id} and account_id = ${accountId}${lockRow}`);
+        const found = yield* row<Row>(
+          sql`select * from ${from} where id = ${id} and account_id = ${accountId}${lockRow}`,
+        );
         if (found === undefined) return undefined;
         const { record, audit } = next(fromRow(found));
         yield* changes(sql`update ${from} set ${assignments(toRow(record))} where id = ${id}`);
@@ -59,7 +68,9 @@ export function collection<T extends Owned>(database: Database, { table, toRow, 
 
     remove: (accountId, id, audit) =>
       database.write(function* () {
-        const removed = yield* changes(sql`delete from ${from} where id = ${id} and account_id = ${accountId}`);
+        const removed = yield* changes(
+          sql`delete from ${from} where id = ${id} and account_id = ${accountId}`,
+        );
         if (removed === 0) return false;
         yield* recordAudit(audit);
         if (onRemove !== undefined) yield* onRemove(accountId, id, audit.at);

@@ -11,7 +11,10 @@ import { collection, holdRow, lockRow } from './owned-table.ts';
 import { volumeFromRow } from './volumes.ts';
 
 /** Those who take hardware take turns: PostgreSQL waits for this lock until the transaction ends, SQLite needs none. */
-const takeTurns: Statement = perDialect({ sqlite: 'select 1', postgres: 'select pg_advisory_xact_lock(8484003)' });
+const takeTurns: Statement = perDialect({
+  sqlite: 'select 1',
+  postgres: 'select pg_advisory_xact_lock(8484003)',
+});
 
 export function podTable(database: Database, sealer: Sealer, usage?: UsageRules): PodStore {
   const { toRow, fromRow, write } = podRows(sealer, usage);
@@ -27,7 +30,9 @@ export function podTable(database: Database, sealer: Sealer, usage?: UsageRules)
 
     find: (accountId, id) =>
       database.read(function* () {
-        const found = yield* row<Row>(sql`select * from pods where id = ${id} and account_id = ${accountId} and wanted <> 'terminated'`);
+        const found = yield* row<Row>(
+          sql`select * from pods where id = ${id} and account_id = ${accountId} and wanted <> 'terminated'`,
+        );
         return found === undefined ? undefined : fromRow(found);
       }),
 
@@ -51,7 +56,8 @@ export function podTable(database: Database, sealer: Sealer, usage?: UsageRules)
       database.write(function* () {
         const footing = yield* holdFooting(accountId, ids, fromRow);
         const current = yield* findLocked(id);
-        if (current === undefined || current.accountId !== accountId || current.wanted === 'terminated') return undefined;
+        if (current === undefined || current.accountId !== accountId || current.wanted === 'terminated')
+          return undefined;
         const { record, audit, interrupted = [] } = next(current, footing);
         yield* recordAudit(audit);
         yield* write(current, record);
@@ -72,14 +78,19 @@ export function podTable(database: Database, sealer: Sealer, usage?: UsageRules)
         const current = yield* findLocked(id);
         if (current === undefined || usage === undefined) return;
         const record = { ...current, costPerHour: costOf(current) };
-        if (record.costPerHour !== current.costPerHour) yield* changes(sql`update pods set ${assignments(toRow(record))} where id = ${id}`);
+        if (record.costPerHour !== current.costPerHour)
+          yield* changes(sql`update pods set ${assignments(toRow(record))} where id = ${id}`);
         const runs = record.startedAt !== null && record.endedAt === null;
-        yield* settleUses([{ unitId: id, use: usage.podUse(record), at: isFirst && runs ? (record.startedAt ?? at) : at }]);
+        yield* settleUses([
+          { unitId: id, use: usage.podUse(record), at: isFirst && runs ? (record.startedAt ?? at) : at },
+        ]);
       }),
 
     unsettled: () =>
       database.read(function* () {
-        return (yield* rows<{ id: string }>(sql`select id from pods where settled = 0 order by id`)).map(({ id }) => id);
+        return (yield* rows<{ id: string }>(sql`select id from pods where settled = 0 order by id`)).map(
+          ({ id }) => id,
+        );
       }),
 
     active: () =>
@@ -89,35 +100,73 @@ export function podTable(database: Database, sealer: Sealer, usage?: UsageRules)
 
     due: (now) =>
       database.read(function* () {
-        return (yield* rows<Row>(sql`select * from pods where due_at is not null and due_at <= ${now} order by due_at`)).map(fromRow);
+        return (yield* rows<Row>(
+          sql`select * from pods where due_at is not null and due_at <= ${now} order by due_at`,
+        )).map(fromRow);
       }),
 
     nextDue: () =>
       database.read(function* () {
-        const found = yield* row<{ next: number | null }>(sql`select min(due_at) as next from pods where due_at is not null`);
+        const found = yield* row<{ next: number | null }>(
+          sql`select min(due_at) as next from pods where due_at is not null`,
+        );
         return found?.next ?? null;
       }),
 
     forget: (terminatedBefore) =>
       database.write(function* () {
-        yield* changes(sql`delete from pods where wanted = 'terminated' and settled = 1 and status_changed_at < ${terminatedBefore}`);
+        yield* changes(
+          sql`delete from pods where wanted = 'terminated' and settled = 1 and status_changed_at < ${terminatedBefore}`,
+        );
       }),
   };
 }
 
 /** Always in this order, so that two transactions never wait for each other. */
-export function* holdFooting(accountId: string, { registryId, volumeId, placing }: PodFootingIds, fromRow: PodRows['fromRow']): Steps<PodFooting> {
-  const registry = registryId === undefined ? undefined : yield* row<Row>(sql`select id from registries where id = ${registryId} and account_id = ${accountId}${holdRow}`);
-  const volume = volumeId === undefined ? undefined : yield* row<Row>(sql`select * from network_volumes where id = ${volumeId} and account_id = ${accountId}${holdRow}`);
+export function* holdFooting(
+  accountId: string,
+  { registryId, volumeId, placing }: PodFootingIds,
+  fromRow: PodRows['fromRow'],
+): Steps<PodFooting> {
+  const registry =
+    registryId === undefined
+      ? undefined
+      : yield* row<Row>(
+          sql`select id from registries where id = ${registryId} and account_id = ${accountId}${holdRow}`,
+        );
+  const volume =
+    volumeId === undefined
+      ? undefined
+      : yield* row<Row>(
+          sql`select * from network_volumes where id = ${volumeId} and account_id = ${accountId}${holdRow}`,
+        );
   if (placing === true) yield sql`${takeTurns}`;
   // Those that leave are locked too: the GPUs of one that has left meanwhile would be taken from what is held twice.
-  const movable = placing === true ? (yield* rows<Row>(sql`select * from pods where active = 1 and gpu_count > 0 and (interruptible = 1 or wanted <> 'running') order by id${lockRow}`)).map(fromRow) : [];
-  const [interruptible, leaving] = [movable.filter(({ wanted }) => wanted === 'running'), movable.filter(({ wanted }) => wanted !== 'running')];
-  return { registryFound: registry !== undefined, volume: volume && volumeFromRow(volume), held: placing === true ? yield* heldGpus() : [], interruptible, leaving };
+  const movable =
+    placing === true
+      ? (yield* rows<Row>(
+          sql`select * from pods where active = 1 and gpu_count > 0 and (interruptible = 1 or wanted <> 'running') order by id${lockRow}`,
+        )).map(fromRow)
+      : [];
+  const [interruptible, leaving] = [
+    movable.filter(({ wanted }) => wanted === 'running'),
+    movable.filter(({ wanted }) => wanted !== 'running'),
+  ];
+  return {
+    registryFound: registry !== undefined,
+    volume: volume && volumeFromRow(volume),
+    held: placing === true ? yield* heldGpus() : [],
+    interruptible,
+    leaving,
+  };
 }
 
 /** The footing has locked them, as they were. */
-export function* writeInterrupted(interrupted: readonly Changed<Pod>[], footing: PodFooting, write: PodRows['write']): Steps<void> {
+export function* writeInterrupted(
+  interrupted: readonly Changed<Pod>[],
+  footing: PodFooting,
+  write: PodRows['write'],
+): Steps<void> {
   for (const { record, audit } of interrupted) {
     const before = footing.interruptible.find(({ id }) => id === record.id);
     if (before === undefined) throw new Error(`pod ${record.id} was not there to be interrupted`);
@@ -128,11 +177,19 @@ export function* writeInterrupted(interrupted: readonly Changed<Pod>[], footing:
 
 /** Pods and workers together: they share the machines. */
 function* heldGpus(): Steps<HeldGpus[]> {
-  const found = yield* rows<{ data_center_id: string; gpu_type_id: string; held: number }>(sql`select data_center_id, gpu_type_id, sum(gpu_count) as held from (
+  const found = yield* rows<{
+    data_center_id: string;
+    gpu_type_id: string;
+    held: number;
+  }>(sql`select data_center_id, gpu_type_id, sum(gpu_count) as held from (
     select data_center_id, gpu_type_id, gpu_count from pods where active = 1 and gpu_type_id is not null
     union all select data_center_id, gpu_type_id, gpu_count from workers where ended_at is null and gpu_type_id is not null
   ) as holders group by data_center_id, gpu_type_id`);
-  return found.map((holder) => ({ dataCenterId: holder.data_center_id, gpuTypeId: holder.gpu_type_id, count: Number(holder.held) }));
+  return found.map((holder) => ({
+    dataCenterId: holder.data_center_id,
+    gpuTypeId: holder.gpu_type_id,
+    count: Number(holder.held),
+  }));
 }
 
 type Kind = 'plain' | 'flag' | 'json';
@@ -140,13 +197,57 @@ type Stored = Exclude<keyof Pod, 'env'>;
 
 /** How each field lies in its column, whose name is the field's with underscores. */
 const KINDS: Record<Stored, Kind> = {
-  id: 'plain', accountId: 'plain', name: 'plain', compute: 'plain', cloud: 'plain', image: 'plain', args: 'plain', containerDisk: 'plain', ports: 'json', registryId: 'plain',
-  interruptible: 'flag', bidPerGpu: 'plain', locked: 'flag', globalNetworking: 'flag', startSsh: 'flag', startJupyter: 'flag', templateId: 'plain', volumeSize: 'plain', volumePath: 'plain', networkVolumeId: 'plain',
-  dataCenterId: 'plain', gpuTypeId: 'plain', gpuCount: 'plain', cpuFlavorId: 'plain', vcpuCount: 'plain', memoryInGb: 'plain', cudaVersion: 'plain', costPerHour: 'plain',
-  stopAfter: 'plain', terminateAfter: 'plain', wanted: 'plain', generation: 'plain', status: 'plain', statusDetail: 'plain', statusChangedAt: 'plain', settled: 'flag',
-  handle: 'plain', instanceGeneration: 'plain', startedAt: 'plain', endedAt: 'plain', exitCode: 'plain', createdAt: 'plain', updatedAt: 'plain', clusterId: 'plain', membership: 'json',
+  id: 'plain',
+  accountId: 'plain',
+  name: 'plain',
+  compute: 'plain',
+  cloud: 'plain',
+  image: 'plain',
+  args: 'plain',
+  containerDisk: 'plain',
+  ports: 'json',
+  registryId: 'plain',
+  interruptible: 'flag',
+  bidPerGpu: 'plain',
+  locked: 'flag',
+  globalNetworking: 'flag',
+  startSsh: 'flag',
+  startJupyter: 'flag',
+  templateId: 'plain',
+  volumeSize: 'plain',
+  volumePath: 'plain',
+  networkVolumeId: 'plain',
+  dataCenterId: 'plain',
+  gpuTypeId: 'plain',
+  gpuCount: 'plain',
+  cpuFlavorId: 'plain',
+  vcpuCount: 'plain',
+  memoryInGb: 'plain',
+  cudaVersion: 'plain',
+  costPerHour: 'plain',
+  stopAfter: 'plain',
+  terminateAfter: 'plain',
+  wanted: 'plain',
+  generation: 'plain',
+  status: 'plain',
+  statusDetail: 'plain',
+  statusChangedAt: 'plain',
+  settled: 'flag',
+  handle: 'plain',
+  instanceGeneration: 'plain',
+  startedAt: 'plain',
+  endedAt: 'plain',
+  exitCode: 'plain',
+  createdAt: 'plain',
+  updatedAt: 'plain',
+  clusterId: 'plain',
+  membership: 'json',
 };
-const COLUMNS = (Object.keys(KINDS) as Stored[]).map((field) => ({ field, kind: KINDS[field], column: field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) }));
+const COLUMNS = (Object.keys(KINDS) as Stored[]).map((field) => ({
+  field,
+  kind: KINDS[field],
+  column: field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+}));
 
 export interface PodRows {
   toRow(pod: Pod): Row;
@@ -157,7 +258,11 @@ export interface PodRows {
 
 export function podRows(sealer: Sealer, usage: UsageRules | undefined): PodRows {
   const rowOf = (pod: Pod): Row => {
-    const values: Row = { sealed_env: sealer.seal(JSON.stringify(pod.env), contextOf(pod.id)), active: isActive(pod) ? 1 : 0, due_at: dueAt(pod) };
+    const values: Row = {
+      sealed_env: sealer.seal(JSON.stringify(pod.env), contextOf(pod.id)),
+      active: isActive(pod) ? 1 : 0,
+      due_at: dueAt(pod),
+    };
     for (const { field, kind, column } of COLUMNS) values[column] = written(pod[field], kind);
     return values;
   };
@@ -168,7 +273,9 @@ export function podRows(sealer: Sealer, usage: UsageRules | undefined): PodRows 
       if (usage !== undefined) yield* settleUses(usage.pod(before, after));
     },
     fromRow: (found) => {
-      const pod: Record<string, unknown> = { env: JSON.parse(sealer.open(String(found['sealed_env']), contextOf(String(found['id'])))) };
+      const pod: Record<string, unknown> = {
+        env: JSON.parse(sealer.open(String(found['sealed_env']), contextOf(String(found['id'])))),
+      };
       for (const { field, kind, column } of COLUMNS) pod[field] = read(found[column] ?? null, kind);
       return pod as unknown as Pod;
     },
@@ -197,6 +304,8 @@ function isActive({ status, settled }: Pod): boolean {
 /** When a given instant asks for something. A lock holds it off. */
 function dueAt({ wanted, locked, stopAfter, terminateAfter }: Pod): number | null {
   if (locked || wanted === 'terminated') return null;
-  const instants = [terminateAfter, wanted === 'running' ? stopAfter : null].filter((instant) => instant !== null);
+  const instants = [terminateAfter, wanted === 'running' ? stopAfter : null].filter(
+    (instant) => instant !== null,
+  );
   return instants.length === 0 ? null : Math.min(...instants);
 }

@@ -28,9 +28,18 @@ export function registryTable(database: Database, sealer: Sealer): Collection<Re
     }),
     // A pod keeps them from going. Templates and endpoints lose the reference; their images are then pulled without credentials.
     *onRemove(accountId, id) {
-      const pod = yield* row<{ id: string; name: string }>(sql`select id, name from pods where registry_id = ${id} and account_id = ${accountId} and wanted <> 'terminated' limit 1`);
-      if (pod !== undefined) throw new BerthError('in-use', `pod ${JSON.stringify(pod.name)} (${pod.id}) uses these credentials; give it others, or terminate it first`);
-      for (const table of [sql`templates`, sql`endpoints`]) yield* changes(sql`update ${table} set registry_id = null where account_id = ${accountId} and registry_id = ${id}`);
+      const pod = yield* row<{ id: string; name: string }>(
+        sql`select id, name from pods where registry_id = ${id} and account_id = ${accountId} and wanted <> 'terminated' limit 1`,
+      );
+      if (pod !== undefined)
+        throw new BerthError(
+          'in-use',
+          `pod ${JSON.stringify(pod.name)} (${pod.id}) uses these credentials; give it others, or terminate it first`,
+        );
+      for (const table of [sql`templates`, sql`endpoints`])
+        yield* changes(
+          sql`update ${table} set registry_id = null where account_id = ${accountId} and registry_id = ${id}`,
+        );
     },
   });
 }
@@ -38,8 +47,13 @@ export function registryTable(database: Database, sealer: Sealer): Collection<Re
 /** Those of them that the account has. */
 export function* holdRegistries(accountId: string, ids: readonly string[] = []): Steps<string[]> {
   if (ids.length === 0) return [];
-  const wanted = join(ids.map((id) => sql`${id}`), ', ');
-  return (yield* rows<{ id: string }>(sql`select id from registries where account_id = ${accountId} and id in (${wanted}) order by id${holdRow}`)).map(({ id }) => id);
+  const wanted = join(
+    ids.map((id) => sql`${id}`),
+    ', ',
+  );
+  return (yield* rows<{ id: string }>(
+    sql`select id from registries where account_id = ${accountId} and id in (${wanted}) order by id${holdRow}`,
+  )).map(({ id }) => id);
 }
 
 export function delegationTable(database: Database): Collection<RegistryDelegation> {

@@ -12,25 +12,33 @@ export function s3KeyTable(database: Database, sealer: Sealer): S3KeyStore {
   return {
     insert: (key, secret, audit) =>
       database.write(function* () {
-        yield* changes(sql`insert into s3_keys ${rowValues({ ...toRow(key), sealed_secret: sealer.seal(secret, contextOf(key.id)) })}`);
+        yield* changes(
+          sql`insert into s3_keys ${rowValues({ ...toRow(key), sealed_secret: sealer.seal(secret, contextOf(key.id)) })}`,
+        );
         yield* recordAudit(audit);
       }),
 
     list: (accountId) =>
       database.read(function* () {
-        const found = yield* rows<Row>(sql`select * from s3_keys where account_id = ${accountId} order by created_at desc, id desc`);
+        const found = yield* rows<Row>(
+          sql`select * from s3_keys where account_id = ${accountId} order by created_at desc, id desc`,
+        );
         return found.map(fromRow);
       }),
 
     open: (id) =>
       database.read(function* () {
         const found = yield* row<Row>(sql`select * from s3_keys where id = ${id}`);
-        return found === undefined ? undefined : { key: fromRow(found), secret: sealer.open(String(found['sealed_secret']), contextOf(id)) };
+        return found === undefined
+          ? undefined
+          : { key: fromRow(found), secret: sealer.open(String(found['sealed_secret']), contextOf(id)) };
       }),
 
     remove: (accountId, id, audit) =>
       database.write(function* () {
-        const removed = yield* changes(sql`delete from s3_keys where id = ${id} and account_id = ${accountId}`);
+        const removed = yield* changes(
+          sql`delete from s3_keys where id = ${id} and account_id = ${accountId}`,
+        );
         if (removed === 0) return false;
         yield* recordAudit(audit);
         return true;
@@ -38,13 +46,22 @@ export function s3KeyTable(database: Database, sealer: Sealer): S3KeyStore {
 
     noteUse: (lastUsed) =>
       database.write(function* () {
-        for (const [id, at] of lastUsed) yield* changes(sql`update s3_keys set last_used_at = ${at} where id = ${id}`);
+        for (const [id, at] of lastUsed)
+          yield* changes(sql`update s3_keys set last_used_at = ${at} where id = ${id}`);
       }),
   };
 }
 
 function toRow(key: S3Key): Row {
-  return { id: key.id, account_id: key.accountId, name: key.name, access: key.access, created_at: key.createdAt, last_used_at: key.lastUsedAt, expires_at: key.expiresAt };
+  return {
+    id: key.id,
+    account_id: key.accountId,
+    name: key.name,
+    access: key.access,
+    created_at: key.createdAt,
+    last_used_at: key.lastUsedAt,
+    expires_at: key.expiresAt,
+  };
 }
 
 function fromRow(found: Row): S3Key {

@@ -15,28 +15,37 @@ export function secretTable(database: Database, sealer: Sealer): SecretStore {
   return {
     insert: (secret, value, audit) =>
       database.write(function* () {
-        yield* changes(sql`insert into secrets ${rowValues({ ...toRow(secret), sealed_value: sealed(secret, value) })}`);
+        yield* changes(
+          sql`insert into secrets ${rowValues({ ...toRow(secret), sealed_value: sealed(secret, value) })}`,
+        );
         yield* recordAudit(audit);
       }),
 
     find: (accountId, id) =>
       database.read(function* () {
-        const found = yield* row<Row>(sql`select ${SHOWN} from secrets where id = ${id} and account_id = ${accountId}`);
+        const found = yield* row<Row>(
+          sql`select ${SHOWN} from secrets where id = ${id} and account_id = ${accountId}`,
+        );
         return found === undefined ? undefined : fromRow(found);
       }),
 
     list: (accountId) =>
       database.read(function* () {
-        const found = yield* rows<Row>(sql`select ${SHOWN} from secrets where account_id = ${accountId} order by created_at desc, id desc`);
+        const found = yield* rows<Row>(
+          sql`select ${SHOWN} from secrets where account_id = ${accountId} order by created_at desc, id desc`,
+        );
         return found.map(fromRow);
       }),
 
     change: (accountId, id, next) =>
       database.write(function* () {
-        const found = yield* row<Row>(sql`select ${SHOWN} from secrets where id = ${id} and account_id = ${accountId}${lockRow}`);
+        const found = yield* row<Row>(
+          sql`select ${SHOWN} from secrets where id = ${id} and account_id = ${accountId}${lockRow}`,
+        );
         if (found === undefined) return undefined;
         const { record, audit, value } = next(fromRow(found));
-        const values: Row = value === undefined ? toRow(record) : { ...toRow(record), sealed_value: sealed(record, value) };
+        const values: Row =
+          value === undefined ? toRow(record) : { ...toRow(record), sealed_value: sealed(record, value) };
         yield* changes(sql`update secrets set ${assignments(values)} where id = ${id}`);
         yield* recordAudit(audit);
         return record;
@@ -44,7 +53,9 @@ export function secretTable(database: Database, sealer: Sealer): SecretStore {
 
     remove: (accountId, id, audit) =>
       database.write(function* () {
-        const removed = yield* changes(sql`delete from secrets where id = ${id} and account_id = ${accountId}`);
+        const removed = yield* changes(
+          sql`delete from secrets where id = ${id} and account_id = ${accountId}`,
+        );
         if (removed === 0) return false;
         yield* recordAudit(audit);
         return true;
@@ -53,9 +64,16 @@ export function secretTable(database: Database, sealer: Sealer): SecretStore {
     values: (accountId, names) =>
       database.read(function* () {
         if (names.length === 0) return new Map<string, string>();
-        const wanted = join(names.map((name) => sql`${name}`), ', ');
-        const found = yield* rows<{ id: string; name: string; sealed_value: string }>(sql`select id, name, sealed_value from secrets where account_id = ${accountId} and name in (${wanted})`);
-        return new Map(found.map((secret) => [secret.name, sealer.open(secret.sealed_value, `secret ${secret.id}`)]));
+        const wanted = join(
+          names.map((name) => sql`${name}`),
+          ', ',
+        );
+        const found = yield* rows<{ id: string; name: string; sealed_value: string }>(
+          sql`select id, name, sealed_value from secrets where account_id = ${accountId} and name in (${wanted})`,
+        );
+        return new Map(
+          found.map((secret) => [secret.name, sealer.open(secret.sealed_value, `secret ${secret.id}`)]),
+        );
       }),
   };
 }

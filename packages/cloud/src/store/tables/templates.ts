@@ -113,12 +113,20 @@ export function templateWriting(sealer: Sealer): (changed: ChangedTemplate) => S
   return function* ({ record, audit, follow }) {
     yield* changes(sql`update templates set ${assignments(toRow(record))} where id = ${record.id}`);
     yield* recordAudit(audit);
-    const linked = follow === undefined ? [] : yield* rows<Row>(sql`select * from endpoints where account_id = ${record.accountId} and template_id = ${record.id} and template_linked = 1 order by id${lockRow}`);
+    const linked =
+      follow === undefined
+        ? []
+        : yield* rows<Row>(
+            sql`select * from endpoints where account_id = ${record.accountId} and template_id = ${record.id} and template_linked = 1 order by id${lockRow}`,
+          );
     for (const endpoint of linked.map(endpoints.fromRow)) {
       const changed = follow?.(endpoint);
       if (changed === undefined) continue;
-      yield* changes(sql`update endpoints set ${assignments(endpoints.toRow(changed.record))} where id = ${endpoint.id}`);
-      if (changed.record.version !== endpoint.version) yield* recordRelease(releaseOf(endpoint, changed.record), sealer);
+      yield* changes(
+        sql`update endpoints set ${assignments(endpoints.toRow(changed.record))} where id = ${endpoint.id}`,
+      );
+      if (changed.record.version !== endpoint.version)
+        yield* recordRelease(releaseOf(endpoint, changed.record), sealer);
       yield* recordAudit(changed.audit);
     }
   };
@@ -126,12 +134,18 @@ export function templateWriting(sealer: Sealer): (changed: ChangedTemplate) => S
 
 /** Who still uses a template, and what to do about it. */
 export function* userOfTemplate(accountId: string, id: string): Steps<string | undefined> {
-  const endpoint = yield* row<{ id: string; name: string }>(sql`select id, name from endpoints where account_id = ${accountId} and template_id = ${id} and template_linked = 1 limit 1`);
-  if (endpoint !== undefined) return `endpoint ${JSON.stringify(endpoint.name)} (${endpoint.id}) uses this template; give it another one, or delete the endpoint first`;
+  const endpoint = yield* row<{ id: string; name: string }>(
+    sql`select id, name from endpoints where account_id = ${accountId} and template_id = ${id} and template_linked = 1 limit 1`,
+  );
+  if (endpoint !== undefined)
+    return `endpoint ${JSON.stringify(endpoint.name)} (${endpoint.id}) uses this template; give it another one, or delete the endpoint first`;
   // Of a public one, also pods of other accounts are made. One's own is named first: something can be done about it.
-  const pod = yield* row<{ id: string; name: string; account_id: string }>(sql`select id, name, account_id from pods where template_id = ${id} and wanted <> 'terminated' order by case when account_id = ${accountId} then 0 else 1 end limit 1`);
+  const pod = yield* row<{ id: string; name: string; account_id: string }>(
+    sql`select id, name, account_id from pods where template_id = ${id} and wanted <> 'terminated' order by case when account_id = ${accountId} then 0 else 1 end limit 1`,
+  );
   if (pod === undefined) return undefined;
-  if (pod.account_id === accountId) return `pod ${JSON.stringify(pod.name)} (${pod.id}) was made from this template; terminate the pod first`;
+  if (pod.account_id === accountId)
+    return `pod ${JSON.stringify(pod.name)} (${pod.id}) was made from this template; terminate the pod first`;
   return 'a pod of another account was made from this template; it can be deleted when that pod is terminated';
 }
 
@@ -163,7 +177,9 @@ export function templateTable(database: Database, sealer: Sealer): TemplateStore
       database.write(function* () {
         // Before the template, as a registry that goes does: two transactions never wait for each other.
         const registryIds = yield* holdRegistries(accountId, ids.registryIds);
-        const found = yield* row<Row>(sql`select * from templates where id = ${id} and account_id = ${accountId}${lockRow}`);
+        const found = yield* row<Row>(
+          sql`select * from templates where id = ${id} and account_id = ${accountId}${lockRow}`,
+        );
         if (found === undefined) return undefined;
         const changed = next(fromRow(found), { registryIds });
         yield* write(changed);
@@ -172,7 +188,9 @@ export function templateTable(database: Database, sealer: Sealer): TemplateStore
 
     findByName: (accountId, name) =>
       database.read(function* () {
-        const found = yield* row<Row>(sql`select * from templates where account_id = ${accountId} and name = ${name}`);
+        const found = yield* row<Row>(
+          sql`select * from templates where account_id = ${accountId} and name = ${name}`,
+        );
         return found === undefined ? undefined : fromRow(found);
       }),
 
@@ -184,7 +202,9 @@ export function templateTable(database: Database, sealer: Sealer): TemplateStore
 
     listPublic: (limit) =>
       database.read(function* () {
-        const found = yield* rows<Row>(sql`select * from templates where public = 1 order by created_at desc, id desc limit ${limit}`);
+        const found = yield* rows<Row>(
+          sql`select * from templates where public = 1 order by created_at desc, id desc limit ${limit}`,
+        );
         return found.map(fromRow);
       }),
   };

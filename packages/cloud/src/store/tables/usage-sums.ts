@@ -1,5 +1,15 @@
 import { PARTS, typeOf } from '../ledger.ts';
-import type { Changes, CostPart, Grouping, Level, Sums, SumsQuery, UsageKind, Use, UseState } from '../ledger.ts';
+import type {
+  Changes,
+  CostPart,
+  Grouping,
+  Level,
+  Sums,
+  SumsQuery,
+  UsageKind,
+  Use,
+  UseState,
+} from '../ledger.ts';
 import { FIELD, FIELDS, MONTH_FIELDS, NO_SUMS, PackedSums } from '../packed-sums.ts';
 import { changes, name, perDialect, rows, sql, tuples } from '../sql.ts';
 import type { Row, Statement, Steps, Value } from '../sql.ts';
@@ -8,29 +18,68 @@ const [HOUR, DAY] = [3_600, 86_400];
 /** Rows of one statement: both databases limit how many values it may have. */
 const TOGETHER = 100;
 
-export const COLUMN: Record<CostPart, string> = { gpu: 'gpu', cpu: 'cpu', disk: 'disk', fastDisk: 'fast_disk' };
+export const COLUMN: Record<CostPart, string> = {
+  gpu: 'gpu',
+  cpu: 'cpu',
+  disk: 'disk',
+  fastDisk: 'fast_disk',
+};
 export const RATE_COLUMNS = PARTS.map((part) => `${COLUMN[part]}_rate`);
 const LATE_COLUMNS = PARTS.map((part) => `${COLUMN[part]}_late`);
 // In a month, whole days are counted apart: rate times seconds would outgrow what a database counts.
 const LATE_DAYS_COLUMNS = PARTS.map((part) => `${COLUMN[part]}_late_days`);
-const SUMMED = [...RATE_COLUMNS, ...LATE_COLUMNS, ...LATE_DAYS_COLUMNS, 'runs', 'runs_late', 'disk_in_gb', 'added_in_gb'];
+const SUMMED = [
+  ...RATE_COLUMNS,
+  ...LATE_COLUMNS,
+  ...LATE_DAYS_COLUMNS,
+  'runs',
+  'runs_late',
+  'disk_in_gb',
+  'added_in_gb',
+];
 const KEY_COLUMNS = ['account_id', 'grouping_by', 'kind', 'level', 'bucket', 'group_id'];
 const SUM_COLUMNS = [...KEY_COLUMNS, ...SUMMED, 'last_at'];
 /** In the order in which they are packed. */
-const PACKED_COLUMNS = ['bucket', 'last_at', ...RATE_COLUMNS, ...LATE_COLUMNS, 'runs', 'runs_late', 'disk_in_gb', 'added_in_gb'];
+const PACKED_COLUMNS = [
+  'bucket',
+  'last_at',
+  ...RATE_COLUMNS,
+  ...LATE_COLUMNS,
+  'runs',
+  'runs_late',
+  'disk_in_gb',
+  'added_in_gb',
+];
 
-const addUp = name(SUMMED.map((column) => `${column} = usage_sums.${column} + excluded.${column}`).join(', '));
-const later = name('last_at = case when excluded.last_at > usage_sums.last_at then excluded.last_at else usage_sums.last_at end');
+const addUp = name(
+  SUMMED.map((column) => `${column} = usage_sums.${column} + excluded.${column}`).join(', '),
+);
+const later = name(
+  'last_at = case when excluded.last_at > usage_sums.last_at then excluded.last_at else usage_sums.last_at end',
+);
 // What was late may be more than a JavaScript number holds; then it travels as text.
 const lateSelected = perDialect({
-  sqlite: LATE_COLUMNS.map((column) => `case when ${column} between -${Number.MAX_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER} then ${column} else cast(${column} as text) end as ${column}`).join(', '),
+  sqlite: LATE_COLUMNS.map(
+    (column) =>
+      `case when ${column} between -${Number.MAX_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER} then ${column} else cast(${column} as text) end as ${column}`,
+  ).join(', '),
   postgres: LATE_COLUMNS.map((column) => `cast(${column} as text) as ${column}`).join(', '),
 });
 const restSelected = ['group_id', ...PACKED_COLUMNS.filter((column) => !LATE_COLUMNS.includes(column))];
-const selected = { hour: sql`${name(restSelected.join(', '))}, ${lateSelected}`, month: sql`${name([...restSelected, ...LATE_DAYS_COLUMNS].join(', '))}, ${lateSelected}` };
-const beforeSelected = name(['group_id', ...[...RATE_COLUMNS, 'runs', 'disk_in_gb'].map((column) => `cast(sum(${column}) as bigint) as ${column}`)].join(', '));
+const selected = {
+  hour: sql`${name(restSelected.join(', '))}, ${lateSelected}`,
+  month: sql`${name([...restSelected, ...LATE_DAYS_COLUMNS].join(', '))}, ${lateSelected}`,
+};
+const beforeSelected = name(
+  [
+    'group_id',
+    ...[...RATE_COLUMNS, 'runs', 'disk_in_gb'].map((column) => `cast(sum(${column}) as bigint) as ${column}`),
+  ].join(', '),
+);
 // What came to an end before is of no concern to what comes after.
-const stillUsed = name([...RATE_COLUMNS, 'runs', 'disk_in_gb'].map((column) => `sum(${column}) <> 0`).join(' or '));
+const stillUsed = name(
+  [...RATE_COLUMNS, 'runs', 'disk_in_gb'].map((column) => `sum(${column}) <> 0`).join(' or '),
+);
 
 /**
  * What one transaction adds to the roll-ups. There is a row for each hour and each month in which
@@ -46,8 +95,31 @@ export class RollUps {
     for (const [grouping, group, levels] of groupsOf(use)) {
       for (const level of levels) {
         const bucket = startOf(level, second);
-        if (level === 'day') this.#addDay(keyOf(use.accountId, grouping, use.kind, 'month', startOf('month', second), group), use, sign, second, bucket, addedInGb);
-        else this.#addRow({ account_id: use.accountId, grouping_by: grouping, kind: use.kind, level, bucket, group_id: group, last_at: second }, use, sign, second, addedInGb);
+        if (level === 'day')
+          this.#addDay(
+            keyOf(use.accountId, grouping, use.kind, 'month', startOf('month', second), group),
+            use,
+            sign,
+            second,
+            bucket,
+            addedInGb,
+          );
+        else
+          this.#addRow(
+            {
+              account_id: use.accountId,
+              grouping_by: grouping,
+              kind: use.kind,
+              level,
+              bucket,
+              group_id: group,
+              last_at: second,
+            },
+            use,
+            sign,
+            second,
+            addedInGb,
+          );
       }
     }
   }
@@ -56,10 +128,18 @@ export class RollUps {
   *write(): Steps<void> {
     const sorted = [...this.#sums.keys()].sort();
     for (let index = 0; index < sorted.length; index += TOGETHER) {
-      const found = yield* addSums(sorted.slice(index, index + TOGETHER).map((key) => this.#sums.get(key) ?? {}));
+      const found = yield* addSums(
+        sorted.slice(index, index + TOGETHER).map((key) => this.#sums.get(key) ?? {}),
+      );
       // From here on nobody else changes these months, so what was read of them is what they are.
       const months = found.filter(({ level }) => level === 'month');
-      if (months.length > 0) yield* writeDays(months.map((month) => ({ ...month, days: unpacked(month['days']).plus(this.#days.get(keyOfRow(month)) ?? NO_SUMS).bytes })));
+      if (months.length > 0)
+        yield* writeDays(
+          months.map((month) => ({
+            ...month,
+            days: unpacked(month['days']).plus(this.#days.get(keyOfRow(month)) ?? NO_SUMS).bytes,
+          })),
+        );
     }
   }
 
@@ -67,7 +147,18 @@ export class RollUps {
     const late = second - bucket;
     const rates = PARTS.map((part) => sign * use.rates[part]);
     const runs = use.runs ? sign : 0;
-    const change = PackedSums.of([[bucket, second, ...rates, ...rates.map((rate) => BigInt(rate) * BigInt(late)), runs, runs * late, sign * use.diskInGb, addedInGb]]);
+    const change = PackedSums.of([
+      [
+        bucket,
+        second,
+        ...rates,
+        ...rates.map((rate) => BigInt(rate) * BigInt(late)),
+        runs,
+        runs * late,
+        sign * use.diskInGb,
+        addedInGb,
+      ],
+    ]);
     this.#days.set(key, (this.#days.get(key) ?? NO_SUMS).plus(change));
   }
 
@@ -96,11 +187,23 @@ export class RollUps {
 }
 
 /** The roll-ups of one kind from an instant on, and the state before it. */
-export function* sumsOf(kind: UsageKind, { accountId, grouping, level, from, to }: Omit<SumsQuery, 'kinds'>): Steps<Sums> {
+export function* sumsOf(
+  kind: UsageKind,
+  { accountId, grouping, level, from, to }: Omit<SumsQuery, 'kinds'>,
+): Steps<Sums> {
   const only = sql`account_id = ${accountId} and grouping_by = ${grouping} and kind = ${kind}`;
   const month = startOf('month', from);
-  const found = yield* rows<Row>(sql`select ${beforeSelected} from usage_sums where ${only} and level = 'month' and bucket < ${month} group by group_id having ${stillUsed}`);
-  const before = found.map((one): UseState => ({ group: one['group_id'] as string, rates: ratesFromRow(one), runs: Number(one['runs']), diskInGb: Number(one['disk_in_gb']) }));
+  const found = yield* rows<Row>(
+    sql`select ${beforeSelected} from usage_sums where ${only} and level = 'month' and bucket < ${month} group by group_id having ${stillUsed}`,
+  );
+  const before = found.map(
+    (one): UseState => ({
+      group: one['group_id'] as string,
+      rates: ratesFromRow(one),
+      runs: Number(one['runs']),
+      diskInGb: Number(one['disk_in_gb']),
+    }),
+  );
   if (level === 'day') return { kind, before, changes: yield* daysBetween(only, from, to) };
   const earlier = month < from ? yield* daysBetween(only, month, from) : [];
   return { kind, before: afterChanges(before, earlier), changes: yield* rowsBetween(only, level, from, to) };
@@ -108,7 +211,9 @@ export function* sumsOf(kind: UsageKind, { accountId, grouping, level, from, to 
 
 /** The first is the start of a month. */
 function* daysBetween(only: Statement, from: number, to: number): Steps<Changes[]> {
-  const months = yield* rows<Row>(sql`select group_id, days from usage_sums where ${only} and level = 'month' and bucket >= ${from} and bucket < ${to} order by bucket, group_id`);
+  const months = yield* rows<Row>(
+    sql`select group_id, days from usage_sums where ${only} and level = 'month' and bucket >= ${from} and bucket < ${to} order by bucket, group_id`,
+  );
   return months.map((found): Changes => {
     const days = unpacked(found['days']);
     let until = days.count;
@@ -118,9 +223,14 @@ function* daysBetween(only: Statement, from: number, to: number): Steps<Changes[
 }
 
 function* rowsBetween(only: Statement, level: 'hour' | 'month', from: number, to: number): Steps<Changes[]> {
-  const found = yield* rows<Row>(sql`select ${selected[level]} from usage_sums where ${only} and level = ${level} and bucket >= ${from} and bucket < ${to} order by bucket, group_id`);
+  const found = yield* rows<Row>(
+    sql`select ${selected[level]} from usage_sums where ${only} and level = ${level} and bucket >= ${from} and bucket < ${to} order by bucket, group_id`,
+  );
   const columns = level === 'month' ? [...PACKED_COLUMNS, ...LATE_DAYS_COLUMNS] : PACKED_COLUMNS;
-  const packed = PackedSums.of(found.map((one) => columns.map((column) => exact(one[column]))), level === 'month' ? MONTH_FIELDS : FIELDS);
+  const packed = PackedSums.of(
+    found.map((one) => columns.map((column) => exact(one[column]))),
+    level === 'month' ? MONTH_FIELDS : FIELDS,
+  );
   const list: Changes[] = [];
   for (const [row, one] of found.entries()) {
     const group = one['group_id'] as string;
@@ -134,7 +244,12 @@ function* rowsBetween(only: Statement, level: 'hour' | 'month', from: number, to
 function afterChanges(before: readonly UseState[], list: readonly Changes[]): UseState[] {
   const states = new Map(before.map((state) => [state.group, state]));
   for (const { group, rows: days, from, to } of list) {
-    const state = states.get(group) ?? { group, rates: { gpu: 0, cpu: 0, disk: 0, fastDisk: 0 }, runs: 0, diskInGb: 0 };
+    const state = states.get(group) ?? {
+      group,
+      rates: { gpu: 0, cpu: 0, disk: 0, fastDisk: 0 },
+      runs: 0,
+      diskInGb: 0,
+    };
     states.set(group, state);
     for (let day = from; day < to; day += 1) {
       for (const [index, part] of PARTS.entries()) state.rates[part] += days.number(day, FIELD.rate + index);
@@ -146,7 +261,12 @@ function afterChanges(before: readonly UseState[], list: readonly Changes[]): Us
 }
 
 export function ratesFromRow(found: Row): Record<CostPart, number> {
-  return { gpu: Number(found['gpu_rate']), cpu: Number(found['cpu_rate']), disk: Number(found['disk_rate']), fastDisk: Number(found['fast_disk_rate']) };
+  return {
+    gpu: Number(found['gpu_rate']),
+    cpu: Number(found['cpu_rate']),
+    disk: Number(found['disk_rate']),
+    fastDisk: Number(found['fast_disk_rate']),
+  };
 }
 
 function groupsOf(use: Use): [grouping: Grouping, group: string, levels: Level[]][] {
@@ -192,7 +312,11 @@ function* addSums(some: readonly Row[]): Steps<Row[]> {
 }
 
 function* writeDays(months: readonly Row[]): Steps<void> {
-  const [first = [], ...others] = months.map((month) => ['account_id', 'grouping_by', 'kind', 'bucket', 'group_id', 'days'].map((column) => month[column] ?? null));
+  const [first = [], ...others] = months.map((month) =>
+    ['account_id', 'grouping_by', 'kind', 'bucket', 'group_id', 'days'].map(
+      (column) => month[column] ?? null,
+    ),
+  );
   const [accountId = null, grouping = null, kind = null, bucket = null, group = null, days = null] = first;
   // PostgreSQL takes the types of all from the first.
   const typed = sql`(${accountId}, ${grouping}, ${kind}, cast(${bucket} as bigint), ${group}, cast(${days} as ${perDialect({ sqlite: 'blob', postgres: 'bytea' })}))`;

@@ -23,10 +23,22 @@ export function volumeTable(database: Database, usage?: UsageRules): Collection<
     fromRow: volumeFromRow,
     // Asked after the row is gone: whoever held it for an endpoint has written that endpoint by then.
     *onRemove(accountId, id, at) {
-      const user = yield* row<{ id: string; name: string }>(sql`select id, name from endpoints where account_id = ${accountId} and network_volume_ids like ${`%"${id}"%`} limit 1`);
-      if (user !== undefined) throw new BerthError('in-use', `endpoint ${JSON.stringify(user.name)} (${user.id}) uses this network volume; take it from the endpoint, or delete the endpoint first`);
-      const pod = yield* row<{ id: string; name: string }>(sql`select id, name from pods where network_volume_id = ${id} and account_id = ${accountId} and wanted <> 'terminated' limit 1`);
-      if (pod !== undefined) throw new BerthError('in-use', `pod ${JSON.stringify(pod.name)} (${pod.id}) has this network volume; terminate the pod first`);
+      const user = yield* row<{ id: string; name: string }>(
+        sql`select id, name from endpoints where account_id = ${accountId} and network_volume_ids like ${`%"${id}"%`} limit 1`,
+      );
+      if (user !== undefined)
+        throw new BerthError(
+          'in-use',
+          `endpoint ${JSON.stringify(user.name)} (${user.id}) uses this network volume; take it from the endpoint, or delete the endpoint first`,
+        );
+      const pod = yield* row<{ id: string; name: string }>(
+        sql`select id, name from pods where network_volume_id = ${id} and account_id = ${accountId} and wanted <> 'terminated' limit 1`,
+      );
+      if (pod !== undefined)
+        throw new BerthError(
+          'in-use',
+          `pod ${JSON.stringify(pod.name)} (${pod.id}) has this network volume; terminate the pod first`,
+        );
       if (usage !== undefined) yield* settleUses([{ unitId: id, use: null, at }]);
     },
     *onWrite(volume, at) {

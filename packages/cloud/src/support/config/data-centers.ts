@@ -1,7 +1,17 @@
 import { distinct, isMapping, type Kind } from './kind.ts';
 
 /** The parts of the world that REST v2 names for a data center. */
-export const regions = ['NORTH_AMERICA', 'SOUTH_AMERICA', 'EUROPE', 'ASIA', 'MIDDLE_EAST', 'AFRICA', 'OCEANIA', 'ANTARCTICA', 'UNKNOWN'] as const;
+export const regions = [
+  'NORTH_AMERICA',
+  'SOUTH_AMERICA',
+  'EUROPE',
+  'ASIA',
+  'MIDDLE_EAST',
+  'AFRICA',
+  'OCEANIA',
+  'ANTARCTICA',
+  'UNKNOWN',
+] as const;
 
 export const engineNames = ['process', 'docker'] as const;
 
@@ -24,21 +34,26 @@ const fields: Record<keyof DataCenterConfig, (value: unknown) => boolean> = {
 
 function isDataCenter(value: unknown): value is DataCenterConfig {
   if (!isMapping(value) || !('id' in value)) return false;
-  return Object.entries(value).every(([field, content]) => Object.hasOwn(fields, field) && fields[field as keyof DataCenterConfig](content));
+  return Object.entries(value).every(
+    ([field, content]) => Object.hasOwn(fields, field) && fields[field as keyof DataCenterConfig](content),
+  );
 }
 
 /** A list of data centers in the file, of which an id alone is the short form; a list of ids in text. */
 export function dataCenterList(): Kind<DataCenterConfig[]> {
   const asList = (values: unknown[]): DataCenterConfig[] | undefined => {
     const centers = values.map((value) => (typeof value === 'string' ? { id: value.trim() } : value));
-    return centers.length > 0 && centers.every(isDataCenter) && distinct(centers.map((center) => center.id)) ? centers : undefined;
+    return centers.length > 0 && centers.every(isDataCenter) && distinct(centers.map((center) => center.id))
+      ? centers
+      : undefined;
   };
   return {
     allowed:
       'ids of letters, digits and dashes, each once; in the file also entries of id, name, ' +
       `region (${regions.join(', ')}) and engine (${engineNames.join(', ')})`,
     fromText: (value) => asList(value.split(',')),
-    fromFile: (value) => (typeof value === 'string' ? asList(value.split(',')) : Array.isArray(value) ? asList(value) : undefined),
+    fromFile: (value) =>
+      typeof value === 'string' ? asList(value.split(',')) : Array.isArray(value) ? asList(value) : undefined,
     toYaml: (value) => JSON.stringify(value),
   };
 }

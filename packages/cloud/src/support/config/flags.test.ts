@@ -5,11 +5,17 @@ import { readArguments } from './flags.ts';
 const kinds = { name: 'text', endpoint: 'list', json: 'switch', help: 'switch' } as const;
 
 test('reads flags, lists, switches and words in any order', () => {
-  assert.deepEqual(readArguments(['a', '--name', 'n', '--endpoint=1', '-h', 'b', '--endpoint', '2', '--json', '--', '--c'], kinds), {
-    flags: { name: 'n', endpoint: ['1', '2'], help: true, json: true },
-    words: ['a', 'b', '--c'],
-    problems: [],
-  });
+  assert.deepEqual(
+    readArguments(
+      ['a', '--name', 'n', '--endpoint=1', '-h', 'b', '--endpoint', '2', '--json', '--', '--c'],
+      kinds,
+    ),
+    {
+      flags: { name: 'n', endpoint: ['1', '2'], help: true, json: true },
+      words: ['a', 'b', '--c'],
+      problems: [],
+    },
+  );
 });
 
 test('the last of a repeated flag counts, and a value may be empty or start with a dash after "="', () => {
@@ -19,17 +25,25 @@ test('the last of a repeated flag counts, and a value may be empty or start with
 });
 
 test('says what makes no sense', () => {
-  assert.deepEqual(readArguments(['--nmae', '--name', '--json', '--json=yes', '-x', '--constructor', '--name'], kinds).problems, [
-    'unknown option --nmae; did you mean --name?',
-    '--name needs a value',
-    '--json takes no value',
-    'unknown option -x; there is --name --endpoint --json --help',
-    'unknown option --constructor; there is --name --endpoint --json --help',
-    '--name needs a value',
-  ]);
+  assert.deepEqual(
+    readArguments(['--nmae', '--name', '--json', '--json=yes', '-x', '--constructor', '--name'], kinds)
+      .problems,
+    [
+      'unknown option --nmae; did you mean --name?',
+      '--name needs a value',
+      '--json takes no value',
+      'unknown option -x; there is --name --endpoint --json --help',
+      'unknown option --constructor; there is --name --endpoint --json --help',
+      '--name needs a value',
+    ],
+  );
 });
 
 test('passes a command on as it stands', () => {
-  assert.deepEqual(readArguments(['--json', 'pod', 'ls', '-l', '--json', '--', 'x'], kinds, 1), { flags: { json: true }, words: ['pod', 'ls', '-l', '--json', '--', 'x'], problems: [] });
+  assert.deepEqual(readArguments(['--json', 'pod', 'ls', '-l', '--json', '--', 'x'], kinds, 1), {
+    flags: { json: true },
+    words: ['pod', 'ls', '-l', '--json', '--', 'x'],
+    problems: [],
+  });
   assert.deepEqual(readArguments(['pod', '--', '-l', 'x'], kinds, 1).words, ['pod', '-l', 'x']);
 });

@@ -15,9 +15,19 @@ export interface Arguments {
  * Reads an argument list. `wordsBeforeRest` is for commands that pass a command on:
  * from that many words on, everything is taken as it stands, flags too.
  */
-export function readArguments(argv: readonly string[], kinds: Readonly<Record<string, FlagKind>>, wordsBeforeRest = Infinity): Arguments {
+export function readArguments(
+  argv: readonly string[],
+  kinds: Readonly<Record<string, FlagKind>>,
+  wordsBeforeRest = Infinity,
+): Arguments {
   const options = Object.fromEntries(
-    Object.entries(kinds).map(([name, kind]) => [name, { type: kind === 'switch' ? ('boolean' as const) : ('string' as const), ...(name === 'help' ? { short: 'h' } : {}) }]),
+    Object.entries(kinds).map(([name, kind]) => [
+      name,
+      {
+        type: kind === 'switch' ? ('boolean' as const) : ('string' as const),
+        ...(name === 'help' ? { short: 'h' } : {}),
+      },
+    ]),
   );
   const { tokens } = parseArgs({ args: [...argv], options, strict: false, tokens: true });
   const read: Arguments = { flags: {}, words: [], problems: [] };
@@ -33,11 +43,15 @@ export function readArguments(argv: readonly string[], kinds: Readonly<Record<st
     }
     const kind = Object.hasOwn(kinds, token.name) ? kinds[token.name] : undefined;
     const known = Object.keys(kinds).map((name) => `--${name}`);
-    if (kind === undefined) read.problems.push(`unknown option ${token.rawName}${didYouMean(token.rawName, known, `; there is ${known.join(' ')}`)}`);
+    if (kind === undefined)
+      read.problems.push(
+        `unknown option ${token.rawName}${didYouMean(token.rawName, known, `; there is ${known.join(' ')}`)}`,
+      );
     else if (kind === 'switch') {
       if (token.value === undefined) read.flags[token.name] = true;
       else read.problems.push(`${token.rawName} takes no value`);
-    } else if (token.value === undefined || (!token.inlineValue && /^-./.test(token.value))) read.problems.push(`${token.rawName} needs a value`);
+    } else if (token.value === undefined || (!token.inlineValue && /^-./.test(token.value)))
+      read.problems.push(`${token.rawName} needs a value`);
     else if (kind === 'text') read.flags[token.name] = token.value;
     else read.flags[token.name] = [...((read.flags[token.name] as string[] | undefined) ?? []), token.value];
   }

@@ -17,19 +17,34 @@ const SERVICE_LINK = /^(tcp|udp|sctp):\/\//;
 
 /** An empty variable counts as not set: that is how compose files and shells leave one out. */
 export function fromEnvironment(env: Environment): Source & { file: string | undefined; warnings: string[] } {
-  const source = { given: new Map(), problems: [], warnings: [] as string[], file: env[FILE_VARIABLE] === '' ? undefined : env[FILE_VARIABLE] };
+  const source = {
+    given: new Map(),
+    problems: [],
+    warnings: [] as string[],
+    file: env[FILE_VARIABLE] === '' ? undefined : env[FILE_VARIABLE],
+  };
   const known = new Set([FILE_VARIABLE]);
   for (const { path, variable } of knobList) {
     if (variable === undefined) continue;
     known.add(variable);
     const value = env[variable];
     if (value === undefined || value === '') continue;
-    if (path === 'port' && SERVICE_LINK.test(value)) source.warnings.push(`${variable} is ${JSON.stringify(value)}, which Kubernetes set for a service of this name; it is ignored`);
+    if (path === 'port' && SERVICE_LINK.test(value))
+      source.warnings.push(
+        `${variable} is ${JSON.stringify(value)}, which Kubernetes set for a service of this name; it is ignored`,
+      );
     else source.given.set(path, { value, origin: variable });
   }
-  for (const name of Object.keys(env).filter((variable) => variable.startsWith(PREFIX) && !known.has(variable) && !NOT_OURS.test(variable)).sort()) {
-    const close = nearest(name.slice(PREFIX.length), [...known].map((variable) => variable.slice(PREFIX.length)));
-    source.warnings.push(`${name} is not a variable of Berth and is ignored${close === undefined ? '' : `; did you mean ${PREFIX}${close}?`}`);
+  for (const name of Object.keys(env)
+    .filter((variable) => variable.startsWith(PREFIX) && !known.has(variable) && !NOT_OURS.test(variable))
+    .sort()) {
+    const close = nearest(
+      name.slice(PREFIX.length),
+      [...known].map((variable) => variable.slice(PREFIX.length)),
+    );
+    source.warnings.push(
+      `${name} is not a variable of Berth and is ignored${close === undefined ? '' : `; did you mean ${PREFIX}${close}?`}`,
+    );
   }
   return source;
 }

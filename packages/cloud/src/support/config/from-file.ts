@@ -11,7 +11,8 @@ export async function fromFile(file: string, readFile: ReadFile): Promise<Source
   const parsed = await parse(file, readFile);
   if ('problem' in parsed) source.problems.push(parsed.problem);
   else if (isMapping(parsed.content)) collect(parsed.content, '', file, source);
-  else if (parsed.content !== null) source.problems.push(`${file} must hold settings such as "port: 8484", and not a list or a single value`);
+  else if (parsed.content !== null)
+    source.problems.push(`${file} must hold settings such as "port: 8484", and not a list or a single value`);
   return source;
 }
 
@@ -20,7 +21,9 @@ async function parse(file: string, readFile: ReadFile): Promise<{ content: unkno
   try {
     content = await readFile(file);
   } catch (error) {
-    return { problem: `the configuration file ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}` };
+    return {
+      problem: `the configuration file ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+    };
   }
   const { parse: parseYaml } = await import('yaml');
   try {
@@ -41,12 +44,22 @@ function collect(mapping: Record<string, unknown>, section: string, file: string
     if (knob !== undefined) {
       if (source.given.has(knob.path)) source.problems.push(`${path} stands twice in ${file}`);
       else if (value !== null) source.given.set(knob.path, { value, origin: file });
-    } else if (below.length === 0) source.problems.push(`unknown setting ${path} in ${file}${didYouMean(path, names(), '; "berth config" shows all there are')}`);
+    } else if (below.length === 0)
+      source.problems.push(
+        `unknown setting ${path} in ${file}${didYouMean(path, names(), '; "berth config" shows all there are')}`,
+      );
     else if (isMapping(value)) collect(value, `${path}.`, file, source);
-    else if (value !== null) source.problems.push(`${path} in ${file} is a section; allowed: ${below.map((name: KnobPath) => name.slice(path.length + 1)).join(', ')} below it`);
+    else if (value !== null)
+      source.problems.push(
+        `${path} in ${file} is a section; allowed: ${below.map((name: KnobPath) => name.slice(path.length + 1)).join(', ')} below it`,
+      );
   }
 }
 
 function names(): Set<string> {
-  return new Set(knobList.flatMap(({ path }) => (path.includes('.') ? [path, path.slice(0, path.lastIndexOf('.'))] : [path])));
+  return new Set(
+    knobList.flatMap(({ path }) =>
+      path.includes('.') ? [path, path.slice(0, path.lastIndexOf('.'))] : [path],
+    ),
+  );
 }

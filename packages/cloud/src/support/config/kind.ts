@@ -13,7 +13,12 @@ export interface Kind<T> {
 }
 
 /** A kind that is one word: the file may write it as text too. */
-function scalar<T>(kind: { allowed: string; fromText(text: string): T | undefined; fromFile?(value: unknown): T | undefined; toYaml?(value: T): string }): Kind<T> {
+function scalar<T>(kind: {
+  allowed: string;
+  fromText(text: string): T | undefined;
+  fromFile?(value: unknown): T | undefined;
+  toYaml?(value: T): string;
+}): Kind<T> {
   return {
     allowed: kind.allowed,
     fromText: kind.fromText,
@@ -38,9 +43,13 @@ export function optionalText(allowed: string, read: (value: string) => string | 
 
 export function wholeNumber(minimum: number, maximum: number = Number.MAX_SAFE_INTEGER): Kind<number> {
   // Adding 0 makes YAML's -0 an ordinary 0.
-  const within = (value: number): number | undefined => (Number.isSafeInteger(value) && value >= minimum && value <= maximum ? value + 0 : undefined);
+  const within = (value: number): number | undefined =>
+    Number.isSafeInteger(value) && value >= minimum && value <= maximum ? value + 0 : undefined;
   return scalar({
-    allowed: maximum === Number.MAX_SAFE_INTEGER ? `a whole number of at least ${minimum}` : `a whole number from ${minimum} to ${maximum}`,
+    allowed:
+      maximum === Number.MAX_SAFE_INTEGER
+        ? `a whole number of at least ${minimum}`
+        : `a whole number from ${minimum} to ${maximum}`,
     fromText: (value) => (/^\d{1,16}$/.test(value) ? within(Number(value)) : undefined),
     fromFile: (value) => (typeof value === 'number' ? within(value) : undefined),
     toYaml: String,
@@ -54,8 +63,10 @@ const NO = ['false', 'off', 'no', '0'];
 export function toggle([yes, no]: readonly [string, string]): Kind<boolean> {
   return scalar({
     allowed: `${yes} or ${no}`,
-    fromText: (value) => (YES.includes(value.toLowerCase()) ? true : NO.includes(value.toLowerCase()) ? false : undefined),
-    fromFile: (value) => (typeof value === 'boolean' ? value : value === 1 ? true : value === 0 ? false : undefined),
+    fromText: (value) =>
+      YES.includes(value.toLowerCase()) ? true : NO.includes(value.toLowerCase()) ? false : undefined,
+    fromFile: (value) =>
+      typeof value === 'boolean' ? value : value === 1 ? true : value === 0 ? false : undefined,
     toYaml: (value) => (value ? yes : no),
   });
 }
@@ -77,7 +88,13 @@ export function day(): Kind<string> {
 export function webAddress(): Kind<string> {
   return optionalText('an address such as https://berth.example.com', (value) => {
     const url = URL.parse(value);
-    const usable = url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+    const usable =
+      url !== null &&
+      /^https?:$/.test(url.protocol) &&
+      url.username === '' &&
+      url.password === '' &&
+      url.search === '' &&
+      url.hash === '';
     return usable ? url.href.replace(/\/+$/, '') : undefined;
   });
 }
@@ -95,14 +112,21 @@ export function key32(): Kind<string> {
 export function listOrWord<const W extends string>(words: readonly W[], items: string): Kind<W | string[]> {
   const asList = (values: unknown[]): string[] | undefined => {
     const trimmed = values.map((value) => (typeof value === 'string' ? value.trim() : ''));
-    const usable = trimmed.length > 0 && trimmed.every((value) => value !== '' && !value.includes(',') && !words.some((word) => word === value)) && distinct(trimmed);
+    const usable =
+      trimmed.length > 0 &&
+      trimmed.every(
+        (value) => value !== '' && !value.includes(',') && !words.some((word) => word === value),
+      ) &&
+      distinct(trimmed);
     return usable ? trimmed : undefined;
   };
-  const fromText = (value: string): W | string[] | undefined => words.find((word) => word === value) ?? asList(value.split(','));
+  const fromText = (value: string): W | string[] | undefined =>
+    words.find((word) => word === value) ?? asList(value.split(','));
   return {
     allowed: `${words.join(', ')}, or a list of ${items}`,
     fromText,
-    fromFile: (value) => (typeof value === 'string' ? fromText(value) : Array.isArray(value) ? asList(value) : undefined),
+    fromFile: (value) =>
+      typeof value === 'string' ? fromText(value) : Array.isArray(value) ? asList(value) : undefined,
     toYaml: (value) => (typeof value === 'string' ? value : JSON.stringify(value)),
   };
 }

@@ -22,7 +22,16 @@ export function knob<T>(definition: Omit<Knob<T>, 'default'> & { default: NoInfe
 }
 
 /** `webhooks.allowPrivate` is set by `BERTH_WEBHOOKS_ALLOW_PRIVATE`. Nothing for a knob that only the file can hold. */
-export function variableOf(path: string, { kind, variable }: Pick<Knob, 'variable'> & { kind: { fromText?: unknown } }): string | undefined {
+export function variableOf(
+  path: string,
+  { kind, variable }: Pick<Knob, 'variable'> & { kind: { fromText?: unknown } },
+): string | undefined {
   if (kind.fromText === undefined) return undefined;
-  return variable ?? `BERTH_${path.replace(/([a-z0-9])([A-Z])/g, '$1_$2').replaceAll('.', '_').toUpperCase()}`;
+  return (
+    variable ??
+    `BERTH_${path
+      .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+      .replaceAll('.', '_')
+      .toUpperCase()}`
+  );
 }

@@ -1,5 +1,15 @@
 import { dataCenterList } from './data-centers.ts';
-import { day, key32, listOrWord, oneOf, optionalText, text, toggle, webAddress, wholeNumber } from './kind.ts';
+import {
+  day,
+  key32,
+  listOrWord,
+  oneOf,
+  optionalText,
+  text,
+  toggle,
+  webAddress,
+  wholeNumber,
+} from './kind.ts';
 import { knob, variableOf, type Knob } from './knob.ts';
 import { operationLimit, type OperationLimit } from './operation-limit.ts';
 import { noPrices, priceTable } from './prices.ts';
@@ -24,7 +34,8 @@ export const knobs = {
     kind: text('a host name or an IP address', (value) => /^[A-Za-z0-9._:%-]+$/.test(value)),
     default: '127.0.0.1',
     flag: true,
-    description: 'The address to listen on. Loopback keeps Berth to this machine; 0.0.0.0 or :: opens it to the network.',
+    description:
+      'The address to listen on. Loopback keeps Berth to this machine; 0.0.0.0 or :: opens it to the network.',
   }),
   port: knob({
     kind: wholeNumber(0, 65535),
@@ -36,41 +47,54 @@ export const knobs = {
     kind: text('the path of a folder', (value) => value !== '' && !value.includes('\0')),
     default: './.berth',
     flag: true,
-    description: 'The folder for what Berth keeps: the SQLite database, the root key, volumes and logs. Change it to put them on another disk.',
+    description:
+      'The folder for what Berth keeps: the SQLite database, the root key, volumes and logs. Change it to put them on another disk.',
   }),
   database: knob({
-    kind: optionalText('an address such as postgres://user:password@host:5432/berth', (value) => (/^postgres(ql)?:\/\//.test(value) && URL.canParse(value) ? value : undefined)),
+    kind: optionalText('an address such as postgres://user:password@host:5432/berth', (value) =>
+      /^postgres(ql)?:\/\//.test(value) && URL.canParse(value) ? value : undefined,
+    ),
     default: '',
     flag: true,
     variable: 'BERTH_DATABASE_URL',
     secret: true,
-    description: 'A PostgreSQL database for the state and the queue. Empty means SQLite in the data folder. Several Berth servers that share the work need PostgreSQL.',
+    description:
+      'A PostgreSQL database for the state and the queue. Empty means SQLite in the data folder. Several Berth servers that share the work need PostgreSQL.',
   }),
   databasePool: knob({
     kind: wholeNumber(1, 1000),
     default: 10,
-    description: 'How many connections this server opens to PostgreSQL at most for its work, at least two; two more are for its word with the other servers. All servers together must stay below what the database allows.',
+    description:
+      'How many connections this server opens to PostgreSQL at most for its work, at least two; two more are for its word with the other servers. All servers together must stay below what the database allows.',
   }),
   publicUrl: knob({
     kind: webAddress(),
     default: '',
-    description: 'The address under which clients reach Berth, where that is not the one it listens on: behind a proxy or a load balancer. Empty derives it from host and port.',
+    description:
+      'The address under which clients reach Berth, where that is not the one it listens on: behind a proxy or a load balancer. Empty derives it from host and port.',
   }),
   workerUrl: knob({
     kind: webAddress(),
     default: '',
-    description: 'The address under which workers and pods reach Berth, where theirs differs from the public one. Empty lets each engine choose.',
+    description:
+      'The address under which workers and pods reach Berth, where theirs differs from the public one. Empty lets each engine choose.',
   }),
   domain: knob({
-    kind: optionalText('a host name such as berth.example.com', (value) => (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(value) ? value.toLowerCase() : undefined)),
+    kind: optionalText('a host name such as berth.example.com', (value) =>
+      /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(value) ? value.toLowerCase() : undefined,
+    ),
     default: '',
-    description: 'A domain whose names *.<domain> all lead here. Load balancing endpoints are then reached as {endpoint_id}.<domain> too. Empty leaves them to their paths.',
+    description:
+      'A domain whose names *.<domain> all lead here. Load balancing endpoints are then reached as {endpoint_id}.<domain> too. Empty leaves them to their paths.',
   }),
   rootKey: knob({
-    kind: optionalText('at least 16 characters without spaces', (value) => (/^[!-~]{16,}$/.test(value) ? value : undefined)),
+    kind: optionalText('at least 16 characters without spaces', (value) =>
+      /^[!-~]{16,}$/.test(value) ? value : undefined,
+    ),
     default: '',
     secret: true,
-    description: 'The API key of the root account, for installations that hand out their keys themselves. Empty makes one at the first start and keeps it in the data folder.',
+    description:
+      'The API key of the root account, for installations that hand out their keys themselves. Empty makes one at the first start and keeps it in the data folder.',
   }),
   masterKey: knob({
     kind: key32(),
@@ -83,22 +107,26 @@ export const knobs = {
   'log.level': knob({
     kind: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     default: 'info',
-    description: 'The least level that is logged. debug and trace are for finding a fault; warn and above keep a busy log short.',
+    description:
+      'The least level that is logged. debug and trace are for finding a fault; warn and above keep a busy log short.',
   }),
   'log.format': knob({
     kind: oneOf(['auto', 'json', 'text']),
     default: 'auto',
-    description: 'json is one object per line, for collectors; text is for people. auto is text on a terminal and json elsewhere.',
+    description:
+      'json is one object per line, for collectors; text is for people. auto is text on a terminal and json elsewhere.',
   }),
   stopTimeout: knob({
     kind: wholeNumber(0, 3600),
     default: 10,
-    description: 'How many seconds requests under way get to end when Berth is told to stop. Raise it where long synchronous calls should outlast a deployment.',
+    description:
+      'How many seconds requests under way get to end when Berth is told to stop. Raise it where long synchronous calls should outlast a deployment.',
   }),
   rateLimits: knob({
     kind: toggle(['on', 'off']),
     default: true,
-    description: 'Whether any rate limit applies. Switch it off for load tests, or where a proxy in front already limits.',
+    description:
+      'Whether any rate limit applies. Switch it off for load tests, or where a proxy in front already limits.',
   }),
   'rateLimit.perMinute': knob({
     kind: wholeNumber(1),
@@ -134,12 +162,14 @@ export const knobs = {
   'v1.sunset': knob({
     kind: day(),
     default: '2026-11-15',
-    description: 'The day that answers of REST v1 announce as their last. v1 is served after it, unless it is turned off.',
+    description:
+      'The day that answers of REST v1 announce as their last. v1 is served after it, unless it is turned off.',
   }),
   'graphql.maxDepth': knob({
     kind: wholeNumber(1, 1000),
     default: 20,
-    description: 'How deep the selections of a GraphQL query may nest. It bounds the work that one request can cause.',
+    description:
+      'How deep the selections of a GraphQL query may nest. It bounds the work that one request can cause.',
   }),
   'graphql.maxFields': knob({
     kind: wholeNumber(1),
@@ -156,12 +186,14 @@ export const knobs = {
   'webhooks.attempts': knob({
     kind: wholeNumber(1, 100),
     default: 3,
-    description: 'How often a webhook is tried in all before it counts as failed. Any answer from 200 to 299 ends the tries.',
+    description:
+      'How often a webhook is tried in all before it counts as failed. Any answer from 200 to 299 ends the tries.',
   }),
   'webhooks.pause': knob({
     kind: wholeNumber(0, 3600),
     default: 10,
-    description: 'How many seconds lie between two tries of a webhook. Raise it, or the number of tries, where receivers are away for longer.',
+    description:
+      'How many seconds lie between two tries of a webhook. Raise it, or the number of tries, where receivers are away for longer.',
   }),
   'webhooks.timeout': knob({
     kind: wholeNumber(1, 300),
@@ -171,7 +203,8 @@ export const knobs = {
   'webhooks.keepLog': knob({
     kind: wholeNumber(1, 8760),
     default: 72,
-    description: 'How many hours a webhook stays in the delivery log after it was delivered or has failed, and can be sent once more. The log holds what was sent: lower it where results are large.',
+    description:
+      'How many hours a webhook stays in the delivery log after it was delivered or has failed, and can be sent once more. The log holds what was sent: lower it where results are large.',
   }),
   gpus: knob({
     kind: listOrWord(['auto', 'none'], 'GPU type ids'),
@@ -187,37 +220,48 @@ export const knobs = {
     description:
       'The places where pods and workers run. Each is served by one engine; without one named, it is processes on this machine. ' +
       'Where none is given to Docker and a daemon answers, DOCKER-1 is there too.',
-    example: 'dataCenters:\n  - { id: LOCAL-1 }\n  - { id: EU-1, name: Rack 7, region: EUROPE, engine: docker }',
+    example:
+      'dataCenters:\n  - { id: LOCAL-1 }\n  - { id: EU-1, name: Rack 7, region: EUROPE, engine: docker }',
   }),
   docker: knob({
-    kind: text('auto, off, or an address such as unix:///var/run/docker.sock', (value) => value === 'auto' || value === 'off' || /^(unix|npipe|tcp|http|https|ssh):\/\/\S+$/.test(value)),
+    kind: text(
+      'auto, off, or an address such as unix:///var/run/docker.sock',
+      (value) =>
+        value === 'auto' || value === 'off' || /^(unix|npipe|tcp|http|https|ssh):\/\/\S+$/.test(value),
+    ),
     default: 'auto',
-    description: 'Where the Docker daemon is, or Podman with the same interface. auto goes by DOCKER_HOST and then looks in the usual places, at the start and every few seconds until one answers; off leaves Docker alone.',
+    description:
+      'Where the Docker daemon is, or Podman with the same interface. auto goes by DOCKER_HOST and then looks in the usual places, at the start and every few seconds until one answers; off leaves Docker alone.',
     example: 'docker: unix:///run/user/1000/podman/podman.sock',
   }),
   ecrEndpoint: knob({
     kind: webAddress(),
     default: '',
-    description: 'Where logins for delegated ECR registries are asked for, in place of Amazon\'s own address: a private endpoint of your network. The AWS identity is that of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
+    description:
+      "Where logins for delegated ECR registries are asked for, in place of Amazon's own address: a private endpoint of your network. The AWS identity is that of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
   }),
   clusterNetwork: knob({
     kind: text('a range of IPv4 addresses such as 10.65.0.0/16, from /8 to /24', isRange),
     default: '10.65.0.0/16',
-    description: 'Where the networks of clusters are taken from on engines that run containers, 256 addresses for each. Change it where your own network has these addresses.',
+    description:
+      'Where the networks of clusters are taken from on engines that run containers, 256 addresses for each. Change it where your own network has these addresses.',
   }),
   prices: knob({
     kind: priceTable(),
     default: noPrices,
-    description: 'Prices in US dollars: of an hour by GPU or CPU type, of a GB and month by kind of disk. What is not named costs nothing. Set them so that usage shows what your machines cost; docs/billing.md tells more.',
-    example: 'prices:\n  gpu: { NVIDIA A40: 0.40 }\n  cpu: { cpu3c: 0.04 }\n  disk: { container: 0.10, networkVolume: 0.07 }',
+    description:
+      'Prices in US dollars: of an hour by GPU or CPU type, of a GB and month by kind of disk. What is not named costs nothing. Set them so that usage shows what your machines cost; docs/billing.md tells more.',
+    example:
+      'prices:\n  gpu: { NVIDIA A40: 0.40 }\n  cpu: { cpu3c: 0.04 }\n  disk: { container: 0.10, networkVolume: 0.07 }',
   }),
 };
 
 export type KnobPath = keyof typeof knobs;
 
 /** The knobs as a plain list, for what treats them all alike. */
-export const knobList: readonly { path: KnobPath; knob: Knob; variable: string | undefined }[] = Object.entries(knobs).map(([path, entry]) => ({
-  path: path as KnobPath,
-  knob: entry,
-  variable: variableOf(path, entry),
-}));
+export const knobList: readonly { path: KnobPath; knob: Knob; variable: string | undefined }[] =
+  Object.entries(knobs).map(([path, entry]) => ({
+    path: path as KnobPath,
+    knob: entry,
+    variable: variableOf(path, entry),
+  }));

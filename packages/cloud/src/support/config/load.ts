@@ -22,7 +22,11 @@ export interface LoadedConfig {
 }
 
 /** A flag wins over a variable, a variable over the file, the file over the default. */
-export async function loadConfig({ argv = [], env = {}, readFile = (path) => readFileOfDisk(path, 'utf8') }: ConfigSources): Promise<LoadedConfig> {
+export async function loadConfig({
+  argv = [],
+  env = {},
+  readFile = (path) => readFileOfDisk(path, 'utf8'),
+}: ConfigSources): Promise<LoadedConfig> {
   const flags = fromFlags(argv);
   const environment = fromEnvironment(env);
   const file = flags.file ?? environment.file;
@@ -41,14 +45,18 @@ export async function loadConfig({ argv = [], env = {}, readFile = (path) => rea
 
 /** Text means the same from everywhere; what is not text can only come from the file. */
 function readValue({ kind }: Knob, value: unknown): unknown {
-  return typeof value === 'string' && kind.fromText !== undefined ? kind.fromText(value) : kind.fromFile(value);
+  return typeof value === 'string' && kind.fromText !== undefined
+    ? kind.fromText(value)
+    : kind.fromFile(value);
 }
 
 /** Longer values are cut: the start is enough to find them. */
 const SHOWN_CHARACTERS = 80;
 
 function refusal(path: string, { kind, secret }: Knob, given: Given | undefined): string {
-  const shown = secret ? 'not usable (its value is secret and is not shown)' : (JSON.stringify(given?.value) ?? String(given?.value)).slice(0, SHOWN_CHARACTERS);
+  const shown = secret
+    ? 'not usable (its value is secret and is not shown)'
+    : (JSON.stringify(given?.value) ?? String(given?.value)).slice(0, SHOWN_CHARACTERS);
   return `${path} from ${given?.origin} is ${shown}; allowed: ${kind.allowed}`;
 }
 

@@ -3,7 +3,10 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   let best: string | undefined;
   let bestDistance = Infinity;
   for (const candidate of candidates) {
-    const distance = spellings(candidate).reduce((least, spelling) => Math.min(least, editDistance(word.toLowerCase(), spelling)), Infinity);
+    const distance = spellings(candidate).reduce(
+      (least, spelling) => Math.min(least, editDistance(word.toLowerCase(), spelling)),
+      Infinity,
+    );
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
   return bestDistance <= closeEnough(word) ? best : undefined;
@@ -35,7 +38,8 @@ function editDistance(a: string, b: string): number {
     for (let j = 1; j <= b.length; j += 1) {
       const replaced = (last[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
       let least = Math.min(replaced, (last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1);
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) least = Math.min(least, (beforeLast[j - 2] ?? 0) + 1);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        least = Math.min(least, (beforeLast[j - 2] ?? 0) + 1);
       row.push(least);
     }
     [beforeLast, last] = [last, row];

@@ -9,7 +9,10 @@ export function configurationPage(): string {
 
 Berth runs without any configuration. What can be set is set in one of four places; the first that holds a value wins:
 
-1. a flag of \`berth up\`: ${knobList.filter(({ knob }) => knob.flag).map(({ path }) => `\`--${path}\``).join(', ')}, and \`--config\` for the file;
+1. a flag of \`berth up\`: ${knobList
+    .filter(({ knob }) => knob.flag)
+    .map(({ path }) => `\`--${path}\``)
+    .join(', ')}, and \`--config\` for the file;
 2. an environment variable, named beside each setting below; an empty one counts as not set;
 3. a YAML file, named by \`--config\` or \`${FILE_VARIABLE}\`;
 4. the default.
@@ -29,7 +32,9 @@ function section({ path, knob, variable }: (typeof knobList)[number]): string {
   const facts = [
     `- Allowed: ${knob.kind.allowed}`,
     `- Default: \`${knob.kind.toYaml(knob.default)}\``,
-    variable === undefined ? '- From the file only' : `- Variable: \`${variable}\`${knob.flag ? `, flag: \`--${path}\`` : ''}`,
+    variable === undefined
+      ? '- From the file only'
+      : `- Variable: \`${variable}\`${knob.flag ? `, flag: \`--${path}\`` : ''}`,
     ...(knob.secret ? ['- Secret: never shown'] : []),
   ];
   const example = knob.example === undefined ? '' : `\n\`\`\`yaml\n${knob.example}\n\`\`\`\n`;

@@ -15,7 +15,14 @@ export interface Prices {
 export const GPU_USES = ['secure', 'community', 'serverless', 'spot'] as const;
 export const CPU_USES = ['secure', 'serverless'] as const;
 /** Of pods and workers while they run, of pods that are stopped, and network volumes by tier; what a standard one has above 1 TB may cost less. */
-export const DISKS = ['container', 'volume', 'stoppedVolume', 'networkVolume', 'networkVolumeAbove1TB', 'highPerformanceVolume'] as const;
+export const DISKS = [
+  'container',
+  'volume',
+  'stoppedVolume',
+  'networkVolume',
+  'networkVolumeAbove1TB',
+  'highPerformanceVolume',
+] as const;
 
 export const noPrices: Prices = { gpu: {}, cpu: {}, disk: {} };
 
@@ -27,13 +34,19 @@ function isPrice(value: unknown): boolean {
 }
 
 function arePrices(value: unknown, names: readonly string[]): boolean {
-  return isMapping(value) && Object.entries(value).every(([name, price]) => names.includes(name) && isPrice(price));
+  return (
+    isMapping(value) && Object.entries(value).every(([name, price]) => names.includes(name) && isPrice(price))
+  );
 }
 
 function isSection(section: string, value: unknown): boolean {
   if (section === 'disk') return arePrices(value, DISKS);
   const uses = section === 'gpu' ? GPU_USES : section === 'cpu' ? CPU_USES : undefined;
-  return uses !== undefined && isMapping(value) && Object.values(value).every((price) => isPrice(price) || arePrices(price, uses));
+  return (
+    uses !== undefined &&
+    isMapping(value) &&
+    Object.values(value).every((price) => isPrice(price) || arePrices(price, uses))
+  );
 }
 
 /** Nested, and therefore from the file alone. */

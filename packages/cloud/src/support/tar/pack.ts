@@ -8,15 +8,29 @@ import type { TarEntry } from './entry.ts';
 const LONGEST_NAME = 100;
 /** Of the eleven octal digits that a header has for it. */
 const LARGEST_SIZE = 8 ** 11 - 1;
-const TYPES: Record<TarEntry['kind'], string> = { file: '0', 'hard-link': '1', link: '2', folder: '5', other: '0' };
+const TYPES: Record<TarEntry['kind'], string> = {
+  file: '0',
+  'hard-link': '1',
+  link: '2',
+  folder: '5',
+  other: '0',
+};
 
 /** A tar of what is at a path, under this name: a file, a link, or a folder with all that is in it. What is none of these, or has a name that is no text, is left out. */
-export async function* packTree(path: string, name: string, onBytes: (count: number) => void = () => undefined): AsyncGenerator<Uint8Array> {
+export async function* packTree(
+  path: string,
+  name: string,
+  onBytes: (count: number) => void = () => undefined,
+): AsyncGenerator<Uint8Array> {
   yield* packBelow(path, name, onBytes);
   yield Buffer.alloc(2 * BLOCK);
 }
 
-async function* packBelow(path: string, name: string, onBytes: (count: number) => void): AsyncGenerator<Uint8Array> {
+async function* packBelow(
+  path: string,
+  name: string,
+  onBytes: (count: number) => void,
+): AsyncGenerator<Uint8Array> {
   const found = await lstat(path);
   const about = { name, mode: found.mode & 0o7777, modifiedAt: found.mtimeMs, size: 0, target: '' };
   if (found.isSymbolicLink()) yield header({ ...about, kind: 'link', target: await readlink(path) });
@@ -26,14 +40,22 @@ async function* packBelow(path: string, name: string, onBytes: (count: number) =
   }
   if (!found.isDirectory()) return;
   yield header({ ...about, kind: 'folder' });
-  for (const child of (await readNames(path)).names) yield* packBelow(join(path, child), `${name}/${child}`, onBytes);
+  for (const child of (await readNames(path)).names)
+    yield* packBelow(join(path, child), `${name}/${child}`, onBytes);
 }
 
 /** As long as the header says, whatever becomes of the file meanwhile: what is written to a log goes on, and a tar must not. */
-async function* content(path: string, size: number, onBytes: (count: number) => void): AsyncGenerator<Uint8Array> {
+async function* content(
+  path: string,
+  size: number,
+  onBytes: (count: number) => void,
+): AsyncGenerator<Uint8Array> {
   let left = size;
   if (size > 0) {
-    for await (const piece of createReadStream(path, { end: size - 1, highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>) {
+    for await (const piece of createReadStream(path, {
+      end: size - 1,
+      highWaterMark: 256 * 1024,
+    }) as AsyncIterable<Buffer>) {
       left -= piece.length;
       onBytes(piece.length);
       yield piece;
@@ -53,7 +75,11 @@ export function header(entry: TarEntry): Buffer {
   };
   const own = block(shownName, TYPES[entry.kind], entry);
   if (Object.keys(more).length === 0) return own;
-  const records = Buffer.from(Object.entries(more).map(([key, value]) => record(key, value)).join(''));
+  const records = Buffer.from(
+    Object.entries(more)
+      .map(([key, value]) => record(key, value))
+      .join(''),
+  );
   const before = block('PaxHeader', 'x', { ...entry, size: records.length, target: '' });
   return Buffer.concat([before, records, Buffer.alloc(paddingOf(records.length)), own]);
 }
@@ -70,9 +96,21 @@ function record(key: string, value: string): string {
   return `${length} ${key}=${value}\n`;
 }
 
-function block(name: string, type: string, { mode, size, modifiedAt, target }: Pick<TarEntry, 'mode' | 'size' | 'modifiedAt' | 'target'>): Buffer {
+function block(
+  name: string,
+  type: string,
+  { mode, size, modifiedAt, target }: Pick<TarEntry, 'mode' | 'size' | 'modifiedAt' | 'target'>,
+): Buffer {
   const bytes = Buffer.alloc(BLOCK);
-  const octal = (value: number, at: number, width: number): void => void bytes.write(Math.max(0, Math.floor(value)).toString(8).padStart(width - 1, '0').slice(-(width - 1)), at, 'ascii');
+  const octal = (value: number, at: number, width: number): void =>
+    void bytes.write(
+      Math.max(0, Math.floor(value))
+        .toString(8)
+        .padStart(width - 1, '0')
+        .slice(-(width - 1)),
+      at,
+      'ascii',
+    );
   bytes.write(name.slice(0, LONGEST_NAME), 0, LONGEST_NAME, 'latin1');
   octal(mode, 100, 8);
   octal(0, 108, 8);

@@ -13,7 +13,15 @@ export interface ReadEntry extends TarEntry {
   content: AsyncIterable<Uint8Array>;
 }
 
-const KINDS: Record<string, TarEntry['kind']> = { '0': 'file', '\0': 'file', '': 'file', '7': 'file', '1': 'hard-link', '2': 'link', '5': 'folder' };
+const KINDS: Record<string, TarEntry['kind']> = {
+  '0': 'file',
+  '\0': 'file',
+  '': 'file',
+  '7': 'file',
+  '1': 'hard-link',
+  '2': 'link',
+  '5': 'folder',
+};
 
 /** The entries of a tar, one after the other, in any of the forms that Docker and the usual programs write. */
 export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerator<ReadEntry> {
@@ -28,7 +36,8 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
     }
     checkSum(block);
     const type = text(block, 156, 1);
-    const size = more.size === undefined || type === 'x' || type === 'g' ? number(block, 124, 12) : Number(more.size);
+    const size =
+      more.size === undefined || type === 'x' || type === 'g' ? number(block, 124, 12) : Number(more.size);
     if (!Number.isSafeInteger(size) || size < 0) throw new TarError('the archive says a size that cannot be');
     if (type === 'x' || type === 'g' || type === 'L' || type === 'K') {
       if (size > LARGEST_EXTRA) throw new TarError('the archive has a name that cannot be');
@@ -40,12 +49,21 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
       if (type === 'K') more.linkpath = words.replace(/\0.*$/s, '');
       continue;
     }
-    const prefix = text(block, 257, 5) === 'ustar' && text(block, 263, 2) === '00' ? text(block, 345, 155) : '';
+    const prefix =
+      text(block, 257, 5) === 'ustar' && text(block, 263, 2) === '00' ? text(block, 345, 155) : '';
     const name = more.path ?? (prefix === '' ? text(block, 0, 100) : `${prefix}/${text(block, 0, 100)}`);
     const kind = KINDS[type] ?? 'other';
     const content = reader.content(size);
     const modifiedAt = more.mtime === undefined ? number(block, 136, 12) * 1000 : Number(more.mtime) * 1000;
-    yield { name: name.replace(/\/+$/, ''), kind: kind === 'file' && name.endsWith('/') ? 'folder' : kind, size, mode: number(block, 100, 8) & 0o7777, modifiedAt, target: more.linkpath ?? text(block, 157, 100), content };
+    yield {
+      name: name.replace(/\/+$/, ''),
+      kind: kind === 'file' && name.endsWith('/') ? 'folder' : kind,
+      size,
+      mode: number(block, 100, 8) & 0o7777,
+      modifiedAt,
+      target: more.linkpath ?? text(block, 157, 100),
+      content,
+    };
     more = {};
     await reader.finish();
   }
@@ -56,8 +74,10 @@ function attributes(bytes: Buffer): Record<string, string> {
   for (let at = 0; at < bytes.length; ) {
     const space = bytes.indexOf(0x20, at);
     const length = Number(bytes.toString('latin1', at, space));
-    if (space === -1 || !Number.isInteger(length) || length <= 0 || at + length > bytes.length) throw new TarError('the archive has attributes that cannot be read');
-    const [, key = '', value = ''] = /^([^=]*)=(.*)\n$/s.exec(bytes.toString('utf8', space + 1, at + length)) ?? [];
+    if (space === -1 || !Number.isInteger(length) || length <= 0 || at + length > bytes.length)
+      throw new TarError('the archive has attributes that cannot be read');
+    const [, key = '', value = ''] =
+      /^([^=]*)=(.*)\n$/s.exec(bytes.toString('utf8', space + 1, at + length)) ?? [];
     found[key] = value;
     at += length;
   }
@@ -77,7 +97,8 @@ function text(block: Buffer, at: number, length: number): string {
 
 /** Octal digits, or, where the first bit is set, plain bytes. */
 function number(block: Buffer, at: number, length: number): number {
-  if (((block[at] as number) & 0x80) !== 0) return block.subarray(at + 1, at + length).reduce((sum, byte) => sum * 256 + byte, 0);
+  if (((block[at] as number) & 0x80) !== 0)
+    return block.subarray(at + 1, at + length).reduce((sum, byte) => sum * 256 + byte, 0);
   const digits = text(block, at, length).trim();
   return digits === '' ? 0 : Number.parseInt(digits, 8);
 }
@@ -122,7 +143,8 @@ class Pieces {
   /** Passes over what was not read of the content. */
   async finish(): Promise<void> {
     while (this.#left > 0) await this.#next();
-    if (this.#padding > 0 && (await this.exactly(this.#padding)) === undefined) throw new TarError('the archive ended early');
+    if (this.#padding > 0 && (await this.exactly(this.#padding)) === undefined)
+      throw new TarError('the archive ended early');
     this.#padding = 0;
   }
 

@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -11,11 +21,13 @@ import { header, packTree } from './pack.ts';
 import { readTar, TarError } from './read.ts';
 import { unpackInto } from './unpack.ts';
 
-const all = async (source: AsyncIterable<Uint8Array>): Promise<Buffer> => Buffer.concat(await Array.fromAsync(source));
+const all = async (source: AsyncIterable<Uint8Array>): Promise<Buffer> =>
+  Buffer.concat(await Array.fromAsync(source));
 async function* inPieces(bytes: Buffer, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
-const file = (name: string, more: object = {}) => header({ name, kind: 'file', size: 0, mode: 0o644, modifiedAt: 0, target: '', ...more });
+const file = (name: string, more: object = {}) =>
+  header({ name, kind: 'file', size: 0, mode: 0o644, modifiedAt: 0, target: '', ...more });
 
 describe('tar', () => {
   let here: string;
@@ -44,7 +56,9 @@ describe('tar', () => {
     same(join(here, 'tree'), join(here, 'by-tar', 'tree'));
     for (const format of ['gnu', 'pax', 'ustar']) {
       try {
-        execFileSync('tar', ['--format', format, '-cf', join(here, 'theirs.tar'), '-C', here, 'tree'], { stdio: 'ignore' });
+        execFileSync('tar', ['--format', format, '-cf', join(here, 'theirs.tar'), '-C', here, 'tree'], {
+          stdio: 'ignore',
+        });
       } catch {
         // One of the forms cannot hold every name, and says so.
         assert.equal(format, 'ustar');
@@ -60,11 +74,17 @@ describe('tar', () => {
     const packed = await all(packTree(join(here, 'tree'), 'tree'));
     const told = async (size: number): Promise<unknown[]> => {
       const found = [];
-      for await (const { name, kind, content } of readTar(inPieces(packed, size))) found.push([name, kind, kind === 'file' ? (await all(content)).toString('base64').length : 0]);
+      for await (const { name, kind, content } of readTar(inPieces(packed, size)))
+        found.push([name, kind, kind === 'file' ? (await all(content)).toString('base64').length : 0]);
       return found;
     };
     const whole = await told(packed.length);
-    await check(fc.asyncProperty(fc.integer({ min: 200, max: 5_000 }), async (size) => assert.deepEqual(await told(size), whole)), 20);
+    await check(
+      fc.asyncProperty(fc.integer({ min: 200, max: 5_000 }), async (size) =>
+        assert.deepEqual(await told(size), whole),
+      ),
+      20,
+    );
     const names = (await Array.fromAsync(readTar(inPieces(packed, 4_096)))).map(({ name }) => name);
     assert.equal(names.length, whole.length);
   });
@@ -81,7 +101,8 @@ describe('tar', () => {
 
   test('an archive that is damaged, cut off, or leads elsewhere is refused', async () => {
     const packed = await all(packTree(join(here, 'tree'), 'tree'));
-    const refuse = (bytes: Buffer) => assert.rejects(unpackInto(join(here, 'refused'), inPieces(bytes, 1_000)), TarError);
+    const refuse = (bytes: Buffer) =>
+      assert.rejects(unpackInto(join(here, 'refused'), inPieces(bytes, 1_000)), TarError);
     await refuse(packed.subarray(0, packed.length - 1_500));
     await refuse(packed.subarray(0, 300_000));
     await refuse(Buffer.from('not an archive'.repeat(100)));

@@ -15,12 +15,21 @@ export interface UnpackOptions {
 }
 
 /** Writes the entries of a tar below a folder. A name that leads out of it is refused, and so is one that leads through a link of the same archive. */
-export async function unpackInto(folder: string, source: AsyncIterable<Uint8Array>, { rename: renamed = (name) => name, onBytes, onFile }: UnpackOptions = {}): Promise<void> {
+export async function unpackInto(
+  folder: string,
+  source: AsyncIterable<Uint8Array>,
+  { rename: renamed = (name) => name, onBytes, onFile }: UnpackOptions = {},
+): Promise<void> {
   const links = new Set<string>();
   const place = (name: string): string => {
     const names = name.split('/').filter((part) => part !== '' && part !== '.');
-    if (names.includes('..') || name.includes('\0')) throw new TarError(`the archive has a name that leads elsewhere: ${JSON.stringify(name.slice(0, 80))}`);
-    for (let depth = 1; depth < names.length; depth += 1) if (links.has(names.slice(0, depth).join('/'))) throw new TarError(`the archive has a name that leads through a link of its own: ${JSON.stringify(name.slice(0, 80))}`);
+    if (names.includes('..') || name.includes('\0'))
+      throw new TarError(`the archive has a name that leads elsewhere: ${JSON.stringify(name.slice(0, 80))}`);
+    for (let depth = 1; depth < names.length; depth += 1)
+      if (links.has(names.slice(0, depth).join('/')))
+        throw new TarError(
+          `the archive has a name that leads through a link of its own: ${JSON.stringify(name.slice(0, 80))}`,
+        );
     return names.join('/');
   };
   for await (const entry of readTar(source)) {
@@ -35,7 +44,12 @@ export async function unpackInto(folder: string, source: AsyncIterable<Uint8Arra
   }
 }
 
-async function write(entry: ReadEntry, path: string, linked: () => string, onBytes: ((count: number) => void) | undefined): Promise<void> {
+async function write(
+  entry: ReadEntry,
+  path: string,
+  linked: () => string,
+  onBytes: ((count: number) => void) | undefined,
+): Promise<void> {
   if (entry.kind === 'other') return;
   if (entry.kind === 'folder') {
     await mkdir(path, { recursive: true });
@@ -50,7 +64,10 @@ async function write(entry: ReadEntry, path: string, linked: () => string, onByt
   // Under another name until it is whole: others may look for it.
   const unfinished = join(dirname(path), nameBeside(basename(path), randomUUID()));
   try {
-    await pipeline(counted(entry.content, onBytes), createWriteStream(unfinished, { flags: 'wx', mode: entry.mode | 0o600 }));
+    await pipeline(
+      counted(entry.content, onBytes),
+      createWriteStream(unfinished, { flags: 'wx', mode: entry.mode | 0o600 }),
+    );
     await chmod(unfinished, entry.mode);
     await utimes(unfinished, new Date(), new Date(entry.modifiedAt));
     await rename(unfinished, path);
@@ -66,7 +83,10 @@ async function clear(path: string): Promise<void> {
   if (found !== undefined && !found.isDirectory()) await rm(path);
 }
 
-async function* counted(content: AsyncIterable<Uint8Array>, onBytes: ((count: number) => void) | undefined): AsyncGenerator<Uint8Array> {
+async function* counted(
+  content: AsyncIterable<Uint8Array>,
+  onBytes: ((count: number) => void) | undefined,
+): AsyncGenerator<Uint8Array> {
   for await (const piece of content) {
     onBytes?.(piece.length);
     yield piece;

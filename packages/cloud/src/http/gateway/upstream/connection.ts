@@ -39,7 +39,11 @@ export class Connection {
     this.socket = socket;
     this.#connectMs = connectMs;
     this.#onGone = onGone;
-    socket.on('end', this.#onEnd).on('error', this.#onError).on('close', this.#onClose).on('drain', this.#onDrain);
+    socket
+      .on('end', this.#onEnd)
+      .on('error', this.#onError)
+      .on('close', this.#onClose)
+      .on('drain', this.#onDrain);
   }
 
   /** What comes is read from the socket as from any stream. */
@@ -53,7 +57,10 @@ export class Connection {
     this.#listener = listener;
     this.#parser.begin(method, listener, expectsUpgrade);
     if (!this.socket.connecting) return listener.connected();
-    const timer = setTimeout(() => this.#broke(new Error(`no connection within ${this.#connectMs} ms`)), this.#connectMs);
+    const timer = setTimeout(
+      () => this.#broke(new Error(`no connection within ${this.#connectMs} ms`)),
+      this.#connectMs,
+    );
     this.socket.once('close', () => clearTimeout(timer));
     this.socket.once('connect', () => {
       clearTimeout(timer);
@@ -92,7 +99,12 @@ export class Connection {
   #handOver(rest: Buffer): void {
     const listener = this.#listener;
     this.#listener = undefined;
-    this.socket.off('data', this.#onData).off('end', this.#onEnd).off('error', this.#onError).off('close', this.#onClose).off('drain', this.#onDrain);
+    this.socket
+      .off('data', this.#onData)
+      .off('end', this.#onEnd)
+      .off('error', this.#onError)
+      .off('close', this.#onClose)
+      .off('drain', this.#onDrain);
     if (listener === undefined) this.socket.destroy();
     else listener.upgraded(this.socket, rest);
   }

@@ -38,13 +38,23 @@ export class Connections {
       connection.read(SHARED.subarray(0, size));
       return true;
     };
-    const connection: Connection = new Connection(place, connect({ host, port, noDelay: true, onread: { buffer: SHARED, callback } }), this.#connectMs, (gone) => this.#drop(gone));
+    const connection: Connection = new Connection(
+      place,
+      connect({ host, port, noDelay: true, onread: { buffer: SHARED, callback } }),
+      this.#connectMs,
+      (gone) => this.#drop(gone),
+    );
     return connection;
   }
 
   /** A new one, which can be handed over to whoever speaks another protocol on it. */
   open(host: string, port: number): Connection {
-    const connection = new Connection(`${host} ${port}`, connect({ host, port, noDelay: true }), this.#connectMs, (gone) => this.#drop(gone));
+    const connection = new Connection(
+      `${host} ${port}`,
+      connect({ host, port, noDelay: true }),
+      this.#connectMs,
+      (gone) => this.#drop(gone),
+    );
     return connection.streaming();
   }
 

@@ -31,7 +31,16 @@ const CHUNK_SIZE = /^([0-9a-fA-F]{1,8})[ \t]*(?:;.*)?$/;
 const LONGEST_CHUNK_LINE = 4096;
 const LINE_FEED = 0x0a;
 
-type State = 'idle' | 'head' | 'body' | 'until-close' | 'chunk-size' | 'chunk' | 'chunk-end' | 'trailers' | 'upgraded';
+type State =
+  | 'idle'
+  | 'head'
+  | 'body'
+  | 'until-close'
+  | 'chunk-size'
+  | 'chunk'
+  | 'chunk-end'
+  | 'trailers'
+  | 'upgraded';
 
 /**
  * Reads the answers that come over one connection, in whatever pieces they arrive. It is
@@ -113,7 +122,8 @@ export class ReplyParser {
     const whole = kept === 0 ? bytes : Buffer.concat([this.#kept, from === 0 ? bytes : bytes.subarray(from)]);
     const start = kept === 0 ? from : 0;
     const end = whole.indexOf(END_OF_HEAD, Math.max(start, kept - 3));
-    if ((end === -1 ? whole.length : end) - start > MAX_HEADER_BYTES) throw new BadReply(`its headers are larger than ${MAX_HEADER_BYTES} bytes`);
+    if ((end === -1 ? whole.length : end) - start > MAX_HEADER_BYTES)
+      throw new BadReply(`its headers are larger than ${MAX_HEADER_BYTES} bytes`);
     if (end === -1) {
       this.#kept = Buffer.from(whole.subarray(start));
       return bytes.length;
@@ -141,11 +151,13 @@ export class ReplyParser {
       const value = headers[headers.length - 1] as string;
       switch (name.toLowerCase()) {
         case 'content-length':
-          if (!LENGTH.test(value) || length !== undefined) throw new BadReply('its Content-Length is not one number');
+          if (!LENGTH.test(value) || length !== undefined)
+            throw new BadReply('its Content-Length is not one number');
           length = Number(value);
           break;
         case 'transfer-encoding':
-          if (value.toLowerCase() !== 'chunked' || chunked) throw new BadReply(`its Transfer-Encoding is ${JSON.stringify(value.slice(0, 64))}`);
+          if (value.toLowerCase() !== 'chunked' || chunked)
+            throw new BadReply(`its Transfer-Encoding is ${JSON.stringify(value.slice(0, 64))}`);
           chunked = true;
           break;
         case 'connection':
@@ -156,7 +168,8 @@ export class ReplyParser {
           if (/timeout=[01]\b/i.test(value)) persistent = false;
       }
     }
-    if (chunked && length !== undefined) throw new BadReply('it has both Content-Length and Transfer-Encoding');
+    if (chunked && length !== undefined)
+      throw new BadReply('it has both Content-Length and Transfer-Encoding');
     if (status < 200) return this.#interim({ status, message: match[3] ?? '', headers, length });
     this.#persistent = persistent;
     const empty = this.#isHead || status === 204 || status === 304;
@@ -214,7 +227,8 @@ export class ReplyParser {
       this.#finish();
     } else {
       this.#trailerBytes += line.length;
-      if (this.#trailerBytes > MAX_HEADER_BYTES) throw new BadReply(`its trailers are larger than ${MAX_HEADER_BYTES} bytes`);
+      if (this.#trailerBytes > MAX_HEADER_BYTES)
+        throw new BadReply(`its trailers are larger than ${MAX_HEADER_BYTES} bytes`);
       readField(line, this.#trailers);
     }
   }
@@ -236,7 +250,8 @@ function readField(line: string, into: RawHeaders): string {
   while (from < to && isBlank(line.charCodeAt(from))) from += 1;
   while (to > from && isBlank(line.charCodeAt(to - 1))) to -= 1;
   const value = line.slice(from, to);
-  if (!NAME.test(name) || NOT_IN_A_VALUE.test(value)) throw new BadReply(`the header ${JSON.stringify(line.slice(0, 64))} is not valid`);
+  if (!NAME.test(name) || NOT_IN_A_VALUE.test(value))
+    throw new BadReply(`the header ${JSON.stringify(line.slice(0, 64))} is not valid`);
   into.push(name, value);
   return name;
 }
