@@ -88,8 +88,8 @@ async function startDaemon() {
   }
   // Neither of them keeps the run from ending; the daemon then ends with it.
   keeper.unref();
-  for (const pipe of [keeper.stdin, keeper.stdout])
-    /** @type {import('node:net').Socket} */ (/** @type {unknown} */ (pipe)).unref();
+  /** @type {import('node:net').Socket} */ for (const pipe of [keeper.stdin, keeper.stdout])
+    (/** @type {unknown} */ (pipe)).unref();
   return { host, stop };
 }
 

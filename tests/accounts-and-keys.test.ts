@@ -12,9 +12,7 @@ interface Made {
 }
 
 /** What an account owns, by the addresses at which it is read, changed and deleted. */
-async function oneOfEach(
-  account: Client,
-): Promise<{
+async function oneOfEach(account: Client): Promise<{
   read: string[];
   change: [string, string, object][];
   remove: string[];

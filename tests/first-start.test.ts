@@ -211,13 +211,11 @@ describe('two servers on PostgreSQL', () => {
       startServer(database),
       startServer({ data: elsewhere.data, url: database.url }),
     ]);
-    const made = await one
-      .client()
-      .call<{ id: string }>('POST', '/v2/templates', {
-        name: 'shared',
-        image: 'a',
-        env: { TOKEN: 'sealed' },
-      });
+    const made = await one.client().call<{ id: string }>('POST', '/v2/templates', {
+      name: 'shared',
+      image: 'a',
+      env: { TOKEN: 'sealed' },
+    });
     const seen = await other.client().call<{ env: object }>('GET', `/v2/templates/${made.body.id}`);
     assert.deepEqual(seen.body.env, { TOKEN: 'sealed' });
     assert.equal(await one.stop(), 0);

@@ -192,12 +192,10 @@ describe('two servers on one database', { concurrency: true }, () => {
 
   test('a revoked key is refused on both at once', async () => {
     const jobs = await endpoint();
-    const { body } = await a
-      .client()
-      .call<{ id: string; key: string }>('POST', '/v2/account/api-keys', {
-        name: 'short-lived',
-        access: 'ALL',
-      });
+    const { body } = await a.client().call<{ id: string; key: string }>('POST', '/v2/account/api-keys', {
+      name: 'short-lived',
+      access: 'ALL',
+    });
     const through = (server: TestServer): Promise<number> =>
       server
         .client(body.key)

@@ -38,13 +38,11 @@ export function itselfSuite(stage: PodStage): void {
       const key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJlcnRoYmVydGhiZXJ0aGJlcnRoYmVydGhiZXJ0aGJl me@here';
       assert.equal((await stage.client().call('PUT', '/v2/account/ssh-keys', { keys: [key] })).status, 200);
       const volume = (
-        await stage
-          .client()
-          .call<{ id: string }>('POST', '/v2/network-volumes', {
-            name: 'shared',
-            size: 10,
-            dataCenter: stage.dataCenterId,
-          })
+        await stage.client().call<{ id: string }>('POST', '/v2/network-volumes', {
+          name: 'shared',
+          size: 10,
+          dataCenter: stage.dataCenterId,
+        })
       ).body.id;
       const id = await stage.pod({
         startSsh: true,

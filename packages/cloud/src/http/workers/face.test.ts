@@ -86,9 +86,7 @@ test('a worker that leaves while it is being let in is not taken for one that is
 });
 
 /** A face over a queue, and what it answers to the worker `w`. */
-async function serving(
-  changed: Partial<JobStore> = {},
-): Promise<{
+async function serving(changed: Partial<JobStore> = {}): Promise<{
   queue: JobQueue;
   endpointId: string;
   ask(path: string): Promise<{ status: number; text: string }>;
