@@ -1,0 +1,212 @@
+"""One open connection of the channel. Lines that are sent meanwhile leave in one write."""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+#: Lines are joined up to about so many bytes; a longer one goes alone.
+MOST_AT_ONCE = 4 * 1024 * 1024
+READ_BYTES = 256 * 1024
+
+
+class LineReader:
+    """Cuts what comes in pieces, which may end anywhere, into lines."""
+
+    def __init__(self) -> None:
+        self._begun: list[bytes] = []
+
+    def push(self, piece: bytes) -> list[bytes]:
+        lines = piece.split(b"\n")
+        if len(lines) == 1:
+            self._begun.append(piece)
+            return []
+        if self._begun:
+            self._begun.append(lines[0])
+            lines[0] = b"".join(self._begun)
+        rest = lines.pop()
+        self._begun = [rest] if rest else []
+        return lines
+
+
+class Connection:
+    """
+    `send`, `wake` and `end` may be called by every thread that holds the lock. All else belongs to the thread in `serve`.
+    """
+
+    def __init__(self, sock: socket.socket, head: bytes, lock: threading.RLock) -> None:
+        self._socket = sock
+        self._head = head
+        self._lock = lock
+        self._lines: list[bytes] = []
+        self._awake = False
+        self._wake_in, self._wake_out = socket.socketpair()
+        for end in (self._wake_in, self._wake_out, sock):
+            end.setblocking(False)
+        self._unsent = memoryview(b"")
+        self._selector = selectors.DefaultSelector()
+        self._reader = LineReader()
+        self._closed = False
+        self._is_ssl = hasattr(sock, "pending")
+        #: The last write is not through: what comes meanwhile waits.
+        self.congested = False
+        #: Nothing more is sent. What still comes is read until this moment.
+        self.ending = False
+        self._farewell_until = 0.0
+        self._half_closed = False
+        self.opened_at = time.monotonic()
+        self.heard_at = self.opened_at
+        self.error: str | None = None
+
+    def send(self, line: bytes) -> None:
+        self._lines.append(line)
+        self.wake()
+
+    def wake(self) -> None:
+        """Something may have to be written."""
+        if self._awake or self._closed:
+            return
+        self._awake = True
+        try:
+            self._wake_out.send(b"w")
+        except OSError:
+            pass
+
+    def end(self, farewell: float) -> None:
+        """Writes what waits and says that nothing more comes. The other side then closes, or is not waited for any longer."""
+        with self._lock:
+            if self.ending or self._closed:
+                return
+            self.ending = True
+            self._farewell_until = time.monotonic() + farewell
+            self.wake()
+
+    def serve(
+        self,
+        *,
+        on_lines: Callable[[list[bytes]], object],
+        before_write: Callable[[], object],
+        on_drained: Callable[[], object],
+        on_beat: Callable[[], bool],
+        beat_seconds: float,
+    ) -> list[bytes]:
+        """Reads and writes until the connection is gone. Returns the lines that were never written. `on_beat` answers False to end it."""
+        self._selector.register(self._socket, selectors.EVENT_READ)
+        self._selector.register(self._wake_in, selectors.EVENT_READ)
+        next_beat = time.monotonic() + beat_seconds
+        try:
+            if self._head:
+                on_lines(self._reader.push(self._head))
+            while True:
+                self._write(before_write, on_drained)
+                now = time.monotonic()
+                if self.ending and now >= self._farewell_until:
+                    break
+                if now >= next_beat:
+                    next_beat = now + beat_seconds
+                    if not on_beat():
+                        self.error = "the server does not answer"
+                        break
+                    continue
+                until = min(next_beat, self._farewell_until) if self.ending else next_beat
+                for key, _ in self._selector.select(until - now):
+                    if key.fileobj is self._wake_in:
+                        self._wake_in.recv(4096)
+                    elif not self._read(on_lines):
+                        return self._close()
+        except OSError as error:
+            self.error = str(error)
+        return self._close()
+
+    def _read(self, on_lines: Callable[[list[bytes]], object]) -> bool:
+        """False at the end of what the server sends."""
+        while True:
+            try:
+                piece = self._socket.recv(READ_BYTES)
+            except (BlockingIOError, InterruptedError):
+                return True
+            except OSError as error:
+                if self._is_ssl and type(error).__name__ in ("SSLWantReadError", "SSLWantWriteError"):
+                    return True
+                raise
+            if not piece:
+                return False
+            self.heard_at = time.monotonic()
+            lines = self._reader.push(piece)
+            if lines:
+                on_lines(lines)
+            if not self._is_ssl:
+                return True
+
+    def _write(self, before_write: Callable[[], object], on_drained: Callable[[], object]) -> None:
+        while not self._half_closed:
+            if not self._unsent:
+                with self._lock:
+                    self._awake = False
+                    if not self.ending:
+                        before_write()
+                    self._unsent = memoryview(self._next_text())
+                if not self._unsent:
+                    break
+            if not self._send_some():
+                return
+        if self.ending and not self._half_closed:
+            self._half_closed = True
+            # A TLS connection cannot be half closed: the server sees the end when this side is closed.
+            if not self._is_ssl:
+                self._socket.shutdown(socket.SHUT_WR)
+            else:
+                self._farewell_until = 0.0
+        if self.congested:
+            self.congested = False
+            self._selector.modify(self._socket, selectors.EVENT_READ)
+            with self._lock:
+                on_drained()
+
+    def _send_some(self) -> bool:
+        """False where the system takes no more for now."""
+        try:
+            sent = self._socket.send(self._unsent)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        except OSError as error:
+            if not (self._is_ssl and type(error).__name__ in ("SSLWantReadError", "SSLWantWriteError")):
+                raise
+            sent = 0
+        self._unsent = self._unsent[sent:]
+        if not self._unsent:
+            return True
+        if not self.congested:
+            self.congested = True
+            self._selector.modify(self._socket, selectors.EVENT_READ | selectors.EVENT_WRITE)
+        return False
+
+    def _next_text(self) -> bytes:
+        lines = self._lines
+        if not lines:
+            return b""
+        size = 0
+        for count, line in enumerate(lines):
+            size += len(line)
+            if size > MOST_AT_ONCE and count > 0:
+                self._lines = lines[count:]
+                lines = lines[:count]
+                break
+        else:
+            self._lines = []
+        lines.append(b"")
+        return b"\n".join(lines)
+
+    def _close(self) -> list[bytes]:
+        with self._lock:
+            self._closed = True
+        self._selector.close()
+        for end in (self._socket, self._wake_in, self._wake_out):
+            end.close()
+        return self._lines

@@ -1,0 +1,54 @@
+"""The end of a run: the log lines around it and the result that is sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .gate import Gate
+    from .log import RunPodLogger
+    from .result import Result, ResultFormat
+    from .running_jobs import Run, RunningJobs
+
+
+class Completion:
+    def __init__(self, jobs: RunningJobs, format: ResultFormat, log: RunPodLogger, on_refresh: Callable[[], object], on_exit: Callable[[int], object]) -> None:
+        self._jobs = jobs
+        self.format = format
+        self._log = log
+        self._on_refresh = on_refresh
+        self._on_exit = on_exit
+
+    def started(self, run: Run) -> None:
+        """Lines around a job say whose the lines between are. With several at a time they would say nothing and cost much."""
+        if self._jobs.concurrency == 1:
+            self._log.info("Started.", run.job["id"])
+
+    def raised(self, error: BaseException, streamed: bool) -> Result:
+        """A handler that ends the process fails its job, and the process ends after the result is acknowledged."""
+        exits = isinstance(error, SystemExit)
+        if isinstance(error, SystemExit):
+            self._on_exit(error.code if isinstance(error.code, int) else 0 if error.code is None else 1)
+        if streamed:
+            return self.format.generator_raised(error, refresh=exits)
+        return self.format.raised(error, refresh=exits)
+
+    def send(self, run: Run, result: Result, streamed: bool) -> Gate | None:
+        """Sends the result, unless nobody wants it any more. A gate asks that the job keeps its place until it opens."""
+        run.context.over = True
+        if run.context.cancelled:
+            self._finished(run)
+            return None
+        if result.failed:
+            self._log.error(f"The job failed: {result.body.decode(errors='replace')}", run.job["id"])
+        self._finished(run)
+        gate = run.delivery.finish(result.body, streamed)
+        if result.refresh:
+            self._on_refresh()
+        return gate
+
+    def _finished(self, run: Run) -> None:
+        if self._jobs.concurrency == 1:
+            self._log.info("Finished.", run.job["id"])

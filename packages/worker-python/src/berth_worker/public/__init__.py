@@ -1,0 +1,1 @@
+"""The public worker protocol: held requests for jobs, posts for results."""
