@@ -40,8 +40,8 @@ export default tseslint.config(
   },
   {
     // Only the files that wire the house name a driver. Tests run on real ones.
-    files: ['packages/cloud/src/{cli,http,resources,jobs,fleet,pods,metering,support}/**/*.ts'],
-    ignores: ['**/*.test.ts', '**/fixture.ts', '**/test-*.ts', '**/*.sample.ts'],
+    files: ['packages/cloud/src/{auth,cli,http,resources,queue,compute,metering,domain,support}/**/*.ts'],
+    ignores: ['**/*.test.ts', '**/fixture.ts', '**/*fixture.ts', '**/*.sample.ts'],
     rules: {
       'no-restricted-imports': [
         'error',

@@ -1,24 +1,24 @@
 // Measures Berth beside its peers on this machine: `npm run bench -- start|accept|drain|latency|steady|idle|depth|coldstart|gateway|ledger|pods`, without a word all of them.
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { accept } from './accept.ts';
-import { coldstart } from './coldstart.ts';
-import { depth } from './depth.ts';
-import { drain } from './drain.ts';
-import { gateway } from './gateway.ts';
-import { idle } from './idle.ts';
-import { latency } from './latency.ts';
-import { ledger } from './ledger.ts';
-import { pods } from './pods.ts';
-import { start } from './start.ts';
-import { steady } from './steady.ts';
-import { Bench } from './support/bench.ts';
-import { machineNow } from './support/machine.ts';
-import { Report } from './support/report.ts';
-import { onStage } from './support/stage.ts';
-import { findTools, packageVersion, redisVersion, wrkVersion } from './support/tools.ts';
+import { accept } from './accept.bench.ts';
+import { coldstart } from './coldstart.bench.ts';
+import { depth } from './depth.bench.ts';
+import { drain } from './drain.bench.ts';
+import { gateway } from './gateway.bench.ts';
+import { idle } from './idle.bench.ts';
+import { latency } from './latency.bench.ts';
+import { ledger } from './ledger.bench.ts';
+import { pods } from './pods.bench.ts';
+import { start } from './start.bench.ts';
+import { steady } from './steady.bench.ts';
+import { BenchContext } from './support/bench-context.ts';
+import { machineNow } from './support/machine-load.ts';
+import { Report } from './support/bench-report.ts';
+import { withCleanup } from './support/cleanup-scope.ts';
+import { findTools, packageVersion, redisVersion, wrkVersion } from './support/installed-tools.ts';
 
-const PARTS: Record<string, (bench: Bench) => Promise<void>> = {
+const BENCHMARKS: Record<string, (bench: BenchContext) => Promise<void>> = {
   start,
   accept,
   drain,
@@ -38,9 +38,9 @@ const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: { rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '5' } },
 });
-const unknown = positionals.find((word) => !Object.hasOwn(PARTS, word));
+const unknown = positionals.find((word) => !Object.hasOwn(BENCHMARKS, word));
 if (unknown !== undefined) {
-  process.stderr.write(`there is no part ${unknown}; the parts are ${Object.keys(PARTS).join(', ')}\n`);
+  process.stderr.write(`there is no part ${unknown}; the parts are ${Object.keys(BENCHMARKS).join(', ')}\n`);
   process.exit(1);
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
@@ -48,42 +48,42 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 const report = new Report();
 const tools = findTools();
 const began = Date.now();
-await onStage(async (stage) => {
-  const bench = new Bench({
+await withCleanup(async (stage) => {
+  const bench = new BenchContext({
     report,
     tools,
-    stage,
+    cleanup: stage,
     rounds: Number(values.rounds),
     seconds: Number(values.seconds),
   });
   const packages = ['bullmq', 'ioredis', 'graphile-worker', 'pg-boss', 'fastify'].map(
     (name) => `${name} ${packageVersion(name)}`,
   );
-  report.say(
+  report.print(
     `${new Date().toISOString().slice(0, 10)}, ${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'})`,
   );
-  report.say(
+  report.print(
     `node ${process.versions.node}, sqlite ${process.versions['sqlite']}, postgres ${(await bench.postgres()).version}, ${packages.join(', ')}`,
   );
-  report.say(
+  report.print(
     `redis ${tools.redis ? redisVersion() : 'missing'}, wrk ${tools.wrk ? wrkVersion() : 'missing'}`,
   );
   if (positionals.length === 0 || WITH_PYTHON.some((name) => positionals.includes(name))) {
     const python = await bench.pythonSdk();
-    report.say(
+    report.print(
       'versions' in python
         ? `the Python worker SDK: ${python.versions}`
         : `the Python worker SDK is missing: ${python.reason}`,
     );
   }
-  for (const [name, part] of Object.entries(PARTS)) {
+  for (const [name, part] of Object.entries(BENCHMARKS)) {
     if (positionals.length > 0 && !positionals.includes(name)) continue;
-    report.say(`\nbefore ${name}: ${await machineNow()}`);
+    report.print(`\nbefore ${name}: ${await machineNow()}`);
     try {
       await part(bench);
     } catch (error) {
       // One part that fails must not cost the figures of the others.
-      report.say(
+      report.print(
         `\n${name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
       );
       report.bar({ part: name, what: 'all', bar: '', measured: 'failed', met: undefined });
@@ -91,5 +91,5 @@ await onStage(async (stage) => {
   }
 });
 report.end();
-report.say(`\n${Math.round((Date.now() - began) / 1000)} s in all`);
+report.print(`\n${Math.round((Date.now() - began) / 1000)} s in all`);
 process.exit(0);

@@ -1,23 +1,23 @@
-import { optionsOf, USAGE } from './options.ts';
-import { table } from './report.ts';
-import type { Column } from './report.ts';
-import { outcomesAt, selected } from './suite.ts';
+import { parseOptions, USAGE } from './conformance-options.ts';
+import { outcomeTable } from './conformance-report.ts';
+import type { DeploymentOutcomes } from './conformance-report.ts';
+import { runChecks, selectChecks } from './all-checks.ts';
 
-const options = optionsOf(process.argv.slice(2));
+const options = parseOptions(process.argv.slice(2));
 if (options === undefined) {
   process.stderr.write(USAGE);
   process.exit(2);
 }
-const checks = selected(options.only);
+const checks = selectChecks(options.only);
 if (checks.length === 0) {
   process.stderr.write(`no check has the word ${JSON.stringify(options.only)}\n`);
   process.exit(2);
 }
-const columns: Column[] = [];
-for (const [index, site] of options.sites.entries()) {
+const columns: DeploymentOutcomes[] = [];
+for (const [index, site] of options.deployments.entries()) {
   columns.push({
-    title: options.sites.length === 1 ? 'result' : index === 0 ? 'first' : 'second',
-    outcomes: await outcomesAt(site, checks),
+    title: options.deployments.length === 1 ? 'result' : index === 0 ? 'first' : 'second',
+    outcomes: await runChecks(site, checks),
   });
 }
 process.stdout.write(
@@ -31,6 +31,6 @@ process.stdout.write(
         null,
         2,
       )}\n`
-    : `${table(checks, columns)}\n`,
+    : `${outcomeTable(checks, columns)}\n`,
 );
 process.exitCode = columns.some(({ outcomes }) => outcomes.some(({ result }) => result === 'failed')) ? 1 : 0;

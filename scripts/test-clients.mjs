@@ -7,8 +7,8 @@ import { availableParallelism } from 'node:os';
 import { dirname, relative, resolve } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { run } from 'node:test';
-import { dockerForTests } from './docker-for-tests.mjs';
-import report from './reporter.mjs';
+import { findOrStartDocker } from '../packages/testing/src/docker-daemon.mjs';
+import report from './test-reporter.mjs';
 
 /** Files that need a daemon. */
 const WITH_DOCKER = /-docker\.test\.ts$/;
@@ -23,7 +23,7 @@ const FILES_AT_ONCE = INSTALLS_AT_ONCE + 1;
  */
 
 const words = process.argv.slice(2);
-const clients = chosen(globSync('clients/*/**/install.mjs').map(dirname).sort());
+const clients = selectClients(globSync('clients/*/**/install.mjs').map(dirname).sort());
 if (clients.length === 0) {
   process.stderr.write(`no client matches ${words.join(' ')}\n`);
   process.exit(1);
@@ -37,7 +37,7 @@ await inParallel(INSTALLS_AT_ONCE, clients, async (client) => {
 });
 const present = clients.filter(({ name }) => !missing.has(name));
 const docker = present.some((client) => client.files.some((file) => WITH_DOCKER.test(file)))
-  ? await dockerForTests()
+  ? await findOrStartDocker()
   : undefined;
 if (docker !== undefined && 'reason' in docker)
   process.stdout.write(`the clients were not tried with Docker: ${docker.reason}\n`);
@@ -69,7 +69,7 @@ process.exit(/ 0 failed/.test(last) ? 0 : 1);
  * @param {string[]} folders
  * @returns {Client[]}
  */
-function chosen(folders) {
+function selectClients(folders) {
   return folders
     .map((folder) => {
       const inner = folders.filter((other) => other.startsWith(`${folder}/`));

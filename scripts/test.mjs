@@ -2,11 +2,11 @@
 // Words narrow the run to files whose path contains one of them; --flags go to the runner.
 import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
-import { dockerForTests } from './docker-for-tests.mjs';
-import { startTestPostgres } from './test-postgres.mjs';
+import { findOrStartDocker } from '../packages/testing/src/docker-daemon.mjs';
+import { startTestPostgres } from '../packages/testing/src/postgres-server.mjs';
 
 /** Files that need a daemon. */
-const WITH_DOCKER = /(?:-docker|engines\/docker\/engine)\.test\.ts$/;
+const WITH_DOCKER = /(?:-docker|engines\/docker\/docker-engine)\.test\.ts$/;
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 const flags = process.argv.slice(2).filter((word) => word.startsWith('--'));
@@ -17,7 +17,7 @@ if (files.length === 0) {
   process.stderr.write(`no test file matches ${words.join(' ')}\n`);
   process.exit(1);
 }
-const docker = files.some((file) => WITH_DOCKER.test(file)) ? await dockerForTests() : undefined;
+const docker = files.some((file) => WITH_DOCKER.test(file)) ? await findOrStartDocker() : undefined;
 if (docker !== undefined && 'reason' in docker) {
   process.stdout.write(`the Docker suites did not run: ${docker.reason}\n`);
   files = files.filter((file) => !WITH_DOCKER.test(file));
@@ -30,7 +30,7 @@ const runner = spawn(
     '--test',
     '--test-concurrency=2',
     '--test-timeout=240000',
-    '--test-reporter=./scripts/reporter.mjs',
+    '--test-reporter=./scripts/test-reporter.mjs',
     '--test-reporter-destination=stdout',
     ...flags,
     ...files,

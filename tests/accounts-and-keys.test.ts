@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import type { Client } from './support/client.ts';
-import { DATABASES } from './support/databases.ts';
-import { startServer } from './support/server.ts';
-import { auditLog, stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import type { ApiClient } from '../packages/testing/src/api-client.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import { startServerProcess } from '../packages/testing/src/server-process.ts';
+import { listAuditLog, serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 interface Made {
   id: string;
@@ -12,7 +12,7 @@ interface Made {
 }
 
 /** What an account owns, by the addresses at which it is read, changed and deleted. */
-async function oneOfEach(account: Client): Promise<{
+async function oneOfEach(account: ApiClient): Promise<{
   read: string[];
   change: [string, string, object][];
   remove: string[];
@@ -83,18 +83,18 @@ const LISTS: [string, string | undefined][] = [
 
 for (const kind of DATABASES) {
   describe(`accounts, on ${kind}`, () => {
-    const stage = stageOn(kind);
+    const stage = serverFixture(kind);
     let ann: TestAccount;
     let bob: TestAccount;
     before(async () => {
-      ann = await stage.account('ann');
-      bob = await stage.account('bob');
+      ann = await stage.createAccount('ann');
+      bob = await stage.createAccount('bob');
     });
 
     test('see nothing of each other, in any interface, and change nothing', async () => {
       const { read, change, remove, ids } = await oneOfEach(ann);
-      const annsLog = (await auditLog(ann)).length;
-      const bobsLog = (await auditLog(bob)).length;
+      const annsLog = (await listAuditLog(ann)).length;
+      const bobsLog = (await listAuditLog(bob)).length;
       for (const path of read) assert.equal((await bob.call('GET', path)).status, 404, path);
       for (const [method, path, body] of change)
         assert.equal((await bob.call(method, path, body)).status, 404, `${method} ${path}`);
@@ -121,12 +121,12 @@ for (const kind of DATABASES) {
       );
 
       for (const path of read) assert.equal((await ann.call('GET', path)).status, 200, path);
-      assert.equal((await auditLog(ann)).length, annsLog);
-      assert.equal((await auditLog(bob)).length, bobsLog);
+      assert.equal((await listAuditLog(ann)).length, annsLog);
+      assert.equal((await listAuditLog(bob)).length, bobsLog);
     });
 
     test('answer someone else’s id exactly as an id that does not exist', async () => {
-      const { ids } = await oneOfEach(await stage.account('carol'));
+      const { ids } = await oneOfEach(await stage.createAccount('carol'));
       const words = async (id: string): Promise<string> =>
         (await bob.call('GET', `/v2/templates/${id}`)).text.replaceAll(id, 'ID');
       assert.equal(await words(ids['template'] ?? ''), await words('nosuchidxx'));
@@ -160,7 +160,7 @@ for (const kind of DATABASES) {
     });
 
     /** A client of the same account with another key. */
-    const keyed = async (owner: Client, fields: object): Promise<TestAccount> => {
+    const keyed = async (owner: ApiClient, fields: object): Promise<TestAccount> => {
       const { status, body, text } = await owner.call<Made>('POST', '/v2/account/api-keys', {
         name: 'k',
         ...fields,
@@ -169,7 +169,7 @@ for (const kind of DATABASES) {
       return { ...stage.client(body.key), id: body.id, key: body.key };
     };
     /** 2xx for each: v1 read and write, v2 read and write, GraphQL read and write. */
-    const rights = async (client: Client): Promise<number[]> => [
+    const rights = async (client: ApiClient): Promise<number[]> => [
       (await client.call('GET', '/v1/templates')).status,
       (await client.call('DELETE', '/v1/templates/none')).status,
       (await client.call('GET', '/v2/templates')).status,
@@ -309,7 +309,7 @@ for (const kind of DATABASES) {
     });
 
     test('read in the audit log who changed what, when, with which key and through which interface', async () => {
-      const dora = await stage.account('dora');
+      const dora = await stage.createAccount('dora');
       const other = await keyed(dora, { access: 'ALL' });
       const made = await dora.call<Made>('POST', '/v1/templates', {
         name: 'logged',
@@ -321,7 +321,7 @@ for (const kind of DATABASES) {
         env: { TOKEN: 'second-hidden' },
       });
       await other.graphql('mutation { deleteTemplate(templateName: "logged") }');
-      const [deleted, updated, created] = await auditLog(dora);
+      const [deleted, updated, created] = await listAuditLog(dora);
       const dorasKey = (
         await dora.call<{ apiKeys: { id: string; name: string }[] }>('GET', '/v2/account/api-keys')
       ).body.apiKeys.find(({ name }) => name === 'first key');
@@ -348,7 +348,7 @@ for (const kind of DATABASES) {
         interface: 'graphql',
       });
       assert.deepEqual(updated?.['changes'], [{ field: 'image', from: 'a', to: 'b' }, { field: 'env' }]);
-      assert.doesNotMatch(JSON.stringify(await auditLog(dora)), /hidden/);
+      assert.doesNotMatch(JSON.stringify(await listAuditLog(dora)), /hidden/);
       const before = await dora.call<{ entries: { id: number }[] }>(
         'GET',
         `/v2/account/audit-log?limit=1&before=${String(updated?.['id'])}`,
@@ -365,7 +365,7 @@ for (const kind of DATABASES) {
       const start = Date.now();
       await used.call('GET', '/v2/account');
       assert.equal(await stage.server.stop(), 0);
-      stage.server = await startServer(stage.database);
+      stage.server = await startServerProcess(stage.database);
       const lastUsed = async (id: string): Promise<string | null | undefined> =>
         (
           await stage
@@ -392,7 +392,7 @@ for (const kind of DATABASES) {
   });
 }
 
-async function graphqlSeesNothing(stranger: Client, ids: Record<string, string>): Promise<void> {
+async function graphqlSeesNothing(stranger: ApiClient, ids: Record<string, string>): Promise<void> {
   const { body } = await stranger.graphql(
     '{ myself { podTemplates { id } networkVolumes { id } containerRegistryCreds { id } secrets { id } } }',
   );

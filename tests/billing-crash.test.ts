@@ -3,13 +3,18 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { DATABASES, freshDatabase } from './support/databases.ts';
-import type { TestDatabase } from './support/databases.ts';
-import { act, createPod, has, processesOf } from './support/pods.ts';
-import { startServer } from './support/server.ts';
-import type { TestServer } from './support/server.ts';
-import { until } from './support/serverless.ts';
-import { logLines } from './support/story.ts';
+import { DATABASES, createTestDatabase } from '../packages/testing/src/test-database.ts';
+import type { TestDatabase } from '../packages/testing/src/test-database.ts';
+import {
+  podAction,
+  createPod,
+  waitForPodStatus,
+  processesOfInstance,
+} from '../packages/testing/src/pod-client.ts';
+import { startServerProcess } from '../packages/testing/src/server-process.ts';
+import type { ServerProcess } from '../packages/testing/src/server-process.ts';
+import { waitFor } from '../packages/testing/src/deploy-handler.ts';
+import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
 
 const ENV = { BERTH_RATE_LIMITS: 'off' };
 const PODS = 20;
@@ -21,12 +26,12 @@ const AWAY_MS = 2_500;
 for (const kind of DATABASES) {
   describe(`billing and the end of the server, on ${kind}`, () => {
     let place: TestDatabase;
-    let server: TestServer;
+    let server: ServerProcess;
     let notes: string;
     before(async () => {
-      place = await freshDatabase(kind);
+      place = await createTestDatabase(kind);
       notes = mkdtempSync(join(tmpdir(), 'berth-notes-'));
-      server = await startServer(place, ENV);
+      server = await startServerProcess(place, ENV);
     });
     after(async () => {
       await server.stop();
@@ -50,7 +55,7 @@ for (const kind of DATABASES) {
     /** It is dead for so long that a pod that is billed on would show it. */
     const beAway = async (): Promise<void> => {
       const since = Date.now();
-      await until('it was away for a while', async () => Date.now() - since > AWAY_MS);
+      await waitFor('it was away for a while', async () => Date.now() - since > AWAY_MS);
     };
 
     test(`killed twice while ${PODS} pods run and end: each is billed for the time that it ran`, async () => {
@@ -72,39 +77,39 @@ for (const kind of DATABASES) {
         [13, 14, 15],
         [16, 17, 18, 19],
       ] as const;
-      for (const id of ids) await has(server.client(), id, 'RUNNING');
-      await until('all have begun', async () =>
+      for (const id of ids) await waitForPodStatus(server.client(), id, 'RUNNING');
+      await waitFor('all have begun', async () =>
         ids.every((_, index) => existsSync(join(notes, `${index}.start`))),
       );
 
       await server.kill();
       end([...whileDead]);
-      await until('some have ended', async () =>
-        whileDead.every((index) => processesOf(ids[index] ?? '').length === 0),
+      await waitFor('some have ended', async () =>
+        whileDead.every((index) => processesOfInstance(ids[index] ?? '').length === 0),
       );
       await beAway();
-      server = await startServer(place, ENV);
-      for (const index of whileDead) await has(server.client(), ids[index] ?? '', 'EXITED');
+      server = await startServerProcess(place, ENV);
+      for (const index of whileDead) await waitForPodStatus(server.client(), ids[index] ?? '', 'EXITED');
 
       // In the middle of stops that were asked for.
       const asked = stopped.map((index) =>
-        act(server.client(), ids[index] ?? '', 'stop').catch(() => undefined),
+        podAction(server.client(), ids[index] ?? '', 'stop').catch(() => undefined),
       );
-      await until('the first stop is under way', async () =>
+      await waitFor('the first stop is under way', async () =>
         stopped.some((index) => existsSync(join(notes, `${index}.end`))),
       );
       await server.kill();
       await Promise.all(asked);
       end([...whileDeadAgain]);
-      await until('others have ended', async () =>
-        whileDeadAgain.every((index) => processesOf(ids[index] ?? '').length === 0),
+      await waitFor('others have ended', async () =>
+        whileDeadAgain.every((index) => processesOfInstance(ids[index] ?? '').length === 0),
       );
       await beAway();
-      server = await startServer(place, ENV);
+      server = await startServerProcess(place, ENV);
       // A stop that did not reach the disk was not promised to anybody; it is asked for again.
-      for (const index of stopped) await act(server.client(), ids[index] ?? '', 'stop');
+      for (const index of stopped) await podAction(server.client(), ids[index] ?? '', 'stop');
       for (const index of [...stopped, ...whileDeadAgain])
-        await until('it has ended', async () =>
+        await waitFor('it has ended', async () =>
           ['EXITED', 'ERROR'].includes(
             (await server.client().call<{ status: string }>('GET', `/v2/pods/${ids[index]}`)).body.status,
           ),
@@ -113,8 +118,8 @@ for (const kind of DATABASES) {
       const killedAt = new Map<number, number>();
       for (const index of killed) {
         // Of its processes the one that counts; the others come and go.
-        const victim = await until('its shell is there', async () =>
-          processesOf(ids[index] ?? '').find(
+        const victim = await waitFor('its shell is there', async () =>
+          processesOfInstance(ids[index] ?? '').find(
             (pid) =>
               existsSync(`/proc/${pid}/cmdline`) &&
               readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('sh\0'),
@@ -122,7 +127,7 @@ for (const kind of DATABASES) {
         );
         process.kill(victim, 'SIGKILL');
         killedAt.set(index, Date.now());
-        await has(server.client(), ids[index] ?? '', 'ERROR');
+        await waitForPodStatus(server.client(), ids[index] ?? '', 'ERROR');
       }
       for (const [index, id] of ids.entries()) {
         const isRunning = (running as readonly number[]).includes(index);
@@ -144,7 +149,7 @@ for (const kind of DATABASES) {
       );
       for (const id of ids) assert.ok((await billed(id)) > 0, 'its history outlives it');
       assert.deepEqual(
-        logLines(server).filter(({ level }) => level === 'error'),
+        parseLogLines(server).filter(({ level }) => level === 'error'),
         [],
       );
     });

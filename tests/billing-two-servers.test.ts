@@ -1,26 +1,33 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { TestDatabase } from './support/databases.ts';
-import { act, createPod, has, pod, runningPod, signalProcesses } from './support/pods.ts';
-import { startServer } from './support/server.ts';
-import type { TestServer } from './support/server.ts';
-import { until } from './support/serverless.ts';
-import { leaderAndOther } from './support/two-servers.ts';
+import type { TestDatabase } from '../packages/testing/src/test-database.ts';
+import {
+  podAction,
+  createPod,
+  waitForPodStatus,
+  getPod,
+  createRunningPod,
+  signalProcesses,
+} from '../packages/testing/src/pod-client.ts';
+import { startServerProcess } from '../packages/testing/src/server-process.ts';
+import type { ServerProcess } from '../packages/testing/src/server-process.ts';
+import { waitFor } from '../packages/testing/src/deploy-handler.ts';
+import { startLeaderAndFollower } from '../packages/testing/src/two-servers-fixture.ts';
 
 const ENV = { BERTH_RATE_LIMITS: 'off' };
 
 describe('billing with two servers on one database', () => {
   let place: TestDatabase;
-  let leader: TestServer;
-  let other: TestServer;
+  let leader: ServerProcess;
+  let other: ServerProcess;
   before(async () => {
-    ({ place, leader, other } = await leaderAndOther());
+    ({ place, leader, other } = await startLeaderAndFollower());
   });
   after(async () => {
     await other.stop();
     await place.drop();
   });
-  const billed = async (server: TestServer, id: string): Promise<number> => {
+  const billed = async (server: ServerProcess, id: string): Promise<number> => {
     const { body } = await server
       .client()
       .call<{ timeBilledMs: number }[]>('GET', `/v1/billing/pods?grouping=podId&bucketSize=year&podId=${id}`);
@@ -28,10 +35,10 @@ describe('billing with two servers on one database', () => {
   };
 
   test('a run is written once, and both tell the same of it', async () => {
-    const { id, startedAt } = await runningPod(other.client());
-    await until('two seconds are counted', async () => (await billed(leader, id)) >= 2_000);
-    await Promise.all([leader, other].map((server) => act(server.client(), id, 'stop')));
-    await has(other.client(), id, 'EXITED');
+    const { id, startedAt } = await createRunningPod(other.client());
+    await waitFor('two seconds are counted', async () => (await billed(leader, id)) >= 2_000);
+    await Promise.all([leader, other].map((server) => podAction(server.client(), id, 'stop')));
+    await waitForPodStatus(other.client(), id, 'EXITED');
     const ended = Date.now();
     const time = await billed(leader, id);
     assert.equal(await billed(other, id), time);
@@ -41,21 +48,22 @@ describe('billing with two servers on one database', () => {
   });
 
   test('what ends between one leader and the next is billed to its end', async () => {
-    const runs = (await runningPod(leader.client())).id;
+    const runs = (await createRunningPod(leader.client())).id;
     const ends = (await createPod(leader.client(), { cmd: ['sh', '-c', 'exec sleep 1000'] })).body.id;
-    const { startedAt } = await has(leader.client(), ends, 'RUNNING');
+    const { startedAt } = await waitForPodStatus(leader.client(), ends, 'RUNNING');
     // The process engine knows what was there when it began to look.
     await other.stop();
-    other = await startServer(place, ENV);
+    other = await startServerProcess(place, ENV);
     await leader.kill();
     signalProcesses(ends, 'SIGKILL');
     const ended = Date.now();
-    await has(other.client(), ends, 'ERROR');
+    await waitForPodStatus(other.client(), ends, 'ERROR');
     const off = (await billed(other, ends)) - (ended - Date.parse(startedAt ?? ''));
     assert.ok(Math.abs(off) < 1_000, `${off} ms off`);
     const asked = Date.now();
     const still =
-      (await billed(other, runs)) - (asked - Date.parse((await pod(other.client(), runs)).startedAt ?? ''));
+      (await billed(other, runs)) -
+      (asked - Date.parse((await getPod(other.client(), runs)).startedAt ?? ''));
     assert.ok(Math.abs(still) < 1_500, `${still} ms off`);
     for (const id of [runs, ends])
       assert.equal((await other.client().call('DELETE', `/v2/pods/${id}`)).status, 204);

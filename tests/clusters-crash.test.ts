@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ClusterView, Member } from './clusters/cluster.suite.ts';
-import { DATABASES, freshDatabase } from './support/databases.ts';
-import type { TestDatabase } from './support/databases.ts';
-import { processesOf, WAITS } from './support/pods.ts';
-import { randomNumbers } from './support/seed.ts';
-import { startServer } from './support/server.ts';
-import type { TestServer } from './support/server.ts';
-import { until } from './support/serverless.ts';
-import { logLines } from './support/story.ts';
+import type { ClusterView, ClusterPod } from './clusters/cluster-engine.suite.ts';
+import { DATABASES, createTestDatabase } from '../packages/testing/src/test-database.ts';
+import type { TestDatabase } from '../packages/testing/src/test-database.ts';
+import { processesOfInstance, SLEEP_COMMAND } from '../packages/testing/src/pod-client.ts';
+import { seededNumbers } from '../packages/testing/src/property-testing.ts';
+import { startServerProcess } from '../packages/testing/src/server-process.ts';
+import type { ServerProcess } from '../packages/testing/src/server-process.ts';
+import { waitFor } from '../packages/testing/src/deploy-handler.ts';
+import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
 
 const A40 = 'NVIDIA A40';
 const ENV = { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: `200x ${A40}` };
@@ -18,10 +18,10 @@ const ROUNDS = 4;
 for (const kind of DATABASES) {
   describe(`clusters when Berth is killed, on ${kind}`, () => {
     let place: TestDatabase;
-    let server: TestServer;
+    let server: ServerProcess;
     before(async () => {
-      place = await freshDatabase(kind);
-      server = await startServer(place, ENV);
+      place = await createTestDatabase(kind);
+      server = await startServerProcess(place, ENV);
     });
     after(async () => {
       await server.stop();
@@ -31,7 +31,7 @@ for (const kind of DATABASES) {
     test('while some are made and others deleted: each is there whole or not at all', {
       timeout: 120_000,
     }, async () => {
-      const random = randomNumbers();
+      const random = seededNumbers();
       const told = new Set<string>();
       for (let round = 0; round < ROUNDS; round += 1) {
         const client = server.client();
@@ -42,7 +42,7 @@ for (const kind of DATABASES) {
             type: 'TRAINING',
             compute: { gpuTypeId: A40, gpuCountPerPod: 1, podCount: 3 },
             image: 'local/shell',
-            cmd: WAITS,
+            cmd: SLEEP_COMMAND,
           });
           if (made.status === 201) told.add(made.body.id);
         });
@@ -55,11 +55,11 @@ for (const kind of DATABASES) {
         await pause(10 + random() * 100);
         await server.kill();
         await asked;
-        server = await startServer(place, ENV);
+        server = await startServerProcess(place, ENV);
         const { clusters } = (await server.client().call<{ clusters: ClusterView[] }>('GET', '/v2/clusters'))
           .body;
         const { pods } = (
-          await server.client().call<{ pods: Member[] }>('GET', '/v2/pods?includeClusterPods=true')
+          await server.client().call<{ pods: ClusterPod[] }>('GET', '/v2/pods?includeClusterPods=true')
         ).body;
         for (const {
           id,
@@ -90,7 +90,7 @@ for (const kind of DATABASES) {
       }
       const { clusters } = (await server.client().call<{ clusters: ClusterView[] }>('GET', '/v2/clusters'))
         .body;
-      await until(
+      await waitFor(
         'all of them run',
         async () =>
           (
@@ -99,13 +99,13 @@ for (const kind of DATABASES) {
         60_000,
       );
       const { pods } = (
-        await server.client().call<{ pods: Member[] }>('GET', '/v2/pods?includeClusterPods=true')
+        await server.client().call<{ pods: ClusterPod[] }>('GET', '/v2/pods?includeClusterPods=true')
       ).body;
       for (const { id } of clusters)
         assert.equal((await server.client().call('DELETE', `/v2/clusters/${id}`)).status, 204);
-      for (const { id } of pods) assert.deepEqual(processesOf(id), []);
+      for (const { id } of pods) assert.deepEqual(processesOfInstance(id), []);
       assert.deepEqual(
-        logLines(server).filter(({ level }) => level === 'error'),
+        parseLogLines(server).filter(({ level }) => level === 'error'),
         [],
       );
     });

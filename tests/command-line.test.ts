@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { DATABASES } from './support/databases.ts';
-import { runBerth } from './support/program.ts';
-import type { Ran } from './support/program.ts';
-import { stageOn } from './support/story.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import { runBerth } from '../packages/testing/src/berth-command.ts';
+import type { CommandResult } from '../packages/testing/src/berth-command.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 
 interface Made {
   id: string;
@@ -13,13 +13,15 @@ interface Made {
 
 for (const kind of DATABASES)
   describe(`the command line, on ${kind}`, () => {
-    const stage = stageOn(kind);
+    const stage = serverFixture(kind);
     /** On the server's own machine, with nothing set up. */
-    const berth = <T = Record<string, unknown>>(...args: string[]): Promise<Ran<T>> =>
+    const berth = <T = Record<string, unknown>>(...args: string[]): Promise<CommandResult<T>> =>
       runBerth<T>([...args, '--data', stage.database.data]);
     /** From anywhere else, with a key. */
-    const berthAs = <T = Record<string, unknown>>(key: string, ...args: string[]): Promise<Ran<T>> =>
-      runBerth<T>(args, { BERTH_URL: stage.server.url, BERTH_API_KEY: key });
+    const berthAs = <T = Record<string, unknown>>(
+      key: string,
+      ...args: string[]
+    ): Promise<CommandResult<T>> => runBerth<T>(args, { BERTH_URL: stage.server.url, BERTH_API_KEY: key });
     const accepted = async (key: string, method: string, path: string, body?: unknown): Promise<boolean> =>
       (await stage.client(key).call(method, path, body)).status < 300;
     let team: Made;

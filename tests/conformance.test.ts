@@ -3,10 +3,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { Check, Outcome } from '../conformance/check.ts';
-import { addressesOf, optionsOf } from '../conformance/options.ts';
-import { CHECKS } from '../conformance/suite.ts';
-import { exampleStage } from './support/examples.ts';
+import type { ConformanceCheck, Outcome } from '../conformance/conformance-check.ts';
+import { apiUrls, parseOptions } from '../conformance/conformance-options.ts';
+import { CHECKS } from '../conformance/all-checks.ts';
+import { examplesFixture } from '../packages/testing/src/examples-fixture.ts';
 
 const RUN = fileURLToPath(new URL('../conformance/run.ts', import.meta.url));
 
@@ -19,10 +19,10 @@ async function run(...words: string[]): Promise<{ code: number | null; stdout: s
   return ran;
 }
 
-type Line = Pick<Check, 'group' | 'name'> & { outcomes: Outcome[] };
+type Line = Pick<ConformanceCheck, 'group' | 'name'> & { outcomes: Outcome[] };
 
 describe('the conformance suite', () => {
-  const stage = exampleStage();
+  const stage = examplesFixture();
 
   test('finds what clients expect', async () => {
     const { json } = await stage.berth<{ id: string }>('deploy', 'local/echo', '--name', 'conformance-echo');
@@ -90,19 +90,19 @@ describe('the conformance suite', () => {
     const { code, stderr } = await run('--url', 'http://127.0.0.1:1');
     assert.equal(code, 2);
     assert.match(stderr, /npm run conformance -- --url URL --key KEY/);
-    assert.equal(optionsOf(['--url', 'u', '--key', 'k', '--against', 'v']), undefined);
-    assert.equal(optionsOf(['--nonsense']), undefined);
+    assert.equal(parseOptions(['--url', 'u', '--key', 'k', '--against', 'v']), undefined);
+    assert.equal(parseOptions(['--nonsense']), undefined);
   });
 
   test('takes one origin, or an address for each interface', () => {
-    assert.deepEqual(addressesOf('http://h:1/'), {
+    assert.deepEqual(apiUrls('http://h:1/'), {
       v1: 'http://h:1/v1',
       v2: 'http://h:1/v2',
       jobs: 'http://h:1/v2',
       graphql: 'http://h:1/graphql',
     });
     assert.deepEqual(
-      addressesOf('v1=https://a/v1,v2=https://b/v2,jobs=https://c/v2/,graphql=https://b/graphql'),
+      apiUrls('v1=https://a/v1,v2=https://b/v2,jobs=https://c/v2/,graphql=https://b/graphql'),
       { v1: 'https://a/v1', v2: 'https://b/v2', jobs: 'https://c/v2', graphql: 'https://b/graphql' },
     );
   });

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { newFolder } from './support/folders.ts';
-import type { TestFolder } from './support/folders.ts';
-import { runBerth } from './support/program.ts';
-import type { Ran } from './support/program.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import { createTemporaryFolder } from '../packages/testing/src/temporary-folder.ts';
+import type { TemporaryFolder } from '../packages/testing/src/temporary-folder.ts';
+import { runBerth } from '../packages/testing/src/berth-command.ts';
+import type { CommandResult } from '../packages/testing/src/berth-command.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 interface Deployed {
   id: string;
@@ -32,17 +32,21 @@ const HANDLER = 'export default (job) => job.input;\n';
 
 /** No worker is needed for what these tests ask. */
 describe('berth deploy', () => {
-  const stage = stageOn('sqlite', { BERTH_RATE_LIMITS: 'off' });
+  const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
   let ann: TestAccount;
-  let folder: TestFolder;
-  const berth = <T = Deployed>(...args: string[]): Promise<Ran<T>> =>
+  let folder: TemporaryFolder;
+  const berth = <T = Deployed>(...args: string[]): Promise<CommandResult<T>> =>
     runBerth<T>(args, { BERTH_URL: stage.server.url, BERTH_API_KEY: ann.key });
   const endpoint = async (id: string): Promise<Endpoint> =>
     (await ann.call<Endpoint>('GET', `/v2/serverless/${id}`)).body;
 
   before(async () => {
-    ann = await stage.account('ann');
-    folder = newFolder('My App', { 'handler.js': HANDLER, 'node_modules/x/index.js': '', '.git/HEAD': '' });
+    ann = await stage.createAccount('ann');
+    folder = createTemporaryFolder('My App', {
+      'handler.js': HANDLER,
+      'node_modules/x/index.js': '',
+      '.git/HEAD': '',
+    });
   });
   after(() => folder.remove());
 
@@ -190,7 +194,7 @@ describe('berth deploy', () => {
   });
 
   test('what makes no sense is said before anything happens', async () => {
-    const empty = newFolder('empty', { 'index.ts': '' });
+    const empty = createTemporaryFolder('empty', { 'index.ts': '' });
     const said: [string[], number, RegExp][] = [
       [['deploy', empty.path], 1, /has nothing to run: it needs a handler\.ts/],
       [['deploy', './no-such-folder'], 1, /there is no folder \.\/no-such-folder\n/],

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
-import { newFolder } from './support/folders.ts';
-import { eventually } from './support/jobs.ts';
-import { BERTH, runBerth } from './support/program.ts';
+import { createTemporaryFolder } from '../packages/testing/src/temporary-folder.ts';
+import { waitUntilPasses } from '../packages/testing/src/queue-endpoint-client.ts';
+import { BERTH_COMMAND, runBerth } from '../packages/testing/src/berth-command.ts';
 
 interface DevEvent {
   event: string;
@@ -20,8 +20,8 @@ const handler = (mark: string): string =>
 
 describe('berth dev', () => {
   test('runs a folder on a Berth of its own, anew at every change, and leaves nothing behind', async () => {
-    const folder = newFolder('devapp', { 'handler.js': handler('first') });
-    const child = spawn(BERTH, ['dev', folder.path, '--input', '{"n": 1}'], {
+    const folder = createTemporaryFolder('devapp', { 'handler.js': handler('first') });
+    const child = spawn(BERTH_COMMAND, ['dev', folder.path, '--input', '{"n": 1}'], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], BERTH_PORT: '1', BERTH_DATA: '/dev/null' },
     });
@@ -35,7 +35,7 @@ describe('berth dev', () => {
         .slice(0, -1)
         .map((line) => JSON.parse(line) as DevEvent);
     const seen = (what: string, is: (event: DevEvent) => boolean): Promise<void> =>
-      eventually(() => assert.ok(events().some(is), `${what}\n${printed}\n${errors}`), 20_000);
+      waitUntilPasses(() => assert.ok(events().some(is), `${what}\n${printed}\n${errors}`), 20_000);
     try {
       await seen('the first result', ({ event, job }) => event === 'result' && job?.status === 'COMPLETED');
       assert.deepEqual(events().find(({ event }) => event === 'result')?.job?.output, {
@@ -67,7 +67,7 @@ describe('berth dev', () => {
   });
 
   test('says at once what cannot run', async () => {
-    const folder = newFolder('nothing', { 'index.js': '' });
+    const folder = createTemporaryFolder('nothing', { 'index.js': '' });
     const { code, stderr } = await runBerth(['dev', folder.path]);
     assert.equal(code, 1);
     assert.match(stderr, /has nothing to run/);

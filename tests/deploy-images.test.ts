@@ -5,9 +5,9 @@ import { request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
-import type { TestAccount } from './support/story.ts';
-import { stageOn } from './support/story.ts';
-import type { Answer, Client } from './support/client.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { ApiResponse, ApiClient } from '../packages/testing/src/api-client.ts';
 
 interface Image {
   name: string;
@@ -26,17 +26,17 @@ const file = (path: string, content = 'x', mode?: number) => ({
 });
 
 describe('uploaded folders', () => {
-  const stage = stageOn('sqlite');
+  const stage = serverFixture('sqlite');
   let ann: TestAccount;
   let bob: TestAccount;
   before(async () => {
-    ann = await stage.account('ann');
-    bob = await stage.account('bob');
+    ann = await stage.createAccount('ann');
+    bob = await stage.createAccount('bob');
   });
 
-  const upload = (client: Client, name: string, files: unknown[]): Promise<Answer<Image>> =>
+  const upload = (client: ApiClient, name: string, files: unknown[]): Promise<ApiResponse<Image>> =>
     client.call<Image>('POST', '/v2/images', { name, files });
-  const images = async (client: Client): Promise<Image[]> =>
+  const images = async (client: ApiClient): Promise<Image[]> =>
     (await client.call<{ images: Image[] }>('GET', '/v2/images')).body.images;
   const onDisk = (...path: string[]): string => join(stage.database.data, 'images', ...path);
 

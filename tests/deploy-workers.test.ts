@@ -3,11 +3,11 @@ import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { exampleStage } from './support/examples.ts';
-import type { JobShown } from './support/examples.ts';
-import { newFolder } from './support/folders.ts';
-import { eventually } from './support/jobs.ts';
-import { BERTH } from './support/program.ts';
+import { examplesFixture } from '../packages/testing/src/examples-fixture.ts';
+import type { ExampleJobView } from '../packages/testing/src/examples-fixture.ts';
+import { createTemporaryFolder } from '../packages/testing/src/temporary-folder.ts';
+import { waitUntilPasses } from '../packages/testing/src/queue-endpoint-client.ts';
+import { BERTH_COMMAND } from '../packages/testing/src/berth-command.ts';
 
 interface Deployed {
   id: string;
@@ -20,11 +20,11 @@ const handler = (mark: string): string =>
   `export default (job) => { process.stdout.write('did ' + JSON.stringify(job.input) + '\\n'); return { mark: '${mark}', input: job.input }; };\n`;
 
 describe('berth deploy, with workers', () => {
-  const stage = exampleStage();
+  const stage = examplesFixture();
   const { berth } = stage;
 
   test('--wait waits for a worker of the new release, and the next job runs on it', async () => {
-    const folder = newFolder('app', { 'handler.js': handler('first') });
+    const folder = createTemporaryFolder('app', { 'handler.js': handler('first') });
     const first = await berth<Deployed>('deploy', folder.path, '--min', '1', '--wait');
     assert.deepEqual([first.code, first.json.ready], [0, true], first.stderr);
     folder.write({ 'handler.js': handler('second') });
@@ -34,15 +34,15 @@ describe('berth deploy, with workers', () => {
       [first.json.id, false, true],
       second.stderr,
     );
-    await eventually(async () => {
-      const ran = await berth<JobShown>('run', 'app', '1', '--sync');
+    await waitUntilPasses(async () => {
+      const ran = await berth<ExampleJobView>('run', 'app', '1', '--sync');
       assert.deepEqual(ran.json.output, { mark: 'second', input: 1 });
     });
     folder.remove();
   });
 
   test('--wait with nothing to wait for says so', async () => {
-    const folder = newFolder('lazy', { 'handler.js': handler('lazy') });
+    const folder = createTemporaryFolder('lazy', { 'handler.js': handler('lazy') });
     const { code, json } = await berth<Deployed>('deploy', folder.path, '--wait');
     assert.deepEqual([code, json.ready], [0, false]);
     assert.match(json.reason ?? '', /--min is 0/);
@@ -50,7 +50,9 @@ describe('berth deploy, with workers', () => {
   });
 
   test('--wait for a worker that cannot start fails with what it wrote', async () => {
-    const folder = newFolder('broken', { 'handler.js': "throw new Error('the model file is missing');\n" });
+    const folder = createTemporaryFolder('broken', {
+      'handler.js': "throw new Error('the model file is missing');\n",
+    });
     const { code, stdout, stderr } = await berth(
       'deploy',
       folder.path,
@@ -67,36 +69,36 @@ describe('berth deploy, with workers', () => {
   });
 
   test('a job comes from a file or from the standard input too', async () => {
-    const folder = newFolder('inputs', { 'handler.js': handler('x') });
+    const folder = createTemporaryFolder('inputs', { 'handler.js': handler('x') });
     await berth('deploy', folder.path);
     const file = join(folder.path, 'job.json');
     writeFileSync(file, '{"input": {"from": "file"}}');
-    const fromFile = await berth<JobShown>('run', 'inputs', `@${file}`, '--sync');
+    const fromFile = await berth<ExampleJobView>('run', 'inputs', `@${file}`, '--sync');
     assert.deepEqual(fromFile.json.output, { mark: 'x', input: { from: 'file' } });
-    const child = spawn(BERTH, ['run', 'inputs', '-', '--sync', '--data', stage.place.data], {
+    const child = spawn(BERTH_COMMAND, ['run', 'inputs', '-', '--sync', '--data', stage.database.data], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     let printed = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
     child.stdin.end('"from a pipe"');
     await new Promise((resolve) => child.on('close', resolve));
-    assert.deepEqual((JSON.parse(printed) as JobShown).output, { mark: 'x', input: 'from a pipe' });
+    assert.deepEqual((JSON.parse(printed) as ExampleJobView).output, { mark: 'x', input: 'from a pipe' });
     folder.remove();
   });
 
   test('logs of one job, and logs that are followed while workers come and go', async () => {
-    const folder = newFolder('talks', { 'handler.js': handler('x') });
+    const folder = createTemporaryFolder('talks', { 'handler.js': handler('x') });
     await berth('deploy', folder.path);
-    const following = spawn(BERTH, ['logs', 'talks', '-f', '--data', stage.place.data], {
+    const following = spawn(BERTH_COMMAND, ['logs', 'talks', '-f', '--data', stage.database.data], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     let printed = '';
     following.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
     const [one, two] = [
-      await berth<JobShown>('run', 'talks', '"one"', '--sync'),
-      await berth<JobShown>('run', 'talks', '"two"', '--sync'),
+      await berth<ExampleJobView>('run', 'talks', '"one"', '--sync'),
+      await berth<ExampleJobView>('run', 'talks', '"two"', '--sync'),
     ];
-    await eventually(() => {
+    await waitUntilPasses(() => {
       for (const word of ['one', 'two']) assert.ok(printed.includes(`did \\"${word}\\"`), printed);
     });
     following.kill('SIGTERM');
@@ -107,7 +109,7 @@ describe('berth deploy, with workers', () => {
     const unknown = await berth('logs', 'talks', '--worker', 'nobody');
     assert.equal(unknown.code, 1);
     await berth('deploy', folder.path, '--max', '0');
-    await eventually(async () => {
+    await waitUntilPasses(async () => {
       const { json } = await berth<{ endpoints: { name: string; workers: { total: number } }[] }>('ps');
       assert.equal(json.endpoints.find(({ name }) => name === 'talks')?.workers.total, 0);
     }, 20_000);

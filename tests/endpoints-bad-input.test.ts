@@ -1,24 +1,34 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { DATABASES } from './support/databases.ts';
-import { A40, counted, delayed, endpointsOf, onGpu, RTX_4090, small } from './support/endpoints.ts';
-import type { Endpoint } from './support/endpoints.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import {
+  A40,
+  REQUEST_COUNT_SCALING,
+  QUEUE_DELAY_SCALING,
+  endpointInterfaces,
+  GPU_ENDPOINT,
+  RTX_4090,
+  CPU_ENDPOINT,
+} from '../packages/testing/src/endpoint-interfaces.ts';
+import type { EndpointView } from '../packages/testing/src/endpoint-interfaces.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 for (const kind of DATABASES) {
   describe(`endpoints and bad input, on ${kind}`, () => {
-    const stage = stageOn(kind);
+    const stage = serverFixture(kind);
     let ann: TestAccount;
     let templateId: string;
-    const { base, volume, v2, refusal, inV2 } = endpointsOf(() => ({ ann, templateId }));
+    const { createBaseTemplate, createVolume, createInV2, graphqlRefusal, getFromV2 } = endpointInterfaces(
+      () => ({ ann, templateId }),
+    );
     before(async () => {
-      ann = await stage.account('ann');
-      templateId = await base();
+      ann = await stage.createAccount('ann');
+      templateId = await createBaseTemplate();
     });
 
     test('with a mistake are refused, with the status of the interface and a word of what is wrong', async () => {
-      const [one, two] = [await volume(), await volume()];
+      const [one, two] = [await createVolume(), await createVolume()];
       const shared: [fields: object, v2fields: object, words: RegExp][] = [
         [{ workersMin: 5, workersMax: 2 }, { workers: { min: 5, max: 2 } }, /workersMin .*5.*workersMax .*2/],
         [
@@ -48,7 +58,7 @@ for (const kind of DATABASES) {
       for (const [fields, v2fields, words] of shared) {
         for (const { status, text } of [
           await ann.call('POST', '/v1/endpoints', { templateId, ...fields }),
-          await ann.call('POST', '/v2/serverless', { ...small, ...v2fields }),
+          await ann.call('POST', '/v2/serverless', { ...CPU_ENDPOINT, ...v2fields }),
         ]) {
           assert.equal(status, 400, text);
           assert.match(text.replaceAll('\\"', '"'), words);
@@ -83,7 +93,7 @@ for (const kind of DATABASES) {
         [422, { type: 'LOAD_BALANCER' }, /\$\.scaling\.type: must be REQUEST_COUNT/],
         [
           422,
-          { scaling: counted, workers: { idleTimeout: 10 } },
+          { scaling: REQUEST_COUNT_SCALING, workers: { idleTimeout: 10 } },
           /\$\.workers\.idleTimeout: must not be given/,
         ],
         [422, { scaling: { type: 'QUEUE_DELAY', queueDelay: 0.4 } }, /at least 0\.5/],
@@ -121,39 +131,43 @@ for (const kind of DATABASES) {
         [422, { maxRetries: -1 }, /at least 0/],
       ];
       for (const [wanted, fields, words] of inV2Only) {
-        const { status, text } = await ann.call('POST', '/v2/serverless', { ...small, ...fields });
+        const { status, text } = await ann.call('POST', '/v2/serverless', { ...CPU_ENDPOINT, ...fields });
         assert.equal(status, wanted, text);
         assert.match(text, words);
       }
       assert.match(
-        await refusal({ name: 'x', templateId, workersMin: 5, workersMax: 2 }),
+        await graphqlRefusal({ name: 'x', templateId, workersMin: 5, workersMax: 2 }),
         /workersMin .*5.*workersMax .*2/,
       );
       assert.match(
-        await refusal({ name: 'x', templateId, scalerType: 'OTHER' }),
+        await graphqlRefusal({ name: 'x', templateId, scalerType: 'OTHER' }),
         /QUEUE_DELAY, REQUEST_COUNT/,
       );
       assert.match(
-        await refusal({ name: 'x', templateId, type: 'LB', scalerType: 'QUEUE_DELAY' }),
+        await graphqlRefusal({ name: 'x', templateId, type: 'LB', scalerType: 'QUEUE_DELAY' }),
         /REQUEST_COUNT only/,
       );
-      assert.match(await refusal({ id: 'nosuchone', name: 'x' }), /not found/);
+      assert.match(await graphqlRefusal({ id: 'nosuchone', name: 'x' }), /not found/);
     });
 
     test('refuse a change that breaks a rule, and stay as they were', async () => {
       const [gpu, cpu, balanced] = [
-        (await ann.call<Endpoint>('POST', '/v2/serverless', onGpu)).body,
-        await v2(),
-        await v2({ type: 'LOAD_BALANCER', scaling: counted, workers: { idleTimeout: 20 } }),
+        (await ann.call<EndpointView>('POST', '/v2/serverless', GPU_ENDPOINT)).body,
+        await createInV2(),
+        await createInV2({
+          type: 'LOAD_BALANCER',
+          scaling: REQUEST_COUNT_SCALING,
+          workers: { idleTimeout: 20 },
+        }),
       ];
-      const cases: [number, Endpoint, object, RegExp][] = [
+      const cases: [number, EndpointView, object, RegExp][] = [
         [400, gpu, { cpu: [{ id: 'cpu3c', vcpuCount: 2 }] }, /GPU endpoint/],
         [400, cpu, { gpu: { pools: ['ADA_24'] } }, /CPU endpoint/],
         [422, gpu, { gpu: { excludedTypes: [A40] } }, /missing property 'pools'/],
         [422, gpu, { type: 'QUEUE' }, /additional properties 'type'/],
         [400, gpu, { workers: { min: 4 } }, /workersMin .*4.*workersMax .*3/],
-        [422, gpu, { scaling: counted, workers: { idleTimeout: 5 } }, /idleTimeout/],
-        [400, balanced, { scaling: delayed }, /REQUEST_COUNT only/],
+        [422, gpu, { scaling: REQUEST_COUNT_SCALING, workers: { idleTimeout: 5 } }, /idleTimeout/],
+        [400, balanced, { scaling: QUEUE_DELAY_SCALING }, /REQUEST_COUNT only/],
         [404, { id: 'nosuchone', name: '' }, { name: 'x' }, /not found/],
       ];
       for (const [wanted, { id }, body, words] of cases) {
@@ -162,11 +176,11 @@ for (const kind of DATABASES) {
         assert.match(text, words);
       }
       assert.deepEqual(
-        [await inV2(gpu.id), await inV2(cpu.id), await inV2(balanced.id)],
+        [await getFromV2(gpu.id), await getFromV2(cpu.id), await getFromV2(balanced.id)],
         [gpu, cpu, balanced],
       );
       assert.deepEqual(
-        (await ann.call<Endpoint>('PATCH', `/v1/endpoints/${cpu.id}`, { gpuTypeIds: [A40] })).body[
+        (await ann.call<EndpointView>('PATCH', `/v1/endpoints/${cpu.id}`, { gpuTypeIds: [A40] })).body[
           'gpuTypeIds'
         ],
         [],

@@ -1,36 +1,57 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { DATABASES } from './support/databases.ts';
-import { A40, counted, delayed, endpointsOf, onGpu, RTX_4090 } from './support/endpoints.ts';
-import type { Endpoint } from './support/endpoints.ts';
-import { auditLog, stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import {
+  A40,
+  REQUEST_COUNT_SCALING,
+  QUEUE_DELAY_SCALING,
+  endpointInterfaces,
+  GPU_ENDPOINT,
+  RTX_4090,
+} from '../packages/testing/src/endpoint-interfaces.ts';
+import type { EndpointView } from '../packages/testing/src/endpoint-interfaces.ts';
+import { listAuditLog, serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 for (const kind of DATABASES) {
   describe(`endpoints that change, on ${kind}`, () => {
-    const stage = stageOn(kind);
+    const stage = serverFixture(kind);
     let ann: TestAccount;
     let templateId: string;
-    const { base, template, volume, v1, v2, save, refusal, inV1, inV2, inGraphql } = endpointsOf(() => ({
+    const {
+      createBaseTemplate,
+      createTemplate,
+      createVolume,
+      createInV1,
+      createInV2,
+      saveInGraphql,
+      graphqlRefusal,
+      getFromV1,
+      getFromV2,
+      getFromGraphql,
+    } = endpointInterfaces(() => ({
       ann,
       templateId,
     }));
     before(async () => {
-      ann = await stage.account('ann');
-      templateId = await base();
+      ann = await stage.createAccount('ann');
+      templateId = await createBaseTemplate();
     });
 
     test('of v1 and GraphQL follow their template, and keep it; those of v2 took a copy', async () => {
-      const id = await template('followed', { env: { A: '1' } });
+      const id = await createTemplate('followed', { env: { A: '1' } });
       const [linked, copied] = [
-        await v1({ templateId: id }),
-        await v2({ templateId: id, name: 'copy', env: { B: '1' }, image: undefined }),
+        await createInV1({ templateId: id }),
+        await createInV2({ templateId: id, name: 'copy', env: { B: '1' }, image: undefined }),
       ];
       assert.deepEqual(copied['env'], { A: '1', B: '1' });
       await ann.call('PATCH', `/v1/templates/${id}`, { imageName: 'local/other', env: { A: '2' } });
-      assert.partialDeepStrictEqual(await inV2(linked.id), { image: 'local/other', env: { A: '2' } });
-      assert.equal((await inV1(linked.id))['version'], 1);
-      assert.partialDeepStrictEqual(await inV2(copied.id), { image: 'local/echo', env: { A: '1', B: '1' } });
+      assert.partialDeepStrictEqual(await getFromV2(linked.id), { image: 'local/other', env: { A: '2' } });
+      assert.equal((await getFromV1(linked.id))['version'], 1);
+      assert.partialDeepStrictEqual(await getFromV2(copied.id), {
+        image: 'local/echo',
+        env: { A: '1', B: '1' },
+      });
       for (const path of [`/v1/templates/${id}`, `/v2/templates/${id}`]) {
         const { status, text } = await ann.call('DELETE', path);
         assert.equal(status, 400);
@@ -40,26 +61,26 @@ for (const kind of DATABASES) {
       assert.match(body.errors?.[0]?.message ?? '', /uses this template/);
       assert.equal((await ann.call('DELETE', `/v1/endpoints/${linked.id}`)).status, 204);
       assert.equal((await ann.call('DELETE', `/v2/templates/${id}`)).status, 204);
-      assert.equal((await inV2(copied.id))['image'], 'local/echo');
+      assert.equal((await getFromV2(copied.id))['image'], 'local/echo');
     });
 
     test('of v2 need only a template, which must be for endpoints', async () => {
-      const { status, body } = await ann.call<Endpoint>('POST', '/v2/serverless', { templateId });
+      const { status, body } = await ann.call<EndpointView>('POST', '/v2/serverless', { templateId });
       assert.equal(status, 201);
       assert.partialDeepStrictEqual(body, {
         name: 'base',
         type: 'QUEUE',
-        scaling: delayed,
+        scaling: QUEUE_DELAY_SCALING,
         image: 'local/echo',
         args: 'run it',
         disk: 7,
       });
       assert.equal(
-        (await ann.call<Endpoint>('POST', '/v2/serverless', { templateId: 'berth-echo' })).body['gpu'],
+        (await ann.call<EndpointView>('POST', '/v2/serverless', { templateId: 'berth-echo' })).body['gpu'],
         null,
         'one for CPUs makes an endpoint on CPUs',
       );
-      const { body: pod } = await ann.call<Endpoint>('POST', '/v1/templates', {
+      const { body: pod } = await ann.call<EndpointView>('POST', '/v1/templates', {
         name: 'for pods',
         imageName: 'x',
       });
@@ -69,8 +90,8 @@ for (const kind of DATABASES) {
         (await ann.call('PATCH', `/v2/serverless/${body.id}`, { templateId: pod.id })).status,
         422,
       );
-      const other = await template('applied', { imageName: 'local/applied', env: { T: '1', U: '1' } });
-      const { body: applied } = await ann.call<Endpoint>('PATCH', `/v2/serverless/${body.id}`, {
+      const other = await createTemplate('applied', { imageName: 'local/applied', env: { T: '1', U: '1' } });
+      const { body: applied } = await ann.call<EndpointView>('PATCH', `/v2/serverless/${body.id}`, {
         templateId: other,
         env: { U: '2' },
         disk: 9,
@@ -86,40 +107,44 @@ for (const kind of DATABASES) {
 
     test('change only in what is said, the same by PATCH and by the update of v1', async () => {
       const [patched, posted] = [
-        await v1({ name: 'a', gpuTypeIds: [A40] }),
-        await v1({ name: 'a', gpuTypeIds: [A40] }),
+        await createInV1({ name: 'a', gpuTypeIds: [A40] }),
+        await createInV1({ name: 'a', gpuTypeIds: [A40] }),
       ];
       const change = { name: 'b', workersMax: 5, gpuTypeIds: [RTX_4090], scalerValue: 7, flashboot: true };
       const {
         id: _,
         createdAt: __,
         ...one
-      } = (await ann.call<Endpoint>('PATCH', `/v1/endpoints/${patched.id}`, change)).body;
+      } = (await ann.call<EndpointView>('PATCH', `/v1/endpoints/${patched.id}`, change)).body;
       const {
         id: ___,
         createdAt: ____,
         ...other
-      } = (await ann.call<Endpoint>('POST', `/v1/endpoints/${posted.id}/update`, change)).body;
+      } = (await ann.call<EndpointView>('POST', `/v1/endpoints/${posted.id}/update`, change)).body;
       assert.deepEqual(one, other);
       assert.partialDeepStrictEqual(one, { ...change, workersMin: 0, idleTimeout: 5, version: 1 });
       assert.equal(
-        (await ann.call<Endpoint>('PATCH', `/v1/endpoints/${patched.id}`, { workersMin: 2, idleTimeout: 9 }))
-          .body['version'],
+        (
+          await ann.call<EndpointView>('PATCH', `/v1/endpoints/${patched.id}`, {
+            workersMin: 2,
+            idleTimeout: 9,
+          })
+        ).body['version'],
         1,
         'what takes effect in place is no release',
       );
       assert.deepEqual(
-        (await ann.call<Endpoint>('PATCH', `/v1/endpoints/${patched.id}`, {})).body['name'],
+        (await ann.call<EndpointView>('PATCH', `/v1/endpoints/${patched.id}`, {})).body['name'],
         'b',
       );
 
-      const { body: made } = await ann.call<Endpoint>('POST', '/v2/serverless', {
-        ...onGpu,
+      const { body: made } = await ann.call<EndpointView>('POST', '/v2/serverless', {
+        ...GPU_ENDPOINT,
         env: { A: '1' },
         gpu: { pools: ['AMPERE_48'], excludedTypes: [A40], allowedCudaVersions: ['12.8'] },
       });
-      const patch = async (body: object): Promise<Endpoint> =>
-        (await ann.call<Endpoint>('PATCH', `/v2/serverless/${made.id}`, body)).body;
+      const patch = async (body: object): Promise<EndpointView> =>
+        (await ann.call<EndpointView>('PATCH', `/v2/serverless/${made.id}`, body)).body;
       assert.deepEqual(await patch({}), made);
       assert.deepEqual((await patch({ gpu: { count: 2 } }))['gpu'], {
         pools: ['AMPERE_48'],
@@ -144,8 +169,8 @@ for (const kind of DATABASES) {
         max: 1,
         idleTimeout: 10,
       });
-      assert.partialDeepStrictEqual(await patch({ scaling: counted }), {
-        scaling: counted,
+      assert.partialDeepStrictEqual(await patch({ scaling: REQUEST_COUNT_SCALING }), {
+        scaling: REQUEST_COUNT_SCALING,
         workers: { min: 0, max: 1 },
       });
       assert.ok(
@@ -158,20 +183,20 @@ for (const kind of DATABASES) {
         scaling: { queueDelay: 0.5 },
         workers: { idleTimeout: 10 },
       });
-      assert.equal((await inV1(made.id))['scalerValue'], 1);
-      assert.partialDeepStrictEqual(await save({ id: made.id, name: 'c', workersMax: 0 }), {
+      assert.equal((await getFromV1(made.id))['scalerValue'], 1);
+      assert.partialDeepStrictEqual(await saveInGraphql({ id: made.id, name: 'c', workersMax: 0 }), {
         name: 'c',
         workersMax: 0,
         gpuCount: 2,
         scalerValue: 1,
       });
-      assert.deepEqual((await inV2(made.id))['scaling'], { type: 'QUEUE_DELAY', queueDelay: 0.5 });
+      assert.deepEqual((await getFromV2(made.id))['scaling'], { type: 'QUEUE_DELAY', queueDelay: 0.5 });
     });
 
     test('are listed with all that belongs to them while some of them go', async () => {
       const going = await Promise.all(
         Array.from({ length: 12 }, (_, index) =>
-          save({
+          saveInGraphql({
             name: `going ${index}`,
             gpuIds: 'ADA_24',
             workersMax: 0,
@@ -207,10 +232,17 @@ for (const kind of DATABASES) {
 
     test('go back to a release whose registry is gone without it, and are told of a volume that is', async () => {
       const registry = (
-        await ann.call<Endpoint>('POST', '/v2/registries', { name: 'passing', username: 'u', password: 'p' })
+        await ann.call<EndpointView>('POST', '/v2/registries', {
+          name: 'passing',
+          username: 'u',
+          password: 'p',
+        })
       ).body.id;
-      const networkVolume = await volume();
-      const [one, two] = [await v2({ registry }), await v2({ networkVolumes: [networkVolume] })];
+      const networkVolume = await createVolume();
+      const [one, two] = [
+        await createInV2({ registry }),
+        await createInV2({ networkVolumes: [networkVolume] }),
+      ];
       for (const { id } of [one, two])
         await ann.call('PATCH', `/v2/serverless/${id}`, { image: 'local/other', networkVolumes: [] });
       assert.equal((await ann.call('DELETE', `/v2/registries/${registry}`)).status, 204);
@@ -218,7 +250,7 @@ for (const kind of DATABASES) {
       const back = (id: string) =>
         ann.call<{ detail?: string }>('POST', `/v2/serverless/${id}/releases/0/rollback`);
       assert.equal((await back(one.id)).status, 200);
-      assert.partialDeepStrictEqual(await inV2(one.id), { image: 'local/echo', registry: null });
+      assert.partialDeepStrictEqual(await getFromV2(one.id), { image: 'local/echo', registry: null });
       const { status, body } = await back(two.id);
       assert.deepEqual(
         [
@@ -228,7 +260,7 @@ for (const kind of DATABASES) {
         [400, true],
         JSON.stringify(body),
       );
-      assert.equal((await inV2(two.id))['image'], 'local/other');
+      assert.equal((await getFromV2(two.id))['image'], 'local/other');
     });
 
     test('made with a template of their own by GraphQL take it along', async () => {
@@ -242,16 +274,16 @@ for (const kind of DATABASES) {
         },
         gpuIds: 'ADA_24',
       };
-      const made = await save(input);
+      const made = await saveInGraphql(input);
       assert.partialDeepStrictEqual(made, {
         flashBootType: 'FLASHBOOT',
         template: { imageName: 'local/inline', isServerless: true },
         env: [{ key: 'A', value: '1' }],
       });
       const own = String(made['templateId']);
-      assert.equal((await ann.call<Endpoint>('GET', `/v1/templates/${own}`)).body.name, 'inline');
+      assert.equal((await ann.call<EndpointView>('GET', `/v1/templates/${own}`)).body.name, 'inline');
       const listed = async (query: string): Promise<boolean> =>
-        (await ann.call<Endpoint[]>('GET', `/v1/templates${query}`)).body.some(({ id }) => id === own);
+        (await ann.call<EndpointView[]>('GET', `/v1/templates${query}`)).body.some(({ id }) => id === own);
       assert.deepEqual(
         [await listed(''), await listed('?includeEndpointBoundTemplates=true')],
         [false, true],
@@ -262,46 +294,56 @@ for (const kind of DATABASES) {
       await ann.graphql(
         `mutation { saveTemplate(input: { id: "${own}", imageName: "local/changed" }) { id } }`,
       );
-      assert.equal((await inV2(made.id))['image'], 'local/changed');
-      assert.partialDeepStrictEqual(await save({ id: made.id, template: { imageName: 'local/again' } }), {
-        templateId: own,
-        template: { imageName: 'local/again' },
-      });
-      const before = await inGraphql(made.id);
+      assert.equal((await getFromV2(made.id))['image'], 'local/changed');
+      assert.partialDeepStrictEqual(
+        await saveInGraphql({ id: made.id, template: { imageName: 'local/again' } }),
+        {
+          templateId: own,
+          template: { imageName: 'local/again' },
+        },
+      );
+      const before = await getFromGraphql(made.id);
       assert.match(
-        await refusal({ id: made.id, networkVolumeId: 'gone', template: { imageName: 'local/refused' } }),
+        await graphqlRefusal({
+          id: made.id,
+          networkVolumeId: 'gone',
+          template: { imageName: 'local/refused' },
+        }),
         /"gone" does not exist/,
       );
       assert.match(
-        await refusal({ id: made.id, template: { isServerless: false, volumeInGb: 5 } }),
+        await graphqlRefusal({ id: made.id, template: { isServerless: false, volumeInGb: 5 } }),
         /volume size must be 0/,
       );
-      assert.deepEqual(await inGraphql(made.id), before);
+      assert.deepEqual(await getFromGraphql(made.id), before);
       assert.partialDeepStrictEqual(
-        await save({ id: made.id, gpuCount: 2, template: { imageName: 'local/last' } }),
+        await saveInGraphql({ id: made.id, gpuCount: 2, template: { imageName: 'local/last' } }),
         { gpuCount: 2, version: Number(before?.['version']) + 1 },
       );
 
-      const { body: moved } = await ann.graphql<{ updateEndpointTemplate: Endpoint }>(
+      const { body: moved } = await ann.graphql<{ updateEndpointTemplate: EndpointView }>(
         `mutation { updateEndpointTemplate(input: { endpointId: "${made.id}", templateId: "${templateId}" }) { id templateId } }`,
       );
       assert.deepEqual(moved.data?.updateEndpointTemplate, { id: made.id, templateId });
       assert.equal((await ann.call('GET', `/v1/templates/${own}`)).status, 404, 'nothing else used it');
-      assert.equal((await inV2(made.id))['image'], 'local/echo');
-      assert.match(await refusal({ name: 'x' }), /exactly one of templateId, template and hubReleaseId/);
+      assert.equal((await getFromV2(made.id))['image'], 'local/echo');
       assert.match(
-        await refusal({ name: 'x', templateId, template: { imageName: 'y' } }),
+        await graphqlRefusal({ name: 'x' }),
         /exactly one of templateId, template and hubReleaseId/,
       );
-      assert.match(await refusal({ name: 'x', hubReleaseId: 'y' }), /hub release "y" not found/);
+      assert.match(
+        await graphqlRefusal({ name: 'x', templateId, template: { imageName: 'y' } }),
+        /exactly one of templateId, template and hubReleaseId/,
+      );
+      assert.match(await graphqlRefusal({ name: 'x', hubReleaseId: 'y' }), /hub release "y" not found/);
     });
 
     test('are deleted through each interface, and gone in all; their volumes are free then', async () => {
-      const networkVolume = await volume();
+      const networkVolume = await createVolume();
       const made = [
-        await v1({ networkVolumeId: networkVolume }),
-        await v2(),
-        await save({ name: 'x', templateId, workersMin: 1, workersMax: 1 }),
+        await createInV1({ networkVolumeId: networkVolume }),
+        await createInV2(),
+        await saveInGraphql({ name: 'x', templateId, workersMin: 1, workersMax: 1 }),
       ];
       assert.equal((await ann.call('DELETE', `/v2/network-volumes/${networkVolume}`)).status, 400);
       assert.equal((await ann.call('DELETE', `/v1/networkvolumes/${networkVolume}`)).status, 400);
@@ -314,7 +356,7 @@ for (const kind of DATABASES) {
           [
             (await ann.call('GET', `/v1/endpoints/${id}`)).status,
             (await ann.call('GET', `/v2/serverless/${id}`)).status,
-            await inGraphql(id),
+            await getFromGraphql(id),
           ],
           [404, 404, null],
         );
@@ -328,8 +370,9 @@ for (const kind of DATABASES) {
       }
       assert.equal((await ann.call('DELETE', `/v2/network-volumes/${networkVolume}`)).status, 204);
       assert.deepEqual(
-        (await auditLog(ann)).filter(({ resource, action }) => resource === 'endpoint' && action === 'delete')
-          .length >= 3,
+        (await listAuditLog(ann)).filter(
+          ({ resource, action }) => resource === 'endpoint' && action === 'delete',
+        ).length >= 3,
         true,
       );
     });

@@ -1,28 +1,47 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { DATABASES } from './support/databases.ts';
-import { A40, A6000, counted, delayed, endpointsOf, onGpu, RTX_4090 } from './support/endpoints.ts';
-import type { Endpoint, Page } from './support/endpoints.ts';
-import { until } from './support/serverless.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import {
+  A40,
+  A6000,
+  REQUEST_COUNT_SCALING,
+  QUEUE_DELAY_SCALING,
+  endpointInterfaces,
+  GPU_ENDPOINT,
+  RTX_4090,
+} from '../packages/testing/src/endpoint-interfaces.ts';
+import type { EndpointView, EndpointPage } from '../packages/testing/src/endpoint-interfaces.ts';
+import { waitFor } from '../packages/testing/src/deploy-handler.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 for (const kind of DATABASES) {
   describe(`endpoints in every interface, on ${kind}`, () => {
-    const stage = stageOn(kind);
+    const stage = serverFixture(kind);
     let ann: TestAccount;
     let templateId: string;
-    const { base, template, volume, v1, v2, save, refusal, inV1, inV2, inGraphql } = endpointsOf(() => ({
+    const {
+      createBaseTemplate,
+      createTemplate,
+      createVolume,
+      createInV1,
+      createInV2,
+      saveInGraphql,
+      graphqlRefusal,
+      getFromV1,
+      getFromV2,
+      getFromGraphql,
+    } = endpointInterfaces(() => ({
       ann,
       templateId,
     }));
     before(async () => {
-      ann = await stage.account('ann');
-      templateId = await base();
+      ann = await stage.createAccount('ann');
+      templateId = await createBaseTemplate();
     });
 
     test('through v1: 200 with a bare object, filled in from the template and the defaults of v1', async () => {
-      const made = await v1();
+      const made = await createInV1();
       assert.match(made.id, /^[a-z0-9]{14}$/);
       assert.deepEqual(made, {
         id: made.id,
@@ -53,11 +72,11 @@ for (const kind of DATABASES) {
         version: 0,
         createdAt: made['createdAt'],
       });
-      assert.deepEqual(await inV1(made.id), made);
+      assert.deepEqual(await getFromV1(made.id), made);
       assert.deepEqual((await ann.call('GET', '/v1/endpoints?includeWorkers=true')).body, [
         { ...made, workers: [] },
       ]);
-      const { body: withTemplate } = await ann.call<Endpoint>(
+      const { body: withTemplate } = await ann.call<EndpointView>(
         'GET',
         `/v1/endpoints/${made.id}?includeTemplate=true`,
       );
@@ -73,7 +92,7 @@ for (const kind of DATABASES) {
     });
 
     test('through v2: 201 with the defaults of v2, whole addresses, and a wrapped list', async () => {
-      const made = await v2();
+      const made = await createInV2();
       const base = `${stage.server.url}/v2/${made.id}`;
       assert.deepEqual(made, {
         id: made.id,
@@ -100,7 +119,7 @@ for (const kind of DATABASES) {
           health: `${base}/health`,
         },
         workers: { min: 0, max: 3, idleTimeout: 10 },
-        scaling: delayed,
+        scaling: QUEUE_DELAY_SCALING,
         dataCenterIds: [],
         networkVolumes: [],
         timeout: 300_000,
@@ -110,14 +129,14 @@ for (const kind of DATABASES) {
         maxRetries: 1,
         createdAt: made['createdAt'],
       });
-      assert.deepEqual(await inV2(made.id), made);
-      const { body: page } = await ann.call<Page>('GET', '/v2/serverless');
+      assert.deepEqual(await getFromV2(made.id), made);
+      const { body: page } = await ann.call<EndpointPage>('GET', '/v2/serverless');
       assert.deepEqual(page.endpoints[0], made);
       assert.deepEqual(page.pagination, { nextCursor: null, hasNextPage: false });
     });
 
     test('through GraphQL: made by a template, filled in like v1', async () => {
-      const made = await save({ name: 'graph', templateId, gpuIds: 'ADA_24' });
+      const made = await saveInGraphql({ name: 'graph', templateId, gpuIds: 'ADA_24' });
       assert.deepEqual(made, {
         id: made.id,
         name: 'graph',
@@ -162,16 +181,16 @@ for (const kind of DATABASES) {
           ],
         },
       });
-      assert.deepEqual(await inGraphql(made.id), made);
-      const { body } = await ann.graphql<{ myself: { endpoints: Endpoint[] } }>(
+      assert.deepEqual(await getFromGraphql(made.id), made);
+      const { body } = await ann.graphql<{ myself: { endpoints: EndpointView[] } }>(
         `{ myself { endpoints { id } } }`,
       );
       assert.equal(body.data?.myself.endpoints[0]?.id, made.id);
-      assert.equal(await inGraphql('nosuchendpoint'), null);
+      assert.equal(await getFromGraphql('nosuchendpoint'), null);
     });
 
     test('made through v1 with everything, show it in every interface', async () => {
-      const networkVolumeId = await volume();
+      const networkVolumeId = await createVolume();
       const fields = {
         name: 'whole',
         gpuTypeIds: [RTX_4090, A40],
@@ -188,7 +207,7 @@ for (const kind of DATABASES) {
         workersMin: 1,
         workersMax: 8,
       };
-      const made = await v1(fields);
+      const made = await createInV1(fields);
       assert.partialDeepStrictEqual(made, {
         ...fields,
         networkVolumeIds: [networkVolumeId],
@@ -196,7 +215,7 @@ for (const kind of DATABASES) {
         locations: 'LOCAL-1',
         flashBootType: 'FLASHBOOT',
       });
-      assert.partialDeepStrictEqual(await inV2(made.id), {
+      assert.partialDeepStrictEqual(await getFromV2(made.id), {
         name: 'whole',
         type: 'QUEUE',
         image: 'local/echo',
@@ -219,7 +238,7 @@ for (const kind of DATABASES) {
         timeout: 7_000,
         flashboot: 'FLASHBOOT',
       });
-      assert.partialDeepStrictEqual(await inGraphql(made.id), {
+      assert.partialDeepStrictEqual(await getFromGraphql(made.id), {
         name: 'whole',
         type: 'QB',
         gpuIds: `ADA_24,AMPERE_48,-${A6000}`,
@@ -242,8 +261,8 @@ for (const kind of DATABASES) {
 
     test('made through v2 with everything, show it in every interface', async () => {
       const [networkVolume, { body: registry }] = [
-        await volume(),
-        await ann.call<Endpoint>('POST', '/v2/registries', { name: 'hub', username: 'u', password: 'p' }),
+        await createVolume(),
+        await ann.call<EndpointView>('POST', '/v2/registries', { name: 'hub', username: 'u', password: 'p' }),
       ];
       const fields = {
         name: 'whole',
@@ -263,7 +282,7 @@ for (const kind of DATABASES) {
           minCudaVersion: '12.1',
         },
         workers: { min: 2, max: 5, idleTimeout: 44 },
-        scaling: counted,
+        scaling: REQUEST_COUNT_SCALING,
         dataCenterIds: ['LOCAL-1'],
         networkVolumes: [networkVolume],
         timeout: 0,
@@ -272,7 +291,7 @@ for (const kind of DATABASES) {
         retention: 5_000,
         maxRetries: 3,
       };
-      const { status, body: made } = await ann.call<Endpoint>('POST', '/v2/serverless', fields);
+      const { status, body: made } = await ann.call<EndpointView>('POST', '/v2/serverless', fields);
       assert.equal(status, 201);
       assert.partialDeepStrictEqual(made, {
         ...fields,
@@ -282,7 +301,7 @@ for (const kind of DATABASES) {
           health: `${stage.server.url}/v2/${made.id}/up`,
         },
       });
-      assert.partialDeepStrictEqual(await inV1(made.id), {
+      assert.partialDeepStrictEqual(await getFromV1(made.id), {
         templateId: null,
         gpuTypeIds: [A6000, RTX_4090],
         gpuIds: `AMPERE_48,ADA_24,-${A40}`,
@@ -300,7 +319,7 @@ for (const kind of DATABASES) {
         flashboot: true,
         flashBootType: 'PRIORITY_FLASHBOOT',
       });
-      const { body: withTemplate } = await ann.call<Endpoint>(
+      const { body: withTemplate } = await ann.call<EndpointView>(
         'GET',
         `/v1/endpoints/${made.id}?includeTemplate=true`,
       );
@@ -311,7 +330,7 @@ for (const kind of DATABASES) {
         containerRegistryAuthId: registry.id,
         isServerless: true,
       });
-      assert.partialDeepStrictEqual(await inGraphql(made.id), {
+      assert.partialDeepStrictEqual(await getFromGraphql(made.id), {
         type: 'LB',
         gpuIds: `AMPERE_48,ADA_24,-${A40}`,
         flashBootType: 'PRIORITY_FLASHBOOT',
@@ -319,11 +338,11 @@ for (const kind of DATABASES) {
         template: { imageName: 'example/server:1' },
       });
       assert.equal((await ann.call('DELETE', `/v2/registries/${registry.id}`)).status, 204);
-      assert.equal((await inV2(made.id))['registry'], null);
+      assert.equal((await getFromV2(made.id))['registry'], null);
     });
 
     test('made through GraphQL with everything, show it in every interface', async () => {
-      const networkVolumeId = await volume();
+      const networkVolumeId = await createVolume();
       const input = {
         name: 'whole',
         templateId,
@@ -349,7 +368,7 @@ for (const kind of DATABASES) {
         flashBootType: 'FLASHBOOT',
         modelReferences: ['https://huggingface.co/org/model'],
       };
-      const made = await save(input);
+      const made = await saveInGraphql(input);
       const env = [
         { key: 'A', value: '1' },
         { key: 'B', value: 'mine' },
@@ -362,14 +381,14 @@ for (const kind of DATABASES) {
         env,
         networkVolumeId,
       });
-      assert.partialDeepStrictEqual(await inV1(made.id), {
+      assert.partialDeepStrictEqual(await getFromV1(made.id), {
         gpuTypeIds: ['NVIDIA GeForce RTX 3070', A6000],
         locations: 'LOCAL-1,US',
         dataCenterIds: ['LOCAL-1'],
         env: { A: '1', B: 'mine', C: '' },
         modelReferences: input.modelReferences,
       });
-      assert.partialDeepStrictEqual(await inV2(made.id), {
+      assert.partialDeepStrictEqual(await getFromV2(made.id), {
         type: 'LOAD_BALANCER',
         gpu: { pools: ['AMPERE_48', 'NVIDIA GeForce RTX 3070'], excludedTypes: [A40] },
         scaling: { type: 'REQUEST_COUNT', requestCount: 6 },
@@ -377,7 +396,7 @@ for (const kind of DATABASES) {
     });
 
     test('run on CPUs where that is asked for, in each way of asking', async () => {
-      const one = await v1({
+      const one = await createInV1({
         computeType: 'CPU',
         cpuFlavorIds: ['cpu5c', 'cpu3g'],
         vcpuCount: 4,
@@ -389,17 +408,17 @@ for (const kind of DATABASES) {
         gpuTypeIds: [],
         gpuCount: 0,
       });
-      assert.deepEqual((await v1({ computeType: 'CPU' }))['instanceIds'], [
+      assert.deepEqual((await createInV1({ computeType: 'CPU' }))['instanceIds'], [
         'cpu3c-2-4',
         'cpu3g-2-8',
         'cpu5c-2-4',
         'cpu5g-2-8',
       ]);
-      const { body: smaller } = await ann.call<Endpoint>('PATCH', `/v1/endpoints/${one.id}`, {
+      const { body: smaller } = await ann.call<EndpointView>('PATCH', `/v1/endpoints/${one.id}`, {
         vcpuCount: 2,
       });
       assert.deepEqual(smaller['instanceIds'], ['cpu5c-2-4', 'cpu3g-2-8']);
-      const { body: other } = await ann.call<Endpoint>('PATCH', `/v2/serverless/${one.id}`, {
+      const { body: other } = await ann.call<EndpointView>('PATCH', `/v2/serverless/${one.id}`, {
         cpu: [
           { id: 'cpu3c', vcpuCount: 8 },
           { id: 'cpu3c', vcpuCount: 2 },
@@ -409,28 +428,34 @@ for (const kind of DATABASES) {
         { id: 'cpu3c', vcpuCount: 8, memory: 16 },
         { id: 'cpu3c', vcpuCount: 2, memory: 4 },
       ]);
-      assert.partialDeepStrictEqual(await save({ name: 'cpu', templateId, instanceIds: ['cpu3g-1-4'] }), {
-        computeType: 'CPU',
-        instanceIds: ['cpu3g-1-4'],
-        gpuCount: 0,
-      });
-      assert.match(await refusal({ name: 'cpu', templateId, instanceIds: ['cpu3g-4-17'] }), /cpu3g-4-16/);
+      assert.partialDeepStrictEqual(
+        await saveInGraphql({ name: 'cpu', templateId, instanceIds: ['cpu3g-1-4'] }),
+        {
+          computeType: 'CPU',
+          instanceIds: ['cpu3g-1-4'],
+          gpuCount: 0,
+        },
+      );
+      assert.match(
+        await graphqlRefusal({ name: 'cpu', templateId, instanceIds: ['cpu3g-4-17'] }),
+        /cpu3g-4-16/,
+      );
     });
 
     test('show their workers and their template where that is asked for, in v1 and GraphQL as in v2', async () => {
-      const runs = await template('staffed');
-      const { id, version } = await v1({
+      const runs = await createTemplate('staffed');
+      const { id, version } = await createInV1({
         name: 'staffed',
         templateId: runs,
         computeType: 'CPU',
         workersMin: 1,
         workersMax: 1,
       });
-      const own = await until('its worker is ready', async () => {
-        const { body } = await ann.call<{ workers: Endpoint[] }>('GET', `/v2/serverless/${id}/workers`);
+      const own = await waitFor('its worker is ready', async () => {
+        const { body } = await ann.call<{ workers: EndpointView[] }>('GET', `/v2/serverless/${id}/workers`);
         return body.workers.find(({ status }) => status === 'IDLE');
       });
-      const { body: whole } = await ann.call<Endpoint>(
+      const { body: whole } = await ann.call<EndpointView>(
         'GET',
         `/v1/endpoints/${id}?includeWorkers=true&includeTemplate=true`,
       );
@@ -453,14 +478,14 @@ for (const kind of DATABASES) {
           locked: false,
         },
       ]);
-      const { body: all } = await ann.call<Endpoint[]>('GET', '/v1/endpoints?includeWorkers=true');
+      const { body: all } = await ann.call<EndpointView[]>('GET', '/v1/endpoints?includeWorkers=true');
       assert.deepEqual(
         all.find((found) => found.id === id),
-        { ...(await inV1(id)), workers: whole['workers'] },
+        { ...(await getFromV1(id)), workers: whole['workers'] },
       );
-      assert.ok(!('workers' in (await inV1(id))) && !('template' in (await inV1(id))));
+      assert.ok(!('workers' in (await getFromV1(id))) && !('template' in (await getFromV1(id))));
       const query = `{ myself { endpoint(id: "${id}") { template { id } pods { id name imageName desiredStatus lastStatusChange lastStartedAt slsVersion endpointId gpuCount machine { dataCenterId gpuTypeId } } } } }`;
-      const { body } = await ann.graphql<{ myself: { endpoint: Endpoint } }>(query);
+      const { body } = await ann.graphql<{ myself: { endpoint: EndpointView } }>(query);
       assert.deepEqual(body.data?.myself.endpoint, {
         template: { id: runs },
         pods: [
@@ -482,27 +507,27 @@ for (const kind of DATABASES) {
     });
 
     test('read through v1 and written back whole through GraphQL stay as they are, but for what was meant', async () => {
-      const networkVolume = await volume();
+      const networkVolume = await createVolume();
       const [linked, { body: own }] = [
-        await v1({
+        await createInV1({
           name: 'ctl',
           gpuTypeIds: [A40, RTX_4090],
           networkVolumeId: networkVolume,
           dataCenterIds: ['LOCAL-1'],
           minCudaVersion: '12.1',
         }),
-        await ann.call<Endpoint>('POST', '/v2/serverless', {
-          ...onGpu,
+        await ann.call<EndpointView>('POST', '/v2/serverless', {
+          ...GPU_ENDPOINT,
           scaling: { type: 'QUEUE_DELAY', queueDelay: 0.5 },
           flashboot: 'PRIORITY_FLASHBOOT',
         }),
       ];
       for (const { id } of [linked, own]) {
-        const before = { v1: await inV1(id), v2: await inV2(id) };
+        const before = { v1: await getFromV1(id), v2: await getFromV2(id) };
         const input = Object.fromEntries(
           Object.entries(before.v1).map(([field, value]) => [field, value ?? '']),
         );
-        await save({
+        await saveInGraphql({
           ...input,
           userId: undefined,
           env: undefined,
@@ -512,18 +537,18 @@ for (const kind of DATABASES) {
             networkVolumeId,
           })),
         });
-        assert.deepEqual(await inV1(id), {
+        assert.deepEqual(await getFromV1(id), {
           ...before.v1,
           modelReferences: ['org/model'],
           version: Number(before.v1['version']) + 1,
         });
-        assert.deepEqual(await inV2(id), before.v2);
+        assert.deepEqual(await getFromV2(id), before.v2);
       }
     });
 
     test('belong to one account, and are paged newest first', async () => {
-      const bob = await stage.account('bob');
-      const { id } = await v2();
+      const bob = await stage.createAccount('bob');
+      const { id } = await createInV2();
       for (const path of [`/v1/endpoints/${id}`, `/v2/serverless/${id}`]) {
         assert.deepEqual(
           [
@@ -535,11 +560,11 @@ for (const kind of DATABASES) {
         );
       }
       assert.deepEqual((await bob.call('GET', '/v1/endpoints')).body, []);
-      const { body: all } = await ann.call<Page>('GET', '/v2/serverless');
+      const { body: all } = await ann.call<EndpointPage>('GET', '/v2/serverless');
       const seen: string[] = [];
       let cursor: string | null = '';
       while (cursor !== null) {
-        const { body: page }: { body: Page } = await ann.call<Page>(
+        const { body: page }: { body: EndpointPage } = await ann.call<EndpointPage>(
           'GET',
           `/v2/serverless?limit=5${cursor === '' ? '' : `&cursor=${cursor}`}`,
         );

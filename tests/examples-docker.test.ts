@@ -4,24 +4,24 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
 import Docker from 'dockerode';
-import { optionsOf } from '../packages/cloud/src/engines/docker/finding.ts';
-import { fileArchive, makeTestImage } from '../scripts/docker-test-image.mjs';
-import { withDocker } from './support/docker.ts';
-import { EXAMPLES, exampleStage } from './support/examples.ts';
-import type { JobShown } from './support/examples.ts';
-import { eventually } from './support/jobs.ts';
+import { dockerClientOptions } from '../packages/cloud/src/engines/docker/daemon-discovery.ts';
+import { fileArchive, createTestImage } from '../packages/testing/src/docker-test-image.mjs';
+import { withDocker } from '../packages/testing/src/with-docker.ts';
+import { EXAMPLES_FOLDER, examplesFixture } from '../packages/testing/src/examples-fixture.ts';
+import type { ExampleJobView } from '../packages/testing/src/examples-fixture.ts';
+import { waitUntilPasses } from '../packages/testing/src/queue-endpoint-client.ts';
 
 await withDocker((host) => {
   describe('the example of a Dockerfile', () => {
-    const stage = exampleStage({ BERTH_DOCKER: host });
+    const stage = examplesFixture({ BERTH_DOCKER: host });
     const { berth } = stage;
-    const docker = new Docker(optionsOf(host));
+    const docker = new Docker(dockerClientOptions(host));
     const name = `upper-${process.pid}`;
     let base: { name: string; remove(): Promise<void> };
 
     before(async () => {
-      base = await makeTestImage(host, `localhost/berth-base:p${process.pid}`);
-      const folder = join(EXAMPLES, 'dockerfile');
+      base = await createTestImage(host, `localhost/berth-base:p${process.pid}`);
+      const folder = join(EXAMPLES_FOLDER, 'dockerfile');
       const files = Object.fromEntries(
         readdirSync(folder).map((file) => [file, readFileSync(join(folder, file))]),
       );
@@ -50,7 +50,7 @@ await withDocker((host) => {
         [0, name, true],
         deployed.stderr,
       );
-      const ran = await berth<JobShown>('run', name, '{"input": {"text": "hello"}}', '--sync');
+      const ran = await berth<ExampleJobView>('run', name, '{"input": {"text": "hello"}}', '--sync');
       assert.deepEqual(
         [ran.json.status, (ran.json.output as { text: string }).text],
         ['COMPLETED', 'HELLO'],
@@ -58,7 +58,7 @@ await withDocker((host) => {
       );
       assert.match((await berth('logs', name)).stdout, /Starting upper-/);
       await berth('rm', deployed.json.id, '--yes');
-      await eventually(async () =>
+      await waitUntilPasses(async () =>
         assert.deepEqual(
           await docker.listContainers({
             all: true,

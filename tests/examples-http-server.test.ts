@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { EXAMPLES, exampleStage } from './support/examples.ts';
+import { EXAMPLES_FOLDER, examplesFixture } from '../packages/testing/src/examples-fixture.ts';
 
 describe('the example of a load balanced endpoint', () => {
-  const stage = exampleStage();
+  const stage = examplesFixture();
   const { berth } = stage;
 
   test('takes HTTP requests and WebSockets straight to its worker', async () => {
     const deployed = await berth<{ id: string; type: string; requestUrls: { base: string } }>(
       'deploy',
-      join(EXAMPLES, 'http-server'),
+      join(EXAMPLES_FOLDER, 'http-server'),
       '--type',
       'lb',
       '--min',

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { EXAMPLES, exampleStage } from './support/examples.ts';
-import type { JobShown } from './support/examples.ts';
+import { EXAMPLES_FOLDER, examplesFixture } from '../packages/testing/src/examples-fixture.ts';
+import type { ExampleJobView } from '../packages/testing/src/examples-fixture.ts';
 
 const hasPackage = spawnSync('python3', ['-c', 'import runpod'], { stdio: 'ignore' }).status === 0;
 
@@ -11,12 +11,17 @@ describe('the example in Python', {
   skip:
     !hasPackage && 'python3 has no runpod package here: pip install -r examples/python-echo/requirements.txt',
 }, () => {
-  const { berth } = exampleStage();
+  const { berth } = examplesFixture();
 
   test('runs a handler of the runpod package, unchanged', async () => {
-    const deployed = await berth('deploy', join(EXAMPLES, 'python-echo'), '--min', '1', '--wait');
+    const deployed = await berth('deploy', join(EXAMPLES_FOLDER, 'python-echo'), '--min', '1', '--wait');
     assert.equal(deployed.code, 0, deployed.stderr);
-    const ran = await berth<JobShown>('run', 'python-echo', '{"input": {"message": "hello"}}', '--sync');
+    const ran = await berth<ExampleJobView>(
+      'run',
+      'python-echo',
+      '{"input": {"message": "hello"}}',
+      '--sync',
+    );
     assert.deepEqual(
       [ran.json.status, ran.json.output],
       ['COMPLETED', { message: 'hello', reversed: 'olleh' }],

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { EXAMPLES, exampleNames, exampleStage } from './support/examples.ts';
-import type { JobShown } from './support/examples.ts';
-import { newFolder } from './support/folders.ts';
-import { eventually } from './support/jobs.ts';
+import { EXAMPLES_FOLDER, exampleNames, examplesFixture } from '../packages/testing/src/examples-fixture.ts';
+import type { ExampleJobView } from '../packages/testing/src/examples-fixture.ts';
+import { createTemporaryFolder } from '../packages/testing/src/temporary-folder.ts';
+import { waitUntilPasses } from '../packages/testing/src/queue-endpoint-client.ts';
 
 const lines = (text: string): Record<string, unknown>[] =>
   text
@@ -14,17 +14,21 @@ const lines = (text: string): Record<string, unknown>[] =>
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
 describe('the examples of queue endpoints', () => {
-  const stage = exampleStage();
+  const stage = examplesFixture();
   const { berth } = stage;
   const deploy = async (example: string, ...options: string[]): Promise<{ id: string }> => {
-    const { code, json, stderr } = await berth<{ id: string }>('deploy', join(EXAMPLES, example), ...options);
+    const { code, json, stderr } = await berth<{ id: string }>(
+      'deploy',
+      join(EXAMPLES_FOLDER, example),
+      ...options,
+    );
     assert.equal(code, 0, stderr);
     return json;
   };
 
   test('each has a page with the two commands that run it', () => {
     for (const name of exampleNames()) {
-      const page = readFileSync(join(EXAMPLES, name, 'README.md'), 'utf8');
+      const page = readFileSync(join(EXAMPLES_FOLDER, name, 'README.md'), 'utf8');
       assert.match(page, new RegExp(`npx berth deploy (examples/${name}|upper)`), name);
       assert.match(page, /npx berth run|curl /, name);
     }
@@ -32,7 +36,7 @@ describe('the examples of queue endpoints', () => {
 
   test('echo answers what it was asked, and says so in its log', async () => {
     await deploy('echo', '--min', '1', '--wait');
-    const ran = await berth<JobShown>('run', 'echo', '{"input": {"message": "hello"}}', '--sync');
+    const ran = await berth<ExampleJobView>('run', 'echo', '{"input": {"message": "hello"}}', '--sync');
     assert.deepEqual(
       [ran.code, ran.json.status, ran.json.output],
       [0, 'COMPLETED', { message: 'hello' }],
@@ -56,7 +60,7 @@ describe('the examples of queue endpoints', () => {
       'ready-made',
     );
     assert.equal(json.image, 'local/echo');
-    const ran = await berth<JobShown>('run', json.id, '[1, 2]', '--sync');
+    const ran = await berth<ExampleJobView>('run', json.id, '[1, 2]', '--sync');
     assert.deepEqual([ran.json.status, ran.json.output], ['COMPLETED', [1, 2]]);
   });
 
@@ -80,41 +84,47 @@ describe('the examples of queue endpoints', () => {
   test('progress tells how far it is, and stops when it is cancelled', async () => {
     const { id } = await deploy('progress');
     const client = stage.server.client();
-    const job = (await berth<JobShown>('run', 'progress', '{"input": {"steps": 1000, "stepMs": 20}}')).json;
-    await eventually(async () => {
-      const { body } = await client.call<JobShown>('GET', `/v2/${id}/status/${job.id}`);
+    const job = (await berth<ExampleJobView>('run', 'progress', '{"input": {"steps": 1000, "stepMs": 20}}'))
+      .json;
+    await waitUntilPasses(async () => {
+      const { body } = await client.call<ExampleJobView>('GET', `/v2/${id}/status/${job.id}`);
       assert.deepEqual(
         [body.status, (body.output as { of?: number } | undefined)?.of],
         ['IN_PROGRESS', 1000],
       );
     }, 20_000);
     assert.equal(
-      (await client.call<JobShown>('POST', `/v2/${id}/cancel/${job.id}`)).body.status,
+      (await client.call<ExampleJobView>('POST', `/v2/${id}/cancel/${job.id}`)).body.status,
       'CANCELLED',
     );
-    const short = await berth<JobShown>('run', 'progress', '{"input": {"steps": 3, "stepMs": 1}}', '--sync');
+    const short = await berth<ExampleJobView>(
+      'run',
+      'progress',
+      '{"input": {"steps": 3, "stepMs": 1}}',
+      '--sync',
+    );
     assert.deepEqual([short.json.status, short.json.output], ['COMPLETED', { baked: 3 }]);
   });
 
   test('failing fails in each of its ways, and the command with it', async () => {
     await deploy('failing');
-    const thrown = await berth<JobShown>('run', 'failing', '{"input": {"how": "throw"}}', '--sync');
+    const thrown = await berth<ExampleJobView>('run', 'failing', '{"input": {"how": "throw"}}', '--sync');
     assert.deepEqual([thrown.code, thrown.json.status], [1, 'FAILED']);
     assert.match(thrown.stderr, /is FAILED: the handler threw this/);
-    const answered = await berth<JobShown>('run', 'failing', '{"input": {"how": "error"}}', '--sync');
+    const answered = await berth<ExampleJobView>('run', 'failing', '{"input": {"how": "error"}}', '--sync');
     assert.deepEqual([answered.code, answered.json.error], [1, 'the handler says no']);
-    const lost = await berth<JobShown>('run', 'failing', '{"input": {"how": "exit"}}', '--sync');
+    const lost = await berth<ExampleJobView>('run', 'failing', '{"input": {"how": "exit"}}', '--sync');
     assert.deepEqual([lost.code, lost.json.status], [1, 'FAILED']);
   });
 
   test('the worker of the Dockerfile speaks the protocol without a library', async () => {
-    const folder = newFolder('upper', {
-      'worker.mjs': readFileSync(join(EXAMPLES, 'dockerfile/worker.mjs'), 'utf8'),
+    const folder = createTemporaryFolder('upper', {
+      'worker.mjs': readFileSync(join(EXAMPLES_FOLDER, 'dockerfile/worker.mjs'), 'utf8'),
       'berth.json': '{"command": ["node", "worker.mjs"]}',
     });
     await berth('deploy', folder.path);
     for (const text of ['hello', 'again']) {
-      const ran = await berth<JobShown>('run', 'upper', JSON.stringify({ input: { text } }), '--sync');
+      const ran = await berth<ExampleJobView>('run', 'upper', JSON.stringify({ input: { text } }), '--sync');
       assert.deepEqual(
         [ran.json.status, (ran.json.output as { text: string }).text],
         ['COMPLETED', text.toUpperCase()],
@@ -122,7 +132,7 @@ describe('the examples of queue endpoints', () => {
       );
     }
     folder.remove();
-    const refused = await berth('deploy', join(EXAMPLES, 'dockerfile'));
+    const refused = await berth('deploy', join(EXAMPLES_FOLDER, 'dockerfile'));
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /docker build -t NAME/);
   });

@@ -4,29 +4,29 @@ import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'no
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { clientOf } from './support/client.ts';
-import { DATABASES, freshDatabase } from './support/databases.ts';
-import type { TestDatabase } from './support/databases.ts';
-import { BERTH, runBerth } from './support/program.ts';
-import { startServer } from './support/server.ts';
-import type { TestServer } from './support/server.ts';
-import { logLines } from './support/story.ts';
+import { createApiClient } from '../packages/testing/src/api-client.ts';
+import { DATABASES, createTestDatabase } from '../packages/testing/src/test-database.ts';
+import type { TestDatabase } from '../packages/testing/src/test-database.ts';
+import { BERTH_COMMAND, runBerth } from '../packages/testing/src/berth-command.ts';
+import { startServerProcess } from '../packages/testing/src/server-process.ts';
+import type { ServerProcess } from '../packages/testing/src/server-process.ts';
+import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
 
 /** No mode of a folder keeps root out. */
 const user = process.getuid?.() === 0 ? 65534 : undefined;
 const isReadable =
-  user === undefined || spawnSync(BERTH, ['--version'], { uid: user, gid: user }).status === 0;
+  user === undefined || spawnSync(BERTH_COMMAND, ['--version'], { uid: user, gid: user }).status === 0;
 
 for (const kind of DATABASES) {
   describe(`the first start, on ${kind}`, () => {
     let database: TestDatabase;
-    let server: TestServer;
+    let server: ServerProcess;
     const kept = (name: string): string => readFileSync(join(database.data, name), 'utf8');
     const mode = (name: string): number => statSync(join(database.data, name)).mode & 0o777;
 
     before(async () => {
-      database = await freshDatabase(kind);
-      server = await startServer(database, { BERTH_ROOT_KEY: '' });
+      database = await createTestDatabase(kind);
+      server = await startServerProcess(database, { BERTH_ROOT_KEY: '' });
     });
     after(async () => {
       await server.stop();
@@ -53,7 +53,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(JSON.parse(kept('server.json')), { url: server.url, pid: server.process.pid }));
 
     test('answers whoever watches, without a key', async () => {
-      const nobody = clientOf(server.url, undefined);
+      const nobody = createApiClient(server.url, undefined);
       assert.deepEqual((await nobody.call('GET', '/healthz')).body, { status: 'ok' });
       assert.deepEqual((await nobody.call('GET', '/readyz')).body, { status: 'ready' });
       await nobody.call('GET', '/v2/templates/some-id');
@@ -72,7 +72,7 @@ for (const kind of DATABASES) {
     });
 
     test('is quiet about itself to strangers', async () => {
-      const nobody = clientOf(server.url, undefined);
+      const nobody = createApiClient(server.url, undefined);
       for (const path of ['/', '/unknown', '/v2', '/v1', '/.env', '/v2/accounts']) {
         const { headers, text } = await nobody.call('GET', path);
         assert.equal(headers.get('server') ?? headers.get('x-powered-by'), null);
@@ -84,12 +84,12 @@ for (const kind of DATABASES) {
   describe(`stopping and starting again, on ${kind}`, () => {
     let database: TestDatabase;
     before(async () => {
-      database = await freshDatabase(kind);
+      database = await createTestDatabase(kind);
     });
     after(() => database.drop());
 
     test('a request under way is answered, then the program ends with 0 and takes its card away', async () => {
-      const server = await startServer(database);
+      const server = await startServerProcess(database);
       const answer = await halfSent(server, () => {
         server.process.kill('SIGTERM');
         return loggedLine(server, 'stopping');
@@ -98,18 +98,18 @@ for (const kind of DATABASES) {
       assert.equal(JSON.parse(answer.text).name, 'under-way');
       assert.equal(await server.ended, 0);
       assert.ok(!existsSync(join(database.data, 'server.json')));
-      assert.equal(logLines(server).at(-1)?.['msg'], 'stopped');
+      assert.equal(parseLogLines(server).at(-1)?.['msg'], 'stopped');
     });
 
     test('a request that never ends does not keep it from ending', async () => {
-      const server = await startServer(database, { BERTH_STOP_TIMEOUT: '0' });
+      const server = await startServerProcess(database, { BERTH_STOP_TIMEOUT: '0' });
       const cut = halfSent(server, () => new Promise(() => undefined)).catch((error: Error) => error);
       assert.equal(await server.stop(), 0);
       assert.ok((await cut) instanceof Error);
     });
 
     test('what was written is there again, and the key is not shown again, only where it lies', async () => {
-      const server = await startServer(database);
+      const server = await startServerProcess(database);
       assert.doesNotMatch(server.output(), /rpa_/);
       assert.match(server.output(), new RegExp(`^  root key  in ${join(database.data, 'root.key')}$`, 'm'));
       const { body } = await server.client().call<{ templates: { name: string }[] }>('GET', '/v2/templates');
@@ -122,7 +122,7 @@ for (const kind of DATABASES) {
 
     test('another BERTH_ROOT_KEY replaces the root key, at once and for the command line too', async () => {
       const key = 'rpa_ANOTHERROOTKEYOFTHEOPERATOR';
-      const server = await startServer(database, { BERTH_ROOT_KEY: key });
+      const server = await startServerProcess(database, { BERTH_ROOT_KEY: key });
       assert.equal((await server.client(key).call('GET', '/v2/accounts')).status, 200);
       assert.equal(
         (await server.client('rpa_TESTROOTKEYTESTROOTKEYTESTROOTKEY').call('GET', '/v2/accounts')).status,
@@ -131,7 +131,7 @@ for (const kind of DATABASES) {
       assert.equal(readFileSync(join(database.data, 'root.key'), 'utf8'), `${key}\n`);
       assert.equal((await runBerth(['account', 'list', '--data', database.data])).code, 0);
       assert.equal(await server.stop(), 0);
-      const again = await startServer(database, { BERTH_ROOT_KEY: '' });
+      const again = await startServerProcess(database, { BERTH_ROOT_KEY: '' });
       assert.equal((await again.client(key).call('GET', '/v2/accounts')).status, 200);
       assert.equal(await again.stop(), 0);
     });
@@ -150,12 +150,12 @@ for (const kind of DATABASES) {
 describe('two servers', () => {
   let database: TestDatabase;
   before(async () => {
-    database = await freshDatabase('sqlite');
+    database = await createTestDatabase('sqlite');
   });
   after(() => database.drop());
 
   test('never share one data directory on SQLite; a killed one leaves no lock', async () => {
-    const first = await startServer(database);
+    const first = await startServerProcess(database);
     const second = await runBerth(['up', '--port', '0', '--data', database.data]);
     assert.equal(second.code, 1);
     assert.match(
@@ -166,15 +166,15 @@ describe('two servers', () => {
     );
     assert.equal((await first.client().call('GET', '/readyz')).status, 200);
     await first.kill();
-    const third = await startServer(database);
+    const third = await startServerProcess(database);
     assert.equal((await third.client().call('GET', '/readyz')).status, 200);
     assert.equal(JSON.parse(readFileSync(join(database.data, 'server.json'), 'utf8')).pid, third.process.pid);
     assert.equal(await third.stop(), 0);
   });
 
   test('do not share a port', async () => {
-    const first = await startServer(database);
-    const other = await freshDatabase('sqlite');
+    const first = await startServerProcess(database);
+    const other = await createTestDatabase('sqlite');
     const second = await runBerth(['up', '--port', new URL(first.url).port, '--data', other.data]);
     assert.equal(second.code, 1);
     assert.equal(
@@ -186,16 +186,16 @@ describe('two servers', () => {
   });
 
   test('the one that found its port taken shows its root key once it is up', async () => {
-    const first = await startServer(database);
-    const other = await freshDatabase('sqlite');
+    const first = await startServerProcess(database);
+    const other = await createTestDatabase('sqlite');
     assert.equal((await runBerth(['up', '--port', new URL(first.url).port, '--data', other.data])).code, 1);
-    const second = await startServer(other, { BERTH_ROOT_KEY: '' });
+    const second = await startServerProcess(other, { BERTH_ROOT_KEY: '' });
     assert.equal(
       /root key {2}(rpa_\S+)/.exec(second.output())?.[1],
       readFileSync(join(other.data, 'root.key'), 'utf8').trim(),
     );
     await second.stop();
-    const again = await startServer(other, { BERTH_ROOT_KEY: '' });
+    const again = await startServerProcess(other, { BERTH_ROOT_KEY: '' });
     assert.doesNotMatch(again.output(), /rpa_/);
     await again.stop();
     await first.stop();
@@ -205,11 +205,11 @@ describe('two servers', () => {
 
 describe('two servers on PostgreSQL', () => {
   test('share one database: what one writes the other reads, with one root key', async () => {
-    const database = await freshDatabase('postgres');
-    const elsewhere = await freshDatabase('sqlite');
+    const database = await createTestDatabase('postgres');
+    const elsewhere = await createTestDatabase('sqlite');
     const [one, other] = await Promise.all([
-      startServer(database),
-      startServer({ data: elsewhere.data, url: database.url }),
+      startServerProcess(database),
+      startServerProcess({ data: elsewhere.data, url: database.url }),
     ]);
     const made = await one.client().call<{ id: string }>('POST', '/v2/templates', {
       name: 'shared',
@@ -228,7 +228,7 @@ describe('two servers on PostgreSQL', () => {
 describe('a configuration that makes no sense', () => {
   let database: TestDatabase;
   before(async () => {
-    database = await freshDatabase('sqlite');
+    database = await createTestDatabase('sqlite');
   });
   after(() => database.drop());
   const up = (args: string[], env: Record<string, string> = {}) =>
@@ -275,7 +275,7 @@ describe('a configuration that makes no sense', () => {
   });
 
   test('with a database that is not there names it, and not who asks', async () => {
-    const empty = await freshDatabase('postgres');
+    const empty = await createTestDatabase('postgres');
     const url = Object.assign(new URL(empty.url), { pathname: '/nowhere' });
     const refused = await up(['--port', '0'], { BERTH_DATABASE_URL: url.href });
     assert.equal(refused.code, 1);
@@ -300,9 +300,9 @@ describe('a configuration that makes no sense', () => {
   test('with a data folder that this user may not write to says so', {
     skip: !isReadable && 'NOT RUN: an ordinary user cannot read this clone',
   }, async () => {
-    const closed = await freshDatabase('sqlite');
+    const closed = await createTestDatabase('sqlite');
     chmodSync(closed.data, 0o555);
-    await assert.rejects(startServer(closed, {}, ['--port', '0'], user), {
+    await assert.rejects(startServerProcess(closed, {}, ['--port', '0'], user), {
       message: `berth did not start:\nberth: the data folder ${closed.data} cannot be written (EACCES); let this user write there, or choose another with --data or BERTH_DATA\n`,
     });
     await closed.drop();
@@ -327,7 +327,7 @@ describe('a configuration that makes no sense', () => {
 
 /** Sends the head and half the body of a request, waits for what `meanwhile` does, and then sends the rest. */
 function halfSent(
-  server: TestServer,
+  server: ServerProcess,
   meanwhile: () => Promise<unknown>,
 ): Promise<{ status: number; text: string; connection: string | undefined }> {
   const body = JSON.stringify({ name: 'under-way', image: 'python:3.12' });
@@ -359,7 +359,7 @@ function halfSent(
   });
 }
 
-async function loggedLine(server: TestServer, words: string): Promise<void> {
+async function loggedLine(server: ServerProcess, words: string): Promise<void> {
   const { stderr } = server.process;
   while (!server.log().includes(words)) await new Promise((resolve) => stderr?.once('data', resolve));
 }

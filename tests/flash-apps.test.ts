@@ -3,10 +3,10 @@ import { readdirSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
-import { DATABASES } from './support/databases.ts';
-import { eventually } from './support/jobs.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import { waitUntilPasses } from '../packages/testing/src/queue-endpoint-client.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 interface Upload {
   uploadUrl: string;
@@ -15,11 +15,11 @@ interface Upload {
 
 for (const kind of DATABASES) {
   describe(`builds of Flash, on ${kind}`, () => {
-    const stage = stageOn(kind);
+    const stage = serverFixture(kind);
     let owner: TestAccount;
     let appId: string;
     before(async () => {
-      owner = await stage.account('owner');
+      owner = await stage.createAccount('owner');
       appId = (
         await ask<{ createFlashApp: { id: string } }>(
           'mutation { createFlashApp(input: {name: "app"}) { id } }',
@@ -79,9 +79,9 @@ for (const kind of DATABASES) {
       });
       outgoing.on('error', () => undefined);
       outgoing.write(Buffer.alloc(100_000));
-      await eventually(() => assert.ok(files().some((file) => file.includes(name))));
+      await waitUntilPasses(() => assert.ok(files().some((file) => file.includes(name))));
       outgoing.destroy();
-      await eventually(() => assert.ok(!files().some((file) => file.includes(name))));
+      await waitUntilPasses(() => assert.ok(!files().some((file) => file.includes(name))));
       assert.match((await finalize(objectKey)).text, /nothing was uploaded/);
     });
 
@@ -98,7 +98,7 @@ for (const kind of DATABASES) {
     });
 
     test('another account makes nothing of it', async () => {
-      const stranger = await stage.account('stranger');
+      const stranger = await stage.createAccount('stranger');
       const { uploadUrl, objectKey } = await prepare();
       await put(uploadUrl, 'x');
       assert.match((await finalize(objectKey, stranger)).text, /not found/);

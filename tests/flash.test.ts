@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { deploy, upload } from './support/serverless.ts';
-import { stageOn } from './support/story.ts';
+import { deployHandler, uploadHandler } from '../packages/testing/src/deploy-handler.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 
 /** Answers with what it finds in the file that flash's worker images unpack. */
 const HANDLER = `
@@ -22,7 +22,7 @@ describe('an app of flash', { concurrency: false }, () => {
     const { body } = await client.call<{ endpoints: { id: string }[] }>('GET', '/v2/serverless');
     for (const { id } of body.endpoints) await client.call('DELETE', `/v2/serverless/${id}`);
   });
-  const stage = stageOn('sqlite', { BERTH_RATE_LIMITS: 'off' });
+  const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
   const ask = async <T>(query: string, input: unknown): Promise<T> => {
     const { body, text } = await stage.operator.graphql<{ answer: T }>(query, { input });
     assert.equal(body.errors, undefined, text);
@@ -77,7 +77,7 @@ describe('an app of flash', { concurrency: false }, () => {
     ];
     const template = {
       name: 'greeter',
-      imageName: await upload(client, 'greeter', HANDLER),
+      imageName: await uploadHandler(client, 'greeter', HANDLER),
       containerDiskInGb: 5,
       dockerArgs: '',
       env,
@@ -107,7 +107,7 @@ describe('an app of flash', { concurrency: false }, () => {
     ): Promise<number> => (await call(headers, operation, key)).status;
     for (const name of Object.keys(NAMES))
       assert.equal(await statusOf({ ...NAMES, [name]: 'other' }), 404, name);
-    assert.equal(await statusOf(NAMES, 'runsync', (await stage.account('stranger')).key), 404);
+    assert.equal(await statusOf(NAMES, 'runsync', (await stage.createAccount('stranger')).key), 404);
     assert.equal(await statusOf(NAMES, 'runsync', 'rpa_WRONG'), 401);
     assert.equal(await statusOf({}), 400);
     assert.equal(await statusOf(NAMES, 'nothing'), 404);
@@ -115,7 +115,7 @@ describe('an app of flash', { concurrency: false }, () => {
 
   test('the ready workers of a queue endpoint and their last lines can be looked up by id', async () => {
     const client = stage.server.client();
-    const id = await deploy(
+    const id = await deployHandler(
       client,
       'lines',
       'export default async () => { console.log("here"); return 1; };',
@@ -136,6 +136,6 @@ describe('an app of flash', { concurrency: false }, () => {
       logs.body.container.some((line) => /^\S+Z here$/.test(line)) && logs.body.system.length > 0,
       logs.text,
     );
-    assert.equal((await (await stage.account('other')).call('GET', path)).status, 404);
+    assert.equal((await (await stage.createAccount('other')).call('GET', path)).status, 404);
   });
 });

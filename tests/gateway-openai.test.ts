@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { after, before, describe, test } from 'node:test';
-import { nextPiece } from './support/balanced.ts';
-import type { Client } from './support/client.ts';
-import { freshDatabase } from './support/databases.ts';
-import type { TestDatabase } from './support/databases.ts';
-import { startServer } from './support/server.ts';
-import type { TestServer } from './support/server.ts';
-import { deploy, until } from './support/serverless.ts';
+import { nextChunk } from '../packages/testing/src/load-balancer-fixture.ts';
+import type { ApiClient } from '../packages/testing/src/api-client.ts';
+import { createTestDatabase } from '../packages/testing/src/test-database.ts';
+import type { TestDatabase } from '../packages/testing/src/test-database.ts';
+import { startServerProcess } from '../packages/testing/src/server-process.ts';
+import type { ServerProcess } from '../packages/testing/src/server-process.ts';
+import { deployHandler, waitFor } from '../packages/testing/src/deploy-handler.ts';
 
 /** A handler of the OpenAI interface as the worker images have it: the route and the body come in the input; streams are events in text. */
 const HANDLER = `
@@ -28,14 +28,14 @@ export default async function* ({ input: { openai_route: route, openai_input: bo
 
 describe('the OpenAI interface of a queue endpoint', () => {
   let place: TestDatabase;
-  let server: TestServer;
-  let client: Client;
+  let server: ServerProcess;
+  let client: ApiClient;
   let endpoint: string;
   before(async () => {
-    place = await freshDatabase('sqlite');
-    server = await startServer(place, { BERTH_RATE_LIMITS: 'off' });
+    place = await createTestDatabase('sqlite');
+    server = await startServerProcess(place, { BERTH_RATE_LIMITS: 'off' });
     client = server.client();
-    endpoint = await deploy(client, 'parrot', HANDLER, { workers: { min: 1, max: 1 } });
+    endpoint = await deployHandler(client, 'parrot', HANDLER, { workers: { min: 1, max: 1 } });
   });
   after(async () => {
     await client.call('DELETE', `/v2/serverless/${endpoint}`);
@@ -90,9 +90,9 @@ describe('the OpenAI interface of a queue endpoint', () => {
 
   test('passes a piece on while the rest is still made, and cancels the job of a client that goes away', async () => {
     const response = await streamed({ slow: true });
-    assert.match(await nextPiece(response), /"content":"say"/);
+    assert.match(await nextChunk(response), /"content":"say"/);
     response.destroy();
-    await until(
+    await waitFor(
       'the job is cancelled',
       async () =>
         (await client.call<{ jobs: { inProgress: number } }>('GET', `/v2/${endpoint}/health`)).body.jobs

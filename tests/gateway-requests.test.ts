@@ -2,10 +2,16 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { describe, test } from 'node:test';
-import { answerOf, balancedStage, DOMAIN, PUBLIC_HOST, WORKER_HEADER } from './support/balanced.ts';
-import { clientOf } from './support/client.ts';
-import type { Client } from './support/client.ts';
-import { newEndpoint } from './support/jobs.ts';
+import {
+  readResponse,
+  loadBalancerFixture,
+  DOMAIN,
+  PUBLIC_HOST,
+  WORKER_HEADER,
+} from '../packages/testing/src/load-balancer-fixture.ts';
+import { createApiClient } from '../packages/testing/src/api-client.ts';
+import type { ApiClient } from '../packages/testing/src/api-client.ts';
+import { createQueueEndpoint } from '../packages/testing/src/queue-endpoint-client.ts';
 
 interface Seen {
   worker: string;
@@ -19,7 +25,7 @@ const MEGABYTE = 1024 * 1024;
 const LIMIT = 30 * MEGABYTE;
 
 describe('requests to a load balancing endpoint', () => {
-  const stage = balancedStage();
+  const stage = loadBalancerFixture();
 
   test('arrive with any method and any path, the words of the job interface too, and say where they came from', async () => {
     const endpoint = await stage.endpoint();
@@ -66,7 +72,7 @@ describe('requests to a load balancing endpoint', () => {
   test('find their endpoint by host name as well', async () => {
     const endpoint = await stage.endpoint();
     const byName = async (host: string, path: string): Promise<{ status: number; text: string }> =>
-      answerOf(endpoint.open('', { path, headers: { host } }).end());
+      readResponse(endpoint.openRequest('', { path, headers: { host } }).end());
     const { status, text } = await byName(`${endpoint.id}.${DOMAIN}:8484`, '/v2/pods?deep');
     assert.equal(status, 200, text);
     const seen = JSON.parse(text) as Seen;
@@ -81,12 +87,12 @@ describe('requests to a load balancing endpoint', () => {
 
   test('may name their target with scheme and host, and so may those to all else', async () => {
     const endpoint = await stage.endpoint();
-    const queue = await newEndpoint(stage.server.url, stage.server.key);
+    const queue = await createQueueEndpoint(stage.server.url, stage.server.key);
     const ask = async (
       target: string,
       headers: Record<string, string> = {},
     ): Promise<{ status: number; text: string }> =>
-      answerOf(endpoint.open('', { path: target, headers }).end());
+      readResponse(endpoint.openRequest('', { path: target, headers }).end());
     const seen = async (
       target: string,
       headers?: Record<string, string>,
@@ -105,7 +111,7 @@ describe('requests to a load balancing endpoint', () => {
     for (const path of [`/v2/${queue.id}/health`, `/v2/serverless/${queue.id}`, '/healthz'])
       assert.equal((await ask(`http://cloud.example${path}`)).status, 200, path);
     const talking = endpoint
-      .open('', {
+      .openRequest('', {
         path: `http://${endpoint.id}.${DOMAIN}/chat`,
         headers: { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'key' },
       })
@@ -122,7 +128,7 @@ describe('requests to a load balancing endpoint', () => {
     const other = await stage.endpoint({ workers: { min: 0, max: 0 } });
     const stranger = await stage.client.call<{ key: string }>('POST', '/v2/accounts', { name: 'stranger' });
     const asked = async (key: string | undefined): Promise<[number, unknown]> => {
-      const { status, body } = await clientOf(stage.server.url, key).call<{ error: unknown }>(
+      const { status, body } = await createApiClient(stage.server.url, key).call<{ error: unknown }>(
         'GET',
         `/v2/${endpoint.id}/seen`,
       );
@@ -148,7 +154,7 @@ describe('requests to a load balancing endpoint', () => {
       [200, undefined],
     );
 
-    const queue = await newEndpoint(stage.server.url, stage.server.key);
+    const queue = await createQueueEndpoint(stage.server.url, stage.server.key);
     const wrong = await stage.client.call<{ error: string }>('GET', `/v2/${queue.id}/any/path`);
     assert.deepEqual([wrong.status, wrong.body.error], [400, 'not allowed for QB API']);
     assert.equal((await stage.client.call('GET', '/v2/nosuchendpoint/any/path')).status, 404);
@@ -159,8 +165,8 @@ describe('requests to a load balancing endpoint', () => {
     const whole = await endpoint.call('POST', '/back', Buffer.alloc(LIMIT, 'y'));
     assert.deepEqual([whole.status, whole.text.length], [200, LIMIT]);
     assert.equal((await endpoint.call('POST', '/back', Buffer.alloc(LIMIT + 1))).status, 413);
-    const endless = endpoint.open('/keep/big', { method: 'POST' });
-    const refused = answerOf(endless);
+    const endless = endpoint.openRequest('/keep/big', { method: 'POST' });
+    const refused = readResponse(endless);
     const piece = Buffer.alloc(MEGABYTE);
     const send = (): void => {
       while (!endless.destroyed && endless.write(piece));
@@ -176,7 +182,7 @@ describe('requests to a load balancing endpoint', () => {
 
     const told = await endpoint.call('GET', `/bytes/${LIMIT + 1}`, undefined, { 'x-tell-length': 'yes' });
     assert.equal(told.status, 502);
-    await assert.rejects(answerOf(endpoint.open(`/bytes/${LIMIT + 1}`).end()), /aborted/);
+    await assert.rejects(readResponse(endpoint.openRequest(`/bytes/${LIMIT + 1}`).end()), /aborted/);
     assert.equal((await endpoint.call('GET', '/seen')).status, 200);
   });
 });
@@ -185,7 +191,7 @@ function encoded(id: string): string {
   return `%${id.charCodeAt(0).toString(16)}${id.slice(1)}`;
 }
 
-async function newKey(client: Client, fields: object): Promise<string> {
+async function newKey(client: ApiClient, fields: object): Promise<string> {
   const { status, body, text } = await client.call<{ key: string }>('POST', '/v2/account/api-keys', {
     name: 'k',
     ...fields,

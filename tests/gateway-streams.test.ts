@@ -2,22 +2,27 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { answered, answerOf, balancedStage, nextPiece } from './support/balanced.ts';
-import type { BalancedEndpoint } from './support/balanced.ts';
-import { until } from './support/serverless.ts';
+import {
+  responseOf,
+  readResponse,
+  loadBalancerFixture,
+  nextChunk,
+} from '../packages/testing/src/load-balancer-fixture.ts';
+import type { LoadBalancerEndpoint } from '../packages/testing/src/load-balancer-fixture.ts';
+import { waitFor } from '../packages/testing/src/deploy-handler.ts';
 
 const MEGABYTE = 1024 * 1024;
 
 describe('streams through a load balancing endpoint', () => {
-  const stage = balancedStage();
+  const stage = loadBalancerFixture();
 
   test('both ways at the same time: each piece comes back before the next is sent', async () => {
     const endpoint = await stage.endpoint();
-    const asking = endpoint.open('/back', { method: 'POST' });
+    const asking = endpoint.openRequest('/back', { method: 'POST' });
     asking.write('piece 0');
-    const response = await answered(asking);
+    const response = await responseOf(asking);
     for (let number = 0; number < 20; number += 1) {
-      assert.equal(await nextPiece(response), `piece ${number}`);
+      assert.equal(await nextChunk(response), `piece ${number}`);
       if (number < 19) asking.write(`piece ${number + 1}`);
     }
     asking.end();
@@ -27,19 +32,19 @@ describe('streams through a load balancing endpoint', () => {
 
   test('server-sent events arrive one by one, as the worker makes them', async () => {
     const endpoint = await stage.endpoint();
-    const response = await answered(endpoint.open('/open/events').end());
+    const response = await responseOf(endpoint.openRequest('/open/events').end());
     assert.equal(response.headers['content-type'], 'text/event-stream');
     for (const event of ['id: 1\ndata: one\n\n', 'id: 2\ndata: two\n\n']) {
-      await endpoint.tell('events', event);
-      assert.equal(await nextPiece(response), event);
+      await endpoint.writeToOpenResponse('events', event);
+      assert.equal(await nextChunk(response), event);
     }
-    await endpoint.tell('events');
+    await endpoint.writeToOpenResponse('events');
     await once(response.resume(), 'end');
   });
 
   test('a WebSocket talks both ways, and is refused without a key', async () => {
     const endpoint = await stage.endpoint();
-    const { worker } = await endpoint.about();
+    const { worker } = await endpoint.workerState();
     const address = `${stage.server.url.replace(/^http/, 'ws')}/v2/${endpoint.id}/chat?room=1`;
     const socket = new WebSocket(address, { headers: { authorization: `Bearer ${stage.server.key}` } });
     await once(socket, 'open');
@@ -61,13 +66,13 @@ describe('streams through a load balancing endpoint', () => {
     const uploading = Array.from({ length: uploads }, (_, number) =>
       upload(endpoint, `/keep/${number}`, each),
     );
-    const sizes = uploading.map(answerOf);
-    await until(
+    const sizes = uploading.map(readResponse);
+    await waitFor(
       'all uploads have reached the worker',
-      async () => (await endpoint.about()).unread.length === uploads,
+      async () => (await endpoint.workerState()).unread.length === uploads,
     );
     let [sent, looks] = [0, 0];
-    await until('nothing more is taken from the senders', async () => {
+    await waitFor('nothing more is taken from the senders', async () => {
       const now = uploading.reduce((sum, { socket }) => sum + (socket?.bytesWritten ?? 0), 0);
       looks = now === sent ? looks + 1 : 0;
       sent = now;
@@ -80,7 +85,7 @@ describe('streams through a load balancing endpoint', () => {
       assert.deepEqual([status, text], [200, String(each)]);
     const answers = await Promise.all(
       Array.from({ length: uploads }, async () => {
-        const response = await answered(endpoint.open(`/bytes/${each}`).end());
+        const response = await responseOf(endpoint.openRequest(`/bytes/${each}`).end());
         let size = 0;
         for await (const chunk of response) size += (chunk as Buffer).length;
         return size;
@@ -97,18 +102,20 @@ describe('streams through a load balancing endpoint', () => {
 
   test('a client that goes away takes its request away from the worker', async () => {
     const endpoint = await stage.endpoint();
-    const asking = endpoint.open('/open/left').end();
-    await answered(asking);
-    assert.deepEqual((await endpoint.about()).open, ['left']);
+    const asking = endpoint.openRequest('/open/left').end();
+    await responseOf(asking);
+    assert.deepEqual((await endpoint.workerState()).open, ['left']);
     asking.destroy();
-    await until('the worker hears of it', async () => (await endpoint.about()).abandoned.includes('left'));
+    await waitFor('the worker hears of it', async () =>
+      (await endpoint.workerState()).abandoned.includes('left'),
+    );
   });
 
   test('a worker that dies in the middle of its answer cuts it off, and another takes its place', async () => {
     const endpoint = await stage.endpoint();
-    const { worker } = await endpoint.about();
-    await assert.rejects(answerOf(endpoint.open('/die').end()), /aborted/);
-    const next = await until('another worker answers', async () => {
+    const { worker } = await endpoint.workerState();
+    await assert.rejects(readResponse(endpoint.openRequest('/die').end()), /aborted/);
+    const next = await waitFor('another worker answers', async () => {
       const { status, body } = await endpoint.call<{ worker: string }>('GET', '/about');
       return status === 200 ? body.worker : undefined;
     });
@@ -118,11 +125,11 @@ describe('streams through a load balancing endpoint', () => {
 
 /** Sends so many bytes, no faster than they are taken. */
 function upload(
-  endpoint: BalancedEndpoint,
+  endpoint: LoadBalancerEndpoint,
   path: string,
   size: number,
-): ReturnType<BalancedEndpoint['open']> {
-  const asking = endpoint.open(path, { method: 'POST', headers: { 'content-length': String(size) } });
+): ReturnType<LoadBalancerEndpoint['openRequest']> {
+  const asking = endpoint.openRequest(path, { method: 'POST', headers: { 'content-length': String(size) } });
   const piece = Buffer.alloc(64 * 1024);
   let left = size;
   const send = (): void => {

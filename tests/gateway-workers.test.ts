@@ -1,27 +1,36 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { answered, answerOf, balancedStage, readyWorkers, WORKER_HEADER } from './support/balanced.ts';
-import type { About, BalancedEndpoint } from './support/balanced.ts';
-import { until, workersOf } from './support/serverless.ts';
+import {
+  responseOf,
+  readResponse,
+  loadBalancerFixture,
+  waitForReadyWorkers,
+  WORKER_HEADER,
+} from '../packages/testing/src/load-balancer-fixture.ts';
+import type {
+  LoadBalancedWorkerState,
+  LoadBalancerEndpoint,
+} from '../packages/testing/src/load-balancer-fixture.ts';
+import { waitFor, listWorkers } from '../packages/testing/src/deploy-handler.ts';
 
 /** As many as may wait for a worker. */
 const ROOM = 1000;
 
 describe('the workers of a load balancing endpoint', () => {
-  const stage = balancedStage();
+  const stage = loadBalancerFixture();
 
   test('start when a request comes; it waits until the health check says 200, and not 204', async () => {
     const endpoint = await stage.endpoint({ workers: { min: 0, max: 1 }, env: { STARTING_PINGS: '3' } });
-    assert.deepEqual(await workersOf(stage.client, endpoint.id), []);
-    const answer = endpoint.call<About>('GET', '/about');
-    await until('the worker starts', async () =>
-      (await workersOf(stage.client, endpoint.id)).some(({ status }) => status === 'INITIALIZING'),
+    assert.deepEqual(await listWorkers(stage.client, endpoint.id), []);
+    const answer = endpoint.call<LoadBalancedWorkerState>('GET', '/about');
+    await waitFor('the worker starts', async () =>
+      (await listWorkers(stage.client, endpoint.id)).some(({ status }) => status === 'INITIALIZING'),
     );
     const { status, body } = await answer;
     assert.equal(status, 200);
     assert.deepEqual(body.pings.slice(0, 4), [204, 204, 204, 200]);
-    assert.deepEqual(await readyWorkers(stage.client, endpoint.id, 1), [body.worker]);
+    assert.deepEqual(await waitForReadyWorkers(stage.client, endpoint.id, 1), [body.worker]);
   });
 
   test('that are not ready yet are waited for by so many and no more: the rest gets 503 and is told when to come back', async () => {
@@ -29,12 +38,12 @@ describe('the workers of a load balancing endpoint', () => {
       workers: { min: 0, max: 1 },
       env: { STARTING_PINGS: '1000000' },
     });
-    const waiting = Array.from({ length: ROOM }, () => endpoint.open('/about').end());
+    const waiting = Array.from({ length: ROOM }, () => endpoint.openRequest('/about').end());
     let turnedAway = 0;
     for (const asking of waiting) asking.on('response', () => (turnedAway += 1));
-    const refused = await until('the room is full', async () => {
-      const late = endpoint.open('/about').end();
-      const first = await Promise.race([answerOf(late), pause(500).then(() => undefined)]);
+    const refused = await waitFor('the room is full', async () => {
+      const late = endpoint.openRequest('/about').end();
+      const first = await Promise.race([readResponse(late), pause(500).then(() => undefined)]);
       late.destroy();
       return first;
     });
@@ -48,12 +57,15 @@ describe('the workers of a load balancing endpoint', () => {
 
   test('get the next request when they have the least to do, and a certain one when a request asks for it', async () => {
     const endpoint = await stage.endpoint({ workers: { min: 2, max: 2 } });
-    const ready = await readyWorkers(stage.client, endpoint.id, 2);
+    const ready = await waitForReadyWorkers(stage.client, endpoint.id, 2);
     const [first = '', second = ''] = ready;
     const open = async (name: string, affinity?: string): Promise<string> => {
-      const response = await answered(
+      const response = await responseOf(
         endpoint
-          .open(`/open/${name}`, affinity === undefined ? {} : { headers: { [WORKER_HEADER]: affinity } })
+          .openRequest(
+            `/open/${name}`,
+            affinity === undefined ? {} : { headers: { [WORKER_HEADER]: affinity } },
+          )
           .end(),
       );
       assert.equal(response.statusCode, 200);
@@ -77,16 +89,16 @@ describe('the workers of a load balancing endpoint', () => {
 
   test('have so many requests at a time and no more; who comes next waits, or has another one started', async () => {
     const endpoint = await stage.endpoint({ workers: { min: 1, max: 2, idleTimeout: 60 }, requestCount: 2 });
-    await readyWorkers(stage.client, endpoint.id, 1);
+    await waitForReadyWorkers(stage.client, endpoint.id, 1);
     const responses = await Promise.all(
-      Array.from({ length: 4 }, (_, number) => answered(endpoint.open(`/open/${number}`).end())),
+      Array.from({ length: 4 }, (_, number) => responseOf(endpoint.openRequest(`/open/${number}`).end())),
     );
     const by = responses.map(({ headers }) => String(headers[WORKER_HEADER]));
     assert.deepEqual(
       [...new Set(by)].map((worker) => by.filter((other) => other === worker).length),
       [2, 2],
     );
-    const fifth = answerOf(endpoint.open('/fifth').end());
+    const fifth = readResponse(endpoint.openRequest('/fifth').end());
     responses[0]?.destroy();
     assert.equal((await fifth).headers[WORKER_HEADER], by[0]);
     for (const response of responses) response.destroy();
@@ -97,7 +109,10 @@ describe('the workers of a load balancing endpoint', () => {
     const asked = (affinity?: string): Promise<{ status: number; headers: Headers }> =>
       endpoint.call('GET', '/seen', undefined, affinity === undefined ? {} : { [WORKER_HEADER]: affinity });
     const worker = (await asked()).headers.get(WORKER_HEADER) ?? '';
-    await until('the worker has left', async () => (await workersOf(stage.client, endpoint.id)).length === 0);
+    await waitFor(
+      'the worker has left',
+      async () => (await listWorkers(stage.client, endpoint.id)).length === 0,
+    );
     assert.equal((await asked(`strict ${worker}`)).status, 404);
     for (let time = 0; time < 2; time += 1) {
       const { status, headers } = await asked(`strict-resume ${worker}`);
@@ -130,10 +145,10 @@ describe('the workers of a load balancing endpoint', () => {
 });
 
 async function workerWith(
-  endpoint: BalancedEndpoint,
+  endpoint: LoadBalancerEndpoint,
   workers: readonly string[],
   name: string,
 ): Promise<string | undefined> {
-  for (const worker of workers) if ((await endpoint.about(worker)).open.includes(name)) return worker;
+  for (const worker of workers) if ((await endpoint.workerState(worker)).open.includes(name)) return worker;
   return undefined;
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import type { Client } from './support/client.ts';
-import { until } from './support/serverless.ts';
-import { stageOn } from './support/story.ts';
+import type { ApiClient } from '../packages/testing/src/api-client.ts';
+import { waitFor } from '../packages/testing/src/deploy-handler.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 
 /**
  * What clients send over GraphQL, with all the fields that any of them selects. A field that is
@@ -30,8 +30,8 @@ const GPU = 'NVIDIA GeForce RTX 4090';
 const STAYS = 'sleep 1000';
 
 describe('the documents that clients send', () => {
-  const stage = stageOn('sqlite');
-  let client: Client;
+  const stage = serverFixture('sqlite');
+  let client: ApiClient;
   const ask = async <T = Record<string, Record<string, unknown>>>(
     query: string,
     variables: Record<string, unknown> = {},
@@ -46,7 +46,7 @@ describe('the documents that clients send', () => {
     field: string,
   ): Record<string, unknown> & { id: string } => data[field] as never;
   before(async () => {
-    client = await stage.account('documents');
+    client = await stage.createAccount('documents');
   });
 
   test('about the account and the catalog', async () => {
@@ -127,7 +127,7 @@ describe('the documents that clients send', () => {
       templateId: '',
     };
     const { id } = of(await ask(deploy, { input }), 'podFindAndDeployOnDemand');
-    const pod = await until('its container runs', async () => {
+    const pod = await waitFor('its container runs', async () => {
       const { pod: found } = await ask(`query Pod($input: PodFilter) { pod(input: $input) { ${POD} } }`, {
         input: { podId: id },
       });

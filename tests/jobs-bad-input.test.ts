@@ -1,33 +1,40 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { clientOf } from './support/client.ts';
-import type { Answer } from './support/client.ts';
-import { DATABASES } from './support/databases.ts';
-import { assertRefused, bodyOf, endpointOf, eventually, newEndpoint, NO_SUCH_JOB } from './support/jobs.ts';
-import type { JobView, TestEndpoint } from './support/jobs.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
-import type { PublicWorker, Reply } from './support/worker.ts';
+import { createApiClient } from '../packages/testing/src/api-client.ts';
+import type { ApiResponse } from '../packages/testing/src/api-client.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import {
+  assertJobApiError,
+  jobBodyOfSize,
+  queueEndpointClient,
+  waitUntilPasses,
+  createQueueEndpoint,
+  NO_SUCH_JOB,
+} from '../packages/testing/src/queue-endpoint-client.ts';
+import type { JobView, QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import type { PublicProtocolWorker, WorkerResponse } from '../packages/testing/src/protocol-workers.ts';
 
 const MEGABYTE = 1024 * 1024;
 const NOTHING = { completed: 0, failed: 0, inProgress: 0, inQueue: 0, retried: 0 };
 
 for (const kind of DATABASES) {
   describe(`bad input to the job interface, on ${kind}`, { concurrency: true }, () => {
-    const stage = stageOn(kind, { BERTH_RATE_LIMITS: 'off' });
+    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.account('ann');
+      ann = await stage.createAccount('ann');
     });
-    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> =>
-      newEndpoint(stage.server.url, ann.key, settings);
-    const taken = async (jobs: TestEndpoint, worker: PublicWorker): Promise<string> => {
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
+      createQueueEndpoint(stage.server.url, ann.key, settings);
+    const taken = async (jobs: QueueEndpointClient, worker: PublicProtocolWorker): Promise<string> => {
       const id = await jobs.run({ n: 1 });
       assert.equal((await worker.take()).id, id);
       return id;
     };
     /** The job as it stands, without what changes with the clock. */
-    const standing = async (jobs: TestEndpoint, id: string): Promise<[string, unknown, unknown]> => {
+    const standing = async (jobs: QueueEndpointClient, id: string): Promise<[string, unknown, unknown]> => {
       const { status, output, error } = await jobs.status(id);
       return [status, output, error];
     };
@@ -36,16 +43,16 @@ for (const kind of DATABASES) {
       const jobs = await endpoint();
       for (const path of ['run', 'runsync']) {
         for (const body of [{}, { prompt: 'x' }, { input: null }])
-          assertRefused(
+          assertJobApiError(
             await jobs.call('POST', path, body),
             400,
             /^the body needs "input": the value that the handler receives$/,
           );
         for (const body of ['{"input":', 'input=1', '{"input":{}}}', "{'input':1}"])
-          assertRefused(await jobs.call('POST', path, body), 400, /^the body is not valid JSON$/);
-        assertRefused(await jobs.call('POST', path, ''), 400, /^the body is empty/);
+          assertJobApiError(await jobs.call('POST', path, body), 400, /^the body is not valid JSON$/);
+        assertJobApiError(await jobs.call('POST', path, ''), 400, /^the body is empty/);
         for (const body of ['[]', '1', 'null'])
-          assertRefused(await jobs.call('POST', path, body), 400, /^the body must be a JSON object/);
+          assertJobApiError(await jobs.call('POST', path, body), 400, /^the body must be a JSON object/);
       }
       assert.deepEqual((await jobs.health()).jobs, NOTHING);
     });
@@ -56,8 +63,8 @@ for (const kind of DATABASES) {
         ['run', 10 * MEGABYTE],
         ['runsync', 20 * MEGABYTE],
       ] as const)
-        assertRefused(
-          await jobs.call('POST', path, bodyOf(limit + 1)),
+        assertJobApiError(
+          await jobs.call('POST', path, jobBodyOfSize(limit + 1)),
           413,
           new RegExp(`^the body is larger than the ${limit} bytes`),
         );
@@ -66,12 +73,12 @@ for (const kind of DATABASES) {
 
     test('an endpoint that nobody has, and one of someone else: 404', async () => {
       const jobs = await endpoint();
-      const bob = await stage.account(`bob of ${kind}`);
+      const bob = await stage.createAccount(`bob of ${kind}`);
       for (const [key, id] of [
         [ann.key, 'nosuchendpoint'],
         [bob.key, jobs.id],
       ] as const) {
-        const there = endpointOf(clientOf(stage.server.url, key), id, key);
+        const there = queueEndpointClient(createApiClient(stage.server.url, key), id, key);
         for (const [method, path] of [
           ['POST', 'run'],
           ['POST', 'runsync'],
@@ -82,7 +89,7 @@ for (const kind of DATABASES) {
           ['GET', 'webhooks'],
           ['GET', `logs/${NO_SUCH_JOB}`],
         ] as const) {
-          assertRefused(
+          assertJobApiError(
             await there.call(method, path, method === 'POST' ? { input: {} } : undefined),
             404,
             new RegExp(`^endpoint "${id}" not found$`),
@@ -97,8 +104,8 @@ for (const kind of DATABASES) {
       const { body } = await jobs.call('POST', 'run', { input: {}, retention: 0 });
       await worker.take();
       await worker.done(body.id, { error: 'it failed, and could be retried if it were still there' });
-      await eventually(async () =>
-        assertRefused(await jobs.call('GET', `status/${body.id}`), 404, /^job not found/),
+      await waitUntilPasses(async () =>
+        assertJobApiError(await jobs.call('GET', `status/${body.id}`), 404, /^job not found/),
       );
       for (const id of [NO_SUCH_JOB, body.id, 'nonsense', `${NO_SUCH_JOB}%2F..`]) {
         for (const [method, path] of [
@@ -109,7 +116,7 @@ for (const kind of DATABASES) {
           ['POST', 'retry'],
           ['GET', 'logs'],
         ] as const) {
-          assertRefused(await jobs.call(method, `${path}/${id}`), 404, /not found/);
+          assertJobApiError(await jobs.call(method, `${path}/${id}`), 404, /not found/);
         }
       }
       assert.equal((await jobs.health()).jobs.inQueue, 0);
@@ -121,12 +128,12 @@ for (const kind of DATABASES) {
       const worker = jobs.worker();
       const [completed, running] = [await taken(jobs, worker), await taken(jobs, worker)];
       await worker.done(completed, { output: 'kept' });
-      assertRefused(
+      assertJobApiError(
         await jobs.call('POST', `retry/${running}`),
         400,
         /^only a FAILED or TIMED_OUT job can be retried; this one is IN_PROGRESS$/,
       );
-      assertRefused(
+      assertJobApiError(
         await jobs.call('POST', `retry/${completed}`),
         400,
         /^only a FAILED or TIMED_OUT job can be retried; this one is COMPLETED$/,
@@ -159,26 +166,30 @@ for (const kind of DATABASES) {
     test('times and numbers that are none: 400, and no job', async () => {
       const jobs = await endpoint();
       const id = await jobs.run();
-      assertRefused(
+      assertJobApiError(
         await jobs.call('POST', 'runsync?wait=abc', { input: {} }),
         400,
         /^wait must be a number of milliseconds, got "abc"$/,
       );
       for (const path of [`status-sync/${id}?wait=abc`, `stream/${id}?wait=soon`])
-        assertRefused(await jobs.call('GET', path), 400, /^wait must be a number of milliseconds/);
-      assertRefused(
+        assertJobApiError(await jobs.call('GET', path), 400, /^wait must be a number of milliseconds/);
+      assertJobApiError(
         await jobs.call('GET', `status/${id}?ttl=long`),
         400,
         /^ttl must be a number of milliseconds, got "long"$/,
       );
       for (const name of ['limit', 'offset'])
-        assertRefused(
+        assertJobApiError(
           await jobs.call('GET', `requests?${name}=many`),
           400,
           new RegExp(`^${name} must be a whole number$`),
         );
-      assertRefused(await jobs.call('GET', 'requests?status=DONE'), 400, /^status must be one of IN_QUEUE, /);
-      assertRefused(
+      assertJobApiError(
+        await jobs.call('GET', 'requests?status=DONE'),
+        400,
+        /^status must be one of IN_QUEUE, /,
+      );
+      assertJobApiError(
         await jobs.call('POST', 'run', { input: {} }, { 'idempotency-key': 'x'.repeat(256) }),
         400,
         /^an Idempotency-Key has at most 255 characters$/,
@@ -224,7 +235,7 @@ for (const kind of DATABASES) {
     test('a webhook of more than 8192 characters: 400, and no job', async () => {
       const jobs = await endpoint();
       for (const path of ['run', 'runsync'])
-        assertRefused(
+        assertJobApiError(
           await jobs.call('POST', path, { input: 1, webhook: `http://127.0.0.1:1/${'a'.repeat(MEGABYTE)}` }),
           400,
           /^webhook has at most 8192 characters$/,
@@ -239,11 +250,11 @@ for (const kind of DATABASES) {
 
     test('a NUL or another control character in an address: as if it were any id that nobody has', async () => {
       const jobs = await endpoint();
-      const nobody = clientOf(stage.server.url, undefined);
+      const nobody = createApiClient(stage.server.url, undefined);
       // At once: refusals of a worker take their time.
       await Promise.all(
         ['%00', 'a%00b', '%0A', '%7F'].map(async (id) => {
-          const there = endpointOf(clientOf(stage.server.url, ann.key), id, ann.key);
+          const there = queueEndpointClient(createApiClient(stage.server.url, ann.key), id, ann.key);
           await Promise.all(
             (
               [
@@ -254,8 +265,8 @@ for (const kind of DATABASES) {
               ] as const
             ).map(async ([method, path]) => {
               const body = method === 'POST' ? { input: {} } : undefined;
-              assertRefused(await there.call(method, path, body), 404, /^endpoint ".*" not found$/);
-              assertRefused(await nobody.call(method, `/v2/${id}/${path}`, body), 401, /./);
+              assertJobApiError(await there.call(method, path, body), 404, /^endpoint ".*" not found$/);
+              assertJobApiError(await nobody.call(method, `/v2/${id}/${path}`, body), 401, /./);
             }),
           );
           assert.equal((await there.call('GET', 'openai/v1/models')).status, 404);
@@ -266,7 +277,7 @@ for (const kind of DATABASES) {
         assert.deepEqual((await jobs.call<unknown>('GET', `webhooks?jobId=${jobId}`)).body, {
           deliveries: [],
         });
-      assertRefused(await jobs.call('POST', 'webhooks/%00/redeliver'), 404, /not found$/);
+      assertJobApiError(await jobs.call('POST', 'webhooks/%00/redeliver'), 404, /not found$/);
     });
 
     test('an address that goes on after its end: 404, and nothing happens; a slash at the end is none', async () => {
@@ -288,7 +299,11 @@ for (const kind of DATABASES) {
       for (const [method, path] of addresses) {
         const body = method === 'POST' ? { input: {} } : undefined;
         for (const more of ['x', 'x/', '/', 'x/y', '%2F'])
-          assertRefused(await jobs.call(method, `${path}/${more}?wait=1000`, body), 404, /^no such address$/);
+          assertJobApiError(
+            await jobs.call(method, `${path}/${more}?wait=1000`, body),
+            404,
+            /^no such address$/,
+          );
       }
       assert.deepEqual((await jobs.health()).jobs, { ...NOTHING, inQueue: 1 });
       for (const path of ['health/', 'requests/', 'webhooks/', 'webhooks/?limit=1', `status/${id}/`])
@@ -303,7 +318,7 @@ for (const kind of DATABASES) {
 
     test('two slashes before the endpoint, as a base address with one at its end makes them: as one', async () => {
       const jobs = await endpoint();
-      const slashed = endpointOf(clientOf(stage.server.url, ann.key), `/${jobs.id}`, ann.key);
+      const slashed = queueEndpointClient(createApiClient(stage.server.url, ann.key), `/${jobs.id}`, ann.key);
       const worker = slashed.worker();
       const id = await slashed.run({ n: 1 });
       assert.equal((await worker.take()).id, id);
@@ -311,9 +326,11 @@ for (const kind of DATABASES) {
       await worker.done(id, { output: 'there' });
       for (const { status, output } of [await slashed.status(id), await jobs.status(id)])
         assert.deepEqual([status, output], ['COMPLETED', 'there']);
-      assertRefused(await slashed.call('POST', 'nosuch', { input: 1 }), 400, /^not allowed for QB API$/);
-      assertRefused(
-        await clientOf(stage.server.url, ann.key).call('POST', '/v2//nosuchendpoint/run', { input: {} }),
+      assertJobApiError(await slashed.call('POST', 'nosuch', { input: 1 }), 400, /^not allowed for QB API$/);
+      assertJobApiError(
+        await createApiClient(stage.server.url, ann.key).call('POST', '/v2//nosuchendpoint/run', {
+          input: {},
+        }),
         404,
         /^endpoint "nosuchendpoint" not found$/,
       );
@@ -322,10 +339,11 @@ for (const kind of DATABASES) {
 
     test('an Idempotency-Key with another body: 409, and the first job stays', async () => {
       const jobs = await endpoint();
-      const submit = (path: string, input: unknown): Promise<Answer<JobView>> =>
+      const submit = (path: string, input: unknown): Promise<ApiResponse<JobView>> =>
         jobs.call('POST', path, { input }, { 'idempotency-key': 'one' });
       const { body } = await submit('run', 1);
-      for (const path of ['run', 'runsync']) assertRefused(await submit(path, 2), 409, /Idempotency-Key/i);
+      for (const path of ['run', 'runsync'])
+        assertJobApiError(await submit(path, 2), 409, /Idempotency-Key/i);
       assert.deepEqual([(await submit('run', 1)).body, (await jobs.health()).jobs.inQueue], [body, 1]);
     });
 
@@ -340,7 +358,7 @@ for (const kind of DATABASES) {
         scopes: { serverless: 'WRITE' },
         endpoints: [other.id],
       });
-      const without = endpointOf(clientOf(stage.server.url, key), jobs.id, key);
+      const without = queueEndpointClient(createApiClient(stage.server.url, key), jobs.id, key);
       for (const [method, path] of [
         ['POST', 'run'],
         ['GET', `status/${id}`],
@@ -349,7 +367,7 @@ for (const kind of DATABASES) {
         ['GET', 'webhooks'],
         ['GET', `logs/${id}`],
       ] as const) {
-        assertRefused(
+        assertJobApiError(
           await without.call(method, path, method === 'POST' ? { input: {} } : undefined),
           403,
           /^access denied/,
@@ -362,7 +380,7 @@ for (const kind of DATABASES) {
       const jobs = await endpoint({ timeout: 5_000 });
       const [first, second] = [jobs.worker('first'), jobs.worker('second')];
       const id = await taken(jobs, first);
-      assert.equal((await jobs.ended(id)).status, 'TIMED_OUT');
+      assert.equal((await jobs.waitForEnd(id)).status, 'TIMED_OUT');
       await jobs.call('POST', `retry/${id}`);
       assert.equal((await second.take()).id, id);
       for (const body of [{ output: 'stale' }, { error: 'stale' }])
@@ -385,7 +403,7 @@ for (const kind of DATABASES) {
       const [id, waiting] = [await taken(jobs, worker), await jobs.run({ n: 2 })];
       await worker.chunk(id, { output: 'in turn' });
       assert.equal((await worker.done(id, { output: 'first' })).status, 200);
-      const late: [string, () => Promise<Reply>][] = [
+      const late: [string, () => Promise<WorkerResponse>][] = [
         ['the same result', () => worker.done(id, { output: 'first' })],
         ['another result', () => worker.done(id, { output: 'second' })],
         ['an error', () => worker.done(id, { error: 'late' })],

@@ -1,26 +1,26 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { DATABASES } from './support/databases.ts';
-import { newEndpoint } from './support/jobs.ts';
-import type { TestEndpoint } from './support/jobs.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
-import { openedChannel } from './support/worker.ts';
-import type { ChannelWorker } from './support/worker.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import { createQueueEndpoint } from '../packages/testing/src/queue-endpoint-client.ts';
+import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { openChannelOrFail } from '../packages/testing/src/protocol-workers.ts';
+import type { ChannelWorker } from '../packages/testing/src/protocol-workers.ts';
 
 for (const kind of DATABASES) {
   describe(`chunks on the worker channel, on ${kind}`, { concurrency: true }, () => {
-    const stage = stageOn(kind, { BERTH_RATE_LIMITS: 'off' });
+    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.account('ann');
+      ann = await stage.createAccount('ann');
     });
-    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> =>
-      newEndpoint(stage.server.url, ann.key, settings);
-    const open = (jobs: TestEndpoint, workerId = 'w'): Promise<ChannelWorker> =>
-      openedChannel({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
+      createQueueEndpoint(stage.server.url, ann.key, settings);
+    const open = (jobs: QueueEndpointClient, workerId = 'w'): Promise<ChannelWorker> =>
+      openChannelOrFail({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
     /** A job in the hands of a worker, its chunks, and how often they are acknowledged. */
-    const streaming = async (jobs: TestEndpoint, workerId = 'w') => {
+    const streaming = async (jobs: QueueEndpointClient, workerId = 'w') => {
       const channel = await open(jobs, workerId);
       const id = await jobs.run();
       channel.send('T 1');

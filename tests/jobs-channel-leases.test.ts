@@ -1,24 +1,29 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { DATABASES } from './support/databases.ts';
-import { eventually, newEndpoint, PROMPT_MS, timed } from './support/jobs.ts';
-import type { TestEndpoint } from './support/jobs.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
-import { openedChannel, settled } from './support/worker.ts';
-import type { ChannelWorker } from './support/worker.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import {
+  waitUntilPasses,
+  createQueueEndpoint,
+  WAKEUP_LIMIT_MS,
+  measureTime,
+} from '../packages/testing/src/queue-endpoint-client.ts';
+import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { openChannelOrFail, flushChannel } from '../packages/testing/src/protocol-workers.ts';
+import type { ChannelWorker } from '../packages/testing/src/protocol-workers.ts';
 
 for (const kind of DATABASES) {
   describe(`jobs and their leases on the worker channel, on ${kind}`, { concurrency: true }, () => {
-    const stage = stageOn(kind, { BERTH_RATE_LIMITS: 'off' });
+    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.account('ann');
+      ann = await stage.createAccount('ann');
     });
-    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> =>
-      newEndpoint(stage.server.url, ann.key, settings);
-    const open = (jobs: TestEndpoint, workerId = 'w'): Promise<ChannelWorker> =>
-      openedChannel({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
+      createQueueEndpoint(stage.server.url, ann.key, settings);
+    const open = (jobs: QueueEndpointClient, workerId = 'w'): Promise<ChannelWorker> =>
+      openChannelOrFail({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
 
     test('jobs come as long as there are credits, with a lease each, and results are acknowledged', async () => {
       const jobs = await endpoint();
@@ -39,7 +44,7 @@ for (const kind of DATABASES) {
       );
       assert.notEqual(first.lease, second.lease);
       assert.equal((await jobs.status(ids[0] ?? '')).workerId, 'w-1');
-      await settled(channel);
+      await flushChannel(channel);
       assert.deepEqual(channel.unread('J'), [], 'the credits are used up');
       channel.send(`D ${ids[0]} ${first.lease} {"output":{"float":1.0,"big":1152921504606846976}}`);
       assert.equal(await channel.next('A'), `${ids[0]} ${first.lease}`);
@@ -48,7 +53,7 @@ for (const kind of DATABASES) {
       assert.ok(done.text.includes('{"float":1.0,"big":1152921504606846976}'));
       channel.send(`D ${ids[1]} ${second.lease} {"error":"no","output":[1]}`);
       assert.deepEqual(
-        [(await jobs.ended(ids[1] ?? '')).status, (await jobs.status(ids[1] ?? '')).error],
+        [(await jobs.waitForEnd(ids[1] ?? '')).status, (await jobs.status(ids[1] ?? '')).error],
         ['FAILED', 'no'],
       );
       channel.send('T 1');
@@ -62,7 +67,7 @@ for (const kind of DATABASES) {
       channel.send('T 1', 'T 2', 'T 0', 'T -5', 'T nonsense');
       for (let n = 0; n < 5; n += 1) await jobs.run({ n });
       for (let n = 0; n < 3; n += 1) assert.deepEqual((await channel.job()).job.input, { n });
-      await settled(channel);
+      await flushChannel(channel);
       assert.deepEqual(channel.unread('J'), []);
       assert.equal((await jobs.health()).jobs.inQueue, 2);
       channel.close();
@@ -72,11 +77,11 @@ for (const kind of DATABASES) {
       const jobs = await endpoint();
       const channel = await open(jobs);
       channel.send('T 5', 'N');
-      await settled(channel);
+      await flushChannel(channel);
       const id = await jobs.run({});
-      await settled(channel);
+      await flushChannel(channel);
       // A take that was on its way may have it for a moment.
-      await eventually(async () => assert.equal((await jobs.health()).jobs.inQueue, 1));
+      await waitUntilPasses(async () => assert.equal((await jobs.health()).jobs.inQueue, 1));
       assert.deepEqual(channel.unread('J'), []);
       channel.send('T 1');
       assert.equal((await channel.job()).job.id, id);
@@ -105,7 +110,7 @@ for (const kind of DATABASES) {
         new Set([`${id} ${first.lease}`, 'nonsense x']),
       );
       channel.send(`D ${id} ${again.lease} {"output":1}`);
-      assert.equal((await jobs.ended(id)).status, 'COMPLETED');
+      assert.equal((await jobs.waitForEnd(id)).status, 'COMPLETED');
       assert.equal((await channel.job()).job.id, next);
       channel.close();
     });
@@ -160,7 +165,7 @@ for (const kind of DATABASES) {
       channel.send('T 1');
       const { lease } = await channel.job();
       channel.send(`P ${id} ${lease} {"percent":NaN}`, `P ${id} ${lease} {"percent":50}`);
-      await eventually(async () => assert.deepEqual((await jobs.status(id)).output, { percent: 50 }));
+      await waitUntilPasses(async () => assert.deepEqual((await jobs.status(id)).output, { percent: 50 }));
       const all = Array.from({ length: 300 }, (_, n) => n);
       channel.send(
         ...all.map((n) => `S ${id} ${lease} {"output":${n}}`),
@@ -170,7 +175,7 @@ for (const kind of DATABASES) {
         `P ${id} ${lease} "late"`,
       );
       await channel.next('A');
-      await settled(channel);
+      await flushChannel(channel);
       assert.deepEqual(
         (await jobs.call('GET', `stream/${id}`)).body,
         all.map((output) => ({ output })),
@@ -222,7 +227,7 @@ for (const kind of DATABASES) {
       for (let time = 0; time < 3; time += 1) {
         const id = await jobs.run();
         await channel.job();
-        const { took, result } = await timed(async () => {
+        const { took, result } = await measureTime(async () => {
           await jobs.call('POST', `cancel/${id}`);
           for (;;) if ((await channel.next('X')) === id) return id;
         });
@@ -239,18 +244,18 @@ for (const kind of DATABASES) {
       channel.send('T 2');
       const { lease } = await channel.job();
       const other = await channel.job();
-      const { took } = await timed(async () => {
+      const { took } = await measureTime(async () => {
         await jobs.call('POST', `cancel/${id}`);
         assert.equal(await channel.next('X'), id);
       });
-      assert.ok(took < PROMPT_MS, `told after ${took} ms`);
+      assert.ok(took < WAKEUP_LIMIT_MS, `told after ${took} ms`);
       channel.send(`L ${id},${kept}`);
       assert.equal(await channel.next('X'), id);
       channel.send(`D ${id} ${lease} {"output":"late"}`);
       assert.equal(await channel.next('A'), `${id} ${lease}`);
       assert.equal((await jobs.status(id)).status, 'CANCELLED');
       channel.send(`D ${kept} ${other.lease} {"output":"kept"}`);
-      assert.equal((await jobs.ended(kept)).output, 'kept');
+      assert.equal((await jobs.waitForEnd(kept)).output, 'kept');
       channel.close();
     });
   });

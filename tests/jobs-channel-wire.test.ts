@@ -1,25 +1,25 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { before, describe, test } from 'node:test';
-import { DATABASES } from './support/databases.ts';
-import { newEndpoint } from './support/jobs.ts';
-import type { TestEndpoint } from './support/jobs.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
-import { openChannel, openedChannel } from './support/worker.ts';
-import type { ChannelWorker } from './support/worker.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import { createQueueEndpoint } from '../packages/testing/src/queue-endpoint-client.ts';
+import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { openChannel, openChannelOrFail } from '../packages/testing/src/protocol-workers.ts';
+import type { ChannelWorker } from '../packages/testing/src/protocol-workers.ts';
 
 for (const kind of DATABASES) {
   describe(`the wire of the worker channel, on ${kind}`, { concurrency: true }, () => {
-    const stage = stageOn(kind, { BERTH_RATE_LIMITS: 'off' });
+    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.account('ann');
+      ann = await stage.createAccount('ann');
     });
-    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> =>
-      newEndpoint(stage.server.url, ann.key, settings);
-    const open = (jobs: TestEndpoint, workerId = 'w'): Promise<ChannelWorker> =>
-      openedChannel({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
+      createQueueEndpoint(stage.server.url, ann.key, settings);
+    const open = (jobs: QueueEndpointClient, workerId = 'w'): Promise<ChannelWorker> =>
+      openChannelOrFail({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
 
     test('lines may come in pieces or many at once, with any text in them', async () => {
       const jobs = await endpoint();
@@ -72,7 +72,7 @@ for (const kind of DATABASES) {
           access: 'ALL',
         })
       ).body;
-      const channel = await openedChannel({
+      const channel = await openChannelOrFail({
         url: stage.server.url,
         endpointId: jobs.id,
         workerId: 'connected',
@@ -130,7 +130,7 @@ for (const kind of DATABASES) {
 
     test('whoever may not is refused, and the public protocol answers as ever', async () => {
       const [jobs, other] = [await endpoint(), await endpoint()];
-      const bob = await stage.account(`bob of ${kind}`);
+      const bob = await stage.createAccount(`bob of ${kind}`);
       const readOnly = (
         await ann.call<{ key: string }>('POST', '/v2/account/api-keys', {
           name: 'reader',

@@ -1,37 +1,42 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { DATABASES } from './support/databases.ts';
-import { eventually, newEndpoint, PROMPT_MS, timed } from './support/jobs.ts';
-import type { TestEndpoint } from './support/jobs.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
-import { openedChannel, settled } from './support/worker.ts';
-import type { ChannelWorker } from './support/worker.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import {
+  waitUntilPasses,
+  createQueueEndpoint,
+  WAKEUP_LIMIT_MS,
+  measureTime,
+} from '../packages/testing/src/queue-endpoint-client.ts';
+import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { openChannelOrFail, flushChannel } from '../packages/testing/src/protocol-workers.ts';
+import type { ChannelWorker } from '../packages/testing/src/protocol-workers.ts';
 
 for (const kind of DATABASES) {
   describe(`workers on the worker channel, on ${kind}`, { concurrency: true }, () => {
-    const stage = stageOn(kind, { BERTH_RATE_LIMITS: 'off' });
+    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.account('ann');
+      ann = await stage.createAccount('ann');
     });
-    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> =>
-      newEndpoint(stage.server.url, ann.key, settings);
-    const open = (jobs: TestEndpoint, workerId = 'w'): Promise<ChannelWorker> =>
-      openedChannel({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
+      createQueueEndpoint(stage.server.url, ann.key, settings);
+    const open = (jobs: QueueEndpointClient, workerId = 'w'): Promise<ChannelWorker> =>
+      openChannelOrFail({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
 
     test('a worker that comes back under its name after it left gets jobs at once, and its name may hold any letter', async () => {
       const jobs = await endpoint();
       const name = 'wörker';
       const first = await open(jobs, encodeURIComponent(name));
       first.send('Q');
-      await settled(first);
+      await flushChannel(first);
       first.close();
       const again = await open(jobs, encodeURIComponent(name));
       again.send('T 1');
       const id = await jobs.run();
-      const { took } = await timed(() => again.job());
-      assert.ok(took < PROMPT_MS, `it came after ${took} ms`);
+      const { took } = await measureTime(() => again.job());
+      assert.ok(took < WAKEUP_LIMIT_MS, `it came after ${took} ms`);
       assert.equal((await jobs.status(id)).workerId, name);
       again.close();
     });
@@ -43,7 +48,7 @@ for (const kind of DATABASES) {
       first.send('T 5');
       const { lease } = await first.job();
       first.close();
-      await eventually(async () => assert.equal((await jobs.health()).jobs.inProgress, 1));
+      await waitUntilPasses(async () => assert.equal((await jobs.health()).jobs.inProgress, 1));
       const second = await open(jobs);
       second.send(`L ${id}`);
       const other = await jobs.run();
@@ -67,13 +72,13 @@ for (const kind of DATABASES) {
       gone.send('T 1');
       const { lease } = await gone.job();
       other.send('T 1', 'L ');
-      const { took, result } = await timed(async () => {
+      const { took, result } = await measureTime(async () => {
         gone.close();
         return other.job();
       });
       assert.equal(result.job.id, id);
       assert.notEqual(result.lease, lease);
-      assert.ok(took >= 9_000 && took < 12_000 + PROMPT_MS, `went elsewhere after ${took} ms`);
+      assert.ok(took >= 9_000 && took < 12_000 + WAKEUP_LIMIT_MS, `went elsewhere after ${took} ms`);
       const back = await open(jobs, 'gone');
       back.send(`D ${id} ${lease} {"output":"stale"}`);
       assert.equal(await back.next('A'), `${id} ${lease}`);
@@ -89,15 +94,15 @@ for (const kind of DATABASES) {
       for (let time = 0; time < 5; time += 1) {
         const gone = await open(jobs, `gone-${time}`);
         gone.send('T 1');
-        await eventually(async () => assert.ok((await jobs.health()).workers.ready >= 2));
+        await waitUntilPasses(async () => assert.ok((await jobs.health()).workers.ready >= 2));
         gone.close();
         await gone.closed;
       }
       const id = await jobs.run();
       other.send('T 1');
-      const { took, result } = await timed(() => other.job());
+      const { took, result } = await measureTime(() => other.job());
       assert.equal(result.job.id, id);
-      assert.ok(took < PROMPT_MS, `went elsewhere after ${took} ms`);
+      assert.ok(took < WAKEUP_LIMIT_MS, `went elsewhere after ${took} ms`);
       other.close();
     });
 
@@ -108,7 +113,7 @@ for (const kind of DATABASES) {
       leaving.send('T 3');
       const { lease } = await leaving.job();
       leaving.send('Q');
-      await settled(leaving);
+      await flushChannel(leaving);
       const id = await jobs.run();
       other.send('T 1');
       assert.equal((await other.job()).job.id, id);
@@ -129,7 +134,7 @@ for (const kind of DATABASES) {
       await channel.next('A');
       assert.deepEqual((await jobs.status(id)).output, { a: 1 });
       const other = await jobs.run();
-      await settled(channel);
+      await flushChannel(channel);
       assert.equal((await jobs.status(other)).status, 'IN_QUEUE');
       assert.deepEqual(channel.unread('J'), []);
       channel.close();
@@ -139,7 +144,7 @@ for (const kind of DATABASES) {
       const jobs = await endpoint();
       const channel = await open(jobs);
       channel.send('U {"check":"gpu","reason":"no device\\u0000"}');
-      await settled(channel);
+      await flushChannel(channel);
       assert.equal((await jobs.health()).workers.unhealthy, 1);
       channel.close();
     });

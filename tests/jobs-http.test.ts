@@ -1,23 +1,29 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { clientOf } from './support/client.ts';
-import { DATABASES } from './support/databases.ts';
-import { assertRefused, bodyOf, endpointOf, newEndpoint, NO_SUCH_JOB } from './support/jobs.ts';
-import type { TestEndpoint } from './support/jobs.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import { createApiClient } from '../packages/testing/src/api-client.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import {
+  assertJobApiError,
+  jobBodyOfSize,
+  queueEndpointClient,
+  createQueueEndpoint,
+  NO_SUCH_JOB,
+} from '../packages/testing/src/queue-endpoint-client.ts';
+import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 const MEGABYTE = 1024 * 1024;
 
 for (const kind of DATABASES) {
   describe(`the job interface over HTTP, on ${kind}`, { concurrency: true }, () => {
-    const stage = stageOn(kind, { BERTH_RATE_LIMITS: 'off' });
+    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.account('ann');
+      ann = await stage.createAccount('ann');
     });
-    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> =>
-      newEndpoint(stage.server.url, ann.key, settings);
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
+      createQueueEndpoint(stage.server.url, ann.key, settings);
     const keyOf = async (settings: Record<string, unknown>): Promise<string> =>
       (await ann.call<{ key: string }>('POST', '/v2/account/api-keys', { name: 'other', ...settings })).body
         .key;
@@ -27,9 +33,14 @@ for (const kind of DATABASES) {
       for (const authorization of [`Bearer ${ann.key}`, `bearer ${ann.key}`, ann.key])
         assert.equal(
           (
-            await clientOf(stage.server.url, undefined).call('GET', `/v2/${jobs.id}/health`, undefined, {
-              authorization,
-            })
+            await createApiClient(stage.server.url, undefined).call(
+              'GET',
+              `/v2/${jobs.id}/health`,
+              undefined,
+              {
+                authorization,
+              },
+            )
           ).status,
           200,
           authorization,
@@ -42,8 +53,8 @@ for (const kind of DATABASES) {
           'Bearer',
           `Bearer ${'x'.repeat(5000)}`,
         ]) {
-          assertRefused(
-            await clientOf(stage.server.url, undefined).call(
+          assertJobApiError(
+            await createApiClient(stage.server.url, undefined).call(
               'POST',
               `/v2/${jobs.id}/${path}`,
               { input: {} },
@@ -54,8 +65,11 @@ for (const kind of DATABASES) {
           );
         }
       }
-      assertRefused(
-        await clientOf(stage.server.url, undefined).call('GET', `/v2/${jobs.id}/status/${NO_SUCH_JOB}`),
+      assertJobApiError(
+        await createApiClient(stage.server.url, undefined).call(
+          'GET',
+          `/v2/${jobs.id}/status/${NO_SUCH_JOB}`,
+        ),
         401,
         /^missing bearer token$/,
       );
@@ -65,9 +79,9 @@ for (const kind of DATABASES) {
       const jobs = await endpoint();
       const other = await endpoint();
       const id = await jobs.run();
-      const bob = await stage.account(`bob of ${kind}`);
-      const through = (key: string): TestEndpoint =>
-        endpointOf(clientOf(stage.server.url, key), jobs.id, key);
+      const bob = await stage.createAccount(`bob of ${kind}`);
+      const through = (key: string): QueueEndpointClient =>
+        queueEndpointClient(createApiClient(stage.server.url, key), jobs.id, key);
       for (const [method, path] of [
         ['POST', 'run'],
         ['POST', 'runsync'],
@@ -81,8 +95,8 @@ for (const kind of DATABASES) {
         ['GET', 'requests'],
       ] as const) {
         const body = method === 'POST' ? { input: {} } : undefined;
-        assertRefused(await through(bob.key).call(method, path, body), 404, /^endpoint ".*" not found$/);
-        assertRefused(
+        assertJobApiError(await through(bob.key).call(method, path, body), 404, /^endpoint ".*" not found$/);
+        assertJobApiError(
           await through(
             await keyOf({ access: 'RESTRICTED', scopes: { serverless: 'WRITE' }, endpoints: [other.id] }),
           ).call(method, path, body),
@@ -95,9 +109,9 @@ for (const kind of DATABASES) {
           body,
         );
         if (method === 'GET') assert.equal(readOnly.status, 200, `${path}: ${readOnly.text}`);
-        else assertRefused(readOnly, 403, /may not write/);
+        else assertJobApiError(readOnly, 403, /may not write/);
       }
-      assertRefused(
+      assertJobApiError(
         await through(await keyOf({ access: 'READ_ONLY' })).call('GET', `status/${id}?ttl=10000`),
         403,
         /may not write/,
@@ -123,11 +137,13 @@ for (const kind of DATABASES) {
         `sync-${elsewhere}`,
       ]) {
         for (const path of ['status', 'status-sync', 'stream'])
-          assertRefused(await jobs.call('GET', `${path}/${id}`), 404, /not found/);
+          assertJobApiError(await jobs.call('GET', `${path}/${id}`), 404, /not found/);
       }
-      assertRefused(await jobs.call('GET', 'status'), 404, /^job not found/);
-      assertRefused(
-        await clientOf(stage.server.url, ann.key).call('POST', '/v2/nosuchendpoint/run', { input: {} }),
+      assertJobApiError(await jobs.call('GET', 'status'), 404, /^job not found/);
+      assertJobApiError(
+        await createApiClient(stage.server.url, ann.key).call('POST', '/v2/nosuchendpoint/run', {
+          input: {},
+        }),
         404,
         /^endpoint "nosuchendpoint" not found$/,
       );
@@ -140,10 +156,10 @@ for (const kind of DATABASES) {
         /-([0-9a-f]{12})-u1$/,
         (_, random: string) => `-${random.startsWith('0') ? '1' : '0'}${random.slice(1)}-u1`,
       );
-      assertRefused(await jobs.call('GET', `status/${guess}`), 404, /^job not found/);
-      assertRefused(await jobs.call('GET', `status/${guess}?ttl=10000`), 404, /^job not found/);
-      assertRefused(await jobs.call('POST', `cancel/${guess}`), 404, /^job not found/);
-      assertRefused(await jobs.call('GET', `stream/${guess}`), 404, /not found/);
+      assertJobApiError(await jobs.call('GET', `status/${guess}`), 404, /^job not found/);
+      assertJobApiError(await jobs.call('GET', `status/${guess}?ttl=10000`), 404, /^job not found/);
+      assertJobApiError(await jobs.call('POST', `cancel/${guess}`), 404, /^job not found/);
+      assertJobApiError(await jobs.call('GET', `stream/${guess}`), 404, /not found/);
       assert.equal((await jobs.status(id)).status, 'IN_QUEUE');
     });
 
@@ -166,7 +182,7 @@ for (const kind of DATABASES) {
           (name) => !methods.includes(name),
         )) {
           const answer = await jobs.call(method, path);
-          assertRefused(answer, 405, new RegExp(`^${method} is not allowed here`));
+          assertJobApiError(answer, 405, new RegExp(`^${method} is not allowed here`));
           assert.equal(answer.headers.get('allow'), methods, `${method} ${path}`);
         }
       }
@@ -205,7 +221,8 @@ for (const kind of DATABASES) {
         [{ input: {}, retention: 'ever' }, /^retention must be a number/],
       ];
       for (const [body, text] of refused)
-        for (const path of ['run', 'runsync']) assertRefused(await jobs.call('POST', path, body), 400, text);
+        for (const path of ['run', 'runsync'])
+          assertJobApiError(await jobs.call('POST', path, body), 400, text);
       assert.deepEqual((await jobs.health()).jobs, {
         completed: 0,
         failed: 0,
@@ -245,16 +262,16 @@ for (const kind of DATABASES) {
         ['run', 10 * MEGABYTE],
         ['runsync?wait=1000', 20 * MEGABYTE],
       ] as const) {
-        assert.equal((await jobs.call('POST', path, bodyOf(limit))).status, 200, path);
+        assert.equal((await jobs.call('POST', path, jobBodyOfSize(limit))).status, 200, path);
         const { input } = await worker.take();
         assert.equal((input as string).length, limit - '{"input":""}'.length);
-        assertRefused(
-          await jobs.call('POST', path, bodyOf(limit + 1)),
+        assertJobApiError(
+          await jobs.call('POST', path, jobBodyOfSize(limit + 1)),
           413,
           new RegExp(`^the body is larger than the ${limit} bytes`),
         );
         // Without an announced length it is counted as it comes.
-        const body = new Blob([bodyOf(limit + 1)]).stream();
+        const body = new Blob([jobBodyOfSize(limit + 1)]).stream();
         const counted = await fetch(`${stage.server.url}/v2/${jobs.id}/${path}`, {
           method: 'POST',
           headers: { authorization: jobs.key },

@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import type { Answer } from './support/client.ts';
-import { DATABASES } from './support/databases.ts';
-import { eventually, newEndpoint, NO_SUCH_JOB, timed } from './support/jobs.ts';
-import type { TestEndpoint } from './support/jobs.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import type { ApiResponse } from '../packages/testing/src/api-client.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import {
+  waitUntilPasses,
+  createQueueEndpoint,
+  NO_SUCH_JOB,
+  measureTime,
+} from '../packages/testing/src/queue-endpoint-client.ts';
+import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
-function assertTooMany(answer: Answer<unknown>, text: RegExp): void {
+function assertTooMany(answer: ApiResponse<unknown>, text: RegExp): void {
   assert.equal(answer.status, 429, answer.text);
   assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
   assert.deepEqual(Object.keys(answer.body as object), ['error']);
@@ -18,12 +23,13 @@ function assertTooMany(answer: Answer<unknown>, text: RegExp): void {
 
 for (const kind of DATABASES) {
   describe(`rate limits of the job interface, on ${kind}`, { concurrency: true }, () => {
-    const stage = stageOn(kind);
+    const stage = serverFixture(kind);
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.account('ann');
+      ann = await stage.createAccount('ann');
     });
-    const endpoint = (key = ann.key): Promise<TestEndpoint> => newEndpoint(stage.server.url, key);
+    const endpoint = (key = ann.key): Promise<QueueEndpointClient> =>
+      createQueueEndpoint(stage.server.url, key);
 
     test('refuse an operation that comes too often, say when to come back, and let it through then', async () => {
       const jobs = await endpoint();
@@ -31,8 +37,11 @@ for (const kind of DATABASES) {
         assert.equal((await jobs.call('POST', 'purge-queue')).status, 200);
       const refused = await jobs.call('POST', 'purge-queue');
       assertTooMany(refused, /^too many requests: at most 2 of purge-queue in 10 s; try again in \d+ s$/);
-      const { took } = await timed(() =>
-        eventually(async () => assert.equal((await jobs.call('POST', 'purge-queue')).status, 200), 15_000),
+      const { took } = await measureTime(() =>
+        waitUntilPasses(
+          async () => assert.equal((await jobs.call('POST', 'purge-queue')).status, 200),
+          15_000,
+        ),
       );
       assert.ok(took / 1000 <= Number(refused.headers.get('retry-after')) + 3, `${took} ms`);
     });
@@ -44,7 +53,7 @@ for (const kind of DATABASES) {
       assert.equal((await other.call('POST', 'purge-queue')).status, 200);
       assert.equal((await jobs.call('GET', 'health')).status, 200);
       assert.equal((await jobs.call('POST', 'run', { input: {} })).status, 200);
-      const bob = await stage.account(`bob of ${kind}`);
+      const bob = await stage.createAccount(`bob of ${kind}`);
       assert.equal((await (await endpoint(bob.key)).call('POST', 'purge-queue')).status, 200);
     });
 
@@ -75,13 +84,13 @@ for (const kind of DATABASES) {
 }
 
 describe('many submissions', () => {
-  const stage = stageOn('sqlite');
+  const stage = serverFixture('sqlite');
 
   test('up to a thousand in ten seconds are taken, and the next makes no job', async () => {
-    const jobs = await newEndpoint(stage.server.url, stage.server.key);
-    let refused: Answer<unknown> | undefined;
+    const jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
+    let refused: ApiResponse<unknown> | undefined;
     let taken = 0;
-    const { took } = await timed(async () => {
+    const { took } = await measureTime(async () => {
       while (refused === undefined && taken < 1_200) {
         const answers = await Promise.all(
           Array.from({ length: 100 }, () => jobs.call('POST', 'run', { input: {} })),
@@ -98,7 +107,7 @@ describe('many submissions', () => {
   });
 
   test('more than two hundred at the same time are too many', async () => {
-    const jobs = await newEndpoint(stage.server.url, stage.server.key);
+    const jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
     const held = Promise.withResolvers<void>();
     const body = (): ReadableStream<Uint8Array> =>
       new ReadableStream({
@@ -117,7 +126,7 @@ describe('many submissions', () => {
         duplex: 'half',
       }),
     );
-    await eventually(async () =>
+    await waitUntilPasses(async () =>
       assertTooMany(
         await jobs.call('POST', 'run', { input: {} }),
         /^too many requests: at most 200 of run at the same time; try again in 1 s$/,
@@ -130,10 +139,10 @@ describe('many submissions', () => {
 });
 
 describe('rate limits that are off', () => {
-  const stage = stageOn('sqlite', { BERTH_RATE_LIMITS: 'off' });
+  const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
 
   test('refuse nothing', async () => {
-    const jobs = await newEndpoint(stage.server.url, stage.server.key);
+    const jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
     for (let call = 0; call < 6; call += 1)
       assert.equal((await jobs.call('POST', 'purge-queue')).status, 200);
     for (let call = 0; call < 30; call += 1) assert.equal((await jobs.call('GET', 'requests')).status, 200);
@@ -141,14 +150,14 @@ describe('rate limits that are off', () => {
 });
 
 describe('rate limits that the operator sets', () => {
-  const stage = stageOn('sqlite', {
+  const stage = serverFixture('sqlite', {
     BERTH_JOB_LIMITS_RUN: '3/2',
     BERTH_JOB_LIMITS_PURGE_QUEUE: 'off',
     BERTH_JOB_LIMITS_STATUS_SYNC: '100/1',
   });
 
   test('hold for their operation, in ten seconds and at the same time; one that is off refuses nothing', async () => {
-    const jobs = await newEndpoint(stage.server.url, stage.server.key);
+    const jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
     for (let call = 0; call < 10; call += 1)
       assert.equal((await jobs.call('POST', 'purge-queue')).status, 200);
     const ids = [await jobs.run(), await jobs.run(), await jobs.run()];
@@ -158,7 +167,7 @@ describe('rate limits that the operator sets', () => {
     );
     assert.equal((await jobs.health()).jobs.inQueue, 3);
     const waiting = jobs.call('GET', `status-sync/${ids[0]}?wait=5000`);
-    await eventually(async () =>
+    await waitUntilPasses(async () =>
       assertTooMany(
         await jobs.call('GET', `status-sync/${ids[1]}?wait=1000`),
         /^too many requests: at most 1 of status-sync at the same time; try again in 1 s$/,

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { before, describe, test } from 'node:test';
-import { DATABASES } from './support/databases.ts';
-import { newEndpoint } from './support/jobs.ts';
-import type { JobView, TestEndpoint } from './support/jobs.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import { createQueueEndpoint } from '../packages/testing/src/queue-endpoint-client.ts';
+import type { JobView, QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 const MEGABYTE = 1024 * 1024;
 interface Requests {
@@ -15,13 +15,13 @@ interface Requests {
 
 for (const kind of DATABASES) {
   describe(`the list of requests, on ${kind}`, { concurrency: true }, () => {
-    const stage = stageOn(kind, { BERTH_RATE_LIMITS: 'off' });
+    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.account('ann');
+      ann = await stage.createAccount('ann');
     });
-    const endpoint = (): Promise<TestEndpoint> => newEndpoint(stage.server.url, ann.key);
-    const open = (jobs: TestEndpoint): Promise<IncomingMessage> =>
+    const endpoint = (): Promise<QueueEndpointClient> => createQueueEndpoint(stage.server.url, ann.key);
+    const open = (jobs: QueueEndpointClient): Promise<IncomingMessage> =>
       new Promise((resolve, reject) => {
         request(
           `${stage.server.url}/v2/${jobs.id}/requests?limit=1000`,
@@ -31,7 +31,7 @@ for (const kind of DATABASES) {
           .on('error', reject)
           .end();
       });
-    const ids = async (jobs: TestEndpoint, query: string): Promise<string[]> =>
+    const ids = async (jobs: QueueEndpointClient, query: string): Promise<string[]> =>
       (await jobs.call<Requests>('GET', `requests${query}`)).body.requests.map(({ id }) => id);
 
     test('shows each job with its input and what came of it, newest first, by status and by page', async () => {

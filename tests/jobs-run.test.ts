@@ -1,23 +1,29 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import type { Answer } from './support/client.ts';
-import { DATABASES } from './support/databases.ts';
-import { assertRefused, newEndpoint, NO_SUCH_JOB, PROMPT_MS, timed } from './support/jobs.ts';
-import type { JobView, TestEndpoint } from './support/jobs.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import type { ApiResponse } from '../packages/testing/src/api-client.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import {
+  assertJobApiError,
+  createQueueEndpoint,
+  NO_SUCH_JOB,
+  WAKEUP_LIMIT_MS,
+  measureTime,
+} from '../packages/testing/src/queue-endpoint-client.ts';
+import type { JobView, QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 const JOB_ID = /^(sync-)?[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-u1$/;
 
 for (const kind of DATABASES) {
   describe(`jobs, on ${kind}`, { concurrency: true }, () => {
-    const stage = stageOn(kind, { BERTH_RATE_LIMITS: 'off' });
+    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.account('ann');
+      ann = await stage.createAccount('ann');
     });
-    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> =>
-      newEndpoint(stage.server.url, ann.key, settings);
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
+      createQueueEndpoint(stage.server.url, ann.key, settings);
 
     test('run answers with an id at once; status tells the rest', async () => {
       const jobs = await endpoint();
@@ -65,7 +71,7 @@ for (const kind of DATABASES) {
     test('delayTime is the time in the queue and executionTime the time with the worker, in milliseconds', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
-      const { took, result: id } = await timed(async () => {
+      const { took, result: id } = await measureTime(async () => {
         const { body } = await jobs.runSync({}, 1000);
         await worker.take();
         await jobs.call('GET', `status-sync/${body.id}?wait=1000`);
@@ -82,7 +88,7 @@ for (const kind of DATABASES) {
 
     test('runsync answers with the result', async () => {
       const jobs = await endpoint();
-      const working = jobs.worker('w-1').work(({ input }) => ({ echo: input }));
+      const working = jobs.worker('w-1').startWorkLoop(({ input }) => ({ echo: input }));
       const { status, body } = await jobs.runSync({ n: 1 });
       assert.equal(status, 200);
       assert.match(body.id, JOB_ID);
@@ -113,18 +119,18 @@ for (const kind of DATABASES) {
 
     test('runsync answers with a result that is not kept at all', async () => {
       const jobs = await endpoint();
-      const working = jobs.worker().work(() => 5);
+      const working = jobs.worker().startWorkLoop(() => 5);
       const { status, body } = await jobs.runSync({}, 60_000, { retention: 0 });
       assert.deepEqual([status, body.status, body.output], [200, 'COMPLETED', 5]);
-      assertRefused(await jobs.call('GET', `status/${body.id}`), 404, /^job not found/);
+      assertJobApiError(await jobs.call('GET', `status/${body.id}`), 404, /^job not found/);
       await working.stop();
     });
 
     test('runsync answers with the live job when the wait runs out, and the job goes on', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
-      const waiting = await timed(() => jobs.runSync({ n: 1 }, 1000));
-      assert.ok(waiting.took >= 990 && waiting.took < 1_000 + PROMPT_MS, `waited ${waiting.took} ms`);
+      const waiting = await measureTime(() => jobs.runSync({ n: 1 }, 1000));
+      assert.ok(waiting.took >= 990 && waiting.took < 1_000 + WAKEUP_LIMIT_MS, `waited ${waiting.took} ms`);
       const { id } = waiting.result.body;
       assert.deepEqual(
         [waiting.result.status, waiting.result.body.status, waiting.result.body.delayTime],
@@ -144,19 +150,19 @@ for (const kind of DATABASES) {
     test('wait is moved into its bounds, and must be a number', async () => {
       const jobs = await endpoint();
       for (const wait of ['abc', '', '1e3', '0x10', '1s', 'Infinity'])
-        assertRefused(
+        assertJobApiError(
           await jobs.call('POST', `runsync?wait=${wait}`, { input: {} }),
           400,
           /^wait must be a number of milliseconds/,
         );
-      assertRefused(await jobs.call('GET', `status-sync/${NO_SUCH_JOB}?wait=abc`), 400, /^wait must be/);
+      assertJobApiError(await jobs.call('GET', `status-sync/${NO_SUCH_JOB}?wait=abc`), 400, /^wait must be/);
       for (const wait of [1, -5, 0]) {
-        const { took, result } = await timed(() => jobs.runSync({}, wait));
-        assert.ok(took >= 990 && took < 1_000 + PROMPT_MS, `wait=${wait} took ${took} ms`);
+        const { took, result } = await measureTime(() => jobs.runSync({}, wait));
+        assert.ok(took >= 990 && took < 1_000 + WAKEUP_LIMIT_MS, `wait=${wait} took ${took} ms`);
         assert.equal(result.body.status, 'IN_QUEUE');
       }
       await jobs.call('POST', 'purge-queue');
-      const working = jobs.worker().work(() => 1);
+      const working = jobs.worker().startWorkLoop(() => 1);
       assert.equal((await jobs.runSync({}, 999_999_999)).body.status, 'COMPLETED');
       await working.stop();
     });
@@ -211,8 +217,8 @@ for (const kind of DATABASES) {
       const jobs = await endpoint();
       const worker = jobs.worker();
       const id = await jobs.run();
-      const { took, result } = await timed(() => jobs.call('GET', `status-sync/${id}?wait=1000`));
-      assert.ok(took >= 990 && took < 1_000 + PROMPT_MS, `took ${took} ms`);
+      const { took, result } = await measureTime(() => jobs.call('GET', `status-sync/${id}?wait=1000`));
+      assert.ok(took >= 990 && took < 1_000 + WAKEUP_LIMIT_MS, `took ${took} ms`);
       assert.deepEqual(
         [result.body.status, result.body.reason],
         ['IN_QUEUE', 'no worker is wanted: the maximum of this endpoint is 0'],
@@ -223,8 +229,8 @@ for (const kind of DATABASES) {
       const waiting = jobs.call('GET', `status-sync/${id}?wait=30000`).finally(() => (ended = true));
       await jobs.status(id);
       assert.equal(ended, false);
-      const [answer] = await Promise.all([timed(() => waiting), worker.done(id, { output: 7 })]);
-      assert.ok(answer.took < PROMPT_MS, `woken after ${answer.took} ms`);
+      const [answer] = await Promise.all([measureTime(() => waiting), worker.done(id, { output: 7 })]);
+      assert.ok(answer.took < WAKEUP_LIMIT_MS, `woken after ${answer.took} ms`);
       assert.deepEqual([answer.result.body.status, answer.result.body.output], ['COMPLETED', 7]);
       assert.deepEqual((await jobs.call('GET', `status-sync/${id}`)).body, answer.result.body);
       worker.close();
@@ -318,22 +324,26 @@ for (const kind of DATABASES) {
         (await jobs.call<Requests>('GET', 'requests?limit=1&offset=1')).body.requests.map(({ id }) => id),
         [ids[1]],
       );
-      assertRefused(
+      assertJobApiError(
         await jobs.call('GET', 'requests?status=RUNNING'),
         400,
         /^status must be one of IN_QUEUE/,
       );
-      assertRefused(await jobs.call('GET', 'requests?limit=many'), 400, /^limit must be a whole number$/);
+      assertJobApiError(await jobs.call('GET', 'requests?limit=many'), 400, /^limit must be a whole number$/);
       worker.close();
     });
 
     test('an Idempotency-Key makes one job of many requests', async () => {
       const jobs = await endpoint();
-      const submit = (key: string, body: unknown, path = 'run'): Promise<Answer<JobView>> =>
+      const submit = (key: string, body: unknown, path = 'run'): Promise<ApiResponse<JobView>> =>
         jobs.call('POST', path, body, { 'idempotency-key': key });
       const first = await submit('a', { input: 1 });
       assert.deepEqual((await submit('a', { input: 1 })).body, first.body);
-      assertRefused(await submit('a', { input: 2 }), 409, /^this Idempotency-Key was used with another body/);
+      assertJobApiError(
+        await submit('a', { input: 2 }),
+        409,
+        /^this Idempotency-Key was used with another body/,
+      );
       assert.notEqual((await submit('b', { input: 1 })).body.id, first.body.id);
       const together = await Promise.all(Array.from({ length: 20 }, () => submit('c', { input: 3 })));
       assert.equal(new Set(together.map(({ body }) => body.id)).size, 1);
@@ -346,7 +356,7 @@ for (const kind of DATABASES) {
         first.body.id,
       );
       assert.equal((await submit('x'.repeat(255), { input: 2 })).status, 200);
-      assertRefused(
+      assertJobApiError(
         await submit('x'.repeat(256), { input: 2 }),
         400,
         /^an Idempotency-Key has at most 255 characters$/,
@@ -356,9 +366,9 @@ for (const kind of DATABASES) {
       await worker.pollBatch(10);
       await worker.done(first.body.id, { output: 'once' });
       assert.deepEqual((await submit('a', { input: 1 })).body, { id: first.body.id, status: 'COMPLETED' });
-      const { took, result } = await timed(() => submit('a', { input: 1 }, 'runsync?wait=60000'));
+      const { took, result } = await measureTime(() => submit('a', { input: 1 }, 'runsync?wait=60000'));
       assert.deepEqual([result.body.id, result.body.output], [first.body.id, 'once']);
-      assert.ok(took < PROMPT_MS, `answered after ${took} ms`);
+      assert.ok(took < WAKEUP_LIMIT_MS, `answered after ${took} ms`);
       assert.equal((await submit('a', { input: 1 }, 'runsync')).body.output, 'once');
       worker.close();
     });

@@ -1,18 +1,22 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { DATABASES } from './support/databases.ts';
-import { eventually, newEndpoint, timed } from './support/jobs.ts';
-import { stageOn } from './support/story.ts';
-import { openedChannel } from './support/worker.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import {
+  waitUntilPasses,
+  createQueueEndpoint,
+  measureTime,
+} from '../packages/testing/src/queue-endpoint-client.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import { openChannelOrFail } from '../packages/testing/src/protocol-workers.ts';
 
 describe('a server that stops', () => {
   for (const kind of DATABASES) {
     describe(`on ${kind}`, () => {
-      const stage = stageOn(kind, { BERTH_RATE_LIMITS: 'off' });
+      const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
 
       test('sends its workers elsewhere and lets everyone go who waits', async () => {
-        const jobs = await newEndpoint(stage.server.url, stage.server.key);
-        const channel = await openedChannel({
+        const jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
+        const channel = await openChannelOrFail({
           url: stage.server.url,
           endpointId: jobs.id,
           workerId: 'w',
@@ -21,7 +25,7 @@ describe('a server that stops', () => {
         channel.send('T 1');
         const id = await jobs.run();
         assert.equal((await channel.job()).job.id, id);
-        const other = await newEndpoint(stage.server.url, stage.server.key);
+        const other = await createQueueEndpoint(stage.server.url, stage.server.key);
         const worker = other.worker();
         const polls = [worker.poll(), worker.stops()];
         const calls = [
@@ -30,10 +34,10 @@ describe('a server that stops', () => {
           jobs.call('GET', `stream/${id}?wait=60000`),
           jobs.call('GET', `stream/${id}`, undefined, { accept: 'text/event-stream' }),
         ];
-        await eventually(async () =>
+        await waitUntilPasses(async () =>
           assert.deepEqual([(await jobs.health()).jobs.inQueue, (await other.health()).workers.idle], [1, 1]),
         );
-        const { took, result } = await timed(() => stage.server.stop());
+        const { took, result } = await measureTime(() => stage.server.stop());
         assert.equal(result, 0);
         assert.ok(took < 9_000, `stopped after ${took} ms`);
         assert.equal(await channel.next('G'), '');

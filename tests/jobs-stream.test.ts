@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { DATABASES } from './support/databases.ts';
-import { eventually, newEndpoint, PROMPT_MS, timed } from './support/jobs.ts';
-import type { TestEndpoint } from './support/jobs.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import {
+  waitUntilPasses,
+  createQueueEndpoint,
+  WAKEUP_LIMIT_MS,
+  measureTime,
+} from '../packages/testing/src/queue-endpoint-client.ts';
+import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 const MEGABYTE = 1024 * 1024;
 const ENVELOPE = { 'user-agent': 'RunPod-JS-SDK/1.1.2 (Linux)' };
@@ -46,17 +51,17 @@ function eventsOf(text: string): ServerEvent[] {
 
 for (const kind of DATABASES) {
   describe(`streams, on ${kind}`, { concurrency: true }, () => {
-    const stage = stageOn(kind, { BERTH_RATE_LIMITS: 'off' });
+    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.account('ann');
+      ann = await stage.createAccount('ann');
     });
-    const endpoint = (): Promise<TestEndpoint> => newEndpoint(stage.server.url, ann.key);
-    const envelope = async (jobs: TestEndpoint, id: string): Promise<Envelope> =>
+    const endpoint = (): Promise<QueueEndpointClient> => createQueueEndpoint(stage.server.url, ann.key);
+    const envelope = async (jobs: QueueEndpointClient, id: string): Promise<Envelope> =>
       (await jobs.call<Envelope>('GET', `stream/${id}`, undefined, ENVELOPE)).body;
     /** Follows a job by server-sent events; resolves with the whole text when the server closes. */
     const follow = async (
-      jobs: TestEndpoint,
+      jobs: QueueEndpointClient,
       id: string,
       headers: Record<string, string> = {},
       onText: (text: string) => void = () => undefined,
@@ -131,20 +136,20 @@ for (const kind of DATABASES) {
       const jobs = await endpoint();
       const worker = jobs.worker();
       const id = await jobs.run();
-      const queued = await timed(() => envelope(jobs, id));
+      const queued = await measureTime(() => envelope(jobs, id));
       assert.deepEqual(queued.result, { id, status: 'IN_QUEUE', stream: [] });
       assert.ok(queued.took >= 1_000 && queued.took < 9_000, `held ${queued.took} ms`);
       await worker.take();
-      const waiting = timed(() => jobs.call<Chunk[]>('GET', `stream/${id}?wait=30000`));
+      const waiting = measureTime(() => jobs.call<Chunk[]>('GET', `stream/${id}?wait=30000`));
       await jobs.status(id);
       await worker.chunk(id, { output: 1 });
       const woken = await waiting;
       assert.deepEqual(woken.result.body, [{ output: 1 }]);
-      assert.ok(woken.took < PROMPT_MS, `woken after ${woken.took} ms`);
-      const ending = timed(() => jobs.call<Chunk[]>('GET', `stream/${id}?wait=30000`));
+      assert.ok(woken.took < WAKEUP_LIMIT_MS, `woken after ${woken.took} ms`);
+      const ending = measureTime(() => jobs.call<Chunk[]>('GET', `stream/${id}?wait=30000`));
       await worker.done(id, { output: [] }, true);
       assert.deepEqual((await ending).result.body, []);
-      assert.ok((await ending).took < PROMPT_MS);
+      assert.ok((await ending).took < WAKEUP_LIMIT_MS);
       assert.equal((await jobs.call('GET', `stream/${id}?wait=soon`)).status, 400);
       worker.close();
     });
@@ -388,7 +393,7 @@ for (const kind of DATABASES) {
       await worker.take();
       for (const n of [1, 2]) {
         await worker.chunk(id, { output: n });
-        await eventually(() => assert.equal(eventsOf(text).length, n), PROMPT_MS);
+        await waitUntilPasses(() => assert.equal(eventsOf(text).length, n), WAKEUP_LIMIT_MS);
       }
       assert.deepEqual((await envelope(jobs, id)).stream, [{ output: 1 }, { output: 2 }]);
       await worker.chunk(id, { output: 3 });

@@ -3,33 +3,39 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { freshDatabase } from './support/databases.ts';
-import type { TestDatabase } from './support/databases.ts';
-import { endpointOf, eventually, newEndpoint, PROMPT_MS, timed } from './support/jobs.ts';
-import type { TestEndpoint } from './support/jobs.ts';
-import { startServer } from './support/server.ts';
-import type { TestServer } from './support/server.ts';
-import { logLines } from './support/story.ts';
-import { openedChannel } from './support/worker.ts';
-import type { ChannelWorker } from './support/worker.ts';
+import { createTestDatabase } from '../packages/testing/src/test-database.ts';
+import type { TestDatabase } from '../packages/testing/src/test-database.ts';
+import {
+  queueEndpointClient,
+  waitUntilPasses,
+  createQueueEndpoint,
+  WAKEUP_LIMIT_MS,
+  measureTime,
+} from '../packages/testing/src/queue-endpoint-client.ts';
+import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
+import { startServerProcess } from '../packages/testing/src/server-process.ts';
+import type { ServerProcess } from '../packages/testing/src/server-process.ts';
+import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
+import { openChannelOrFail } from '../packages/testing/src/protocol-workers.ts';
+import type { ChannelWorker } from '../packages/testing/src/protocol-workers.ts';
 
 /** The same endpoint on both servers. */
 interface Both {
-  a: TestEndpoint;
-  b: TestEndpoint;
+  a: QueueEndpointClient;
+  b: QueueEndpointClient;
 }
 
 describe('two servers on one database', { concurrency: true }, () => {
   let database: TestDatabase;
   let folder: string;
-  let a: TestServer;
-  let b: TestServer;
+  let a: ServerProcess;
+  let b: ServerProcess;
   before(async () => {
-    database = await freshDatabase('postgres');
+    database = await createTestDatabase('postgres');
     folder = mkdtempSync(join(tmpdir(), 'berth-test-'));
     const env = { BERTH_RATE_LIMITS: 'off' };
-    a = await startServer(database, env);
-    b = await startServer({ data: folder, url: database.url }, env);
+    a = await startServerProcess(database, env);
+    b = await startServerProcess({ data: folder, url: database.url }, env);
   });
   after(async () => {
     await Promise.all([a, b].map((server) => server?.stop()));
@@ -37,25 +43,25 @@ describe('two servers on one database', { concurrency: true }, () => {
     rmSync(folder, { recursive: true, force: true });
     for (const server of [a, b])
       assert.deepEqual(
-        logLines(server).filter(({ level }) => level === 'error' || level === 'fatal'),
+        parseLogLines(server).filter(({ level }) => level === 'error' || level === 'fatal'),
         [],
       );
   });
 
   const endpoint = async (settings: Record<string, unknown> = {}): Promise<Both> => {
-    const made = await newEndpoint(a.url, a.key, settings);
-    return { a: made, b: endpointOf(b.client(), made.id, b.key) };
+    const made = await createQueueEndpoint(a.url, a.key, settings);
+    return { a: made, b: queueEndpointClient(b.client(), made.id, b.key) };
   };
-  const open = (server: TestServer, jobs: TestEndpoint, workerId: string): Promise<ChannelWorker> =>
-    openedChannel({ url: server.url, endpointId: jobs.id, workerId, key: server.key });
+  const open = (server: ServerProcess, jobs: QueueEndpointClient, workerId: string): Promise<ChannelWorker> =>
+    openChannelOrFail({ url: server.url, endpointId: jobs.id, workerId, key: server.key });
 
   test('a synchronous call on one is answered by a worker on the other, at once', async () => {
     const jobs = await endpoint();
-    const working = jobs.b.worker('w-b').work(({ input }) => ({ echo: input }));
-    await eventually(async () => assert.equal((await jobs.b.health()).workers.idle, 1));
+    const working = jobs.b.worker('w-b').startWorkLoop(({ input }) => ({ echo: input }));
+    await waitUntilPasses(async () => assert.equal((await jobs.b.health()).workers.idle, 1));
     const times: number[] = [];
     for (let n = 0; n < 10; n += 1) {
-      const { took, result } = await timed(() => jobs.a.runSync({ n }, 60_000));
+      const { took, result } = await measureTime(() => jobs.a.runSync({ n }, 60_000));
       assert.deepEqual(
         [result.body.status, result.body.output, result.body.workerId],
         ['COMPLETED', { echo: { n } }, 'w-b'],
@@ -64,7 +70,7 @@ describe('two servers on one database', { concurrency: true }, () => {
     }
     // Both ways somebody was woken; whoever waits unwoken waits for 20 s and longer.
     assert.ok(
-      (times.toSorted((one, other) => one - other)[5] ?? Infinity) < PROMPT_MS / 2,
+      (times.toSorted((one, other) => one - other)[5] ?? Infinity) < WAKEUP_LIMIT_MS / 2,
       `took ${times.map(Math.round).join(', ')} ms`,
     );
     await working.stop();
@@ -81,14 +87,14 @@ describe('two servers on one database', { concurrency: true }, () => {
       }
     })();
     const answers = await Promise.all(
-      Array.from({ length: 10 }, (_, n) => timed(() => jobs.a.runSync(n, 60_000))),
+      Array.from({ length: 10 }, (_, n) => measureTime(() => jobs.a.runSync(n, 60_000))),
     );
     await answering;
     assert.deepEqual(
       answers.map(({ result }) => result.body.output),
       Array.from({ length: 10 }, (_, n) => n),
     );
-    assert.ok(answers.every(({ took }) => took < PROMPT_MS));
+    assert.ok(answers.every(({ took }) => took < WAKEUP_LIMIT_MS));
     channel.close();
   });
 
@@ -98,21 +104,21 @@ describe('two servers on one database', { concurrency: true }, () => {
     const polled = await jobs.a.run();
     assert.equal((await worker.take()).id, polled);
     const stopping = worker.stops();
-    const first = await timed(async () => {
+    const first = await measureTime(async () => {
       assert.equal((await jobs.a.call('POST', `cancel/${polled}`)).body.status, 'CANCELLED');
       return (await stopping).body;
     });
     assert.deepEqual(first.result, { jobsToStop: [polled] });
-    assert.ok(first.took < PROMPT_MS, `told after ${first.took} ms`);
+    assert.ok(first.took < WAKEUP_LIMIT_MS, `told after ${first.took} ms`);
     const channelled = await jobs.a.run();
     channel.send('T 1');
     await channel.job();
-    const second = await timed(async () => {
+    const second = await measureTime(async () => {
       await jobs.a.call('POST', `cancel/${channelled}`);
       return channel.next('X');
     });
     assert.equal(second.result, channelled);
-    assert.ok(second.took < PROMPT_MS, `told after ${second.took} ms`);
+    assert.ok(second.took < WAKEUP_LIMIT_MS, `told after ${second.took} ms`);
     assert.equal((await jobs.b.status(channelled)).status, 'CANCELLED');
     worker.close();
     channel.close();
@@ -125,19 +131,19 @@ describe('two servers on one database', { concurrency: true }, () => {
     await worker.take();
     for (let n = 0; n < 5; n += 1) {
       const reading = jobs.a.call('GET', `stream/${id}?wait=60000`);
-      const { took, result } = await timed(async () => {
+      const { took, result } = await measureTime(async () => {
         await worker.chunk(id, { output: n });
         return reading;
       });
       assert.deepEqual(result.body, [{ output: n }]);
-      assert.ok(took < PROMPT_MS, `read after ${took} ms`);
+      assert.ok(took < WAKEUP_LIMIT_MS, `read after ${took} ms`);
     }
     const ending = jobs.a.call('GET', `status-sync/${id}?wait=60000`);
-    const { took } = await timed(async () => {
+    const { took } = await measureTime(async () => {
       await worker.done(id, { output: [] }, true);
       assert.equal((await ending).body.status, 'COMPLETED');
     });
-    assert.ok(took < PROMPT_MS, `ended after ${took} ms`);
+    assert.ok(took < WAKEUP_LIMIT_MS, `ended after ${took} ms`);
     assert.deepEqual((await jobs.a.call('GET', `stream/${id}`)).body, []);
     worker.close();
   });
@@ -146,11 +152,11 @@ describe('two servers on one database', { concurrency: true }, () => {
     const jobs = await endpoint();
     const seen: string[] = [];
     const handler = ({ id }: { id: string }): number => seen.push(id);
-    const working = [jobs.a.worker().work(handler, 5), jobs.b.worker().work(handler, 5)];
+    const working = [jobs.a.worker().startWorkLoop(handler, 5), jobs.b.worker().startWorkLoop(handler, 5)];
     const ids = await Promise.all(
       Array.from({ length: 100 }, (_, n) => (n % 2 === 0 ? jobs.a : jobs.b).run({ n })),
     );
-    for (const id of ids) assert.equal((await jobs.a.ended(id)).status, 'COMPLETED');
+    for (const id of ids) assert.equal((await jobs.a.waitForEnd(id)).status, 'COMPLETED');
     assert.equal(new Set(ids).size, 100);
     assert.deepEqual(seen.toSorted(), ids.toSorted());
     assert.deepEqual((await jobs.b.health()).jobs, {
@@ -181,12 +187,12 @@ describe('two servers on one database', { concurrency: true }, () => {
     await worker.take();
     await worker.done(id, { error: 'no' });
     const polling = worker.take();
-    const { took, result } = await timed(async () => {
+    const { took, result } = await measureTime(async () => {
       await jobs.a.call('POST', `retry/${id}`);
       return polling;
     });
     assert.equal(result.id, id);
-    assert.ok(took < PROMPT_MS, `taken after ${took} ms`);
+    assert.ok(took < WAKEUP_LIMIT_MS, `taken after ${took} ms`);
     worker.close();
   });
 
@@ -196,17 +202,17 @@ describe('two servers on one database', { concurrency: true }, () => {
       name: 'short-lived',
       access: 'ALL',
     });
-    const through = (server: TestServer): Promise<number> =>
+    const through = (server: ServerProcess): Promise<number> =>
       server
         .client(body.key)
         .call('GET', `/v2/${jobs.a.id}/health`)
         .then(({ status }) => status);
     assert.deepEqual(await Promise.all([through(a), through(b)]), [200, 200]);
     assert.equal((await a.client().call('DELETE', `/v2/account/api-keys/${body.id}`)).status, 204);
-    const { took } = await timed(() =>
-      eventually(async () => assert.deepEqual(await Promise.all([through(a), through(b)]), [401, 401])),
+    const { took } = await measureTime(() =>
+      waitUntilPasses(async () => assert.deepEqual(await Promise.all([through(a), through(b)]), [401, 401])),
     );
-    assert.ok(took < PROMPT_MS, `refused after ${took} ms`);
+    assert.ok(took < WAKEUP_LIMIT_MS, `refused after ${took} ms`);
   });
 
   test('a worker that moves from one to the other keeps its job', async () => {
@@ -234,7 +240,7 @@ describe('two servers on one database', { concurrency: true }, () => {
     const worker = jobs.b.worker();
     const leaving = new AbortController();
     const polling = worker.poll({ signal: leaving.signal });
-    await eventually(async () => assert.equal((await jobs.a.health()).workers.idle, 1), 15_000);
+    await waitUntilPasses(async () => assert.equal((await jobs.a.health()).workers.idle, 1), 15_000);
     leaving.abort();
     await assert.rejects(polling);
     worker.close();
@@ -243,12 +249,12 @@ describe('two servers on one database', { concurrency: true }, () => {
   test('a purge on one tells who waits on the other', async () => {
     const jobs = await endpoint();
     const caller = jobs.b.runSync({}, 60_000);
-    await eventually(async () => assert.equal((await jobs.a.health()).jobs.inQueue, 1));
-    const { took, result } = await timed(async () => {
+    await waitUntilPasses(async () => assert.equal((await jobs.a.health()).jobs.inQueue, 1));
+    const { took, result } = await measureTime(async () => {
       assert.equal((await jobs.a.call<{ removed: number }>('POST', 'purge-queue')).body.removed, 1);
       return caller;
     });
     assert.equal(result.status, 404);
-    assert.ok(took < PROMPT_MS, `told after ${took} ms`);
+    assert.ok(took < WAKEUP_LIMIT_MS, `told after ${took} ms`);
   });
 });

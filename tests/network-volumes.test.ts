@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { DATABASES } from './support/databases.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 interface Volume {
   id: string;
@@ -12,10 +12,10 @@ interface Volume {
 
 for (const kind of DATABASES) {
   describe(`network volumes, on ${kind}`, () => {
-    const stage = stageOn(kind, { BERTH_DATA_CENTERS: 'LOCAL-1,LOCAL-2' });
+    const stage = serverFixture(kind, { BERTH_DATA_CENTERS: 'LOCAL-1,LOCAL-2' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.account('ann');
+      ann = await stage.createAccount('ann');
     });
     const v1 = async (fields: object = {}) =>
       ann.call<Volume>('POST', '/v1/networkvolumes', {

@@ -3,15 +3,15 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
-import { freshDatabase } from './support/databases.ts';
-import type { TestDatabase } from './support/databases.ts';
-import { POD_SERVER } from './support/pod-server.ts';
-import { processesOf } from './support/pods.ts';
-import { BERTH, runBerth } from './support/program.ts';
-import type { Ran } from './support/program.ts';
-import { startServer } from './support/server.ts';
-import type { TestServer } from './support/server.ts';
-import { until } from './support/serverless.ts';
+import { createTestDatabase } from '../packages/testing/src/test-database.ts';
+import type { TestDatabase } from '../packages/testing/src/test-database.ts';
+import { POD_HTTP_SERVER_SOURCE } from '../packages/testing/src/pod-http-server.ts';
+import { processesOfInstance } from '../packages/testing/src/pod-client.ts';
+import { BERTH_COMMAND, runBerth } from '../packages/testing/src/berth-command.ts';
+import type { CommandResult } from '../packages/testing/src/berth-command.ts';
+import { startServerProcess } from '../packages/testing/src/server-process.ts';
+import type { ServerProcess } from '../packages/testing/src/server-process.ts';
+import { waitFor } from '../packages/testing/src/deploy-handler.ts';
 
 interface Shown {
   id: string;
@@ -23,10 +23,10 @@ interface Shown {
 
 describe('pods on the command line', () => {
   let place: TestDatabase;
-  let server: TestServer;
+  let server: ServerProcess;
   before(async () => {
-    place = await freshDatabase('sqlite');
-    server = await startServer(place, { BERTH_RATE_LIMITS: 'off' });
+    place = await createTestDatabase('sqlite');
+    server = await startServerProcess(place, { BERTH_RATE_LIMITS: 'off' });
   });
   after(async () => {
     for (const { id } of (await server.client().call<{ pods: Shown[] }>('GET', '/v2/pods')).body.pods)
@@ -36,7 +36,8 @@ describe('pods on the command line', () => {
   });
 
   const env = (): Record<string, string> => ({ BERTH_URL: server.url, BERTH_API_KEY: server.key });
-  const berth = <T = Record<string, unknown>>(...args: string[]): Promise<Ran<T>> => runBerth<T>(args, env());
+  const berth = <T = Record<string, unknown>>(...args: string[]): Promise<CommandResult<T>> =>
+    runBerth<T>(args, env());
   const create = async (...args: string[]): Promise<Shown> => {
     const made = await berth<Shown>('pod', 'create', ...args);
     assert.equal(made.code, 0, made.stderr);
@@ -47,7 +48,7 @@ describe('pods on the command line', () => {
     input: string | Buffer,
     ...args: string[]
   ): Promise<{ code: number | null; stdout: string; stderr: string }> => {
-    const child = spawn(BERTH, args, {
+    const child = spawn(BERTH_COMMAND, args, {
       stdio: ['pipe', 'pipe', 'pipe'],
       env: { PATH: process.env['PATH'], ...env() },
     });
@@ -185,10 +186,10 @@ describe('pods on the command line', () => {
       'local/shell',
       'node',
       '-e',
-      POD_SERVER,
+      POD_HTTP_SERVER_SOURCE,
     );
     const [url = ''] = urls;
-    const answer = await until('it answers', async () => {
+    const answer = await waitFor('it answers', async () => {
       const response = await fetch(url);
       return response.ok ? ((await response.json()) as { pod: string }) : undefined;
     });
@@ -224,7 +225,7 @@ describe('pods on the command line', () => {
         shown: () => shown,
         type: (text) => child.stdin.write(text),
         shows: (text) =>
-          until(`the terminal shows ${text}`, async () => shown.includes(text)).catch((error: unknown) =>
+          waitFor(`the terminal shows ${text}`, async () => shown.includes(text)).catch((error: unknown) =>
             Promise.reject(new Error(`${(error as Error).message}: ${JSON.stringify(shown)}`)),
           ),
       };
@@ -232,7 +233,7 @@ describe('pods on the command line', () => {
 
     test('the shell is in one of the same size, keys go to it as they are typed, and its exit code comes back', async () => {
       const { id } = await create('local/shell', 'sleep', '1000');
-      const terminal = typed(`${BERTH} exec ${id}`);
+      const terminal = typed(`${BERTH_COMMAND} exec ${id}`);
       terminal.type('stty size; echo "<$TERM>"\n');
       await terminal.shows('31 101');
       await terminal.shows('<xterm>');
@@ -250,13 +251,13 @@ describe('pods on the command line', () => {
 
     test('when this program is killed, the command ends', async () => {
       const { id } = await create('local/shell', 'sleep', '1000');
-      const child = spawn(BERTH, ['exec', '--tty', id, 'sleep', '999'], {
+      const child = spawn(BERTH_COMMAND, ['exec', '--tty', id, 'sleep', '999'], {
         stdio: ['pipe', 'ignore', 'ignore'],
         env: { PATH: process.env['PATH'], ...env() },
       });
-      await until('it sleeps', async () => processesOf(id).length > 1 || undefined);
+      await waitFor('it sleeps', async () => processesOfInstance(id).length > 1 || undefined);
       child.kill('SIGKILL');
-      await until('it has ended', async () => processesOf(id).length === 1);
+      await waitFor('it has ended', async () => processesOfInstance(id).length === 1);
     });
   });
 });

@@ -7,13 +7,13 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { freshDatabase } from './support/databases.ts';
-import type { TestDatabase } from './support/databases.ts';
-import { pod, runningPod } from './support/pods.ts';
-import { runBerth } from './support/program.ts';
-import { startServer } from './support/server.ts';
-import type { TestServer } from './support/server.ts';
-import { until } from './support/serverless.ts';
+import { createTestDatabase } from '../packages/testing/src/test-database.ts';
+import type { TestDatabase } from '../packages/testing/src/test-database.ts';
+import { getPod, createRunningPod } from '../packages/testing/src/pod-client.ts';
+import { runBerth } from '../packages/testing/src/berth-command.ts';
+import { startServerProcess } from '../packages/testing/src/server-process.ts';
+import type { ServerProcess } from '../packages/testing/src/server-process.ts';
+import { waitFor } from '../packages/testing/src/deploy-handler.ts';
 
 const run = promisify(execFile);
 const SSHD = ['/usr/sbin/sshd', '/usr/local/sbin/sshd', '/sbin/sshd'].find((path) => existsSync(path));
@@ -53,11 +53,11 @@ exec ${SSHD} -D -e -f /dev/null -h "$PWD/host_key" -p "$RUNPOD_TCP_PORT_22" -o A
 
 describe('SSH into a pod', () => {
   let place: TestDatabase;
-  let server: TestServer;
+  let server: ServerProcess;
   let folder: string;
   before(async () => {
-    place = await freshDatabase('sqlite');
-    server = await startServer(place, { BERTH_RATE_LIMITS: 'off' });
+    place = await createTestDatabase('sqlite');
+    server = await startServerProcess(place, { BERTH_RATE_LIMITS: 'off' });
     folder = await mkdtemp(join(tmpdir(), 'berth-ssh-'));
   });
   after(async () => {
@@ -73,8 +73,8 @@ describe('SSH into a pod', () => {
     ];
     assert.equal((await server.client().call('PUT', '/v2/account/ssh-keys', { keys })).status, 200);
     const [wants, other] = [
-      await runningPod(server.client(), { startSsh: true, name: 'wants' }),
-      await runningPod(server.client(), { name: 'other' }),
+      await createRunningPod(server.client(), { startSsh: true, name: 'wants' }),
+      await createRunningPod(server.client(), { name: 'other' }),
     ];
     const env = { BERTH_URL: server.url, BERTH_API_KEY: server.key };
     assert.equal(
@@ -96,13 +96,13 @@ describe('SSH into a pod', () => {
       ).status,
       200,
     );
-    const { id } = await runningPod(server.client(), {
+    const { id } = await createRunningPod(server.client(), {
       startSsh: true,
       ports: ['22/tcp'],
       cmd: ['sh', '-c', start],
     });
-    const mapped = await until('its server listens', async () =>
-      (await pod(server.client(), id)).runtime?.ports.find(({ public: outside }) => outside !== null),
+    const mapped = await waitFor('its server listens', async () =>
+      (await getPod(server.client(), id)).runtime?.ports.find(({ public: outside }) => outside !== null),
     );
     const { pods } = (
       await runBerth<{ pods: { ssh: { direct: { host: string; port: number } } }[] }>(

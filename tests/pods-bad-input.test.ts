@@ -1,11 +1,19 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import type { Client } from './support/client.ts';
-import { DATABASES } from './support/databases.ts';
-import { act, CPU, createPod, has, pod, runningPod, WAITS } from './support/pods.ts';
-import type { PodView } from './support/pods.ts';
-import { auditLog, stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import type { ApiClient } from '../packages/testing/src/api-client.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import {
+  podAction,
+  SMALL_CPU,
+  createPod,
+  waitForPodStatus,
+  getPod,
+  createRunningPod,
+  SLEEP_COMMAND,
+} from '../packages/testing/src/pod-client.ts';
+import type { PodView } from '../packages/testing/src/pod-client.ts';
+import { listAuditLog, serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 const RTX = 'NVIDIA GeForce RTX 4090';
 const A100 = 'NVIDIA A100 80GB PCIe';
@@ -20,38 +28,38 @@ const variables = (count: number): Record<string, string> =>
 type Case = [what: string, body: Record<string, unknown>, status: number, word: RegExp];
 
 const creations: Case[] = [
-  ['both gpu and cpu', { name: 'x', image, gpu: { id: A100 }, cpu: CPU }, 400, /exactly one/],
+  ['both gpu and cpu', { name: 'x', image, gpu: { id: A100 }, cpu: SMALL_CPU }, 400, /exactly one/],
   ['neither gpu nor cpu', { name: 'x', image }, 400, /exactly one/],
-  ['no name', { image, cpu: CPU }, 422, /name/],
-  ['an empty name', { name: '', image, cpu: CPU }, 422, /name/],
-  ['no image', { name: 'x', cpu: CPU }, 422, /image/],
+  ['no name', { image, cpu: SMALL_CPU }, 422, /name/],
+  ['an empty name', { name: '', image, cpu: SMALL_CPU }, 422, /name/],
+  ['no image', { name: 'x', cpu: SMALL_CPU }, 422, /image/],
   [
     'a field that only older interfaces have',
-    { name: 'x', image, cpu: CPU, interruptible: true },
+    { name: 'x', image, cpu: SMALL_CPU, interruptible: true },
     422,
     /interruptible/,
   ],
-  ['an unknown field', { name: 'x', image, cpu: CPU, colour: 'red' }, 422, /colour/],
+  ['an unknown field', { name: 'x', image, cpu: SMALL_CPU, colour: 'red' }, 422, /colour/],
   ['an unknown field of gpu', { name: 'x', image, gpu: { id: A100, pools: [] } }, 422, /pools/],
-  ['a port out of range', { name: 'x', image, cpu: CPU, ports: ['65536/http'] }, 400, /65536/],
-  ['port 0', { name: 'x', image, cpu: CPU, ports: ['0/tcp'] }, 400, /0\/tcp/],
-  ['a port that is none', { name: 'x', image, cpu: CPU, ports: ['http'] }, 400, /http/],
-  ['a protocol that is none', { name: 'x', image, cpu: CPU, ports: ['53/udp'] }, 400, /udp/],
-  ['the same port twice', { name: 'x', image, cpu: CPU, ports: ['80/http', '80/http'] }, 400, /twice/],
-  ['11 HTTP ports', { name: 'x', image, cpu: CPU, ports: manyPorts }, 400, /at most 10/],
+  ['a port out of range', { name: 'x', image, cpu: SMALL_CPU, ports: ['65536/http'] }, 400, /65536/],
+  ['port 0', { name: 'x', image, cpu: SMALL_CPU, ports: ['0/tcp'] }, 400, /0\/tcp/],
+  ['a port that is none', { name: 'x', image, cpu: SMALL_CPU, ports: ['http'] }, 400, /http/],
+  ['a protocol that is none', { name: 'x', image, cpu: SMALL_CPU, ports: ['53/udp'] }, 400, /udp/],
+  ['the same port twice', { name: 'x', image, cpu: SMALL_CPU, ports: ['80/http', '80/http'] }, 400, /twice/],
+  ['11 HTTP ports', { name: 'x', image, cpu: SMALL_CPU, ports: manyPorts }, 400, /at most 10/],
   [
     '51 variables',
-    { name: 'x', image, cpu: CPU, env: variables(51) },
+    { name: 'x', image, cpu: SMALL_CPU, env: variables(51) },
     400,
     /at most 50 environment variables, got 51/,
   ],
-  ['a variable without a name', { name: 'x', image, cpu: CPU, env: { '': 'x' } }, 400, /name/],
+  ['a variable without a name', { name: 'x', image, cpu: SMALL_CPU, env: { '': 'x' } }, 400, /name/],
   ['an unknown GPU type', { name: 'x', image, gpu: { id: 'NVIDIA Abacus' } }, 400, /Abacus/],
   ['no GPU', { name: 'x', image, gpu: { id: A100, count: 0 } }, 422, /count/],
   ['more GPUs than any machine has', { name: 'x', image, gpu: { id: A100, count: 9 } }, 400, FULL],
   ['an odd number of vCPUs', { name: 'x', image, cpu: { id: 'cpu3c', vcpuCount: 3 } }, 400, /vcpu/i],
   ['an unknown CPU flavour', { name: 'x', image, cpu: { id: 'cpu9z', vcpuCount: 2 } }, 400, /cpu9z/],
-  ['an unknown data center', { name: 'x', image, cpu: CPU, dataCenterIds: ['MOON-1'] }, 400, /MOON-1/],
+  ['an unknown data center', { name: 'x', image, cpu: SMALL_CPU, dataCenterIds: ['MOON-1'] }, 400, /MOON-1/],
   [
     'both mounts',
     {
@@ -68,7 +76,7 @@ const creations: Case[] = [
     {
       name: 'x',
       image,
-      cpu: CPU,
+      cpu: SMALL_CPU,
       mounts: {
         network: [
           { volumeId: 'v', path: '/a' },
@@ -81,7 +89,7 @@ const creations: Case[] = [
   ],
   [
     'an empty list of network volumes',
-    { name: 'x', image, cpu: CPU, mounts: { network: [] } },
+    { name: 'x', image, cpu: SMALL_CPU, mounts: { network: [] } },
     400,
     /one entry/,
   ],
@@ -99,7 +107,7 @@ const creations: Case[] = [
   ],
   [
     'a persistent mount on a CPU pod',
-    { name: 'x', image, cpu: CPU, mounts: { persistent: { size: 10, path: '/a' } } },
+    { name: 'x', image, cpu: SMALL_CPU, mounts: { persistent: { size: 10, path: '/a' } } },
     400,
     /CPU pod/,
   ],
@@ -111,12 +119,12 @@ const creations: Case[] = [
   ],
   [
     'an unknown network volume',
-    { name: 'x', image, cpu: CPU, mounts: { network: [{ volumeId: 'unknown', path: '/a' }] } },
+    { name: 'x', image, cpu: SMALL_CPU, mounts: { network: [{ volumeId: 'unknown', path: '/a' }] } },
     400,
     /unknown/,
   ],
-  ['unknown registry credentials', { name: 'x', image, cpu: CPU, registry: 'unknown' }, 400, /unknown/],
-  ['an image that needs containers', { name: 'x', image: 'python:3.12', cpu: CPU }, 400, /container/],
+  ['unknown registry credentials', { name: 'x', image, cpu: SMALL_CPU, registry: 'unknown' }, 400, /unknown/],
+  ['an image that needs containers', { name: 'x', image: 'python:3.12', cpu: SMALL_CPU }, 400, /container/],
   [
     'a set of CUDA versions and a floor',
     { name: 'x', image, gpu: { id: A100, allowedCudaVersions: ['12.8'], minCudaVersion: '12.1' } },
@@ -129,9 +137,9 @@ const creations: Case[] = [
     422,
     /minCudaVersion/,
   ],
-  ['an instant that is none', { name: 'x', image, cpu: CPU, stopAfter: 'tomorrow' }, 422, /stopAfter/],
-  ['a disk of nothing', { name: 'x', image, cpu: CPU, disk: 0 }, 422, /disk/],
-  ['a template that is not there', { name: 'x', cpu: CPU, templateId: 'unknown' }, 404, /unknown/],
+  ['an instant that is none', { name: 'x', image, cpu: SMALL_CPU, stopAfter: 'tomorrow' }, 422, /stopAfter/],
+  ['a disk of nothing', { name: 'x', image, cpu: SMALL_CPU, disk: 0 }, 422, /disk/],
+  ['a template that is not there', { name: 'x', cpu: SMALL_CPU, templateId: 'unknown' }, 404, /unknown/],
 ];
 
 const changes: Case[] = [
@@ -175,7 +183,7 @@ const oldCreations: Case[] = [
 
 for (const kind of DATABASES) {
   describe(`bad input about pods, on ${kind}`, () => {
-    const stage = stageOn(kind, { BERTH_RATE_LIMITS: 'off', BERTH_DATA_CENTERS: 'LOCAL-1,LOCAL-2' });
+    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_DATA_CENTERS: 'LOCAL-1,LOCAL-2' });
     let ann: TestAccount;
     let bob: TestAccount;
     let id = '';
@@ -188,7 +196,7 @@ for (const kind of DATABASES) {
         await read('/v1/pods'),
         await read('/v2/pods'),
         await read('/v2/network-volumes'),
-        (await auditLog(ann)).filter(({ resource }) => resource === 'pod').length,
+        (await listAuditLog(ann)).filter(({ resource }) => resource === 'pod').length,
       ]);
       return shown.replaceAll(
         /"(uptime|util|memoryUtil|uptimeSeconds|uptimeInSeconds|cpuPercent|memoryPercent|gpuUtilPercent|memoryUtilPercent)":\d+/g,
@@ -196,15 +204,18 @@ for (const kind of DATABASES) {
       );
     };
     before(async () => {
-      ann = await stage.account('ann');
-      bob = await stage.account('bob');
+      ann = await stage.createAccount('ann');
+      bob = await stage.createAccount('bob');
       id = (
-        await runningPod(ann, { gpu: { id: A100 }, mounts: { persistent: { size: 20, path: '/workspace' } } })
+        await createRunningPod(ann, {
+          gpu: { id: A100 },
+          mounts: { persistent: { size: 20, path: '/workspace' } },
+        })
       ).id;
       untouched = await everything();
     });
 
-    const refusal = async (client: Client, document: string): Promise<string> =>
+    const refusal = async (client: ApiClient, document: string): Promise<string> =>
       (await client.graphql(document)).body.errors?.[0]?.message ?? '';
 
     for (const [what, body, status, word] of creations) {
@@ -287,7 +298,7 @@ for (const kind of DATABASES) {
       }
       assert.equal((await bob.call('GET', `/v2/pods/${id}/logs`)).status, 404);
       for (const action of ['start', 'stop', 'restart', 'terminate'])
-        assert.equal((await act(bob, id, action)).status, 404, action);
+        assert.equal((await podAction(bob, id, action)).status, 404, action);
       for (const action of ['start', 'stop', 'reset', 'restart', 'update'])
         assert.equal(
           (await bob.call('POST', `/v1/pods/${id}/${action}`, action === 'update' ? {} : undefined)).status,
@@ -320,7 +331,7 @@ for (const kind of DATABASES) {
       assert.equal((await createPod(reader)).status, 403);
       assert.deepEqual(
         [
-          (await act(reader, id, 'stop')).status,
+          (await podAction(reader, id, 'stop')).status,
           (await reader.call('DELETE', `/v1/pods/${id}`)).status,
           (await reader.call('PATCH', `/v2/pods/${id}`, { name: 'x' })).status,
         ],
@@ -339,15 +350,18 @@ for (const kind of DATABASES) {
     test('what cannot be done in its state: 409 in v2 and 400 in v1, and it stays as it is', async () => {
       for (const action of ['start'])
         assert.deepEqual(
-          [(await act(ann, id, action)).status, (await ann.call('POST', `/v1/pods/${id}/${action}`)).status],
+          [
+            (await podAction(ann, id, action)).status,
+            (await ann.call('POST', `/v1/pods/${id}/${action}`)).status,
+          ],
           [409, 400],
         );
-      assert.equal((await act(ann, id, 'reset')).status, 422);
-      assert.equal((await act(ann, id, 'explode')).status, 422);
+      assert.equal((await podAction(ann, id, 'reset')).status, 422);
+      assert.equal((await podAction(ann, id, 'explode')).status, 422);
       const stopped = (await createPod(ann, { cmd: ['true'] })).body.id;
-      await has(ann, stopped, 'EXITED');
+      await waitForPodStatus(ann, stopped, 'EXITED');
       for (const action of ['stop', 'restart']) {
-        const answer = await act(ann, stopped, action);
+        const answer = await podAction(ann, stopped, action);
         assert.equal(answer.status, 409);
         assert.match(answer.text, /is EXITED, so it cannot .*possible now: start, terminate/);
         assert.equal((await ann.call('POST', `/v1/pods/${stopped}/${action}`)).status, 400);
@@ -357,15 +371,15 @@ for (const kind of DATABASES) {
         await refusal(ann, `mutation { podStop(input: { podId: "${stopped}" }) { id } }`),
         /cannot stop/,
       );
-      assert.equal((await pod(ann, stopped)).status, 'EXITED');
+      assert.equal((await getPod(ann, stopped)).status, 'EXITED');
       assert.equal((await ann.call('DELETE', `/v2/pods/${stopped}`)).status, 204);
     });
 
     test('a locked pod is neither stopped, restarted, reset nor terminated, in any interface', async () => {
       assert.equal((await ann.call('PATCH', `/v2/pods/${id}`, { locked: true })).status, 200);
-      assert.deepEqual((await pod(ann, id)).actions, []);
+      assert.deepEqual((await getPod(ann, id)).actions, []);
       for (const action of ['stop', 'restart', 'terminate']) {
-        const answer = await act(ann, id, action);
+        const answer = await podAction(ann, id, action);
         assert.deepEqual([answer.status, /locked.*unlock it first/.test(answer.text)], [409, true], action);
       }
       assert.equal((await ann.call('DELETE', `/v2/pods/${id}`)).status, 409);
@@ -379,16 +393,16 @@ for (const kind of DATABASES) {
         'podEditJob(input: { podId: "ID", imageName: "local/other" }) { id }',
       ])
         assert.match(await refusal(ann, `mutation { ${mutation.replace('ID', id)} }`), /locked/);
-      assert.equal((await pod(ann, id)).status, 'RUNNING');
+      assert.equal((await getPod(ann, id)).status, 'RUNNING');
       assert.equal((await ann.call('PATCH', `/v2/pods/${id}`, { locked: false })).status, 200);
     });
 
     test('a start without capacity is refused in the known words, and the pod stays stopped', async () => {
-      const first = await runningPod(ann, { gpu: { id: RTX, count: 2 } });
-      await act(ann, first.id, 'stop');
-      await has(ann, first.id, 'EXITED');
-      const taker = await runningPod(ann, { gpu: { id: RTX, count: 2 } });
-      const v2 = await act(ann, first.id, 'start');
+      const first = await createRunningPod(ann, { gpu: { id: RTX, count: 2 } });
+      await podAction(ann, first.id, 'stop');
+      await waitForPodStatus(ann, first.id, 'EXITED');
+      const pendingTake = await createRunningPod(ann, { gpu: { id: RTX, count: 2 } });
+      const v2 = await podAction(ann, first.id, 'start');
       assert.deepEqual([v2.status, FULL.test(v2.text)], [400, true]);
       assert.match(v2.text, /0 of 2 NVIDIA GeForce RTX 4090 are free, 2 are asked for/);
       const v1 = await ann.call('POST', `/v1/pods/${first.id}/start`);
@@ -398,10 +412,10 @@ for (const kind of DATABASES) {
         FULL,
       );
       assert.deepEqual(
-        [(await pod(ann, first.id)).status, (await pod(ann, first.id)).gpu?.count],
+        [(await getPod(ann, first.id)).status, (await getPod(ann, first.id)).gpu?.count],
         ['EXITED', 2],
       );
-      for (const one of [first, taker]) await ann.call('DELETE', `/v2/pods/${one.id}`);
+      for (const one of [first, pendingTake]) await ann.call('DELETE', `/v2/pods/${one.id}`);
     });
 
     test('a network volume of another data center or account is refused', async () => {
@@ -420,7 +434,7 @@ for (const kind of DATABASES) {
           await ann.call('POST', '/v1/pods', {
             imageName: image,
             computeType: 'CPU',
-            dockerStartCmd: WAITS,
+            dockerStartCmd: SLEEP_COMMAND,
             networkVolumeId: volume,
             dataCenterIds: ['LOCAL-1'],
           })

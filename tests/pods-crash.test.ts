@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { DATABASES, freshDatabase } from './support/databases.ts';
-import type { TestDatabase } from './support/databases.ts';
-import { act, createPod, has, linesOf, logOf, pod, processesOf } from './support/pods.ts';
-import { startServer } from './support/server.ts';
-import type { TestServer } from './support/server.ts';
-import { until } from './support/serverless.ts';
-import { logLines } from './support/story.ts';
+import { DATABASES, createTestDatabase } from '../packages/testing/src/test-database.ts';
+import type { TestDatabase } from '../packages/testing/src/test-database.ts';
+import {
+  podAction,
+  createPod,
+  waitForPodStatus,
+  containerLogLines,
+  podLog,
+  getPod,
+  processesOfInstance,
+} from '../packages/testing/src/pod-client.ts';
+import { startServerProcess } from '../packages/testing/src/server-process.ts';
+import type { ServerProcess } from '../packages/testing/src/server-process.ts';
+import { waitFor } from '../packages/testing/src/deploy-handler.ts';
+import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
 
 const ENV = { BERTH_RATE_LIMITS: 'off', BERTH_DOCKER: 'off' };
 const PODS = 20;
@@ -15,10 +23,10 @@ const COUNTS = ['sh', '-c', 'i=0; while :; do i=$((i+1)); echo "$i"; sleep 0.05;
 for (const kind of DATABASES) {
   describe(`pods and the end of the server, on ${kind}`, () => {
     let place: TestDatabase;
-    let server: TestServer;
+    let server: ServerProcess;
     before(async () => {
-      place = await freshDatabase(kind);
-      server = await startServer(place, ENV);
+      place = await createTestDatabase(kind);
+      server = await startServerProcess(place, ENV);
     });
     after(async () => {
       await server.stop();
@@ -32,38 +40,41 @@ for (const kind of DATABASES) {
         ),
       );
       const ids = made.map(({ body }) => body.id);
-      for (const id of ids) await has(server.client(), id, 'RUNNING');
+      for (const id of ids) await waitForPodStatus(server.client(), id, 'RUNNING');
       const before = new Map(
         await Promise.all(
           ids.map(
             async (id) =>
-              [id, { pids: processesOf(id), startedAt: (await pod(server.client(), id)).startedAt }] as const,
+              [
+                id,
+                { pids: processesOfInstance(id), startedAt: (await getPod(server.client(), id)).startedAt },
+              ] as const,
           ),
         ),
       );
       const lastSeen = new Map(
         await Promise.all(
           ids.map(
-            async (id) => [id, (await logOf(server.client(), id, '&tail=1&source=container'))[0]] as const,
+            async (id) => [id, (await podLog(server.client(), id, '&tail=1&source=container'))[0]] as const,
           ),
         ),
       );
       await server.kill();
-      server = await startServer(place, ENV);
+      server = await startServerProcess(place, ENV);
       const client = server.client();
       for (const id of ids) {
-        const found = await pod(client, id);
+        const found = await getPod(client, id);
         assert.deepEqual([found.status, found.startedAt], ['RUNNING', before.get(id)?.startedAt]);
         assert.ok(
-          processesOf(id).some((pid) => before.get(id)?.pids.includes(pid)),
+          processesOfInstance(id).some((pid) => before.get(id)?.pids.includes(pid)),
           'the same process',
         );
       }
       const [one = '', two = '', three = '', ...rest] = ids;
       // A follower who was cut off by the crash goes on where it was, and misses nothing either.
       for (const id of ids) {
-        const lines = await until('more than fifty lines are there', async () => {
-          const written = await linesOf(client, id);
+        const lines = await waitFor('more than fifty lines are there', async () => {
+          const written = await containerLogLines(client, id);
           return written.length > 50 && written;
         });
         assert.deepEqual(
@@ -71,7 +82,7 @@ for (const kind of DATABASES) {
           lines.map((_, index) => String(index + 1)),
         );
         const seen = lastSeen.get(id) ?? { id: '', line: '' };
-        const resumed = (await logOf(client, id, '&source=container', { 'last-event-id': seen.id })).map(
+        const resumed = (await podLog(client, id, '&source=container', { 'last-event-id': seen.id })).map(
           ({ line }) => Number(line),
         );
         assert.deepEqual(
@@ -80,21 +91,21 @@ for (const kind of DATABASES) {
         );
         assert.ok(resumed.length > 0);
       }
-      assert.equal((await act(client, one, 'stop')).body.status, 'EXITED');
-      assert.deepEqual(processesOf(one), []);
-      assert.equal((await act(client, two, 'restart')).status, 200);
-      await has(client, two, 'RUNNING');
-      const [victim = 0] = processesOf(three).filter((pid) => before.get(three)?.pids.includes(pid));
+      assert.equal((await podAction(client, one, 'stop')).body.status, 'EXITED');
+      assert.deepEqual(processesOfInstance(one), []);
+      assert.equal((await podAction(client, two, 'restart')).status, 200);
+      await waitForPodStatus(client, two, 'RUNNING');
+      const [victim = 0] = processesOfInstance(three).filter((pid) => before.get(three)?.pids.includes(pid));
       process.kill(victim, 'SIGKILL');
-      assert.match((await has(client, three, 'ERROR')).statusDetail ?? '', /SIGKILL/);
+      assert.match((await waitForPodStatus(client, three, 'ERROR')).statusDetail ?? '', /SIGKILL/);
       await Promise.all(
         [one, two, three, ...rest].map(async (id) =>
           assert.equal((await client.call('DELETE', `/v2/pods/${id}`)).status, 204),
         ),
       );
-      for (const id of ids) assert.deepEqual(processesOf(id), []);
+      for (const id of ids) assert.deepEqual(processesOfInstance(id), []);
       assert.deepEqual(
-        logLines(server).filter(({ level }) => level === 'error'),
+        parseLogLines(server).filter(({ level }) => level === 'error'),
         [],
       );
     });
@@ -106,16 +117,16 @@ for (const kind of DATABASES) {
           cmd: ['sh', '-c', 'while test ! -e "$BERTH_ROOT/go"; do sleep 0.05; done; exit 7'],
         })
       ).body.id;
-      await has(client, ended, 'RUNNING');
+      await waitForPodStatus(client, ended, 'RUNNING');
       const begun = (await createPod(client)).body.id;
       await server.kill();
-      const [victim = 0] = processesOf(ended);
+      const [victim = 0] = processesOfInstance(ended);
       process.kill(victim, 'SIGTERM');
-      await until('it is gone', async () => processesOf(ended).length === 0);
-      server = await startServer(place, ENV);
-      await has(server.client(), ended, 'ERROR');
-      await has(server.client(), begun, 'RUNNING');
-      await until('it runs once', async () => processesOf(begun).length === 1);
+      await waitFor('it is gone', async () => processesOfInstance(ended).length === 0);
+      server = await startServerProcess(place, ENV);
+      await waitForPodStatus(server.client(), ended, 'ERROR');
+      await waitForPodStatus(server.client(), begun, 'RUNNING');
+      await waitFor('it runs once', async () => processesOfInstance(begun).length === 1);
       for (const id of [ended, begun]) await server.client().call('DELETE', `/v2/pods/${id}`);
     });
   });

@@ -1,48 +1,56 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import Docker from 'dockerode';
-import { optionsOf } from '../packages/cloud/src/engines/docker/finding.ts';
-import { TestRegistry } from '../packages/cloud/src/engines/docker/test-registry.ts';
-import { imageArchive, PROGRAMS } from '../scripts/docker-test-image.mjs';
-import { freshDatabase } from './support/databases.ts';
-import type { TestDatabase } from './support/databases.ts';
-import { withDocker } from './support/docker.ts';
-import { dockerEngine } from './support/engine-under-test.ts';
-import type { EngineUnderTest } from './support/engine-under-test.ts';
-import { act, createPod, events, has, linesOf, logOf, pod } from './support/pods.ts';
-import type { PodView } from './support/pods.ts';
-import { startServer } from './support/server.ts';
-import type { TestServer } from './support/server.ts';
-import { until } from './support/serverless.ts';
-import { logLines } from './support/story.ts';
+import { dockerClientOptions } from '../packages/cloud/src/engines/docker/daemon-discovery.ts';
+import { TestRegistry } from '../packages/cloud/src/engines/docker/docker-test-registry.ts';
+import { imageArchive, PROGRAMS } from '../packages/testing/src/docker-test-image.mjs';
+import { createTestDatabase } from '../packages/testing/src/test-database.ts';
+import type { TestDatabase } from '../packages/testing/src/test-database.ts';
+import { withDocker } from '../packages/testing/src/with-docker.ts';
+import { dockerEngineFixture } from '../packages/testing/src/engine-fixture.ts';
+import type { EngineFixture } from '../packages/testing/src/engine-fixture.ts';
+import {
+  podAction,
+  createPod,
+  parseLogEvents,
+  waitForPodStatus,
+  containerLogLines,
+  podLog,
+  getPod,
+} from '../packages/testing/src/pod-client.ts';
+import type { PodView } from '../packages/testing/src/pod-client.ts';
+import { startServerProcess } from '../packages/testing/src/server-process.ts';
+import type { ServerProcess } from '../packages/testing/src/server-process.ts';
+import { waitFor } from '../packages/testing/src/deploy-handler.ts';
+import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
 
 const PODS = 20;
 
 await withDocker((host) => {
   describe('pods on Docker', () => {
-    const docker = new Docker(optionsOf(host));
+    const docker = new Docker(dockerClientOptions(host));
     const registry = new TestRegistry(Buffer.concat([...imageArchive([...PROGRAMS, 'node'])]));
     let place: TestDatabase;
-    let server: TestServer;
-    let engine: EngineUnderTest;
+    let server: ServerProcess;
+    let engine: EngineFixture;
 
     const up = async (): Promise<void> => {
-      server = await startServer(place, { ...engine.env, BERTH_RATE_LIMITS: 'off' });
-      await until('DOCKER-1 is there', async () =>
+      server = await startServerProcess(place, { ...engine.env, BERTH_RATE_LIMITS: 'off' });
+      await waitFor('DOCKER-1 is there', async () =>
         (await server.client().call('GET', '/v2/catalog/datacenters')).text.includes('DOCKER-1'),
       );
     };
     before(async () => {
       await registry.open();
-      place = await freshDatabase('sqlite');
-      engine = await dockerEngine(host);
+      place = await createTestDatabase('sqlite');
+      engine = await dockerEngineFixture(host);
       await up();
     });
     after(async () => {
       for (const { id } of (await server.client().call<{ pods: PodView[] }>('GET', '/v2/pods')).body.pods)
         await server.client().call('DELETE', `/v2/pods/${id}`);
       assert.deepEqual(
-        logLines(server).filter(({ level }) => level === 'error'),
+        parseLogLines(server).filter(({ level }) => level === 'error'),
         [],
       );
       await server.stop();
@@ -62,16 +70,17 @@ await withDocker((host) => {
     };
     const run = async (script: string, body: Record<string, unknown> = {}): Promise<string> => {
       const id = await create(script, body);
-      await has(server.client(), id, 'RUNNING');
+      await waitForPodStatus(server.client(), id, 'RUNNING');
       return id;
     };
     const containers = async (id: string): Promise<{ Id: string; State: string }[]> =>
       docker.listContainers({ all: true, filters: { label: [`berth.instance=${id}`] } });
     const writes = (id: string, line: string, times = 1): Promise<true> =>
-      until(
+      waitFor(
         `${id} writes ${line}`,
         async () =>
-          (await linesOf(server.client(), id)).filter((found) => found === line).length >= times || undefined,
+          (await containerLogLines(server.client(), id)).filter((found) => found === line).length >= times ||
+          undefined,
       );
     const remove = async (...ids: string[]): Promise<void> => {
       for (const id of ids)
@@ -86,27 +95,27 @@ await withDocker((host) => {
         gpu: { id: 'NVIDIA GeForce RTX 4090' },
         mounts: { persistent: { size: 10, path: '/keep' } },
       });
-      assert.equal((await pod(server.client(), id)).dataCenterId, 'DOCKER-1');
+      assert.equal((await getPod(server.client(), id)).dataCenterId, 'DOCKER-1');
       await writes(id, `${id} DOCKER-1`);
-      await act(server.client(), id, 'restart');
+      await podAction(server.client(), id, 'restart');
       await writes(id, `${id} DOCKER-1`, 2);
-      await has(server.client(), id, 'RUNNING');
-      const stopped = await until('it is stopped', async () => {
-        const answer = await act(server.client(), id, 'stop');
-        return answer.body.status === 'EXITED' || (await pod(server.client(), id)).status === 'EXITED';
+      await waitForPodStatus(server.client(), id, 'RUNNING');
+      const stopped = await waitFor('it is stopped', async () => {
+        const answer = await podAction(server.client(), id, 'stop');
+        return answer.body.status === 'EXITED' || (await getPod(server.client(), id)).status === 'EXITED';
       });
       assert.ok(stopped);
       assert.ok((await containers(id)).every(({ State: state }) => state !== 'running'));
-      assert.equal((await act(server.client(), id, 'start')).status, 200);
+      assert.equal((await podAction(server.client(), id, 'start')).status, 200);
       await writes(id, `${id} DOCKER-1`, 3);
       assert.deepEqual(
-        (await linesOf(server.client(), id)).filter((line) => !line.startsWith(id)),
+        (await containerLogLines(server.client(), id)).filter((line) => !line.startsWith(id)),
         ['new-container', 'empty', 'new-container', 'kept', 'new-container', 'kept'],
       );
-      await has(server.client(), id, 'RUNNING');
+      await waitForPodStatus(server.client(), id, 'RUNNING');
       await remove(id);
       assert.deepEqual(await containers(id), []);
-      assert.ok((await logOf(server.client(), id)).length > 0);
+      assert.ok((await podLog(server.client(), id)).length > 0);
     });
 
     test('a TCP port is mapped, an end that nobody asked for is told, and what is used is shown', async () => {
@@ -118,18 +127,18 @@ await withDocker((host) => {
         ],
         ports: ['2222/tcp', '70001/tcp'],
       });
-      await has(server.client(), id, 'RUNNING');
-      const mapped = await until('the port is mapped', async () =>
-        (await pod(server.client(), id)).runtime?.ports.find(
+      await waitForPodStatus(server.client(), id, 'RUNNING');
+      const mapped = await waitFor('the port is mapped', async () =>
+        (await getPod(server.client(), id)).runtime?.ports.find(
           (port) => port.private === 2222 && port.public !== null,
         ),
       );
       assert.equal(mapped.ip, '127.0.0.1');
-      const used = await pod(server.client(), id);
+      const used = await getPod(server.client(), id);
       assert.ok((used.runtime?.memory.util ?? -1) >= 0, JSON.stringify(used));
       const failing = await create('echo "Error: out of luck"; exit 4');
       assert.match(
-        (await has(server.client(), failing, 'ERROR')).statusDetail ?? '',
+        (await waitForPodStatus(server.client(), failing, 'ERROR')).statusDetail ?? '',
         /code 4: Error: out of luck/,
       );
       await remove(id, failing);
@@ -140,26 +149,29 @@ await withDocker((host) => {
     }, async () => {
       const client = server.client();
       const refused = await create('sleep 1000', { image: registry.image('v1') });
-      assert.match((await has(client, refused, 'ERROR')).statusDetail ?? '', /could not be pulled/);
+      assert.match(
+        (await waitForPodStatus(client, refused, 'ERROR')).statusDetail ?? '',
+        /could not be pulled/,
+      );
       const saved = (
         await client.call<{ id: string }>('POST', '/v2/registries', { name: 'private', ...registry.login })
       ).body.id;
       const id = await create('echo pulled; sleep 1000', { image: registry.image('v1'), registry: saved });
-      const followed = events((await client.call('GET', `/v2/pods/${refused}/logs`)).text);
+      const followed = parseLogEvents((await client.call('GET', `/v2/pods/${refused}/logs`)).text);
       assert.ok(followed.some(({ source, line }) => source === 'system' && /could not be pulled/.test(line)));
       await writes(id, 'pulled');
       assert.ok(
-        (await logOf(client, id)).some(({ source, line }) => source === 'system' && /Pull/.test(line)),
+        (await podLog(client, id)).some(({ source, line }) => source === 'system' && /Pull/.test(line)),
       );
       const silent = await create('sleep 1000', {
         image: registry.image(registry.silentTag),
         registry: saved,
       });
-      await until('it is being pulled', async () =>
-        /Pulling/.test((await pod(client, silent)).statusDetail ?? ''),
+      await waitFor('it is being pulled', async () =>
+        /Pulling/.test((await getPod(client, silent)).statusDetail ?? ''),
       );
       const from = performance.now();
-      assert.equal((await act(client, silent, 'stop')).body.status, 'EXITED');
+      assert.equal((await podAction(client, silent, 'stop')).body.status, 'EXITED');
       assert.ok(performance.now() - from < 5_000);
       await remove(refused, id, silent);
       await docker.getImage(registry.image('v1')).remove({ force: true });
@@ -171,22 +183,24 @@ await withDocker((host) => {
       const ids = await Promise.all(
         Array.from({ length: PODS }, () => create('i=0; while :; do i=$((i+1)); echo $i; sleep 0.1; done')),
       );
-      for (const id of ids) await has(server.client(), id, 'RUNNING');
+      for (const id of ids) await waitForPodStatus(server.client(), id, 'RUNNING');
       const before = new Map(
         await Promise.all(ids.map(async (id) => [id, (await containers(id))[0]?.Id] as const)),
       );
       const started = new Map(
-        await Promise.all(ids.map(async (id) => [id, (await pod(server.client(), id)).startedAt] as const)),
+        await Promise.all(
+          ids.map(async (id) => [id, (await getPod(server.client(), id)).startedAt] as const),
+        ),
       );
       await server.kill();
       await up();
       for (const id of ids) {
-        const found = await has(server.client(), id, 'RUNNING');
+        const found = await waitForPodStatus(server.client(), id, 'RUNNING');
         assert.deepEqual([(await containers(id))[0]?.Id, found.startedAt], [before.get(id), started.get(id)]);
       }
       for (const id of ids) {
-        const lines = await until('it writes on', async () => {
-          const written = await linesOf(server.client(), id);
+        const lines = await waitFor('it writes on', async () => {
+          const written = await containerLogLines(server.client(), id);
           return written.length > 40 && written;
         });
         assert.deepEqual(
@@ -201,7 +215,7 @@ await withDocker((host) => {
       timeout: 200_000,
     }, async () => {
       const ids = await Promise.all(Array.from({ length: PODS }, () => create('sleep 1000')));
-      for (const id of ids) await has(server.client(), id, 'RUNNING');
+      for (const id of ids) await waitForPodStatus(server.client(), id, 'RUNNING');
       const ending = ids.slice(0, PODS / 2);
       await server.kill();
       const ran = new Map<string, number>();
@@ -213,11 +227,11 @@ await withDocker((host) => {
         ran.set(id, Date.parse(state.FinishedAt) - Date.parse(state.StartedAt));
       }
       const since = Date.now();
-      await until('it was away for a while', async () => Date.now() - since > 2_500);
+      await waitFor('it was away for a while', async () => Date.now() - since > 2_500);
       await up();
-      for (const id of ending) await has(server.client(), id, 'ERROR');
+      for (const id of ending) await waitForPodStatus(server.client(), id, 'ERROR');
       for (const id of ids) {
-        const began = Date.parse((await pod(server.client(), id)).startedAt ?? '');
+        const began = Date.parse((await getPod(server.client(), id)).startedAt ?? '');
         const asking = Date.now();
         const { body } = await server
           .client()

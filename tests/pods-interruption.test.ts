@@ -1,11 +1,19 @@
 import assert from 'node:assert/strict';
 import { afterEach, before, describe, test } from 'node:test';
-import { DATABASES } from './support/databases.ts';
-import { act, createPod, has, linesOf, logOf, pod, WAITS } from './support/pods.ts';
-import type { PodView } from './support/pods.ts';
-import { until } from './support/serverless.ts';
-import { auditLog, stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import {
+  podAction,
+  createPod,
+  waitForPodStatus,
+  containerLogLines,
+  podLog,
+  getPod,
+  SLEEP_COMMAND,
+} from '../packages/testing/src/pod-client.ts';
+import type { PodView } from '../packages/testing/src/pod-client.ts';
+import { waitFor } from '../packages/testing/src/deploy-handler.ts';
+import { listAuditLog, serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 const RTX = 'NVIDIA GeForce RTX 4090';
 const A100 = 'NVIDIA A100 80GB PCIe';
@@ -13,12 +21,12 @@ const STUBBORN = ['sh', '-c', 'trap "" TERM; echo up; while :; do sleep 0.05; do
 
 for (const kind of DATABASES) {
   describe(`interruptible pods, on ${kind}`, () => {
-    const stage = stageOn(kind, { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: `2x ${RTX},4x ${A100}` });
+    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: `2x ${RTX},4x ${A100}` });
     let ann: TestAccount;
     let bob: TestAccount;
     before(async () => {
-      ann = await stage.account('ann');
-      bob = await stage.account('bob');
+      ann = await stage.createAccount('ann');
+      bob = await stage.createAccount('bob');
     });
     afterEach(async () => {
       for (const client of [ann, bob]) {
@@ -33,7 +41,7 @@ for (const kind of DATABASES) {
       client: TestAccount,
       gpuTypeId: string,
       bidPerGpu: number,
-      cmd: readonly string[] = WAITS,
+      cmd: readonly string[] = SLEEP_COMMAND,
     ): Promise<string> => {
       const { body, text } = await client.graphql<{ podRentInterruptable: { id: string } }>(
         'mutation ($input: PodRentInterruptableInput) { podRentInterruptable(input: $input) { id } }',
@@ -50,7 +58,7 @@ for (const kind of DATABASES) {
       );
       assert.equal(body.errors, undefined, text);
       const id = body.data?.podRentInterruptable.id ?? '';
-      await has(client, id, 'RUNNING');
+      await waitForPodStatus(client, id, 'RUNNING');
       return id;
     };
 
@@ -61,22 +69,23 @@ for (const kind of DATABASES) {
         'trap "echo saving; exit 0" TERM; echo up; while :; do sleep 0.05; done',
       ]);
       const stubborn = await spot(bob, RTX, 0.6, STUBBORN);
-      await until(
+      await waitFor(
         'both are up',
         async () =>
-          (await linesOf(bob, polite)).includes('up') && (await linesOf(bob, stubborn)).includes('up'),
+          (await containerLogLines(bob, polite)).includes('up') &&
+          (await containerLogLines(bob, stubborn)).includes('up'),
       );
       const wanted = await createPod(ann, { gpu: { id: RTX, count: 2 } });
       assert.equal(wanted.status, 201, wanted.text);
       const from = Date.now();
-      await has(ann, wanted.body.id, 'RUNNING');
+      await waitForPodStatus(ann, wanted.body.id, 'RUNNING');
       assert.ok(Date.now() - from < 15_000);
       for (const id of [polite, stubborn]) {
-        const gone = await has(bob, id, 'EXITED');
+        const gone = await waitForPodStatus(bob, id, 'EXITED');
         assert.match(gone.statusDetail ?? '', /^Interrupted: /);
         assert.deepEqual(gone.actions, ['start', 'terminate']);
         assert.ok(
-          (await auditLog(bob)).some(
+          (await listAuditLog(bob)).some(
             (entry) =>
               entry['action'] === 'interrupt' &&
               entry['resourceId'] === id &&
@@ -88,9 +97,9 @@ for (const kind of DATABASES) {
         ).body;
         assert.deepEqual([v1.desiredStatus, /^Interrupted/.test(v1.lastStatusChange)], ['EXITED', true]);
       }
-      assert.ok((await linesOf(bob, polite)).includes('saving'));
+      assert.ok((await containerLogLines(bob, polite)).includes('saving'));
       assert.ok(
-        (await logOf(bob, stubborn)).some(
+        (await podLog(bob, stubborn)).some(
           ({ source, line }) => source === 'system' && /Asked to end, within 5 s/.test(line),
         ),
       );
@@ -101,35 +110,38 @@ for (const kind of DATABASES) {
         (await bob.graphql(resume)).body.errors?.[0]?.message ?? '',
         /no longer any instances available/,
       );
-      assert.equal((await pod(bob, polite)).status, 'EXITED');
+      assert.equal((await getPod(bob, polite)).status, 'EXITED');
       assert.equal((await ann.call('DELETE', `/v2/pods/${wanted.body.id}`)).status, 204);
       assert.deepEqual((await bob.graphql<{ podBidResume: object }>(resume)).body.data?.podBidResume, {
         id: polite,
         desiredStatus: 'RUNNING',
         costPerHr: 0.7,
       });
-      assert.equal((await has(bob, polite, 'RUNNING')).statusDetail, null);
+      assert.equal((await waitForPodStatus(bob, polite, 'RUNNING')).statusDetail, null);
     });
 
     test('while some are still leaving, the next pod interrupts no more than it needs and is not refused', async () => {
       const spots: string[] = [];
       for (const bid of [1.1, 1.2, 1.3, 1.4]) spots.push(await spot(bob, A100, bid, STUBBORN));
-      for (const id of spots) await until('it is up', async () => (await linesOf(bob, id)).includes('up'));
+      for (const id of spots)
+        await waitFor('it is up', async () => (await containerLogLines(bob, id)).includes('up'));
       const interrupted = async (): Promise<boolean[]> =>
-        Promise.all(spots.map(async (id) => /^Interrupted: /.test((await pod(bob, id)).statusDetail ?? '')));
-      const takers: string[] = [];
+        Promise.all(
+          spots.map(async (id) => /^Interrupted: /.test((await getPod(bob, id)).statusDetail ?? '')),
+        );
+      const pendingTakes: string[] = [];
       for (const count of [1, 2, 3, 4]) {
-        const taker = await createPod(ann, { gpu: { id: A100 } });
-        assert.equal(taker.status, 201, taker.text);
-        takers.push(taker.body.id);
+        const pendingTake = await createPod(ann, { gpu: { id: A100 } });
+        assert.equal(pendingTake.status, 201, pendingTake.text);
+        pendingTakes.push(pendingTake.body.id);
         assert.deepEqual(
           await interrupted(),
           spots.map((_, index) => index < count),
         );
       }
       assert.equal((await createPod(ann, { gpu: { id: A100 } })).status, 400, 'all places are promised');
-      for (const id of takers) await has(ann, id, 'RUNNING');
-      for (const id of spots) await has(bob, id, 'EXITED');
+      for (const id of pendingTakes) await waitForPodStatus(ann, id, 'RUNNING');
+      for (const id of spots) await waitForPodStatus(bob, id, 'EXITED');
     });
 
     test('the lowest bids go first, no more than are needed, none that is locked, and none for another interruptible pod', async () => {
@@ -138,9 +150,9 @@ for (const kind of DATABASES) {
       const [[highMiddle = ''] = [], [lowest = ''] = [], [highest = ''] = [], [low = ''] = []] = bids;
       await bob.call('PATCH', `/v2/pods/${lowest}`, { locked: true });
       const one = await createPod(ann, { gpu: { id: A100 } });
-      await has(ann, one.body.id, 'RUNNING');
+      await waitForPodStatus(ann, one.body.id, 'RUNNING');
       const states = async (): Promise<string[]> =>
-        Promise.all([lowest, low, highMiddle, highest].map(async (id) => (await pod(bob, id)).status));
+        Promise.all([lowest, low, highMiddle, highest].map(async (id) => (await getPod(bob, id)).status));
       assert.deepEqual(await states(), ['RUNNING', 'EXITED', 'RUNNING', 'RUNNING']);
       const another = await bob.graphql(
         'mutation ($input: PodRentInterruptableInput) { podRentInterruptable(input: $input) { id } }',
@@ -150,12 +162,12 @@ for (const kind of DATABASES) {
       const tooMany = await createPod(ann, { gpu: { id: A100, count: 3 } });
       assert.equal(tooMany.status, 400, 'interrupting all that may go would not be enough');
       assert.deepEqual(await states(), ['RUNNING', 'EXITED', 'RUNNING', 'RUNNING']);
-      await act(ann, one.body.id, 'stop');
+      await podAction(ann, one.body.id, 'stop');
       await bob.call('POST', `/v2/pods/${low}/action`, { action: 'start' });
-      await has(bob, low, 'RUNNING');
-      const back = await act(ann, one.body.id, 'start');
+      await waitForPodStatus(bob, low, 'RUNNING');
+      const back = await podAction(ann, one.body.id, 'start');
       assert.equal(back.status, 200, back.text);
-      await has(ann, one.body.id, 'RUNNING');
+      await waitForPodStatus(ann, one.body.id, 'RUNNING');
       assert.deepEqual(
         await states(),
         ['RUNNING', 'EXITED', 'RUNNING', 'RUNNING'],

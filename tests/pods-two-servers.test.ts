@@ -1,27 +1,27 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { TestDatabase } from './support/databases.ts';
+import type { TestDatabase } from '../packages/testing/src/test-database.ts';
 import {
-  act,
+  podAction,
   createPod,
-  has,
-  linesOf,
-  pod,
-  processesOf,
-  runningPod,
+  waitForPodStatus,
+  containerLogLines,
+  getPod,
+  processesOfInstance,
+  createRunningPod,
   signalProcesses,
-} from './support/pods.ts';
-import type { TestServer } from './support/server.ts';
-import { until } from './support/serverless.ts';
-import { logLines } from './support/story.ts';
-import { leaderAndOther } from './support/two-servers.ts';
+} from '../packages/testing/src/pod-client.ts';
+import type { ServerProcess } from '../packages/testing/src/server-process.ts';
+import { waitFor } from '../packages/testing/src/deploy-handler.ts';
+import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
+import { startLeaderAndFollower } from '../packages/testing/src/two-servers-fixture.ts';
 
 describe('pods with two servers on one database', () => {
   let place: TestDatabase;
-  let leader: TestServer;
-  let other: TestServer;
+  let leader: ServerProcess;
+  let other: ServerProcess;
   before(async () => {
-    ({ place, leader, other } = await leaderAndOther());
+    ({ place, leader, other } = await startLeaderAndFollower());
   });
   after(async () => {
     await other.stop();
@@ -29,14 +29,14 @@ describe('pods with two servers on one database', () => {
   });
 
   test('what is asked of one is done by the other, and whoever asked sees it done', async () => {
-    const { id } = await runningPod(other.client());
-    assert.equal(processesOf(id).length, 1);
-    const stopped = await act(other.client(), id, 'stop');
+    const { id } = await createRunningPod(other.client());
+    assert.equal(processesOfInstance(id).length, 1);
+    const stopped = await podAction(other.client(), id, 'stop');
     assert.deepEqual([stopped.status, stopped.body.status], [200, 'EXITED']);
-    assert.equal((await act(leader.client(), id, 'start')).status, 200);
-    await has(other.client(), id, 'RUNNING');
+    assert.equal((await podAction(leader.client(), id, 'start')).status, 200);
+    await waitForPodStatus(other.client(), id, 'RUNNING');
     assert.equal((await other.client().call('DELETE', `/v2/pods/${id}`)).status, 204);
-    assert.deepEqual(processesOf(id), []);
+    assert.deepEqual(processesOfInstance(id), []);
   });
 
   test('when the one that leads is killed, the other takes its pods up and goes on, also those that it never heard of', async () => {
@@ -46,12 +46,12 @@ describe('pods with two servers on one database', () => {
       200,
     );
     const count = ['sh', '-c', 'i=0; while :; do i=$((i+1)); echo $i; sleep 0.05; done'];
-    const { id, startedAt } = await runningPod(leader.client(), { cmd: count });
-    const pids = processesOf(id);
-    const anew = await runningPod(leader.client());
-    assert.equal((await act(leader.client(), anew.id, 'restart')).status, 200);
-    const { startedAt: secondStart } = await until('it runs anew', async () => {
-      const found = await has(leader.client(), anew.id, 'RUNNING');
+    const { id, startedAt } = await createRunningPod(leader.client(), { cmd: count });
+    const pids = processesOfInstance(id);
+    const anew = await createRunningPod(leader.client());
+    assert.equal((await podAction(leader.client(), anew.id, 'restart')).status, 200);
+    const { startedAt: secondStart } = await waitFor('it runs anew', async () => {
+      const found = await waitForPodStatus(leader.client(), anew.id, 'RUNNING');
       return found.startedAt !== anew.startedAt && found;
     });
     const ending = (
@@ -59,17 +59,17 @@ describe('pods with two servers on one database', () => {
         cmd: ['sh', '-c', 'while test ! -e go; do sleep 0.05; done; exit 5'],
       })
     ).body.id;
-    await has(leader.client(), ending, 'RUNNING');
+    await waitForPodStatus(leader.client(), ending, 'RUNNING');
     await leader.kill();
     signalProcesses(ending, 'SIGTERM');
-    await has(other.client(), ending, 'ERROR');
-    const found = await pod(other.client(), id);
+    await waitForPodStatus(other.client(), ending, 'ERROR');
+    const found = await getPod(other.client(), id);
     assert.deepEqual(
-      [found.status, found.startedAt, processesOf(id).some((pid) => pids.includes(pid))],
+      [found.status, found.startedAt, processesOfInstance(id).some((pid) => pids.includes(pid))],
       ['RUNNING', startedAt, true],
     );
-    const lines = await until('it writes on', async () => {
-      const written = await linesOf(other.client(), id);
+    const lines = await waitFor('it writes on', async () => {
+      const written = await containerLogLines(other.client(), id);
       return written.length > 40 && written;
     });
     assert.deepEqual(
@@ -77,20 +77,20 @@ describe('pods with two servers on one database', () => {
       lines.map((_, index) => String(index + 1)),
     );
     assert.deepEqual(
-      [(await pod(other.client(), anew.id)).status, (await pod(other.client(), anew.id)).startedAt],
+      [(await getPod(other.client(), anew.id)).status, (await getPod(other.client(), anew.id)).startedAt],
       ['RUNNING', secondStart],
     );
-    await until(
+    await waitFor(
       'the other one leads',
       async () =>
-        (await act(other.client(), id, 'stop')).body.status === 'EXITED' ||
-        (await pod(other.client(), id)).status === 'EXITED',
+        (await podAction(other.client(), id, 'stop')).body.status === 'EXITED' ||
+        (await getPod(other.client(), id)).status === 'EXITED',
     );
-    assert.deepEqual(processesOf(id), []);
+    assert.deepEqual(processesOfInstance(id), []);
     for (const one of [id, ending, anew.id])
       assert.equal((await other.client().call('DELETE', `/v2/pods/${one}`)).status, 204);
     assert.deepEqual(
-      logLines(other).filter(({ level }) => level === 'error'),
+      parseLogLines(other).filter(({ level }) => level === 'error'),
       [],
     );
   });

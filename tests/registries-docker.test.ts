@@ -1,46 +1,51 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import Docker from 'dockerode';
-import { optionsOf } from '../packages/cloud/src/engines/docker/finding.ts';
-import { TestRegistry } from '../packages/cloud/src/engines/docker/test-registry.ts';
-import { imageArchive, PROGRAMS } from '../scripts/docker-test-image.mjs';
-import type { ClusterView } from './clusters/cluster.suite.ts';
-import type { Client } from './support/client.ts';
-import { freshDatabase } from './support/databases.ts';
-import type { TestDatabase } from './support/databases.ts';
-import { withDocker } from './support/docker.ts';
-import { createPod, events, has, linesOf } from './support/pods.ts';
-import type { PodView } from './support/pods.ts';
-import { startServer } from './support/server.ts';
-import type { TestServer } from './support/server.ts';
-import { until } from './support/serverless.ts';
-import { logLines } from './support/story.ts';
+import { dockerClientOptions } from '../packages/cloud/src/engines/docker/daemon-discovery.ts';
+import { TestRegistry } from '../packages/cloud/src/engines/docker/docker-test-registry.ts';
+import { imageArchive, PROGRAMS } from '../packages/testing/src/docker-test-image.mjs';
+import type { ClusterView } from './clusters/cluster-engine.suite.ts';
+import type { ApiClient } from '../packages/testing/src/api-client.ts';
+import { createTestDatabase } from '../packages/testing/src/test-database.ts';
+import type { TestDatabase } from '../packages/testing/src/test-database.ts';
+import { withDocker } from '../packages/testing/src/with-docker.ts';
+import {
+  createPod,
+  parseLogEvents,
+  waitForPodStatus,
+  containerLogLines,
+} from '../packages/testing/src/pod-client.ts';
+import type { PodView } from '../packages/testing/src/pod-client.ts';
+import { startServerProcess } from '../packages/testing/src/server-process.ts';
+import type { ServerProcess } from '../packages/testing/src/server-process.ts';
+import { waitFor } from '../packages/testing/src/deploy-handler.ts';
+import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
 
 const GPU = 'NVIDIA A40';
 
 await withDocker((host) => {
-  const docker = new Docker(optionsOf(host));
+  const docker = new Docker(dockerClientOptions(host));
   const layer = Buffer.concat([...imageArchive([...PROGRAMS, 'node'])]);
   for (const way of ['basic', 'bearer'] as const) {
     describe(`private images of a registry that asks for ${way} authentication`, () => {
       const registry = new TestRegistry(layer, way);
       let place: TestDatabase;
-      let server: TestServer;
-      let client: Client;
+      let server: ServerProcess;
+      let client: ApiClient;
       let tags = 0;
       const [right, wrong] = [{ id: '' }, { id: '' }];
       /** One that the daemon does not have yet. */
       const fresh = (): string => registry.image(`v${(tags += 1)}`);
       before(async () => {
         await registry.open();
-        place = await freshDatabase('sqlite');
-        server = await startServer(place, {
+        place = await createTestDatabase('sqlite');
+        server = await startServerProcess(place, {
           BERTH_RATE_LIMITS: 'off',
           BERTH_DOCKER: host,
           BERTH_GPUS: `4x ${GPU}`,
         });
         client = server.client();
-        await until('DOCKER-1 is there', async () =>
+        await waitFor('DOCKER-1 is there', async () =>
           (await client.call('GET', '/v2/catalog/datacenters')).text.includes('DOCKER-1'),
         );
         right.id = (
@@ -56,7 +61,7 @@ await withDocker((host) => {
       });
       after(async () => {
         assert.deepEqual(
-          logLines(server).filter(({ level }) => level === 'error'),
+          parseLogLines(server).filter(({ level }) => level === 'error'),
           [],
         );
         assert.ok(!server.log().includes(registry.login.password), 'no password in the log');
@@ -76,8 +81,8 @@ await withDocker((host) => {
         const cmd = ['sh', '-c', 'echo pulled; exec sleep 1000'];
         const reasonOf = async (body: object): Promise<string> => {
           const { id } = (await createPod(client, { image: fresh(), cmd, ...body })).body;
-          const { statusDetail } = await has(client, id, 'ERROR');
-          const told = events((await client.call('GET', `/v2/pods/${id}/logs?follow=false`)).text);
+          const { statusDetail } = await waitForPodStatus(client, id, 'ERROR');
+          const told = parseLogEvents((await client.call('GET', `/v2/pods/${id}/logs?follow=false`)).text);
           assert.ok(told.some(({ source, line }) => source === 'system' && /could not be pulled/.test(line)));
           assert.ok(!told.some(({ line }) => line.includes('open barley')));
           assert.equal((await client.call('DELETE', `/v2/pods/${id}`)).status, 204);
@@ -89,7 +94,11 @@ await withDocker((host) => {
           /could not be pulled: .*does not accept the saved credentials/,
         );
         const { id } = (await createPod(client, { image: fresh(), cmd, registry: right.id })).body;
-        await until('it runs', async () => (await linesOf(client, id)).includes('pulled'), 60_000);
+        await waitFor(
+          'it runs',
+          async () => (await containerLogLines(client, id)).includes('pulled'),
+          60_000,
+        );
         assert.equal((await client.call('DELETE', `/v2/pods/${id}`)).status, 204);
       });
 
@@ -113,7 +122,7 @@ await withDocker((host) => {
           return made.body;
         };
         const good = await cluster(right.id);
-        await until(
+        await waitFor(
           'both run',
           async () =>
             (await client.call<ClusterView>('GET', `/v2/clusters/${good.id}`)).body.pods.byStatus[
@@ -122,7 +131,7 @@ await withDocker((host) => {
           60_000,
         );
         const bad = await cluster(wrong.id);
-        await until(
+        await waitFor(
           'both have failed',
           async () =>
             (await client.call<ClusterView>('GET', `/v2/clusters/${bad.id}`)).body.pods.byStatus['ERROR'] ===
@@ -160,7 +169,7 @@ await withDocker((host) => {
               `/v2/serverless/${made.body.id}/workers`,
             )
           ).body;
-        await until(
+        await waitFor(
           'the reason is told',
           async () => /does not accept the saved credentials/.test((await workers()).reason ?? ''),
           60_000,
@@ -169,7 +178,7 @@ await withDocker((host) => {
           (await client.call('PATCH', `/v2/serverless/${made.body.id}`, { registry: right.id })).status,
           200,
         );
-        await until(
+        await waitFor(
           'a worker runs',
           async () => {
             const [worker] = (await workers()).workers;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { WAITS } from './support/pods.ts';
-import { until } from './support/serverless.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import { SLEEP_COMMAND } from '../packages/testing/src/pod-client.ts';
+import { waitFor } from '../packages/testing/src/deploy-handler.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 type Decoded = 'text' | 'whole' | 'number' | 'flag' | 'texts' | 'map' | 'object' | 'list';
 
@@ -88,10 +88,10 @@ interface Thing extends Record<string, unknown> {
  * `clients/go/` runs the program.
  */
 describe('runpodctl, by what it sends', () => {
-  const stage = stageOn('sqlite');
+  const stage = serverFixture('sqlite');
   let client: TestAccount;
   before(async () => {
-    client = await stage.account('runpodctl');
+    client = await stage.createAccount('runpodctl');
   });
 
   /** Any 2xx is success; the body is decoded where there is one. */
@@ -112,7 +112,7 @@ describe('runpodctl, by what it sends', () => {
     }
   };
   const runs = (id: string): Promise<unknown> =>
-    until(
+    waitFor(
       `pod ${id} runs`,
       async () => (await client.call('GET', `/v2/pods/${id}`)).body['status'] === 'RUNNING',
     );
@@ -121,7 +121,7 @@ describe('runpodctl, by what it sends', () => {
     const template = await send('POST', '/v1/templates', {
       name: 'stays',
       imageName: 'local/shell',
-      dockerStartCmd: WAITS,
+      dockerStartCmd: SLEEP_COMMAND,
     });
     const pod = await send('POST', '/v1/pods', {
       name: 'ctl',
@@ -297,7 +297,7 @@ describe('runpodctl, by what it sends', () => {
     const pod = await send('POST', '/v2/pods', {
       name: 'ctl',
       image: 'local/shell',
-      cmd: WAITS,
+      cmd: SLEEP_COMMAND,
       entrypoint: [],
       gpu: { id: GPU, count: 1 },
       cloud: 'SECURE',

@@ -25,27 +25,27 @@ import {
   PutObjectCommand,
 } from '@aws-sdk/client-s3';
 import type { S3Client } from '@aws-sdk/client-s3';
-import { freshDatabase } from './support/databases.ts';
-import { newS3Key, newVolume, s3Client } from './support/s3.ts';
-import type { S3Key } from './support/s3.ts';
-import { startServer } from './support/server.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import { createTestDatabase } from '../packages/testing/src/test-database.ts';
+import { createS3Key, createVolume, createS3Client } from '../packages/testing/src/s3-test-client.ts';
+import type { S3Key } from '../packages/testing/src/s3-test-client.ts';
+import { startServerProcess } from '../packages/testing/src/server-process.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 const GB = 1024 ** 3;
 
 describe('the files of a network volume, as S3 and as pods see them', () => {
-  const stage = stageOn('sqlite');
+  const stage = serverFixture('sqlite');
   let ann: TestAccount;
   let key: S3Key;
   let s3: S3Client;
   let Bucket: string;
   let folder: string;
   before(async () => {
-    ann = await stage.account('ann');
-    Bucket = await newVolume(ann);
-    key = await newS3Key(ann);
-    s3 = s3Client(stage.server.url, key);
+    ann = await stage.createAccount('ann');
+    Bucket = await createVolume(ann);
+    key = await createS3Key(ann);
+    s3 = createS3Client(stage.server.url, key);
     folder = join(stage.database.data, 'volumes', Bucket);
     mkdirSync(folder, { recursive: true });
   });
@@ -232,12 +232,12 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
   });
 
   test('a volume takes no more than its size, counting what pods wrote, and more once it has grown', async () => {
-    const small = await newVolume(ann, { name: 'small' });
+    const small = await createVolume(ann, { name: 'small' });
     const place = join(stage.database.data, 'volumes', small);
     mkdirSync(place, { recursive: true });
     writeFileSync(join(place, 'sparse'), '');
     truncateSync(join(place, 'sparse'), 10 * GB - 1000);
-    const client = s3Client(stage.server.url, key);
+    const client = createS3Client(stage.server.url, key);
     const used = async (): Promise<number> =>
       (await ann.call<{ used: number }>('GET', `/v2/network-volumes/${small}`)).body.used;
     const counted = AbortSignal.timeout(20_000);
@@ -257,7 +257,7 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
   });
 
   test('a volume that is deleted takes its data along', async () => {
-    const gone = await newVolume(ann, { name: 'gone' });
+    const gone = await createVolume(ann, { name: 'gone' });
     await s3.send(new PutObjectCommand({ Bucket: gone, Key: 'file', Body: 'x' }));
     const place = join(stage.database.data, 'volumes', gone);
     assert.ok(existsSync(place));
@@ -289,13 +289,13 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
 
 describe('a server that is killed while objects arrive', () => {
   test('has after its restart only whole ones, and wipes what it was wiping', async () => {
-    const database = await freshDatabase('sqlite');
-    let server = await startServer(database);
+    const database = await createTestDatabase('sqlite');
+    let server = await startServerProcess(database);
     try {
       const client = server.client();
-      const Bucket = await newVolume(client);
-      const key = await newS3Key(client);
-      const s3 = s3Client(server.url, key);
+      const Bucket = await createVolume(client);
+      const key = await createS3Key(client);
+      const s3 = createS3Client(server.url, key);
       const Body = randomBytes(2 * 1024 ** 2);
       const finished = new Set<string>();
       const writers = Array.from({ length: 4 }, async (_, writer) => {
@@ -310,13 +310,13 @@ describe('a server that is killed while objects arrive', () => {
       s3.destroy();
       const bin = join(database.data, 'volumes', '.s3', '.removed');
       mkdirSync(join(bin, 'left', 'deep'), { recursive: true });
-      server = await startServer(database);
+      server = await startServerProcess(database);
       const wiping = AbortSignal.timeout(20_000);
       while (readdirSync(bin).length > 0) {
         wiping.throwIfAborted();
         await new Promise(setImmediate);
       }
-      const again = s3Client(server.url, key);
+      const again = createS3Client(server.url, key);
       const { Contents = [] } = await again.send(new ListObjectsV2Command({ Bucket }));
       const found = new Set(Contents.map(({ Key }) => Key));
       for (const Key of finished) assert.ok(found.has(Key), `${Key} was acknowledged and is gone`);

@@ -15,22 +15,22 @@ import {
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3';
 import type { S3Client } from '@aws-sdk/client-s3';
-import { newS3Key, newVolume, s3Client } from './support/s3.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import { createS3Key, createVolume, createS3Client } from '../packages/testing/src/s3-test-client.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 const MB = 1024 ** 2;
 const md5 = (bytes: Uint8Array): Buffer => createHash('md5').update(bytes).digest();
 
 describe('objects that arrive in parts, over S3', () => {
-  const stage = stageOn('sqlite');
+  const stage = serverFixture('sqlite');
   let ann: TestAccount;
   let s3: S3Client;
   let Bucket: string;
   before(async () => {
-    ann = await stage.account('ann');
-    Bucket = await newVolume(ann);
-    s3 = s3Client(stage.server.url, await newS3Key(ann));
+    ann = await stage.createAccount('ann');
+    Bucket = await createVolume(ann);
+    s3 = createS3Client(stage.server.url, await createS3Key(ann));
   });
   after(() => s3.destroy());
 

@@ -16,21 +16,21 @@ import {
   PutObjectCommand,
 } from '@aws-sdk/client-s3';
 import type { S3Client } from '@aws-sdk/client-s3';
-import { newS3Key, newVolume, s3Client } from './support/s3.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import { createS3Key, createVolume, createS3Client } from '../packages/testing/src/s3-test-client.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 const md5 = (bytes: Uint8Array | string): string => `"${createHash('md5').update(bytes).digest('hex')}"`;
 
 describe('objects of a network volume, over S3', () => {
-  const stage = stageOn('sqlite');
+  const stage = serverFixture('sqlite');
   let ann: TestAccount;
   let s3: S3Client;
   let Bucket: string;
   before(async () => {
-    ann = await stage.account('ann');
-    Bucket = await newVolume(ann);
-    s3 = s3Client(stage.server.url, await newS3Key(ann));
+    ann = await stage.createAccount('ann');
+    Bucket = await createVolume(ann);
+    s3 = createS3Client(stage.server.url, await createS3Key(ann));
   });
   after(() => s3.destroy());
 
@@ -171,7 +171,7 @@ describe('objects of a network volume, over S3', () => {
   });
 
   test('are copied within a volume and between two, with their metadata or another', async () => {
-    const other = await newVolume(ann, { name: 'other' });
+    const other = await createVolume(ann, { name: 'other' });
     await put('from here/it+is', 'the content', { ContentType: 'text/x-one', Metadata: { a: '1' } });
     const CopySource = `${Bucket}/${encodeURIComponent('from here/it+is')}`;
     const { CopyObjectResult } = await s3.send(
@@ -274,7 +274,7 @@ describe('objects of a network volume, over S3', () => {
   });
 
   test('are told in the order of their bytes, in pages, below a prefix, and as folders', async () => {
-    const volume = await newVolume(ann, { name: 'listed' });
+    const volume = await createVolume(ann, { name: 'listed' });
     const names = ['a', 'a-b', 'a/1', 'a/2/x', 'a/2/y', 'a0', 'b c', 'b&d', 'z/\u{1f600}', 'z/\uffe0', 'é'];
     for (const Key of [...names].reverse())
       if (Key !== 'a') await s3.send(new PutObjectCommand({ Bucket: volume, Key, Body: Key }));

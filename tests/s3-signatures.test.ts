@@ -9,20 +9,20 @@ import {
   PutObjectCommand,
 } from '@aws-sdk/client-s3';
 import type { S3Client } from '@aws-sdk/client-s3';
-import { S3Query } from '../packages/cloud/src/http/s3/address.ts';
+import { S3Query } from '../packages/cloud/src/http/s3/s3-url.ts';
 import {
   canonicalRequest,
-  scopeText,
-  sha256,
+  credentialScope,
+  sha256Hex,
   sign,
   signingKey,
   stringToSign,
-} from '../packages/cloud/src/http/s3/signature.ts';
-import { DATABASES } from './support/databases.ts';
-import { newS3Key, newVolume, s3Client } from './support/s3.ts';
-import type { S3Key } from './support/s3.ts';
-import { auditLog, stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+} from '../packages/cloud/src/http/s3/sigv4.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import { createS3Key, createVolume, createS3Client } from '../packages/testing/src/s3-test-client.ts';
+import type { S3Key } from '../packages/testing/src/s3-test-client.ts';
+import { listAuditLog, serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 /** One request, signed by hand, so that any part of it can be wrong. */
 interface Attempt {
@@ -71,7 +71,7 @@ function signed(
       : {
           ...query,
           'X-Amz-Algorithm': 'AWS4-HMAC-SHA256',
-          'X-Amz-Credential': `${accessId}/${scopeText(scope)}`,
+          'X-Amz-Credential': `${accessId}/${credentialScope(scope)}`,
           'X-Amz-Date': time,
           'X-Amz-Expires': String(expires),
           'X-Amz-SignedHeaders': names.join(';'),
@@ -79,11 +79,11 @@ function signed(
   const text = new URLSearchParams(asked).toString().replaceAll('+', '%20');
   const key = signingKey(secret, scope);
   const canonical = canonicalRequest(
-    { method, address: { path, bucket: '', key: '', query: new S3Query(text) }, headers: all, payload: hash },
+    { method, url: { path, bucket: '', key: '', query: new S3Query(text) }, headers: all, payloadHash: hash },
     names,
   );
   const signature = sign(key, stringToSign({ scope, time }, canonical));
-  const authorization = `AWS4-HMAC-SHA256 Credential=${accessId}/${scopeText(scope)}, SignedHeaders=${names.join(';')}, Signature=${signature}`;
+  const authorization = `AWS4-HMAC-SHA256 Credential=${accessId}/${credentialScope(scope)}, SignedHeaders=${names.join(';')}, Signature=${signature}`;
   const { host: _host, ...sent } = all;
   return {
     address: `${url}${path}?${text}${expires === undefined ? '' : `&X-Amz-Signature=${signature}`}`,
@@ -97,17 +97,17 @@ function signed(
 
 for (const kind of DATABASES) {
   describe(`who may ask over S3, on ${kind}`, () => {
-    const stage = stageOn(kind, { BERTH_DATA_CENTERS: 'LOCAL-1,LOCAL-2' });
+    const stage = serverFixture(kind, { BERTH_DATA_CENTERS: 'LOCAL-1,LOCAL-2' });
     let ann: TestAccount;
     let bob: TestAccount;
     let key: S3Key;
     let s3: S3Client;
     let Bucket: string;
     before(async () => {
-      [ann, bob] = [await stage.account('ann'), await stage.account('bob')];
-      Bucket = await newVolume(ann);
-      key = await newS3Key(ann);
-      s3 = s3Client(stage.server.url, key);
+      [ann, bob] = [await stage.createAccount('ann'), await stage.createAccount('bob')];
+      Bucket = await createVolume(ann);
+      key = await createS3Key(ann);
+      s3 = createS3Client(stage.server.url, key);
       await s3.send(new PutObjectCommand({ Bucket, Key: 'there', Body: 'the content' }));
     });
     after(() => s3.destroy());
@@ -147,7 +147,7 @@ for (const kind of DATABASES) {
         listed.body.s3Keys.map(({ accessId }) => accessId),
         [made.body.accessId, key.accessId],
       );
-      const reader = s3Client(stage.server.url, made.body);
+      const reader = createS3Client(stage.server.url, made.body);
       assert.equal(
         await (await reader.send(new GetObjectCommand({ Bucket, Key: 'there' }))).Body?.transformToString(),
         'the content',
@@ -161,7 +161,7 @@ for (const kind of DATABASES) {
       assert.equal((await ann.call('DELETE', `/v2/account/s3-keys/${made.body.accessId}`)).status, 404);
       reader.destroy();
       assert.deepEqual(
-        (await auditLog(ann)).slice(0, 2).map(({ action, resource }) => [action, resource]),
+        (await listAuditLog(ann)).slice(0, 2).map(({ action, resource }) => [action, resource]),
         [
           ['revoke', 'S3 key'],
           ['create', 'S3 key'],
@@ -204,7 +204,7 @@ for (const kind of DATABASES) {
       );
       assert.equal((await stage.operator.call('DELETE', `/v2/account/s3-keys/${made.accessId}`)).status, 204);
       assert.deepEqual(
-        (await auditLog(ann)).slice(0, 2).map(({ action, resourceId }) => [action, resourceId]),
+        (await listAuditLog(ann)).slice(0, 2).map(({ action, resourceId }) => [action, resourceId]),
         [
           ['revoke', made.accessId],
           ['create', made.accessId],
@@ -213,7 +213,7 @@ for (const kind of DATABASES) {
     });
 
     test('the volumes of another account are not there', async () => {
-      const other = s3Client(stage.server.url, await newS3Key(bob));
+      const other = createS3Client(stage.server.url, await createS3Key(bob));
       assert.deepEqual((await other.send(new ListBucketsCommand({}))).Buckets ?? [], []);
       await assert.rejects(other.send(new GetObjectCommand({ Bucket, Key: 'there' })), {
         name: 'NoSuchBucket',
@@ -280,9 +280,9 @@ for (const kind of DATABASES) {
     test('a body that is not the signed one leaves nothing behind', async () => {
       const put = (attempt: Partial<Attempt>, change?: Parameters<typeof ask>[1]) =>
         got({ method: 'PUT', path: `/s3/${Bucket}/tampered`, body: 'the body', ...attempt }, change);
-      assert.deepEqual(await put({ payload: sha256('another body') }), [400, 'XAmzContentSHA256Mismatch']);
+      assert.deepEqual(await put({ payload: sha256Hex('another body') }), [400, 'XAmzContentSHA256Mismatch']);
       assert.deepEqual(
-        await put({}, (request) => (request.headers['x-amz-content-sha256'] = sha256('another body'))),
+        await put({}, (request) => (request.headers['x-amz-content-sha256'] = sha256Hex('another body'))),
         [403, 'SignatureDoesNotMatch'],
       );
       assert.deepEqual(await put({ payload: 'nonsense' }), [400, 'InvalidArgument']);
@@ -315,10 +315,10 @@ for (const kind of DATABASES) {
             [
               'AWS4-HMAC-SHA256-PAYLOAD',
               request.time,
-              scopeText(request.scope),
+              credentialScope(request.scope),
               before,
-              sha256(''),
-              sha256(piece),
+              sha256Hex(''),
+              sha256Hex(piece),
             ].join('\n'),
           );
           const shown =
@@ -338,9 +338,9 @@ for (const kind of DATABASES) {
           [
             'AWS4-HMAC-SHA256-TRAILER',
             request.time,
-            scopeText(request.scope),
+            credentialScope(request.scope),
             before,
-            sha256(`${trailer}\n`),
+            sha256Hex(`${trailer}\n`),
           ].join('\n'),
         );
         const body =

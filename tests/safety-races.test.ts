@@ -2,27 +2,27 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ManualClock } from '../packages/cloud/src/support/clock.ts';
-import { seqOf } from '../packages/cloud/src/jobs/identity.ts';
-import { newJob } from '../packages/cloud/src/jobs/submission.ts';
-import * as transitions from '../packages/cloud/src/jobs/transitions.ts';
-import { sampleEndpoint } from '../packages/cloud/src/resources/endpoints/endpoint.sample.ts';
+import { seqFromJobId } from '../packages/cloud/src/domain/job-ids.ts';
+import { newJob } from '../packages/cloud/src/queue/job-submission.ts';
+import * as transitions from '../packages/cloud/src/queue/job-transitions.ts';
+import { sampleEndpoint } from '../packages/cloud/src/resources/endpoints/endpoint.fixture.ts';
 import type { Database } from '../packages/cloud/src/store/database.ts';
-import { isOver } from '../packages/cloud/src/store/job-records.ts';
-import { migrate } from '../packages/cloud/src/store/migrate.ts';
-import { openDatabase } from '../packages/cloud/src/store/open.ts';
-import type { JobStore, TakenJob } from '../packages/cloud/src/store/jobs.ts';
-import { chanceOf } from './safety/chance.ts';
-import type { Chance } from './safety/chance.ts';
-import { cleanup } from './safety/cleanup.ts';
-import { call } from './safety/http.ts';
-import { assertLawful, endOfRow } from './safety/moves.ts';
-import { openSite } from './safety/site.ts';
-import type { Site } from './safety/site.ts';
-import { tracingStore } from './safety/tracing-store.ts';
-import type { Move } from './safety/tracing-store.ts';
-import { DATABASES, freshDatabase } from './support/databases.ts';
-import { seed } from './support/seed.ts';
-import { ROOT_KEY } from './support/server.ts';
+import { isPastRetention } from '../packages/cloud/src/domain/job-records.ts';
+import { migrate } from '../packages/cloud/src/store/migrations/migrate.ts';
+import { openDatabase } from '../packages/cloud/src/store/open-store.ts';
+import type { JobStore, TakenJob } from '../packages/cloud/src/store/job-store.ts';
+import { seededRandom } from '../packages/testing/src/safety/seeded-random.ts';
+import type { SeededRandom } from '../packages/testing/src/safety/seeded-random.ts';
+import { closeAfterTest } from '../packages/testing/src/safety/close-after-test.ts';
+import { callHttp } from '../packages/testing/src/safety/http-call.ts';
+import { assertAllowedTransition, finalVersion } from '../packages/testing/src/safety/transition-rules.ts';
+import { startInProcessServer } from '../packages/testing/src/safety/in-process-server.ts';
+import type { InProcessServer } from '../packages/testing/src/safety/in-process-server.ts';
+import { recordingJobStore } from '../packages/testing/src/safety/recording-job-store.ts';
+import type { JobTransition } from '../packages/testing/src/safety/recording-job-store.ts';
+import { DATABASES, createTestDatabase } from '../packages/testing/src/test-database.ts';
+import { seed } from '../packages/testing/src/property-testing.ts';
+import { ROOT_KEY } from '../packages/testing/src/server-process.ts';
 
 /** Steps that are begun together. */
 const BURSTS = 500;
@@ -40,22 +40,22 @@ for (const kind of DATABASES) {
   test(`cancel, retry, purge, time and results that meet keep the rules, and the counts are right, on ${kind} with ${servers} ${servers === 1 ? 'server' : 'servers'}`, {
     timeout: 180_000,
   }, async (t) => {
-    const chance = chanceOf(seed, `races ${kind}`);
+    const chance = seededRandom(seed, `races ${kind}`);
     const clock = new ManualClock(Date.now());
-    const moves: Move[] = [];
-    const closing = cleanup(t);
-    const database = await freshDatabase(kind);
+    const moves: JobTransition[] = [];
+    const closing = closeAfterTest(t);
+    const database = await createTestDatabase(kind);
     closing(() => database.drop());
-    const sites: Site[] = [];
+    const sites: InProcessServer[] = [];
     closing(() => Promise.all(sites.map((site) => site.close())));
     for (let index = 0; index < servers; index += 1) {
       sites.push(
-        await openSite({
+        await startInProcessServer({
           database,
           clock,
-          sweeps: false,
+          runSweeper: false,
           endpoint: { maxRetries: 2 },
-          jobs: (store) => tracingStore(store, (move) => void moves.push(move)),
+          wrapJobStore: (store) => recordingJobStore(store, (move) => void moves.push(move)),
         }),
       );
     }
@@ -68,7 +68,7 @@ for (const kind of DATABASES) {
         ({ status }) => status === 'rejected',
       );
       if (refused?.status === 'rejected') throw refused.reason;
-      if (chance.happens(0.2)) clock.advance(chance.between(0, 12_000));
+      if (chance.chance(0.2)) clock.advance(chance.between(0, 12_000));
       if (burst % 50 > 0) continue;
       await quiet(moves);
       await compareCounts(sites, moves);
@@ -76,15 +76,15 @@ for (const kind of DATABASES) {
     await quiet(moves);
     await compareCounts(sites, moves);
 
-    moves.forEach(assertLawful);
+    moves.forEach(assertAllowedTransition);
     const rows = Map.groupBy(moves, ({ after }) => after.id);
     let purged = 0;
     for (const [id, row] of rows) {
-      const end = endOfRow(row);
-      const found = await sites[0]?.queue.find('safety', seqOf(id) ?? 0);
+      const end = finalVersion(row);
+      const found = await sites[0]?.queue.find('safety', seqFromJobId(id) ?? 0);
       // Where a job was purged, another server may give its number away once more, in the same millisecond.
       if (found?.job.id === id) assert.deepEqual(found.job, end);
-      else if (end !== undefined && !isOver(end, clock.now())) {
+      else if (end !== undefined && !isPastRetention(end, clock.now())) {
         assert.equal(end.status, 'IN_QUEUE', `a purge took ${JSON.stringify(end)}`);
         purged += 1;
       }
@@ -99,10 +99,10 @@ for (const kind of DATABASES) {
 test('a take that meets other changes takes each job as it is, and undoes none of them', {
   timeout: 60_000,
 }, async (t) => {
-  const closing = cleanup(t);
-  const chance = chanceOf(seed, 'take');
-  const moves: Move[] = [];
-  const database = await freshDatabase('postgres');
+  const closing = closeAfterTest(t);
+  const chance = seededRandom(seed, 'take');
+  const moves: JobTransition[] = [];
+  const database = await createTestDatabase('postgres');
   closing(() => database.drop());
   const servers = await Promise.all(
     [1, 2].map(() =>
@@ -110,31 +110,31 @@ test('a take that meets other changes takes each job as it is, and undoes none o
     ),
   );
   closing(() => Promise.all(servers.map((server) => server.close())));
-  const [taker, changer] = servers.map((server) =>
-    tracingStore(server.jobs(), (move) => void moves.push(move)),
+  const [pendingTake, changer] = servers.map((server) =>
+    recordingJobStore(server.jobs(), (move) => void moves.push(move)),
   ) as [JobStore, JobStore];
   await migrate(servers[0] as Database);
   const endpoint = { ...sampleEndpoint, id: 'e' };
   await Promise.all(
     Array.from({ length: WAITING }, (_, index) =>
-      taker.submit(newJob(endpoint, 'a', '{"input":1}', {}, index + 1, 1_000)),
+      pendingTake.submit(newJob(endpoint, 'a', '{"input":1}', {}, index + 1, 1_000)),
     ),
   );
   let taking = true;
   let count = 0;
   const take = async (): Promise<void> => {
     for (let round = 0; round < TAKES; round += 1) {
-      const taken = await taker.take(
+      const taken = await pendingTake.take(
         'e',
-        transitions.takeTerms(
+        transitions.takeRequest(
           () => Array.from({ length: WAITING }, () => ({ workerId: 'w', lease: `lease ${++count}` })),
           2_000,
         ),
       );
       await Promise.all(
         taken.map(({ job }) =>
-          taker.change('e', job.seq, (current) =>
-            transitions.giveBack(current, { workerId: 'w', lease: job.lease ?? '' }, 3_000),
+          pendingTake.change('e', job.seq, (current) =>
+            transitions.returnToQueue(current, { workerId: 'w', lease: job.lease ?? '' }, 3_000),
           ),
         ),
       );
@@ -152,13 +152,13 @@ test('a take that meets other changes takes each job as it is, and undoes none o
       );
   };
   await Promise.all([take(), change()]);
-  for (const row of Map.groupBy(moves, ({ after }) => after.seq).values()) endOfRow(row);
+  for (const row of Map.groupBy(moves, ({ after }) => after.seq).values()) finalVersion(row);
 });
 
 interface Run {
-  chance: Chance;
+  chance: SeededRandom;
   clock: ManualClock;
-  sites: Site[];
+  sites: InProcessServer[];
   /** Newest last. */
   jobs: number[];
   /** What workers got, newest last: also what they hold no longer. */
@@ -169,7 +169,7 @@ interface Run {
 /** One thing that somebody does, to a job that others do things to. */
 async function step(run: Run): Promise<void> {
   const { chance, clock, sites } = run;
-  const site = chance.pick(sites) as Site;
+  const site = chance.pick(sites) as InProcessServer;
   const { queue, endpoint } = site;
   const job = chance.pick(run.jobs.slice(-HOT));
   const got = chance.pick(run.taken.slice(-HOT));
@@ -180,11 +180,11 @@ async function step(run: Run): Promise<void> {
       endpoint,
       accountId: endpoint.accountId,
       request: '{"input":1}',
-      terms: {
+      options: {
         ttl: chance.between(10_000, 90_000),
         retention: chance.between(0, 60_000),
-        ...(chance.happens(0.5) && { executionTimeout: 5_000 }),
-        lowPriority: chance.happens(0.2),
+        ...(chance.chance(0.5) && { executionTimeout: 5_000 }),
+        lowPriority: chance.chance(0.2),
       },
     });
     run.jobs.push(made.seq);
@@ -195,7 +195,7 @@ async function step(run: Run): Promise<void> {
         worker,
         chance.between(1, 3),
         chance.between(5, 60),
-        chance.happens(0.1) ? AbortSignal.timeout(1) : new AbortController().signal,
+        chance.chance(0.1) ? AbortSignal.timeout(1) : new AbortController().signal,
       )),
     );
   } else if (dice < 53) await queue.cancel(endpoint.id, job);
@@ -204,8 +204,8 @@ async function step(run: Run): Promise<void> {
     const removed = await queue.purge(endpoint.id);
     run.purged += removed;
   } else if (dice < 68) await queue.setTimeToLive(endpoint.id, job, chance.between(10_000, 60_000));
-  else if (dice < 75) await queue.caretaker.sweep();
-  else if (dice < 77) await queue.caretaker.workerGone(endpoint.id, worker, 'gone');
+  else if (dice < 75) await queue.reaper.sweepDue();
+  else if (dice < 77) await queue.reaper.workerGone(endpoint.id, worker, 'gone');
   else if (dice < 79) clock.advance(chance.between(1, 3_000));
   else if (got !== undefined) {
     // By the worker and its lease, by the worker alone as the public protocol does, or by one that never held it.
@@ -220,7 +220,7 @@ async function step(run: Run): Promise<void> {
         endpoint.id,
         seq,
         holder,
-        chance.happens(0.5) ? { output: '1', error: null } : { output: null, error: '"no"' },
+        chance.chance(0.5) ? { output: '1', error: null } : { output: null, error: '"no"' },
       );
     else if (dice < 94) await queue.progress(endpoint.id, seq, holder, '"half"');
     else if (dice < 97) await queue.streams.append(endpoint.id, seq, holder, ['{"output":1}']);
@@ -229,7 +229,7 @@ async function step(run: Run): Promise<void> {
 }
 
 /** Jobs whose taker left are put back behind everyone's back: waits until nothing has moved for a while. */
-async function quiet(moves: readonly Move[]): Promise<void> {
+async function quiet(moves: readonly JobTransition[]): Promise<void> {
   for (let before = -1; before !== moves.length; ) {
     before = moves.length;
     await pause(QUIET_MS);
@@ -237,10 +237,13 @@ async function quiet(moves: readonly Move[]): Promise<void> {
 }
 
 /** What `/health` counts is what `/requests` lists, and what has happened. */
-async function compareCounts(sites: readonly Site[], moves: readonly Move[]): Promise<void> {
+async function compareCounts(
+  sites: readonly InProcessServer[],
+  moves: readonly JobTransition[],
+): Promise<void> {
   for (const { url, endpoint } of sites) {
     const ask = async <T>(path: string): Promise<T> =>
-      (await call({ method: 'GET', url: `${url}/v2/${endpoint.id}/${path}`, authorization: ROOT_KEY }))
+      (await callHttp({ method: 'GET', url: `${url}/v2/${endpoint.id}/${path}`, authorization: ROOT_KEY }))
         ?.body as T;
     const listed = async (status: string): Promise<number> =>
       (await ask<{ requests: unknown[] }>(`requests?status=${status}&limit=1000`)).requests.length;
@@ -258,7 +261,7 @@ async function compareCounts(sites: readonly Site[], moves: readonly Move[]): Pr
   }
 }
 
-function tally(moves: readonly Move[]): Record<string, number> {
+function tally(moves: readonly JobTransition[]): Record<string, number> {
   const tally: Record<string, number> = {};
   for (const { before, after, removes } of moves) {
     const name = `${before?.status ?? 'new'}>${removes ? 'gone' : after.status}`;

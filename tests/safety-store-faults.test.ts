@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../packages/cloud/src/support/clock.ts';
-import { chanceOf } from './safety/chance.ts';
-import { startChannelWorker } from './safety/channel-worker.ts';
-import { cleanup } from './safety/cleanup.ts';
-import { Clients } from './safety/clients.ts';
-import { fastClock } from './safety/fast-clock.ts';
-import { failingOnce, faultyStore } from './safety/faulty-store.ts';
-import type { FaultyStore } from './safety/faulty-store.ts';
-import { instant } from './safety/history.ts';
-import type { Event } from './safety/history.ts';
-import { call } from './safety/http.ts';
-import type { Reply } from './safety/http.ts';
-import { startPublicWorker } from './safety/public-worker.ts';
-import { openSite } from './safety/site.ts';
-import type { Site } from './safety/site.ts';
-import { assertSafe } from './safety/verdict.ts';
-import { DATABASES, freshDatabase } from './support/databases.ts';
-import { seed } from './support/seed.ts';
-import { ROOT_KEY } from './support/server.ts';
+import { seededRandom } from '../packages/testing/src/safety/seeded-random.ts';
+import { startRecordingChannelWorker } from '../packages/testing/src/safety/recording-channel-worker.ts';
+import { closeAfterTest } from '../packages/testing/src/safety/close-after-test.ts';
+import { SimulatedClients } from '../packages/testing/src/safety/simulated-clients.ts';
+import { acceleratedClock } from '../packages/testing/src/safety/accelerated-clock.ts';
+import { failOnceJobStore, faultyJobStore } from '../packages/testing/src/safety/faulty-job-store.ts';
+import type { FaultyJobStore } from '../packages/testing/src/safety/faulty-job-store.ts';
+import { monotonicMs } from '../packages/testing/src/safety/job-history.ts';
+import type { HistoryEvent } from '../packages/testing/src/safety/job-history.ts';
+import { callHttp } from '../packages/testing/src/safety/http-call.ts';
+import type { HttpReply } from '../packages/testing/src/safety/http-call.ts';
+import { startRecordingPublicWorker } from '../packages/testing/src/safety/recording-public-worker.ts';
+import { startInProcessServer } from '../packages/testing/src/safety/in-process-server.ts';
+import type { InProcessServer } from '../packages/testing/src/safety/in-process-server.ts';
+import { assertHistorySafe } from '../packages/testing/src/safety/assert-history-safe.ts';
+import { DATABASES, createTestDatabase } from '../packages/testing/src/test-database.ts';
+import { seed } from '../packages/testing/src/property-testing.ts';
+import { ROOT_KEY } from '../packages/testing/src/server-process.ts';
 
 const JOBS = 500;
 const SETTLES_WITHIN_MS = 40_000;
@@ -30,76 +30,76 @@ for (const kind of DATABASES) {
   test(`store calls that fail before or after they took effect lose nothing and change no end, on ${kind}`, {
     timeout: 180_000,
   }, async (t) => {
-    const history: Event[] = [];
-    const closing = cleanup(t);
-    const database = await freshDatabase(kind);
+    const history: HistoryEvent[] = [];
+    const closing = closeAfterTest(t);
+    const database = await createTestDatabase(kind);
     closing(() => database.drop());
-    let faulty: FaultyStore | undefined;
-    const site = await openSite({
+    let faulty: FaultyJobStore | undefined;
+    const site = await startInProcessServer({
       database,
-      clock: fastClock(RATE),
+      clock: acceleratedClock(RATE),
       endpoint: { maxRetries: 3 },
-      jobs: (store) => (faulty = faultyStore(store, chanceOf(seed, `faults ${kind}`))).store,
+      wrapJobStore: (store) => (faulty = faultyJobStore(store, seededRandom(seed, `faults ${kind}`))).store,
     });
     closing(() => site.close());
-    faulty?.fail(ODDS);
-    history.push({ kind: 'disturbance', what: 'store calls fail', at: instant() });
+    faulty?.setProbabilities(ODDS);
+    history.push({ kind: 'disturbance', what: 'store calls fail', at: monotonicMs() });
     const worker = {
       server: () => site.url,
       endpointId: site.endpoint.id,
       key: ROOT_KEY,
       pingEvery: 300,
-      report: (event: Event) => void history.push(event),
+      report: (event: HistoryEvent) => void history.push(event),
     };
     const workers = [
-      startPublicWorker({ ...worker, workerId: 'single', concurrency: 1 }),
-      startPublicWorker({ ...worker, workerId: 'batch', concurrency: 5 }),
-      startChannelWorker({ ...worker, workerId: 'channel', concurrency: 5 }),
+      startRecordingPublicWorker({ ...worker, workerId: 'single', concurrency: 1 }),
+      startRecordingPublicWorker({ ...worker, workerId: 'batch', concurrency: 5 }),
+      startRecordingChannelWorker({ ...worker, workerId: 'channel', concurrency: 5 }),
     ];
     closing(() => Promise.all(workers.map((each) => each.stop())));
-    const clients = new Clients({
+    const clients = new SimulatedClients({
       server: () => site.url,
       endpointId: site.endpoint.id,
       key: ROOT_KEY,
       history,
-      chance: chanceOf(seed, `clients ${kind}`),
-      work: { least: 0, most: 100 },
-      mischief: { cancel: 6, retry: 6, purge: 0 },
+      random: seededRandom(seed, `clients ${kind}`),
+      jobDurationMs: { least: 0, most: 100 },
+      disruptions: { cancel: 6, retry: 6, purge: 0 },
       streams: true,
     });
-    await clients.work(8, { least: 0, most: 60 }, () => clients.jobs >= JOBS);
-    faulty?.fail({ before: 0, after: 0 });
-    await clients.settle(SETTLES_WITHIN_MS);
+    await clients.runClients(8, { least: 0, most: 60 }, () => clients.jobs >= JOBS);
+    faulty?.setProbabilities({ before: 0, after: 0 });
+    await clients.waitForAllEnds(SETTLES_WITHIN_MS);
     const counts = await clients.health();
 
     process.stdout.write(
       `${kind}: ${clients.jobs} jobs: ${JSON.stringify(clients.tally())}, faults ${JSON.stringify(faulty?.faults())}\n`,
     );
-    assertSafe(history);
+    assertHistorySafe(history);
     assert.deepEqual([counts.inQueue, counts.inProgress], [0, 0]);
   });
 }
 
 for (const kind of DATABASES) {
   describe(`a store call that fails after it took effect, on ${kind}`, () => {
-    let site: Site;
-    let store: ReturnType<typeof failingOnce>;
+    let site: InProcessServer;
+    let store: ReturnType<typeof failOnceJobStore>;
     let drop: () => Promise<void>;
     before(async () => {
-      const database = await freshDatabase(kind);
+      const database = await createTestDatabase(kind);
       drop = database.drop;
-      site = await openSite({
+      site = await startInProcessServer({
         database,
         clock: systemClock,
-        jobs: (real) => (store = failingOnce(real)).store,
+        wrapJobStore: (real) => (store = failOnceJobStore(real)).store,
       });
     });
     after(async () => {
       await site.close();
       await drop();
     });
-    const send = async (method: string, path: string, body?: unknown): Promise<Reply> => {
-      const reply = await call({
+    const send = async (method: string, path: string, body?: unknown): Promise<HttpReply> => {
+      const reply = await callHttp({
         method,
         url: `${site.url}/v2/${site.endpoint.id}/${path}`,
         authorization: ROOT_KEY,
@@ -183,7 +183,7 @@ for (const kind of DATABASES) {
       });
       const reader = response.body?.getReader();
       assert.match(Buffer.from((await reader?.read())?.value ?? []).toString(), /waiting/);
-      store.failNext('chunks');
+      store.failNext('listChunks');
       assert.equal((await send('POST', `cancel/${id}`)).status, 200);
       await assert.rejects(async () => reader?.read());
     });

@@ -4,21 +4,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { test } from 'node:test';
-import { chanceOf } from './safety/chance.ts';
-import { startChannelWorker } from './safety/channel-worker.ts';
-import { cleanup } from './safety/cleanup.ts';
-import { Clients } from './safety/clients.ts';
-import { createEndpoint } from './safety/endpoint.ts';
-import { fastClock } from './safety/fast-clock.ts';
-import { instant } from './safety/history.ts';
-import type { Event } from './safety/history.ts';
-import { startPublicWorker } from './safety/public-worker.ts';
-import { Servers } from './safety/servers.ts';
-import { openSite } from './safety/site.ts';
-import { assertSafe } from './safety/verdict.ts';
-import { freshDatabase } from './support/databases.ts';
-import { seed } from './support/seed.ts';
-import { ROOT_KEY } from './support/server.ts';
+import { seededRandom } from '../packages/testing/src/safety/seeded-random.ts';
+import { startRecordingChannelWorker } from '../packages/testing/src/safety/recording-channel-worker.ts';
+import { closeAfterTest } from '../packages/testing/src/safety/close-after-test.ts';
+import { SimulatedClients } from '../packages/testing/src/safety/simulated-clients.ts';
+import { createSafetyEndpoint } from '../packages/testing/src/safety/safety-endpoint.ts';
+import { acceleratedClock } from '../packages/testing/src/safety/accelerated-clock.ts';
+import { monotonicMs } from '../packages/testing/src/safety/job-history.ts';
+import type { HistoryEvent } from '../packages/testing/src/safety/job-history.ts';
+import { startRecordingPublicWorker } from '../packages/testing/src/safety/recording-public-worker.ts';
+import { KillableServers } from '../packages/testing/src/safety/killable-servers.ts';
+import { startInProcessServer } from '../packages/testing/src/safety/in-process-server.ts';
+import { assertHistorySafe } from '../packages/testing/src/safety/assert-history-safe.ts';
+import { createTestDatabase } from '../packages/testing/src/test-database.ts';
+import { seed } from '../packages/testing/src/property-testing.ts';
+import { ROOT_KEY } from '../packages/testing/src/server-process.ts';
 
 const KILLS = 12;
 /** Milliseconds that both are up, and that one is down. */
@@ -32,47 +32,52 @@ const SETTLES_WITHIN_MS = 70_000;
 test(`two servers share the work; ${KILLS} kills, now of one, now of the other, lose nothing and change no end`, {
   timeout: 240_000,
 }, async (t) => {
-  const closing = cleanup(t);
-  const history: Event[] = [];
-  const chance = chanceOf(seed, 'kills');
-  const database = await freshDatabase('postgres');
+  const closing = closeAfterTest(t);
+  const history: HistoryEvent[] = [];
+  const chance = seededRandom(seed, 'kills');
+  const database = await createTestDatabase('postgres');
   closing(() => database.drop());
   const second = mkdtempSync(join(tmpdir(), 'berth-test-'));
   closing(async () => rmSync(second, { recursive: true, force: true }));
-  const servers = new Servers(database, [database.data, second], chanceOf(seed, 'addresses'), history);
+  const servers = new KillableServers(
+    database,
+    [database.data, second],
+    seededRandom(seed, 'addresses'),
+    history,
+  );
   closing(() => servers.stop());
-  const endpointId = await createEndpoint((await servers.start(0)).client(), 1);
+  const endpointId = await createSafetyEndpoint((await servers.start(0)).client(), 1);
   await servers.start(1);
   const worker = {
-    server: servers.address,
+    server: servers.url,
     endpointId,
     key: ROOT_KEY,
     pingEvery: 1_000,
-    report: (event: Event) => void history.push(event),
+    report: (event: HistoryEvent) => void history.push(event),
   };
-  const moving = chanceOf(seed, 'moving');
+  const moving = seededRandom(seed, 'moving');
   const movesAfter = (): number => moving.between(STAYS.least, STAYS.most);
   const workers = [
-    startPublicWorker({ ...worker, workerId: 'single', concurrency: 1 }),
-    startPublicWorker({ ...worker, workerId: 'batch', concurrency: 5 }),
-    startChannelWorker({ ...worker, workerId: 'channel', concurrency: 5, numbers: false }),
-    startChannelWorker({ ...worker, workerId: 'mover', concurrency: 3, movesAfter }),
+    startRecordingPublicWorker({ ...worker, workerId: 'single', concurrency: 1 }),
+    startRecordingPublicWorker({ ...worker, workerId: 'batch', concurrency: 5 }),
+    startRecordingChannelWorker({ ...worker, workerId: 'channel', concurrency: 5, numbersChunks: false }),
+    startRecordingChannelWorker({ ...worker, workerId: 'mover', concurrency: 3, reconnectAfter: movesAfter }),
   ];
   const stopWorkers = (): Promise<unknown> => Promise.all(workers.map((each) => each.stop()));
   closing(stopWorkers);
-  const clients = new Clients({
-    server: servers.address,
+  const clients = new SimulatedClients({
+    server: servers.url,
     endpointId,
     key: ROOT_KEY,
     history,
-    chance: chanceOf(seed, 'clients'),
-    work: { least: 0, most: 150 },
-    mischief: { cancel: 4, retry: 3, purge: 0 },
+    random: seededRandom(seed, 'clients'),
+    jobDurationMs: { least: 0, most: 150 },
+    disruptions: { cancel: 4, retry: 3, purge: 0 },
     streams: true,
   });
 
   let over = false;
-  const working = clients.work(8, { least: 20, most: 150 }, () => over);
+  const working = clients.runClients(8, { least: 20, most: 150 }, () => over);
   while (servers.kills < KILLS) {
     await pause(chance.between(BOTH_UP.least, BOTH_UP.most));
     const index = chance.between(0, 1);
@@ -82,7 +87,7 @@ test(`two servers share the work; ${KILLS} kills, now of one, now of the other, 
   }
   over = true;
   await working;
-  await clients.settle(SETTLES_WITHIN_MS);
+  await clients.waitForAllEnds(SETTLES_WITHIN_MS);
   const counts = await clients.health();
   await stopWorkers();
   await servers.stop();
@@ -90,26 +95,26 @@ test(`two servers share the work; ${KILLS} kills, now of one, now of the other, 
   process.stdout.write(
     `two servers: ${servers.kills} kills, ${clients.jobs} jobs: ${JSON.stringify(clients.tally())}\n`,
   );
-  assertSafe(history);
+  assertHistorySafe(history);
   assert.deepEqual([counts.inQueue, counts.inProgress], [0, 0]);
   assert.deepEqual(servers.defects(), []);
 });
 
 test('a worker that moves from one server to the other keeps its job', { timeout: 60_000 }, async (t) => {
-  const closing = cleanup(t);
-  const history: Event[] = [];
-  const database = await freshDatabase('postgres');
+  const closing = closeAfterTest(t);
+  const history: HistoryEvent[] = [];
+  const database = await createTestDatabase('postgres');
   closing(() => database.drop());
-  const clock = fastClock(20);
+  const clock = acceleratedClock(20);
   const sites = [
-    await openSite({ database, clock, endpoint: { maxRetries: 0 } }),
-    await openSite({ database, clock, endpoint: { maxRetries: 0 } }),
+    await startInProcessServer({ database, clock, endpoint: { maxRetries: 0 } }),
+    await startInProcessServer({ database, clock, endpoint: { maxRetries: 0 } }),
   ];
   closing(() => Promise.all(sites.map((site) => site.close())));
   let connections = 0;
   const address = (): string => sites[Math.min(connections++, 1)]?.url ?? '';
   let moved = false;
-  const worker = startChannelWorker({
+  const worker = startRecordingChannelWorker({
     server: address,
     endpointId: 'safety',
     workerId: 'mover',
@@ -117,7 +122,7 @@ test('a worker that moves from one server to the other keeps its job', { timeout
     concurrency: 1,
     pingEvery: 300,
     report: (event) => void history.push(event),
-    movesAfter: () => {
+    reconnectAfter: () => {
       const stays = moved ? 60_000 : 1_000;
       moved = true;
       return stays;
@@ -125,20 +130,20 @@ test('a worker that moves from one server to the other keeps its job', { timeout
   });
   closing(() => worker.stop());
   // The server that it left gives it 10 s to come back.
-  const clients = new Clients({
+  const clients = new SimulatedClients({
     server: () => sites[0]?.url ?? '',
     endpointId: 'safety',
     key: ROOT_KEY,
     history,
-    chance: chanceOf(seed, 'moving'),
-    work: { least: 13_000, most: 13_000 },
-    mischief: { cancel: 0, retry: 0, purge: 0 },
+    random: seededRandom(seed, 'moving'),
+    jobDurationMs: { least: 13_000, most: 13_000 },
+    disruptions: { cancel: 0, retry: 0, purge: 0 },
     streams: false,
   });
   await clients.submit();
-  await clients.settle(30_000);
+  await clients.waitForAllEnds(30_000);
   assert.equal(connections, 2);
-  assertSafe(history);
+  assertHistorySafe(history);
   assert.equal(history.filter(({ kind }) => kind === 'execution').length, 1);
 });
 
@@ -146,25 +151,25 @@ for (const protocol of ['public', 'channel'] as const) {
   test(`a job that a server took into its grave is missed by the one that its worker talks to now, over the ${protocol} protocol`, {
     timeout: 60_000,
   }, async (t) => {
-    const closing = cleanup(t);
-    const history: Event[] = [];
-    const database = await freshDatabase('postgres');
+    const closing = closeAfterTest(t);
+    const history: HistoryEvent[] = [];
+    const database = await createTestDatabase('postgres');
     closing(() => database.drop());
-    const clock = fastClock(20);
-    const lasting = await openSite({ database, clock });
+    const clock = acceleratedClock(20);
+    const lasting = await startInProcessServer({ database, clock });
     closing(() => lasting.close());
-    const dying = await openSite({ database, clock });
-    const clients = new Clients({
+    const dying = await startInProcessServer({ database, clock });
+    const clients = new SimulatedClients({
       server: () => lasting.url,
       endpointId: 'safety',
       key: ROOT_KEY,
       history,
-      chance: chanceOf(seed, protocol),
-      work: { least: 10, most: 10 },
-      mischief: { cancel: 0, retry: 0, purge: 0 },
+      random: seededRandom(seed, protocol),
+      jobDurationMs: { least: 10, most: 10 },
+      disruptions: { cancel: 0, retry: 0, purge: 0 },
       streams: false,
     });
-    const start = protocol === 'public' ? startPublicWorker : startChannelWorker;
+    const start = protocol === 'public' ? startRecordingPublicWorker : startRecordingChannelWorker;
     const worker = start({
       server: () => lasting.url,
       endpointId: 'safety',
@@ -177,12 +182,12 @@ for (const protocol of ['public', 'channel'] as const) {
     closing(() => worker.stop());
     // The worker is there and known before the other server takes the next job for it, and ends without a word.
     await clients.submit();
-    await clients.settle(20_000);
+    await clients.waitForAllEnds(20_000);
     const taking = dying.queue.take('safety', 'worker', 1, 20_000, new AbortController().signal);
     await worker.stop();
     await clients.submit();
     assert.equal((await taking).length, 1);
-    history.push({ kind: 'disturbance', what: 'the server that took the job ended', at: instant() });
+    history.push({ kind: 'disturbance', what: 'the server that took the job ended', at: monotonicMs() });
     await dying.close();
     const again = start({
       server: () => lasting.url,
@@ -191,12 +196,12 @@ for (const protocol of ['public', 'channel'] as const) {
       key: ROOT_KEY,
       concurrency: 1,
       pingEvery: 300,
-      run: 'again',
+      runName: 'again',
       report: (event) => void history.push(event),
     });
     closing(() => again.stop());
-    await clients.settle(20_000);
-    assertSafe(history);
+    await clients.waitForAllEnds(20_000);
+    assertHistorySafe(history);
     assert.equal(clients.tally()['IN_PROGRESS'], undefined);
   });
 }

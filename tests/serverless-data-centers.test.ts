@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { freshDatabase } from './support/databases.ts';
-import { processEngine } from './support/engine-under-test.ts';
-import { startServer } from './support/server.ts';
-import { deploy, until, workersOf } from './support/serverless.ts';
-import { logLines } from './support/story.ts';
+import { createTestDatabase } from '../packages/testing/src/test-database.ts';
+import { processEngineFixture } from '../packages/testing/src/engine-fixture.ts';
+import { startServerProcess } from '../packages/testing/src/server-process.ts';
+import { deployHandler, waitFor, listWorkers } from '../packages/testing/src/deploy-handler.ts';
+import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
 
 test('two data centers of one engine: after a crash each takes up its own workers, and none is taken for a stray', {
   timeout: 120_000,
 }, async () => {
-  const { traces } = processEngine();
-  const place = await freshDatabase('sqlite');
+  const { instancesOf } = processEngineFixture();
+  const place = await createTestDatabase('sqlite');
   const env = { BERTH_RATE_LIMITS: 'off', BERTH_DATA_CENTERS: 'LOCAL-1,LOCAL-2,LOCAL-3' };
-  let server = await startServer(place, env);
+  let server = await startServerProcess(place, env);
   const { port } = new URL(server.url);
   const client = server.client();
   const endpoints = await Promise.all(
     ['LOCAL-1', 'LOCAL-2', 'LOCAL-3'].map((dataCenterId) =>
-      deploy(
+      deployHandler(
         client,
         dataCenterId.toLowerCase(),
         'export default async (job: { input: unknown }) => job.input;',
@@ -26,27 +26,27 @@ test('two data centers of one engine: after a crash each takes up its own worker
     ),
   );
   for (const id of endpoints)
-    await until(
+    await waitFor(
       'its workers are ready',
-      async () => (await workersOf(client, id)).filter(({ status }) => status === 'IDLE').length === 2,
+      async () => (await listWorkers(client, id)).filter(({ status }) => status === 'IDLE').length === 2,
       60_000,
     );
-  const before = await Promise.all(endpoints.map(traces));
+  const before = await Promise.all(endpoints.map(instancesOf));
   assert.deepEqual(
     before.map(({ size }) => size),
     [2, 2, 2],
   );
   await server.kill();
-  server = await startServer(place, env, ['--port', port]);
+  server = await startServerProcess(place, env, ['--port', port]);
   for (const id of endpoints) {
     const done = await server
       .client()
       .call<{ status: string; output: unknown }>('POST', `/v2/${id}/runsync`, { input: id });
     assert.deepEqual([done.body.status, done.body.output], ['COMPLETED', id]);
   }
-  assert.deepEqual(await Promise.all(endpoints.map(traces)), before);
+  assert.deepEqual(await Promise.all(endpoints.map(instancesOf)), before);
   assert.deepEqual(
-    logLines(server).filter(({ msg }) => /nobody knows|away/.test(String(msg))),
+    parseLogLines(server).filter(({ msg }) => /nobody knows|away/.test(String(msg))),
     [],
   );
   for (const id of endpoints) await server.client().call('DELETE', `/v2/serverless/${id}`);

@@ -4,47 +4,53 @@ import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import Docker from 'dockerode';
-import { optionsOf } from '../packages/cloud/src/engines/docker/finding.ts';
-import { TestLink } from '../packages/cloud/src/engines/docker/test-link.ts';
-import { TestRegistry } from '../packages/cloud/src/engines/docker/test-registry.ts';
-import { imageArchive, PROGRAMS } from '../scripts/docker-test-image.mjs';
-import { readyWorkers, serverlessStage } from './serverless/stage.ts';
-import { withDocker } from './support/docker.ts';
-import { freshDatabase } from './support/databases.ts';
-import { dockerEngine } from './support/engine-under-test.ts';
-import { startServer } from './support/server.ts';
-import { until, workersOf } from './support/serverless.ts';
-import { queueWorker } from './support/small-worker.ts';
+import { dockerClientOptions } from '../packages/cloud/src/engines/docker/daemon-discovery.ts';
+import { DockerTestProxy } from '../packages/cloud/src/engines/docker/docker-test-proxy.ts';
+import { TestRegistry } from '../packages/cloud/src/engines/docker/docker-test-registry.ts';
+import { imageArchive, PROGRAMS } from '../packages/testing/src/docker-test-image.mjs';
+import { waitForReadyWorkers, serverlessFixture } from '../packages/testing/src/serverless-fixture.ts';
+import { withDocker } from '../packages/testing/src/with-docker.ts';
+import { createTestDatabase } from '../packages/testing/src/test-database.ts';
+import { dockerEngineFixture } from '../packages/testing/src/engine-fixture.ts';
+import { startServerProcess } from '../packages/testing/src/server-process.ts';
+import { waitFor, listWorkers } from '../packages/testing/src/deploy-handler.ts';
+import { queueWorkerSource } from '../packages/testing/src/worker-sources.ts';
 
 const QUEUE_DELAY = { type: 'QUEUE_DELAY', queueDelay: 4 };
-const SLOW = queueWorker('async ({ ms }) => { await pause(ms); return process.env.MARK; }');
+const SLOW = queueWorkerSource('async ({ ms }) => { await pause(ms); return process.env.MARK; }');
 
 await withDocker((host) => {
   describe('serverless on Docker', () => {
-    const stage = serverlessStage(() => dockerEngine(host));
-    const docker = new Docker(optionsOf(host));
+    const stage = serverlessFixture(() => dockerEngineFixture(host));
+    const docker = new Docker(dockerClientOptions(host));
     const registry = new TestRegistry(Buffer.concat([...imageArchive([...PROGRAMS, 'node'])]));
     before(() => registry.open());
     after(() => registry.close());
 
     test('the first job starts a container, idleness ends it, and nothing of it stays but its log', async () => {
-      const endpoint = await stage.deploy('first', queueWorker('async (input) => input'), {
+      const endpoint = await stage.deploy('first', queueWorkerSource('async (input) => input'), {
         scaling: QUEUE_DELAY,
         workers: { min: 0, max: 2, idleTimeout: 1 },
       });
-      assert.equal((await stage.engine.traces(endpoint)).size, 0);
+      assert.equal((await stage.engine.instancesOf(endpoint)).size, 0);
       const job = await stage.runSync(endpoint, { hello: 'world' });
       assert.deepEqual([job.status, job.output], ['COMPLETED', { hello: 'world' }]);
-      const [worker] = await workersOf(stage.client, endpoint);
-      const [[id, container = ''] = []] = await stage.engine.traces(endpoint);
+      const [worker] = await listWorkers(stage.client, endpoint);
+      const [[id, container = ''] = []] = await stage.engine.instancesOf(endpoint);
       assert.equal(id, worker?.id);
       const volume =
         (await docker.getContainer(container).inspect()).Mounts.find(
           ({ Destination: path }) => path === '/data',
         )?.Name ?? '';
-      await until('the idle container is gone', async () => (await stage.engine.traces(endpoint)).size === 0);
+      await waitFor(
+        'the idle container is gone',
+        async () => (await stage.engine.instancesOf(endpoint)).size === 0,
+      );
       await assert.rejects(docker.getVolume(volume).inspect(), { statusCode: 404 });
-      await until('the worker is gone', async () => (await workersOf(stage.client, endpoint)).length === 0);
+      await waitFor(
+        'the worker is gone',
+        async () => (await listWorkers(stage.client, endpoint)).length === 0,
+      );
       const logs = await stage.client.call(
         'GET',
         `/v2/serverless/${endpoint}/workers/${worker?.id}/logs?follow=false`,
@@ -58,21 +64,24 @@ await withDocker((host) => {
         env: { MARK: 'old' },
         workers: { min: 1, max: 1 },
       });
-      const [old] = await readyWorkers(stage, endpoint, 1);
+      const [old] = await waitForReadyWorkers(stage, endpoint, 1);
       const slow = await stage.run(endpoint, { ms: 1500 });
-      await until('the job runs', async () => (await stage.status(endpoint, slow)).status === 'IN_PROGRESS');
+      await waitFor(
+        'the job runs',
+        async () => (await stage.status(endpoint, slow)).status === 'IN_PROGRESS',
+      );
       assert.equal(
         (await stage.client.call('PATCH', `/v2/serverless/${endpoint}`, { env: { MARK: 'new' } })).status,
         200,
       );
       const next = await stage.run(endpoint, { ms: 1 });
       assert.deepEqual(
-        [(await stage.ended(endpoint, slow)).output, (await stage.ended(endpoint, next)).output],
+        [(await stage.waitForEnd(endpoint, slow)).output, (await stage.waitForEnd(endpoint, next)).output],
         ['old', 'new'],
       );
-      await until(
+      await waitFor(
         'the old container is gone',
-        async () => !(await stage.engine.traces(endpoint)).has(old ?? ''),
+        async () => !(await stage.engine.instancesOf(endpoint)).has(old ?? ''),
       );
       const { body } = await stage.client.call<{ rollout: { percentOnLatest: number } }>(
         'GET',
@@ -85,7 +94,7 @@ await withDocker((host) => {
     test('an image that cannot be pulled is the reason of what waits, and is said in the log and the list of workers', async () => {
       const endpoint = await stage.deploy('nowhere', '', { image: 'localhost:1/nobody/nothing:1', args: '' });
       const job = await stage.run(endpoint, 1);
-      const reason = await stage.reasonOf(endpoint, job, /could not be pulled/);
+      const reason = await stage.waitForReason(endpoint, job, /could not be pulled/);
       assert.match(reason, /localhost:1\/nobody\/nothing:1/);
       const { body } = await stage.client.call<{ reason: string }>(
         'GET',
@@ -94,7 +103,7 @@ await withDocker((host) => {
       assert.match(body.reason, /could not be pulled/);
       const wrong = await stage.deploy('misspelt', '', { image: 'Not/A-Name', args: '' });
       assert.match(
-        await stage.reasonOf(wrong, await stage.run(wrong, 1), /is no name of an image/),
+        await stage.waitForReason(wrong, await stage.run(wrong, 1), /is no name of an image/),
         /Not\/A-Name/,
       );
       await stage.remove(endpoint);
@@ -104,16 +113,16 @@ await withDocker((host) => {
       timeout: 120_000,
     }, async () => {
       const image = registry.image('v1');
-      const closed = await stage.deploy('closed', queueWorker('async (n) => n'), { image });
+      const closed = await stage.deploy('closed', queueWorkerSource('async (n) => n'), { image });
       assert.match(
-        await stage.reasonOf(closed, await stage.run(closed, 1), /could not be pulled/),
+        await stage.waitForReason(closed, await stage.run(closed, 1), /could not be pulled/),
         /auth|denied|credentials/i,
       );
       const saved = await stage.client.call<{ id: string }>('POST', '/v2/registries', {
         name: 'private',
         ...registry.login,
       });
-      const opened = await stage.deploy('opened', queueWorker('async (n) => n'), {
+      const opened = await stage.deploy('opened', queueWorkerSource('async (n) => n'), {
         image,
         registry: saved.body.id,
       });
@@ -133,7 +142,7 @@ await withDocker((host) => {
         registry: saved.body.id,
       });
       const job = await stage.run(endpoint, 1);
-      await stage.reasonOf(endpoint, job, /starting: Pulling the image/);
+      await stage.waitForReason(endpoint, job, /starting: Pulling the image/);
       const from = performance.now();
       await stage.remove(endpoint);
       assert.ok(performance.now() - from < 5_000);
@@ -142,7 +151,9 @@ await withDocker((host) => {
     test('containers reach their endpoints and nothing else, and nobody else reaches them there', async () => {
       const endpoint = await stage.deploy(
         'curious',
-        queueWorker('async (path) => (await fetch(new URL(path, process.env.RUNPOD_WEBHOOK_PING))).status'),
+        queueWorkerSource(
+          'async (path) => (await fetch(new URL(path, process.env.RUNPOD_WEBHOOK_PING))).status',
+        ),
       );
       assert.deepEqual(
         [
@@ -170,9 +181,9 @@ await withDocker((host) => {
     timeout: 60_000,
   }, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'berth-link-'));
-    const link = new TestLink(join(folder, 'docker.sock'), host);
-    const place = await freshDatabase('sqlite');
-    const server = await startServer(place, { BERTH_DOCKER: link.host });
+    const link = new DockerTestProxy(join(folder, 'docker.sock'), host);
+    const place = await createTestDatabase('sqlite');
+    const server = await startServerProcess(place, { BERTH_DOCKER: link.host });
     const dataCenters = async (): Promise<string> =>
       (
         await server.client().call<{ dataCenters: { id: string }[] }>('GET', '/v2/catalog/datacenters')
@@ -180,10 +191,14 @@ await withDocker((host) => {
         .map(({ id }) => id)
         .join(' ');
     assert.equal(await dataCenters(), 'LOCAL-1');
-    await link.mend();
-    await until('the data center is there', async () => (await dataCenters()) === 'LOCAL-1 DOCKER-1', 30_000);
+    await link.open();
+    await waitFor(
+      'the data center is there',
+      async () => (await dataCenters()) === 'LOCAL-1 DOCKER-1',
+      30_000,
+    );
     assert.equal(await server.stop(), 0);
-    await link.cut();
+    await link.close();
     await place.drop();
     rmSync(folder, { recursive: true });
   });

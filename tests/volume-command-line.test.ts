@@ -20,12 +20,12 @@ import {
   PutObjectCommand,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
-import { runBerth } from './support/program.ts';
-import type { Ran } from './support/program.ts';
-import { s3Client } from './support/s3.ts';
-import type { S3Key } from './support/s3.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import { runBerth } from '../packages/testing/src/berth-command.ts';
+import type { CommandResult } from '../packages/testing/src/berth-command.ts';
+import { createS3Client } from '../packages/testing/src/s3-test-client.ts';
+import type { S3Key } from '../packages/testing/src/s3-test-client.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 const MB = 1024 ** 2;
 interface Volume {
@@ -39,11 +39,11 @@ interface Files {
 }
 
 describe('volumes on the command line', () => {
-  const stage = stageOn('sqlite');
+  const stage = serverFixture('sqlite');
   let ann: TestAccount;
   let here: string;
   let volume: Volume;
-  const berth = <T = Record<string, unknown>>(...args: string[]): Promise<Ran<T>> =>
+  const berth = <T = Record<string, unknown>>(...args: string[]): Promise<CommandResult<T>> =>
     runBerth<T>(args, { BERTH_URL: stage.server.url, BERTH_API_KEY: ann.key });
   const works = async <T = Record<string, unknown>>(...args: string[]): Promise<T> => {
     const ran = await berth<T>(...args);
@@ -56,7 +56,7 @@ describe('volumes on the command line', () => {
     return ran.stderr;
   };
   before(async () => {
-    ann = await stage.account('ann');
+    ann = await stage.createAccount('ann');
     here = mkdtempSync(join(tmpdir(), 'berth-volume-cli-'));
   });
   after(() => rmSync(here, { recursive: true }));
@@ -152,7 +152,7 @@ describe('volumes on the command line', () => {
     const content = randomBytes(40 * MB);
     writeFileSync(join(here, 'large'), content);
     const key = await works<S3Key>('key', 'create', '--s3');
-    const s3 = s3Client(stage.server.url, key);
+    const s3 = createS3Client(stage.server.url, key);
     const source = createHash('sha256')
       .update(JSON.stringify([hostname(), join(here, 'large')]))
       .digest('hex');
@@ -202,7 +202,7 @@ describe('volumes on the command line', () => {
   test('a large file leaves alone what another client sends under the same key', async () => {
     writeFileSync(join(here, 'contended'), randomBytes(17 * MB));
     const key = await works<S3Key>('key', 'create', '--s3');
-    const s3 = s3Client(stage.server.url, key);
+    const s3 = createS3Client(stage.server.url, key);
     const other = { Bucket: volume.id, Key: 'contended' };
     const { UploadId } = await s3.send(new CreateMultipartUploadCommand(other));
     const { ETag } = await s3.send(

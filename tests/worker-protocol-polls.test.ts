@@ -2,33 +2,40 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { before, describe, test } from 'node:test';
-import { DATABASES } from './support/databases.ts';
-import { eventually, newEndpoint, NO_SUCH_JOB, PROMPT_MS, running, timed } from './support/jobs.ts';
-import type { TestEndpoint } from './support/jobs.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
-import type { GivenJob } from './support/worker.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import {
+  waitUntilPasses,
+  createQueueEndpoint,
+  NO_SUCH_JOB,
+  WAKEUP_LIMIT_MS,
+  submitAndTake,
+  measureTime,
+} from '../packages/testing/src/queue-endpoint-client.ts';
+import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import type { TakenJob } from '../packages/testing/src/protocol-workers.ts';
 
 for (const kind of DATABASES) {
   describe(`the polls of a worker, on ${kind}`, { concurrency: true }, () => {
-    const stage = stageOn(kind, { BERTH_RATE_LIMITS: 'off' });
+    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.account('ann');
+      ann = await stage.createAccount('ann');
     });
-    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> =>
-      newEndpoint(stage.server.url, ann.key, settings);
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
+      createQueueEndpoint(stage.server.url, ann.key, settings);
 
     test('a poll waits for a job and is woken when one comes', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
       let answered = false;
       const polling = worker.poll().finally(() => (answered = true));
-      await eventually(async () => assert.equal((await jobs.health()).workers.idle, 1));
+      await waitUntilPasses(async () => assert.equal((await jobs.health()).workers.idle, 1));
       assert.equal(answered, false);
       const id = await jobs.run({ n: 1 });
-      const { took, result } = await timed(() => polling);
-      assert.ok(took < PROMPT_MS, `woken after ${took} ms`);
+      const { took, result } = await measureTime(() => polling);
+      assert.ok(took < WAKEUP_LIMIT_MS, `woken after ${took} ms`);
       assert.equal(result.status, 200);
       assert.match(result.headers['content-type'] ?? '', /^application\/json/);
       assert.deepEqual(result.body, { id, input: { n: 1 } });
@@ -78,7 +85,7 @@ for (const kind of DATABASES) {
       for (const size of ['0', '-3', 'many', '']) {
         await jobs.run();
         await jobs.run();
-        const { body } = await worker.send<GivenJob[]>(
+        const { body } = await worker.send<TakenJob[]>(
           'GET',
           `job-take-batch/${worker.workerId}?gpu=none&batch_size=${size}&job_in_progress=0`,
         );
@@ -111,9 +118,9 @@ for (const kind of DATABASES) {
         socket.pause();
         socket.resetAndDestroy();
         const other = jobs.worker();
-        const { took, result } = await timed(() => other.take());
+        const { took, result } = await measureTime(() => other.take());
         assert.equal(result.id, id);
-        assert.ok(took < PROMPT_MS, `it came after ${took} ms`);
+        assert.ok(took < WAKEUP_LIMIT_MS, `it came after ${took} ms`);
         assert.equal((await jobs.status(id)).retries, undefined);
         await other.done(id, { output: 1 });
         other.close();
@@ -126,13 +133,13 @@ for (const kind of DATABASES) {
         const [gone, other] = [jobs.worker('gone'), jobs.worker('other')];
         const leaving = new AbortController();
         const polls = [gone.poll({ signal: leaving.signal }), gone.pollBatch(5, { signal: leaving.signal })];
-        await eventually(async () => assert.equal((await jobs.health()).workers.idle, 1));
+        await waitUntilPasses(async () => assert.equal((await jobs.health()).workers.idle, 1));
         leaving.abort();
         await Promise.allSettled(polls);
         const id = await jobs.run();
-        const { took, result } = await timed(() => other.take());
+        const { took, result } = await measureTime(() => other.take());
         assert.equal(result.id, id);
-        assert.ok(took < PROMPT_MS, `went elsewhere after ${took} ms`);
+        assert.ok(took < WAKEUP_LIMIT_MS, `went elsewhere after ${took} ms`);
         await other.done(id, { output: 1 });
         assert.deepEqual(
           [(await jobs.status(id)).workerId, (await jobs.status(id)).retries],
@@ -145,9 +152,9 @@ for (const kind of DATABASES) {
     test('a ping is answered at once, however many jobs it names', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
-      const id = await running(jobs, worker);
+      const id = await submitAndTake(jobs, worker);
       for (const count of [0, 1, 500, 1_600, 3_000]) {
-        const { took, result } = await timed(() =>
+        const { took, result } = await measureTime(() =>
           worker.ping([
             id,
             ...Array.from({ length: count }, (_, n) =>
@@ -156,7 +163,7 @@ for (const kind of DATABASES) {
           ]),
         );
         assert.equal(result.status, 200, `${count} jobs`);
-        assert.ok(took < PROMPT_MS, `${count} jobs took ${took} ms`);
+        assert.ok(took < WAKEUP_LIMIT_MS, `${count} jobs took ${took} ms`);
       }
       assert.deepEqual((await jobs.health()).workers, {
         idle: 0,
@@ -172,14 +179,14 @@ for (const kind of DATABASES) {
     test('a worker that reports a failed check is unhealthy', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
-      const { took, result } = await timed(() =>
+      const { took, result } = await measureTime(() =>
         worker.ping(
           [],
           `&status=unhealthy&check=_gpu_health_check&reason=${encodeURIComponent(`RuntimeError: no device\u0000 ${'x'.repeat(230)}`)}`,
         ),
       );
       assert.equal(result.status, 200);
-      assert.ok(took < PROMPT_MS);
+      assert.ok(took < WAKEUP_LIMIT_MS);
       assert.equal((await jobs.health()).workers.unhealthy, 1);
       worker.close();
     });
@@ -191,18 +198,18 @@ for (const kind of DATABASES) {
       await worker.pollBatch(3);
       const waiting = worker.stops();
       const since = performance.now();
-      const first = await timed(async () => {
+      const first = await measureTime(async () => {
         await jobs.call('POST', `cancel/${ids[0]}`);
         return waiting;
       });
       assert.deepEqual([first.result.status, first.result.body], [200, { jobsToStop: [ids[0]] }]);
       assert.match(first.result.headers['content-type'] ?? '', /^application\/json/);
-      assert.ok(first.took < PROMPT_MS, `told after ${first.took} ms`);
+      assert.ok(first.took < WAKEUP_LIMIT_MS, `told after ${first.took} ms`);
       await worker.ping(ids);
       assert.deepEqual((await worker.stops()).body, { jobsToStop: [ids[0]] });
       // Measured from before it was told: however slow the way, that is never too short.
       const took = performance.now() - since;
-      assert.ok(took >= 3_000 && took < 3_000 + 2 * PROMPT_MS, `again after ${took} ms`);
+      assert.ok(took >= 3_000 && took < 3_000 + 2 * WAKEUP_LIMIT_MS, `again after ${took} ms`);
       // It lists the job no longer: only the next one is told.
       await worker.ping(ids.slice(1));
       await jobs.call('POST', `cancel/${ids[1]}`);
@@ -219,7 +226,7 @@ for (const kind of DATABASES) {
     test('a job that is retried on the worker that it was stopped on runs undisturbed', async () => {
       const jobs = await endpoint({ timeout: 5_000 });
       const worker = jobs.worker();
-      const id = await running(jobs, worker);
+      const id = await submitAndTake(jobs, worker);
       assert.deepEqual((await worker.stops()).body, { jobsToStop: [id] });
       await jobs.call('POST', `retry/${id}`);
       assert.equal((await worker.take()).id, id);
@@ -241,8 +248,8 @@ for (const kind of DATABASES) {
       const ids = [await jobs.run(), await jobs.run()];
       await worker.pollBatch(2);
       const polls = Promise.all([worker.pollBatch(3, { busy: true }), worker.stops()]);
-      await eventually(async () => assert.equal((await jobs.health()).workers.running, 1));
-      const released = await timed(async () => {
+      await waitUntilPasses(async () => assert.equal((await jobs.health()).workers.running, 1));
+      const released = await measureTime(async () => {
         await worker.done(ids[0] ?? '', { output: { a: 1 }, stopPod: true });
         return polls;
       });
@@ -250,10 +257,10 @@ for (const kind of DATABASES) {
         released.result.map(({ status }) => status),
         [204, 204],
       );
-      assert.ok(released.took < PROMPT_MS, `released after ${released.took} ms`);
+      assert.ok(released.took < WAKEUP_LIMIT_MS, `released after ${released.took} ms`);
       assert.deepEqual((await jobs.status(ids[0] ?? '')).output, { a: 1 });
       const id = await jobs.run();
-      const asking = timed(() => worker.poll({ busy: true }));
+      const asking = measureTime(() => worker.poll({ busy: true }));
       assert.equal((await other.take()).id, id);
       const { took, result } = await asking;
       assert.equal(result.status, 204);
@@ -273,15 +280,15 @@ for (const kind of DATABASES) {
 }
 
 describe('an idle worker', () => {
-  const stage = stageOn('sqlite', { BERTH_RATE_LIMITS: 'off' });
+  const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
 
   test('asks at most six times a minute, for jobs and for stops', async () => {
-    const jobs = await newEndpoint(stage.server.url, stage.server.key);
+    const jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
     const worker = jobs.worker();
     for (const { took, result } of await Promise.all([
-      timed(() => worker.poll()),
-      timed(() => worker.pollBatch(5)),
-      timed(() => worker.stops()),
+      measureTime(() => worker.poll()),
+      measureTime(() => worker.pollBatch(5)),
+      measureTime(() => worker.stops()),
     ])) {
       assert.equal(result.status, 204);
       assert.ok(took > 10_000 && took <= 25_000, `held ${took} ms`);

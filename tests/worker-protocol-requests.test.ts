@@ -1,31 +1,40 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { WorkerTokens } from '../packages/cloud/src/http/workers/tokens.ts';
-import { clientOf } from './support/client.ts';
-import { DATABASES } from './support/databases.ts';
-import { newEndpoint, NO_SUCH_JOB, running, timed } from './support/jobs.ts';
-import type { TestEndpoint } from './support/jobs.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
-import { publicWorker } from './support/worker.ts';
-import type { GivenJob, PublicWorker, Reply } from './support/worker.ts';
+import { WorkerTokens } from '../packages/cloud/src/auth/worker-tokens.ts';
+import { createApiClient } from '../packages/testing/src/api-client.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import {
+  createQueueEndpoint,
+  NO_SUCH_JOB,
+  submitAndTake,
+  measureTime,
+} from '../packages/testing/src/queue-endpoint-client.ts';
+import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { createPublicProtocolWorker } from '../packages/testing/src/protocol-workers.ts';
+import type {
+  TakenJob,
+  PublicProtocolWorker,
+  WorkerResponse,
+} from '../packages/testing/src/protocol-workers.ts';
 
 const MASTER_KEY = '0f'.repeat(32);
 
 for (const kind of DATABASES) {
   describe(`the requests of a worker, on ${kind}`, { concurrency: true }, () => {
-    const stage = stageOn(kind, { BERTH_RATE_LIMITS: 'off', BERTH_MASTER_KEY: MASTER_KEY });
+    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_MASTER_KEY: MASTER_KEY });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.account('ann');
+      ann = await stage.createAccount('ann');
     });
-    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> =>
-      newEndpoint(stage.server.url, ann.key, settings);
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
+      createQueueEndpoint(stage.server.url, ann.key, settings);
 
     test('idle connections are kept longer than any worker keeps them', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
-      const id = await running(jobs, worker);
+      const id = await submitAndTake(jobs, worker);
       for (const { headers } of [
         await worker.ping(),
         await worker.done(id, {}),
@@ -47,7 +56,7 @@ for (const kind of DATABASES) {
       await worker.pollBatch(2);
       const stale = { 'x-request-id': first, 'content-type': 'application/json' };
       const id = await jobs.run();
-      const taken = await worker.send<GivenJob>(
+      const taken = await worker.send<TakenJob>(
         'GET',
         `job-take/${worker.workerId}?gpu=NVIDIA+A40&retry_ping=1&job_in_progress=1&job_in_progress=1&future=%F0%9F%8E%89`,
         { headers: stale },
@@ -77,7 +86,7 @@ for (const kind of DATABASES) {
 
     test('a wrong key is refused slowly: less than one request a second', async () => {
       const jobs = await endpoint();
-      const bob = await stage.account(`bob of ${kind}`);
+      const bob = await stage.createAccount(`bob of ${kind}`);
       const readOnly = (
         await ann.call<{ key: string }>('POST', '/v2/account/api-keys', {
           name: 'reader',
@@ -94,7 +103,12 @@ for (const kind of DATABASES) {
       ];
       await Promise.all(
         cases.flatMap(([key, status]) => {
-          const worker = publicWorker({ url: stage.server.url, endpointId: jobs.id, workerId: 'w', key });
+          const worker = createPublicProtocolWorker({
+            url: stage.server.url,
+            endpointId: jobs.id,
+            workerId: 'w',
+            key,
+          });
           const asks = [
             () => worker.poll(),
             () => worker.pollBatch(2),
@@ -102,7 +116,7 @@ for (const kind of DATABASES) {
             ...(status === 404 ? [] : [() => worker.done(NO_SUCH_JOB, {}), () => worker.ping()]),
           ];
           return asks.map(async (ask) => {
-            const { took, result } = await timed(ask as () => Promise<Reply>);
+            const { took, result } = await measureTime(ask as () => Promise<WorkerResponse>);
             assert.equal(result.status, status, result.text);
             assert.ok(took > 1_000, `refused after ${took} ms`);
             assert.deepEqual(Object.keys(result.body), ['error']);
@@ -114,9 +128,9 @@ for (const kind of DATABASES) {
 
     test("a worker's own token opens the worker side of its endpoint under its name, and nothing else", async () => {
       const [jobs, other] = [await endpoint(), await endpoint()];
-      const token = new WorkerTokens(Buffer.from(MASTER_KEY, 'hex')).of(jobs.id, 'mine');
-      const as = (endpointId: string, workerId: string): PublicWorker =>
-        publicWorker({ url: stage.server.url, endpointId, workerId, key: token });
+      const token = new WorkerTokens(Buffer.from(MASTER_KEY, 'hex')).tokenFor(jobs.id, 'mine');
+      const as = (endpointId: string, workerId: string): PublicProtocolWorker =>
+        createPublicProtocolWorker({ url: stage.server.url, endpointId, workerId, key: token });
       const id = await jobs.run();
       const mine = as(jobs.id, 'mine');
       assert.equal((await mine.take()).id, id);
@@ -129,7 +143,7 @@ for (const kind of DATABASES) {
           assert.equal((await stranger.poll()).status, 401),
         ),
       );
-      const client = clientOf(stage.server.url, token);
+      const client = createApiClient(stage.server.url, token);
       for (const [method, path] of [
         ['GET', `/v2/${jobs.id}/health`],
         ['POST', `/v2/${jobs.id}/run`],
@@ -174,7 +188,7 @@ for (const kind of DATABASES) {
       }
       await Promise.all(
         ['%00', 'a%20b', 'x'.repeat(201), '%ff', ''].map(async (name) => {
-          const { took, result } = await timed(() =>
+          const { took, result } = await measureTime(() =>
             worker.send('GET', `job-take/${name}?job_in_progress=0`),
           );
           assert.ok(result.status === 429 || result.status === 404, `${name}: ${result.status}`);

@@ -1,22 +1,26 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { DATABASES } from './support/databases.ts';
-import { newEndpoint, NO_SUCH_JOB, running } from './support/jobs.ts';
-import type { TestEndpoint } from './support/jobs.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import {
+  createQueueEndpoint,
+  NO_SUCH_JOB,
+  submitAndTake,
+} from '../packages/testing/src/queue-endpoint-client.ts';
+import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 const MEGABYTE = 1024 * 1024;
 
 for (const kind of DATABASES) {
   describe(`the results of a worker, on ${kind}`, { concurrency: true }, () => {
-    const stage = stageOn(kind, { BERTH_RATE_LIMITS: 'off' });
+    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.account('ann');
+      ann = await stage.createAccount('ann');
     });
-    const endpoint = (settings: Record<string, unknown> = {}): Promise<TestEndpoint> =>
-      newEndpoint(stage.server.url, ann.key, settings);
+    const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
+      createQueueEndpoint(stage.server.url, ann.key, settings);
 
     test('a post under an id that is none changes no job', async () => {
       const jobs = await endpoint();
@@ -42,7 +46,7 @@ for (const kind of DATABASES) {
       const jobs = await endpoint();
       const worker = jobs.worker();
       const output = { greeting: 'Grüße, 世界 🎉', escaped: 'a=b&c=%41+"\\', control: '\u0000\u001f\u2028' };
-      const id = await running(jobs, worker);
+      const id = await submitAndTake(jobs, worker);
       await worker.chunk(id, { output });
       await worker.done(id, { output });
       assert.deepEqual((await jobs.status(id)).output, output);
@@ -53,7 +57,7 @@ for (const kind of DATABASES) {
     test('NaN and Infinity are taken in and come out as null, outside of texts only', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
-      const id = await running(jobs, worker);
+      const id = await submitAndTake(jobs, worker);
       const value =
         '{"nan": NaN, "list": [Infinity, -Infinity, 1.0], "text": "NaN, -Infinity \\" NaN", "NaN": 1}';
       const clean = { nan: null, list: [null, null, 1], text: 'NaN, -Infinity " NaN', NaN: 1 };
@@ -67,7 +71,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(body.output, clean);
       assert.ok(text.includes('[null, null, 1.0]'));
       assert.deepEqual((await jobs.call('GET', `stream/${id}`)).body, [{ output: clean }]);
-      const failed = await running(jobs, worker);
+      const failed = await submitAndTake(jobs, worker);
       await worker.done(failed, '{"error": {"code": NaN}}');
       assert.deepEqual((await jobs.status(failed)).error, { code: null });
       worker.close();
@@ -95,7 +99,7 @@ for (const kind of DATABASES) {
         ['{"output":{"status":"IN_PROGRESS"}}', 'COMPLETED', { status: 'IN_PROGRESS' }, undefined],
       ];
       for (const [body, status, output, error] of cases) {
-        const id = await running(jobs, worker);
+        const id = await submitAndTake(jobs, worker);
         assert.equal((await worker.done(id, body)).status, 200);
         const job = await jobs.status(id);
         assert.deepEqual([job.status, job.output, job.error], [status, output, error], body);
@@ -106,7 +110,7 @@ for (const kind of DATABASES) {
     test('repeated, late, foreign and senseless posts get 200 and change nothing', async () => {
       const jobs = await endpoint();
       const [worker, other] = [jobs.worker(), jobs.worker()];
-      const id = await running(jobs, worker);
+      const id = await submitAndTake(jobs, worker);
       for (const stranger of [other, jobs.worker()]) {
         for (const reply of [
           await stranger.done(id, { output: 'stolen' }),
@@ -145,7 +149,7 @@ for (const kind of DATABASES) {
     test('a result of 25 MB is kept', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
-      const id = await running(jobs, worker);
+      const id = await submitAndTake(jobs, worker);
       const output = `NaN ${'ö'.repeat((25 * MEGABYTE) / 2)} NaN`;
       assert.equal((await worker.done(id, { output })).status, 200);
       assert.ok((await jobs.status(id)).output === output, 'it came back whole');
@@ -155,7 +159,7 @@ for (const kind of DATABASES) {
     test('a post that breaks off in the middle is no defect of ours, and the job goes on', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
-      const id = await running(jobs, worker);
+      const id = await submitAndTake(jobs, worker);
       const leaving = new AbortController();
       const sent = Promise.withResolvers<void>();
       const body = new ReadableStream({
@@ -182,10 +186,10 @@ for (const kind of DATABASES) {
 }
 
 describe('a result that is too large', () => {
-  const stage = stageOn('sqlite', { BERTH_RATE_LIMITS: 'off' });
+  const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
 
   test('a result over 64 MB ends its job with the reason', async () => {
-    const jobs = await newEndpoint(stage.server.url, stage.server.key);
+    const jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
     const worker = jobs.worker();
     const id = await jobs.run();
     await worker.take();

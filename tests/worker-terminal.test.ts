@@ -1,25 +1,30 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { openTerminal, refusedTerminal } from './pod-access/terminal-client.ts';
-import { deploy, until, workersOf } from './support/serverless.ts';
-import { stageOn } from './support/story.ts';
-import type { TestAccount } from './support/story.ts';
+import { openTerminal, openRefusedTerminal } from '../packages/testing/src/terminal-client.ts';
+import { deployHandler, waitFor, listWorkers } from '../packages/testing/src/deploy-handler.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 describe('terminals of workers', () => {
-  const stage = stageOn('sqlite', { BERTH_RATE_LIMITS: 'off' });
+  const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
   let ann: TestAccount;
   let bob: TestAccount;
   before(async () => {
-    ann = await stage.account('ann');
-    bob = await stage.account('bob');
+    ann = await stage.createAccount('ann');
+    bob = await stage.createAccount('bob');
   });
 
   test('a command runs beside a worker, with its environment; strangers and workers that have ended are refused', async () => {
-    const endpointId = await deploy(ann, 'echo', 'export default ({ input }: { input: unknown }) => input;', {
-      workers: { min: 1, max: 1 },
-    });
-    const worker = await until('a worker is ready', async () =>
-      (await workersOf(ann, endpointId)).find(({ status }) => status === 'IDLE'),
+    const endpointId = await deployHandler(
+      ann,
+      'echo',
+      'export default ({ input }: { input: unknown }) => input;',
+      {
+        workers: { min: 1, max: 1 },
+      },
+    );
+    const worker = await waitFor('a worker is ready', async () =>
+      (await listWorkers(ann, endpointId)).find(({ status }) => status === 'IDLE'),
     );
     const path = (workerId: string, query = ''): string =>
       `${stage.server.url.replace(/^http/, 'ws')}/v2/serverless/${endpointId}/workers/${workerId}/terminal${query}`;
@@ -38,17 +43,17 @@ describe('terminals of workers', () => {
     assert.equal((await shell.ended).exit?.exitCode, 3);
 
     assert.equal(
-      (await refusedTerminal(path(worker.id), { authorization: `Bearer ${bob.key}` })).status,
+      (await openRefusedTerminal(path(worker.id), { authorization: `Bearer ${bob.key}` })).status,
       404,
     );
-    assert.equal((await refusedTerminal(path('nobody'), bearer)).status, 404);
-    assert.equal((await refusedTerminal(path(worker.id))).status, 401);
+    assert.equal((await openRefusedTerminal(path('nobody'), bearer)).status, 404);
+    assert.equal((await openRefusedTerminal(path(worker.id))).status, 401);
     assert.equal(
       (await ann.call('PATCH', `/v2/serverless/${endpointId}`, { workers: { min: 0, max: 0 } })).status,
       200,
     );
-    const ended = await until('it has ended', async () => {
-      const refused = await refusedTerminal(path(worker.id), bearer).catch(() => undefined);
+    const ended = await waitFor('it has ended', async () => {
+      const refused = await openRefusedTerminal(path(worker.id), bearer).catch(() => undefined);
       return refused?.status === 409 && refused;
     });
     assert.match(ended.detail, /has ended|does not run/);

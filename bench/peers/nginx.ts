@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../support/free-port.ts';
-import { startProgram } from '../support/program.ts';
-import type { Stage } from '../support/stage.ts';
+import { startProgram } from '../support/child-program.ts';
+import type { CleanupScope } from '../support/cleanup-scope.ts';
 
 /** Debian keeps it where only an administrator's PATH looks. */
 const PLACES = ['nginx', '/usr/sbin/nginx'];
@@ -22,7 +22,11 @@ export function findNginx(): Nginx | undefined {
 }
 
 /** nginx as a plain proxy in front of one server: one process, and connections that are kept on both sides. */
-export async function startNginx({ command }: Nginx, stage: Stage, upstreamPort: number): Promise<string> {
+export async function startNginx(
+  { command }: Nginx,
+  stage: CleanupScope,
+  upstreamPort: number,
+): Promise<string> {
   const folder = stage.folder('nginx');
   mkdirSync(join(folder, 'temporary'));
   const port = await freePort();
@@ -33,7 +37,7 @@ export async function startNginx({ command }: Nginx, stage: Stage, upstreamPort:
     args: ['-c', 'exec "$0" "$@" 2>&1', command, '-p', folder, '-c', join(folder, 'nginx.conf')],
     ready: /start worker process \d+/,
   });
-  stage.onEnd(program.stop);
+  stage.defer(program.stop);
   return `http://127.0.0.1:${port}`;
 }
 

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../support/free-port.ts';
-import { startProgram } from '../support/program.ts';
-import type { Stage } from '../support/stage.ts';
+import { startProgram } from '../support/child-program.ts';
+import type { CleanupScope } from '../support/cleanup-scope.ts';
 
 const HANDLER = `
 import runpod
@@ -11,7 +11,10 @@ runpod.serverless.start({"handler": lambda job: {"ok": True}})
 `;
 
 /** The local server of the Python worker SDK, with a handler that does nothing. It keeps jobs in memory, runs them when they are asked for, and is gone with them. */
-export async function startPythonServer(stage: Stage, python: string): Promise<{ url: string; pid: number }> {
+export async function startPythonServer(
+  stage: CleanupScope,
+  python: string,
+): Promise<{ url: string; pid: number }> {
   const port = await freePort();
   const handler = join(stage.folder('python'), 'handler.py');
   writeFileSync(handler, HANDLER);
@@ -27,6 +30,6 @@ export async function startPythonServer(stage: Stage, python: string): Promise<{
     env: { UVICORN_LOG_LEVEL: 'info', RUNPOD_LOG_LEVEL: 'ERROR' },
     ready: /Uvicorn running on/,
   });
-  stage.onEnd(server.stop);
+  stage.defer(server.stop);
   return { url: `http://127.0.0.1:${port}`, pid: server.pid };
 }

@@ -1,16 +1,16 @@
-import { DEFAULTS } from '../../packages/cloud/src/resources/pods/order.ts';
-import { openStore } from '../../packages/cloud/src/store/open.ts';
+import { POD_DEFAULTS } from '../../packages/cloud/src/domain/pods/pod-input.ts';
+import { openStore } from '../../packages/cloud/src/store/open-store.ts';
 import { systemClock } from '../../packages/cloud/src/support/clock.ts';
 import { Sealer } from '../../packages/cloud/src/support/crypto.ts';
 import { randomIds } from '../../packages/cloud/src/support/ids.ts';
 import { loadMasterKey } from '../../packages/cloud/src/support/master-key.ts';
-import type { BerthPlace } from './berth.ts';
+import type { BerthStorage } from './berth-process.ts';
 
 const ACCOUNT = 'root';
-const TOGETHER = 500;
+const BATCH_SIZE = 500;
 
 /** Puts stopped pods of the root account into the store, while no server runs. */
-export async function fillPods({ data, database }: BerthPlace, count: number): Promise<void> {
+export async function fillPods({ data, database }: BerthStorage, count: number): Promise<void> {
   const store = await openStore({
     database,
     data,
@@ -21,13 +21,13 @@ export async function fillPods({ data, database }: BerthPlace, count: number): P
     },
   });
   try {
-    for (let made = 0; made < count; made += TOGETHER) {
+    for (let made = 0; made < count; made += BATCH_SIZE) {
       await Promise.all(
-        Array.from({ length: Math.min(TOGETHER, count - made) }, (_, index) => {
+        Array.from({ length: Math.min(BATCH_SIZE, count - made) }, (_, index) => {
           const now = systemClock.now();
           const id = randomIds.resource();
           const record = {
-            ...DEFAULTS,
+            ...POD_DEFAULTS,
             id,
             accountId: ACCOUNT,
             name: `pod ${made + index}`,

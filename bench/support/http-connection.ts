@@ -1,13 +1,13 @@
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 
-export interface HttpAnswer {
+export interface HttpResponse {
   status: number;
   body: string;
 }
 
-interface Asked {
-  resolve(answer: HttpAnswer): void;
+interface PendingRequest {
+  resolve(answer: HttpResponse): void;
   reject(error: Error): void;
 }
 
@@ -20,7 +20,7 @@ export class HttpConnection {
   readonly #socket: Socket;
   readonly #host: string;
   readonly #authorization: string;
-  #asked: Asked | undefined;
+  #asked: PendingRequest | undefined;
   #broken: Error | undefined;
   #bytes: Buffer = Buffer.alloc(0);
 
@@ -39,7 +39,7 @@ export class HttpConnection {
     this.#socket.on('close', () => this.#fail(new Error('the connection was closed')));
   }
 
-  request(method: string, path: string, body = ''): Promise<HttpAnswer> {
+  request(method: string, path: string, body = ''): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
       if (this.#broken !== undefined) throw this.#broken;
       if (this.#asked !== undefined) throw new Error('one request at a time');
@@ -99,7 +99,7 @@ export class HttpPool {
     await Promise.all(this.#all.map(({ opened }) => opened));
   }
 
-  async request(method: string, path: string, body?: string): Promise<HttpAnswer> {
+  async request(method: string, path: string, body?: string): Promise<HttpResponse> {
     const connection =
       this.#free.pop() ?? (await new Promise<HttpConnection>((resolve) => this.#waiting.push(resolve)));
     try {

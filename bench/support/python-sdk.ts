@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
 import { preparePython, pythonEnvironment } from '../../clients/support/python-environment.mjs';
-import { inRepository } from './paths.ts';
+import { repositoryPath } from './repository-path.ts';
 
 const NAME = 'runpod';
 const VERSIONS = `
@@ -17,7 +17,7 @@ export type PythonSdk = { path: string; versions: string } | { reason: string };
 export async function pythonSdk(): Promise<PythonSdk> {
   const reason = await preparePython(
     NAME,
-    pathToFileURL(inRepository(`clients/python/${NAME}/requirements.txt`)),
+    pathToFileURL(repositoryPath(`clients/python/${NAME}/requirements.txt`)),
   );
   if (reason !== undefined) return { reason };
   const path = `${pythonEnvironment(NAME)}/bin/python`;

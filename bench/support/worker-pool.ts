@@ -1,17 +1,17 @@
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import type { Note, Order, Role, WorkerOptions } from '../workers/session.ts';
-import { inRepository } from './paths.ts';
-import { keepUntilExit, stopChild } from './program.ts';
-import { settle } from './settle.ts';
-import type { Stage } from './stage.ts';
+import type { WorkerMessage, WorkerCommand, Role, WorkerOptions } from '../workers/worker-messages.ts';
+import { repositoryPath } from './repository-path.ts';
+import { killOnExit, stopChild } from './child-program.ts';
+import { waitUntilIdle } from './wait-until-idle.ts';
+import type { CleanupScope } from './cleanup-scope.ts';
 
-export interface CrewOptions extends Omit<WorkerOptions, 'workerId'> {
+export interface WorkerGroupOptions extends Omit<WorkerOptions, 'workerId'> {
   role: Role;
   workers: number;
 }
 
-export interface DrainOptions extends CrewOptions {
+export interface DrainOptions extends WorkerGroupOptions {
   /** Ends when so many are done, */
   jobs: number;
   /** or after this time. */
@@ -20,63 +20,73 @@ export interface DrainOptions extends CrewOptions {
   ended?: () => Promise<number>;
 }
 
-const ASK_EVERY_MS = 5;
+const POLL_INTERVAL_MS = 5;
 
-interface Hand {
+interface WorkerHandle {
   child: ChildProcess;
-  tell(order: Order): void;
-  hear: (note: Note) => void;
+  send(order: WorkerCommand): void;
+  onMessage: (note: WorkerMessage) => void;
 }
 
 /** Worker processes that are started once and then work for one queue after another. */
 export class WorkerPool {
-  readonly #hands: Hand[] = [];
+  readonly #hands: WorkerHandle[] = [];
 
-  constructor(stage: Stage, size: number) {
+  constructor(stage: CleanupScope, size: number) {
     for (let index = 0; index < size; index += 1) {
-      const child = fork(inRepository('bench/workers/worker.ts'), {
+      const child = fork(repositoryPath('bench/workers/worker-main.ts'), {
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       });
-      const exited = keepUntilExit(child);
-      const hand: Hand = { child, tell: (order) => void child.send(order), hear: () => undefined };
+      const exited = killOnExit(child);
+      const hand: WorkerHandle = {
+        child,
+        send: (order) => void child.send(order),
+        onMessage: () => undefined,
+      };
       // What cannot be told to a process that is gone is known from its exit.
-      child.on('error', (error) => hand.hear({ note: 'failed', why: error.message }));
-      child.on('message', (note: Note) => hand.hear(note));
-      child.on('exit', (code) => hand.hear({ note: 'failed', why: `a worker process ended with ${code}` }));
+      child.on('error', (error) => hand.onMessage({ note: 'failed', why: error.message }));
+      child.on('message', (note: WorkerMessage) => hand.onMessage(note));
+      child.on('exit', (code) =>
+        hand.onMessage({ note: 'failed', why: `a worker process ended with ${code}` }),
+      );
       this.#hands.push(hand);
-      stage.onEnd(async () => {
-        hand.hear = () => undefined;
+      stage.defer(async () => {
+        hand.onMessage = () => undefined;
         await stopChild(child, exited);
       });
     }
   }
 
   /** Workers that are ready and connected, and do nothing until they are started. */
-  async crew({ role, workers, ...options }: CrewOptions): Promise<Crew> {
+  async prepare({ role, workers, ...options }: WorkerGroupOptions): Promise<WorkerGroup> {
     const hands = this.#hands.slice(0, workers);
     await Promise.all(
       hands.map((hand, index) =>
-        asked(hand, { order: 'prepare', role, options: { ...options, workerId: `bench${index}` } }, 'ready'),
+        sendAndWait(
+          hand,
+          { order: 'prepare', role, options: { ...options, workerId: `bench${index}` } },
+          'ready',
+        ),
       ),
     );
-    return new Crew(hands);
+    return new WorkerGroup(hands);
   }
 
   /** Jobs per second from the moment that all workers are told to start. */
   async drain({ jobs, seconds, ended, ...options }: DrainOptions): Promise<number> {
-    const crew = await this.crew(options);
-    await settle();
+    const crew = await this.prepare(options);
+    await waitUntilIdle();
     const rate = await crew.drain(jobs, seconds, ended);
     await crew.stop();
     return rate;
   }
 }
 
-export class Crew {
-  readonly #hands: readonly Hand[];
-  readonly #counts = new Map<Hand, { done: number; at: number }>();
+export class WorkerGroup {
+  readonly #hands: readonly WorkerHandle[];
+  readonly #counts = new Map<WorkerHandle, { done: number; at: number }>();
 
-  constructor(hands: readonly Hand[]) {
+  constructor(hands: readonly WorkerHandle[]) {
     this.#hands = hands;
   }
 
@@ -90,18 +100,18 @@ export class Crew {
   /** `onDone` hears each time that they have ended more. */
   start(onDone?: () => void, onFailure: (error: Error) => void = fail): void {
     for (const hand of this.#hands) {
-      hand.hear = (note) => {
+      hand.onMessage = (note) => {
         if (note.note === 'failed') onFailure(new Error(`a worker failed: ${note.why}`));
         if (note.note !== 'done') return;
         this.#counts.set(hand, note);
         onDone?.();
       };
-      hand.tell({ order: 'start', tells: onDone !== undefined });
+      hand.send({ order: 'start', tells: onDone !== undefined });
     }
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#hands.map((hand) => asked(hand, { order: 'stop' }, 'stopped')));
+    await Promise.all(this.#hands.map((hand) => sendAndWait(hand, { order: 'stop' }, 'stopped')));
   }
 
   /** Jobs per second until the workers have ended so many of them, or for so long. */
@@ -120,7 +130,7 @@ export class Crew {
     for (;;) {
       const count = await ended();
       if (count >= jobs || now() >= deadline) return perSecond(count, now() - began);
-      await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
+      await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
     }
   }
 }
@@ -137,12 +147,12 @@ function fail(error: Error): never {
   throw error;
 }
 
-function asked(hand: Hand, order: Order, answer: Note['note']): Promise<void> {
+function sendAndWait(hand: WorkerHandle, order: WorkerCommand, answer: WorkerMessage['note']): Promise<void> {
   return new Promise((resolve, reject) => {
-    hand.hear = (note) => {
+    hand.onMessage = (note) => {
       if (note.note === 'failed') reject(new Error(note.why));
       if (note.note === answer) resolve();
     };
-    hand.tell(order);
+    hand.send(order);
   });
 }

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { runProgram } from './program.ts';
-import { onStage } from './stage.ts';
+import { runProgram } from './child-program.ts';
+import { withCleanup } from './cleanup-scope.ts';
 
 export interface LoadOptions {
   url: string;
@@ -24,9 +24,9 @@ export interface LoadResult {
  * every call is timed by itself. wrk's own figures, taken on several, count each stall as all the
  * calls that it kept from being made: nine calls of 0.1 s among 90,000 make a p99 of 94 ms.
  */
-export function load(options: LoadOptions): Promise<LoadResult> {
+export function runLoad(options: LoadOptions): Promise<LoadResult> {
   const { url, connections, seconds } = options;
-  return onStage(async (stage) => {
+  return withCleanup(async (stage) => {
     const script = join(stage.folder('wrk'), 'post.lua');
     writeFileSync(script, postScript(options));
     const output = await runProgram('wrk', [
@@ -56,7 +56,7 @@ wrk.method = 'POST'
 wrk.body = [==[${body}]==]
 wrk.headers['content-type'] = 'application/json'
 ${key === undefined ? '' : `wrk.headers['authorization'] = 'Bearer ${key}'`}
-${connections === 1 ? EVERY_CALL : WRKS_OWN}
+${connections === 1 ? PER_CALL_TIMES : WRK_PERCENTILES}
 done = function(summary, latency)
   local errors = summary.errors
   io.write(string.format('figures %d %d %.1f %.1f %d\\n', summary.requests, summary.duration, percentile(latency, 50), percentile(latency, 99),
@@ -65,14 +65,14 @@ end
 `;
 }
 
-const WRKS_OWN = `
+const WRK_PERCENTILES = `
 percentile = function(latency, percent)
   return latency:percentile(percent)
 end
 `;
 
 /** On one connection a request is asked for as soon as the answer to the one before is there. */
-const EVERY_CALL = `
+const PER_CALL_TIMES = `
 local ffi = require('ffi')
 ffi.cdef('struct moment { long seconds; long nanoseconds; }; int clock_gettime(int clock, struct moment *now);')
 local moment = ffi.new('struct moment')

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { goProgram } from '../support/go-client.mjs';
-import { clientStage } from '../support/stage.ts';
-import { until } from '../../tests/support/serverless.ts';
+import { clientFixture } from '../../packages/testing/src/client-fixture.ts';
+import { waitFor } from '../../packages/testing/src/deploy-handler.ts';
 
 interface Thing extends Record<string, unknown> {
   id: string;
@@ -34,7 +34,7 @@ const STAYS = {
 export function runpodctlSuite(installed: string, { speaksV2 }: { speaksV2: boolean }): void {
   const program = goProgram(installed, 'runpodctl');
   describe(installed, { skip: existsSync(program) ? false : `${installed} is not installed` }, () => {
-    const stage = clientStage();
+    const stage = clientFixture();
     let home: string;
     before(() => {
       home = mkdtempSync(join(tmpdir(), 'berth-runpodctl-'));
@@ -92,7 +92,7 @@ export function runpodctlSuite(installed: string, { speaksV2 }: { speaksV2: bool
         '{"A":"b"}',
         '--ssh=false',
       );
-      await until(
+      await waitFor(
         'the pod runs',
         async () => (await stage.client.call('GET', `/v2/pods/${pod.id}`)).body['status'] === 'RUNNING',
       );
@@ -102,7 +102,7 @@ export function runpodctlSuite(installed: string, { speaksV2 }: { speaksV2: bool
       await ok('pod', 'stop', pod.id);
       assert.ok(ids(await json<Thing[]>('pod', 'list', '--all')).includes(pod.id));
       await ok('pod', 'start', pod.id);
-      await until(
+      await waitFor(
         'the pod runs again',
         async () => (await stage.client.call('GET', `/v2/pods/${pod.id}`)).body['status'] === 'RUNNING',
       );

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Docker from 'dockerode';
-import { optionsOf } from '../../packages/cloud/src/engines/docker/finding.ts';
+import { dockerClientOptions } from '../../packages/cloud/src/engines/docker/daemon-discovery.ts';
 import { pythonEnvironment } from './python-environment.mjs';
 
 /** Where Python itself lies, apart from what the environment adds. */
@@ -58,7 +58,7 @@ export async function makePythonImage(
     ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
-  const docker = new Docker(optionsOf(host));
+  const docker = new Docker(dockerClientOptions(host));
   const changes = [`ENV PATH=${home}/bin:/bin`, 'WORKDIR /app', 'CMD ["python", "-u", "/app/handler.py"]'];
   const answer = await docker.importImage(archive.stdout, { changes });
   const messages = (await Array.fromAsync(answer)).map(String).join('');

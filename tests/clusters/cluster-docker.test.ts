@@ -1,5 +1,5 @@
-import { withDocker } from '../support/docker.ts';
-import { dockerEngine } from '../support/engine-under-test.ts';
-import { clustersOn } from './cluster.suite.ts';
+import { withDocker } from '../../packages/testing/src/with-docker.ts';
+import { dockerEngineFixture } from '../../packages/testing/src/engine-fixture.ts';
+import { clusterEngineSuite } from './cluster-engine.suite.ts';
 
-await withDocker((host) => clustersOn('Docker', () => dockerEngine(host)));
+await withDocker((host) => clusterEngineSuite('Docker', () => dockerEngineFixture(host)));

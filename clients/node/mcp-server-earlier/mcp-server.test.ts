@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { mcpEnvironment, startMcp } from '../../support/mcp.ts';
-import type { McpServer } from '../../support/mcp.ts';
-import { clientStage } from '../../support/stage.ts';
-import { until } from '../../../tests/support/serverless.ts';
+import { mcpEnvironment, startMcpServer } from '../../support/mcp-client.ts';
+import type { McpServerProcess } from '../../support/mcp-client.ts';
+import { clientFixture } from '../../../packages/testing/src/client-fixture.ts';
+import { waitFor } from '../../../packages/testing/src/deploy-handler.ts';
 
 interface Thing extends Record<string, unknown> {
   id: string;
@@ -27,10 +27,10 @@ const STAYS = {
 /** Version 3 speaks REST v2 unless it is told otherwise, and can be told to speak v1. */
 for (const version of ['v2', 'v1'] as const) {
   describe(`@runpod/mcp-server 3 over REST ${version}`, () => {
-    const stage = clientStage();
-    let mcp: McpServer;
+    const stage = clientFixture();
+    let mcp: McpServerProcess;
     before(async () => {
-      mcp = await startMcp('mcp-server-earlier', {
+      mcp = await startMcpServer('mcp-server-earlier', {
         ...mcpEnvironment(stage.server),
         RUNPOD_REST_VERSION: version,
       });
@@ -76,7 +76,7 @@ for (const version of ['v2', 'v1'] as const) {
         ...order,
       });
       if (version === 'v2') {
-        await until(
+        await waitFor(
           'the pod runs',
           async () => (await mcp.ask<Thing>('get-pod', { podId: pod.id })).status === 'RUNNING',
         );
@@ -171,7 +171,7 @@ for (const version of ['v2', 'v1'] as const) {
     });
 
     test('sends jobs and reads what they stream', async () => {
-      const streaming = await stage.example('streaming');
+      const streaming = await stage.deployExample('streaming');
       assert.equal(
         (
           await mcp.ask<Thing>('runsync-endpoint', {
@@ -205,7 +205,7 @@ for (const version of ['v2', 'v1'] as const) {
     });
 
     test('cancels, retries and purges jobs', async () => {
-      const failing = await stage.example('failing');
+      const failing = await stage.deployExample('failing');
       const failed = await mcp.ask<Thing>('runsync-endpoint', {
         endpointId: failing,
         input: { how: 'error' },
@@ -214,7 +214,7 @@ for (const version of ['v2', 'v1'] as const) {
         (await mcp.ask<Thing>('retry-job', { endpointId: failing, jobId: failed.id })).status,
         'IN_QUEUE',
       );
-      const idle = await stage.example('echo', { min: 0, max: 0 });
+      const idle = await stage.deployExample('echo', { min: 0, max: 0 });
       const { id } = await mcp.ask<Thing>('run-endpoint', { endpointId: idle, input: {} });
       assert.equal((await mcp.ask<Thing>('cancel-job', { endpointId: idle, jobId: id })).status, 'CANCELLED');
       assert.equal(

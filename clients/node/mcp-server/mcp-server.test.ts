@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { mcpEnvironment, startMcp } from '../../support/mcp.ts';
-import type { McpServer } from '../../support/mcp.ts';
-import { clientStage } from '../../support/stage.ts';
-import { until } from '../../../tests/support/serverless.ts';
+import { mcpEnvironment, startMcpServer } from '../../support/mcp-client.ts';
+import type { McpServerProcess } from '../../support/mcp-client.ts';
+import { clientFixture } from '../../../packages/testing/src/client-fixture.ts';
+import { waitFor } from '../../../packages/testing/src/deploy-handler.ts';
 
 interface Thing extends Record<string, unknown> {
   id: string;
@@ -17,10 +17,10 @@ const CLUSTER_GPU = 'NVIDIA A100 80GB PCIe';
 const STAYS = ['sh', '-c', 'echo up; exec sleep 1000'];
 
 describe('@runpod/mcp-server', () => {
-  const stage = clientStage();
-  let mcp: McpServer;
+  const stage = clientFixture();
+  let mcp: McpServerProcess;
   before(async () => {
-    mcp = await startMcp('mcp-server', mcpEnvironment(stage.server));
+    mcp = await startMcpServer('mcp-server', mcpEnvironment(stage.server));
   });
   after(() => mcp.stop());
 
@@ -115,7 +115,7 @@ describe('@runpod/mcp-server', () => {
         env: { A: 'b' },
       },
     });
-    await until(
+    await waitFor(
       'the pod runs',
       async () => (await mcp.ask<Thing>('get-pod', { id: pod.id })).status === 'RUNNING',
     );
@@ -166,7 +166,7 @@ describe('@runpod/mcp-server', () => {
         ({ id }) => id === made.id,
       ),
     );
-    const worker = await until('a worker is idle', async () =>
+    const worker = await waitFor('a worker is idle', async () =>
       (await mcp.ask<{ workers: Thing[] }>('list-endpoint-workers', { id: made.id })).workers.find(
         ({ status }) => status === 'IDLE',
       ),
@@ -208,7 +208,7 @@ describe('@runpod/mcp-server', () => {
   });
 
   test('sends jobs, waits for them and reads what they stream', async () => {
-    const echo = await stage.example('echo');
+    const echo = await stage.deployExample('echo');
     const ran = await mcp.ask<Thing>('runsync-endpoint', {
       endpointId: echo,
       input: { say: 'hello' },
@@ -223,7 +223,7 @@ describe('@runpod/mcp-server', () => {
     const ended = await mcp.ask<Thing>('get-job-status', { endpointId: echo, jobId: sent.id, wait: 20_000 });
     assert.deepEqual([ended.status, ended['output']], ['COMPLETED', { n: 1 }]);
 
-    const streaming = await stage.example('streaming');
+    const streaming = await stage.deployExample('streaming');
     const { id } = await mcp.ask<Thing>('run-endpoint', {
       endpointId: streaming,
       input: { text: 'one two', pauseMs: 20 },
@@ -257,11 +257,11 @@ describe('@runpod/mcp-server', () => {
   });
 
   test('cancels, retries and purges jobs', async () => {
-    const failing = await stage.example('failing');
+    const failing = await stage.deployExample('failing');
     const { id } = await mcp.ask<Thing>('runsync-endpoint', { endpointId: failing, input: { how: 'error' } });
     assert.equal((await mcp.ask<Thing>('retry-job', { endpointId: failing, jobId: id })).status, 'IN_QUEUE');
 
-    const idle = await stage.example('echo', { min: 0, max: 0 });
+    const idle = await stage.deployExample('echo', { min: 0, max: 0 });
     const [first] = [
       await mcp.ask<Thing>('run-endpoint', { endpointId: idle, input: {} }),
       await mcp.ask<Thing>('run-endpoint', { endpointId: idle, input: {} }),
@@ -388,7 +388,7 @@ describe('@runpod/mcp-server', () => {
   }
 
   test('a key that opens nothing is told apart from a thing that is not there', async () => {
-    const stranger = await startMcp('mcp-server', {
+    const stranger = await startMcpServer('mcp-server', {
       ...mcpEnvironment(stage.server),
       RUNPOD_API_KEY: 'rpa_WRONG',
     });
@@ -401,7 +401,7 @@ describe('@runpod/mcp-server', () => {
 
   test('every tool was used', () => {
     assert.deepEqual(
-      mcp.tools.filter((tool) => !mcp.used.has(tool)),
+      mcp.tools.filter((tool) => !mcp.usedTools.has(tool)),
       [],
     );
   });

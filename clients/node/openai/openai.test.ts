@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { npmFile } from '../../support/npm-client.mjs';
-import { clientStage } from '../../support/stage.ts';
-import { deploy } from '../../../tests/support/serverless.ts';
+import { clientFixture } from '../../../packages/testing/src/client-fixture.ts';
+import { deployHandler } from '../../../packages/testing/src/deploy-handler.ts';
 
 /** As the common worker images have it: the route and the body come in the input; a stream is events in text. */
 const HANDLER = `
@@ -32,13 +32,13 @@ interface OpenAiModule {
 }
 
 describe("OpenAI's JavaScript client", () => {
-  const stage = clientStage();
+  const stage = clientFixture();
   let open: (key?: string) => OpenAi;
   before(async () => {
     const { default: Client } = (await import(
       pathToFileURL(npmFile('openai-node', 'openai/index.mjs')).href
     )) as OpenAiModule;
-    const id = await deploy(stage.client, 'parrot', HANDLER, { workers: { min: 1, max: 1 } });
+    const id = await deployHandler(stage.client, 'parrot', HANDLER, { workers: { min: 1, max: 1 } });
     open = (apiKey = stage.server.key) =>
       new Client({ apiKey, baseURL: `${stage.server.url}/v2/${id}/openai/v1`, maxRetries: 0 });
   });

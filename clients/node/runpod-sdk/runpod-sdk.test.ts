@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { pathToFileURL } from 'node:url';
 import { before, describe, test } from 'node:test';
 import { npmFile } from '../../support/npm-client.mjs';
-import { clientStage } from '../../support/stage.ts';
-import { until } from '../../../tests/support/serverless.ts';
+import { clientFixture } from '../../../packages/testing/src/client-fixture.ts';
+import { waitFor } from '../../../packages/testing/src/deploy-handler.ts';
 
 /** What the SDK shows of a job; it adds the last three. */
 interface Job {
@@ -34,7 +34,7 @@ interface Sdk {
 }
 
 describe('runpod-sdk', () => {
-  const stage = clientStage();
+  const stage = clientFixture();
   let of: (id: string, key?: string) => SdkEndpoint;
   let echo: SdkEndpoint;
   before(async () => {
@@ -42,7 +42,7 @@ describe('runpod-sdk', () => {
       pathToFileURL(npmFile('runpod-sdk', 'runpod-sdk/dist/src/index.js')).href
     )) as Sdk;
     of = (id, key = stage.server.key) => runpodSdk(key, { baseUrl: `${stage.server.url}/v2` }).endpoint(id);
-    echo = of(await stage.example('echo'));
+    echo = of(await stage.deployExample('echo'));
   });
 
   test('runSync waits for the output', async () => {
@@ -74,7 +74,7 @@ describe('runpod-sdk', () => {
   });
 
   test('stream yields every chunk in order, then ends', async () => {
-    const streaming = of(await stage.example('streaming'));
+    const streaming = of(await stage.deployExample('streaming'));
     const { id } = await streaming.run({ input: { text: 'one two three', pauseMs: 50 } });
     const seen: unknown[] = [];
     for await (const { output } of streaming.stream(id)) seen.push(output);
@@ -86,15 +86,15 @@ describe('runpod-sdk', () => {
   });
 
   test('a job that fails is completed and not succeeded', async () => {
-    const job = await of(await stage.example('failing')).runSync({ input: { how: 'error' } });
+    const job = await of(await stage.deployExample('failing')).runSync({ input: { how: 'error' } });
     assert.deepEqual([job.status, job.completed, job.succeeded], ['FAILED', true, false]);
     assert.equal(job.error, 'the handler says no');
   });
 
   test('cancel ends a job that runs, also for whoever waits for it', async () => {
-    const slow = of(await stage.example('progress'));
+    const slow = of(await stage.deployExample('progress'));
     const { id } = await slow.run({ input: { steps: 1000, stepMs: 50 } });
-    await until('the job runs', async () => (await slow.status(id)).status === 'IN_PROGRESS');
+    await waitFor('the job runs', async () => (await slow.status(id)).status === 'IN_PROGRESS');
     const waiting = slow.statusSync(id);
     assert.deepEqual(((job) => [job.id, job.status])(await slow.cancel(id)), [id, 'CANCELLED']);
     const { status, completed, succeeded } = await waiting;
@@ -116,14 +116,14 @@ describe('runpod-sdk', () => {
   });
 
   test('purgeQueue removes what waits', async () => {
-    const idle = of(await stage.example('echo', { min: 0, max: 0 }));
+    const idle = of(await stage.deployExample('echo', { min: 0, max: 0 }));
     await Promise.all([1, 2, 3].map((n) => idle.run({ input: n })));
     assert.deepEqual(await idle.purgeQueue(), { removed: 3, status: 'completed' });
     assert.equal((await idle.health()).jobs['inQueue'], 0);
   });
 
   test('runSync gives up waiting when its own time is over', async () => {
-    const job = await of(await stage.example('echo', { min: 0, max: 0 })).runSync({ input: {} }, 1000);
+    const job = await of(await stage.deployExample('echo', { min: 0, max: 0 })).runSync({ input: {} }, 1000);
     assert.deepEqual([job.status, job.started, job.completed], ['IN_QUEUE', true, false]);
   });
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { npmFile } from '../../support/npm-client.mjs';
-import { clientStage } from '../../support/stage.ts';
-import { runBerth } from '../../../tests/support/program.ts';
+import { clientFixture } from '../../../packages/testing/src/client-fixture.ts';
+import { runBerth } from '../../../packages/testing/src/berth-command.ts';
 
 type Command = new (input: Record<string, unknown>) => object;
 
@@ -15,7 +15,7 @@ interface S3Module {
 }
 
 describe('the AWS S3 client', { concurrency: false }, () => {
-  const stage = clientStage();
+  const stage = clientFixture();
   let ask: (command: string, input?: Record<string, unknown>) => Promise<Record<string, unknown>>;
   let bucket = '';
   before(async () => {

@@ -5,21 +5,21 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { withDocker } from '../../../tests/support/docker.ts';
-import { until } from '../../../tests/support/serverless.ts';
-import { clearedStage } from '../../support/cleared-stage.ts';
-import { codeOf } from '../../support/pages.ts';
+import { withDocker } from '../../../packages/testing/src/with-docker.ts';
+import { waitFor } from '../../../packages/testing/src/deploy-handler.ts';
+import { clearedServerFixture } from '../../../packages/testing/src/cleared-server-fixture.ts';
+import { documentationCode } from '../../support/documentation-code.ts';
 import { makePythonImage } from '../../support/python-image.ts';
-import { pythonOf } from '../programs.ts';
-import { flashEnvironment } from './environment.ts';
+import { installedPython } from '../python-programs.ts';
+import { flashEnvironment } from './flash-environment.ts';
 
-const python = pythonOf('flash');
+const python = installedPython('flash');
 const run = promisify(execFile);
 const LIMIT_MS = 120_000;
 
 await withDocker((host) => {
   describe('flash deploy, on Docker', () => {
-    const stage = clearedStage({ BERTH_DOCKER: host });
+    const stage = clearedServerFixture({ BERTH_DOCKER: host });
     const home = mkdtempSync(join(tmpdir(), 'berth-flash-'));
     let image: Awaited<ReturnType<typeof makePythonImage>>;
     before(async () => {
@@ -29,7 +29,7 @@ await withDocker((host) => {
         'flash',
         readFileSync(new URL('deployed-worker.py', import.meta.url), 'utf8'),
       );
-      await until('DOCKER-1 is there', async () =>
+      await waitFor('DOCKER-1 is there', async () =>
         (await stage.operator.call('GET', '/v2/catalog/datacenters')).text.includes('DOCKER-1'),
       );
     });
@@ -43,7 +43,7 @@ await withDocker((host) => {
       mkdirSync(folder);
       writeFileSync(
         join(folder, 'main.py'),
-        codeOf('flash.md', 'python', 0, stage.server).replace('workers=(0, 1)', 'workers=(1, 1)'),
+        documentationCode('flash.md', 'python', 0, stage.server).replace('workers=(0, 1)', 'workers=(1, 1)'),
       );
       const env = {
         PATH: `${dirname(python.path)}:${process.env['PATH']}`,

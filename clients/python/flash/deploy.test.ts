@@ -5,23 +5,23 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { clearedStage } from '../../support/cleared-stage.ts';
-import { codeOf } from '../../support/pages.ts';
-import { pythonOf } from '../programs.ts';
-import { standIn } from './environment.ts';
+import { clearedServerFixture } from '../../../packages/testing/src/cleared-server-fixture.ts';
+import { documentationCode } from '../../support/documentation-code.ts';
+import { installedPython } from '../python-programs.ts';
+import { uploadStandInImage } from './flash-environment.ts';
 
-const python = pythonOf('flash');
+const python = installedPython('flash');
 const run = promisify(execFile);
 const LIMIT_MS = 120_000;
 
 describe('flash deploy', { concurrency: false }, () => {
-  const stage = clearedStage();
+  const stage = clearedServerFixture();
   const home = mkdtempSync(join(tmpdir(), 'berth-flash-'));
   const folder = join(home, 'greetings');
   let env: Record<string, string>;
   before(async () => {
     mkdirSync(folder);
-    const image = await standIn(stage.operator, python, 'flash', 'deployed-worker.py');
+    const image = await uploadStandInImage(stage.operator, python, 'flash', 'deployed-worker.py');
     env = {
       PATH: `${dirname(python.path)}:${process.env['PATH']}`,
       HOME: home,
@@ -33,7 +33,7 @@ describe('flash deploy', { concurrency: false }, () => {
 
   /** After the lines of the page that point flash at Berth. */
   const shell = async (command: string): Promise<string> => {
-    const lines = codeOf('flash.md', 'sh', 0, { url: stage.server.url, key: stage.server.key });
+    const lines = documentationCode('flash.md', 'sh', 0, { url: stage.server.url, key: stage.server.key });
     const { stdout, stderr } = await run('sh', ['-ec', `${lines}\n${command}`], {
       cwd: folder,
       env,
@@ -43,7 +43,7 @@ describe('flash deploy', { concurrency: false }, () => {
   };
   const call = (name: string): Promise<string> => shell(`python main.py ${name}`);
   const deploy = async (greeting: string): Promise<void> => {
-    const page = codeOf('flash.md', 'python', 0, { url: stage.server.url, key: stage.server.key });
+    const page = documentationCode('flash.md', 'python', 0, { url: stage.server.url, key: stage.server.key });
     writeFileSync(join(folder, 'main.py'), page.replace('hello', greeting));
     assert.match(await shell('flash deploy'), /deployed to production/);
   };
@@ -78,7 +78,7 @@ describe('flash deploy', { concurrency: false }, () => {
     assert.deepEqual(
       [
         (await named('other', stage.server.key)).status,
-        (await named('greeter', (await stage.account('stranger')).key)).status,
+        (await named('greeter', (await stage.createAccount('stranger')).key)).status,
         (await named('greeter', 'rpa_WRONG')).status,
       ],
       [404, 404, 401],

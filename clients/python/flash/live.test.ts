@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { clearedStage } from '../../support/cleared-stage.ts';
-import { pythonOf, said } from '../programs.ts';
-import { flashEnvironment, standIn } from './environment.ts';
+import { clearedServerFixture } from '../../../packages/testing/src/cleared-server-fixture.ts';
+import { installedPython, runPythonForJson } from '../python-programs.ts';
+import { flashEnvironment, uploadStandInImage } from './flash-environment.ts';
 
-const python = pythonOf('flash');
+const python = installedPython('flash');
 
 const CALLS = `
 import asyncio, json
@@ -55,13 +55,15 @@ asyncio.run(main())
 `;
 
 describe('flash', { concurrency: false }, () => {
-  const stage = clearedStage();
+  const stage = clearedServerFixture();
   let image: string;
-  before(async () => void (image = await standIn(stage.operator, python, 'flash', 'live-worker.py')));
+  before(
+    async () => void (image = await uploadStandInImage(stage.operator, python, 'flash', 'live-worker.py')),
+  );
   const environment = (): Record<string, string> => flashEnvironment(stage.server);
 
   test('makes an endpoint of a function and calls it, on GPUs and on CPUs', async () => {
-    const told = await said(python, CALLS, {
+    const told = await runPythonForJson(python, CALLS, {
       ...environment(),
       FLASH_IS_LIVE_PROVISIONING: 'true',
       FLASH_GPU_IMAGE: image,
@@ -120,7 +122,10 @@ describe('flash', { concurrency: false }, () => {
       logs.text,
     );
     assert.equal((await stage.operator.call('GET', '/v1/pod/nosuchworker/logs')).status, 404);
-    assert.equal((await (await stage.account('stranger')).call('GET', `/v1/pod/${worker}/logs`)).status, 404);
+    assert.equal(
+      (await (await stage.createAccount('stranger')).call('GET', `/v1/pod/${worker}/logs`)).status,
+      404,
+    );
   });
 
   test('calls an endpoint that is there already', async () => {
@@ -135,7 +140,7 @@ describe('flash', { concurrency: false }, () => {
           workers: { min: 0, max },
         })
       ).body.id;
-    const told = await said(python, CLIENT, {
+    const told = await runPythonForJson(python, CLIENT, {
       ...environment(),
       ENDPOINT: await make(1),
       IDLE: await make(0),

@@ -5,9 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { seed } from '../../../tests/support/seed.ts';
-import { clearedStage } from '../../support/cleared-stage.ts';
-import { pythonOf } from '../programs.ts';
+import { seed } from '../../../packages/testing/src/property-testing.ts';
+import { clearedServerFixture } from '../../../packages/testing/src/cleared-server-fixture.ts';
+import { installedPython } from '../python-programs.ts';
 
 /** For each of the two documents. `FUZZ_SECONDS=600` looks longer. */
 const SECONDS = Number(process.env['FUZZ_SECONDS'] ?? 45);
@@ -24,7 +24,7 @@ const CHECKS = [
 describe('whatever is asked, nothing answers 500 and every answer is as its document says', {
   concurrency: true,
 }, () => {
-  const stage = clearedStage();
+  const stage = clearedServerFixture();
 
   for (const version of ['v1', 'v2']) {
     test(version, { timeout: SECONDS * 1000 + 120_000 }, async () => {
@@ -54,7 +54,7 @@ describe('whatever is asked, nothing answers 500 and every answer is as its docu
         'off',
         '--no-color',
       ];
-      const fuzzer = spawn(join(pythonOf('fuzz').path, '../schemathesis'), args, {
+      const fuzzer = spawn(join(installedPython('fuzz').path, '../schemathesis'), args, {
         cwd: place,
         stdio: ['ignore', 'pipe', 'pipe'],
         env: { PATH: process.env['PATH'], HOME: place },

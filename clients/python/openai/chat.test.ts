@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { startPython } from '../../../tests/support/python.ts';
-import { until } from '../../../tests/support/serverless.ts';
-import { clearedStage } from '../../support/cleared-stage.ts';
-import { codeOf } from '../../support/pages.ts';
-import { pythonOf, said } from '../programs.ts';
+import { startPython } from '../../../packages/testing/src/python-process.ts';
+import { waitFor } from '../../../packages/testing/src/deploy-handler.ts';
+import { clearedServerFixture } from '../../../packages/testing/src/cleared-server-fixture.ts';
+import { documentationCode } from '../../support/documentation-code.ts';
+import { installedPython, runPythonForJson } from '../python-programs.ts';
 
-const python = pythonOf('openai');
+const python = installedPython('openai');
 
 const ASKS = `
 import asyncio, json, os
@@ -58,7 +58,7 @@ print("SAID {}")
 `;
 
 describe("OpenAI's Python client", () => {
-  const stage = clearedStage();
+  const stage = clearedServerFixture();
   let endpointId: string;
   let env: Record<string, string>;
   before(async () => {
@@ -80,7 +80,7 @@ describe("OpenAI's Python client", () => {
   });
 
   test('lists models, completes, whole and streamed, and tells failures as its own errors', async () => {
-    const told = await said(python, ASKS, env);
+    const told = await runPythonForJson(python, ASKS, env);
     assert.deepEqual(told['models'], [['parrot', 'model']]);
     assert.deepEqual(told['whole'], ['chat.completion', 'assistant', 'Grüße an alle 🎉', 'stop', 8]);
     assert.deepEqual(told['pieces'], ['Grüße ', 'an ', 'alle ', '🎉', null]);
@@ -96,8 +96,8 @@ describe("OpenAI's Python client", () => {
   });
 
   test('cancels the job by closing its stream', async () => {
-    await said(python, LEAVES, env);
-    await until('the job is cancelled', async () => {
+    await runPythonForJson(python, LEAVES, env);
+    await waitFor('the job is cancelled', async () => {
       const { body } = await stage.server
         .client()
         .call<{ requests: { status: string }[] }>('GET', `/v2/${endpointId}/requests?limit=1`);
@@ -108,7 +108,11 @@ describe("OpenAI's Python client", () => {
   test('runs what its page says', async () => {
     const program = startPython(
       python,
-      codeOf('openai.md', 'python', 0, { url: stage.server.url, key: stage.server.key, endpointId }),
+      documentationCode('openai.md', 'python', 0, {
+        url: stage.server.url,
+        key: stage.server.key,
+        endpointId,
+      }),
     );
     assert.equal(await program.ended, 0, program.output());
     assert.equal(program.output(), "['parrot']\nsay it after me\nword by word");

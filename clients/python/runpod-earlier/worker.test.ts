@@ -1,4 +1,4 @@
-import { pythonOf } from '../programs.ts';
-import { workerSuite } from '../worker.suite.ts';
+import { installedPython } from '../python-programs.ts';
+import { pythonWorkerSuite } from '../python-worker.suite.ts';
 
-workerSuite(pythonOf('runpod-earlier'), { stops: false, fitness: false, wholeClient: false });
+pythonWorkerSuite(installedPython('runpod-earlier'), { stops: false, fitness: false, wholeClient: false });

@@ -3,11 +3,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { startPython } from '../../../tests/support/python.ts';
-import { clearedStage } from '../../support/cleared-stage.ts';
-import { pythonOf } from '../programs.ts';
+import { startPython } from '../../../packages/testing/src/python-process.ts';
+import { clearedServerFixture } from '../../../packages/testing/src/cleared-server-fixture.ts';
+import { installedPython } from '../python-programs.ts';
 
-const python = pythonOf('runpod');
+const python = installedPython('runpod');
 
 /** The command, on a terminal of its own, with someone who answers what it asks. */
 const AT_A_TERMINAL = `
@@ -38,7 +38,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 `;
 
 describe('the command line of the Python SDK', { concurrency: false }, () => {
-  const stage = clearedStage();
+  const stage = clearedServerFixture();
   const home = mkdtempSync(join(tmpdir(), 'berth-runpod-cli-'));
   after(() => rmSync(home, { recursive: true }));
 

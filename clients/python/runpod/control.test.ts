@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { clearedStage } from '../../support/cleared-stage.ts';
-import { pythonOf, said } from '../programs.ts';
+import { clearedServerFixture } from '../../../packages/testing/src/cleared-server-fixture.ts';
+import { installedPython, runPythonForJson } from '../python-programs.ts';
 
-const python = pythonOf('runpod');
+const python = installedPython('runpod');
 
 /** Every program begins so: the key is set in code, and a call that raises is told as it is. */
 const HEAD = `
@@ -91,12 +91,12 @@ told["not_there"] = refused(runpod.delete_container_registry_auth, deleted["id"]
 `;
 
 describe('the control half of the Python SDK', () => {
-  const stage = clearedStage();
+  const stage = clearedServerFixture();
   const told = (source: string, key: string): Promise<Record<string, unknown>> =>
-    said(python, HEAD + source + TAIL, { RUNPOD_API_BASE_URL: stage.server.url, KEY: key });
+    runPythonForJson(python, HEAD + source + TAIL, { RUNPOD_API_BASE_URL: stage.server.url, KEY: key });
 
   test('get_user, update_user_settings, get_gpus, get_gpu', async () => {
-    const { key, id } = await stage.account('account');
+    const { key, id } = await stage.createAccount('account');
     const { user, updated, again, wrong, gpus, gpu, no_gpu: noGpu } = await told(ACCOUNT, key);
     assert.deepEqual(user, { id, pubKey: '', networkVolumes: [] });
     assert.deepEqual(updated, { id, pubKey: 'ssh-ed25519 AAAA one\n\nssh-ed25519 BBBB two' });
@@ -116,7 +116,7 @@ describe('the control half of the Python SDK', () => {
   });
 
   test('create_pod, get_pod, get_pods, stop_pod, resume_pod, terminate_pod', async () => {
-    const account = await stage.account('pods');
+    const account = await stage.createAccount('pods');
     const volume = await account.call<{ id: string }>('POST', '/v1/networkvolumes', {
       name: 'disk',
       size: 10,
@@ -183,7 +183,7 @@ describe('the control half of the Python SDK', () => {
   });
 
   test('create_template, create_endpoint, get_endpoints, update_endpoint_template, and the registry credentials', async () => {
-    const { key, id: userId } = await stage.account('serverless');
+    const { key, id: userId } = await stage.createAccount('serverless');
     const {
       auth,
       renewed,

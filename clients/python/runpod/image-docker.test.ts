@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { withDocker } from '../../../tests/support/docker.ts';
-import { endpointOf, eventually } from '../../../tests/support/jobs.ts';
-import type { TestEndpoint } from '../../../tests/support/jobs.ts';
-import { until, workersOf } from '../../../tests/support/serverless.ts';
-import { clearedStage } from '../../support/cleared-stage.ts';
+import { withDocker } from '../../../packages/testing/src/with-docker.ts';
+import { queueEndpointClient, waitUntilPasses } from '../../../packages/testing/src/queue-endpoint-client.ts';
+import type { QueueEndpointClient } from '../../../packages/testing/src/queue-endpoint-client.ts';
+import { waitFor, listWorkers } from '../../../packages/testing/src/deploy-handler.ts';
+import { clearedServerFixture } from '../../../packages/testing/src/cleared-server-fixture.ts';
 import { makePythonImage } from '../../support/python-image.ts';
 
 const PATIENCE_MS = 90_000;
@@ -35,12 +35,12 @@ runpod.serverless.start({"handler": handler, "return_aggregate_stream": True, "c
 
 await withDocker((host) => {
   describe('a worker image with the Python SDK, on Docker', { concurrency: false }, () => {
-    const stage = clearedStage({ BERTH_DOCKER: host });
+    const stage = clearedServerFixture({ BERTH_DOCKER: host });
     let image: Awaited<ReturnType<typeof makePythonImage>>;
-    let jobs: TestEndpoint;
+    let jobs: QueueEndpointClient;
     before(async () => {
       image = await makePythonImage(host, `localhost/berth-python-worker:p${process.pid}`, 'runpod', HANDLER);
-      await until('DOCKER-1 is there', async () =>
+      await waitFor('DOCKER-1 is there', async () =>
         (await stage.operator.call('GET', '/v2/catalog/datacenters')).text.includes('DOCKER-1'),
       );
       const made = await stage.operator.call<{ id: string }>('POST', '/v2/serverless', {
@@ -53,7 +53,7 @@ await withDocker((host) => {
         workers: { min: 0, max: 1, idleTimeout: 2 },
       });
       assert.equal(made.status, 201, made.text);
-      jobs = endpointOf(stage.server.client(), made.body.id, stage.server.key);
+      jobs = queueEndpointClient(stage.server.client(), made.body.id, stage.server.key);
     });
     after(() => image.remove());
 
@@ -64,20 +64,23 @@ await withDocker((host) => {
         ['COMPLETED', [{ worker: body.workerId, model: 'small', version: '1.12.0' }]],
         JSON.stringify(body),
       );
-      const [worker] = await workersOf(stage.operator, jobs.id);
+      const [worker] = await listWorkers(stage.operator, jobs.id);
       assert.equal(worker?.id, body.workerId);
     });
 
     test('streams, tells its progress and its failures', async () => {
       const streamed = await jobs.run({ do: 'words', text: 'one two three' });
-      assert.deepEqual((await jobs.ended(streamed)).output, ['one', 'two', 'three']);
+      assert.deepEqual((await jobs.waitForEnd(streamed)).output, ['one', 'two', 'three']);
       assert.deepEqual(
         (await jobs.call<{ output: string }[]>('GET', `stream/${streamed}`)).body.map(({ output }) => output),
         ['one', 'two', 'three'],
       );
       const slow = await jobs.run({ do: 'sleep', seconds: 3 });
-      await eventually(async () => assert.equal((await jobs.status(slow)).output, 'asleep'), PATIENCE_MS);
-      assert.deepEqual((await jobs.ended(slow)).output, ['awake']);
+      await waitUntilPasses(
+        async () => assert.equal((await jobs.status(slow)).output, 'asleep'),
+        PATIENCE_MS,
+      );
+      assert.deepEqual((await jobs.waitForEnd(slow)).output, ['awake']);
       const { body } = await jobs.runSync({ do: 'raise' }, PATIENCE_MS);
       assert.deepEqual(
         [body.status, /no such thing/.test(String(body.error))],
@@ -88,15 +91,15 @@ await withDocker((host) => {
 
     test('is told of a cancelled job, and is ended when it has nothing to do', async () => {
       const endless = await jobs.run({ do: 'sleep', seconds: 600 });
-      await eventually(
+      await waitUntilPasses(
         async () => assert.equal((await jobs.status(endless)).status, 'IN_PROGRESS'),
         PATIENCE_MS,
       );
       await jobs.call('POST', `cancel/${endless}`);
-      assert.equal((await jobs.ended(endless)).status, 'CANCELLED');
-      await until(
+      assert.equal((await jobs.waitForEnd(endless)).status, 'CANCELLED');
+      await waitFor(
         'the idle worker is gone',
-        async () => (await workersOf(stage.operator, jobs.id)).length === 0,
+        async () => (await listWorkers(stage.operator, jobs.id)).length === 0,
         30_000,
       );
       // It comes again for the next job.

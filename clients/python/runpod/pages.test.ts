@@ -6,17 +6,17 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { newEndpoint } from '../../../tests/support/jobs.ts';
-import { clearedStage } from '../../support/cleared-stage.ts';
-import { codeOf } from '../../support/pages.ts';
-import { pythonOf } from '../programs.ts';
+import { createQueueEndpoint } from '../../../packages/testing/src/queue-endpoint-client.ts';
+import { clearedServerFixture } from '../../../packages/testing/src/cleared-server-fixture.ts';
+import { documentationCode } from '../../support/documentation-code.ts';
+import { installedPython } from '../python-programs.ts';
 
-const python = pythonOf('runpod');
+const python = installedPython('runpod');
 const run = promisify(execFile);
 const LIMIT_MS = 120_000;
 
 describe('the pages of the Python SDK', () => {
-  const stage = clearedStage();
+  const stage = clearedServerFixture();
   const home = mkdtempSync(join(tmpdir(), 'berth-pages-'));
   const env = { PATH: `${dirname(python.path)}:${process.env['PATH']}`, HOME: home };
   after(() => rmSync(home, { recursive: true }));
@@ -27,11 +27,17 @@ describe('the pages of the Python SDK', () => {
   });
 
   test('python-worker.md: the handler runs where its reader starts it', async () => {
-    const jobs = await newEndpoint(stage.server.url, stage.server.key);
-    writeFileSync(join(home, 'handler.py'), codeOf('python-worker.md', 'python', 0, reader()));
+    const jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
+    writeFileSync(join(home, 'handler.py'), documentationCode('python-worker.md', 'python', 0, reader()));
     const worker = spawn(
       'sh',
-      ['-ec', codeOf('python-worker.md', 'sh', 2, reader(jobs.id)).replace('python -u', 'exec python -u')],
+      [
+        '-ec',
+        documentationCode('python-worker.md', 'sh', 2, reader(jobs.id)).replace(
+          'python -u',
+          'exec python -u',
+        ),
+      ],
       { cwd: home, env, stdio: 'ignore' },
     );
     try {
@@ -52,15 +58,19 @@ describe('the pages of the Python SDK', () => {
       scaling: { type: 'QUEUE_DELAY', queueDelay: 1 },
       workers: { min: 0, max: 1 },
     });
-    const lines = codeOf('python-sdk.md', 'sh', 0, reader());
-    writeFileSync(join(home, 'sdk.py'), codeOf('python-sdk.md', 'python', 0, reader(body.id)));
+    const lines = documentationCode('python-sdk.md', 'sh', 0, reader());
+    writeFileSync(join(home, 'sdk.py'), documentationCode('python-sdk.md', 'python', 0, reader(body.id)));
     const sdk = await run('sh', ['-ec', `${lines}\npython sdk.py`], { cwd: home, env, timeout: LIMIT_MS });
     assert.equal(sdk.stdout, "{'message': 'hello'}\n{'message': 'again'} COMPLETED\n['mine']\n");
-    const commands = await run('sh', ['-ec', `${lines}\n${codeOf('python-sdk.md', 'sh', 1, reader())}`], {
-      cwd: home,
-      env,
-      timeout: LIMIT_MS,
-    });
+    const commands = await run(
+      'sh',
+      ['-ec', `${lines}\n${documentationCode('python-sdk.md', 'sh', 1, reader())}`],
+      {
+        cwd: home,
+        env,
+        timeout: LIMIT_MS,
+      },
+    );
     assert.match(commands.stdout, /Credentials set[\s\S]*\| ID \|[\s\S]*Fingerprint/);
   });
 });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { newEndpoint } from '../../../tests/support/jobs.ts';
-import { stageOn } from '../../../tests/support/story.ts';
-import { pythonOf, said } from '../programs.ts';
+import { createQueueEndpoint } from '../../../packages/testing/src/queue-endpoint-client.ts';
+import { serverFixture } from '../../../packages/testing/src/server-fixture.ts';
+import { installedPython, runPythonForJson } from '../python-programs.ts';
 
-const python = pythonOf('runpod');
+const python = installedPython('runpod');
 
 const IMPATIENT_CLIENT = `
 import json, os
@@ -17,11 +17,11 @@ print("SAID " + json.dumps({"statuses": [job.status() for _ in range(5)]}))
 `;
 
 describe('the Python client under rate limits', () => {
-  const stage = stageOn('sqlite', { BERTH_JOB_LIMITS_STATUS: '2/2' });
+  const stage = serverFixture('sqlite', { BERTH_JOB_LIMITS_STATUS: '2/2' });
 
   test('asks again when it is told to, and gets all its answers', async () => {
-    const jobs = await newEndpoint(stage.server.url, stage.server.key);
-    const { statuses } = await said(python, IMPATIENT_CLIENT, {
+    const jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
+    const { statuses } = await runPythonForJson(python, IMPATIENT_CLIENT, {
       RUNPOD_ENDPOINT_BASE_URL: `${stage.server.url}/v2`,
       KEY: stage.server.key,
       ENDPOINT: jobs.id,

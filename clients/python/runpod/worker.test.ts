@@ -1,4 +1,4 @@
-import { pythonOf } from '../programs.ts';
-import { workerSuite } from '../worker.suite.ts';
+import { installedPython } from '../python-programs.ts';
+import { pythonWorkerSuite } from '../python-worker.suite.ts';
 
-workerSuite(pythonOf('runpod'), { stops: true, fitness: true, wholeClient: true });
+pythonWorkerSuite(installedPython('runpod'), { stops: true, fitness: true, wholeClient: true });

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import type { Handler } from './handler.ts';
-import type { Options } from './options.ts';
-import type { Pace } from './pace.ts';
-import { Shift } from './shift.ts';
-import { QUICK_PACE } from './test-server/quick-pace.ts';
-import { CLOSE, SILENCE, TestServer } from './test-server/test-server.ts';
+import type { Options } from './worker-options.ts';
+import type { Timings } from './timings.ts';
+import { WorkerRuntime } from './worker-runtime.ts';
+import { SHORT_TIMINGS } from '../../testing/src/worker-sdk/short-timings.ts';
+import { CLOSE_CONNECTION, NO_RESPONSE, FakePlatform } from '../../testing/src/worker-sdk/fake-platform.ts';
 
 const LIMIT = { timeout: 15_000 };
 
 describe('the way of its own choice', () => {
-  let server: TestServer;
-  let shift: Shift | undefined;
+  let server: FakePlatform;
+  let shift: WorkerRuntime | undefined;
 
   beforeEach(async () => {
-    server = await TestServer.start({ channel: true });
+    server = await FakePlatform.start({ channel: true });
   });
   afterEach(async () => {
     shift?.abort();
@@ -22,17 +22,17 @@ describe('the way of its own choice', () => {
     await server.stop();
   });
 
-  function start(handler: Handler, options: Options = {}, pace: Pace = QUICK_PACE): Shift {
-    shift = new Shift(
+  function start(handler: Handler, options: Options = {}, pace: Timings = SHORT_TIMINGS): WorkerRuntime {
+    shift = new WorkerRuntime(
       handler,
       { env: server.environment(), ...options },
-      { pace, pulse: false, write: () => undefined },
+      { timings: pace, pingThread: false, writeLogLine: () => undefined },
     );
     return shift;
   }
 
   async function wayOf(input: unknown = {}): Promise<string> {
-    return (await server.result(server.submit(input))).way;
+    return (await server.result(server.submit(input))).transport;
   }
 
   test('is the channel where there is one', LIMIT, async () => {
@@ -45,26 +45,26 @@ describe('the way of its own choice', () => {
     server.offersChannel = false;
     start(() => 1);
     for (let n = 0; n < 3; n += 1) assert.equal(await wayOf(), 'http');
-    await server.until(() => server.count('job-stop', 'ping') >= 2);
+    await server.waitFor(() => server.count('job-stop', 'ping') >= 2);
     assert.equal(server.count('job-channel'), 1);
   });
 
   test('is the public protocol where the wish is not answered, or the connection closed', LIMIT, async () => {
-    for (const fault of [SILENCE, CLOSE] as const) {
+    for (const fault of [NO_RESPONSE, CLOSE_CONNECTION] as const) {
       server.fault = (what) => (what === 'job-channel' ? fault : undefined);
-      const worker = start(() => 1, {}, { ...QUICK_PACE, upgrade: 50, upgradeAgain: 60_000 });
+      const worker = start(() => 1, {}, { ...SHORT_TIMINGS, upgradeTimeout: 50, upgradeRetryDelay: 60_000 });
       assert.equal(await wayOf(), 'http');
       await worker.stop();
     }
   });
 
   test('is the public protocol where every channel breaks before the server says a word', LIMIT, async () => {
-    void server.until(() => {
-      for (const channel of server.channels) channel.break();
+    void server.waitFor(() => {
+      for (const channel of server.channels) channel.destroy();
       return false;
     });
-    start(() => 1, {}, { ...QUICK_PACE, upgradeAgain: 60_000 });
-    await server.until(() => server.count('job-take') > 0);
+    start(() => 1, {}, { ...SHORT_TIMINGS, upgradeRetryDelay: 60_000 });
+    await server.waitFor(() => server.count('job-take') > 0);
     assert.equal(await wayOf(), 'http');
     assert.equal(server.count('job-channel'), 3);
   });
@@ -75,7 +75,7 @@ describe('the way of its own choice', () => {
     start(() => 1, { env });
     const job = server.submit({});
     await server.listen();
-    assert.equal((await server.result(job)).way, 'channel');
+    assert.equal((await server.result(job)).transport, 'channel');
   });
 
   test('changes to the channel when it is offered later', LIMIT, async () => {
@@ -85,12 +85,12 @@ describe('the way of its own choice', () => {
     const long = server.submit('long');
     assert.equal(await wayOf(), 'http');
     server.fault = () => undefined;
-    await server.until(() => server.channels.size > 0 && server.held === 0);
-    assert.equal(server.said.findLast(({ what }) => what === 'L')?.text, long.id);
+    await server.waitFor(() => server.channels.size > 0 && server.held === 0);
+    assert.equal(server.received.findLast(({ operation }) => operation === 'L')?.text, long.id);
     assert.equal(await wayOf(), 'channel');
     // A job ends where it came from.
     release.resolve();
-    assert.equal((await server.result(long)).way, 'http');
+    assert.equal((await server.result(long)).transport, 'http');
   });
 
   test(
@@ -98,7 +98,7 @@ describe('the way of its own choice', () => {
     LIMIT,
     async () => {
       const release = Promise.withResolvers<void>();
-      server.acknowledges = false;
+      server.acknowledgesResults = false;
       start(
         async function* (job) {
           yield `${job.id} begins`;
@@ -109,22 +109,22 @@ describe('the way of its own choice', () => {
         { concurrency: 3 },
       );
       const [quick, slow] = [server.submit('quick'), server.submit('slow')];
-      await server.until(() => server.count('D') === 1 && slow.chunks.length === 1);
+      await server.waitFor(() => server.count('D') === 1 && slow.chunks.length === 1);
       // The server forgets the result that it has not acknowledged.
       quick.state = 'given';
       quick.results.length = 0;
       server.offersChannel = false;
-      for (const channel of server.channels) channel.break();
-      const { way, body, isStream } = await server.result(quick);
-      assert.deepEqual([way, body, isStream], ['http', { output: [] }, true]);
+      for (const channel of server.channels) channel.destroy();
+      const { transport, body, isStream } = await server.result(quick);
+      assert.deepEqual([transport, body, isStream], ['http', { output: [] }, true]);
       release.resolve();
-      assert.equal((await server.result(slow)).way, 'http');
+      assert.equal((await server.result(slow)).transport, 'http');
       assert.deepEqual(slow.chunks, ['job-2 begins', 0, 1, 2, 3, 4]);
       assert.equal(await wayOf('quick'), 'http');
       // And back again.
       server.offersChannel = true;
-      server.acknowledges = true;
-      await server.until(() => server.channels.size > 0 && server.held === 0);
+      server.acknowledgesResults = true;
+      await server.waitFor(() => server.channels.size > 0 && server.held === 0);
       assert.equal(await wayOf('quick'), 'channel');
     },
   );
@@ -138,30 +138,32 @@ describe('the way of its own choice', () => {
     const worker = start(
       handler,
       { env: server.environment({ RUNPOD_PING_INTERVAL: '100' }) },
-      { ...QUICK_PACE, upgradeAgain: 60_000 },
+      { ...SHORT_TIMINGS, upgradeRetryDelay: 60_000 },
     );
     const job = server.submit({});
     await began.promise;
     const stopped = worker.stop();
-    await server.until(() => server.count('Q') > 0);
+    await server.waitFor(() => server.count('Q') > 0);
     server.fault = (what) => (what === 'job-channel' ? 502 : undefined);
-    for (const channel of server.channels) channel.break();
-    await server.until(
+    for (const channel of server.channels) channel.destroy();
+    await server.waitFor(
       () =>
-        server.said.filter(({ what, query }) => what === 'ping' && query.get('job_id') === job.id).length > 1,
+        server.received.filter(
+          ({ operation, query }) => operation === 'ping' && query.get('job_id') === job.id,
+        ).length > 1,
     );
     assert.equal(server.count('job-take'), 0);
     release.resolve('in peace');
     assert.deepEqual((await server.result(job)).body, { output: 'in peace' });
     await stopped;
-    await server.until(() => server.held === 0);
+    await server.waitFor(() => server.held === 0);
   });
 
   test(
     'jobs on their way back are run after all when the channel is refused before they are there',
     LIMIT,
     async () => {
-      server.takesBack = true;
+      server.acceptsReturns = true;
       const [began, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       const worker = start((job) => {
         if (job.input !== 'long') return 1;
@@ -175,12 +177,12 @@ describe('the way of its own choice', () => {
       // What was taken ahead goes back at a stop, and the connection breaks before anybody reads it.
       const stopped = worker.stop();
       server.offersChannel = false;
-      for (const channel of server.channels) channel.break();
-      await server.until(() => server.count('job-stop') > 0);
+      for (const channel of server.channels) channel.destroy();
+      await server.waitFor(() => server.count('job-stop') > 0);
       release.resolve();
-      for (const job of jobs) assert.equal((await server.result(job)).way, 'http');
+      for (const job of jobs) assert.equal((await server.result(job)).transport, 'http');
       await stopped;
-      assert.ok(jobs.every(({ timesGiven }) => timesGiven === 1));
+      assert.ok(jobs.every(({ timesTaken }) => timesTaken === 1));
     },
   );
 
@@ -189,7 +191,7 @@ describe('the way of its own choice', () => {
     const worker = start(() => 1);
     await wayOf();
     await worker.stop();
-    await server.until(() => server.held === 0);
+    await server.waitFor(() => server.held === 0);
   });
 
   test('a failed check is reported by ping where there is no channel', LIMIT, async () => {
@@ -197,6 +199,9 @@ describe('the way of its own choice', () => {
     const worker = start(() => 1, { fitness: [() => Promise.reject(new Error('cold'))] });
     shift = undefined;
     await assert.rejects(worker.done, /the fitness check check 1 failed: Error: cold/);
-    assert.equal(server.said.find(({ what }) => what === 'ping')?.query.get('check'), 'check 1');
+    assert.equal(
+      server.received.find(({ operation }) => operation === 'ping')?.query.get('check'),
+      'check 1',
+    );
   });
 });

@@ -1,65 +1,67 @@
-import { FastSource } from './fast/source.ts';
-import type { FastSourceParts } from './fast/source.ts';
-import type { Consumer, JobSource } from './job-source.ts';
-import type { PublicSource } from './public/source.ts';
+import { ChannelSource } from './channel/channel-source.ts';
+import type { ChannelSourceOptions } from './channel/channel-source.ts';
+import type { JobConsumer, JobSource } from './job-source.ts';
+import type { HttpSource } from './http/http-source.ts';
 
-interface AutoSourceParts extends Omit<FastSourceParts, 'elsewhere' | 'onOpen' | 'onRefused'> {
-  publicSource: PublicSource;
+interface AutoJobSourceOptions extends Omit<ChannelSourceOptions, 'httpFallback' | 'onOpen' | 'onRefused'> {
+  httpSource: HttpSource;
   /** Take jobs over the channel only. */
-  fastOnly: boolean;
+  channelOnly: boolean;
 }
 
 /** The channel where the server offers it, else the public protocol. Both ways back stay open: a job ends where it can. */
-export class AutoSource implements JobSource {
-  readonly #parts: AutoSourceParts;
-  readonly #public: PublicSource;
-  readonly #fast: FastSource;
-  #consumer: Consumer | undefined;
+export class AutoJobSource implements JobSource {
+  readonly #parts: AutoJobSourceOptions;
+  readonly #public: HttpSource;
+  readonly #fast: ChannelSource;
+  #consumer: JobConsumer | undefined;
   #onPublic = false;
   #wasOpen = false;
   #tryingAgain: NodeJS.Timeout | undefined;
 
-  constructor(parts: AutoSourceParts) {
+  constructor(parts: AutoJobSourceOptions) {
     this.#parts = parts;
-    this.#public = parts.publicSource;
-    this.#fast = new FastSource({
+    this.#public = parts.httpSource;
+    this.#fast = new ChannelSource({
       ...parts,
-      elsewhere: (job) => this.#public.deliveryOf(job),
+      httpFallback: (job) => this.#public.jobOverHttp(job),
       onOpen: () => this.#useFast(),
-      ...(parts.fastOnly ? {} : { onRefused: ({ why, lasting }) => this.#usePublic(why, lasting) }),
+      ...(parts.channelOnly
+        ? {}
+        : { onUpgradeRefused: ({ why, permanent }) => this.#usePublic(why, permanent) }),
     });
   }
 
-  open(consumer: Consumer): void {
+  start(consumer: JobConsumer): void {
     this.#consumer = {
       get concurrency() {
         return consumer.concurrency;
       },
-      room: () => consumer.room(),
-      step: () => 1,
+      capacity: () => consumer.capacity(),
+      minBatch: () => 1,
       deliver: (delivery) => consumer.deliver(delivery),
-      stop: (jobId) => consumer.stop(jobId),
-      held: () => [...new Set([...consumer.held(), ...this.unacknowledged()])],
+      abortJob: (jobId) => consumer.abortJob(jobId),
+      jobIds: () => [...new Set([...consumer.jobIds(), ...this.unacknowledgedJobIds()])],
     };
-    this.#fast.open(consumer);
+    this.#fast.start(consumer);
   }
 
-  roomShrank(): void {
-    this.#fast.roomShrank();
-    this.#public.roomShrank();
+  capacityShrank(): void {
+    this.#fast.capacityShrank();
+    this.#public.capacityShrank();
   }
 
-  roomGrew(): void {
-    this.#fast.roomGrew();
-    this.#public.roomGrew();
+  capacityGrew(): void {
+    this.#fast.capacityGrew();
+    this.#public.capacityGrew();
   }
 
-  unacknowledged(): string[] {
-    return this.#fast.unacknowledged();
+  unacknowledgedJobIds(): string[] {
+    return this.#fast.unacknowledgedJobIds();
   }
 
-  async leave(): Promise<void> {
-    await Promise.all([this.#fast.leave(), this.#public.leave()]);
+  async stopTaking(): Promise<void> {
+    await Promise.all([this.#fast.stopTaking(), this.#public.stopTaking()]);
   }
 
   async close(): Promise<void> {
@@ -69,7 +71,7 @@ export class AutoSource implements JobSource {
   }
 
   async reportUnhealthy(check: string, reason: string): Promise<void> {
-    if (!(await this.#fast.tellUnhealthy(check, reason))) await this.#public.reportUnhealthy(check, reason);
+    if (!(await this.#fast.sendUnhealthy(check, reason))) await this.#public.reportUnhealthy(check, reason);
   }
 
   #useFast(): void {
@@ -77,7 +79,7 @@ export class AutoSource implements JobSource {
     if (!this.#onPublic) return;
     this.#onPublic = false;
     this.#parts.log.info('The server offers its channel again; jobs come over it from now on.');
-    void this.#public.rest();
+    void this.#public.suspend();
   }
 
   /** Also while the worker leaves: what it still runs is pinged for, and can be stopped. */
@@ -87,12 +89,12 @@ export class AutoSource implements JobSource {
       this.#parts.log.info(
         `The server does not offer its channel (${why}); jobs come by the public protocol.`,
       );
-      this.#public.open(this.#consumer);
+      this.#public.start(this.#consumer);
     }
     if (lasting && !this.#wasOpen) return;
     this.#tryingAgain = setTimeout(
-      () => this.#fast.tryAgain(),
-      this.#parts.pace.upgradeAgain * (0.5 + Math.random() / 2),
+      () => this.#fast.reconnect(),
+      this.#parts.timings.upgradeRetryDelay * (0.5 + Math.random() / 2),
     );
   }
 }

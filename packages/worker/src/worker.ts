@@ -1,14 +1,14 @@
-import { endWithProcess } from './ending.ts';
-import type { Ending } from './ending.ts';
+import { bindToProcess } from './process-lifecycle.ts';
+import type { Stoppable } from './process-lifecycle.ts';
 import type { Handler } from './handler.ts';
-import { runLocally, testInputOf } from './local.ts';
-import { checkOptions } from './options.ts';
-import type { Options } from './options.ts';
-import { Shift } from './shift.ts';
+import { runLocally, parseTestInput } from './local-run.ts';
+import { validateOptions } from './worker-options.ts';
+import type { Options } from './worker-options.ts';
+import { WorkerRuntime } from './worker-runtime.ts';
 
 export type { Context, Handler, Job } from './handler.ts';
-export type { ChannelChoice, FitnessCheck, Options } from './options.ts';
-export { UnhealthyError } from './fitness.ts';
+export type { ChannelChoice, FitnessCheck, Options } from './worker-options.ts';
+export { UnhealthyError } from './fitness-checks.ts';
 export { VERSION } from './version.ts';
 
 export interface Worker {
@@ -23,23 +23,23 @@ export interface Worker {
  * runs it once on a test input and prints the result.
  */
 export function serve<Input = unknown>(handler: Handler<Input>, options: Options = {}): Worker {
-  checkOptions(options);
-  const testInput = testInputOf(process.argv);
+  validateOptions(options);
+  const testInput = parseTestInput(process.argv);
   const isLocal =
     testInput !== undefined || (options.env ?? process.env)['RUNPOD_WEBHOOK_GET_JOB'] === undefined;
-  const worker: Ending = isLocal
+  const worker: Stoppable = isLocal
     ? local(handler as Handler, options, testInput)
-    : new Shift(handler as Handler, options);
-  if (options.signals !== false) endWithProcess(worker);
+    : new WorkerRuntime(handler as Handler, options);
+  if (options.signals !== false) bindToProcess(worker);
   return { stop: () => worker.stop(), done: worker.done };
 }
 
-function local(handler: Handler, options: Options, testInput: string | undefined): Ending {
+function local(handler: Handler, options: Options, testInput: string | undefined): Stoppable {
   const interrupted = new AbortController();
   const done = runLocally(handler, options, testInput, interrupted.signal);
   const stop = async (): Promise<void> => {
     interrupted.abort();
     await done;
   };
-  return { done, stop, abort: () => interrupted.abort(), endsProcess: true };
+  return { done, stop, abort: () => interrupted.abort(), exitsProcess: true };
 }

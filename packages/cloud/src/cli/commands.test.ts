@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { runBerth } from './test-surroundings.ts';
-import { startTestServer } from './test-server.ts';
+import { runBerth } from './cli-test-harness.ts';
+import { startFakeApiServer } from './fake-api-server.ts';
 
 const accounts = [
   { id: 'acc1', name: 'team', createdAt: '2026-01-01T00:00:00.000Z' },
@@ -26,12 +26,12 @@ async function folder(t: TestContext): Promise<string> {
 
 describe('account', () => {
   test('create answers id, name and key, and tells people that it is shown once', async () => {
-    await using server = await startTestServer({
+    await using server = await startFakeApiServer({
       'POST /v2/accounts': { status: 201, body: { id: 'acc9', name: 'new team', key: 'rpa_NEW', extra: 1 } },
     });
     const piped = await runBerth(['account', 'create', 'new team'], { env: envOf(server) });
     assert.deepEqual(piped, { code: 0, out: '{"id":"acc9","name":"new team","key":"rpa_NEW"}\n', err: '' });
-    assert.deepEqual(server.heard, [
+    assert.deepEqual(server.requests, [
       { method: 'POST', path: '/v2/accounts', authorization: 'Bearer rpa_MINE', body: { name: 'new team' } },
     ]);
     const seen = await runBerth(['account', 'create', 'new team'], { env: envOf(server), terminal: true });
@@ -44,7 +44,7 @@ describe('account', () => {
   });
 
   test('list shows a table, or the answer itself', async () => {
-    await using server = await startTestServer({ 'GET /v2/accounts': { body: { accounts } } });
+    await using server = await startFakeApiServer({ 'GET /v2/accounts': { body: { accounts } } });
     assert.deepEqual(JSON.parse((await runBerth(['account', 'list'], { env: envOf(server) })).out), {
       accounts,
     });
@@ -55,7 +55,7 @@ describe('account', () => {
 
 describe('key create', () => {
   test('sends what was asked and prints id and key alone', async () => {
-    await using server = await startTestServer({
+    await using server = await startFakeApiServer({
       'POST /v2/account/api-keys': { status: 201, body: created },
     });
     const argv = [
@@ -81,7 +81,7 @@ describe('key create', () => {
       out: '{"id":"key1","key":"rpa_SECRET"}\n',
       err: '',
     });
-    assert.deepEqual(server.heard[0]?.body, {
+    assert.deepEqual(server.requests[0]?.body, {
       name: 'n',
       access: 'RESTRICTED',
       scopes: { rest: 'READ', graphql: 'NONE', serverless: 'WRITE' },
@@ -91,7 +91,7 @@ describe('key create', () => {
   });
 
   test('sends no scopes for the other levels, and write for an endpoint without more words', async () => {
-    await using server = await startTestServer({
+    await using server = await startFakeApiServer({
       'POST /v2/account/api-keys': { status: 201, body: created },
     });
     await runBerth(['key', 'create', '--name', 'n', '--access', 'all'], { env: envOf(server) });
@@ -100,7 +100,7 @@ describe('key create', () => {
       env: envOf(server),
     });
     assert.deepEqual(
-      server.heard.map(({ body }) => body),
+      server.requests.map(({ body }) => body),
       [
         { name: 'n', access: 'ALL' },
         { name: 'n', access: 'READ_ONLY' },
@@ -120,7 +120,7 @@ describe('key create', () => {
   });
 
   test("finds an account by id, or else by a name that is one account's alone", async () => {
-    await using server = await startTestServer({
+    await using server = await startFakeApiServer({
       'GET /v2/accounts': { body: { accounts } },
       'POST /v2/accounts/acc2/api-keys': { status: 201, body: created },
       'POST /v2/accounts/team/api-keys': { status: 201, body: created },
@@ -138,7 +138,7 @@ describe('key create', () => {
 });
 
 test('key create --s3 needs nothing more, and answers the two halves of the key', async () => {
-  await using server = await startTestServer({
+  await using server = await startFakeApiServer({
     'POST /v2/account/s3-keys': {
       status: 201,
       body: { accessId: 'user_1', secret: 'rps_1', name: 'S3', access: 'ALL' },
@@ -154,7 +154,7 @@ test('key create --s3 needs nothing more, and answers the two halves of the key'
     0,
   );
   assert.deepEqual(
-    server.heard.map(({ body }) => body),
+    server.requests.map(({ body }) => body),
     [
       { name: 'S3', access: 'ALL' },
       { name: 'sync', access: 'READ_ONLY' },
@@ -204,7 +204,7 @@ test('key list, key revoke and audit ask the addresses of their account', async 
       interface: 'rest-v2',
     },
   ];
-  await using server = await startTestServer({
+  await using server = await startFakeApiServer({
     'GET /v2/account/api-keys': { body: { apiKeys } },
     'GET /v2/accounts': { body: { accounts } },
     'GET /v2/accounts/acc1/api-keys': { body: { apiKeys: [] } },
@@ -240,7 +240,7 @@ test('key list, key revoke and audit ask the addresses of their account', async 
 
 describe('where a command finds the server', () => {
   test('the one of the data folder, with its root key', async (t) => {
-    await using server = await startTestServer({ 'GET /v2/accounts': { body: { accounts: [] } } });
+    await using server = await startFakeApiServer({ 'GET /v2/accounts': { body: { accounts: [] } } });
     const data = await folder(t);
     await writeFile(join(data, 'server.json'), JSON.stringify({ url: server.url, pid: 1 }));
     await writeFile(join(data, 'root.key'), 'rpa_ROOT\n');
@@ -255,13 +255,13 @@ describe('where a command finds the server', () => {
       0,
     );
     assert.deepEqual(
-      server.heard.map(({ authorization }) => authorization),
+      server.requests.map(({ authorization }) => authorization),
       ['Bearer rpa_ROOT', 'Bearer rpa_ROOT', 'Bearer rpa_ROOT', 'Bearer rpa_MINE'],
     );
   });
 
   test('the root key goes to no other server', async (t) => {
-    await using server = await startTestServer({
+    await using server = await startFakeApiServer({
       'GET /v2/accounts': {
         status: 401,
         body: { title: 'Unauthorized', status: 401, detail: 'a key is needed' },
@@ -270,7 +270,7 @@ describe('where a command finds the server', () => {
     const data = await folder(t);
     await writeFile(join(data, 'root.key'), 'rpa_ROOT\n');
     const ran = await runBerth(['account', 'list'], { env: { BERTH_DATA: data, BERTH_URL: server.url } });
-    assert.equal(server.heard[0]?.authorization, undefined);
+    assert.equal(server.requests[0]?.authorization, undefined);
     assert.equal(ran.code, 1);
     assert.equal(
       ran.err,
@@ -279,7 +279,7 @@ describe('where a command finds the server', () => {
   });
 
   test('a key that no header can carry is said to be one', async (t) => {
-    await using server = await startTestServer({});
+    await using server = await startFakeApiServer({});
     for (const key of ['rpa_\u2026', 'rpa_ONE rpa_TWO', 'rpa_ONE\nrpa_TWO']) {
       const ran = await runBerth(['account', 'list'], { env: { BERTH_URL: server.url, BERTH_API_KEY: key } });
       assert.deepEqual(
@@ -294,11 +294,11 @@ describe('where a command finds the server', () => {
     await writeFile(join(data, 'root.key'), 'rpa_\u00e9\n');
     const ran = await runBerth(['exec', 'pod', 'true'], { env: { BERTH_DATA: data } });
     assert.match(ran.err, /^berth: the key from .*root\.key has a space or another character/);
-    assert.deepEqual(server.heard, []);
+    assert.deepEqual(server.requests, []);
   });
 
   test('nobody there is said with what to do', async () => {
-    const server = await startTestServer({});
+    const server = await startFakeApiServer({});
     await server[Symbol.asyncDispose]();
     const ran = await runBerth(['key', 'list'], { env: envOf(server) });
     assert.deepEqual(ran, {
@@ -323,7 +323,7 @@ describe('where a command finds the server', () => {
 });
 
 test('a refusal is one line with the detail and every finding', async () => {
-  await using server = await startTestServer({
+  await using server = await startFakeApiServer({
     'POST /v2/accounts': {
       status: 422,
       body: {
@@ -369,7 +369,7 @@ test('a refusal is one line with the detail and every finding', async () => {
 });
 
 test('a disk that is too small is told with the flag, before the server is asked', async () => {
-  await using server = await startTestServer({});
+  await using server = await startFakeApiServer({});
   const ran = await runBerth(['pod', 'create', '--gpu', 'x', '--volume', '5:/data', 'local/shell'], {
     env: envOf(server),
   });
@@ -377,11 +377,11 @@ test('a disk that is too small is told with the flag, before the server is asked
     [ran.code, ran.err],
     [2, 'berth: --volume is "5"; allowed: a whole number of at least 10\n'],
   );
-  assert.deepEqual(server.heard, []);
+  assert.deepEqual(server.requests, []);
 });
 
 test('run shows people the input and the output as the JSON that they are', async () => {
-  await using server = await startTestServer({
+  await using server = await startFakeApiServer({
     'GET /v2/serverless': {
       body: { endpoints: [{ id: 'e1', name: 'echo', type: 'QUEUE' }], pagination: { nextCursor: null } },
     },
@@ -393,7 +393,7 @@ test('run shows people the input and the output as the JSON that they are', asyn
 
 describe('doctor', () => {
   test('finds a healthy place', async (t) => {
-    await using server = await startTestServer({
+    await using server = await startFakeApiServer({
       'GET /healthz': {},
       'GET /readyz': {},
       'GET /v2/account/api-keys': { body: { apiKeys: [] } },
@@ -416,7 +416,7 @@ describe('doctor', () => {
   });
 
   test('says what is wrong and what to do', async (t) => {
-    await using server = await startTestServer({
+    await using server = await startFakeApiServer({
       'GET /healthz': {},
       'GET /readyz': { status: 503 },
       'GET /v2/account/api-keys': { status: 401 },

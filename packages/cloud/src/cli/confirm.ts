@@ -1,10 +1,10 @@
-import { Failure, UsageError } from './failure.ts';
-import type { Input, Writable } from './surroundings.ts';
+import { CliError, UsageError } from './cli.errors.ts';
+import type { InputStream, OutputStream } from './cli-context.ts';
 
 /** Asks a person, and ends the command unless the answer is yes. */
 export async function confirm(
   question: string,
-  { stdin, stderr, stdout }: { stdin: () => Input; stderr: Writable; stdout: Writable },
+  { stdin, stderr, stdout }: { stdin: () => InputStream; stderr: OutputStream; stdout: OutputStream },
 ): Promise<void> {
   if (stdout.isTTY !== true || stdin().isTTY !== true)
     throw new UsageError('--yes is needed where nobody can be asked');
@@ -13,5 +13,5 @@ export async function confirm(
     if (/^\s*y(?:es)?\s*$/i.test(Buffer.from(answer).toString('utf8'))) return;
     break;
   }
-  throw new Failure('nothing was removed');
+  throw new CliError('nothing was removed');
 }

@@ -1,6 +1,6 @@
-import { wrap } from '../support/config/wrap.ts';
-import type { Command, Option } from './command.ts';
-import { allOptions } from './parse.ts';
+import { wrapText } from '../support/config/wrap-text.ts';
+import type { Command, Option } from './command-definition.ts';
+import { allOptions } from './parse-command-line.ts';
 
 const WIDTH = 100;
 
@@ -8,11 +8,13 @@ export function commandHelp({ name, summary, details, words, options }: Command)
   const all = Object.entries(allOptions(options));
   return sections([
     [usage({ name, words, options })],
-    [...wrap(summary, WIDTH), ...(details === undefined ? [] : ['', ...wrap(details, WIDTH)])],
-    entries(Object.entries(words).map(([word, description]) => [bareWord(word), description])),
+    [...wrapText(summary, WIDTH), ...(details === undefined ? [] : ['', ...wrapText(details, WIDTH)])],
+    entries(Object.entries(words).map(([word, description]) => [positionalName(word), description])),
     [
       'Options:',
-      ...entries(all.map(([option, definition]) => [written(option, definition), definition.description])),
+      ...entries(
+        all.map(([option, definition]) => [formatOption(option, definition), definition.description]),
+      ),
     ],
   ]);
 }
@@ -23,7 +25,7 @@ export function usage({ name, words, options }: Pick<Command, 'name' | 'words' |
     word.endsWith('?') || word.endsWith('...') ? `[${word.replace('?', '')}]` : word,
   );
   const needed = Object.entries(options).flatMap(([option, definition]) =>
-    definition.required ? [written(option, definition)] : [],
+    definition.required ? [formatOption(option, definition)] : [],
   );
   return ['Usage: berth', name, ...wordList, ...needed, '[options]'].join(' ');
 }
@@ -34,7 +36,7 @@ export function programHelp(commands: readonly Command[]): string {
     ['Berth is a compute cloud that anyone can host: pods, serverless endpoints and what they need.'],
     ['Commands:', ...entries(commands.map(({ name, summary }) => [name, summary]))],
     [
-      ...wrap(
+      ...wrapText(
         'Commands talk to the server at BERTH_URL with the key in BERTH_API_KEY, or else to the server on this machine, which they find by its data folder (--data, BERTH_DATA or ./.berth).',
         WIDTH,
       ),
@@ -43,12 +45,12 @@ export function programHelp(commands: readonly Command[]): string {
   ]);
 }
 
-function written(name: string, { kind, value, choices, short }: Option): string {
+function formatOption(name: string, { kind, value, choices, short }: Option): string {
   const flag = short === undefined ? `--${name}` : `-${short}, --${name}`;
   return kind === 'switch' ? flag : `${flag} ${choices?.join('|') ?? value ?? 'VALUE'}`;
 }
 
-function bareWord(word: string): string {
+function positionalName(word: string): string {
   return word.replace(/(\?|\.\.\.)$/, '');
 }
 
@@ -56,7 +58,7 @@ function bareWord(word: string): string {
 function entries(rows: [string, string][]): string[] {
   const column = Math.min(30, Math.max(0, ...rows.map(([left]) => left.length)));
   return rows.flatMap(([left, right]) => {
-    const lines = wrap(right, WIDTH - column - 4).map((line) => `${' '.repeat(column + 4)}${line}`);
+    const lines = wrapText(right, WIDTH - column - 4).map((line) => `${' '.repeat(column + 4)}${line}`);
     if (left.length > column) return [`  ${left}`, ...lines];
     return lines.map((line, index) => (index === 0 ? `  ${left.padEnd(column)}  ${line.trimStart()}` : line));
   });

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Environment } from '../support/config/from-environment.ts';
-import { knobs } from '../support/config/knobs.ts';
-import type { Options } from './command.ts';
-import { Failure } from './failure.ts';
+import type { Environment } from '../support/config/config-from-environment.ts';
+import { settings } from '../support/config/settings.ts';
+import type { Options } from './command-definition.ts';
+import { CliError } from './cli.errors.ts';
 
 /** For commands that talk to the server. */
 export const serverOptions = {
@@ -14,10 +14,10 @@ export const serverOptions = {
   },
 } as const satisfies Options;
 
-export const DEFAULT_URL = `http://${knobs.host.default}:${knobs.port.default}`;
+export const DEFAULT_URL = `http://${settings.host.default}:${settings.port.default}`;
 
 export function dataFolder(option: string | undefined, env: Environment): string {
-  return option ?? (env['BERTH_DATA'] || knobs.data.default);
+  return option ?? (env['BERTH_DATA'] || settings.data.default);
 }
 
 /** The address that the server wrote into its data folder when it started. */
@@ -29,13 +29,13 @@ export async function localUrl(folder: string): Promise<string | undefined> {
     const { url } = JSON.parse(content) as { url?: unknown };
     if (typeof url === 'string' && URL.canParse(url)) return url;
   } catch (cause) {
-    throw new Failure(`${path} is not readable as JSON; restart Berth, which writes it anew`, { cause });
+    throw new CliError(`${path} is not readable as JSON; restart Berth, which writes it anew`, { cause });
   }
-  throw new Failure(`${path} names no address; restart Berth, which writes it anew`);
+  throw new CliError(`${path} names no address; restart Berth, which writes it anew`);
 }
 
 /** The root key that the server keeps for the command line. */
-export async function localKey(folder: string): Promise<{ key: string; origin: string } | undefined> {
+export async function localRootKey(folder: string): Promise<{ key: string; origin: string } | undefined> {
   const origin = join(folder, 'root.key');
   const key = (await readIfThere(origin))?.trim();
   return key === undefined || key === '' ? undefined : { key, origin };
@@ -47,7 +47,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw new Failure(
+    throw new CliError(
       `${path} cannot be read (${code}); run as the user that runs Berth, or set BERTH_URL and BERTH_API_KEY`,
       { cause },
     );

@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { registerHooks } from 'node:module';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { describeConfig } from '../support/config/describe.ts';
+import { configFileTemplate } from '../support/config/config-file-template.ts';
 import { commands } from './commands.ts';
-import { runBerth } from './test-surroundings.ts';
+import { runBerth } from './cli-test-harness.ts';
 
 const program = fileURLToPath(new URL('../../bin/berth.js', import.meta.url));
 
@@ -20,7 +20,7 @@ describe('berth', () => {
     });
     await runBerth(['up', '--port', 'x']);
     hooks.deregister();
-    assert.ok(loaded.some((url) => url.endsWith('/commands/up.ts')));
+    assert.ok(loaded.some((url) => url.endsWith('/commands/up.command.ts')));
     assert.deepEqual(
       loaded.filter((url) => /yaml|client|help|commands\/(?!up)|node:sqlite/.test(url)),
       [],
@@ -88,7 +88,7 @@ describe('berth', () => {
   });
 
   test('config prints YAML wherever it goes, and the defaults as JSON when asked', async () => {
-    assert.equal((await runBerth(['config'])).out, describeConfig());
+    assert.equal((await runBerth(['config'])).out, configFileTemplate());
     assert.equal((JSON.parse((await runBerth(['config', '--json'])).out) as { port: number }).port, 8484);
   });
 

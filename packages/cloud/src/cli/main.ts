@@ -1,12 +1,12 @@
 import { systemClock } from '../support/clock.ts';
 import { ConfigError } from '../support/config/config-error.ts';
-import { didYouMean } from '../support/config/nearest.ts';
-import type { Command } from './command.ts';
+import { didYouMean } from '../support/config/did-you-mean.ts';
+import type { Command } from './command-definition.ts';
 import { commands } from './commands.ts';
-import { CommandEnded, UsageError } from './failure.ts';
+import { CommandExit, UsageError } from './cli.errors.ts';
 import { Output } from './output.ts';
-import { parse } from './parse.ts';
-import type { Surroundings } from './surroundings.ts';
+import { parseCommandLine } from './parse-command-line.ts';
+import type { CliContext } from './cli-context.ts';
 
 /** The program `berth`. Its exit code is 0, 1 where something failed, or 2 where the arguments or the configuration make no sense; after `berth exec` it is that of the command. */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -16,14 +16,14 @@ export async function main(argv: readonly string[]): Promise<void> {
     stderr: process.stderr,
     stdin: () => process.stdin,
     clock: systemClock,
-    endWithReader: watchReader(),
+    exitOnClosedStdout: watchStdout(),
   });
   // A start that failed half-way may have left timers and sockets behind, so the exit is not left to chance.
   if (code !== 0) process.exit(code);
 }
 
 /** `berth key list | head -1` closes the pipe early. That is no fault: a command ends, a server goes on. */
-function watchReader(): () => void {
+function watchStdout(): () => void {
   let ends = false;
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
@@ -34,19 +34,19 @@ function watchReader(): () => void {
   };
 }
 
-export async function runCommandLine(argv: readonly string[], surroundings: Surroundings): Promise<number> {
+export async function runCommandLine(argv: readonly string[], surroundings: CliContext): Promise<number> {
   try {
     await dispatch(argv, surroundings);
     return 0;
   } catch (error) {
-    if (error instanceof CommandEnded) return error.code;
+    if (error instanceof CommandExit) return error.code;
     const message = error instanceof Error ? error.message : String(error);
     surroundings.stderr.write(`berth: ${message.replaceAll('\n', '\nberth: ')}\n`);
     return error instanceof UsageError || error instanceof ConfigError ? 2 : 1;
   }
 }
 
-async function dispatch(argv: readonly string[], surroundings: Surroundings): Promise<void> {
+async function dispatch(argv: readonly string[], surroundings: CliContext): Promise<void> {
   const [first = '--help', ...others] = argv;
   if (first === '--version' || first === '-v')
     return void surroundings.stdout.write(`berth ${await version()}\n`);
@@ -68,7 +68,7 @@ async function dispatch(argv: readonly string[], surroundings: Surroundings): Pr
     surroundings.stdout.write(commandHelp(command));
     return;
   }
-  if (command.outlivesReader !== true) surroundings.endWithReader();
+  if (command.survivesClosedStdout !== true) surroundings.exitOnClosedStdout();
   await command.run({
     ...surroundings,
     words: parsed.words,
@@ -109,9 +109,9 @@ function firstWords(): Set<string> {
 }
 
 /** A mistake in the arguments of a known command also says where its help is. */
-function parseFor(command: Command, argv: readonly string[]): ReturnType<typeof parse> {
+function parseFor(command: Command, argv: readonly string[]): ReturnType<typeof parseCommandLine> {
   try {
-    return parse(command, argv);
+    return parseCommandLine(command, argv);
   } catch (error) {
     if (error instanceof UsageError)
       throw new UsageError(`${error.message} (see "berth ${command.name} --help")`);
@@ -119,7 +119,7 @@ function parseFor(command: Command, argv: readonly string[]): ReturnType<typeof 
   }
 }
 
-async function showHelp({ stdout }: Surroundings, names: readonly string[]): Promise<void> {
+async function showHelp({ stdout }: CliContext, names: readonly string[]): Promise<void> {
   const { programHelp } = await import('./help.ts');
   const listed = await Promise.all(
     Object.entries(commands).flatMap(([name, load]) => (names.includes(name) ? [load()] : [])),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Output, shown, visible } from './output.ts';
+import { Output, formatValue, escapeControlCharacters } from './output.ts';
 
 function written(isTTY: boolean, json: boolean, write: (output: Output) => void): string {
   let text = '';
@@ -19,42 +19,42 @@ const rows = [
 
 test('people get columns that line up', () => {
   assert.equal(
-    written(true, false, (output) => output.table({ rows }, rows, columns, 'nothing')),
+    written(true, false, (output) => output.printTable({ rows }, rows, columns, 'nothing')),
     'ID      NOTE\na       first\nlonger  -\n',
   );
   assert.equal(
-    written(true, false, (output) => output.table({ rows: [] }, [], columns, 'nothing')),
+    written(true, false, (output) => output.printTable({ rows: [] }, [], columns, 'nothing')),
     'nothing\n',
   );
   assert.equal(
-    written(true, false, (output) => output.record({ id: 'a', longer: true }, 'A note.')),
+    written(true, false, (output) => output.printRecord({ id: 'a', longer: true }, 'A note.')),
     'id:     a\nlonger: yes\nA note.\n',
   );
 });
 
 test('programs get JSON and nothing else', () => {
   assert.equal(
-    written(false, false, (output) => output.table({ rows }, rows, columns, 'nothing')),
+    written(false, false, (output) => output.printTable({ rows }, rows, columns, 'nothing')),
     `${JSON.stringify({ rows })}\n`,
   );
   assert.equal(
-    written(false, false, (output) => output.record({ id: 'a' }, 'A note.')),
+    written(false, false, (output) => output.printRecord({ id: 'a' }, 'A note.')),
     '{"id":"a"}\n',
   );
   assert.equal(
-    written(true, true, (output) => output.record({ id: 'a' }, 'A note.')),
+    written(true, true, (output) => output.printRecord({ id: 'a' }, 'A note.')),
     '{\n  "id": "a"\n}\n',
   );
 });
 
 test('values read as words', () => {
   assert.deepEqual(
-    [null, undefined, '', [], {}, false, 3, ['a', 'b'], { rest: 'READ', jobs: null }].map(shown),
+    [null, undefined, '', [], {}, false, 3, ['a', 'b'], { rest: 'READ', jobs: null }].map(formatValue),
     ['-', '-', '-', '-', '-', 'no', '3', 'a, b', 'rest=READ jobs=-'],
   );
 });
 
 test('a name cannot play with the terminal', () => {
-  assert.equal(visible('a\u001b[2Jb\r\n\u202ec'), 'a\\u001b[2Jb\\u000d\\u000a\\u202ec');
-  assert.equal(visible('Ünïcödé 漢字 🚢'), 'Ünïcödé 漢字 🚢');
+  assert.equal(escapeControlCharacters('a\u001b[2Jb\r\n\u202ec'), 'a\\u001b[2Jb\\u000d\\u000a\\u202ec');
+  assert.equal(escapeControlCharacters('Ünïcödé 漢字 🚢'), 'Ünïcödé 漢字 🚢');
 });

@@ -1,4 +1,4 @@
-import type { Writable } from './surroundings.ts';
+import type { OutputStream } from './cli-context.ts';
 
 export interface Column<R> {
   title: string;
@@ -10,31 +10,33 @@ export interface Column<R> {
  * programs get the same as JSON, with nothing before or after it.
  */
 export class Output {
-  readonly forPeople: boolean;
-  readonly #stdout: Writable;
+  readonly isInteractive: boolean;
+  readonly #stdout: OutputStream;
 
-  constructor(stdout: Writable, json: boolean) {
+  constructor(stdout: OutputStream, json: boolean) {
     this.#stdout = stdout;
-    this.forPeople = stdout.isTTY === true && !json;
+    this.isInteractive = stdout.isTTY === true && !json;
   }
 
   /** One thing. The notes are for people alone. */
-  record(value: Readonly<Record<string, unknown>>, ...notes: string[]): void {
-    if (!this.forPeople) return this.#json(value);
+  printRecord(value: Readonly<Record<string, unknown>>, ...notes: string[]): void {
+    if (!this.isInteractive) return this.#json(value);
     const width = Math.max(...Object.keys(value).map((key) => key.length));
     this.#lines([
-      ...Object.entries(value).map(([key, content]) => `${`${key}:`.padEnd(width + 1)} ${shown(content)}`),
+      ...Object.entries(value).map(
+        ([key, content]) => `${`${key}:`.padEnd(width + 1)} ${formatValue(content)}`,
+      ),
       ...notes,
     ]);
   }
 
   /** A list. JSON is the answer as the server gave it. */
-  table<R>(answer: unknown, rows: readonly R[], columns: readonly Column<R>[], whenEmpty: string): void {
-    if (!this.forPeople) return this.#json(answer);
+  printTable<R>(answer: unknown, rows: readonly R[], columns: readonly Column<R>[], whenEmpty: string): void {
+    if (!this.isInteractive) return this.#json(answer);
     if (rows.length === 0) return this.#lines([whenEmpty]);
     const cells = [
       columns.map(({ title }) => title),
-      ...rows.map((row) => columns.map(({ value }) => shown(value(row)))),
+      ...rows.map((row) => columns.map(({ value }) => formatValue(value(row)))),
     ];
     const widths = columns.map((_, column) =>
       Math.max(...cells.map((row) => [...(row[column] ?? '')].length)),
@@ -50,7 +52,7 @@ export class Output {
   }
 
   /** Text that is the same for everyone, such as a file to be saved. */
-  text(text: string): void {
+  printText(text: string): void {
     this.#stdout.write(text);
   }
 
@@ -65,22 +67,22 @@ export class Output {
 }
 
 /** How a value reads in a cell. */
-export function shown(value: unknown): string {
+export function formatValue(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-';
   if (value === true) return 'yes';
   if (value === false) return 'no';
-  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(shown).join(', ');
+  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(formatValue).join(', ');
   if (typeof value === 'object')
     return (
       Object.entries(value)
-        .map(([key, content]) => `${key}=${shown(content)}`)
+        .map(([key, content]) => `${key}=${formatValue(content)}`)
         .join(' ') || '-'
     );
-  return visible(typeof value === 'string' ? value : JSON.stringify(value));
+  return escapeControlCharacters(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
 /** Names come from other people: what would move the cursor or colour the terminal is written out instead. */
-export function visible(text: string): string {
+export function escapeControlCharacters(text: string): string {
   return text.replace(
     /[\p{Cc}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

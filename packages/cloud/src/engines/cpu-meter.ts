@@ -1,4 +1,4 @@
-const SHORTEST_SPAN_MS = 500;
+const MIN_INTERVAL_MS = 500;
 
 /** How many processors something keeps busy between one look and the next, by what it has used in all. */
 export class CpuMeter {
@@ -12,11 +12,11 @@ export class CpuMeter {
   }
 
   /** A look too soon after the last one gets the same answer: the work of a start, over ten milliseconds, looks like many processors. */
-  look(cpuSeconds: number, at: number): number {
+  update(cpuSeconds: number, at: number): number {
     const span = at - this.#at;
-    if (span >= SHORTEST_SPAN_MS) this.#cpu = Math.max(0, cpuSeconds - this.#cpuSeconds) / (span / 1000);
+    if (span >= MIN_INTERVAL_MS) this.#cpu = Math.max(0, cpuSeconds - this.#cpuSeconds) / (span / 1000);
     // A clock that was set back begins anew.
-    if (span >= SHORTEST_SPAN_MS || span < 0) {
+    if (span >= MIN_INTERVAL_MS || span < 0) {
       this.#cpuSeconds = cpuSeconds;
       this.#at = at;
     }

@@ -1,15 +1,15 @@
-import type { InstanceFiles } from './files.ts';
+import type { InstanceFiles } from './instance-files.ts';
 import type {
-  Address,
+  InstanceAddress,
   Execution,
   ExecutionOptions,
   Instance,
   InstanceEvent,
   InstanceHandle,
   InstanceSpec,
-  Usage,
+  InstanceUsage,
 } from './instance.ts';
-import type { LogLine, LogQuery } from './logs/log-line.ts';
+import type { LogLine, LogQuery } from '../domain/log-line.ts';
 
 export type EngineKind = 'process' | 'docker' | 'kubernetes';
 
@@ -76,16 +76,16 @@ export interface InstanceEngine extends Engine {
   logs(id: string, query?: LogQuery, signal?: AbortSignal): AsyncIterable<LogLine>;
 
   /** Adds a system line to its log. */
-  note(id: string, line: string): Promise<void>;
+  logSystemLine(id: string, line: string): Promise<void>;
 
   /** Runs a command beside what it runs: same place, same environment. Ends with the instance at the latest. Rejects with `state` when it does not run. */
   exec(id: string, argv: readonly string[], options?: ExecutionOptions): Promise<Execution>;
 
   /** Where a declared port can be reached now; undefined while nothing listens there. */
-  address(id: string, port: number): Promise<Address | undefined>;
+  address(id: string, port: number): Promise<InstanceAddress | undefined>;
 
   /** What it uses now; undefined when it does not run. */
-  usage(id: string): Promise<Usage | undefined>;
+  usage(id: string): Promise<InstanceUsage | undefined>;
 
   /** Whether the size of a container disk is a limit here; where this is left out, it is only a number. */
   limitsContainerDisk?(): Promise<boolean>;
@@ -98,7 +98,7 @@ export interface InstanceEngine extends Engine {
 }
 
 /** How long the log of an instance that was removed can be read. */
-export const KEEP_LOGS_MS = 7 * 24 * 3_600_000;
+export const LOG_RETENTION_MS = 7 * 24 * 3_600_000;
 
 /** What a driver can do is declared, so that nobody has to try. */
 export interface EngineAbilities {
@@ -109,11 +109,11 @@ export interface EngineAbilities {
   /** Cores are not reserved: instances share those there are. */
   sharesCores: boolean;
   /** How several instances can have one network; not at all where it is left out. */
-  networks?: InstanceNetworks;
+  networks?: InstanceNetworkMode;
 }
 
 /** `bridge`: instances are put into a network of their own, each at its address. `loopback`: they share this machine's addresses, and each has one of them to itself. */
-export type InstanceNetworks = 'bridge' | 'loopback';
+export type InstanceNetworkMode = 'bridge' | 'loopback';
 
 export interface Capacity {
   cpu: CpuCapacity;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { ManualClock } from '../support/clock.ts';
-import { gpuUsageReader, parseGpuUsage, usageOfHeld } from './gpu-usage.ts';
+import { gpuUsageReader, parseGpuUsage, usageOfAllocation } from './gpu-usage.ts';
 
 describe('how busy GPUs are', () => {
   test('a line for each GPU is read, and what the driver does not tell is 0', () => {
@@ -31,21 +31,21 @@ describe('how busy GPUs are', () => {
     const clock = new ManualClock();
     const read = gpuUsageReader(command, clock);
     const held = { typeId: 'NVIDIA L4', indexes: [2, 0] };
-    assert.deepEqual(await usageOfHeld(held, false, read), [
+    assert.deepEqual(await usageOfAllocation(held, false, read), [
       { util: 30, memoryUtil: 75 },
       { util: 10, memoryUtil: 25 },
     ]);
-    await Promise.all(Array.from({ length: 50 }, () => usageOfHeld(held, false, read)));
+    await Promise.all(Array.from({ length: 50 }, () => usageOfAllocation(held, false, read)));
     assert.equal(await readFile(calls, 'utf8'), 'x\n');
     clock.advance(5_000);
-    await usageOfHeld(held, false, read);
+    await usageOfAllocation(held, false, read);
     assert.equal(await readFile(calls, 'utf8'), 'x\nx\n');
-    assert.deepEqual(await usageOfHeld(held, true, read), [
+    assert.deepEqual(await usageOfAllocation(held, true, read), [
       { util: 0, memoryUtil: 0 },
       { util: 0, memoryUtil: 0 },
     ]);
-    assert.deepEqual(await usageOfHeld(null, false, read), []);
-    assert.deepEqual(await usageOfHeld(held, false, gpuUsageReader(join(folder, 'none'))), [
+    assert.deepEqual(await usageOfAllocation(null, false, read), []);
+    assert.deepEqual(await usageOfAllocation(held, false, gpuUsageReader(join(folder, 'none'))), [
       { util: 0, memoryUtil: 0 },
       { util: 0, memoryUtil: 0 },
     ]);

@@ -1,24 +1,27 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { type Clock, systemClock } from '../support/clock.ts';
-import type { HeldGpus } from './gpu-shelf.ts';
+import type { GpuAllocation } from './gpu-allocator.ts';
 import type { GpuUsage } from './instance.ts';
-import { refreshed } from './refreshed.ts';
+import { cacheWithTtl } from '../support/cache-with-ttl.ts';
 
 const run = promisify(execFile);
 
 /** On a healthy machine it takes well under a second; a hung driver would keep it for ever. */
 const TIMEOUT_MS = 3000;
 /** However many instances are asked about, the driver is asked once in this time. */
-const LIFETIME_MS = 2000;
+const CACHE_TTL_MS = 2000;
 const QUERY = ['--query-gpu=index,utilization.gpu,memory.used,memory.total', '--format=csv,noheader,nounits'];
 
 /** How busy the GPUs of this machine are, by the number under which the driver knows them. */
-export type GpuUsages = ReadonlyMap<number, GpuUsage>;
+export type GpuUsageByIndex = ReadonlyMap<number, GpuUsage>;
 
 /** Asks the driver, and shares its answer for a moment. Where it does not answer, nothing is known. */
-export function gpuUsageReader(command = 'nvidia-smi', clock: Clock = systemClock): () => Promise<GpuUsages> {
-  return refreshed(
+export function gpuUsageReader(
+  command = 'nvidia-smi',
+  clock: Clock = systemClock,
+): () => Promise<GpuUsageByIndex> {
+  return cacheWithTtl(
     async () => {
       try {
         const { stdout } = await run(command, QUERY, {
@@ -31,7 +34,7 @@ export function gpuUsageReader(command = 'nvidia-smi', clock: Clock = systemCloc
         return new Map();
       }
     },
-    LIFETIME_MS,
+    CACHE_TTL_MS,
     clock,
   );
 }
@@ -56,13 +59,13 @@ export function parseGpuUsage(text: string): Map<number, GpuUsage> {
 }
 
 /** Of the GPUs that an instance holds, in their order. Virtual ones do nothing. */
-export async function usageOfHeld(
-  gpus: HeldGpus | null,
+export async function usageOfAllocation(
+  gpus: GpuAllocation | null,
   virtual: boolean,
-  read: () => Promise<GpuUsages>,
+  read: () => Promise<GpuUsageByIndex>,
 ): Promise<GpuUsage[]> {
   if (gpus === null) return [];
-  const found: GpuUsages = virtual ? new Map() : await read();
+  const found: GpuUsageByIndex = virtual ? new Map() : await read();
   return gpus.indexes.map((index) => found.get(index) ?? { util: 0, memoryUtil: 0 });
 }
 

@@ -17,7 +17,7 @@ export interface InstanceSpec {
   network?: InstanceNetwork;
   cpu: number;
   memoryInGb: number;
-  gpus: GpuWish | null;
+  gpus: GpuRequest | null;
   containerDiskInGb: number;
   /** To fetch the image with. */
   registry?: { username: string; password: string };
@@ -57,7 +57,7 @@ export interface InstanceNetwork {
   aliases: readonly string[];
 }
 
-export interface GpuWish {
+export interface GpuRequest {
   typeId: string;
   count: number;
   /** These and no others, as the machine counts its GPUs. */
@@ -119,12 +119,12 @@ export interface Execution {
   kill(signal?: NodeJS.Signals): void;
 }
 
-export interface Address {
+export interface InstanceAddress {
   host: string;
   port: number;
 }
 
-export interface Usage {
+export interface InstanceUsage {
   /** Cores in use, over the time since it was last asked. */
   cpu: number;
   memoryInBytes: number;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { cpus } from 'node:os';
 import { describe, test } from 'node:test';
-import { gpuCapacities, gpuIndexes, readMachine } from './machine.ts';
-import type { NvidiaFindings } from './nvidia-smi.ts';
+import { gpuCapacities, gpuIndexesByType, readMachine } from './machine.ts';
+import type { NvidiaSmiResult } from './nvidia-smi.ts';
 
-const none: NvidiaFindings = { gpus: [], cudaVersion: null, problem: null, answered: true };
+const none: NvidiaSmiResult = { gpus: [], cudaVersion: null, problem: null, answered: true };
 
 function nvidia(name: string, memoryInMib: number) {
   return { name, memoryInMib, driverVersion: '580.95.05' };
@@ -37,7 +37,7 @@ describe('the machine', () => {
       nvidia('NVIDIA H200', 143771),
     ];
     assert.deepEqual(
-      [...gpuIndexes({ gpus })],
+      [...gpuIndexesByType({ gpus })],
       [
         ['NVIDIA H200', [0, 2]],
         ['NVIDIA GeForce RTX 3060', [1]],

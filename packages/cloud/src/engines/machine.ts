@@ -1,6 +1,6 @@
 import { cpus, totalmem } from 'node:os';
 import type { CpuCapacity, GpuCapacity } from './engine.ts';
-import { findNvidiaGpus, type NvidiaFindings } from './nvidia-smi.ts';
+import { findNvidiaGpus, type NvidiaSmiResult } from './nvidia-smi.ts';
 
 /** This machine, as far as it can be seen from a process. */
 export interface Machine {
@@ -17,7 +17,7 @@ export interface Machine {
 }
 
 export async function readMachine(
-  findGpus: () => Promise<NvidiaFindings> = findNvidiaGpus,
+  findGpus: () => Promise<NvidiaSmiResult> = findNvidiaGpus,
 ): Promise<Machine> {
   const findings = await findGpus();
   return {
@@ -26,12 +26,12 @@ export async function readMachine(
     gpus: gpuCapacities(findings),
     gpuProblem: findings.problem,
     gpusKnown: findings.answered,
-    gpuIndexes: gpuIndexes(findings),
+    gpuIndexes: gpuIndexesByType(findings),
   };
 }
 
 /** The list is in the order in which the driver counts. */
-export function gpuIndexes({ gpus }: Pick<NvidiaFindings, 'gpus'>): Map<string, number[]> {
+export function gpuIndexesByType({ gpus }: Pick<NvidiaSmiResult, 'gpus'>): Map<string, number[]> {
   const numbered = gpus.map(({ name }, index) => ({ name, index }));
   return new Map(
     [...Map.groupBy(numbered, ({ name }) => name)].map(([name, same]) => [
@@ -42,7 +42,7 @@ export function gpuIndexes({ gpus }: Pick<NvidiaFindings, 'gpus'>): Map<string, 
 }
 
 /** GPUs of one name are one entry. Memory is the smallest of them, so that what is promised fits on each. */
-export function gpuCapacities({ gpus, cudaVersion }: NvidiaFindings): GpuCapacity[] {
+export function gpuCapacities({ gpus, cudaVersion }: NvidiaSmiResult): GpuCapacity[] {
   const byName = Map.groupBy(gpus, (gpu) => gpu.name);
   return [...byName].map(([name, same]) => ({
     gpuTypeId: name,

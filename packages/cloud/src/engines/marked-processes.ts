@@ -18,10 +18,10 @@ export function signalMarked(name: string, value: string, signal: NodeJS.Signals
     .filter((entry) => /^\d+$/.test(entry))
     .map(Number)
     .filter((pid) => isMarked(pid, name, value));
-  return pids.filter((pid) => reaches(pid, signal)).length > 0;
+  return pids.filter((pid) => signalProcess(pid, signal)).length > 0;
 }
 
-function reaches(pid: number, signal: NodeJS.Signals): boolean {
+function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, signal);
   } catch {

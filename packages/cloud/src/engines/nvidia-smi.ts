@@ -15,7 +15,7 @@ export interface NvidiaGpu {
 }
 
 /** What was found. A machine without the command simply has no such GPU. */
-export interface NvidiaFindings {
+export interface NvidiaSmiResult {
   gpus: NvidiaGpu[];
   cudaVersion: string | null;
   /** Why nothing could be found although the command is there. */
@@ -27,7 +27,7 @@ export interface NvidiaFindings {
 export async function findNvidiaGpus(
   command = 'nvidia-smi',
   timeoutMs = TIMEOUT_MS,
-): Promise<NvidiaFindings> {
+): Promise<NvidiaSmiResult> {
   // A signal and not execFile's own timeout, which waits for the process to be gone: one that hangs in the driver cannot be killed.
   const options = { signal: AbortSignal.timeout(timeoutMs), killSignal: 'SIGKILL' as const };
   try {

@@ -3,8 +3,8 @@ import { createServer } from 'node:net';
 import { BerthError } from '../support/errors.ts';
 
 /** Below the numbers that the kernel gives to outgoing connections, so that none of those comes in between. */
-const FIRST = 20_000;
-const COUNT = 10_000;
+const FIRST_PORT = 20_000;
+const PORT_COUNT = 10_000;
 
 /** Numbers for instances to listen on. One that was given back is the last to be given again. */
 export class PortPool {
@@ -13,10 +13,10 @@ export class PortPool {
 
   /** Different starts keep two servers on one machine out of each other's way. */
   constructor(start = process.pid * 64) {
-    this.#next = start % COUNT;
+    this.#next = start % PORT_COUNT;
   }
 
-  hold(ports: readonly number[]): void {
+  reserve(ports: readonly number[]): void {
     for (const port of ports) this.#held.add(port);
   }
 
@@ -25,21 +25,24 @@ export class PortPool {
   }
 
   /** The wished number where it is free, or another. */
-  async take(wished?: number): Promise<number> {
+  async allocate(wished?: number): Promise<number> {
     if (wished !== undefined && !this.#held.has(wished)) {
       this.#held.add(wished);
       if (await isFree(wished)) return wished;
       this.#held.delete(wished);
     }
-    for (let tries = 0; tries < COUNT; tries += 1) {
-      const port = FIRST + this.#next;
-      this.#next = (this.#next + 1) % COUNT;
+    for (let tries = 0; tries < PORT_COUNT; tries += 1) {
+      const port = FIRST_PORT + this.#next;
+      this.#next = (this.#next + 1) % PORT_COUNT;
       if (this.#held.has(port)) continue;
       this.#held.add(port);
       if (await isFree(port)) return port;
       this.#held.delete(port);
     }
-    throw new BerthError('capacity', `none of the ${COUNT} ports from ${FIRST} on is free on this machine`);
+    throw new BerthError(
+      'capacity',
+      `none of the ${PORT_COUNT} ports from ${FIRST_PORT} on is free on this machine`,
+    );
   }
 }
 

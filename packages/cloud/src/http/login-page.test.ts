@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import Fastify from 'fastify';
-import { loginPage } from './login-page.ts';
+import { loginPageRoutes } from './login-page.ts';
 
 const app = Fastify();
 before(async () => {
-  loginPage(app);
+  loginPageRoutes(app);
   await app.ready();
 });
 after(() => app.close());

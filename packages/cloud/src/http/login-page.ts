@@ -1,18 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { Html, html } from './rest/html.ts';
+import { Html, html } from './rest/html-template.ts';
 
 /** Where programs send their user to say yes or no to a login request. */
-export const LOGIN_PAGE = '/flash/login';
+export const LOGIN_PAGE_PATH = '/flash/login';
 
-const LONGEST_ID = 64;
+const MAX_ID_LENGTH = 64;
 
 /** The page asks for a key and sends the answer over GraphQL itself: the key goes nowhere else, and is kept nowhere. */
-export function loginPage(app: FastifyInstance): void {
-  app.get(LOGIN_PAGE, async (request, reply) => {
+export function loginPageRoutes(app: FastifyInstance): void {
+  app.get(LOGIN_PAGE_PATH, async (request, reply) => {
     const asked = (request.query as Record<string, string | string[] | undefined>)['request'];
     const id =
-      typeof asked === 'string' && asked.length <= LONGEST_ID && /^[\w-]+$/.test(asked) ? asked : undefined;
+      typeof asked === 'string' && asked.length <= MAX_ID_LENGTH && /^[\w-]+$/.test(asked)
+        ? asked
+        : undefined;
     const nonce = randomBytes(16).toString('base64');
     return reply
       .code(id === undefined ? 400 : 200)

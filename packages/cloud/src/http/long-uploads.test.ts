@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { allowLongUpload, endBadConnection } from './long-uploads.ts';
+import { allowLongUpload, handleClientError } from './long-uploads.ts';
 
 const WITHIN_MS = 200;
 
@@ -23,7 +23,7 @@ describe('an upload that takes its time', () => {
     },
   );
   before(async () => {
-    server.on('clientError', endBadConnection);
+    server.on('clientError', handleClientError);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
   });

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
-import type { WebhookCounts } from '../jobs/webhooks/sender.ts';
+import type { WebhookCounts } from '../queue/webhooks/webhook-sender.ts';
 
 /** How often the lag of the event loop is looked at. Each look wakes the process, which has nothing else to do where nothing happens. */
-const LAG_LOOK_MS = 100;
+const EVENT_LOOP_LAG_INTERVAL_MS = 100;
 
 /** What each server shows at /metrics. */
 const registries = new WeakMap<FastifyInstance, Registry>();
@@ -11,7 +11,7 @@ const registries = new WeakMap<FastifyInstance, Registry>();
 /** What Prometheus reads at /metrics: the process, and every request by its route, method and status. */
 export function createMetrics(): { registry: Registry; observe(app: FastifyInstance): void } {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_LOOK_MS });
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_LAG_INTERVAL_MS });
   const requests = new Histogram({
     name: 'berth_http_request_seconds',
     help: 'Time to answer HTTP requests',
@@ -47,7 +47,7 @@ const WEBHOOK_COUNTERS: Record<keyof WebhookCounts, { name: string; help: string
 };
 
 /** Shows at /metrics what became of webhooks on this server. */
-export function showWebhooks(app: FastifyInstance, counts: () => WebhookCounts): void {
+export function exposeWebhookCounts(app: FastifyInstance, counts: () => WebhookCounts): void {
   const registry = registries.get(app);
   if (registry === undefined) return;
   for (const [count, { name, help }] of Object.entries(WEBHOOK_COUNTERS)) {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { DATABASES, freshDatabase } from '../../../../tests/support/databases.ts';
-import type { TestDatabase } from '../../../../tests/support/databases.ts';
-import { samplePod } from '../resources/pods/pod.sample.ts';
-import type { Worker } from '../store/fleet.ts';
-import type { Stretch, UsageKind } from '../store/ledger.ts';
-import { openStore } from '../store/open.ts';
-import type { Pod } from '../store/pods.ts';
-import type { ApiKey, AuditEntry } from '../store/records.ts';
+import { DATABASES, createTestDatabase } from '../../../testing/src/test-database.ts';
+import type { TestDatabase } from '../../../testing/src/test-database.ts';
+import { samplePod } from '../domain/pods/pod.fixture.ts';
+import type { Worker } from '../store/worker-store.ts';
+import type { UsageInterval, UsageKind } from '../store/ledger-store.ts';
+import { openStore } from '../store/open-store.ts';
+import type { Pod } from '../store/pod-store.ts';
+import type { ApiKey, AuditEntry } from '../domain/records.ts';
 import type { Store } from '../store/store.ts';
 import { ManualClock } from '../support/clock.ts';
 import { Sealer } from '../support/crypto.ts';
@@ -69,7 +69,7 @@ for (const kind of DATABASES) {
       await applyPrices({ store, prices: usage, clock });
     };
     before(async () => {
-      place = await freshDatabase(kind);
+      place = await createTestDatabase(kind);
       await open();
       await store.accounts.insert({ id: 'a', name: 'a', sshKeys: [], createdAt: 1 }, key, audit('a', 1));
     });
@@ -117,8 +117,13 @@ for (const kind of DATABASES) {
       reason: null,
     };
     const told = async (of: UsageKind): Promise<unknown[]> => {
-      const stretches = await store.ledger.stretches({ accountId: 'a', kind: of, from: 0, to: clock.now() });
-      return stretches.map(({ unitId, beganAt, endedAt, rates }: Stretch) => [
+      const stretches = await store.ledger.listIntervals({
+        accountId: 'a',
+        kind: of,
+        from: 0,
+        to: clock.now(),
+      });
+      return stretches.map(({ unitId, beganAt, endedAt, rates }: UsageInterval) => [
         unitId,
         beganAt - T0 / 1000,
         endedAt === null ? null : endedAt - T0 / 1000,
@@ -131,7 +136,7 @@ for (const kind of DATABASES) {
       await add({ id: 'rests', status: 'EXITED', wanted: 'stopped', endedAt: T0, volumeSize: 1_000 });
       await add({ id: 'bids', interruptible: true, bidPerGpu: 0.5, costPerHour: 0.5 });
       await add({ id: 'gone', status: 'TERMINATED', wanted: 'terminated', endedAt: T0, volumeSize: 10 });
-      await store.fleet.saveWorker(worker);
+      await store.workers.saveWorker(worker);
       await store.volumes.insert(
         {
           id: 'v',
@@ -173,37 +178,37 @@ for (const kind of DATABASES) {
       assert.deepEqual((await told('volume')).slice(-1), [['v', 20, null, 3_000_000_000]]);
       assert.deepEqual(
         [
-          (await store.pods.findAnywhere('runs'))?.costPerHour,
-          (await store.pods.findAnywhere('bids'))?.costPerHour,
+          (await store.pods.findInAnyAccount('runs'))?.costPerHour,
+          (await store.pods.findInAnyAccount('bids'))?.costPerHour,
         ],
         [3, 0.5],
       );
     });
 
     test('what has ended meanwhile is not begun anew', async () => {
-      const { podIds, workerIds, volumeIds } = await store.ledger.units();
+      const { podIds, workerIds, volumeIds } = await store.ledger.listBillableUnits();
       assert.deepEqual([podIds, workerIds, volumeIds], [['bids', 'rests', 'runs'], ['w'], ['v']]);
       await store.pods.observe('runs', (current) => ({
         ...current,
         wanted: 'terminated',
         endedAt: clock.now(),
       }));
-      await store.fleet.saveWorker({ ...worker, state: 'ended', endedAt: clock.now() });
+      await store.workers.saveWorker({ ...worker, state: 'ended', endedAt: clock.now() });
       await store.volumes.remove('a', 'v', audit('v', clock.now()));
       await store.pods.reprice('runs', () => 7, clock.now(), false);
       await store.ledger.reprice({ kind: 'worker', id: 'w' }, clock.now(), false);
       await store.ledger.reprice({ kind: 'volume', id: 'v' }, clock.now(), false);
-      await store.fleet.saveWorker(worker);
+      await store.workers.saveWorker(worker);
       clock.advance(1_000);
       for (const usage of ['serverless', 'volume'] as const)
         assert.deepEqual(
-          (await store.ledger.stretches({ accountId: 'a', kind: usage, from: 0, to: clock.now() })).filter(
-            ({ endedAt }) => endedAt === null,
-          ),
+          (
+            await store.ledger.listIntervals({ accountId: 'a', kind: usage, from: 0, to: clock.now() })
+          ).filter(({ endedAt }) => endedAt === null),
           [],
         );
       assert.deepEqual(
-        (await store.ledger.current('a')).map((found) => found.kind),
+        (await store.ledger.currentRates('a')).map((found) => found.kind),
         ['pod'],
         'the two that are left',
       );

@@ -1,9 +1,9 @@
-import { hourlyCost } from '../resources/pods/cost.ts';
+import { podHourlyCost } from '../domain/hourly-cost.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
 import type { UsagePrices } from './usage-rules.ts';
 
-export interface RepricingParts {
+export interface RepricingDeps {
   store: Pick<Store, 'ledger' | 'pods'>;
   prices: UsagePrices;
   clock: Clock;
@@ -14,15 +14,15 @@ export interface RepricingParts {
  * and what its owner is shown as its price is what it pays. A bid stays what was agreed. Prices that
  * are as before cost one read. The first time of all, what runs already is counted from its start.
  */
-export async function applyPrices({ store, prices, clock }: RepricingParts): Promise<void> {
+export async function applyPrices({ store, prices, clock }: RepricingDeps): Promise<void> {
   const text = JSON.stringify(prices);
-  const before = await store.ledger.prices();
+  const before = await store.ledger.savedPrices();
   if (before === text) return;
   const isFirst = before === undefined;
-  const { podIds, workerIds, volumeIds } = await store.ledger.units();
+  const { podIds, workerIds, volumeIds } = await store.ledger.listBillableUnits();
   for (const id of podIds)
-    await store.pods.reprice(id, (pod) => hourlyCost(prices, pod), clock.now(), isFirst);
+    await store.pods.reprice(id, (pod) => podHourlyCost(prices, pod), clock.now(), isFirst);
   for (const id of workerIds) await store.ledger.reprice({ kind: 'worker', id }, clock.now(), isFirst);
   for (const id of volumeIds) await store.ledger.reprice({ kind: 'volume', id }, clock.now(), isFirst);
-  await store.ledger.notePrices(text);
+  await store.ledger.savePrices(text);
 }

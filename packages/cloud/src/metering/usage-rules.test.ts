@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { samplePod } from '../resources/pods/pod.sample.ts';
-import type { Worker } from '../store/fleet.ts';
-import type { UseChange } from '../store/ledger.ts';
-import type { Pod } from '../store/pods.ts';
-import { podUse, usageRules, volumeUse, workerUse } from './usage-rules.ts';
+import { samplePod } from '../domain/pods/pod.fixture.ts';
+import type { Worker } from '../store/worker-store.ts';
+import type { UsageChange } from '../store/ledger-store.ts';
+import type { Pod } from '../store/pod-store.ts';
+import { podUsage, usageRules, volumeUsage, workerUsage } from './usage-rules.ts';
 import type { UsagePrices } from './usage-rules.ts';
 
 const PRICES: UsagePrices = {
@@ -56,30 +56,35 @@ const worker: Worker = {
   exitCode: null,
   reason: null,
 };
-const told = (changes: UseChange[]): unknown[][] =>
-  changes.map(({ use, at }) => [at, use?.runs ?? null, use?.rates.gpu ?? null, use?.rates.disk ?? null]);
+const told = (changes: UsageChange[]): unknown[][] =>
+  changes.map(({ usage, at }) => [
+    at,
+    usage?.isRunning ?? null,
+    usage?.rates.gpu ?? null,
+    usage?.rates.disk ?? null,
+  ]);
 
 describe('what a pod uses', () => {
   const running = pod({ startedAt: 5_000, volumeSize: 730 });
 
   test('is its hardware and all its disks while it runs, its volume while it is stopped, and nothing before and after', () => {
-    assert.equal(podUse(pod({}), PRICES.disk), null);
-    assert.deepEqual(podUse(running, PRICES.disk)?.rates, {
+    assert.equal(podUsage(pod({}), PRICES.disk), null);
+    assert.deepEqual(podUsage(running, PRICES.disk)?.rates, {
       gpu: 400_000_000,
       cpu: 0,
       disk: 10_000_000 + 100_000_000,
       fastDisk: 0,
     });
-    assert.deepEqual(podUse({ ...running, endedAt: 6_000 }, PRICES.disk)?.rates, {
+    assert.deepEqual(podUsage({ ...running, endedAt: 6_000 }, PRICES.disk)?.rates, {
       gpu: 0,
       cpu: 0,
       disk: 200_000_000,
       fastDisk: 0,
     });
-    assert.equal(podUse({ ...running, endedAt: 6_000, wanted: 'terminated' }, PRICES.disk), null);
-    assert.equal(podUse(pod({ startedAt: 5_000, endedAt: 6_000 }), PRICES.disk), null);
+    assert.equal(podUsage({ ...running, endedAt: 6_000, wanted: 'terminated' }, PRICES.disk), null);
+    assert.equal(podUsage(pod({ startedAt: 5_000, endedAt: 6_000 }), PRICES.disk), null);
     assert.equal(
-      podUse({ ...running, wanted: 'terminated' }, PRICES.disk)?.runs,
+      podUsage({ ...running, wanted: 'terminated' }, PRICES.disk)?.isRunning,
       true,
       'until it has ended it runs',
     );
@@ -106,12 +111,12 @@ describe('what a pod uses', () => {
   });
 
   test('is paid for with its cluster, if it is in one', () => {
-    const { kind, resourceId, unitId } = podUse({ ...running, clusterId: 'c' }, PRICES.disk) ?? {};
+    const { kind, resourceId, unitId } = podUsage({ ...running, clusterId: 'c' }, PRICES.disk) ?? {};
     assert.deepEqual([kind, resourceId, unitId], ['cluster', 'c', running.id]);
   });
 
   test('is recorded at price zero', () => {
-    assert.deepEqual(podUse({ ...running, costPerHour: 0 }, {})?.rates, {
+    assert.deepEqual(podUsage({ ...running, costPerHour: 0 }, {})?.rates, {
       gpu: 0,
       cpu: 0,
       disk: 0,
@@ -122,40 +127,44 @@ describe('what a pod uses', () => {
 
 describe('what a worker uses', () => {
   test('is its hardware at the price for serverless, and its disk', () => {
-    assert.deepEqual(workerUse(worker, PRICES).rates, {
+    assert.deepEqual(workerUsage(worker, PRICES).rates, {
       gpu: 1_200_000_000,
       cpu: 0,
       disk: 10_000_000,
       fastDisk: 0,
     });
     assert.deepEqual(
-      workerUse({ ...worker, gpuTypeId: null, gpuCount: 0, cpuFlavorId: 'cpu3c', vcpuCount: 4 }, PRICES)
+      workerUsage({ ...worker, gpuTypeId: null, gpuCount: 0, cpuFlavorId: 'cpu3c', vcpuCount: 4 }, PRICES)
         .rates,
       { gpu: 0, cpu: 160_000_000, disk: 10_000_000, fastDisk: 0 },
     );
   });
 
   test('begins and ends with its instance', () => {
-    assert.deepEqual(rules.worker(undefined, { ...worker, startedAt: null }), []);
+    assert.deepEqual(rules.workerChanges(undefined, { ...worker, startedAt: null }), []);
     assert.deepEqual(
-      told(rules.worker({ ...worker, startedAt: null }, worker)).map(([at]) => at),
+      told(rules.workerChanges({ ...worker, startedAt: null }, worker)).map(([at]) => at),
       [1_000],
     );
     assert.deepEqual(
-      told(rules.worker(worker, { ...worker, endedAt: 9_000 })).map(([at, runs]) => [at, runs]),
+      told(rules.workerChanges(worker, { ...worker, endedAt: 9_000 })).map(([at, runs]) => [at, runs]),
       [[9_000, null]],
     );
     assert.deepEqual(
-      told(rules.worker({ ...worker, startedAt: null }, { ...worker, endedAt: 9_000 })).map(([at]) => at),
+      told(rules.workerChanges({ ...worker, startedAt: null }, { ...worker, endedAt: 9_000 })).map(
+        ([at]) => at,
+      ),
       [1_000, 9_000],
     );
   });
 
   test('is not begun again by what is written too late', () => {
-    assert.deepEqual(rules.worker({ ...worker, endedAt: 9_000 }, worker), []);
-    assert.deepEqual(rules.worker(worker, { ...worker, startedAt: null }), []);
+    assert.deepEqual(rules.workerChanges({ ...worker, endedAt: 9_000 }, worker), []);
+    assert.deepEqual(rules.workerChanges(worker, { ...worker, startedAt: null }), []);
     assert.deepEqual(
-      told(rules.worker({ ...worker, endedAt: 9_000 }, { ...worker, startedAt: 20_000 })).map(([at]) => at),
+      told(rules.workerChanges({ ...worker, endedAt: 9_000 }, { ...worker, startedAt: 20_000 })).map(
+        ([at]) => at,
+      ),
       [20_000],
       'under its old id it may start again',
     );
@@ -172,19 +181,19 @@ test('a network volume costs what its size and tier cost, and less for each GB a
     type: 'STANDARD' as const,
     createdAt: 1,
   };
-  assert.deepEqual(volumeUse(volume, PRICES.disk).rates, { gpu: 0, cpu: 0, disk: 70_000_000, fastDisk: 0 });
-  assert.deepEqual(volumeUse({ ...volume, type: 'HIGH_PERFORMANCE' }, PRICES.disk).rates, {
+  assert.deepEqual(volumeUsage(volume, PRICES.disk).rates, { gpu: 0, cpu: 0, disk: 70_000_000, fastDisk: 0 });
+  assert.deepEqual(volumeUsage({ ...volume, type: 'HIGH_PERFORMANCE' }, PRICES.disk).rates, {
     gpu: 0,
     cpu: 0,
     disk: 0,
     fastDisk: 140_000_000,
   });
   assert.equal(
-    volumeUse({ ...volume, size: 1_730 }, PRICES.disk).rates.disk,
+    volumeUsage({ ...volume, size: 1_730 }, PRICES.disk).rates.disk,
     Math.round(((1_000 * 0.07 + 730 * 0.05) / 730) * 1e9),
   );
   assert.equal(
-    volumeUse({ ...volume, size: 1_730 }, { networkVolume: 0.07 }).rates.disk,
+    volumeUsage({ ...volume, size: 1_730 }, { networkVolume: 0.07 }).rates.disk,
     Math.round(((1_730 * 0.07) / 730) * 1e9),
   );
 });

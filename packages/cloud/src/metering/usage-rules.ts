@@ -1,11 +1,11 @@
-import type { PriceSettings } from '../resources/catalog/prices.ts';
-import { workerHourlyCost } from '../resources/pods/cost.ts';
-import type { Worker } from '../store/fleet.ts';
-import type { CostPart, UsageRules, Use, UseChange } from '../store/ledger.ts';
-import type { Pod } from '../store/pods.ts';
-import type { NetworkVolume } from '../store/records.ts';
-import type { Prices } from '../support/config/prices.ts';
-import { hourlyRate, monthlyRate } from './money.ts';
+import type { PriceSettings } from '../domain/catalog/prices.ts';
+import { workerHourlyCost } from '../domain/hourly-cost.ts';
+import type { Worker } from '../store/worker-store.ts';
+import type { CostPart, UsageRules, ResourceUsage, UsageChange } from '../store/ledger-store.ts';
+import type { Pod } from '../store/pod-store.ts';
+import type { NetworkVolume } from '../domain/records.ts';
+import type { Prices } from '../support/config/prices.setting.ts';
+import { hourlyRate, monthlyRate } from '../domain/money.ts';
 
 /** What disks cost, in US dollars for a GB and month. What is not named costs nothing. */
 export type DiskPrices = Prices['disk'];
@@ -17,16 +17,16 @@ const LARGE_VOLUME_GB = 1000;
 /** What is used follows from the records alone, and so it is known whoever was running when. */
 export function usageRules(prices: UsagePrices): UsageRules {
   return {
-    podUse: (pod) => podUse(pod, prices.disk),
+    podUsage: (pod) => podUsage(pod, prices.disk),
     pod: (before, after) => podChanges(before, after, prices.disk),
-    worker: (before, after) => workerChanges(before, after, prices),
-    workerUse: (worker) => workerUse(worker, prices),
-    volume: (volume, at) => [{ unitId: volume.id, use: volumeUse(volume, prices.disk), at }],
+    workerChanges: (before, after) => workerChanges(before, after, prices),
+    workerUsage: (worker) => workerUsage(worker, prices),
+    volumeChanges: (volume, at) => [{ unitId: volume.id, usage: volumeUsage(volume, prices.disk), at }],
   };
 }
 
 /** A pod pays for its hardware and its disks while it runs, and for its volume disk while it is stopped. */
-export function podUse(pod: Pod, prices: DiskPrices): Use | null {
+export function podUsage(pod: Pod, prices: DiskPrices): ResourceUsage | null {
   const {
     id,
     accountId,
@@ -40,7 +40,7 @@ export function podUse(pod: Pod, prices: DiskPrices): Use | null {
     costPerHour,
     clusterId,
   } = pod;
-  const runs = isRun(pod);
+  const runs = isPodRunning(pod);
   if (!runs && (pod.startedAt === null || pod.wanted === 'terminated' || volumeSize === 0)) return null;
   const compute = runs ? hourlyRate(costPerHour) : 0;
   const disk = runs
@@ -58,35 +58,35 @@ export function podUse(pod: Pod, prices: DiskPrices): Use | null {
     templateId,
     rates: rates({ [gpuTypeId === null ? 'cpu' : 'gpu']: compute, disk: monthlyRate(disk) }),
     diskInGb: volumeSize + (runs ? containerDisk : 0),
-    runs,
+    isRunning: runs,
   };
 }
 
-function podChanges(before: Pod, after: Pod, prices: DiskPrices): UseChange[] {
+function podChanges(before: Pod, after: Pod, prices: DiskPrices): UsageChange[] {
   const unitId = after.id;
-  const use = podUse(after, prices);
+  const use = podUsage(after, prices);
   const isOtherRun = before.startedAt !== after.startedAt;
   // Prices that differ from those of the open stretch are for the repricing: here only what is written counts.
-  if (!isOtherRun && isRun(before) === isRun(after))
-    return isEqual(podUse(before, prices), use) ? [] : [{ unitId, use, at: after.updatedAt }];
-  if (isRun(after)) return [{ unitId, use, at: after.startedAt ?? after.updatedAt }];
-  const end: UseChange = { unitId, use, at: after.endedAt ?? after.updatedAt };
+  if (!isOtherRun && isPodRunning(before) === isPodRunning(after))
+    return isEqual(podUsage(before, prices), use) ? [] : [{ unitId, usage: use, at: after.updatedAt }];
+  if (isPodRunning(after)) return [{ unitId, usage: use, at: after.startedAt ?? after.updatedAt }];
+  const end: UsageChange = { unitId, usage: use, at: after.endedAt ?? after.updatedAt };
   // A whole run that is written down at once.
   return isOtherRun && after.startedAt !== null
-    ? [{ unitId, use: podUse({ ...after, endedAt: null }, prices), at: after.startedAt }, end]
+    ? [{ unitId, usage: podUsage({ ...after, endedAt: null }, prices), at: after.startedAt }, end]
     : [end];
 }
 
-function isEqual(one: Use | null, other: Use | null): boolean {
+function isEqual(one: ResourceUsage | null, other: ResourceUsage | null): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-function isRun({ startedAt, endedAt }: Pick<Pod, 'startedAt' | 'endedAt'>): boolean {
+function isPodRunning({ startedAt, endedAt }: Pick<Pod, 'startedAt' | 'endedAt'>): boolean {
   return startedAt !== null && endedAt === null;
 }
 
 /** A worker pays from the start of its instance to its end, whether it works or waits. */
-export function workerUse(worker: Worker, prices: UsagePrices): Use {
+export function workerUsage(worker: Worker, prices: UsagePrices): ResourceUsage {
   const {
     id,
     accountId,
@@ -114,24 +114,24 @@ export function workerUse(worker: Worker, prices: UsagePrices): Use {
       disk: monthlyRate(containerDisk * (prices.disk.container ?? 0)),
     }),
     diskInGb: containerDisk,
-    runs: true,
+    isRunning: true,
   };
 }
 
 /** What is written late, after what came later, tells nothing new. */
-function workerChanges(before: Worker | undefined, after: Worker, prices: UsagePrices): UseChange[] {
+function workerChanges(before: Worker | undefined, after: Worker, prices: UsagePrices): UsageChange[] {
   const { id: unitId, startedAt, endedAt } = after;
   const isKnown = before !== undefined && before.startedAt === startedAt;
   if (startedAt === null || (isKnown && before.endedAt !== null)) return [];
-  const begin: UseChange[] = isKnown ? [] : [{ unitId, use: workerUse(after, prices), at: startedAt }];
-  return endedAt === null ? begin : [...begin, { unitId, use: null, at: Math.max(startedAt, endedAt) }];
+  const begin: UsageChange[] = isKnown ? [] : [{ unitId, usage: workerUsage(after, prices), at: startedAt }];
+  return endedAt === null ? begin : [...begin, { unitId, usage: null, at: Math.max(startedAt, endedAt) }];
 }
 
 /** A network volume pays as long as it is there, used or not. */
-export function volumeUse(
+export function volumeUsage(
   { id, accountId, size, type, dataCenterId }: NetworkVolume,
   prices: DiskPrices,
-): Use {
+): ResourceUsage {
   const standard = prices.networkVolume ?? 0;
   const above = Math.max(0, size - LARGE_VOLUME_GB);
   const cost =
@@ -151,7 +151,7 @@ export function volumeUse(
     templateId: null,
     rates: rates({ [type === 'HIGH_PERFORMANCE' ? 'fastDisk' : 'disk']: monthlyRate(cost) }),
     diskInGb: size,
-    runs: false,
+    isRunning: false,
   };
 }
 

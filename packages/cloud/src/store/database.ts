@@ -1,7 +1,7 @@
-import type { JobStore } from './jobs.ts';
+import type { JobStore } from './job-store.ts';
 import type { Dialect, Steps } from './sql.ts';
-import type { Leadership } from './leadership.ts';
-import type { Wakeups } from './wakeups.ts';
+import type { LeaderElection } from './leader-election.ts';
+import type { WakeupBus } from './wakeup-bus.ts';
 
 /** One database, whichever it is. The steps may run more than once, so they change nothing but the database. */
 export interface Database {
@@ -13,8 +13,8 @@ export interface Database {
   /** The queue in the same database. The schema must be there. */
   jobs(): JobStore;
   /** What tells the servers on this database of each other's changes. */
-  wakeups(): Promise<Wakeups>;
-  leadership(): Leadership;
+  wakeups(): Promise<WakeupBus>;
+  leaderElection(): LeaderElection;
   close(): Promise<void>;
 }
 

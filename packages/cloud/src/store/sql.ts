@@ -20,12 +20,12 @@ export interface Statement {
   readonly values: readonly Value[];
 }
 
-export interface Outcome {
+export interface StatementResult {
   rows: Row[];
   changes: number;
 }
 
-export type Steps<T> = Generator<Statement, T, Outcome>;
+export type Steps<T> = Generator<Statement, T, StatementResult>;
 
 /** `parts` has one entry more than `values`: a value stands between two parts. A statement inside another is spliced in. */
 export function sql(strings: TemplateStringsArray, ...inserts: (Value | Statement)[]): Statement {
@@ -48,23 +48,23 @@ export function sql(strings: TemplateStringsArray, ...inserts: (Value | Statemen
 }
 
 /** Text from our own code, never from a request: a table or column name. */
-export function name(text: string): Statement {
+export function raw(text: string): Statement {
   return { parts: [text], values: [] };
 }
 
 /** Where the two databases need different words. */
-export function perDialect(words: Record<Dialect, string>): Statement {
+export function byDialect(words: Record<Dialect, string>): Statement {
   return { parts: [words], values: [] };
 }
 
 export function join(statements: Statement[], separator: string): Statement {
-  return statements.reduce((left, right) => sql`${left}${name(separator)}${right}`);
+  return statements.reduce((left, right) => sql`${left}${raw(separator)}${right}`);
 }
 
 /** `(a, b) values (1, 2)` from a row whose keys are column names of ours. */
 export function rowValues(row: Row): Statement {
   const columns = Object.keys(row);
-  return sql`(${name(columns.join(', '))}) values (${join(
+  return sql`(${raw(columns.join(', '))}) values (${join(
     columns.map((column) => sql`${row[column] ?? null}`),
     ', ',
   )})`;
@@ -82,7 +82,7 @@ export function tuples(list: readonly (readonly Value[])[]): Statement {
 /** `a = 1, b = 2` */
 export function assignments(row: Row): Statement {
   return join(
-    Object.keys(row).map((column) => sql`${name(column)} = ${row[column] ?? null}`),
+    Object.keys(row).map((column) => sql`${raw(column)} = ${row[column] ?? null}`),
     ', ',
   );
 }
@@ -104,7 +104,7 @@ export function* row<R>(statement: Statement): Steps<R | undefined> {
   return (yield statement).rows[0] as R | undefined;
 }
 
-export function* changes(statement: Statement): Steps<number> {
+export function* execute(statement: Statement): Steps<number> {
   return (yield statement).changes;
 }
 

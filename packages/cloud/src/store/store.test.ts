@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { DATABASES, freshDatabase } from '../../../../tests/support/databases.ts';
-import type { TestDatabase } from '../../../../tests/support/databases.ts';
+import { DATABASES, createTestDatabase } from '../../../testing/src/test-database.ts';
+import type { TestDatabase } from '../../../testing/src/test-database.ts';
 import { Sealer } from '../support/crypto.ts';
 import { UniqueViolation } from './database.ts';
 import type { Database } from './database.ts';
-import { migrate } from './migrate.ts';
+import { migrate } from './migrations/migrate.ts';
 import { migrations } from './migrations/migrations.ts';
-import { openDatabase, openStore, storeOver } from './open.ts';
+import { openDatabase, openStore, createStore } from './open-store.ts';
 import type {
   Account,
   ApiKey,
@@ -17,8 +17,8 @@ import type {
   S3Key,
   Secret,
   Template,
-} from './records.ts';
-import { changes, rows, sql } from './sql.ts';
+} from '../domain/records.ts';
+import { execute, rows, sql } from './sql.ts';
 import type { Store } from './store.ts';
 
 const sealer = new Sealer(Buffer.alloc(32, 7));
@@ -101,10 +101,10 @@ for (const kind of DATABASES) {
       }));
 
     before(async () => {
-      place = await freshDatabase(kind);
+      place = await createTestDatabase(kind);
       database = await openDatabase({ database: place.url, data: place.data, poolSize: 5, onError });
       await migrate(database);
-      store = storeOver(database, sealer);
+      store = createStore(database, sealer);
       for (const id of ['one', 'two'])
         await store.accounts.insert(account(id), apiKey(`key ${id}`, id), audit(id, id));
     });
@@ -115,15 +115,15 @@ for (const kind of DATABASES) {
 
     test('keys are found by hash and by id, with every field as it was', async () => {
       assert.deepEqual(await store.keys.findByHash('hash of key one'), apiKey('key one', 'one'));
-      assert.deepEqual(await store.keys.findAnywhere('key two'), apiKey('key two', 'two'));
+      assert.deepEqual(await store.keys.findInAnyAccount('key two'), apiKey('key two', 'two'));
       assert.equal(await store.keys.find('one', 'key two'), undefined);
-      await store.keys.noteUse(
+      await store.keys.saveLastUsed(
         new Map([
           ['key one', 1234],
           ['gone', 1],
         ]),
       );
-      assert.equal((await store.keys.findAnywhere('key one'))?.lastUsedAt, 1234);
+      assert.equal((await store.keys.findInAnyAccount('key one'))?.lastUsedAt, 1234);
     });
 
     test('an account name is unique, and a refused insert leaves nothing behind', async () => {
@@ -132,7 +132,7 @@ for (const kind of DATABASES) {
         store.accounts.insert(other, apiKey('key three', 'three'), audit('three', 'three')),
         UniqueViolation,
       );
-      assert.equal(await store.keys.findAnywhere('key three'), undefined);
+      assert.equal(await store.keys.findInAnyAccount('key three'), undefined);
       assert.deepEqual(await store.audit.list('three', { limit: 10 }), []);
     });
 
@@ -238,21 +238,21 @@ for (const kind of DATABASES) {
       await store.secrets.insert(kept, 'the value', audit('one', 's1'));
       assert.deepEqual(await store.secrets.find('one', 's1'), kept);
       assert.deepEqual(
-        await store.secrets.values('one', ['token', 'missing']),
+        await store.secrets.findValues('one', ['token', 'missing']),
         new Map([['token', 'the value']]),
       );
-      assert.deepEqual(await store.secrets.values('two', ['token']), new Map());
+      assert.deepEqual(await store.secrets.findValues('two', ['token']), new Map());
       await store.secrets.change('one', 's1', (current) => ({
         record: { ...current, description: 'words' },
         audit: audit('one', 's1', 'update'),
       }));
-      assert.deepEqual(await store.secrets.values('one', ['token']), new Map([['token', 'the value']]));
+      assert.deepEqual(await store.secrets.findValues('one', ['token']), new Map([['token', 'the value']]));
       await store.secrets.change('one', 's1', (record) => ({
         record,
         value: 'another',
         audit: audit('one', 's1', 'update'),
       }));
-      assert.deepEqual(await store.secrets.values('one', ['token']), new Map([['token', 'another']]));
+      assert.deepEqual(await store.secrets.findValues('one', ['token']), new Map([['token', 'another']]));
       assert.ok(
         !JSON.stringify(await database.read(() => rows(sql`select * from secrets`))).includes('another'),
       );
@@ -278,8 +278,8 @@ for (const kind of DATABASES) {
         'rps_other',
         audit('one', 'user_two'),
       );
-      assert.deepEqual(await store.s3Keys.open('user_one'), { key: kept, secret: 'rps_hidden' });
-      assert.equal(await store.s3Keys.open('user_nobody'), undefined);
+      assert.deepEqual(await store.s3Keys.findWithSecret('user_one'), { key: kept, secret: 'rps_hidden' });
+      assert.equal(await store.s3Keys.findWithSecret('user_nobody'), undefined);
       assert.deepEqual(
         (await store.s3Keys.list('one')).map(({ id }) => id),
         ['user_two', 'user_one'],
@@ -288,16 +288,16 @@ for (const kind of DATABASES) {
       assert.ok(
         !JSON.stringify(await database.read(() => rows(sql`select * from s3_keys`))).includes('rps_hidden'),
       );
-      await store.s3Keys.noteUse(
+      await store.s3Keys.saveLastUsed(
         new Map([
           ['user_one', 55],
           ['gone', 1],
         ]),
       );
-      assert.equal((await store.s3Keys.open('user_one'))?.key.lastUsedAt, 55);
+      assert.equal((await store.s3Keys.findWithSecret('user_one'))?.key.lastUsedAt, 55);
       assert.equal(await store.s3Keys.remove('two', 'user_one', audit('two', 'user_one', 'revoke')), false);
       assert.equal(await store.s3Keys.remove('one', 'user_one', audit('one', 'user_one', 'revoke')), true);
-      assert.equal(await store.s3Keys.open('user_one'), undefined);
+      assert.equal(await store.s3Keys.findWithSecret('user_one'), undefined);
     });
 
     test('public templates are found from everywhere', async () => {
@@ -335,7 +335,7 @@ for (const kind of DATABASES) {
 
   describe(`schema on ${kind}`, () => {
     test('migrations run once, also when several servers start together, and a newer schema is refused', async () => {
-      const place = await freshDatabase(kind);
+      const place = await createTestDatabase(kind);
       try {
         const open = (): Promise<Database> =>
           openDatabase({ database: place.url, data: place.data, poolSize: 2, onError });
@@ -346,7 +346,7 @@ for (const kind of DATABASES) {
         const [first] = databases;
         assert.ok(first !== undefined);
         assert.equal(await migrate(first), 0);
-        await first.write(() => changes(sql`update schema_version set version = ${migrations.length + 1}`));
+        await first.write(() => execute(sql`update schema_version set version = ${migrations.length + 1}`));
         await assert.rejects(migrate(first), /written by a newer Berth/);
         await Promise.all(databases.map((database) => database.close()));
       } finally {
@@ -355,7 +355,7 @@ for (const kind of DATABASES) {
     });
 
     test('a failed migration leaves the schema as it was', async () => {
-      const place = await freshDatabase(kind);
+      const place = await createTestDatabase(kind);
       try {
         const database = await openDatabase({ database: place.url, data: place.data, poolSize: 2, onError });
         await assert.rejects(
@@ -372,7 +372,7 @@ for (const kind of DATABASES) {
     });
 
     test('another master key is refused before any harm', async () => {
-      const place = await freshDatabase(kind);
+      const place = await createTestDatabase(kind);
       const options = { database: place.url, data: place.data, poolSize: 2, onError };
       try {
         await (await openStore({ ...options, sealer })).close();

@@ -1,27 +1,27 @@
-import type { ClusterStore } from './clusters.ts';
-import type { FlashStore } from './flash.ts';
-import type { FleetStore } from './fleet.ts';
-import type { JobStore } from './jobs.ts';
-import type { LedgerStore } from './ledger.ts';
-import type { Leadership } from './leadership.ts';
-import type { LoginRequestStore } from './login-requests.ts';
-import type { RepoModel } from './models.ts';
-import type { PodStore } from './pods.ts';
+import type { ClusterStore } from './cluster-store.ts';
+import type { FlashStore } from './flash-store.ts';
+import type { WorkerStore } from './worker-store.ts';
+import type { JobStore } from './job-store.ts';
+import type { LedgerStore } from './ledger-store.ts';
+import type { LeaderElection } from './leader-election.ts';
+import type { LoginRequestStore } from './login-request-store.ts';
+import type { RepoModel } from '../domain/repo-model.ts';
+import type { PodStore } from './pod-store.ts';
 import type {
   Account,
   ApiKey,
   AuditEntry,
   Endpoint,
   NetworkVolume,
-  Owned,
-  Page,
+  OwnedRecord,
+  PageRequest,
   Registry,
   RegistryDelegation,
   S3Key,
   Secret,
   Template,
-} from './records.ts';
-import type { Wakeups } from './wakeups.ts';
+} from '../domain/records.ts';
+import type { WakeupBus } from './wakeup-bus.ts';
 
 /**
  * What the rules ask of a store. Operations are named for their meaning; each is one
@@ -30,7 +30,7 @@ import type { Wakeups } from './wakeups.ts';
  */
 export interface Store {
   readonly accounts: AccountStore;
-  readonly keys: KeyStore;
+  readonly keys: ApiKeyStore;
   readonly s3Keys: S3KeyStore;
   readonly templates: TemplateStore;
   readonly endpoints: EndpointStore;
@@ -45,31 +45,31 @@ export interface Store {
   readonly loginRequests: LoginRequestStore;
   readonly audit: AuditStore;
   readonly jobs: JobStore;
-  readonly fleet: FleetStore;
+  readonly workers: WorkerStore;
   readonly ledger: LedgerStore;
-  readonly wakeups: Wakeups;
-  readonly leadership: Leadership;
+  readonly wakeups: WakeupBus;
+  readonly leaderElection: LeaderElection;
   /** Resolves when the database answers. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }
 
 /** Things of one kind that accounts own. Someone else's thing is simply not there. */
-export interface Collection<T extends Owned> {
+export interface Collection<T extends OwnedRecord> {
   insert(record: T, audit: AuditEntry): Promise<void>;
   find(accountId: string, id: string): Promise<T | undefined>;
   /** Newest first; all of them without a page. */
-  list(accountId: string, page?: Page): Promise<T[]>;
+  list(accountId: string, page?: PageRequest): Promise<T[]>;
   /**
    * Reads the record, asks `next` what it becomes, and writes that: no other change comes between.
    * `next` may throw to refuse. Undefined where there is no such record.
    */
-  change(accountId: string, id: string, next: (current: T) => Changed<T>): Promise<T | undefined>;
+  change(accountId: string, id: string, next: (current: T) => AuditedChange<T>): Promise<T | undefined>;
   /** True where there was one. */
   remove(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
 }
 
-export interface Changed<T> {
+export interface AuditedChange<T> {
   record: T;
   audit: AuditEntry;
 }
@@ -84,12 +84,12 @@ export interface AccountStore {
   ): Promise<Account | undefined>;
 }
 
-export interface KeyStore extends Collection<ApiKey> {
+export interface ApiKeyStore extends Collection<ApiKey> {
   findByHash(hash: string): Promise<ApiKey | undefined>;
   /** Whoever owns it. */
-  findAnywhere(id: string): Promise<ApiKey | undefined>;
-  root(): Promise<ApiKey | undefined>;
-  noteUse(lastUsed: ReadonlyMap<string, number>): Promise<void>;
+  findInAnyAccount(id: string): Promise<ApiKey | undefined>;
+  findRoot(): Promise<ApiKey | undefined>;
+  saveLastUsed(lastUsed: ReadonlyMap<string, number>): Promise<void>;
 }
 
 export interface S3KeyStore {
@@ -97,24 +97,24 @@ export interface S3KeyStore {
   /** Newest first. */
   list(accountId: string): Promise<S3Key[]>;
   /** With its secret, whoever owns it: to check a signature. */
-  open(id: string): Promise<{ key: S3Key; secret: string } | undefined>;
+  findWithSecret(id: string): Promise<{ key: S3Key; secret: string } | undefined>;
   /** True where there was one. */
   remove(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
-  noteUse(lastUsed: ReadonlyMap<string, number>): Promise<void>;
+  saveLastUsed(lastUsed: ReadonlyMap<string, number>): Promise<void>;
 }
 
 export interface TemplateStore extends Omit<Collection<Template>, 'insert' | 'change'> {
   /** Holds what the template stands on, asks `make` for it, and writes it. */
   insert(
     accountId: string,
-    ids: TemplateFootingIds,
-    make: (footing: TemplateFooting) => Changed<Template>,
+    ids: TemplateReferenceIds,
+    make: (footing: TemplateReferences) => AuditedChange<Template>,
   ): Promise<Template>;
   change(
     accountId: string,
     id: string,
-    ids: TemplateFootingIds,
-    next: (current: Template, footing: TemplateFooting) => ChangedTemplate,
+    ids: TemplateReferenceIds,
+    next: (current: Template, footing: TemplateReferences) => AuditedTemplateChange,
   ): Promise<Template | undefined>;
   findByName(accountId: string, name: string): Promise<Template | undefined>;
   /** A public template of any account. */
@@ -123,35 +123,39 @@ export interface TemplateStore extends Omit<Collection<Template>, 'insert' | 'ch
 }
 
 /** What a template is about to refer to. */
-export interface TemplateFootingIds {
+export interface TemplateReferenceIds {
   registryIds?: readonly string[];
 }
 
 /** The same, as far as the account has it. None of it can go before the template is written. */
-export interface TemplateFooting {
+export interface TemplateReferences {
   registryIds: string[];
 }
 
-export interface ChangedTemplate extends Changed<Template> {
+export interface AuditedTemplateChange extends AuditedChange<Template> {
   /** What becomes of each endpoint that is linked to the template, in the same transaction; undefined leaves it as it is. */
-  follow?: (linked: Endpoint) => Changed<Endpoint> | undefined;
+  updateLinked?: (linked: Endpoint) => AuditedChange<Endpoint> | undefined;
 }
 
 export interface EndpointStore extends Omit<Collection<Endpoint>, 'insert' | 'change'> {
   /** Holds what the endpoint stands on, asks `make` for it, and writes it. */
-  insert(accountId: string, ids: FootingIds, make: (footing: Footing) => ChangedEndpoint): Promise<Endpoint>;
+  insert(
+    accountId: string,
+    ids: EndpointReferenceIds,
+    make: (footing: EndpointReferences) => AuditedEndpointChange,
+  ): Promise<Endpoint>;
   change(
     accountId: string,
     id: string,
-    ids: FootingIds,
-    next: (current: Endpoint, footing: Footing) => ChangedEndpoint,
+    ids: EndpointReferenceIds,
+    next: (current: Endpoint, footing: EndpointReferences) => AuditedEndpointChange,
   ): Promise<Endpoint | undefined>;
   /** Whoever owns it. */
-  findAnywhere(id: string): Promise<Endpoint | undefined>;
+  findInAnyAccount(id: string): Promise<Endpoint | undefined>;
 }
 
 /** What an endpoint is about to refer to. */
-export interface FootingIds extends TemplateFootingIds {
+export interface EndpointReferenceIds extends TemplateReferenceIds {
   templateId?: string;
   /** That template changes together with the endpoint: nobody else holds it meanwhile. */
   changesTemplate?: true;
@@ -159,16 +163,16 @@ export interface FootingIds extends TemplateFootingIds {
 }
 
 /** The same, as far as the account has it. None of it can change or go before the endpoint is written. */
-export interface Footing extends TemplateFooting {
+export interface EndpointReferences extends TemplateReferences {
   template: Template | undefined;
   volumes: NetworkVolume[];
 }
 
-export interface ChangedEndpoint extends Changed<Endpoint> {
+export interface AuditedEndpointChange extends AuditedChange<Endpoint> {
   /** A template that is made together with the endpoint. */
   template?: Template;
   /** The template of the footing, as it becomes together with the endpoint. */
-  changedTemplate?: ChangedTemplate;
+  changedTemplate?: AuditedTemplateChange;
 }
 
 export interface SecretStore {
@@ -179,11 +183,11 @@ export interface SecretStore {
   change(
     accountId: string,
     id: string,
-    next: (current: Secret) => Changed<Secret> & { value?: string },
+    next: (current: Secret) => AuditedChange<Secret> & { value?: string },
   ): Promise<Secret | undefined>;
   remove(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
   /** The values of these names, for a container that starts. */
-  values(accountId: string, names: string[]): Promise<Map<string, string>>;
+  findValues(accountId: string, names: string[]): Promise<Map<string, string>>;
 }
 
 export interface AuditStore {

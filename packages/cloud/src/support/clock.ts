@@ -29,15 +29,15 @@ export function isRecent(at: number, milliseconds: number, now: number): boolean
 }
 
 /** The clocks of servers that share a database are no further apart. */
-export const CLOCKS_APART_MS = 10_000;
+export const MAX_CLOCK_SKEW_MS = 10_000;
 
 /** Further ahead than any of their clocks goes: from before this one was set back. */
-export function isAhead(at: number, now: number): boolean {
-  return at > now + CLOCKS_APART_MS;
+export function isBeyondClockSkew(at: number, now: number): boolean {
+  return at > now + MAX_CLOCK_SKEW_MS;
 }
 
 /** Beyond it, a year has more digits than any interface reads. */
-export const LAST_INSTANT = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+export const MAX_TIMESTAMP = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 export function isoTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString();

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { check } from '../../../../tests/support/seed.ts';
-import { digest, hashKey, Sealer } from './crypto.ts';
+import { checkProperty } from '../../../testing/src/property-testing.ts';
+import { sha256Hex, hashApiKey, Sealer } from './crypto.ts';
 import { BerthError } from './errors.ts';
 
 const masterKey = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes));
@@ -11,7 +11,7 @@ const doesNotOpen = (error: unknown): boolean => error instanceof BerthError && 
 
 describe('a sealed value', () => {
   test('opens to what it was, and does not show it', async () => {
-    await check(
+    await checkProperty(
       fc.property(masterKey, text, text, (key, plain, context) => {
         const sealed = new Sealer(key).seal(plain, context);
         assert.equal(new Sealer(key).open(sealed, context), plain);
@@ -22,7 +22,7 @@ describe('a sealed value', () => {
   });
 
   test('does not open with another key', async () => {
-    await check(
+    await checkProperty(
       fc.property(masterKey, masterKey, text, text, (key, other, plain, context) => {
         fc.pre(!key.equals(other));
         assert.throws(
@@ -34,7 +34,7 @@ describe('a sealed value', () => {
   });
 
   test('does not open in another place', async () => {
-    await check(
+    await checkProperty(
       fc.property(masterKey, text, text, text, (key, plain, context, other) => {
         fc.pre(context !== other);
         assert.throws(() => new Sealer(key).open(new Sealer(key).seal(plain, context), other), doesNotOpen);
@@ -43,7 +43,7 @@ describe('a sealed value', () => {
   });
 
   test('does not open once a bit of it is turned, or a part of it is missing', async () => {
-    await check(
+    await checkProperty(
       fc.property(masterKey, text, fc.nat(), fc.nat(7), fc.nat(), (key, plain, place, bit, cut) => {
         const sealer = new Sealer(key);
         const bytes = Buffer.from(sealer.seal(plain, 'row').slice(3), 'base64');
@@ -65,7 +65,7 @@ describe('a sealed value', () => {
 
   test('that is no such thing does not open', async () => {
     const sealer = new Sealer(Buffer.alloc(32));
-    await check(
+    await checkProperty(
       fc.property(fc.string(), (junk) => assert.throws(() => sealer.open(junk, 'row'), doesNotOpen)),
     );
   });
@@ -73,10 +73,12 @@ describe('a sealed value', () => {
 
 describe('the hash of a key', () => {
   test('tells keys apart and is no plain digest', async () => {
-    await check(
-      fc.property(text, text, (one, other) => assert.equal(hashKey(one) === hashKey(other), one === other)),
+    await checkProperty(
+      fc.property(text, text, (one, other) =>
+        assert.equal(hashApiKey(one) === hashApiKey(other), one === other),
+      ),
     );
-    assert.notEqual(hashKey('key'), digest('key'));
-    assert.match(hashKey('key'), /^[0-9a-f]{64}$/);
+    assert.notEqual(hashApiKey('key'), sha256Hex('key'));
+    assert.match(hashApiKey('key'), /^[0-9a-f]{64}$/);
   });
 });

@@ -47,10 +47,10 @@ export class Sealer {
 }
 
 /** API keys are long random text, so one fast hash is enough: there is nothing to guess. */
-export function hashKey(key: string): string {
+export function hashApiKey(key: string): string {
   return createHash('sha256').update('berth api key\n').update(key).digest('hex');
 }
 
-export function digest(text: string): string {
+export function sha256Hex(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }

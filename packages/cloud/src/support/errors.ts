@@ -72,6 +72,6 @@ export function notFound(kind: string, id: string): BerthError {
   return new BerthError('not-found', `${kind} ${JSON.stringify(id.slice(0, 64))} not found`);
 }
 
-export function rule(message: string, details: string[] = []): BerthError {
+export function ruleError(message: string, details: string[] = []): BerthError {
   return new BerthError('rule', message, { details });
 }

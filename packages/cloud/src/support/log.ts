@@ -20,7 +20,7 @@ const SECRET_NAMES = new Set([
   'env',
   'token',
 ]);
-const DEEPEST = 8;
+const MAX_DEPTH = 8;
 
 /** Structured lines on standard error, so that standard output stays the program's own. */
 export function createLog({ level, format }: LogOptions): Log {
@@ -37,7 +37,7 @@ export function createLog({ level, format }: LogOptions): Log {
       serializers: { err: (error: Error) => withoutSecrets(pino.stdSerializers.err(error)) },
     },
     asText
-      ? { write: (line: string) => process.stderr.write(forPeople(line)) }
+      ? { write: (line: string) => process.stderr.write(formatText(line)) }
       : pino.destination({ dest: 2, sync: true }),
   );
 }
@@ -47,7 +47,7 @@ function withoutSecrets(logged: unknown, depth = 0): unknown {
   if (typeof logged !== 'object' || logged === null || logged instanceof Error || logged instanceof Date)
     return logged;
   if (ArrayBuffer.isView(logged)) return `(${logged.byteLength} bytes)`;
-  if (depth === DEEPEST) return '(more)';
+  if (depth === MAX_DEPTH) return '(more)';
   if (Array.isArray(logged)) return logged.map((item) => withoutSecrets(item, depth + 1));
   return Object.fromEntries(
     Object.entries(logged).map(([name, inner]) => [
@@ -57,7 +57,7 @@ function withoutSecrets(logged: unknown, depth = 0): unknown {
   );
 }
 
-function forPeople(line: string): string {
+function formatText(line: string): string {
   const { level, time, msg, err, ...rest } = JSON.parse(line) as {
     level: string;
     time: string;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import fc from 'fast-check';
-import { check } from '../../../../tests/support/seed.ts';
+import { checkProperty } from '../../../testing/src/property-testing.ts';
 import { loadMasterKey, parseMasterKey } from './master-key.ts';
 
 describe('the master key', () => {
@@ -37,7 +37,7 @@ describe('the master key', () => {
   });
 
   test('is 32 bytes in hexadecimal digits or in base64, and nothing else', async () => {
-    await check(
+    await checkProperty(
       fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (bytes) => {
         const key = Buffer.from(bytes);
         for (const text of [

@@ -1,6 +1,6 @@
 import { hkdfSync, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { readIfThere, writePrivateFile } from './private-file.ts';
+import { readIfExists, writePrivateFile } from './private-file.ts';
 
 const KEY_BYTES = 32;
 
@@ -12,7 +12,7 @@ const KEY_BYTES = 32;
 export function loadMasterKey(data: string, given: Buffer | undefined, rootKey: string | undefined): Buffer {
   if (given !== undefined) return given;
   const file = join(data, 'master.key');
-  const kept = readIfThere(file);
+  const kept = readIfExists(file);
   if (kept !== undefined) return parseMasterKey(kept.trim());
   const fresh =
     rootKey === undefined

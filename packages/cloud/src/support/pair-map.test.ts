@@ -13,7 +13,7 @@ test('a pair has one value, and pairs that share a half have their own', () => {
     ['anew', 'a2', 'b1', undefined],
   );
   assert.equal(map.size, 3);
-  assert.deepEqual([...map.of('a')], ['anew', 'a2']);
+  assert.deepEqual([...map.valuesOf('a')], ['anew', 'a2']);
   assert.deepEqual([...map.values()], ['anew', 'a2', 'b1']);
 });
 
@@ -28,7 +28,7 @@ test('what is deleted is gone, and what was never there can be deleted too', () 
   assert.deepEqual([map.size, [...map.values()]], [2, [2, 3]]);
   map.deleteAll('a');
   map.deleteAll('c');
-  assert.deepEqual([map.size, [...map.of('a')]], [1, []]);
+  assert.deepEqual([map.size, [...map.valuesOf('a')]], [1, []]);
   map.clear();
   assert.equal(map.size, 0);
 });

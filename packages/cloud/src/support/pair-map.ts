@@ -1,8 +1,8 @@
-import { SteadyMap } from './steady-map.ts';
+import { ChurnMap } from './churn-map.ts';
 
 /** A map whose keys are pairs. Two lookups cost less than a text made of both for each of them. */
 export class PairMap<First, Second, Value> {
-  readonly #maps = new SteadyMap<First, Map<Second, Value>>();
+  readonly #maps = new ChurnMap<First, Map<Second, Value>>();
   #size = 0;
 
   get size(): number {
@@ -42,7 +42,7 @@ export class PairMap<First, Second, Value> {
   }
 
   /** The values of all pairs that begin so. */
-  of(first: First): Iterable<Value> {
+  valuesOf(first: First): Iterable<Value> {
     return this.#maps.get(first)?.values() ?? [];
   }
 

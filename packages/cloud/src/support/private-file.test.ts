@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { readIfThere, writePrivateFile } from './private-file.ts';
+import { readIfExists, writePrivateFile } from './private-file.ts';
 
 describe('a private file', () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-private-'));
@@ -27,13 +27,13 @@ describe('a private file', () => {
   test('is replaced as a whole and leaves no draft', () => {
     writePrivateFile(file, 'a longer text\n');
     writePrivateFile(file, 'short\n');
-    assert.equal(readIfThere(file), 'short\n');
+    assert.equal(readIfExists(file), 'short\n');
     assert.deepEqual(readdirSync(folder).sort(), ['key', 'open']);
   });
 
   test('that is not there is undefined; one that cannot be read is a fault', () => {
-    assert.equal(readIfThere(join(folder, 'missing')), undefined);
+    assert.equal(readIfExists(join(folder, 'missing')), undefined);
     mkdirSync(join(folder, 'folder'));
-    assert.throws(() => readIfThere(join(folder, 'folder')), /EISDIR/);
+    assert.throws(() => readIfExists(join(folder, 'folder')), /EISDIR/);
   });
 });

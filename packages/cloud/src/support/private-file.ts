@@ -8,7 +8,7 @@ export function writePrivateFile(path: string, text: string): void {
   renameSync(draft, path);
 }
 
-export function readIfThere(path: string): string | undefined {
+export function readIfExists(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {

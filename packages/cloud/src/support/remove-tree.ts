@@ -1,6 +1,6 @@
 import { chmod, lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isDenied } from './denied.ts';
+import { isPermissionError } from './permission-error.ts';
 
 /**
  * Removes a folder with all that is in it; nothing happens where nothing is. Some programs leave
@@ -11,7 +11,7 @@ export async function removeTree(path: string): Promise<void> {
   try {
     await remove(path);
   } catch (error) {
-    if (!isDenied(error)) throw error;
+    if (!isPermissionError(error)) throw error;
     await makeWritable(path);
     await remove(path);
   }

@@ -1,4 +1,4 @@
-import { SteadyMap } from './steady-map.ts';
+import { ChurnMap } from './churn-map.ts';
 
 /** How much later than asked for something may come. */
 const SLOT_MS = 500;
@@ -7,7 +7,7 @@ const LONG_MS = 10_000;
 
 interface Slot {
   /** By what takes them back. */
-  callbacks: SteadyMap<() => void, () => void>;
+  callbacks: ChurnMap<() => void, () => void>;
   timer: NodeJS.Timeout;
 }
 
@@ -36,7 +36,7 @@ export function callAfter(milliseconds: number, callback: () => void): () => voi
 }
 
 function newSlot(at: number): Slot {
-  const callbacks: Slot['callbacks'] = new SteadyMap();
+  const callbacks: Slot['callbacks'] = new ChurnMap();
   const timer = setTimeout(
     () => {
       slots.delete(at);

@@ -1,46 +1,46 @@
-import type { Client, JsonText } from '../client.ts';
+import type { ApiClient, RawJson } from '../api-client.ts';
 import type { Output } from '../output.ts';
-import type { Writable } from '../surroundings.ts';
-import { deployImage } from './deployment.ts';
-import type { EndpointView } from './endpoints.ts';
-import { folderName } from './folder.ts';
-import { runToEnd } from './jobs.ts';
-import type { JobView } from './jobs.ts';
-import { followWorkers, MOST_LINES } from './log-followers.ts';
-import { shownLine } from './logs.ts';
-import type { Order } from './order.ts';
-import { takeSnapshot, uploadFolder } from './upload.ts';
+import type { OutputStream } from '../cli-context.ts';
+import { deployImage } from './deploy-image.ts';
+import type { EndpointView } from './endpoint-client.ts';
+import { folderName } from './source-folder.ts';
+import { runJobToEnd } from './job-client.ts';
+import type { JobView } from './job-client.ts';
+import { followWorkerLogs, MAX_TAIL_LINES } from './follow-worker-logs.ts';
+import { formatLogLine } from './log-client.ts';
+import type { DeploySettings } from './deploy-options.ts';
+import { snapshotFolder, uploadFolder } from './image-upload.ts';
 
-export interface DevSessionParts {
-  client: Client;
+export interface DevSessionOptions {
+  client: ApiClient;
   folder: string;
-  order: Order;
+  settings: DeploySettings;
   /** Run after every change. */
-  job: JsonText | undefined;
+  job: RawJson | undefined;
   output: Output;
-  stderr: Writable;
+  stderr: OutputStream;
 }
 
 /** A folder that runs as it is now. A mistake in it is told, and the next change is another try. */
 export class DevSession {
-  readonly #parts: DevSessionParts;
+  readonly #parts: DevSessionOptions;
   #digest = '';
   #trying = false;
   #ended = false;
   endpoint: EndpointView | undefined;
 
-  constructor(parts: DevSessionParts) {
+  constructor(parts: DevSessionOptions) {
     this.#parts = parts;
   }
 
   async deploy(): Promise<void> {
-    const { client, folder, order, job, stderr } = this.#parts;
+    const { client, folder, settings, job, stderr } = this.#parts;
     try {
-      const snapshot = await takeSnapshot(folder, stderr);
+      const snapshot = await snapshotFolder(folder, stderr);
       if (snapshot.digest === this.#digest) return;
       const name = folderName(folder);
       const { image } = await uploadFolder(client, name, snapshot, () => undefined);
-      const { endpoint, created } = await deployImage(client, name, image, order, () => undefined);
+      const { endpoint, created } = await deployImage(client, name, image, settings, () => undefined);
       this.#digest = snapshot.digest;
       this.endpoint = endpoint;
       this.#tell(
@@ -61,20 +61,22 @@ export class DevSession {
     const { client, output } = this.#parts;
     signal.addEventListener('abort', () => (this.#ended = true), { once: true });
     if (this.endpoint === undefined) return;
-    await followWorkers(
+    await followWorkerLogs(
       client,
       this.endpoint,
-      MOST_LINES,
+      MAX_TAIL_LINES,
       (line, worker) =>
-        output.text(
-          output.forPeople ? shownLine(line) : `${JSON.stringify({ event: 'log', worker, ...line })}\n`,
+        output.printText(
+          output.isInteractive
+            ? formatLogLine(line)
+            : `${JSON.stringify({ event: 'log', worker, ...line })}\n`,
         ),
       signal,
     );
   }
 
   /** Nobody waits for it: a handler that cannot start is mended by the next change, and then does the job that still waits. */
-  #try(endpoint: EndpointView, job: JsonText): void {
+  #try(endpoint: EndpointView, job: RawJson): void {
     if (this.#trying) return;
     this.#trying = true;
     const tell = (result: JobView): void =>
@@ -82,7 +84,7 @@ export class DevSession {
         { event: 'result', job: result },
         `${result.status} ${JSON.stringify(result.output ?? result.error ?? null)}`,
       );
-    void runToEnd(this.#parts.client, endpoint, job)
+    void runJobToEnd(this.#parts.client, endpoint, job)
       .then(tell, (error: unknown) => this.#failed(error))
       .finally(() => (this.#trying = false));
   }
@@ -94,6 +96,6 @@ export class DevSession {
 
   #tell(event: Record<string, unknown>, line: string): void {
     const { output } = this.#parts;
-    output.text(output.forPeople ? `> ${line}\n` : `${JSON.stringify(event)}\n`);
+    output.printText(output.isInteractive ? `> ${line}\n` : `${JSON.stringify(event)}\n`);
   }
 }

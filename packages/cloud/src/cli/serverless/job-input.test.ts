@@ -3,11 +3,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Failure, UsageError } from '../failure.ts';
-import { readJob } from './job-input.ts';
+import { CliError, UsageError } from '../cli.errors.ts';
+import { readJobInput } from './job-input.ts';
 
 const nothing = () => ReadableStream.from<Uint8Array>([]);
-const read = async (word: string, stdin = nothing): Promise<string> => (await readJob(word, stdin)).text;
+const read = async (word: string, stdin = nothing): Promise<string> => (await readJobInput(word, stdin)).text;
 
 test('a job is taken as it is, any other value as its input, to the digit', async () => {
   assert.equal(
@@ -26,7 +26,7 @@ test('from a file and from the standard input', async () => {
   await rm(folder, { recursive: true });
   await assert.rejects(
     read(`@${join(folder, 'job.json')}`),
-    (error) => error instanceof Failure && /cannot be read \(ENOENT\)/.test(error.message),
+    (error) => error instanceof CliError && /cannot be read \(ENOENT\)/.test(error.message),
   );
   // A letter of more than one byte may come in two parts.
   const bytes = Buffer.from('"ä"');

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
-import { JsonText } from '../client.ts';
-import { Failure, UsageError } from '../failure.ts';
-import type { Input } from '../surroundings.ts';
+import { RawJson } from '../api-client.ts';
+import { CliError, UsageError } from '../cli.errors.ts';
+import type { InputStream } from '../cli-context.ts';
 
 /**
  * The body of a job: `{"input": …}` as it is, any other value as the input itself. From the word,
  * from a file, or from the standard input. Numbers keep the digits that were written.
  */
-export async function readJob(word: string, stdin: () => Input): Promise<JsonText> {
+export async function readJobInput(word: string, stdin: () => InputStream): Promise<RawJson> {
   const [text, origin] = await readText(word, stdin);
   let value: unknown;
   try {
@@ -18,12 +18,12 @@ export async function readJob(word: string, stdin: () => Input): Promise<JsonTex
       { cause },
     );
   }
-  return new JsonText(
+  return new RawJson(
     typeof value === 'object' && value !== null && 'input' in value ? text : `{"input":${text}}`,
   );
 }
 
-async function readText(word: string, stdin: () => Input): Promise<[text: string, origin: string]> {
+async function readText(word: string, stdin: () => InputStream): Promise<[text: string, origin: string]> {
   if (word === '-') {
     const parts: Uint8Array[] = [];
     for await (const part of stdin()) parts.push(Buffer.from(part));
@@ -34,6 +34,6 @@ async function readText(word: string, stdin: () => Input): Promise<[text: string
   try {
     return [await readFile(file, 'utf8'), file];
   } catch (cause) {
-    throw new Failure(`${file} cannot be read (${(cause as NodeJS.ErrnoException).code})`, { cause });
+    throw new CliError(`${file} cannot be read (${(cause as NodeJS.ErrnoException).code})`, { cause });
   }
 }

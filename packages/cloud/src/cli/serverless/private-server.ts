@@ -5,18 +5,18 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Environment } from '../../support/config/from-environment.ts';
-import { connect } from '../client.ts';
-import type { Client } from '../client.ts';
-import { Failure } from '../failure.ts';
+import type { Environment } from '../../support/config/config-from-environment.ts';
+import { connect } from '../api-client.ts';
+import type { ApiClient } from '../api-client.ts';
+import { CliError } from '../cli.errors.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../../bin/berth.js', import.meta.url));
 
 /** Nothing in it is worth waiting for longer. */
-const STOP_WITHIN_MS = 10_000;
+const STOP_TIMEOUT_MS = 10_000;
 
 export interface PrivateServer {
-  client: Client;
+  client: ApiClient;
   /** Resolves when the server has ended by itself, with the last it said. */
   ended: Promise<string>;
   /** Ends it and forgets all that it held. */
@@ -30,20 +30,20 @@ export async function startPrivateServer(env: Environment, port: number): Promis
   const child = spawn(process.execPath, [PROGRAM, 'up', '--port', String(port), '--data', data], {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
-    env: { ...withoutBerth(env), BERTH_LOG_LEVEL: 'warn', BERTH_RATE_LIMITS: 'off' },
+    env: { ...withoutBerthVariables(env), BERTH_LOG_LEVEL: 'warn', BERTH_RATE_LIMITS: 'off' },
   });
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-4000)));
   const ended = once(child, 'exit').then(() => said.trim());
   const stop = async (): Promise<void> => {
-    const cut = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS);
+    const cut = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
     child.kill('SIGTERM');
     await ended;
     clearTimeout(cut);
     await rm(data, { recursive: true, force: true });
   };
   try {
-    await isUp(child, ended);
+    await waitUntilUp(child, ended);
     return { client: await connect({ options: { data }, env: {} }), ended, stop };
   } catch (error) {
     await stop();
@@ -51,17 +51,17 @@ export async function startPrivateServer(env: Environment, port: number): Promis
   }
 }
 
-function withoutBerth(env: Environment): NodeJS.ProcessEnv {
+function withoutBerthVariables(env: Environment): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('BERTH_')));
 }
 
-async function isUp({ stdout }: ChildProcess, ended: Promise<string>): Promise<void> {
+async function waitUntilUp({ stdout }: ChildProcess, ended: Promise<string>): Promise<void> {
   let printed = '';
   let over: string | undefined;
   void ended.then((said) => (over = said));
   while (!/^berth is up at /m.test(printed)) {
     if (over !== undefined || stdout === null)
-      throw new Failure(`a private Berth did not start: ${over ?? ''}`);
+      throw new CliError(`a private Berth did not start: ${over ?? ''}`);
     await Promise.race([once(stdout, 'data').then(([bytes]) => (printed += String(bytes))), ended]);
   }
 }

@@ -1,28 +1,28 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../../support/clock.ts';
-import { LogBook } from '../logs/log-book.ts';
-import type { LogLine, LogQuery } from '../logs/log-line.ts';
+import { SegmentedLog } from '../logs/segmented-log.ts';
+import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import type { Daemon } from './daemon.ts';
 import { openDaemonLog, readDaemonLog } from './daemon-log.ts';
-import { isGone } from './failure.ts';
-import { begins, LogCursor } from './log-cursor.ts';
-import type { DaemonLine } from './log-lines.ts';
+import { isNotFound } from './docker.errors.ts';
+import { startsAtAnchor, LogCursor } from './log-cursor.ts';
+import type { DaemonLine } from './daemon-log-lines.ts';
 
 /** Waits between tries to reach the daemon again, the last one over and over. */
-const TRY_AGAIN_MS = [100, 500, 1000, 5000];
+const RETRY_DELAYS_MS = [100, 500, 1000, 5000];
 /** How long the stream of a daemon may lag behind what the daemon has. */
-const LAG_MS = 2000;
+const MAX_STREAM_LAG_MS = 2000;
 /** At most so often everything since the anchor is read again, where it has to be. */
-const READ_AGAIN_MS = 200;
+const REREAD_INTERVAL_MS = 200;
 
-export interface ContainerLogParts {
+export interface ContainerLogOptions {
   daemon: Daemon;
   containerId: string;
   /** Where the instance's log lies. */
   folder: string;
   clock: Clock;
   /** Told that the daemon has no more to say: the container has ended, or the daemon went away. Answers whether it still runs. */
-  onSilence: () => Promise<boolean>;
+  onStreamEnd: () => Promise<boolean>;
   onProblem: (what: string, error: unknown) => void;
 }
 
@@ -32,9 +32,9 @@ export interface ContainerLogParts {
  * by itself; what it took down while nobody read is read later.
  */
 export class ContainerLog {
-  readonly #parts: ContainerLogParts;
+  readonly #parts: ContainerLogOptions;
   readonly #leaving = new AbortController();
-  #book: LogBook | undefined;
+  #book: SegmentedLog | undefined;
   #cursor: LogCursor | undefined;
   #writing: Promise<unknown> = Promise.resolve();
   #following: Promise<void> | undefined;
@@ -42,12 +42,12 @@ export class ContainerLog {
   /** The time of the newest line that was seen, as the daemon writes it. */
   #newest = '';
 
-  constructor(parts: ContainerLogParts) {
+  constructor(parts: ContainerLogOptions) {
     this.#parts = parts;
   }
 
   /** Takes its output down from now on, into this book. */
-  attend(book: LogBook): void {
+  captureOutput(book: SegmentedLog): void {
     this.#book = book;
     this.#cursor = new LogCursor(this.#parts.containerId, book.mark);
     this.#following = this.#follow();
@@ -64,21 +64,21 @@ export class ContainerLog {
 
   async *lines(query: LogQuery, signal: AbortSignal | undefined): AsyncGenerator<LogLine, void, undefined> {
     await this.#catchUp();
-    yield* (this.#book ?? (await LogBook.read(this.#parts.folder))).lines(query, signal);
+    yield* (this.#book ?? (await SegmentedLog.openReadOnly(this.#parts.folder))).lines(query, signal);
   }
 
   /** After everything that was written before. */
-  async note(line: string): Promise<void> {
+  async logSystemLine(line: string): Promise<void> {
     await this.#catchUp();
     const record = { ts: this.#parts.clock.now(), source: 'system' as const, line };
     if (this.#book !== undefined) return this.#book.append([record]);
-    const book = await LogBook.open(this.#parts.folder);
+    const book = await SegmentedLog.open(this.#parts.folder);
     await book.append([record]);
     await book.end();
   }
 
   /** Lets go of it; the daemon goes on. */
-  async release(): Promise<void> {
+  async detach(): Promise<void> {
     this.#leaving.abort();
     await this.#following;
     await this.#writing;
@@ -87,9 +87,9 @@ export class ContainerLog {
 
   async #finish(farewell: readonly string[], endedAt: number): Promise<void> {
     if (this.#book === undefined) {
-      const { mark } = await LogBook.read(this.#parts.folder);
+      const { mark } = await SegmentedLog.openReadOnly(this.#parts.folder);
       if (new LogCursor(this.#parts.containerId, mark).complete) return;
-      this.#book = await LogBook.open(this.#parts.folder);
+      this.#book = await SegmentedLog.open(this.#parts.folder);
       this.#cursor = new LogCursor(this.#parts.containerId, mark);
     }
     const [book, cursor] = [this.#book, this.#cursor as LogCursor];
@@ -97,7 +97,7 @@ export class ContainerLog {
       await this.#read({ last: true });
     } catch (error) {
       // Somebody else removed it, with what it wrote last.
-      if (!isGone(error)) throw error;
+      if (!isNotFound(error)) throw error;
     }
     await this.#inTurn(async () => {
       await book.append(
@@ -117,7 +117,7 @@ export class ContainerLog {
       try {
         if (await this.#parts.daemon.isPodman()) await this.#readAgainAndAgain();
         else await this.#read({ follow: true });
-        if (signal.aborted || !(await this.#parts.onSilence())) return;
+        if (signal.aborted || !(await this.#parts.onStreamEnd())) return;
         failures = 0;
       } catch (error) {
         if (signal.aborted) return;
@@ -128,9 +128,9 @@ export class ContainerLog {
           );
         failures += 1;
       }
-      await pause(TRY_AGAIN_MS[Math.min(failures, TRY_AGAIN_MS.length - 1)], undefined, { signal }).catch(
-        () => undefined,
-      );
+      await pause(RETRY_DELAYS_MS[Math.min(failures, RETRY_DELAYS_MS.length - 1)], undefined, {
+        signal,
+      }).catch(() => undefined);
     }
   }
 
@@ -155,7 +155,7 @@ export class ContainerLog {
       await this.#read({});
       await rung.promise;
       rung = Promise.withResolvers<void>();
-      if (!isOver) await pause(READ_AGAIN_MS, undefined, { signal });
+      if (!isOver) await pause(REREAD_INTERVAL_MS, undefined, { signal });
     }
   }
 
@@ -165,11 +165,11 @@ export class ContainerLog {
     if (book === undefined) return;
     try {
       if (await this.#parts.daemon.isPodman()) return await this.#read({});
-      const lag = AbortSignal.any([AbortSignal.timeout(LAG_MS), this.#leaving.signal]);
+      const lag = AbortSignal.any([AbortSignal.timeout(MAX_STREAM_LAG_MS), this.#leaving.signal]);
       const last = await this.#lastLine();
-      while (this.#newest < last && !lag.aborted && !book.ended) await book.changed(lag);
+      while (this.#newest < last && !lag.aborted && !book.ended) await book.waitForChange(lag);
     } catch (error) {
-      if (!this.#leaving.signal.aborted && !isGone(error))
+      if (!this.#leaving.signal.aborted && !isNotFound(error))
         this.#parts.onProblem('the newest output of a container could not be read', error);
     }
   }
@@ -198,7 +198,7 @@ export class ContainerLog {
       last,
       signal: this.#leaving.signal,
     })) {
-      if (isFirst && !begins(anchor, lines[0] as DaemonLine)) {
+      if (isFirst && !startsAtAnchor(anchor, lines[0] as DaemonLine)) {
         await this.#inTurn(() => this.#loseLines(cursor));
         ({ index } = cursor.anchor);
       }
@@ -225,7 +225,7 @@ export class ContainerLog {
   }
 
   async #loseLines(cursor: LogCursor): Promise<void> {
-    cursor.jump();
+    cursor.skipLostLines();
     const line =
       'Lines are missing here: Docker keeps only the newest of what is written while Berth is away.';
     await this.#book?.append(

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { InstanceSpec } from '../instance.ts';
-import { type ContainerGround, containerOptions } from './container-options.ts';
-import { readLabels, writeLabels } from './labels.ts';
+import { type ContainerContext, containerOptions } from './container-options.ts';
+import { readLabels, writeLabels } from './container-labels.ts';
 
 const GB = 1024 ** 3;
 const spec: InstanceSpec = {
@@ -19,7 +19,7 @@ const spec: InstanceSpec = {
   gpus: null,
   containerDiskInGb: 20,
 };
-const ground: ContainerGround = {
+const ground: ContainerContext = {
   installation: 'here',
   gpus: null,
   virtual: false,

@@ -1,23 +1,23 @@
 import type { ContainerCreateOptions, HostConfig } from 'dockerode';
-import type { HeldGpus } from '../gpu-shelf.ts';
+import type { GpuAllocation } from '../gpu-allocator.ts';
 import type { InstanceSpec } from '../instance.ts';
 import { parseReference } from './image-reference.ts';
-import { writeLabels } from './labels.ts';
-import { networkName } from './networks.ts';
-import { HOST_NAME_INSIDE } from './reach.ts';
+import { writeLabels } from './container-labels.ts';
+import { networkName } from './docker-networks.ts';
+import { CONTAINER_HOST_NAME } from './container-network.ts';
 
 const BYTES_PER_GB = 1024 ** 3;
 const BILLION = 1_000_000_000;
 /** Docker's own, which is too little for anything that shares memory between processes. */
-const LEAST_SHARED_BYTES = 64 * 1024 ** 2;
+const MIN_SHARED_MEMORY_BYTES = 64 * 1024 ** 2;
 /** Everything is in Berth's own log soon. This is for the time when Berth is away. */
 const DAEMON_LOG = { Type: 'json-file', Config: { 'max-size': '64m', 'max-file': '2' } };
 /** A command in a container sees its name as RUNPOD_POD_HOSTNAME has it. */
 const HOST_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
 
-export interface ContainerGround {
+export interface ContainerContext {
   installation: string;
-  gpus: HeldGpus | null;
+  gpus: GpuAllocation | null;
   /** There is no hardware behind the GPUs: they are told to the instance, not given to it. */
   virtual: boolean;
   /** What the daemon's machine has. */
@@ -38,7 +38,7 @@ export function containerName(id: string): string {
 }
 
 /** An instance in the words of the daemon. */
-export function containerOptions(spec: InstanceSpec, ground: ContainerGround): ContainerCreateOptions {
+export function containerOptions(spec: InstanceSpec, ground: ContainerContext): ContainerCreateOptions {
   const { id, command } = spec;
   const ports = [...new Set(spec.ports.map(({ port }) => `${port}/tcp`))];
   return {
@@ -80,7 +80,7 @@ export function containerOptions(spec: InstanceSpec, ground: ContainerGround): C
       // Its first process has the duties of one: it reaps, and it can be ended by any signal.
       Init: ground.hasInit,
       RestartPolicy: { Name: 'no' },
-      ...(!ground.isPodman && { ExtraHosts: [`${HOST_NAME_INSIDE.docker}:host-gateway`] }),
+      ...(!ground.isPodman && { ExtraHosts: [`${CONTAINER_HOST_NAME.docker}:host-gateway`] }),
       LogConfig: DAEMON_LOG,
     },
   };
@@ -88,7 +88,7 @@ export function containerOptions(spec: InstanceSpec, ground: ContainerGround): C
 
 function environment(
   { env, ports }: InstanceSpec,
-  { gpus, virtual, published }: ContainerGround,
+  { gpus, virtual, published }: ContainerContext,
 ): Record<string, string> {
   const announced = ports.flatMap(({ port, announceAs, publishedAs, sameOutside }) => [
     ...(announceAs === undefined ? [] : [[announceAs, String(port)]]),
@@ -108,7 +108,7 @@ function environment(
 /** A definition may ask for more than a small machine has; it gets what there is. */
 function limits(
   { cpu, memoryInGb, containerDiskInGb }: InstanceSpec,
-  { cores, memoryInBytes, limitsDisk }: ContainerGround,
+  { cores, memoryInBytes, limitsDisk }: ContainerContext,
 ): HostConfig {
   const memory = Math.min(Math.round(memoryInGb * BYTES_PER_GB), memoryInBytes);
   return {
@@ -117,7 +117,7 @@ function limits(
     ...(memory > 0 && {
       Memory: memory,
       MemorySwap: memory,
-      ShmSize: Math.max(LEAST_SHARED_BYTES, Math.floor(memory / 2)),
+      ShmSize: Math.max(MIN_SHARED_MEMORY_BYTES, Math.floor(memory / 2)),
     }),
     ...(limitsDisk && containerDiskInGb > 0 && { StorageOpt: { size: `${containerDiskInGb}G` } }),
   };

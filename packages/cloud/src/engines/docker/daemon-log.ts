@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
 import type Docker from 'dockerode';
-import { FrameParser } from './frames.ts';
-import { type DaemonLine, LineAssembler } from './log-lines.ts';
+import { FrameParser } from './stream-frames.ts';
+import { type DaemonLine, LineAssembler } from './daemon-log-lines.ts';
 
-export interface LogReading {
+export interface DaemonLogQuery {
   container: string;
   signal: AbortSignal;
   /** In seconds since 1970, whole ones: not every daemon counts parts of them exactly. */
@@ -19,7 +19,7 @@ export interface LogReading {
 /** What the daemon kept of a container's output, a few lines at a time. */
 export async function* readDaemonLog(
   client: Docker,
-  reading: LogReading,
+  reading: DaemonLogQuery,
 ): AsyncGenerator<DaemonLine[], void, undefined> {
   const stream = await openDaemonLog(client, reading);
   const frames = new FrameParser();
@@ -34,7 +34,7 @@ export async function* readDaemonLog(
   if (rest.length > 0) yield rest;
 }
 
-interface Dial {
+interface DialRequest {
   path: string;
   method: 'GET';
   isStream: true;
@@ -46,10 +46,10 @@ interface Dial {
 /** The library's own call would bring everything into memory at once where nobody follows. */
 export function openDaemonLog(
   client: Docker,
-  { container, since = 0, tail, follow = false, signal }: LogReading,
+  { container, since = 0, tail, follow = false, signal }: DaemonLogQuery,
 ): Promise<Readable> {
   const modem = client.modem as {
-    dial(request: Dial, callback: (error: Error | null, stream: Readable) => void): void;
+    dial(request: DialRequest, callback: (error: Error | null, stream: Readable) => void): void;
   };
   const options = {
     follow,

@@ -1,10 +1,10 @@
 import type Docker from 'dockerode';
 import { BerthError } from '../../support/errors.ts';
-import { failureOf } from './failure.ts';
-import { findDaemon, optionsOf, usualPlaces } from './finding.ts';
+import { toDockerError } from './docker.errors.ts';
+import { findDaemon, dockerClientOptions, candidateHosts } from './daemon-discovery.ts';
 
 /** Nothing that ends by itself takes this long, unless the daemon hangs. */
-const PATIENCE_MS = 120_000;
+const REQUEST_TIMEOUT_MS = 120_000;
 
 /** The daemon that runs the containers: Docker's, or Podman's with the same interface. */
 export class Daemon {
@@ -19,7 +19,7 @@ export class Daemon {
   }
 
   /** Whether one answers, told soon. */
-  async answers(): Promise<boolean> {
+  async isReachable(): Promise<boolean> {
     try {
       await this.client();
       return true;
@@ -39,7 +39,7 @@ export class Daemon {
   }
 
   /** Asks it for something. What goes wrong is told in its words. */
-  async ask<T>(question: (client: Docker) => Promise<T>, patienceMs = PATIENCE_MS): Promise<T> {
+  async call<T>(question: (client: Docker) => Promise<T>, patienceMs = REQUEST_TIMEOUT_MS): Promise<T> {
     const client = await this.client();
     const late = Promise.withResolvers<never>();
     late.promise.catch(() => undefined);
@@ -50,33 +50,33 @@ export class Daemon {
     try {
       return await Promise.race([question(client), late.promise]);
     } catch (error) {
-      throw error instanceof BerthError ? error : failureOf(error);
+      throw error instanceof BerthError ? error : toDockerError(error);
     } finally {
       clearTimeout(timer);
     }
   }
 
   /** The same, for an answer that comes when something happens. */
-  async waitFor<T>(question: (client: Docker) => Promise<T>): Promise<T> {
+  async callWithoutTimeout<T>(question: (client: Docker) => Promise<T>): Promise<T> {
     try {
       return await question(await this.client());
     } catch (error) {
-      throw error instanceof BerthError ? error : failureOf(error);
+      throw error instanceof BerthError ? error : toDockerError(error);
     }
   }
 
   /** Podman has the same interface, and a few ways of its own. */
   async isPodman(): Promise<boolean> {
     this.#isPodman ??=
-      (await this.ask((client) => client.version())).Components?.some(({ Name: name }) =>
+      (await this.call((client) => client.version())).Components?.some(({ Name: name }) =>
         /podman/i.test(name),
       ) ?? false;
     return this.#isPodman;
   }
 
   async #find(): Promise<Docker> {
-    const place = await findDaemon(usualPlaces(this.#host, this.#env));
+    const place = await findDaemon(candidateHosts(this.#host, this.#env));
     const { default: Client } = await import('dockerode');
-    return new Client(optionsOf(place));
+    return new Client(dockerClientOptions(place));
   }
 }

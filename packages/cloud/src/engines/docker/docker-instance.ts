@@ -3,27 +3,34 @@ import { BerthError } from '../../support/errors.ts';
 import type { Clock } from '../../support/clock.ts';
 import { CpuMeter } from '../cpu-meter.ts';
 import { signalOf } from '../exit-code.ts';
-import type { HeldGpus } from '../gpu-shelf.ts';
-import type { Address, Execution, ExecutionOptions, Instance, InstanceHandle, Usage } from '../instance.ts';
-import type { LogBook } from '../logs/log-book.ts';
-import type { LogLine, LogQuery } from '../logs/log-line.ts';
-import { type Container, readContainer } from './container.ts';
+import type { GpuAllocation } from '../gpu-allocator.ts';
+import type {
+  InstanceAddress,
+  Execution,
+  ExecutionOptions,
+  Instance,
+  InstanceHandle,
+  InstanceUsage,
+} from '../instance.ts';
+import type { SegmentedLog } from '../logs/segmented-log.ts';
+import type { LogLine, LogQuery } from '../../domain/log-line.ts';
+import { type DockerContainer, containerFromInspect } from './docker-container.ts';
 import { ContainerLog } from './container-log.ts';
 import type { Daemon } from './daemon.ts';
-import { startExecution } from './execution.ts';
-import { isGone, isIdle } from './failure.ts';
-import { isListening } from './listening.ts';
-import { cpuSecondsOf, memoryOf, type StatsAnswer } from './usage.ts';
+import { startExecution } from './docker-execution.ts';
+import { isNotFound, isWrongState } from './docker.errors.ts';
+import { isListening } from './port-probe.ts';
+import { cpuSecondsOf, memoryOf, type ContainerStats } from './container-usage.ts';
 
 /** How long an address that was found is taken for granted. */
-const ADDRESS_LIFETIME_MS = 1000;
+const ADDRESS_CACHE_TTL_MS = 1000;
 /** The most that a timer can wait. */
-const LONGEST_GRACE_MS = 2 ** 31 - 1;
+const MAX_GRACE_MS = 2 ** 31 - 1;
 const BYTES_PER_GB = 1024 ** 3;
 
-export interface DockerInstanceParts {
+export interface DockerInstanceOptions {
   daemon: Daemon;
-  container: Container;
+  container: DockerContainer;
   logFolder: string;
   clock: Clock;
   /** Told once, when it is known that it has ended. */
@@ -34,15 +41,15 @@ export interface DockerInstanceParts {
 
 /** One run of an instance, from when its container runs. */
 export class DockerInstance {
-  readonly #parts: DockerInstanceParts;
+  readonly #parts: DockerInstanceOptions;
   readonly #log: ContainerLog;
-  readonly #found = new Map<number, { address: Address; until: number }>();
+  readonly #found = new Map<number, { address: InstanceAddress; until: number }>();
   readonly #gone = Promise.withResolvers<void>();
   readonly #cpu: CpuMeter;
-  #container: Container;
+  #container: DockerContainer;
   #stopping = false;
 
-  constructor(parts: DockerInstanceParts) {
+  constructor(parts: DockerInstanceOptions) {
     const { container, clock } = parts;
     this.#parts = parts;
     this.#container = container;
@@ -52,8 +59,8 @@ export class DockerInstance {
       containerId: container.containerId,
       folder: parts.logFolder,
       clock,
-      onSilence: async () => {
-        await this.look();
+      onStreamEnd: async () => {
+        await this.refresh();
         return this.isRunning;
       },
       onProblem: parts.onProblem,
@@ -77,7 +84,7 @@ export class DockerInstance {
     return this.#container.instance.handle;
   }
 
-  get gpus(): HeldGpus | null {
+  get gpus(): GpuAllocation | null {
     return this.#container.gpus;
   }
 
@@ -94,14 +101,14 @@ export class DockerInstance {
   }
 
   /** Takes its output down from now on, into this log. */
-  attend(book: LogBook): void {
-    this.#log.attend(book);
+  captureOutput(book: SegmentedLog): void {
+    this.#log.captureOutput(book);
   }
 
   /** Asks the daemon how it is. One that has ended stays so. Where its container is gone already, it ended with the code that was told, if one was. */
-  async look(toldExitCode: number | null = null): Promise<void> {
+  async refresh(toldExitCode: number | null = null): Promise<void> {
     if (!this.isRunning) return;
-    const now = await inspect(this.#parts.daemon, this.containerId);
+    const now = await inspectContainer(this.#parts.daemon, this.containerId);
     if (now?.instance.status === 'exited') this.#seeEnd(now);
     if (now !== undefined) return;
     this.#seeEnd({
@@ -116,19 +123,19 @@ export class DockerInstance {
     });
   }
 
-  #seeEnd(container: Container): void {
+  #seeEnd(container: DockerContainer): void {
     if (!this.isRunning) return;
     this.#container = container;
     this.#parts.onEnded(this);
     this.#gone.resolve();
-    this.settle().catch((error: unknown) =>
+    this.finalizeLog().catch((error: unknown) =>
       this.#parts.onProblem(`the log of ${this.id} could not be completed`, error),
     );
   }
 
   /** Completes the log of a run that has ended. */
-  async settle(): Promise<void> {
-    await this.#log.finish(farewell(this.#container), this.describe().endedAt ?? this.#parts.clock.now());
+  async finalizeLog(): Promise<void> {
+    await this.#log.finish(exitMessages(this.#container), this.describe().endedAt ?? this.#parts.clock.now());
   }
 
   /** A second call with a shorter grace period ends it sooner: each has its own timer. */
@@ -140,12 +147,12 @@ export class DockerInstance {
     failed.promise.catch(() => undefined);
     const killTimer = setTimeout(
       () => void this.#signal('SIGKILL').catch((error: unknown) => failed.reject(error)),
-      Math.min(graceMs, LONGEST_GRACE_MS),
+      Math.min(graceMs, MAX_GRACE_MS),
     );
     try {
       if (!this.#stopping) {
         this.#stopping = true;
-        this.note(`Asked to end, within ${graceMs / 1000} s.`).catch((error: unknown) =>
+        this.logSystemLine(`Asked to end, within ${graceMs / 1000} s.`).catch((error: unknown) =>
           this.#parts.onProblem(`the log of ${this.id} could not be written`, error),
         );
         if (graceMs > 0) await this.#signal(this.#container.stopSignal);
@@ -164,28 +171,28 @@ export class DockerInstance {
   /** Asks the daemon to tell the end. */
   async #seenEnd(signal: AbortSignal): Promise<void> {
     try {
-      await this.#parts.daemon.waitFor((client) =>
+      await this.#parts.daemon.callWithoutTimeout((client) =>
         client.getContainer(this.containerId).wait({ condition: 'not-running', abortSignal: signal }),
       );
     } catch (error) {
-      if (!isGone(error) && !signal.aborted) throw error;
+      if (!isNotFound(error) && !signal.aborted) throw error;
     }
-    if (!signal.aborted) await this.look();
+    if (!signal.aborted) await this.refresh();
   }
 
   /** The container with its disk and its nameless volumes. Its log is complete before. */
   async remove(): Promise<void> {
-    await this.settle();
+    await this.finalizeLog();
     await removeContainer(this.#parts.daemon, this.containerId);
   }
 
   async *logs(query: LogQuery, signal: AbortSignal | undefined): AsyncGenerator<LogLine, void, undefined> {
-    if (!this.isRunning) await this.settle();
+    if (!this.isRunning) await this.finalizeLog();
     yield* this.#log.lines(query, signal);
   }
 
-  note(line: string): Promise<void> {
-    return this.#log.note(line);
+  logSystemLine(line: string): Promise<void> {
+    return this.#log.logSystemLine(line);
   }
 
   async exec(argv: readonly string[], options: ExecutionOptions): Promise<Execution> {
@@ -195,11 +202,11 @@ export class DockerInstance {
     try {
       return await this.#ask((container) => startExecution(container, argv, options));
     } catch (error) {
-      throw isIdle(error) || isGone(error) ? idle(error) : error;
+      throw isWrongState(error) || isNotFound(error) ? idle(error) : error;
     }
   }
 
-  async address(port: number): Promise<Address | undefined> {
+  async address(port: number): Promise<InstanceAddress | undefined> {
     const { ports, address, gateway } = this.#container;
     const hostPort = ports.get(port);
     if (hostPort === undefined || !this.isRunning) return undefined;
@@ -209,64 +216,71 @@ export class DockerInstance {
     this.#found.delete(port);
     if (!(await isListening({ address, gateway, port, hostPort })) || !this.isRunning) return undefined;
     const found = { host: '127.0.0.1', port: hostPort };
-    this.#found.set(port, { address: found, until: performance.now() + ADDRESS_LIFETIME_MS });
+    this.#found.set(port, { address: found, until: performance.now() + ADDRESS_CACHE_TTL_MS });
     return found;
   }
 
   /** Without its GPUs, of which the machine knows. */
-  async usage(): Promise<Omit<Usage, 'gpus'> | undefined> {
+  async usage(): Promise<Omit<InstanceUsage, 'gpus'> | undefined> {
     if (!this.isRunning) return undefined;
     const stats = await this.#ask(
-      (container) => container.stats({ stream: false, 'one-shot': true }) as Promise<StatsAnswer>,
-    ).catch((error: unknown) => (isIdle(error) ? undefined : unlessGone(error)));
+      (container) => container.stats({ stream: false, 'one-shot': true }) as Promise<ContainerStats>,
+    ).catch((error: unknown) => (isWrongState(error) ? undefined : ignoreNotFound(error)));
     const at = Date.parse(stats?.read ?? '');
     // One that does not run any more is counted in the year 1.
     if (stats === undefined || !(at > 0)) return undefined;
-    return { cpu: this.#cpu.look(cpuSecondsOf(stats), at), memoryInBytes: memoryOf(stats) };
+    return { cpu: this.#cpu.update(cpuSecondsOf(stats), at), memoryInBytes: memoryOf(stats) };
   }
 
   /** Lets go of it; it goes on. */
-  async release(): Promise<void> {
-    await this.#log.release();
+  async detach(): Promise<void> {
+    await this.#log.detach();
   }
 
   async #signal(signal: string): Promise<void> {
     try {
       await this.#ask((container) => container.kill({ signal }));
     } catch (error) {
-      if (!isIdle(error) && !isGone(error)) throw error;
+      if (!isWrongState(error) && !isNotFound(error)) throw error;
     }
   }
 
   #ask<T>(question: (container: Docker.Container) => Promise<T>): Promise<T> {
-    return this.#parts.daemon.ask((client) => question(client.getContainer(this.containerId)));
+    return this.#parts.daemon.call((client) => question(client.getContainer(this.containerId)));
   }
 }
 
 /** Undefined where there is none. */
-export async function inspect(daemon: Daemon, nameOrId: string): Promise<Container | undefined> {
-  const info = await daemon.ask((client) => client.getContainer(nameOrId).inspect()).catch(unlessGone);
-  return info === undefined ? undefined : readContainer(info);
+export async function inspectContainer(
+  daemon: Daemon,
+  nameOrId: string,
+): Promise<DockerContainer | undefined> {
+  const info = await daemon.call((client) => client.getContainer(nameOrId).inspect()).catch(ignoreNotFound);
+  return info === undefined ? undefined : containerFromInspect(info);
 }
 
 export async function removeContainer(daemon: Daemon, containerId: string): Promise<void> {
   try {
-    await daemon.ask((client) => client.getContainer(containerId).remove({ force: true, v: true }));
+    await daemon.call((client) => client.getContainer(containerId).remove({ force: true, v: true }));
   } catch (error) {
     // Somebody else is at it, or was.
-    if (isIdle(error))
+    if (isWrongState(error))
       await daemon
-        .ask((client) => client.getContainer(containerId).wait({ condition: 'removed' }))
-        .catch(unlessGone);
-    else unlessGone(error);
+        .call((client) => client.getContainer(containerId).wait({ condition: 'removed' }))
+        .catch(ignoreNotFound);
+    else ignoreNotFound(error);
   }
 }
 
-function unlessGone(error: unknown): undefined {
-  if (!isGone(error)) throw error;
+function ignoreNotFound(error: unknown): undefined {
+  if (!isNotFound(error)) throw error;
 }
 
-function farewell({ instance: { exitCode, signal }, outOfMemory, memoryInBytes }: Container): string[] {
+function exitMessages({
+  instance: { exitCode, signal },
+  outOfMemory,
+  memoryInBytes,
+}: DockerContainer): string[] {
   if (exitCode === null) return ['Ended, and nobody saw how.'];
   const end = `Ended with exit code ${exitCode}${signal === null ? '' : ` (${signal})`}.`;
   return outOfMemory

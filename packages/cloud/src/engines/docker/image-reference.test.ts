@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { loginFor, parseReference, referenceProblem } from './image-reference.ts';
+import { registryLogin, parseReference, referenceProblem } from './image-reference.ts';
 
 const DIGEST = `sha256:${'0a'.repeat(32)}`;
 
@@ -39,8 +39,8 @@ describe('the name of an image', () => {
 
   test('a login is for the registry of the image', () => {
     const login = { username: 'me', password: 'secret' };
-    assert.deepEqual(loginFor('ghcr.io/team/image', login), { ...login, serveraddress: 'ghcr.io' });
+    assert.deepEqual(registryLogin('ghcr.io/team/image', login), { ...login, serveraddress: 'ghcr.io' });
     for (const image of ['team/image', 'docker.io/team/image', 'index.docker.io/team/image'])
-      assert.equal(loginFor(image, login).serveraddress, 'https://index.docker.io/v1/');
+      assert.equal(registryLogin(image, login).serveraddress, 'https://index.docker.io/v1/');
   });
 });

@@ -1,4 +1,4 @@
-import { rule } from '../../support/errors.ts';
+import { ruleError } from '../../support/errors.ts';
 
 /** A registry's host is told from a name by a dot, a port, or being this machine. */
 const HOST = /^(?:localhost|[^/]*[.:][^/]*)$/;
@@ -33,7 +33,7 @@ export function referenceProblem(image: string): string | undefined {
 
 export function parseReference(image: string): ImageReference {
   const reference = parse(image);
-  if (reference === undefined) throw rule(referenceProblem(image) ?? '');
+  if (reference === undefined) throw ruleError(referenceProblem(image) ?? '');
   return reference;
 }
 
@@ -56,7 +56,7 @@ function parse(image: string): ImageReference | undefined {
 }
 
 /** How one logs in to the registry that an image comes from. */
-export function loginFor(
+export function registryLogin(
   image: string,
   { username, password }: { username: string; password: string },
 ): RegistryLogin {

@@ -1,10 +1,10 @@
-import type { DaemonLine } from './log-lines.ts';
+import type { DaemonLine } from './daemon-log-lines.ts';
 
 /** Lines that come at once may stand in the wrong order of their times, by far less than this. */
-const SETTLED_AFTER_SECONDS = 2;
+const REORDER_WINDOW_SECONDS = 2;
 
 /** Where a reading begins. */
-export interface Anchor {
+export interface LogAnchor {
   /** The daemon is asked for everything since this second. */
   second: number;
   /** The number of the first line that it answers with, counted from 0. */
@@ -24,8 +24,8 @@ export interface Anchor {
  */
 export class LogCursor {
   readonly #container: string;
-  #anchor: Anchor;
-  #candidates: Anchor[] = [];
+  #anchor: LogAnchor;
+  #candidates: LogAnchor[] = [];
   #observed: number;
   #newest = -Infinity;
   /** How many lines are written down. */
@@ -33,9 +33,9 @@ export class LogCursor {
   /** Everything is written down, the end included. */
   complete: boolean;
 
-  constructor(container: string, mark: string) {
+  constructor(container: string, checkpoint: string) {
     this.#container = container;
-    const [marked, second, index, written, stamp = '', complete] = mark.split(' ');
+    const [marked, second, index, written, stamp = '', complete] = checkpoint.split(' ');
     const known = marked === container;
     this.#anchor = known
       ? { second: Number(second), index: Number(index), stamp }
@@ -46,7 +46,7 @@ export class LogCursor {
   }
 
   /** As it is now: while one reading is under way, another may move it on. */
-  get anchor(): Readonly<Anchor> {
+  get anchor(): Readonly<LogAnchor> {
     return { ...this.#anchor };
   }
 
@@ -57,7 +57,7 @@ export class LogCursor {
   }
 
   /** What was skipped is gone for good: the next line that comes is one that is not written down. */
-  jump(): void {
+  skipLostLines(): void {
     this.#anchor = { second: this.#anchor.second, index: this.written, stamp: '' };
     this.#candidates = [];
     this.#observed = this.written;
@@ -74,15 +74,15 @@ export class LogCursor {
       this.#candidates.push({ second, index, stamp });
     } else this.#candidates = this.#candidates.filter((candidate) => candidate.second <= second);
     const settled = this.#candidates.findLastIndex(
-      (candidate) => candidate.second <= this.#newest - SETTLED_AFTER_SECONDS,
+      (candidate) => candidate.second <= this.#newest - REORDER_WINDOW_SECONDS,
     );
     if (settled === -1) return;
-    this.#anchor = this.#candidates[settled] as Anchor;
+    this.#anchor = this.#candidates[settled] as LogAnchor;
     this.#candidates = this.#candidates.slice(settled);
   }
 }
 
 /** Whether the daemon's answer begins where the reading did. */
-export function begins({ stamp }: Readonly<Anchor>, first: DaemonLine): boolean {
+export function startsAtAnchor({ stamp }: Readonly<LogAnchor>, first: DaemonLine): boolean {
   return stamp === '' || stamp === first.stamp;
 }

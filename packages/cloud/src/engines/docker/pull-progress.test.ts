@@ -21,7 +21,7 @@ test('the many messages of a pull become a few lines', () => {
     { status: 'Pull complete', id: 'a' },
     { status: 'Pull complete', id: 'b' },
     { status: 'Digest: sha256:00' },
-  ].flatMap((message) => progress.hear(message) ?? []);
+  ].flatMap((message) => progress.update(message) ?? []);
   assert.deepEqual(
     lines.map((line) => Number.parseInt(line, 10)),
     [10, 20, 30, 40, 50, 60, 70, 80, 90, 100],

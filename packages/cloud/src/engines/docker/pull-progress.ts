@@ -8,7 +8,7 @@ export interface PullMessage {
 }
 
 /** A line for every so many percent that arrived. */
-const STEP = 10;
+const PERCENT_STEP = 10;
 const MEGABYTE = 1_000_000;
 
 interface Layer {
@@ -23,7 +23,7 @@ export class PullProgress {
   #told = 0;
 
   /** The line that is due after this message, if one is. */
-  hear({ status = '', id, progressDetail }: PullMessage): string | undefined {
+  update({ status = '', id, progressDetail }: PullMessage): string | undefined {
     // The first message has the tag for an id.
     if (id === undefined || status.startsWith('Pulling from')) return undefined;
     const layer = this.#layers.get(id) ?? { current: 0, total: 0, done: false };
@@ -46,8 +46,8 @@ export class PullProgress {
     // Before the size of every layer is known, a share would only go back again.
     if (known.length < layers.length || total === 0) return undefined;
     const percent = Math.floor((100 * current) / total);
-    if (percent < this.#told + STEP) return undefined;
-    this.#told = percent - (percent % STEP);
+    if (percent < this.#told + PERCENT_STEP) return undefined;
+    this.#told = percent - (percent % PERCENT_STEP);
     return `${this.#told} % of ${(total / MEGABYTE).toFixed(1)} MB are here, ${layers.filter(({ done }) => done).length} of ${layers.length} layers are unpacked.`;
   }
 }

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { BerthError } from '../../support/errors.ts';
 import type { InstanceHandle } from '../instance.ts';
-import type { LogBook } from '../logs/log-book.ts';
-import { StartAttempts, type Starting } from './start-attempts.ts';
+import type { SegmentedLog } from '../logs/segmented-log.ts';
+import { StartAttempts, type StartFunction } from './start-attempts.ts';
 
 const HANDLE: InstanceHandle = { engine: 'docker', id: 'a', state: {} };
-const BOOK = {} as LogBook;
+const BOOK = {} as SegmentedLog;
 const ended = new BerthError('state', 'a was ended while it started');
 
 /** Starts until it is told to end. */
-const untilEnded: Starting = (signal) =>
+const untilEnded: StartFunction = (signal) =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as BerthError)));
 
 describe('starts that are under way', () => {
@@ -18,7 +18,7 @@ describe('starts that are under way', () => {
     const starts = new StartAttempts();
     const { promise, resolve } = Promise.withResolvers<InstanceHandle>();
     let begun = 0;
-    const starting: Starting = () => {
+    const starting: StartFunction = () => {
       begun += 1;
       return promise;
     };
@@ -34,17 +34,17 @@ describe('starts that are under way', () => {
   test('end with the reason that is given, and the next wish begins anew at once', async () => {
     const starts = new StartAttempts();
     const first = assert.rejects(starts.run('a', untilEnded), ended);
-    const over = starts.end('a', ended);
+    const over = starts.cancel('a', ended);
     const second = starts.run('a', async () => HANDLE);
     await Promise.all([first, over]);
     assert.equal(await second, HANDLE);
-    await starts.end('unknown', ended);
+    await starts.cancel('unknown', ended);
   });
 
   test('all end when Berth does', async () => {
     const starts = new StartAttempts();
     const all = ['a', 'b'].map((id) => assert.rejects(starts.run(id, untilEnded), ended));
-    await starts.endAll(ended);
+    await starts.cancelAll(ended);
     await Promise.all(all);
   });
 
@@ -57,7 +57,7 @@ describe('starts that are under way', () => {
     const book = starts.book('a');
     const silent = assert.rejects(starts.run('b', untilEnded), ended);
     const none = starts.book('b');
-    await starts.end('b', ended);
+    await starts.cancel('b', ended);
     await Promise.all([talking, silent]);
     assert.deepEqual([await book, await none, await starts.book('unknown')], [BOOK, undefined, undefined]);
   });

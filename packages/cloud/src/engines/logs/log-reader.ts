@@ -1,19 +1,19 @@
 import type { FileHandle } from 'node:fs/promises';
 import { open } from 'node:fs/promises';
-import type { LogBook } from './log-book.ts';
-import type { LogLine, LogQuery } from './log-line.ts';
-import { markOf, parseRecord, splitLines } from './record.ts';
-import type { Segment } from './segment.ts';
+import type { SegmentedLog } from './segmented-log.ts';
+import type { LogLine, LogQuery } from '../../domain/log-line.ts';
+import { checkpointOf, parseRecord, splitLines } from './log-record.ts';
+import type { LogSegment } from './log-segment.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 
 /** Reads a log once through, for one query. Where numbers are missing it says so in a line of its own. */
 export class LogReader {
-  readonly #book: LogBook;
+  readonly #book: SegmentedLog;
   readonly #query: LogQuery;
   readonly #signal: AbortSignal | undefined;
 
-  constructor(book: LogBook, query: LogQuery, signal: AbortSignal | undefined) {
+  constructor(book: SegmentedLog, query: LogQuery, signal: AbortSignal | undefined) {
     this.#book = book;
     this.#query = query;
     this.#signal = signal;
@@ -25,7 +25,7 @@ export class LogReader {
     const afterTs = after !== undefined && 'ts' in after ? after.ts : undefined;
     let expected = await this.#firstSeq();
     while (this.#book.segments.length === 0 && follow && !this.#over())
-      await this.#book.changed(this.#signal);
+      await this.#book.waitForChange(this.#signal);
     for (
       let segment = this.#segmentWith(expected);
       segment !== undefined;
@@ -72,17 +72,17 @@ export class LogReader {
     return segments.at(-1)?.firstSeq ?? 1;
   }
 
-  #segmentWith(seq: number): Segment | undefined {
+  #segmentWith(seq: number): LogSegment | undefined {
     return this.#book.segments.findLast((segment) => segment.firstSeq <= seq) ?? this.#book.segments[0];
   }
 
-  #segmentAfter({ firstSeq }: Segment): Segment | undefined {
+  #segmentAfter({ firstSeq }: LogSegment): LogSegment | undefined {
     return this.#book.segments.find((segment) => segment.firstSeq > firstSeq);
   }
 
   /** The lines of one file from a number on; of the last file also those that are still to come, if they are wanted. */
   async *#linesOf(
-    segment: Segment,
+    segment: LogSegment,
     from: number,
     follow: boolean,
   ): AsyncGenerator<LogLine[], void, undefined> {
@@ -103,13 +103,13 @@ export class LogReader {
           rest = split.rest;
           const lines: LogLine[] = [];
           for (const line of split.lines) {
-            if (markOf(line) !== undefined) continue;
+            if (checkpointOf(line) !== undefined) continue;
             if (seq >= from) lines.push({ seq, ...parseRecord(line) });
             seq += 1;
           }
           yield lines;
         } else if (segment !== this.#book.segments.at(-1) || !follow || this.#over()) return;
-        else await this.#book.changed(this.#signal);
+        else await this.#book.waitForChange(this.#signal);
       }
     } finally {
       await file.close();

@@ -11,7 +11,7 @@ import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 /** What the kernel is to hold an instance to. */
-export interface Limits {
+export interface CgroupLimits {
   cpu: number;
   memoryInBytes: number;
 }
@@ -59,7 +59,10 @@ export class Cgroups {
   }
 
   /** Tells whether memory is limited by it. Undefined where it cannot be made: an instance runs without it too. */
-  make(id: string, { cpu, memoryInBytes }: Limits): { path: string; limitsMemory: boolean } | undefined {
+  create(
+    id: string,
+    { cpu, memoryInBytes }: CgroupLimits,
+  ): { path: string; limitsMemory: boolean } | undefined {
     const path = join(this.#branch, id);
     const weight = Math.min(HIGHEST_WEIGHT, Math.max(1, Math.round(cpu * WEIGHT_OF_A_CORE)));
     try {

@@ -23,7 +23,7 @@ export interface SavedInstance {
 }
 
 /** The two processes of an instance that are known by number. */
-export interface Started {
+export interface StartedProcesses {
   supervisor: ProcessEntry;
   /** The instance's first process, the leader of its session. */
   child: ProcessEntry;
@@ -48,12 +48,12 @@ export class InstanceFolder {
   }
 
   /** Where nothing is, in one go: every start waits for this. */
-  make(): void {
+  create(): void {
     mkdirSync(this.root, { recursive: true, mode: 0o700 });
     mkdirSync(this.tmp, { mode: 0o700 });
   }
 
-  async empty(): Promise<void> {
+  async clear(): Promise<void> {
     await Promise.all([removeTree(this.root), removeTree(this.tmp)]);
   }
 
@@ -65,7 +65,7 @@ export class InstanceFolder {
   }
 
   /** Undefined where nothing, or nothing whole, was written. */
-  saved(): SavedInstance | undefined {
+  readSaved(): SavedInstance | undefined {
     const text = this.#read(SAVED_FILE);
     if (text === undefined) return undefined;
     try {
@@ -75,14 +75,14 @@ export class InstanceFolder {
     }
   }
 
-  started(): Started | undefined {
+  readStarted(): StartedProcesses | undefined {
     const [supervisor, child, rest] = (this.#read('started') ?? '').split('\n');
     if (supervisor === undefined || child === undefined || rest === undefined) return undefined;
     return { supervisor: parseStat(supervisor), child: parseStat(child) };
   }
 
   /** How and when it ended; undefined where the supervisor did not live to write it. */
-  exit(): { exitCode: number; at: number } | undefined {
+  readExit(): { exitCode: number; at: number } | undefined {
     const text = this.#read('exit') ?? '';
     return text.endsWith('\n')
       ? { exitCode: Number(text), at: Math.round(statSync(join(this.path, 'exit')).mtimeMs) }
@@ -94,7 +94,7 @@ export class InstanceFolder {
     return statSync(this.output, { throwIfNoEntry: false }) !== undefined;
   }
 
-  dropOutput(): void {
+  deleteOutput(): void {
     rmSync(this.output, { force: true });
   }
 

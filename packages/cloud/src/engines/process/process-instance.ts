@@ -2,32 +2,46 @@ import { BerthError } from '../../support/errors.ts';
 import type { Clock } from '../../support/clock.ts';
 import { CpuMeter } from '../cpu-meter.ts';
 import { signalOf } from '../exit-code.ts';
-import type { Address, Execution, ExecutionOptions, Instance, InstanceHandle, Usage } from '../instance.ts';
-import { LogBook } from '../logs/log-book.ts';
+import type {
+  InstanceAddress,
+  Execution,
+  ExecutionOptions,
+  Instance,
+  InstanceHandle,
+  InstanceUsage,
+} from '../instance.ts';
+import { SegmentedLog } from '../logs/segmented-log.ts';
 import { joinCgroup, removeCgroup } from './cgroups.ts';
-import { startExecution } from './execution.ts';
-import type { InstanceFolder, SavedInstance, Started } from './instance-folder.ts';
-import { findListener } from './listeners.ts';
-import { type Belonging, endMembers, isAlive, membersAtHand, membersOf, sendSignal } from './membership.ts';
-import { takeSample } from './sample.ts';
-import { inRounds } from './in-rounds.ts';
+import { startExecution } from './process-execution.ts';
+import type { InstanceFolder, SavedInstance, StartedProcesses } from './instance-folder.ts';
+import { findListeningSocket } from './listening-sockets.ts';
+import {
+  type ProcessSelector,
+  killInstanceProcesses,
+  isAlive,
+  recentInstanceProcesses,
+  findInstanceProcesses,
+  sendSignal,
+} from './instance-processes.ts';
+import { sampleResources } from './resource-sample.ts';
+import { throttle } from '../../support/throttle.ts';
 import { environmentOf } from './process-table.ts';
-import { Spool } from './spool.ts';
+import { OutputSpool } from './output-spool.ts';
 import { watchFolder } from './watch-folder.ts';
 
 /** How long an address that was found is taken for granted. */
-const ADDRESS_LIFETIME_MS = 1000;
+const ADDRESS_CACHE_TTL_MS = 1000;
 /** Many small writes are carried to the log together. */
-const BETWEEN_ROUNDS_MS = 10;
+const CAPTURE_INTERVAL_MS = 10;
 /** The most that a timer can wait. */
-const LONGEST_GRACE_MS = 2 ** 31 - 1;
+const MAX_GRACE_MS = 2 ** 31 - 1;
 
-export interface ProcessInstanceParts {
+export interface ProcessInstanceOptions {
   saved: SavedInstance;
   folder: InstanceFolder;
   logFolder: string;
   clock: Clock;
-  started: Started;
+  started: StartedProcesses;
   /** Known where this Berth started it; else it is asked of the kernel. */
   env?: Readonly<Record<string, string>>;
   /** Told when nothing of it runs any more. */
@@ -40,27 +54,27 @@ export interface ProcessInstanceParts {
 export class ProcessInstance {
   readonly saved: SavedInstance;
   readonly folder: InstanceFolder;
-  readonly #parts: ProcessInstanceParts;
-  readonly #gone = Promise.withResolvers<void>();
+  readonly #parts: ProcessInstanceOptions;
+  readonly #exited = Promise.withResolvers<void>();
   readonly #cpu: CpuMeter;
-  #writing: { book: LogBook; spool: Spool; watcher: { close(): void } } | undefined;
+  #writing: { book: SegmentedLog; spool: OutputSpool; watcher: { close(): void } } | undefined;
   #exit: { exitCode: number | null; at: number } | undefined;
   #ending = false;
   #stopping = false;
   #killAt = Infinity;
   #killTimer: NodeJS.Timeout | undefined;
-  #found = new Map<number, { address: Address; until: number }>();
+  #found = new Map<number, { address: InstanceAddress; until: number }>();
 
-  constructor(parts: ProcessInstanceParts) {
+  constructor(parts: ProcessInstanceOptions) {
     this.saved = parts.saved;
     this.folder = parts.folder;
     this.#parts = parts;
     this.#cpu = new CpuMeter(
-      parts.env === undefined ? takeSample(this.#belonging).cpuSeconds : 0,
+      parts.env === undefined ? sampleResources(this.#belonging).cpuSeconds : 0,
       performance.now(),
     );
     // A stop that fails is told to those who asked for it.
-    this.#gone.promise.catch(() => undefined);
+    this.#exited.promise.catch(() => undefined);
   }
 
   get id(): string {
@@ -77,7 +91,7 @@ export class ProcessInstance {
 
   /** Resolves when nothing of it runs any more. */
   get gone(): Promise<void> {
-    return this.#gone.promise;
+    return this.#exited.promise;
   }
 
   get supervisorIsAlive(): boolean {
@@ -115,20 +129,20 @@ export class ProcessInstance {
   }
 
   /** Takes its output down from now on, into this log. */
-  attend(book: LogBook): void {
-    const spool = new Spool({
+  captureOutput(book: SegmentedLog): void {
+    const spool = new OutputSpool({
       path: this.folder.output,
       run: this.saved.run,
-      book,
+      log: book,
       clock: this.#parts.clock,
     });
-    const carry = inRounds(async () => {
+    const carry = throttle(async () => {
       try {
         await spool.drain();
       } catch (error) {
         this.#parts.onProblem(`the output of ${this.id} could not be written to its log`, error);
       }
-    }, BETWEEN_ROUNDS_MS);
+    }, CAPTURE_INTERVAL_MS);
     this.#writing = { book, spool, watcher: watchFolder(this.folder.path, carry) };
     carry();
     void this.#joinCgroup().catch((error: unknown) =>
@@ -137,13 +151,18 @@ export class ProcessInstance {
   }
 
   /** What is known of a run that ended while nobody looked. */
-  async settle(): Promise<void> {
+  async finalize(): Promise<void> {
     this.#ending = true;
     if (this.folder.hasOutput()) {
-      const book = await LogBook.open(this.#parts.logFolder);
+      const book = await SegmentedLog.open(this.#parts.logFolder);
       this.#writing = {
         book,
-        spool: new Spool({ path: this.folder.output, run: this.saved.run, book, clock: this.#parts.clock }),
+        spool: new OutputSpool({
+          path: this.folder.output,
+          run: this.saved.run,
+          log: book,
+          clock: this.#parts.clock,
+        }),
         watcher: { close: () => undefined },
       };
     }
@@ -151,7 +170,7 @@ export class ProcessInstance {
   }
 
   /** To be called when its supervisor has ended. */
-  async end(): Promise<void> {
+  async onSupervisorExit(): Promise<void> {
     if (this.#ending) return;
     this.#ending = true;
     await this.#conclude();
@@ -160,10 +179,10 @@ export class ProcessInstance {
   async #conclude(): Promise<void> {
     clearTimeout(this.#killTimer);
     // Another server has started it anew: what runs there is not this run's to end.
-    if (this.folder.saved()?.run !== this.saved.run) return this.#letGo();
-    const exit = this.folder.exit();
+    if (this.folder.readSaved()?.run !== this.saved.run) return this.#letGo();
+    const exit = this.folder.readExit();
     try {
-      await endMembers(this.#belonging);
+      await killInstanceProcesses(this.#belonging);
       await this.#closeLog(exit?.exitCode ?? null);
     } catch (error) {
       this.#parts.onProblem(`${this.id} has ended, but not everything about it could be put in order`, error);
@@ -171,7 +190,7 @@ export class ProcessInstance {
     if (this.saved.cgroup !== null) removeCgroup(this.saved.cgroup);
     this.#exit = { exitCode: exit?.exitCode ?? null, at: exit?.at ?? this.#parts.clock.now() };
     this.#parts.onEnded(this);
-    this.#gone.resolve();
+    this.#exited.resolve();
   }
 
   async #letGo(): Promise<void> {
@@ -181,7 +200,7 @@ export class ProcessInstance {
     this.#writing = undefined;
     this.#exit = { exitCode: null, at: this.#parts.clock.now() };
     this.#parts.onEnded(this);
-    this.#gone.resolve();
+    this.#exited.resolve();
   }
 
   async #closeLog(exitCode: number | null): Promise<void> {
@@ -189,9 +208,9 @@ export class ProcessInstance {
     const { book, spool, watcher } = this.#writing;
     watcher.close();
     await spool.finish();
-    await book.append([this.#systemLine(farewell(exitCode))]);
+    await book.append([this.#systemLine(exitMessage(exitCode))]);
     await book.end();
-    this.folder.dropOutput();
+    this.folder.deleteOutput();
     this.#writing = undefined;
   }
 
@@ -199,12 +218,12 @@ export class ProcessInstance {
     if (this.isRunning) {
       if (!this.#stopping) {
         this.#stopping = true;
-        this.note(`Asked to end, within ${graceMs / 1000} s.`).catch((error: unknown) =>
+        this.logSystemLine(`Asked to end, within ${graceMs / 1000} s.`).catch((error: unknown) =>
           this.#parts.onProblem(`the log of ${this.id} could not be written`, error),
         );
         this.#askToEnd();
       }
-      this.#killWithin(Math.min(graceMs, LONGEST_GRACE_MS));
+      this.#killWithin(Math.min(graceMs, MAX_GRACE_MS));
       await this.gone;
     }
     await this.#emptyFolder();
@@ -213,7 +232,7 @@ export class ProcessInstance {
   /** Nothing of it runs any more, also where something that it wrote cannot be cleared away. That goes with its folder, at its next start or its removal. */
   async #emptyFolder(): Promise<void> {
     try {
-      await this.folder.empty();
+      await this.folder.clear();
     } catch (error) {
       this.#parts.onProblem(`the container disk of ${this.id} could not be cleared away`, error);
     }
@@ -231,23 +250,23 @@ export class ProcessInstance {
     this.#killAt = at;
     clearTimeout(this.#killTimer);
     this.#killTimer = setTimeout(
-      () => void endMembers(this.#belonging).catch((error: unknown) => this.#gone.reject(error)),
+      () => void killInstanceProcesses(this.#belonging).catch((error: unknown) => this.#exited.reject(error)),
       milliseconds,
     );
   }
 
-  async note(line: string): Promise<void> {
+  async logSystemLine(line: string): Promise<void> {
     if (this.#writing !== undefined) return this.#writing.book.append([this.#systemLine(line)]);
-    const book = await LogBook.open(this.#parts.logFolder);
+    const book = await SegmentedLog.open(this.#parts.logFolder);
     await book.append([this.#systemLine(line)]);
     await book.end();
   }
 
   /** With everything in it that was written until now. */
-  async log(): Promise<LogBook> {
+  async openLog(): Promise<SegmentedLog> {
     const writing = this.#writing;
     await writing?.spool.drain();
-    return writing?.book ?? LogBook.read(this.#parts.logFolder);
+    return writing?.book ?? SegmentedLog.openReadOnly(this.#parts.logFolder);
   }
 
   async exec(argv: readonly string[], { tty, env: added }: ExecutionOptions): Promise<Execution> {
@@ -263,29 +282,29 @@ export class ProcessInstance {
     return execution;
   }
 
-  address(port: number): Address | undefined {
+  address(port: number): InstanceAddress | undefined {
     const mapped = this.saved.ports.find((entry) => entry.port === port);
     if (mapped === undefined || !this.isRunning) return undefined;
     const now = performance.now();
     const known = this.#found.get(port);
     if (known !== undefined && known.until > now) return known.address;
-    const address = findListener([mapped.hostPort, port], () =>
-      membersAtHand(this.#belonging).map(({ pid }) => pid),
+    const address = findListeningSocket([mapped.hostPort, port], () =>
+      recentInstanceProcesses(this.#belonging).map(({ pid }) => pid),
     );
     if (address === undefined) this.#found.delete(port);
-    else this.#found.set(port, { address, until: now + ADDRESS_LIFETIME_MS });
+    else this.#found.set(port, { address, until: now + ADDRESS_CACHE_TTL_MS });
     return address;
   }
 
   /** Without its GPUs, of which the machine knows. */
-  usage(): Omit<Usage, 'gpus'> | undefined {
+  usage(): Omit<InstanceUsage, 'gpus'> | undefined {
     if (!this.isRunning) return undefined;
-    const { cpuSeconds, memoryInBytes } = takeSample(this.#belonging);
-    return { cpu: this.#cpu.look(cpuSeconds, performance.now()), memoryInBytes };
+    const { cpuSeconds, memoryInBytes } = sampleResources(this.#belonging);
+    return { cpu: this.#cpu.update(cpuSeconds, performance.now()), memoryInBytes };
   }
 
   /** Lets go of it; it goes on. */
-  async release(): Promise<void> {
+  async detach(): Promise<void> {
     this.#ending = true;
     clearTimeout(this.#killTimer);
     this.#writing?.watcher.close();
@@ -293,7 +312,7 @@ export class ProcessInstance {
     await this.#writing?.book.end();
   }
 
-  get #belonging(): Belonging {
+  get #belonging(): ProcessSelector {
     return { root: this.folder.root, cgroup: this.saved.cgroup, started: this.#parts.started };
   }
 
@@ -302,7 +321,7 @@ export class ProcessInstance {
     const { cgroup } = this.saved;
     if (cgroup === null) return;
     if (isAlive(this.#parts.started.child)) await joinCgroup(cgroup, this.#parts.started.child.pid);
-    for (const { pid } of membersOf(this.#belonging)) await joinCgroup(cgroup, pid);
+    for (const { pid } of findInstanceProcesses(this.#belonging)) await joinCgroup(cgroup, pid);
   }
 
   #systemLine(line: string): { ts: number; source: 'system'; line: string } {
@@ -310,7 +329,7 @@ export class ProcessInstance {
   }
 }
 
-function farewell(exitCode: number | null): string {
+function exitMessage(exitCode: number | null): string {
   if (exitCode === null) return 'Ended, and nobody saw how.';
   const signal = signalOf(exitCode);
   return `Ended with exit code ${exitCode}${signal === null ? '' : ` (${signal})`}.`;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
-import { findListener, parseTable } from './listeners.ts';
-import { isAlive } from './membership.ts';
+import { findListeningSocket, parseTcpTable } from './listening-sockets.ts';
+import { isAlive } from './instance-processes.ts';
 import { allProcesses, environmentOf, findProcess, parseStat, residentBytes } from './process-table.ts';
 
 const notLinux = process.platform !== 'linux' && 'this is Linux alone';
@@ -47,7 +47,7 @@ describe('who listens', () => {
    1: 00000000:0050 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 112 1 0 100 0 0 10 0
    2: 0100007F:1F91 0100007F:C350 01 00000000:00000000 00:00000000 00000000     0        0 113 1 0 100 0 0 10 0
 `;
-    assert.deepEqual(parseTable(table), [
+    assert.deepEqual(parseTcpTable(table), [
       { host: '127.0.0.1', port: 8080, inode: 111 },
       { host: '127.0.0.1', port: 80, inode: 112 },
     ]);
@@ -57,7 +57,7 @@ describe('who listens', () => {
    2: 00000000000000000000000001000000:1F92 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 116 1
 `;
     assert.deepEqual(
-      parseTable(table6).map(({ host }) => host),
+      parseTcpTable(table6).map(({ host }) => host),
       ['::1', '127.0.0.1', '0000:0000:0000:0000:0000:0000:0000:0001'],
     );
   });
@@ -67,17 +67,17 @@ describe('who listens', () => {
     await once(server, 'listening');
     const { port } = server.address() as { port: number };
     assert.deepEqual(
-      findListener([1, port], () => [process.pid]),
+      findListeningSocket([1, port], () => [process.pid]),
       { host: '127.0.0.1', port },
     );
     assert.equal(
-      findListener([port], () => [process.ppid]),
+      findListeningSocket([port], () => [process.ppid]),
       undefined,
     );
     server.close();
     await once(server, 'close');
     assert.equal(
-      findListener([port], () => [process.pid]),
+      findListeningSocket([port], () => [process.pid]),
       undefined,
     );
   });

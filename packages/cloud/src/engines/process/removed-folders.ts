@@ -8,7 +8,7 @@ import type { InstanceFolder } from './instance-folder.ts';
 /** No id of an instance begins with a dot. */
 const REMOVED = '.removed-';
 
-export interface RemovedFoldersParts {
+export interface RemovedFoldersOptions {
   /** Where instances have their folders. */
   path: string;
   ids: Ids;
@@ -22,14 +22,14 @@ export interface RemovedFoldersParts {
  * is tried again with the next sweep.
  */
 export class RemovedFolders {
-  readonly #parts: RemovedFoldersParts;
+  readonly #parts: RemovedFoldersOptions;
 
-  constructor(parts: RemovedFoldersParts) {
+  constructor(parts: RemovedFoldersOptions) {
     this.#parts = parts;
   }
 
   /** At once where there is none: every start waits for this. */
-  async take(folder: InstanceFolder): Promise<void> {
+  async remove(folder: InstanceFolder): Promise<void> {
     if (!existsSync(folder.path)) return;
     const { path, ids } = this.#parts;
     const aside = join(path, `${REMOVED}${basename(folder.path)}-${ids.resource()}`);
@@ -40,21 +40,18 @@ export class RemovedFolders {
   /** With what an earlier Berth left. */
   async sweep(): Promise<void> {
     const { path } = this.#parts;
-    for (const name of (await readdir(path)).filter(isRemoved)) await this.#clear(join(path, name));
+    for (const name of (await readdir(path)).filter(isRemovedFolder)) await this.#clear(join(path, name));
   }
 
   async #clear(path: string): Promise<void> {
     try {
       await removeTree(path);
     } catch (error) {
-      this.#parts.onProblem(
-        `what an instance left at ${path} could not be cleared away; trying again`,
-        error,
-      );
+      this.#parts.onProblem(`what an instance left at ${path} could not be cleared away; trying again`, error);
     }
   }
 }
 
-export function isRemoved(name: string): boolean {
+export function isRemovedFolder(name: string): boolean {
   return name.startsWith(REMOVED);
 }

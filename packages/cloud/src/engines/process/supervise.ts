@@ -4,15 +4,15 @@ import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { BerthError } from '../../support/errors.ts';
-import { unshellable } from './environment.ts';
-import type { InstanceFolder, Started } from './instance-folder.ts';
+import { namesInvalidInShell } from './process-environment.ts';
+import type { InstanceFolder, StartedProcesses } from './instance-folder.ts';
 
 const SCRIPT = fileURLToPath(new URL('supervisor.sh', import.meta.url));
 const SETSID = ['/usr/bin/setsid', '/bin/setsid'].find((path) => existsSync(path));
-const LOOK_EVERY_MS = 2;
-const GIVE_UP_AFTER_MS = 10_000;
+const POLL_INTERVAL_MS = 2;
+const START_TIMEOUT_MS = 10_000;
 
-export interface Supervision {
+export interface SuperviseOptions {
   folder: InstanceFolder;
   argv: readonly [string, ...string[]];
   env: Readonly<Record<string, string>>;
@@ -21,8 +21,8 @@ export interface Supervision {
   memoryInKb: number | null;
 }
 
-export interface Supervised {
-  started: Started;
+export interface SupervisedProcess {
+  started: StartedProcesses;
   /** Resolves when the supervisor has ended, and so the instance. */
   ended: Promise<void>;
 }
@@ -40,8 +40,14 @@ export function supervisionProblem(): string | undefined {
  * Starts an instance under its supervisor. Resolves when it runs. The supervisor is a child of
  * this process, but in a session of its own and with no pipe to it: it goes on without us.
  */
-export async function supervise({ folder, argv, env, cgroup, memoryInKb }: Supervision): Promise<Supervised> {
-  const named = unshellable(env);
+export async function supervise({
+  folder,
+  argv,
+  env,
+  cgroup,
+  memoryInKb,
+}: SuperviseOptions): Promise<SupervisedProcess> {
+  const named = namesInvalidInShell(env);
   const command =
     named.length === 0
       ? argv
@@ -64,10 +70,10 @@ export async function supervise({ folder, argv, env, cgroup, memoryInKb }: Super
     });
   }
   supervisor.unref();
-  for (let waited = 0; waited < GIVE_UP_AFTER_MS; waited += LOOK_EVERY_MS) {
-    const started = folder.started();
+  for (let waited = 0; waited < START_TIMEOUT_MS; waited += POLL_INTERVAL_MS) {
+    const started = folder.readStarted();
     if (started !== undefined) return { started, ended };
-    await pause(LOOK_EVERY_MS);
+    await pause(POLL_INTERVAL_MS);
   }
   supervisor.kill('SIGKILL');
   throw new BerthError('unavailable', 'the process could not be started: its supervisor does not answer');

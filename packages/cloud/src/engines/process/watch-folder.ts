@@ -1,6 +1,6 @@
 import { watch } from 'node:fs';
 
-const LOOK_EVERY_MS = 250;
+const POLL_INTERVAL_MS = 250;
 
 /** Tells when a file in a folder changed, until it is closed. Where the machine has no more watches to give, looks again and again. */
 export function watchFolder(path: string, onChange: () => void): { close(): void } {
@@ -9,7 +9,7 @@ export function watchFolder(path: string, onChange: () => void): { close(): void
     watcher.on('error', () => watcher.close());
     return watcher;
   } catch {
-    const timer = setInterval(onChange, LOOK_EVERY_MS);
+    const timer = setInterval(onChange, POLL_INTERVAL_MS);
     return { close: () => clearInterval(timer) };
   }
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { finished, hasCode, until } from './engine-stage.ts';
-import type { EngineStage } from './engine-stage.ts';
+import { runToExit, hasCode, waitUntil } from './engine-fixture.ts';
+import type { EngineFixture } from './engine-fixture.ts';
 
 /** Commands that run beside an instance. */
-export function commandTests(stage: EngineStage): void {
+export function commandTests(stage: EngineFixture): void {
   const { started, said, ended, restart } = stage;
 
   test('a command runs beside it', async () => {
@@ -17,14 +17,14 @@ export function commandTests(stage: EngineStage): void {
       { env: { MORE: 'there' } },
     );
     execution.stdin.write('from outside\n');
-    assert.deepEqual(await finished(execution), {
+    assert.deepEqual(await runToExit(execution), {
       exitCode: 4,
       stdout: 'here\nhello there\nfrom outside\n',
       stderr: 'oops\n',
     });
     await restart();
     assert.equal(
-      (await finished(await stage.engine.exec(id, ['sh', '-c', 'echo $GREETING']))).stdout,
+      (await runToExit(await stage.engine.exec(id, ['sh', '-c', 'echo $GREETING']))).stdout,
       'hello\n',
     );
     const long = await stage.engine.exec(id, ['sleep', '600']);
@@ -72,7 +72,7 @@ export function commandTests(stage: EngineStage): void {
       assert.notEqual(exitCode, 0);
       const look = async (): Promise<string> =>
         (
-          await finished(
+          await runToExit(
             await stage.engine.exec(
               id,
               [
@@ -84,7 +84,7 @@ export function commandTests(stage: EngineStage): void {
             ),
           )
         ).stdout;
-      await until(async () => (await look()) === '' || undefined);
+      await waitUntil(async () => (await look()) === '' || undefined);
     }
     await stage.engine.remove(id);
   });

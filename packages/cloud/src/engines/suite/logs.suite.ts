@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { finished } from './engine-stage.ts';
-import type { EngineStage } from './engine-stage.ts';
+import { runToExit } from './engine-fixture.ts';
+import type { EngineFixture } from './engine-fixture.ts';
 
 const LINES = 100_000;
 
 /** What instances say, and what is noted of them. */
-export function logTests(stage: EngineStage): void {
+export function logTests(stage: EngineFixture): void {
   const { started, lines, output, ended, restart } = stage;
 
   test('100,000 lines are in the log, each in its place', async () => {
@@ -35,7 +35,7 @@ export function logTests(stage: EngineStage): void {
       if (source === 'system') continue;
       seen.push(line);
       // How this command ends is open: its instance may end before it.
-      if (line === 'one') await finished(await stage.engine.exec(id, ['touch', 'go']));
+      if (line === 'one') await runToExit(await stage.engine.exec(id, ['touch', 'go']));
     }
     assert.deepEqual(seen, ['one', 'two']);
   });
@@ -61,9 +61,9 @@ export function logTests(stage: EngineStage): void {
 
   test('the log has notes, and outlives the instance', async () => {
     const id = await started('echo hello');
-    await stage.engine.note(id, 'looked at');
+    await stage.engine.logSystemLine(id, 'looked at');
     await ended(id);
-    await stage.engine.note(id, 'looked at again');
+    await stage.engine.logSystemLine(id, 'looked at again');
     await stage.engine.remove(id);
     const told = await lines(id, { follow: true });
     assert.deepEqual(

@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { InstanceHandle } from '../instance.ts';
-import { finished, until } from './engine-stage.ts';
-import type { EngineStage } from './engine-stage.ts';
+import { runToExit, waitUntil } from './engine-fixture.ts';
+import type { EngineFixture } from './engine-fixture.ts';
 
-const KEEPER = fileURLToPath(new URL('engine-keeper.ts', import.meta.url));
+const ENGINE_PROCESS = fileURLToPath(new URL('killable-engine-process.ts', import.meta.url));
 
 /** What becomes of instances when Berth goes and comes back. */
-export function restartTests(stage: EngineStage): void {
+export function restartTests(stage: EngineFixture): void {
   const { script, said, output, ended, restart, module } = stage;
 
   test('after a restart everything goes on', async () => {
@@ -33,7 +33,7 @@ export function restartTests(stage: EngineStage): void {
     );
     assert.equal(await stage.engine.adopt(goneHandle), undefined);
     assert.deepEqual(await stage.engine.start(running), handle);
-    await finished(await stage.engine.exec(running.id, ['touch', 'go']));
+    await runToExit(await stage.engine.exec(running.id, ['touch', 'go']));
     assert.equal((await ended(running.id)).exitCode, 9);
     assert.deepEqual(await output(running.id), ['before', 'after']);
   });
@@ -52,15 +52,15 @@ export function restartTests(stage: EngineStage): void {
       `${at} while [ ! -e $at/go ]; do sleep 0.01; done; echo unheard; echo > $at/done2; exit 12`,
       meeting,
     );
-    const keeper = spawn(
+    const reconciler = spawn(
       process.execPath,
-      [KEEPER, module.href, stage.folder, JSON.stringify([speaking, silent])],
+      [ENGINE_PROCESS, module.href, stage.folder, JSON.stringify([speaking, silent])],
       { stdio: ['ignore', 'pipe', 'inherit'] },
     );
-    const [answer] = (await once(keeper.stdout, 'data')) as [Buffer];
+    const [answer] = (await once(reconciler.stdout, 'data')) as [Buffer];
     const handles = JSON.parse(answer.toString()) as InstanceHandle[];
-    keeper.kill('SIGKILL');
-    await once(keeper, 'exit');
+    reconciler.kill('SIGKILL');
+    await once(reconciler, 'exit');
     await stage.open();
     for (const handle of handles) assert.equal((await stage.engine.adopt(handle))?.status, 'running');
     await said(speaking.id, 'line 20');
@@ -68,7 +68,7 @@ export function restartTests(stage: EngineStage): void {
     // What ends while Berth is away ends unseen.
     await stage.engine.close();
     await writeFile(join(source, 'go'), '');
-    await until(() => existsSync(join(source, 'done1')) && existsSync(join(source, 'done2')));
+    await waitUntil(() => existsSync(join(source, 'done1')) && existsSync(join(source, 'done2')));
     await stage.open();
     for (const [index, code] of [11, 12].entries()) {
       const handle = handles[index] as InstanceHandle;

@@ -3,8 +3,8 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { probe } from './health-check.ts';
-import { deadPort, startWorker, stopWorker, until } from './test-stage.ts';
+import { probeWorker } from './health-check.ts';
+import { closedPort, startWorker, stopWorker, waitUntil } from './gateway.fixture.ts';
 
 test('a worker says how it is by its status alone', async () => {
   const paths: string[] = [];
@@ -21,25 +21,28 @@ test('a worker says how it is by its status alone', async () => {
     [503, 'unhealthy'],
   ];
   for (const [status, health] of cases)
-    assert.equal(await probe('127.0.0.1', worker.port, `/ping/${status}`, 5_000), health);
+    assert.equal(await probeWorker('127.0.0.1', worker.port, `/ping/${status}`, 5_000), health);
   const written: [string, string][] = [
     ['a path/200', '/a%20path/200'],
     ['/health?q=a%20b&c=%2F/200', '/health?q=a%20b&c=%2F/200'],
     ['/100%?é#[x]\ud800😀=200', '/100%25?%C3%A9%23%5Bx%5D%EF%BF%BD%F0%9F%98%80=200'],
   ];
   for (const [path, sent] of written) {
-    assert.equal(await probe('127.0.0.1', worker.port, path, 5_000), 'ready');
+    assert.equal(await probeWorker('127.0.0.1', worker.port, path, 5_000), 'ready');
     assert.deepEqual(paths.slice(-1), [sent]);
   }
-  await until(() => worker.connections.size === 0);
+  await waitUntil(() => worker.connections.size === 0);
   await stopWorker(worker);
 });
 
 test('no answer is an answer too', async () => {
-  assert.equal(await probe('127.0.0.1', await deadPort(), '/ping', 5_000), 'unhealthy');
+  assert.equal(await probeWorker('127.0.0.1', await closedPort(), '/ping', 5_000), 'unhealthy');
   const silent = createServer();
   silent.listen(0, '127.0.0.1');
   await once(silent, 'listening');
-  assert.equal(await probe('127.0.0.1', (silent.address() as AddressInfo).port, '/ping', 30), 'unhealthy');
+  assert.equal(
+    await probeWorker('127.0.0.1', (silent.address() as AddressInfo).port, '/ping', 30),
+    'unhealthy',
+  );
   silent.close();
 });

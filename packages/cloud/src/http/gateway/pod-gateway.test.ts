@@ -5,12 +5,12 @@ import type { ClientRequest, IncomingMessage, RequestListener, RequestOptions, S
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 import { createLog } from '../../support/log.ts';
-import { Domain } from './domain.ts';
+import { WildcardDomain } from './wildcard-domain.ts';
 import { PodGateway } from './pod-gateway.ts';
-import type { PodAddress } from './pod-address.ts';
-import { answerOf, startWorker, stopWorker, until } from './test-stage.ts';
-import type { TestWorker } from './test-stage.ts';
-import { asksForAnotherProtocol } from './upgrades.ts';
+import type { PodPortUrl } from './pod-port-url.ts';
+import { readResponse, startWorker, stopWorker, waitUntil } from './gateway.fixture.ts';
+import type { TestWorker } from './gateway.fixture.ts';
+import { requestsUpgrade } from './upgrade-detector.ts';
 
 const ANSWER_WITHIN_MS = 100_000;
 
@@ -34,12 +34,12 @@ describe('a pod that takes its time', () => {
       listener(request, response);
     });
     gateway = new PodGateway({
-      doors: { find: async () => ({ state: 'open', address: { host: pod.host, port: pod.port } }) },
-      domain: new Domain(''),
+      portResolver: { resolve: async () => ({ state: 'open', address: { host: pod.host, port: pod.port } }) },
+      domain: new WildcardDomain(''),
       log: createLog({ level: 'silent', format: 'json' }),
     });
-    server = createServer({ shouldUpgradeCallback: asksForAnotherProtocol });
-    const address = (request: IncomingMessage): PodAddress => gateway.address(request) as PodAddress;
+    server = createServer({ shouldUpgradeCallback: requestsUpgrade });
+    const address = (request: IncomingMessage): PodPortUrl => gateway.match(request) as PodPortUrl;
     server.on('request', (request, response) => void gateway.serve(request, response, address(request)));
     server.on(
       'upgrade',
@@ -76,21 +76,21 @@ describe('a pod that takes its time', () => {
   /** Whatever is on its way arrives: all ends are in this process. */
   async function turns(): Promise<void> {
     let count = 0;
-    await until(() => (count += 1) > 100);
+    await waitUntil(() => (count += 1) > 100);
   }
 
   test('and says nothing for 100 seconds is given up with 524, and its connection is closed', async () => {
     const asked = open().end();
     let answered = false;
     asked.on('response', () => (answered = true));
-    await until(() => arrived.length === 1);
+    await waitUntil(() => arrived.length === 1);
     pass(ANSWER_WITHIN_MS - 1);
     await turns();
     assert.equal(answered, false);
     pass(1);
-    const { status, text } = await answerOf(asked);
+    const { status, text } = await readResponse(asked);
     assert.deepEqual([status, JSON.parse(text)], [524, { error: 'the pod did not answer within 100 s' }]);
-    await until(() => pod.connections.size === 0);
+    await waitUntil(() => pod.connections.size === 0);
   });
 
   test('may stream for hours once its answer has begun', async () => {
@@ -106,11 +106,11 @@ describe('a pod that takes its time', () => {
     assert.equal((await Array.fromAsync(answer as AsyncIterable<Buffer>)).join(''), 'begun and ended');
   });
 
-  for (const [manner, headers] of [
+  for (const [policy, headers] of [
     ['with a length', { 'content-length': '2' }],
     ['in chunks', { 'transfer-encoding': 'chunked' }],
   ] as const) {
-    test(`has its 100 seconds from the end of an upload on, ${manner}, however long that took`, async () => {
+    test(`has its 100 seconds from the end of an upload on, ${policy}, however long that took`, async () => {
       const { promise: over, resolve: end } = Promise.withResolvers<void>();
       let received = '';
       listener = (request, response) => {
@@ -119,26 +119,26 @@ describe('a pod that takes its time', () => {
       };
       const asked = open({ method: 'POST', headers });
       asked.write('a');
-      await until(() => received === 'a');
+      await waitUntil(() => received === 'a');
       pass(1.5 * ANSWER_WITHIN_MS);
       pass(0.9 * ANSWER_WITHIN_MS);
       asked.end('b');
-      await until(() => received === 'ab' && arrived[0]?.complete === true);
+      await waitUntil(() => received === 'ab' && arrived[0]?.complete === true);
       pass(0.9 * ANSWER_WITHIN_MS);
       end();
-      assert.equal((await answerOf(asked)).status, 200);
+      assert.equal((await readResponse(asked)).status, 200);
     });
 
-    test(`is given up 100 seconds after an upload ended, ${manner}`, async () => {
+    test(`is given up 100 seconds after an upload ended, ${policy}`, async () => {
       listener = (request) => void request.resume();
       const asked = open({ method: 'POST', headers });
       asked.write('a');
-      await until(() => arrived.length === 1);
+      await waitUntil(() => arrived.length === 1);
       pass(2.5 * ANSWER_WITHIN_MS);
       asked.end('b');
-      await until(() => arrived[0]?.complete === true);
+      await waitUntil(() => arrived[0]?.complete === true);
       pass(ANSWER_WITHIN_MS);
-      assert.equal((await answerOf(asked)).status, 524);
+      assert.equal((await readResponse(asked)).status, 524);
     });
   }
 
@@ -158,9 +158,9 @@ describe('a pod that takes its time', () => {
         'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
       },
     }).end();
-    await until(() => arrived.length === 1);
+    await waitUntil(() => arrived.length === 1);
     pass(ANSWER_WITHIN_MS);
-    assert.equal((await answerOf(asked)).status, 524);
-    await until(() => pod.connections.size === 0);
+    assert.equal((await readResponse(asked)).status, 524);
+    await waitUntil(() => pod.connections.size === 0);
   });
 });

@@ -1,82 +1,82 @@
 import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
-import type { PodDoors } from '../../resources/pods/doors.ts';
+import type { PodPortResolver } from '../../resources/pods/pod-port-resolver.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
-import { asBerthError } from '../failures.ts';
-import type { Request, Response } from '../raw.ts';
-import { bodyAtHand } from './body.ts';
-import { Caller } from './caller.ts';
-import { Deadlines } from './deadlines.ts';
-import type { Domain } from './domain.ts';
-import { forward } from './forward.ts';
-import { requestHead } from './headers.ts';
-import { POD_LIMITS } from './limits.ts';
-import type { GatewayLimits } from './limits.ts';
-import { PODS } from './manner.ts';
-import { podHostAddress, podPathAddress } from './pod-address.ts';
-import type { PodAddress } from './pod-address.ts';
-import type { BalancedWorker } from './pool.ts';
-import { badGateway, dropRest, Refusal, refuse } from './refusals.ts';
-import { tunnel } from './tunnel.ts';
-import { Connections } from './upstream/connections.ts';
+import { toBerthError } from '../http.errors.ts';
+import type { Request, Response } from '../raw-http.ts';
+import { takeBufferedBody } from './request-body-sender.ts';
+import { UpgradeClient } from './upgrade-client.ts';
+import { RequestDeadlines } from './request-deadlines.ts';
+import type { WildcardDomain } from './wildcard-domain.ts';
+import { forwardRequest } from './forward-request.ts';
+import { upstreamRequestHead } from './gateway-headers.ts';
+import { POD_GATEWAY_LIMITS } from './gateway-limits.ts';
+import type { GatewayLimits } from './gateway-limits.ts';
+import { POD_PROXY_POLICY } from './proxy-policy.ts';
+import { parsePodPortHost, parsePodPortPath } from './pod-port-url.ts';
+import type { PodPortUrl } from './pod-port-url.ts';
+import type { Upstream } from './worker-pool.ts';
+import { badGateway, discardBody, GatewayError, sendGatewayError } from './gateway.errors.ts';
+import { tunnelUpgrade } from './upgrade-tunnel.ts';
+import { UpstreamConnectionPool } from './upstream/upstream-connection-pool.ts';
 
-export interface PodGatewayParts {
-  doors: Pick<PodDoors, 'find'>;
+export interface PodGatewayDeps {
+  portResolver: Pick<PodPortResolver, 'resolve'>;
   /** Below which pods have host names. */
-  domain: Domain;
+  domain: WildcardDomain;
   log: FastifyBaseLogger;
   limits?: Partial<GatewayLimits>;
 }
 
 /** In front of the HTTP ports of pods, which are for everyone: a pod asks its visitors for a password itself where it wants one. */
 export class PodGateway {
-  readonly #parts: PodGatewayParts;
+  readonly #deps: PodGatewayDeps;
   readonly #limits: GatewayLimits;
-  readonly #connections: Connections;
-  readonly #deadlines: Deadlines;
+  readonly #connections: UpstreamConnectionPool;
+  readonly #deadlines: RequestDeadlines;
   /** Connections that ask for, or speak, another protocol. */
   readonly #callers = new Set<Duplex>();
 
-  constructor(parts: PodGatewayParts) {
-    this.#parts = parts;
-    this.#limits = { ...POD_LIMITS, ...parts.limits };
-    this.#connections = new Connections(this.#limits.connectMs);
-    this.#deadlines = new Deadlines(this.#limits.requestMs);
+  constructor(deps: PodGatewayDeps) {
+    this.#deps = deps;
+    this.#limits = { ...POD_GATEWAY_LIMITS, ...deps.limits };
+    this.#connections = new UpstreamConnectionPool(this.#limits.connectMs);
+    this.#deadlines = new RequestDeadlines(this.#limits.requestMs);
   }
 
   /** The port of a pod that a request is for; undefined where it is for none. */
-  address({ headers, url = '' }: Pick<Request, 'headers' | 'url'>): PodAddress | 'malformed' | undefined {
-    return podHostAddress(headers.host, url, this.#parts.domain) ?? podPathAddress(url);
+  match({ headers, url = '' }: Pick<Request, 'headers' | 'url'>): PodPortUrl | 'malformed' | undefined {
+    return parsePodPortHost(headers.host, url, this.#deps.domain) ?? parsePodPortPath(url);
   }
 
   async serve(
     request: Request,
     response: Response,
-    address: PodAddress | 'malformed',
+    address: PodPortUrl | 'malformed',
     waitsToContinue = false,
   ): Promise<void> {
     try {
       if (address === 'malformed') throw malformed();
       if (!address.path.startsWith('/')) return redirect(request, response, address);
       const pod = await this.#find(address);
-      const head = requestHead(request, address);
-      const body = bodyAtHand(request, head.length);
-      const reached = await forward({
+      const head = upstreamRequestHead(request, address);
+      const body = takeBufferedBody(request, head.length);
+      const reached = await forwardRequest({
         request,
         response,
-        worker: pod,
-        address,
-        manner: PODS,
+        upstream: pod,
+        url: address,
+        policy: POD_PROXY_POLICY,
         head,
         body,
         connections: this.#connections,
         deadlines: this.#deadlines,
         limits: this.#limits,
-        waitsToContinue,
+        expectsContinue: waitsToContinue,
       });
       if (!reached) throw unreachable();
     } catch (error) {
-      dropRest(request);
+      discardBody(request);
       this.#refuse(response, error, address);
     }
   }
@@ -85,14 +85,14 @@ export class PodGateway {
     request: Request,
     socket: Duplex,
     head: Buffer,
-    address: PodAddress | 'malformed',
+    address: PodPortUrl | 'malformed',
   ): Promise<void> {
-    const caller = new Caller(socket, head);
+    const caller = new UpgradeClient(socket, head);
     this.#callers.add(socket);
     socket.on('close', () => this.#callers.delete(socket));
     try {
       if (address === 'malformed') throw malformed();
-      const opening = requestHead(
+      const opening = upstreamRequestHead(
         request,
         { ...address, path: address.path.startsWith('/') ? address.path : `/${address.path}` },
         request.headers.upgrade,
@@ -100,12 +100,12 @@ export class PodGateway {
       if (opening.length !== 0)
         throw new BerthError('rule', 'a request that changes the protocol has no body');
       const pod = await this.#find(address);
-      const reached = await tunnel({
+      const reached = await tunnelUpgrade({
         request,
-        caller,
-        worker: pod,
-        address,
-        manner: PODS,
+        client: caller,
+        upstream: pod,
+        url: address,
+        policy: POD_PROXY_POLICY,
         head: opening,
         connections: this.#connections,
         deadlines: this.#deadlines,
@@ -113,7 +113,7 @@ export class PodGateway {
       });
       if (!reached) throw unreachable();
     } catch (error) {
-      if (!socket.destroyed) this.#refuse(caller.answer(request), error, address);
+      if (!socket.destroyed) this.#refuse(caller.createResponse(request), error, address);
     }
   }
 
@@ -123,8 +123,8 @@ export class PodGateway {
     this.#connections.close();
   }
 
-  async #find({ podId, port }: PodAddress): Promise<BalancedWorker> {
-    const door = await this.#parts.doors.find(podId, port);
+  async #find({ podId, port }: PodPortUrl): Promise<Upstream> {
+    const door = await this.#deps.portResolver.resolve(podId, port);
     switch (door.state) {
       case 'open':
         return { id: podId, ...door.address };
@@ -136,26 +136,26 @@ export class PodGateway {
           `pod ${podId} has no HTTP port ${port}; ${door.ports.length === 0 ? 'it declares none' : `it declares ${door.ports.join(', ')}`}`,
         );
       case 'not-running':
-        throw new Refusal(502, `pod ${podId} does not run: it is ${door.status}`);
+        throw new GatewayError(502, `pod ${podId} does not run: it is ${door.status}`);
       case 'silent':
-        throw new Refusal(502, `nothing listens on port ${port} of pod ${podId} yet`, {
+        throw new GatewayError(502, `nothing listens on port ${port} of pod ${podId} yet`, {
           headers: { 'retry-after': '1' },
         });
     }
   }
 
-  #refuse(response: Response, error: unknown, address: PodAddress | 'malformed'): void {
-    refuse(
+  #refuse(response: Response, error: unknown, address: PodPortUrl | 'malformed'): void {
+    sendGatewayError(
       response,
-      error instanceof Refusal
+      error instanceof GatewayError
         ? error
-        : asBerthError(error, this.#parts.log, address === 'malformed' ? '' : address.podId),
+        : toBerthError(error, this.#deps.log, address === 'malformed' ? '' : address.podId),
     );
   }
 }
 
-function unreachable(): Refusal {
-  return badGateway('it cannot be reached', PODS);
+function unreachable(): GatewayError {
+  return badGateway('it cannot be reached', POD_PROXY_POLICY);
 }
 
 function malformed(): BerthError {
@@ -166,7 +166,7 @@ function malformed(): BerthError {
 }
 
 /** Without the slash at its end, what a page names relative to itself would be looked for beside the pod. */
-function redirect(request: Request, response: Response, { path, prefix }: PodAddress): void {
-  dropRest(request);
+function redirect(request: Request, response: Response, { path, prefix }: PodPortUrl): void {
+  discardBody(request);
   response.writeHead(308, { location: `${prefix}/${path}`, 'content-length': 0 }).end();
 }

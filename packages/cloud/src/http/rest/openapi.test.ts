@@ -3,11 +3,11 @@ import { describe, test } from 'node:test';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { openApiDocument } from './openapi.ts';
 import type { OperationObject } from './openapi.ts';
-import { operation } from './operation.ts';
-import { sample } from './operations.sample.ts';
-import * as schema from './schema.ts';
+import { operation } from './rest-operation.ts';
+import { sampleApi } from './sample-api.fixture.ts';
+import * as schema from './json-schema.ts';
 
-const document = openApiDocument(sample);
+const document = openApiDocument(sampleApi);
 const at = (method: string, path: string): OperationObject => document.paths[path]![method]!;
 const simple = {
   id: 'x',
@@ -37,7 +37,7 @@ describe('the OpenAPI document', () => {
   });
 
   test('is the same each time', () => {
-    assert.equal(JSON.stringify(openApiDocument(sample)), JSON.stringify(document));
+    assert.equal(JSON.stringify(openApiDocument(sampleApi)), JSON.stringify(document));
     assert.deepEqual(Object.keys(document.paths), [
       '/v9/ships',
       '/v9/ships/{id}',
@@ -188,7 +188,7 @@ describe('the OpenAPI document', () => {
   });
 
   test('needs no headers', () => {
-    const { responseHeaders: _, ...without } = sample;
+    const { responseHeaders: _, ...without } = sampleApi;
     const plain = openApiDocument(without);
     assert.deepEqual(plain.components.headers, {});
     assert.deepEqual(plain.paths['/v9/ships/{id}']?.['delete']?.responses['204'], {
@@ -200,7 +200,7 @@ describe('the OpenAPI document', () => {
     const describing =
       (...operations: Parameters<typeof openApiDocument>[0]['operations']) =>
       () =>
-        openApiDocument({ ...sample, operations });
+        openApiDocument({ ...sampleApi, operations });
     const one = schema.named('Same', schema.object({ a: schema.text() }));
     const other = schema.named('Same', schema.object({ b: schema.text() }));
     const again = schema.named('Same', schema.object({ a: schema.text() }));

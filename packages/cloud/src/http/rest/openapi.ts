@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
-import type { Access, Operation } from './operation.ts';
-import { fieldsOf, isCommaList, nameOf } from './schema.ts';
-import type { Schema } from './schema.ts';
+import type { Access, Operation } from './rest-operation.ts';
+import { propertiesOf, isCommaList, schemaName } from './json-schema.ts';
+import type { Schema } from './json-schema.ts';
 
 /** The OpenAPI 3.1 description of one REST interface, made from its operations alone. */
 export interface OpenApiDocument {
@@ -80,7 +80,7 @@ export interface OpenApiOptions {
   errorSchema: Schema;
   errorMediaType: string;
   /** The failures that every operation may have. An open one has neither 401 nor 403 unless it names them itself. */
-  commonFailures: readonly number[];
+  commonErrorStatuses: readonly number[];
   securityDescription: string;
   /** In the order in which they shall stand. */
   tags: readonly Tag[];
@@ -89,16 +89,16 @@ export interface OpenApiOptions {
 }
 
 const LICENSE = { name: 'Apache License 2.0', identifier: 'Apache-2.0' };
-const KEY = 'bearerAuth';
+const SECURITY_SCHEME = 'bearerAuth';
 const JSON_TYPE = 'application/json';
-const NOTHING_TO_SAY = 'Done; there is nothing to say.';
+const NO_CONTENT_DESCRIPTION = 'Done; there is nothing to say.';
 
 export function openApiDocument(options: OpenApiOptions): OpenApiDocument {
   const schemas = new Components();
   const headers = Object.entries(options.responseHeaders ?? {}).map(
     ([name, header]): [string, HeaderObject] => [
       name,
-      { description: header.description, schema: schemas.place(header.schema) },
+      { description: header.description, schema: schemas.reference(header.schema) },
     ],
   );
   const headerReferences = Object.fromEntries(
@@ -117,26 +117,29 @@ export function openApiDocument(options: OpenApiOptions): OpenApiDocument {
   const failures = new Set<number>();
   for (const operation of options.operations) {
     const responses: OperationObject['responses'] = {
-      [operation.status]: withHeaders(success(operation, schemas)),
+      [operation.status]: withHeaders(successResponse(operation, schemas)),
     };
-    if (operation.mayBeEmpty === true) responses[204] = withHeaders({ description: NOTHING_TO_SAY });
-    for (const status of failuresOf(operation, options.commonFailures)) {
+    if (operation.mayBeEmpty === true) responses[204] = withHeaders({ description: NO_CONTENT_DESCRIPTION });
+    for (const status of errorStatusesOf(operation, options.commonErrorStatuses)) {
       failures.add(status);
-      responses[status] = { $ref: `#/components/responses/${failureName(status)}` };
+      responses[status] = { $ref: `#/components/responses/${errorResponseName(status)}` };
     }
     const path = (paths[options.prefix + operation.path] ??= {});
     const method = operation.method.toLowerCase();
     if (path[method] !== undefined)
       throw new Error(`${operation.method} ${operation.path} is described twice`);
-    path[method] = { ...request(operation, schemas), responses };
+    path[method] = { ...requestObject(operation, schemas), responses };
   }
 
-  const failureContent = { [options.errorMediaType]: { schema: schemas.place(options.errorSchema) } };
+  const failureContent = { [options.errorMediaType]: { schema: schemas.reference(options.errorSchema) } };
   const failureAnswers = [...failures]
     .sort((a, b) => a - b)
     .map(
       (status) =>
-        [failureName(status), withHeaders({ ...failure(status), content: failureContent })] as const,
+        [
+          errorResponseName(status),
+          withHeaders({ ...errorResponse(status), content: failureContent }),
+        ] as const,
     );
   return {
     openapi: '3.1.0',
@@ -147,12 +150,12 @@ export function openApiDocument(options: OpenApiOptions): OpenApiDocument {
       license: LICENSE,
     },
     servers: [{ url: options.serverUrl.replace(/(.)\/+$/, '$1') }],
-    security: [{ [KEY]: [] }],
+    security: [{ [SECURITY_SCHEME]: [] }],
     tags: tagsInUse(options),
     paths,
     components: {
       securitySchemes: {
-        [KEY]: { type: 'http', scheme: 'bearer', description: options.securityDescription },
+        [SECURITY_SCHEME]: { type: 'http', scheme: 'bearer', description: options.securityDescription },
       },
       schemas: schemas.sorted(),
       responses: Object.fromEntries(failureAnswers),
@@ -167,8 +170,8 @@ class Components {
   /** By the schema itself, so that one that is used often is not walked again. */
   readonly #known = new Set<Schema>();
 
-  place(schema: Schema): JsonSchema {
-    const name = nameOf(schema);
+  reference(schema: Schema): JsonSchema {
+    const name = schemaName(schema);
     if (name === undefined) return this.#copy(schema);
     if (!this.#known.has(schema)) {
       this.#known.add(schema);
@@ -196,11 +199,11 @@ class Components {
   /** Keywords hold schemas, lists and maps of schemas, or plain data; only a named schema is treated apart. */
   #copyValue(value: unknown): unknown {
     if (Array.isArray(value)) return value.map((item) => this.#copyValue(item));
-    return typeof value === 'object' && value !== null ? this.place(value as Schema) : value;
+    return typeof value === 'object' && value !== null ? this.reference(value as Schema) : value;
   }
 }
 
-function request(operation: Operation, schemas: Components): Omit<OperationObject, 'responses'> {
+function requestObject(operation: Operation, schemas: Components): Omit<OperationObject, 'responses'> {
   const parameters = [...pathParameters(operation, schemas), ...queryParameters(operation, schemas)];
   return {
     operationId: operation.id,
@@ -222,7 +225,7 @@ function request(operation: Operation, schemas: Components): Omit<OperationObjec
         ...(operation.bodyLimit !== undefined && {
           description: `At most ${operation.bodyLimit.toLocaleString('en')} bytes.`,
         }),
-        content: { [JSON_TYPE]: { schema: schemas.place(operation.body) } },
+        content: { [JSON_TYPE]: { schema: schemas.reference(operation.body) } },
       },
     }),
   };
@@ -230,7 +233,7 @@ function request(operation: Operation, schemas: Components): Omit<OperationObjec
 
 function pathParameters(operation: Operation, schemas: Components): ParameterObject[] {
   const names = [...operation.path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1]!);
-  const fields = fieldsOf(operation.params ?? {});
+  const fields = propertiesOf(operation.params ?? {});
   const stray = Object.keys(fields).find((name) => !names.includes(name));
   if (stray !== undefined)
     throw new Error(`${operation.id}: the path ${operation.path} has no parameter ${stray}`);
@@ -238,56 +241,59 @@ function pathParameters(operation: Operation, schemas: Components): ParameterObj
     name,
     in: 'path',
     required: true,
-    ...described(fields[name] ?? { type: 'string' }, schemas),
+    ...parameterSchema(fields[name] ?? { type: 'string' }, schemas),
   }));
 }
 
 function queryParameters(operation: Operation, schemas: Components): ParameterObject[] {
   const query = operation.query ?? {};
   const required = (query['required'] ?? []) as string[];
-  return Object.entries(fieldsOf(query)).map(([name, field]) => ({
+  return Object.entries(propertiesOf(query)).map(([name, field]) => ({
     name,
     in: 'query',
     required: required.includes(name),
     ...([field['type']].flat().includes('array') && { style: 'form', explode: !isCommaList(field) }),
-    ...described(field, schemas),
+    ...parameterSchema(field, schemas),
   }));
 }
 
 /** A parameter's description stands at the parameter, where tools look for it, and not a second time in its schema. */
-function described(field: Schema, schemas: Components): { description?: string; schema: JsonSchema } {
+function parameterSchema(field: Schema, schemas: Components): { description?: string; schema: JsonSchema } {
   const { description, ...schema } = field;
-  if (typeof description !== 'string') return { schema: schemas.place(field) };
-  return { description, schema: nameOf(field) === undefined ? schemas.place(schema) : schemas.place(field) };
+  if (typeof description !== 'string') return { schema: schemas.reference(field) };
+  return {
+    description,
+    schema: schemaName(field) === undefined ? schemas.reference(schema) : schemas.reference(field),
+  };
 }
 
-function success(operation: Operation, schemas: Components): ResponseObject {
-  const description = { 200: 'Done.', 201: 'Created.', 204: NOTHING_TO_SAY }[operation.status];
-  if (operation.page === true)
+function successResponse(operation: Operation, schemas: Components): ResponseObject {
+  const description = { 200: 'Done.', 201: 'Created.', 204: NO_CONTENT_DESCRIPTION }[operation.status];
+  if (operation.htmlPage === true)
     return { description, content: { 'text/html': { schema: { type: 'string' } } } };
   if (operation.download !== undefined)
     return {
       description,
       content: { [operation.download]: { schema: { type: 'string', format: 'binary' } } },
     };
-  if (operation.events === true)
+  if (operation.eventStream === true)
     return { description, content: { 'text/event-stream': { schema: { type: 'string' } } } };
   return operation.answer === undefined
     ? { description }
-    : { description, content: { [JSON_TYPE]: { schema: schemas.place(operation.answer) } } };
+    : { description, content: { [JSON_TYPE]: { schema: schemas.reference(operation.answer) } } };
 }
 
-function failuresOf(operation: Operation, common: readonly number[]): number[] {
+function errorStatusesOf(operation: Operation, common: readonly number[]): number[] {
   const possible =
     operation.access === 'open' ? common.filter((status) => status !== 401 && status !== 403) : common;
   return [...new Set([...possible, ...(operation.failures ?? [])])].sort((a, b) => a - b);
 }
 
-function failureName(status: number): string {
+function errorResponseName(status: number): string {
   return (STATUS_CODES[status] ?? `Status${status}`).replace(/[^A-Za-z]/g, '');
 }
 
-const FAILURES: Record<number, string> = {
+const ERROR_DESCRIPTIONS: Record<number, string> = {
   400: 'The request cannot be read, or a rule forbids it.',
   401: 'No key was sent, or one that is unknown, expired, disabled or revoked.',
   403: 'The key is valid, but it may not do this.',
@@ -303,8 +309,8 @@ const FAILURES: Record<number, string> = {
   503: 'A part that is needed does not answer now. Try again later.',
 };
 
-function failure(status: number): ResponseObject {
-  const description = FAILURES[status] ?? STATUS_CODES[status] ?? `Status ${status}`;
+function errorResponse(status: number): ResponseObject {
+  const description = ERROR_DESCRIPTIONS[status] ?? STATUS_CODES[status] ?? `Status ${status}`;
   if (status === 405)
     return {
       description,

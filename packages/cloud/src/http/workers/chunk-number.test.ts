@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { leaseAndNumber } from './chunk-number.ts';
+import { parseLeaseAndChunkNumber } from './chunk-number.ts';
 
 test('a chunk has a number or none', () => {
-  assert.deepEqual(leaseAndNumber('abc~1'), { lease: 'abc', number: 1 });
-  assert.deepEqual(leaseAndNumber('abc~2147483647'), { lease: 'abc', number: 2 ** 31 - 1 });
-  assert.equal(leaseAndNumber('abc'), undefined);
+  assert.deepEqual(parseLeaseAndChunkNumber('abc~1'), { lease: 'abc', number: 1 });
+  assert.deepEqual(parseLeaseAndChunkNumber('abc~2147483647'), { lease: 'abc', number: 2 ** 31 - 1 });
+  assert.equal(parseLeaseAndChunkNumber('abc'), undefined);
 });
 
 test('anything else in its place is refused', () => {
@@ -26,6 +26,6 @@ test('anything else in its place is refused', () => {
     '1~2',
     '~1',
   ]) {
-    assert.throws(() => leaseAndNumber(`abc~${number}`), { code: 'malformed' }, number);
+    assert.throws(() => parseLeaseAndChunkNumber(`abc~${number}`), { code: 'malformed' }, number);
   }
 });

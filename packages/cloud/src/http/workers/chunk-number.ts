@@ -1,15 +1,18 @@
 import { BerthError } from '../../support/errors.ts';
 
 /** Of one lease; the column that keeps it holds no more. */
-const LARGEST_NUMBER = 2 ** 31 - 1;
+const MAX_CHUNK_NUMBER = 2 ** 31 - 1;
 
 /** Reads `<lease>~<number>`; undefined where there is no number at all, as from a worker that gives none. */
-export function leaseAndNumber(held: string): { lease: string; number: number } | undefined {
+export function parseLeaseAndChunkNumber(held: string): { lease: string; number: number } | undefined {
   const mark = held.indexOf('~');
   if (mark === -1) return undefined;
   const digits = held.slice(mark + 1);
   const number = Number(digits);
-  if (!/^[1-9]\d*$/.test(digits) || number > LARGEST_NUMBER)
-    throw new BerthError('malformed', `the number of a chunk is a whole number from 1 to ${LARGEST_NUMBER}`);
+  if (!/^[1-9]\d*$/.test(digits) || number > MAX_CHUNK_NUMBER)
+    throw new BerthError(
+      'malformed',
+      `the number of a chunk is a whole number from 1 to ${MAX_CHUNK_NUMBER}`,
+    );
   return { lease: held.slice(0, mark), number };
 }

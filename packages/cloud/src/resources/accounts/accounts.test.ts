@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { freshContext } from '../../../../../tests/support/context.ts';
-import type { TestContext } from '../../../../../tests/support/context.ts';
+import { createServiceContext } from '../../../../testing/src/service-context.ts';
+import type { ServiceContext } from '../../../../testing/src/service-context.ts';
 import { BerthError } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
-import { Gate } from '../keys/gate.ts';
+import type { Caller } from '../../domain/caller.ts';
+import { Authenticator } from '../../auth/authenticator.ts';
 import { Accounts } from './accounts.ts';
 
 const refusedAs = (code: string) => (error: unknown) => error instanceof BerthError && error.code === code;
 
 describe('accounts', () => {
-  let context: TestContext;
+  let context: ServiceContext;
   let accounts: Accounts;
   let ann: Caller;
 
   before(async () => {
-    context = await freshContext();
+    context = await createServiceContext();
     accounts = new Accounts(context);
     ann = await context.account('ann');
   });
@@ -23,13 +23,13 @@ describe('accounts', () => {
 
   test('come with a key that opens them', async () => {
     const { account, key } = await accounts.create(context.root, 'team');
-    const caller = await new Gate(context).admit(key, {
+    const caller = await new Authenticator(context).authorize(key, {
       interface: 'rest-v2',
-      family: 'rest',
-      need: 'write',
+      scope: 'rest',
+      mode: 'write',
       requestId: 'r',
     });
-    assert.deepEqual(await accounts.own(caller), account);
+    assert.deepEqual(await accounts.getOwn(caller), account);
     assert.deepEqual([caller.accountId, caller.fullAccess, caller.operator], [account.id, true, false]);
   });
 
@@ -53,7 +53,7 @@ describe('accounts', () => {
     const keys = ['ssh-ed25519 AAAA ann@laptop', 'ecdsa-sha2-nistp256 BBBB'];
     assert.deepEqual((await accounts.replaceSshKeys(ann, keys)).sshKeys, keys);
     await assert.rejects(accounts.replaceSshKeys(ann, ['not a key']), refusedAs('rule'));
-    assert.deepEqual((await accounts.own(ann)).sshKeys, keys);
+    assert.deepEqual((await accounts.getOwn(ann)).sshKeys, keys);
     const [latest] = await accounts.audit(ann, { limit: 1 });
     assert.deepEqual(latest?.changes, [{ field: 'sshKeys', from: 0, to: 2 }]);
     assert.deepEqual((await accounts.replaceSshKeys(ann, [])).sshKeys, []);

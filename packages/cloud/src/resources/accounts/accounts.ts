@@ -1,19 +1,19 @@
 import { UniqueViolation } from '../../store/database.ts';
-import type { Account, AuditEntry } from '../../store/records.ts';
-import { BerthError, notFound, rule } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
-import { auditOf } from '../context.ts';
-import type { Context } from '../context.ts';
-import { FULL_SCOPES, newKey } from '../keys/new-key.ts';
-import { checkSshKeys } from './ssh-keys.ts';
+import type { Account, AuditEntry } from '../../domain/records.ts';
+import { BerthError, notFound, ruleError } from '../../support/errors.ts';
+import type { Caller } from '../../domain/caller.ts';
+import { auditEntry } from '../resource-context.ts';
+import type { ResourceContext } from '../resource-context.ts';
+import { FULL_SCOPES, createApiKey } from '../keys/new-api-key.ts';
+import { checkSshKeys } from '../../domain/ssh-keys.ts';
 
-const KIND = 'account';
+const RESOURCE = 'account';
 export const MAX_ACCOUNT_NAME_LENGTH = 191;
 
 export class Accounts {
-  readonly #context: Context;
+  readonly #context: ResourceContext;
 
-  constructor(context: Context) {
+  constructor(context: ResourceContext) {
     this.#context = context;
   }
 
@@ -25,10 +25,10 @@ export class Accounts {
         'only a key with full access of the root account may create accounts',
       );
     if (name.trim() === '' || name.length > MAX_ACCOUNT_NAME_LENGTH)
-      throw rule(`an account's name must have 1 to ${MAX_ACCOUNT_NAME_LENGTH} characters`);
+      throw ruleError(`an account's name must have 1 to ${MAX_ACCOUNT_NAME_LENGTH} characters`);
     const { store, clock, ids } = this.#context;
     const account: Account = { id: ids.resource(), name, sshKeys: [], createdAt: clock.now() };
-    const { record, key } = newKey(this.#context, {
+    const { record, key } = createApiKey(this.#context, {
       accountId: account.id,
       name: 'first key',
       access: 'all',
@@ -40,7 +40,7 @@ export class Accounts {
       await store.accounts.insert(
         account,
         record,
-        auditOf(this.#context, caller, 'create', KIND, account.id),
+        auditEntry(this.#context, caller, 'create', RESOURCE, account.id),
       );
     } catch (error) {
       if (error instanceof UniqueViolation)
@@ -59,9 +59,9 @@ export class Accounts {
     return this.#context.store.accounts.list();
   }
 
-  async own(caller: Caller): Promise<Account> {
+  async getOwn(caller: Caller): Promise<Account> {
     const found = await this.#context.store.accounts.find(caller.accountId);
-    if (found === undefined) throw notFound(KIND, caller.accountId);
+    if (found === undefined) throw notFound(RESOURCE, caller.accountId);
     return found;
   }
 
@@ -70,11 +70,11 @@ export class Accounts {
     checkSshKeys(keys);
     const changed = await this.#context.store.accounts.changeSshKeys(caller.accountId, (current) => ({
       keys,
-      audit: auditOf(this.#context, caller, 'update', KIND, caller.accountId, [
+      audit: auditEntry(this.#context, caller, 'update', RESOURCE, caller.accountId, [
         { field: 'sshKeys', from: current.length, to: keys.length },
       ]),
     }));
-    if (changed === undefined) throw notFound(KIND, caller.accountId);
+    if (changed === undefined) throw notFound(RESOURCE, caller.accountId);
     return changed;
   }
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Capacity, type Engine, type GpuCapacity, NO_CAPACITY } from '../../engines/engine.ts';
-import { ProcessEngine } from '../../engines/process/engine.ts';
+import { ProcessEngine } from '../../engines/process/process-engine.ts';
 import { BerthError } from '../../support/errors.ts';
 import { Catalog } from './catalog.ts';
-import { CUDA_VERSIONS } from './cuda-versions.ts';
-import { type DataCenterDefinition, DEFAULT_DATA_CENTERS } from './data-centers.ts';
-import { GPU_TYPES } from './gpu-types.ts';
-import { FREE_OF_CHARGE } from './prices.ts';
+import { CUDA_VERSIONS } from '../../domain/catalog/cuda-versions.ts';
+import { type DataCenterDefinition, DEFAULT_DATA_CENTERS } from '../../domain/catalog/data-centers.ts';
+import { GPU_TYPES } from '../../domain/catalog/gpu-types.ts';
+import { ZERO_PRICES } from '../../domain/catalog/prices.ts';
 import { virtualGpus } from './virtual-gpus.ts';
 
 const [local] = DEFAULT_DATA_CENTERS as [DataCenterDefinition];
@@ -36,7 +36,7 @@ function catalogOf(countries: Record<string, GpuCapacity[]>): Catalog {
     engine: country,
     countryCode: country,
   }));
-  return new Catalog({ dataCenters, engines, prices: FREE_OF_CHARGE });
+  return new Catalog({ dataCenters, engines, prices: ZERO_PRICES });
 }
 
 function hasCode(code: string): (error: unknown) => boolean {
@@ -51,7 +51,7 @@ describe('the catalog of a machine without a GPU', () => {
   const catalog = new Catalog({
     dataCenters: DEFAULT_DATA_CENTERS,
     engines: new Map([['process', process]]),
-    prices: FREE_OF_CHARGE,
+    prices: ZERO_PRICES,
   });
 
   test('lists every known type and offers the virtual ones', async () => {
@@ -206,7 +206,7 @@ describe('when something is missing', () => {
 
   test('a data center needs its engine', () => {
     assert.throws(
-      () => new Catalog({ dataCenters: DEFAULT_DATA_CENTERS, engines: new Map(), prices: FREE_OF_CHARGE }),
+      () => new Catalog({ dataCenters: DEFAULT_DATA_CENTERS, engines: new Map(), prices: ZERO_PRICES }),
       hasCode('rule'),
     );
   });
@@ -221,7 +221,7 @@ describe('when something is missing', () => {
         ['process', here],
         ['away', away],
       ]),
-      prices: FREE_OF_CHARGE,
+      prices: ZERO_PRICES,
     });
     assert.deepEqual(
       (await catalog.gpu('NVIDIA L4')).dataCenters.map(({ id }) => id),
@@ -239,7 +239,7 @@ describe('when something is missing', () => {
     const catalog = new Catalog({
       dataCenters: DEFAULT_DATA_CENTERS,
       engines: new Map([['process', broken]]),
-      prices: FREE_OF_CHARGE,
+      prices: ZERO_PRICES,
     });
     await assert.rejects(catalog.gpus(), /broken/);
   });

@@ -1,8 +1,17 @@
-import { type AvailabilityLevel, availabilityLevel, requestsThatFit } from './availability.ts';
-import type { CpuFlavor } from './cpu-flavors.ts';
-import { type AvailabilityOf, availabilityAt, type Place, sum } from './places.ts';
-import type { CpuPrices } from './prices.ts';
-import type { CpuProduct } from './products.ts';
+import {
+  type AvailabilityLevel,
+  availabilityLevel,
+  requestsThatFit,
+} from '../../domain/catalog/availability.ts';
+import type { CpuFlavor } from '../../domain/catalog/cpu-flavors.ts';
+import {
+  type NamedAvailability,
+  dataCenterAvailability,
+  type DataCenterCapacity,
+  sum,
+} from './data-center-capacity.ts';
+import type { CpuPrices } from '../../domain/catalog/prices.ts';
+import type { CpuProduct } from '../../domain/catalog/products.ts';
 
 /** What stock is asked for. Of several products the best placed one counts. */
 export interface CpuRequest {
@@ -17,12 +26,12 @@ export interface CpuOffer {
   prices: CpuPrices;
   availability: AvailabilityLevel;
   /** The data centers that have machines for the request. */
-  dataCenters: AvailabilityOf[];
+  dataCenters: NamedAvailability[];
 }
 
 export function cpuOffer(
   flavor: CpuFlavor,
-  places: readonly Place[],
+  places: readonly DataCenterCapacity[],
   request: CpuRequest,
   prices: CpuPrices,
 ): CpuOffer {
@@ -33,12 +42,16 @@ export function cpuOffer(
     availability: availabilityLevel(sum(stock.map(({ fitting }) => fitting))),
     dataCenters: stock
       .filter(({ fitting }) => fitting > 0)
-      .map(({ place, fitting }) => availabilityAt(place, fitting)),
+      .map(({ place, fitting }) => dataCenterAvailability(place, fitting)),
   };
 }
 
 /** Cores are shared by all that runs on a machine; memory is what runs out. */
-export function cpuRequestsThatFit(flavor: CpuFlavor, place: Place, request: CpuRequest): number {
+export function cpuRequestsThatFit(
+  flavor: CpuFlavor,
+  place: DataCenterCapacity,
+  request: CpuRequest,
+): number {
   const vcpuCount = request.vcpuCount ?? flavor.minVcpu;
   if (vcpuCount < flavor.minVcpu || vcpuCount > flavor.maxVcpu) return 0;
   if (request.products?.length && !request.products.some((product) => flavor.products.includes(product)))

@@ -2,25 +2,25 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { type GpuCapacity, NO_CAPACITY } from '../../engines/engine.ts';
-import { type DataCenterDefinition, DEFAULT_DATA_CENTERS } from './data-centers.ts';
+import { type DataCenterDefinition, DEFAULT_DATA_CENTERS } from '../../domain/catalog/data-centers.ts';
 import { type GpuOffer, gpuOffer, type GpuRequest } from './gpu-offer.ts';
-import { gpuTypeOfItsOwn } from './gpu-types.ts';
-import type { Place } from './places.ts';
-import { FREE_OF_CHARGE, gpuPrices } from './prices.ts';
+import { unlistedGpuType } from '../../domain/catalog/gpu-types.ts';
+import type { DataCenterCapacity } from './data-center-capacity.ts';
+import { ZERO_PRICES, gpuPrices } from '../../domain/catalog/prices.ts';
 
-const type = gpuTypeOfItsOwn('NVIDIA Sample', 24);
+const type = unlistedGpuType('NVIDIA Sample', 24);
 const [local] = DEFAULT_DATA_CENTERS as [DataCenterDefinition];
 
 function gpu(free: number, total: number, cudaVersion: string | null = '12.8'): GpuCapacity {
   return { gpuTypeId: type.id, total, free, virtual: false, cudaVersion, memoryInGb: 24 };
 }
 
-function place(id: string, ...gpus: GpuCapacity[]): Place {
+function place(id: string, ...gpus: GpuCapacity[]): DataCenterCapacity {
   return { dataCenter: { ...local, id, name: id }, capacity: { ...NO_CAPACITY, gpus } };
 }
 
-function offer(places: Place[], request: GpuRequest = {}): GpuOffer {
-  return gpuOffer(type, places, places, request, gpuPrices(FREE_OF_CHARGE, type.id));
+function offer(places: DataCenterCapacity[], request: GpuRequest = {}): GpuOffer {
+  return gpuOffer(type, places, places, request, gpuPrices(ZERO_PRICES, type.id));
 }
 
 describe('a GPU offer', () => {
@@ -81,7 +81,7 @@ describe('a GPU offer', () => {
 
   test('narrowing places changes the stock, not what the type is', () => {
     const places = [place('A', gpu(8, 8)), place('B', gpu(1, 2))];
-    const narrowed = gpuOffer(type, places, places.slice(1), {}, gpuPrices(FREE_OF_CHARGE, type.id));
+    const narrowed = gpuOffer(type, places, places.slice(1), {}, gpuPrices(ZERO_PRICES, type.id));
     assert.deepEqual([narrowed.maxCount, narrowed.total, narrowed.availability], [8, 2, 'LOW']);
   });
 

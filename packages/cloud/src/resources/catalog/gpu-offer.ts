@@ -1,11 +1,26 @@
 import type { GpuCapacity } from '../../engines/engine.ts';
-import { type AvailabilityLevel, availabilityLevel, requestsThatFit } from './availability.ts';
-import { type CudaRequirement, cudaVersionsOf, matchesCuda, meetsCudaRequirement } from './cuda-match.ts';
-import { compareCudaVersions } from './cuda-versions.ts';
-import type { GpuType } from './gpu-types.ts';
-import { type AvailabilityOf, availabilityAt, gpusAt, type Place, sum } from './places.ts';
-import type { GpuPrices } from './prices.ts';
-import { type Product, SMALLEST_ORDER } from './products.ts';
+import {
+  type AvailabilityLevel,
+  availabilityLevel,
+  requestsThatFit,
+} from '../../domain/catalog/availability.ts';
+import {
+  type CudaRequirement,
+  cudaVersionsOf,
+  matchesCuda,
+  meetsCudaRequirement,
+} from '../../domain/catalog/cuda-requirements.ts';
+import { compareCudaVersions } from '../../domain/catalog/cuda-versions.ts';
+import type { GpuType } from '../../domain/catalog/gpu-types.ts';
+import {
+  type NamedAvailability,
+  dataCenterAvailability,
+  gpusOfType,
+  type DataCenterCapacity,
+  sum,
+} from './data-center-capacity.ts';
+import type { GpuPrices } from '../../domain/catalog/prices.ts';
+import { type Product, MIN_MACHINES } from '../../domain/catalog/products.ts';
 
 /** What stock is asked for. Of several products the best placed one counts. */
 export interface GpuRequest {
@@ -34,7 +49,7 @@ export interface GpuOffer {
   maxFree: number;
   availability: AvailabilityLevel;
   /** The data centers that have machines for the request, also those where all are taken. */
-  dataCenters: AvailabilityOf[];
+  dataCenters: NamedAvailability[];
   /** The CUDA versions of those machines, newest first. */
   cudaVersions: CudaVersionAvailability[];
 }
@@ -47,12 +62,12 @@ export interface CudaVersionAvailability {
 /** `everywhere` is all there is; `places` are those that the request may use. */
 export function gpuOffer(
   type: GpuType,
-  everywhere: readonly Place[],
-  places: readonly Place[],
+  everywhere: readonly DataCenterCapacity[],
+  places: readonly DataCenterCapacity[],
   request: GpuRequest,
   prices: GpuPrices,
 ): GpuOffer {
-  const connected = everywhere.flatMap((place) => gpusAt(place, type.id));
+  const connected = everywhere.flatMap((place) => gpusOfType(place, type.id));
   const usable = places.flatMap((place) => usableGpus(place, type.id, request));
   return {
     type,
@@ -62,32 +77,32 @@ export function gpuOffer(
     total: sum(usable.map((gpu) => gpu.total)),
     free: sum(usable.map((gpu) => gpu.free)),
     maxFree: Math.max(0, ...usable.map((gpu) => gpu.free)),
-    availability: availabilityLevel(ordersThatFit(usable, request)),
+    availability: availabilityLevel(gpuRequestsThatFit(usable, request)),
     dataCenters: places
       .map((place) => ({ place, gpus: usableGpus(place, type.id, request) }))
-      .filter(({ gpus }) => gpus.some((gpu) => gpu.total >= wantedCount(request)))
-      .map(({ place, gpus }) => availabilityAt(place, ordersThatFit(gpus, request))),
+      .filter(({ gpus }) => gpus.some((gpu) => gpu.total >= requestedCount(request)))
+      .map(({ place, gpus }) => dataCenterAvailability(place, gpuRequestsThatFit(gpus, request))),
     cudaVersions: cudaAvailability(usable, request),
   };
 }
 
 /** How many orders of this kind could be met at once with these GPUs. */
-export function ordersThatFit(gpus: readonly GpuCapacity[], request: GpuRequest): number {
+export function gpuRequestsThatFit(gpus: readonly GpuCapacity[], request: GpuRequest): number {
   const fitting = requestsThatFit(
     gpus.map((gpu) => gpu.free),
-    wantedCount(request),
+    requestedCount(request),
   );
   const smallest = Math.min(
     ...(request.products?.length ? request.products : ['POD' as const]).map(
-      (product) => SMALLEST_ORDER[product],
+      (product) => MIN_MACHINES[product],
     ),
   );
   return Math.floor(fitting / smallest);
 }
 
 /** The GPUs of a type at a place that meet what is asked of CUDA. */
-export function usableGpus(place: Place, gpuTypeId: string, request: GpuRequest): GpuCapacity[] {
-  return gpusAt(place, gpuTypeId).filter((gpu) => matchesCuda(gpu, request.cuda ?? {}));
+export function usableGpus(place: DataCenterCapacity, gpuTypeId: string, request: GpuRequest): GpuCapacity[] {
+  return gpusOfType(place, gpuTypeId).filter((gpu) => matchesCuda(gpu, request.cuda ?? {}));
 }
 
 function cudaAvailability(gpus: readonly GpuCapacity[], request: GpuRequest): CudaVersionAvailability[] {
@@ -99,7 +114,7 @@ function cudaAvailability(gpus: readonly GpuCapacity[], request: GpuRequest): Cu
     .map((version) => ({
       version,
       availability: availabilityLevel(
-        ordersThatFit(
+        gpuRequestsThatFit(
           gpus.filter((gpu) => cudaVersionsOf(gpu).includes(version)),
           request,
         ),
@@ -107,6 +122,6 @@ function cudaAvailability(gpus: readonly GpuCapacity[], request: GpuRequest): Cu
     }));
 }
 
-function wantedCount(request: GpuRequest): number {
+function requestedCount(request: GpuRequest): number {
   return request.count ?? 1;
 }

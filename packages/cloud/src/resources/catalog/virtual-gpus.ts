@@ -1,26 +1,26 @@
 import type { GpuCapacity } from '../../engines/engine.ts';
-import { rule } from '../../support/errors.ts';
-import { findGpuType, type GpuType } from './gpu-types.ts';
+import { ruleError } from '../../support/errors.ts';
+import { findGpuType, type GpuType } from '../../domain/catalog/gpu-types.ts';
 
 /** Which virtual GPUs a machine without a real one offers: the common ones, none, or those of these types. */
-export type GpuSetting = 'auto' | 'none' | readonly string[];
+export type VirtualGpuSetting = 'auto' | 'none' | readonly string[];
 
 const COMMON_GPU_TYPES: readonly string[] = [
   'NVIDIA GeForce RTX 4090',
   'NVIDIA A100 80GB PCIe',
   'NVIDIA H100 80GB HBM3',
 ];
-const COUNT_OF_EACH = 2;
+const DEFAULT_COUNT = 2;
 /** Such as `8x NVIDIA A40`. */
-const COUNTED = /^([1-9]\d{0,3})x (.+)$/;
+const COUNTED_TYPE_PATTERN = /^([1-9]\d{0,3})x (.+)$/;
 
 /** They have no hardware behind them: with them, definitions that ask for a GPU can be tried anywhere. */
-export function virtualGpus(setting: GpuSetting): GpuCapacity[] {
+export function virtualGpus(setting: VirtualGpuSetting): GpuCapacity[] {
   if (setting === 'none') return [];
   const ids = setting === 'auto' ? COMMON_GPU_TYPES : setting;
   const counts = new Map<GpuType, number>();
   for (const id of ids) {
-    const [, count = COUNT_OF_EACH, name = id] = COUNTED.exec(id) ?? [];
+    const [, count = DEFAULT_COUNT, name = id] = COUNTED_TYPE_PATTERN.exec(id) ?? [];
     counts.set(knownType(name), Number(count));
   }
   return [...counts].map(([{ id, memoryInGb }, count]) => ({
@@ -36,7 +36,7 @@ export function virtualGpus(setting: GpuSetting): GpuCapacity[] {
 function knownType(id: string): GpuType {
   const type = findGpuType(id);
   if (type !== undefined) return type;
-  throw rule(
+  throw ruleError(
     `gpus: there is no GPU type ${JSON.stringify(id)}; name types by the ids of the catalog, such as ${JSON.stringify(COMMON_GPU_TYPES[0])}, or write auto or none`,
   );
 }

@@ -1,26 +1,31 @@
-import type { Cluster } from '../../store/clusters.ts';
-import type { Pod, PodStatus } from '../../store/pods.ts';
-import { notFound, rule } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
-import { auditOf, changesBetween } from '../context.ts';
-import type { Context } from '../context.ts';
-import { placeOrInterrupt } from '../pods/interruption.ts';
-import { leftCluster } from '../pods/lifecycle.ts';
-import { placeTogether } from '../pods/placement.ts';
-import type { PodSite } from '../pods/placement.ts';
+import type { Cluster } from '../../store/cluster-store.ts';
+import type { Pod, PodStatus } from '../../store/pod-store.ts';
+import { notFound, ruleError } from '../../support/errors.ts';
+import type { Caller } from '../../domain/caller.ts';
+import { auditEntry, diffRecords } from '../resource-context.ts';
+import type { ResourceContext } from '../resource-context.ts';
+import { placeOrInterrupt } from '../../domain/placement/pod-interruption.ts';
+import { terminateWithCluster } from '../../domain/pods/pod-transitions.ts';
+import { placeCluster } from '../../domain/placement/pod-placement.ts';
+import type { PodCandidate } from '../../domain/placement/pod-placement.ts';
 import type { Pods } from '../pods/pods.ts';
-import { MAX_NAME_LENGTH, nameFindings } from '../templates/rules.ts';
-import { freeSubnet, LOOPBACK_RANGE, meetingPort, memberAddress } from './network.ts';
-import { POD_COUNT } from './order.ts';
-import type { NewCluster } from './order.ts';
-import { roleOf } from './roles.ts';
+import { MAX_NAME_LENGTH, nameFindings } from '../../domain/templates/template-rules.ts';
+import {
+  freeSubnet,
+  LOOPBACK_RANGE,
+  rendezvousPort,
+  memberAddress,
+} from '../../domain/clusters/cluster-network.ts';
+import { CLUSTER_POD_COUNT } from '../../domain/clusters/new-cluster.ts';
+import type { NewCluster } from '../../domain/clusters/new-cluster.ts';
+import { clusterRole } from '../../domain/clusters/cluster-roles.ts';
 
-const KIND = 'cluster';
+const RESOURCE = 'cluster';
 
-export interface ClusterParts {
+export interface ClustersDeps {
   pods: Pods;
   /** Where the networks of clusters are taken from, for engines that give instances one. */
-  range: string;
+  networkRange: string;
 }
 
 /** A cluster with how it is now. */
@@ -31,55 +36,61 @@ export interface ClusterView extends Cluster {
 
 /** Several pods of one shape in one place, with one network. They are made together and go together. */
 export class Clusters {
-  readonly #context: Context;
-  readonly #parts: ClusterParts;
+  readonly #context: ResourceContext;
+  readonly #deps: ClustersDeps;
 
-  constructor(context: Context, parts: ClusterParts) {
+  constructor(context: ResourceContext, deps: ClustersDeps) {
     this.#context = context;
-    this.#parts = parts;
+    this.#deps = deps;
   }
 
   /** All of its pods get their place at once, or there is no cluster. */
   async create(caller: Caller, { name, type, podCount, pod: order }: NewCluster): Promise<ClusterView> {
     const { store, clock, ids } = this.#context;
-    const { pods, range } = this.#parts;
+    const { pods, networkRange } = this.#deps;
     checkName(name);
-    if (!Number.isInteger(podCount) || podCount < POD_COUNT.minimum || podCount > POD_COUNT.maximum)
-      throw rule(
-        `podCount must be a whole number from ${POD_COUNT.minimum} to ${POD_COUNT.maximum}, got ${podCount}`,
+    if (
+      !Number.isInteger(podCount) ||
+      podCount < CLUSTER_POD_COUNT.minimum ||
+      podCount > CLUSTER_POD_COUNT.maximum
+    )
+      throw ruleError(
+        `podCount must be a whole number from ${CLUSTER_POD_COUNT.minimum} to ${CLUSTER_POD_COUNT.maximum}, got ${podCount}`,
       );
     const prepared = await pods.prepare(caller, order);
     const inUse = await Promise.all(
-      prepared.sites.map(async (site) => [site.dataCenterId, (await site.subnetsInUse?.()) ?? []] as const),
+      prepared.candidates.map(
+        async (site) => [site.dataCenterId, (await site.subnetsInUse?.()) ?? []] as const,
+      ),
     );
     const id = ids.resource();
     const now = clock.now();
-    const made = await store.clusters.insert(caller.accountId, prepared.footing, (footing) => {
-      const { volume } = prepared.check(footing);
-      const { place, interrupted } = placeOrInterrupt(
-        (sites, held) => placeTogether(prepared.hardware, podCount, volume, sites, held),
-        prepared.sites.filter(isJoining),
+    const made = await store.clusters.insert(caller.accountId, prepared.referenceIds, (footing) => {
+      const { volume } = prepared.checkReferences(footing);
+      const { placement, interrupted } = placeOrInterrupt(
+        (sites, held) => placeCluster(prepared.hardware, podCount, volume, sites, held),
+        prepared.candidates.filter(supportsClusterNetwork),
         footing,
         now,
       );
       const shared =
-        prepared.sites.find(({ dataCenterId }) => dataCenterId === place.dataCenterId)?.network ===
+        prepared.candidates.find(({ dataCenterId }) => dataCenterId === placement.dataCenterId)?.network ===
         'loopback';
       const taken = inUse.flatMap(([dataCenterId, subnets]) =>
-        dataCenterId === place.dataCenterId ? subnets : [],
+        dataCenterId === placement.dataCenterId ? subnets : [],
       );
-      const subnet = freeSubnet(id, shared ? LOOPBACK_RANGE : range, [...footing.subnets, ...taken]);
+      const subnet = freeSubnet(id, shared ? LOOPBACK_RANGE : networkRange, [...footing.subnets, ...taken]);
       const templateId = order.template?.id ?? null;
       const record: Cluster = {
         id,
         accountId: caller.accountId,
         name,
         type,
-        gpuTypeId: place.gpuTypeId ?? '',
-        gpuCountPerPod: place.gpuCount,
+        gpuTypeId: placement.gpuTypeId ?? '',
+        gpuCountPerPod: placement.gpuCount,
         podCount,
         templateId,
-        dataCenterId: place.dataCenterId,
+        dataCenterId: placement.dataCenterId,
         subnet,
         createdAt: now,
         updatedAt: now,
@@ -87,45 +98,45 @@ export class Clusters {
       const joint = {
         size: podCount,
         primaryAddress: memberAddress(subnet, 0),
-        primaryPort: meetingPort(subnet, shared),
+        primaryPort: rendezvousPort(subnet, shared),
         subnet,
       };
       const newcomers = Array.from(
         { length: podCount },
         (_, rank): Pod => ({
-          ...prepared.make(ids.resource(), place, volume),
+          ...prepared.build(ids.resource(), placement, volume),
           name: memberName(name, rank),
           templateId,
           clusterId: id,
-          membership: { ...joint, rank, role: roleOf(type, rank), address: memberAddress(subnet, rank) },
+          membership: { ...joint, rank, role: clusterRole(type, rank), address: memberAddress(subnet, rank) },
         }),
       );
       return {
         cluster: record,
         members: newcomers,
-        audit: auditOf(this.#context, caller, 'create', KIND, id),
-        interrupted: pods.interruptions(interrupted),
+        audit: auditEntry(this.#context, caller, 'create', RESOURCE, id),
+        interrupted: pods.auditInterruptions(interrupted),
       };
     });
     const { cluster, members } = made;
     for (const pod of [...(made.interrupted ?? []).map(({ record }) => record), ...members])
-      pods.changed(pod.id);
+      pods.notifyChanged(pod.id);
     return { ...cluster, members };
   }
 
   async get(caller: Caller, id: string): Promise<ClusterView> {
     const [found, members] = await Promise.all([
       this.#context.store.clusters.find(caller.accountId, id),
-      this.#context.store.clusters.members(caller.accountId, id),
+      this.#context.store.clusters.listMembers(caller.accountId, id),
     ]);
-    if (found === undefined) throw notFound(KIND, id);
+    if (found === undefined) throw notFound(RESOURCE, id);
     return { ...found, members };
   }
 
   async list(caller: Caller): Promise<ClusterView[]> {
     const [found, members] = await Promise.all([
       this.#context.store.clusters.list(caller.accountId),
-      this.#context.store.clusters.members(caller.accountId),
+      this.#context.store.clusters.listMembers(caller.accountId),
     ]);
     const byCluster = Map.groupBy(members, ({ clusterId }) => clusterId);
     return found.map((cluster) => ({ ...cluster, members: byCluster.get(cluster.id) ?? [] }));
@@ -142,11 +153,11 @@ export class Clusters {
       };
       return {
         record,
-        audit: auditOf(this.#context, caller, 'update', KIND, id, changesBetween(current, record)),
+        audit: auditEntry(this.#context, caller, 'update', RESOURCE, id, diffRecords(current, record)),
       };
     });
-    if (changed === undefined) throw notFound(KIND, id);
-    return { ...changed, members: await this.#context.store.clusters.members(caller.accountId, id) };
+    if (changed === undefined) throw notFound(RESOURCE, id);
+    return { ...changed, members: await this.#context.store.clusters.listMembers(caller.accountId, id) };
   }
 
   /** With it go all of its pods. */
@@ -155,12 +166,12 @@ export class Clusters {
     const members = await this.#context.store.clusters.remove(
       caller.accountId,
       id,
-      (member) => leftCluster(member, now),
-      auditOf(this.#context, caller, 'delete', KIND, id),
+      (member) => terminateWithCluster(member, now),
+      auditEntry(this.#context, caller, 'delete', RESOURCE, id),
     );
-    if (members === undefined) throw notFound(KIND, id);
-    for (const member of members) this.#parts.pods.changed(member.id);
-    await Promise.all(members.map((member) => this.#parts.pods.seenDone(member.id)));
+    if (members === undefined) throw notFound(RESOURCE, id);
+    for (const member of members) this.#deps.pods.notifyChanged(member.id);
+    await Promise.all(members.map((member) => this.#deps.pods.waitUntilSettled(member.id)));
   }
 }
 
@@ -171,13 +182,13 @@ export function countByStatus(members: readonly Pod[]): Partial<Record<PodStatus
   return counts;
 }
 
-function isJoining({ network }: PodSite): boolean {
+function supportsClusterNetwork({ network }: PodCandidate): boolean {
   return network !== undefined;
 }
 
 function checkName(name: string): void {
   const [finding] = nameFindings(name);
-  if (finding !== undefined) throw rule(finding);
+  if (finding !== undefined) throw ruleError(finding);
 }
 
 function memberName(name: string, rank: number): string {

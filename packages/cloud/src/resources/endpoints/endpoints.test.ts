@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { freshContext } from '../../../../../tests/support/context.ts';
-import type { TestContext } from '../../../../../tests/support/context.ts';
-import { ProcessEngine } from '../../engines/process/engine.ts';
-import type { Endpoint, Template } from '../../store/records.ts';
+import { createServiceContext } from '../../../../testing/src/service-context.ts';
+import type { ServiceContext } from '../../../../testing/src/service-context.ts';
+import { ProcessEngine } from '../../engines/process/process-engine.ts';
+import type { Endpoint, Template } from '../../domain/records.ts';
 import type { EndpointStore } from '../../store/store.ts';
 import { BerthError } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
+import type { Caller } from '../../domain/caller.ts';
 import { Catalog } from '../catalog/catalog.ts';
-import { defineDataCenter } from '../catalog/data-centers.ts';
+import { defineDataCenter } from '../../domain/catalog/data-centers.ts';
 import { Registries } from '../registries/registries.ts';
 import { Templates } from '../templates/templates.ts';
 import type { TemplateFields } from '../templates/templates.ts';
 import { Volumes } from '../volumes/volumes.ts';
-import { EndpointDirectory } from './directory.ts';
+import { EndpointCache } from './endpoint-cache.ts';
 import { Endpoints } from './endpoints.ts';
-import type { EndpointParts } from './endpoints.ts';
-import type { EndpointOrder, EndpointSettings } from './order.ts';
+import type { EndpointsDeps } from './endpoints.ts';
+import type { EndpointInput, EndpointSettings } from './endpoint-input.ts';
 
 const refusedAs = (code: string, words: RegExp) => (error: unknown) =>
   error instanceof BerthError &&
@@ -24,42 +24,42 @@ const refusedAs = (code: string, words: RegExp) => (error: unknown) =>
   words.test([error.message, ...error.details].join('\n'));
 const order = (
   settings: Partial<EndpointSettings> = {},
-  references: Omit<EndpointOrder, 'settings'> = {},
-): EndpointOrder => ({ ...references, settings: () => settings });
+  references: Omit<EndpointInput, 'settings'> = {},
+): EndpointInput => ({ ...references, settings: () => settings });
 const plain: Partial<EndpointSettings> = { name: 'plain', image: 'python:3.12', compute: 'CPU' };
 
 describe('endpoints', () => {
-  let context: TestContext;
+  let context: ServiceContext;
   let endpoints: Endpoints;
-  let parts: EndpointParts;
+  let deps: EndpointsDeps;
   let templates: Templates;
   let volumes: Volumes;
   let registries: Registries;
-  let directory: EndpointDirectory;
+  let directory: EndpointCache;
   let ann: Caller;
   let bob: Caller;
   const removed: string[] = [];
 
   before(async () => {
-    context = await freshContext();
+    context = await createServiceContext();
     const catalog = new Catalog({
       dataCenters: [defineDataCenter({ id: 'LOCAL-1' }), defineDataCenter({ id: 'EU-RO-1' })],
       engines: new Map([['process', new ProcessEngine({ virtualGpus: [] })]]),
       prices: { gpu: {}, cpu: {} },
     });
-    directory = new EndpointDirectory(context.store.endpoints, context.clock);
-    templates = new Templates(context, (id) => directory.forget(id));
+    directory = new EndpointCache(context.store.endpoints, context.clock);
+    templates = new Templates(context, (id) => directory.invalidate(id));
     volumes = new Volumes(context, catalog);
     registries = new Registries(context);
-    parts = {
+    deps = {
       catalog,
       templates,
-      directory,
+      cache: directory,
       onRemoved: async (id) => {
         removed.push(id);
       },
     };
-    endpoints = new Endpoints(context, parts);
+    endpoints = new Endpoints(context, deps);
     ann = await context.account('ann');
     bob = await context.account('bob');
   });
@@ -225,7 +225,7 @@ describe('endpoints', () => {
   });
 
   describe('made from a template', () => {
-    const linkedTo = (id: string): Omit<EndpointOrder, 'settings'> => ({ template: { as: 'link', id } });
+    const linkedTo = (id: string): Omit<EndpointInput, 'settings'> => ({ template: { as: 'link', id } });
     const read = (id: string): Promise<Endpoint> => endpoints.get(ann, id);
 
     test('by link follow it, except in what they hold otherwise', async () => {
@@ -309,7 +309,7 @@ describe('endpoints', () => {
         ...others,
         insert: (...said) => registries.remove(ann, registry.id).then(() => insert(...said)),
       };
-      const late = new Endpoints({ ...context, store: { ...context.store, endpoints: store } }, parts);
+      const late = new Endpoints({ ...context, store: { ...context.store, endpoints: store } }, deps);
       assert.equal((await late.create(ann, copy)).registryId, null);
     });
 
@@ -371,7 +371,7 @@ describe('endpoints', () => {
         name?: string;
         image?: string;
         env?: Record<string, string>;
-      }): Omit<EndpointOrder, 'settings'> => ({ template: { as: 'own', fields } });
+      }): Omit<EndpointInput, 'settings'> => ({ template: { as: 'own', fields } });
       const made = await endpoints.create(
         ann,
         order({ name: 'bound', compute: 'CPU' }, own({ name: 'inline', image: 'a' })),
@@ -415,7 +415,7 @@ describe('endpoints', () => {
     });
 
     test('of their own change together with it: one release, or nothing at all', async () => {
-      const own = (fields: Partial<TemplateFields>): Omit<EndpointOrder, 'settings'> => ({
+      const own = (fields: Partial<TemplateFields>): Omit<EndpointInput, 'settings'> => ({
         template: { as: 'own', fields },
       });
       const made = await endpoints.create(
@@ -430,7 +430,7 @@ describe('endpoints', () => {
       const before = await ownTemplate();
       context.clock.advance(5);
 
-      const refusals: [EndpointOrder, RegExp][] = [
+      const refusals: [EndpointInput, RegExp][] = [
         [order({ dataCenterIds: ['MOON-1'] }, own({ image: 'b' })), /MOON-1/],
         [order({ name: 'new' }, own({ image: 'b', volumeSize: 5 })), /volume size must be 0/],
         [
@@ -448,7 +448,7 @@ describe('endpoints', () => {
       );
       assert.deepEqual([await read(made.id), await ownTemplate()], [made, before]);
       assert.deepEqual(
-        (await context.store.fleet.releases(made.id, { limit: 9 })).map(({ version }) => version),
+        (await context.store.workers.listReleases(made.id, { limit: 9 })).map(({ version }) => version),
         [0],
       );
 
@@ -471,7 +471,7 @@ describe('endpoints', () => {
         updatedAt: before.updatedAt + 5,
       });
       assert.deepEqual(
-        (await context.store.fleet.releases(made.id, { limit: 9 })).map(({ version }) => version),
+        (await context.store.workers.listReleases(made.id, { limit: 9 })).map(({ version }) => version),
         [1, 0],
       );
       assert.deepEqual(

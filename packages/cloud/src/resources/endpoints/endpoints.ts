@@ -1,30 +1,34 @@
 import { UniqueViolation } from '../../store/database.ts';
-import type { Endpoint, Page, Template } from '../../store/records.ts';
-import type { ChangedEndpoint, Footing, FootingIds } from '../../store/store.ts';
-import { BerthError, notFound, rule } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
+import type { Endpoint, PageRequest, Template } from '../../domain/records.ts';
+import type { AuditedEndpointChange, EndpointReferences, EndpointReferenceIds } from '../../store/store.ts';
+import { BerthError, notFound, ruleError } from '../../support/errors.ts';
+import type { Caller } from '../../domain/caller.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import { auditOf, changesBetween } from '../context.ts';
-import type { Context } from '../context.ts';
-import { checkRegistry, namedRegistries } from '../registries/reference.ts';
-import { refuseTakenName } from '../templates/templates.ts';
-import type { TemplateChange, TemplateFields, Templates } from '../templates/templates.ts';
-import type { EndpointDirectory } from './directory.ts';
-import { offerOf } from './offer.ts';
-import { carryOut, DEFAULTS } from './order.ts';
-import type { EndpointOrder, TemplateUse } from './order.ts';
-import { withVersion } from './release.ts';
-import { endpointId } from './reserved-ids.ts';
-import { containerOf, followTemplate, impliedTemplate } from './template-link.ts';
+import { auditEntry, diffRecords } from '../resource-context.ts';
+import type { ResourceContext } from '../resource-context.ts';
+import { checkRegistryExists, referencedRegistryIds } from '../registries/registry-references.ts';
+import { rejectDuplicateName } from '../templates/templates.ts';
+import type { TemplateUpdate, TemplateFields, Templates } from '../templates/templates.ts';
+import type { EndpointCache } from './endpoint-cache.ts';
+import { readCatalogSnapshot } from '../../domain/catalog/catalog-snapshot.ts';
+import { applyEndpointInput, ENDPOINT_DEFAULTS } from './endpoint-input.ts';
+import type { EndpointInput, TemplateUse } from './endpoint-input.ts';
+import { withVersion } from './endpoint-release.ts';
+import { newEndpointId } from '../../domain/endpoints/reserved-endpoint-ids.ts';
+import {
+  containerFromTemplate,
+  mergeTemplateChange,
+  impliedTemplate,
+} from '../../domain/templates/template-inheritance.ts';
 
-const KIND = 'endpoint';
+const RESOURCE = 'endpoint';
 /** Values of the environment are nobody's business but the container's. */
-const HIDDEN: (keyof Endpoint)[] = ['env'];
+const AUDIT_HIDDEN_FIELDS: (keyof Endpoint)[] = ['env'];
 
-export interface EndpointParts {
+export interface EndpointsDeps {
   catalog: Catalog;
   templates: Templates;
-  directory: EndpointDirectory;
+  cache: EndpointCache;
   /** One was made or has become another. */
   onChanged?(endpointId: string): void;
   /** What else goes with an endpoint. */
@@ -32,30 +36,30 @@ export interface EndpointParts {
 }
 
 /** Where an endpoint's container comes from. */
-interface Source {
+interface ContainerSource {
   use: TemplateUse['as'];
   template: Template;
 }
 
 export class Endpoints {
-  readonly #context: Context;
-  readonly #parts: EndpointParts;
+  readonly #context: ResourceContext;
+  readonly #deps: EndpointsDeps;
 
-  constructor(context: Context, parts: EndpointParts) {
+  constructor(context: ResourceContext, deps: EndpointsDeps) {
     this.#context = context;
-    this.#parts = parts;
+    this.#deps = deps;
   }
 
-  async create(caller: Caller, order: EndpointOrder): Promise<Endpoint> {
+  async create(caller: Caller, order: EndpointInput): Promise<Endpoint> {
     const { store, clock, ids } = this.#context;
-    const offer = await offerOf(this.#parts.catalog);
-    const id = endpointId(ids);
+    const offer = await readCatalogSnapshot(this.#deps.catalog);
+    const id = newEndpointId(ids);
     const now = clock.now();
     const source = await this.#source(caller, id, order.template);
     const created = await retriedWithFreeName(id, source, (from) =>
-      store.endpoints.insert(caller.accountId, footingIds(caller, order, from, []), (footing) => {
+      store.endpoints.insert(caller.accountId, referenceIds(caller, order, from, []), (footing) => {
         const blank: Endpoint = {
-          ...DEFAULTS,
+          ...ENDPOINT_DEFAULTS,
           id,
           accountId: caller.accountId,
           createdAt: now,
@@ -63,16 +67,21 @@ export class Endpoints {
         };
         const template = from && currentTemplate(caller, from, footing);
         const base =
-          template === undefined ? blank : { ...built(blank, from, template), ...defaultsFrom(template) };
-        const record = carryOut(withoutInheritedCuda(order), base, undefined, offer, footing);
-        return withOwnTemplate({ record, audit: auditOf(this.#context, caller, 'create', KIND, id) }, from);
+          template === undefined
+            ? blank
+            : { ...withTemplateContainer(blank, from, template), ...templateDefaults(template) };
+        const record = applyEndpointInput(withoutInheritedCuda(order), base, undefined, offer, footing);
+        return withOwnTemplate(
+          { record, audit: auditEntry(this.#context, caller, 'create', RESOURCE, id) },
+          from,
+        );
       }),
     );
-    this.#parts.onChanged?.(id);
+    this.#deps.onChanged?.(id);
     return created;
   }
 
-  async update(caller: Caller, id: string, order: EndpointOrder): Promise<Endpoint> {
+  async update(caller: Caller, id: string, order: EndpointInput): Promise<Endpoint> {
     const present = await this.get(caller, id);
     const { templateId, templateBound } = present;
     const own =
@@ -82,26 +91,26 @@ export class Endpoints {
     const changed = await (own === undefined
       ? this.#change(caller, present, order)
       : this.#changeWithTemplate(caller, present, order, own));
-    this.#parts.directory.forget(id);
-    if (changed === undefined) throw notFound(KIND, id);
-    this.#parts.onChanged?.(id);
+    this.#deps.cache.invalidate(id);
+    if (changed === undefined) throw notFound(RESOURCE, id);
+    this.#deps.onChanged?.(id);
     return changed;
   }
 
   async get(caller: Caller, id: string): Promise<Endpoint> {
     const found = await this.#context.store.endpoints.find(caller.accountId, id);
-    if (found === undefined) throw notFound(KIND, id);
+    if (found === undefined) throw notFound(RESOURCE, id);
     return found;
   }
 
-  list(caller: Caller, page?: Page): Promise<Endpoint[]> {
+  list(caller: Caller, page?: PageRequest): Promise<Endpoint[]> {
     return this.#context.store.endpoints.list(caller.accountId, page);
   }
 
   /** The template that it follows, or else one that says what it holds: also where the endpoint has gone meanwhile, and its template with it. */
   async templateOf(caller: Caller, endpoint: Endpoint): Promise<Template> {
     if (!endpoint.templateLinked || endpoint.templateId === null) return impliedTemplate(endpoint);
-    return this.#parts.templates.get(caller, endpoint.templateId).catch((error: unknown) => {
+    return this.#deps.templates.get(caller, endpoint.templateId).catch((error: unknown) => {
       if (error instanceof BerthError && error.code === 'not-found') return impliedTemplate(endpoint);
       throw error;
     });
@@ -118,15 +127,15 @@ export class Endpoints {
     const removed = await this.#context.store.endpoints.remove(
       caller.accountId,
       id,
-      auditOf(this.#context, caller, 'delete', KIND, id),
+      auditEntry(this.#context, caller, 'delete', RESOURCE, id),
     );
-    this.#parts.directory.forget(id);
-    if (!removed) throw notFound(KIND, id);
-    await this.#parts.onRemoved(id);
+    this.#deps.cache.invalidate(id);
+    if (!removed) throw notFound(RESOURCE, id);
+    await this.#deps.onRemoved(id);
   }
 
-  async #change(caller: Caller, present: Endpoint, order: EndpointOrder): Promise<Endpoint | undefined> {
-    const offer = await offerOf(this.#parts.catalog);
+  async #change(caller: Caller, present: Endpoint, order: EndpointInput): Promise<Endpoint | undefined> {
+    const offer = await readCatalogSnapshot(this.#deps.catalog);
     // The template that an endpoint already has, said again, changes nothing.
     const isSame = order.template?.as === 'link' && order.template.id === present.templateId;
     const source = isSame ? undefined : await this.#source(caller, present.id, order.template);
@@ -134,12 +143,12 @@ export class Endpoints {
       this.#context.store.endpoints.change(
         caller.accountId,
         present.id,
-        footingIds(caller, order, from, present.networkVolumeIds),
+        referenceIds(caller, order, from, present.networkVolumeIds),
         (current, footing) => {
           const template = from && currentTemplate(caller, from, footing);
-          const base = template === undefined ? current : built(current, from, template);
+          const base = template === undefined ? current : withTemplateContainer(current, from, template);
           return withOwnTemplate(
-            this.#changed(caller, current, carryOut(order, base, current, offer, footing)),
+            this.#changed(caller, current, applyEndpointInput(order, base, current, offer, footing)),
             from,
           );
         },
@@ -151,73 +160,77 @@ export class Endpoints {
   async #changeWithTemplate(
     caller: Caller,
     { id, networkVolumeIds }: Endpoint,
-    order: EndpointOrder,
+    order: EndpointInput,
     { templateId, fields }: { templateId: string; fields: Partial<TemplateFields> },
   ): Promise<Endpoint | undefined> {
-    const { templates, catalog } = this.#parts;
-    const offer = await offerOf(catalog);
-    const ids: FootingIds = {
+    const { templates, catalog } = this.#deps;
+    const offer = await readCatalogSnapshot(catalog);
+    const ids: EndpointReferenceIds = {
       templateId,
       changesTemplate: true,
-      registryIds: namedRegistries(order, fields),
+      registryIds: referencedRegistryIds(order, fields),
       volumeIds: order.networkVolumeIds ?? networkVolumeIds,
     };
-    let change: TemplateChange | undefined;
+    let change: TemplateUpdate | undefined;
     const changing = this.#context.store.endpoints.change(caller.accountId, id, ids, (current, footing) => {
       const { template: before } = footing;
       if (before === undefined || current.templateId !== before.id)
         throw new BerthError('state', 'this endpoint has just got another template; try again');
-      change = templates.change(caller, before, fields, footing);
-      const { record: after, audit, follow } = change;
+      change = templates.prepareUpdate(caller, before, fields, footing);
+      const { record: after, audit, updateLinked } = change;
       const base = {
         ...current,
-        ...followTemplate(
+        ...mergeTemplateChange(
           current,
-          containerOf(before, caller.accountId),
-          containerOf(after, caller.accountId),
+          containerFromTemplate(before, caller.accountId),
+          containerFromTemplate(after, caller.accountId),
         ),
       };
       return {
-        ...this.#changed(caller, current, carryOut(order, base, current, offer, footing)),
+        ...this.#changed(caller, current, applyEndpointInput(order, base, current, offer, footing)),
         changedTemplate: {
           record: after,
           audit,
-          follow: (linked) => (linked.id === id ? undefined : follow(linked)),
+          updateLinked: (linked) => (linked.id === id ? undefined : updateLinked(linked)),
         },
       };
     });
-    const changed = await refuseTakenName(fields.name, changing);
-    templates.tellFollowers(change);
+    const changed = await rejectDuplicateName(fields.name, changing);
+    templates.notifyLinkedEndpoints(change);
     return changed;
   }
 
-  #changed(caller: Caller, before: Endpoint, after: Endpoint): ChangedEndpoint {
+  #changed(caller: Caller, before: Endpoint, after: Endpoint): AuditedEndpointChange {
     const record = withVersion(before, { ...after, updatedAt: this.#context.clock.now() });
     return {
       record,
-      audit: auditOf(
+      audit: auditEntry(
         this.#context,
         caller,
         'update',
-        KIND,
+        RESOURCE,
         before.id,
-        changesBetween(before, record, HIDDEN),
+        diffRecords(before, record, AUDIT_HIDDEN_FIELDS),
       ),
     };
   }
 
-  async #source(caller: Caller, endpoint: string, use: TemplateUse | undefined): Promise<Source | undefined> {
+  async #source(
+    caller: Caller,
+    endpoint: string,
+    use: TemplateUse | undefined,
+  ): Promise<ContainerSource | undefined> {
     if (use === undefined) return undefined;
     if (use.as === 'own') {
       const { name = `template of ${endpoint}`, image = '', ...rest } = ownFields(use.fields);
       return {
         use: 'own',
-        template: this.#parts.templates.draft(caller, { ...rest, name, image, serverless: true }),
+        template: this.#deps.templates.draft(caller, { ...rest, name, image, serverless: true }),
       };
     }
-    const template = await this.#parts.templates.get(caller, use.id).catch((error: unknown) => {
+    const template = await this.#deps.templates.get(caller, use.id).catch((error: unknown) => {
       if (use.as === 'link' && error instanceof BerthError && error.code === 'not-found')
-        throw noTemplate(use.id);
+        throw unknownTemplateError(use.id);
       throw error;
     });
     if (use.as === 'copy' && !template.serverless) {
@@ -232,45 +245,53 @@ export class Endpoints {
 }
 
 /** A template of one's own is followed; one that belongs to someone else, or to Berth, is only copied: nobody else shall change what runs here. */
-function isFollowed(caller: Pick<Caller, 'accountId'>, { use, template }: Source): boolean {
+function isLinked(caller: Pick<Caller, 'accountId'>, { use, template }: ContainerSource): boolean {
   return use === 'own' || (use === 'link' && template.accountId === caller.accountId);
 }
 
-function footingIds(
+function referenceIds(
   caller: Caller,
-  order: EndpointOrder,
-  source: Source | undefined,
+  order: EndpointInput,
+  source: ContainerSource | undefined,
   volumeIds: readonly string[],
-): FootingIds {
-  const held = source !== undefined && source.use === 'link' && isFollowed(caller, source);
+): EndpointReferenceIds {
+  const held = source !== undefined && source.use === 'link' && isLinked(caller, source);
   return {
     ...(held && { templateId: source.template.id }),
-    registryIds: namedRegistries(order, source?.template),
+    registryIds: referencedRegistryIds(order, source?.template),
     volumeIds: order.networkVolumeIds ?? volumeIds,
   };
 }
 
 /** A template that is followed is taken as it is at the moment of writing; a copy loses a registry that has gone by then, as the template did. */
-function currentTemplate(caller: Caller, source: Source, { template: held, registryIds }: Footing): Template {
+function currentTemplate(
+  caller: Caller,
+  source: ContainerSource,
+  { template: held, registryIds }: EndpointReferences,
+): Template {
   const { use, template } = source;
-  if (use === 'link' && isFollowed(caller, source)) {
-    if (held === undefined) throw noTemplate(template.id);
+  if (use === 'link' && isLinked(caller, source)) {
+    if (held === undefined) throw unknownTemplateError(template.id);
     return held;
   }
-  if (use === 'own') checkRegistry(template.registryId, registryIds);
+  if (use === 'own') checkRegistryExists(template.registryId, registryIds);
   return template.registryId === null || registryIds.includes(template.registryId)
     ? template
     : { ...template, registryId: null };
 }
 
 /** The endpoint with a template's container in it. A copy leaves no trace of where it came from. */
-function built(endpoint: Endpoint, source: Source | undefined, template: Template): Endpoint {
-  const withContainer = { ...endpoint, ...containerOf(template, endpoint.accountId) };
+function withTemplateContainer(
+  endpoint: Endpoint,
+  source: ContainerSource | undefined,
+  template: Template,
+): Endpoint {
+  const withContainer = { ...endpoint, ...containerFromTemplate(template, endpoint.accountId) };
   if (source === undefined || source.use === 'copy') return withContainer;
   return {
     ...withContainer,
     templateId: template.id,
-    templateLinked: isFollowed(endpoint, source),
+    templateLinked: isLinked(endpoint, source),
     templateBound: source.use === 'own',
   };
 }
@@ -285,7 +306,7 @@ function ownFields({
 }
 
 /** What a template says of a new endpoint where the order does not. */
-function defaultsFrom({
+function templateDefaults({
   name,
   category,
   allowedCudaVersions,
@@ -294,7 +315,7 @@ function defaultsFrom({
 }
 
 /** A template's CUDA versions are a default; a floor that is asked for takes their place. */
-function withoutInheritedCuda(order: EndpointOrder): EndpointOrder {
+function withoutInheritedCuda(order: EndpointInput): EndpointInput {
   return {
     ...order,
     settings: (base) => {
@@ -306,15 +327,18 @@ function withoutInheritedCuda(order: EndpointOrder): EndpointOrder {
   };
 }
 
-function withOwnTemplate(changed: ChangedEndpoint, source: Source | undefined): ChangedEndpoint {
+function withOwnTemplate(
+  changed: AuditedEndpointChange,
+  source: ContainerSource | undefined,
+): AuditedEndpointChange {
   return source?.use === 'own' ? { ...changed, template: source.template } : changed;
 }
 
 /** The template of one endpoint alone yields where its name is taken. */
 async function retriedWithFreeName<T>(
   id: string,
-  source: Source | undefined,
-  write: (source: Source | undefined) => Promise<T>,
+  source: ContainerSource | undefined,
+  write: (source: ContainerSource | undefined) => Promise<T>,
 ): Promise<T> {
   try {
     return await write(source);
@@ -330,8 +354,8 @@ async function retriedWithFreeName<T>(
   }
 }
 
-function noTemplate(id: string): BerthError {
-  return rule(
+function unknownTemplateError(id: string): BerthError {
+  return ruleError(
     `template ${JSON.stringify(id.slice(0, 64))} does not exist, or is not yours to use; create it first or name another`,
   );
 }

@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** One worker that can be deployed as it is. */
-export interface Listing {
+export interface HubListing {
   name: string;
   title: string;
   /** The first paragraph of its page. */
@@ -19,7 +19,7 @@ export interface Listing {
 /** Whoever made what is listed. */
 export const HUB_OWNER = 'berth';
 
-const LANGUAGES: Record<string, Listing['language']> = {
+const LANGUAGES: Record<string, HubListing['language']> = {
   'handler.ts': 'TypeScript',
   'handler.js': 'JavaScript',
   'handler.mjs': 'JavaScript',
@@ -32,22 +32,22 @@ const LANGUAGES: Record<string, Listing['language']> = {
  */
 export class Hub {
   readonly #folder: string;
-  #found: Promise<Listing[]> | undefined;
+  #found: Promise<HubListing[]> | undefined;
 
   constructor(folder: string) {
     this.#folder = folder;
   }
 
   /** By name. They do not change while the program runs. */
-  listings(): Promise<Listing[]> {
+  listings(): Promise<HubListing[]> {
     return (this.#found ??= this.#read());
   }
 
-  async release(id: string): Promise<Listing | undefined> {
+  async release(id: string): Promise<HubListing | undefined> {
     return (await this.listings()).find(({ releaseId }) => releaseId === id);
   }
 
-  async #read(): Promise<Listing[]> {
+  async #read(): Promise<HubListing[]> {
     const names = (await readdir(this.#folder, { withFileTypes: true }).catch(() => []))
       .filter((entry) => entry.isDirectory())
       .map(({ name }) => name);
@@ -55,7 +55,7 @@ export class Hub {
     return found.filter((listing) => listing !== undefined);
   }
 
-  async #listing(name: string): Promise<Listing | undefined> {
+  async #listing(name: string): Promise<HubListing | undefined> {
     const folder = join(this.#folder, name);
     const handler = (await readdir(folder)).find((file) => file in LANGUAGES);
     const language = LANGUAGES[handler ?? ''];

@@ -3,13 +3,13 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { freshContext } from '../../../../../tests/support/context.ts';
-import type { TestContext } from '../../../../../tests/support/context.ts';
+import { createServiceContext } from '../../../../testing/src/service-context.ts';
+import type { ServiceContext } from '../../../../testing/src/service-context.ts';
 import { BerthError } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
-import { sampleEndpoint } from '../endpoints/endpoint.sample.ts';
-import { auditOf } from '../context.ts';
-import type { ImageFile } from './files.ts';
+import type { Caller } from '../../domain/caller.ts';
+import { sampleEndpoint } from '../endpoints/endpoint.fixture.ts';
+import { auditEntry } from '../resource-context.ts';
+import type { ImageFile } from '../../domain/images/image-files.ts';
 import { Images } from './images.ts';
 
 const file = (path: string, content = '', executable = false): ImageFile => ({
@@ -21,7 +21,7 @@ const failsWith = (code: string, words: RegExp) => (error: unknown) =>
   error instanceof BerthError && error.code === code && words.test(error.message);
 
 describe('images', () => {
-  let context: TestContext;
+  let context: ServiceContext;
   let folder: string;
   let images: Images;
   let ann: Caller;
@@ -29,9 +29,9 @@ describe('images', () => {
   const alsoUsed = new Set<string>();
 
   before(async () => {
-    context = await freshContext();
+    context = await createServiceContext();
     folder = join(await mkdtemp(join(tmpdir(), 'berth-images-')), 'images');
-    images = new Images(context, { folder, alsoUsed: () => Promise.resolve(alsoUsed) });
+    images = new Images(context, { folder, otherImagesInUse: () => Promise.resolve(alsoUsed) });
     ann = await context.account('ann');
     bob = await context.account('bob');
   });
@@ -43,7 +43,7 @@ describe('images', () => {
   const use = (caller: Caller, image: string): Promise<{ id: string }> =>
     context.store.endpoints.insert(caller.accountId, {}, () => {
       const record = { ...sampleEndpoint, id: context.ids.resource(), accountId: caller.accountId, image };
-      return { record, audit: auditOf(context, caller, 'create', 'endpoint', record.id) };
+      return { record, audit: auditEntry(context, caller, 'create', 'endpoint', record.id) };
     });
 
   test('are written as they came, at the place that their name says', async () => {

@@ -1,15 +1,20 @@
-import type { Change } from '../../store/records.ts';
+import type { FieldChange } from '../../domain/records.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
-import { auditOf } from '../context.ts';
-import type { Context } from '../context.ts';
-import { digestOf, fileFindings } from './files.ts';
-import type { ImageFile } from './files.ts';
-import { imageNameFindings, imageOf, nameWithin, ownedName } from './names.ts';
-import { SnapshotFolder } from './snapshot-folder.ts';
-import type { Snapshot } from './snapshot-folder.ts';
+import type { Caller } from '../../domain/caller.ts';
+import { auditEntry } from '../resource-context.ts';
+import type { ResourceContext } from '../resource-context.ts';
+import { imageDigest, imageFileFindings } from '../../domain/images/image-files.ts';
+import type { ImageFile } from '../../domain/images/image-files.ts';
+import {
+  localImageNameFindings,
+  localImageReference,
+  unqualifiedImageName,
+  qualifiedImageName,
+} from '../../domain/images/local-image-names.ts';
+import { ImageSnapshots } from './image-snapshots.ts';
+import type { Snapshot } from './image-snapshots.ts';
 
-const KIND = 'image';
+const RESOURCE = 'image';
 
 export interface Image extends Snapshot {
   name: string;
@@ -22,11 +27,11 @@ export interface ListedImage extends Image {
   endpoints: string[];
 }
 
-export interface ImageParts {
+export interface ImagesOptions {
   /** Where the engine looks for them too. */
   folder: string;
   /** Images of an account that something else than its endpoints and templates still needs. */
-  alsoUsed?(accountId: string): Promise<Iterable<string>>;
+  otherImagesInUse?(accountId: string): Promise<Iterable<string>>;
 }
 
 /**
@@ -34,22 +39,22 @@ export interface ImageParts {
  * are one image. Each account sees its own alone.
  */
 export class Images {
-  readonly #context: Context;
-  readonly #parts: ImageParts;
-  readonly #snapshots: SnapshotFolder;
+  readonly #context: ResourceContext;
+  readonly #parts: ImagesOptions;
+  readonly #snapshots: ImageSnapshots;
 
-  constructor(context: Context, parts: ImageParts) {
+  constructor(context: ResourceContext, parts: ImagesOptions) {
     this.#context = context;
     this.#parts = parts;
-    this.#snapshots = new SnapshotFolder(parts.folder);
+    this.#snapshots = new ImageSnapshots(parts.folder);
   }
 
   async store(caller: Caller, name: string, files: readonly ImageFile[]): Promise<Image> {
-    const findings = [...imageNameFindings(name), ...fileFindings(files)];
+    const findings = [...localImageNameFindings(name), ...imageFileFindings(files)];
     if (findings.length > 0) throw new BerthError('rule', findings.join('; '), { details: findings });
     const { accountId } = caller;
-    const digest = digestOf(files);
-    const owned = ownedName(accountId, name);
+    const digest = imageDigest(files);
+    const owned = qualifiedImageName(accountId, name);
     const card = {
       files: files.length,
       size: files.reduce((sum, { content }) => sum + content.length, 0),
@@ -61,12 +66,12 @@ export class Images {
       known === undefined &&
       (await this.#snapshots.write(owned, digest, files, card, this.#context.ids.resource()))
     ) {
-      await this.#tell(caller, 'create', imageOf(accountId, name, digest), [
+      await this.#tell(caller, 'create', localImageReference(accountId, name, digest), [
         { field: 'files', to: card.files },
         { field: 'size', to: card.size },
       ]);
     }
-    return shown(accountId, name, known ?? { digest, ...card });
+    return toImage(accountId, name, known ?? { digest, ...card });
   }
 
   /** Newest first. */
@@ -86,9 +91,9 @@ export class Images {
   /** Of the images of this name, those that nothing uses. */
   async remove(caller: Caller, name: string): Promise<{ removed: string[]; kept: string[] }> {
     const { accountId } = caller;
-    const owned = ownedName(accountId, name);
-    const images = imageNameFindings(name).length > 0 ? [] : await this.#ofName(accountId, owned);
-    if (images.length === 0) throw notFound(KIND, name);
+    const owned = qualifiedImageName(accountId, name);
+    const images = localImageNameFindings(name).length > 0 ? [] : await this.#ofName(accountId, owned);
+    if (images.length === 0) throw notFound(RESOURCE, name);
     const used = await this.#used(accountId);
     const [free, kept] = [
       images.filter(({ image }) => !used.has(image)),
@@ -107,15 +112,17 @@ export class Images {
   }
 
   /** Images lie in a folder and in no table: their entries are written by themselves. */
-  async #tell(caller: Caller, action: string, image: string, changes: Change[] = []): Promise<void> {
-    await this.#context.store.audit.record(auditOf(this.#context, caller, action, KIND, image, changes));
+  async #tell(caller: Caller, action: string, image: string, changes: FieldChange[] = []): Promise<void> {
+    await this.#context.store.audit.record(
+      auditEntry(this.#context, caller, action, RESOURCE, image, changes),
+    );
   }
 
   async #ofName(accountId: string, owned: string): Promise<Image[]> {
-    const name = nameWithin(accountId, owned);
+    const name = unqualifiedImageName(accountId, owned);
     return name === undefined
       ? []
-      : (await this.#snapshots.list(owned)).map((snapshot) => shown(accountId, name, snapshot));
+      : (await this.#snapshots.list(owned)).map((snapshot) => toImage(accountId, name, snapshot));
   }
 
   async #used(accountId: string): Promise<Set<string>> {
@@ -123,7 +130,7 @@ export class Images {
     const [endpoints, templates, others] = await Promise.all([
       store.endpoints.list(accountId),
       store.templates.list(accountId),
-      this.#parts.alsoUsed?.(accountId) ?? [],
+      this.#parts.otherImagesInUse?.(accountId) ?? [],
     ]);
     return new Set([
       ...endpoints.map(({ image }) => image),
@@ -133,6 +140,6 @@ export class Images {
   }
 }
 
-function shown(accountId: string, name: string, snapshot: Snapshot): Image {
-  return { name, image: imageOf(accountId, name, snapshot.digest), ...snapshot };
+function toImage(accountId: string, name: string, snapshot: Snapshot): Image {
+  return { name, image: localImageReference(accountId, name, snapshot.digest), ...snapshot };
 }

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import type { LoginRequest } from '../../store/login-requests.ts';
-import { BerthError, notFound, rule } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
-import type { Context } from '../context.ts';
-import { checkKeyName } from './keys.ts';
-import type { Keys } from './keys.ts';
+import type { LoginRequest } from '../../store/login-request-store.ts';
+import { BerthError, notFound, ruleError } from '../../support/errors.ts';
+import type { Caller } from '../../domain/caller.ts';
+import type { ResourceContext } from '../resource-context.ts';
+import { checkKeyName } from './api-keys.ts';
+import type { ApiKeys } from './api-keys.ts';
 
-const KIND = 'login request';
-const VALID_MS = 10 * 60 * 1000;
+const RESOURCE = 'login request';
+const LOGIN_REQUEST_TTL_MS = 10 * 60 * 1000;
 /** Far more than people sign in within ten minutes; anybody can ask. */
-const MAX_OPEN = 1000;
+const MAX_PENDING_REQUESTS = 1000;
 const DEFAULT_KEY_NAME = 'signed in from a program';
-const MAX_TEXT = 200;
+const MAX_TEXT_LENGTH = 200;
 
 export interface NewLoginRequest {
   keyName?: string | undefined;
@@ -20,7 +20,7 @@ export interface NewLoginRequest {
 }
 
 /** As it is at this moment: one whose time is over is EXPIRED, whatever it was. */
-export interface ShownLoginRequest extends Omit<LoginRequest, 'status'> {
+export interface LoginRequestView extends Omit<LoginRequest, 'status'> {
   status: LoginRequest['status'] | 'EXPIRED';
 }
 
@@ -30,10 +30,10 @@ export interface ShownLoginRequest extends Omit<LoginRequest, 'status'> {
  * knows it may fetch the new key, once.
  */
 export class LoginRequests {
-  readonly #context: Context;
-  readonly #keys: Keys;
+  readonly #context: ResourceContext;
+  readonly #keys: ApiKeys;
 
-  constructor(context: Context, keys: Keys) {
+  constructor(context: ResourceContext, keys: ApiKeys) {
     this.#context = context;
     this.#keys = keys;
   }
@@ -42,11 +42,12 @@ export class LoginRequests {
     keyName = DEFAULT_KEY_NAME,
     codeChallenge,
     codeChallengeMethod,
-  }: NewLoginRequest): Promise<ShownLoginRequest> {
+  }: NewLoginRequest): Promise<LoginRequestView> {
     // Now and not when somebody says yes: the program can still mend it.
     checkKeyName(keyName);
     for (const text of [codeChallenge, codeChallengeMethod])
-      if ((text?.length ?? 0) > MAX_TEXT) throw rule(`at most ${MAX_TEXT} characters each`);
+      if ((text?.length ?? 0) > MAX_TEXT_LENGTH)
+        throw ruleError(`at most ${MAX_TEXT_LENGTH} characters each`);
     const now = this.#context.clock.now();
     const request: LoginRequest = {
       id: randomBytes(24).toString('base64url'),
@@ -56,19 +57,19 @@ export class LoginRequests {
       status: 'PENDING',
       key: null,
       createdAt: now,
-      expiresAt: now + VALID_MS,
+      expiresAt: now + LOGIN_REQUEST_TTL_MS,
     };
-    if (!(await this.#context.store.loginRequests.insert(request, MAX_OPEN)))
+    if (!(await this.#context.store.loginRequests.insert(request, MAX_PENDING_REQUESTS)))
       throw new BerthError('rate', 'too many programs ask for a key at this moment; try again later', {
-        headers: { 'retry-after': String(VALID_MS / 1000) },
+        headers: { 'retry-after': String(LOGIN_REQUEST_TTL_MS / 1000) },
       });
     return request;
   }
 
   /** The new key is in it once, and never again. */
-  async look(id: string): Promise<ShownLoginRequest> {
+  async poll(id: string): Promise<LoginRequestView> {
     const found = await this.#context.store.loginRequests.find(id);
-    if (found === undefined) throw notFound(KIND, id);
+    if (found === undefined) throw notFound(RESOURCE, id);
     if (found.status !== 'APPROVED' || this.#isOver(found))
       return { ...found, key: null, ...(this.#isOver(found) && { status: 'EXPIRED' }) };
     let fetched: LoginRequest | undefined;
@@ -80,7 +81,7 @@ export class LoginRequests {
   }
 
   /** Makes a key of the caller's account for whoever asked. */
-  async approve(caller: Caller, id: string): Promise<ShownLoginRequest> {
+  async approve(caller: Caller, id: string): Promise<LoginRequestView> {
     const pending = await this.#pending(id);
     const { key, text } = await this.#newKey(caller, pending);
     let decided = false;
@@ -93,7 +94,7 @@ export class LoginRequests {
     return { ...(changed ?? pending), key: null };
   }
 
-  async deny(_caller: Caller, id: string): Promise<ShownLoginRequest> {
+  async deny(_caller: Caller, id: string): Promise<LoginRequestView> {
     const pending = await this.#pending(id);
     const changed = await this.#context.store.loginRequests.change(id, (current) =>
       current.status === 'PENDING' ? { ...current, status: 'DENIED' } : current,
@@ -108,9 +109,9 @@ export class LoginRequests {
 
   async #pending(id: string): Promise<LoginRequest> {
     const found = await this.#context.store.loginRequests.find(id);
-    if (found === undefined) throw notFound(KIND, id);
+    if (found === undefined) throw notFound(RESOURCE, id);
     if (found.status !== 'PENDING' || this.#isOver(found))
-      throw rule('this request was answered already, or is too old; begin again');
+      throw ruleError('this request was answered already, or is too old; begin again');
     return found;
   }
 

@@ -1,23 +1,23 @@
-import type { S3Key } from '../../store/records.ts';
-import { BerthError, notFound, rule } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
-import { auditOf } from '../context.ts';
-import type { Context } from '../context.ts';
-import { checkKeyName } from './keys.ts';
+import type { S3Key } from '../../domain/records.ts';
+import { BerthError, notFound, ruleError } from '../../support/errors.ts';
+import type { Caller } from '../../domain/caller.ts';
+import { auditEntry } from '../resource-context.ts';
+import type { ResourceContext } from '../resource-context.ts';
+import { checkKeyName } from './api-keys.ts';
 
-const KIND = 'S3 key';
+const RESOURCE = 'S3 key';
 /** Existing tools know the two halves of an S3 key by these beginnings. */
 export const S3_ACCESS_ID_PREFIX = 'user_';
 const SECRET_PREFIX = 'rps_';
 const ACCESS_ID_LENGTH = 24;
 const SECRET_LENGTH = 44;
 /** Longer texts are no ids of ours and are not worth looking for. */
-const LONGEST_ID = 64;
+const MAX_ACCESS_ID_LENGTH = 64;
 /** How exact "last used" is. */
-const USE_RESOLUTION_MS = 60_000;
+const LAST_USED_RESOLUTION_MS = 60_000;
 /** A key that was looked up is remembered this long at most; a change on this server, or one that another tells of, ends that at once. */
-const REMEMBER_MS = 1_000;
-const REMEMBERED_KEYS = 1_000;
+const CACHE_TTL_MS = 1_000;
+const MAX_CACHED_KEYS = 1_000;
 
 export interface NewS3Key {
   name: string;
@@ -25,21 +25,21 @@ export interface NewS3Key {
   expiresAt?: number | null;
 }
 
-interface Opened {
+interface S3Credential {
   key: S3Key;
   secret: string;
 }
 
 /** Keys that sign requests for the objects of network volumes. */
 export class S3Keys {
-  readonly #context: Context;
+  readonly #context: ResourceContext;
   readonly #changed: () => void;
   readonly #lastUsed = new Map<string, number>();
-  readonly #remembered = new Map<string, Opened & { at: number }>();
+  readonly #remembered = new Map<string, S3Credential & { at: number }>();
   #changes = 0;
 
   /** `changed` is told when a key is gone. */
-  constructor(context: Context, changed: () => void = () => undefined) {
+  constructor(context: ResourceContext, changed: () => void = () => undefined) {
     this.#context = context;
     this.#changed = changed;
   }
@@ -53,7 +53,7 @@ export class S3Keys {
     const { store, clock, ids } = this.#context;
     await this.#checkManager(caller, accountId);
     checkKeyName(name);
-    if (expiresAt !== null && expiresAt <= clock.now()) throw rule('the expiry must be in the future');
+    if (expiresAt !== null && expiresAt <= clock.now()) throw ruleError('the expiry must be in the future');
     const record: S3Key = {
       id: S3_ACCESS_ID_PREFIX + ids.resource(ACCESS_ID_LENGTH),
       accountId,
@@ -67,7 +67,7 @@ export class S3Keys {
     await store.s3Keys.insert(
       record,
       secret,
-      auditOf(this.#context, caller, 'create', KIND, record.id, [], accountId),
+      auditEntry(this.#context, caller, 'create', RESOURCE, record.id, [], accountId),
     );
     return { record, secret };
   }
@@ -80,24 +80,24 @@ export class S3Keys {
   /** Holds from the next request on. */
   async revoke(caller: Caller, id: string): Promise<void> {
     const { store } = this.#context;
-    const accountId = (await store.s3Keys.open(id))?.key.accountId;
+    const accountId = (await store.s3Keys.findWithSecret(id))?.key.accountId;
     if (accountId === undefined || (accountId !== caller.accountId && !caller.operator))
-      throw notFound(KIND, id);
+      throw notFound(RESOURCE, id);
     await this.#checkManager(caller, accountId);
     if (
       !(await store.s3Keys.remove(
         accountId,
         id,
-        auditOf(this.#context, caller, 'revoke', KIND, id, [], accountId),
+        auditEntry(this.#context, caller, 'revoke', RESOURCE, id, [], accountId),
       ))
     )
-      throw notFound(KIND, id);
-    this.forget();
+      throw notFound(RESOURCE, id);
+    this.invalidateCache();
     this.#changed();
   }
 
   /** The key behind an access id, with what its signatures are made with; undefined where it is unknown, revoked or expired. */
-  async open(id: string): Promise<Opened | undefined> {
+  async findCredential(id: string): Promise<S3Credential | undefined> {
     const now = this.#context.clock.now();
     const opened = this.#recall(id, now) ?? (await this.#look(id, now));
     return opened === undefined || (opened.key.expiresAt !== null && now >= opened.key.expiresAt)
@@ -106,36 +106,37 @@ export class S3Keys {
   }
 
   /** A request was signed well. */
-  used({ id, lastUsedAt }: S3Key): void {
+  recordUse({ id, lastUsedAt }: S3Key): void {
     const now = this.#context.clock.now();
-    if (now - (this.#lastUsed.get(id) ?? lastUsedAt ?? 0) >= USE_RESOLUTION_MS) this.#lastUsed.set(id, now);
+    if (now - (this.#lastUsed.get(id) ?? lastUsedAt ?? 0) >= LAST_USED_RESOLUTION_MS)
+      this.#lastUsed.set(id, now);
   }
 
   /** Writes down when keys were last used. Called now and then, and at the end. */
-  async noteUses(): Promise<void> {
+  async saveLastUsed(): Promise<void> {
     if (this.#lastUsed.size === 0) return;
     const uses = new Map(this.#lastUsed);
     this.#lastUsed.clear();
-    await this.#context.store.s3Keys.noteUse(uses);
+    await this.#context.store.s3Keys.saveLastUsed(uses);
   }
 
   /** Keys have changed: the next request looks again. */
-  forget(): void {
+  invalidateCache(): void {
     this.#remembered.clear();
     this.#changes += 1;
   }
 
-  #recall(id: string, now: number): Opened | undefined {
+  #recall(id: string, now: number): S3Credential | undefined {
     const remembered = this.#remembered.get(id);
-    return remembered !== undefined && Math.abs(now - remembered.at) < REMEMBER_MS ? remembered : undefined;
+    return remembered !== undefined && Math.abs(now - remembered.at) < CACHE_TTL_MS ? remembered : undefined;
   }
 
-  async #look(id: string, now: number): Promise<Opened | undefined> {
-    if (id.length > LONGEST_ID || !id.startsWith(S3_ACCESS_ID_PREFIX)) return undefined;
+  async #look(id: string, now: number): Promise<S3Credential | undefined> {
+    if (id.length > MAX_ACCESS_ID_LENGTH || !id.startsWith(S3_ACCESS_ID_PREFIX)) return undefined;
     const changes = this.#changes;
-    const opened = await this.#context.store.s3Keys.open(id);
+    const opened = await this.#context.store.s3Keys.findWithSecret(id);
     if (opened === undefined || changes !== this.#changes) return opened;
-    if (this.#remembered.size >= REMEMBERED_KEYS) this.#remembered.clear();
+    if (this.#remembered.size >= MAX_CACHED_KEYS) this.#remembered.clear();
     this.#remembered.set(id, { ...opened, at: now });
     return opened;
   }

@@ -1,11 +1,11 @@
 import { UniqueViolation } from '../../store/database.ts';
-import type { ModelVersion, ModelVersionStatus, RepoModel } from '../../store/models.ts';
+import type { ModelVersion, ModelVersionStatus, RepoModel } from '../../domain/repo-model.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
-import { auditOf } from '../context.ts';
-import type { Context } from '../context.ts';
+import type { Caller } from '../../domain/caller.ts';
+import { auditEntry } from '../resource-context.ts';
+import type { ResourceContext } from '../resource-context.ts';
 
-const KIND = 'model';
+const RESOURCE = 'model';
 
 export interface NewModel {
   owner: string;
@@ -19,9 +19,9 @@ export interface NewModel {
 
 /** Models that an account has written down: where they come from, and which versions of them there are. Their files are elsewhere. */
 export class Models {
-  readonly #context: Context;
+  readonly #context: ResourceContext;
 
-  constructor(context: Context) {
+  constructor(context: ResourceContext) {
     this.#context = context;
   }
 
@@ -67,7 +67,7 @@ export class Models {
       updatedAt: now,
     };
     try {
-      await store.models.insert(model, auditOf(this.#context, caller, 'create', KIND, model.id));
+      await store.models.insert(model, auditEntry(this.#context, caller, 'create', RESOURCE, model.id));
     } catch (error) {
       if (error instanceof UniqueViolation)
         throw new BerthError(
@@ -86,10 +86,10 @@ export class Models {
       !(await this.#context.store.models.remove(
         caller.accountId,
         known.id,
-        auditOf(this.#context, caller, 'delete', KIND, known.id),
+        auditEntry(this.#context, caller, 'delete', RESOURCE, known.id),
       ))
     )
-      throw notFound(KIND, `${owner}/${name}`);
+      throw notFound(RESOURCE, `${owner}/${name}`);
     return known;
   }
 
@@ -120,9 +120,9 @@ export class Models {
   async #change(caller: Caller, id: string, next: (current: RepoModel) => RepoModel): Promise<RepoModel> {
     const changed = await this.#context.store.models.change(caller.accountId, id, (current) => ({
       record: { ...next(current), updatedAt: this.#context.clock.now() },
-      audit: auditOf(this.#context, caller, 'update', KIND, id),
+      audit: auditEntry(this.#context, caller, 'update', RESOURCE, id),
     }));
-    if (changed === undefined) throw notFound(KIND, id);
+    if (changed === undefined) throw notFound(RESOURCE, id);
     return changed;
   }
 }

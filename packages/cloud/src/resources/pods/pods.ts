@@ -1,53 +1,64 @@
 import type { Readable } from 'node:stream';
 import type { InstanceEngine } from '../../engines/engine.ts';
-import type { InstanceFile } from '../../engines/files.ts';
-import type { LogLine, LogQuery } from '../../engines/logs/log-line.ts';
-import type { Pod, PodFooting, PodFootingIds } from '../../store/pods.ts';
-import type { NetworkVolume, Page, Template } from '../../store/records.ts';
-import type { Changed } from '../../store/store.ts';
-import type { Changes } from '../../support/changes.ts';
-import { BerthError, notFound, rule } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
+import type { InstanceFile } from '../../engines/instance-files.ts';
+import type { LogLine, LogQuery } from '../../domain/log-line.ts';
+import type { Pod, PodReferences, PodReferenceIds } from '../../store/pod-store.ts';
+import type { NetworkVolume, PageRequest, Template } from '../../domain/records.ts';
+import type { AuditedChange } from '../../store/store.ts';
+import type { ChangeNotifier } from '../../support/change-notifier.ts';
+import { BerthError, notFound, ruleError } from '../../support/errors.ts';
+import type { Caller } from '../../domain/caller.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import { CPU_FLAVORS } from '../catalog/cpu-flavors.ts';
-import type { PriceSettings } from '../catalog/prices.ts';
-import { auditOf, changesBetween } from '../context.ts';
-import type { Context } from '../context.ts';
-import { cpuFindings } from '../endpoints/cpu-selection.ts';
-import { gpuFindings, withKnownSpellings } from '../endpoints/gpu-selection.ts';
-import { offerOf } from '../endpoints/offer.ts';
-import { dataCenterFindings } from '../endpoints/placement.ts';
-import { POD_REFUSAL } from '../keys/gate.ts';
+import { CPU_FLAVORS } from '../../domain/catalog/cpu-flavors.ts';
+import type { PriceSettings } from '../../domain/catalog/prices.ts';
+import { auditEntry, diffRecords } from '../resource-context.ts';
+import type { ResourceContext } from '../resource-context.ts';
+import { cpuFindings } from '../../domain/catalog/cpu-selection.ts';
+import { gpuFindings, normalizeGpuIds } from '../../domain/catalog/gpu-selection.ts';
+import { readCatalogSnapshot } from '../../domain/catalog/catalog-snapshot.ts';
+import { dataCenterFindings } from '../../domain/endpoints/endpoint-locations.ts';
+import { POD_ACCESS_DENIED } from '../../auth/authenticator.ts';
 import type { Templates } from '../templates/templates.ts';
-import { hourlyCost, lowestBidFindings } from './cost.ts';
-import { interruptingNone, placeOrInterrupt } from './interruption.ts';
-import { renewed, restarted, started, stopped, terminated } from './lifecycle.ts';
-import { filesOf } from './files.ts';
-import { podLog } from './log.ts';
-import { appliedTemplate, DEFAULTS, fromTemplate } from './order.ts';
-import type { NewPod, PodChange, PodTemplateUse } from './order.ts';
-import { placeAgain, placePod } from './placement.ts';
-import type { HardwareWish, PodPlace, PodSite } from './placement.ts';
-import { changeFindings, needsNewInstance, podFindings, wishFindings } from './rules.ts';
-import { PodRuntimes } from './runtime.ts';
-import type { PodPort, PodRuntime } from './runtime.ts';
-import { checkAction, locked } from './states.ts';
-import { podOfWorker } from './worker-pods.ts';
-import type { WorkerPod } from './worker-pods.ts';
+import { podHourlyCost, bidFindings } from '../../domain/hourly-cost.ts';
+import { withoutInterruptible, placeOrInterrupt } from '../../domain/placement/pod-interruption.ts';
+import {
+  requestNewInstance,
+  requestRestart,
+  requestStart,
+  requestStop,
+  requestTermination,
+} from '../../domain/pods/pod-transitions.ts';
+import { podFiles } from './pod-file-access.ts';
+import { podLog } from './pod-log.ts';
+import { applyTemplate, POD_DEFAULTS, podFieldsFromTemplate } from '../../domain/pods/pod-input.ts';
+import type { NewPod, PodInput, PodTemplateUse } from '../../domain/pods/pod-input.ts';
+import { placeExistingPod, placePod } from '../../domain/placement/pod-placement.ts';
+import type { HardwareRequest, PodPlacement, PodCandidate } from '../../domain/placement/pod-placement.ts';
+import {
+  podChangeFindings,
+  needsNewInstance,
+  podFindings,
+  hardwareFindings,
+} from '../../domain/pods/pod-rules.ts';
+import { PodRuntimeReader } from './pod-runtime.ts';
+import type { PodPort, PodRuntime } from './pod-runtime.ts';
+import { checkAction, lockedError } from '../../domain/pods/pod-states.ts';
+import { workerAsPod } from './worker-as-pod.ts';
+import type { WorkerPod } from './worker-as-pod.ts';
 
-const KIND = 'pod';
+const RESOURCE = 'pod';
 /** Values of the environment are nobody's business but the container's; what the keeper writes down is no change of a person's. */
-const HIDDEN: (keyof Pod)[] = ['env'];
+const AUDIT_HIDDEN_FIELDS: (keyof Pod)[] = ['env'];
 /** How long whoever stops or terminates a pod waits to see it done. Clients give up after ten seconds. */
-const SEE_IT_DONE_MS = 8_000;
+const SETTLE_TIMEOUT_MS = 8_000;
 
-export interface PodParts {
+export interface PodsDeps {
   catalog: Catalog;
   templates: Templates;
   prices: PriceSettings;
   /** By data center. */
   engines: ReadonlyMap<string, InstanceEngine>;
-  changes: Changes;
+  changes: ChangeNotifier;
   /** The password that Jupyter has in a pod. */
   jupyterPassword(podId: string): string;
   /** Something else is wanted of a pod now. */
@@ -57,52 +68,56 @@ export interface PodParts {
 /** An order that has been checked, and needs a place. */
 export interface PreparedPod {
   interruptible: boolean;
-  hardware: HardwareWish;
-  sites: PodSite[];
-  footing: PodFootingIds;
+  hardware: HardwareRequest;
+  candidates: PodCandidate[];
+  referenceIds: PodReferenceIds;
   /** Refuses where something that it refers to is not there. */
-  check(footing: PodFooting): { volume: NetworkVolume | undefined };
-  make(id: string, place: PodPlace, volume: NetworkVolume | undefined): Pod;
+  checkReferences(footing: PodReferences): { volume: NetworkVolume | undefined };
+  build(id: string, place: PodPlacement, volume: NetworkVolume | undefined): Pod;
 }
 
 /** How a pod is started again. */
-export interface StartWish {
+export interface StartPodOptions {
   gpuCount?: number;
   bidPerGpu?: number;
 }
 
 export class Pods {
-  readonly #context: Context;
-  readonly #parts: PodParts;
-  readonly #runtimes: PodRuntimes;
+  readonly #context: ResourceContext;
+  readonly #deps: PodsDeps;
+  readonly #runtimes: PodRuntimeReader;
 
-  constructor(context: Context, parts: PodParts) {
+  constructor(context: ResourceContext, deps: PodsDeps) {
     this.#context = context;
-    this.#parts = parts;
-    this.#runtimes = new PodRuntimes(parts.engines, context.clock);
+    this.#deps = deps;
+    this.#runtimes = new PodRuntimeReader(deps.engines, context.clock);
   }
 
   async create(caller: Caller, order: NewPod): Promise<Pod> {
     const { store, ids, clock } = this.#context;
     const id = ids.resource();
-    const { hardware, interruptible, sites, footing, check, make } = await this.prepare(caller, order, id);
+    const { hardware, interruptible, candidates, referenceIds, checkReferences, build } = await this.prepare(
+      caller,
+      order,
+      id,
+    );
     let going: Pod[] = [];
-    const created = await store.pods.insert(caller.accountId, footing, (found) => {
-      const { volume } = check(found);
-      const { place, interrupted } = placeOrInterrupt(
+    const created = await store.pods.insert(caller.accountId, referenceIds, (found) => {
+      const { volume } = checkReferences(found);
+      const { placement, interrupted } = placeOrInterrupt(
         (at, held) => placePod(hardware, volume, at, held),
-        sites,
-        interruptible ? interruptingNone(found) : found,
+        candidates,
+        interruptible ? withoutInterruptible(found) : found,
         clock.now(),
       );
       going = interrupted;
       return {
-        record: make(id, place, volume),
-        audit: auditOf(this.#context, caller, 'create', KIND, id),
-        interrupted: this.interruptions(interrupted),
+        record: build(id, placement, volume),
+        audit: auditEntry(this.#context, caller, 'create', RESOURCE, id),
+        interrupted: this.auditInterruptions(interrupted),
       };
     });
-    for (const pod of [...going, created]) this.#parts.onChanged(pod.id);
+    for (const pod of [...going, created]) this.#deps.onChanged(pod.id);
     return created;
   }
 
@@ -113,7 +128,7 @@ export class Pods {
     const template = await this.#template(caller, order.template);
     const wantedAs = (podId: string): Pod => {
       const blank: Pod = {
-        ...DEFAULTS,
+        ...POD_DEFAULTS,
         ...order.defaults,
         compute: hardware.compute,
         id: podId,
@@ -124,53 +139,53 @@ export class Pods {
       };
       const base: Pod = {
         ...blank,
-        ...(template && fromTemplate(template, caller.accountId, hardware.compute)),
+        ...(template && podFieldsFromTemplate(template, caller.accountId, hardware.compute)),
         ...(order.networkVolumeId !== undefined && { volumeSize: 0 }),
       };
       return this.#withReferences(order, {
         ...base,
         ...order.settings(base),
-        templateId: order.template?.remembered === true ? order.template.id : null,
+        templateId: order.template?.isRecorded === true ? order.template.id : null,
         networkVolumeId: order.networkVolumeId ?? null,
       });
     };
     const wanted = wantedAs(id);
-    refuse([
+    throwFindings([
       ...podFindings(wanted),
-      ...wishFindings(hardware),
-      ...lowestBidFindings(this.#parts.prices, hardware.gpuTypeIds, wanted),
+      ...hardwareFindings(hardware),
+      ...bidFindings(this.#deps.prices, hardware.gpuTypeIds, wanted),
     ]);
     return {
       interruptible: wanted.interruptible,
       hardware: { ...hardware, cuda: this.#cuda(hardware, template) },
-      sites: await this.#sites(wanted.image),
-      footing: {
+      candidates: await this.#sites(wanted.image),
+      referenceIds: {
         ...registryOf(order),
         ...(order.networkVolumeId !== undefined && { volumeId: order.networkVolumeId }),
-        placing: true,
+        needsPlacement: true,
       },
-      check: ({ registryFound, volume }) => {
+      checkReferences: ({ registryFound, volume }) => {
         checkRegistry(order, registryFound);
         if (order.networkVolumeId !== undefined && volume === undefined)
-          throw rule(
+          throw ruleError(
             `network volume ${JSON.stringify(order.networkVolumeId.slice(0, 64))} does not exist in this account; create it first or leave it out`,
           );
         return { volume };
       },
-      make: (podId, place, volume) => {
+      build: (podId, place, volume) => {
         // A network volume is there in the secure cloud alone.
         const record: Pod = {
           ...wantedAs(podId),
           ...place,
           ...(volume !== undefined && { cloud: 'SECURE' }),
         };
-        return { ...record, costPerHour: hourlyCost(this.#parts.prices, record) };
+        return { ...record, costPerHour: podHourlyCost(this.#deps.prices, record) };
       },
     };
   }
 
   /** The entries of those who have to make room: nobody asked for that by name. */
-  interruptions(interrupted: readonly Pod[]): Changed<Pod>[] {
+  auditInterruptions(interrupted: readonly Pod[]): AuditedChange<Pod>[] {
     return interrupted.map((record) => ({
       record,
       audit: {
@@ -180,7 +195,7 @@ export class Pods {
         interface: 'system',
         requestId: '',
         action: 'interrupt',
-        resource: KIND,
+        resource: RESOURCE,
         resourceId: record.id,
         changes: [],
       },
@@ -188,12 +203,12 @@ export class Pods {
   }
 
   /** Something else is wanted of a pod, which was written elsewhere. */
-  changed(id: string): void {
-    this.#parts.onChanged(id);
+  notifyChanged(id: string): void {
+    this.#deps.onChanged(id);
   }
 
   /** Only what is said changes. A running pod gets a new instance where that is built into the old one. */
-  async update(caller: Caller, id: string, change: PodChange): Promise<Pod> {
+  async update(caller: Caller, id: string, change: PodInput): Promise<Pod> {
     const template = await this.#template(caller, change.template);
     const changed = await this.#change(
       caller,
@@ -201,20 +216,20 @@ export class Pods {
       'update',
       (current, now, { registryFound }) => {
         checkRegistry(change, registryFound);
-        alone(current, 'changed');
-        const base = template === undefined ? current : appliedTemplate(current, template);
+        refuseClusterMember(current, 'changed');
+        const base = template === undefined ? current : applyTemplate(current, template);
         const edited = this.#withReferences(change, { ...base, ...change.settings(base), updatedAt: now });
-        refuse([...podFindings(edited), ...changeFindings(current, edited)]);
+        throwFindings([...podFindings(edited), ...podChangeFindings(current, edited)]);
         if (current.wanted !== 'running' || !needsNewInstance(current, edited)) return edited;
-        if (current.locked && edited.locked) throw locked(id, 'be changed in a way that resets it');
-        return renewed(edited, now, 'Restarting after a change');
+        if (current.locked && edited.locked) throw lockedError(id, 'be changed in a way that resets it');
+        return requestNewInstance(edited, now, 'Restarting after a change');
       },
       registryOf(change),
     );
     return changed;
   }
 
-  async start(caller: Caller, id: string, wish: StartWish = {}): Promise<Pod> {
+  async start(caller: Caller, id: string, wish: StartPodOptions = {}): Promise<Pod> {
     const present = await this.get(caller, id);
     const sites = await this.#sites(present.image);
     let going: Pod[] = [];
@@ -226,65 +241,68 @@ export class Pods {
         const gpuCount = wish.gpuCount ?? current.gpuCount;
         const { bidPerGpu } = wish;
         if (bidPerGpu !== undefined && !current.interruptible)
-          throw rule(`pod ${id} is not interruptible, so it has no bid; resume it without one`);
+          throw ruleError(`pod ${id} is not interruptible, so it has no bid; resume it without one`);
         const asked: Pod = bidPerGpu === undefined ? current : { ...current, bidPerGpu };
-        refuse([
+        throwFindings([
           ...podFindings(asked),
           ...gpuCountFindings(current, gpuCount),
-          ...lowestBidFindings(
-            this.#parts.prices,
-            current.gpuTypeId === null ? [] : [current.gpuTypeId],
-            asked,
-          ),
+          ...bidFindings(this.#deps.prices, current.gpuTypeId === null ? [] : [current.gpuTypeId], asked),
         ]);
         // The state is told before the hardware: a pod that runs needs no room to start.
         checkAction(current, 'start');
-        const { place, interrupted } = placeOrInterrupt(
-          (at, taken) => placeAgain(asked, gpuCount, at, taken),
+        const { placement, interrupted } = placeOrInterrupt(
+          (at, taken) => placeExistingPod(asked, gpuCount, at, taken),
           sites,
-          asked.interruptible ? interruptingNone(footing) : footing,
+          asked.interruptible ? withoutInterruptible(footing) : footing,
           now,
         );
         going = interrupted;
         return {
-          record: started(asked, place, hourlyCost(this.#parts.prices, { ...asked, ...place }), now),
-          interrupted: this.interruptions(interrupted),
+          record: requestStart(
+            asked,
+            placement,
+            podHourlyCost(this.#deps.prices, { ...asked, ...placement }),
+            now,
+          ),
+          interrupted: this.auditInterruptions(interrupted),
         };
       },
       { placing: true },
     );
-    for (const pod of going) this.#parts.onChanged(pod.id);
+    for (const pod of going) this.#deps.onChanged(pod.id);
     return changed;
   }
 
   async stop(caller: Caller, id: string): Promise<Pod> {
-    const asked = await this.#change(caller, id, 'stop', (current, now) => stopped(current, now));
-    return (await this.seenDone(id)) ?? asked;
+    const asked = await this.#change(caller, id, 'stop', (current, now) => requestStop(current, now));
+    return (await this.waitUntilSettled(id)) ?? asked;
   }
 
   restart(caller: Caller, id: string): Promise<Pod> {
-    return this.#change(caller, id, 'restart', (current, now) => restarted(current, 'restart', now));
+    return this.#change(caller, id, 'restart', (current, now) => requestRestart(current, 'restart', now));
   }
 
   /** A fresh container from the image; what is on volumes stays. */
   reset(caller: Caller, id: string): Promise<Pod> {
-    return this.#change(caller, id, 'reset', (current, now) => restarted(current, 'reset', now));
+    return this.#change(caller, id, 'reset', (current, now) => requestRestart(current, 'reset', now));
   }
 
   /** With it go its container and its volume disk. */
   async terminate(caller: Caller, id: string): Promise<void> {
-    await this.#change(caller, id, 'delete', (current, now) => terminated(alone(current, 'terminated'), now));
-    await this.seenDone(id);
+    await this.#change(caller, id, 'delete', (current, now) =>
+      requestTermination(refuseClusterMember(current, 'terminated'), now),
+    );
+    await this.waitUntilSettled(id);
   }
 
   async get(caller: Caller, id: string): Promise<Pod> {
-    checkItself(caller, id);
+    checkPodCaller(caller, id);
     const found = await this.#context.store.pods.find(caller.accountId, id);
-    if (found === undefined) throw notFound(KIND, id);
+    if (found === undefined) throw notFound(RESOURCE, id);
     return found;
   }
 
-  list(caller: Caller, page?: Page): Promise<Pod[]> {
+  list(caller: Caller, page?: PageRequest): Promise<Pod[]> {
     return this.#context.store.pods.list(caller.accountId, page);
   }
 
@@ -293,24 +311,24 @@ export class Pods {
     const { store } = this.#context;
     const [endpoints, workers] = await Promise.all([
       store.endpoints.list(caller.accountId),
-      store.fleet.livingWorkers(endpointId),
+      store.workers.listLiveWorkers(endpointId),
     ]);
     const known = new Map(endpoints.map((endpoint) => [endpoint.id, endpoint]));
     return workers.flatMap((worker) => {
       const endpoint = worker.accountId === caller.accountId ? known.get(worker.endpointId) : undefined;
-      return endpoint === undefined ? [] : [podOfWorker(worker, endpoint, this.#parts.prices)];
+      return endpoint === undefined ? [] : [workerAsPod(worker, endpoint, this.#deps.prices)];
     });
   }
 
   /** How it is at this moment; null unless it runs. */
   runtime(pod: Pod): Promise<PodRuntime | null> {
-    return this.#runtimes.of(pod);
+    return this.#runtimes.read(pod);
   }
 
   /** Whether the size of its container disk is a limit, or only a number: not every engine can keep it. */
   async limitsContainerDisk({ dataCenterId }: Pod): Promise<boolean> {
     try {
-      return (await this.#parts.engines.get(dataCenterId)?.limitsContainerDisk?.()) ?? false;
+      return (await this.#deps.engines.get(dataCenterId)?.limitsContainerDisk?.()) ?? false;
     } catch (error) {
       if (error instanceof BerthError && error.code === 'unavailable') return false;
       throw error;
@@ -319,7 +337,7 @@ export class Pods {
 
   /** What Jupyter asks for in this pod. */
   jupyterPassword(podId: string): string {
-    return this.#parts.jupyterPassword(podId);
+    return this.#deps.jupyterPassword(podId);
   }
 
   ports(pod: Pod): Promise<PodPort[]> {
@@ -333,24 +351,24 @@ export class Pods {
     query: LogQuery,
     signal: AbortSignal,
   ): Promise<AsyncIterable<LogLine>> {
-    checkItself(caller, id);
+    checkPodCaller(caller, id);
     const { pods } = this.#context.store;
-    const pod = await pods.findAnywhere(id);
-    if (pod === undefined || pod.accountId !== caller.accountId) throw notFound(KIND, id);
+    const pod = await pods.findInAnyAccount(id);
+    if (pod === undefined || pod.accountId !== caller.accountId) throw notFound(RESOURCE, id);
     return podLog({
       pod,
       query,
       signal,
-      engine: this.#parts.engines.get(pod.dataCenterId),
-      changes: this.#parts.changes,
-      find: () => pods.findAnywhere(id),
+      engine: this.#deps.engines.get(pod.dataCenterId),
+      changes: this.#deps.changes,
+      find: () => pods.findInAnyAccount(id),
     });
   }
 
   /** What is at a path in it; it must run. */
-  async file(caller: Caller, id: string, path: string): Promise<InstanceFile> {
+  async statFile(caller: Caller, id: string, path: string): Promise<InstanceFile> {
     const pod = await this.get(caller, id);
-    const found = await filesOf(pod, this.#parts.engines).look(id, path);
+    const found = await podFiles(pod, this.#deps.engines).stat(id, path);
     if (found === undefined) throw notFound('file', path);
     return found;
   }
@@ -358,15 +376,15 @@ export class Pods {
   /** A tar of what is at a path in it. */
   async readFiles(caller: Caller, id: string, path: string): Promise<Readable> {
     const pod = await this.get(caller, id);
-    return filesOf(pod, this.#parts.engines).read(id, path);
+    return podFiles(pod, this.#deps.engines).read(id, path);
   }
 
   /** Unpacks a tar into a folder in it. */
   async writeFiles(caller: Caller, id: string, folder: string, tar: Readable): Promise<void> {
     const pod = await this.get(caller, id);
-    await filesOf(pod, this.#parts.engines).write(id, folder, tar);
+    await podFiles(pod, this.#deps.engines).write(id, folder, tar);
     await this.#context.store.audit.record(
-      auditOf(this.#context, caller, 'copy files into', KIND, id, [{ field: 'path', to: folder }]),
+      auditEntry(this.#context, caller, 'copy files into', RESOURCE, id, [{ field: 'path', to: folder }]),
     );
   }
 
@@ -377,30 +395,30 @@ export class Pods {
     next: (
       current: Pod,
       now: number,
-      footing: PodFooting,
-    ) => Pod | { record: Pod; interrupted: Changed<Pod>[] },
+      footing: PodReferences,
+    ) => Pod | { record: Pod; interrupted: AuditedChange<Pod>[] },
     ids: { registryId?: string; placing?: true } = {},
   ): Promise<Pod> {
-    checkItself(caller, id);
+    checkPodCaller(caller, id);
     const { store, clock } = this.#context;
     const changed = await store.pods.change(caller.accountId, id, ids, (current, footing) => {
       const after = next(current, clock.now(), footing);
       const { record, interrupted } = 'record' in after ? after : { record: after, interrupted: [] };
-      const changes = action === 'update' ? changesBetween(current, record, HIDDEN) : [];
-      return { record, audit: auditOf(this.#context, caller, action, KIND, id, changes), interrupted };
+      const changes = action === 'update' ? diffRecords(current, record, AUDIT_HIDDEN_FIELDS) : [];
+      return { record, audit: auditEntry(this.#context, caller, action, RESOURCE, id, changes), interrupted };
     });
-    if (changed === undefined) throw notFound(KIND, id);
-    this.#parts.onChanged(id);
+    if (changed === undefined) throw notFound(RESOURCE, id);
+    this.#deps.onChanged(id);
     return changed;
   }
 
   /** The pod when what was asked of it is done, or as far as it is when the time is over. */
-  async seenDone(id: string): Promise<Pod | undefined> {
-    const until = performance.now() + SEE_IT_DONE_MS;
+  async waitUntilSettled(id: string): Promise<Pod | undefined> {
+    const until = performance.now() + SETTLE_TIMEOUT_MS;
     for (;;) {
       const left = Math.max(0, until - performance.now());
-      const { changed, leave } = this.#parts.changes.next(id, left);
-      const pod = await this.#context.store.pods.findAnywhere(id);
+      const { changed, leave } = this.#deps.changes.waitForNext(id, left);
+      const pod = await this.#context.store.pods.findInAnyAccount(id);
       if (pod === undefined || pod.settled || left === 0) {
         leave();
         return pod;
@@ -409,15 +427,15 @@ export class Pods {
     }
   }
 
-  async #checkedHardware(wish: HardwareWish): Promise<HardwareWish> {
-    const offer = await offerOf(this.#parts.catalog);
-    const selection = withKnownSpellings({
+  async #checkedHardware(wish: HardwareRequest): Promise<HardwareRequest> {
+    const offer = await readCatalogSnapshot(this.#deps.catalog);
+    const selection = normalizeGpuIds({
       gpuTypeIds: [...wish.gpuTypeIds],
       gpuPools: [],
       excludedGpuTypes: [],
     });
     const cpuFlavors = CPU_FLAVORS.filter(({ products }) => products.includes('POD'));
-    refuse([
+    throwFindings([
       ...(wish.compute === 'GPU'
         ? gpuFindings(selection, offer)
         : wish.cpuFlavors.length === 0
@@ -429,7 +447,7 @@ export class Pods {
   }
 
   /** A template's CUDA versions are a default; whatever is said about CUDA takes their place. */
-  #cuda({ compute, cuda }: HardwareWish, template: Template | undefined): HardwareWish['cuda'] {
+  #cuda({ compute, cuda }: HardwareRequest, template: Template | undefined): HardwareRequest['cuda'] {
     const said = cuda.allowed !== undefined || typeof cuda.minimum === 'string';
     return said || template === undefined || compute === 'CPU'
       ? cuda
@@ -438,29 +456,29 @@ export class Pods {
 
   async #template(caller: Caller, use: PodTemplateUse | undefined): Promise<Template | undefined> {
     if (use === undefined) return undefined;
-    const template = await this.#parts.templates.get(caller, use.id).catch((error: unknown) => {
-      if (use.remembered && error instanceof BerthError && error.code === 'not-found')
-        throw rule(
+    const template = await this.#deps.templates.get(caller, use.id).catch((error: unknown) => {
+      if (use.isRecorded && error instanceof BerthError && error.code === 'not-found')
+        throw ruleError(
           `template ${JSON.stringify(use.id.slice(0, 64))} does not exist, or is not yours to use; create it first or name another`,
         );
       throw error;
     });
     if (!template.serverless) return template;
     const finding = `template ${JSON.stringify(template.name)} is for endpoints; a pod needs one that is not serverless`;
-    throw use.remembered
-      ? rule(finding)
+    throw use.isRecorded
+      ? ruleError(finding)
       : new BerthError('schema', 'Request validation failed.', { details: [`$.templateId: ${finding}`] });
   }
 
-  #withReferences({ registryId }: PodChange, pod: Pod): Pod {
+  #withReferences({ registryId }: PodInput, pod: Pod): Pod {
     return registryId === undefined ? pod : { ...pod, registryId };
   }
 
   /** An engine that does not answer now has no room now. */
-  async #sites(image: string): Promise<PodSite[]> {
-    const names = new Map(this.#parts.catalog.dataCenters().map(({ id, engine }) => [id, engine]));
+  async #sites(image: string): Promise<PodCandidate[]> {
+    const names = new Map(this.#deps.catalog.dataCenters().map(({ id, engine }) => [id, engine]));
     const sites = await Promise.all(
-      [...this.#parts.engines].map(async ([dataCenterId, engine]): Promise<PodSite[]> => {
+      [...this.#deps.engines].map(async ([dataCenterId, engine]): Promise<PodCandidate[]> => {
         try {
           return [
             {
@@ -485,7 +503,7 @@ export class Pods {
 }
 
 /** A member of a cluster came with the others, and goes with them. */
-function alone(pod: Pod, done: string): Pod {
+function refuseClusterMember(pod: Pod, done: string): Pod {
   if (pod.clusterId !== null)
     throw new BerthError(
       'state',
@@ -495,17 +513,17 @@ function alone(pod: Pod, done: string): Pod {
 }
 
 /** A pod that acts by itself acts on itself. */
-function checkItself({ podId }: Caller, id: string): void {
-  if (podId !== undefined && podId !== id) throw new BerthError('forbidden', POD_REFUSAL);
+function checkPodCaller({ podId }: Caller, id: string): void {
+  if (podId !== undefined && podId !== id) throw new BerthError('forbidden', POD_ACCESS_DENIED);
 }
 
-function registryOf({ registryId }: PodChange): { registryId?: string } {
+function registryOf({ registryId }: PodInput): { registryId?: string } {
   return typeof registryId === 'string' ? { registryId } : {};
 }
 
-function checkRegistry({ registryId }: PodChange, found: boolean): void {
+function checkRegistry({ registryId }: PodInput, found: boolean): void {
   if (typeof registryId === 'string' && !found)
-    throw rule(
+    throw ruleError(
       `registry ${JSON.stringify(registryId.slice(0, 64))} does not exist in this account; create it first or leave it out`,
     );
 }
@@ -517,6 +535,6 @@ function gpuCountFindings({ compute }: Pod, gpuCount: number): string[] {
   return compute === 'CPU' && gpuCount > 0 ? ['this is a CPU pod, and that is fixed: it takes no GPUs'] : [];
 }
 
-function refuse(findings: string[]): void {
+function throwFindings(findings: string[]): void {
   if (findings.length > 0) throw new BerthError('rule', findings.join('; '), { details: findings });
 }

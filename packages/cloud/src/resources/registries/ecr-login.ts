@@ -1,14 +1,14 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { Clock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
-import type { Credentials } from './registries.ts';
+import type { RegistryCredentials } from './registries.ts';
 
 const SERVICE = 'ecr';
 const TARGET = 'AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken';
 const CONTENT_TYPE = 'application/x-amz-json-1.1';
-const ANSWER_WITHIN_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 10_000;
 /** A login is good for twelve hours; one that is about to end is not used. */
-const KEEP_MS = 6 * 3_600_000;
+const LOGIN_CACHE_MS = 6 * 3_600_000;
 
 /** The AWS identity that this server has of its own. */
 export interface AwsIdentity {
@@ -17,7 +17,7 @@ export interface AwsIdentity {
   sessionToken: string | undefined;
 }
 
-export interface EcrLoginParts {
+export interface EcrLoginOptions {
   identity: AwsIdentity | undefined;
   /** Where ECR is asked instead of at Amazon; empty is Amazon. */
   endpoint: string;
@@ -26,24 +26,30 @@ export interface EcrLoginParts {
 
 /** Gets logins for ECR registries in the name of this server, whose AWS identity their owners have let in. */
 export class EcrLogin {
-  readonly #parts: EcrLoginParts;
-  readonly #kept = new Map<string, { credentials: Credentials; until: number }>();
+  readonly #parts: EcrLoginOptions;
+  readonly #kept = new Map<string, { credentials: RegistryCredentials; until: number }>();
 
-  constructor(parts: EcrLoginParts) {
+  constructor(parts: EcrLoginOptions) {
     this.#parts = parts;
   }
 
-  async of({ awsUser, awsRegion }: { awsUser: string; awsRegion: string }): Promise<Credentials> {
+  async credentialsFor({
+    awsUser,
+    awsRegion,
+  }: {
+    awsUser: string;
+    awsRegion: string;
+  }): Promise<RegistryCredentials> {
     const key = `${awsRegion} ${awsUser}`;
     const now = this.#parts.clock.now();
     const kept = this.#kept.get(key);
     if (kept !== undefined && kept.until > now) return kept.credentials;
     const credentials = await this.#ask(awsUser, awsRegion, now);
-    this.#kept.set(key, { credentials, until: now + KEEP_MS });
+    this.#kept.set(key, { credentials, until: now + LOGIN_CACHE_MS });
     return credentials;
   }
 
-  async #ask(awsUser: string, awsRegion: string, now: number): Promise<Credentials> {
+  async #ask(awsUser: string, awsRegion: string, now: number): Promise<RegistryCredentials> {
     const { identity, endpoint } = this.#parts;
     if (identity === undefined)
       throw new BerthError(
@@ -60,8 +66,8 @@ export class EcrLogin {
       const response = await fetch(url, {
         method: 'POST',
         body,
-        headers: signed({ url, body, region: awsRegion, identity, now }),
-        signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+        headers: sigV4Headers({ url, body, region: awsRegion, identity, now }),
+        signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
       });
       const answer = (await response.json()) as {
         authorizationData?: { authorizationToken?: string }[];
@@ -87,7 +93,7 @@ export class EcrLogin {
   }
 }
 
-export function identityFrom(env: NodeJS.ProcessEnv): AwsIdentity | undefined {
+export function awsIdentityFromEnv(env: NodeJS.ProcessEnv): AwsIdentity | undefined {
   const [accessKeyId, secretAccessKey] = [env['AWS_ACCESS_KEY_ID'], env['AWS_SECRET_ACCESS_KEY']];
   return accessKeyId === undefined || secretAccessKey === undefined
     ? undefined
@@ -95,7 +101,7 @@ export function identityFrom(env: NodeJS.ProcessEnv): AwsIdentity | undefined {
 }
 
 /** The headers of a request in AWS's signature, version 4. */
-export function signed({
+export function sigV4Headers({
   url,
   body,
   region,

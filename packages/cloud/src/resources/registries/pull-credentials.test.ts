@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { freshContext } from '../../../../../tests/support/context.ts';
-import type { TestContext } from '../../../../../tests/support/context.ts';
-import { Delegations } from './delegations.ts';
-import { EcrLogin, identityFrom, signed } from './ecr-login.ts';
+import { createServiceContext } from '../../../../testing/src/service-context.ts';
+import type { ServiceContext } from '../../../../testing/src/service-context.ts';
+import { RegistryDelegations } from './registry-delegations.ts';
+import { EcrLogin, awsIdentityFromEnv, sigV4Headers } from './ecr-login.ts';
 import { PullCredentials } from './pull-credentials.ts';
 import { Registries } from './registries.ts';
 
@@ -14,7 +14,7 @@ const HOST = '123456789012.dkr.ecr.us-east-2.amazonaws.com';
 const identity = { accessKeyId: 'AKID', secretAccessKey: 'wJalr', sessionToken: undefined };
 
 describe('what an image is pulled with', () => {
-  let context: TestContext;
+  let context: ServiceContext;
   let url = '';
   const asked: { headers: Record<string, unknown>; body: string }[] = [];
   let answer: () => [number, unknown] = () => [
@@ -29,7 +29,7 @@ describe('what an image is pulled with', () => {
     response.writeHead(status, { 'content-type': 'application/x-amz-json-1.1' }).end(JSON.stringify(said));
   });
   before(async () => {
-    context = await freshContext();
+    context = await createServiceContext();
     await once(server.listen(0, '127.0.0.1'), 'listening');
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   });
@@ -45,21 +45,21 @@ describe('what an image is pulled with', () => {
     );
     const [ann, bob] = [await context.account('ann'), await context.account('bob')];
     const saved = await new Registries(context).create(ann, { name: 'hub', username: 'u', password: 'p' });
-    await new Delegations(context).create(
+    await new RegistryDelegations(context).create(
       ann,
       'arn:aws:ecr:us-east-2:123456789012:repository/team/image',
       'ours',
     );
-    await new Delegations(context).create(
+    await new RegistryDelegations(context).create(
       ann,
       'arn:aws:ecr:us-east-2:123456789012:repository/team/pinned:v2',
       null,
     );
-    assert.deepEqual(await pulls.of(ann.accountId, saved.id, `${HOST}/team/image:v1`), {
+    assert.deepEqual(await pulls.find(ann.accountId, saved.id, `${HOST}/team/image:v1`), {
       username: 'u',
       password: 'p',
     });
-    assert.equal(await pulls.of(bob.accountId, saved.id, 'x'), undefined, 'not theirs');
+    assert.equal(await pulls.find(bob.accountId, saved.id, 'x'), undefined, 'not theirs');
     for (const image of [
       `${HOST}/team/image`,
       `${HOST}/team/image:v1`,
@@ -67,11 +67,11 @@ describe('what an image is pulled with', () => {
       `${HOST}/team/pinned:v2`,
     ]) {
       assert.deepEqual(
-        await pulls.of(ann.accountId, null, image),
+        await pulls.find(ann.accountId, null, image),
         { username: 'AWS', password: 'a:token' },
         image,
       );
-      assert.equal(await pulls.of(bob.accountId, null, image), undefined, 'not theirs');
+      assert.equal(await pulls.find(bob.accountId, null, image), undefined, 'not theirs');
     }
     for (const image of [
       'python:3.12',
@@ -80,10 +80,10 @@ describe('what an image is pulled with', () => {
       `999999999999.dkr.ecr.us-east-2.amazonaws.com/team/image`,
       `evil.example/${HOST}/team/image`,
     ])
-      assert.equal(await pulls.of(ann.accountId, null, image), undefined, image);
+      assert.equal(await pulls.find(ann.accountId, null, image), undefined, image);
     assert.equal(asked.length, 1, 'a login is kept for a while');
     context.clock.advance(7 * 3_600_000);
-    await pulls.of(ann.accountId, null, `${HOST}/team/image`);
+    await pulls.find(ann.accountId, null, `${HOST}/team/image`);
     assert.equal(asked.length, 2);
     const [{ headers, body } = { headers: {}, body: '' }] = asked;
     assert.equal(headers['x-amz-target'], 'AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken');
@@ -96,9 +96,9 @@ describe('what an image is pulled with', () => {
 
   test('why there is none is said in words', async () => {
     const of = (login: EcrLogin): Promise<unknown> =>
-      login.of({ awsUser: '123456789012', awsRegion: 'eu-west-1' });
+      login.credentialsFor({ awsUser: '123456789012', awsRegion: 'eu-west-1' });
     await assert.rejects(
-      of(new EcrLogin({ identity: identityFrom({}), endpoint: url, clock: context.clock })),
+      of(new EcrLogin({ identity: awsIdentityFromEnv({}), endpoint: url, clock: context.clock })),
       { code: 'unavailable', message: /AWS_ACCESS_KEY_ID/ },
     );
     answer = () => [
@@ -123,7 +123,7 @@ describe('what an image is pulled with', () => {
       identity,
       now: Date.UTC(2026, 0, 2, 3, 4, 5),
     };
-    const headers = signed(at);
+    const headers = sigV4Headers(at);
     assert.equal(headers['x-amz-date'], '20260102T030405Z');
     for (const other of [
       { ...at, body: '{ }' },
@@ -132,7 +132,7 @@ describe('what an image is pulled with', () => {
       { ...at, identity: { ...identity, secretAccessKey: 'x' } },
       { ...at, identity: { ...identity, sessionToken: 't' } },
     ]) {
-      assert.notEqual(signed(other)['authorization'], headers['authorization']);
+      assert.notEqual(sigV4Headers(other)['authorization'], headers['authorization']);
     }
   });
 });

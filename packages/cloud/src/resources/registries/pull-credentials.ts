@@ -1,33 +1,37 @@
-import type { RegistryDelegation } from '../../store/records.ts';
+import type { RegistryDelegation } from '../../domain/records.ts';
 import type { Store } from '../../store/store.ts';
-import { dockerRegistryUri } from './delegations.ts';
+import { dockerRegistryUri } from './registry-delegations.ts';
 import type { EcrLogin } from './ecr-login.ts';
-import type { Credentials } from './registries.ts';
+import type { RegistryCredentials } from './registries.ts';
 
 /** What an image is pulled with, for pods, clusters and workers alike. */
 export class PullCredentials {
   readonly #store: Pick<Store, 'registries' | 'delegations'>;
-  readonly #ecr: Pick<EcrLogin, 'of'>;
+  readonly #ecr: Pick<EcrLogin, 'credentialsFor'>;
 
-  constructor(store: Pick<Store, 'registries' | 'delegations'>, ecr: Pick<EcrLogin, 'of'>) {
+  constructor(store: Pick<Store, 'registries' | 'delegations'>, ecr: Pick<EcrLogin, 'credentialsFor'>) {
     this.#store = store;
     this.#ecr = ecr;
   }
 
   /** Saved credentials that are named go first; else a delegation of the account that covers the image. */
-  async of(accountId: string, registryId: string | null, image: string): Promise<Credentials | undefined> {
+  async find(
+    accountId: string,
+    registryId: string | null,
+    image: string,
+  ): Promise<RegistryCredentials | undefined> {
     if (registryId !== null) {
       const saved = await this.#store.registries.find(accountId, registryId);
       return saved === undefined ? undefined : { username: saved.username, password: saved.password };
     }
-    if (!isOfEcr(image)) return undefined;
-    const delegation = covering(await this.#store.delegations.list(accountId), image);
-    return delegation === undefined ? undefined : this.#ecr.of(delegation);
+    if (!isEcrImage(image)) return undefined;
+    const delegation = findCoveringDelegation(await this.#store.delegations.list(accountId), image);
+    return delegation === undefined ? undefined : this.#ecr.credentialsFor(delegation);
   }
 }
 
 /** The newest delegation whose repository the image is from. A tag that was named counts; `latest` stands for every tag. */
-export function covering(
+export function findCoveringDelegation(
   delegations: readonly RegistryDelegation[],
   image: string,
 ): RegistryDelegation | undefined {
@@ -45,6 +49,6 @@ export function covering(
 }
 
 /** Most images are not, and need no look into the store. */
-function isOfEcr(image: string): boolean {
+function isEcrImage(image: string): boolean {
   return /^\d+\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?\//.test(image);
 }

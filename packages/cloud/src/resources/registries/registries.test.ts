@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { freshContext } from '../../../../../tests/support/context.ts';
-import type { TestContext } from '../../../../../tests/support/context.ts';
+import { createServiceContext } from '../../../../testing/src/service-context.ts';
+import type { ServiceContext } from '../../../../testing/src/service-context.ts';
 import { BerthError } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
+import type { Caller } from '../../domain/caller.ts';
 import { Registries } from './registries.ts';
 
 const refusedAs = (code: string) => (error: unknown) =>
   error instanceof BerthError && error.code === code && !/hidden/.test(error.message);
 
 describe('registries', () => {
-  let context: TestContext;
+  let context: ServiceContext;
   let registries: Registries;
   let ann: Caller;
 
   before(async () => {
-    context = await freshContext();
+    context = await createServiceContext();
     registries = new Registries(context);
     ann = await context.account('ann');
   });

@@ -1,28 +1,28 @@
 import { UniqueViolation } from '../../store/database.ts';
-import type { Registry } from '../../store/records.ts';
+import type { Registry } from '../../domain/records.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
-import { auditOf } from '../context.ts';
-import type { Context } from '../context.ts';
+import type { Caller } from '../../domain/caller.ts';
+import { auditEntry } from '../resource-context.ts';
+import type { ResourceContext } from '../resource-context.ts';
 
-export interface Credentials {
+export interface RegistryCredentials {
   username: string;
   password: string;
 }
 
-const KIND = 'registry';
+const RESOURCE = 'registry';
 
 /** Saved credentials for private container images. They go in and are never shown again. */
 export class Registries {
-  readonly #context: Context;
+  readonly #context: ResourceContext;
 
-  constructor(context: Context) {
+  constructor(context: ResourceContext) {
     this.#context = context;
   }
 
   async create(
     caller: Caller,
-    { name, username, password }: Credentials & { name: string },
+    { name, username, password }: RegistryCredentials & { name: string },
   ): Promise<Registry> {
     const { store, clock, ids } = this.#context;
     const registry: Registry = {
@@ -34,7 +34,10 @@ export class Registries {
       createdAt: clock.now(),
     };
     try {
-      await store.registries.insert(registry, auditOf(this.#context, caller, 'create', KIND, registry.id));
+      await store.registries.insert(
+        registry,
+        auditEntry(this.#context, caller, 'create', RESOURCE, registry.id),
+      );
     } catch (error) {
       if (error instanceof UniqueViolation)
         throw new BerthError(
@@ -46,21 +49,21 @@ export class Registries {
     return registry;
   }
 
-  async replaceCredentials(caller: Caller, id: string, credentials: Credentials): Promise<Registry> {
+  async replaceCredentials(caller: Caller, id: string, credentials: RegistryCredentials): Promise<Registry> {
     const changed = await this.#context.store.registries.change(caller.accountId, id, (current) => ({
       record: { ...current, ...credentials },
-      audit: auditOf(this.#context, caller, 'update', KIND, id, [
+      audit: auditEntry(this.#context, caller, 'update', RESOURCE, id, [
         { field: 'username' },
         { field: 'password' },
       ]),
     }));
-    if (changed === undefined) throw notFound(KIND, id);
+    if (changed === undefined) throw notFound(RESOURCE, id);
     return changed;
   }
 
   async get(caller: Caller, id: string): Promise<Registry> {
     const found = await this.#context.store.registries.find(caller.accountId, id);
-    if (found === undefined) throw notFound(KIND, id);
+    if (found === undefined) throw notFound(RESOURCE, id);
     return found;
   }
 
@@ -72,8 +75,8 @@ export class Registries {
     const removed = await this.#context.store.registries.remove(
       caller.accountId,
       id,
-      auditOf(this.#context, caller, 'delete', KIND, id),
+      auditEntry(this.#context, caller, 'delete', RESOURCE, id),
     );
-    if (!removed) throw notFound(KIND, id);
+    if (!removed) throw notFound(RESOURCE, id);
   }
 }

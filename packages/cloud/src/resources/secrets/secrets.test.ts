@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { freshContext } from '../../../../../tests/support/context.ts';
-import type { TestContext } from '../../../../../tests/support/context.ts';
+import { createServiceContext } from '../../../../testing/src/service-context.ts';
+import type { ServiceContext } from '../../../../testing/src/service-context.ts';
 import { BerthError } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
+import type { Caller } from '../../domain/caller.ts';
 import { Secrets } from './secrets.ts';
 
 const refusedAs = (code: string) => (error: unknown) => error instanceof BerthError && error.code === code;
 
 describe('secrets', () => {
-  let context: TestContext;
+  let context: ServiceContext;
   let secrets: Secrets;
   let ann: Caller;
 
   before(async () => {
-    context = await freshContext();
+    context = await createServiceContext();
     secrets = new Secrets(context);
     ann = await context.account('ann');
   });

@@ -1,13 +1,13 @@
 import { UniqueViolation } from '../../store/database.ts';
-import type { Change, Secret } from '../../store/records.ts';
+import type { FieldChange, Secret } from '../../domain/records.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
-import { auditOf } from '../context.ts';
-import type { Context } from '../context.ts';
-import { checkSecretName, checkSecretValue } from './names.ts';
-import { referencedSecrets, resolveSecrets } from './references.ts';
+import type { Caller } from '../../domain/caller.ts';
+import { auditEntry } from '../resource-context.ts';
+import type { ResourceContext } from '../resource-context.ts';
+import { checkSecretName, checkSecretValue } from '../../domain/secrets/secret-rules.ts';
+import { referencedSecrets, resolveSecrets } from '../../domain/secrets/secret-references.ts';
 
-const KIND = 'secret';
+const RESOURCE = 'secret';
 
 export interface NewSecret {
   name: string;
@@ -16,9 +16,9 @@ export interface NewSecret {
 }
 
 export class Secrets {
-  readonly #context: Context;
+  readonly #context: ResourceContext;
 
-  constructor(context: Context) {
+  constructor(context: ResourceContext) {
     this.#context = context;
   }
 
@@ -37,7 +37,11 @@ export class Secrets {
       valueUpdatedAt: now,
     };
     try {
-      await store.secrets.insert(secret, value, auditOf(this.#context, caller, 'create', KIND, secret.id));
+      await store.secrets.insert(
+        secret,
+        value,
+        auditEntry(this.#context, caller, 'create', RESOURCE, secret.id),
+      );
     } catch (error) {
       if (error instanceof UniqueViolation)
         throw new BerthError(
@@ -64,20 +68,20 @@ export class Secrets {
         updatedAt: now,
         valueUpdatedAt: value === undefined ? current.valueUpdatedAt : now,
       };
-      const changes: Change[] = [];
+      const changes: FieldChange[] = [];
       if (value !== undefined) changes.push({ field: 'value' });
       if (description !== undefined)
         changes.push({ field: 'description', from: current.description, to: description });
-      const changed = { record, audit: auditOf(this.#context, caller, 'update', KIND, id, changes) };
+      const changed = { record, audit: auditEntry(this.#context, caller, 'update', RESOURCE, id, changes) };
       return value === undefined ? changed : { ...changed, value };
     });
-    if (changed === undefined) throw notFound(KIND, id);
+    if (changed === undefined) throw notFound(RESOURCE, id);
     return changed;
   }
 
   async get(caller: Caller, id: string): Promise<Secret> {
     const found = await this.#context.store.secrets.find(caller.accountId, id);
-    if (found === undefined) throw notFound(KIND, id);
+    if (found === undefined) throw notFound(RESOURCE, id);
     return found;
   }
 
@@ -89,13 +93,16 @@ export class Secrets {
     const removed = await this.#context.store.secrets.remove(
       caller.accountId,
       id,
-      auditOf(this.#context, caller, 'delete', KIND, id),
+      auditEntry(this.#context, caller, 'delete', RESOURCE, id),
     );
-    if (!removed) throw notFound(KIND, id);
+    if (!removed) throw notFound(RESOURCE, id);
   }
 
   /** The environment of a container that starts now. */
   async resolve(accountId: string, env: Record<string, string>): Promise<Record<string, string>> {
-    return resolveSecrets(env, await this.#context.store.secrets.values(accountId, referencedSecrets(env)));
+    return resolveSecrets(
+      env,
+      await this.#context.store.secrets.findValues(accountId, referencedSecrets(env)),
+    );
   }
 }

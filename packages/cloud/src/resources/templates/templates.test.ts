@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { freshContext } from '../../../../../tests/support/context.ts';
-import type { TestContext } from '../../../../../tests/support/context.ts';
+import { createServiceContext } from '../../../../testing/src/service-context.ts';
+import type { ServiceContext } from '../../../../testing/src/service-context.ts';
 import type { TemplateStore } from '../../store/store.ts';
 import { BerthError } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
-import { officialTemplates } from '../catalog/official-templates.ts';
+import type { Caller } from '../../domain/caller.ts';
+import { officialTemplates } from './official-templates.ts';
 import { Registries } from '../registries/registries.ts';
 import { Templates } from './templates.ts';
 
@@ -13,13 +13,13 @@ const refusedAs = (code: string, words: RegExp) => (error: unknown) =>
   error instanceof BerthError && error.code === code && words.test(error.message);
 
 describe('templates', () => {
-  let context: TestContext;
+  let context: ServiceContext;
   let templates: Templates;
   let ann: Caller;
   let bob: Caller;
 
   before(async () => {
-    context = await freshContext();
+    context = await createServiceContext();
     templates = new Templates(context);
     ann = await context.account('ann');
     bob = await context.account('bob');

@@ -1,22 +1,22 @@
-import type { Endpoint, Page, Template } from '../../store/records.ts';
+import type { Endpoint, PageRequest, Template } from '../../domain/records.ts';
 import { UniqueViolation } from '../../store/database.ts';
-import type { Changed, ChangedTemplate, TemplateFooting } from '../../store/store.ts';
+import type { AuditedChange, AuditedTemplateChange, TemplateReferences } from '../../store/store.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
-import { auditOf, changesBetween } from '../context.ts';
-import type { Context } from '../context.ts';
-import { officialTemplates } from '../catalog/official-templates.ts';
-import { needsRelease, withVersion } from '../endpoints/release.ts';
-import { containerOf, followTemplate } from '../endpoints/template-link.ts';
-import { checkRegistry, namedRegistries } from '../registries/reference.ts';
-import { checkTemplate } from './rules.ts';
+import type { Caller } from '../../domain/caller.ts';
+import { auditEntry, diffRecords } from '../resource-context.ts';
+import type { ResourceContext } from '../resource-context.ts';
+import { officialTemplates } from './official-templates.ts';
+import { needsRelease, withVersion } from '../endpoints/endpoint-release.ts';
+import { containerFromTemplate, mergeTemplateChange } from '../../domain/templates/template-inheritance.ts';
+import { checkRegistryExists, referencedRegistryIds } from '../registries/registry-references.ts';
+import { checkTemplate } from '../../domain/templates/template-rules.ts';
 
 /** What a person may set; the rest is Berth's. */
 export type TemplateFields = Omit<Template, 'id' | 'accountId' | 'createdAt' | 'updatedAt'>;
 export type NewTemplate = Pick<TemplateFields, 'name' | 'image'> & Partial<TemplateFields>;
 
 /** What a template is where nothing is said. The interfaces differ in some of these and say so themselves. */
-const DEFAULTS: Omit<TemplateFields, 'name' | 'image'> = {
+const TEMPLATE_DEFAULTS: Omit<TemplateFields, 'name' | 'image'> = {
   args: '',
   containerDisk: 50,
   volumeSize: 0,
@@ -38,22 +38,22 @@ const DEFAULTS: Omit<TemplateFields, 'name' | 'image'> = {
 };
 
 /** A change of a template that is about to be written. */
-export interface TemplateChange extends ChangedTemplate {
-  follow(linked: Endpoint): Changed<Endpoint> | undefined;
+export interface TemplateUpdate extends AuditedTemplateChange {
+  updateLinked(linked: Endpoint): AuditedChange<Endpoint> | undefined;
   /** The endpoints that it has reached, once it is written. */
-  followers: ReadonlySet<string>;
+  changedEndpointIds: ReadonlySet<string>;
 }
 
-const KIND = 'template';
+const RESOURCE = 'template';
 /** Values of the environment are nobody's business but the container's. */
-const HIDDEN: (keyof Template)[] = ['env', 'config'];
+const AUDIT_HIDDEN_FIELDS: (keyof Template)[] = ['env', 'config'];
 
 export class Templates {
-  readonly #context: Context;
+  readonly #context: ResourceContext;
   readonly #onEndpointChanged: (endpointId: string) => void;
 
   /** `onEndpointChanged` hears of endpoints that a change of their template has reached. */
-  constructor(context: Context, onEndpointChanged: (endpointId: string) => void = () => undefined) {
+  constructor(context: ResourceContext, onEndpointChanged: (endpointId: string) => void = () => undefined) {
     this.#context = context;
     this.#onEndpointChanged = onEndpointChanged;
   }
@@ -62,13 +62,13 @@ export class Templates {
     const record = this.draft(caller, fields);
     const inserting = this.#context.store.templates.insert(
       caller.accountId,
-      { registryIds: namedRegistries(record) },
+      { registryIds: referencedRegistryIds(record) },
       ({ registryIds }) => {
-        checkRegistry(record.registryId, registryIds);
-        return { record, audit: auditOf(this.#context, caller, 'create', KIND, record.id) };
+        checkRegistryExists(record.registryId, registryIds);
+        return { record, audit: auditEntry(this.#context, caller, 'create', RESOURCE, record.id) };
       },
     );
-    return refuseTakenName(record.name, inserting);
+    return rejectDuplicateName(record.name, inserting);
   }
 
   /** A template that keeps the rules and is not kept yet; whether its registry is there is asked when it is. */
@@ -76,7 +76,7 @@ export class Templates {
     const { clock, ids } = this.#context;
     const now = clock.now();
     return checkTemplate({
-      ...DEFAULTS,
+      ...TEMPLATE_DEFAULTS,
       ...fields,
       id: ids.resource(10),
       accountId: caller.accountId,
@@ -92,13 +92,13 @@ export class Templates {
     fields: Partial<TemplateFields>,
     command?: (args: string) => string,
   ): Promise<Template> {
-    let change: TemplateChange | undefined;
+    let change: TemplateUpdate | undefined;
     const changing = this.#context.store.templates.change(
       caller.accountId,
       id,
-      { registryIds: namedRegistries(fields) },
+      { registryIds: referencedRegistryIds(fields) },
       (current, footing) => {
-        change = this.change(
+        change = this.prepareUpdate(
           caller,
           current,
           command === undefined ? fields : { ...fields, args: command(current.args) },
@@ -107,51 +107,51 @@ export class Templates {
         return change;
       },
     );
-    const changed = await refuseTakenName(fields.name, changing);
-    if (changed === undefined) throw notFound(KIND, id);
-    this.tellFollowers(change);
+    const changed = await rejectDuplicateName(fields.name, changing);
+    if (changed === undefined) throw notFound(RESOURCE, id);
+    this.notifyLinkedEndpoints(change);
     return changed;
   }
 
   /** What the fields make of a template and of the endpoints that follow it, for the transaction that writes it. */
-  change(
+  prepareUpdate(
     caller: Caller,
     current: Template,
     fields: Partial<TemplateFields>,
-    { registryIds }: TemplateFooting,
-  ): TemplateChange {
-    checkRegistry(fields.registryId, registryIds);
+    { registryIds }: TemplateReferences,
+  ): TemplateUpdate {
+    checkRegistryExists(fields.registryId, registryIds);
     const record = checkTemplate({ ...current, ...fields, updatedAt: this.#context.clock.now() });
     const followers = new Set<string>();
-    const follow = (linked: Endpoint): Changed<Endpoint> | undefined => {
+    const follow = (linked: Endpoint): AuditedChange<Endpoint> | undefined => {
       const followed = this.#followed(caller, linked, current, record);
       if (followed !== undefined) followers.add(linked.id);
       return followed;
     };
     return {
       record,
-      audit: auditOf(
+      audit: auditEntry(
         this.#context,
         caller,
         'update',
-        KIND,
+        RESOURCE,
         current.id,
-        changesBetween(current, record, HIDDEN),
+        diffRecords(current, record, AUDIT_HIDDEN_FIELDS),
       ),
-      follow,
-      followers,
+      updateLinked: follow,
+      changedEndpointIds: followers,
     };
   }
 
   /** To be called when the change is written. */
-  tellFollowers(change: TemplateChange | undefined): void {
-    for (const endpointId of change?.followers ?? []) this.#onEndpointChanged(endpointId);
+  notifyLinkedEndpoints(change: TemplateUpdate | undefined): void {
+    for (const endpointId of change?.changedEndpointIds ?? []) this.#onEndpointChanged(endpointId);
   }
 
   /** One's own, anyone's public one, or one that comes with Berth. */
   async get(caller: Caller, id: string): Promise<Template> {
     const found = await this.find(caller, id);
-    if (found === undefined) throw notFound(KIND, id);
+    if (found === undefined) throw notFound(RESOURCE, id);
     return found;
   }
 
@@ -165,7 +165,7 @@ export class Templates {
     );
   }
 
-  list(caller: Caller, page?: Page): Promise<Template[]> {
+  list(caller: Caller, page?: PageRequest): Promise<Template[]> {
     return this.#context.store.templates.list(caller.accountId, page);
   }
 
@@ -178,14 +178,14 @@ export class Templates {
     const removed = await this.#context.store.templates.remove(
       caller.accountId,
       id,
-      auditOf(this.#context, caller, 'delete', KIND, id),
+      auditEntry(this.#context, caller, 'delete', RESOURCE, id),
     );
-    if (!removed) throw notFound(KIND, id);
+    if (!removed) throw notFound(RESOURCE, id);
   }
 
   async removeByName(caller: Caller, name: string): Promise<void> {
     const found = await this.#context.store.templates.findByName(caller.accountId, name);
-    if (found === undefined) throw notFound(KIND, name);
+    if (found === undefined) throw notFound(RESOURCE, name);
     await this.remove(caller, found.id);
   }
 
@@ -194,30 +194,30 @@ export class Templates {
     linked: Endpoint,
     before: Template,
     after: Template,
-  ): Changed<Endpoint> | undefined {
-    const container = followTemplate(
+  ): AuditedChange<Endpoint> | undefined {
+    const container = mergeTemplateChange(
       linked,
-      containerOf(before, linked.accountId),
-      containerOf(after, linked.accountId),
+      containerFromTemplate(before, linked.accountId),
+      containerFromTemplate(after, linked.accountId),
     );
     const endpoint = { ...linked, ...container, updatedAt: this.#context.clock.now() };
     if (!needsRelease(linked, endpoint)) return undefined;
     const record = withVersion(linked, endpoint);
     return {
       record,
-      audit: auditOf(
+      audit: auditEntry(
         this.#context,
         caller,
         'update',
         'endpoint',
         linked.id,
-        changesBetween(linked, record, ['env']),
+        diffRecords(linked, record, ['env']),
       ),
     };
   }
 }
 
-export async function refuseTakenName<T>(name: string | undefined, work: Promise<T>): Promise<T> {
+export async function rejectDuplicateName<T>(name: string | undefined, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {

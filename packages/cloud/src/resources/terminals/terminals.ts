@@ -1,15 +1,15 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { Execution, TerminalSize } from '../../engines/instance.ts';
-import type { PodStore } from '../../store/pods.ts';
+import type { PodStore } from '../../store/pod-store.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
-import { auditOf } from '../context.ts';
-import type { Context } from '../context.ts';
+import type { Caller } from '../../domain/caller.ts';
+import { auditEntry } from '../resource-context.ts';
+import type { ResourceContext } from '../resource-context.ts';
 import type { Endpoints } from '../endpoints/endpoints.ts';
-import { openShell } from './shell.ts';
+import { openShell } from './open-shell.ts';
 
 /** What somebody wants to run beside a pod or a worker. */
-export interface TerminalWish {
+export interface TerminalRequest {
   /** Without one, the shell that is there. */
   argv?: readonly string[];
   /** In a terminal of this size; without one, through pipes. */
@@ -18,7 +18,7 @@ export interface TerminalWish {
   term?: string;
 }
 
-export interface OpenedTerminal {
+export interface OpenTerminal {
   execution: Execution;
   argv: readonly string[];
   /** It really has a terminal. */
@@ -27,26 +27,26 @@ export interface OpenedTerminal {
   note: string | null;
 }
 
-export interface TerminalParts {
+export interface TerminalsDeps {
   endpoints: Pick<Endpoints, 'get'>;
   /** By data center. */
   engines: ReadonlyMap<string, InstanceEngine>;
 }
 
-const NO_TERMINAL =
+const NO_TERMINAL_NOTE =
   'This machine has no program that makes terminals (script of util-linux, or python3): the command is reached through pipes.';
 
 /** Commands beside pods and workers. */
 export class Terminals {
-  readonly #context: Context;
-  readonly #parts: TerminalParts;
+  readonly #context: ResourceContext;
+  readonly #deps: TerminalsDeps;
 
-  constructor(context: Context, parts: TerminalParts) {
+  constructor(context: ResourceContext, deps: TerminalsDeps) {
     this.#context = context;
-    this.#parts = parts;
+    this.#deps = deps;
   }
 
-  async pod(caller: Caller, id: string, wish: TerminalWish): Promise<OpenedTerminal> {
+  async openInPod(caller: Caller, id: string, wish: TerminalRequest): Promise<OpenTerminal> {
     const { pods } = this.#context.store;
     const pod = await pods.find(caller.accountId, id);
     if (pod === undefined) throw notFound('pod', id);
@@ -60,14 +60,14 @@ export class Terminals {
     return opened;
   }
 
-  async worker(
+  async openInWorker(
     caller: Caller,
     endpointId: string,
     workerId: string,
-    wish: TerminalWish,
-  ): Promise<OpenedTerminal> {
-    await this.#parts.endpoints.get(caller, endpointId);
-    const worker = await this.#context.store.fleet.findWorker(endpointId, workerId);
+    wish: TerminalRequest,
+  ): Promise<OpenTerminal> {
+    await this.#deps.endpoints.get(caller, endpointId);
+    const worker = await this.#context.store.workers.findWorker(endpointId, workerId);
     if (worker === undefined) throw notFound('worker', workerId);
     if (worker.endedAt !== null)
       throw new BerthError('state', `worker ${workerId} has ended, so nothing can be run in it`);
@@ -77,9 +77,9 @@ export class Terminals {
   async #open(
     dataCenterId: string,
     instanceId: string,
-    { argv, tty: wished, term }: TerminalWish,
-  ): Promise<OpenedTerminal> {
-    const engine = this.#parts.engines.get(dataCenterId);
+    { argv, tty: wished, term }: TerminalRequest,
+  ): Promise<OpenTerminal> {
+    const engine = this.#deps.engines.get(dataCenterId);
     if (engine === undefined)
       throw new BerthError('unavailable', `the data center ${dataCenterId} is not connected now`);
     const tty = engine.abilities.terminal ? wished : undefined;
@@ -94,7 +94,7 @@ export class Terminals {
     return {
       ...opened,
       tty: tty !== undefined,
-      note: wished !== undefined && tty === undefined ? NO_TERMINAL : null,
+      note: wished !== undefined && tty === undefined ? NO_TERMINAL_NOTE : null,
     };
   }
 
@@ -102,7 +102,7 @@ export class Terminals {
   async #note(pods: PodStore, caller: Caller, id: string): Promise<void> {
     await pods.change(caller.accountId, id, {}, (current) => ({
       record: current,
-      audit: auditOf(this.#context, caller, 'terminal', 'pod', id),
+      audit: auditEntry(this.#context, caller, 'terminal', 'pod', id),
     }));
   }
 }

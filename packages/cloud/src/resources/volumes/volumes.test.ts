@@ -1,48 +1,50 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
-import { freshContext } from '../../../../../tests/support/context.ts';
-import type { TestContext } from '../../../../../tests/support/context.ts';
-import { check } from '../../../../../tests/support/seed.ts';
-import { ProcessEngine } from '../../engines/process/engine.ts';
+import { createServiceContext } from '../../../../testing/src/service-context.ts';
+import type { ServiceContext } from '../../../../testing/src/service-context.ts';
+import { checkProperty } from '../../../../testing/src/property-testing.ts';
+import { ProcessEngine } from '../../engines/process/process-engine.ts';
 import { BerthError } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
+import type { Caller } from '../../domain/caller.ts';
 import { Catalog } from '../catalog/catalog.ts';
-import { defineDataCenter } from '../catalog/data-centers.ts';
-import type { Growth } from './volumes.ts';
-import { grown, Volumes } from './volumes.ts';
+import { defineDataCenter } from '../../domain/catalog/data-centers.ts';
+import type { ResizeRule } from './volumes.ts';
+import { resizedTo, Volumes } from './volumes.ts';
 
 const refused = (words: RegExp) => (error: unknown) =>
   error instanceof BerthError && error.code === 'rule' && words.test(error.message);
 
 describe('the size of a volume', () => {
   const size = fc.integer({ min: 0, max: 5000 });
-  const growth = fc.constantFrom<Growth>('larger', 'not-smaller');
+  const growth = fc.constantFrom<ResizeRule>('larger', 'not-smaller');
 
   test('never shrinks: it becomes what was asked for, or nothing happens', async () => {
-    await check(
+    await checkProperty(
       fc.property(size, size, growth, (current, wanted, mode) => {
         const allowed = mode === 'larger' ? wanted > current : wanted >= current;
-        if (allowed) assert.equal(grown(current, wanted, mode), wanted);
-        else assert.throws(() => grown(current, wanted, mode), refused(new RegExp(`${current} GB`)));
+        if (allowed) assert.equal(resizedTo(current, wanted, mode), wanted);
+        else assert.throws(() => resizedTo(current, wanted, mode), refused(new RegExp(`${current} GB`)));
       }),
     );
   });
 
   test('stays where nothing is said', async () => {
-    await check(
-      fc.property(size, growth, (current, mode) => assert.equal(grown(current, undefined, mode), current)),
+    await checkProperty(
+      fc.property(size, growth, (current, mode) =>
+        assert.equal(resizedTo(current, undefined, mode), current),
+      ),
     );
   });
 
   test('after any requests is the largest that was ever granted', async () => {
-    await check(
+    await checkProperty(
       fc.property(size, fc.array(fc.tuple(size, growth)), (first, requests) => {
         let current = first;
         for (const [wanted, mode] of requests) {
           const before = current;
           try {
-            current = grown(current, wanted, mode);
+            current = resizedTo(current, wanted, mode);
           } catch (error) {
             assert.ok(error instanceof BerthError);
           }
@@ -55,12 +57,12 @@ describe('the size of a volume', () => {
 });
 
 describe('volumes', () => {
-  let context: TestContext;
+  let context: ServiceContext;
   let volumes: Volumes;
   let ann: Caller;
 
   before(async () => {
-    context = await freshContext();
+    context = await createServiceContext();
     const dataCenters = [
       defineDataCenter({ id: 'LOCAL-1' }),
       defineDataCenter({ id: 'FAST-1', networkVolumeTypes: ['HIGH_PERFORMANCE'] }),

@@ -1,11 +1,11 @@
-import type { NetworkVolume, VolumeType } from '../../store/records.ts';
-import { notFound, rule } from '../../support/errors.ts';
-import type { Caller } from '../caller.ts';
+import type { NetworkVolume, VolumeType } from '../../domain/records.ts';
+import { notFound, ruleError } from '../../support/errors.ts';
+import type { Caller } from '../../domain/caller.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import { auditOf, changesBetween } from '../context.ts';
-import type { Context } from '../context.ts';
-import type { VolumeContents } from './contents.ts';
-import type { VolumeUsage } from './usage.ts';
+import { auditEntry, diffRecords } from '../resource-context.ts';
+import type { ResourceContext } from '../resource-context.ts';
+import type { VolumeContents } from './volume-contents.ts';
+import type { VolumeUsage } from './volume-usage.ts';
 
 export interface NewVolume {
   name: string;
@@ -15,33 +15,33 @@ export interface NewVolume {
   type?: VolumeType;
 }
 
-export interface VolumeChange {
+export interface VolumeUpdate {
   name?: string;
   size?: number;
 }
 
 /** How large a volume may be: the interfaces differ. */
-export interface SizeBounds {
+export interface VolumeSizeBounds {
   minimum: number;
   maximum: number;
 }
-export const V1_VOLUME_SIZE: SizeBounds = { minimum: 0, maximum: 4000 };
-export const V2_VOLUME_SIZE: SizeBounds = { minimum: 10, maximum: 4096 };
+export const V1_VOLUME_SIZE: VolumeSizeBounds = { minimum: 0, maximum: 4000 };
+export const V2_VOLUME_SIZE: VolumeSizeBounds = { minimum: 10, maximum: 4096 };
 
 /** Whether a growth may leave the size as it is: REST v2 says yes, the older interfaces no. */
-export type Growth = 'larger' | 'not-smaller';
+export type ResizeRule = 'larger' | 'not-smaller';
 
-const KIND = 'network volume';
+const RESOURCE = 'network volume';
 /** How long an answer waits for how much lies in a volume. */
-const COUNT_WITHIN_MS = 1_000;
+const USAGE_TIMEOUT_MS = 1_000;
 
 export class Volumes {
-  readonly #context: Context;
+  readonly #context: ResourceContext;
   readonly #catalog: Catalog;
   readonly #contents: VolumeContents | undefined;
 
   /** Without contents, volumes are names alone. */
-  constructor(context: Context, catalog: Catalog, contents?: VolumeContents) {
+  constructor(context: ResourceContext, catalog: Catalog, contents?: VolumeContents) {
     this.#context = context;
     this.#catalog = catalog;
     this.#contents = contents;
@@ -58,25 +58,25 @@ export class Volumes {
       type: this.#tier(dataCenterId, type),
       createdAt: clock.now(),
     };
-    await store.volumes.insert(volume, auditOf(this.#context, caller, 'create', KIND, volume.id));
+    await store.volumes.insert(volume, auditEntry(this.#context, caller, 'create', RESOURCE, volume.id));
     return volume;
   }
 
-  async update(caller: Caller, id: string, change: VolumeChange, growth: Growth): Promise<NetworkVolume> {
+  async update(caller: Caller, id: string, change: VolumeUpdate, growth: ResizeRule): Promise<NetworkVolume> {
     const changed = await this.#context.store.volumes.change(caller.accountId, id, (current) => {
-      const record = { ...current, ...change, size: grown(current.size, change.size, growth) };
+      const record = { ...current, ...change, size: resizedTo(current.size, change.size, growth) };
       return {
         record,
-        audit: auditOf(this.#context, caller, 'update', KIND, id, changesBetween(current, record)),
+        audit: auditEntry(this.#context, caller, 'update', RESOURCE, id, diffRecords(current, record)),
       };
     });
-    if (changed === undefined) throw notFound(KIND, id);
+    if (changed === undefined) throw notFound(RESOURCE, id);
     return changed;
   }
 
   async get(caller: Caller, id: string): Promise<NetworkVolume> {
     const found = await this.#context.store.volumes.find(caller.accountId, id);
-    if (found === undefined) throw notFound(KIND, id);
+    if (found === undefined) throw notFound(RESOURCE, id);
     return found;
   }
 
@@ -88,15 +88,15 @@ export class Volumes {
     const removed = await this.#context.store.volumes.remove(
       caller.accountId,
       id,
-      auditOf(this.#context, caller, 'delete', KIND, id),
+      auditEntry(this.#context, caller, 'delete', RESOURCE, id),
     );
-    if (!removed) throw notFound(KIND, id);
+    if (!removed) throw notFound(RESOURCE, id);
     await this.#contents?.remove(id);
   }
 
   /** How much lies in each of these; null where counting takes too long to be waited for. The next who asks may know. */
   usages(volumes: readonly NetworkVolume[]): Promise<(VolumeUsage | null)[]> {
-    const enough = new Promise<null>((resolve) => setTimeout(() => resolve(null), COUNT_WITHIN_MS).unref());
+    const enough = new Promise<null>((resolve) => setTimeout(() => resolve(null), USAGE_TIMEOUT_MS).unref());
     return Promise.all(
       volumes.map((volume) => Promise.race([this.#contents?.usage(volume) ?? null, enough])),
     );
@@ -106,13 +106,13 @@ export class Volumes {
     const dataCenters = this.#catalog.dataCenters();
     const dataCenter = dataCenters.find(({ id }) => id === dataCenterId);
     if (dataCenter === undefined) {
-      throw rule(
+      throw ruleError(
         `data center ${JSON.stringify(dataCenterId.slice(0, 64))} does not exist here; available: ${dataCenters.map(({ id }) => id).join(', ')}`,
       );
     }
     const type = wanted ?? dataCenter.networkVolumeTypes[0];
     if (type === undefined || !dataCenter.networkVolumeTypes.includes(type)) {
-      throw rule(
+      throw ruleError(
         `data center ${dataCenterId} has no ${type ?? ''} network volumes; available: ${dataCenter.networkVolumeTypes.join(', ') || 'none'}`,
       );
     }
@@ -121,11 +121,11 @@ export class Volumes {
 }
 
 /** A volume only grows: data is never cut off. */
-export function grown(current: number, wanted: number | undefined, growth: Growth): number {
+export function resizedTo(current: number, wanted: number | undefined, growth: ResizeRule): number {
   if (wanted === undefined) return current;
   if (wanted < current)
-    throw rule(`a network volume cannot shrink: it has ${current} GB and ${wanted} GB were asked for`);
+    throw ruleError(`a network volume cannot shrink: it has ${current} GB and ${wanted} GB were asked for`);
   if (wanted === current && growth === 'larger')
-    throw rule(`the new size must be greater than the current size of ${current} GB`);
+    throw ruleError(`the new size must be greater than the current size of ${current} GB`);
   return wanted;
 }

@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { DATABASES, freshDatabase } from '../../../../../tests/support/databases.ts';
-import { randomNumbers } from '../../../../../tests/support/seed.ts';
-import { recount, simulatedYear, YEAR } from '../../../../../tests/support/simulated-year.ts';
+import { DATABASES, createTestDatabase } from '../../../../testing/src/test-database.ts';
+import { seededNumbers } from '../../../../testing/src/property-testing.ts';
+import {
+  recountUsage,
+  simulateUsageYear,
+  SIMULATED_YEAR,
+} from '../../../../testing/src/simulated-usage-year.ts';
 import { Billing } from '../../metering/billing.ts';
-import type { Caller } from '../../resources/caller.ts';
+import type { Caller } from '../../domain/caller.ts';
 import { Sealer } from '../../support/crypto.ts';
-import { migrate } from '../migrate.ts';
-import { openDatabase, storeOver } from '../open.ts';
-import { FIELD, PackedSums } from '../packed-sums.ts';
-import { changes, name, rows, rowValues, sql } from '../sql.ts';
+import { migrate } from './migrate.ts';
+import { openDatabase, createStore } from '../open-store.ts';
+import { FIELD, PackedSums } from '../../domain/packed-sums.ts';
+import { execute, raw, rows, rowValues, sql } from '../sql.ts';
 import type { Row, Steps } from '../sql.ts';
 import { migrations } from './migrations.ts';
 
@@ -28,7 +32,7 @@ const iso = (milliseconds: number): string => new Date(milliseconds).toISOString
 for (const kind of DATABASES) {
   describe(`days that were rows, on ${kind}`, () => {
     test('are in the rows of their months afterwards, exactly as if they had been written there', async () => {
-      const [place, old] = [await freshDatabase(kind), await freshDatabase(kind)];
+      const [place, old] = [await createTestDatabase(kind), await createTestDatabase(kind)];
       const options = { poolSize: 2, onError: () => undefined };
       const [database, before] = [
         await openDatabase({ ...options, database: place.url, data: place.data }),
@@ -37,29 +41,29 @@ for (const kind of DATABASES) {
       try {
         await migrate(database);
         await migrate(before, migrations.slice(0, BEFORE));
-        const store = storeOver(database, new Sealer(Buffer.alloc(32, 7)));
-        const pods = simulatedYear(30, randomNumbers(), 'year');
+        const store = createStore(database, new Sealer(Buffer.alloc(32, 7)));
+        const pods = simulateUsageYear(30, seededNumbers(), 'year');
         const events = pods.flatMap(({ changes: some }) => some).sort((one, other) => one.at - other.at);
         const half = Math.floor(events.length / 2);
-        await store.ledger.settle(events.slice(0, half));
+        await store.ledger.recordUsage(events.slice(0, half));
         // Beyond what a JavaScript number holds, in another account.
-        const dear = events.find(({ use }) => use !== null)?.use ?? assert.fail();
-        await store.ledger.settle([
+        const dear = events.find(({ usage }) => usage !== null)?.usage ?? assert.fail();
+        await store.ledger.recordUsage([
           {
             unitId: 'dear',
-            use: {
+            usage: {
               ...dear,
               accountId: 'dear',
               unitId: 'dear',
               rates: { ...dear.rates, gpu: 89_999_999_999_999 },
             },
-            at: YEAR.end - 1_000,
+            at: SIMULATED_YEAR.end - 1_000,
           },
         ]);
 
         await copyAsBefore(database.read, before.write);
         assert.equal(await migrate(before), migrations.length - BEFORE);
-        const after = storeOver(before, new Sealer(Buffer.alloc(32, 7)));
+        const after = createStore(before, new Sealer(Buffer.alloc(32, 7)));
         const all = (): Steps<Row[]> =>
           rows<Row>(
             sql`select account_id, grouping_by, kind, level, bucket, group_id, days from usage_sums order by 1, 2, 3, 4, 5, 6`,
@@ -71,23 +75,23 @@ for (const kind of DATABASES) {
           }));
         assert.deepEqual(told(await before.read(all)), told(await database.read(all)));
 
-        await after.ledger.settle(events.slice(half));
-        const billing = new Billing(after.ledger, { now: () => YEAR.end });
+        await after.ledger.recordUsage(events.slice(half));
+        const billing = new Billing(after.ledger, { now: () => SIMULATED_YEAR.end });
         for (const bucketSize of ['day', 'month', 'year'] as const) {
-          const { tallies } = await billing.history(caller, 'pod', {
-            startTime: iso(YEAR.start),
-            endTime: iso(YEAR.end),
+          const { totals } = await billing.history(caller, 'pod', {
+            startTime: iso(SIMULATED_YEAR.start),
+            endTime: iso(SIMULATED_YEAR.end),
             bucketSize,
             grouping: 'resource',
           });
-          const used = tallies.filter(
+          const used = totals.filter(
             ({ seconds, amounts }) => seconds > 0 || Object.values(amounts).some((amount) => amount > 0n),
           );
           assert.deepEqual(
             new Map(
               used.map(({ start, group, amounts, seconds }) => [`${start} ${group}`, { amounts, seconds }]),
             ),
-            recount(pods, bucketSize, ({ resourceId }) => resourceId),
+            recountUsage(pods, bucketSize, ({ resourceId }) => resourceId),
             bucketSize,
           );
         }
@@ -124,32 +128,32 @@ async function copyAsBefore(
       `${part}_late_days`,
     ]),
   ];
-  const sums = await read(() => rows<Row>(sql`select ${name(columns.join(', '))} from usage_sums`));
+  const sums = await read(() => rows<Row>(sql`select ${raw(columns.join(', '))} from usage_sums`));
   await write(function* () {
     for (const { id: _, ...stretch } of stretches)
-      yield* changes(sql`insert into usage_stretches ${rowValues(stretch)}`);
+      yield* execute(sql`insert into usage_stretches ${rowValues(stretch)}`);
     for (const { days, ...sum } of sums) {
-      yield* changes(sql`insert into usage_sums ${rowValues(sum)}`);
+      yield* execute(sql`insert into usage_sums ${rowValues(sum)}`);
       if (!(days instanceof Uint8Array)) continue;
       const packed = new PackedSums(days);
       for (let row = 0; row < packed.count; row += 1) {
         const day: Row = {
           ...sum,
           level: 'day',
-          bucket: packed.number(row, FIELD.bucket),
-          last_at: packed.number(row, FIELD.lastAt),
-          runs: packed.number(row, FIELD.runs),
-          runs_late: packed.number(row, FIELD.runsLate),
-          disk_in_gb: packed.number(row, FIELD.diskInGb),
-          added_in_gb: packed.number(row, FIELD.addedInGb),
+          bucket: packed.toNumber(row, FIELD.bucket),
+          last_at: packed.toNumber(row, FIELD.lastAt),
+          runs: packed.toNumber(row, FIELD.runs),
+          runs_late: packed.toNumber(row, FIELD.runsLate),
+          disk_in_gb: packed.toNumber(row, FIELD.diskInGb),
+          added_in_gb: packed.toNumber(row, FIELD.addedInGb),
         };
         for (const [index, part] of PARTS.entries())
           Object.assign(day, {
-            [`${part}_rate`]: packed.number(row, FIELD.rate + index),
-            [`${part}_late`]: String(packed.exact(row, FIELD.late + index)),
+            [`${part}_rate`]: packed.toNumber(row, FIELD.rate + index),
+            [`${part}_late`]: String(packed.toBigInt(row, FIELD.late + index)),
             [`${part}_late_days`]: 0,
           });
-        yield* changes(sql`insert into usage_sums ${rowValues(day)}`);
+        yield* execute(sql`insert into usage_sums ${rowValues(day)}`);
       }
     }
   });

@@ -1,7 +1,7 @@
 import { accountsAndResources } from './0001-accounts-and-resources.ts';
 import { endpoints } from './0002-endpoints.ts';
 import { jobs } from './0003-jobs.ts';
-import { fleet } from './0004-fleet.ts';
+import { workersAndReleases } from './0004-workers-and-releases.ts';
 import { jobLeases } from './0005-job-leases.ts';
 import { pods } from './0006-pods.ts';
 import { usage } from './0007-usage.ts';
@@ -10,11 +10,11 @@ import { s3Keys } from './0009-s3-keys.ts';
 import { flashAndModels } from './0010-flash-and-models.ts';
 import { chunkNumbers } from './0011-chunk-numbers.ts';
 import { packedDays } from './0012-packed-days.ts';
-import { jobNotes } from './0013-job-notes.ts';
+import { inlineJobs } from './0013-inline-jobs.ts';
 import { endedDeliveries } from './0014-ended-deliveries.ts';
-import { jobsTogether } from './0015-jobs-together.ts';
-import { notedEnds } from './0016-noted-ends.ts';
-import { sharedPlaces } from './0017-shared-places.ts';
+import { queueAndLeaseBatches } from './0015-queue-and-lease-batches.ts';
+import { inlineJobResults } from './0016-inline-job-results.ts';
+import { waitingJobBatches } from './0017-waiting-job-batches.ts';
 import type { Dialect } from '../sql.ts';
 
 /** One step of the schema. Steps are numbered from 1 without gaps and never change once released. */
@@ -28,7 +28,7 @@ export const migrations: Migration[] = [
   accountsAndResources,
   endpoints,
   jobs,
-  fleet,
+  workersAndReleases,
   jobLeases,
   pods,
   usage,
@@ -37,9 +37,9 @@ export const migrations: Migration[] = [
   flashAndModels,
   chunkNumbers,
   packedDays,
-  jobNotes,
+  inlineJobs,
   endedDeliveries,
-  jobsTogether,
-  notedEnds,
-  sharedPlaces,
+  queueAndLeaseBatches,
+  inlineJobResults,
+  waitingJobBatches,
 ];

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
-import { newJob } from '../../jobs/submission.ts';
-import * as transitions from '../../jobs/transitions.ts';
+import { newJob } from '../../queue/job-submission.ts';
+import * as transitions from '../../queue/job-transitions.ts';
 import type { Database } from '../database.ts';
-import type { JobStore, TakenJob } from '../jobs.ts';
-import { migrate } from '../migrate.ts';
-import { openDatabase } from '../open.ts';
+import type { JobStore, TakenJob } from '../job-store.ts';
+import { migrate } from '../migrations/migrate.ts';
+import { openDatabase } from '../open-store.ts';
 import { rows, sql } from '../sql.ts';
 
 const NOW = 1_800_000_000_000;
@@ -66,7 +66,7 @@ function smallDisk(t: TestContext, megabytes: number): SmallDisk {
 const take = (store: JobStore, lease: string, now: number): Promise<TakenJob[]> =>
   store.take(
     'e',
-    transitions.takeTerms(() => [{ workerId: 'w', lease }], now),
+    transitions.takeRequest(() => [{ workerId: 'w', lease }], now),
   );
 
 describe('on a small disk', { skip: process.getuid?.() !== 0 || process.platform !== 'linux' }, () => {
@@ -82,7 +82,7 @@ describe('on a small disk', { skip: process.getuid?.() !== 0 || process.platform
       await store.change('e', seq, (job) =>
         transitions.finish(job, { workerId: 'w' }, { output: '1', error: null }, now),
       );
-      await store.forgetEnded(now + 70_000, 100);
+      await store.deleteExpired(now + 70_000, 100);
     };
     for (let seq = 1; seq <= 50; seq += 1) await cycle(seq);
     ({ store } = await open());
@@ -117,12 +117,16 @@ describe('on a small disk', { skip: process.getuid?.() !== 0 || process.platform
     assert.deepEqual(await store.findAll('e', [1]), [whole]);
     assert.equal(await store.find('elsewhere', 1), undefined);
     assert.deepEqual(
-      [await store.chunks('e', 1, 0, 100), await store.workers('e', 0), await store.waiting('e', NOW, 10)],
+      [
+        await store.listChunks('e', 1, 0, 100),
+        await store.workers('e', 0),
+        await store.countWaiting('e', NOW, 10),
+      ],
       [[], [], { waiting: 0, late: 0 }],
     );
-    await assert.rejects(store.running('e'), isFull);
+    await assert.rejects(store.listRunning('e'), isFull);
     clear();
-    assert.deepEqual(await store.running('e'), [taken?.job]);
+    assert.deepEqual(await store.listRunning('e'), [taken?.job]);
     assert.deepEqual(await store.find('e', 1), whole);
   });
 });

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { BerthError } from '../../support/errors.ts';
-import { GroupCommit, NO_PARTNER } from './group-commit.ts';
-import type { Disk } from './wal-sync.ts';
+import { GroupCommit, NO_COMMIT_HOOKS } from './group-commit.ts';
+import type { DiskSync } from './wal-sync.ts';
 
-const NO_DISK: Disk = {
+const NO_DISK: DiskSync = {
   sync: () => undefined,
-  syncBeside: () => Promise.resolve(),
+  syncInBackground: () => Promise.resolve(),
   pending: undefined,
   hasFailed: false,
 };
@@ -24,7 +24,7 @@ function fixture(): {
     error instanceof Error ? error : new Error(String(error)),
   );
   let commits = 0;
-  group.partner = { ...NO_PARTNER, afterCommit: () => (commits += 1) };
+  group.hooks = { ...NO_COMMIT_HOOKS, afterCommit: () => (commits += 1) };
   return {
     connection,
     group,
@@ -56,7 +56,7 @@ describe('work of one turn', () => {
     const { connection, group } = fixture();
     let answered = false;
     const answer = group.run(add(group, connection, 'a')).then(() => (answered = true));
-    group.partner = { ...NO_PARTNER, beforeCommit: () => assert.equal(answered, false) };
+    group.hooks = { ...NO_COMMIT_HOOKS, beforeCommit: () => assert.equal(answered, false) };
     assert.equal(connection.isTransaction, false);
     await answer;
     assert.equal(connection.isTransaction, false);
@@ -74,7 +74,7 @@ describe('work of one turn', () => {
   test('that cannot be done fails by itself: what came with it is kept', async () => {
     const { connection, group, names } = fixture();
     let rolledBack = 0;
-    group.partner = { ...NO_PARTNER, afterRollback: () => (rolledBack += 1) };
+    group.hooks = { ...NO_COMMIT_HOOKS, afterRollback: () => (rolledBack += 1) };
     await group.run(add(group, connection, 'a'));
     const outcomes = await Promise.allSettled([
       group.run(add(group, connection, 'b')),
@@ -91,8 +91,8 @@ describe('work of one turn', () => {
   test('fails as a whole where the database is away: nothing is kept, everyone is told, and the next turn goes on', async () => {
     const { connection, group, names } = fixture();
     let away = true;
-    group.partner = {
-      ...NO_PARTNER,
+    group.hooks = {
+      ...NO_COMMIT_HOOKS,
       beforeCommit: () => {
         if (away) throw new BerthError('unavailable', 'the disk is full');
       },
@@ -114,9 +114,9 @@ describe('work of one turn', () => {
   test('that is large waits for the disk beside everything else, and what is read meanwhile waits with it', async () => {
     const { connection } = fixture();
     const synced = Promise.withResolvers<void>();
-    const disk: { -readonly [name in keyof Disk]: Disk[name] } = {
+    const disk: { -readonly [name in keyof DiskSync]: DiskSync[name] } = {
       sync: () => assert.fail('everything else would wait'),
-      syncBeside: () => (disk.pending = synced.promise),
+      syncInBackground: () => (disk.pending = synced.promise),
       pending: undefined,
       hasFailed: false,
     };
@@ -128,7 +128,7 @@ describe('work of one turn', () => {
     );
     await new Promise((resolve) => setImmediate(resolve));
     const looked = group
-      .look(() => connection.prepare('select count(*) as count from things').get()?.['count'])
+      .readFlushed(() => connection.prepare('select count(*) as count from things').get()?.['count'])
       .then((count) => told.push(`looked ${String(count)}`));
     await new Promise((resolve) => setImmediate(resolve));
     assert.deepEqual(told, []);
@@ -139,7 +139,7 @@ describe('work of one turn', () => {
 
   describe('that the disk did not take', () => {
     /** A disk that is away until it works. */
-    class LostDisk implements Disk {
+    class LostDisk implements DiskSync {
       works = false;
       hasFailed = false;
       syncs = 0;
@@ -151,7 +151,7 @@ describe('work of one turn', () => {
         if (!this.works) throw new Error('the disk is away');
       }
 
-      async syncBeside(): Promise<void> {
+      async syncInBackground(): Promise<void> {
         this.sync();
       }
     }
@@ -175,7 +175,7 @@ describe('work of one turn', () => {
 
     test('is not told to anybody who reads, until it has, if nobody waited for it', async () => {
       const { disk, connection, group } = lost();
-      await group.runUntold(add(group, connection, 'a'));
+      await group.runUnsynced(add(group, connection, 'a'));
       while (disk.syncs === 0) await new Promise((resolve) => setTimeout(resolve, 1));
       for (let tries = 0; tries < 2; tries += 1)
         await assert.rejects(
@@ -254,20 +254,20 @@ describe('notes', () => {
     const { connection, group, names } = fixture();
     const notes = ['a'];
     let isFull = true;
-    group.partner = {
-      ...NO_PARTNER,
-      get hasNotes() {
+    group.hooks = {
+      ...NO_COMMIT_HOOKS,
+      get hasInlineJobs() {
         return notes.length > 0;
       },
-      writeOut: () => {
+      flushInlineJobs: () => {
         for (const name of notes) add(group, connection, name)();
         if (isFull) throw new BerthError('unavailable', 'the disk is full');
         notes.pop();
       },
     };
-    await assert.rejects(group.look(names), /the disk is full/);
+    await assert.rejects(group.readFlushed(names), /the disk is full/);
     assert.deepEqual(await group.read(names), []);
     isFull = false;
-    assert.deepEqual(await group.look(names), ['a']);
+    assert.deepEqual(await group.readFlushed(names), ['a']);
   });
 });

@@ -1,33 +1,33 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { BerthError } from '../../support/errors.ts';
-import type { Disk } from './wal-sync.ts';
+import type { DiskSync } from './wal-sync.ts';
 
 /** Up to this many, it is quicker to wait for the disk than to be woken by it. */
-const SMALL_GROUP = 4;
+const MAX_BLOCKING_SYNC_ITEMS = 4;
 /** What nobody waits for is on the disk twice this much later at most. */
 const LAZY_SYNC_MS = 5;
 
 /** Takes part in every transaction. */
-export interface Partner {
+export interface CommitHooks {
   /** Writes what is still to be written. */
   beforeCommit(): void;
   afterCommit(): void;
   afterRollback(): void;
   /** Whether something is written in a form that nobody else can read. */
-  readonly hasNotes: boolean;
+  readonly hasInlineJobs: boolean;
   /** Writes it out. */
-  writeOut(): void;
+  flushInlineJobs(): void;
 }
 
-export const NO_PARTNER: Partner = {
+export const NO_COMMIT_HOOKS: CommitHooks = {
   beforeCommit: () => undefined,
   afterCommit: () => undefined,
   afterRollback: () => undefined,
-  hasNotes: false,
-  writeOut: () => undefined,
+  hasInlineJobs: false,
+  flushInlineJobs: () => undefined,
 };
 
-interface Piece {
+interface WorkItem {
   work: () => unknown;
   /** It is answered when the disk has it; else when it is committed. */
   synced: boolean;
@@ -44,14 +44,14 @@ interface Piece {
  */
 export class GroupCommit {
   readonly #connection: DatabaseSync;
-  readonly #disk: Disk;
+  readonly #disk: DiskSync;
   readonly #translate: (error: unknown) => Error;
   readonly #begin: StatementSync;
   readonly #end: StatementSync;
   #hasBegun = false;
   #hasWritten = false;
-  #first: Piece[] = [];
-  #last: Piece[] = [];
+  #first: WorkItem[] = [];
+  #last: WorkItem[] = [];
   #scheduled = false;
   #closed = false;
   /** Something is committed and not on the disk, and nobody waits for it. */
@@ -59,9 +59,9 @@ export class GroupCommit {
   /** It looks after that. Where syncs come one after the other it is seldom set: to set it and clear it for each costs more than some of the writes. */
   #lazySync: NodeJS.Timeout | undefined;
   #syncs = 0;
-  partner: Partner = NO_PARTNER;
+  hooks: CommitHooks = NO_COMMIT_HOOKS;
 
-  constructor(connection: DatabaseSync, disk: Disk, translate: (error: unknown) => Error) {
+  constructor(connection: DatabaseSync, disk: DiskSync, translate: (error: unknown) => Error) {
     this.#connection = connection;
     this.#disk = disk;
     this.#translate = translate;
@@ -87,7 +87,7 @@ export class GroupCommit {
   }
 
   /** For what nobody is told of yet: answered when it is committed. Whoever is told later is told after a sync that holds this too. */
-  runUntold<T>(work: () => T): Promise<T> {
+  runUnsynced<T>(work: () => T): Promise<T> {
     return this.#add(this.#first, work, false);
   }
 
@@ -97,9 +97,9 @@ export class GroupCommit {
   }
 
   /** For what the notes have a part in: they are written out before. */
-  look<T>(work: () => T): Promise<T> {
+  readFlushed<T>(work: () => T): Promise<T> {
     return this.read(() => {
-      if (this.partner.hasNotes) this.#writeOut();
+      if (this.hooks.hasInlineJobs) this.#writeOut();
       return work();
     });
   }
@@ -119,14 +119,14 @@ export class GroupCommit {
     }
   }
 
-  #add<T>(group: Piece[], work: () => T, synced: boolean, size = 1): Promise<T> {
+  #add<T>(group: WorkItem[], work: () => T, synced: boolean, size = 1): Promise<T> {
     if (this.#closed) return Promise.reject(new BerthError('unavailable', 'the server stops; try again'));
     if (!this.#scheduled) {
       this.#scheduled = true;
       setImmediate(() => this.flush());
     }
     return new Promise<T>((resolve, reject) =>
-      group.push({ work, synced, size, resolve: resolve as Piece['resolve'], reject }),
+      group.push({ work, synced, size, resolve: resolve as WorkItem['resolve'], reject }),
     );
   }
 
@@ -147,25 +147,25 @@ export class GroupCommit {
     this.#commit(group);
   }
 
-  #commit(group: Piece[]): void {
+  #commit(group: WorkItem[]): void {
     let results: unknown[];
     let hasWritten = false;
     const waits = group.some(({ synced }) => synced);
     const alone =
       waits &&
       this.#disk.pending === undefined &&
-      group.reduce((sum, { size }) => sum + size, 0) <= SMALL_GROUP;
+      group.reduce((sum, { size }) => sum + size, 0) <= MAX_BLOCKING_SYNC_ITEMS;
     try {
       results = group.map(({ work }) => work());
-      this.partner.beforeCommit();
+      this.hooks.beforeCommit();
       hasWritten = this.#hasWritten;
       if (this.#hasBegun) this.#end.run();
       this.#hasBegun = this.#hasWritten = false;
-      this.partner.afterCommit();
+      this.hooks.afterCommit();
     } catch (error) {
       if (this.#connection.isTransaction) this.#connection.exec('rollback');
       this.#hasBegun = this.#hasWritten = false;
-      this.partner.afterRollback();
+      this.hooks.afterRollback();
       const told = this.#translate(error);
       const all = group.length === 1 || (told instanceof BerthError && told.code === 'unavailable');
       if (all) for (const { reject } of group) reject(told);
@@ -205,7 +205,7 @@ export class GroupCommit {
     let failure: Error | undefined;
     this.#commit([
       {
-        work: () => this.partner.writeOut(),
+        work: () => this.hooks.flushInlineJobs(),
         synced: false,
         size: 1,
         resolve: () => undefined,
@@ -229,7 +229,7 @@ export class GroupCommit {
   #syncBeside(): Promise<void> {
     this.#isUnsynced = false;
     this.#syncs += 1;
-    return this.#disk.syncBeside();
+    return this.#disk.syncInBackground();
   }
 
   #syncLater(): void {

@@ -30,7 +30,7 @@ export class Statements {
   }
 
   /** One that writes: asked for when it is to run, which begins the transaction, unless it is all (`isAll`) that is written. */
-  writing(text: string): (isAll?: boolean) => StatementSync {
+  write(text: string): (isAll?: boolean) => StatementSync {
     const known = this.#prepare(text);
     return (isAll) => {
       this.#group.begin(isAll);
@@ -45,10 +45,10 @@ export class Statements {
   }
 }
 
-export function marks(count: number): string {
+export function placeholders(count: number): string {
   return Array.from({ length: count }, () => '?').join(', ');
 }
 
-export function assign(columns: readonly string[]): string {
+export function assignPlaceholders(columns: readonly string[]): string {
   return columns.map((column) => `${column} = ?`).join(', ');
 }

@@ -12,8 +12,8 @@ test('what comes while a sync runs shares the next one, and all of it is waited 
   writeFileSync(join(folder, 'x.db-wal'), 'log');
   const wal = new WalSync(join(folder, 'x.db'), () => assert.fail('nothing failed'));
   assert.equal(wal.pending, undefined);
-  const first = wal.syncBeside();
-  const [second, third] = [wal.syncBeside(), wal.syncBeside()];
+  const first = wal.syncInBackground();
+  const [second, third] = [wal.syncInBackground(), wal.syncInBackground()];
   assert.equal(second, third);
   assert.notEqual(first, second);
   assert.equal(wal.pending, second);
@@ -33,7 +33,7 @@ test('a log that cannot be synced is told to whoever waits, and rescued before a
       rescues += 1;
       if (!goesWell) throw new Error('not yet');
     });
-    const sync = async (): Promise<void> => (how === 'at once' ? wal.sync() : await wal.syncBeside());
+    const sync = async (): Promise<void> => (how === 'at once' ? wal.sync() : await wal.syncInBackground());
     /** Whatever it was, it is told as one thing, and may go well later. */
     const isUnconfirmed =
       (cause: RegExp) =>

@@ -2,11 +2,11 @@ import { closeSync, fdatasync, fdatasyncSync, openSync } from 'node:fs';
 import { BerthError } from '../../support/errors.ts';
 
 /** Brings to the disk what was committed. */
-export interface Disk {
+export interface DiskSync {
   /** At once, while everything else waits: the quickest way for a single change. */
   sync(): void;
   /** Beside everything else. What is committed while a sync runs shares the next one. */
-  syncBeside(): Promise<void>;
+  syncInBackground(): Promise<void>;
   /** Resolves when all that is committed now is on the disk; undefined where it is. */
   readonly pending: Promise<void> | undefined;
   /** A sync failed, and none has gone well since: what is committed may not be on the disk. */
@@ -22,7 +22,7 @@ export interface Disk {
  * would succeed without it. So what the log holds is then brought into the database (`rescue`),
  * which writes all of it anew; until that goes well, nothing counts as synced.
  */
-export class WalSync implements Disk {
+export class WalSync implements DiskSync {
   readonly #file: string;
   #opened: number | undefined;
   #running: Promise<void> | undefined;
@@ -50,11 +50,11 @@ export class WalSync implements Disk {
       this.#hasFailed = false;
     } catch (error) {
       this.#hasFailed = true;
-      throw unconfirmed(error);
+      throw syncFailed(error);
     }
   }
 
-  syncBeside(): Promise<void> {
+  syncInBackground(): Promise<void> {
     if (this.#running === undefined) return this.#start();
     this.#next ??= this.#running.then(
       () => this.#start(),
@@ -76,7 +76,7 @@ export class WalSync implements Disk {
       if (this.#running === running) this.#running = undefined;
       this.#hasFailed ||= error !== null;
       if (error === null) resolve();
-      else reject(unconfirmed(error));
+      else reject(syncFailed(error));
     };
     this.#running = running;
     try {
@@ -94,7 +94,7 @@ export class WalSync implements Disk {
 }
 
 /** Whatever it was, it may go well later. That nothing was changed cannot be said: a power cut decides. */
-function unconfirmed(cause: unknown): BerthError {
+function syncFailed(cause: unknown): BerthError {
   return new BerthError('unavailable', 'the disk that holds the data directory did not confirm a write', {
     cause,
   });

@@ -1,7 +1,7 @@
 import type { Sealer } from '../../support/crypto.ts';
-import type { Endpoint } from '../records.ts';
+import type { Endpoint } from '../../domain/records.ts';
 import type { Row } from '../sql.ts';
-import { flag } from './owned-table.ts';
+import { toFlag } from './owned-table.ts';
 
 interface EndpointRow {
   id: string;
@@ -67,8 +67,8 @@ export function endpointRows(sealer: Sealer): EndpointRows {
       sealed_env: sealer.seal(JSON.stringify(endpoint.env), `endpoint ${endpoint.id}`),
       registry_id: endpoint.registryId,
       template_id: endpoint.templateId,
-      template_linked: flag(endpoint.templateLinked),
-      template_bound: flag(endpoint.templateBound),
+      template_linked: toFlag(endpoint.templateLinked),
+      template_bound: toFlag(endpoint.templateBound),
       gpu_type_ids: JSON.stringify(endpoint.gpuTypeIds),
       gpu_pools: JSON.stringify(endpoint.gpuPools),
       excluded_gpu_types: JSON.stringify(endpoint.excludedGpuTypes),

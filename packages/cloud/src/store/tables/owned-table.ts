@@ -1,17 +1,17 @@
 import type { Database } from '../database.ts';
-import type { Owned, Page } from '../records.ts';
-import { assignments, changes, name, perDialect, row, rows, rowValues, sql } from '../sql.ts';
+import type { OwnedRecord, PageRequest } from '../../domain/records.ts';
+import { assignments, execute, raw, byDialect, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row, Statement, Steps } from '../sql.ts';
 import type { Collection } from '../store.ts';
-import { recordAudit } from './audit.ts';
+import { recordAudit } from './audit-log.table.ts';
 
 /** How records of one kind lie in their table. */
-export interface OwnedTable<T extends Owned> {
+export interface OwnedTable<T extends OwnedRecord> {
   table: string;
   toRow(record: T): Row;
   fromRow(row: Row): T;
   /** Rows that a list shows; all of them if not said. */
-  only?: Statement;
+  listFilter?: Statement;
   /** What else a removal must change, in the same transaction. */
   onRemove?(accountId: string, id: string, at: number): Steps<void>;
   /** What else must follow when a record is made or changed, in the same transaction. */
@@ -19,20 +19,20 @@ export interface OwnedTable<T extends Owned> {
 }
 
 /** Keeps a row from being changed by another transaction until this one ends. SQLite has one writer at a time anyway. */
-export const lockRow: Statement = perDialect({ sqlite: '', postgres: ' for update' });
+export const forUpdate: Statement = byDialect({ sqlite: '', postgres: ' for update' });
 /** Keeps a row from being changed or removed until this transaction ends; others may hold it as well. */
-export const holdRow: Statement = perDialect({ sqlite: '', postgres: ' for share' });
+export const forShare: Statement = byDialect({ sqlite: '', postgres: ' for share' });
 
 /** The operations that every kind of owned thing has, over any table. */
-export function collection<T extends Owned>(
+export function ownedTable<T extends OwnedRecord>(
   database: Database,
-  { table, toRow, fromRow, only, onRemove, onWrite }: OwnedTable<T>,
+  { table, toRow, fromRow, listFilter, onRemove, onWrite }: OwnedTable<T>,
 ): Collection<T> {
-  const from = name(table);
+  const from = raw(table);
   return {
     insert: (record, audit) =>
       database.write(function* () {
-        yield* changes(sql`insert into ${from} ${rowValues(toRow(record))}`);
+        yield* execute(sql`insert into ${from} ${rowValues(toRow(record))}`);
         yield* recordAudit(audit);
         if (onWrite !== undefined) yield* onWrite(record, audit.at);
       }),
@@ -48,7 +48,7 @@ export function collection<T extends Owned>(
     list: (accountId, page) =>
       database.read(function* () {
         const found = yield* rows<Row>(
-          sql`select * from ${from} where account_id = ${accountId}${only === undefined ? sql`` : sql` and ${only}`}${older(page)} order by created_at desc, id desc${limit(page)}`,
+          sql`select * from ${from} where account_id = ${accountId}${listFilter === undefined ? sql`` : sql` and ${listFilter}`}${older(page)} order by created_at desc, id desc${limit(page)}`,
         );
         return found.map(fromRow);
       }),
@@ -56,11 +56,11 @@ export function collection<T extends Owned>(
     change: (accountId, id, next) =>
       database.write(function* () {
         const found = yield* row<Row>(
-          sql`select * from ${from} where id = ${id} and account_id = ${accountId}${lockRow}`,
+          sql`select * from ${from} where id = ${id} and account_id = ${accountId}${forUpdate}`,
         );
         if (found === undefined) return undefined;
         const { record, audit } = next(fromRow(found));
-        yield* changes(sql`update ${from} set ${assignments(toRow(record))} where id = ${id}`);
+        yield* execute(sql`update ${from} set ${assignments(toRow(record))} where id = ${id}`);
         yield* recordAudit(audit);
         if (onWrite !== undefined) yield* onWrite(record, audit.at);
         return record;
@@ -68,7 +68,7 @@ export function collection<T extends Owned>(
 
     remove: (accountId, id, audit) =>
       database.write(function* () {
-        const removed = yield* changes(
+        const removed = yield* execute(
           sql`delete from ${from} where id = ${id} and account_id = ${accountId}`,
         );
         if (removed === 0) return false;
@@ -79,16 +79,16 @@ export function collection<T extends Owned>(
   };
 }
 
-function older(page: Page | undefined): Statement {
+function older(page: PageRequest | undefined): Statement {
   if (page?.after === undefined) return sql``;
   return sql` and (created_at, id) < (${page.after.createdAt}, ${page.after.id})`;
 }
 
-function limit(page: Page | undefined): Statement {
+function limit(page: PageRequest | undefined): Statement {
   return page === undefined ? sql`` : sql` limit ${page.limit}`;
 }
 
 /** Booleans are kept as 0 and 1. */
-export function flag(value: boolean): number {
+export function toFlag(value: boolean): number {
   return value ? 1 : 0;
 }

@@ -1,8 +1,8 @@
-import type { Knob } from './knob.ts';
-import type { knobs } from './knobs.ts';
+import type { Setting } from './setting.ts';
+import type { settings } from './settings.ts';
 
-type Knobs = typeof knobs;
-type Values = { [P in keyof Knobs]: Knobs[P] extends Knob<infer T> ? T : never };
+type Knobs = typeof settings;
+type Values = { [P in keyof Knobs]: Knobs[P] extends Setting<infer T> ? T : never };
 
 type Heads<P> = P extends `${infer Head}.${string}` ? Head : P;
 type Nest<V> = {

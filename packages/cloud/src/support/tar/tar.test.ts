@@ -16,10 +16,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
-import { check } from '../../../../../tests/support/seed.ts';
-import { header, packTree } from './pack.ts';
-import { readTar, TarError } from './read.ts';
-import { unpackInto } from './unpack.ts';
+import { checkProperty } from '../../../../testing/src/property-testing.ts';
+import { tarHeader, packTree } from './tar-pack.ts';
+import { readTar, TarError } from './tar-read.ts';
+import { unpackTar } from './tar-unpack.ts';
 
 const all = async (source: AsyncIterable<Uint8Array>): Promise<Buffer> =>
   Buffer.concat(await Array.fromAsync(source));
@@ -27,7 +27,7 @@ async function* inPieces(bytes: Buffer, size: number): AsyncGenerator<Uint8Array
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
 const file = (name: string, more: object = {}) =>
-  header({ name, kind: 'file', size: 0, mode: 0o644, modifiedAt: 0, target: '', ...more });
+  tarHeader({ name, type: 'file', size: 0, mode: 0o644, modifiedAt: 0, target: '', ...more });
 
 describe('tar', () => {
   let here: string;
@@ -65,7 +65,7 @@ describe('tar', () => {
         continue;
       }
       mkdirSync(join(here, `of-${format}`));
-      await unpackInto(join(here, `of-${format}`), inPieces(readFileSync(join(here, 'theirs.tar')), 10_007));
+      await unpackTar(join(here, `of-${format}`), inPieces(readFileSync(join(here, 'theirs.tar')), 10_007));
       same(join(here, 'tree'), join(here, `of-${format}`, 'tree'));
     }
   });
@@ -74,12 +74,12 @@ describe('tar', () => {
     const packed = await all(packTree(join(here, 'tree'), 'tree'));
     const told = async (size: number): Promise<unknown[]> => {
       const found = [];
-      for await (const { name, kind, content } of readTar(inPieces(packed, size)))
-        found.push([name, kind, kind === 'file' ? (await all(content)).toString('base64').length : 0]);
+      for await (const { name, type, content } of readTar(inPieces(packed, size)))
+        found.push([name, type, type === 'file' ? (await all(content)).toString('base64').length : 0]);
       return found;
     };
     const whole = await told(packed.length);
-    await check(
+    await checkProperty(
       fc.asyncProperty(fc.integer({ min: 200, max: 5_000 }), async (size) =>
         assert.deepEqual(await told(size), whole),
       ),
@@ -95,14 +95,14 @@ describe('tar', () => {
     const long = '文'.repeat(85);
     writeFileSync(join(from, long), 'x');
     writeFileSync(Buffer.concat([Buffer.from(`${from}/`), Buffer.from([0x78, 0xff])]), 'x');
-    await unpackInto(to, packTree(from, 'odd'));
+    await unpackTar(to, packTree(from, 'odd'));
     assert.deepEqual(readdirSync(join(to, 'odd')), [long]);
   });
 
   test('an archive that is damaged, cut off, or leads elsewhere is refused', async () => {
     const packed = await all(packTree(join(here, 'tree'), 'tree'));
     const refuse = (bytes: Buffer) =>
-      assert.rejects(unpackInto(join(here, 'refused'), inPieces(bytes, 1_000)), TarError);
+      assert.rejects(unpackTar(join(here, 'refused'), inPieces(bytes, 1_000)), TarError);
     await refuse(packed.subarray(0, packed.length - 1_500));
     await refuse(packed.subarray(0, 300_000));
     await refuse(Buffer.from('not an archive'.repeat(100)));
@@ -110,7 +110,7 @@ describe('tar', () => {
     await refuse(Buffer.concat([file('../out'), end]));
     await refuse(Buffer.concat([file('a/../../out'), end]));
     await refuse(Buffer.concat([file('way', { kind: 'link', target: '/etc' }), file('way/out'), end]));
-    await unpackInto(join(here, 'refused'), inPieces(Buffer.concat([file('/rooted/inside'), end]), 100));
+    await unpackTar(join(here, 'refused'), inPieces(Buffer.concat([file('/rooted/inside'), end]), 100));
     assert.ok(statSync(join(here, 'refused', 'rooted', 'inside')).isFile());
   });
 });

@@ -1,0 +1,98 @@
+import type { BerthProcess } from './berth-process.ts';
+import { createEndpoint, startBerth } from './berth-process.ts';
+import { repositoryPath } from './repository-path.ts';
+import type { Postgres } from './bench-postgres.ts';
+import { startPostgres } from './bench-postgres.ts';
+import { startProgram } from './child-program.ts';
+import type { PythonSdk } from './python-sdk.ts';
+import { pythonSdk } from './python-sdk.ts';
+import type { Report } from './bench-report.ts';
+import type { CleanupScope } from './cleanup-scope.ts';
+import type { Tools } from './installed-tools.ts';
+
+export type Database = 'SQLite' | 'PostgreSQL';
+
+export interface BenchContextOptions {
+  report: Report;
+  tools: Tools;
+  cleanup: CleanupScope;
+  rounds: number;
+  /** Of one round. */
+  seconds: number;
+}
+
+/** What every part works with. */
+export class BenchContext {
+  readonly report: Report;
+  readonly tools: Tools;
+  readonly cleanup: CleanupScope;
+  readonly rounds: number;
+  readonly seconds: number;
+  #postgres: Promise<Postgres> | undefined;
+  #pythonSdk: Promise<PythonSdk> | undefined;
+  #databases = 0;
+
+  constructor({ report, tools, cleanup, rounds, seconds }: BenchContextOptions) {
+    this.report = report;
+    this.tools = tools;
+    this.cleanup = cleanup;
+    this.rounds = rounds;
+    this.seconds = seconds;
+  }
+
+  /** One PostgreSQL for the whole run, started by whoever needs it first. */
+  postgres(): Promise<Postgres> {
+    this.#postgres ??= startPostgres().then((postgres) => {
+      this.cleanup.defer(() => postgres.stop());
+      return postgres;
+    });
+    return this.#postgres;
+  }
+
+  /** Installed on the first run, which takes a minute. */
+  pythonSdk(): Promise<PythonSdk> {
+    this.#pythonSdk ??= pythonSdk();
+    return this.#pythonSdk;
+  }
+
+  /** An empty database, or a copy of another; gone with the stage. */
+  async database(stage: CleanupScope, template?: string): Promise<{ name: string; url: string }> {
+    const postgres = await this.postgres();
+    this.#databases += 1;
+    const name = `bench_${this.#databases}`;
+    const url = await postgres.database(name, template);
+    stage.defer(() => postgres.drop(name));
+    return { name, url };
+  }
+
+  /** A running Berth with one endpoint, on data of its own. */
+  async berth(stage: CleanupScope, database: Database): Promise<BerthProcess & { endpointId: string }> {
+    const place = {
+      data: stage.folder('data'),
+      database: database === 'SQLite' ? '' : (await this.database(stage)).url,
+    };
+    const berth = await startBerth(place);
+    stage.defer(berth.stop);
+    return { ...berth, endpointId: await createEndpoint(berth, 'bench') };
+  }
+
+  /** The bare HTTP server that others are measured by. */
+  bareHttpServer(stage: CleanupScope): Promise<{ url: string; pid: number }> {
+    return this.#bare(stage, 'bare-http-server');
+  }
+
+  /** The bare HTTP server that holds polls. */
+  bareLongPollServer(stage: CleanupScope): Promise<{ url: string; pid: number }> {
+    return this.#bare(stage, 'bare-long-poll-server');
+  }
+
+  async #bare(stage: CleanupScope, name: string): Promise<{ url: string; pid: number }> {
+    const bare = await startProgram({
+      command: process.execPath,
+      args: [repositoryPath(`bench/peers/${name}.ts`)],
+      ready: /up at (\S+)$/,
+    });
+    stage.defer(bare.stop);
+    return { url: `${bare.match[1]}/`, pid: bare.pid };
+  }
+}

@@ -1,0 +1,39 @@
+/** One worker of one queue, in a process of its own: ready, then told to start, then to stop. */
+export interface BenchWorker {
+  /** Jobs that it has ended. */
+  readonly done: number;
+  start(): void;
+  stop(): Promise<void>;
+}
+
+export const ROLES = ['public', 'channel', 'crowd', 'bullmq', 'graphile', 'pgboss'] as const;
+export type Role = (typeof ROLES)[number];
+
+export interface WorkerOptions {
+  /** Berth's address, Redis's port or PostgreSQL's URL, as the role needs. */
+  target: string;
+  /** The endpoint or the queue. */
+  queue: string;
+  workerId: string;
+  key?: string;
+  /** Jobs at a time; for a crowd, how many workers it is. */
+  concurrency: number;
+  /** Puts a new job into the queue for each that ends, so that its depth stays. */
+  refill?: boolean;
+  /** A crowd that also waits for jobs to stop, as the public SDK does. */
+  pollsCancellations?: boolean;
+}
+
+/** What a worker process is told. */
+export type WorkerCommand =
+  | { order: 'prepare'; role: Role; options: WorkerOptions }
+  /** `tells`: it says how far it is. Where nobody counts, that would only disturb what is measured. */
+  | { order: 'start'; tells: boolean }
+  | { order: 'stop' };
+
+/** What it says. `at` is when the last job ended, in milliseconds since 1970. */
+export type WorkerMessage =
+  | { note: 'ready' }
+  | { note: 'done'; done: number; at: number }
+  | { note: 'stopped' }
+  | { note: 'failed'; why: string };

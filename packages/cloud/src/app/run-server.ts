@@ -1,0 +1,82 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { createApp } from './app.ts';
+import type { App } from './app.ts';
+import { listeningOrigin } from '../http/server-origin.ts';
+import { toListenError } from '../http/listen-errors.ts';
+import type { RootKey } from './root-key.ts';
+import type { Config } from '../support/config/config.ts';
+import { createLog } from '../support/log.ts';
+import type { Log } from '../support/log.ts';
+import { writePrivateFile } from '../support/private-file.ts';
+
+export interface RunServerOptions {
+  config: Config;
+  warnings: string[];
+}
+
+/** Runs Berth until it is told to stop. Resolves once it has stopped. */
+export async function runServer({ config, warnings }: RunServerOptions): Promise<void> {
+  const log = createLog(config.log);
+  for (const warning of warnings) log.warn(warning);
+  const stop = stopSignal();
+  const cloud = await createApp({ config, log });
+  const url = await listen(cloud, config);
+  const card = join(config.data, 'server.json');
+  writePrivateFile(card, `${JSON.stringify({ url, pid: process.pid })}\n`);
+  cloud.start();
+  process.stdout.write(startupMessage(config, url, cloud.rootKey));
+  cloud.rootKey.markShown();
+
+  const signal = await stop;
+  log.info({ signal }, 'stopping: requests under way may end');
+  await closeWithTimeout(cloud, config.stopTimeout * 1000, log);
+  rmSync(card, { force: true });
+  log.info('stopped');
+}
+
+async function listen(cloud: App, { host, port }: Config): Promise<string> {
+  try {
+    await cloud.http.listen({ host, port });
+  } catch (cause) {
+    throw toListenError(cause, host, port);
+  }
+  return listeningOrigin(cloud.http.server);
+}
+
+function startupMessage(config: Config, url: string, rootKey: RootKey): string {
+  const origin = config.publicUrl === '' ? url : config.publicUrl.replace(/\/+$/, '');
+  const lines = [
+    `  REST v2   ${origin}/v2        reference at ${origin}/v2/docs`,
+    `  REST v1   ${config.v1.enabled ? `${origin}/v1` : 'turned off'}`,
+    `  GraphQL   ${origin}/graphql`,
+    `  data      ${config.data}`,
+  ];
+  if (rootKey.unshownKey !== undefined)
+    lines.push(
+      '',
+      `  root key  ${rootKey.unshownKey}`,
+      `            also in ${rootKey.file}; it opens everything, keep it to yourself`,
+    );
+  else if (rootKey.file !== undefined) lines.push(`  root key  in ${rootKey.file}`);
+  return `berth is up at ${url}\n${lines.join('\n')}\n`;
+}
+
+/** Listens from the first moment, so that a signal during the start is not lost. */
+function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve);
+  });
+}
+
+/** Requests under way get their time; what still hangs then is cut off, and the process ends all the same. */
+async function closeWithTimeout(cloud: App, milliseconds: number, log: Log): Promise<void> {
+  const cut = setTimeout(() => {
+    log.warn('some requests did not end in time and are cut off');
+    cloud
+      .destroyConnections()
+      .catch((error: unknown) => log.warn({ err: error }, 'not everybody could be cut off'));
+  }, milliseconds);
+  await cloud.close();
+  clearTimeout(cut);
+}

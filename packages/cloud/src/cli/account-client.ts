@@ -1,0 +1,48 @@
+import { closestMatch } from '../support/config/did-you-mean.ts';
+import type { ApiClient } from './api-client.ts';
+import { CliError } from './cli.errors.ts';
+
+export interface AccountView {
+  id: string;
+  name: string;
+  createdAt: string;
+}
+
+export const accountOption = {
+  kind: 'text',
+  value: 'ACCOUNT',
+  description: 'The account, by id or name; your own where this is left out. For operators.',
+} as const;
+
+/** The address of an account's keys. A name must belong to one account; an id always does. */
+export async function keysPath(client: ApiClient, account: string | undefined): Promise<string> {
+  return `${await accountPath(client, account)}/api-keys`;
+}
+
+export async function s3KeysPath(client: ApiClient, account: string | undefined): Promise<string> {
+  return `${await accountPath(client, account)}/s3-keys`;
+}
+
+async function accountPath(client: ApiClient, account: string | undefined): Promise<string> {
+  if (account === undefined) return '/v2/account';
+  const { rows } = await client.list<AccountView>('/v2/accounts', 'accounts');
+  const byId = rows.filter(({ id }) => id === account);
+  const found = byId.length > 0 ? byId : rows.filter(({ name }) => name === account);
+  if (found.length > 1)
+    throw new CliError(
+      `${found.length} accounts are called ${JSON.stringify(account)}; name one by its id: ${found.map(({ id }) => id).join(', ')}`,
+    );
+  const [only] = found;
+  if (only === undefined) {
+    const close = closestMatch(
+      account,
+      rows.map(({ name }) => name),
+    );
+    throw new CliError(
+      `there is no account ${JSON.stringify(account)}${close === undefined ? '; "berth account list" shows all' : `; did you mean ${JSON.stringify(close)}?`}`,
+    );
+  }
+  return `/v2/accounts/${encodeURIComponent(only.id)}`;
+}
+
+export const KEY_SHOWN_ONCE = 'This key is shown once. Keep it now: Berth stores only its hash.';

@@ -1,0 +1,282 @@
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import type { WebSocket } from 'ws';
+import type { Environment } from '../support/config/config-from-environment.ts';
+import { parseServerSentEvents } from './sse-parser.ts';
+import type { ReceivedEvent } from './sse-parser.ts';
+import { CliError } from './cli.errors.ts';
+import { DEFAULT_URL, dataFolder, localRootKey, localUrl } from './local-server.ts';
+import { escapeControlCharacters } from './output.ts';
+
+/** A command is for people who wait: a server that takes longer than this has a fault. */
+const REQUEST_TIMEOUT_MS = 30_000;
+const VALID_KEY = /^[\x21-\x7e]+$/;
+
+/** The server refused. */
+export class ApiError extends CliError {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export interface SendOptions {
+  /** Milliseconds until the answer must have begun; 0 waits for as long as it takes. */
+  timeoutMs?: number;
+  accept?: string;
+  headers?: Readonly<Record<string, string>>;
+  signal?: AbortSignal;
+}
+
+/** A body that is JSON already, and is sent as it was written. */
+export class RawJson {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+interface ApiClientOptions {
+  url: string;
+  key: string | undefined;
+  /** Where the key is from, or why there is none: for the message when it is refused. */
+  keyOrigin: string;
+}
+
+/** Finds the server and the key: BERTH_URL with BERTH_API_KEY, or else the server on this machine with its root key. */
+export async function connect({
+  options,
+  env,
+}: {
+  options: { data: string | undefined };
+  env: Environment;
+}): Promise<ApiClient> {
+  const folder = dataFolder(options.data, env);
+  const wanted = env['BERTH_URL'] || undefined;
+  if (wanted !== undefined && !/^https?:$/.test(URL.parse(wanted)?.protocol ?? ''))
+    throw new CliError(`BERTH_URL is ${JSON.stringify(wanted)}; allowed: an address such as ${DEFAULT_URL}`);
+  if (env['BERTH_API_KEY'])
+    return new ApiClient({
+      url: wanted ?? (await localUrl(folder)) ?? DEFAULT_URL,
+      key: env['BERTH_API_KEY'].trim(),
+      keyOrigin: 'BERTH_API_KEY',
+    });
+  const local = (await localUrl(folder)) ?? DEFAULT_URL;
+  // The root key opens everything, so it is shown to no other server than the one that wrote it.
+  if (wanted !== undefined && new URL(wanted).origin !== new URL(local).origin) {
+    return new ApiClient({
+      url: wanted,
+      key: undefined,
+      keyOrigin: 'BERTH_URL is set without BERTH_API_KEY',
+    });
+  }
+  const found = env['BERTH_ROOT_KEY']
+    ? { key: env['BERTH_ROOT_KEY'].trim(), origin: 'BERTH_ROOT_KEY' }
+    : await localRootKey(folder);
+  return new ApiClient({
+    url: wanted ?? local,
+    key: found?.key,
+    keyOrigin: found?.origin ?? `there is no root.key in ${folder}`,
+  });
+}
+
+/** Speaks REST v2 and the job interface with a server. */
+export class ApiClient {
+  readonly url: string;
+  readonly keyOrigin: string;
+  readonly #key: string | undefined;
+
+  constructor({ url, key, keyOrigin }: ApiClientOptions) {
+    this.url = url.replace(/\/+$/, '');
+    this.#key = key;
+    this.keyOrigin = keyOrigin;
+  }
+
+  get hasKey(): boolean {
+    return this.#key !== undefined;
+  }
+
+  get<T>(path: string, options?: SendOptions): Promise<T> {
+    return this.#json('GET', path, undefined, options);
+  }
+
+  post<T>(path: string, body: unknown, options?: SendOptions): Promise<T> {
+    return this.#json('POST', path, body, options);
+  }
+
+  patch<T>(path: string, body: unknown): Promise<T> {
+    return this.#json('PATCH', path, body);
+  }
+
+  /** Server-sent events, until the server has told all or the signal says that it is enough. */
+  async *events(path: string, signal: AbortSignal): AsyncGenerator<ReceivedEvent> {
+    try {
+      const response = await this.send('GET', path, undefined, {
+        timeoutMs: 0,
+        accept: 'text/event-stream',
+        signal,
+      });
+      if (!response.ok) throw await this.errorFrom(response);
+      if (response.body !== null) yield* parseServerSentEvents(response.body);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  async delete(path: string): Promise<void> {
+    const response = await this.send('DELETE', path);
+    if (!response.ok) throw await this.errorFrom(response);
+  }
+
+  /** A list and the answer that wraps it under `name`. */
+  async list<T>(path: string, name: string): Promise<{ answer: unknown; rows: T[] }> {
+    const answer = await this.get<Record<string, T[] | undefined>>(path);
+    const rows = answer[name];
+    if (!Array.isArray(rows))
+      throw new CliError(`${this.url} answered without ${name}; is it a Berth server of this version?`);
+    return { answer, rows };
+  }
+
+  /** A connection that both sides write to, once it is open. It is paused, so that whoever resumes it misses nothing. */
+  async webSocket(path: string): Promise<WebSocket> {
+    const { WebSocket: Socket } = await import('ws');
+    const socket = new Socket(this.url.replace(/^http/, 'ws') + path, {
+      headers: this.#authorization(),
+      handshakeTimeout: REQUEST_TIMEOUT_MS,
+      perMessageDeflate: false,
+    });
+    return new Promise((resolve, reject) => {
+      socket.once('open', () => {
+        socket.pause();
+        resolve(socket);
+      });
+      socket.once('unexpected-response', (_request, answer: IncomingMessage) => {
+        text(answer)
+          .then((body) =>
+            this.errorFrom(
+              new Response(body, {
+                status: answer.statusCode ?? 500,
+                statusText: answer.statusMessage ?? '',
+              }),
+            ),
+          )
+          .then(reject, reject);
+      });
+      socket.once('error', (cause) =>
+        reject(
+          new CliError(`Berth does not answer at ${this.url}; start it with "npm start" or set BERTH_URL`, {
+            cause,
+          }),
+        ),
+      );
+    });
+  }
+
+  /** Any answer, refusals too. A body of bytes, or a stream of them, is sent as it is. */
+  async send(
+    method: string,
+    path: string,
+    body?: unknown,
+    { timeoutMs = REQUEST_TIMEOUT_MS, accept = 'application/json', headers: more, signal }: SendOptions = {},
+  ): Promise<Response> {
+    const headers: Record<string, string> = { accept, ...this.#authorization() };
+    if (body !== undefined)
+      headers['content-type'] = body instanceof Uint8Array ? 'application/octet-stream' : 'application/json';
+    Object.assign(headers, more);
+    const signals = [
+      ...(timeoutMs > 0 ? [AbortSignal.timeout(timeoutMs)] : []),
+      ...(signal === undefined ? [] : [signal]),
+    ];
+    try {
+      return await fetch(this.url + path, {
+        method,
+        headers,
+        signal: AbortSignal.any(signals),
+        ...(body === undefined ? {} : { body: bodyOf(body) }),
+        ...(body instanceof Readable && { duplex: 'half' }),
+      });
+    } catch (cause) {
+      if ((cause as Error).name === 'TimeoutError')
+        throw new CliError(`Berth at ${this.url} did not answer within ${timeoutMs / 1000} s`, { cause });
+      throw new CliError(`Berth does not answer at ${this.url}; start it with "npm start" or set BERTH_URL`, {
+        cause,
+      });
+    }
+  }
+
+  /** A key that no header can carry would be told as a server that does not answer. */
+  #authorization(): Record<string, string> {
+    if (this.#key === undefined) return {};
+    if (!VALID_KEY.test(this.#key))
+      throw new CliError(
+        `the key from ${this.keyOrigin} has a space or another character that no key has; copy it again`,
+      );
+    return { authorization: `Bearer ${this.#key}` };
+  }
+
+  async #json<T>(method: string, path: string, body?: unknown, options?: SendOptions): Promise<T> {
+    const response = await this.send(method, path, body, options);
+    if (!response.ok) throw await this.errorFrom(response);
+    try {
+      return (await response.json()) as T;
+    } catch (cause) {
+      throw new CliError(`${this.url} does not answer as Berth does; check BERTH_URL`, { cause });
+    }
+  }
+
+  /** REST v2 refuses with a problem object, the job interface with an "error"; a proxy in between may answer anything. */
+  async errorFrom(response: Response): Promise<ApiError> {
+    const problem = readProblem(await response.text());
+    const reasons = [
+      problem.detail ??
+        problem.title ??
+        `${this.url} answered ${response.status} ${response.statusText}`.trimEnd(),
+      ...(problem.errors ?? []),
+    ];
+    if (response.status === 401)
+      reasons.push(
+        this.#key === undefined
+          ? `no key was sent: ${this.keyOrigin}; set BERTH_API_KEY`
+          : `the key is from ${this.keyOrigin}`,
+      );
+    // A sentence that goes on has no full stop.
+    return new ApiError(
+      response.status,
+      escapeControlCharacters(
+        reasons
+          .map((reason, index) => (index < reasons.length - 1 ? reason.replace(/\.$/, '') : reason))
+          .join('; '),
+      ),
+    );
+  }
+}
+
+function bodyOf(body: unknown): string | Uint8Array<ArrayBuffer> | ReadableStream {
+  if (body instanceof Readable) return Readable.toWeb(body) as ReadableStream;
+  if (body instanceof RawJson) return body.text;
+  return body instanceof Uint8Array ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body);
+}
+
+function readProblem(text: string): { title?: string; detail?: string; errors?: string[] } {
+  try {
+    const problem = JSON.parse(text) as {
+      title?: unknown;
+      detail?: unknown;
+      errors?: unknown;
+      error?: unknown;
+    } | null;
+    return {
+      ...(typeof problem?.error === 'string' ? { title: problem.error } : {}),
+      ...(typeof problem?.title === 'string' ? { title: problem.title } : {}),
+      ...(typeof problem?.detail === 'string' ? { detail: problem.detail } : {}),
+      ...(Array.isArray(problem?.errors) ? { errors: problem.errors.map(String) } : {}),
+    };
+  } catch {
+    // Not a problem object: the status says what there is to say.
+    return {};
+  }
+}

@@ -1,0 +1,30 @@
+import { ManualClock } from '../support/clock.ts';
+import { runCommandLine } from './main.ts';
+
+export interface CliResult {
+  code: number;
+  out: string;
+  err: string;
+}
+
+/** Runs a command line in this process, with its output kept. */
+export async function runBerth(
+  argv: readonly string[],
+  {
+    env = {},
+    terminal = false,
+    input = '',
+  }: { env?: Record<string, string>; terminal?: boolean; input?: string } = {},
+): Promise<CliResult> {
+  const ran: CliResult = { code: 0, out: '', err: '' };
+  ran.code = await runCommandLine(argv, {
+    env,
+    stdout: { isTTY: terminal, write: (text) => (ran.out += text) },
+    stderr: { isTTY: terminal, write: (text) => (ran.err += text) },
+    stdin: () =>
+      Object.assign(ReadableStream.from(input === '' ? [] : [Buffer.from(input)]), { isTTY: terminal }),
+    clock: new ManualClock(),
+    exitOnClosedStdout: () => undefined,
+  });
+  return ran;
+}

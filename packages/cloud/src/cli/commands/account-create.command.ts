@@ -1,0 +1,20 @@
+import { KEY_SHOWN_ONCE } from '../account-client.ts';
+import { connect } from '../api-client.ts';
+import { command } from '../command-definition.ts';
+import { serverOptions } from '../local-server.ts';
+
+export const accountCreate = command({
+  name: 'account create',
+  summary: 'Create an account and its first key.',
+  details:
+    'Accounts see nothing of each other. The key has full access to its account. For operators: this needs a key of the root account.',
+  words: { NAME: 'What the account is called.' },
+  options: serverOptions,
+  async run(call) {
+    const client = await connect(call);
+    const { id, name, key } = await client.post<{ id: string; name: string; key: string }>('/v2/accounts', {
+      name: call.words.NAME,
+    });
+    call.output.printRecord({ id, name, key }, KEY_SHOWN_ONCE);
+  },
+});

@@ -1,0 +1,119 @@
+import { dirname } from 'node:path';
+import { connect } from '../api-client.ts';
+import type { ApiClient } from '../api-client.ts';
+import { command } from '../command-definition.ts';
+import { CliError } from '../cli.errors.ts';
+import { serverOptions } from '../local-server.ts';
+import { escapeControlCharacters } from '../output.ts';
+import type { Output } from '../output.ts';
+import { deployImage } from '../serverless/deploy-image.ts';
+import type { EndpointView } from '../serverless/endpoint-client.ts';
+import { folderName, isFolder } from '../serverless/source-folder.ts';
+import { deployOptions, parseCount, parseDeploySettings } from '../serverless/deploy-options.ts';
+import { progressReporter, snapshotFolder, uploadFolder } from '../serverless/image-upload.ts';
+import { listWorkers, waitForWorker } from '../serverless/worker-client.ts';
+import type { OutputStream } from '../cli-context.ts';
+
+const DEFAULT_TIMEOUT_S = 120;
+/** No image begins like this. */
+const IS_PATH = /^(?:\.{1,2}$|\.{0,2}\/|~)/;
+/** With neither a registry nor a tag, and not of this server. */
+const COULD_BE_FOLDER = /^(?!local\/)[^.:@/]+(?:\/[^:@]*)?$/;
+
+export const deploy = command({
+  name: 'deploy',
+  summary: 'Run a folder or an image as a serverless endpoint.',
+  details:
+    'A folder is uploaded as it is now, without .git and without what .berthignore names (or .gitignore, where there is no .berthignore). It runs the command in its berth.json, or else handler.ts, handler.js, handler.mjs or handler.py. ' +
+    'Where an endpoint of this name exists, it gets the new image as a new release, and what the options say besides; all else stays as it is.',
+  words: {
+    'FOLDER|IMAGE':
+      'A folder of this machine, or the name of an image such as local/shell or ghcr.io/me/worker:1.',
+  },
+  options: {
+    name: {
+      kind: 'text',
+      value: 'NAME',
+      description: 'What the endpoint is called. Default: as the folder or the image.',
+    },
+    ...deployOptions,
+    wait: {
+      kind: 'switch',
+      description: 'Wait until a worker of this release is ready, where --min keeps one.',
+    },
+    timeout: {
+      kind: 'text',
+      value: 'SECONDS',
+      description: `How long to wait. Default: ${DEFAULT_TIMEOUT_S}.`,
+    },
+    ...serverOptions,
+  },
+  async run(call) {
+    const { words, options, output, stderr } = call;
+    const source = words['FOLDER|IMAGE'];
+    const order = parseDeploySettings(options);
+    const timeout = parseCount('timeout', options.timeout, 1) ?? DEFAULT_TIMEOUT_S;
+    const say = progressReporter(stderr, output.isInteractive);
+    const fromFolder = await isFolder(source);
+    if (!fromFolder) {
+      if (IS_PATH.test(source)) throw new CliError(`there is no folder ${source}`);
+      if (await isBesideFolders(source))
+        throw new CliError(`there is no folder ${source}; an image of that name is ${source}:latest`);
+      if (COULD_BE_FOLDER.test(source))
+        stderr.write(`berth: there is no folder ${source}, so it is taken for an image\n`);
+    }
+    const name = options.name ?? (fromFolder ? folderName(source) : imageBaseName(source));
+    // Read first: a mistake in the folder is told without asking the server.
+    const folder = fromFolder ? await snapshotFolder(source, stderr) : undefined;
+    const client = await connect(call);
+    const image = folder === undefined ? source : (await uploadFolder(client, name, folder, say)).image;
+    const { endpoint, created } = await deployImage(client, name, image, order, say);
+    if (!fromFolder) await warnIfNotRunnable(client, endpoint, stderr);
+    if (options.wait && endpoint.workers.min > 0) say('waiting for a worker');
+    const state = options.wait ? await waitForWorker(client, endpoint, timeout * 1000) : {};
+    show(output, endpoint, { created, ...state });
+  },
+});
+
+function show(
+  output: Output,
+  { id, name, type, image, workers, requestUrls }: EndpointView,
+  rest: { created: boolean; ready?: boolean; reason?: string },
+): void {
+  if (!output.isInteractive) return output.printRecord({ id, name, type, image, ...rest, requestUrls });
+  const next =
+    type === 'QUEUE'
+      ? `Try it: berth run ${shellQuote(name)} '{"input": {}}' --sync`
+      : `Try it: curl -H "Authorization: Bearer $BERTH_API_KEY" ${requestUrls['base']}/`;
+  output.printRecord(
+    { id, name, image, workers: `${workers.min} to ${workers.max}`, ...requestUrls },
+    ...(rest.reason === undefined ? [] : [rest.reason]),
+    next,
+  );
+}
+
+/** A name whose first part is a folder here is a slip, unless a tag says otherwise. */
+async function isBesideFolders(source: string): Promise<boolean> {
+  return source.includes('/') && !/[:@]/.test(source) && (await isFolder(dirname(source)));
+}
+
+/** Where the server knows by now that nothing connected can run the image, nobody shall learn it from the first job. */
+async function warnIfNotRunnable(
+  client: ApiClient,
+  endpoint: EndpointView,
+  stderr: OutputStream,
+): Promise<void> {
+  const { reason } = await listWorkers(client, endpoint);
+  if (reason?.startsWith('no worker can be placed') === true)
+    stderr.write(`berth: ${escapeControlCharacters(reason)}\n`);
+}
+
+/** `ghcr.io/me/worker:1` is called worker. */
+function imageBaseName(image: string): string {
+  return (image.split('/').at(-1) ?? image).replace(/[:@].*$/, '') || image;
+}
+
+/** A name as a shell takes it. */
+function shellQuote(name: string): string {
+  return /^[\w.-]+$/.test(name) ? name : `'${name.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,33 @@
+import { engineChecks } from '../../app/engine-checks.ts';
+import { runDoctorChecks } from '../doctor-checks.ts';
+import { command } from '../command-definition.ts';
+import { CliError } from '../cli.errors.ts';
+import { serverOptions } from '../local-server.ts';
+
+export const doctor = command({
+  name: 'doctor',
+  summary: 'Check that Berth can run here and that its server answers.',
+  details:
+    'Each check is ok or not, and one that is not says what to do. The exit code is 0 where all are ok.',
+  options: serverOptions,
+  async run(call) {
+    const results = await runDoctorChecks(call, engineChecks);
+    call.output.printTable(
+      { checks: results },
+      results,
+      [
+        { title: 'OK', value: (result) => (result.ok ? 'ok' : 'not') },
+        { title: 'CHECK', value: (result) => result.check },
+        {
+          title: 'FOUND',
+          value: (result) =>
+            result.remedy === undefined ? result.found : `${result.found}; ${result.remedy}`,
+        },
+      ],
+      '',
+    );
+    const wrong = results.filter((result) => !result.ok).length;
+    if (wrong > 0)
+      throw new CliError(`${wrong} of ${results.length} checks ${wrong === 1 ? 'is' : 'are'} not ok`);
+  },
+});

@@ -1,0 +1,108 @@
+import { connect } from '../api-client.ts';
+import type { ApiClient } from '../api-client.ts';
+import { command } from '../command-definition.ts';
+import { CliError, UsageError } from '../cli.errors.ts';
+import { serverOptions } from '../local-server.ts';
+import {
+  endpointPath,
+  endpointArgumentHelp,
+  findEndpointForJobs,
+  jobPath,
+} from '../serverless/endpoint-client.ts';
+import type { EndpointForJobs } from '../serverless/endpoint-client.ts';
+import { followWorkerLogs, MAX_TAIL_LINES } from '../serverless/follow-worker-logs.ts';
+import { followLog, ignoreNotFound, readLog, formatLogLine } from '../serverless/log-client.ts';
+import type { LogLineView } from '../serverless/log-client.ts';
+import { parseCount } from '../serverless/deploy-options.ts';
+import { listWorkers } from '../serverless/worker-client.ts';
+
+const DEFAULT_TAIL = 100;
+/** How many jobs back one looks for workers that have ended. */
+const RECENT_JOBS = 100;
+
+export const logs = command({
+  name: 'logs',
+  summary: 'Show what the workers of an endpoint wrote.',
+  details:
+    'Of all its workers, or of one worker or one job. Where no worker is running, of those that did the last jobs. A dot marks what Berth says about a worker.',
+  words: { ENDPOINT: endpointArgumentHelp },
+  options: {
+    worker: { kind: 'text', value: 'ID', description: 'Of this worker alone, which may have ended.' },
+    job: { kind: 'text', value: 'ID', description: 'What was written while this job ran.' },
+    follow: { kind: 'switch', short: 'f', description: 'Go on with what is written from now on.' },
+    tail: {
+      kind: 'text',
+      value: 'N',
+      description: `How many of the last lines of each worker to begin with, at most ${MAX_TAIL_LINES}. Default: ${DEFAULT_TAIL}.`,
+    },
+    ...serverOptions,
+  },
+  async run(call) {
+    const { words, options, output } = call;
+    const { worker, job, follow } = options;
+    if (worker !== undefined && job !== undefined)
+      throw new UsageError('--worker and --job exclude each other');
+    const tail = parseCount('tail', options.tail, 0) ?? DEFAULT_TAIL;
+    if (tail > MAX_TAIL_LINES) throw new UsageError(`--tail is ${tail}; allowed: at most ${MAX_TAIL_LINES}`);
+    const client = await connect(call);
+    const endpoint = await findEndpointForJobs(client, words.ENDPOINT);
+    const show = (line: LogLineView, from?: string): void =>
+      output.printText(
+        output.isInteractive
+          ? formatLogLine(line, from)
+          : `${JSON.stringify({ ...(from !== undefined && { worker: from }), ...line })}\n`,
+      );
+    const forever = new AbortController().signal;
+
+    if (worker === undefined && job === undefined) {
+      if (follow) return followWorkerLogs(client, endpoint, tail, show, forever);
+      for (const { line, from } of await readAll(client, endpoint, tail)) show(line, from);
+      return;
+    }
+    if (job !== undefined && !follow) {
+      const { logs: lines } = await client.get<{ logs: LogLineView[] }>(
+        jobPath(endpoint, `logs/${encodeURIComponent(job)}`),
+      );
+      for (const line of lines.slice(Math.max(0, lines.length - tail))) show(line);
+      return;
+    }
+    const path =
+      job !== undefined
+        ? jobPath(endpoint, `logs/${encodeURIComponent(job)}`)
+        : endpointPath(endpoint, `/workers/${encodeURIComponent(worker ?? '')}/logs?tail=${tail}`);
+    if (follow) for await (const line of followLog(client, path, forever)) show(line);
+    else for (const line of await readLog(client, `${path}&follow=false`)) show(line);
+  },
+});
+
+/** The logs of several workers as one, by the time of each line. */
+async function readAll(
+  client: ApiClient,
+  endpoint: EndpointForJobs,
+  tail: number,
+): Promise<{ line: LogLineView; from: string }[]> {
+  const { workers: present, reason } = await listWorkers(client, endpoint);
+  const running = present.map(({ id }) => id);
+  // What follows the id of a load balancing endpoint is an address of its workers.
+  const workers =
+    running.length > 0 || endpoint.type === 'LOAD_BALANCER' ? running : await recentWorkers(client, endpoint);
+  if (workers.length === 0)
+    throw new CliError(
+      `no worker of ${endpoint.name} is running: ${reason ?? 'none did a job lately; a request starts one'}`,
+    );
+  const logOf = (worker: string): Promise<LogLineView[]> =>
+    readLog(client, endpointPath(endpoint, `/workers/${worker}/logs?tail=${tail}&follow=false`)).catch(
+      ignoreNotFound([]),
+    );
+  const found = await Promise.all(
+    workers.map(async (from) => (await logOf(from)).map((line) => ({ line, from }))),
+  );
+  return found.flat().sort((a, b) => (a.line.ts < b.line.ts ? -1 : a.line.ts > b.line.ts ? 1 : 0));
+}
+
+async function recentWorkers(client: ApiClient, endpoint: Pick<EndpointForJobs, 'id'>): Promise<string[]> {
+  const { requests } = await client.get<{ requests: { workerId?: string }[] }>(
+    jobPath(endpoint, `requests?limit=${RECENT_JOBS}`),
+  );
+  return [...new Set(requests.flatMap(({ workerId }) => workerId ?? []))].slice(0, 3);
+}

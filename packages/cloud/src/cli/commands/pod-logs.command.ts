@@ -1,0 +1,55 @@
+import { connect } from '../api-client.ts';
+import { command } from '../command-definition.ts';
+import { CliError, UsageError } from '../cli.errors.ts';
+import { serverOptions } from '../local-server.ts';
+import { findPod, podPath, podArgumentHelp } from '../pods/pod-client.ts';
+import { MAX_TAIL_LINES } from '../serverless/follow-worker-logs.ts';
+import { followLog, readLog, formatLogLine } from '../serverless/log-client.ts';
+import type { LogLineView } from '../serverless/log-client.ts';
+import { parseCount } from '../serverless/deploy-options.ts';
+
+const DEFAULT_TAIL = 100;
+
+export const podLogs = command({
+  name: 'pod logs',
+  summary: 'Show what a pod wrote.',
+  details:
+    'Also of one that was removed, by its id, as long as that is kept. A dot marks what Berth says about it.',
+  words: { POD: podArgumentHelp },
+  options: {
+    follow: {
+      kind: 'switch',
+      short: 'f',
+      description: 'Go on with what is written from now on, until the pod ends.',
+    },
+    tail: {
+      kind: 'text',
+      value: 'N',
+      description: `How many of the last lines to begin with, at most ${MAX_TAIL_LINES}. Default: ${DEFAULT_TAIL}.`,
+    },
+    ...serverOptions,
+  },
+  async run(call) {
+    const { words, options, output } = call;
+    const tail = parseCount('tail', options.tail, 0) ?? DEFAULT_TAIL;
+    if (tail > MAX_TAIL_LINES) throw new UsageError(`--tail is ${tail}; allowed: at most ${MAX_TAIL_LINES}`);
+    const client = await connect(call);
+    // One that was removed is in no list, and has its log.
+    const missing: unknown[] = [];
+    const pod = await findPod(client, words.POD).catch((error: unknown) => {
+      if (!(error instanceof CliError)) throw error;
+      missing.push(error);
+      return { id: words.POD };
+    });
+    const path = podPath(pod, `/logs?tail=${tail}`);
+    const show = (line: LogLineView): void =>
+      output.printText(output.isInteractive ? formatLogLine(line) : `${JSON.stringify(line)}\n`);
+    try {
+      if (options.follow)
+        for await (const line of followLog(client, path, new AbortController().signal)) show(line);
+      else for (const line of await readLog(client, `${path}&follow=false`)) show(line);
+    } catch (error) {
+      throw missing[0] ?? error;
+    }
+  },
+});

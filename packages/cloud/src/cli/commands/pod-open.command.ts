@@ -1,0 +1,42 @@
+import { spawn } from 'node:child_process';
+import { connect } from '../api-client.ts';
+import { command } from '../command-definition.ts';
+import { CliError } from '../cli.errors.ts';
+import { serverOptions } from '../local-server.ts';
+import { findPod, podHttpUrls, podArgumentHelp } from '../pods/pod-client.ts';
+import { parseCount } from '../serverless/deploy-options.ts';
+
+export const podOpen = command({
+  name: 'pod open',
+  summary: 'Show the address of an HTTP port of a pod, and open it in a browser.',
+  details: 'It is opened on a desktop alone, and where the output is a terminal.',
+  words: { POD: podArgumentHelp },
+  options: {
+    port: { kind: 'text', value: 'PORT', description: 'Which one. Default: the first.' },
+    print: { kind: 'switch', description: 'Show the address and open nothing.' },
+    ...serverOptions,
+  },
+  async run(call) {
+    const port = parseCount('port', call.options.port, 1);
+    const client = await connect(call);
+    const pod = await findPod(client, call.words.POD);
+    const urls = podHttpUrls(client, pod);
+    const url = port === undefined ? urls[0] : urls.find((one) => one.endsWith(`-${port}/`));
+    if (url === undefined)
+      throw new CliError(
+        `pod ${pod.name} (${pod.id}) has no HTTP port${port === undefined ? '' : ` ${port}`}; it declares ${pod.ports.join(', ') || 'none at all'}`,
+      );
+    call.output.printRecord({ id: pod.id, url });
+    const opener = call.output.isInteractive && !call.options.print ? browserCommand(call.env) : undefined;
+    if (opener === undefined) return;
+    const browser = spawn(opener, [url], { stdio: 'ignore', detached: true });
+    // Whoever has no browser has the address.
+    browser.on('error', () => undefined);
+    browser.unref();
+  },
+});
+
+function browserCommand(env: Readonly<Record<string, string | undefined>>): string | undefined {
+  if (process.platform === 'darwin') return 'open';
+  return process.platform === 'linux' && (env['DISPLAY'] || env['WAYLAND_DISPLAY']) ? 'xdg-open' : undefined;
+}

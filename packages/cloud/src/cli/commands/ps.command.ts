@@ -1,0 +1,81 @@
+import { connect } from '../api-client.ts';
+import type { ApiClient } from '../api-client.ts';
+import { command } from '../command-definition.ts';
+import { serverOptions } from '../local-server.ts';
+import type { Column } from '../output.ts';
+import { jobPath, listEndpoints } from '../serverless/endpoint-client.ts';
+import type { EndpointView } from '../serverless/endpoint-client.ts';
+import { listWorkers, formatWorkerSummary } from '../serverless/worker-client.ts';
+import type { WorkerSummary } from '../serverless/worker-client.ts';
+
+interface JobCounts {
+  inQueue: number;
+  inProgress: number;
+  completed: number;
+  failed: number;
+  retried: number;
+}
+
+interface Row extends Pick<EndpointView, 'id' | 'name' | 'type' | 'image'> {
+  workers: WorkerSummary & { min: number; max: number };
+  /** Null for a load balancing endpoint, which has no jobs. */
+  jobs: JobCounts | null;
+}
+
+/** Endpoints that are asked about at a time. */
+const CONCURRENCY = 8;
+
+const columns: Column<Row>[] = [
+  { title: 'ID', value: ({ id }) => id },
+  { title: 'NAME', value: ({ name }) => name },
+  { title: 'TYPE', value: ({ type }) => (type === 'QUEUE' ? 'queue' : 'lb') },
+  { title: 'IMAGE', value: ({ image }) => image },
+  {
+    title: 'WORKERS',
+    value: ({ workers: { min, max, ...summary } }) => `${formatWorkerSummary(summary)} (${min} to ${max})`,
+  },
+  { title: 'WAITING', value: ({ jobs }) => jobs?.inQueue },
+  { title: 'RUNNING', value: ({ jobs }) => jobs?.inProgress },
+  { title: 'DONE', value: ({ jobs }) => jobs?.completed },
+  { title: 'FAILED', value: ({ jobs }) => jobs?.failed },
+];
+
+export const ps = command({
+  name: 'ps',
+  summary: 'List the endpoints with their workers and jobs.',
+  options: serverOptions,
+  async run(call) {
+    const client = await connect(call);
+    const endpoints = await listEndpoints(client);
+    const rows: Row[] = [];
+    for (let from = 0; from < endpoints.length; from += CONCURRENCY) {
+      rows.push(
+        ...(await Promise.all(
+          endpoints.slice(from, from + CONCURRENCY).map((endpoint) => rowOf(client, endpoint)),
+        )),
+      );
+    }
+    call.output.printTable(
+      { endpoints: rows },
+      rows,
+      columns,
+      'There is no endpoint yet; "berth deploy FOLDER" makes one.',
+    );
+  },
+});
+
+async function rowOf(client: ApiClient, endpoint: EndpointView): Promise<Row> {
+  const { id, name, type, image, workers } = endpoint;
+  const [{ summary }, health] = await Promise.all([
+    listWorkers(client, endpoint),
+    type === 'QUEUE' ? client.get<{ jobs: JobCounts }>(jobPath(endpoint, 'health')) : { jobs: null },
+  ]);
+  return {
+    id,
+    name,
+    type,
+    image,
+    workers: { min: workers.min, max: workers.max, ...summary },
+    jobs: health.jobs,
+  };
+}

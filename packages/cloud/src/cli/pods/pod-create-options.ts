@@ -1,0 +1,144 @@
+import { closestMatch } from '../../support/config/did-you-mean.ts';
+import type { ApiClient } from '../api-client.ts';
+import type { Options, OptionValues } from '../command-definition.ts';
+import { CliError, UsageError } from '../cli.errors.ts';
+import { parseCount, parseCpu, parseVariable } from '../serverless/deploy-options.ts';
+
+const DEFAULT_CPU = { id: 'cpu3c', vcpuCount: 2 };
+const DEFAULT_MOUNT = '/workspace';
+/** What the server demands too; here the flag can be named. */
+const MIN_VOLUME_GB = 10;
+
+/** What `berth pod create` can say about the pod that it makes. */
+export const podCreateOptions = {
+  name: { kind: 'text', value: 'NAME', description: 'What the pod is called. Default: as the image.' },
+  gpu: { kind: 'text', value: 'TYPE', description: 'A GPU type of the catalog. Default: no GPU.' },
+  'gpu-count': { kind: 'text', value: 'N', description: 'How many of them. Default: 1.' },
+  cpu: {
+    kind: 'text',
+    value: 'FLAVOR[-N]',
+    description: 'A CPU flavour of the catalog, and how many vCPUs. Default: cpu3c-2.',
+  },
+  port: {
+    kind: 'list',
+    value: 'PORT[/http|/tcp]',
+    description: 'A port that the pod listens on; http, if not said. May be repeated.',
+  },
+  env: { kind: 'list', value: 'NAME=VALUE', description: 'An environment variable. May be repeated.' },
+  disk: {
+    kind: 'text',
+    value: 'GB',
+    description: 'The size of the container disk, which is empty after a stop.',
+  },
+  volume: {
+    kind: 'text',
+    value: 'GB[:PATH]',
+    description: `A disk of at least ${MIN_VOLUME_GB} GB that stays until the pod is removed, and where it is mounted. Default path: ${DEFAULT_MOUNT}.`,
+  },
+  'network-volume': {
+    kind: 'text',
+    value: 'ID[:PATH]',
+    description: `A network volume, which outlives the pod. Default path: ${DEFAULT_MOUNT}.`,
+  },
+  'data-center': {
+    kind: 'list',
+    value: 'ID',
+    description: 'Where it may run. May be repeated. Default: anywhere.',
+  },
+  template: { kind: 'text', value: 'ID', description: 'A template to take the rest from.' },
+  registry: { kind: 'text', value: 'ID', description: 'Saved credentials to fetch the image with.' },
+  ssh: {
+    kind: 'switch',
+    description:
+      "Put the account's SSH keys into its environment (PUBLIC_KEY), for images with an SSH server; declares port 22.",
+  },
+  jupyter: {
+    kind: 'switch',
+    description: 'Put a password for Jupyter into its environment (JUPYTER_PASSWORD).',
+  },
+} as const satisfies Options;
+
+type Values = Omit<OptionValues<typeof podCreateOptions>, 'json'>;
+
+/** The body that makes a pod. */
+export async function podCreateBody(
+  client: ApiClient,
+  image: string | undefined,
+  command: readonly string[],
+  options: Values,
+): Promise<Record<string, unknown>> {
+  const { gpu, cpu, disk, volume, template, registry, ssh, jupyter } = options;
+  if (gpu !== undefined && cpu !== undefined) throw new UsageError('--gpu and --cpu exclude each other');
+  if (options['gpu-count'] !== undefined && gpu === undefined)
+    throw new UsageError('--gpu-count goes with --gpu');
+  if (volume !== undefined && options['network-volume'] !== undefined)
+    throw new UsageError('--volume and --network-volume exclude each other');
+  if (image === undefined && template === undefined)
+    throw new UsageError('IMAGE is missing; name one, or a --template that has one');
+  const ports = options.port.map(parsePort);
+  if (ssh && !ports.some((port) => port.startsWith('22/'))) ports.push('22/tcp');
+  const size = parseCount('disk', disk, 1);
+  const count = parseCount('gpu-count', options['gpu-count'], 1);
+  const mounts = mountsOf(volume, options['network-volume']);
+  return {
+    name: options.name ?? imageBaseName(image ?? 'pod'),
+    ...(image !== undefined && { image }),
+    ...(command.length > 0 && { cmd: command }),
+    ...(gpu === undefined
+      ? { cpu: cpu === undefined ? DEFAULT_CPU : parseCpu(cpu) }
+      : { gpu: { id: await gpuType(client, gpu), ...(count !== undefined && { count }) } }),
+    ...(ports.length > 0 && { ports }),
+    ...(options.env.length > 0 && { env: Object.fromEntries(options.env.map(parseVariable)) }),
+    ...(size !== undefined && { disk: size }),
+    ...mounts,
+    ...(options['data-center'].length > 0 && { dataCenterIds: options['data-center'] }),
+    ...(template !== undefined && { templateId: template }),
+    ...(registry !== undefined && { registry }),
+    ...(ssh && { startSsh: true }),
+    ...(jupyter && { startJupyter: true }),
+  };
+}
+
+function mountsOf(volume: string | undefined, network: string | undefined): Record<string, unknown> {
+  if (volume !== undefined) {
+    const [size, path] = splitPath(volume);
+    return { mounts: { persistent: { size: parseCount('volume', size, MIN_VOLUME_GB), path } } };
+  }
+  if (network === undefined) return {};
+  const [volumeId, path] = splitPath(network);
+  return { mounts: { network: [{ volumeId, path }] } };
+}
+
+function splitPath(text: string): [string, string] {
+  const colon = text.indexOf(':');
+  return colon === -1 ? [text, DEFAULT_MOUNT] : [text.slice(0, colon), text.slice(colon + 1)];
+}
+
+export function parsePort(text: string): string {
+  const [, number, protocol = 'http'] = /^(\d{1,6})(?:\/(http|tcp))?$/.exec(text) ?? [];
+  if (number === undefined)
+    throw new UsageError(
+      `--port is ${JSON.stringify(text)}; allowed: a port and its kind, such as 8000/http or 22/tcp`,
+    );
+  return `${number}/${protocol}`;
+}
+
+async function gpuType(client: ApiClient, word: string): Promise<string> {
+  const { rows } = await client.list<{ id: string; name: string }>('/v2/catalog/gpus', 'gpus');
+  const found = rows.find(({ id, name }) =>
+    [id, name].some((text) => text.toLowerCase() === word.toLowerCase()),
+  );
+  if (found !== undefined) return found.id;
+  const close = closestMatch(
+    word,
+    rows.flatMap(({ id, name }) => [id, name]),
+  );
+  throw new CliError(
+    `there is no GPU type ${JSON.stringify(word)} here${close === undefined ? '; GET /v2/catalog/gpus lists them' : `; did you mean ${JSON.stringify(close)}?`}`,
+  );
+}
+
+/** `ghcr.io/me/jupyter:1` is called jupyter. */
+function imageBaseName(image: string): string {
+  return (image.split('/').at(-1) ?? image).replace(/[:@].*$/, '') || image;
+}

@@ -1,0 +1,33 @@
+import type { ApiClient } from '../api-client.ts';
+import type { EndpointView } from './endpoint-client.ts';
+import { endpointPath, listEndpoints, findByIdOrName } from './endpoint-client.ts';
+import { fetchGpuChoice } from './gpu-choice.ts';
+import type { DeploySettings } from './deploy-options.ts';
+import { endpointUpdateBody, endpointCreateBody } from './deploy-options.ts';
+import type { ReportProgress } from './image-upload.ts';
+
+/** Gives the endpoint of this name a new image, or makes it where there is none. */
+export async function deployImage(
+  client: ApiClient,
+  name: string,
+  image: string,
+  order: DeploySettings,
+  say: ReportProgress,
+): Promise<{ endpoint: EndpointView; created: boolean }> {
+  const present = findByIdOrName(await listEndpoints(client), name);
+  const gpu = order.gpu === undefined ? undefined : await fetchGpuChoice(client, order.gpu);
+  if (present === undefined) {
+    const endpoint = await client.post<EndpointView>(
+      '/v2/serverless',
+      endpointCreateBody(name, image, order, gpu),
+    );
+    say(`endpoint ${endpoint.name} (${endpoint.id}) is made`);
+    return { endpoint, created: true };
+  }
+  const endpoint = await client.patch<EndpointView>(
+    endpointPath(present),
+    endpointUpdateBody(present, image, order, gpu),
+  );
+  say(`endpoint ${endpoint.name} (${endpoint.id}) runs ${endpoint.image} from now on`);
+  return { endpoint, created: false };
+}

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { EndpointView } from './endpoint-client.ts';
+import { findByIdOrName } from './endpoint-client.ts';
+import { resolveGpuChoice } from './gpu-choice.ts';
+import { endpointUpdateBody, endpointCreateBody, parseDeploySettings } from './deploy-options.ts';
+
+const nothing: Parameters<typeof parseDeploySettings>[0] = {
+  type: undefined,
+  gpu: undefined,
+  'gpu-count': undefined,
+  cpu: undefined,
+  min: undefined,
+  max: undefined,
+  env: [],
+  idle: undefined,
+  port: undefined,
+  'data-center': [],
+};
+const present: EndpointView = {
+  id: 'e1',
+  name: 'app',
+  type: 'QUEUE',
+  image: 'local/app:1',
+  env: { KEPT: '1', OLD: '2' },
+  workers: { min: 0, max: 3 },
+  requestUrls: {},
+};
+
+describe('what deploy asks of the server', () => {
+  test('a new endpoint has the defaults', () => {
+    assert.deepEqual(endpointCreateBody('app', 'i', parseDeploySettings(nothing), undefined), {
+      name: 'app',
+      type: 'QUEUE',
+      image: 'i',
+      scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
+      workers: {},
+      cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
+    });
+  });
+
+  test('as many workers as are always there are also allowed', () => {
+    assert.deepEqual(
+      endpointCreateBody('app', 'i', parseDeploySettings({ ...nothing, min: '5' }), undefined)['workers'],
+      {
+        min: 5,
+        max: 5,
+      },
+    );
+    assert.deepEqual(
+      endpointCreateBody('app', 'i', parseDeploySettings({ ...nothing, min: '1' }), undefined)['workers'],
+      {
+        min: 1,
+        max: 3,
+      },
+    );
+  });
+
+  test('a present endpoint gets its image and what was said, and nothing else', () => {
+    assert.deepEqual(endpointUpdateBody(present, 'new', parseDeploySettings(nothing), undefined), {
+      image: 'new',
+    });
+    const order = parseDeploySettings({
+      ...nothing,
+      type: 'queue',
+      max: '9',
+      env: ['OLD=3', 'EMPTY='],
+      cpu: 'cpu5c',
+    });
+    assert.deepEqual(endpointUpdateBody(present, 'new', order, undefined), {
+      image: 'new',
+      workers: { max: 9 },
+      cpu: [{ id: 'cpu5c', vcpuCount: 2 }],
+      env: { KEPT: '1', OLD: '3', EMPTY: '' },
+    });
+  });
+});
+
+describe('GPUs by name', () => {
+  const types = [
+    { id: 'NVIDIA A40', name: 'A40', pool: 'AMPERE_48' },
+    { id: 'NVIDIA RTX A6000', name: 'RTX A6000', pool: 'AMPERE_48' },
+    { id: 'NVIDIA L4', name: 'L4', pool: 'AMPERE_24' },
+    { id: 'NVIDIA GB10', name: 'GB10', pool: null },
+  ];
+
+  test('are pools without what was not meant', () => {
+    assert.deepEqual(resolveGpuChoice(types, ['nvidia a40']), {
+      pools: ['AMPERE_48'],
+      excludedTypes: ['NVIDIA RTX A6000'],
+    });
+    assert.deepEqual(resolveGpuChoice(types, ['A40', 'RTX A6000']), { pools: ['AMPERE_48'] });
+    assert.deepEqual(resolveGpuChoice(types, ['ampere_48', 'L4']), { pools: ['AMPERE_48', 'AMPERE_24'] });
+    assert.deepEqual(resolveGpuChoice(types, ['GB10']), { pools: ['NVIDIA GB10'] });
+  });
+
+  test('that nobody has are refused with what is close', () => {
+    assert.throws(
+      () => resolveGpuChoice(types, ['A41']),
+      /there is no GPU type or pool "A41" here; did you mean "A40"/,
+    );
+  });
+});
+
+test('an id goes before a name', () => {
+  const other = { ...present, id: 'e2', name: 'e1' };
+  assert.equal(findByIdOrName([other, present], 'e1'), present);
+  assert.equal(findByIdOrName([present], 'nobody'), undefined);
+  assert.throws(
+    () => findByIdOrName([present, { ...present, id: 'e3' }], 'app'),
+    /2 endpoints are called "app"; name one by its id: e1, e3/,
+  );
+});

@@ -1,0 +1,188 @@
+import { UsageError } from '../cli.errors.ts';
+import type { Options, OptionValues } from '../command-definition.ts';
+import type { EndpointView } from './endpoint-client.ts';
+
+/** What `berth deploy` can say about the endpoint that it makes or changes. */
+export const deployOptions = {
+  type: {
+    kind: 'text',
+    choices: ['queue', 'lb'],
+    description:
+      'Jobs that wait in a queue, or HTTP requests straight to the workers (load balancing). It is fixed when the endpoint is made. Default: queue.',
+  },
+  gpu: {
+    kind: 'text',
+    value: 'TYPE[,TYPE]',
+    description: 'GPU types or pools of the catalog that a worker may have. Default: no GPU.',
+  },
+  'gpu-count': { kind: 'text', value: 'N', description: 'GPUs of each worker. Default: 1.' },
+  cpu: {
+    kind: 'text',
+    value: 'FLAVOR[-N]',
+    description: 'A CPU flavour of the catalog, and how many vCPUs. Default: cpu3c-2.',
+  },
+  min: { kind: 'text', value: 'N', description: 'Workers that are always there. Default: 0.' },
+  max: { kind: 'text', value: 'N', description: 'The most workers. Default: 3.' },
+  env: {
+    kind: 'list',
+    value: 'NAME=VALUE',
+    description:
+      'An environment variable of the workers; added to those that the endpoint has. May be repeated.',
+  },
+  idle: { kind: 'text', value: 'SECONDS', description: 'How long a worker without work stays. Default: 10.' },
+  port: {
+    kind: 'text',
+    value: 'N',
+    description:
+      'The port that a load balanced worker listens on. On the process engine it gets a free one in PORT.',
+  },
+  'data-center': {
+    kind: 'list',
+    value: 'ID',
+    description: 'Where workers may run. May be repeated. Default: anywhere.',
+  },
+} as const satisfies Options;
+
+type DeployOptionValues = Omit<OptionValues<typeof deployOptions>, 'json'>;
+
+export interface GpuChoice {
+  pools: string[];
+  excludedTypes?: string[];
+}
+
+/** What the options say, read and checked. What was not said is not here. */
+export interface DeploySettings {
+  type: EndpointView['type'] | undefined;
+  /** GPU types and pools, as they were written. */
+  gpu: string[] | undefined;
+  gpuCount: number | undefined;
+  cpu: { id: string; vcpuCount: number } | undefined;
+  workers: { min?: number; max?: number; idleTimeout?: number };
+  env: Record<string, string>;
+  ports: string[] | undefined;
+  dataCenterIds: string[] | undefined;
+}
+
+const DEFAULT_CPU = { id: 'cpu3c', vcpuCount: 2 };
+const DEFAULT_QUEUE_DELAY = 4;
+const DEFAULT_REQUEST_COUNT = 4;
+
+export function parseDeploySettings(options: DeployOptionValues): DeploySettings {
+  const { type, gpu, cpu, min, max, idle, env, port } = options;
+  if (gpu !== undefined && cpu !== undefined) throw new UsageError('--gpu and --cpu exclude each other');
+  if (options['gpu-count'] !== undefined && gpu === undefined)
+    throw new UsageError('--gpu-count goes with --gpu');
+  const least = parseCount('min', min, 0);
+  const most = parseCount('max', max, 0);
+  const idleTimeout = parseCount('idle', idle, 1);
+  if (least !== undefined && most !== undefined && least > most)
+    throw new UsageError(`--min is ${least}, which is more than --max, ${most}`);
+  const listensOn = parseCount('port', port, 1);
+  return {
+    type: type === undefined ? undefined : type === 'lb' ? 'LOAD_BALANCER' : 'QUEUE',
+    gpu: gpu === undefined ? undefined : parseList('gpu', gpu),
+    gpuCount: parseCount('gpu-count', options['gpu-count'], 1),
+    cpu: cpu === undefined ? undefined : parseCpu(cpu),
+    workers: {
+      ...(least !== undefined && { min: least }),
+      ...(most !== undefined && { max: most }),
+      ...(idleTimeout !== undefined && { idleTimeout }),
+    },
+    env: Object.fromEntries(env.map(parseVariable)),
+    ports: listensOn === undefined ? undefined : [`${listensOn}/http`],
+    dataCenterIds: options['data-center'].length === 0 ? undefined : options['data-center'],
+  };
+}
+
+/** The body that makes an endpoint. */
+export function endpointCreateBody(
+  name: string,
+  image: string,
+  order: DeploySettings,
+  gpu: GpuChoice | undefined,
+): Record<string, unknown> {
+  const { type = 'QUEUE', cpu = DEFAULT_CPU, workers, env } = order;
+  // As many as are always there must also be allowed.
+  const max = workers.max ?? (workers.min === undefined ? undefined : Math.max(workers.min, 3));
+  return {
+    name,
+    type,
+    image,
+    scaling:
+      type === 'QUEUE'
+        ? { type: 'QUEUE_DELAY', queueDelay: DEFAULT_QUEUE_DELAY }
+        : { type: 'REQUEST_COUNT', requestCount: DEFAULT_REQUEST_COUNT },
+    workers: { ...workers, ...(max !== undefined && { max }) },
+    ...(gpu === undefined
+      ? { cpu: [cpu] }
+      : { gpu: { ...gpu, ...(order.gpuCount !== undefined && { count: order.gpuCount }) } }),
+    ...(Object.keys(env).length > 0 && { env }),
+    ...optionalFields(order),
+  };
+}
+
+/** The body that gives a present endpoint a new image, and changes what was said besides and nothing else. */
+export function endpointUpdateBody(
+  present: EndpointView,
+  image: string,
+  order: DeploySettings,
+  gpu: GpuChoice | undefined,
+): Record<string, unknown> {
+  const { type, cpu, workers, env } = order;
+  if (type !== undefined && type !== present.type) {
+    throw new UsageError(
+      `endpoint ${JSON.stringify(present.name)} is of type ${present.type === 'QUEUE' ? 'queue' : 'lb'}, and that is fixed; choose another --name, or remove it with "berth rm ${present.id}"`,
+    );
+  }
+  return {
+    image,
+    ...(Object.keys(workers).length > 0 && { workers }),
+    ...(cpu !== undefined && { cpu: [cpu] }),
+    ...(gpu !== undefined && {
+      gpu: { ...gpu, ...(order.gpuCount !== undefined && { count: order.gpuCount }) },
+    }),
+    ...(Object.keys(env).length > 0 && { env: { ...present.env, ...env } }),
+    ...optionalFields(order),
+  };
+}
+
+function optionalFields({ ports, dataCenterIds }: DeploySettings): Record<string, unknown> {
+  return { ...(ports !== undefined && { ports }), ...(dataCenterIds !== undefined && { dataCenterIds }) };
+}
+
+/** A whole number of at least `least`; undefined where the option was not given. */
+export function parseCount(name: string, text: string | undefined, least: number): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^\d{1,9}$/.test(text) || Number(text) < least)
+    throw new UsageError(
+      `--${name} is ${JSON.stringify(text)}; allowed: a whole number of at least ${least}`,
+    );
+  return Number(text);
+}
+
+function parseList(name: string, text: string): string[] {
+  const items = text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+  if (items.length === 0)
+    throw new UsageError(
+      `--${name} is ${JSON.stringify(text)}; allowed: one or more names, with commas between them`,
+    );
+  return items;
+}
+
+export function parseCpu(text: string): { id: string; vcpuCount: number } {
+  const [, id, count] = /^([A-Za-z0-9]+)(?:-(\d{1,4}))?$/.exec(text) ?? [];
+  if (id === undefined)
+    throw new UsageError(
+      `--cpu is ${JSON.stringify(text)}; allowed: a flavour and the number of vCPUs, such as cpu3c-2`,
+    );
+  return { id, vcpuCount: count === undefined ? DEFAULT_CPU.vcpuCount : Number(count) };
+}
+
+export function parseVariable(text: string): [string, string] {
+  const equals = text.indexOf('=');
+  if (equals < 1) throw new UsageError(`--env is ${JSON.stringify(text)}; allowed: NAME=VALUE`);
+  return [text.slice(0, equals), text.slice(equals + 1)];
+}

@@ -1,0 +1,36 @@
+import { closestMatch } from '../../support/config/did-you-mean.ts';
+import type { ApiClient } from '../api-client.ts';
+import { CliError } from '../cli.errors.ts';
+import type { GpuChoice } from './deploy-options.ts';
+
+interface GpuType {
+  id: string;
+  name: string;
+  pool: string | null;
+}
+
+/** The GPUs that were named on the command line, as an endpoint takes them: pools without the types that were not meant. */
+export async function fetchGpuChoice(client: ApiClient, words: readonly string[]): Promise<GpuChoice> {
+  const { rows } = await client.list<GpuType>('/v2/catalog/gpus', 'gpus');
+  return resolveGpuChoice(rows, words);
+}
+
+export function resolveGpuChoice(types: readonly GpuType[], words: readonly string[]): GpuChoice {
+  const pools = new Set(types.flatMap(({ pool }) => pool ?? []));
+  const wanted = words.flatMap((word) => {
+    const same = (text: string): boolean => text.toLowerCase() === word.toLowerCase();
+    const pool = [...pools].find(same);
+    if (pool !== undefined) return types.filter((type) => type.pool === pool);
+    const type = types.find(({ id, name }) => same(id) || same(name));
+    if (type !== undefined) return [type];
+    const close = closestMatch(word, [...types.flatMap(({ id, name }) => [id, name]), ...pools]);
+    throw new CliError(
+      `there is no GPU type or pool ${JSON.stringify(word)} here${close === undefined ? '; GET /v2/catalog/gpus lists them' : `; did you mean ${JSON.stringify(close)}?`}`,
+    );
+  });
+  const chosen = [...new Set(wanted.map(({ id, pool }) => pool ?? id))];
+  const excludedTypes = types
+    .filter((type) => type.pool !== null && chosen.includes(type.pool) && !wanted.includes(type))
+    .map(({ id }) => id);
+  return { pools: chosen, ...(excludedTypes.length > 0 && { excludedTypes }) };
+}

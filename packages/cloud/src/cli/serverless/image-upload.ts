@@ -1,0 +1,73 @@
+import { imageDigest } from '../../domain/images/image-files.ts';
+import type { ApiClient } from '../api-client.ts';
+import { CliError } from '../cli.errors.ts';
+import type { OutputStream } from '../cli-context.ts';
+import { imageNameFor, readSourceFolder, formatBytes } from './source-folder.ts';
+import type { SourceFolder } from './source-folder.ts';
+
+/** A large folder over a slow line takes its time. */
+const UPLOAD_TIMEOUT_MS = 600_000;
+const EXECUTABLE_MODE = 0o755;
+const PLAIN_MODE = 0o644;
+
+export interface UploadedImage {
+  image: string;
+  digest: string;
+}
+
+/** Tells people how far it is; a script that reads the output sees nothing of it. */
+export type ReportProgress = (line: string) => void;
+
+export function progressReporter(stderr: OutputStream, forPeople: boolean): ReportProgress {
+  return (line) => {
+    if (forPeople) stderr.write(`${line}\n`);
+  };
+}
+
+/** Reads a folder and tells what of it stays behind, which is always worth knowing. */
+export async function snapshotFolder(
+  path: string,
+  stderr: OutputStream,
+): Promise<SourceFolder & { digest: string }> {
+  const folder = await readSourceFolder(path);
+  const { skipped } = folder;
+  if (skipped.length > 0) {
+    const more = skipped.length > 3 ? ` and ${skipped.length - 3} more` : '';
+    stderr.write(
+      `berth: left out, since it leads out of ${path} or is no file: ${skipped.slice(0, 3).join(', ')}${more}\n`,
+    );
+  }
+  return { ...folder, digest: imageDigest(folder.files) };
+}
+
+/** Makes an image of a folder. What the server already has is not sent again. */
+export async function uploadFolder(
+  client: ApiClient,
+  name: string,
+  folder: SourceFolder & { digest: string },
+  say: ReportProgress,
+): Promise<UploadedImage> {
+  const imageName = imageNameFor(name);
+  const { rows } = await client.list<UploadedImage & { name: string }>('/v2/images', 'images');
+  const known = rows.find((image) => image.name === imageName && image.digest === folder.digest);
+  const files = folder.files.length === 1 ? '1 file' : `${folder.files.length} files`;
+  if (known !== undefined) {
+    say(`nothing has changed since ${known.image}: ${files}, ${formatBytes(folder.size)}`);
+    return known;
+  }
+  say(`uploading ${files}, ${formatBytes(folder.size)}`);
+  const body = {
+    name: imageName,
+    files: folder.files.map(({ path, executable, content }) => ({
+      path,
+      mode: executable ? EXECUTABLE_MODE : PLAIN_MODE,
+      data: Buffer.from(content).toString('base64'),
+    })),
+  };
+  const stored = await client.post<UploadedImage>('/v2/images', body, { timeoutMs: UPLOAD_TIMEOUT_MS });
+  if (stored.digest !== folder.digest)
+    throw new CliError(
+      `${client.url} stored something else than was sent; is it a Berth server of this version?`,
+    );
+  return stored;
+}

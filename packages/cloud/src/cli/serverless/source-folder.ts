@@ -1,0 +1,137 @@
+import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { basename, join, resolve, sep } from 'node:path';
+import { MAX_IMAGE_UPLOAD_BYTES, MAX_IMAGE_FILES } from '../../domain/images/image-files.ts';
+import type { ImageFile } from '../../domain/images/image-files.ts';
+import { CliError } from '../cli.errors.ts';
+import { IgnoreRules } from './ignore-rules.ts';
+
+/** What a folder must have one of, so that there is something to run. */
+const HANDLERS = ['handler.ts', 'handler.js', 'handler.mjs', 'handler.py', 'berth.json'];
+
+/** The first of these that is there says what stays behind. */
+const IGNORE_FILES = ['.berthignore', '.gitignore'];
+/** Never part of what runs. */
+const ALWAYS_IGNORED = new Set(['.git']);
+
+const EXECUTABLE = 0o111;
+/** Beside its content, a file costs its path and some punctuation. */
+const PER_FILE_OVERHEAD = 100;
+
+export interface SourceFolder {
+  files: ImageFile[];
+  size: number;
+  /** Links that lead out of the folder or to another folder, and what is no file at all. */
+  skipped: string[];
+}
+
+/** Everything of a folder that shall run, read into memory. */
+export async function readSourceFolder(folder: string): Promise<SourceFolder> {
+  const root = await realpath(folder);
+  const rules = new IgnoreRules(await readFirstExisting(root, IGNORE_FILES));
+  const found: SourceFolder = { files: [], size: 0, skipped: [] };
+  const sizes = new Map<string, number>();
+  let room = MAX_IMAGE_UPLOAD_BYTES;
+
+  const add = async (path: string, { mode, size }: { mode: number; size: number }): Promise<void> => {
+    const top = path.split('/', 1)[0] ?? path;
+    sizes.set(top, (sizes.get(top) ?? 0) + size);
+    room -= Math.ceil(size / 3) * 4 + path.length + PER_FILE_OVERHEAD;
+    if (room < 0 || found.files.length >= MAX_IMAGE_FILES) throw tooLarge(folder, sizes);
+    const content = await readFile(join(root, path));
+    found.files.push({ path, executable: (mode & EXECUTABLE) !== 0, content });
+    found.size += content.length;
+  };
+  const walk = async (below: string): Promise<void> => {
+    for (const name of (await readdir(join(root, below))).sort()) {
+      const path = below === '' ? name : `${below}/${name}`;
+      const place = join(root, path);
+      const status = await lstat(place);
+      if (ALWAYS_IGNORED.has(name) || rules.ignores(path, status.isDirectory())) continue;
+      if (status.isDirectory()) await walk(path);
+      else if (status.isFile()) await add(path, status);
+      else if (status.isSymbolicLink() && (await isLinkToFileIn(root, place)))
+        await add(path, await stat(place));
+      else found.skipped.push(path);
+    }
+  };
+  await walk('');
+  if (!found.files.some(({ path }) => HANDLERS.includes(path))) throw nothingToRun(folder, found);
+  return found;
+}
+
+/** What a folder is called as an image: `My App` is `my-app`. */
+export function imageNameFor(name: string): string {
+  return (
+    name
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9_]+/g, '-')
+      .replaceAll(/[-_]{2,}/g, '-')
+      .slice(0, 60)
+      .replaceAll(/^[-_]+|[-_]+$/g, '') || 'app'
+  );
+}
+
+export function folderName(folder: string): string {
+  return basename(resolve(folder)) || 'app';
+}
+
+export async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+/** `1.2 MB` */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1000) return `${Math.round(bytes)} bytes`;
+  const kilobytes = bytes / 1000;
+  if (kilobytes < 1000) return `${kilobytes.toFixed(kilobytes < 10 ? 1 : 0)} kB`;
+  return kilobytes < 1_000_000
+    ? `${(kilobytes / 1000).toFixed(1)} MB`
+    : `${(kilobytes / 1_000_000).toFixed(1)} GB`;
+}
+
+/** A link to a file of the same folder is as good as that file. */
+async function isLinkToFileIn(root: string, link: string): Promise<boolean> {
+  try {
+    const target = await realpath(link);
+    return target.startsWith(root + sep) && (await stat(target)).isFile();
+  } catch {
+    // It leads nowhere.
+    return false;
+  }
+}
+
+async function readFirstExisting(root: string, names: readonly string[]): Promise<string> {
+  for (const name of names) {
+    try {
+      return await readFile(join(root, name), 'utf8');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
+  }
+  return '';
+}
+
+function nothingToRun(folder: string, { files }: SourceFolder): CliError {
+  const docker = files.some(({ path }) => path === 'Dockerfile')
+    ? `; its Dockerfile is for a container engine: "docker build -t NAME ${folder}", then "berth deploy NAME"`
+    : '';
+  return new CliError(
+    `${folder} has nothing to run: it needs a ${HANDLERS.slice(0, -1).join(', a ')}, or a berth.json with a "command"${docker}`,
+  );
+}
+
+/** By what stands at its top. */
+function tooLarge(folder: string, sizes: ReadonlyMap<string, number>): CliError {
+  const largest = [...sizes]
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, 3)
+    .map(([top, size]) => `${top} (${formatBytes(size)})`);
+  const most = `${MAX_IMAGE_FILES} files with ${formatBytes((MAX_IMAGE_UPLOAD_BYTES / 4) * 3)} in all`;
+  return new CliError(
+    `${folder} is too large to upload, which is for ${most}; name what need not run in ${join(folder, '.berthignore')}. The largest so far: ${largest.join(', ')}`,
+  );
+}

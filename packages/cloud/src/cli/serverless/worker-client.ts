@@ -1,0 +1,102 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ApiClient } from '../api-client.ts';
+import { CliError } from '../cli.errors.ts';
+import { escapeControlCharacters } from '../output.ts';
+import { endpointPath } from './endpoint-client.ts';
+import type { EndpointView } from './endpoint-client.ts';
+import { ignoreNotFound, readLog } from './log-client.ts';
+
+export interface WorkerView {
+  id: string;
+  status: 'RUNNING' | 'IDLE' | 'INITIALIZING' | 'THROTTLED' | 'UNHEALTHY';
+  isStale: boolean;
+}
+
+export interface WorkerSummary {
+  running: number;
+  idle: number;
+  initializing: number;
+  throttled: number;
+  unhealthy: number;
+  total: number;
+}
+
+export interface WorkerList {
+  workers: WorkerView[];
+  summary: WorkerSummary;
+  /** Why no worker can take a job, where the server says so. */
+  reason?: string | null;
+}
+
+const POLL_INTERVAL_MS = 250;
+const FAILURE_LOG_LINES = 20;
+
+export function listWorkers(client: ApiClient, endpoint: Pick<EndpointView, 'id'>): Promise<WorkerList> {
+  return client.get<WorkerList>(endpointPath(endpoint, '/workers'));
+}
+
+/** Waits for a worker of the present release. Answers why none is to be waited for; throws where one should be there and is not. */
+export async function waitForWorker(
+  client: ApiClient,
+  endpoint: EndpointView,
+  withinMs: number,
+): Promise<{ ready: boolean; reason?: string }> {
+  if (endpoint.workers.min === 0)
+    return { ready: false, reason: 'no worker is kept ready (--min is 0); the first request starts one' };
+  const until = performance.now() + withinMs;
+  let lastSeen: WorkerView | undefined;
+  for (;;) {
+    const found = await listWorkers(client, endpoint);
+    const current = found.workers.filter(({ isStale }) => !isStale);
+    if (current.some(({ status }) => status === 'RUNNING' || status === 'IDLE')) return { ready: true };
+    const ill = current.find(({ status }) => status === 'UNHEALTHY');
+    lastSeen = ill ?? current[0] ?? lastSeen;
+    if (ill !== undefined || performance.now() >= until)
+      throw await notReady(client, endpoint, found, lastSeen, withinMs);
+    await pause(POLL_INTERVAL_MS);
+  }
+}
+
+/** The log of the last worker that tried says most; it can be read when the worker has ended, too. */
+async function notReady(
+  client: ApiClient,
+  endpoint: EndpointView,
+  found: WorkerList,
+  worker: WorkerView | undefined,
+  withinMs: number,
+): Promise<CliError> {
+  const stands =
+    found.summary.total > 0
+      ? formatWorkerSummary(found.summary)
+      : worker === undefined
+        ? 'none was started'
+        : 'what was started has ended';
+  const when =
+    worker?.status === 'UNHEALTHY'
+      ? 'a worker is unhealthy'
+      : `no worker is ready after ${withinMs / 1000} s`;
+  const lines =
+    worker === undefined
+      ? []
+      : await readLog(
+          client,
+          endpointPath(endpoint, `/workers/${worker.id}/logs?tail=${FAILURE_LOG_LINES}&follow=false`),
+        ).catch(ignoreNotFound([]));
+  const told =
+    lines.length === 0
+      ? ''
+      : `\nthe log of worker ${worker?.id} ends with:\n${lines.map(({ line }) => `  ${escapeControlCharacters(line)}`).join('\n')}`;
+  return new CliError(
+    `endpoint ${endpoint.name} (${endpoint.id}) is deployed, but ${when}: ${found.reason ?? stands}${told}`,
+  );
+}
+
+/** `2 running, 1 idle` */
+export function formatWorkerSummary({ total: _, ...counts }: WorkerSummary): string {
+  return (
+    Object.entries(counts)
+      .filter(([, count]) => count > 0)
+      .map(([status, count]) => `${count} ${status}`)
+      .join(', ') || 'none'
+  );
+}

@@ -1,0 +1,66 @@
+import { closestMatch } from '../../support/config/did-you-mean.ts';
+import type { ApiClient } from '../api-client.ts';
+import { CliError, UsageError } from '../cli.errors.ts';
+
+/** A network volume, as far as the commands look at it. */
+export interface VolumeView {
+  id: string;
+  name: string;
+  /** In GB. */
+  size: number;
+  dataCenter: string;
+  type: string;
+  /** Bytes in it; null where they were not counted yet. */
+  used: number | null;
+}
+
+export const volumeArgumentHelp = 'The network volume, by id or name.';
+
+export function volumePath({ id }: Pick<VolumeView, 'id'>): string {
+  return `/v2/network-volumes/${encodeURIComponent(id)}`;
+}
+
+export async function listVolumes(client: ApiClient): Promise<{ answer: unknown; rows: VolumeView[] }> {
+  return client.list<VolumeView>('/v2/network-volumes', 'networkVolumes');
+}
+
+/** By id, or by a name that only one has. */
+export async function findVolume(client: ApiClient, word: string): Promise<VolumeView> {
+  const { rows } = await listVolumes(client);
+  const byId = rows.filter(({ id }) => id === word);
+  const found = byId.length > 0 ? byId : rows.filter(({ name }) => name === word);
+  if (found.length > 1)
+    throw new CliError(
+      `${found.length} network volumes are called ${JSON.stringify(word)}; name one by its id: ${found.map(({ id }) => id).join(', ')}`,
+    );
+  const [only] = found;
+  if (only !== undefined) return only;
+  const close = closestMatch(
+    word,
+    rows.map(({ name }) => name),
+  );
+  throw new CliError(
+    `there is no network volume ${JSON.stringify(word)}${close === undefined ? '; "berth volume ls" shows all' : `; did you mean ${JSON.stringify(close)}?`}`,
+  );
+}
+
+/** A place elsewhere: `VOLUME:/path`. */
+export interface RemotePath {
+  name: string;
+  /** Without a slash at its beginning. */
+  path: string;
+}
+
+/** Undefined for a place on this machine: one without a colon, or with a slash before it. */
+export function parseRemotePath(word: string): RemotePath | undefined {
+  const colon = word.indexOf(':');
+  if (colon < 1 || word.slice(0, colon).includes('/')) return undefined;
+  return { name: word.slice(0, colon), path: word.slice(colon + 1).replace(/^\/+/, '') };
+}
+
+export function parseSizeInGb(word: string): number {
+  const [, digits] = /^(\d{1,7})(?:gb?)?$/i.exec(word) ?? [];
+  if (digits === undefined)
+    throw new UsageError(`the size is ${JSON.stringify(word)}; allowed: a whole number of GB`);
+  return Number(digits);
+}

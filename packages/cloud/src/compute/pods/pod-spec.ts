@@ -1,0 +1,64 @@
+import type { InstanceEngine } from '../../engines/engine.ts';
+import type { InstanceMount, InstancePort, InstanceSpec } from '../../engines/instance.ts';
+import { containerPort } from '../../domain/pods/container-port.ts';
+import { parseArgs } from '../../domain/templates/container-command.ts';
+import type { Pod } from '../../store/pod-store.ts';
+import { GENERATION_LABEL } from './pod-step.ts';
+
+export interface PodSpecInput {
+  env: Record<string, string>;
+  mounts: InstanceMount[];
+  registry: { username: string; password: string } | undefined;
+  onProgress(line: string): void;
+}
+
+/** A pod as its engine is told of it. */
+export function podSpec(
+  pod: Pod,
+  engine: Pick<InstanceEngine, 'abilities'>,
+  { env, mounts, registry, onProgress }: PodSpecInput,
+): InstanceSpec {
+  return {
+    id: pod.id,
+    labels: {
+      kind: 'pod',
+      account: pod.accountId,
+      ...(pod.clusterId !== null && { cluster: pod.clusterId }),
+      [GENERATION_LABEL]: String(pod.generation),
+    },
+    image: pod.image,
+    command: parseArgs(pod.args),
+    env,
+    ports: pod.ports.map((entry) => portOf(entry, engine)),
+    mounts,
+    ...(pod.clusterId !== null &&
+      pod.membership !== null && {
+        network: {
+          name: pod.clusterId,
+          subnet: pod.membership.subnet,
+          address: pod.membership.address,
+          aliases: [pod.id, `node-${pod.membership.rank}`],
+        },
+      }),
+    cpu: pod.vcpuCount,
+    memoryInGb: pod.memoryInGb,
+    gpus:
+      pod.gpuTypeId === null || pod.gpuCount === 0 ? null : { typeId: pod.gpuTypeId, count: pod.gpuCount },
+    containerDiskInGb: pod.containerDisk,
+    ...(registry !== undefined && { registry }),
+    onProgress,
+  };
+}
+
+/** An HTTP port is reached through the gateway, whatever its number; of a TCP port the pod is told the one outside. */
+function portOf(entry: string, engine: Pick<InstanceEngine, 'abilities'>): InstancePort {
+  const declared = Number.parseInt(entry, 10);
+  const port = containerPort(declared, engine);
+  if (entry.endsWith('/http')) return { port, protocol: 'http' };
+  return {
+    port,
+    protocol: 'tcp',
+    publishedAs: `RUNPOD_TCP_PORT_${declared}`,
+    ...(port !== declared && { sameOutside: true }),
+  };
+}

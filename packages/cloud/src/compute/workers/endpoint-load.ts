@@ -1,0 +1,29 @@
+import type { JobQueue } from '../../queue/job-queue.ts';
+import type { Endpoint } from '../../domain/records.ts';
+import type { EndpointLoad } from '../../domain/endpoints/worker-scaling.ts';
+
+/** What an endpoint has to do: jobs that the queue has, or requests that the gateway counts. */
+export async function endpointLoad(
+  endpoint: Endpoint,
+  requests: number,
+  queue: Pick<JobQueue, 'countWaiting' | 'counts'>,
+  now: number,
+): Promise<EndpointLoad> {
+  if (endpoint.type === 'LOAD_BALANCER') return { waiting: requests, overdue: 0, inProgress: 0 };
+  const { waiting, late } = await queue.countWaiting(
+    endpoint.id,
+    now - endpoint.scalerValue * 1000,
+    jobCountLimit(endpoint),
+  );
+  const { inProgress } = await queue.counts(endpoint.id);
+  return { waiting, overdue: late, inProgress };
+}
+
+/** Counting more jobs than could ever matter is wasted. */
+export function jobCountLimit({
+  workersMax,
+  scalerType,
+  scalerValue,
+}: Pick<Endpoint, 'workersMax' | 'scalerType' | 'scalerValue'>): number {
+  return Math.max(1, workersMax) * (scalerType === 'REQUEST_COUNT' ? Math.ceil(scalerValue) : 1) + 1;
+}

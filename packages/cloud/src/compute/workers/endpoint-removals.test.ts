@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { InstanceEngine } from '../../engines/engine.ts';
+import type { JobQueue } from '../../queue/job-queue.ts';
+import type { WorkerStore, Worker } from '../../store/worker-store.ts';
+import { ManualClock } from '../../support/clock.ts';
+import { createLog } from '../../support/log.ts';
+import { ReconcileQueue } from '../reconcile-queue.ts';
+import { WorkerTermination } from './worker-termination.ts';
+import { EndpointRemovals } from './endpoint-removals.ts';
+import { WorkerRegistry } from './worker-registry.ts';
+import { sampleWorker } from './worker.fixture.ts';
+
+test('an endpoint is removed when the instance of its last worker is, also of one that has just ended by itself, and the logs of all go with it', async () => {
+  const steps: string[] = [];
+  const removed = Promise.withResolvers<void>();
+  const log = createLog({ level: 'silent', format: 'json' });
+  const ended = [sampleWorker('earlier', { endedAt: 2 })];
+  const store = {
+    saveWorker: async (worker: Worker) => void ended.push(worker),
+    endedWorkers: async () => ended,
+    removeEndpoint: async () => void steps.push('endpoint removed'),
+  } as unknown as WorkerStore;
+  const engine = {
+    remove: () => removed.promise.then(() => void steps.push('instance removed')),
+    forgetLog: async (id: string) => void steps.push(`log of ${id} forgotten`),
+  } as unknown as InstanceEngine;
+  const queue = {
+    heartbeats: { forget: () => undefined },
+    reaper: { workerGone: async () => undefined },
+  } as unknown as JobQueue;
+  const reconcileQueue = new ReconcileQueue({
+    reconcile: async () => undefined,
+    isEnabled: () => true,
+    onError: (error) => assert.fail(String(error)),
+  });
+  const registry = new WorkerRegistry(store, log);
+  const parts = {
+    registry: registry,
+    reconcileQueue: reconcileQueue,
+    queue,
+    engines: new Map([['LOCAL-1', engine]]),
+    store,
+    clock: new ManualClock(),
+    log,
+  };
+  const termination = new WorkerTermination({ ...parts, inFlight: () => 0 });
+  const ending = termination.handleExit(
+    registry.getOrCreate('e').add(sampleWorker('w', { state: 'leaving' })),
+    {
+      exitCode: 0,
+      reason: 'it ended',
+    },
+  );
+  assert.deepEqual(registry.workersOf('e'), []);
+  const removing = new EndpointRemovals({ ...parts, termination: termination }).remove('e');
+  await new Promise((resolve) => setImmediate(resolve));
+  removed.resolve();
+  await Promise.all([ending, removing]);
+  assert.deepEqual(steps, [
+    'instance removed',
+    'log of earlier forgotten',
+    'log of w forgotten',
+    'endpoint removed',
+  ]);
+});

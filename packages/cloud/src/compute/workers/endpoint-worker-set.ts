@@ -1,0 +1,115 @@
+import type { Worker } from '../../store/worker-store.ts';
+import { hasRecovered, NO_CRASHES, describeCrashes } from './crash-backoff.ts';
+import type { CrashHistory } from './crash-backoff.ts';
+import { isActive, trackWorker } from './tracked-worker.ts';
+import type { TrackedWorker } from './tracked-worker.ts';
+import type { ScaledWorker } from '../../domain/endpoints/worker-scaling.ts';
+
+/** Everything about the workers of one endpoint that need not survive a restart. */
+export class EndpointWorkerSet {
+  readonly endpointId: string;
+  readonly workers = new Map<string, TrackedWorker>();
+  crashes: CrashHistory = NO_CRASHES;
+  /** Why the last start was refused; undefined when it was not. */
+  placementFailure: string | undefined;
+  /** How many workers are wanted and could not be placed. */
+  throttled = 0;
+  /** Requests in flight and waiting, as the gateway counts them. */
+  demand = 0;
+
+  constructor(endpointId: string) {
+    this.endpointId = endpointId;
+  }
+
+  add(record: Worker): TrackedWorker {
+    const member = trackWorker(record);
+    this.workers.set(record.id, member);
+    return member;
+  }
+
+  /** Somebody is there, or on the way, to take what waits. */
+  get hasActiveWorker(): boolean {
+    return [...this.workers.values()].some(isActive);
+  }
+
+  /** All workers that were wanted have a place, or none were. */
+  clearPlacementFailure(): void {
+    this.placementFailure = undefined;
+    this.throttled = 0;
+  }
+
+  /** So many of those that were wanted have none. */
+  setPlacementFailure(count: number, reason: string): void {
+    this.placementFailure = reason;
+    this.throttled = count;
+  }
+
+  /** Forgets what went wrong when it is over. */
+  resetCrashesIfRecovered(waiting: number, now: number): void {
+    const readySince = [...this.workers.values()].flatMap(({ record }) =>
+      record.state === 'ready' && record.readyAt !== null ? [record.readyAt] : [],
+    );
+    if (
+      this.crashes.count > 0 &&
+      hasRecovered(this.crashes, { readySince, isAbandoned: waiting === 0 && this.workers.size === 0, now })
+    )
+      this.crashes = NO_CRASHES;
+  }
+
+  scalerInput(): ScaledWorker[] {
+    return [...this.workers.values()].map(({ record, busy, idleSince }) => ({
+      id: record.id,
+      state: record.state === 'starting' || record.state === 'ready' ? record.state : 'leaving',
+      busy,
+      idleSince,
+    }));
+  }
+
+  counts(): {
+    idle: number;
+    initializing: number;
+    ready: number;
+    running: number;
+    throttled: number;
+    unhealthy: number;
+  } {
+    const live = [...this.workers.values()].filter(
+      ({ record }) => record.state !== 'leaving' || record.readyAt !== null,
+    );
+    const unhealthy = live.filter((member) => member.unhealthy !== null).length;
+    const healthy = live.filter((member) => member.unhealthy === null);
+    const running = healthy.filter(({ busy }) => busy).length;
+    const initializing = healthy.filter(({ record }) => record.state === 'starting').length;
+    const idle = healthy.length - running - initializing;
+    return {
+      idle,
+      initializing,
+      ready: idle + running,
+      running,
+      throttled: this.throttled,
+      unhealthy: unhealthy + (this.crashes.count > 1 && live.length === 0 ? 1 : 0),
+    };
+  }
+
+  /** Why there is no worker that could take a job; undefined where there is one, or none is needed. That no engine can run the image is told before a worker is wanted. */
+  reason(workersMax: number, imageProblem: () => string | undefined = () => undefined): string | undefined {
+    const members = [...this.workers.values()];
+    if (members.some(({ record }) => record.state === 'ready')) return undefined;
+    if (workersMax === 0) return 'no worker is wanted: the maximum of this endpoint is 0';
+    if (this.crashes.count > 0) return describeCrashes(this.crashes);
+    if (this.placementFailure !== undefined) return placementFailureMessage(this.placementFailure);
+    const starting = members.filter(({ record }) => record.state === 'starting');
+    if (starting.length > 0) {
+      const progress = starting.find(
+        (member) => member.runningSince === null && member.progress !== null,
+      )?.progress;
+      return `${starting.length === 1 ? 'a worker is' : `${starting.length} workers are`} starting${progress === undefined ? '' : `: ${progress}`}`;
+    }
+    const problem = imageProblem();
+    return problem === undefined ? 'no worker wanted yet' : placementFailureMessage(problem);
+  }
+}
+
+function placementFailureMessage(why: string): string {
+  return `no worker can be placed: ${why}`;
+}

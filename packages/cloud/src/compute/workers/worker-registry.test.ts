@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { WorkerStore, Worker } from '../../store/worker-store.ts';
+import { createLog } from '../../support/log.ts';
+import { WorkerRegistry } from './worker-registry.ts';
+import { sampleWorker } from './worker.fixture.ts';
+
+const log = createLog({ level: 'silent', format: 'json' });
+
+test('a worker that took up the id of another is another one', () => {
+  const registry = new WorkerRegistry({} as WorkerStore, log);
+  const earlier = registry.getOrCreate('e').add(sampleWorker('w'));
+  assert.equal(registry.isTracked(earlier), true);
+  registry.clear();
+  assert.equal(registry.isTracked(earlier), false);
+  const later = registry.getOrCreate('e').add(sampleWorker('w'));
+  assert.equal(registry.isTracked(earlier), false);
+  registry.removeWorker(earlier);
+  assert.equal(registry.findWorker('e', 'w'), later);
+  registry.removeWorker(later);
+  assert.equal(registry.findWorker('e', 'w'), undefined);
+});
+
+test('whoever waits for a worker is woken when it is ready, also where that cannot be written down', async () => {
+  const saved: Worker[] = [];
+  const store = {
+    saveWorker: async (worker: Worker) => {
+      saved.push(worker);
+      throw new Error('the disk is full');
+    },
+  } as unknown as WorkerStore;
+  const registry = new WorkerRegistry(store, log);
+  const member = registry.getOrCreate('e').add(sampleWorker('w'));
+  const { changed } = registry.changes.waitForNext('e', 60_000);
+  registry.markReady(member, 7);
+  await changed;
+  assert.deepEqual([member.record.state, member.record.readyAt, saved.length], ['ready', 7, 1]);
+  assert.equal(registry.findWorkerByInstance('w'), member);
+});

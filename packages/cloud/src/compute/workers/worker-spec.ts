@@ -1,0 +1,91 @@
+import { dirname } from 'node:path';
+import type { InstanceSpec } from '../../engines/instance.ts';
+import { parseArgs } from '../../domain/templates/container-command.ts';
+import type { Worker } from '../../store/worker-store.ts';
+import type { Endpoint } from '../../domain/records.ts';
+import type { WorkerPlacement } from '../../domain/placement/worker-placement.ts';
+import { workerEnvironment } from './worker-environment.ts';
+
+const VOLUME_PATH = '/runpod-volume';
+/** Where flash's worker images unpack a build from. They see it at the path that it has on the machine. */
+const ARTIFACT_PATH_VARIABLE = 'FLASH_BUILD_ARTIFACT_PATH';
+
+export interface WorkerSpecInput {
+  endpoint: Endpoint;
+  record: Pick<Worker, 'id'>;
+  placement: WorkerPlacement;
+  /** The endpoint's own, with its secrets filled in. */
+  env: Record<string, string>;
+  /** Where the worker reaches Berth, and what it shows there. */
+  url: string;
+  token: string;
+  volume: { id: string; folder: string } | undefined;
+  /** A file with the code that the image runs, where it comes without. */
+  artifact: string | undefined;
+  registry: { username: string; password: string } | undefined;
+  onProgress: (line: string) => void;
+}
+
+/** A worker in the words of the engines. */
+export function workerSpec({
+  endpoint,
+  record,
+  placement,
+  env,
+  url,
+  token,
+  volume,
+  artifact,
+  registry,
+  onProgress,
+}: WorkerSpecInput): InstanceSpec {
+  return {
+    id: record.id,
+    labels: {
+      kind: 'worker',
+      account: endpoint.accountId,
+      endpoint: endpoint.id,
+      version: String(endpoint.version),
+    },
+    image: endpoint.image,
+    command: parseArgs(endpoint.args),
+    env: {
+      ...env,
+      ...(artifact !== undefined && { [ARTIFACT_PATH_VARIABLE]: artifact }),
+      ...workerEnvironment({ id: record.id, endpoint, ...placement, url, token, volumeId: volume?.id }),
+    },
+    ports: portsOf(endpoint),
+    mounts: [
+      ...(volume === undefined ? [] : [{ source: volume.folder, path: VOLUME_PATH }]),
+      ...(artifact === undefined ? [] : [{ source: dirname(artifact), path: dirname(artifact) }]),
+    ],
+    cpu: placement.cpu,
+    memoryInGb: placement.memoryInGb,
+    gpus: placement.gpuTypeId === null ? null : { typeId: placement.gpuTypeId, count: placement.gpuCount },
+    containerDiskInGb: endpoint.containerDisk,
+    ...(registry !== undefined && { registry: { username: registry.username, password: registry.password } }),
+    onProgress,
+  };
+}
+
+function portsOf(endpoint: Endpoint): InstanceSpec['ports'] {
+  if (endpoint.type === 'QUEUE')
+    return endpoint.ports.map((entry) => ({
+      port: Number.parseInt(entry, 10),
+      protocol: entry.endsWith('/http') ? 'http' : 'tcp',
+    }));
+  const [port, healthPort] = loadBalancerPorts(endpoint);
+  return [
+    { port, protocol: 'http', announceAs: 'PORT' },
+    ...(healthPort === port
+      ? []
+      : [{ port: healthPort, protocol: 'http' as const, announceAs: 'PORT_HEALTH' }]),
+  ];
+}
+
+/** The port for requests and the one for health checks, of a load balancing endpoint. */
+export function loadBalancerPorts({ env, ports }: Endpoint): [number, number] {
+  const declared = ports.map((entry) => Number.parseInt(entry, 10))[0];
+  const port = Number(env['PORT']) || declared || 80;
+  return [port, Number(env['PORT_HEALTH']) || port];
+}

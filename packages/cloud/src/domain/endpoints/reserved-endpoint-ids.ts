@@ -1,0 +1,29 @@
+import type { Ids } from '../../support/ids.ts';
+
+/** What stands behind /v2/ besides endpoint ids. */
+export const RESERVED_ENDPOINT_IDS: ReadonlySet<string> = new Set([
+  'account',
+  'accounts',
+  'pods',
+  'clusters',
+  'serverless',
+  'templates',
+  'network-volumes',
+  'registries',
+  'catalog',
+  'billing',
+  'images',
+  'flash',
+  'openapi.json',
+  'docs',
+  'user',
+  'v2',
+]);
+
+/** An id that can stand in an address of the job interface. */
+export function newEndpointId(ids: Ids): string {
+  for (;;) {
+    const id = ids.resource();
+    if (!RESERVED_ENDPOINT_IDS.has(id)) return id;
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * The words of the queue.
+ *
+ * **job**: one request on a queue endpoint. It is IN_QUEUE until a worker takes it, then
+ * IN_PROGRESS, and ends once: COMPLETED, FAILED, CANCELLED or TIMED_OUT. What has ended stays
+ * as it is until its retention is over; only FAILED and TIMED_OUT can be sent back by a retry.
+ *
+ * **attempt**: one try of a job. **lease**: a worker's hold on an attempt, with a token that
+ * nobody else has. A result counts only from whoever holds the lease: a worker that was
+ * thought lost and comes back finds its lease gone, and what it says changes nothing.
+ *
+ * **due**: the one moment at which time itself next does something to a job: its time to live
+ * ends, its lease must be looked at, its execution time is over, its retention ends. A row says
+ * when it is to be looked at, which is not later, and an index finds it: a million sleeping jobs cost nothing.
+ */
+export const TERMINAL_STATUSES = ['COMPLETED', 'FAILED', 'CANCELLED', 'TIMED_OUT'] as const;
+export const JOB_STATUSES = ['IN_QUEUE', 'IN_PROGRESS', ...TERMINAL_STATUSES] as const;
+export type JobStatus = (typeof JOB_STATUSES)[number];
+export type TerminalStatus = (typeof TERMINAL_STATUSES)[number];
+
+/** A job without its payloads. Times are milliseconds since 1970, durations milliseconds. */
+export interface Job {
+  endpointId: string;
+  /** Counts up with time; with the endpoint it names the job. */
+  seq: number;
+  /** What clients know it by. It carries `seq`. */
+  id: string;
+  /** Who submitted it. */
+  accountId: string;
+  status: JobStatus;
+  /** Waits behind every job that is not. */
+  lowPriority: boolean;
+  /** Its place among those of its account: lower goes first. */
+  position: number;
+  createdAt: number;
+  /** When it last entered the queue. */
+  queuedAt: number;
+  /** When it is forgotten, whatever its state. */
+  ttlAt: number;
+  /** From the policy, for a retry that starts the time to live anew. */
+  ttl: number;
+  /** How long one attempt may run; 0 is without limit. */
+  executionTimeout: number;
+  /** How long it is kept after its end. */
+  retention: number;
+  /** Automatic retries that are left to it when workers are lost. */
+  retriesLeft: number;
+  retries: number;
+  webhook: string | null;
+  attempt: number;
+  /** The token of the lease; null while nobody holds it. */
+  lease: string | null;
+  workerId: string | null;
+  takenAt: number | null;
+  endedAt: number | null;
+  /** How many chunks `/stream` has handed out. */
+  drained: number;
+  dueAt: number;
+}
+
+/** Its end was long enough ago: nobody sees it any more, though its row may still be there. */
+export function isPastRetention(job: Pick<Job, 'status' | 'dueAt'>, now: number): boolean {
+  return job.status !== 'IN_QUEUE' && job.status !== 'IN_PROGRESS' && job.dueAt <= now;
+}
+
+/** The payloads, as JSON text exactly as it came: numbers keep their digits. */
+export interface Payloads {
+  request: string;
+  output: string | null;
+  error: string | null;
+}
+
+export interface JobWithPayloads {
+  job: Job;
+  payloads: Payloads;
+}
+
+/** A job with what came of it; of one that has ended, the request may be left out. */
+export interface JobOutcome {
+  job: Job;
+  payloads: Pick<Payloads, 'output' | 'error'> & { request?: string };
+}
+
+/** What becomes of a job: its next version and, where they change, its payloads. */
+export interface JobChange {
+  job: Job;
+  output?: string | null;
+  error?: string | null;
+  /** Throws away what was streamed. */
+  clearChunks?: true;
+  /** Forgets the job altogether. */
+  remove?: true;
+  /** A webhook that has to go out, made in the same transaction: there is never an end without its delivery. */
+  delivery?: (payloads: Payloads) => Delivery;
+}
+
+/** What the log of webhooks shows of one. */
+export type DeliveryEntry = Omit<Delivery, 'body'>;
+
+/** One webhook that has to reach its receiver, or has. */
+export interface Delivery {
+  id: string;
+  endpointId: string;
+  accountId: string;
+  jobId: string;
+  url: string;
+  body: string;
+  /** Attempts made so far. */
+  attempts: number;
+  /** When the next attempt is; null when there is none. */
+  nextAt: number | null;
+  state: 'pending' | 'delivered' | 'failed';
+  lastStatus: number | null;
+  lastError: string | null;
+  createdAt: number;
+  updatedAt: number;
+}

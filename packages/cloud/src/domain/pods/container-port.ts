@@ -1,0 +1,29 @@
+import type { InstanceEngine } from '../../engines/engine.ts';
+
+const MAX_PORT = 65_535;
+/** What is taken from a number that no port can have. */
+const SYMMETRIC_PORT_OFFSET = 30_000;
+
+/**
+ * The number under which an engine knows a declared port. One from 70000 on asks for the same
+ * number inside and outside, whichever it is, and is told to the pod in RUNPOD_TCP_PORT_<declared>.
+ * An instance that shares the machine's ports gets one there in any case; in a container it has to be
+ * a number that a port can have.
+ */
+export function containerPort(declared: number, { abilities }: Pick<InstanceEngine, 'abilities'>): number {
+  return declared > MAX_PORT && abilities.images === 'containers'
+    ? declared - SYMMETRIC_PORT_OFFSET
+    : declared;
+}
+
+/** What a pod has to be told of these. */
+export function symmetricPortVariables(
+  ports: readonly number[],
+  engine: Pick<InstanceEngine, 'abilities'>,
+): Record<string, string> {
+  return Object.fromEntries(
+    ports
+      .filter((port) => containerPort(port, engine) !== port)
+      .map((port) => [`RUNPOD_TCP_PORT_${port}`, String(containerPort(port, engine))]),
+  );
+}

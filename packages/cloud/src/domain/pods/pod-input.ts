@@ -1,0 +1,128 @@
+import type { Pod } from '../../store/pod-store.ts';
+import type { Template } from '../records.ts';
+import { containerFromTemplate } from '../templates/template-inheritance.ts';
+import type { HardwareRequest } from '../placement/pod-placement.ts';
+
+/** What a person may set, apart from what refers to other things of the account and from hardware. */
+export type PodSettings = Pick<
+  Pod,
+  | 'name'
+  | 'image'
+  | 'args'
+  | 'containerDisk'
+  | 'ports'
+  | 'env'
+  | 'cloud'
+  | 'interruptible'
+  | 'bidPerGpu'
+  | 'locked'
+  | 'globalNetworking'
+  | 'startSsh'
+  | 'startJupyter'
+  | 'volumeSize'
+  | 'volumePath'
+  | 'stopAfter'
+  | 'terminateAfter'
+>;
+
+/** A template is taken once, as it is now. The older interfaces remember which one it was, and call an unknown one a mistake in the body. */
+export interface PodTemplateUse {
+  id: string;
+  isRecorded: boolean;
+}
+
+/** What someone asks of a pod that is there. What is not said stays as it is. */
+export interface PodInput {
+  template?: PodTemplateUse;
+  registryId?: string | null;
+  /** `base` is the pod so far, with the template already applied. May be asked more than once. */
+  settings(base: Pod): Partial<PodSettings>;
+}
+
+export interface NewPod extends PodInput {
+  hardware: HardwareRequest;
+  networkVolumeId?: string;
+  /** What the interface fills in where neither the template nor the body says anything. */
+  defaults?: Partial<PodSettings>;
+}
+
+/** What a pod is where nothing is said. The interfaces differ in some of these and say so themselves. */
+export const POD_DEFAULTS: Omit<Pod, 'id' | 'accountId' | 'createdAt' | 'updatedAt' | 'statusChangedAt'> = {
+  name: '',
+  compute: 'GPU',
+  cloud: 'SECURE',
+  image: '',
+  args: '',
+  containerDisk: 20,
+  ports: [],
+  env: {},
+  registryId: null,
+  interruptible: false,
+  bidPerGpu: null,
+  locked: false,
+  globalNetworking: false,
+  startSsh: false,
+  startJupyter: false,
+  templateId: null,
+  volumeSize: 0,
+  volumePath: '/workspace',
+  networkVolumeId: null,
+  clusterId: null,
+  membership: null,
+  dataCenterId: '',
+  gpuTypeId: null,
+  gpuCount: 0,
+  cpuFlavorId: null,
+  vcpuCount: 0,
+  memoryInGb: 0,
+  cudaVersion: null,
+  costPerHour: 0,
+  stopAfter: null,
+  terminateAfter: null,
+  wanted: 'running',
+  generation: 1,
+  status: 'PROVISIONING',
+  statusDetail: null,
+  settled: false,
+  handle: null,
+  instanceGeneration: 0,
+  startedAt: null,
+  endedAt: null,
+  exitCode: null,
+};
+
+/** Any GPU, anywhere. */
+export const ANY_HARDWARE: HardwareRequest = {
+  compute: 'GPU',
+  gpuTypeIds: [],
+  gpuOrder: 'availability',
+  gpuCount: 1,
+  cpuFlavors: [],
+  minVcpuPerGpu: 0,
+  minMemoryPerGpu: 0,
+  cuda: {},
+  dataCenterIds: [],
+  dataCenterOrder: 'availability',
+};
+
+/** What a new pod has from a template. A CPU pod gets no volume disk from one. */
+export function podFieldsFromTemplate(
+  template: Template,
+  accountId: string,
+  compute: Pod['compute'],
+): Partial<Pod> {
+  const { volumeSize, volumePath, startSsh, startJupyter } = template;
+  return {
+    ...containerFromTemplate(template, accountId),
+    startSsh,
+    startJupyter,
+    ...(compute === 'GPU' && { volumeSize }),
+    ...(volumePath !== '' && { volumePath }),
+  };
+}
+
+/** What a pod that is there takes from one: its disks stay. */
+export function applyTemplate(pod: Pod, template: Template): Pod {
+  const container = containerFromTemplate(template, pod.accountId);
+  return { ...pod, ...container, containerDisk: Math.max(pod.containerDisk, container.containerDisk) };
+}

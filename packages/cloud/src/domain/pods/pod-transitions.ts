@@ -1,0 +1,120 @@
+import type { Pod } from '../../store/pod-store.ts';
+import type { PodPlacement } from '../placement/pod-placement.ts';
+import { checkAction, INTERRUPTED_DETAIL, isInterrupted } from './pod-states.ts';
+
+/**
+ * How a pod's record goes from one state to the next. What people ask for changes what is
+ * wanted; the keeper makes it so, and then writes what is. `settled` is false between the two.
+ */
+
+/** Back toward running, in its old place. */
+export function requestStart(pod: Pod, place: PodPlacement, costPerHour: number, now: number): Pod {
+  checkAction(pod, 'start');
+  // An instant that stopped it before does not stop it again.
+  const stopAfter = pod.stopAfter !== null && pod.stopAfter <= now ? null : pod.stopAfter;
+  return {
+    ...withNextGeneration({ ...pod, ...place }, now),
+    stopAfter,
+    costPerHour,
+    status: 'PROVISIONING',
+    statusDetail: 'Waiting to be started',
+  };
+}
+
+export function requestStop(pod: Pod, now: number, why = 'Stopping'): Pod {
+  checkAction(pod, 'stop');
+  return pod.wanted === 'stopped'
+    ? pod
+    : { ...pod, wanted: 'stopped', settled: false, statusDetail: why, statusChangedAt: now, updatedAt: now };
+}
+
+export function requestRestart(pod: Pod, action: 'restart' | 'reset', now: number): Pod {
+  checkAction(pod, action);
+  return requestNewInstance(pod, now, 'Restarting');
+}
+
+/** With a new instance. One that waits for its first keeps waiting. */
+export function requestNewInstance(pod: Pod, now: number, why: string): Pod {
+  return {
+    ...withNextGeneration(pod, now),
+    status: pod.status === 'PROVISIONING' ? 'PROVISIONING' : 'STARTING',
+    statusDetail: why,
+  };
+}
+
+export function requestTermination(pod: Pod, now: number): Pod {
+  checkAction(pod, 'terminate');
+  return markTerminated(pod, now);
+}
+
+/** With its cluster, whatever state it is in. */
+export function terminateWithCluster(pod: Pod, now: number): Pod {
+  return markTerminated(pod, now);
+}
+
+function markTerminated(pod: Pod, now: number): Pod {
+  return {
+    ...pod,
+    wanted: 'terminated',
+    status: 'TERMINATED',
+    statusDetail: null,
+    statusChangedAt: now,
+    settled: false,
+    updatedAt: now,
+  };
+}
+
+function withNextGeneration(pod: Pod, now: number): Pod {
+  return {
+    ...pod,
+    wanted: 'running',
+    generation: pod.generation + 1,
+    settled: false,
+    statusChangedAt: now,
+    updatedAt: now,
+  };
+}
+
+// What the keeper sees.
+
+/** Its engine was asked for an instance, or tells how that goes on. */
+export function markStarting(pod: Pod, detail: string, now: number): Pod {
+  return { ...pod, status: 'STARTING', statusDetail: detail, statusChangedAt: now };
+}
+
+export function markRunning(pod: Pod, instance: { handle: string; startedAt: number }, now: number): Pod {
+  return {
+    ...pod,
+    ...instance,
+    instanceGeneration: pod.generation,
+    endedAt: null,
+    exitCode: null,
+    status: 'RUNNING',
+    statusDetail: null,
+    statusChangedAt: now,
+    settled: true,
+  };
+}
+
+export interface PodExit {
+  at: number;
+  exitCode: number | null;
+  /** Why, where nobody asked for it and it did not end well. */
+  reason: string | null;
+}
+
+/** Nothing of it runs any more. Whoever wants it to run again says so. */
+export function markEnded(pod: Pod, { at, exitCode, reason }: PodExit): Pod {
+  const wasUp = pod.startedAt !== null && pod.endedAt === null;
+  return {
+    ...pod,
+    wanted: pod.wanted === 'terminated' ? 'terminated' : 'stopped',
+    status: pod.wanted === 'terminated' ? 'TERMINATED' : reason === null ? 'EXITED' : 'ERROR',
+    // Whoever was interrupted is told so until it is started again.
+    statusDetail: reason ?? (isInterrupted(pod) ? INTERRUPTED_DETAIL : null),
+    statusChangedAt: at,
+    settled: true,
+    exitCode,
+    ...(wasUp && { endedAt: at }),
+  };
+}

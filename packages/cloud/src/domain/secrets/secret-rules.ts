@@ -1,0 +1,22 @@
+import { ruleError } from '../../support/errors.ts';
+
+export const MAX_SECRET_NAME_LENGTH = 191;
+export const MAX_SECRET_VALUE_BYTES = 16 * 1024 * 1024;
+export const SECRET_NAME_PATTERN = '^[A-Za-z_][A-Za-z0-9_./-]*$';
+
+export function checkSecretName(name: string): void {
+  if (name.length > MAX_SECRET_NAME_LENGTH)
+    throw ruleError(`a secret's name must be at most ${MAX_SECRET_NAME_LENGTH} characters long`);
+  if (!new RegExp(SECRET_NAME_PATTERN).test(name))
+    throw ruleError(
+      "a secret's name must start with a letter or an underscore and hold only letters, digits and _ . / -",
+    );
+  if (/^runpod/i.test(name))
+    throw ruleError("a secret's name must not start with RUNPOD: those names are the platform's own");
+}
+
+export function checkSecretValue(value: string): void {
+  if (value === '') throw ruleError("a secret's value must not be empty");
+  if (Buffer.byteLength(value) >= MAX_SECRET_VALUE_BYTES)
+    throw ruleError(`a secret's value must be smaller than ${MAX_SECRET_VALUE_BYTES} bytes`);
+}

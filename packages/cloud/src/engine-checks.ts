@@ -1,5 +1,0 @@
-import type { EngineCheck } from './engines/check.ts';
-import { checkDocker } from './engines/docker/check.ts';
-
-/** What the engines of cloud.ts have to check. It stands beside that file and not in it, so that `berth doctor` also runs where the rest cannot be loaded. */
-export const engineChecks: readonly EngineCheck[] = [checkDocker];

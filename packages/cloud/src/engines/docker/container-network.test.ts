@@ -1,0 +1,12 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { containerUrl } from './container-network.ts';
+
+test('an address on the loopback has another name inside', () => {
+  for (const host of ['127.0.0.1', 'localhost', '[::1]', '127.1.2.3'])
+    assert.equal(containerUrl(`http://${host}:8484`, 'inside'), 'http://inside:8484');
+  assert.equal(containerUrl('http://127.0.0.1:8484/', 'inside'), 'http://inside:8484/');
+  assert.equal(containerUrl('http://localhost:1/a?b=c', 'inside'), 'http://inside:1/a?b=c');
+  for (const url of ['https://berth.example', 'http://10.0.0.1:80/x'])
+    assert.equal(containerUrl(url, 'inside'), url);
+});

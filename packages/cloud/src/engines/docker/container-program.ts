@@ -1,0 +1,44 @@
+import { posix } from 'node:path';
+import type { Readable } from 'node:stream';
+import type Docker from 'dockerode';
+import type { ContainerInspectInfo } from 'dockerode';
+import { ruleError } from '../../support/errors.ts';
+import { isNotFound, daemonStatus } from './docker.errors.ts';
+
+/** Where a container without a PATH looks. */
+const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/**
+ * Rejects where the program that a container is to run is not in it. The daemon would not: what
+ * it starts is its own init, which ends at once with 127 when it finds no such program.
+ */
+export async function checkProgram(
+  container: Docker.Container,
+  { Path: program, Config: { Env: env, WorkingDir: folder } }: ContainerInspectInfo,
+): Promise<void> {
+  for (const path of candidatePaths(program, folder || '/', pathOf(env ?? [])))
+    if (await isThere(container, path)) return;
+  throw ruleError(`the command ${JSON.stringify(program)} was not found in the image`);
+}
+
+function pathOf(env: readonly string[]): string {
+  return env.findLast((pair) => pair.startsWith('PATH='))?.slice('PATH='.length) || DEFAULT_PATH;
+}
+
+export function candidatePaths(program: string, folder: string, path: string): string[] {
+  if (program.includes('/')) return [posix.resolve(folder, program)];
+  return path.split(':').map((place) => posix.resolve(folder, place, program));
+}
+
+async function isThere(container: Docker.Container, path: string): Promise<boolean> {
+  try {
+    const answer = (await container.infoArchive({ path })) as Readable;
+    answer.resume();
+    return true;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    // Podman cannot look into a container that never ran. Then it will be seen when it runs.
+    if (daemonStatus(error) !== undefined) return true;
+    throw error;
+  }
+}

@@ -1,0 +1,83 @@
+import type { ContainerInspectInfo } from 'dockerode';
+import { signalOf } from '../exit-code.ts';
+import type { GpuAllocation } from '../gpu-allocator.ts';
+import type { Instance } from '../instance.ts';
+import { readLabels } from './container-labels.ts';
+import { networkName } from './docker-networks.ts';
+
+/** One run of an instance, as the daemon knows it. A container runs once: the next run has another. */
+export interface DockerContainer {
+  /** The instance's. */
+  id: string;
+  installation: string;
+  /** The daemon's own. */
+  containerId: string;
+  instance: Instance;
+  gpus: GpuAllocation | null;
+  /** It was made, and never ran. */
+  isNew: boolean;
+  outOfMemory: boolean;
+  memoryInBytes: number;
+  stopSignal: string;
+  /** Declared number to number on this machine. */
+  ports: ReadonlyMap<number, number>;
+  /** Its own address, and that of this machine in its network; empty where it has none. */
+  address: string;
+  gateway: string;
+  /** The network that it was put into; undefined where it is in the usual one. */
+  network: string | undefined;
+}
+
+export function containerFromInspect(info: ContainerInspectInfo): DockerContainer {
+  const { installation, id, image, gpus, labels } = readLabels(info.Config.Labels);
+  const {
+    Running: running,
+    StartedAt: startedAt,
+    FinishedAt: finishedAt,
+    Status: status,
+    OOMKilled: outOfMemory,
+  } = info.State;
+  const isNew = status === 'created' || status === 'initialized' || status === 'configured';
+  const exitCode = running || isNew ? null : info.State.ExitCode;
+  const network = Object.values(info.NetworkSettings.Networks ?? {})[0];
+  return {
+    id,
+    installation,
+    containerId: info.Id,
+    instance: {
+      id,
+      labels,
+      image,
+      handle: { engine: 'docker', id, state: { container: info.Id } },
+      status: running ? 'running' : isNew ? 'starting' : 'exited',
+      startedAt: Date.parse(startedAt),
+      // Podman takes the two from clocks of different precision.
+      endedAt: running ? null : Math.max(Date.parse(startedAt), Date.parse(finishedAt)),
+      exitCode,
+      signal: signalOf(exitCode),
+    },
+    gpus,
+    isNew,
+    outOfMemory,
+    memoryInBytes: info.HostConfig.Memory ?? 0,
+    stopSignal: (info.Config as { StopSignal?: string }).StopSignal || 'SIGTERM',
+    ports: publishedPorts(info.NetworkSettings.Ports),
+    address: network?.IPAddress ?? '',
+    gateway: network?.Gateway ?? '',
+    network: sharedNetwork(info.HostConfig.NetworkMode),
+  };
+}
+
+const NETWORK_PREFIX = networkName('');
+
+function sharedNetwork(mode: string | undefined): string | undefined {
+  return mode?.startsWith(NETWORK_PREFIX) === true ? mode.slice(NETWORK_PREFIX.length) : undefined;
+}
+
+function publishedPorts(ports: ContainerInspectInfo['NetworkSettings']['Ports'] | null): Map<number, number> {
+  return new Map(
+    Object.entries(ports ?? {}).flatMap(([inside, outside]: [string, { HostPort: string }[] | null]) =>
+      outside?.[0] === undefined ? [] : [[Number.parseInt(inside, 10), Number(outside[0].HostPort)]],
+    ),
+  );
+}

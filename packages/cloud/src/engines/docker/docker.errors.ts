@@ -1,0 +1,66 @@
+import { BerthError, type ErrorCode } from '../../support/errors.ts';
+
+interface DaemonError extends Error {
+  statusCode?: number;
+  json?: { message?: string; cause?: string } | Buffer | null;
+}
+
+/** What the daemon says of a failure, without the library's words around it. */
+export function daemonMessage(error: unknown): string {
+  const { json, message } = error as DaemonError;
+  if (json !== null && json !== undefined && 'message' in json && json.message) return json.message.trim();
+  return message.replace(/^\(HTTP code \d+\) [^-]*- /, '').trim();
+}
+
+export function daemonStatus(error: unknown): number | undefined {
+  return (
+    (error as DaemonError).statusCode ??
+    (error instanceof BerthError ? daemonStatus(error.cause ?? {}) : undefined)
+  );
+}
+
+export function isNotFound(error: unknown): boolean {
+  return daemonStatus(error) === 404;
+}
+
+/** It is not in the state for that: a container that does not run cannot be signalled. */
+export function isWrongState(error: unknown): boolean {
+  return (
+    [304, 409].includes(daemonStatus(error) ?? 0) ||
+    (daemonStatus(error) === 500 && /state improper/.test(daemonMessage(error)))
+  );
+}
+
+/** A request that is wrong in itself will never be right; everything else may be tried again. */
+export function toDockerError(error: unknown): BerthError {
+  const status = daemonStatus(error);
+  if (status === undefined)
+    return new BerthError('unavailable', `Docker does not answer: ${daemonMessage(error)}`, { cause: error });
+  const code: ErrorCode =
+    status >= 400 && status < 500 && status !== 409 && status !== 429 ? 'rule' : 'unavailable';
+  return new BerthError(code, `Docker refused: ${daemonMessage(error)}`, { cause: error });
+}
+
+/** Failures of a start that lie in what is to be started, in the words of the runtimes. */
+const PERMANENT_START_ERRORS = [
+  /executable file/i,
+  /not found in \$PATH/i,
+  /no such file or directory/i,
+  /permission denied/i,
+  /is a directory/i,
+  /exec format error/i,
+  /invalid mount/i,
+  /mounts denied/i,
+  /invalid reference format/i,
+];
+
+export function toStartError(error: unknown): BerthError {
+  const failure = error instanceof BerthError ? error : toDockerError(error);
+  if (
+    failure.code === 'unavailable' &&
+    daemonStatus(error) !== undefined &&
+    PERMANENT_START_ERRORS.some((words) => words.test(failure.message))
+  )
+    return new BerthError('rule', failure.message, { cause: error });
+  return failure;
+}

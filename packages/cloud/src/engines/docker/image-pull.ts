@@ -1,0 +1,88 @@
+import type { Readable } from 'node:stream';
+import { BerthError } from '../../support/errors.ts';
+import type { InstanceSpec } from '../instance.ts';
+import type { Daemon } from './daemon.ts';
+import { isNotFound, daemonStatus, daemonMessage } from './docker.errors.ts';
+import { registryLogin, parseReference } from './image-reference.ts';
+import { jsonLines } from './json-lines.ts';
+import { type PullMessage, PullProgress } from './pull-progress.ts';
+
+/** What registries say when it is no use to ask again. */
+const PERMANENT_PULL_ERRORS = [
+  /not found/i,
+  /manifest unknown/i,
+  /does not exist/i,
+  /denied/i,
+  /unauthorized/i,
+  /authentication required/i,
+  /no matching manifest/i,
+  /invalid reference/i,
+  /no basic auth credentials/i,
+  /unsupported media type/i,
+];
+
+/** Makes sure that the daemon has the image. One that it has is taken as it is. */
+export async function ensureImage(
+  daemon: Daemon,
+  { image, registry }: Pick<InstanceSpec, 'image' | 'registry'>,
+  say: (line: string) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { full } = parseReference(image);
+  if (await hasImage(daemon, full)) return;
+  await say(`Pulling the image ${image}.`);
+  const client = await daemon.client();
+  try {
+    const stream = (await client.pull(full, {
+      abortSignal: signal,
+      ...(registry !== undefined && { authconfig: registryLogin(image, registry) }),
+    })) as Readable;
+    const progress = new PullProgress();
+    for await (const message of jsonLines<PullMessage>(stream)) {
+      if (message.error !== undefined) throw new Error(message.error);
+      const line = progress.update(message);
+      if (line !== undefined) await say(line);
+    }
+  } catch (error) {
+    throw signal.aborted ? signal.reason : toPullError(image, error, registry !== undefined);
+  }
+  // An aborted stream may end like a finished one.
+  signal.throwIfAborted();
+  await say('The image is here.');
+}
+
+async function hasImage(daemon: Daemon, image: string): Promise<boolean> {
+  try {
+    await daemon.call((client) => client.getImage(image).inspect());
+    return true;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
+}
+
+/** What registries say to whoever shows nothing, or the wrong thing. */
+const AUTHENTICATION_ERRORS = [
+  /denied/i,
+  /unauthorized/i,
+  /authentication required/i,
+  /no basic auth credentials/i,
+  /\b40[13]\b/,
+];
+
+export function toPullError(image: string, error: unknown, hasCredentials = false): BerthError {
+  const words = daemonMessage(error);
+  const status = daemonStatus(error);
+  const never =
+    status === 400 || status === 404 || PERMANENT_PULL_ERRORS.some((pattern) => pattern.test(words));
+  const why = !AUTHENTICATION_ERRORS.some((pattern) => pattern.test(words))
+    ? ''
+    : hasCredentials
+      ? ' (the registry does not accept the saved credentials: replace them)'
+      : ' (the registry asks for credentials: save some and name them as its registry)';
+  return new BerthError(
+    never ? 'rule' : 'unavailable',
+    `the image ${image} could not be pulled: ${words}${why}`,
+    { cause: error },
+  );
+}

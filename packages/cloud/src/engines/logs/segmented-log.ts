@@ -1,0 +1,210 @@
+import type { FileHandle } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { LogLine, LogQuery } from '../../domain/log-line.ts';
+import { LogReader } from './log-reader.ts';
+import type { NewLogRecord } from './log-record.ts';
+import { formatBatch, formatCheckpoint, readCommitted } from './log-record.ts';
+import type { LogSegment } from './log-segment.ts';
+import { firstSeqOf, segmentAt } from './log-segment.ts';
+
+/** Kept of one instance: enough for the longest tail that can be asked for, little enough for a thousand workers. */
+const MAX_BYTES = 16 * 1024 * 1024;
+const SEGMENTS = 8;
+
+/**
+ * The log of one instance, in a folder of its own: numbered lines in files of equal size, of
+ * which the oldest goes when there are too many.
+ *
+ * Lines are written in batches, and each batch ends with a mark: a text in which the writer says
+ * how far it has come in what it writes down. What follows the last mark was cut off by a crash
+ * and is not part of the log. So a writer that comes back reads the mark, goes on from there,
+ * and neither loses a line nor writes one twice.
+ */
+export class SegmentedLog {
+  readonly folder: string;
+  readonly #segmentBytes: number;
+  readonly #segments: LogSegment[];
+  readonly #waiting = new Set<() => void>();
+  #nextSeq = 1;
+  #checkpoint = '';
+  #lastTs = 0;
+  #ended: boolean;
+  #file: FileHandle | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  private constructor(folder: string, maxBytes: number, segments: LogSegment[], ended: boolean) {
+    this.folder = folder;
+    this.#segmentBytes = Math.ceil(maxBytes / SEGMENTS);
+    this.#segments = segments;
+    this.#ended = ended;
+  }
+
+  /** To write on in it. A book has one writer at a time. */
+  static async open(folder: string, maxBytes = MAX_BYTES): Promise<SegmentedLog> {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const book = new SegmentedLog(folder, maxBytes, await segmentsIn(folder), false);
+    const last = await book.#readLast();
+    if (last !== undefined) await truncate(last.path, last.bytes);
+    return book;
+  }
+
+  /** To read in it when nobody writes any more. */
+  static async openReadOnly(folder: string): Promise<SegmentedLog> {
+    const book = new SegmentedLog(folder, MAX_BYTES, await segmentsIn(folder), true);
+    await book.#readLast();
+    return book;
+  }
+
+  /** What the writer said with its last batch; empty where there is none. */
+  get mark(): string {
+    return this.#checkpoint;
+  }
+
+  get maxBytes(): number {
+    return this.#segmentBytes * SEGMENTS;
+  }
+
+  /** The number that the next line gets. */
+  get nextSeq(): number {
+    return this.#nextSeq;
+  }
+
+  get segments(): readonly LogSegment[] {
+    return this.#segments;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Without a mark the last one stays. */
+  append(records: readonly NewLogRecord[], mark?: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const file = (this.#file ??= await this.#openFile());
+      const active = this.#segments.at(-1) as LogSegment;
+      const inOrder = records.map((record) => ({
+        ...record,
+        ts: (this.#lastTs = Math.max(this.#lastTs, record.ts)),
+      }));
+      const sealedBy = mark ?? this.#checkpoint;
+      const batch = formatBatch(inOrder, sealedBy);
+      try {
+        await file.appendFile(batch);
+      } catch (error) {
+        // Half a batch must not stand before the next one.
+        await file.truncate(active.bytes);
+        throw error;
+      }
+      active.bytes += batch.length;
+      this.#nextSeq += records.length;
+      this.#checkpoint = sealedBy;
+      if (active.bytes >= this.#segmentBytes) await this.#closeFile();
+    });
+  }
+
+  /** Leaves out the numbers of lines that are not kept; readers are told how many. */
+  skipLines(lines: number, mark: string): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#closeFile();
+      this.#nextSeq += lines;
+      this.#checkpoint = mark;
+      this.#file = await this.#newFile();
+    });
+  }
+
+  /** No more lines are to come: followers are told the rest and end. */
+  end(): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#ended = true;
+      await this.#closeFile();
+    });
+  }
+
+  async *lines(query: LogQuery = {}, signal?: AbortSignal): AsyncGenerator<LogLine, void, undefined> {
+    for await (const batch of new LogReader(this, query, signal).batches())
+      for (const line of batch) yield line;
+  }
+
+  /** Resolves at the next change of the book, or on the signal. */
+  async waitForChange(signal?: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const wake = (): void => resolve();
+    this.#waiting.add(wake);
+    signal?.addEventListener('abort', wake);
+    if (signal?.aborted) wake();
+    await promise;
+    this.#waiting.delete(wake);
+    signal?.removeEventListener('abort', wake);
+  }
+
+  /** One after the other, and whoever waits is woken after each. A failure is the caller's to hear of; the next one tries again. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#writing.then(work);
+    this.#writing = done.then(
+      () => this.#wake(),
+      () => this.#wake(),
+    );
+    return done;
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting) resolve();
+  }
+
+  async #readLast(): Promise<LogSegment | undefined> {
+    const last = this.#segments.at(-1);
+    if (last === undefined) return undefined;
+    const sealed = readCommitted(await readFile(last.path));
+    last.bytes = sealed.bytes;
+    this.#nextSeq = last.firstSeq + sealed.records;
+    this.#checkpoint = sealed.mark;
+    this.#lastTs = sealed.lastTs;
+    return last;
+  }
+
+  async #openFile(): Promise<FileHandle> {
+    const last = this.#segments.at(-1);
+    return last !== undefined && last.bytes > 0 && last.bytes < this.#segmentBytes
+      ? open(last.path, 'a')
+      : this.#newFile();
+  }
+
+  /** It begins with the mark, which is known then even if nothing else reaches the file. */
+  async #newFile(): Promise<FileHandle> {
+    const head = formatCheckpoint(this.#checkpoint);
+    const segment = segmentAt(this.folder, this.#nextSeq, head.length);
+    const file = await open(segment.path, 'w', 0o600);
+    await file.appendFile(head);
+    if (this.#segments.at(-1)?.firstSeq === segment.firstSeq) this.#segments.pop();
+    this.#segments.push(segment);
+    while (this.#segments.length > SEGMENTS)
+      await rm((this.#segments.shift() as LogSegment).path, { force: true });
+    return file;
+  }
+
+  async #closeFile(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close();
+  }
+}
+
+async function segmentsIn(folder: string): Promise<LogSegment[]> {
+  const segments: LogSegment[] = [];
+  for (const name of await namesIn(folder)) {
+    const firstSeq = firstSeqOf(name);
+    if (firstSeq !== undefined)
+      segments.push(segmentAt(folder, firstSeq, (await stat(join(folder, name))).size));
+  }
+  return segments.sort((one, other) => one.firstSeq - other.firstSeq);
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}

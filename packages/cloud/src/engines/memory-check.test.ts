@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { BerthError } from '../support/errors.ts';
+import { checkMemory } from './memory-check.ts';
+
+const GIGABYTE = 1024 ** 3;
+
+function refused(memoryInGb: number, virtual: boolean, freeInGb: number): string | undefined {
+  try {
+    checkMemory({ memoryInGb, virtual }, 8, freeInGb * GIGABYTE);
+    return undefined;
+  } catch (error) {
+    assert.ok(error instanceof BerthError && error.code === 'capacity');
+    return error.message;
+  }
+}
+
+describe('memory', () => {
+  test('may be promised more often than it is there', () => {
+    assert.equal(refused(8, false, 0.3), undefined);
+  });
+
+  test('can run out', () => {
+    assert.match(refused(0.5, false, 0.1) ?? '', /full: 102 MB/);
+  });
+
+  test('more than the machine has never fits, unless it comes with a GPU that is only a name', () => {
+    assert.match(refused(9, false, 8) ?? '', /8 GB of memory, 9 GB/);
+    assert.equal(refused(200, true, 8), undefined);
+  });
+});

@@ -1,0 +1,144 @@
+import { readFileSync, statSync } from 'node:fs';
+import { access, constants, readdir, symlink } from 'node:fs/promises';
+import { delimiter, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { BerthError, ruleError } from '../../support/errors.ts';
+import type { InstanceSpec } from '../instance.ts';
+
+/** The bare machine: the start command says what runs. */
+export const SHELL_IMAGE = 'local/shell';
+
+const FOLDER_IMAGE = /^local\/([a-z0-9][a-z0-9._-]{0,127})(?::([A-Za-z0-9][A-Za-z0-9._-]{0,127}))?$/;
+const BOOTSTRAP = fileURLToPath(new URL('run-handler.ts', import.meta.url));
+/** Node finds out by itself whether a handler is a module, and need not say that it did. */
+const NO_MODULE_TYPE_WARNING = '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON';
+const HANDLERS = ['handler.ts', 'handler.js', 'handler.mjs', 'handler.py'] as const;
+
+export interface LocalImagePaths {
+  /** `<images>/<name>/<digest>/` is what `berth deploy` took a snapshot of. */
+  images: string;
+  /** Each folder here is an image of its name. */
+  examples: string | null;
+  /** The module that has `serve`. */
+  workerModule: string;
+  /** For what Python makes of its files, so that none of it is written into the image. */
+  pythonCache: string;
+}
+
+/** What an image comes down to on the bare machine. */
+export interface LocalImage {
+  /** Its files, which all its instances share and none may change; null for the bare machine. */
+  folder: string | null;
+  command: readonly string[];
+}
+
+/** Why this image cannot run here; undefined where it can. */
+export function imageProblem(image: string, places: LocalImagePaths): string | undefined {
+  try {
+    resolveImage(image, places);
+    return undefined;
+  } catch (error) {
+    if (error instanceof BerthError) return error.message;
+    throw error;
+  }
+}
+
+export function resolveImage(image: string, places: LocalImagePaths): LocalImage {
+  if (image === SHELL_IMAGE || image.startsWith(`${SHELL_IMAGE}:`)) return { folder: null, command: [] };
+  const [, name, digest] = FOLDER_IMAGE.exec(image) ?? [];
+  if (name === undefined) {
+    throw ruleError(
+      `the image ${JSON.stringify(image)} needs a container engine, and none is connected here; without one, ${SHELL_IMAGE} and what berth deploy made (local/<name>) can run`,
+    );
+  }
+  const folder = foldersFor(name, digest, places).find(isFolder);
+  if (folder === undefined)
+    throw ruleError(
+      `there is no image ${JSON.stringify(image)} on this machine; berth deploy makes one from a folder`,
+    );
+  return { folder, command: handlerOf(image, folder, places) };
+}
+
+function foldersFor(
+  name: string,
+  digest: string | undefined,
+  { images, examples }: LocalImagePaths,
+): string[] {
+  if (digest !== undefined && digest !== 'latest') return [join(images, name, digest)];
+  return [...(examples === null ? [] : [join(examples, name)]), join(images, name, 'latest')];
+}
+
+function handlerOf(image: string, folder: string, { workerModule, pythonCache }: LocalImagePaths): string[] {
+  const own = ownCommand(image, folder);
+  if (own !== undefined) return own;
+  const handler = HANDLERS.find((name) => statSync(join(folder, name), { throwIfNoEntry: false })?.isFile());
+  if (handler === undefined)
+    throw ruleError(
+      `the image ${JSON.stringify(image)} has nothing to run: it needs a ${HANDLERS.join(', a ')} or a berth.json with a "command"`,
+    );
+  const file = join(folder, handler);
+  if (handler === 'handler.py') return ['python3', '-u', '-X', `pycache_prefix=${pythonCache}`, file];
+  return [process.execPath, NO_MODULE_TYPE_WARNING, BOOTSTRAP, workerModule, file];
+}
+
+/** The command in berth.json. */
+function ownCommand(image: string, folder: string): string[] | undefined {
+  const file = join(folder, 'berth.json');
+  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined;
+  const problem = (what: string): BerthError =>
+    ruleError(`berth.json of the image ${JSON.stringify(image)} ${what}`);
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    throw problem('is not JSON');
+  }
+  const command =
+    typeof content === 'object' && content !== null && 'command' in content ? content.command : undefined;
+  if (command === undefined) return undefined;
+  if (!Array.isArray(command) || command.length === 0 || !command.every((word) => typeof word === 'string'))
+    throw problem('has a "command" that is not a list of words');
+  return command;
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+/** An image's files as they are seen from the working folder. Mounts that already stand there go first. */
+export async function linkImageFiles(folder: string, root: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    try {
+      await symlink(join(folder, name), join(root, name));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
+}
+
+/** As with containers: what the definition says goes over what the image says. */
+export function resolveCommand(
+  image: LocalImage,
+  { entrypoint, cmd }: InstanceSpec['command'],
+): [string, ...string[]] {
+  const given = [...entrypoint, ...cmd];
+  const [program, ...args] = given.length > 0 ? given : image.command;
+  if (program === undefined) throw ruleError(`${SHELL_IMAGE} is the bare machine: it needs a start command`);
+  return [program, ...args];
+}
+
+/** Where a program is, as the instance would find it. */
+export async function findProgram(program: string, root: string, path: string): Promise<string> {
+  const places = program.includes('/')
+    ? [resolve(root, program)]
+    : path.split(delimiter).map((folder) => resolve(root, folder, program));
+  for (const place of places) {
+    try {
+      await access(place, constants.X_OK);
+      if (statSync(place).isFile()) return place;
+    } catch {
+      // Not here.
+    }
+  }
+  throw ruleError(`the command ${JSON.stringify(program)} was not found on this machine`);
+}

@@ -1,0 +1,53 @@
+import type { Clock } from '../../support/clock.ts';
+import { InstanceFolder } from './instance-folder.ts';
+import { ProcessInstance } from './process-instance.ts';
+import { isAlive } from './instance-processes.ts';
+import { bootId } from './process-table.ts';
+
+/**
+ * Instances that another Berth on this machine looks after. They can be reached and asked how they
+ * are, by what lies in their folder; their logs and their end are the other's business.
+ */
+export class PeerProcessInstances {
+  readonly #pathOf: (id: string) => string;
+  readonly #clock: Clock;
+  readonly #known = new Map<string, ProcessInstance>();
+  readonly #boot = process.platform === 'linux' ? bootId() : '';
+
+  constructor(pathOf: (id: string) => string, clock: Clock) {
+    this.#pathOf = pathOf;
+    this.#clock = clock;
+  }
+
+  /** One that runs now. */
+  find(id: string): ProcessInstance | undefined {
+    const known = this.#known.get(id);
+    if (known?.supervisorIsAlive === true) return known;
+    this.#known.delete(id);
+    const found = this.#look(id);
+    if (found !== undefined) this.#known.set(id, found);
+    return found;
+  }
+
+  #look(id: string): ProcessInstance | undefined {
+    const folder = new InstanceFolder(this.#pathOf(id));
+    const saved = folder.readSaved();
+    const started = folder.readStarted();
+    if (
+      saved === undefined ||
+      started === undefined ||
+      saved.bootId !== this.#boot ||
+      !isAlive(started.supervisor)
+    )
+      return undefined;
+    return new ProcessInstance({
+      saved,
+      folder,
+      started,
+      logFolder: '',
+      clock: this.#clock,
+      onEnded: () => undefined,
+      onProblem: () => undefined,
+    });
+  }
+}

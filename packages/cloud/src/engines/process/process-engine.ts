@@ -1,0 +1,463 @@
+import { createHash } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Clock, systemClock } from '../../support/clock.ts';
+import { BerthError, notFound, ruleError } from '../../support/errors.ts';
+import { type Ids, randomIds } from '../../support/ids.ts';
+import type { Log } from '../../support/log.ts';
+import { staleWhileRevalidate } from '../../support/stale-while-revalidate.ts';
+import {
+  type Capacity,
+  type EngineAbilities,
+  type GpuCapacity,
+  type InstanceEngine,
+  LOG_RETENTION_MS,
+} from '../engine.ts';
+import { sequentialGpuIndexes, GpuAllocator } from '../gpu-allocator.ts';
+import { gpuUsageReader, usageOfAllocation } from '../gpu-usage.ts';
+import type {
+  InstanceAddress,
+  Execution,
+  ExecutionOptions,
+  Instance,
+  InstanceEvent,
+  InstanceHandle,
+  InstanceSpec,
+  InstanceUsage,
+} from '../instance.ts';
+import { LogRetention } from '../logs/log-retention.ts';
+import { SegmentedLog } from '../logs/segmented-log.ts';
+import type { LogLine, LogQuery } from '../../domain/log-line.ts';
+import { type Machine, readMachine } from '../machine.ts';
+import { KeyedMutex } from '../../support/keyed-mutex.ts';
+import { Cgroups, removeCgroup } from './cgroups.ts';
+import { ProcessFiles } from './process-files.ts';
+import { HostAllocations } from './host-allocations.ts';
+import { type LocalImagePaths, imageProblem } from './local-images.ts';
+import type { InstanceFolder, SavedInstance, StartedProcesses } from './instance-folder.ts';
+import { launchProcess, type LaunchedProcess, type HostResources } from './process-launch.ts';
+import { ProcessInstance } from './process-instance.ts';
+import { findInstances, type RecoveredInstance, recoverInstances } from './process-recovery.ts';
+import { RemovedFolders } from './removed-folders.ts';
+import { supervisionProblem } from './supervise.ts';
+import { findPtyProgram } from './pty.ts';
+import { PeerProcessInstances } from './peer-process-instances.ts';
+
+/** How old what is known of the machine may be. */
+const MACHINE_CACHE_TTL_MS = 60_000;
+/** For instances whose supervisor another Berth started: nobody tells us of their end. */
+const ADOPTED_POLL_INTERVAL_MS = 250;
+const SWEEP_EVERY_MS = 3_600_000;
+/** The turn of the sweep of folders; no id begins with a dot. */
+const SWEEP_LOCK = '.sweep';
+const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+const BYTES_PER_GB = 1024 ** 3;
+
+export interface ProcessEngineOptions {
+  /** Offered where the machine has no real GPU. */
+  virtualGpus: readonly GpuCapacity[];
+  /** Which GPUs are taken, where other engines run on the same machine. */
+  gpus?: GpuAllocator;
+  clock?: Clock;
+  ids?: Ids;
+  log?: Log;
+  readMachine?: () => Promise<Machine>;
+  /** What is free of the machine's memory, in bytes. */
+  freeMemory?: () => number;
+  /** Where instances, their logs and their images are. Without it nothing can be started. */
+  data?: string;
+  /** A folder of which each folder is an image; null for none. */
+  examples?: string | null;
+  /** The file of the worker library, which handlers in TypeScript and JavaScript are run with. */
+  workerModule?: string;
+  /** How long the log of an instance that was removed can be read. */
+  logRetentionMs?: number;
+  /** Whether to put instances into cgroups where this user may make some. */
+  useCgroups?: boolean;
+}
+
+/** Runs instances as processes of this machine, as the user that Berth runs as. */
+export class ProcessEngine implements InstanceEngine {
+  readonly kind = 'process';
+  readonly abilities: EngineAbilities = {
+    images: 'folders',
+    terminal: findPtyProgram() !== undefined,
+    sharesCores: true,
+    networks: 'loopback',
+  };
+  readonly files = new ProcessFiles((id) => this.#instance(id));
+  readonly #machine: () => Promise<Machine>;
+  readonly #virtualGpus: readonly GpuCapacity[];
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #log: Log | undefined;
+  readonly #freeMemory: () => number;
+  readonly #data: string | undefined;
+  readonly #places: LocalImagePaths;
+  readonly #logs: LogRetention;
+  readonly #holdings: HostAllocations;
+  readonly #removed: RemovedFolders;
+  readonly #turns = new KeyedMutex();
+  readonly #instances = new Map<string, ProcessInstance>();
+  readonly #listeners = new Set<(event: InstanceEvent) => void>();
+  readonly #adopted = new Set<ProcessInstance>();
+  readonly #visits: PeerProcessInstances;
+  readonly #gpuUsage = gpuUsageReader();
+  readonly #onProblem = (what: string, error: unknown): void => this.#log?.warn({ err: error }, what);
+  #opening: Promise<void> | undefined;
+  readonly #useCgroups: boolean;
+  #cgroups: Cgroups | undefined;
+  #timers: NodeJS.Timeout[] = [];
+
+  constructor(parts: ProcessEngineOptions) {
+    this.#clock = parts.clock ?? systemClock;
+    this.#ids = parts.ids ?? randomIds;
+    this.#log = parts.log;
+    this.#machine = staleWhileRevalidate(
+      parts.readMachine ?? readMachine,
+      MACHINE_CACHE_TTL_MS,
+      this.#clock,
+      (error) => this.#log?.warn({ err: error }, 'the machine could not be looked at'),
+    );
+    this.#virtualGpus = parts.virtualGpus;
+    this.#holdings = new HostAllocations(parts.gpus ?? new GpuAllocator());
+    this.#freeMemory = parts.freeMemory ?? (() => process.availableMemory());
+    this.#useCgroups = parts.useCgroups ?? true;
+    this.#data = parts.data === undefined ? undefined : resolve(parts.data);
+    const data = this.#data ?? '';
+    this.#places = {
+      images: join(data, 'images'),
+      examples:
+        parts.examples === undefined
+          ? fileURLToPath(new URL('../../../../../examples', import.meta.url))
+          : parts.examples,
+      workerModule:
+        parts.workerModule ?? fileURLToPath(new URL('../../../../worker/src/worker.ts', import.meta.url)),
+      pythonCache: join(data, 'cache', 'python'),
+    };
+    this.#visits = new PeerProcessInstances((id) => join(this.#instancesPath(), id), this.#clock);
+    this.#removed = new RemovedFolders({
+      path: this.#instancesPath(),
+      ids: this.#ids,
+      onProblem: this.#onProblem,
+    });
+    this.#logs = new LogRetention(join(data, 'logs'), parts.logRetentionMs ?? LOG_RETENTION_MS, this.#clock);
+  }
+
+  async capacity(): Promise<Capacity> {
+    const machine = await this.#machine();
+    if (this.#problem() === undefined) await this.#open();
+    const { cpu, memoryInGb } = machine;
+    return {
+      cpu,
+      memoryInGb,
+      freeMemoryInGb: Math.floor((10 * this.#freeMemory()) / BYTES_PER_GB) / 10,
+      gpus: this.#holdings.gpus.withFreeCounts(this.#gpus(machine)),
+    };
+  }
+
+  imageProblem(image: string): string | undefined {
+    return imageProblem(image, this.#places);
+  }
+
+  async start(spec: InstanceSpec): Promise<InstanceHandle> {
+    if (!ID.test(spec.id)) throw ruleError(`${JSON.stringify(spec.id)} is no id for an instance`);
+    await this.#open();
+    return this.#turns.runExclusive(spec.id, () => this.#start(spec));
+  }
+
+  async #start(spec: InstanceSpec): Promise<InstanceHandle> {
+    const before = this.#instances.get(spec.id);
+    if (before !== undefined && before.isRunning && !before.isStopping) return before.handle;
+    await before?.gone;
+    const ground = await this.#ground();
+    this.#tell({ id: spec.id, status: 'starting', exitCode: null, signal: null, at: this.#clock.now() });
+    const { ended, log, ...launched } = await this.#launch(spec, ground);
+    const instance = this.#know(launched);
+    instance.captureOutput(log);
+    this.#tellOf(instance);
+    void ended.then(() => instance.onSupervisorExit());
+    return instance.handle;
+  }
+
+  async #launch(spec: InstanceSpec, ground: HostResources): Promise<LaunchedProcess> {
+    const [removed, logs, holdings, cgroups, clock, ids] = [
+      this.#removed,
+      this.#logs,
+      this.#holdings,
+      this.#cgroups,
+      this.#clock,
+      this.#ids,
+    ];
+    try {
+      return await launchProcess(spec, ground, {
+        path: this.#instancesPath(),
+        removedFolders: removed,
+        imagePaths: this.#places,
+        logs,
+        allocations: holdings,
+        cgroups,
+        clock,
+        ids,
+      });
+    } catch (error) {
+      if (error instanceof BerthError) throw error;
+      throw new BerthError('unavailable', `${spec.id} could not be started: ${(error as Error).message}`, {
+        cause: error,
+      });
+    }
+  }
+
+  async adopt(handle: InstanceHandle): Promise<Instance | undefined> {
+    await this.#open();
+    await this.#turns.waitUntilFree(handle.id);
+    if (!this.#knows(handle)) await this.#lookAgain();
+    return this.#knows(handle) ? this.#instances.get(handle.id)?.describe() : undefined;
+  }
+
+  #knows(handle: InstanceHandle): boolean {
+    const instance = this.#instances.get(handle.id);
+    return instance !== undefined && isSame(instance.handle, handle);
+  }
+
+  async stop(id: string, graceMs: number): Promise<void> {
+    await this.#open();
+    await this.#turns.waitUntilFree(id);
+    await this.#instances.get(id)?.stop(graceMs);
+  }
+
+  async remove(id: string, graceMs = 0): Promise<void> {
+    await this.stop(id, graceMs);
+    await this.#turns.runExclusive(id, async () => {
+      const instance = this.#instances.get(id);
+      if (instance === undefined) return;
+      await instance.stop(0);
+      await this.#logs.startRetention(id);
+      await this.#removed.remove(instance.folder);
+      if (instance.saved.cgroup !== null) removeCgroup(instance.saved.cgroup);
+      this.#instances.delete(id);
+    });
+    await this.#sweepLogs();
+  }
+
+  async forgetLog(id: string): Promise<void> {
+    await this.#open();
+    await this.#turns.runExclusive(id, async () => {
+      if (ID.test(id) && !this.#instances.has(id)) await this.#logs.delete(id);
+    });
+  }
+
+  async list(): Promise<Instance[]> {
+    await this.#open();
+    await this.#lookAgain();
+    return [...this.#instances.values()].map((instance) => instance.describe());
+  }
+
+  watch(listener: (event: InstanceEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async *logs(
+    id: string,
+    query: LogQuery = {},
+    signal?: AbortSignal,
+  ): AsyncGenerator<LogLine, void, undefined> {
+    await this.#open();
+    await this.#turns.waitUntilFree(id);
+    if (!ID.test(id)) return;
+    const book = await (this.#instances.get(id)?.openLog() ??
+      SegmentedLog.openReadOnly(this.#logs.folder(id)));
+    yield* book.lines(query, signal);
+  }
+
+  async logSystemLine(id: string, line: string): Promise<void> {
+    await (await this.#instance(id)).logSystemLine(line);
+  }
+
+  async exec(id: string, argv: readonly string[], options: ExecutionOptions = {}): Promise<Execution> {
+    return ((await this.#present(id)) ?? (await this.#instance(id))).exec(argv, options);
+  }
+
+  async address(id: string, port: number): Promise<InstanceAddress | undefined> {
+    return (await this.#present(id))?.address(port);
+  }
+
+  async usage(id: string): Promise<InstanceUsage | undefined> {
+    const instance = await this.#present(id);
+    const usage = instance?.usage();
+    if (instance === undefined || usage === undefined) return undefined;
+    const { gpus } = instance.saved;
+    const virtual = gpus === null || (await this.#machine()).gpus.length === 0;
+    return { ...usage, gpus: await usageOfAllocation(gpus, virtual, this.#gpuUsage) };
+  }
+
+  async close(): Promise<void> {
+    await this.#opening?.catch(() => undefined);
+    await this.#turns.waitUntilAllFree();
+    for (const timer of this.#timers) clearInterval(timer);
+    await Promise.all([...this.#instances.values()].map((instance) => instance.detach()));
+    this.#cgroups?.close();
+  }
+
+  async #instance(id: string): Promise<ProcessInstance> {
+    await this.#open();
+    await this.#turns.waitUntilFree(id);
+    const instance = this.#instances.get(id);
+    if (instance === undefined) throw notFound('instance', id);
+    return instance;
+  }
+
+  /** One that runs, also where another Berth that shares this folder started it. */
+  async #present(id: string): Promise<ProcessInstance | undefined> {
+    await this.#open();
+    const known = this.#instances.get(id);
+    if (!ID.test(id)) return known;
+    return known?.isRunning === true && !this.#isForeign(known) ? known : (this.#visits.find(id) ?? known);
+  }
+
+  /** Another Berth may have started it anew since it was taken up here. */
+  #isForeign(instance: ProcessInstance): boolean {
+    return this.#adopted.has(instance) && !instance.supervisorIsAlive;
+  }
+
+  /** Why nothing can run here. */
+  #problem(): string | undefined {
+    return this.#data === undefined
+      ? 'this engine was given no folder to run instances in'
+      : supervisionProblem();
+  }
+
+  #open(): Promise<void> {
+    this.#opening ??= this.#recover();
+    return this.#opening;
+  }
+
+  /** Takes up what an earlier Berth left, the running ones first: they may share what an ended one held. */
+  async #recover(): Promise<void> {
+    const problem = this.#problem();
+    if (problem !== undefined) throw new BerthError('unavailable', problem);
+    await mkdir(this.#instancesPath(), { recursive: true, mode: 0o700 });
+    if (this.#useCgroups)
+      this.#cgroups = Cgroups.open(
+        `berth-${createHash('sha256').update(this.#instancesPath()).digest('hex').slice(0, 12)}`,
+      );
+    await this.#takeUp(await recoverInstances(this.#instancesPath(), this.#removed));
+    await this.#sweepLogs();
+    void this.#sweepFolders();
+    const sweep = (): void => void Promise.all([this.#sweepLogs(), this.#sweepFolders()]);
+    this.#timers = [
+      setInterval(() => this.#lookAtAdopted(), ADOPTED_POLL_INTERVAL_MS),
+      setInterval(sweep, SWEEP_EVERY_MS),
+    ];
+    for (const timer of this.#timers) timer.unref();
+  }
+
+  async #takeUp(recovered: readonly RecoveredInstance[]): Promise<void> {
+    for (const { isRunning, ...parts } of recovered.filter((one) => one.isRunning)) {
+      this.#holdings.reserve(parts.saved);
+      const instance = this.#know(parts);
+      this.#adopted.add(instance);
+      instance.captureOutput(await SegmentedLog.open(this.#logs.folder(instance.id)));
+    }
+    for (const { isRunning, ...parts } of recovered.filter((one) => !one.isRunning))
+      await this.#know(parts).finalize();
+  }
+
+  /** Another server that led before may have started some in this folder since we looked, or removed them. */
+  #lookAgain(): Promise<void> {
+    return this.#turns.runExclusive('', async () => {
+      const found = await findInstances(this.#instancesPath());
+      const runs = new Map(found.map(({ saved }) => [saved.id, saved.run]));
+      for (const [id, instance] of this.#instances) {
+        if (this.#turns.isLocked(id) || runs.get(id) === instance.saved.run) continue;
+        await instance.detach();
+        this.#adopted.delete(instance);
+        this.#holdings.release(instance.saved);
+        this.#instances.delete(id);
+      }
+      await this.#takeUp(
+        found.filter(({ saved }) => !this.#instances.has(saved.id) && !this.#turns.isLocked(saved.id)),
+      );
+    });
+  }
+
+  #know(parts: {
+    saved: SavedInstance;
+    folder: InstanceFolder;
+    started: StartedProcesses;
+    env?: Readonly<Record<string, string>>;
+  }): ProcessInstance {
+    const instance = new ProcessInstance({
+      ...parts,
+      logFolder: this.#logs.folder(parts.saved.id),
+      clock: this.#clock,
+      onEnded: () => {
+        this.#adopted.delete(instance);
+        this.#holdings.release(instance.saved);
+        this.#tellOf(instance);
+      },
+      onProblem: this.#onProblem,
+    });
+    this.#instances.set(instance.id, instance);
+    return instance;
+  }
+
+  #lookAtAdopted(): void {
+    for (const instance of this.#adopted) if (!instance.supervisorIsAlive) void instance.onSupervisorExit();
+  }
+
+  async #sweepLogs(): Promise<void> {
+    try {
+      await this.#logs.deleteExpired((id) => this.#instances.has(id));
+    } catch (error) {
+      this.#log?.warn({ err: error }, 'old logs could not be removed');
+    }
+  }
+
+  async #sweepFolders(): Promise<void> {
+    try {
+      await this.#turns.runExclusive(SWEEP_LOCK, () => this.#removed.sweep());
+    } catch (error) {
+      this.#log?.warn({ err: error }, 'the folders of removed instances could not be looked for');
+    }
+  }
+
+  #tellOf(instance: ProcessInstance): void {
+    const { id, status, exitCode, signal, startedAt, endedAt } = instance.describe();
+    this.#tell({ id, status, exitCode, signal, at: endedAt ?? startedAt });
+  }
+
+  #tell(event: InstanceEvent): void {
+    for (const listener of this.#listeners) listener(event);
+  }
+
+  async #ground(): Promise<HostResources> {
+    const machine = await this.#machine();
+    const gpus = this.#gpus(machine);
+    return {
+      memoryInGb: machine.memoryInGb,
+      freeMemoryInBytes: this.#freeMemory(),
+      gpus,
+      gpuIndexes: (gpus === machine.gpus ? machine.gpuIndexes : undefined) ?? sequentialGpuIndexes(gpus),
+    };
+  }
+
+  /** Virtual GPUs never stand beside real ones, nor in for real ones whose driver is only slow to answer. */
+  #gpus({ gpus, gpusKnown }: Machine): readonly GpuCapacity[] {
+    return gpus.length === 0 && gpusKnown ? this.#virtualGpus : gpus;
+  }
+
+  #instancesPath(): string {
+    return join(this.#data ?? '', 'instances');
+  }
+}
+
+function isSame(one: InstanceHandle, other: InstanceHandle): boolean {
+  return (
+    one.engine === other.engine &&
+    one.id === other.id &&
+    Object.entries(one.state).every(([name, value]) => other.state[name] === value)
+  );
+}

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { dirname } from 'node:path';
+import { describe, test } from 'node:test';
+import type { GpuAllocation } from '../gpu-allocator.ts';
+import type { InstancePort } from '../instance.ts';
+import { buildEnvironment, namesInvalidInShell } from './process-environment.ts';
+import { InstanceFolder } from './instance-folder.ts';
+
+const folder = new InstanceFolder('/data/instances/one');
+
+function environment(
+  env: Record<string, string>,
+  declared: InstancePort[] = [],
+  gpus: GpuAllocation | null = null,
+  realGpus = false,
+): Record<string, string> {
+  const ports = declared.map(({ port }, index) => ({ port, hostPort: 20_000 + index }));
+  return buildEnvironment({ spec: { env, ports: declared }, folder, ports, gpus, realGpus });
+}
+
+describe('the environment of an instance', () => {
+  test('is made of what it was given and a few facts of its place', () => {
+    const { PATH, LANG, ...rest } = environment({ NAME: 'value' });
+    assert.ok(PATH?.startsWith(`${dirname(process.execPath)}:`));
+    assert.ok(LANG);
+    assert.deepEqual(rest, { NAME: 'value', HOME: folder.root, TMPDIR: folder.tmp, BERTH_ROOT: folder.root });
+  });
+
+  test('what it was given goes before what is usual, not before what is so', () => {
+    const env = environment({ HOME: '/elsewhere', PORT: '80', BERTH_ROOT: '/wrong' }, [
+      { port: 8000, protocol: 'http' },
+    ]);
+    assert.deepEqual([env['HOME'], env['PORT'], env['BERTH_ROOT']], ['/elsewhere', '80', folder.root]);
+  });
+
+  test('every port is told, and the first HTTP port is PORT', () => {
+    const env = environment({}, [
+      { port: 22, protocol: 'tcp' },
+      { port: 8888, protocol: 'http' },
+      { port: 70001, protocol: 'tcp' },
+    ]);
+    assert.deepEqual(
+      [env['BERTH_PORT_22'], env['RUNPOD_TCP_PORT_22'], env['PORT'], env['RUNPOD_TCP_PORT_70001']],
+      ['20000', '20000', '20001', '20002'],
+    );
+  });
+
+  test('a port is announced as it is asked for, whatever the definition says', () => {
+    const env = environment({ PORT: '80', PORT_HEALTH: '81' }, [
+      { port: 80, protocol: 'http', announceAs: 'PORT' },
+      { port: 81, protocol: 'http', announceAs: 'PORT_HEALTH' },
+    ]);
+    assert.deepEqual([env['PORT'], env['PORT_HEALTH']], ['20000', '20001']);
+  });
+
+  test('it sees the GPUs that it holds and no others', () => {
+    const { CUDA_VISIBLE_DEVICES, NVIDIA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER } = environment(
+      {},
+      [],
+      { typeId: 'A', indexes: [1, 3] },
+      true,
+    );
+    assert.deepEqual(
+      [CUDA_VISIBLE_DEVICES, NVIDIA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER],
+      ['1,3', '1,3', 'PCI_BUS_ID'],
+    );
+    assert.deepEqual(
+      [
+        environment({}, [], null, true)['CUDA_VISIBLE_DEVICES'],
+        environment({}, [], null, false)['CUDA_VISIBLE_DEVICES'],
+      ],
+      ['', undefined],
+    );
+  });
+
+  test('some names do not pass through a shell', () => {
+    assert.deepEqual(
+      namesInvalidInShell({ plain: '', _x1: '', 'dotted.name': '', '1st': '', 'a-b': '' }).sort(),
+      ['1st', 'a-b', 'dotted.name'],
+    );
+  });
+});

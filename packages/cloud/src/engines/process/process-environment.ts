@@ -1,0 +1,74 @@
+import { dirname, delimiter } from 'node:path';
+import type { GpuAllocation } from '../gpu-allocator.ts';
+import type { InstanceSpec } from '../instance.ts';
+import type { InstanceFolder } from './instance-folder.ts';
+
+export interface EnvironmentOptions {
+  spec: Pick<InstanceSpec, 'env' | 'ports'>;
+  folder: InstanceFolder;
+  ports: readonly { port: number; hostPort: number }[];
+  gpus: GpuAllocation | null;
+  /** The machine has real GPUs, from which an instance without one is kept away. */
+  realGpus: boolean;
+}
+
+/** Everything that an instance sees of the world: nothing of Berth's own environment but the path. */
+export function buildEnvironment({
+  spec,
+  folder,
+  ports,
+  gpus,
+  realGpus,
+}: EnvironmentOptions): Record<string, string> {
+  return {
+    PATH: searchPath(),
+    HOME: folder.root,
+    LANG: process.env['LANG'] ?? 'C.UTF-8',
+    TMPDIR: folder.tmp,
+    ...firstHttpPort(spec, ports),
+    ...spec.env,
+    BERTH_ROOT: folder.root,
+    ...portVariables(spec, ports),
+    ...gpuVariables(gpus, realGpus),
+  };
+}
+
+/** The Node that runs Berth comes first: handlers are written for it. */
+function searchPath(): string {
+  return [dirname(process.execPath), process.env['PATH'] ?? '/usr/local/bin:/usr/bin:/bin'].join(delimiter);
+}
+
+function firstHttpPort(
+  { ports: declared }: Pick<InstanceSpec, 'ports'>,
+  ports: EnvironmentOptions['ports'],
+): Record<string, string> {
+  const first = declared.find(({ protocol }) => protocol === 'http');
+  const mapped = ports.find(({ port }) => port === first?.port);
+  return mapped === undefined ? {} : { PORT: String(mapped.hostPort) };
+}
+
+function portVariables(
+  { ports: declared }: Pick<InstanceSpec, 'ports'>,
+  ports: EnvironmentOptions['ports'],
+): Record<string, string> {
+  const variables: Record<string, string> = {};
+  for (const { port, hostPort } of ports) {
+    variables[`BERTH_PORT_${port}`] = String(hostPort);
+    variables[`RUNPOD_TCP_PORT_${port}`] = String(hostPort);
+    for (const { announceAs } of declared.filter((entry) => entry.port === port))
+      if (announceAs !== undefined) variables[announceAs] = String(hostPort);
+  }
+  return variables;
+}
+
+function gpuVariables(gpus: GpuAllocation | null, realGpus: boolean): Record<string, string> {
+  if (gpus === null) return realGpus ? { CUDA_VISIBLE_DEVICES: '', NVIDIA_VISIBLE_DEVICES: 'void' } : {};
+  const indexes = gpus.indexes.join(',');
+  // Counted as nvidia-smi counts, and not the fastest first.
+  return { CUDA_DEVICE_ORDER: 'PCI_BUS_ID', CUDA_VISIBLE_DEVICES: indexes, NVIDIA_VISIBLE_DEVICES: indexes };
+}
+
+/** Names that a shell would not pass on. */
+export function namesInvalidInShell(env: Readonly<Record<string, string>>): string[] {
+  return Object.keys(env).filter((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
+}

@@ -1,0 +1,77 @@
+import { stat } from 'node:fs/promises';
+import { basename, join, posix } from 'node:path';
+import { Readable } from 'node:stream';
+import { BerthError, notFound, ruleError } from '../../support/errors.ts';
+import { packTree } from '../../support/tar/tar-pack.ts';
+import { TarError } from '../../support/tar/tar-read.ts';
+import { unpackTar } from '../../support/tar/tar-unpack.ts';
+import type { InstanceFile, InstanceFiles } from '../instance-files.ts';
+import type { ProcessInstance } from './process-instance.ts';
+
+/**
+ * The files below an instance's root: its working folder, and its mounts, which are links there. A
+ * path that begins with a slash is one below the root too: the machine's own files are not copied.
+ */
+export class ProcessFiles implements InstanceFiles {
+  readonly #instance: (id: string) => Promise<ProcessInstance>;
+
+  constructor(instance: (id: string) => Promise<ProcessInstance>) {
+    this.#instance = instance;
+  }
+
+  async stat(id: string, path: string): Promise<InstanceFile | undefined> {
+    const found = await statIfThere(await this.#place(id, path));
+    if (found === undefined) return undefined;
+    return {
+      kind: found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'other',
+      size: found.isFile() ? found.size : 0,
+      mode: found.mode & 0o7777,
+      modifiedAt: found.mtimeMs,
+    };
+  }
+
+  async read(id: string, path: string): Promise<Readable> {
+    const place = await this.#place(id, path);
+    if ((await statIfThere(place)) === undefined) throw notFound('file', path);
+    // A mount is a link; what is wanted is what it leads to.
+    return Readable.from(
+      packTree((await statIfThere(place))?.isDirectory() === true ? `${place}/.` : place, basename(place)),
+      { objectMode: false },
+    );
+  }
+
+  async write(id: string, folder: string, tar: Readable): Promise<void> {
+    const place = await this.#place(id, folder);
+    if ((await statIfThere(place))?.isDirectory() !== true) throw notFound('folder', folder);
+    try {
+      await unpackTar(place, tar.iterator({ destroyOnReturn: false }));
+    } catch (error) {
+      if (error instanceof TarError) throw ruleError(error.message);
+      throw asRefusal(error);
+    }
+  }
+
+  async #place(id: string, path: string): Promise<string> {
+    const instance = await this.#instance(id);
+    if (!instance.isRunning) throw new BerthError('state', `${id} does not run`);
+    return join(instance.folder.root, posix.normalize(`/${path}`));
+  }
+}
+
+async function statIfThere(path: string) {
+  try {
+    return await stat(path);
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG'].includes((error as NodeJS.ErrnoException).code ?? ''))
+      return undefined;
+    throw asRefusal(error);
+  }
+}
+
+/** What the file system refuses is no defect of ours. */
+function asRefusal(error: unknown): unknown {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code === undefined || code.startsWith('ERR_')
+    ? error
+    : ruleError(`this cannot be copied: ${message.replace(/, \w+ '.*$/, '')}`);
+}

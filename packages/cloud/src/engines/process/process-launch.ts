@@ -1,0 +1,164 @@
+import { join } from 'node:path';
+import type { Clock } from '../../support/clock.ts';
+import type { Ids } from '../../support/ids.ts';
+import type { GpuCapacity } from '../engine.ts';
+import type { InstanceSpec } from '../instance.ts';
+import type { LogRetention } from '../logs/log-retention.ts';
+import { SegmentedLog } from '../logs/segmented-log.ts';
+import { checkMemory } from '../memory-check.ts';
+import { type Cgroups, removeCgroup } from './cgroups.ts';
+import { buildEnvironment } from './process-environment.ts';
+import type { HostAllocations } from './host-allocations.ts';
+import {
+  resolveCommand,
+  findProgram,
+  type LocalImagePaths,
+  resolveImage,
+  linkImageFiles,
+} from './local-images.ts';
+import { InstanceFolder, type SavedInstance } from './instance-folder.ts';
+import { killInstanceProcesses } from './instance-processes.ts';
+import { createMounts } from './mount-links.ts';
+import { bootId } from './process-table.ts';
+import type { RemovedFolders } from './removed-folders.ts';
+import { supervise, type SupervisedProcess } from './supervise.ts';
+
+/** Runtimes reserve memory that they never use, and a limit of the process counts it: Node alone more than half a gigabyte. */
+const RESERVED_UNUSED_GB = 2;
+const KILOBYTES_PER_GB = 1024 ** 2;
+const BYTES_PER_GB = 1024 ** 3;
+
+export interface ProcessLaunchDeps {
+  /** Where instances have their folders. */
+  path: string;
+  removedFolders: RemovedFolders;
+  imagePaths: LocalImagePaths;
+  logs: LogRetention;
+  allocations: HostAllocations;
+  cgroups: Cgroups | undefined;
+  clock: Clock;
+  ids: Ids;
+}
+
+/** The machine as it stands at the moment of a launch. */
+export interface HostResources {
+  memoryInGb: number;
+  freeMemoryInBytes: number;
+  gpus: readonly GpuCapacity[];
+  gpuIndexes: ReadonlyMap<string, readonly number[]>;
+}
+
+export interface LaunchedProcess extends SupervisedProcess {
+  saved: SavedInstance;
+  folder: InstanceFolder;
+  env: Readonly<Record<string, string>>;
+  log: SegmentedLog;
+}
+
+/** From a wish to a running process. What was taken on the way is given back when a step fails. */
+export async function launchProcess(
+  spec: InstanceSpec,
+  ground: HostResources,
+  deps: ProcessLaunchDeps,
+): Promise<LaunchedProcess> {
+  const { allocations, cgroups, clock } = deps;
+  const image = resolveImage(spec.image, deps.imagePaths);
+  const argv = resolveCommand(image, spec.command);
+  await using undo = new AsyncDisposableStack();
+
+  const gpus =
+    spec.gpus === null || spec.gpus.count === 0
+      ? null
+      : allocations.gpus.allocate(spec.id, spec.gpus, ground.gpus, ground.gpuIndexes);
+  undo.defer(() => allocations.gpus.release(spec.id));
+  const isVirtual =
+    gpus !== null && ground.gpus.some(({ gpuTypeId, virtual }) => gpuTypeId === gpus.typeId && virtual);
+  checkMemory(
+    { memoryInGb: spec.memoryInGb, virtual: isVirtual },
+    ground.memoryInGb,
+    ground.freeMemoryInBytes,
+  );
+
+  const ports: { port: number; hostPort: number }[] = [];
+  undo.defer(() => allocations.ports.release(ports.map(({ hostPort }) => hostPort)));
+  await Promise.all(
+    [...new Set(spec.ports.map((entry) => entry.port))].map(async (port) =>
+      ports.push({ port, hostPort: await allocations.ports.allocate() }),
+    ),
+  );
+
+  const folder = new InstanceFolder(join(deps.path, spec.id));
+  // Fresh and empty, whatever an earlier run left here.
+  await deps.removedFolders.remove(folder);
+  undo.defer(() => deps.removedFolders.remove(folder));
+  folder.create();
+  const mounts = createMounts(spec.mounts, folder.root, (link) => allocations.isMountLink(link));
+  const saved = {
+    id: spec.id,
+    run: deps.ids.resource(),
+    labels: spec.labels,
+    image: spec.image,
+    bootId: bootId(),
+    startedAt: clock.now(),
+    ports,
+    gpus,
+    links: mounts.links,
+  };
+  allocations.reserve(saved);
+  undo.defer(() => allocations.release(saved));
+  if (image.folder !== null) await linkImageFiles(image.folder, folder.root);
+
+  const env = buildEnvironment({
+    spec,
+    folder,
+    ports,
+    gpus,
+    realGpus: ground.gpus.some(({ virtual }) => !virtual),
+  });
+  await findProgram(argv[0], folder.root, env['PATH'] ?? '');
+  const cgroup = cgroups?.create(spec.id, { cpu: spec.cpu, memoryInBytes: spec.memoryInGb * BYTES_PER_GB });
+  undo.defer(() => void (cgroup && removeCgroup(cgroup.path)));
+  const whole: SavedInstance = { ...saved, cgroup: cgroup?.path ?? null };
+  folder.save(whole);
+
+  undo.defer(() =>
+    killInstanceProcesses({ root: folder.root, cgroup: whole.cgroup, started: folder.readStarted() }),
+  );
+  const memoryInKb =
+    cgroup?.limitsMemory || spec.memoryInGb <= 0
+      ? null
+      : Math.round((spec.memoryInGb + RESERVED_UNUSED_GB) * KILOBYTES_PER_GB);
+  // The log is opened while the process starts, which writes to its own file until then.
+  const opening = openLog(spec, mounts.elsewhere, deps);
+  undo.defer(() =>
+    opening.then(
+      (book) => book.end(),
+      () => undefined,
+    ),
+  );
+  const [running, book] = await Promise.all([
+    supervise({ folder, argv, env, cgroup: whole.cgroup, memoryInKb }),
+    opening,
+  ]);
+  undo.move();
+  return { saved: whole, folder, env, log: book, ...running };
+}
+
+async function openLog(
+  spec: InstanceSpec,
+  elsewhere: readonly string[],
+  { logs, clock }: ProcessLaunchDeps,
+): Promise<SegmentedLog> {
+  const lines = [
+    ...elsewhere.map(
+      (path) =>
+        `The volume for ${path} is at $BERTH_ROOT${path}: the path itself is not free on this machine.`,
+    ),
+    `Starting ${spec.image}.`,
+  ];
+  for (const line of lines) spec.onProgress?.(line);
+  const book = await SegmentedLog.open(logs.folder(spec.id));
+  await logs.retain(spec.id);
+  await book.append(lines.map((line) => ({ ts: clock.now(), source: 'system', line })));
+  return book;
+}

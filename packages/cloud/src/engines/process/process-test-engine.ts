@@ -1,0 +1,32 @@
+import type { GpuCapacity, InstanceEngine } from '../engine.ts';
+import type { Machine } from '../machine.ts';
+import { ProcessEngine, type ProcessEngineOptions } from './process-engine.ts';
+
+export const VIRTUAL_GPU: GpuCapacity = {
+  gpuTypeId: 'NVIDIA L4',
+  total: 2,
+  free: 2,
+  virtual: true,
+  cudaVersion: null,
+  memoryInGb: 24,
+};
+
+const machine: Machine = {
+  cpu: { model: 'Sample CPU', cores: 2, threads: 2 },
+  memoryInGb: 8,
+  gpus: [],
+  gpuProblem: null,
+  gpusKnown: true,
+};
+
+/** A process engine on a machine whose GPUs are virtual, whatever the real one has. */
+export function openEngine(data: string, more: Partial<ProcessEngineOptions> = {}): Promise<InstanceEngine> {
+  return Promise.resolve(
+    new ProcessEngine({
+      data,
+      virtualGpus: [VIRTUAL_GPU],
+      readMachine: () => Promise.resolve(machine),
+      ...more,
+    }),
+  );
+}

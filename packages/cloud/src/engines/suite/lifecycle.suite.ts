@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { InstanceEvent } from '../instance.ts';
+import { hasCode } from './engine-fixture.ts';
+import type { EngineFixture } from './engine-fixture.ts';
+
+const LONG_GRACE_MS = 60_000;
+
+/** How instances start, end, and are ended. */
+export function lifecycleTests(stage: EngineFixture): void {
+  const { started, script, said, lines, output, ended, shellImage, unsupportedImage } = stage;
+
+  test('runs a command to its end', async () => {
+    const id = await started('echo out; echo err >&2; exit 3', { labels: { pod: 'p1' } });
+    const { exitCode, signal } = await ended(id);
+    assert.deepEqual([exitCode, signal], [3, null]);
+    // The two streams travel separately: only within one of them is there an order.
+    assert.deepEqual((await output(id)).sort(), ['err', 'out']);
+    const instance = (await stage.engine.list()).find((one) => one.id === id);
+    assert.deepEqual(
+      [instance?.status, instance?.exitCode, instance?.labels, instance?.image],
+      ['exited', 3, { pod: 'p1' }, shellImage],
+    );
+    assert.ok((instance?.endedAt ?? 0) >= (instance?.startedAt ?? Infinity));
+  });
+
+  test('a crash is told with its signal', async () => {
+    const id = await started('kill -9 $$');
+    const { exitCode, signal } = await ended(id);
+    assert.deepEqual([exitCode, signal], [137, 'SIGKILL']);
+  });
+
+  test('a command is a list of words, with nothing between it and the program', async () => {
+    const words = ['two words', '$HOME', '*', '', "it's", '-n', 'ü\ttab'];
+    const id = await started('', { command: { entrypoint: ['printf', '<%s>\\n'], cmd: words } });
+    assert.deepEqual(
+      await output(id),
+      words.map((word) => `<${word}>`),
+    );
+  });
+
+  test('sees its own environment and nothing of Berth', async () => {
+    process.env['BERTH_SUITE_SECRET'] = 'not for instances';
+    const id = await started('', {
+      command: { entrypoint: ['env'], cmd: [] },
+      env: { GREETING: 'hello there', EMPTY: '', 'dotted.name': 'kept' },
+    });
+    const env = new Map(
+      (await output(id)).map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+    );
+    assert.deepEqual(
+      [env.get('GREETING'), env.get('EMPTY'), env.get('dotted.name')],
+      ['hello there', '', 'kept'],
+    );
+    assert.ok(env.has('PATH') && env.has('HOME'));
+    assert.equal(env.has('BERTH_SUITE_SECRET'), false);
+    delete process.env['BERTH_SUITE_SECRET'];
+  });
+
+  test('a second start of the same id is the same instance', async () => {
+    const spec = script('echo once; sleep 600');
+    const first = await stage.engine.start(spec);
+    assert.deepEqual(await stage.engine.start({ ...spec, env: { OTHER: '1' } }), first);
+    await said(spec.id, 'once');
+    assert.equal((await lines(spec.id, { source: 'container' })).length, 1);
+    await stage.engine.remove(spec.id);
+  });
+
+  test('two starts at once are one', async () => {
+    const spec = script('echo once; sleep 600');
+    const [first, second] = await Promise.all([stage.engine.start(spec), stage.engine.start(spec)]);
+    assert.deepEqual(first, second);
+    await said(spec.id, 'once');
+    assert.equal((await stage.engine.list()).filter(({ id }) => id === spec.id).length, 1);
+    await stage.engine.remove(spec.id);
+  });
+
+  test('an instance that has ended can be started again, on a fresh disk', async () => {
+    const spec = script('ls -A; echo > left-over; exit 1');
+    const first = await stage.engine.start(spec);
+    await ended(spec.id);
+    const second = await stage.engine.start(spec);
+    assert.notDeepEqual(second, first);
+    assert.equal(await stage.engine.adopt(first), undefined);
+    await ended(spec.id);
+    assert.deepEqual(await output(spec.id), [], 'nothing of the first run is there');
+  });
+
+  test('stop lets it finish within the grace period', async () => {
+    const id = await started('trap "echo bye; exit 5" TERM; echo ready; while :; do sleep 0.05; done');
+    await said(id, 'ready');
+    await stage.engine.stop(id, LONG_GRACE_MS);
+    assert.equal((await ended(id)).exitCode, 5);
+    assert.equal((await output(id)).at(-1), 'bye');
+  });
+
+  test('what ignores the request is ended after the grace period', async () => {
+    const id = await started(
+      'trap "" TERM; (trap "" TERM; sleep 601) & echo ready; while :; do sleep 602; done',
+    );
+    await said(id, 'ready');
+    const since = performance.now();
+    await stage.engine.stop(id, 300);
+    assert.ok(performance.now() - since >= 295);
+    assert.deepEqual([(await ended(id)).exitCode, (await ended(id)).signal], [137, 'SIGKILL']);
+  });
+
+  test('a second stop may shorten the wait', async () => {
+    const id = await started('trap "" TERM; echo ready; while :; do sleep 0.05; done');
+    await said(id, 'ready');
+    const stopping = stage.engine.stop(id, LONG_GRACE_MS);
+    await stage.engine.stop(id, 0);
+    await stopping;
+    assert.equal((await ended(id)).exitCode, 137);
+  });
+
+  test('stop and remove of what is not there are done at once', async () => {
+    await stage.engine.stop('never-there', LONG_GRACE_MS);
+    await stage.engine.remove('never-there');
+    const id = await started('exit 0');
+    await ended(id);
+    await stage.engine.stop(id, LONG_GRACE_MS);
+    await stage.engine.remove(id);
+    await stage.engine.remove(id);
+  });
+
+  test('every change is told in its order', async () => {
+    const events: InstanceEvent[] = [];
+    const leave = stage.engine.watch((event) => events.push(event));
+    const id = await started('exit 7');
+    await ended(id);
+    leave();
+    await stage.engine.remove(await started('exit 0'));
+    const own = events.filter((event) => event.id === id);
+    assert.deepEqual(
+      own.map(({ status, exitCode }) => [status, exitCode]),
+      [
+        ['starting', null],
+        ['running', null],
+        ['exited', 7],
+      ],
+    );
+    assert.deepEqual(
+      events.filter((event) => event.id !== id),
+      [],
+    );
+  });
+
+  test('what cannot run is refused with a reason, and leaves nothing', async () => {
+    assert.match(stage.engine.imageProblem(unsupportedImage) ?? '', /./);
+    assert.equal(stage.engine.imageProblem(shellImage), undefined);
+    const spec = script('true', { image: unsupportedImage });
+    await assert.rejects(
+      stage.engine.start(spec),
+      hasCode('rule', new RegExp(RegExp.escape(unsupportedImage))),
+    );
+    assert.equal(
+      (await stage.engine.list()).some(({ id }) => id === spec.id),
+      false,
+    );
+    await assert.rejects(
+      stage.engine.start({
+        ...spec,
+        image: shellImage,
+        command: { entrypoint: [], cmd: ['no-such-command'] },
+      }),
+      hasCode('rule', /no-such-command/),
+    );
+    await assert.rejects(stage.engine.start({ ...spec, id: '../elsewhere' }), hasCode('rule'));
+  });
+
+  test('remove leaves nothing', async () => {
+    const tag = `6${process.pid}`;
+    const id = await started(
+      `trap "" TERM HUP; sleep ${tag}1 & (sleep ${tag}2 &) ; echo ready; while :; do sleep ${tag}3; done`,
+    );
+    await said(id, 'ready');
+    await stage.engine.remove(id);
+    assert.equal(
+      (await stage.engine.list()).some((instance) => instance.id === id),
+      false,
+    );
+    assert.equal(await stage.engine.usage(id), undefined);
+    await assert.rejects(stage.engine.logSystemLine(id, 'anyone?'), hasCode('not-found'));
+  });
+}

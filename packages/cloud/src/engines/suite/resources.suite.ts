@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import type { InstanceAddress, InstanceSpec } from '../instance.ts';
+import { hasCode, waitUntil } from './engine-fixture.ts';
+import type { EngineFixture } from './engine-fixture.ts';
+
+/** What instances have of the machine: ports, folders, processors, GPUs. */
+export function resourceTests(stage: EngineFixture): void {
+  const { started, script, said, lines, output, restart, gpuTypeId, listenCommand } = stage;
+
+  test('a declared port is reached when somebody listens there', async (context) => {
+    if (listenCommand === undefined) return context.skip('this engine brought no program that listens');
+    const [program = '', ...args] = listenCommand;
+    const command = { entrypoint: [program], cmd: args };
+    const ports = [{ port: 8000, protocol: 'http' as const, announceAs: 'PORT' }];
+    const [first, second] = [script('', { command, ports }), script('', { command, ports })];
+    const silent = await started('sleep 600', { ports });
+    await Promise.all([stage.engine.start(first), stage.engine.start(second)]);
+    const addresses: InstanceAddress[] = [];
+    for (const { id } of [first, second]) {
+      const address = await waitUntil(() => stage.engine.address(id, 8000));
+      assert.equal(await text(connect(address.port, address.host)), 'hello');
+      addresses.push(address);
+    }
+    assert.notDeepEqual(addresses[0], addresses[1]);
+    assert.equal(await stage.engine.address(silent, 8000), undefined);
+    assert.equal(await stage.engine.address(first.id, 8001), undefined);
+    await restart();
+    assert.deepEqual(await stage.engine.address(first.id, 8000), addresses[0]);
+    for (const id of [first.id, second.id, silent]) await stage.engine.remove(id);
+    assert.equal(await stage.engine.address(first.id, 8000), undefined);
+  });
+
+  test('a mounted stage.folder is kept, the container disk is not', async () => {
+    const source = join(stage.folder, 'volume');
+    await mkdir(source, { recursive: true });
+    await writeFile(join(source, 'given'), 'from outside');
+    const path = `/berth-suite-${process.pid}`;
+    const mounts = [{ source, path }];
+    const write = `at=${path}; [ -e $at/given ] || at=$BERTH_ROOT${path}; cat $at/given; echo; echo inside > $at/made; echo > scratch`;
+    const id = await started(write, { mounts });
+    assert.deepEqual(await output(id), ['from outside']);
+    await stage.engine.remove(id);
+    assert.equal(await readFile(join(source, 'made'), 'utf8'), 'inside\n');
+  });
+
+  test('what an instance uses can be asked', async () => {
+    const id = await started('echo ready; while :; do :; done');
+    await said(id, 'ready');
+    const busy = await waitUntil(async () => {
+      const usage = await stage.engine.usage(id);
+      return usage !== undefined && usage.cpu > 0.1 && usage;
+    });
+    assert.ok(busy.cpu < 4 && busy.memoryInBytes > 100_000 && busy.gpus.length === 0, JSON.stringify(busy));
+    await stage.engine.remove(id);
+    assert.equal(await stage.engine.usage(id), undefined);
+  });
+
+  test('GPUs are held while an instance runs', async (context) => {
+    if (gpuTypeId === undefined) return context.skip('this engine brought no GPU');
+    const free = async (): Promise<number | undefined> =>
+      (await stage.engine.capacity()).gpus.find((gpu) => gpu.gpuTypeId === gpuTypeId)?.free;
+    assert.equal(await free(), 2);
+    const ask = (amount: number): InstanceSpec =>
+      script('echo "$CUDA_VISIBLE_DEVICES|$NVIDIA_VISIBLE_DEVICES"; echo ready; sleep 600', {
+        gpus: { typeId: gpuTypeId, count: amount },
+      });
+    const [first, second] = [ask(1), ask(1)];
+    await Promise.all([stage.engine.start(first), stage.engine.start(second)]);
+    assert.equal(await free(), 0);
+    await assert.rejects(stage.engine.start(ask(1)), hasCode('capacity'));
+    await assert.rejects(stage.engine.start(ask(3)), hasCode('capacity'));
+    await Promise.all([said(first.id, 'ready'), said(second.id, 'ready')]);
+    const seen = [];
+    for (const { id } of [first, second]) seen.push((await lines(id, { source: 'container' }))[0]?.line);
+    assert.equal(new Set(seen).size, 2, String(seen));
+    for (const pair of seen) assert.match(pair ?? '', /^(\d+)\|\1$/);
+    await restart();
+    assert.equal(await free(), 0);
+    await stage.engine.stop(first.id, 0);
+    assert.equal(await free(), 1);
+    await stage.engine.remove(second.id);
+    assert.equal(await free(), 2);
+  });
+
+  test('cores are shared where the engine says so', async (context) => {
+    if (!stage.engine.abilities.sharesCores) return context.skip('this engine does not');
+    const ids = await Promise.all(
+      Array.from({ length: 21 }, () => started('sleep 600', { cpu: 2, memoryInGb: 1 })),
+    );
+    assert.equal(
+      (await stage.engine.list()).filter(({ id, status }) => ids.includes(id) && status === 'running').length,
+      21,
+    );
+    await Promise.all(ids.map((id) => stage.engine.remove(id)));
+  });
+}

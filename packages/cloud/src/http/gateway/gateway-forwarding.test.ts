@@ -1,0 +1,281 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { after, before, describe, test } from 'node:test';
+import { DOMAIN, authenticator, createGatewayFixture, readAll, waitUntil } from './gateway.fixture.ts';
+import type { GatewayFixture } from './gateway.fixture.ts';
+
+describe('a request through the gateway', () => {
+  let stage: GatewayFixture;
+  /** What the worker saw last. */
+  let seen: IncomingMessage;
+
+  before(async () => {
+    stage = await createGatewayFixture();
+    await stage.worker('w1', async (request, response) => {
+      seen = request;
+      const body = await text(request);
+      if (request.url === '/status')
+        return response.writeHead(418, 'Short And Stout', { 'x-a': '1' }).end('tea');
+      if (request.url === '/empty') return response.writeHead(204).end();
+      if (request.url === '/unchanged')
+        return response.writeHead(304, { etag: '"e"', 'content-length': '5' }).end();
+      if (request.url === '/cookies')
+        return response
+          .writeHead(200, [
+            'Set-Cookie',
+            'a=1',
+            'Set-Cookie',
+            'b=2',
+            'X-Odd-Case',
+            'é',
+            'Connection',
+            'X-Secret',
+            'X-Secret',
+            'hidden',
+          ])
+          .end();
+      if (request.url === '/trailers') {
+        response.writeHead(200, { trailer: 'X-Sum' });
+        response.write('body');
+        response.addTrailers({ 'X-Sum': '42' });
+        return response.end();
+      }
+      if (request.url === '/moved') return response.writeHead(307, { location: '/there?x=1' }).end();
+      if (request.url === '/moved-here')
+        return response.writeHead(307, { location: `http://${request.headers.host}/there` }).end();
+      if (request.url === '/moved-away')
+        return response.writeHead(307, { location: 'https://example.com/there' }).end();
+      response.setHeader('x-path', request.url ?? '');
+      response.end(`${request.method} ${body} ${JSON.stringify(request.trailers)}`);
+    });
+  });
+  after(() => stage.close());
+
+  test('keeps its method, path, query and body', async () => {
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
+      const {
+        status,
+        text: body,
+        headers,
+      } = await stage.send(
+        '/a%2Fb//c/../?x=1&y=%20',
+        { method, headers: method === 'GET' ? {} : { 'content-length': '5' } },
+        method === 'GET' ? undefined : 'hello',
+      );
+      assert.equal(status, 200);
+      assert.equal(body, `${method} ${method === 'GET' ? '' : 'hello'} {}`);
+      assert.equal(headers['x-path'], '/a%2Fb//c/../?x=1&y=%20');
+      assert.equal(headers['x-runpod-worker-id'], 'w1');
+    }
+  });
+
+  test('takes the words of the job interface for plain paths', async () => {
+    for (const path of ['/run', '/status/1', '/ping', '/health', '/job-take/x', '/openai/v1/models'])
+      assert.equal((await stage.send(path)).headers['x-path'], path);
+  });
+
+  test('reaches the root with and without a slash, and with a query alone', async () => {
+    assert.equal((await stage.send('')).headers['x-path'], '/');
+    assert.equal((await stage.send('/')).headers['x-path'], '/');
+    assert.equal((await stage.send('?a=b')).headers['x-path'], '/?a=b');
+  });
+
+  test('is found by host name too, with any path and port', async () => {
+    const { status, headers } = await stage.send('', {
+      path: '/v2/x/y?z',
+      headers: { host: `EP1.${DOMAIN}:8484` },
+    });
+    assert.equal(status, 200);
+    assert.equal(headers['x-path'], '/v2/x/y?z');
+    assert.equal(seen.headers['x-forwarded-prefix'], undefined);
+  });
+
+  test('keeps the headers, without those of one connection, and says where it came from', async () => {
+    await stage.send('/', {
+      headers: {
+        'X-Mine': '1',
+        accept: 'a/b',
+        te: 'trailers',
+        'keep-alive': 'timeout=9',
+        'proxy-authorization': 'x',
+        'x-hop': 'gone',
+        connection: 'keep-alive, X-Hop',
+        'x-forwarded-prefix': '/lie',
+      },
+    });
+    const { headers, rawHeaders } = seen;
+    assert.ok(rawHeaders.includes('X-Mine'));
+    assert.equal(headers.accept, 'a/b');
+    assert.equal(headers.authorization, `Bearer ${stage.key}`);
+    assert.equal(headers.host, `127.0.0.1:${stage.port}`);
+    for (const name of ['te', 'keep-alive', 'proxy-authorization', 'x-hop', 'connection'])
+      assert.equal(headers[name], undefined, name);
+    assert.equal(headers['x-forwarded-for'], '127.0.0.1');
+    assert.equal(headers['x-forwarded-proto'], 'http');
+    assert.equal(headers['x-forwarded-host'], `127.0.0.1:${stage.port}`);
+    assert.equal(headers['x-forwarded-prefix'], '/v2/ep1');
+  });
+
+  test('adds itself to what proxies in front have said', async () => {
+    await stage.send('/', {
+      headers: {
+        'x-forwarded-for': '203.0.113.9',
+        'x-forwarded-proto': 'https',
+        'x-forwarded-host': 'berth.example',
+      },
+    });
+    assert.equal(seen.headers['x-forwarded-for'], '203.0.113.9, 127.0.0.1');
+    assert.equal(seen.headers['x-forwarded-proto'], 'https');
+    assert.equal(seen.headers['x-forwarded-host'], 'berth.example');
+  });
+
+  test('brings the status, its words and the headers back', async () => {
+    const { status, message, headers, text: body } = await stage.send('/status');
+    assert.deepEqual(
+      [status, message.statusMessage, headers['x-a'], body],
+      [418, 'Short And Stout', '1', 'tea'],
+    );
+    const cookies = await stage.send('/cookies');
+    assert.deepEqual(cookies.headers['set-cookie'], ['a=1', 'b=2']);
+    assert.equal(cookies.headers['x-odd-case'], 'é');
+    assert.equal(cookies.headers['x-secret'], undefined);
+    assert.ok(cookies.message.rawHeaders.includes('X-Odd-Case'));
+  });
+
+  test('ends answers without a body where they end', async () => {
+    assert.equal((await stage.send('/empty')).status, 204);
+    const unchanged = await stage.send('/unchanged');
+    assert.deepEqual([unchanged.status, unchanged.headers['content-length'], unchanged.text], [304, '5', '']);
+    const head = await stage.send('/x', { method: 'HEAD' });
+    assert.deepEqual([head.status, head.text, head.headers['x-path']], [200, '', '/x']);
+    assert.equal((await stage.send('/x')).status, 200);
+  });
+
+  test('carries trailers both ways', async () => {
+    const { message, text: body } = await stage.send('/trailers');
+    assert.equal(body, 'body');
+    assert.deepEqual(message.trailers, { 'x-sum': '42' });
+    const outgoing = stage.open('/up', { method: 'POST', headers: { trailer: 'X-Check' } });
+    outgoing.write('abc');
+    outgoing.addTrailers({ 'X-Check': '7' });
+    outgoing.end();
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+    assert.equal(await text(answer), 'POST abc {"x-check":"7"}');
+  });
+
+  test('leads a redirect of the worker back to the worker, and others where they lead', async () => {
+    assert.equal((await stage.send('/moved')).headers.location, '/v2/ep1/there?x=1');
+    assert.equal(
+      (await stage.send('/moved-here')).headers.location,
+      `http://127.0.0.1:${stage.port}/v2/ep1/there`,
+    );
+    assert.equal((await stage.send('/moved-away')).headers.location, 'https://example.com/there');
+    assert.equal(
+      (await stage.send('', { path: '/moved', headers: { host: `ep1.${DOMAIN}` } })).headers.location,
+      '/there?x=1',
+    );
+  });
+
+  test('uses a connection to the worker again', async () => {
+    const worker = await stage.worker('w2', (_request, response) => response.end('ok'), false);
+    stage.pool.remove('w1');
+    stage.pool.add(worker);
+    for (let count = 0; count < 20; count += 1)
+      assert.equal(
+        (
+          await stage.send(
+            '/',
+            { method: count % 2 === 0 ? 'GET' : 'POST' },
+            count % 2 === 0 ? undefined : 'x',
+          )
+        ).text,
+        'ok',
+      );
+    assert.equal(worker.opened, 1);
+  });
+
+  test('of HTTP/1.0 is answered until the connection closes', async () => {
+    const socket = await stage.raw(`GET ${stage.base}/old HTTP/1.0\r\nAuthorization: ${stage.key}\r\n\r\n`);
+    const answer = await readAll(socket);
+    assert.match(answer, /^HTTP\/1\.1 200 OK\r\n/);
+    assert.match(answer, /\r\n\r\nok$/);
+  });
+});
+
+describe('who may pass the gateway', () => {
+  let stage: GatewayFixture;
+  let asked = 0;
+
+  before(async () => {
+    stage = await createGatewayFixture();
+    await stage.worker('w1', (_request, response) => {
+      asked += 1;
+      response.end('in');
+    });
+  });
+  after(() => stage.close());
+
+  test('is whoever has a key that may write, said with or without Bearer', async () => {
+    const writer = await stage.newKey({
+      access: 'restricted',
+      scopes: { serverless: 'write' },
+      endpoints: ['ep1'],
+    });
+    for (const authorization of [stage.key, `Bearer ${stage.key}`, `bearer ${writer}`])
+      assert.equal((await stage.send('/', { headers: { authorization } })).text, 'in');
+  });
+
+  test('is nobody else: 401, 403 and 404 as in the job interface, and no worker hears of it', async () => {
+    const before = asked;
+    const reader = await stage.newKey({ access: 'read-only' });
+    const other = await stage.newKey({
+      access: 'restricted',
+      scopes: { serverless: 'write' },
+      endpoints: ['ep2'],
+    });
+    const cases: [string, string, number][] = [
+      ['', '/v2/ep1/', 401],
+      ['Bearer nothing', '/v2/ep1/', 401],
+      [reader, '/v2/ep1/', 403],
+      [other, '/v2/ep1/', 403],
+      [stage.strangersKey, '/v2/ep1/', 404],
+      [stage.key, '/v2/ep9/', 404],
+    ];
+    for (const [authorization, path, status] of cases) {
+      const answer = await stage.send(
+        '',
+        { path, method: 'POST', headers: { authorization } },
+        'x'.repeat(100_000),
+      );
+      assert.equal(answer.status, status, `${authorization} ${path}`);
+      assert.equal(typeof (JSON.parse(answer.text) as { error: unknown }).error, 'string');
+    }
+    assert.equal(asked, before);
+  });
+
+  test('a queue endpoint has no such paths', async () => {
+    const queue = await createGatewayFixture({ endpoint: { type: 'QUEUE', scalerType: 'QUEUE_DELAY' } });
+    const { status, text: body } = await queue.send('/anything');
+    assert.deepEqual([status, body], [400, '{"error":"not allowed for QB API"}']);
+    await queue.close();
+  });
+});
+
+test('when the server stops, what is under way ends, and no connection to a worker is kept', async (context) => {
+  const stage = await createGatewayFixture();
+  context.after(() => stage.close());
+  const [held, inside] = [authenticator(), authenticator()];
+  const slow = await stage.worker('slow', async (_request, response) => {
+    inside.open();
+    await held.opened;
+    response.end('late');
+  });
+  const answer = stage.send('/', { headers: { 'x-runpod-worker-id': 'strict slow' } });
+  await inside.opened;
+  stage.gateway.close();
+  held.open();
+  assert.equal((await answer).text, 'late');
+  await waitUntil(() => slow.connections.size === 0);
+});

@@ -1,0 +1,151 @@
+import type { Request } from '../raw-http.ts';
+import { WORKER_HEADER } from './worker-affinity.ts';
+import type { ForwardedPath } from './gateway-url.ts';
+import { prefixCookiePath } from './cookie-path.ts';
+import { prefixLocation } from './redirect-location.ts';
+import type { RawHeaders, UpstreamResponseHead } from './upstream/upstream-response-parser.ts';
+
+/** They speak of one connection, and there are two here. */
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'upgrade',
+  'expect',
+]);
+const FORWARDED_FOR = 'x-forwarded-for';
+const FORWARDED_PROTO = 'x-forwarded-proto';
+const FORWARDED_HOST = 'x-forwarded-host';
+const FORWARDED_PREFIX = 'x-forwarded-prefix';
+const WORKER_HEADER_LOWER = WORKER_HEADER.toLowerCase();
+/** Methods whose requests say how long they are even when they are empty. */
+const WITH_LENGTH: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
+
+export interface UpstreamRequestHead {
+  /** As it goes to the worker: the request line, the headers and the empty line. */
+  text: string;
+  /** Bytes of its body; undefined where it is not told beforehand. */
+  length: number | undefined;
+}
+
+/** The head of a request as its worker gets it: the headers in the case and order in which they came. */
+export function upstreamRequestHead(
+  request: Request,
+  { path, prefix }: ForwardedPath,
+  upgrade?: string,
+): UpstreamRequestHead {
+  const { rawHeaders, method = 'GET' } = request;
+  const named = namedByConnection(rawHeaders);
+  let text = `${method} ${path} HTTP/1.1\r\n`;
+  let host = '';
+  let forwardedFor = '';
+  let forwardedProto = '';
+  let forwardedHost = '';
+  let length: number | undefined = 0;
+  let hasLength = false;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    const value = rawHeaders[at + 1] as string;
+    const lower = name.toLowerCase();
+    switch (lower) {
+      case FORWARDED_FOR:
+        forwardedFor += `${value}, `;
+        continue;
+      case FORWARDED_PROTO:
+        forwardedProto = value;
+        continue;
+      case FORWARDED_HOST:
+        forwardedHost = value;
+        continue;
+      case FORWARDED_PREFIX:
+        continue;
+      case 'host':
+        host = value;
+        break;
+      case 'content-length':
+        length = Number(value);
+        hasLength = true;
+        break;
+      case 'transfer-encoding':
+        // Chunks are undone and made anew on the way, so this one stays true; said twice, it is said once.
+        if (length === undefined) continue;
+        length = undefined;
+        break;
+      default:
+        if (HOP_BY_HOP.has(lower) || named?.has(lower) === true) continue;
+    }
+    text += `${name}: ${value}\r\n`;
+  }
+  if (host === '') text += 'Host: localhost\r\n';
+  if (!hasLength && length === 0 && WITH_LENGTH.has(method)) text += 'Content-Length: 0\r\n';
+  const { remoteAddress = '', encrypted } = request.socket as typeof request.socket & { encrypted?: boolean };
+  const proto = forwardedProto === '' ? (encrypted === true ? 'https' : 'http') : forwardedProto;
+  text += `X-Forwarded-For: ${forwardedFor}${remoteAddress.startsWith('::ffff:') ? remoteAddress.slice(7) : remoteAddress}\r\nX-Forwarded-Proto: ${proto}\r\nX-Forwarded-Host: ${forwardedHost === '' ? host : forwardedHost}\r\n`;
+  if (prefix !== '') text += `X-Forwarded-Prefix: ${prefix}\r\n`;
+  if (upgrade !== undefined) text += `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`;
+  return { text: `${text}\r\n`, length };
+}
+
+/** The headers of a worker's answer as the client gets them. */
+export function clientResponseHeaders(
+  { headers }: UpstreamResponseHead,
+  workerId: string | undefined,
+  { prefix }: ForwardedPath,
+  host: string | undefined,
+): RawHeaders {
+  const named = namedByConnection(headers);
+  const kept: RawHeaders = workerId === undefined ? [] : [WORKER_HEADER, workerId];
+  for (let at = 0; at < headers.length; at += 2) {
+    const name = headers[at] as string;
+    const value = headers[at + 1] as string;
+    const lower = name.toLowerCase();
+    if (
+      HOP_BY_HOP.has(lower) ||
+      lower === 'transfer-encoding' ||
+      lower === WORKER_HEADER_LOWER ||
+      named?.has(lower) === true
+    )
+      continue;
+    kept.push(
+      name,
+      prefix === ''
+        ? value
+        : lower === 'location'
+          ? prefixLocation(value, prefix, host)
+          : lower === 'set-cookie'
+            ? prefixCookiePath(value, prefix)
+            : value,
+    );
+  }
+  return kept;
+}
+
+/** The answer that agrees to another protocol goes through as it is, with the worker's name. */
+export function upgradeResponseHead(
+  { message, headers }: UpstreamResponseHead,
+  workerId: string | undefined,
+): string {
+  let text = `HTTP/1.1 101 ${message}\r\n${workerId === undefined ? '' : `${WORKER_HEADER}: ${workerId}\r\n`}`;
+  for (let at = 0; at < headers.length; at += 2) {
+    if (headers[at]?.toLowerCase() !== WORKER_HEADER_LOWER) text += `${headers[at]}: ${headers[at + 1]}\r\n`;
+  }
+  return `${text}\r\n`;
+}
+
+/** What the Connection header names goes no further either. Hardly any message names something. */
+function namedByConnection(rawHeaders: readonly string[]): Set<string> | undefined {
+  let named: Set<string> | undefined;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length !== 10 || name.toLowerCase() !== 'connection') continue;
+    for (const part of (rawHeaders[at + 1] as string).split(',')) {
+      const word = part.trim().toLowerCase();
+      if (word !== '' && word !== 'keep-alive' && word !== 'close' && word !== 'upgrade')
+        (named ??= new Set()).add(word);
+    }
+  }
+  return named;
+}

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RequestDeadlines } from './request-deadlines.ts';
+
+test('who is not done in time is told so once, in the order of their beginning; who is done hears nothing', (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  let now = 0;
+  context.mock.method(performance, 'now', () => now);
+  const pass = (milliseconds: number): void => {
+    now += milliseconds;
+    context.mock.timers.tick(milliseconds);
+  };
+  const told: string[] = [];
+  const timed = (name: string): { overdue(): void } => ({ overdue: () => told.push(name) });
+  const deadlines = new RequestDeadlines(100);
+  deadlines.start(timed('one'));
+  pass(40);
+  const two = deadlines.start(timed('two'));
+  deadlines.start(timed('three'));
+  const four = deadlines.start(timed('four'));
+  pass(40);
+  for (const done of [two, four, two]) deadlines.clear(done);
+  assert.deepEqual(told, []);
+  pass(20);
+  assert.deepEqual(told, ['one']);
+  pass(39);
+  assert.deepEqual(told, ['one']);
+  pass(1);
+  assert.deepEqual(told, ['one', 'three']);
+  pass(1000);
+  const five = deadlines.start(timed('five'));
+  pass(99);
+  assert.deepEqual(told, ['one', 'three']);
+  pass(1);
+  assert.deepEqual(told, ['one', 'three', 'five']);
+  deadlines.clear(five);
+  deadlines.clear(deadlines.start(timed('six')));
+  pass(1000);
+  assert.deepEqual(told, ['one', 'three', 'five']);
+});

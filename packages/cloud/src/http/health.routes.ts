@@ -1,0 +1,54 @@
+import type { FastifyInstance } from 'fastify';
+import type { Registry } from 'prom-client';
+import { BerthError } from '../support/errors.ts';
+
+/** A store that takes longer than this is not ready to serve. */
+const READY_TIMEOUT_MS = 2000;
+
+export interface HealthRoutesDeps {
+  ready(): Promise<void>;
+  registry: Registry;
+}
+
+/** For whoever watches: /healthz says that the process lives, /readyz that its database answers, /metrics what it does. */
+export function healthRoutes(app: FastifyInstance, { ready, registry }: HealthRoutesDeps): void {
+  const routes: Record<string, () => Promise<{ status: number; type: string; body: string }>> = {
+    '/healthz': async () => ({ status: 200, type: 'application/json', body: '{"status":"ok"}' }),
+    '/readyz': async () => {
+      const reason = await notReadyReason(ready());
+      return reason === undefined
+        ? { status: 200, type: 'application/json', body: '{"status":"ready"}' }
+        : { status: 503, type: 'application/json', body: JSON.stringify({ status: 'not ready', reason }) };
+    },
+    '/metrics': async () => ({ status: 200, type: registry.contentType, body: await registry.metrics() }),
+  };
+  for (const [url, answer] of Object.entries(routes)) {
+    app.get(url, async (_request, reply) => {
+      const { status, type, body } = await answer();
+      return reply.code(status).type(type).send(body);
+    });
+    app.route({
+      method: ['POST', 'PUT', 'PATCH', 'DELETE'],
+      url,
+      handler: () => {
+        throw new BerthError('method', 'only GET is allowed here', { headers: { allow: 'GET' } });
+      },
+    });
+  }
+}
+
+async function notReadyReason(ready: Promise<void>): Promise<string | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<string>((resolve) => {
+    timer = setTimeout(() => resolve('the database takes too long to answer'), READY_TIMEOUT_MS);
+  });
+  const state = ready.then(
+    () => undefined,
+    () => 'the database does not answer',
+  );
+  try {
+    return await Promise.race([state, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

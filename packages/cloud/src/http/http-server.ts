@@ -1,0 +1,217 @@
+import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import Fastify, { LogController } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { Authenticator } from '../auth/authenticator.ts';
+import type { FlashArtifacts } from '../resources/flash/flash-artifacts.ts';
+import type { AllServices } from '../resources/resources.ts';
+import type { Clock } from '../support/clock.ts';
+import { BerthError } from '../support/errors.ts';
+import { bearerKey } from '../auth/bearer.ts';
+import { toBerthError } from './http.errors.ts';
+import { UpgradeDetector } from './gateway/upgrade-detector.ts';
+import { artifactRoutes } from './artifacts.routes.ts';
+import { graphqlRoutes } from './graphql/graphql.routes.ts';
+import { healthRoutes } from './health.routes.ts';
+import { installFastPath } from './fast-path/fast-path.ts';
+import { loginPageRoutes } from './login-page.ts';
+import { handleClientError } from './long-uploads.ts';
+import { createMetrics } from './metrics.ts';
+import { convertToOriginForm } from './request-target.ts';
+import { restV1Api } from './rest-v1/rest-v1.routes.ts';
+import type { RestV1Options } from './rest-v1/rest-v1.routes.ts';
+import { sendV2Error } from './rest-v2/rest-v2.errors.ts';
+import { restV2Api } from './rest-v2/rest-v2.routes.ts';
+import { restApiRoutes } from './rest/rest-api.routes.ts';
+import { RateLimiter } from './rest/rate-limiter.ts';
+import type { S3Routes } from './s3/s3.routes.ts';
+import type { EndpointRouter } from './endpoint-router.ts';
+import { EndpointUrls } from './endpoint-urls.ts';
+
+/** Clients keep idle connections for up to 15 s and some resend nothing when one is gone: the server waits much longer. */
+const KEEP_ALIVE_MS = 75_000;
+/** Workers name hundreds of jobs in one address. */
+const MAX_HEADER_BYTES = 160 * 1024;
+const MAX_PARAM_LENGTH = 500;
+/** A slow upload to a balanced worker may wait for one first. */
+const REQUEST_TIMEOUT_MS = 660_000;
+
+export interface HttpServerOptions {
+  v1: RestV1Options;
+  /** Requests per key and window; undefined switches limits off. */
+  rateLimit: { perMinute: number; perHour: number; perDay: number } | undefined;
+  graphql: { maxDepth: number; maxFields: number };
+}
+
+export interface HttpServerDeps {
+  resources: AllServices;
+  artifacts: FlashArtifacts;
+  authenticator: Authenticator;
+  clock: Clock;
+  log: FastifyBaseLogger;
+  /** What belongs to endpoints and goes past the web framework. */
+  endpointRouter: EndpointRouter;
+  /** Likewise the objects of network volumes. */
+  s3: S3Routes;
+  /** Where clients reach this server. */
+  origin(): string;
+  ready(): Promise<void>;
+}
+
+/** The one server in front of all interfaces. */
+export function createHttpServer(
+  { resources, artifacts, authenticator, clock, log, endpointRouter, s3, origin, ready }: HttpServerDeps,
+  { v1, rateLimit, graphql }: HttpServerOptions,
+): FastifyInstance {
+  const v1Routes = restV1Api(resources, v1);
+  const v2Routes = restV2Api(
+    resources,
+    new EndpointUrls(origin),
+    rateLimit === undefined ? undefined : createRateLimiter(rateLimit, clock),
+  );
+  const app = Fastify({
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: () => randomUUID(),
+    serverFactory: (handler) =>
+      createRoutedServer(endpointRouter, (request, response) =>
+        s3.serve(request, response, () => handler(request, response)),
+      ),
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    clientErrorHandler: handleClientError,
+    frameworkErrors: (error, request, reply) => {
+      const routes =
+        [v1Routes, v2Routes].find(({ prefix }) => request.url.startsWith(`${prefix}/`)) ?? v2Routes;
+      reply.headers({ 'x-request-id': request.id, ...routes.headers?.() });
+      void routes.sendError(reply, routes.disabledError?.() ?? toBerthError(error, request.log, request.id));
+    },
+  });
+  const metrics = createMetrics();
+  metrics.observe(app);
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+  });
+  let closing = false;
+  app.addHook('preClose', async () => {
+    closing = true;
+    endpointRouter.close();
+    s3.close();
+  });
+  app.addHook('onSend', async (request, reply) => {
+    if (!request.raw.complete) {
+      // An answer that comes before the end of the body. To close on a client that still sends would lose it: the rest is read and dropped.
+      reply.removeHeader('connection');
+      request.raw.resume();
+    } else if (closing) {
+      // A connection that is kept would keep the server from ending.
+      reply.header('connection', 'close');
+    }
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    // The path alone: a query string may carry a key.
+    request.log.debug(
+      {
+        method: request.method,
+        path: request.url.split('?')[0],
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime),
+      },
+      'request',
+    );
+  });
+  app.setErrorHandler((error, request, reply) =>
+    sendV2Error(reply, toBerthError(error, request.log, request.id)),
+  );
+  app.setNotFoundHandler((_request, reply) =>
+    sendV2Error(
+      reply,
+      new BerthError('no-route', 'no such address; the interfaces are at /v1, /v2, /graphql and /s3'),
+    ),
+  );
+
+  healthRoutes(app, { ready, registry: metrics.registry });
+  void app.register(restApiRoutes(v1Routes, authenticator), { prefix: v1Routes.prefix });
+  void app.register(restApiRoutes(v2Routes, authenticator), { prefix: v2Routes.prefix });
+  loginPageRoutes(app);
+  void app.register(artifactRoutes(artifacts));
+  void app.register(graphqlRoutes(resources, authenticator, graphql));
+  return app;
+}
+
+/** Those who may do more here than workers. */
+export interface PodSelfService {
+  /** Whether this is a pod's own key. */
+  isPodToken(key: string | undefined): boolean;
+  serve: RequestListener;
+}
+
+/** For workers and pods alone: what belongs to endpoints, and what a pod may do to itself. Not listening yet. */
+export function createWorkerServer(traffic: EndpointRouter, pods?: PodSelfService): Server {
+  return createRoutedServer(traffic, (request, response) => {
+    const asked = (request.url ?? '').includes('api_key=')
+      ? new URLSearchParams(request.url?.split('?')[1]).get('api_key')
+      : null;
+    if (pods?.isPodToken(bearerKey(request.headers.authorization) ?? asked ?? undefined) === true)
+      return pods.serve(request, response);
+    const body = JSON.stringify({
+      title: 'Forbidden',
+      status: 403,
+      detail:
+        'workers reach their endpoints here and nothing else; the whole interface is where Berth itself listens',
+    });
+    response
+      .writeHead(403, {
+        'content-type': 'application/problem+json',
+        'content-length': Buffer.byteLength(body),
+      })
+      .end(body);
+  });
+}
+
+function createRoutedServer(traffic: EndpointRouter, handler: RequestListener): Server {
+  const upgrades = new UpgradeDetector();
+  const shouldUpgradeCallback = (request: IncomingMessage): boolean => upgrades.shouldUpgrade(request);
+  const server = createServer(
+    {
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      shouldUpgradeCallback,
+    },
+    (request, response) => {
+      upgrades.trackResponse(request, response);
+      convertToOriginForm(request);
+      traffic.serve(request, response, () => handler(request, response));
+    },
+  );
+  server.on('checkContinue', (request, response) => {
+    upgrades.trackResponse(request, response);
+    convertToOriginForm(request);
+    const others = (): void => {
+      response.writeContinue();
+      handler(request, response);
+    };
+    traffic.serve(request, response, others, true);
+  });
+  server.on('upgrade', (request, socket, head) => {
+    convertToOriginForm(request);
+    void traffic.upgrade(request, socket, head);
+  });
+  traffic.addFastPath(installFastPath(server, traffic));
+  return server;
+}
+
+function createRateLimiter(
+  { perMinute, perHour, perDay }: NonNullable<HttpServerOptions['rateLimit']>,
+  clock: Clock,
+): RateLimiter {
+  return new RateLimiter(
+    [
+      { name: 'minute', seconds: 60, quota: perMinute },
+      { name: 'hour', seconds: 3600, quota: perHour },
+      { name: 'day', seconds: 86_400, quota: perDay },
+    ],
+    clock,
+  );
+}

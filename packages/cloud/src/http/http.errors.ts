@@ -1,0 +1,40 @@
+import type { FastifyBaseLogger } from 'fastify';
+import { BerthError } from '../support/errors.ts';
+import type { ErrorCode } from '../support/errors.ts';
+
+/** The web framework's own refusals, in our words. */
+const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ['too-large', 'the body is larger than what is read here'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['media-type', 'send the body as application/json'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['malformed', 'the body is not as long as Content-Length says'],
+  FST_ERR_CTP_EMPTY_JSON_BODY: ['malformed', 'the body is empty where JSON was announced'],
+  FST_ERR_CTP_INVALID_JSON_BODY: ['malformed', 'the body is not valid JSON'],
+  FST_ERR_BAD_URL: ['malformed', 'the address is not a valid URL path'],
+  FST_ERR_MAX_PARAM_LENGTH: ['no-route', 'no such address'],
+};
+
+/** Whatever was thrown, as one of the errors that a face can answer. What is not one of them is a defect: it is logged whole and shown as nothing. */
+export function toBerthError(error: unknown, log: FastifyBaseLogger, requestId: string): BerthError {
+  if (error instanceof BerthError) {
+    if (error.code === 'internal' || error.code === 'unavailable') log.error({ err: error }, error.message);
+    return error;
+  }
+  const known =
+    error instanceof Error && 'code' in error && typeof error.code === 'string'
+      ? FASTIFY_ERRORS[error.code]
+      : undefined;
+  if (known !== undefined) return new BerthError(known[0], known[1]);
+  if (isClientAbort(error)) return new BerthError('malformed', 'the request was broken off before its end');
+  log.error({ err: error }, 'unexpected error');
+  return new BerthError(
+    'internal',
+    `something went wrong inside Berth; its log has the details under request ${requestId}`,
+  );
+}
+
+/** What Node throws into whoever reads a request whose client has gone. */
+function isClientAbort(error: unknown): boolean {
+  return (
+    error instanceof Error && error.message === 'aborted' && 'code' in error && error.code === 'ECONNRESET'
+  );
+}

@@ -1,0 +1,38 @@
+import type { JobWithPayloads } from '../../domain/job-records.ts';
+import { asStreamingResponse, sendJson, writeWithBackpressure } from '../raw-http.ts';
+import type { BasicResponse, Response } from '../raw-http.ts';
+import { jobRequestJson } from './job-json.ts';
+
+/** Up to about here an answer is sent whole, with its length. */
+const MAX_BUFFERED_CHARS = 1024 * 1024;
+
+/** The list of requests. A large one leaves piece by piece, no faster than it is read, and is never in memory as a whole. */
+export async function sendJobList(
+  response: BasicResponse,
+  pieces: AsyncIterable<JobWithPayloads[]>,
+  signal: AbortSignal,
+): Promise<void> {
+  let text = '{"requests":[';
+  let separator = '';
+  let begun: Response | undefined;
+  for await (const jobs of pieces) {
+    if (signal.aborted) return;
+    for (const job of jobs) {
+      text += separator + jobRequestJson(job);
+      separator = ',';
+    }
+    if (text.length < MAX_BUFFERED_CHARS) continue;
+    begun ??= startStreaming(response);
+    await writeWithBackpressure(begun, text, signal);
+    text = '';
+  }
+  text += ']}';
+  if (begun === undefined) sendJson(response, 200, text);
+  else begun.end(text);
+}
+
+function startStreaming(response: BasicResponse): Response {
+  const begun = asStreamingResponse(response);
+  begun.writeHead(200, { 'content-type': 'application/json; charset=utf-8' });
+  return begun;
+}

@@ -1,0 +1,139 @@
+import { hasEnded } from '../../domain/job-status.ts';
+import { toSingleLine } from '../../support/json-text.ts';
+import type { JobQueue } from '../../queue/job-queue.ts';
+import type { Job, JobStatus } from '../../domain/job-records.ts';
+import type { Chunk } from '../../store/job-store.ts';
+import { notFound } from '../../support/errors.ts';
+import { writeWithBackpressure } from '../raw-http.ts';
+import type { Response } from '../raw-http.ts';
+import { parseJobStream } from '../workers/worker-posts.ts';
+
+/** How long an empty `/stream` waits for a first chunk: long enough that a loop does not spin, shorter than any client's patience. */
+export const STREAM_WAIT_MS = 4_000;
+/** One answer carries about this much. */
+const ANSWER_BYTES = 8 * 1024 * 1024;
+const HEARTBEAT_MS = 15_000;
+
+export interface StreamPage {
+  /** Never an end before the last chunks were handed out. */
+  status: JobStatus;
+  chunks: Chunk[];
+}
+
+/** The chunks that nobody has read yet; each is handed out once. Waits a little for the first. */
+export async function readStreamPage(
+  queue: JobQueue,
+  endpointId: string,
+  seq: number,
+  id: string,
+  hold: number,
+  signal: AbortSignal,
+): Promise<StreamPage> {
+  // Not by the clock, which may be set while somebody waits.
+  const until = performance.now() + hold;
+  for (;;) {
+    const changed = queue.waitForChange(endpointId, seq, Math.max(0, until - performance.now()), signal);
+    const found = await queue.find(endpointId, seq);
+    if (found === undefined || found.job.id !== id) throw notFound('job', id);
+    const { job } = found;
+    const chunks = await unreadChunks(queue, job, found.payloads.output, ANSWER_BYTES);
+    const last = chunks.at(-1);
+    if (last !== undefined) {
+      // Another reader may have been faster; then look again.
+      if (!(await queue.streams.markDrained(job, last.number))) continue;
+      const more = await unreadChunks(queue, { ...job, drained: last.number }, found.payloads.output, 1);
+      return { status: more.length > 0 && hasEnded(job) ? 'IN_PROGRESS' : job.status, chunks };
+    }
+    if (hasEnded(job) || signal.aborted || queue.isClosing || performance.now() >= until)
+      return { status: job.status, chunks: [] };
+    await changed;
+  }
+}
+
+/** What comes after the chunks that were read, in answers of a size. A job that streamed nothing counts its whole output as what it streamed. */
+async function unreadChunks(
+  queue: JobQueue,
+  { endpointId, seq, status, drained }: Job,
+  output: string | null,
+  bytes: number,
+): Promise<Chunk[]> {
+  const chunks = await queue.streams.read(endpointId, seq, drained, bytes);
+  if (chunks.length > 0 || status !== 'COMPLETED' || output === null) return chunks;
+  const hasStreamed = drained > 0 && (await queue.streams.read(endpointId, seq, 0, 1)).length > 0;
+  if (hasStreamed) return [];
+  const pieces = parseJobStream(`{"output":${output}}`)
+    .map((text, index) => ({ number: index + 1, text }))
+    .slice(drained);
+  let size = 0;
+  return pieces.filter(({ text }, index) => (size += text.length) <= bytes || index === 0);
+}
+
+/** How far a reader of events has come. */
+export interface StreamPosition {
+  attempt: number;
+  number: number;
+}
+
+/** Most jobs are tried once, and their events are counted. Those of a later attempt, which begin anew, say which it is. */
+function eventId({ attempt, number }: StreamPosition): string {
+  return attempt <= 1 ? String(number) : `${attempt}/${number}`;
+}
+
+/** Reads `Last-Event-ID`; from the beginning where it is no event of ours. */
+export function parseEventId(text: string | undefined): StreamPosition {
+  const [, attempt = '1', number = '0'] = /^(?:(\d{1,9})\/)?(\d{1,9})$/.exec(text ?? '') ?? [];
+  return { attempt: Number(attempt), number: Number(number) };
+}
+
+/** Follows a job live as server-sent events, from after the last one that was read, until it has ended and all is sent. Takes nothing away from other readers. */
+export async function sendStreamEvents(
+  queue: JobQueue,
+  endpointId: string,
+  seq: number,
+  id: string,
+  after: StreamPosition,
+  response: Response,
+  signal: AbortSignal,
+): Promise<void> {
+  let sent = after;
+  let begun = false;
+  const write = (text: string): Promise<void> => {
+    if (!begun)
+      response.writeHead(200, {
+        'content-type': 'text/event-stream; charset=utf-8',
+        'cache-control': 'no-cache',
+        'x-accel-buffering': 'no',
+      });
+    begun = true;
+    return writeWithBackpressure(response, text, signal);
+  };
+  while (!signal.aborted) {
+    const changed = queue.waitForChange(endpointId, seq, HEARTBEAT_MS, signal);
+    const found = await queue.find(endpointId, seq);
+    if (found === undefined || found.job.id !== id) {
+      if (!begun) throw notFound('job', id);
+      break;
+    }
+    const attempt = Math.max(1, found.job.attempt);
+    if (attempt !== sent.attempt) sent = { attempt, number: 0 };
+    const chunks = await unreadChunks(
+      queue,
+      { ...found.job, drained: sent.number },
+      found.payloads.output,
+      ANSWER_BYTES,
+    );
+    await write(
+      chunks.length === 0
+        ? ': waiting\n\n'
+        : chunks
+            .map(({ number, text }) => `id: ${eventId({ attempt, number })}\ndata: ${toSingleLine(text)}\n\n`)
+            .join(''),
+    );
+    sent = { attempt, number: chunks.at(-1)?.number ?? sent.number };
+    if (chunks.length > 0) continue;
+    // Whoever follows a server that stops comes back elsewhere, with the number of the last chunk.
+    if (hasEnded(found.job) || queue.isClosing) break;
+    await changed;
+  }
+  response.end();
+}

@@ -1,0 +1,26 @@
+import { BerthError } from '../support/errors.ts';
+
+const PORT_HINT = 'choose another with --port or BERTH_PORT';
+const HOST_HINT = 'choose another with --host or BERTH_HOST';
+
+/** Why the server cannot listen, with the knob that mends it. What is not known here stays as it is. */
+export function toListenError(cause: unknown, host: string, port: number): unknown {
+  const words = listenErrorMessage((cause as NodeJS.ErrnoException).code, host, port);
+  return words === undefined ? cause : new BerthError('unavailable', words, { cause });
+}
+
+function listenErrorMessage(code: string | undefined, host: string, port: number): string | undefined {
+  switch (code) {
+    case 'EADDRINUSE':
+      return `port ${port} of ${host} is taken; ${PORT_HINT}`;
+    case 'EACCES':
+      return `port ${port} of ${host} is not open to this user (EACCES); ${PORT_HINT}`;
+    case 'EADDRNOTAVAIL':
+      return `the host ${host} is not an address of this machine (${code}); ${HOST_HINT}`;
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `the host ${host} is not known (${code}); ${HOST_HINT}`;
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,371 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Caller } from '../../domain/caller.ts';
+import { anyCpuFlavor, DEFAULT_VCPU_COUNT, cpuInstanceId } from '../../domain/catalog/cpu-selection.ts';
+import { eligibleGpuTypes, formatGpuIds } from '../../domain/catalog/gpu-selection.ts';
+import type { EndpointInput, EndpointSettings } from '../../resources/endpoints/endpoint-input.ts';
+import { locationsOf } from '../../domain/endpoints/endpoint-locations.ts';
+import { IDLE_TIMEOUT } from '../../domain/endpoints/endpoint-rules.ts';
+import { exactScalerValue, wholeScalerValue } from '../../domain/endpoints/scaler-value.ts';
+import type { WorkerView } from '../../resources/endpoints/endpoint-workers.ts';
+import type { AllServices, ResourceServices } from '../../resources/resources.ts';
+import { MAX_NAME_LENGTH } from '../../domain/templates/template-rules.ts';
+import type { CpuChoice, Endpoint, FlashBoot } from '../../domain/records.ts';
+import { isoTime } from '../../support/clock.ts';
+import type { Operation } from '../rest/rest-operation.ts';
+import { operation } from '../rest/rest-operation.ts';
+import {
+  boolean,
+  integer,
+  list,
+  map,
+  named,
+  nullable,
+  object,
+  stringEnum,
+  text,
+} from '../rest/json-schema.ts';
+import type { Static } from '../rest/json-schema.ts';
+import { runpodctlEndpointFields } from './runpodctl-fields.v1.schema.ts';
+import { serializeTemplate, template } from './templates.v1.routes.ts';
+
+const computeType = stringEnum(['GPU', 'CPU'], {
+  default: 'GPU',
+  description: 'What is said about the other kind is not used',
+});
+const scalerType = stringEnum(['QUEUE_DELAY', 'REQUEST_COUNT'], {
+  description: 'Scale by how long requests wait, or by how many there are',
+});
+
+/** A worker is shown as the rented machine that it is. */
+const worker = named(
+  'EndpointWorker',
+  object(
+    {
+      id: text(),
+      name: text({ description: 'Of its endpoint' }),
+      endpointId: text(),
+      aiApiId: text({ description: 'The same as endpointId' }),
+      slsVersion: integer({ description: 'The version of the endpoint that it was made from' }),
+      consumerUserId: text({ description: 'The account that owns it' }),
+      desiredStatus: stringEnum(['RUNNING']),
+      lastStatusChange: text({
+        description: 'What it does: RUNNING, IDLE, INITIALIZING, THROTTLED or UNHEALTHY',
+      }),
+      lastStartedAt: text({ format: 'date-time' }),
+      image: text(),
+      machine: object({ dataCenterId: text() }),
+      gpu: nullable(object({ id: text(), count: integer() }, {}, { description: 'Null on a CPU' })),
+      interruptible: boolean(),
+      locked: boolean(),
+    },
+    {},
+    { description: 'One running copy of an endpoint' },
+  ),
+);
+
+const endpoint = named(
+  'Endpoint',
+  object(
+    {
+      id: text(),
+      name: text(),
+      userId: text({ description: 'The account that owns it' }),
+      templateId: nullable(text()),
+      computeType,
+      gpuTypeIds: list(text(), { description: 'The most wanted first; empty is any' }),
+      gpuCount: integer({ description: 'GPUs of each worker' }),
+      ...runpodctlEndpointFields,
+      instanceIds: list(text(), { description: 'CPU machines such as cpu3g-4-16, the most wanted first' }),
+      allowedCudaVersions: list(text()),
+      minCudaVersion: nullable(text()),
+      dataCenterIds: list(text(), { description: 'Empty is anywhere' }),
+      networkVolumeId: nullable(text()),
+      networkVolumeIds: list(text()),
+      env: map(text()),
+      executionTimeoutMs: integer({ description: '0 is no limit' }),
+      idleTimeout: integer({ description: 'Seconds' }),
+      scalerType,
+      scalerValue: integer({ description: 'Seconds of waiting, or requests for each worker' }),
+      workersMin: integer(),
+      workersMax: integer(),
+      flashboot: boolean(),
+      version: integer({ description: 'Counts the changes that need new containers' }),
+      createdAt: text({ format: 'date-time' }),
+    },
+    { template, workers: list(worker) },
+    { description: 'A serverless address' },
+  ),
+);
+
+const changeable = {
+  name: text({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: 'Need not be unique' }),
+  gpuTypeIds: list(text({ minLength: 1 }), {
+    description: 'GPU types, the most wanted first; the first that is free is used. Empty or left out: any',
+  }),
+  gpuCount: integer({ minimum: 1, description: 'GPUs of each worker' }),
+  cpuFlavorIds: list(text({ minLength: 1 }), { description: 'CPU flavours, the most wanted first' }),
+  vcpuCount: integer({ minimum: 1, description: 'vCPUs of each worker, a power of two' }),
+  dataCenterIds: list(text({ minLength: 1 }), { description: 'Empty or left out: anywhere' }),
+  allowedCudaVersions: list(text(), { description: 'Such as 12.8' }),
+  minCudaVersion: nullable(text({ description: 'Such as 12.8; null or empty is any' })),
+  networkVolumeId: nullable(text({ description: 'Null or empty is none' })),
+  networkVolumeIds: list(text({ minLength: 1 }), { description: 'At most one in each data center' }),
+  executionTimeoutMs: integer({ minimum: 0, description: '0 is no limit' }),
+  flashboot: boolean(),
+  idleTimeout: integer({ ...IDLE_TIMEOUT, description: 'Seconds' }),
+  scalerType,
+  scalerValue: integer({ minimum: 1, description: 'Seconds of waiting, or requests for each worker' }),
+  workersMin: integer({ minimum: 0 }),
+  workersMax: integer({ minimum: 0 }),
+};
+const templateId = text({
+  minLength: 1,
+  description: 'A change of a template of yours reaches the endpoints made from it',
+});
+const createInput = named('EndpointCreateInput', object({ templateId }, { computeType, ...changeable }));
+const updateInput = named('EndpointUpdateInput', object({}, { templateId, ...changeable }));
+type Body = Static<typeof updateInput>;
+
+const include = {
+  includeTemplate: boolean({ default: false, description: 'Also the template' }),
+  includeWorkers: boolean({ default: false, description: 'Also the workers' }),
+};
+const byEndpointId = object({ endpointId: text({ minLength: 1 }) });
+
+/** Where nothing runs workers, there are none to show. */
+export function endpointOperations({
+  endpoints,
+  workers,
+}: ResourceServices & Partial<Pick<AllServices, 'workers'>>): Operation[] {
+  const tag = 'Endpoints';
+  const workersOf = (found: Endpoint): Static<typeof worker>[] =>
+    (workers?.viewsOf(found) ?? []).map((view) => serializeWorker(view, found));
+  const shown = async (
+    caller: Caller,
+    found: Endpoint,
+    { includeTemplate, includeWorkers }: { includeTemplate?: boolean; includeWorkers?: boolean },
+  ): Promise<Static<typeof endpoint>> => ({
+    ...serializeEndpoint(found),
+    ...(includeTemplate === true && {
+      template: serializeTemplate(await endpoints.templateOf(caller, found)),
+    }),
+    ...(includeWorkers === true && { workers: workersOf(found) }),
+  });
+  const update = {
+    tag,
+    access: 'write' as const,
+    params: byEndpointId,
+    body: updateInput,
+    status: 200 as const,
+    answer: endpoint,
+    failures: [400, 404],
+    handle: async ({
+      caller,
+      params,
+      body,
+    }: {
+      caller: Caller;
+      params: { endpointId: string };
+      body: Body;
+    }) => serializeEndpoint(await endpoints.update(caller, params.endpointId, endpointInput(body))),
+  };
+  return [
+    operation({
+      id: 'createEndpoint',
+      method: 'POST',
+      path: '/endpoints',
+      tag,
+      summary: 'Create a serverless endpoint',
+      access: 'write',
+      body: createInput,
+      status: 200,
+      answer: endpoint,
+      failures: [400],
+      handle: async ({ caller, body: { computeType: compute = 'GPU', ...body } }) => {
+        const order = endpointInput(body);
+        return serializeEndpoint(
+          await endpoints.create(caller, {
+            ...order,
+            settings: (base) => ({ compute, ...order.settings(base) }),
+          }),
+        );
+      },
+    }),
+    operation({
+      id: 'listEndpoints',
+      method: 'GET',
+      path: '/endpoints',
+      tag,
+      summary: 'List your serverless endpoints',
+      access: 'read',
+      query: object({}, include),
+      status: 200,
+      answer: list(endpoint),
+      failures: [400],
+      handle: async ({ caller, query }) =>
+        Promise.all((await endpoints.list(caller)).map((found) => shown(caller, found, query))),
+    }),
+    operation({
+      id: 'getEndpoint',
+      method: 'GET',
+      path: '/endpoints/{endpointId}',
+      tag,
+      summary: 'Get a serverless endpoint',
+      access: 'read',
+      params: byEndpointId,
+      query: object({}, include),
+      status: 200,
+      answer: endpoint,
+      failures: [400, 404],
+      handle: async ({ caller, params, query }) =>
+        shown(caller, await endpoints.get(caller, params.endpointId), query),
+    }),
+    operation({
+      ...update,
+      id: 'updateEndpoint',
+      method: 'PATCH',
+      path: '/endpoints/{endpointId}',
+      summary: 'Change a serverless endpoint',
+    }),
+    operation({
+      ...update,
+      id: 'updateEndpointByPost',
+      method: 'POST',
+      path: '/endpoints/{endpointId}/update',
+      summary: 'Change a serverless endpoint (the same as PATCH)',
+    }),
+    operation({
+      id: 'deleteEndpoint',
+      method: 'DELETE',
+      path: '/endpoints/{endpointId}',
+      tag,
+      summary: 'Delete a serverless endpoint with its jobs',
+      access: 'write',
+      params: byEndpointId,
+      status: 204,
+      failures: [400, 404],
+      handle: ({ caller, params }) => endpoints.remove(caller, params.endpointId),
+    }),
+  ];
+}
+
+function endpointInput(body: Body): EndpointInput {
+  const { templateId: id, networkVolumeId, networkVolumeIds } = body;
+  const volumes = networkVolumeId !== undefined || networkVolumeIds !== undefined;
+  return {
+    ...(id !== undefined && { template: { as: 'link', id } }),
+    ...(volumes && {
+      networkVolumeIds: [...(networkVolumeId ? [networkVolumeId] : []), ...(networkVolumeIds ?? [])],
+    }),
+    settings: (base) => settingsOf(body, base),
+  };
+}
+
+/** Only what the body says. What was shown, said again, changes nothing: some fields show less than is kept. */
+function settingsOf(body: Body, base: Endpoint): Partial<EndpointSettings> {
+  const {
+    name,
+    gpuTypeIds,
+    gpuCount,
+    dataCenterIds,
+    allowedCudaVersions,
+    minCudaVersion,
+    executionTimeoutMs,
+    flashboot,
+    idleTimeout,
+    scalerValue,
+    workersMin,
+    workersMax,
+  } = body;
+  const cpuFlavors = cpuFlavorsOf(body, base.cpuFlavors);
+  return {
+    ...(name !== undefined && { name }),
+    ...(gpuTypeIds !== undefined &&
+      !isDeepStrictEqual(gpuTypeIds, eligibleGpuTypes(base)) && {
+        gpuTypeIds,
+        gpuPools: [],
+        excludedGpuTypes: [],
+      }),
+    ...(gpuCount !== undefined && { gpuCount }),
+    ...(cpuFlavors !== undefined && { cpuFlavors }),
+    ...(dataCenterIds !== undefined &&
+      !isDeepStrictEqual(dataCenterIds, base.dataCenterIds) && { dataCenterIds, locations: '' }),
+    ...(allowedCudaVersions !== undefined && { allowedCudaVersions }),
+    ...(minCudaVersion !== undefined && { minCudaVersion: minCudaVersion || null }),
+    ...(executionTimeoutMs !== undefined && { executionTimeout: executionTimeoutMs }),
+    ...(flashboot !== undefined && { flashboot: flashBootOf(flashboot, base.flashboot) }),
+    ...(idleTimeout !== undefined && { idleTimeout }),
+    ...(body.scalerType !== undefined && { scalerType: body.scalerType }),
+    ...(scalerValue !== undefined && { scalerValue: exactScalerValue(scalerValue, base, body.scalerType) }),
+    ...(workersMin !== undefined && { workersMin }),
+    ...(workersMax !== undefined && { workersMax }),
+  };
+}
+
+/** Flavours and vCPUs are said apart here; each may be said alone. */
+function cpuFlavorsOf(
+  { cpuFlavorIds, vcpuCount }: Body,
+  present: readonly CpuChoice[],
+): CpuChoice[] | undefined {
+  if (cpuFlavorIds === undefined && vcpuCount === undefined) return undefined;
+  const count = vcpuCount ?? present[0]?.vcpuCount ?? DEFAULT_VCPU_COUNT;
+  const ids = cpuFlavorIds ?? (present.length > 0 ? present : anyCpuFlavor()).map(({ id }) => id);
+  return [...new Set(ids)].map((id) => ({ id, vcpuCount: count }));
+}
+
+/** On and off do not tell its kinds apart. */
+function flashBootOf(on: boolean, present: FlashBoot): FlashBoot {
+  if (!on) return 'OFF';
+  return present === 'OFF' ? 'FLASHBOOT' : present;
+}
+
+function serializeEndpoint(found: Endpoint): Static<typeof endpoint> {
+  return {
+    id: found.id,
+    name: found.name,
+    userId: found.accountId,
+    templateId: found.templateId,
+    computeType: found.compute,
+    gpuTypeIds: eligibleGpuTypes(found),
+    gpuCount: found.gpuCount,
+    gpuIds: formatGpuIds(found),
+    instanceIds: found.cpuFlavors.map(cpuInstanceId),
+    allowedCudaVersions: found.allowedCudaVersions,
+    minCudaVersion: found.minCudaVersion,
+    dataCenterIds: found.dataCenterIds,
+    locations: locationsOf(found),
+    networkVolumeId: found.networkVolumeIds[0] ?? null,
+    networkVolumeIds: found.networkVolumeIds,
+    env: found.env,
+    executionTimeoutMs: found.executionTimeout,
+    idleTimeout: found.idleTimeout,
+    scalerType: found.scalerType,
+    scalerValue: wholeScalerValue(found),
+    workersMin: found.workersMin,
+    workersMax: found.workersMax,
+    flashboot: found.flashboot !== 'OFF',
+    flashBootType: found.flashboot,
+    modelReferences: found.modelReferences,
+    version: found.version,
+    createdAt: isoTime(found.createdAt),
+  };
+}
+
+function serializeWorker({ worker: found, status }: WorkerView, { name }: Endpoint): Static<typeof worker> {
+  return {
+    id: found.id,
+    name,
+    endpointId: found.endpointId,
+    aiApiId: found.endpointId,
+    slsVersion: found.version,
+    consumerUserId: found.accountId,
+    desiredStatus: 'RUNNING',
+    lastStatusChange: status,
+    lastStartedAt: isoTime(found.createdAt),
+    image: found.image,
+    machine: { dataCenterId: found.dataCenterId },
+    gpu: found.gpuTypeId === null ? null : { id: found.gpuTypeId, count: found.gpuCount },
+    interruptible: false,
+    locked: false,
+  };
+}

@@ -1,0 +1,174 @@
+import type { AllServices } from '../../resources/resources.ts';
+import { MAX_ACCOUNT_NAME_LENGTH } from '../../resources/accounts/accounts.ts';
+import { SSH_KEY_PATTERN } from '../../domain/ssh-keys.ts';
+import type { Account } from '../../domain/records.ts';
+import { isoTime } from '../../support/clock.ts';
+import type { Operation } from '../rest/rest-operation.ts';
+import { operation } from '../rest/rest-operation.ts';
+import { anyValue, integer, list, named, nullable, object, text } from '../rest/json-schema.ts';
+import type { Static } from '../rest/json-schema.ts';
+import { dateTime } from './common.v2.schema.ts';
+
+const account = named(
+  'Account',
+  object(
+    { id: text(), name: text(), createdAt: dateTime('When it was made') },
+    {},
+    { description: 'Owns everything else' },
+  ),
+);
+const sshKeys = named(
+  'SshKeys',
+  object({ keys: list(text(), { description: 'Public keys, one line of authorized_keys each' }) }),
+);
+const change = object({ field: text() }, { from: anyValue(), to: anyValue() });
+
+const auditEntry = named(
+  'AuditEntry',
+  object({
+    id: integer(),
+    at: dateTime('When'),
+    action: text({ examples: ['create'] }),
+    resource: text({ examples: ['template'] }),
+    resourceId: text(),
+    keyId: nullable(text({ description: 'The key that did it; null where Berth itself acted' })),
+    interface: text({ examples: ['rest-v2'] }),
+    requestId: text(),
+    changes: list(change, { description: 'What changed; a hidden value is named without being shown' }),
+  }),
+);
+
+export function accountOperations({
+  accounts,
+  webhookSecretFor,
+}: Pick<AllServices, 'accounts' | 'webhookSecretFor'>): Operation[] {
+  const tag = 'Account';
+  return [
+    operation({
+      id: 'getAccount',
+      method: 'GET',
+      path: '/account',
+      tag,
+      summary: 'The account of this key',
+      access: 'read',
+      status: 200,
+      answer: account,
+      handle: async ({ caller }) => serializeAccount(await accounts.getOwn(caller)),
+    }),
+    operation({
+      id: 'getSshKeys',
+      method: 'GET',
+      path: '/account/ssh-keys',
+      tag,
+      summary: 'The SSH keys of your account',
+      access: 'read',
+      status: 200,
+      answer: sshKeys,
+      handle: async ({ caller }) => ({ keys: (await accounts.getOwn(caller)).sshKeys }),
+    }),
+    operation({
+      id: 'updateSshKeys',
+      method: 'PUT',
+      path: '/account/ssh-keys',
+      tag,
+      summary: 'Replace all SSH keys of your account',
+      access: 'write',
+      body: named(
+        'UpdateSshKeys',
+        object({
+          keys: list(text({ pattern: SSH_KEY_PATTERN }), {
+            description: 'All of them; an empty list removes every key',
+          }),
+        }),
+      ),
+      status: 200,
+      answer: sshKeys,
+      failures: [413, 422],
+      handle: async ({ caller, body }) => ({
+        keys: (await accounts.replaceSshKeys(caller, body.keys)).sshKeys,
+      }),
+    }),
+    operation({
+      id: 'getWebhookSecret',
+      method: 'GET',
+      path: '/account/webhook-secret',
+      tag,
+      summary: 'What the webhooks of your account are signed with',
+      access: 'write',
+      description:
+        'The key of the HMAC in X-Berth-Signature. Whoever has it can make webhooks that look like yours, so a key that may only read does not get it.',
+      status: 200,
+      answer: named(
+        'WebhookSecret',
+        object({
+          secret: text({ description: 'The whole text is the key of the HMAC', examples: ['whsec_…'] }),
+        }),
+      ),
+      handle: async ({ caller }) => ({ secret: webhookSecretFor(caller.accountId) }),
+    }),
+    operation({
+      id: 'listAuditLog',
+      method: 'GET',
+      path: '/account/audit-log',
+      tag,
+      summary: 'Who changed what, newest first',
+      access: 'read',
+      query: object(
+        {},
+        {
+          limit: integer({ minimum: 1, maximum: 1000, default: 100, description: 'How many to answer' }),
+          before: integer({
+            minimum: 1,
+            maximum: Number.MAX_SAFE_INTEGER,
+            description: 'Only entries with a smaller id: the last id of the page before',
+          }),
+        },
+      ),
+      status: 200,
+      answer: named('AuditLog', object({ entries: list(auditEntry) })),
+      failures: [422],
+      handle: async ({ caller, query: { limit = 100, before } }) => {
+        const entries = await accounts.audit(caller, { limit, ...(before !== undefined && { before }) });
+        return { entries: entries.map(({ accountId: _, at, ...entry }) => ({ ...entry, at: isoTime(at) })) };
+      },
+    }),
+    operation({
+      id: 'listAccounts',
+      method: 'GET',
+      path: '/accounts',
+      tag: 'Accounts',
+      summary: 'List every account of this installation',
+      access: 'operator',
+      status: 200,
+      answer: named('AccountList', object({ accounts: list(account) })),
+      handle: async ({ caller }) => ({ accounts: (await accounts.list(caller)).map(serializeAccount) }),
+    }),
+    operation({
+      id: 'createAccount',
+      method: 'POST',
+      path: '/accounts',
+      tag: 'Accounts',
+      summary: 'Create an account with its first key',
+      access: 'operator',
+      description: 'The key is in this answer and in no other.',
+      body: named(
+        'CreateAccount',
+        object({ name: text({ minLength: 1, maxLength: MAX_ACCOUNT_NAME_LENGTH, description: 'Unique' }) }),
+      ),
+      status: 201,
+      answer: named(
+        'NewAccount',
+        object({ id: text(), name: text(), key: text({ description: 'Shown once' }) }),
+      ),
+      failures: [400, 409, 413, 422],
+      handle: async ({ caller, body }) => {
+        const made = await accounts.create(caller, body.name);
+        return { id: made.account.id, name: made.account.name, key: made.key };
+      },
+    }),
+  ];
+}
+
+function serializeAccount({ id, name, createdAt }: Account): Static<typeof account> {
+  return { id, name, createdAt: isoTime(createdAt) };
+}

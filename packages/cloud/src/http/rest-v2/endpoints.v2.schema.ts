@@ -1,0 +1,229 @@
+import {
+  ENDPOINT_EXECUTION_TIMEOUT,
+  GPU_COUNT,
+  IDLE_TIMEOUT,
+  ENDPOINT_JOB_TTL,
+  MIN_QUEUE_DELAY,
+  RETRY_COUNT,
+  ENDPOINT_RETENTION,
+} from '../../domain/endpoints/endpoint-rules.ts';
+import { MAX_NAME_LENGTH } from '../../domain/templates/template-rules.ts';
+import {
+  propertiesOf,
+  integer,
+  list,
+  named,
+  nullable,
+  number,
+  object,
+  stringEnum,
+  text,
+} from '../rest/json-schema.ts';
+import type { Schema, Static } from '../rest/json-schema.ts';
+import { dateTime } from './common.v2.schema.ts';
+import { containerFields, containerResponseFields } from './container.v2.schema.ts';
+
+/** The wire objects of serverless endpoints. */
+
+const type = stringEnum(['QUEUE', 'LOAD_BALANCER'], {
+  description: 'Jobs that wait in a queue, or HTTP requests straight to the workers',
+});
+const flashboot = stringEnum(['OFF', 'FLASHBOOT', 'PRIORITY_FLASHBOOT'], {
+  description: 'Whether stopped workers are kept for a faster start',
+});
+
+const queueDelay = named(
+  'QueueDelayScaling',
+  object(
+    {
+      type: stringEnum(['QUEUE_DELAY']),
+      queueDelay: number({
+        minimum: MIN_QUEUE_DELAY,
+        description: 'Seconds that a job may wait before a worker is added',
+      }),
+    },
+    {},
+    { description: 'By how long jobs wait; for queues only' },
+  ),
+);
+const requestCount = named(
+  'RequestCountScaling',
+  object(
+    {
+      type: stringEnum(['REQUEST_COUNT']),
+      requestCount: integer({ minimum: 1, description: 'Requests for each worker' }),
+    },
+    {},
+    { description: 'By how many requests there are' },
+  ),
+);
+const scaling = named('EndpointScaling', anyOf(queueDelay, requestCount, 'When workers are added'));
+
+const pools = (limits: { minItems?: number }) =>
+  list(text({ minLength: 1 }), {
+    ...limits,
+    description: 'GPU pools of the catalog; a GPU type that belongs to no pool stands for one of its own',
+  });
+const excludedTypes = list(text({ pattern: '^\\s*[^-\\s]' }), {
+  uniqueItems: true,
+  description: 'GPU types that the pools are taken without',
+});
+const count = integer({ ...GPU_COUNT, default: 1, description: 'GPUs of each worker' });
+const cudaVersions = list(text({ pattern: '^\\d+\\.\\d+$' }), {
+  description: 'CUDA versions that a machine may have; empty is any. Not together with minCudaVersion',
+});
+const minCudaVersionSchema = (pattern: string) =>
+  text({
+    pattern,
+    description: 'The lowest CUDA version that a machine may have. Not together with allowedCudaVersions',
+  });
+
+const vcpuCount = integer({ minimum: 2, description: 'A power of two' });
+const flavor = text({ minLength: 1, description: 'A CPU flavour of the catalog' });
+const cpu = list(object({ id: flavor, vcpuCount }), {
+  minItems: 1,
+  uniqueItems: true,
+  description: 'What a worker may run on, the most wanted first',
+});
+
+const idleTimeout = integer({
+  ...IDLE_TIMEOUT,
+  description: 'Seconds until a worker without work stops. Not for a queue that scales by REQUEST_COUNT',
+});
+const workers = object(
+  {},
+  { min: integer({ minimum: 0, default: 0 }), max: integer({ minimum: 0, default: 3 }), idleTimeout },
+);
+
+const settings = {
+  ...containerFields,
+  workers,
+  dataCenterIds: list(text({ minLength: 1 }), { description: 'Where workers run; empty is anywhere' }),
+  networkVolumes: list(text({ minLength: 1 }), {
+    description: 'At most one in each data center; they pin the workers to those',
+  }),
+  flashboot,
+  timeout: integer({
+    minimum: 0,
+    description: `Milliseconds that a job may run: ${ENDPOINT_EXECUTION_TIMEOUT.minimum} to ${ENDPOINT_EXECUTION_TIMEOUT.maximum}, or 0 for no limit. 300000 if not said`,
+  }),
+  jobTtl: integer({
+    ...ENDPOINT_JOB_TTL,
+    description:
+      'Of Berth alone: milliseconds from submission until a job is dropped, whatever its state. 86400000 if not said',
+  }),
+  retention: nullable(
+    integer({
+      ...ENDPOINT_RETENTION,
+      description: 'Of Berth alone: milliseconds for which a result is kept; null is the built-in time',
+    }),
+  ),
+  maxRetries: integer({
+    ...RETRY_COUNT,
+    description: 'Of Berth alone: how often a job is tried again when its worker is lost. 1 if not said',
+  }),
+};
+const name = text({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: 'Need not be unique' });
+const image = text({ minLength: 1, maxLength: 500, description: 'Container image with tag' });
+const templateId = text({
+  minLength: 1,
+  description: 'A serverless template to take the container from, once; what is said beside it goes first',
+});
+
+const createGpu = object(
+  { pools: pools({ minItems: 1 }) },
+  {
+    excludedTypes,
+    count,
+    allowedCudaVersions: cudaVersions,
+    minCudaVersion: minCudaVersionSchema('^\\d+\\.\\d+$'),
+  },
+);
+const updateGpu: Schema<Partial<Static<typeof createGpu>>> = {
+  ...object({}, { ...propertiesOf(createGpu), minCudaVersion: minCudaVersionSchema('^$|^\\d+\\.\\d+$') }),
+  dependentRequired: { excludedTypes: ['pools'] },
+};
+
+const createFields = object({}, { name, type, image, templateId, gpu: createGpu, cpu, scaling, ...settings });
+
+/** Linters want a needed field named where it is needed; what it may hold stands in the fields above. */
+function requireProperties(...names: string[]) {
+  return { properties: Object.fromEntries(names.map((needs) => [needs, {}])), required: names };
+}
+
+export const createEndpoint: typeof createFields = named('CreateEndpoint', {
+  ...createFields,
+  description:
+    'Without a template, name, type, image and scaling are needed, and exactly one of gpu and cpu.',
+  if: { not: requireProperties('templateId') },
+  then: requireProperties('name', 'type', 'image', 'scaling'),
+});
+export const updateEndpoint = named(
+  'UpdateEndpoint',
+  object({}, { name, image, templateId, gpu: updateGpu, cpu, scaling, ...settings }),
+);
+
+const url = (description: string) => text({ description });
+const queueUrls = object({
+  run: url('Submits a job'),
+  runSync: url('Submits a job and waits for its result'),
+  status: url('Where a job stands; put its id for {job_id}'),
+  stream: url('What a job has produced so far'),
+  cancel: url('Stops a job'),
+  retry: url('Runs a failed job again'),
+  purgeQueue: url('Removes all jobs that wait'),
+  health: url('Counts of jobs and workers'),
+});
+const loadBalancerUrls = object({
+  base: url('What stands below it reaches the workers'),
+  health: url('The health check of a worker'),
+});
+
+export const endpoint = named(
+  'Endpoint',
+  object(
+    {
+      id: text(),
+      name: text(),
+      type,
+      requestUrls: anyOf(
+        named('QueueRequestUrls', queueUrls),
+        named('LoadBalancerRequestUrls', loadBalancerUrls),
+        'Where requests go',
+      ),
+      ...containerResponseFields,
+      gpu: nullable(
+        named(
+          'EndpointGpu',
+          object({
+            pools: pools({}),
+            excludedTypes: list(text()),
+            count: integer(),
+            allowedCudaVersions: list(text()),
+            minCudaVersion: nullable(text()),
+          }),
+        ),
+      ),
+      workers: object({ min: integer(), max: integer() }, { idleTimeout }),
+      scaling,
+      dataCenterIds: list(text()),
+      networkVolumes: list(text()),
+      timeout: integer(),
+      flashboot,
+      jobTtl: integer(),
+      retention: nullable(integer()),
+      maxRetries: integer(),
+      createdAt: dateTime('When it was made'),
+    },
+    {
+      cpu: list(object({ id: text(), vcpuCount: integer(), memory: integer({ description: 'In GB' }) }), {
+        description: 'Of a CPU endpoint',
+      }),
+    },
+    { description: 'A serverless address' },
+  ),
+);
+
+function anyOf<A, B>(one: Schema<A>, other: Schema<B>, description: string): Schema<A | B> {
+  return { anyOf: [one, other], description };
+}

@@ -1,0 +1,147 @@
+import {
+  MAX_IMAGE_UPLOAD_BYTES,
+  MAX_IMAGE_PATH_LENGTH,
+  MAX_IMAGE_FILES,
+} from '../../domain/images/image-files.ts';
+import type { ImageFile } from '../../domain/images/image-files.ts';
+import type { Image } from '../../resources/images/images.ts';
+import {
+  LOCAL_IMAGE_NAME_PATTERN,
+  MAX_LOCAL_IMAGE_NAME_LENGTH,
+} from '../../domain/images/local-image-names.ts';
+import type { AllServices } from '../../resources/resources.ts';
+import { isoTime } from '../../support/clock.ts';
+import { BerthError } from '../../support/errors.ts';
+import type { Operation } from '../rest/rest-operation.ts';
+import { operation } from '../rest/rest-operation.ts';
+import { integer, list, named, object, text } from '../rest/json-schema.ts';
+import type { Static } from '../rest/json-schema.ts';
+import { dateTime } from './common.v2.schema.ts';
+
+const ANY_EXECUTE_BIT = 0o111;
+
+const name = text({
+  minLength: 1,
+  maxLength: MAX_LOCAL_IMAGE_NAME_LENGTH,
+  pattern: LOCAL_IMAGE_NAME_PATTERN,
+  description: 'Lower-case letters and digits, with single dashes or underscores between them',
+});
+
+const file = object(
+  {
+    path: text({
+      minLength: 1,
+      maxLength: MAX_IMAGE_PATH_LENGTH,
+      description: 'Below the folder, with slashes',
+    }),
+    data: text({ description: 'The content in base64' }),
+  },
+  {
+    mode: integer({
+      minimum: 0,
+      maximum: 0o777,
+      default: 0o644,
+      description: 'As in Unix; only whether it may be run is kept',
+    }),
+  },
+);
+
+const fields = {
+  name: text(),
+  image: text({
+    description:
+      'Name this as the image of an endpoint to run it: local/<name>:<digest>, and local/<account>.<name>:<digest> for any account but root. Nobody else can run it',
+  }),
+  digest: text({ description: 'Of all paths and contents' }),
+  files: integer(),
+  size: integer({ description: 'Bytes of all files' }),
+  createdAt: dateTime('When it was first uploaded'),
+};
+const image = named('Image', object(fields, {}, { description: 'A folder that the process engine can run' }));
+const listedImage = named(
+  'ListedImage',
+  object({ ...fields, endpoints: list(text(), { description: 'Endpoints that run it' }) }),
+);
+
+export function imageOperations({ images }: Pick<AllServices, 'images'>): Operation[] {
+  const tag = 'Images';
+  return [
+    operation({
+      id: 'listImages',
+      method: 'GET',
+      path: '/images',
+      tag,
+      summary: 'List your uploaded folders, newest first',
+      access: 'read',
+      status: 200,
+      answer: named('ImageList', object({ images: list(listedImage) })),
+      handle: async ({ caller }) => ({
+        images: (await images.list(caller)).map((found) => ({
+          ...serializeImage(found),
+          endpoints: found.endpoints,
+        })),
+      }),
+    }),
+    operation({
+      id: 'createImage',
+      method: 'POST',
+      path: '/images',
+      tag,
+      summary: 'Upload a folder that endpoints can run',
+      access: 'write',
+      bodyLimit: MAX_IMAGE_UPLOAD_BYTES,
+      description:
+        'Of Berth alone, for the process engine: "berth deploy" speaks it. The same files under the same name are the same image. What runs is the command in berth.json, or else handler.ts, handler.js, handler.mjs or handler.py.',
+      body: named(
+        'CreateImage',
+        object({ name, files: list(file, { minItems: 1, maxItems: MAX_IMAGE_FILES }) }),
+      ),
+      status: 201,
+      answer: image,
+      failures: [400, 413, 422],
+      handle: async ({ caller, body }) =>
+        serializeImage(await images.store(caller, body.name, body.files.map(readFile))),
+    }),
+    operation({
+      id: 'deleteImage',
+      method: 'DELETE',
+      path: '/images/{name}',
+      tag,
+      summary: 'Delete the uploaded folders of a name that nothing uses',
+      access: 'write',
+      description:
+        'What an endpoint or a template names is kept. A roll back to a release whose image is gone cannot start.',
+      params: object({ name: text({ minLength: 1 }) }),
+      status: 200,
+      answer: named(
+        'DeletedImages',
+        object({ removed: list(text()), kept: list(text(), { description: 'Still in use' }) }),
+      ),
+      failures: [400, 404],
+      handle: ({ caller, params }) => images.remove(caller, params.name),
+    }),
+  ];
+}
+
+function readFile({ path, mode = 0o644, data }: Static<typeof file>): ImageFile {
+  const content = Buffer.from(data, 'base64');
+  // The decoder passes over what is not base64; then less comes out than the length promises.
+  const padding = data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0;
+  if (data.length % 4 !== 0 || content.length !== (data.length / 4) * 3 - padding) {
+    throw new BerthError('schema', 'Request validation failed.', {
+      details: [`$.files: the data of ${JSON.stringify(path.slice(0, 80))} is not base64`],
+    });
+  }
+  return { path, executable: (mode & ANY_EXECUTE_BIT) !== 0, content };
+}
+
+function serializeImage({
+  name: shownName,
+  image: reference,
+  digest,
+  files,
+  size,
+  createdAt,
+}: Image): Static<typeof image> {
+  return { name: shownName, image: reference, digest, files, size, createdAt: isoTime(createdAt) };
+}

@@ -1,0 +1,52 @@
+import type { LogLine, LogQuery } from '../../domain/log-line.ts';
+import type { ServerSentEvent } from '../rest/server-sent-events.ts';
+import { boolean, integer, object, stringEnum, text } from '../rest/json-schema.ts';
+import type { Static } from '../rest/json-schema.ts';
+import { dateTime } from './common.v2.schema.ts';
+
+export const logQuery = object(
+  {},
+  {
+    source: stringEnum(['container', 'system'], {
+      description: 'Only what the container wrote, or only what was said about it',
+    }),
+    tail: integer({
+      minimum: 0,
+      maximum: 5000,
+      default: 100,
+      description: 'How many of the last lines to begin with',
+    }),
+    since: dateTime('Only lines after this time'),
+    follow: boolean({
+      default: true,
+      description: 'Of Berth alone: whether to go on with what is written from now on',
+    }),
+  },
+);
+
+export const logLine = object({
+  ts: text({ format: 'date-time' }),
+  source: stringEnum(['container', 'system']),
+  line: text(),
+});
+
+/** Where to begin: after the last line that a reader had, where it says so in a way that can be read, else after a time, else with the last lines. */
+export function readLogQuery(
+  { source, tail = 100, since, follow = true }: Static<typeof logQuery>,
+  lastEventId: string | undefined,
+): LogQuery {
+  const read = { follow, ...(source !== undefined && { source }) };
+  const seq = /\/(\d{1,15})$/.exec(lastEventId ?? '')?.[1];
+  if (seq !== undefined) return { ...read, after: { seq: Number(seq) } };
+  const time = [lastEventId, since]
+    .map((text) => Date.parse(text ?? ''))
+    .find((parsed) => !Number.isNaN(parsed));
+  return time === undefined ? { ...read, tail } : { ...read, after: { ts: time } };
+}
+
+export async function* logEvents(lines: AsyncIterable<LogLine>): AsyncGenerator<ServerSentEvent> {
+  for await (const { ts, seq, source, line } of lines) {
+    const at = new Date(ts).toISOString();
+    yield { id: `${at}/${String(seq).padStart(12, '0')}`, data: { ts: at, source, line } };
+  }
+}

@@ -1,0 +1,112 @@
+import type { AllServices } from '../../resources/resources.ts';
+import type { RestApi } from '../rest/rest-api.routes.ts';
+import { apiDocsOperations } from '../rest/api-docs.routes.ts';
+import type { Operation } from '../rest/rest-operation.ts';
+import type { RateLimiter } from '../rest/rate-limiter.ts';
+import { text } from '../rest/json-schema.ts';
+import type { EndpointUrls } from '../endpoint-urls.ts';
+import { accountOperations } from './account.v2.routes.ts';
+import { apiKeyOperations } from './api-keys.v2.routes.ts';
+import { billingOperations } from './billing.v2.routes.ts';
+import { buildOperations } from './builds.v2.routes.ts';
+import { catalogOperations } from './catalog.v2.routes.ts';
+import { clusterOperations } from './clusters.v2.routes.ts';
+import { endpointOperations } from './endpoints.v2.routes.ts';
+import { sendV2Error, problemSchema, PROBLEM_MEDIA_TYPE } from './rest-v2.errors.ts';
+import { imageOperations } from './images.v2.routes.ts';
+import { networkVolumeOperations } from './network-volumes.v2.routes.ts';
+import { podFileOperations } from './pod-files.v2.routes.ts';
+import { podOperations } from './pods.v2.routes.ts';
+import { registryOperations } from './registries.v2.routes.ts';
+import { s3KeyOperations } from './s3-keys.v2.routes.ts';
+import { secretOperations } from './secrets.v2.routes.ts';
+import { templateOperations } from './templates.v2.routes.ts';
+import { terminalOperations } from './terminals.v2.routes.ts';
+import { workerOperations } from './workers.v2.routes.ts';
+
+/** 100 KiB hold any definition; what is larger is data and belongs elsewhere. */
+const BODY_LIMIT = 102_400;
+const VERSION = '2.0.0';
+
+const TAGS = [
+  {
+    name: 'Serverless',
+    description: 'Endpoints: addresses that take jobs or HTTP requests and run them on workers',
+  },
+  { name: 'Pods', description: 'Rented machines' },
+  { name: 'Clusters', description: 'Several pods with one network' },
+  { name: 'Templates', description: 'Reusable container configurations' },
+  { name: 'Network volumes', description: 'Disks that outlive what mounts them' },
+  { name: 'Registries', description: 'Credentials and delegations for private images' },
+  { name: 'Images', description: 'Folders that were uploaded for the process engine to run' },
+  { name: 'Catalog', description: 'What can be rented here, and how much of it is free' },
+  { name: 'Billing', description: 'What was used, and what that cost' },
+  { name: 'Account', description: 'Secrets, SSH keys and the audit log' },
+  { name: 'API keys', description: 'Who may do what' },
+  { name: 'Accounts', description: 'For the operator of this installation' },
+  { name: 'About', description: 'This description' },
+];
+
+export function restV2Api(
+  resources: AllServices,
+  urls: EndpointUrls,
+  limiter: RateLimiter | undefined,
+): RestApi {
+  const operations: Operation[] = [
+    ...endpointOperations(resources, urls),
+    ...workerOperations(resources),
+    ...buildOperations(resources),
+    ...podOperations(resources),
+    ...podFileOperations(resources),
+    ...clusterOperations(resources),
+    ...terminalOperations(),
+    ...imageOperations(resources),
+    ...templateOperations(resources),
+    ...networkVolumeOperations(resources),
+    ...registryOperations(resources),
+    ...catalogOperations(resources),
+    ...billingOperations(resources),
+    ...accountOperations(resources),
+    ...secretOperations(resources),
+    ...apiKeyOperations(resources),
+    ...s3KeyOperations(resources),
+  ];
+  operations.push(...apiDocsOperations(() => openApi(operations)));
+  return {
+    prefix: '/v2',
+    interface: 'rest-v2',
+    operations,
+    bodyLimit: BODY_LIMIT,
+    sendError: sendV2Error,
+    ...(limiter !== undefined && {
+      checkRateLimit: (caller) => limiter.consume(caller.keyId ?? caller.accountId),
+    }),
+  };
+}
+
+async function openApi(operations: Operation[]) {
+  const { openApiDocument } = await import('../rest/openapi.ts');
+  return openApiDocument({
+    title: 'Berth REST v2',
+    version: VERSION,
+    description:
+      'Manages what an account owns. Lists are wrapped, bodies are closed, failures are RFC 9457 problems.',
+    prefix: '/v2',
+    serverUrl: '/',
+    operations,
+    errorSchema: problemSchema,
+    errorMediaType: PROBLEM_MEDIA_TYPE,
+    // 400: a body that is no JSON, a NUL in a text; every request can be so.
+    commonErrorStatuses: [400, 401, 403, 429, 500, 503],
+    securityDescription: 'An API key as `Authorization: Bearer <key>`',
+    tags: TAGS,
+    responseHeaders: {
+      'x-request-id': { description: 'Names this request in the log and the audit log', schema: text() },
+      RateLimit: {
+        description: 'What is left in each window, on answers to a valid key while limits are on',
+        schema: text(),
+      },
+      'RateLimit-Policy': { description: 'The quotas and windows', schema: text() },
+    },
+  });
+}

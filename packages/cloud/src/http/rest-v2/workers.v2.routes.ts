@@ -1,0 +1,238 @@
+import type { AllServices } from '../../resources/resources.ts';
+import type { WorkerView } from '../../resources/endpoints/endpoint-workers.ts';
+import { isoTime } from '../../support/clock.ts';
+import { BerthError } from '../../support/errors.ts';
+import type { Operation } from '../rest/rest-operation.ts';
+import { operation } from '../rest/rest-operation.ts';
+import {
+  anyValue,
+  boolean,
+  integer,
+  list,
+  named,
+  nullable,
+  object,
+  stringEnum,
+  text,
+} from '../rest/json-schema.ts';
+import type { Static } from '../rest/json-schema.ts';
+import { byId, dateTime } from './common.v2.schema.ts';
+import { logEvents, logQuery, readLogQuery } from './log-events.v2.ts';
+import { MAX_PAGE_SIZE, pageQuery, pagination } from './pagination.v2.ts';
+
+const worker = named(
+  'Worker',
+  object({
+    id: text(),
+    status: stringEnum(['RUNNING', 'IDLE', 'INITIALIZING', 'THROTTLED', 'UNHEALTHY']),
+    isStale: boolean({ description: 'Made from an earlier version of the endpoint' }),
+    version: nullable(integer()),
+    gpuCount: integer(),
+    image: nullable(text()),
+    uptimeSeconds: nullable(integer()),
+    gpuTypeId: nullable(text()),
+    dataCenterId: nullable(text()),
+    startedAt: nullable(dateTime('When it was started')),
+    reason: nullable(
+      text({ description: 'Of Berth alone: how its start goes on, or what is wrong with it' }),
+    ),
+  }),
+);
+
+const summary = named(
+  'WorkerSummary',
+  object({
+    running: integer(),
+    idle: integer(),
+    initializing: integer(),
+    throttled: integer(),
+    unhealthy: integer(),
+    total: integer(),
+  }),
+);
+
+const release = named(
+  'Release',
+  object({
+    id: text(),
+    version: nullable(integer()),
+    source: stringEnum(['GIT_BUILD', 'MANUAL']),
+    buildId: nullable(text()),
+    createdByUserId: nullable(text()),
+    workerCount: integer(),
+    createdAt: dateTime('When it was made'),
+    diff: list(object({ field: text(), old: anyValue(), new: anyValue() })),
+  }),
+);
+
+const rollout = object({
+  inProgress: boolean(),
+  workersOnLatest: integer(),
+  workersTotal: integer(),
+  percentOnLatest: integer(),
+});
+const byWorker = object({ id: text({ minLength: 1 }), workerId: text({ minLength: 1 }) });
+
+export function workerOperations({ workers }: AllServices): Operation[] {
+  const tag = 'Serverless';
+  return [
+    operation({
+      id: 'listWorkers',
+      method: 'GET',
+      path: '/serverless/{id}/workers',
+      tag,
+      summary: 'List the workers of an endpoint',
+      access: 'read',
+      params: byId,
+      status: 200,
+      answer: named(
+        'WorkerList',
+        object({
+          workers: list(worker),
+          summary,
+          endpointVersion: nullable(integer()),
+          reason: nullable(text({ description: 'Of Berth alone: why no worker could take work now' })),
+        }),
+      ),
+      failures: [404],
+      handle: async ({ caller, params }) => {
+        const { endpoint, workers: found, reason } = await workers.list(caller, params.id);
+        return {
+          workers: found.map(serializeWorker),
+          summary: summaryOf(found),
+          endpointVersion: endpoint.version,
+          reason,
+        };
+      },
+    }),
+    operation({
+      id: 'streamWorkerLogs',
+      method: 'GET',
+      path: '/serverless/{id}/workers/{workerId}/logs',
+      tag,
+      summary: 'Follow the log of a worker',
+      access: 'read',
+      eventStream: true,
+      description:
+        'Server-sent events; `data` is one line as {ts, source, line}. Last-Event-ID goes before `since`, and `since` before `tail`. The log of a worker that has ended stays readable for a while. With `follow=false` the stream ends with what is there.',
+      params: byWorker,
+      query: logQuery,
+      status: 200,
+      failures: [404, 422],
+      handle: async ({ caller, params, query, lastEventId, signal }) => {
+        const lines = await workers.logs(
+          caller,
+          params.id,
+          params.workerId,
+          readLogQuery(query, lastEventId),
+          signal,
+        );
+        return logEvents(lines) as never;
+      },
+    }),
+    operation({
+      id: 'listReleases',
+      method: 'GET',
+      path: '/serverless/{id}/releases',
+      tag,
+      summary: 'List the releases of an endpoint, newest first, and how far the last one has come',
+      access: 'read',
+      params: byId,
+      query: object({}, pageQuery),
+      status: 200,
+      answer: named(
+        'ReleaseList',
+        object({ endpointVersion: nullable(integer()), rollout, releases: list(release), pagination }),
+      ),
+      failures: [404, 422],
+      handle: async ({ caller, params, query: { cursor, limit = MAX_PAGE_SIZE } }) => {
+        const before = cursor === undefined ? undefined : readCursor(cursor);
+        const found = await workers.releases(caller, params.id, {
+          limit: limit + 1,
+          ...(before !== undefined && { before }),
+        });
+        const page = found.releases.slice(0, limit);
+        const hasNextPage = found.releases.length > limit;
+        const last = page.at(-1);
+        return {
+          endpointVersion: found.endpoint.version,
+          rollout: found.rollout,
+          releases: page.map(({ id, version, accountId, createdAt, changes }) => ({
+            id,
+            version,
+            source: 'MANUAL' as const,
+            buildId: null,
+            createdByUserId: accountId,
+            workerCount: found.workersOn(version),
+            createdAt: isoTime(createdAt),
+            diff: changes.map(({ field, from = null, to = null }) => ({ field, old: from, new: to })),
+          })),
+          pagination: {
+            nextCursor: hasNextPage && last !== undefined ? `v${last.version}` : null,
+            hasNextPage,
+          },
+        };
+      },
+    }),
+    operation({
+      id: 'rollBack',
+      method: 'POST',
+      path: '/serverless/{id}/releases/{version}/rollback',
+      tag,
+      summary: 'Go back to what an earlier release was',
+      access: 'write',
+      description: 'Makes a new release with the old content.',
+      params: object({ id: text({ minLength: 1 }), version: text({ pattern: '^\\d{1,9}$' }) }),
+      status: 200,
+      answer: named('RolledBack', object({ endpointVersion: integer() })),
+      failures: [400, 404],
+      handle: async ({ caller, params }) => ({
+        endpointVersion: (await workers.rollback(caller, params.id, Number(params.version))).version,
+      }),
+    }),
+  ];
+}
+
+function serializeWorker({
+  worker: found,
+  status,
+  stale,
+  uptimeSeconds,
+  reason,
+}: WorkerView): Static<typeof worker> {
+  return {
+    id: found.id,
+    status,
+    isStale: stale,
+    version: found.version,
+    gpuCount: found.gpuCount,
+    image: found.image,
+    uptimeSeconds,
+    gpuTypeId: found.gpuTypeId,
+    dataCenterId: found.dataCenterId,
+    startedAt: isoTime(found.createdAt),
+    reason,
+  };
+}
+
+function summaryOf(found: WorkerView[]): Static<typeof summary> {
+  const count = (status: WorkerView['status']): number =>
+    found.filter((view) => view.status === status).length;
+  return {
+    running: count('RUNNING'),
+    idle: count('IDLE'),
+    initializing: count('INITIALIZING'),
+    throttled: count('THROTTLED'),
+    unhealthy: count('UNHEALTHY'),
+    total: found.length,
+  };
+}
+
+function readCursor(cursor: string): number {
+  const version = /^v(\d{1,9})$/.exec(cursor)?.[1];
+  if (version === undefined)
+    throw new BerthError('schema', 'Request validation failed.', {
+      details: ['$.cursor: is not a cursor of this list; start again without one'],
+    });
+  return Number(version);
+}

@@ -1,0 +1,186 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../../domain/caller.ts';
+import type { Authenticator, AccessRequest } from '../../auth/authenticator.ts';
+import { BerthError } from '../../support/errors.ts';
+import { bearerKey } from '../../auth/bearer.ts';
+import { toBerthError } from '../http.errors.ts';
+import { allowLongUpload } from '../long-uploads.ts';
+import { abortOnClose } from '../raw-http.ts';
+import { checkText, parseJsonBody } from '../json-body.ts';
+import { sendServerSentEvents } from './server-sent-events.ts';
+import type { ServerSentEvent } from './server-sent-events.ts';
+import type { Access, Operation } from './rest-operation.ts';
+import { allowedMethods } from './allowed-methods.ts';
+import { queryReader, validator } from './schema-validator.ts';
+
+/** One REST interface: its operations, and what is its own about the way it answers. */
+export interface RestApi {
+  prefix: string;
+  interface: Caller['interface'] & ('rest-v1' | 'rest-v2');
+  operations: Operation[];
+  /** Bytes of body that are read, unless an operation says otherwise. */
+  bodyLimit: number;
+  /** The body of a failure. Its status comes from the interface's own table. */
+  sendError(reply: FastifyReply, error: BerthError): FastifyReply;
+  /** Headers that every answer carries. */
+  headers?(): Record<string, string>;
+  /** Counts the call; throws when the caller has had enough. Returns headers for the answer. */
+  checkRateLimit?(caller: Caller): Record<string, string>;
+  /** Where this answers with an error, the whole interface does. */
+  disabledError?(): BerthError | undefined;
+}
+
+/** Serves an interface below its prefix. */
+export function restApiRoutes(routes: RestApi, authenticator: Authenticator) {
+  return async function mount(app: FastifyInstance): Promise<void> {
+    app.removeAllContentTypeParsers();
+    app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+      try {
+        done(null, body.length === 0 ? undefined : parseJsonBody(body as Buffer));
+      } catch (error) {
+        done(error as Error);
+      }
+    });
+    // A stream: it is never in memory, and whoever takes it reads it.
+    for (const type of new Set(routes.operations.flatMap(({ upload }) => upload ?? [])))
+      app.addContentTypeParser(type, (_request, body, done) => done(null, body));
+    app.addHook('onRequest', async (request, reply) => {
+      if (routes.headers !== undefined) reply.headers(routes.headers());
+      const closed = routes.disabledError?.();
+      if (closed !== undefined) throw closed;
+      // Here and not in the handler below: that one would have the body read first.
+      if (request.is404) throw noRouteError(routes, request);
+    });
+    app.setErrorHandler((error, request, reply) =>
+      routes.sendError(reply, toBerthError(error, request.log, request.id)),
+    );
+    app.setNotFoundHandler((request, reply) => routes.sendError(reply, noRouteError(routes, request)));
+    for (const operation of routes.operations) registerOperation(app, routes, operation, authenticator);
+  };
+}
+
+function registerOperation(
+  app: FastifyInstance,
+  routes: RestApi,
+  operation: Operation,
+  authenticator: Authenticator,
+): void {
+  const limit =
+    operation.upload === undefined ? (operation.bodyLimit ?? routes.bodyLimit) : Number.MAX_SAFE_INTEGER;
+  app.route({
+    method: operation.method,
+    url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    bodyLimit: limit,
+    onRequest: async (request) => {
+      const announced = Number(request.headers['content-length'] ?? 0);
+      if (announced > limit)
+        throw new BerthError('too-large', `the body has ${announced} bytes; at most ${limit} are read here`);
+    },
+    preParsing: async (request, reply) => {
+      if (operation.access === 'open') return;
+      const visit: AccessRequest = {
+        interface: routes.interface,
+        scope: 'rest',
+        mode: operation.access === 'read' ? 'read' : 'write',
+        requestId: request.id,
+        ...(operation.podIdParam !== undefined && {
+          podId: (request.params as Record<string, string>)[operation.podIdParam] ?? '',
+        }),
+      };
+      const caller = await authenticator.authorize(
+        bearerKey(request.headers.authorization),
+        visit,
+        (known) => void reply.headers(routes.checkRateLimit?.(known) ?? {}),
+      );
+      checkOperator(operation.access, caller);
+      callers.set(request, caller);
+    },
+    handler: async (request, reply) => {
+      if (operation.upload !== undefined) allowLongUpload(request.raw.socket);
+      const answer = await operation.handle({
+        caller: callers.get(request) ?? ANONYMOUS_CALLER,
+        params: readParams(request.params as Record<string, string>),
+        query: readQuery(operation, request),
+        body: readBody(operation, request.body),
+        upload: readUpload(operation, request.body),
+        lastEventId: request.headers['last-event-id'] as string | undefined,
+        signal: abortOnClose(reply.raw),
+      });
+      if (operation.eventStream === true)
+        return sendServerSentEvents(reply, answer as AsyncIterable<ServerSentEvent>);
+      if (operation.status === 204 || (operation.mayBeEmpty === true && answer === undefined))
+        return reply.code(204).send();
+      reply.code(operation.status);
+      if (operation.download !== undefined) return reply.type(operation.download).send(answer);
+      if (operation.htmlPage === true) return reply.type('text/html; charset=utf-8').send(answer);
+      return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer));
+    },
+  });
+}
+
+const callers = new WeakMap<FastifyRequest, Caller>();
+
+/** Whoever calls an operation that is open to all. */
+const ANONYMOUS_CALLER: Caller = {
+  accountId: '',
+  keyId: null,
+  operator: false,
+  fullAccess: false,
+  interface: 'system',
+  requestId: '',
+};
+
+function checkOperator(access: Access, caller: Caller): void {
+  if (access === 'operator' && !caller.operator)
+    throw new BerthError('forbidden', 'access denied: this needs a key with full access of the root account');
+}
+
+function readParams(params: Record<string, string>): Record<string, string> {
+  for (const value of Object.values(params)) checkText(value);
+  return params;
+}
+
+function readQuery(operation: Operation, request: FastifyRequest): unknown {
+  if (operation.query === undefined) return {};
+  const raw = request.query as Record<string, string | string[]>;
+  for (const value of Object.values(raw).flat()) checkText(value);
+  const { value, findings } = queryReader(operation.query)(raw);
+  if (findings.length > 0 && operation.queryIsRule === true)
+    throw new BerthError('rule', findings.join('; '), { details: findings });
+  if (findings.length > 0)
+    throw new BerthError('schema', 'Request validation failed.', { details: findings });
+  return value;
+}
+
+function readUpload(operation: Operation, body: unknown): Readable {
+  if (operation.upload === undefined) return EMPTY_STREAM;
+  if (!(body instanceof Readable)) throw new BerthError('media-type', `send the body as ${operation.upload}`);
+  return body;
+}
+
+const EMPTY_STREAM = Readable.from([]);
+
+function readBody(operation: Operation, body: unknown): unknown {
+  if (operation.body === undefined) return undefined;
+  if (body instanceof Readable) throw new BerthError('media-type', 'send the body as application/json');
+  if (body === undefined)
+    throw new BerthError('schema', 'Request validation failed.', { details: ['$: a JSON body is needed'] });
+  const findings = validator(operation.body)(body);
+  if (findings.length > 0)
+    throw new BerthError('schema', 'Request validation failed.', { details: findings });
+  return body;
+}
+
+/** The address is not known, or it does not have the method. */
+function noRouteError(routes: RestApi, request: FastifyRequest): BerthError {
+  const allow = allowedMethods(routes.operations, pathAfterPrefix(routes.prefix, request.url));
+  if (allow.length === 0) return new BerthError('no-route', 'no such address');
+  return new BerthError('method', `${request.method} is not allowed here; allowed: ${allow.join(', ')}`, {
+    headers: { allow: allow.join(', ') },
+  });
+}
+
+function pathAfterPrefix(prefix: string, url: string): string {
+  return (url.split('?')[0] ?? '').slice(prefix.length);
+}

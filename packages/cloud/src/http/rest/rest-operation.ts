@@ -1,0 +1,87 @@
+import type { Readable } from 'node:stream';
+import type { Caller } from '../../domain/caller.ts';
+import type { Schema, Static } from './json-schema.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** What a key needs for an operation: reading, writing, being this installation's operator, or nothing at all. */
+export type Access = 'open' | 'read' | 'write' | 'operator';
+
+/** One operation of a REST interface: enough to serve it, to check it and to document it. */
+export interface Operation {
+  /** The name in the OpenAPI document; unique within its interface. */
+  id: string;
+  method: Method;
+  /** Below the interface's prefix, parameters in braces: `/templates/{id}`. */
+  path: string;
+  tag: string;
+  summary: string;
+  description?: string;
+  access: Access;
+  params?: Schema;
+  /** The parameter that names a pod, where that pod's own token opens this too. */
+  podIdParam?: string;
+  query?: Schema;
+  /** A query that does not fit is refused as one that breaks a rule. */
+  queryIsRule?: true;
+  body?: Schema;
+  /** Where the body may be larger than the interface's own limit, in bytes. */
+  bodyLimit?: number;
+  /** The status of success and what it carries; nothing for 204. */
+  status: 200 | 201 | 204;
+  answer?: Schema;
+  /** Where there is nothing to say, it answers 204 instead. */
+  mayBeEmpty?: true;
+  /** Answers a page for people instead of JSON. */
+  htmlPage?: true;
+  /** Answers server-sent events: `handle` gives them one by one, as long as somebody reads. */
+  eventStream?: true;
+  /** Takes a body of this media type, of any length, as a stream. */
+  upload?: StreamMediaType;
+  /** Answers with a stream of this media type: `handle` gives a Readable. */
+  download?: StreamMediaType;
+  /** Failures that this operation has beyond those that every operation has. */
+  failures?: number[];
+  handle(request: OperationCall<unknown, unknown, unknown>): Promise<unknown>;
+}
+
+/** What goes through REST as a stream. */
+export type StreamMediaType = 'application/x-tar';
+
+/** What an operation's code receives. */
+export interface OperationCall<P, Q, B> {
+  caller: Caller;
+  params: P;
+  query: Q;
+  body: B;
+  /** The body of an operation that takes a stream. */
+  upload: Readable;
+  /** Of a reader of events that comes back. */
+  lastEventId: string | undefined;
+  /** Aborted when whoever asked goes away. */
+  signal: AbortSignal;
+}
+
+type ValueOf<S> = S extends Schema ? Static<S> : Record<never, never>;
+
+/** Ties the schemas of an operation to the types that its code sees. */
+export function operation<
+  P extends Schema | undefined,
+  Q extends Schema | undefined,
+  B extends Schema | undefined,
+  A extends Schema | undefined,
+  E extends true | undefined = undefined,
+>(
+  definition: Omit<Operation, 'params' | 'query' | 'body' | 'answer' | 'mayBeEmpty' | 'handle'> & {
+    params?: P;
+    query?: Q;
+    body?: B;
+    answer?: A;
+    mayBeEmpty?: E;
+    handle(
+      call: OperationCall<ValueOf<P>, ValueOf<Q>, ValueOf<B>>,
+    ): Promise<(A extends Schema ? Static<A> : void) | (E extends true ? undefined : never)>;
+  },
+): Operation {
+  return definition as unknown as Operation;
+}

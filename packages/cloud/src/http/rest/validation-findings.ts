@@ -1,0 +1,204 @@
+import type { ErrorObject } from 'ajv/dist/2020.js';
+import { formatDescriptions } from '../../support/string-formats.ts';
+import { reduceAjvErrors } from './ajv-errors.ts';
+import type { ReducedAjvError } from './ajv-errors.ts';
+
+/** No more than this many are told at once. */
+export const MAX_FINDINGS = 20;
+/** A finding repeats at most so many characters of what was sent. */
+const MAX_ECHOED_CHARS = 60;
+/** A longer list of allowed values is cut. */
+const MAX_LISTED_CHOICES = 24;
+
+/** What lies below a name like these is never repeated: answers end up in logs and screenshots. */
+const SECRET_NAME = /pass(?:word|wd|phrase)|secret|token|credential|value|key|^env$/i;
+
+/** Where the value came from. In a query everything is text, so the text itself is the news, not its type. */
+export type ValueSource = 'body' | 'query';
+
+/** One short line per thing to change: where it is, what it must be, and what was found there. */
+export function validationFindings(
+  errors: ErrorObject[],
+  root: unknown,
+  origin: ValueSource = 'body',
+): string[] {
+  const lines = new Set<string>();
+  for (const problem of reduceAjvErrors(errors)) {
+    if (lines.size === MAX_FINDINGS) break;
+    const place = locate(root, problem.instancePath);
+    lines.add(`${place.path}: ${describeError(problem, place, origin)}`);
+  }
+  return [...lines];
+}
+
+interface ValueLocation {
+  path: string;
+  value: unknown;
+  secret: boolean;
+}
+
+function locate(root: unknown, pointer: string): ValueLocation {
+  const place: ValueLocation = { path: '$', value: root, secret: false };
+  for (const part of pointer.split('/').slice(1)) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (Array.isArray(place.value)) place.path += `[${name}]`;
+    else
+      place.path +=
+        /^[\w-]+$/.test(name) && name.length <= MAX_ECHOED_CHARS ? `.${name}` : `[${quoted(name)}]`;
+    place.secret ||= SECRET_NAME.test(name);
+    place.value =
+      typeof place.value === 'object' && place.value !== null && Object.hasOwn(place.value, name)
+        ? (place.value as Record<string, unknown>)[name]
+        : undefined;
+  }
+  return place;
+}
+
+function describeError(problem: ReducedAjvError, place: ValueLocation, origin: ValueSource): string {
+  const { keyword, params } = problem;
+  if (problem.propertyName !== undefined) {
+    const name: ValueLocation = { path: place.path, value: problem.propertyName, secret: true };
+    return `property name ${inQuotes(problem.propertyName)} ${describeRequirement(keyword, params, name, origin, false)}`;
+  }
+  switch (keyword) {
+    case 'required':
+    case 'dependentRequired':
+      return `missing property ${[params['missingProperty']].flat().map(inQuotes).join(' or ')}`;
+    case 'additionalProperties':
+      return `additional properties ${inQuotes(params['additionalProperty'])} not allowed`;
+    case 'unevaluatedProperties':
+      return `additional properties ${inQuotes(params['unevaluatedProperty'])} not allowed`;
+    case 'uniqueItems':
+      return `items ${[params['i'], params['j']]
+        .map((index) => `[${Number(index)}]`)
+        .sort()
+        .join(' and ')} are equal, give each once`;
+    default:
+      return describeRequirement(keyword, params, place, origin, problem.orNull ?? false);
+  }
+}
+
+/** "must be …, got …" */
+function describeRequirement(
+  keyword: string,
+  params: Record<string, unknown>,
+  place: ValueLocation,
+  origin: ValueSource,
+  orNull: boolean,
+): string {
+  const limit = Number(params['limit']);
+  const exact = quotedValue(place);
+  const repeated = origin === 'query' && Array.isArray(place.value);
+  switch (keyword) {
+    case 'type': {
+      if (repeated) return 'must be given once only';
+      const wanted = [params['type']].flat() as string[];
+      const wrongNumber =
+        typeof place.value === 'number' && (wanted.includes('integer') || wanted.includes('number'));
+      const seen = wrongNumber || (origin === 'query' && typeof place.value === 'string') ? exact : undefined;
+      return `must be ${either([...wanted.map((type) => TYPE_LABELS[type] ?? type), ...(orNull ? ['null'] : [])])}, got ${seen ?? typeLabel(place.value)}`;
+    }
+    case 'enum':
+    case 'const': {
+      if (repeated) return 'must be given once only';
+      const allowed = keyword === 'enum' ? (params['allowedValues'] as unknown[]) : [params['allowedValue']];
+      const shown = allowed
+        .slice(0, MAX_LISTED_CHOICES)
+        .map((value) => (typeof value === 'string' && value !== '' ? value : JSON.stringify(value)))
+        .join(', ');
+      const more =
+        allowed.length > MAX_LISTED_CHOICES ? ` and ${allowed.length - MAX_LISTED_CHOICES} more` : '';
+      return `must be ${allowed.length > 1 ? 'one of ' : ''}${shown}${more}${orNull ? ' or null' : ''}, got ${exact ?? typeLabel(place.value)}`;
+    }
+    case 'minLength':
+      return limit === 1 ? 'must not be empty' : `must be at least ${limit} characters long`;
+    case 'maxLength':
+      return `must be at most ${limit} characters long`;
+    case 'pattern':
+      return `must match ${String(params['pattern'])}${gotSuffix(exact)}`;
+    case 'format':
+      return `must be ${formatDescriptions[String(params['format'])] ?? `of the format ${String(params['format'])}`}${gotSuffix(exact)}`;
+    case 'minimum':
+      return `must be at least ${limit}${gotSuffix(exact)}`;
+    case 'maximum':
+      return `must be at most ${limit}${gotSuffix(exact)}`;
+    case 'exclusiveMinimum':
+      return `must be more than ${limit}${gotSuffix(exact)}`;
+    case 'exclusiveMaximum':
+      return `must be less than ${limit}${gotSuffix(exact)}`;
+    case 'multipleOf':
+      return `must be a multiple of ${Number(params['multipleOf'])}${gotSuffix(exact)}`;
+    case 'minItems':
+      return `must have at least ${counted(limit, 'item')}, got ${sizeOf(place.value)}`;
+    case 'maxItems':
+      return `must have at most ${counted(limit, 'item')}, got ${sizeOf(place.value)}`;
+    case 'minProperties':
+      return `must have at least ${limit === 1 ? '1 property' : `${limit} properties`}, got ${sizeOf(place.value)}`;
+    case 'maxProperties':
+      return `must have at most ${limit === 1 ? '1 property' : `${limit} properties`}, got ${sizeOf(place.value)}`;
+    case 'oneOf':
+      return 'fits more than one of its alternatives, must fit exactly one';
+    case 'not':
+      return 'is of a form that is not allowed here';
+    case 'false schema':
+      return 'must not be given';
+    default:
+      return `does not satisfy ${keyword}`;
+  }
+}
+
+const TYPE_LABELS: Record<string, string> = {
+  string: 'a string',
+  integer: 'an integer',
+  number: 'a number',
+  boolean: 'true or false',
+  array: 'an array',
+  object: 'an object',
+};
+
+function typeLabel(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'array' : typeof value;
+}
+
+/** The value itself, where it is short to tell and no secret. */
+function quotedValue(place: ValueLocation): string | undefined {
+  if (place.secret) return undefined;
+  if (typeof place.value === 'string') return quoted(place.value);
+  return typeof place.value === 'number' || typeof place.value === 'boolean' || place.value === null
+    ? String(place.value)
+    : undefined;
+}
+
+function gotSuffix(exact: string | undefined): string {
+  return exact === undefined ? '' : `, got ${exact}`;
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(clipped(text));
+}
+
+/** A property's name as a finding shows it; names come from outside as well. */
+function inQuotes(name: unknown): string {
+  return `'${JSON.stringify(clipped(String(name))).slice(1, -1)}'`;
+}
+
+function clipped(text: string): string {
+  return text.length <= MAX_ECHOED_CHARS ? text : `${text.slice(0, MAX_ECHOED_CHARS - 1).toWellFormed()}…`;
+}
+
+function either(words: string[]): string {
+  const different = [...new Set(words)];
+  return different.length === 1
+    ? different[0]!
+    : `${different.slice(0, -1).join(', ')} or ${different.at(-1)}`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+function sizeOf(value: unknown): number {
+  return Object.keys(value as object).length;
+}

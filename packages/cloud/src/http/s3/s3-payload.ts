@@ -1,0 +1,146 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { CHECKSUM_HEADERS, createChecksum } from './s3-checksums.ts';
+import type { Checksum } from './s3-checksums.ts';
+import { decodeAwsChunked } from './aws-chunked.ts';
+import { UNSIGNED_PAYLOAD } from './s3-authenticator.ts';
+import type { AuthenticatedS3Request } from './s3-authenticator.ts';
+import { S3Error } from './s3.errors.ts';
+
+/** The body of an upload. Whoever has read it to its end without a failure has what the client meant. */
+export interface Payload {
+  bytes: AsyncIterable<Uint8Array>;
+  length: number;
+  /** What the client said of it and was found right, by header name. */
+  checksums(): Readonly<Record<string, string>>;
+}
+
+const CHUNKED_SIGNED = new Set([
+  'STREAMING-AWS4-HMAC-SHA256-PAYLOAD',
+  'STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER',
+]);
+const CHUNKED_UNSIGNED = 'STREAMING-UNSIGNED-PAYLOAD-TRAILER';
+
+export function readPayload(
+  request: IncomingMessage,
+  { payloadHash, signing }: AuthenticatedS3Request,
+): Payload {
+  const chunked = CHUNKED_SIGNED.has(payloadHash) || payloadHash === CHUNKED_UNSIGNED;
+  if (!chunked && payloadHash !== UNSIGNED_PAYLOAD && !/^[0-9a-f]{64}$/.test(payloadHash))
+    throw new S3Error(
+      'InvalidArgument',
+      'x-amz-content-sha256 must be the SHA-256 of the body in hex, or one of the words that S3 has for it',
+    );
+  if (CHUNKED_SIGNED.has(payloadHash) && signing === undefined)
+    throw new S3Error('InvalidRequest', 'chunks are signed with an S3 key, and there is none');
+  const found: Record<string, string> = {};
+  const expected = expectedChecksums(request, chunked);
+  const source: AsyncIterable<Uint8Array> = request.iterator({ destroyOnReturn: false });
+  let trailers: ReadonlyMap<string, string> = new Map();
+  const bytes = chunked
+    ? decodeAwsChunked(source, {
+        signing: CHUNKED_SIGNED.has(payloadHash) ? signing : undefined,
+        onTrailers: (read) => (trailers = read),
+      })
+    : source;
+  return {
+    bytes: verifyChecksums(bytes, payloadHash, expected, () => trailers, found),
+    length: payloadLength(request, chunked),
+    checksums: () => found,
+  };
+}
+
+/** A body that is small enough to be read whole. */
+export async function readSmallPayload(
+  request: IncomingMessage,
+  admitted: AuthenticatedS3Request,
+  limit: number,
+): Promise<Buffer> {
+  const { bytes, length } = readPayload(request, admitted);
+  if (length > limit) throw new S3Error('EntityTooLarge', `at most ${limit} bytes are read here`);
+  const pieces: Uint8Array[] = [];
+  let read = 0;
+  for await (const piece of bytes) {
+    read += piece.length;
+    if (read > length)
+      throw new S3Error('IncompleteBody', `the body is longer than the ${length} bytes that were announced`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+function payloadLength({ headers }: IncomingMessage, chunked: boolean): number {
+  const said = chunked ? headers['x-amz-decoded-content-length'] : headers['content-length'];
+  const length = Number(said ?? (headers['transfer-encoding'] === undefined && !chunked ? 0 : Number.NaN));
+  if (typeof said === 'string' && !/^\d{1,15}$/.test(said))
+    throw new S3Error('InvalidArgument', 'the length of the body must be a number');
+  if (Number.isNaN(length))
+    throw new S3Error(
+      'MissingContentLength',
+      `the length must be said: ${chunked ? 'x-amz-decoded-content-length' : 'content-length'}`,
+    );
+  return length;
+}
+
+interface ExpectedChecksum {
+  header: string;
+  checksum: Checksum;
+  /** Undefined where it follows the body. */
+  value: string | undefined;
+}
+
+function expectedChecksums({ headers }: IncomingMessage, chunked: boolean): ExpectedChecksum[] {
+  const said = CHECKSUM_HEADERS.flatMap((header): ExpectedChecksum[] => {
+    const [value, checksum] = [headers[header], createChecksum(header)];
+    return typeof value === 'string' && checksum !== undefined ? [{ header, checksum, value }] : [];
+  });
+  const md5 = headers['content-md5'];
+  if (typeof md5 === 'string') {
+    if (Buffer.from(md5, 'base64').length !== 16)
+      throw new S3Error('InvalidDigest', 'Content-MD5 must be an MD5 in base64');
+    const hash = createHash('md5');
+    said.push({
+      header: 'content-md5',
+      checksum: { update: (bytes) => void hash.update(bytes), digest: () => hash.digest('base64') },
+      value: md5,
+    });
+  }
+  const announced =
+    chunked && typeof headers['x-amz-trailer'] === 'string'
+      ? headers['x-amz-trailer'].split(',').map((name) => name.trim().toLowerCase())
+      : [];
+  for (const header of announced) {
+    const checksum = createChecksum(header);
+    if (checksum !== undefined) said.push({ header, checksum, value: undefined });
+  }
+  return said;
+}
+
+/** The same bytes; at their end, what was said of them must be true. */
+async function* verifyChecksums(
+  bytes: AsyncIterable<Uint8Array>,
+  payload: string,
+  expected: readonly ExpectedChecksum[],
+  trailers: () => ReadonlyMap<string, string>,
+  found: Record<string, string>,
+): AsyncGenerator<Uint8Array> {
+  const sha256 = /^[0-9a-f]{64}$/.test(payload) ? createHash('sha256') : undefined;
+  for await (const piece of bytes) {
+    sha256?.update(piece);
+    for (const { checksum } of expected) checksum.update(piece);
+    yield piece;
+  }
+  if (sha256 !== undefined && sha256.digest('hex') !== payload)
+    throw new S3Error(
+      'XAmzContentSHA256Mismatch',
+      'the body is not the one that was signed: its SHA-256 is another',
+      { ClientComputedContentSHA256: payload },
+    );
+  for (const { header, checksum, value = trailers().get(header) } of expected) {
+    const digest = checksum.digest();
+    if (value === undefined) throw new S3Error('InvalidRequest', `${header} was announced and did not come`);
+    if (value !== digest)
+      throw new S3Error('BadDigest', `${header} says ${value}, and what arrived has ${digest}`);
+    if (header !== 'content-md5') found[header] = digest;
+  }
+}

@@ -1,0 +1,95 @@
+import { pipeline } from 'node:stream/promises';
+import type { OpenObject } from '../../resources/volumes/volume-objects.ts';
+import type { S3Query } from './s3-url.ts';
+import { parseRange, checkReadConditions } from './conditional-requests.ts';
+import type { S3BucketExchange } from './s3-exchange.ts';
+import { noSuchKey, objectHeaders } from './s3-exchange.ts';
+import { S3Error } from './s3.errors.ts';
+
+/** What an address may say of the answer's headers. */
+const OVERRIDABLE_HEADERS = [
+  'content-type',
+  'content-language',
+  'expires',
+  'cache-control',
+  'content-disposition',
+  'content-encoding',
+];
+
+/** GetObject, and HeadObject without the content. */
+export async function readObject({ request, response, url, objects }: S3BucketExchange): Promise<void> {
+  const object = await objects.open(url.key);
+  if (object === undefined) throw noSuchKey(url.key);
+  let reading = false;
+  try {
+    const { headers } = request;
+    const about = { ...objectHeaders(object), ...headerOverrides(url.query) };
+    if (checkReadConditions(headers, object) === 'not-modified')
+      return void response
+        .writeHead(304, { etag: about['etag'] ?? '', 'last-modified': about['last-modified'] ?? '' })
+        .end();
+    const range = parseRange(
+      rangeApplies(headers['if-range'], object) ? headers.range : undefined,
+      object.size,
+    );
+    const { from, to } = range ?? { from: 0, to: object.size - 1 };
+    const checksums =
+      range === undefined && headers['x-amz-checksum-mode']?.toString().toUpperCase() === 'ENABLED'
+        ? object.checksums
+        : {};
+    response.writeHead(range === undefined ? 200 : 206, {
+      ...about,
+      ...checksums,
+      'content-length': to - from + 1,
+      ...(range !== undefined && { 'content-range': `bytes ${from}-${to}/${object.size}` }),
+    });
+    if (request.method === 'HEAD' || to < from) return void response.end();
+    reading = true;
+    await pipeline(
+      object.read(from, to),
+      (content: AsyncIterable<Uint8Array>) => requireLength(content, to - from + 1),
+      response,
+    );
+  } finally {
+    if (!reading) await object.close();
+  }
+}
+
+/** A file may shrink while it is read. The answer is then broken off: the next one on this connection must not be taken for its rest. */
+async function* requireLength(
+  content: AsyncIterable<Uint8Array>,
+  length: number,
+): AsyncGenerator<Uint8Array> {
+  let left = length;
+  for await (const piece of content) {
+    left -= piece.length;
+    yield piece;
+  }
+  if (left > 0) throw new Error(`the file ended ${left} bytes before its end`);
+}
+
+/** A reader that goes on with what it has gets the rest only if that is still the same. */
+function rangeApplies(header: string | string[] | undefined, { etag, modifiedAt }: OpenObject): boolean {
+  if (typeof header !== 'string') return true;
+  return header.startsWith('"')
+    ? header === `"${etag}"`
+    : Date.parse(header) >= Math.floor(modifiedAt / 1000) * 1000;
+}
+
+function headerOverrides(query: S3Query): Record<string, string> {
+  return Object.fromEntries(
+    OVERRIDABLE_HEADERS.flatMap((name) => {
+      const value = query.get(`response-${name}`);
+      return value === undefined || value === '' ? [] : [[name, headerValue(name, value)]];
+    }),
+  );
+}
+
+/** Headers are bytes: what is beyond ASCII goes as UTF-8. */
+function headerValue(name: string, value: string): string {
+  if (/[\0-\x08\x0a-\x1f\x7f]/.test(value))
+    throw new S3Error('InvalidArgument', `response-${name} has a character that no header can hold`, {
+      ArgumentName: `response-${name}`,
+    });
+  return Buffer.from(value).toString('latin1');
+}

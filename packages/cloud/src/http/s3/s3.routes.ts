@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FastifyBaseLogger } from 'fastify';
+import type { Caller } from '../../domain/caller.ts';
+import type { VolumeContents } from '../../resources/volumes/volume-contents.ts';
+import type { Volumes } from '../../resources/volumes/volumes.ts';
+import type { NetworkVolume } from '../../domain/records.ts';
+import { BerthError } from '../../support/errors.ts';
+import { toBerthError } from '../http.errors.ts';
+import { allowLongUpload } from '../long-uploads.ts';
+import { isS3Url, parseS3Url } from './s3-url.ts';
+import { S3Authenticator } from './s3-authenticator.ts';
+import type { S3AuthenticatorDeps } from './s3-authenticator.ts';
+import type { S3BucketExchange, S3Exchange } from './s3-exchange.ts';
+import { sendS3Error, errorDocument, toS3Error, diskErrorToS3Error, S3Error } from './s3.errors.ts';
+
+export interface S3RoutesDeps extends S3AuthenticatorDeps {
+  volumes: Volumes;
+  contents: VolumeContents;
+  log: FastifyBaseLogger;
+}
+
+/** Of a body that nobody wants any more, this much is read, so that the answer arrives; then the connection ends. */
+const MAX_DISCARDED_BYTES = 64 * 1024 ** 2;
+
+/** Network volumes as S3 buckets, below `/s3`. It goes past the web framework: bodies have no limit here, and are never in memory. */
+export class S3Routes {
+  readonly #deps: S3RoutesDeps;
+  readonly #door: S3Authenticator;
+  #closing = false;
+
+  constructor(deps: S3RoutesDeps) {
+    this.#deps = deps;
+    this.#door = new S3Authenticator(deps);
+  }
+
+  /** What is not for S3 goes to `others`. */
+  serve(request: IncomingMessage, response: ServerResponse, others: () => void): void {
+    if (!isS3Url(request.url ?? '')) return others();
+    // A connection that is kept would keep the server from ending.
+    if (this.#closing) response.shouldKeepAlive = false;
+    void this.#serve(request, response);
+  }
+
+  /** The server stops. */
+  close(): void {
+    this.#closing = true;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const requestId = randomUUID();
+    response.setHeader('x-amz-request-id', requestId);
+    request.on('error', () => undefined);
+    if (request.method === 'PUT' || request.method === 'POST') allowLongUpload(request.socket);
+    try {
+      await this.#handle(request, response, requestId);
+    } catch (error) {
+      if (isClientGone(request, response)) return void response.destroy();
+      sendS3Error(response, this.#failure(error, requestId), {
+        resource: (request.url ?? '').split('?')[0] ?? '',
+        requestId,
+        withBody: request.method !== 'HEAD',
+      });
+    } finally {
+      discardBody(request);
+    }
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
+    const address = parseS3Url(request.url ?? '');
+    // Not needed for a start: loaded with the first request.
+    const [{ findS3Operation }, { listBuckets }] = await Promise.all([
+      import('./s3-operations.ts'),
+      import('./s3-buckets.ts'),
+    ]);
+    const { mode, run } = findS3Operation(request, address);
+    const admitted = await this.#door.authorize(request, address, mode, requestId);
+    const exchange: S3Exchange = { request, response, url: address, auth: admitted };
+    if (address.bucket === '') return listBuckets(exchange, await this.#deps.volumes.list(admitted.caller));
+    const { contents } = this.#deps;
+    const volume = await this.#volume(admitted.caller, address.bucket);
+    checkRegion(admitted.signing?.scope.region, volume);
+    const path = address.path;
+    const bucketExchange: S3BucketExchange = {
+      ...exchange,
+      volume,
+      contents,
+      objects: contents.objects(volume),
+      uploads: contents.uploads(volume),
+      otherVolume: (id) => this.#volume(admitted.caller, id),
+      toS3Error: (error) => this.#failure(error, requestId),
+      errorDocument: (error) => errorDocument(this.#failure(error, requestId), path, requestId),
+    };
+    await run(bucketExchange);
+  }
+
+  async #volume(caller: Caller, id: string): Promise<NetworkVolume> {
+    try {
+      return await this.#deps.volumes.get(caller, id);
+    } catch (error) {
+      if (error instanceof BerthError && error.code === 'not-found')
+        throw new S3Error(
+          'NoSuchBucket',
+          'The specified bucket does not exist: there is no network volume with this id',
+          { BucketName: id.slice(0, 80) },
+        );
+      throw error;
+    }
+  }
+
+  #failure(error: unknown, requestId: string): S3Error {
+    if (error instanceof S3Error) return error;
+    return diskErrorToS3Error(error) ?? toS3Error(toBerthError(error, this.#deps.log, requestId));
+  }
+}
+
+/** A bucket is in one region: its data center. */
+function checkRegion(region: string | undefined, { dataCenterId }: NetworkVolume): void {
+  if (region === undefined || region.toLowerCase() === dataCenterId.toLowerCase()) return;
+  throw new S3Error(
+    'AuthorizationHeaderMalformed',
+    `the region '${region.slice(0, 64)}' is wrong; expecting '${dataCenterId}'`,
+    { Region: dataCenterId },
+  );
+}
+
+/** The client went away: there is nobody to answer, and nothing of ours is wrong. */
+function isClientGone(request: IncomingMessage, response: ServerResponse): boolean {
+  return response.destroyed || (request.destroyed && !request.complete);
+}
+
+function discardBody(request: IncomingMessage): void {
+  if (request.complete || request.destroyed) return;
+  let dropped = 0;
+  request.on('data', (piece: Buffer) => {
+    dropped += piece.length;
+    if (dropped > MAX_DISCARDED_BYTES) request.destroy();
+  });
+  request.resume();
+}

@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto';
+import type { Duplex } from 'node:stream';
+import type { FastifyBaseLogger } from 'fastify';
+import type { WebSocket, WebSocketServer } from 'ws';
+import type { Caller } from '../../domain/caller.ts';
+import type { Authenticator } from '../../auth/authenticator.ts';
+import type { OpenTerminal, Terminals } from '../../resources/terminals/terminals.ts';
+import { BerthError } from '../../support/errors.ts';
+import { toBerthError } from '../http.errors.ts';
+import type { Request } from '../raw-http.ts';
+import { toProblem, PROBLEM_MEDIA_TYPE } from '../rest-v2/rest-v2.errors.ts';
+import { parseTerminalUrl } from './terminal-url.ts';
+import type { TerminalUrl } from './terminal-url.ts';
+import { offeredProtocols, TERMINAL_PROTOCOL, terminalKey } from './terminal-key.ts';
+import { terminateCommand, TerminalSession } from './terminal-session.ts';
+import { parseTerminalOptions } from './terminal-options.ts';
+
+/** What a client may send in one frame: more than anyone pastes. */
+const MAX_FRAME_BYTES = 1024 * 1024;
+
+export interface TerminalRoutesDeps {
+  terminals: Terminals;
+  authenticator: Authenticator;
+  log: FastifyBaseLogger;
+  /** How often a quiet connection is tried, and the key looked at again. */
+  pingMs?: number;
+}
+
+/** Terminals in pods and workers, over WebSockets. docs/terminal.md describes what is spoken. */
+export class TerminalRoutes {
+  readonly #deps: TerminalRoutesDeps;
+  readonly #sessions = new Set<TerminalSession>();
+  readonly #unwatch: () => void;
+  #server: Promise<WebSocketServer> | undefined;
+
+  constructor(deps: TerminalRoutesDeps) {
+    this.#deps = deps;
+    this.#unwatch = deps.authenticator.onKeysChanged(() => {
+      for (const session of this.#sessions) session.reauthorize();
+    });
+  }
+
+  match(url: string): TerminalUrl | undefined {
+    return parseTerminalUrl(url);
+  }
+
+  async upgrade(request: Request, socket: Duplex, head: Buffer, address: TerminalUrl): Promise<void> {
+    const { log, pingMs } = this.#deps;
+    const requestId = randomUUID();
+    const key = terminalKey(request, address.query);
+    const admit = (): Promise<Caller> =>
+      this.#deps.authenticator.authorize(key, {
+        interface: 'rest-v2',
+        scope: 'rest',
+        mode: 'write',
+        requestId,
+      });
+    try {
+      checkHandshake(request);
+      const caller = await admit();
+      const server = await this.#load();
+      const opened = await this.#open(caller, address);
+      if (socket.destroyed) return terminateCommand(opened.execution);
+      const accept = (webSocket: WebSocket): void => {
+        const session = new TerminalSession({
+          webSocket,
+          opened,
+          authorize: admit,
+          log,
+          ...(pingMs !== undefined && { pingMs }),
+          onClose: () => this.#sessions.delete(session),
+        });
+        this.#sessions.add(session);
+        session.start();
+      };
+      // Where the handshake fails after all, nobody is there to end the command.
+      const abandoned = (): void => terminateCommand(opened.execution);
+      socket.once('close', abandoned);
+      server.handleUpgrade(request, socket, head, (webSocket) => {
+        socket.off('close', abandoned);
+        accept(webSocket);
+      });
+    } catch (error) {
+      rejectUpgrade(socket, toBerthError(error, log, requestId));
+    }
+  }
+
+  /** The server stops: whoever has a terminal open is told to come back later. */
+  close(): void {
+    this.#unwatch();
+    for (const session of this.#sessions) session.shutDown();
+  }
+
+  #open(caller: Caller, address: TerminalUrl): Promise<OpenTerminal> {
+    const wish = parseTerminalOptions(address.query);
+    const { terminals } = this.#deps;
+    return address.kind === 'pod'
+      ? terminals.openInPod(caller, address.podId, wish)
+      : terminals.openInWorker(caller, address.endpointId, address.workerId, wish);
+  }
+
+  /** Loaded with the first terminal. */
+  #load(): Promise<WebSocketServer> {
+    this.#server ??= import('ws').then(
+      ({ WebSocketServer: Server }) =>
+        new Server({
+          noServer: true,
+          maxPayload: MAX_FRAME_BYTES,
+          perMessageDeflate: false,
+          handleProtocols: (offered) => offered.has(TERMINAL_PROTOCOL) && TERMINAL_PROTOCOL,
+        }),
+    );
+    return this.#server;
+  }
+}
+
+function checkHandshake(request: Request): void {
+  if (request.headers.upgrade?.toLowerCase() !== 'websocket')
+    throw new BerthError('rule', 'a terminal is a WebSocket; nothing else is spoken here');
+  const offered = offeredProtocols(request);
+  if (offered.length > 0 && !offered.includes(TERMINAL_PROTOCOL))
+    throw new BerthError('rule', `a client that names protocols has to name ${TERMINAL_PROTOCOL} among them`);
+}
+
+function rejectUpgrade(socket: Duplex, error: BerthError): void {
+  const { status, title, body } = toProblem(error);
+  const text = JSON.stringify(body);
+  socket.end(
+    `HTTP/1.1 ${status} ${title}\r\nConnection: close\r\nContent-Type: ${PROBLEM_MEDIA_TYPE}\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+  );
+}

@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { type AddressInfo, BlockList, isIPv6 } from 'node:net';
+import type { Log } from '../support/log.ts';
+
+/** The network that containers are in, and this machine's address there. */
+export interface ContainerNetwork {
+  address: string;
+  subnet: string;
+}
+
+/**
+ * A second place to listen, for a server that otherwise keeps to the loopback: containers reach
+ * this machine at its address in their network only. It is for those who come from that network;
+ * a machine that accepts what others send to the address turns them away here.
+ */
+export class WorkerListener {
+  readonly #server: Server;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  /** At the same port as the server, so that containers of an earlier run find it again; where that is taken, at another. */
+  static async open(
+    server: Server,
+    { address, subnet }: ContainerNetwork,
+    port: number,
+    log: Log,
+  ): Promise<WorkerListener> {
+    const allowed = allowListOf(subnet);
+    server.prependListener('connection', (socket) => {
+      const from = socket.remoteAddress ?? '';
+      if (from !== address && !allowed.check(from, isIPv6(from) ? 'ipv6' : 'ipv4')) socket.destroy();
+    });
+    try {
+      await listen(server, address, port);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+      log.warn(
+        { address, port },
+        'the port is taken in the network of the containers; another one is used, and containers of an earlier run cannot come back',
+      );
+      await listen(server, address, 0);
+    }
+    return new WorkerListener(server);
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async close(): Promise<void> {
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  closeAllConnections(): void {
+    this.#server.closeAllConnections();
+  }
+}
+
+async function listen(server: Server, host: string, port: number): Promise<void> {
+  server.listen({ host, port });
+  // `once` rejects with the error where one comes first.
+  await once(server, 'listening');
+}
+
+function allowListOf(subnet: string): BlockList {
+  const [net = '', prefix = ''] = subnet.split('/');
+  const list = new BlockList();
+  list.addSubnet(net, Number(prefix), isIPv6(net) ? 'ipv6' : 'ipv4');
+  return list;
+}

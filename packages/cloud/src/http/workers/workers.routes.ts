@@ -1,0 +1,322 @@
+import type { FastifyBaseLogger } from 'fastify';
+import { seqFromJobId } from '../../domain/job-ids.ts';
+import { withMember } from '../../support/json-text.ts';
+import type { JobQueue } from '../../queue/job-queue.ts';
+import type { EndpointCache } from '../../resources/endpoints/endpoint-cache.ts';
+import { checkScope, isAccessError } from '../../auth/authenticator.ts';
+import type { Authenticator } from '../../auth/authenticator.ts';
+import type { TakenJob } from '../../store/job-store.ts';
+import type { Endpoint } from '../../domain/records.ts';
+import { BerthError, notFound } from '../../support/errors.ts';
+import { bearerOrBareKey } from '../../auth/bearer.ts';
+import { toBerthError } from '../http.errors.ts';
+import type { JobUrl } from '../jobs/job-url.ts';
+import { sendJobError } from '../jobs/jobs.errors.ts';
+import { cancelOnClose, readBody, sendJson, sendNoContent } from '../raw-http.ts';
+import type { BasicRequest, BasicResponse } from '../raw-http.ts';
+import { parseLeaseAndChunkNumber } from './chunk-number.ts';
+import { parseJobStream, parseJobDone } from './worker-posts.ts';
+import type { WorkerTokens } from '../../auth/worker-tokens.ts';
+
+/** A long poll is answered before any worker's patience ends: the oldest in use wait 30 s. Each answer costs something, so not much before. */
+export const LONG_POLL_MS = 24_000;
+/** An unmodified worker that is answered at once asks again at once, thousands of times a second. Refusals take their time. */
+const REFUSAL_DELAY_MS = 2_000;
+const RETRY_AFTER_SECONDS = 5;
+export const MAX_RESULT_BYTES = 64 * 1024 * 1024;
+const MAX_BATCH_SIZE = 1_000;
+/** A batch is one text, of which there is a largest: beyond so many characters, jobs wait for the next poll. */
+const MAX_BATCH_CHARS = 32 * 1024 * 1024;
+/** The Python SDK cuts its list of jobs off at a comma before 65,535 characters, and does not say so. */
+const MAX_UNTRUNCATED_PING_CHARS = 64_000;
+/** A worker that came off its channel says here which chunk of the lease this is, so that one that was kept is not kept twice. */
+const CHUNK_HEADER = 'berth-chunk';
+/** What a worker may be called: it stands in addresses, tables and logs. */
+const WORKER_ID = /^[^\s\p{Cc}]{1,200}$/u;
+
+export interface WorkerRoutesDeps {
+  queue: JobQueue;
+  endpoints: EndpointCache;
+  authenticator: Authenticator;
+  tokens: WorkerTokens;
+  log: FastifyBaseLogger;
+}
+
+interface WorkerOperation {
+  method: 'GET' | 'POST';
+  handle(call: Call): Promise<void>;
+}
+
+interface Call {
+  request: BasicRequest;
+  response: BasicResponse;
+  endpoint: Endpoint;
+  workerId: string;
+  /** Of the job that the path names, where it names one. */
+  jobId: string;
+  /** As it came: thousands of polls at a time hold no more than they need. */
+  query: string;
+}
+
+/** The worker side, as the public worker SDKs speak it. */
+export class WorkerRoutes {
+  readonly #deps: WorkerRoutesDeps;
+  readonly #operations: Readonly<Record<string, WorkerOperation>>;
+
+  constructor(deps: WorkerRoutesDeps) {
+    this.#deps = deps;
+    this.#operations = {
+      'job-take': { method: 'GET', handle: (call) => this.#take(call, false) },
+      'job-take-batch': { method: 'GET', handle: (call) => this.#take(call, true) },
+      'job-done': { method: 'POST', handle: (call) => this.#done(call) },
+      'job-stream': { method: 'POST', handle: (call) => this.#chunk(call) },
+      'job-stop': { method: 'GET', handle: (call) => this.#stops(call) },
+      ping: { method: 'GET', handle: (call) => this.#ping(call) },
+    };
+  }
+
+  handles(operation: string): boolean {
+    return Object.hasOwn(this.#operations, operation);
+  }
+
+  async serve(request: BasicRequest, response: BasicResponse, address: JobUrl): Promise<void> {
+    try {
+      const [workerId = '', jobId = ''] = address.rest.map(decodePathSegment);
+      const operation = this.#operations[address.operation] as WorkerOperation;
+      const endpoint = await this.authorize(request, address.endpointId, workerId);
+      if (request.method !== operation.method) {
+        throw new BerthError(
+          'method',
+          `${request.method} is not allowed here; allowed: ${operation.method}`,
+          { headers: { allow: operation.method } },
+        );
+      }
+      const left = this.#deps.queue.heartbeats.requestStarted(endpoint.id, workerId);
+      // Who left while it was let in is not here.
+      if (response.destroyed) left();
+      else response.on('close', left);
+      await operation.handle({ request, response, endpoint, workerId, jobId, query: address.query });
+    } catch (error) {
+      // Whoever broke off in the middle of a request waits for no answer.
+      if (request.destroyed && !request.complete) return;
+      await this.#refuse(
+        request,
+        response,
+        toBerthError(error, this.#deps.log, address.endpointId),
+        address.operation,
+      );
+    } finally {
+      // A connection that is kept would keep a server that stops from ending.
+      if (this.#deps.queue.isClosing) request.socket.destroySoon();
+    }
+  }
+
+  /** Tells whenever keys have changed. Answers the way to stop it. */
+  onKeysChanged(listener: () => void): () => void {
+    return this.#deps.authenticator.onKeysChanged(listener);
+  }
+
+  /** The endpoint, if the token is this worker's or a key that may run things on it. */
+  async authorize(request: BasicRequest, endpointId: string, workerId: string): Promise<Endpoint> {
+    const token = bearerOrBareKey(request.headers.authorization) ?? '';
+    const { tokens, authenticator, endpoints } = this.#deps;
+    if (workerId === '') throw new BerthError('no-route', 'the address names no worker');
+    if (!WORKER_ID.test(workerId))
+      throw new BerthError(
+        'malformed',
+        'the address names no valid worker: 1 to 200 characters without spaces',
+      );
+    const endpoint = endpoints.findCached(endpointId) ?? (await endpoints.find(endpointId));
+    if (tokens.isToken(token)) {
+      if (endpoint === undefined || !tokens.matches(token, endpointId, workerId))
+        throw new BerthError('unauthenticated', 'this token is not for this worker');
+      return endpoint;
+    }
+    const key = authenticator.authenticateFromCache(token) ?? (await authenticator.authenticate(token));
+    if (endpoint === undefined || endpoint.accountId !== key.accountId)
+      throw notFound('endpoint', endpointId);
+    checkScope(key, { scope: 'serverless', mode: 'write', endpointId });
+    return endpoint;
+  }
+
+  async #take({ request, response, endpoint, workerId, query }: Call, batch: boolean): Promise<void> {
+    const { queue } = this.#deps;
+    const { idle, size } = parseTakeQuery(query);
+    queue.heartbeats.recordTake(endpoint.id, workerId, idle);
+    const room = batch ? size : 1;
+    const taken = await queue.take(endpoint.id, workerId, room, LONG_POLL_MS, cancelOnClose(response));
+    if (taken.length === 0) return sendNoContent(response);
+    let beyond: TakenJob[];
+    try {
+      // It may have waited for long, and be one by now that may not have them.
+      await this.authorize(request, endpoint.id, workerId);
+      // What has arrived meanwhile is heard first: a worker that has just left gets nothing.
+      await new Promise((resolve) => setImmediate(resolve));
+      if (response.destroyed || request.destroyed) return await queue.giveBack(endpoint.id, taken);
+      const sent = taken.slice(0, countThatFit(taken));
+      beyond = taken.slice(sent.length);
+      const answer = batch ? `[${sent.map(takenJobJson).join(',')}]` : sent.map(takenJobJson).join('');
+      // Until the answer has left this process, the job is still ours to give to someone else.
+      let left = false;
+      response.on('finish', () => {
+        left = true;
+      });
+      response.on('close', () => {
+        if (!left) void this.#giveBack(endpoint.id, sent);
+      });
+      sendJson(response, 200, answer);
+    } catch (error) {
+      // What leaves instead is a refusal, with no job in it.
+      await this.#giveBack(endpoint.id, taken);
+      throw error;
+    }
+    await this.#giveBack(endpoint.id, beyond);
+  }
+
+  /** Where that fails, the jobs are found when their leases run out. */
+  async #giveBack(endpointId: string, taken: readonly TakenJob[]): Promise<void> {
+    try {
+      await this.#deps.queue.giveBack(endpointId, taken);
+    } catch (error) {
+      this.#deps.log.error({ err: error }, 'a job that did not reach its worker could not be put back');
+    }
+  }
+
+  async #done({ request, response, endpoint, workerId, jobId }: Call): Promise<void> {
+    const { queue } = this.#deps;
+    const seq = seqFromJobId(jobId);
+    let body: string;
+    try {
+      body = await readBody(request, MAX_RESULT_BYTES);
+    } catch (error) {
+      // A result that is too large must not leave its job waiting for ever.
+      if (seq !== undefined && error instanceof BerthError && error.code === 'too-large') {
+        await queue.finish(
+          endpoint.id,
+          seq,
+          { workerId, jobId },
+          {
+            output: null,
+            error: JSON.stringify(
+              `the result is larger than ${MAX_RESULT_BYTES} bytes; store it elsewhere and return its address`,
+            ),
+          },
+        );
+      }
+      throw error;
+    }
+    const post = parseJobDone(body);
+    if (seq !== undefined) {
+      if (post.kind === 'progress') await queue.progress(endpoint.id, seq, { workerId, jobId }, post.output);
+      else {
+        await queue.finish(endpoint.id, seq, { workerId, jobId }, post);
+        queue.cancellations.remove(endpoint.id, workerId, jobId);
+        if (post.refresh) queue.pauseWorker(endpoint.id, workerId);
+      }
+    }
+    // Late, repeated and unknown posts are answered alike: there is nothing that the worker could do about them.
+    sendJson(response, 200, '{}');
+  }
+
+  async #chunk({ request, response, endpoint, workerId, jobId }: Call): Promise<void> {
+    const { queue } = this.#deps;
+    const mark = request.headers[CHUNK_HEADER];
+    const numbered = parseLeaseAndChunkNumber(String(mark ?? ''));
+    if (mark !== undefined && numbered === undefined)
+      throw new BerthError('malformed', `${CHUNK_HEADER} is <lease>~<number>`);
+    const chunks = parseJobStream(await readBody(request, MAX_RESULT_BYTES));
+    const seq = seqFromJobId(jobId);
+    if (seq === undefined) return sendJson(response, 200, '{}');
+    if (numbered === undefined) await queue.streams.append(endpoint.id, seq, { workerId, jobId }, chunks);
+    else
+      await queue.streams.appendNumberedWithGaps(
+        endpoint.id,
+        seq,
+        { workerId, lease: numbered.lease },
+        { number: numbered.number, texts: chunks },
+      );
+    sendJson(response, 200, '{}');
+  }
+
+  async #stops({ response, endpoint, workerId }: Call): Promise<void> {
+    const jobs = await this.#deps.queue.waitForCancellations(
+      endpoint.id,
+      workerId,
+      LONG_POLL_MS,
+      cancelOnClose(response),
+    );
+    if (jobs.length === 0) return sendNoContent(response);
+    sendJson(response, 200, JSON.stringify({ jobsToStop: jobs }));
+  }
+
+  async #ping({ response, endpoint, workerId, query: text }: Call): Promise<void> {
+    const { queue } = this.#deps;
+    const query = new URLSearchParams(text);
+    const jobs = (query.get('job_id') ?? '').split(',').filter((id) => id !== '');
+    if (query.get('status') === 'unhealthy')
+      queue.heartbeats.unhealthy(
+        endpoint.id,
+        workerId,
+        `${query.get('check') ?? 'check'}: ${query.get('reason') ?? 'failed'}`.slice(0, 512),
+      );
+    else {
+      const isWhole = query.get('job_ids') !== 'partial' && text.length < MAX_UNTRUNCATED_PING_CHARS;
+      queue.heartbeats.recordRunningJobs(endpoint.id, workerId, jobs, isWhole);
+      if (isWhole) queue.cancellations.recordRunningJobs(endpoint.id, workerId, jobs);
+    }
+    sendJson(response, 200, '{}');
+  }
+
+  async #refuse(
+    request: BasicRequest,
+    response: BasicResponse,
+    error: BerthError,
+    operation: string,
+  ): Promise<void> {
+    if (!request.readableEnded) request.resume();
+    if (error.code === 'method') return sendJobError(response, error);
+    const polls = operation === 'job-take' || operation === 'job-take-batch' || operation === 'job-stop';
+    if (!polls && !isAccessError(error)) return sendJobError(response, error);
+    await new Promise((resolve) => setTimeout(resolve, REFUSAL_DELAY_MS));
+    if (polls && !isAccessError(error) && error.code !== 'not-found') {
+      return sendJson(response, 429, JSON.stringify({ error: error.message }), {
+        'retry-after': String(RETRY_AFTER_SECONDS),
+      });
+    }
+    sendJobError(response, error);
+  }
+}
+
+/** Whether the worker says that it runs nothing, and how many jobs it can take. */
+function parseTakeQuery(text: string): { idle: boolean; size: number } {
+  const query = new URLSearchParams(text);
+  return {
+    idle: query.get('job_in_progress') === '0',
+    size: Math.min(MAX_BATCH_SIZE, Math.max(1, Math.floor(Number(query.get('batch_size'))) || 1)),
+  };
+}
+
+/** How many of them make one answer, at least one. */
+function countThatFit(taken: readonly TakenJob[]): number {
+  let [count, length] = [0, 0];
+  for (const { request } of taken) {
+    length += request.length;
+    if (length > MAX_BATCH_CHARS && count > 0) break;
+    count += 1;
+  }
+  return count;
+}
+
+/** A part of a path that is no valid text names nothing. */
+export function decodePathSegment(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new BerthError('malformed', 'the address is not a valid URL path');
+  }
+}
+
+/** The job as its handler sees it: the request with the id in it. */
+export function takenJobJson({ job, request }: TakenJob): string {
+  return withMember(request, 'id', `"${job.id}"`);
+}

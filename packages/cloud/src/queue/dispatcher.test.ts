@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Job } from '../domain/job-records.ts';
+import type { TakenJob, TakeRequest } from '../store/job-store.ts';
+import { systemClock } from '../support/clock.ts';
+import { createLog } from '../support/log.ts';
+import { Dispatcher } from './dispatcher.ts';
+
+/** Jobs that wait, and what was asked for. */
+function handOutOf(waiting: { jobs: number }): {
+  dispatcher: Dispatcher;
+  asked: number[];
+  wait: (workerId?: string, signal?: AbortSignal) => Promise<number>;
+} {
+  const asked: number[] = [];
+  const dispatcher = new Dispatcher({
+    store: {
+      take: (_endpointId: string, terms: TakeRequest) => {
+        const claims = terms.claims();
+        asked.push(claims.length);
+        const taken = claims
+          .slice(0, waiting.jobs)
+          .map(({ lease }): TakenJob => ({ job: { lease } as Job, request: '' }));
+        waiting.jobs -= taken.length;
+        return Promise.resolve(taken);
+      },
+      listRunning: () => Promise.resolve([]),
+    },
+    clock: systemClock,
+    log: createLog({ level: 'silent', format: 'json' }),
+    onTaken: () => undefined,
+    onDispatched: () => undefined,
+    returnTaken: () => Promise.resolve(),
+  });
+  const wait = async (workerId = 'w', signal = new AbortController().signal): Promise<number> =>
+    (await dispatcher.waitForJobs('e', workerId, 400, 10_000, signal)).length;
+  return { dispatcher, asked, wait };
+}
+
+test('a take asks for a few, for more while there is more, and for a few again', async () => {
+  const waiting = { jobs: 1_000 };
+  const { asked, wait } = handOutOf(waiting);
+  assert.deepEqual([await wait(), await wait(), await wait(), await wait()], [4, 32, 256, 400]);
+  assert.equal(await wait(), 308);
+  waiting.jobs = 1;
+  assert.equal(await wait(), 1);
+  waiting.jobs = 1;
+  assert.equal(await wait(), 1);
+  assert.deepEqual(asked, [4, 32, 256, 400, 400, 400, 4]);
+});
+
+test('of many who come to wait where nothing does, not each looks; what comes in wakes them at once, and without a word they are looked after a little later', async () => {
+  const waiting = { jobs: 0 };
+  const { dispatcher, asked, wait } = handOutOf(waiting);
+  const leaving = new AbortController();
+  const first = wait('w0', leaving.signal);
+  await new Promise((resolve) => setImmediate(resolve));
+  const others = Array.from({ length: 100 }, (_, index) => wait(`w${index + 1}`, leaving.signal));
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(asked.length, 1);
+  waiting.jobs = 1;
+  dispatcher.wake('e');
+  assert.equal(await first, 1);
+  // Told by nobody: as when the word of another server is lost.
+  waiting.jobs = 1;
+  const late = wait('late', leaving.signal);
+  assert.equal(await Promise.race([...others, late]), 1);
+  leaving.abort();
+  await Promise.all([...others, late]);
+});
+
+test('what comes in while a take is on its way, and is not seen by it, goes to whoever asks next, at once', async () => {
+  const waiting = { jobs: 0 };
+  const { dispatcher, asked, wait } = handOutOf(waiting);
+  const leaving = new AbortController();
+  const gone = wait('gone', leaving.signal);
+  // The take looks before the job is there, and its worker leaves before it has looked.
+  dispatcher.wake('e');
+  leaving.abort();
+  waiting.jobs = 1;
+  assert.equal(await gone, 0);
+  await new Promise((resolve) => setImmediate(resolve));
+  const before = asked.length;
+  const next = wait('next');
+  assert.equal(asked.length, before + 1);
+  assert.equal(await next, 1);
+});

@@ -1,0 +1,221 @@
+import type { Job } from '../domain/job-records.ts';
+import type { Claim, JobStore, TakenJob } from '../store/job-store.ts';
+import type { Clock } from '../support/clock.ts';
+import type { Log } from '../support/log.ts';
+import { callAfter } from '../support/shared-timer.ts';
+import type { CancelSignal } from '../support/cancel-signal.ts';
+import { newLeaseToken } from '../domain/job-ids.ts';
+import { withStoreRetries } from './store-retry.ts';
+import { PendingTakes } from './pending-takes.ts';
+import type { PendingTake } from './pending-takes.ts';
+import * as transitions from './job-transitions.ts';
+
+/** One commit carries no more than this many hand-outs of an endpoint. */
+const MAX_TAKE_BATCH = 500;
+/**
+ * Workers may ask for far more than there is, and every claim costs something. So a first take asks
+ * for a few, and as long as takes bring all that they asked for, the next one asks for more.
+ */
+const MIN_TAKE_BATCH = 4;
+const TAKE_BATCH_GROWTH = 8;
+/** Where nothing waits, whoever comes to wait is looked after this much later: of a thousand that come at once, each would look. Whatever comes in wakes them at once. */
+const EMPTY_QUEUE_MEMO_MS = 500;
+/** Jobs that were in somebody's hands are looked for again this much later. */
+const LOCKED_JOBS_RETRY_MS = 20;
+/** Before jobs are handed out again after the store refused. */
+const FAILED_TAKE_RETRY_MS = 250;
+
+export interface DispatcherDeps {
+  store: Pick<JobStore, 'take' | 'listRunning'>;
+  clock: Clock;
+  log: Log;
+  /** A job left the queue. */
+  onTaken(job: Job): void;
+  /** A worker has them now. */
+  onDispatched(endpointId: string, workerId: string, jobs: readonly Job[]): void;
+  /** Jobs that were taken and reached nobody go back. */
+  returnTaken(endpointId: string, taken: readonly TakenJob[]): Promise<void>;
+}
+
+/** A round in which takers are served. */
+interface DispatchPass {
+  /** Something happened meanwhile: another one follows. */
+  again: boolean;
+  /** And that was that something may have come in. */
+  mayHaveNewJobs: boolean;
+}
+
+/** What a take found out about the queue. It is forgotten after a while, and looked at again if somebody asked for it. */
+interface EmptyQueueMemo {
+  isEmpty: boolean;
+  wasAskedAgain: boolean;
+}
+
+/** Brings the waiting jobs of one endpoint to its waiting workers: one take from the store serves all of them. */
+export class EndpointDispatcher {
+  readonly #deps: DispatcherDeps;
+  readonly #endpointId: string;
+  readonly #pendingTakes = new PendingTakes<TakenJob>();
+  #round: DispatchPass | undefined;
+  /** How much the next take asks for. */
+  #size = MIN_TAKE_BATCH;
+  /** Set where a take left nothing lately. */
+  #left: EmptyQueueMemo | undefined;
+
+  constructor(deps: DispatcherDeps, endpointId: string) {
+    this.#deps = deps;
+    this.#endpointId = endpointId;
+  }
+
+  /** Waits for up to `room` jobs. Answers none when the time is over, the worker gives up, or it is released. */
+  waitForJobs(
+    workerId: string,
+    room: number,
+    milliseconds: number,
+    signal: CancelSignal,
+  ): Promise<TakenJob[]> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        this.#pendingTakes.remove(pendingTake);
+        pendingTake.resolve([]);
+      };
+      const notLater = callAfter(milliseconds, end);
+      const pendingTake: PendingTake<TakenJob> = {
+        workerId,
+        room,
+        resolve: (given) => {
+          notLater();
+          signal.removeEventListener('abort', end);
+          resolve(given);
+        },
+      };
+      signal.addEventListener('abort', end, { once: true });
+      if (signal.aborted) return end();
+      this.#pendingTakes.add(pendingTake);
+      if (this.#left?.isEmpty === true) this.#left.wasAskedAgain = true;
+      else this.#serveAll();
+    });
+  }
+
+  /** There may be something. */
+  wake(): void {
+    this.#mayHold();
+    if (this.#round !== undefined) this.#round.mayHaveNewJobs = true;
+    this.#serveAll();
+  }
+
+  /** Ends the wait of those that the test picks, with nothing. */
+  endPendingTakes(picked: (workerId: string) => boolean): void {
+    this.#pendingTakes.end((pendingTake) => picked(pendingTake.workerId));
+  }
+
+  /** Serves those who wait, one round at a time. What comes in meanwhile makes another round. */
+  #serveAll(): void {
+    if (this.#round !== undefined) {
+      this.#round.again = true;
+      return;
+    }
+    if (this.#pendingTakes.size === 0) return;
+    const round: DispatchPass = { again: false, mayHaveNewJobs: false };
+    this.#round = round;
+    void this.#serve(round).then((mayHaveMore) => {
+      this.#round = undefined;
+      if (round.again || mayHaveMore) this.#serveAll();
+    });
+  }
+
+  /** One take. Answers whether another one may find something. */
+  async #serve(round: DispatchPass): Promise<boolean> {
+    const { store, clock, log, onTaken, onDispatched, returnTaken } = this.#deps;
+    const endpointId = this.#endpointId;
+    const owners = new Map<string, PendingTake<TakenJob>>();
+    const claims = (): Claim[] =>
+      this.#pendingTakes.roundRobin(this.#size).map((pendingTake) => {
+        const lease = newLeaseToken();
+        owners.set(lease, pendingTake);
+        return { workerId: pendingTake.workerId, lease };
+      });
+    let taken: TakenJob[];
+    let passedOver = false;
+    try {
+      taken = await store.take(endpointId, {
+        ...transitions.takeRequest(claims, clock.now()),
+        onLockedSkipped: () => (passedOver = true),
+      });
+    } catch (error) {
+      log.warn({ err: error, endpointId }, 'jobs could not be handed out; trying again');
+      await this.#putBack(this.#undoTake(owners));
+      await new Promise((resolve) => setTimeout(resolve, FAILED_TAKE_RETRY_MS));
+      return true;
+    }
+    const isFull = taken.length > 0 && taken.length === owners.size;
+    if (isFull) this.#mayHold();
+    else if (passedOver) setTimeout(() => this.wake(), LOCKED_JOBS_RETRY_MS).unref();
+    else if (owners.size > 0 && !round.mayHaveNewJobs) this.#tookAll();
+    this.#size = Math.min(
+      MAX_TAKE_BATCH,
+      Math.max(MIN_TAKE_BATCH, taken.length * (isFull ? TAKE_BATCH_GROWTH : 2)),
+    );
+    const given = new Map<PendingTake<TakenJob>, TakenJob[]>();
+    const stray: TakenJob[] = [];
+    for (const job of taken) {
+      // Its time to live was over before any sweep came. It reaches nobody: its lease is due, and the next sweep ends it.
+      if (transitions.isExpired(job.job, job.job.takenAt ?? 0)) continue;
+      const owner = owners.get(job.job.lease ?? '');
+      // Whoever left while its jobs were on their way gets none of them.
+      if (owner === undefined || !this.#pendingTakes.has(owner)) stray.push(job);
+      else if (!given.get(owner)?.push(job)) given.set(owner, [job]);
+      onTaken(job.job);
+    }
+    for (const [pendingTake, jobs] of given) {
+      this.#pendingTakes.remove(pendingTake);
+      onDispatched(
+        endpointId,
+        pendingTake.workerId,
+        jobs.map(({ job }) => job),
+      );
+      pendingTake.resolve(jobs);
+    }
+    if (stray.length > 0) await this.#putBack(returnTaken(endpointId, stray));
+    return isFull;
+  }
+
+  #tookAll(): void {
+    if (this.#left !== undefined) {
+      this.#left.isEmpty = true;
+      return;
+    }
+    const left: EmptyQueueMemo = { isEmpty: true, wasAskedAgain: false };
+    this.#left = left;
+    setTimeout(() => {
+      this.#left = undefined;
+      if (left.isEmpty && left.wasAskedAgain) this.#serveAll();
+    }, EMPTY_QUEUE_MEMO_MS).unref();
+  }
+
+  #mayHold(): void {
+    if (this.#left !== undefined) this.#left.isEmpty = false;
+  }
+
+  /** Jobs that cannot be put back now are found when their lease runs out. */
+  async #putBack(work: Promise<void>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      this.#deps.log.warn({ err: error }, 'jobs that reached no worker could not be put back yet');
+    }
+  }
+
+  /** A take that failed may have taken effect all the same: whatever carries its leases goes back. */
+  async #undoTake(leases: ReadonlyMap<string, unknown>): Promise<void> {
+    const { store, returnTaken } = this.#deps;
+    if (leases.size === 0) return;
+    const stray = (await withStoreRetries(() => store.listRunning(this.#endpointId))).filter(
+      ({ lease }) => lease !== null && leases.has(lease),
+    );
+    await returnTaken(
+      this.#endpointId,
+      stray.map((job) => ({ job, request: '' })),
+    );
+  }
+}

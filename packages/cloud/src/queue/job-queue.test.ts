@@ -1,0 +1,299 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { DATABASES } from '../../../testing/src/test-database.ts';
+import type { Job } from '../domain/job-records.ts';
+import { queueFixtures, HOUR, POLL_MS, SECOND } from './job-queue.fixture.ts';
+import type { JobOptions } from './job-submission.ts';
+
+const MINUTE = 60 * SECOND;
+
+for (const kind of DATABASES) {
+  describe(`the queue, on ${kind}`, () => {
+    const bench = queueFixtures(kind);
+
+    test('a job that nobody takes lives as long as it may, and is gone then', async () => {
+      const on = bench();
+      const [day, short] = [await on.submit(), await on.submit({ ttl: 10 * SECOND })];
+      await on.advance(9_999);
+      assert.equal(await on.status(short), 'IN_QUEUE');
+      await on.advance(1);
+      assert.equal(await on.status(short), 'gone');
+      on.clock.advance(24 * HOUR - 10_001);
+      await on.sweep();
+      assert.equal(await on.status(day), 'IN_QUEUE');
+      await on.advance(1);
+      assert.equal(await on.status(day), 'gone');
+    });
+
+    test('a result is kept for 30 minutes, a synchronous one for 1 to 5 as the wait was, or as the request or endpoint says', async () => {
+      const on = bench();
+      const sync = (wait: number, waitGiven: boolean): JobOptions => ({ sync: { wait, waitGiven } });
+      const cases: [JobOptions, number][] = [
+        [{}, 30 * MINUTE],
+        [sync(90 * SECOND, false), MINUTE],
+        [sync(SECOND, true), MINUTE],
+        [sync(2 * MINUTE, true), 2 * MINUTE],
+        [sync(5 * MINUTE, true), 5 * MINUTE],
+        [{ retention: 7 * SECOND }, 7 * SECOND],
+        [{ ttl: 20 * SECOND }, 20 * SECOND],
+      ];
+      for (const [terms, kept] of cases) {
+        const job = await on.submit(terms);
+        await on.takeOne('w');
+        assert.equal(await on.finish('w', job), true);
+        on.clock.advance(kept - 1);
+        await on.sweep();
+        assert.equal(await on.status(job), 'COMPLETED', JSON.stringify(terms));
+        await on.advance(1);
+        assert.equal(await on.status(job), 'gone', JSON.stringify(terms));
+      }
+      const own = bench({ retention: 3 * SECOND });
+      const job = await own.submit(sync(5 * MINUTE, true));
+      await own.takeOne('w');
+      await own.finish('w', job);
+      await own.advance(3 * SECOND);
+      assert.equal(await own.status(job), 'gone');
+    });
+
+    test('a job may run as long as its execution timeout says, however long its worker lives', async () => {
+      const on = bench({ executionTimeout: 10 * MINUTE });
+      const [limited, endless] = [await on.submit(), await on.submit({ executionTimeout: 0 })];
+      await on.take('w', 2);
+      const lives = (): void => on.queue.heartbeats.recordRunningJobs(on.id, 'w', [limited.id, endless.id]);
+      await on.advance(10 * MINUTE - 1, lives, 5 * SECOND);
+      assert.equal(await on.status(limited), 'IN_PROGRESS');
+      await on.advance(1, lives);
+      assert.equal(await on.status(limited), 'TIMED_OUT');
+      assert.deepEqual(on.queue.cancellations.due(on.id, 'w'), [limited.id]);
+      assert.ok(on.published.some((wakeup) => wakeup.kind === 'stop' && wakeup.jobId === limited.id));
+      await on.advance(
+        2 * HOUR,
+        () => on.queue.heartbeats.recordRunningJobs(on.id, 'w', [endless.id]),
+        20 * SECOND,
+      );
+      assert.equal(await on.status(endless), 'IN_PROGRESS');
+    });
+
+    test('a retry by hand starts the time to live anew', async () => {
+      const on = bench();
+      const job = await on.submit({ ttl: HOUR, retention: HOUR });
+      await on.advance(50 * MINUTE, undefined, 10 * MINUTE);
+      await on.takeOne('w');
+      await on.queue.finish(on.id, job.seq, { workerId: 'w' }, { output: null, error: '"no"' });
+      assert.equal((await on.queue.retry(on.id, job.seq))?.after.status, 'IN_QUEUE');
+      await on.advance(59 * MINUTE, undefined, 10 * MINUTE);
+      assert.equal(await on.status(job), 'IN_QUEUE');
+      await on.advance(MINUTE);
+      assert.equal(await on.status(job), 'gone');
+    });
+
+    test('jobs that did not reach their worker go back as if never taken', async () => {
+      const on = bench();
+      const job = await on.submit();
+      const taken = await on.take('w');
+      await on.queue.giveBack(on.id, taken);
+      assert.deepEqual(
+        [(await on.job(job))?.status, (await on.job(job))?.attempt, (await on.job(job))?.retries],
+        ['IN_QUEUE', 0, 0],
+      );
+      assert.equal((await on.takeOne('w2')).seq, job.seq);
+      await on.queue.giveBack(on.id, taken);
+      assert.equal((await on.job(job))?.workerId, 'w2', 'an old hold takes nothing away from a new one');
+    });
+
+    test('waiting workers get one job each before any gets two, and no more than they asked for', async () => {
+      const on = bench();
+      const polls = [on.take('a', 3), on.take('b', 3), on.take('c', 1)];
+      await Promise.all(Array.from({ length: 4 }, () => on.submit()));
+      const counts = (await Promise.all(polls)).map(({ length }) => length);
+      assert.ok(counts.every((count) => count === 1 || count === 2) && counts[2] === 1, String(counts));
+    });
+
+    test('a waiting worker is woken by a new job, a retry and a job that goes back', async () => {
+      const on = bench();
+      const first = on.takeOne('w1');
+      const job = await on.submit();
+      assert.equal((await first).seq, job.seq);
+      const second = on.takeOne('w2');
+      await on.queue.reaper.workerGone(on.id, 'w1', 'gone');
+      assert.equal((await second).seq, job.seq);
+      const third = on.takeOne('w3');
+      await on.queue.finish(on.id, job.seq, { workerId: 'w2' }, { output: null, error: '"no"' });
+      await on.queue.retry(on.id, job.seq);
+      assert.equal((await third).seq, job.seq);
+      assert.ok(on.published.filter(({ kind: what }) => what === 'queue').length >= 2);
+    });
+
+    test('other servers are told of a job that waits, and not of one that went straight to a worker', async () => {
+      const on = bench();
+      const told = (): number => on.published.filter(({ kind: what }) => what === 'queue').length;
+      const first = on.take('w1');
+      await on.submit();
+      assert.equal((await first).length, 1);
+      const before = told();
+      const second = on.take('w1');
+      // Until its take has found nothing.
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      await on.submit();
+      assert.equal((await second).length, 1);
+      assert.equal(told(), before);
+      await on.submit();
+      // One server alone has nobody to tell.
+      assert.equal(told(), kind === 'sqlite' ? 0 : before + 1);
+    });
+
+    test('a worker that rests gets nothing and is answered soon; a dismissed one never gets anything again', async () => {
+      const on = bench();
+      const waiting = on.take('w');
+      on.queue.pauseWorker(on.id, 'w');
+      assert.deepEqual(await waiting, []);
+      await on.submit();
+      const from = performance.now();
+      const [taken, stops] = await Promise.all([
+        on.take('w'),
+        on.queue.waitForCancellations(on.id, 'w', POLL_MS, on.signal),
+      ]);
+      assert.deepEqual([taken, stops], [[], []]);
+      const held = performance.now() - from;
+      assert.ok(held >= 1_000 && held < 5_000, `held ${held} ms`);
+      on.clock.advance(16 * SECOND);
+      assert.equal((await on.take('w')).length, 1);
+      await on.submit();
+      on.queue.drainWorker(on.id, 'w');
+      on.clock.advance(24 * HOUR);
+      assert.deepEqual(await on.take('w'), []);
+    });
+
+    test('a worker that leaves while jobs are on their way to it gets none, and they lose nothing by it', async () => {
+      const on = bench();
+      const authenticator = Promise.withResolvers<void>();
+      const reached = Promise.withResolvers<void>();
+      on.newServer({
+        ...on.store,
+        take: async (...args) => {
+          const taken = await on.store.take(...args);
+          reached.resolve();
+          await authenticator.promise;
+          return taken;
+        },
+      });
+      const [job, other] = [await on.submit(), await on.submit()];
+      const leaving = new AbortController();
+      const polls = [on.take('leaves', 1, leaving.signal), on.take('stays', 1)];
+      await reached.promise;
+      leaving.abort();
+      authenticator.resolve();
+      const [left = [], stayed = []] = await Promise.all(polls);
+      assert.deepEqual(left, []);
+      assert.equal(stayed.length, 1);
+      const back = [job, other].find(({ seq }) => seq !== stayed[0]?.job.seq) as Job;
+      const again = await on.takeOne('next');
+      assert.deepEqual([again.seq, again.attempt, again.retries], [back.seq, 1, 0]);
+    });
+
+    test('a worker that leaves before its job was chosen leaves no job behind with nobody', async () => {
+      const on = bench();
+      const authenticator = Promise.withResolvers<void>();
+      on.newServer({
+        ...on.store,
+        take: async (...args) => {
+          await authenticator.promise;
+          return on.store.take(...args);
+        },
+      });
+      const leaving = new AbortController();
+      const poll = on.take('leaves', 1, leaving.signal);
+      const job = await on.submit();
+      leaving.abort();
+      authenticator.resolve();
+      assert.deepEqual(await poll, []);
+      const again = await on.takeOne('next');
+      assert.deepEqual([again.seq, again.attempt, again.retries, again.workerId], [job.seq, 1, 0, 'next']);
+    });
+
+    test('a store that refuses to hand out is asked again, with a pause, and what it took all the same goes back', async () => {
+      const on = bench();
+      let refusals = 3;
+      const asked: number[] = [];
+      on.newServer({
+        ...on.store,
+        take: async (...args) => {
+          asked.push(performance.now());
+          if (refusals <= 0) return on.store.take(...args);
+          refusals -= 1;
+          if (refusals === 1) await on.store.take(...args);
+          throw new Error('the store is away');
+        },
+      });
+      const job = await on.submit();
+      const taken = await on.takeOne('w');
+      assert.deepEqual([taken.seq, taken.attempt], [job.seq, 1]);
+      assert.equal(asked.length, 4);
+      assert.ok((asked[3] ?? 0) - (asked[0] ?? 0) >= 600, 'it was not asked in a tight loop');
+    });
+
+    test('a job that is tried again on the worker that it was stopped on is not stopped again', async () => {
+      const on = bench({ executionTimeout: 5 * SECOND });
+      const job = await on.submit();
+      await on.takeOne('w');
+      await on.advance(5 * SECOND);
+      assert.deepEqual(on.queue.cancellations.due(on.id, 'w'), [job.id]);
+      await on.queue.retry(on.id, job.seq);
+      assert.equal((await on.takeOne('w')).seq, job.seq);
+      on.clock.advance(3 * SECOND);
+      assert.deepEqual(on.queue.cancellations.due(on.id, 'w'), []);
+    });
+
+    test('a caller who waits hears of an end that came before its submission was answered', async () => {
+      const on = bench();
+      const { promise: released, resolve: release } = Promise.withResolvers<void>();
+      const queue = on.newServer({
+        ...on.store,
+        submit: async (...given) => {
+          const outcome = await on.store.submit(...given);
+          await released;
+          return outcome;
+        },
+        find: () => assert.fail('it is told, and has to look for nothing'),
+      });
+      const taking = on.take('w');
+      // Until the take has found nothing: from then on it meets what comes in.
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      const calling = queue.submitAndWait(on.request(), POLL_MS, on.signal);
+      const [taken] = await taking;
+      assert.ok(taken !== undefined && (await on.finish('w', taken.job)));
+      release();
+      const { job, outcome } = await calling;
+      assert.deepEqual(
+        [job.seq, outcome?.job.status, outcome?.payloads.output],
+        [taken.job.seq, 'COMPLETED', '"done"'],
+      );
+    });
+
+    test('a caller waits no longer for a clock that is set back meanwhile', async () => {
+      const on = bench();
+      const since = performance.now();
+      const calling = on.queue.submitAndWait(
+        on.request({ sync: { wait: SECOND, waitGiven: true } }),
+        SECOND,
+        on.signal,
+      );
+      on.clock.advance(-HOUR);
+      const { outcome } = await calling;
+      const took = performance.now() - since;
+      assert.equal(outcome?.job.status, 'IN_QUEUE');
+      assert.ok(took >= SECOND - 5 && took < 10 * SECOND, `it took ${took} ms`);
+    });
+
+    test('a purge tells those who wait, and leaves who runs alone', async () => {
+      const on = bench();
+      const running = await on.submit();
+      await on.takeOne('w');
+      const waiting = await on.submit();
+      const caller = on.queue.waitForEnd(on.id, waiting.seq, POLL_MS, on.signal);
+      assert.equal(await on.queue.purge(on.id), 1);
+      assert.equal(await caller, undefined);
+      assert.equal(await on.status(running), 'IN_PROGRESS');
+    });
+  });
+}

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createLog } from '../support/log.ts';
+import type { JobReaper } from './job-reaper.ts';
+import { JobReaperLoop } from './job-reaper-loop.ts';
+
+/** Only what a sweeper asks of it. */
+function caretakerOf(
+  sweep: () => Promise<boolean>,
+  sweepLost: () => Promise<void>,
+  awake = (): void => assert.fail('it was not away'),
+): JobReaper {
+  return { sweep, sweepLost, awake } as unknown as JobReaper;
+}
+
+const silent = createLog({ level: 'silent', format: 'json' });
+
+test('what is due is looked after as long as there is more, then again a little later, also after a failure', async () => {
+  const done: string[] = [];
+  const enough = Promise.withResolvers<void>();
+  let sweeps = 0;
+  const sweeper = new JobReaperLoop(
+    caretakerOf(
+      async () => {
+        sweeps += 1;
+        done.push('due');
+        if (sweeps === 4) throw new Error('the store is away');
+        return sweeps < 3;
+      },
+      async () => {
+        done.push('lost');
+        if (done.filter((what) => what === 'lost').length === 4) enough.resolve();
+      },
+    ),
+    silent,
+  );
+  sweeper.start();
+  await enough.promise;
+  await sweeper.close();
+  assert.deepEqual(done, ['due', 'lost', 'due', 'lost', 'due', 'lost', 'due', 'due', 'lost']);
+});
+
+test('a sweeper that is closed ends the round that it is in and begins no other', async () => {
+  const [began, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let rounds = 0;
+  const sweeper = new JobReaperLoop(
+    caretakerOf(
+      async () => {
+        rounds += 1;
+        began.resolve();
+        await release.promise;
+        return true;
+      },
+      async () => undefined,
+    ),
+    silent,
+  );
+  sweeper.start();
+  await began.promise;
+  let closed = false;
+  const closing = sweeper.close().then(() => (closed = true));
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(closed, false);
+  release.resolve();
+  await closing;
+  assert.equal(rounds, 1);
+});
+
+test('one whose turn comes far too late was away: that is said before anything is looked after', async (t) => {
+  const now = Date.now.bind(Date);
+  let late = 0;
+  t.mock.method(Date, 'now', () => now() + late);
+  for (const [by, expected] of [
+    [4_000, ['due']],
+    [6_000, ['awake', 'due']],
+  ] as const) {
+    const done: string[] = [];
+    const looked = Promise.withResolvers<void>();
+    const sweep = async (): Promise<boolean> => {
+      done.push('due');
+      looked.resolve();
+      return false;
+    };
+    const sweeper = new JobReaperLoop(
+      caretakerOf(
+        sweep,
+        async () => undefined,
+        () => void done.push('awake'),
+      ),
+      silent,
+    );
+    sweeper.start();
+    late += by;
+    await looked.promise;
+    await sweeper.close();
+    assert.deepEqual(done, expected);
+  }
+});

@@ -1,0 +1,49 @@
+import type { Log } from '../support/log.ts';
+import type { JobReaper } from './job-reaper.ts';
+
+const SWEEP_INTERVAL_MS = 500;
+/** A look that comes this much later than it should shows that the whole process was away: stopped, or on a machine that slept. */
+const PROCESS_SUSPENDED_MS = 5_000;
+
+/** Lets time do its work: once or twice a second it looks at what is due, and goes on while there is more. */
+export class JobReaperLoop {
+  readonly #reaper: JobReaper;
+  readonly #log: Log;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #closed = false;
+
+  constructor(reaper: JobReaper, log: Log) {
+    this.#reaper = reaper;
+    this.#log = log;
+  }
+
+  start(): void {
+    const due = Date.now() + SWEEP_INTERVAL_MS;
+    this.#timer = setTimeout(() => {
+      if (Date.now() - due > PROCESS_SUSPENDED_MS) this.#reaper.onProcessResumed();
+      this.#running = this.#round().finally(() => {
+        if (!this.#closed) this.start();
+      });
+    }, SWEEP_INTERVAL_MS);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#running;
+  }
+
+  async #round(): Promise<void> {
+    try {
+      let mayHaveMore = true;
+      while (mayHaveMore && !this.#closed) {
+        mayHaveMore = await this.#reaper.sweepDue();
+        await this.#reaper.sweepLost();
+        if (mayHaveMore) await new Promise((resolve) => setImmediate(resolve));
+      }
+    } catch (error) {
+      this.#log.warn({ err: error }, 'jobs that are due could not be looked after; trying again');
+    }
+  }
+}

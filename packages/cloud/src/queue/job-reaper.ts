@@ -1,0 +1,224 @@
+import type { Job } from '../domain/job-records.ts';
+import type { JobStore } from '../store/job-store.ts';
+import { isBeyondClockSkew, isRecent } from '../support/clock.ts';
+import type { Clock } from '../support/clock.ts';
+import { PairMap } from '../support/pair-map.ts';
+import type { JobUpdater } from './job-updater.ts';
+import type { WorkerHeartbeats } from './worker-heartbeats.ts';
+import { WORKER_TIMEOUT_MS } from './worker-heartbeats.ts';
+import * as transitions from './job-transitions.ts';
+
+const COMPACT_EVERY_MS = 10 * 60_000;
+/** Workers that nobody has heard of for this long are forgotten. */
+const FORGET_WORKERS_MS = 3_600_000;
+/** So often a job is spared. Which jobs were begun is a guess where results were lost together with their worker, and one that ends its worker must not do so for ever. */
+const MAX_FREE_RETURNS = 10;
+const MAX_REMEMBERED_RETURNS = 50_000;
+
+export interface JobReaperDeps {
+  store: Pick<
+    JobStore,
+    'listDue' | 'deleteExpired' | 'listRunning' | 'workers' | 'saveHeartbeats' | 'compact'
+  >;
+  clock: Clock;
+  heartbeats: WorkerHeartbeats;
+  updater: JobUpdater;
+  /** Whether an engine runs this worker, where one is known to. */
+  instanceRuns?(endpointId: string, workerId: string): Promise<boolean>;
+}
+
+/** Looks after jobs that time does something to, and after those that lost their worker. */
+export class JobReaper {
+  readonly #deps: JobReaperDeps;
+  /** How often jobs were spared. */
+  readonly #spared = new PairMap<string, number, number>();
+  #comparedAt = -Infinity;
+  #tidiedAt = -Infinity;
+  #closed = false;
+
+  constructor(deps: JobReaperDeps) {
+    this.#deps = deps;
+  }
+
+  /** Looks after every job that is due. Answers whether there may be more. */
+  async sweepDue(limit = 500): Promise<boolean> {
+    const { store, clock, heartbeats, updater } = this.#deps;
+    heartbeats.correctClockSetBack();
+    const forgotten = await store.deleteExpired(clock.now(), limit);
+    const due = await store.listDue(clock.now(), limit);
+    const looked = await Promise.all(
+      due.map(async (job) => ({
+        job,
+        lives: job.status === 'IN_PROGRESS' ? await this.#workerLives(job) : true,
+      })),
+    );
+    const lost = new Map(
+      looked.filter(({ lives }) => !lives).map(({ job }) => [`${job.endpointId} ${job.workerId}`, job]),
+    );
+    for (const { endpointId, workerId } of lost.values()) await this.#spare(endpointId, workerId ?? '');
+    await Promise.all(
+      looked.map(({ job, lives }) =>
+        updater.update(job.endpointId, job.seq, (current, now) => transitions.onDue(current, now, lives)),
+      ),
+    );
+    return due.length >= limit || forgotten >= limit;
+  }
+
+  /** Gives up jobs that their worker evidently no longer has. */
+  async sweepLost(): Promise<void> {
+    const { heartbeats, updater, store } = this.#deps;
+    await Promise.all(
+      heartbeats.lostJobs().map(async ({ endpointId, workerId, seq, lease, wasConfirmed }) => {
+        const holder = { workerId, lease };
+        await updater.update(endpointId, seq, (job, now) =>
+          wasConfirmed
+            ? transitions.failWithoutResult(job, holder, 'the worker ended the job without a result', now)
+            : transitions.loseWorker(
+                job,
+                holder,
+                'the worker has neither the job nor a result of it: it did not get there, or the result could not be sent',
+                now,
+              ),
+        );
+        heartbeats.unassignJob(endpointId, workerId, seq);
+      }),
+    );
+    try {
+      await heartbeats.flush(store);
+    } finally {
+      // Where the others cannot be told, everything else has its turn all the same.
+      await this.#compareHoldings();
+      await this.#tidy();
+    }
+  }
+
+  /** This server itself was away for a while. */
+  onProcessResumed(): void {
+    this.#deps.heartbeats.onProcessResumed();
+  }
+
+  /** A worker is gone for certain: what it holds goes back now. */
+  async workerGone(endpointId: string, workerId: string, reason: string): Promise<void> {
+    const { store, updater } = this.#deps;
+    await this.#spare(endpointId, workerId);
+    const held = (await store.listRunning(endpointId)).filter((job) => job.workerId === workerId);
+    await Promise.all(
+      held.map(({ seq, lease }) =>
+        updater.update(endpointId, seq, (job, now) =>
+          transitions.loseWorker(job, { workerId, lease: lease ?? undefined }, reason, now),
+        ),
+      ),
+    );
+  }
+
+  /** A worker left this server and did not come back since: what it holds goes back, unless another server has heard of it, or its instance runs. */
+  async workerLeft(endpointId: string, workerId: string, since: number, reason: string): Promise<void> {
+    if (this.#closed || !this.#deps.heartbeats.isGoneSince(endpointId, workerId, since)) return;
+    if (
+      (await this.#isHeardOfElsewhere(endpointId, workerId, since + 1)) ||
+      (await this.#instanceRuns(endpointId, workerId))
+    )
+      return;
+    await this.workerGone(endpointId, workerId, reason);
+  }
+
+  /** No server has heard of a worker for so long that it is taken for dead, and it holds no job: one that runs a job may only be too busy to speak. */
+  async isUnresponsive(endpointId: string, workerId: string): Promise<boolean> {
+    if (await this.#isHeardOf(endpointId, workerId)) return false;
+    return !(await this.#deps.store.listRunning(endpointId)).some((job) => job.workerId === workerId);
+  }
+
+  /** The server stops: workers leave it that go on elsewhere. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  /** What a lost worker cannot have begun goes back as if it had never been taken: whatever ended the worker, those jobs did not, and it costs them no retry. */
+  async #spare(endpointId: string, workerId: string): Promise<void> {
+    const { heartbeats, updater } = this.#deps;
+    const notBegun = heartbeats
+      .unstartedJobs(endpointId, workerId)
+      .filter(({ seq }) => (this.#spared.get(endpointId, seq) ?? 0) < MAX_FREE_RETURNS);
+    if (this.#spared.size + notBegun.length > MAX_REMEMBERED_RETURNS) this.#spared.clear();
+    for (const { seq } of notBegun)
+      this.#spared.set(endpointId, seq, (this.#spared.get(endpointId, seq) ?? 0) + 1);
+    await Promise.all(
+      notBegun.map(({ seq, lease }) =>
+        updater.update(endpointId, seq, (job, now) =>
+          transitions.returnToQueue(job, { workerId, lease }, now),
+        ),
+      ),
+    );
+  }
+
+  /**
+   * Now and then, what workers hold according to the store is compared with what is known of
+   * them here. A job can come to a worker by another server, or by a take whose answer was
+   * lost: unless it is known here, nobody would notice that the worker does not have it.
+   */
+  async #compareHoldings(): Promise<void> {
+    const { store, clock, heartbeats } = this.#deps;
+    const asOf = clock.now();
+    if (isRecent(this.#comparedAt, transitions.LEASE_MS, asOf)) return;
+    this.#comparedAt = asOf;
+    const running = await store.listRunning();
+    heartbeats.syncWithStore(running, asOf);
+    await this.#bringNear(running.filter((job) => isBeyondAnyLease(job, asOf)));
+  }
+
+  /** Leases that were written before the clock was set back are looked at as soon as any other. */
+  async #bringNear(ahead: readonly Job[]): Promise<void> {
+    const { updater } = this.#deps;
+    await Promise.all(
+      ahead.map(({ endpointId, seq, workerId, lease }) =>
+        updater.update(endpointId, seq, (job, now) =>
+          isBeyondAnyLease(job, now)
+            ? transitions.renewLease(job, { workerId: workerId ?? '', lease: lease ?? undefined }, now)
+            : undefined,
+        ),
+      ),
+    );
+  }
+
+  /** Now and then, what nobody needs any more is cleared away. */
+  async #tidy(): Promise<void> {
+    const { store, clock } = this.#deps;
+    const now = clock.now();
+    if (isRecent(this.#tidiedAt, COMPACT_EVERY_MS, now)) return;
+    this.#tidiedAt = now;
+    await store.compact(now - FORGET_WORKERS_MS);
+  }
+
+  async #workerLives({ endpointId, workerId }: Job): Promise<boolean> {
+    return (
+      (await this.#isHeardOf(endpointId, workerId ?? '')) || this.#instanceRuns(endpointId, workerId ?? '')
+    );
+  }
+
+  /** By this server, or by another one. */
+  async #isHeardOf(endpointId: string, workerId: string): Promise<boolean> {
+    const { clock, heartbeats } = this.#deps;
+    return (
+      heartbeats.isAlive(endpointId, workerId) === true ||
+      this.#isHeardOfElsewhere(endpointId, workerId, clock.now() - WORKER_TIMEOUT_MS)
+    );
+  }
+
+  async #isHeardOfElsewhere(endpointId: string, workerId: string, since: number): Promise<boolean> {
+    const { store, clock } = this.#deps;
+    const seen = await store.workers(endpointId, since);
+    return seen.some(
+      (worker) => worker.workerId === workerId && !isBeyondClockSkew(worker.seenAt, clock.now()),
+    );
+  }
+
+  /** Silence alone proves nothing: a handler that never yields keeps everything else waiting. Where its instance runs, the worker is not lost. */
+  async #instanceRuns(endpointId: string, workerId: string): Promise<boolean> {
+    return (await this.#deps.instanceRuns?.(endpointId, workerId)) ?? false;
+  }
+}
+
+/** No lease is to be looked at that late, by any clock that goes right. */
+function isBeyondAnyLease({ dueAt }: Job, now: number): boolean {
+  return isBeyondClockSkew(dueAt, now + transitions.LEASE_MS);
+}

@@ -1,0 +1,112 @@
+import type { Job } from '../domain/job-records.ts';
+import type { Chunk, JobStore, NewChunk, ChunkPosition } from '../store/job-store.ts';
+import { BerthError } from '../support/errors.ts';
+import { unstoredChunks, unstoredChunkWithGaps } from './numbered-chunks.ts';
+import type { NumberedChunk } from './numbered-chunks.ts';
+import { withStoreRetries } from './store-retry.ts';
+import { pinToAttempt } from './attempt-holder.ts';
+import * as transitions from './job-transitions.ts';
+import type { LeaseHolder } from './job-transitions.ts';
+
+export interface JobStreamsDeps {
+  store: Pick<JobStore, 'appendChunks' | 'listChunks' | 'change'>;
+  /** A worker has something to say about a job, kept or not. */
+  onWorkerActivity(endpointId: string, workerId: string, seq: number): void;
+  /** There are more chunks than before. */
+  onAppended(endpointId: string, seq: number): void;
+}
+
+/** What jobs stream: chunks that the worker that holds a job adds, and that readers are given in order. */
+export class JobStreams {
+  readonly #deps: JobStreamsDeps;
+
+  constructor(deps: JobStreamsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Chunks after number `after`, in order, together at most `bytes` large but at least one. */
+  read(endpointId: string, seq: number, after: number, bytes: number): Promise<Chunk[]> {
+    return this.#deps.store.listChunks(endpointId, seq, after, bytes);
+  }
+
+  /** Marks chunks as handed out by the stream; false where another reader was faster, or the job is tried anew. */
+  async markDrained(job: Job, number: number): Promise<boolean> {
+    const done = await this.#deps.store.change(job.endpointId, job.seq, (current) =>
+      transitions.drain(current, job, number),
+    );
+    return done?.changed ?? false;
+  }
+
+  /** Chunks of a worker that does not number them. */
+  async append(endpointId: string, seq: number, holder: LeaseHolder, chunks: string[]): Promise<void> {
+    const { store, onWorkerActivity, onAppended } = this.#deps;
+    onWorkerActivity(endpointId, holder.workerId, seq);
+    let before: number | undefined;
+    let found: Job | undefined;
+    const kept = await withStoreRetries(async () => {
+      const tried = found;
+      // A try that failed may have been kept all the same, and chunks are not for keeping twice.
+      if (
+        before !== undefined &&
+        holdsInOrder(await store.listChunks(endpointId, seq, before, Number.MAX_SAFE_INTEGER), chunks)
+      )
+        return true;
+      const end = await store.appendChunks(endpointId, seq, (job, { number, workerNumber }) => {
+        if (!transitions.holdsLease(job, pinToAttempt(holder, tried))) return undefined;
+        found ??= job;
+        before ??= number;
+        return chunks.map((text) => ({ text, workerNumber }));
+      });
+      return end !== undefined;
+    });
+    if (kept) onAppended(endpointId, seq);
+  }
+
+  /** Keeps what was not kept before. Fails where a number was left out; from whoever does not hold the job, nothing is kept. */
+  async appendNumbered(
+    endpointId: string,
+    seq: number,
+    holder: LeaseHolder,
+    said: readonly NumberedChunk[],
+  ): Promise<void> {
+    let missing: number | undefined;
+    await this.#appendNew(endpointId, seq, holder, (end) => {
+      const news = unstoredChunks(said, end);
+      missing = news.missing;
+      return news.chunks;
+    });
+    if (missing !== undefined)
+      throw new BerthError('state', `chunk ${missing} is missing before those that came`);
+  }
+
+  /** The same for a chunk that is sent until it is accepted or given up: numbers may be left out. */
+  appendNumberedWithGaps(
+    endpointId: string,
+    seq: number,
+    holder: LeaseHolder,
+    said: NumberedChunk,
+  ): Promise<void> {
+    return this.#appendNew(endpointId, seq, holder, (end) => unstoredChunkWithGaps(said, end));
+  }
+
+  /** A try that failed and was kept all the same is seen by its numbers. */
+  async #appendNew(
+    endpointId: string,
+    seq: number,
+    holder: LeaseHolder,
+    news: (end: ChunkPosition) => NewChunk[],
+  ): Promise<void> {
+    const { store, onWorkerActivity, onAppended } = this.#deps;
+    onWorkerActivity(endpointId, holder.workerId, seq);
+    const end = await withStoreRetries(() =>
+      store.appendChunks(endpointId, seq, (job, before) =>
+        transitions.holdsLease(job, holder) ? news(before) : undefined,
+      ),
+    );
+    if (end !== undefined) onAppended(endpointId, seq);
+  }
+}
+
+function holdsInOrder(kept: readonly Chunk[], wanted: readonly string[]): boolean {
+  return kept.some((_, from) => wanted.every((text, index) => kept[from + index]?.text === text));
+}

@@ -1,0 +1,97 @@
+import type { Job, JobWithPayloads } from '../domain/job-records.ts';
+import { newJobId } from '../domain/job-ids.ts';
+import { dueAt } from './job-transitions.ts';
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+
+/** The bounds of what a request may ask for, in milliseconds. */
+export const JOB_EXECUTION_TIMEOUT = { minimum: 5_000, maximum: 7 * DAY };
+export const JOB_TTL = { minimum: 10_000, maximum: 7 * DAY };
+export const SYNC_WAIT = { minimum: 1_000, maximum: 300_000, default: 90_000 };
+
+/** How long results are kept after the end. */
+export const JOB_RETENTION = {
+  run: 30 * MINUTE,
+  runsync: MINUTE,
+  longestRunsync: 5 * MINUTE,
+  longest: 7 * DAY,
+};
+
+/** What of an endpoint decides over its jobs. */
+export interface EndpointQueueSettings {
+  id: string;
+  accountId: string;
+  /** 0 is without limit. */
+  executionTimeout: number;
+  jobTtl: number;
+  /** Overrides the built-in retention; null leaves it. */
+  retention: number | null;
+  maxRetries: number;
+}
+
+/** What a request says about itself, checked. */
+export interface JobOptions {
+  executionTimeout?: number;
+  ttl?: number;
+  lowPriority?: boolean;
+  retention?: number;
+  webhook?: string;
+  /** Milliseconds that a synchronous caller waits; undefined for `run`. */
+  sync?: { wait: number; waitGiven: boolean };
+}
+
+/** A new job, waiting. */
+export function newJob(
+  endpoint: EndpointQueueSettings,
+  accountId: string,
+  request: string,
+  terms: JobOptions,
+  seq: number,
+  now: number,
+): JobWithPayloads {
+  const ttl = terms.ttl ?? endpoint.jobTtl;
+  const job: Job = {
+    endpointId: endpoint.id,
+    seq,
+    id: newJobId(seq, terms.sync !== undefined),
+    accountId,
+    status: 'IN_QUEUE',
+    lowPriority: terms.lowPriority ?? false,
+    position: seq,
+    createdAt: now,
+    queuedAt: now,
+    ttl,
+    ttlAt: now + ttl,
+    executionTimeout: terms.executionTimeout ?? endpoint.executionTimeout,
+    retention: retentionOf(endpoint, terms),
+    retriesLeft: endpoint.maxRetries,
+    retries: 0,
+    webhook: terms.webhook ?? null,
+    attempt: 0,
+    lease: null,
+    workerId: null,
+    takenAt: null,
+    endedAt: null,
+    drained: 0,
+    dueAt: 0,
+  };
+  return { job: { ...job, dueAt: dueAt(job, now) }, payloads: { request, output: null, error: null } };
+}
+
+/** The request's own wish, else the endpoint's, else what the interface promises. */
+export function retentionOf(
+  endpoint: Pick<EndpointQueueSettings, 'retention'>,
+  { retention, sync }: JobOptions,
+): number {
+  if (retention !== undefined) return retention;
+  if (endpoint.retention !== null) return endpoint.retention;
+  if (sync === undefined) return JOB_RETENTION.run;
+  return sync.waitGiven
+    ? Math.max(JOB_RETENTION.runsync, Math.min(sync.wait, JOB_RETENTION.longestRunsync))
+    : JOB_RETENTION.runsync;
+}
+
+export function clamp(value: number, { minimum, maximum }: { minimum: number; maximum: number }): number {
+  return Math.min(maximum, Math.max(minimum, value));
+}

@@ -1,0 +1,24 @@
+/** How long a store may be away before whoever waits is told. A worker has nowhere else to bring its result, and waits minutes for an answer; a client can try again. */
+export const STORE_RETRY_MS = { client: 5_000, worker: 60_000 };
+const FIRST_PAUSE_MS = 50;
+const MAX_PAUSE_MS = 2_000;
+
+/**
+ * Tries until the store answers. Only for work that may safely run twice: every rule looks at
+ * the job as it is, so a change that has happened already is not made again.
+ */
+export async function withStoreRetries<T>(
+  work: () => Promise<T>,
+  patience: number = STORE_RETRY_MS.worker,
+): Promise<T> {
+  // Not by the clock, which may be set meanwhile.
+  const until = performance.now() + patience;
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
+    try {
+      return await work();
+    } catch (error) {
+      if (performance.now() + pause >= until) throw error;
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  }
+}

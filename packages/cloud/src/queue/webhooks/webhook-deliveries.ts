@@ -1,0 +1,40 @@
+import type { Delivery, DeliveryEntry } from '../../domain/job-records.ts';
+import type { Clock } from '../../support/clock.ts';
+import { notFound } from '../../support/errors.ts';
+import { redelivery } from './webhook-delivery.ts';
+import type { DeliveryStore } from './delivery-lease.ts';
+
+export interface WebhookDeliveriesDeps {
+  store: DeliveryStore;
+  clock: Clock;
+  /** Something is due now. */
+  onDue(): void;
+}
+
+/** The log of webhooks, for whoever owns the endpoint. */
+export class WebhookDeliveries {
+  readonly #deps: WebhookDeliveriesDeps;
+
+  constructor(deps: WebhookDeliveriesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Newest first. */
+  list(endpointId: string, filter: { jobId?: string; limit: number }): Promise<DeliveryEntry[]> {
+    return this.#deps.store.listDeliveries(endpointId, filter);
+  }
+
+  /** Sends a delivery once more, under the same id. Answers it as it now stands. */
+  async redeliver(endpointId: string, id: string): Promise<Delivery> {
+    const { store, clock, onDue } = this.#deps;
+    for (;;) {
+      const current = await store.findDelivery(endpointId, id);
+      if (current === undefined) throw notFound('webhook delivery', id);
+      const next = redelivery(current, clock.now());
+      // Where it has changed since, or is gone, it is looked at again.
+      if (next !== current && !(await store.updateDelivery(current, next))) continue;
+      onDue();
+      return next;
+    }
+  }
+}

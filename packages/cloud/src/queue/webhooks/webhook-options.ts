@@ -1,0 +1,42 @@
+import type { Config } from '../../support/config/config.ts';
+import type { RetryPolicy } from './webhook-delivery.ts';
+import type { ReceiverLimits } from './receiver-queue.ts';
+
+export interface WebhookSenderOptions extends RetryPolicy, ReceiverLimits {
+  allowPrivate: boolean;
+  /** Milliseconds until an attempt without an answer has failed. */
+  timeout: number;
+  /** Milliseconds between two looks for what other servers left behind. */
+  pollInterval: number;
+  /** Milliseconds that a delivery stays in the log after its end. */
+  keepLog: number;
+  /** Milliseconds that attempts under way get to end when the sender closes. */
+  closeGrace: number;
+}
+
+const MEGABYTE = 1024 * 1024;
+const SECOND = 1_000;
+const HOUR = 3_600 * SECOND;
+
+/** What the operator says, and what does not need saying. */
+export function webhookSenderOptions({
+  allowPrivate,
+  attempts,
+  pause,
+  timeout,
+  keepLog,
+}: Config['webhooks']): WebhookSenderOptions {
+  return {
+    allowPrivate,
+    attempts,
+    pause: pause * SECOND,
+    timeout: timeout * SECOND,
+    maxConcurrent: 64,
+    maxPerHost: 8,
+    maxBytes: 128 * MEGABYTE,
+    maxQueued: 10_000,
+    pollInterval: 15 * SECOND,
+    keepLog: keepLog * HOUR,
+    closeGrace: 2 * SECOND,
+  };
+}

@@ -1,0 +1,303 @@
+import type { Delivery } from '../../domain/job-records.ts';
+import { isRecent } from '../../support/clock.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { withStoreRetries } from '../store-retry.ts';
+import { DueTimer } from './due-timer.ts';
+import { afterAttempt, nextAttemptNumber } from './webhook-delivery.ts';
+import type { AttemptOutcome } from './webhook-delivery.ts';
+import { findLeased, leaseDelivery, commitAttempt } from './delivery-lease.ts';
+import type { DeliveryStore, LeasedDelivery } from './delivery-lease.ts';
+import type { WebhookSenderOptions } from './webhook-options.ts';
+import { postWebhook } from './webhook-request.ts';
+import { ReceiverQueue } from './receiver-queue.ts';
+import { signWebhook } from './webhook-signature.ts';
+import { resolveTarget, TargetRefusedError, createTargetPolicy } from './webhook-target.ts';
+import type { TargetPolicy } from './webhook-target.ts';
+
+/** Deliveries are read with their bodies: so many at a time, and no larger together. */
+const READ_BATCH = 16;
+const READ_BATCH_BYTES = 64 * 1024 * 1024;
+/** How much longer than its attempt a lease lasts, for writing down what came of it. */
+const LEASE_SLACK_MS = 5_000;
+/** How long a delivery waits for its receiver before it is leased anew. */
+const QUEUED_LEASE_MS = 60_000;
+/** After the store failed. */
+const FAILED_READ_RETRY_MS = 1_000;
+
+/** How often the log is looked through for what is old. */
+const SWEEP_EVERY_MS = 10 * 60_000;
+
+/** What this server has done since it started. */
+export interface WebhookCounts {
+  /** Attempts that came to an end, with an answer or without. */
+  attempts: number;
+  /** Deliveries that were accepted. */
+  delivered: number;
+  /** Series that ended without being accepted. */
+  failed: number;
+}
+
+export interface WebhookSenderDeps {
+  store: DeliveryStore;
+  clock: Clock;
+  log: Log;
+  options: WebhookSenderOptions;
+  /** What the webhooks of an account are signed with. */
+  secretOf(accountId: string): string;
+  /** Where webhooks may go; from the options unless given. */
+  targetPolicy?: TargetPolicy;
+}
+
+/**
+ * Brings deliveries to their receivers.
+ *
+ * What is due lies in the store. A **look** reads it and leases each delivery: to send it now,
+ * or to let it wait in memory while its receiver has no room. A look happens on a poke, when a
+ * known attempt comes due, and now and then for what a server left behind that is gone. So
+ * nothing but the store needs to survive, and a slow receiver holds up only its own webhooks.
+ * Delivery is at least once: a receiver tells repetitions by their id.
+ */
+export class WebhookSender {
+  readonly #deps: WebhookSenderDeps;
+  readonly #rules: TargetPolicy;
+  readonly #agenda: DueTimer;
+  readonly #receivers: ReceiverQueue;
+  /** Deliveries under way, by id. */
+  readonly #sending = new Map<string, Promise<void>>();
+  /** One for each attempt under way, to break it off. */
+  readonly #attempts = new Set<AbortController>();
+  readonly #counts: WebhookCounts = { attempts: 0, delivered: 0, failed: 0 };
+  #sweptAt = -Infinity;
+  #looking: Promise<void> | undefined;
+  #lookAgain = false;
+  #open = false;
+  /** Set when attempts are no longer waited for. */
+  #stopped = false;
+
+  constructor(deps: WebhookSenderDeps) {
+    this.#deps = deps;
+    this.#rules = deps.targetPolicy ?? createTargetPolicy(deps.options);
+    this.#receivers = new ReceiverQueue(deps.options);
+    this.#agenda = new DueTimer(deps.clock, deps.options.pollInterval, () => this.wake());
+  }
+
+  get counts(): Readonly<WebhookCounts> {
+    return this.#counts;
+  }
+
+  start(): void {
+    this.#open = true;
+    this.#agenda.start();
+    this.wake();
+  }
+
+  /** Something may be due now. */
+  wake(): void {
+    if (!this.#open) return;
+    this.#lookAgain = true;
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined;
+      if (this.#lookAgain) this.wake();
+    });
+  }
+
+  /** Attempts under way get a moment to end. Those that do not are broken off and come due at once for whoever starts next. */
+  async close(): Promise<void> {
+    this.#open = false;
+    this.#agenda.close();
+    const over = setTimeout(() => {
+      this.#stopped = true;
+      for (const attempt of this.#attempts) attempt.abort();
+    }, this.#deps.options.closeGrace);
+    await this.#looking;
+    await Promise.all(this.#sending.values());
+    clearTimeout(over);
+  }
+
+  async #look(): Promise<void> {
+    const { store, clock, log } = this.#deps;
+    while (this.#open && this.#lookAgain) {
+      this.#lookAgain = false;
+      await this.#sweep();
+      try {
+        const due = await store.listDueDeliveries(clock.now(), READ_BATCH, READ_BATCH_BYTES);
+        const fresh = due.filter(({ id }) => !this.#sending.has(id));
+        await Promise.all(fresh.map((delivery) => this.#receive(delivery)));
+        if (fresh.length > 0) this.#lookAgain = true;
+      } catch (error) {
+        log.warn({ err: error }, 'webhooks that are due could not be read or leased; trying again');
+        this.#lookAgain = false;
+        this.#agenda.add(clock.now() + FAILED_READ_RETRY_MS);
+      }
+    }
+  }
+
+  /** Forgets what came to its end long ago. With several servers each does it; there is nothing that could be forgotten twice. */
+  async #sweep(): Promise<void> {
+    const { store, clock, log, options } = this.#deps;
+    const now = clock.now();
+    if (isRecent(this.#sweptAt, SWEEP_EVERY_MS, now)) return;
+    this.#sweptAt = now;
+    try {
+      await store.deleteEndedDeliveries(now - options.keepLog);
+    } catch (error) {
+      log.warn({ err: error }, 'old webhooks could not be removed from the log; trying again later');
+    }
+  }
+
+  /** Leases a delivery that is due, and sends it where its receiver has room. Resolves when the lease is written. */
+  async #receive(delivery: Delivery): Promise<void> {
+    const { store, clock } = this.#deps;
+    const [host, bytes] = [hostOf(delivery), Buffer.byteLength(delivery.body)];
+    if (this.#receivers.acquire(host, bytes)) {
+      await this.#send({ id: delivery.id, host, bytes }, () => this.#leaseToSend(delivery));
+      return;
+    }
+    const leased = await leaseDelivery(store, delivery, clock.now(), QUEUED_LEASE_MS);
+    if (leased !== undefined)
+      this.#receivers.enqueue(host, {
+        endpointId: leased.endpointId,
+        id: leased.id,
+        leasedUntil: leased.nextAt,
+        bytes,
+      });
+    // A place may have become free while the lease was written.
+    this.#sendParked();
+  }
+
+  #sendParked(): void {
+    const { store, clock, log, options } = this.#deps;
+    while (this.#open) {
+      const turn = this.#receivers.dequeue();
+      if (turn === undefined) return;
+      const { host, parked } = turn;
+      const leasing = this.#send({ id: parked.id, host, bytes: parked.bytes }, async () => {
+        const waiting = await findLeased(store, { ...parked, nextAt: parked.leasedUntil });
+        const lastsLongEnough =
+          waiting !== undefined && waiting.nextAt >= clock.now() + options.timeout + LEASE_SLACK_MS;
+        return lastsLongEnough ? waiting : waiting && this.#leaseToSend(waiting);
+      });
+      leasing.catch((error: unknown) =>
+        log.warn(
+          { err: error, delivery: parked.id },
+          'a waiting webhook could not be leased; it is sent later',
+        ),
+      );
+    }
+  }
+
+  #leaseToSend(delivery: Delivery): Promise<LeasedDelivery | undefined> {
+    const { store, clock, options } = this.#deps;
+    return leaseDelivery(store, delivery, clock.now(), options.timeout + LEASE_SLACK_MS);
+  }
+
+  /** Holds a place at the receiver, which was taken before, over one attempt. Answers the lease; the attempt goes on by itself. */
+  #send(
+    { id, host, bytes }: { id: string; host: string; bytes: number },
+    start: () => Promise<LeasedDelivery | undefined>,
+  ): Promise<LeasedDelivery | undefined> {
+    const { log } = this.#deps;
+    const leasing = start();
+    const work = leasing
+      .then(
+        (leased) => leased && this.#attempt(leased, host),
+        // Whoever asked for the lease is told.
+        () => undefined,
+      )
+      .catch((error: unknown) =>
+        log.error(
+          { err: error, delivery: id },
+          'what came of a webhook could not be written down; it is sent again when its lease is over',
+        ),
+      )
+      .finally(() => {
+        this.#sending.delete(id);
+        this.#receivers.release(host, bytes);
+        this.#sendParked();
+      });
+    this.#sending.set(id, work);
+    return leasing;
+  }
+
+  async #attempt(leased: LeasedDelivery, host: string): Promise<void> {
+    const { store, clock, log, options } = this.#deps;
+    const outcome = await this.#deliver(leased, host);
+    if (outcome !== undefined) this.#counts.attempts += 1;
+    const now = clock.now();
+    const next =
+      outcome === undefined ? { ...leased, nextAt: now } : afterAttempt(leased, outcome, options, now);
+    const kept = await withStoreRetries(() => commitAttempt(store, leased, next));
+    if (kept && next.state !== 'pending') this.#counts[next.state] += 1;
+    const about = {
+      delivery: leased.id,
+      endpoint: leased.endpointId,
+      job: leased.jobId,
+      host,
+      attempt: nextAttemptNumber(leased, options),
+      status: next.lastStatus,
+      reason: next.lastError,
+    };
+    if (!kept) log.debug(about, 'a webhook was sent, and another server holds it by now');
+    else if (outcome === undefined) log.debug(about, 'a webhook was broken off by the stop of this server');
+    else if (next.state === 'failed') log.warn(about, 'a webhook failed for good');
+    else
+      log.debug(
+        about,
+        next.state === 'delivered' ? 'a webhook was delivered' : 'a webhook failed and is sent again',
+      );
+    if (kept && next.nextAt !== null) this.#agenda.add(next.nextAt);
+  }
+
+  /** One attempt. Undefined where it was broken off because the server stops. */
+  async #deliver(leased: LeasedDelivery, host: string): Promise<AttemptOutcome | undefined> {
+    const { id, accountId, url, body } = leased;
+    const { options, secretOf } = this.#deps;
+    if (this.#stopped) return undefined;
+    const bytes = Buffer.from(body);
+    const attempt = new AbortController();
+    this.#attempts.add(attempt);
+    const late = setTimeout(() => attempt.abort(), options.timeout);
+    try {
+      const target = await orAborted(resolveTarget(url, this.#rules), attempt.signal);
+      const headers = {
+        'Content-Type': 'application/json',
+        'User-Agent': 'Berth-Webhook/1',
+        'X-Berth-Signature': signWebhook(secretOf(accountId), bytes),
+        'X-Berth-Delivery': id,
+        'X-Berth-Attempt': String(nextAttemptNumber(leased, options)),
+      };
+      return { status: await postWebhook(target, bytes, headers, attempt.signal) };
+    } catch (error) {
+      if (!attempt.signal.aborted) return { error: reasonOf(error, host) };
+      return this.#stopped ? undefined : { error: `no answer within ${options.timeout / 1000} seconds` };
+    } finally {
+      clearTimeout(late);
+      this.#attempts.delete(attempt);
+    }
+  }
+}
+
+function hostOf({ url }: Delivery): string {
+  return URL.parse(url)?.host ?? '';
+}
+
+function reasonOf(error: unknown, host: string): string {
+  if (error instanceof TargetRefusedError) return error.message;
+  const reason =
+    error instanceof Error && 'code' in error
+      ? String(error.code)
+      : error instanceof Error
+        ? error.message
+        : String(error);
+  return `${host} could not be reached: ${reason}`;
+}
+
+/** Work that knows no signal, such as a question to a name server, goes on unheard when its time is over. */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason as Error);
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}

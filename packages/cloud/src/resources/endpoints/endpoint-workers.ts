@@ -1,0 +1,153 @@
+import type { LogLine, LogQuery } from '../../domain/log-line.ts';
+import type { WorkerReconciler } from '../../compute/workers/worker-reconciler.ts';
+import type { TrackedWorker } from '../../compute/workers/tracked-worker.ts';
+import type { WorkerStore, Release, Worker } from '../../store/worker-store.ts';
+import type { Endpoint } from '../../domain/records.ts';
+import type { Clock } from '../../support/clock.ts';
+import { notFound } from '../../support/errors.ts';
+import type { Caller } from '../../domain/caller.ts';
+import type { Endpoints } from './endpoints.ts';
+import { rollbackInput } from './endpoint-release.ts';
+
+export type WorkerStatus = 'RUNNING' | 'IDLE' | 'INITIALIZING' | 'THROTTLED' | 'UNHEALTHY';
+
+export interface WorkerView {
+  worker: Worker;
+  status: WorkerStatus;
+  /** Made from an earlier version of the endpoint. */
+  stale: boolean;
+  uptimeSeconds: number;
+  /** Why it is as it is, where that is worth saying: how its start goes on, or what is wrong with it. */
+  reason: string | null;
+}
+
+export interface Rollout {
+  inProgress: boolean;
+  workersOnLatest: number;
+  workersTotal: number;
+  percentOnLatest: number;
+}
+
+/** What an endpoint's owner sees of its workers and its releases. */
+export class EndpointWorkers {
+  readonly #endpoints: Endpoints;
+  readonly #fleet: WorkerReconciler;
+  readonly #store: WorkerStore;
+  readonly #clock: Clock;
+
+  constructor(endpoints: Endpoints, fleet: WorkerReconciler, store: WorkerStore, clock: Clock) {
+    this.#endpoints = endpoints;
+    this.#fleet = fleet;
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** The reason says why none of them could take work now. */
+  async list(
+    caller: Caller,
+    endpointId: string,
+  ): Promise<{ endpoint: Endpoint; workers: WorkerView[]; reason: string | null }> {
+    const endpoint = await this.#endpoints.get(caller, endpointId);
+    return {
+      endpoint,
+      workers: this.viewsOf(endpoint),
+      reason: this.#fleet.noWorkerReason(endpoint) ?? null,
+    };
+  }
+
+  /** The workers of an endpoint that is at hand, also where it is being deleted meanwhile: a list does not fail for that. */
+  viewsOf(endpoint: Endpoint): WorkerView[] {
+    return this.#fleet.workers(endpoint).map((member) => this.#view(member, endpoint));
+  }
+
+  /** The log of a worker, also of one that has ended. */
+  async logs(
+    caller: Caller,
+    endpointId: string,
+    workerId: string,
+    query: LogQuery,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<LogLine>> {
+    const endpoint = await this.#endpoints.get(caller, endpointId);
+    const worker =
+      this.#fleet.workers(endpoint).find(({ record }) => record.id === workerId)?.record ??
+      (await this.#store.findWorker(endpointId, workerId));
+    const engine = worker === undefined ? undefined : this.#fleet.engine(worker.dataCenterId);
+    if (engine === undefined) throw notFound('worker', workerId);
+    return engine.logs(workerId, query, signal);
+  }
+
+  /** The log of a worker that is there and of which nothing but its id is known. */
+  async logsById(
+    caller: Caller,
+    workerId: string,
+    query: LogQuery,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<LogLine>> {
+    const endpoint = (await this.#endpoints.list(caller)).find((one) =>
+      this.#fleet.workers(one).some(({ record }) => record.id === workerId),
+    );
+    if (endpoint === undefined) throw notFound('worker', workerId);
+    return this.logs(caller, endpoint.id, workerId, query, signal);
+  }
+
+  async releases(
+    caller: Caller,
+    endpointId: string,
+    page: { limit: number; before?: number },
+  ): Promise<{
+    endpoint: Endpoint;
+    releases: Release[];
+    rollout: Rollout;
+    workersOn(version: number): number;
+  }> {
+    const { endpoint, workers } = await this.list(caller, endpointId);
+    const workersOn = (version: number): number =>
+      workers.filter(({ worker }) => worker.version === version).length;
+    const [workersOnLatest, workersTotal] = [workersOn(endpoint.version), workers.length];
+    return {
+      endpoint,
+      releases: await this.#store.listReleases(endpointId, page),
+      rollout: {
+        inProgress: workersOnLatest < workersTotal,
+        workersOnLatest,
+        workersTotal,
+        percentOnLatest: workersTotal === 0 ? 100 : Math.round((100 * workersOnLatest) / workersTotal),
+      },
+      workersOn,
+    };
+  }
+
+  /** Goes back to what an earlier release was: that is a release of its own. */
+  async rollback(caller: Caller, endpointId: string, version: number): Promise<Endpoint> {
+    await this.#endpoints.get(caller, endpointId);
+    const release = await this.#store.findRelease(endpointId, version);
+    if (release === undefined) throw notFound('release', String(version));
+    const changed = await this.#endpoints.update(caller, endpointId, {
+      ...rollbackInput(release.endpoint),
+      rollbackVersion: version,
+    });
+    this.#fleet.wake(endpointId);
+    return changed;
+  }
+
+  #view(member: TrackedWorker, endpoint: Endpoint): WorkerView {
+    const { record, busy, unhealthy } = member;
+    const status =
+      unhealthy !== null
+        ? 'UNHEALTHY'
+        : record.state === 'starting'
+          ? 'INITIALIZING'
+          : busy
+            ? 'RUNNING'
+            : 'IDLE';
+    const uptimeSeconds = Math.max(0, Math.floor((this.#clock.now() - record.createdAt) / 1000));
+    return {
+      worker: record,
+      status,
+      stale: record.version < endpoint.version,
+      uptimeSeconds,
+      reason: unhealthy ?? (record.state === 'starting' ? member.progress : null),
+    };
+  }
+}

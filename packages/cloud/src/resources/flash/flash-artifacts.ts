@@ -1,0 +1,108 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Clock } from '../../support/clock.ts';
+import { BerthError } from '../../support/errors.ts';
+
+/** As large as the Flash client lets a build become. */
+export const MAX_ARTIFACT_BYTES = 1500 * 1024 * 1024;
+const LINK_TTL_MS = 60 * 60 * 1000;
+
+export interface FlashArtifactsOptions {
+  folder: string;
+  masterKey: Buffer;
+  clock: Clock;
+  /** Asked each time: a server that takes a free port learns its address only when it listens. */
+  origin(): string;
+}
+
+export interface ArtifactLink {
+  url: string;
+  expiresAt: number;
+}
+
+type Method = 'GET' | 'PUT';
+
+/** Files that are put and fetched with a link alone: whoever has it may do the one thing that it was made for, for an hour. */
+export class FlashArtifacts {
+  readonly #parts: FlashArtifactsOptions;
+  readonly #key: Buffer;
+
+  constructor(parts: FlashArtifactsOptions) {
+    this.#parts = parts;
+    this.#key = createHmac('sha256', parts.masterKey).update('links to artifacts').digest();
+  }
+
+  link(method: Method, objectKey: string): ArtifactLink {
+    const expiresAt = this.#parts.clock.now() + LINK_TTL_MS;
+    return {
+      url: `${this.#parts.origin()}/artifacts/${objectKey}?expires=${expiresAt}&signature=${this.#sign(method, objectKey, expiresAt)}`,
+      expiresAt,
+    };
+  }
+
+  /** Throws where a link was not made here for this, or is too old. A key that was never signed is never a path. */
+  verifyLink(method: Method, objectKey: string, expires: string, signature: string): void {
+    const wanted = Buffer.from(this.#sign(method, objectKey, Number(expires)));
+    const shown = Buffer.from(signature);
+    if (shown.length !== wanted.length || !timingSafeEqual(shown, wanted))
+      throw new BerthError('forbidden', 'this link is not valid');
+    if (Number(expires) < this.#parts.clock.now())
+      throw new BerthError('forbidden', 'this link is too old; ask for a new one');
+  }
+
+  /** The file is there whole, or not at all. `nonce` tells two uploads of one key apart. */
+  async put(objectKey: string, content: Readable, nonce: string): Promise<void> {
+    const file = this.#path(objectKey);
+    const part = `${file}.${nonce}.part`;
+    await mkdir(dirname(file), { recursive: true });
+    try {
+      await pipeline(content, limitBytes, createWriteStream(part));
+      await rename(part, file);
+    } catch (error) {
+      await rm(part, { force: true });
+      throw error;
+    }
+  }
+
+  async size(objectKey: string): Promise<number | undefined> {
+    return (await stat(this.#path(objectKey)).catch(() => undefined))?.size;
+  }
+
+  read(objectKey: string): Readable {
+    return createReadStream(this.#path(objectKey));
+  }
+
+  /** Where it lies, for what runs on this machine. */
+  file(objectKey: string): string {
+    return this.#path(objectKey);
+  }
+
+  async removeAll(prefix: string): Promise<void> {
+    await rm(this.#path(prefix), { recursive: true, force: true });
+  }
+
+  #path(objectKey: string): string {
+    return join(this.#parts.folder, objectKey);
+  }
+
+  #sign(method: Method, objectKey: string, expiresAt: number): string {
+    return createHmac('sha256', this.#key).update(`${method}\n${objectKey}\n${expiresAt}`).digest('hex');
+  }
+}
+
+async function* limitBytes(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let bytes = 0;
+  for await (const chunk of content) {
+    bytes += chunk.length;
+    if (bytes > MAX_ARTIFACT_BYTES) throw artifactTooLargeError(bytes);
+    yield chunk;
+  }
+}
+
+export function artifactTooLargeError(bytes: number): BerthError {
+  return new BerthError('too-large', `at least ${bytes} bytes; a build may have ${MAX_ARTIFACT_BYTES}`);
+}

@@ -1,0 +1,29 @@
+import type { ApiKey, Scopes } from '../../domain/records.ts';
+import { hashApiKey } from '../../support/crypto.ts';
+import type { ResourceContext } from '../resource-context.ts';
+
+export const FULL_SCOPES: Scopes = { rest: 'write', graphql: 'write', serverless: 'write' };
+export const READ_SCOPES: Scopes = { rest: 'read', graphql: 'read', serverless: 'read' };
+
+export type ApiKeyFields = Pick<
+  ApiKey,
+  'accountId' | 'name' | 'access' | 'scopes' | 'endpoints' | 'expiresAt'
+>;
+
+/** A record to keep and the key to show: the one does not lead back to the other. */
+export function createApiKey(
+  { clock, ids }: Pick<ResourceContext, 'clock' | 'ids'>,
+  fields: ApiKeyFields,
+  key: string = ids.apiKey(),
+): { record: ApiKey; key: string } {
+  const record: ApiKey = {
+    ...fields,
+    id: ids.resource(),
+    hash: hashApiKey(key),
+    enabled: true,
+    root: false,
+    createdAt: clock.now(),
+    lastUsedAt: null,
+  };
+  return { record, key };
+}

@@ -1,0 +1,96 @@
+import type { InstanceEngine } from '../../engines/engine.ts';
+import type { InstanceUsage } from '../../engines/instance.ts';
+import type { Pod } from '../../store/pod-store.ts';
+import type { Clock } from '../../support/clock.ts';
+import { BerthError } from '../../support/errors.ts';
+import { containerPort } from '../../domain/pods/container-port.ts';
+
+const BYTES_PER_GB = 1024 ** 3;
+/** How old what is shown of a pod's use may be. */
+const USAGE_CACHE_MS = 2_000;
+const MAX_CACHED_USAGES = 20_000;
+
+export interface PodPort {
+  private: number;
+  /** Where it is reached from outside; null for an HTTP port, which the gateway serves, and while nothing listens. */
+  public: number | null;
+  type: 'http' | 'tcp';
+  ip: string | null;
+}
+
+/** How a running pod is at this moment. Shares are per cent. */
+export interface PodRuntime {
+  uptime: number;
+  cpu: number;
+  memory: number;
+  gpus: { util: number; memoryUtil: number }[];
+  ports: PodPort[];
+}
+
+/** What can only be asked of the engine. */
+export class PodRuntimeReader {
+  readonly #engines: ReadonlyMap<string, InstanceEngine>;
+  readonly #clock: Clock;
+  readonly #usages = new Map<
+    string,
+    { at: number; generation: number; usage: Promise<InstanceUsage | undefined> }
+  >();
+
+  /** `engines` by data center. */
+  constructor(engines: ReadonlyMap<string, InstanceEngine>, clock: Clock) {
+    this.#engines = engines;
+    this.#clock = clock;
+  }
+
+  /** Null unless it runs. */
+  async read(pod: Pod): Promise<PodRuntime | null> {
+    const engine = this.#engines.get(pod.dataCenterId);
+    if (pod.status !== 'RUNNING' || engine === undefined) return null;
+    const [usage, ports] = await Promise.all([this.#usage(pod, engine), this.ports(pod)]);
+    return {
+      uptime: Math.max(0, Math.floor((this.#clock.now() - (pod.startedAt ?? this.#clock.now())) / 1000)),
+      cpu: percentage(usage?.cpu ?? 0, pod.vcpuCount),
+      memory: percentage((usage?.memoryInBytes ?? 0) / BYTES_PER_GB, pod.memoryInGb),
+      gpus: Array.from(
+        { length: pod.gpuCount },
+        (_, index) => usage?.gpus[index] ?? { util: 0, memoryUtil: 0 },
+      ),
+      ports,
+    };
+  }
+
+  /** What it uses, as it was a moment ago: many ask, and what is used since the last question is of no use when that was just now. */
+  #usage(pod: Pod, engine: InstanceEngine): Promise<InstanceUsage | undefined> {
+    const now = performance.now();
+    const kept = this.#usages.get(pod.id);
+    if (kept !== undefined && now - kept.at < USAGE_CACHE_MS && kept.generation === pod.generation)
+      return kept.usage;
+    if (this.#usages.size >= MAX_CACHED_USAGES) this.#usages.clear();
+    const usage = engine.usage(pod.id).catch((error: unknown) => {
+      // How it is doing is not known while its engine does not answer; that it runs is.
+      if (error instanceof BerthError && error.code === 'unavailable') return undefined;
+      throw error;
+    });
+    this.#usages.set(pod.id, { at: now, generation: pod.generation, usage });
+    return usage;
+  }
+
+  /** Its declared ports. None while it does not run. */
+  async ports(pod: Pod): Promise<PodPort[]> {
+    const engine = this.#engines.get(pod.dataCenterId);
+    if (pod.status !== 'RUNNING' || engine === undefined) return [];
+    return Promise.all(
+      pod.ports.map(async (entry): Promise<PodPort> => {
+        const port = Number.parseInt(entry, 10);
+        if (entry.endsWith('/http')) return { private: port, public: null, type: 'http', ip: null };
+        const address = await engine.address(pod.id, containerPort(port, engine));
+        return { private: port, public: address?.port ?? null, type: 'tcp', ip: address?.host ?? null };
+      }),
+    );
+  }
+}
+
+/** An instance may use more than it was promised; nobody shows more than all. */
+function percentage(used: number, of: number): number {
+  return of <= 0 ? 0 : Math.max(0, Math.min(100, Math.round((100 * used) / of)));
+}

@@ -1,0 +1,17 @@
+import { ruleError } from '../../support/errors.ts';
+
+/** The registries that these things name. */
+export function referencedRegistryIds(
+  ...things: readonly ({ registryId?: string | null } | undefined)[]
+): string[] {
+  return things.flatMap((thing) => (typeof thing?.registryId === 'string' ? [thing.registryId] : []));
+}
+
+/** Refuses a registry that is not among those that the account has. */
+export function checkRegistryExists(registryId: string | null | undefined, found: readonly string[]): void {
+  if (typeof registryId === 'string' && !found.includes(registryId)) {
+    throw ruleError(
+      `registry ${JSON.stringify(registryId.slice(0, 64))} does not exist in this account; create it first or leave it out`,
+    );
+  }
+}

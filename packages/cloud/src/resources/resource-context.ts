@@ -1,0 +1,46 @@
+import type { AuditEntry, FieldChange } from '../domain/records.ts';
+import type { Store } from '../store/store.ts';
+import type { Clock } from '../support/clock.ts';
+import type { Ids } from '../support/ids.ts';
+import type { Caller } from '../domain/caller.ts';
+
+/** What every kind of resource works with. */
+export interface ResourceContext {
+  store: Store;
+  clock: Clock;
+  ids: Ids;
+}
+
+/** The audit entry of one change, for the log of the account that owns the resource: an operator changes things of others too. */
+export function auditEntry(
+  context: ResourceContext,
+  caller: Caller,
+  action: string,
+  resource: string,
+  resourceId: string,
+  changes: FieldChange[] = [],
+  accountId = caller.accountId,
+): AuditEntry {
+  return {
+    at: context.clock.now(),
+    accountId,
+    keyId: caller.keyId,
+    interface: caller.interface,
+    requestId: caller.requestId,
+    action,
+    resource,
+    resourceId,
+    changes,
+  };
+}
+
+/** What differs between two versions of a record. Hidden fields are named, their values are not kept. */
+export function diffRecords<T extends object>(before: T, after: T, hidden: (keyof T)[] = []): FieldChange[] {
+  const changes: FieldChange[] = [];
+  for (const field of Object.keys(after) as (keyof T & string)[]) {
+    const [from, to] = [before[field], after[field]];
+    if (field === 'updatedAt' || JSON.stringify(from) === JSON.stringify(to)) continue;
+    changes.push(hidden.includes(field) ? { field } : { field, from, to });
+  }
+  return changes;
+}

@@ -1,0 +1,115 @@
+import { mkdir, readdir, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { KeyedMutex } from '../../support/keyed-mutex.ts';
+import type { NetworkVolume } from '../../domain/records.ts';
+import { removeTree } from '../../support/remove-tree.ts';
+import type { ResourceContext } from '../resource-context.ts';
+import { volumeStatePath, volumeDirectoryPath } from './volume-paths.ts';
+import { VolumeDirectory } from './volume-directory.ts';
+import { isMissingPathError } from './directory-handle.ts';
+import { VolumeObjects } from './volume-objects.ts';
+import { MultipartUploads } from './multipart-uploads.ts';
+import { VolumeUsageMeter } from './volume-usage.ts';
+import type { VolumeUsage } from './volume-usage.ts';
+
+const BYTES_PER_GB = 1024 ** 3;
+/** Where the data of removed volumes goes. No id has a dot. */
+const REMOVED_DIRECTORY = '.removed';
+
+/** What lies in network volumes, on the disk of this machine or on one that several share. */
+export class VolumeContents {
+  readonly #context: ResourceContext;
+  readonly #data: string;
+  readonly #onProblem: (error: unknown) => void;
+  readonly #turns = new KeyedMutex();
+  readonly #usages = new Map<string, VolumeUsageMeter>();
+
+  /** `onProblem` is told when the data of a removed volume could not be wiped. */
+  constructor(context: ResourceContext, data: string, onProblem: (error: unknown) => void = () => undefined) {
+    this.#context = context;
+    this.#data = data;
+    this.#onProblem = onProblem;
+  }
+
+  objects(volume: NetworkVolume): VolumeObjects {
+    const { ids } = this.#context;
+    return new VolumeObjects({
+      directory: this.#directory(volume),
+      capacity: volume.size * BYTES_PER_GB,
+      usage: this.#usage(volume.id),
+      locks: this.#turns,
+      ids,
+    });
+  }
+
+  uploads(volume: NetworkVolume): MultipartUploads {
+    const { ids, clock } = this.#context;
+    return new MultipartUploads({
+      objects: this.objects(volume),
+      directory: this.#directory(volume),
+      usage: this.#usage(volume.id),
+      locks: this.#turns,
+      clock,
+      ids,
+    });
+  }
+
+  usage(volume: Pick<NetworkVolume, 'id'>): Promise<VolumeUsage> {
+    return this.#usage(volume.id).current();
+  }
+
+  /** The volume is gone. Its data is out of reach at once; to wipe it may take a while, and nobody waits for that. */
+  async remove(id: string): Promise<void> {
+    this.#usages.delete(id);
+    const bin = volumeStatePath(this.#data, REMOVED_DIRECTORY);
+    await mkdir(bin, { recursive: true });
+    for (const [index, folder] of [
+      volumeDirectoryPath(this.#data, id),
+      volumeStatePath(this.#data, id),
+    ].entries()) {
+      await rename(folder, join(bin, `${id}-${index}-${this.#context.ids.resource()}`)).catch(
+        (error: unknown) => {
+          if (!isMissingPathError(error)) throw error;
+        },
+      );
+    }
+    void this.deleteRemovedData();
+  }
+
+  /** Wipes the data of removed volumes, with what an earlier Berth left. What cannot be wiped keeps nothing else on disk. */
+  async deleteRemovedData(): Promise<void> {
+    const bin = volumeStatePath(this.#data, REMOVED_DIRECTORY);
+    for (const name of await this.#namesIn(bin)) await removeTree(join(bin, name)).catch(this.#onProblem);
+  }
+
+  async #namesIn(bin: string): Promise<string[]> {
+    try {
+      return await readdir(bin);
+    } catch (error) {
+      if (!isMissingPathError(error)) this.#onProblem(error);
+      return [];
+    }
+  }
+
+  #directory({ id, accountId }: NetworkVolume): VolumeDirectory {
+    const isThere = async (): Promise<boolean> =>
+      (await this.#context.store.volumes.find(accountId, id)) !== undefined;
+    return new VolumeDirectory({
+      path: volumeDirectoryPath(this.#data, id),
+      statePath: volumeStatePath(this.#data, id),
+      volumeExists: isThere,
+    });
+  }
+
+  #usage(id: string): VolumeUsageMeter {
+    let usage = this.#usages.get(id);
+    if (usage === undefined) {
+      usage = new VolumeUsageMeter([
+        volumeDirectoryPath(this.#data, id),
+        `${volumeStatePath(this.#data, id)}/uploads`,
+      ]);
+      this.#usages.set(id, usage);
+    }
+    return usage;
+  }
+}

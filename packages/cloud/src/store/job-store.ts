@@ -1,0 +1,231 @@
+import type {
+  Delivery,
+  DeliveryEntry,
+  Job,
+  JobChange,
+  JobStatus,
+  JobWithPayloads,
+} from '../domain/job-records.ts';
+
+/**
+ * What the queue asks of a store. Calls that arrive together are committed together, and a
+ * call resolves only when the commit that holds its change is on disk. Three may resolve when it
+ * is committed, for the disk to follow: a take, a submission of which nobody is told yet, and
+ * the removal of jobs that nobody sees any more.
+ * A power cut in between undoes what no client was told of; a worker that has such a job finds
+ * that its lease is gone. Rules come in as functions and run inside the transaction, on the job
+ * as it is there.
+ */
+export interface JobStore {
+  /** Tells whether a take that is asked for in the same turn as a submission meets its job. Where it does not, it has to be asked for again after the commit. */
+  readonly sameTurnTakes: { at(endpointId: string): boolean };
+  /** Adds a job. With an idempotency key that is taken, the job that has it is answered instead. `untold`: nobody hears of it before its end. */
+  submit(whole: JobWithPayloads, idempotency?: Idempotency, untold?: boolean): Promise<SubmitResult>;
+  /** Hands out a job for each claim, as long as there are any: normal before low priority, accounts in turn, each account's oldest first. The first job is for the first claim. */
+  take(endpointId: string, terms: TakeRequest): Promise<TakenJob[]>;
+  /** Asks `next` what becomes of a job and writes it. Answers the job before and after; undefined where there is none. */
+  change(
+    endpointId: string,
+    seq: number,
+    next: (job: Job) => JobChange | undefined,
+  ): Promise<JobChangeResult | undefined>;
+  /** The same for several jobs, in this order. Where it fails, some of them may have been changed all the same. */
+  changeAll(asked: readonly JobChangeRequest[]): Promise<(JobChangeResult | undefined)[]>;
+  find(endpointId: string, seq: number): Promise<JobWithPayloads | undefined>;
+  /** Adds to what a job has streamed what `next` answers, which is told how far it is. Answers how far it is then; undefined where `next` refuses, or there is no such job. */
+  appendChunks(
+    endpointId: string,
+    seq: number,
+    next: (job: Job, end: ChunkPosition) => readonly NewChunk[] | undefined,
+  ): Promise<ChunkPosition | undefined>;
+  /** Chunks after number `after`, in order, together at most `bytes` large but at least one. */
+  listChunks(endpointId: string, seq: number, after: number, bytes: number): Promise<Chunk[]>;
+  /** Jobs of any endpoint that time has something to do with, the longest due first. Those that are over are left to `forgetEnded`. */
+  listDue(now: number, limit: number): Promise<Job[]>;
+  /** Removes jobs of any endpoint that have ended and whose retention is over, up to `limit`; answers how many. Nobody is told, as nobody sees them any more. */
+  deleteExpired(now: number, limit: number): Promise<number>;
+  /** Removes every waiting job of an endpoint; answers how many. */
+  purge(endpointId: string): Promise<number>;
+  /** Which jobs there are, newest first, without what they carry: that may be large, and nobody may want it. Looks at a few rows of many, and says where the next look begins. */
+  list(endpointId: string, look: JobListQuery): Promise<JobPage>;
+  /** Several jobs with all that they carry, newest first. Those that are gone are left out. */
+  findAll(endpointId: string, seqs: readonly number[]): Promise<JobWithPayloads[]>;
+  counts(endpointId: string): Promise<JobCounts>;
+  /** How many jobs of normal priority wait, and how many of them since before a time; each counted up to `limit`. */
+  countWaiting(
+    endpointId: string,
+    queuedBefore: number,
+    limit: number,
+  ): Promise<{ waiting: number; late: number }>;
+  /** How many waiting jobs are before this one, counted up to `limit`. */
+  countAhead(job: Job, limit: number): Promise<number>;
+  /** The jobs that workers hold, of one endpoint or of all. */
+  listRunning(endpointId?: string): Promise<Job[]>;
+  /** The highest number that a job has; 0 where there is none. */
+  highestSeq(): Promise<number>;
+  /** Everything of an endpoint. */
+  removeEndpoint(endpointId: string): Promise<void>;
+
+  /** Writes down which workers were seen, and when. */
+  saveHeartbeats(listHeartbeats: WorkerHeartbeat[]): Promise<void>;
+  workers(endpointId: string, seenSince: number): Promise<WorkerHeartbeat[]>;
+  /** Forgets workers that were not seen since, and puts together what was counted apart. */
+  compact(seenSince: number): Promise<void>;
+
+  /** Deliveries that wait for their next attempt, the longest due first, together at most `bytes` large but at least one. */
+  listDueDeliveries(now: number, limit: number, bytes: number): Promise<Delivery[]>;
+  saveDelivery(delivery: Delivery): Promise<void>;
+  /** Writes `next` if the delivery is still due when it was seen to be, after as many attempts; false where somebody else was faster. */
+  updateDelivery(
+    seen: Pick<Delivery, 'id' | 'endpointId' | 'nextAt' | 'attempts'>,
+    next: Delivery,
+  ): Promise<boolean>;
+  /** Forgets deliveries that came to their end before this time. */
+  deleteEndedDeliveries(before: number): Promise<void>;
+  /** The newest first. Without their bodies, which may be large. */
+  listDeliveries(endpointId: string, filter: { jobId?: string; limit: number }): Promise<DeliveryEntry[]>;
+  findDelivery(endpointId: string, id: string): Promise<Delivery | undefined>;
+}
+
+export interface Idempotency {
+  key: string;
+  /** Tells the same body from another. */
+  bodyHash: string;
+}
+
+export interface SubmitResult {
+  job: Job;
+  created: boolean;
+  /** Whoever takes in the same turn has met it: nobody has to be woken for it. */
+  seenByTakes: boolean;
+  /** Of the job that holds the key, where it was not created. */
+  bodyHash: string | null;
+}
+
+/** Who gets a job, and the token of the lease. */
+export interface Claim {
+  workerId: string;
+  lease: string;
+}
+
+export interface TakeRequest {
+  /** Asked for at the last moment: until then others may come and want jobs too. */
+  claims(): readonly Claim[];
+  takenAt: number;
+  /** When a lease has to be looked at at the latest; earlier where the job's time to live or its execution time is over before. */
+  leaseCheckAt: number;
+  /** The rule. What it makes of a job agrees with the above: a store may have to write the lease before it knows the job. */
+  startAttempt(job: Job, claim: Claim): JobChange;
+  /** Told where others wait that could not be had just now: they are in somebody's hands, and may be back in a moment. */
+  onLockedSkipped?(): void;
+}
+
+export interface TakenJob {
+  job: Job;
+  request: string;
+}
+
+/** A job, and what becomes of it. */
+export interface JobChangeRequest {
+  readonly endpointId: string;
+  readonly seq: number;
+  next(job: Job): JobChange | undefined;
+}
+
+export interface JobChangeResult {
+  before: Job;
+  /** The same where the rule changed nothing. */
+  after: Job;
+  changed: boolean;
+}
+
+export interface Chunk {
+  number: number;
+  /** JSON text of the whole chunk. */
+  text: string;
+}
+
+/** A chunk before it has a number. */
+export interface NewChunk {
+  text: string;
+  /** The number that the worker gave to what it is, or is a part of. Where it gave none, that of the chunk before. */
+  workerNumber: number;
+}
+
+/** How far a stream is, as its last chunk says: both are 0 where there is none. */
+export interface ChunkPosition {
+  number: number;
+  workerNumber: number;
+}
+
+export interface JobFilter {
+  status?: JobStatus;
+  limit: number;
+  offset: number;
+}
+
+export interface JobListQuery {
+  status?: JobStatus;
+  /** Older than this one. */
+  before?: number;
+  /** How many rows are looked at, whatever their status: no index has it, since that would cost every job. */
+  maxRowsScanned: number;
+  /** Whoever is over by now is left out. */
+  now: number;
+}
+
+export interface JobPage {
+  /** By their numbers, with the size of what they carry in bytes. */
+  jobs: { seq: number; bytes: number }[];
+  /** Older ones are `before` this one; undefined where there are none. */
+  next: number | undefined;
+}
+
+/** Waiting and running are as of now, the others since the endpoint was made. */
+export interface JobCounts {
+  inQueue: number;
+  inProgress: number;
+  completed: number;
+  failed: number;
+  retried: number;
+}
+
+export interface WorkerHeartbeat {
+  endpointId: string;
+  workerId: string;
+  seenAt: number;
+  /** Jobs that it runs. */
+  busy: number;
+  /** Set where it reported that a check failed. */
+  unhealthy: string | null;
+}
+
+export function positionAfter(end: ChunkPosition, added: readonly NewChunk[]): ChunkPosition {
+  return { number: end.number + added.length, workerNumber: added.at(-1)?.workerNumber ?? end.workerNumber };
+}
+
+/** How the counts of an endpoint move when a job does. */
+export interface CountDeltas {
+  queued: number;
+  running: number;
+  completed: number;
+  failed: number;
+  retried: number;
+}
+
+/** What a change of one job does to the counts. A job that is gone counts nowhere as waiting or running. */
+export function countDeltas(before: Job | undefined, after: Job | undefined): CountDeltas {
+  const ended = (status: JobStatus): number =>
+    after?.status === status && before?.status !== status ? 1 : 0;
+  return {
+    queued: at(after, 'IN_QUEUE') - at(before, 'IN_QUEUE'),
+    running: at(after, 'IN_PROGRESS') - at(before, 'IN_PROGRESS'),
+    completed: ended('COMPLETED'),
+    failed: ended('FAILED') + ended('TIMED_OUT'),
+    retried: after !== undefined && before !== undefined ? Math.max(0, after.retries - before.retries) : 0,
+  };
+}
+
+function at(job: Job | undefined, status: JobStatus): number {
+  return job?.status === status ? 1 : 0;
+}

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createTestDatabase } from '../../../../testing/src/test-database.ts';
+import { newJob } from '../../queue/job-submission.ts';
+import type { JobOptions } from '../../queue/job-submission.ts';
+import * as transitions from '../../queue/job-transitions.ts';
+import { INSERTED_COLUMNS, insertedValues } from '../tables/job-rows.ts';
+import { migrate } from './migrate.ts';
+import { openDatabase } from '../open-store.ts';
+import { execute, raw, sql, tuples } from '../sql.ts';
+import type { Steps, Value } from '../sql.ts';
+import { migrations } from './migrations.ts';
+
+const BEFORE = 14;
+const WAITING_COLUMNS = ['endpoint_id', 'low_priority', 'account_id', 'position', 'seq', 'queued_at'];
+const NOW = 1_800_000_000_000;
+
+test('jobs that waited before they could share a place wait on, in their order', async () => {
+  const place = await createTestDatabase('postgres');
+  const database = await openDatabase({
+    poolSize: 2,
+    onError: () => undefined,
+    database: place.url,
+    data: place.data,
+  });
+  try {
+    await migrate(database, migrations.slice(0, BEFORE));
+    const made = (seq: number, terms: JobOptions = {}): ReturnType<typeof newJob> =>
+      newJob(
+        {
+          id: 'e',
+          accountId: 'one',
+          executionTimeout: 600_000,
+          jobTtl: 86_400_000,
+          retention: null,
+          maxRetries: 1,
+        },
+        'one',
+        `{"input": ${seq}}`,
+        terms,
+        seq,
+        NOW,
+      );
+    const jobs = [
+      made(3),
+      made(1, { webhook: 'https://example.com/\u001e"' }),
+      made(2, { lowPriority: true, executionTimeout: 5_000 }),
+    ];
+    const insert = function* (table: string, columns: readonly string[], values: Value[]): Steps<void> {
+      yield* execute(sql`insert into ${raw(table)} (${raw(columns.join(', '))}) values ${tuples([values])}`);
+    };
+    await database.write(function* () {
+      for (const { job, payloads } of jobs) {
+        yield* insert('jobs', INSERTED_COLUMNS, insertedValues(job, undefined, payloads.request));
+        yield* insert('job_waiting', WAITING_COLUMNS, [
+          job.endpointId,
+          job.lowPriority ? 1 : 0,
+          job.accountId,
+          job.position,
+          job.seq,
+          job.queuedAt,
+        ]);
+      }
+    });
+
+    assert.equal(await migrate(database), migrations.length - BEFORE);
+    const store = database.jobs();
+    const taken = await store.take(
+      'e',
+      transitions.takeRequest(() => ['a', 'b', 'c', 'd'].map((lease) => ({ workerId: 'w', lease })), NOW + 5),
+    );
+    const [third, first, second] = jobs as [(typeof jobs)[0], (typeof jobs)[0], (typeof jobs)[0]];
+    assert.deepEqual(
+      taken,
+      [first, third, second].map(({ job, payloads }, index) => ({
+        job: transitions.take(job, 'w', 'abc'.charAt(index), NOW + 5).job,
+        request: payloads.request,
+      })),
+    );
+  } finally {
+    await database.close();
+    await place.drop();
+  }
+});

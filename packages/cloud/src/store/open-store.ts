@@ -1,0 +1,125 @@
+import { join } from 'node:path';
+import type { Sealer } from '../support/crypto.ts';
+import { BerthError } from '../support/errors.ts';
+import type { Database } from './database.ts';
+import type { UsageRules } from './ledger-store.ts';
+import { migrate } from './migrations/migrate.ts';
+import { openPostgres } from './postgres/open-database.ts';
+import { execute, row, sql } from './sql.ts';
+import { openSqlite } from './sqlite/open-database.ts';
+import type { Store } from './store.ts';
+import { accountTable } from './tables/accounts.table.ts';
+import { auditLogTable } from './tables/audit-log.table.ts';
+import { clusterTable } from './tables/clusters.table.ts';
+import { workersTable } from './tables/workers.table.ts';
+import { endpointTable } from './tables/endpoints.table.ts';
+import { apiKeyTable } from './tables/api-keys.table.ts';
+import { ledgerTable } from './tables/ledger.table.ts';
+import { flashTables } from './tables/flash.table.ts';
+import { loginRequestTable } from './tables/login-requests.table.ts';
+import { modelTable } from './tables/models.table.ts';
+import { podTable } from './tables/pods.table.ts';
+import { registryDelegationTable, registryTable } from './tables/registries.table.ts';
+import { s3KeyTable } from './tables/s3-keys.table.ts';
+import { secretTable } from './tables/secrets.table.ts';
+import { templateTable } from './tables/templates.table.ts';
+import { networkVolumeTable } from './tables/network-volumes.table.ts';
+import { noopWakeupBus } from './wakeup-bus.ts';
+import type { WakeupBus } from './wakeup-bus.ts';
+
+export interface StoreOptions {
+  /** A postgres URL; empty is SQLite in the data directory. */
+  database: string;
+  data: string;
+  poolSize: number;
+  sealer: Sealer;
+  /** What is written of pods, workers and volumes is usage too; without these nothing is counted. */
+  usage?: UsageRules;
+  onError(error: Error): void;
+}
+
+/** Opens the database that the configuration names, brings its schema up to date, and hands out the store over it. */
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const database = await openDatabase(options);
+  try {
+    await migrate(database);
+    await checkMasterKey(database, options.sealer);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return createStore(database, options.sealer, await database.wakeups(), options.usage);
+}
+
+export async function openDatabase({
+  database,
+  data,
+  poolSize,
+  onError,
+}: Omit<StoreOptions, 'sealer' | 'usage'>): Promise<Database> {
+  return database === ''
+    ? openSqlite(join(data, 'berth.db'))
+    : openPostgres({ url: database, poolSize, onError });
+}
+
+export function createStore(
+  database: Database,
+  sealer: Sealer,
+  wakeups: WakeupBus = noopWakeupBus,
+  usage?: UsageRules,
+): Store {
+  const leadership = database.leaderElection();
+  return {
+    accounts: accountTable(database),
+    keys: apiKeyTable(database),
+    s3Keys: s3KeyTable(database, sealer),
+    templates: templateTable(database, sealer),
+    endpoints: endpointTable(database, sealer),
+    pods: podTable(database, sealer, usage),
+    clusters: clusterTable(database, sealer, usage),
+    volumes: networkVolumeTable(database, usage),
+    registries: registryTable(database, sealer),
+    delegations: registryDelegationTable(database),
+    secrets: secretTable(database, sealer),
+    flash: flashTables(database),
+    models: modelTable(database),
+    loginRequests: loginRequestTable(database, sealer),
+    audit: auditLogTable(database),
+    jobs: database.jobs(),
+    workers: workersTable(database, sealer, usage),
+    ledger: ledgerTable(database, usage),
+    wakeups,
+    leaderElection: leadership,
+    ping: () =>
+      database.read(function* () {
+        yield sql`select 1`;
+      }),
+    close: async () => {
+      await Promise.all([wakeups.close(), leadership.close()]);
+      await database.close();
+    },
+  };
+}
+
+/**
+ * A server with another master key could read nothing that is sealed, and would seal what
+ * the others cannot read. A known text, sealed at the first start, tells before any harm.
+ */
+async function checkMasterKey(database: Database, sealer: Sealer): Promise<void> {
+  const context = 'the master key check';
+  const kept = await database.write(function* () {
+    yield* execute(
+      sql`insert into settings (name, value) values ('master key check', ${sealer.seal('berth', context)}) on conflict (name) do nothing`,
+    );
+    return yield* row<{ value: string }>(sql`select value from settings where name = 'master key check'`);
+  });
+  try {
+    sealer.open(kept?.value ?? '', context);
+  } catch (cause) {
+    throw new BerthError(
+      'unavailable',
+      'this database was sealed with another master key; set BERTH_MASTER_KEY, or copy master.key from the data directory of the server that made it',
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,89 @@
+import { BerthError } from '../../support/errors.ts';
+
+/** Items that came together and are answered together. */
+interface PendingItems<In, Out> {
+  items: readonly In[];
+  resolve: (values: Out[]) => void;
+  reject: (error: unknown) => void;
+}
+
+/**
+ * Items that arrive while a commit is on its way wait together and share the next one. Alone,
+ * an item goes at once; under load the batches grow by themselves.
+ */
+export class CommitBatcher<In, Out> {
+  readonly #commit: (items: readonly In[]) => Promise<readonly Out[]>;
+  readonly #largest: number;
+  #waiting: PendingItems<In, Out>[] = [];
+  #busy = false;
+
+  constructor(commit: (items: readonly In[]) => Promise<readonly Out[]>, largest: number) {
+    this.#commit = commit;
+    this.#largest = largest;
+  }
+
+  async add(item: In): Promise<Out> {
+    const [value] = await this.addAll([item]);
+    return value as Out;
+  }
+
+  /** The same for several, which are committed and answered together. */
+  addAll(items: readonly In[]): Promise<Out[]> {
+    if (items.length === 0) return Promise.resolve([]);
+    this.#start();
+    return new Promise((resolve, reject) => this.#waiting.push({ items, resolve, reject }));
+  }
+
+  #start(): void {
+    if (this.#busy) return;
+    this.#busy = true;
+    setImmediate(() => void this.#drain());
+  }
+
+  /** Whoever is done is answered when the next ones are on their way: the database does not wait for what is made of the answers. */
+  async #drain(): Promise<void> {
+    let answer = (): void => undefined;
+    do {
+      const settling = this.#settle(this.#next());
+      answer();
+      answer = await settling;
+    } while (this.#waiting.length > 0);
+    this.#busy = false;
+    answer();
+  }
+
+  /** As many as fit into a commit, and at least one. */
+  #next(): PendingItems<In, Out>[] {
+    let size = 0;
+    let count = 0;
+    for (const { items } of this.#waiting) {
+      size += items.length;
+      if (count > 0 && size > this.#largest) break;
+      count += 1;
+    }
+    return this.#waiting.splice(0, count);
+  }
+
+  /** Answers how to tell them. */
+  async #settle(group: readonly PendingItems<In, Out>[]): Promise<() => void> {
+    const [first] = group;
+    try {
+      const results = await this.#commit(
+        group.length === 1 && first !== undefined ? first.items : group.flatMap(({ items }) => items),
+      );
+      return () => {
+        let from = 0;
+        for (const { items, resolve } of group) {
+          resolve(results.slice(from, from + items.length));
+          from += items.length;
+        }
+      };
+    } catch (error) {
+      const alone = group.length === 1 || (error instanceof BerthError && error.code === 'unavailable');
+      if (alone) return () => group.forEach(({ reject }) => reject(error));
+      // One of them cannot be done. Each by itself: the others shall not suffer for it.
+      for (const one of group) (await this.#settle([one]))();
+      return () => undefined;
+    }
+  }
+}

@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto';
+import { createRequire } from 'node:module';
+import type * as Pg from 'pg';
+import type { Pool, PoolClient, QueryResult } from 'pg';
+import { BerthError } from '../../support/errors.ts';
+import type { Database } from '../database.ts';
+import { UniqueViolation } from '../database.ts';
+import { render } from '../sql.ts';
+import type { StatementResult, Row, Statement, Steps } from '../sql.ts';
+import { errorCode, isConnectionError } from './connection-errors.ts';
+import { postgresJobStore } from './job-store-driver.ts';
+import { advisoryLockElection } from './advisory-lock-election.ts';
+import { connectError } from './connect-error.ts';
+import { notifyWakeupBus } from './notify-wakeup-bus.ts';
+
+const UNIQUE_VIOLATION = '23505';
+/** Two transactions met; running one of them again is the documented answer. */
+const RETRYABLE = new Set(['40001', '40P01']);
+const DIVISION_BY_ZERO = '22012';
+const ATTEMPTS = 24;
+/** Those who met shall not meet again: the pause between two attempts grows, and nobody's is like another's. */
+const MAX_BACKOFF_STEP_MS = 4;
+const MIN_SERVER_VERSION = 140000;
+
+/** Every statement here finds its rows by a key. A plan that reads whole tables is never right, however small they are when it is made. */
+const PLANNER_OPTIONS = '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off';
+/** The few statements that the lanes of the queue repeat all the time are planned once: to plan them takes as long as to run them for one job. */
+const GENERIC_PLAN_OPTION = '-c plan_cache_mode=force_generic_plan';
+export const QUEUE_POOL_OPTIONS = `${PLANNER_OPTIONS} ${GENERIC_PLAN_OPTION}`;
+/** A connection may go silent without a word: behind it a machine without power, or a wall that forgot it. A statement of a lane, on which all others of its kind wait, is given up after this, any other after a while that no statement takes. */
+const QUEUE_POOL_TIMEOUT_MS = 30_000;
+const QUERY_TIMEOUT_MS = 10 * 60_000;
+/** Also for a connection that is free. */
+const CONNECT_TIMEOUT_MS = 30_000;
+/** Submissions and changes have one commit on its way each, and takes one for each endpoint. Beyond this many they wait for each other. */
+const MAX_QUEUE_CONNECTIONS = 4;
+
+export interface PostgresOptions {
+  url: string;
+  poolSize: number;
+  onError(error: Error): void;
+}
+
+export async function openPostgres({ url, poolSize, onError }: PostgresOptions): Promise<Database> {
+  // Loaded here and not above: a server on SQLite starts without it.
+  const pg = createRequire(import.meta.url)('pg') as typeof Pg;
+  let closing = false;
+  const open = (max: number, options: string, queryTimeout: number): Pool => {
+    const opened = new pg.Pool({
+      connectionString: url,
+      max,
+      application_name: 'berth',
+      options,
+      types,
+      keepAlive: true,
+      query_timeout: queryTimeout,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    });
+    opened.on('error', (error) => {
+      // A connection may still be on its way out when its pool says that it has ended.
+      if (!closing) onError(error);
+    });
+    // The pool listens to idle connections alone. One that breaks while it is in use tells its query, and the event beside that must not end the process.
+    opened.on('connect', (client) => void client.on('error', () => undefined));
+    return opened;
+  };
+  const types = {
+    getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+      oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format ?? 'text'),
+  };
+  const forLanes = Math.max(1, Math.min(MAX_QUEUE_CONNECTIONS, Math.floor(poolSize / 2)));
+  const pool = open(Math.max(1, poolSize - forLanes), PLANNER_OPTIONS, QUERY_TIMEOUT_MS);
+  const lanes = open(forLanes, QUEUE_POOL_OPTIONS, QUEUE_POOL_TIMEOUT_MS);
+  await checkVersion(pool).catch((error: unknown) => {
+    // It reads the address as the pool does, with what the environment adds.
+    throw error instanceof BerthError ? error : connectError(error, new pg.Client({ connectionString: url }));
+  });
+  const server = randomUUID().slice(0, 8);
+  return {
+    dialect: 'postgres',
+    read: (steps) => withClient(pool, (client) => run(client, steps)),
+    write: (steps) => withTransactionRetries(() => inTransaction(pool, (client) => run(client, steps))),
+    jobs: () => postgresJobStore(pool, lanes, server),
+    wakeups: () => notifyWakeupBus({ url, server, pool, onError }),
+    leaderElection: () => advisoryLockElection(url, onError),
+    close: async () => {
+      closing = true;
+      await Promise.all([pool.end(), lanes.end()]);
+    },
+  };
+}
+
+async function checkVersion(pool: Pool): Promise<void> {
+  const answer = await pool.query<{ version: string }>(
+    `select current_setting('server_version_num') as version`,
+  );
+  const version = Number(answer.rows[0]?.version);
+  if (version < MIN_SERVER_VERSION) {
+    throw new BerthError(
+      'unavailable',
+      `PostgreSQL 14 or newer is needed; this server is ${Math.floor(version / 10000)}`,
+    );
+  }
+}
+
+async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  const client = await translateErrors(pool.connect());
+  let broken = false;
+  try {
+    return await work(client);
+  } catch (error) {
+    broken = error instanceof BerthError && error.code === 'unavailable';
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
+
+export function inTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  return withClient(pool, async (client) => {
+    await translateErrors(client.query('begin'));
+    try {
+      const result = await translateErrors(work(client));
+      await translateErrors(client.query('commit'));
+      return result;
+    } catch (error) {
+      await client.query('rollback').catch(() => undefined);
+      throw error;
+    }
+  });
+}
+
+async function run<T>(client: PoolClient, steps: () => Steps<T>): Promise<T> {
+  const work = steps();
+  let step = work.next();
+  while (step.done !== true) step = work.next(await execute(client, step.value));
+  return step.value;
+}
+
+async function execute(client: PoolClient, statement: Statement): Promise<StatementResult> {
+  const answer: QueryResult<Row> = await translateErrors(
+    client.query<Row>(render(statement, 'postgres'), [...statement.values]),
+  );
+  return { rows: answer.rows, changes: answer.rowCount ?? 0 };
+}
+
+/** Somebody else was faster; the whole has to be looked at again. */
+export class RetryTransaction extends Error {}
+
+/** How a statement that is its own transaction says that nothing of it shall be kept. */
+export function isDivisionByZero(error: unknown): boolean {
+  return errorCode(error) === DIVISION_BY_ZERO;
+}
+
+export async function withTransactionRetries<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt === ATTEMPTS || !(error instanceof RetryTransaction || RETRYABLE.has(errorCode(error))))
+        throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * MAX_BACKOFF_STEP_MS * attempt));
+  }
+}
+
+export async function translateErrors<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (errorCode(error) === UNIQUE_VIOLATION) throw new UniqueViolation(error);
+    if (isConnectionError(error)) {
+      throw new BerthError('unavailable', 'the database does not answer; try again', { cause: error });
+    }
+    throw error;
+  }
+}

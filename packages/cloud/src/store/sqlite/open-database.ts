@@ -1,0 +1,126 @@
+import { DatabaseSync } from 'node:sqlite';
+import type { StatementSync } from 'node:sqlite';
+import { BerthError } from '../../support/errors.ts';
+import type { Database } from '../database.ts';
+import { UniqueViolation } from '../database.ts';
+import { render } from '../sql.ts';
+import type { StatementResult, Row, Statement, Steps } from '../sql.ts';
+import { singleServerElection } from '../leader-election.ts';
+import { noopWakeupBus } from '../wakeup-bus.ts';
+import { GroupCommit } from './group-commit.ts';
+import { sqliteJobStore } from './job-store-driver.ts';
+import { WalCheckpointer } from './wal-checkpointer.ts';
+import { WalSync } from './wal-sync.ts';
+
+const SQLITE_FULL = 13;
+const SQLITE_IOERR = 10;
+const SQLITE_CONSTRAINT_PRIMARYKEY = 1555;
+const SQLITE_CONSTRAINT_UNIQUE = 2067;
+
+/** A commit is on disk before it is acknowledged: the write-ahead log, synced by `WalSync`. One process has the file, and locks it once. */
+const PRAGMAS = `
+  pragma locking_mode = exclusive;
+  pragma journal_mode = wal;
+  pragma synchronous = normal;
+  pragma foreign_keys = on;
+  pragma busy_timeout = 5000;
+  pragma cache_size = -32000;
+`;
+
+export function openSqlite(file: string): Database {
+  const connection = new DatabaseSync(file);
+  connection.exec(PRAGMAS);
+  const room = new WalCheckpointer(connection, file);
+  const wal = new WalSync(file, () => room.checkpoint());
+  const group = new GroupCommit(connection, wal, failed);
+  const prepared = new Map<string, StatementSync>();
+
+  function execute(statement: Statement): StatementResult {
+    const text = render(statement, 'sqlite');
+    let ready = prepared.get(text);
+    if (ready === undefined) {
+      ready = connection.prepare(text);
+      prepared.set(text, ready);
+    }
+    if (ready.columns().length > 0) {
+      const rows = ready.all(...statement.values) as Row[];
+      return { rows, changes: rows.length };
+    }
+    return { rows: [], changes: Number(ready.run(...statement.values).changes) };
+  }
+
+  function run<T>(steps: () => Steps<T>): T {
+    const work = steps();
+    let step = work.next();
+    while (step.done !== true) step = work.next(execute(step.value));
+    return step.value;
+  }
+
+  function transaction<T>(steps: () => Steps<T>): T {
+    connection.exec('begin immediate');
+    try {
+      const result = run(steps);
+      connection.exec('commit');
+      wal.sync();
+      return result;
+    } catch (error) {
+      if (connection.isTransaction) connection.exec('rollback');
+      throw error;
+    }
+  }
+
+  /** After the rollback. Whoever tries again shall find room, if there is any to be had. */
+  function failed(error: unknown): Error {
+    if (isFull(error) && !connection.isTransaction) room.freeSpace();
+    return translate(error);
+  }
+
+  /** Turns a thrown error into a rejected promise, in the words that rules understand. */
+  function settle<T>(work: () => T): Promise<T> {
+    try {
+      return Promise.resolve(work());
+    } catch (error) {
+      return Promise.reject(failed(error));
+    }
+  }
+
+  return {
+    dialect: 'sqlite',
+    read: (steps) => group.read(() => run(steps)),
+    write: (steps) => settle(() => transaction(steps)),
+    jobs: () => sqliteJobStore(connection, group),
+    wakeups: async () => noopWakeupBus,
+    leaderElection: singleServerElection,
+    close: async () => {
+      group.close();
+      await wal.pending;
+      connection.close();
+      wal.close();
+    },
+  };
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof Error && 'errcode' in error && Number(error.errcode) === SQLITE_FULL;
+}
+
+function translate(error: unknown): Error {
+  if (!(error instanceof Error) || !('errcode' in error))
+    return error instanceof Error ? error : new Error(String(error));
+  const code = Number(error.errcode);
+  if (code === SQLITE_CONSTRAINT_UNIQUE || code === SQLITE_CONSTRAINT_PRIMARYKEY)
+    return new UniqueViolation(error);
+  if (isFull(error))
+    return new BerthError(
+      'unavailable',
+      'the disk that holds the data directory is full; nothing was changed',
+      { cause: error },
+    );
+  if ((code & 0xff) === SQLITE_IOERR)
+    return new BerthError(
+      'unavailable',
+      'the data directory cannot be read or written; nothing was changed',
+      { cause: error },
+    );
+  return error;
+}

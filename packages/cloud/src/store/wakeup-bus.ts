@@ -1,0 +1,31 @@
+/**
+ * What servers on one database tell each other, so that nobody has to ask the database again
+ * and again: it carries no data, only a reason to look. It may be lost; whoever waits looks
+ * once more when its time is over.
+ */
+export type Wakeup =
+  /** There are waiting jobs on this endpoint. */
+  | { kind: 'queue'; endpointId: string }
+  /** This job changed or streamed. */
+  | { kind: 'job'; endpointId: string; seq: number }
+  /** This worker shall stop a job. */
+  | { kind: 'stop'; endpointId: string; workerId: string; jobId: string }
+  /** This pod changed, in what is wanted of it or in what it is. */
+  | { kind: 'pod'; podId: string }
+  /** Some may have been missed: whoever waits looks again. */
+  | { kind: 'missed' }
+  /** A key or an endpoint changed: what is remembered of them is stale. */
+  | { kind: 'forget'; what: 'keys' | 'endpoints' };
+
+export interface WakeupBus {
+  publish(wakeup: Wakeup): void;
+  subscribe(handler: (wakeup: Wakeup) => void): void;
+  close(): Promise<void>;
+}
+
+/** One server alone has nobody to tell. */
+export const noopWakeupBus: WakeupBus = {
+  publish: () => undefined,
+  subscribe: () => undefined,
+  close: async () => undefined,
+};

@@ -1,0 +1,20 @@
+import type { Clock } from './clock.ts';
+
+/**
+ * Reads on first use and again when the last reading is too old. Those who ask while a
+ * reading is under way share it. A failed reading is not kept.
+ */
+export function cacheWithTtl<T>(read: () => Promise<T>, lifetimeMs: number, clock: Clock): () => Promise<T> {
+  let reading: Promise<T> | undefined;
+  let startedAt = 0;
+  return () => {
+    if (reading !== undefined && clock.now() - startedAt < lifetimeMs) return reading;
+    const fresh = read();
+    reading = fresh;
+    startedAt = clock.now();
+    fresh.catch(() => {
+      if (reading === fresh) reading = undefined;
+    });
+    return fresh;
+  };
+}

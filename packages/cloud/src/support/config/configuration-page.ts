@@ -1,0 +1,47 @@
+import { FILE_VARIABLE } from './config-from-environment.ts';
+import { settingList } from './settings.ts';
+
+/** The text of docs/configuration.md. */
+export function configurationPage(): string {
+  return `# Configuration
+
+<!-- Written by scripts/write-configuration-page.ts from the list of knobs; change it there. -->
+
+Berth runs without any configuration. What can be set is set in one of four places; the first that holds a value wins:
+
+1. a flag of \`berth up\`: ${settingList
+    .filter(({ setting }) => setting.flag)
+    .map(({ path }) => `\`--${path}\``)
+    .join(', ')}, and \`--config\` for the file;
+2. an environment variable, named beside each setting below; an empty one counts as not set;
+3. a YAML file, named by \`--config\` or \`${FILE_VARIABLE}\`;
+4. the default.
+
+\`berth config\` prints a file with every default and a comment on each. A value that is not allowed stops the start with a
+message that names the setting, its place and what is allowed, and so does an unknown flag or an unknown key of the file. An unknown
+variable that starts with \`BERTH_\` is only mentioned in the log. Secret values are never shown.
+
+| setting | variable | default |
+|---|---|---|
+${settingList.map(({ path, setting, variable }) => `| [\`${path}\`](#${anchor(path)}) | ${variable === undefined ? 'file only' : `\`${variable}\``} | \`${setting.type.toYaml(setting.default)}\` |`).join('\n')}
+
+${settingList.map(section).join('\n')}`;
+}
+
+function section({ path, setting, variable }: (typeof settingList)[number]): string {
+  const facts = [
+    `- Allowed: ${setting.type.allowed}`,
+    `- Default: \`${setting.type.toYaml(setting.default)}\``,
+    variable === undefined
+      ? '- From the file only'
+      : `- Variable: \`${variable}\`${setting.flag ? `, flag: \`--${path}\`` : ''}`,
+    ...(setting.secret ? ['- Secret: never shown'] : []),
+  ];
+  const example = setting.example === undefined ? '' : `\n\`\`\`yaml\n${setting.example}\n\`\`\`\n`;
+  return `## ${path}\n\n${setting.description}\n\n${facts.join('\n')}\n${example}`;
+}
+
+/** How Markdown viewers name a heading: in lower case, without dots. */
+function anchor(path: string): string {
+  return path.toLowerCase().replaceAll('.', '');
+}

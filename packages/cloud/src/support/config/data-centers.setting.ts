@@ -1,0 +1,61 @@
+import { areDistinct, isMapping, type SettingType } from './setting-type.ts';
+
+/** The parts of the world that REST v2 names for a data center. */
+export const regions = [
+  'NORTH_AMERICA',
+  'SOUTH_AMERICA',
+  'EUROPE',
+  'ASIA',
+  'MIDDLE_EAST',
+  'AFRICA',
+  'OCEANIA',
+  'ANTARCTICA',
+  'UNKNOWN',
+] as const;
+
+export const engineNames = ['process', 'docker'] as const;
+
+export interface DataCenterConfig {
+  id: string;
+  name?: string;
+  region?: (typeof regions)[number];
+  engine?: (typeof engineNames)[number];
+}
+
+/** Letters, digits and dashes: an id stands in paths and host names. */
+const ID = /^[A-Za-z0-9][A-Za-z0-9-]{0,62}$/;
+
+const fields: Record<keyof DataCenterConfig, (value: unknown) => boolean> = {
+  id: (value) => typeof value === 'string' && ID.test(value),
+  name: (value) => typeof value === 'string' && value !== '',
+  region: (value) => regions.some((region) => region === value),
+  engine: (value) => engineNames.some((engine) => engine === value),
+};
+
+function isDataCenter(value: unknown): value is DataCenterConfig {
+  if (!isMapping(value) || !('id' in value)) return false;
+  return Object.entries(value).every(
+    ([field, content]) => Object.hasOwn(fields, field) && fields[field as keyof DataCenterConfig](content),
+  );
+}
+
+/** A list of data centers in the file, of which an id alone is the short form; a list of ids in text. */
+export function dataCenterListType(): SettingType<DataCenterConfig[]> {
+  const asList = (values: unknown[]): DataCenterConfig[] | undefined => {
+    const centers = values.map((value) => (typeof value === 'string' ? { id: value.trim() } : value));
+    return centers.length > 0 &&
+      centers.every(isDataCenter) &&
+      areDistinct(centers.map((center) => center.id))
+      ? centers
+      : undefined;
+  };
+  return {
+    allowed:
+      'ids of letters, digits and dashes, each once; in the file also entries of id, name, ' +
+      `region (${regions.join(', ')}) and engine (${engineNames.join(', ')})`,
+    fromText: (value) => asList(value.split(',')),
+    fromFile: (value) =>
+      typeof value === 'string' ? asList(value.split(',')) : Array.isArray(value) ? asList(value) : undefined,
+    toYaml: (value) => JSON.stringify(value),
+  };
+}

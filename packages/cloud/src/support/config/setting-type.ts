@@ -1,0 +1,150 @@
+/**
+ * What a knob may hold. A kind reads the value as each source writes it and answers
+ * undefined for what it refuses; the caller knows the knob and the source, and says so.
+ */
+export interface SettingType<T> {
+  /** What may be written, in words that follow "allowed:". */
+  readonly allowed: string;
+  /** A flag or an environment variable brings text. Without this, only the file can hold the value. */
+  fromText?(text: string): T | undefined;
+  fromFile(value: unknown): T | undefined;
+  /** The value as one line of YAML, such that reading it gives the same value. */
+  toYaml(value: T): string;
+}
+
+/** A kind that is one word: the file may write it as text too. */
+function scalar<T>(kind: {
+  allowed: string;
+  fromText(text: string): T | undefined;
+  fromFile?(value: unknown): T | undefined;
+  toYaml?(value: T): string;
+}): SettingType<T> {
+  return {
+    allowed: kind.allowed,
+    fromText: kind.fromText,
+    fromFile: (value) => (typeof value === 'string' ? kind.fromText(value) : kind.fromFile?.(value)),
+    toYaml: kind.toYaml ?? ((value) => plain(String(value))),
+  };
+}
+
+/** Quotes for all but bare words: YAML reads some text as numbers and the like. */
+function plain(value: string): string {
+  return /^[a-z]+$/i.test(value) && !/^(true|false|null)$/i.test(value) ? value : JSON.stringify(value);
+}
+
+export function textType(allowed: string, accept: (value: string) => boolean): SettingType<string> {
+  return scalar({ allowed, fromText: (value) => (accept(value) ? value : undefined) });
+}
+
+/** Text that may be left empty, which means: not set. */
+export function optionalTextType(
+  allowed: string,
+  read: (value: string) => string | undefined,
+): SettingType<string> {
+  return scalar({ allowed: `${allowed}, or empty`, fromText: (value) => (value === '' ? '' : read(value)) });
+}
+
+export function wholeNumberType(
+  minimum: number,
+  maximum: number = Number.MAX_SAFE_INTEGER,
+): SettingType<number> {
+  // Adding 0 makes YAML's -0 an ordinary 0.
+  const within = (value: number): number | undefined =>
+    Number.isSafeInteger(value) && value >= minimum && value <= maximum ? value + 0 : undefined;
+  return scalar({
+    allowed:
+      maximum === Number.MAX_SAFE_INTEGER
+        ? `a whole number of at least ${minimum}`
+        : `a whole number from ${minimum} to ${maximum}`,
+    fromText: (value) => (/^\d{1,16}$/.test(value) ? within(Number(value)) : undefined),
+    fromFile: (value) => (typeof value === 'number' ? within(value) : undefined),
+    toYaml: String,
+  });
+}
+
+const YES = ['true', 'on', 'yes', '1'];
+const NO = ['false', 'off', 'no', '0'];
+
+/** Yes or no, shown in the pair of words that suits the knob. Every common pair is read. */
+export function booleanType([yes, no]: readonly [string, string]): SettingType<boolean> {
+  return scalar({
+    allowed: `${yes} or ${no}`,
+    fromText: (value) =>
+      YES.includes(value.toLowerCase()) ? true : NO.includes(value.toLowerCase()) ? false : undefined,
+    fromFile: (value) =>
+      typeof value === 'boolean' ? value : value === 1 ? true : value === 0 ? false : undefined,
+    toYaml: (value) => (value ? yes : no),
+  });
+}
+
+export function enumType<const V extends string>(values: readonly V[]): SettingType<V> {
+  return scalar({ allowed: values.join(', '), fromText: (value) => values.find((known) => known === value) });
+}
+
+/** A day of the calendar. */
+export function dateType(): SettingType<string> {
+  return textType('a date such as 2026-11-15', (value) => {
+    if (!/^\d{4}-\d\d-\d\d$/.test(value)) return false;
+    const instant = new Date(`${value}T00:00:00Z`);
+    return !Number.isNaN(instant.getTime()) && instant.toISOString().startsWith(value);
+  });
+}
+
+/** An address that other programs are given. It is kept without a slash at its end, so that a path can follow. */
+export function urlType(): SettingType<string> {
+  return optionalTextType('an address such as https://berth.example.com', (value) => {
+    const url = URL.parse(value);
+    const usable =
+      url !== null &&
+      /^https?:$/.test(url.protocol) &&
+      url.username === '' &&
+      url.password === '' &&
+      url.search === '' &&
+      url.hash === '';
+    return usable ? url.href.replace(/\/+$/, '') : undefined;
+  });
+}
+
+/** 32 bytes. Both ways of writing them give the same value: 64 hexadecimal digits in lower case. */
+export function key32Type(): SettingType<string> {
+  return optionalTextType('32 bytes as 64 hexadecimal digits or as base64', (value) => {
+    if (/^[0-9a-f]{64}$/i.test(value)) return value.toLowerCase();
+    if (!/^([A-Za-z0-9+/]{43}|[A-Za-z0-9_-]{43})=?$/.test(value)) return undefined;
+    return Buffer.from(value, 'base64').toString('hex');
+  });
+}
+
+/** A list in the file, `a,b` in text. A word in place of the list stands for itself. */
+export function listOrWordType<const W extends string>(
+  words: readonly W[],
+  items: string,
+): SettingType<W | string[]> {
+  const asList = (values: unknown[]): string[] | undefined => {
+    const trimmed = values.map((value) => (typeof value === 'string' ? value.trim() : ''));
+    const usable =
+      trimmed.length > 0 &&
+      trimmed.every(
+        (value) => value !== '' && !value.includes(',') && !words.some((word) => word === value),
+      ) &&
+      areDistinct(trimmed);
+    return usable ? trimmed : undefined;
+  };
+  const fromText = (value: string): W | string[] | undefined =>
+    words.find((word) => word === value) ?? asList(value.split(','));
+  return {
+    allowed: `${words.join(', ')}, or a list of ${items}`,
+    fromText,
+    fromFile: (value) =>
+      typeof value === 'string' ? fromText(value) : Array.isArray(value) ? asList(value) : undefined,
+    toYaml: (value) => (typeof value === 'string' ? value : JSON.stringify(value)),
+  };
+}
+
+export function areDistinct(values: readonly string[]): boolean {
+  return new Set(values).size === values.length;
+}
+
+/** A mapping of the file: not a list, not empty text, not nothing. */
+export function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,19 @@
+import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/**
+ * A folder that only its owner may enter, with those above it that are missing. Not the recursive
+ * `mkdir` of Node: that one never ends where a folder is there and yet cannot hold another, as
+ * below /proc.
+ */
+export function createPrivateDirectory(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' && statSync(path).isDirectory()) return;
+    if (code !== 'ENOENT' || existsSync(dirname(path))) throw error;
+    createPrivateDirectory(dirname(path));
+    mkdirSync(path, { mode: 0o700 });
+  }
+}

@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+/** The program itself, as it is installed. */
+export const BERTH_COMMAND = fileURLToPath(new URL('../../cloud/bin/berth', import.meta.url));
+
+export interface CommandResult<T = Record<string, unknown>> {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+  /** Its output as JSON, where it is. */
+  json: T;
+}
+
+/** Runs a command of the program to its end, in an environment of its own. */
+export async function runBerth<T = Record<string, unknown>>(
+  args: string[],
+  env: Record<string, string> = {},
+): Promise<CommandResult<T>> {
+  const child = spawn(BERTH_COMMAND, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+  });
+  const ran: CommandResult<T> = { code: null, stdout: '', stderr: '', json: undefined as T };
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (ran.stdout += chunk));
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (ran.stderr += chunk));
+  [ran.code] = (await once(child, 'close')) as [number | null];
+  try {
+    ran.json = JSON.parse(ran.stdout) as T;
+  } catch {
+    // Not every command answers in JSON.
+  }
+  return ran;
+}

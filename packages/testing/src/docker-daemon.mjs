@@ -1,0 +1,152 @@
+// Finds a Docker daemon for the tests, or runs one of its own for as long as they last.
+//
+// One that answers is used: DOCKER_HOST, or else the usual socket. Where none does, and dockerd
+// is installed and we are root, one is started with everything of it in a temporary folder: its
+// data, its state, its socket and a network bridge of its own. It changes no firewall rule
+// (--iptables=false): published ports go through docker-proxy, and containers reach this machine
+// at the bridge's address, without one. The storage driver is left to it, which takes overlay2
+// where the file system can and vfs elsewhere.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, constants, existsSync, mkdtempSync, readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+const USUAL_SOCKET = '/var/run/docker.sock';
+const START_WITHIN_MS = 30_000;
+const LOOK_EVERY_MS = 50;
+
+// The daemon lives as long as the shell's standard input is open. So it ends with us, however we end,
+// and what it leaves behind goes with it. A bridge without a hardware address of its own takes that of a container, and
+// when that one goes, the others cannot reach this machine until they have asked again who it is.
+const KEEPER = `
+folder=$1 bridge=$2 address=$3
+ip link add name "$bridge" address 02:42:0a:c8:00:01 type bridge && ip address add "$address" dev "$bridge" && ip link set "$bridge" up || exit 1
+dockerd --host "unix://$folder/docker.sock" --data-root "$folder/data" --exec-root "$folder/exec" --pidfile "$folder/pid" \\
+  --bridge "$bridge" --iptables=false --ip6tables=false --ip-masq=false --ip-forward=false --shutdown-timeout 1 >"$folder/log" 2>&1 </dev/null &
+daemon=$!
+echo "$daemon"
+read -r _
+kill "$daemon"
+wait "$daemon"
+ip link delete "$bridge"
+# The daemon leaves mounts where a container would not go.
+while read -r _ place _; do case $place in "$folder"/*) umount -l "$place" ;; esac; done </proc/mounts
+rm -rf "$folder"
+`;
+
+/**
+ * @typedef {{ host: string, stop(): Promise<void> }} DockerForTests
+ * @returns {Promise<DockerForTests | { reason: string }>} where it answers, or why there is none, in one line
+ */
+export async function findOrStartDocker() {
+  const given = process.env['DOCKER_HOST'];
+  if (given)
+    return (await answers(given))
+      ? { host: given, stop: async () => undefined }
+      : missing(`nothing answers at DOCKER_HOST (${given})`);
+  if (await answers(`unix://${USUAL_SOCKET}`))
+    return { host: `unix://${USUAL_SOCKET}`, stop: async () => undefined };
+  if (process.platform !== 'linux')
+    return missing('no Docker daemon answers, and one can be started on Linux only');
+  for (const program of ['dockerd', 'containerd', 'runc', 'ip'])
+    if (!isInstalled(program))
+      return missing(`no Docker daemon answers, and ${program} is not installed here to start one`);
+  if (process.getuid?.() !== 0) return missing('no Docker daemon answers, and only root can start one');
+  return startDaemon();
+}
+
+async function startDaemon() {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-docker-'));
+  const host = `unix://${folder}/docker.sock`;
+  const number = process.pid % 65_536;
+  const address = `10.${200 + (number % 50)}.${(number >> 6) % 256}.1/24`;
+  const keeper = spawn('sh', ['-c', KEEPER, 'sh', folder, `berth${number}`, address], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+    detached: true,
+  });
+  const ended = once(keeper, 'exit');
+  const stop = async () => {
+    keeper.ref();
+    keeper.stdin.end();
+    await ended;
+  };
+  const daemon = await firstLine(keeper.stdout);
+  const until = performance.now() + START_WITHIN_MS;
+  while (!(await answers(host))) {
+    if (existsSync(`/proc/${daemon}/stat`) && performance.now() < until) {
+      await pause(LOOK_EVERY_MS);
+      continue;
+    }
+    const words = existsSync(join(folder, 'log'))
+      ? (readFileSync(join(folder, 'log'), 'utf8').trim().split('\n').at(-1) ?? '')
+      : 'its network could not be made';
+    await stop();
+    return missing(`dockerd does not start here: ${words}`);
+  }
+  // Neither of them keeps the run from ending; the daemon then ends with it.
+  keeper.unref();
+  for (const pipe of [keeper.stdin, keeper.stdout]) {
+    const socket = /** @type {import('node:net').Socket} */ (/** @type {unknown} */ (pipe));
+    socket.unref();
+  }
+  return { host, stop };
+}
+
+/**
+ * Where Docker is required, a run without it is a failure.
+ * @param {string} reason
+ */
+function missing(reason) {
+  if (process.env['BERTH_REQUIRE_DOCKER'] === '1') throw new Error(`BERTH_REQUIRE_DOCKER=1, but ${reason}`);
+  return { reason };
+}
+
+/** @param {string} program */
+function isInstalled(program) {
+  return (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .concat('/usr/sbin', '/sbin')
+    .some((folder) => {
+      try {
+        accessSync(join(folder, program), constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+}
+
+/**
+ * @param {import('node:stream').Readable} stream
+ * @returns {Promise<string>} empty where it ends before
+ */
+async function firstLine(stream) {
+  const [chunk] = await Promise.race([once(stream, 'data'), once(stream, 'end').then(() => [''])]);
+  return String(chunk).trim();
+}
+
+/**
+ * @param {string} host
+ * @returns {Promise<boolean>}
+ */
+function answers(host) {
+  const place = host.startsWith('unix://') ? { socketPath: host.slice('unix://'.length) } : addressOf(host);
+  return new Promise((resolve) => {
+    const asking = request({ ...place, path: '/_ping', timeout: 1000 }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    asking.on('error', () => resolve(false));
+    asking.on('timeout', () => asking.destroy());
+    asking.end();
+  });
+}
+
+/** @param {string} host */
+function addressOf(host) {
+  const { hostname, port } = new URL(host);
+  return { hostname, port };
+}

@@ -1,0 +1,23 @@
+import { basename } from 'node:path';
+import fc from 'fast-check';
+
+/** Every random choice of a test file follows from this number. `SEED=…` plays a run again. */
+export const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+
+process.stdout.write(`${basename(process.argv[1] ?? '')}: SEED=${seed}\n`);
+
+/** Runs a property on the file's seed. */
+export function checkProperty<T>(property: fc.IRawProperty<T>, runs = 200): Promise<void> {
+  return Promise.resolve(fc.assert(property, { seed, numRuns: runs }));
+}
+
+/** Numbers from 0 up to 1 that follow from the seed, for choices that no property makes. */
+export function seededNumbers(): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,46 @@
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+
+/** A cable between a server and its database, which can be pulled and plugged in again. */
+export interface TcpProxy {
+  /** The same database, at this end of the cable. */
+  url: string;
+  disconnect(): Promise<void>;
+  reconnect(): Promise<void>;
+}
+
+export async function startTcpProxy(url: string): Promise<TcpProxy> {
+  const target = new URL(url);
+  const sockets = new Set<Socket>();
+  let port = 0;
+  const open = () => {
+    const server = createServer((near) => {
+      const far = connect({ host: target.hostname, port: Number(target.port) });
+      for (const [from, to] of [
+        [near, far],
+        [far, near],
+      ] as const) {
+        sockets.add(from);
+        from.on('error', () => to.destroy()).on('close', () => (sockets.delete(from), to.destroy()));
+        from.pipe(to);
+      }
+    });
+    return new Promise<typeof server>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, '127.0.0.1', () => resolve(server));
+    });
+  };
+  let server = await open();
+  ({ port } = server.address() as AddressInfo);
+  return {
+    url: Object.assign(new URL(url), { hostname: '127.0.0.1', port: String(port) }).href,
+    disconnect: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      }),
+    reconnect: async () => {
+      server = await open();
+    },
+  };
+}

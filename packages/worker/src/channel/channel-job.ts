@@ -1,0 +1,69 @@
+import type { Job } from '../handler.ts';
+import type { TakenJob } from '../job-source.ts';
+import type { ChannelOutbox } from './channel-outbox.ts';
+
+/** A job that came over the channel. What it says goes over the channel too, or over HTTP where there is none any more. */
+export class ChannelJob implements TakenJob {
+  readonly job: Job;
+  readonly lease: string;
+  /** What names this attempt in every line. */
+  readonly leaseName: string;
+  readonly #outbox: ChannelOutbox;
+  #elsewhere: TakenJob | undefined;
+  /** Whole milliseconds between its arrival and its begin. */
+  waitedMs = 0;
+  #chunks = 0;
+  /** Its chunks have numbers, unless a server that knows none has got some of them. */
+  numbersChunks = true;
+  /** The last value to show. */
+  pendingProgress = '';
+
+  constructor(job: Job, lease: string, outbox: ChannelOutbox) {
+    this.job = job;
+    this.lease = lease;
+    this.leaseName = `${job.id} ${lease}`;
+    this.#outbox = outbox;
+  }
+
+  progress(value: string): void {
+    if (this.#elsewhere !== undefined) this.#elsewhere.progress(value);
+    else this.#outbox.sendProgress(this, value);
+  }
+
+  chunk(body: string): Promise<void> | undefined {
+    this.#chunks += 1;
+    return this.#elsewhere === undefined
+      ? this.#outbox.sendChunk(this, { number: this.#chunks, body })
+      : this.#elsewhere.chunk(body, this.chunkId(this.#chunks));
+  }
+
+  /** What names one of its chunks, so that it is kept once however often it is sent. */
+  chunkId(number: number): string | undefined {
+    return this.numbersChunks ? `${this.lease}~${number}` : undefined;
+  }
+
+  finish(body: string, streamed: boolean): Promise<void> | undefined {
+    if (this.#elsewhere === undefined) return this.#outbox.sendResult(this, body, streamed);
+    this.#outbox.forget(this);
+    return this.#elsewhere.finish(body, streamed);
+  }
+
+  recordWait(milliseconds: number): void {
+    this.waitedMs = Math.floor(milliseconds);
+  }
+
+  returnToQueue(): boolean {
+    return this.#elsewhere === undefined && this.#outbox.sendReturn(this);
+  }
+
+  abandon(): void {
+    this.#elsewhere?.abandon();
+    this.#outbox.forget(this);
+  }
+
+  /** From now on over HTTP. */
+  moveToHttp(elsewhere: TakenJob): TakenJob {
+    this.#elsewhere ??= elsewhere;
+    return this.#elsewhere;
+  }
+}

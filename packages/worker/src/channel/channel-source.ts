@@ -1,0 +1,315 @@
+import { errorMessage } from '../error-report.ts';
+import type { Job } from '../handler.ts';
+import type { JobConsumer, TakenJob, JobSource } from '../job-source.ts';
+import type { WorkerLog } from '../worker-log.ts';
+import { Backoff } from '../timings.ts';
+import type { Timings } from '../timings.ts';
+import { delay } from '../delay.ts';
+import { isJob } from '../http/take-loop.ts';
+import { ChannelConnection } from './channel-connection.ts';
+import { ChannelJob } from './channel-job.ts';
+import { ChannelOutbox } from './channel-outbox.ts';
+import { requestUpgrade } from './channel-upgrade.ts';
+import type { OpenedUpgrade, RefusedUpgrade } from './channel-upgrade.ts';
+
+export interface ChannelSourceOptions {
+  url: string;
+  apiKey: string;
+  pingMs: number;
+  log: WorkerLog;
+  timings: Timings;
+  /** The way over HTTP for a job that came over the channel. */
+  httpFallback(job: Job): TakenJob;
+  /** The channel is open. */
+  onOpen?(): void;
+  /** The server does not offer the channel. Without this, it is tried again and again. */
+  onUpgradeRefused?(refusal: RefusedUpgrade): void;
+}
+
+/** After so many connections without a word something in between does not let the channel through. */
+const MAX_SILENT_CONNECTIONS = 3;
+const CONNECTIONS_CUT: RefusedUpgrade = {
+  kind: 'refused',
+  why: 'its connections break before the server says anything',
+  permanent: false,
+};
+
+/** A connection, and what is known of it. */
+interface ConnectionState {
+  channel: ChannelConnection;
+  features: OpenedUpgrade['features'];
+  /** What the server may still send; it follows the room that the consumer has. */
+  credits: number;
+  /** Since when a heartbeat is not answered. */
+  unansweredSince: number;
+  seemsDead: boolean;
+  /** The server has said something. */
+  receivedData: boolean;
+  /** The server stops: no credits any more, and another connection as soon as the results are acknowledged. */
+  serverDraining: boolean;
+}
+
+/** Jobs over Berth's own channel: one connection, both ways, in batches. When it breaks, another one is opened, and what runs goes on. */
+export class ChannelSource implements JobSource {
+  readonly #parts: ChannelSourceOptions;
+  readonly #backoff: Backoff;
+  readonly #outbox: ChannelOutbox;
+  /** Ends the waiting for a connection. */
+  readonly #enough = new AbortController();
+  #consumer: JobConsumer | undefined;
+  #connection: ConnectionState | undefined;
+  #connecting: Promise<void> = Promise.resolve();
+  #onSettled: (() => void) | undefined;
+  #leaving = false;
+  /** So many connections in a row broke before the server said a word. */
+  #mute = 0;
+
+  constructor(parts: ChannelSourceOptions) {
+    this.#parts = parts;
+    this.#backoff = new Backoff(parts.timings);
+    this.#outbox = new ChannelOutbox({
+      httpFallback: (job) => parts.httpFallback(job),
+      onReturnFailed: (delivery) => this.#runHere(delivery),
+      onAllAcknowledged: () => this.#settled(),
+    });
+  }
+
+  start(consumer: JobConsumer): void {
+    this.#consumer = consumer;
+    this.reconnect();
+  }
+
+  /** After a refusal. */
+  reconnect(): void {
+    this.#connecting = this.#stayConnected();
+  }
+
+  capacityShrank(): void {
+    if (this.#connection?.features.acceptsReturns !== true) return;
+    this.#connection.credits = 0;
+    this.#connection.channel.send('N');
+  }
+
+  capacityGrew(): void {
+    this.#connection?.channel.scheduleWrite();
+  }
+
+  stopTaking(): Promise<void> {
+    if (!this.#leaving) {
+      this.#leaving = true;
+      this.#connection?.channel.send('Q');
+    }
+    return Promise.resolve();
+  }
+
+  async close(): Promise<void> {
+    const { timings, log } = this.#parts;
+    let isLate = this.#outbox.allAcknowledged;
+    const late = isLate
+      ? undefined
+      : delay(timings.finalResultDeadline, this.#enough.signal).then(() => void (isLate = true));
+    // With the last acknowledgement there may come jobs, which go back and are acknowledged too.
+    while (!this.#outbox.allAcknowledged && !isLate)
+      await Promise.race([new Promise<void>((resolve) => (this.#onSettled = resolve)), late]);
+    for (const jobId of this.#outbox.close())
+      log.error('The result was given up: it was not acknowledged', jobId);
+    this.#enough.abort();
+    // Jobs may be on their way until the server has read Q. They arrive before it closes its side.
+    this.#connection?.channel.end(timings.closeTimeout);
+    await this.#connecting;
+  }
+
+  /** The jobs whose results are not acknowledged. They are still in this worker's hands. */
+  unacknowledgedJobIds(): string[] {
+    return this.#outbox.unacknowledgedJobIds();
+  }
+
+  /** Resolves to false where there is no channel to tell it on. */
+  async sendUnhealthy(check: string, reason: string): Promise<boolean> {
+    const { url, apiKey, timings } = this.#parts;
+    const outcome = await requestUpgrade(url, apiKey, timings.unhealthyReportTimeout, this.#enough.signal);
+    if (outcome.kind !== 'opened') return false;
+    await new Promise<void>((resolve) => {
+      const channel = new ChannelConnection(outcome.socket, outcome.head, {
+        line: () => undefined,
+        beforeWrite: () => undefined,
+        drained: () => undefined,
+        closed: () => resolve(),
+      });
+      channel.send(`U ${JSON.stringify({ check, reason })}`);
+      channel.end(timings.unhealthyReportTimeout);
+    });
+    return true;
+  }
+
+  async reportUnhealthy(check: string, reason: string): Promise<void> {
+    if (!(await this.sendUnhealthy(check, reason)))
+      this.#parts.log.warn('The failed check could not be reported');
+  }
+
+  // The connection.
+
+  async #stayConnected(): Promise<void> {
+    const { url, apiKey, log, timings, onUpgradeRefused } = this.#parts;
+    const { signal } = this.#enough;
+    while (!signal.aborted) {
+      const outcome = await requestUpgrade(url, apiKey, timings.upgradeTimeout, signal);
+      if (outcome.kind === 'opened') await this.#use(outcome);
+      const refusal =
+        outcome.kind === 'refused'
+          ? outcome
+          : this.#mute >= MAX_SILENT_CONNECTIONS
+            ? CONNECTIONS_CUT
+            : undefined;
+      if (signal.aborted) return;
+      if (refusal !== undefined && onUpgradeRefused !== undefined) {
+        this.#mute = 0;
+        this.#outbox.moveToHttp();
+        onUpgradeRefused(refusal);
+        return;
+      }
+      if (outcome.kind !== 'opened') log.warn(`There is no connection to the server: ${outcome.why}`);
+      await delay(this.#backoff.next(), signal);
+    }
+  }
+
+  /** Resolves when the connection is gone. */
+  #use({ socket, head, features }: OpenedUpgrade): Promise<void> {
+    const { timings, log, pingMs } = this.#parts;
+    return new Promise((resolve) => {
+      const channel = new ChannelConnection(socket, head, {
+        line: (line) => {
+          connection.receivedData = true;
+          this.#read(connection, line);
+        },
+        beforeWrite: () => {
+          this.#outbox.beforeWrite(channel);
+          this.#grantCredits(connection);
+        },
+        drained: () => this.#outbox.resumeWriters(),
+        closed: (unwritten, why) => {
+          clearInterval(heartbeat);
+          this.#connection = undefined;
+          this.#outbox.disconnect(unwritten);
+          const wasGood = Date.now() - channel.openedAt >= timings.stableConnectionAge;
+          if (wasGood) this.#backoff.reset();
+          this.#mute = wasGood || connection.receivedData ? 0 : this.#mute + 1;
+          if (!channel.ended)
+            log.warn(`The connection to the server broke: ${why ?? 'the server closed it'}`);
+          resolve();
+        },
+      });
+      const connection: ConnectionState = {
+        channel,
+        features,
+        credits: 0,
+        unansweredSince: Infinity,
+        seemsDead: false,
+        receivedData: false,
+        serverDraining: false,
+      };
+      const heartbeat = setInterval(() => this.#beat(connection), pingMs);
+      this.#connection = connection;
+      this.#greet(connection);
+    });
+  }
+
+  /** What a new connection begins with: what this worker has in hand, what was not sent or not acknowledged, and new credits. */
+  #greet(connection: ConnectionState): void {
+    const { channel, features } = connection;
+    this.#parts.onOpen?.();
+    this.#sendList(connection);
+    this.#outbox.connect(channel, features);
+    if (this.#leaving) channel.send('Q');
+  }
+
+  #beat(connection: ConnectionState): void {
+    const { channel, seemsDead: seemedDead } = connection;
+    const since = Math.min(this.#outbox.oldestUnacknowledgedAt, connection.unansweredSince);
+    connection.seemsDead =
+      Math.max(since, channel.lastReceivedAt) < Date.now() - this.#parts.timings.deadConnectionTimeout;
+    // Twice: after a handler that kept the whole process busy, what the server said may not be read yet.
+    if (seemedDead && connection.seemsDead) channel.destroy();
+    else this.#sendList(connection);
+  }
+
+  /** The heartbeat: what this worker has in hand. */
+  #sendList(connection: ConnectionState): void {
+    connection.channel.send(
+      `L ${[...new Set([...(this.#consumer?.jobIds() ?? []), ...this.unacknowledgedJobIds()])].join(',')}`,
+    );
+    if (connection.features.answersHeartbeats)
+      connection.unansweredSince = Math.min(connection.unansweredSince, Date.now());
+  }
+
+  #grantCredits(connection: ConnectionState): void {
+    const {
+      channel,
+      features: { acceptsReturns },
+      credits,
+      serverDraining,
+    } = connection;
+    if (this.#leaving || serverDraining || this.#consumer === undefined) return;
+    const more = this.#consumer.capacity(acceptsReturns) - credits;
+    if (more <= 0 || (acceptsReturns && more < this.#consumer.minBatch())) return;
+    connection.credits += more;
+    channel.send(`T ${more} ${this.#consumer.concurrency}`);
+  }
+
+  #read(connection: ConnectionState, line: string): void {
+    switch (line.charCodeAt(0)) {
+      case 0x4a: // J
+        connection.credits = Math.max(0, connection.credits - 1);
+        return this.#readJob(line);
+      case 0x41: // A
+        return this.#outbox.onAcknowledged(line.slice(2));
+      case 0x4b: // K
+        return this.#outbox.onChunksAcknowledged(line.slice(2));
+      case 0x48: // H
+        connection.unansweredSince = Infinity;
+        return;
+      case 0x58: // X
+        this.#consumer?.abortJob(line.slice(2));
+        return;
+      case 0x47: // G
+        return this.#serverGoes(connection);
+    }
+  }
+
+  #readJob(line: string): void {
+    const leaseEnd = line.indexOf(' ', 2);
+    let job: unknown;
+    try {
+      job = JSON.parse(line.slice(leaseEnd + 1));
+    } catch (error) {
+      this.#parts.log.error(`The server sent a job that is not JSON: ${errorMessage(error)}`);
+      return;
+    }
+    if (!isJob(job)) {
+      this.#parts.log.error('The server sent a job without an id that is text; it is left out.');
+      return;
+    }
+    const delivery = new ChannelJob(job, line.slice(2, leaseEnd), this.#outbox);
+    if (this.#outbox.register(delivery)) this.#consumer?.deliver(delivery);
+  }
+
+  #serverGoes(connection: ConnectionState): void {
+    const { channel } = connection;
+    this.#parts.log.info('The server stops; this worker looks for another, or for its return.');
+    connection.serverDraining = true;
+    const { closeTimeout } = this.#parts.timings;
+    if (this.#outbox.allAcknowledged) channel.end(closeTimeout);
+    else setTimeout(() => channel.end(closeTimeout), closeTimeout);
+  }
+
+  #settled(): void {
+    this.#onSettled?.();
+    if (this.#connection?.serverDraining === true)
+      this.#connection.channel.end(this.#parts.timings.closeTimeout);
+  }
+
+  /** A job that could not go back, unless it came here anew. */
+  #runHere(delivery: ChannelJob): void {
+    if (this.#consumer?.jobIds().includes(delivery.job.id) === false) this.#consumer.deliver(delivery);
+  }
+}

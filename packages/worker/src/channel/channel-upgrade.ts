@@ -1,0 +1,116 @@
+import http from 'node:http';
+import https from 'node:https';
+import type { Socket } from 'node:net';
+import { nextEventLoopTurn } from '../delay.ts';
+
+const PROTOCOL = 'berth-worker/1';
+
+/** What a server does that earlier ones did not. */
+export interface ServerFeatures {
+  /** It takes jobs back that were not begun, so some may be taken ahead. */
+  acceptsReturns: boolean;
+  /** It acknowledges chunks that have a number. */
+  acknowledgesChunks: boolean;
+  /** It answers heartbeats. */
+  answersHeartbeats: boolean;
+}
+
+export interface OpenedUpgrade {
+  kind: 'opened';
+  socket: Socket;
+  head: Buffer;
+  features: ServerFeatures;
+}
+
+/** The server answered something else, or nothing that can be understood: it does not offer the channel. */
+export interface RefusedUpgrade {
+  kind: 'refused';
+  why: string;
+  permanent: boolean;
+}
+
+/** The answer to the wish for a channel. Unreachable: there is no server now. */
+export type UpgradeOutcome = OpenedUpgrade | RefusedUpgrade | { kind: 'unreachable'; why: string };
+
+/** Errors that say that nobody is there at all. */
+const UNREACHABLE_CODES = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EHOSTDOWN',
+]);
+
+export function requestUpgrade(
+  address: string,
+  apiKey: string,
+  withinMs: number,
+  signal: AbortSignal,
+): Promise<UpgradeOutcome> {
+  return new Promise((resolve) => {
+    const request = (address.startsWith('https:') ? https : http).request(address, {
+      agent: false,
+      headers: {
+        Connection: 'Upgrade',
+        Upgrade: PROTOCOL,
+        ...(apiKey === '' ? {} : { Authorization: apiKey }),
+      },
+    });
+    let settled = false;
+    const settle = (outcome: UpgradeOutcome): void => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(timer);
+      signal.removeEventListener('abort', abort);
+      resolve(outcome);
+      if (outcome.kind !== 'opened') request.destroy();
+    };
+    const abort = (): void => settle({ kind: 'unreachable', why: 'no longer wanted' });
+    const timer = setTimeout(() => {
+      // An answer that is here and only not read yet counts.
+      void nextEventLoopTurn()
+        .then(nextEventLoopTurn)
+        .then(() =>
+          settle({ kind: 'refused', why: `no answer within ${withinMs / 1000} s`, permanent: false }),
+        );
+    }, withinMs);
+    signal.addEventListener('abort', abort, { once: true });
+    request.on('upgrade', (response, socket, head) => {
+      if (settled || response.headers.upgrade?.toLowerCase() !== PROTOCOL) {
+        socket.destroy();
+        settle({
+          kind: 'refused',
+          why: `the server offers ${response.headers.upgrade ?? 'nothing'} instead of ${PROTOCOL}`,
+          permanent: true,
+        });
+      } else settle({ kind: 'opened', socket, head, features: featuresOf(response.headers) });
+    });
+    request.on('response', ({ statusCode = 0 }) =>
+      settle({
+        kind: 'refused',
+        why: `the server answered ${statusCode}`,
+        permanent: statusCode < 500 && statusCode !== 429,
+      }),
+    );
+    request.on('error', (error: NodeJS.ErrnoException) => {
+      settle(
+        UNREACHABLE_CODES.has(error.code ?? '')
+          ? { kind: 'unreachable', why: error.message || String(error.code) }
+          : { kind: 'refused', why: error.message, permanent: false },
+      );
+    });
+    request.end();
+    if (signal.aborted) abort();
+  });
+}
+
+function featuresOf(headers: http.IncomingHttpHeaders): ServerFeatures {
+  const says = (name: string): boolean => headers[name] !== undefined;
+  return {
+    acceptsReturns: says('berth-takes-back'),
+    acknowledgesChunks: says('berth-keeps-chunks'),
+    answersHeartbeats: says('berth-answers'),
+  };
+}

@@ -1,0 +1,70 @@
+import type { Job } from '../handler.ts';
+import type { TakenJob } from '../job-source.ts';
+import type { JobPosts } from './job-posts.ts';
+
+/** So many chunks may be under way before the handler has to wait. They are posted one by one, in order. */
+const MAX_PENDING_CHUNKS = 16;
+
+/** A job whose progress, chunks and result go over HTTP. */
+export class HttpJob implements TakenJob {
+  readonly job: Job;
+  readonly #posts: JobPosts;
+  readonly #dropped = new AbortController();
+  #chunksUnderWay = 0;
+  #lastChunk: Promise<void> = Promise.resolve();
+  /** A chunk was refused for so long that it was given up. From then on one refusal is enough. */
+  #chunksRefused = false;
+  /** The latest value that is not yet on its way; earlier ones are of no interest any more. */
+  #progress: string | undefined;
+  #progressing: Promise<void> | undefined;
+
+  constructor(job: Job, posts: JobPosts) {
+    this.job = job;
+    this.#posts = posts;
+  }
+
+  progress(value: string): void {
+    this.#progress = value;
+    this.#progressing ??= this.#sendProgress();
+  }
+
+  chunk(body: string, mark?: string): Promise<void> | undefined {
+    this.#chunksUnderWay += 1;
+    this.#lastChunk = this.#lastChunk.then(async () => {
+      if (!this.#dropped.signal.aborted) await this.#sendChunk(body, mark);
+      this.#chunksUnderWay -= 1;
+    });
+    return this.#chunksUnderWay < MAX_PENDING_CHUNKS ? undefined : this.#lastChunk;
+  }
+
+  async finish(body: string, streamed: boolean): Promise<void> {
+    await this.#lastChunk;
+    // A result that overtakes progress would be overwritten by a careless server.
+    this.#progress = undefined;
+    await this.#progressing;
+    if (!this.#dropped.signal.aborted)
+      await this.#posts.result(this.job.id, body, streamed, this.#dropped.signal);
+  }
+
+  abandon(): void {
+    this.#dropped.abort();
+  }
+
+  async #sendChunk(body: string, mark: string | undefined): Promise<void> {
+    const outcome = await this.#posts.chunk(
+      this.job.id,
+      { body, chunkId: mark, retryIfRefused: !this.#chunksRefused },
+      this.#dropped.signal,
+    );
+    if (outcome === 'refused') this.#chunksRefused = true;
+  }
+
+  async #sendProgress(): Promise<void> {
+    while (this.#progress !== undefined && !this.#dropped.signal.aborted) {
+      const value = this.#progress;
+      this.#progress = undefined;
+      await this.#posts.progress(this.job.id, value, this.#dropped.signal);
+    }
+    this.#progressing = undefined;
+  }
+}

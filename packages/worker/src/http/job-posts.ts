@@ -1,0 +1,173 @@
+import { errorMessage } from '../error-report.ts';
+import type { WorkerLog } from '../worker-log.ts';
+import { Backoff } from '../timings.ts';
+import type { Timings } from '../timings.ts';
+import { delay } from '../delay.ts';
+import type { WorkerUrls } from './worker-urls.ts';
+import { InvalidRequestError } from './http-client.ts';
+import type { HttpClient } from './http-client.ts';
+import { rateLimitDelayMs } from './poll-context.ts';
+
+export interface JobPostsOptions {
+  urls: WorkerUrls;
+  http: HttpClient;
+  log: WorkerLog;
+  timings: Timings;
+}
+
+/** Progress is worth one try, and not a long one. */
+const PROGRESS_MS = 5_000;
+
+export type PostOutcome = 'accepted' | 'later' | 'refused' | 'too large' | 'impossible';
+
+export interface ChunkPost {
+  body: string;
+  chunkId: string | undefined;
+  /** Whether it is tried again where it is refused. */
+  retryIfRefused: boolean;
+}
+
+interface Post {
+  url: string;
+  jobId: string;
+  body: string;
+  chunkId?: string | undefined;
+  unwanted: AbortSignal;
+}
+
+interface PostAttempt {
+  outcome: PostOutcome;
+  why: string;
+  /** Where the server says when to come back. */
+  pauseMs?: number;
+}
+
+/** What a worker sends about its jobs over HTTP. */
+export class JobPosts {
+  readonly #parts: JobPostsOptions;
+  #leftAt: number | undefined;
+  #saidThatStreamIsMissing = false;
+
+  constructor(parts: JobPostsOptions) {
+    this.#parts = parts;
+  }
+
+  /** The worker stops: patience has an end from now on. */
+  startFinalDeadline(): void {
+    this.#leftAt ??= performance.now();
+  }
+
+  /**
+   * Sends a result until it is acknowledged. It may arrive twice, and counts once. Given up only when it
+   * is no longer wanted, is refused for good, or the worker has stopped long ago.
+   */
+  async result(jobId: string, body: string, streamed: boolean, unwanted: AbortSignal): Promise<void> {
+    const { urls, log, timings } = this.#parts;
+    const post: Post = { url: urls.done(jobId, streamed), jobId, body, unwanted };
+    if ((await this.#insist('result', post, timings.refusedResultRetry)) !== 'too large') return;
+    log.error(
+      `The result of ${Buffer.byteLength(body)} bytes is larger than the server accepts; the job fails.`,
+      jobId,
+    );
+    const error = JSON.stringify({
+      error: `the result of ${Buffer.byteLength(body)} bytes is larger than the server accepts`,
+    });
+    const outcome = await this.#insist('result', { ...post, body: error }, timings.refusedResultRetry);
+    if (outcome === 'too large')
+      log.error('The result was given up: not even the error is small enough for the server', jobId);
+  }
+
+  async chunk(
+    jobId: string,
+    { body, chunkId, retryIfRefused }: ChunkPost,
+    unwanted: AbortSignal,
+  ): Promise<PostOutcome | undefined> {
+    const { urls, log, timings } = this.#parts;
+    const address = urls.stream(jobId);
+    if (address === undefined) {
+      if (!this.#saidThatStreamIsMissing)
+        log.warn('RUNPOD_WEBHOOK_POST_STREAM is not set: chunks are not sent', jobId);
+      this.#saidThatStreamIsMissing = true;
+      return undefined;
+    }
+    const outcome = await this.#insist(
+      'chunk',
+      { url: address, jobId, body, chunkId, unwanted },
+      retryIfRefused ? timings.refusedResultRetry : 0,
+    );
+    if (outcome === 'too large')
+      log.error(
+        `A chunk of ${Buffer.byteLength(body)} bytes is larger than the server accepts and is left out. Yield it in smaller pieces.`,
+        jobId,
+      );
+    return outcome;
+  }
+
+  async progress(jobId: string, value: string, unwanted: AbortSignal): Promise<void> {
+    await this.#once(
+      {
+        url: this.#parts.urls.done(jobId, false),
+        jobId,
+        body: `{"status":"IN_PROGRESS","output":${value}}`,
+        unwanted,
+      },
+      PROGRESS_MS,
+    );
+  }
+
+  async #insist(what: string, post: Post, refusedMs: number): Promise<PostOutcome> {
+    const { timings, log } = this.#parts;
+    const { jobId, unwanted } = post;
+    const backoff = new Backoff(timings);
+    const startedAt = performance.now();
+    for (;;) {
+      const { outcome, why, pauseMs } = await this.#once(post, timings.postTimeout);
+      if (outcome === 'accepted' || outcome === 'too large' || unwanted.aborted) return outcome;
+      if (this.#isGivenUp(outcome, startedAt, refusedMs)) {
+        log.error(`The ${what} was given up: ${why}`, jobId);
+        return outcome;
+      }
+      log.warn(`The ${what} was not accepted and is sent again: ${why}`, jobId);
+      await delay(pauseMs ?? backoff.next(), unwanted);
+    }
+  }
+
+  #isGivenUp(outcome: PostOutcome, startedAt: number, refusedMs: number): boolean {
+    if (outcome === 'impossible') return true;
+    if (outcome === 'refused') return performance.now() - startedAt >= refusedMs;
+    return (
+      this.#leftAt !== undefined &&
+      performance.now() - Math.max(startedAt, this.#leftAt) > this.#parts.timings.finalResultDeadline
+    );
+  }
+
+  async #once({ url, jobId, body, chunkId, unwanted }: Post, silenceMs: number): Promise<PostAttempt> {
+    try {
+      const answer = await this.#parts.http.request(url, {
+        body,
+        jobId,
+        idleTimeoutMs: silenceMs,
+        signal: unwanted,
+        ...(chunkId === undefined ? {} : { chunkId }),
+      });
+      const tried = { outcome: outcomeOf(answer.status), why: `the server answered ${answer.status}` };
+      return answer.status === 429
+        ? { ...tried, pauseMs: rateLimitDelayMs(answer, this.#parts.timings) }
+        : tried;
+    } catch (error) {
+      return {
+        outcome: error instanceof InvalidRequestError ? 'impossible' : 'later',
+        why: errorMessage(error),
+      };
+    }
+  }
+}
+
+/** Of 4xx, three mean that it may go well later. So does whatever is no refusal, such as a redirect that could not be followed. */
+function outcomeOf(status: number): PostOutcome {
+  if (status >= 200 && status < 300) return 'accepted';
+  if (status === 413) return 'too large';
+  return status >= 400 && status < 500 && status !== 408 && status !== 425 && status !== 429
+    ? 'refused'
+    : 'later';
+}

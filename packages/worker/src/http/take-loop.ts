@@ -1,0 +1,135 @@
+import { errorMessage } from '../error-report.ts';
+import type { Job } from '../handler.ts';
+import { Backoff } from '../timings.ts';
+import { nextEventLoopTurn, delay } from '../delay.ts';
+import { HttpJob } from './http-job.ts';
+import type { HttpResponse } from './http-client.ts';
+import { emptyPollDelayMs, rateLimitDelayMs } from './poll-context.ts';
+import type { PollContext } from './poll-context.ts';
+
+/**
+ * Asks for jobs as long as there is room for some: one question at a time, for as many as there
+ * is room for. A question that is ended is not read any more, but where its answer has begun to
+ * come, that is read, and its jobs are delivered. At the end of all, it has to come soon.
+ */
+export class TakeLoop {
+  readonly #polling: PollContext;
+  readonly #backoff: Backoff;
+  readonly #over = new AbortController();
+  /** Ends the open question, unless its answer has begun. */
+  #question = new AbortController();
+  #onRoom: () => void = () => undefined;
+  /** Why no jobs came, as it was last said. */
+  #saidWhy = '';
+  readonly #ended: Promise<void>;
+
+  constructor(polling: PollContext) {
+    this.#polling = polling;
+    this.#backoff = new Backoff(polling.timings);
+    this.#ended = this.#take();
+  }
+
+  capacityGrew(): void {
+    this.#onRoom();
+  }
+
+  /** The open question may ask for more than there is room for now. The next one does not. */
+  async capacityShrank(): Promise<void> {
+    const question = this.#question;
+    await untilResponsesRead();
+    question.abort();
+  }
+
+  async stop(): Promise<void> {
+    await untilResponsesRead();
+    this.#over.abort();
+    this.#onRoom();
+    await this.#ended;
+  }
+
+  async #take(): Promise<void> {
+    const { signal } = this.#over;
+    while (!signal.aborted) {
+      const room = this.#polling.consumer.capacity();
+      if (room === 0) await new Promise<void>((resolve) => (this.#onRoom = resolve));
+      else await delay(await this.#takeOnce(room), signal);
+    }
+  }
+
+  /** Answers how long to wait before the next question. */
+  async #takeOnce(room: number): Promise<number> {
+    const { urls, http, posts, consumer, log, timings } = this.#polling;
+    this.#question = new AbortController();
+    const [signal, unlessBegun] = [this.#over.signal, this.#question.signal];
+    const askedAt = Date.now();
+    let why: string;
+    try {
+      const answer = await http.request(urls.take(room, consumer.jobIds().length > 0), {
+        idleTimeoutMs: timings.pollTimeout,
+        signal,
+        signalBeforeResponse: unlessBegun,
+      });
+      if (answer.status === 429) {
+        this.#sayWhy(answer);
+        return rateLimitDelayMs(answer, timings);
+      }
+      // 400 is what the hosted service answers to a worker that it has just woken up.
+      if (answer.status === 200 || answer.status === 204 || answer.status === 400) {
+        this.#backoff.reset();
+        this.#saidWhy = '';
+        const found = answer.status === 200 ? jobsOf(answer.json) : { jobs: [], malformed: 0 };
+        for (const job of found.jobs) consumer.deliver(new HttpJob(job, posts));
+        if (found.malformed > 0)
+          log.error(
+            `The server answered ${found.malformed} jobs without an id that is text; they are left out.`,
+          );
+        return found.jobs.length > 0 ? 0 : emptyPollDelayMs(askedAt, timings);
+      }
+      why = refusalReason(answer);
+    } catch (error) {
+      why = errorMessage(error);
+    }
+    if (signal.aborted || unlessBegun.aborted) return 0;
+    log.warn(`No jobs could be taken: ${why}`);
+    return this.#backoff.next();
+  }
+
+  /** Once for each reason: a worker that is sent away for good must not be silent, and one that is sent away often must not be loud. */
+  #sayWhy(answer: HttpResponse): void {
+    const why = refusalReason(answer);
+    if (why !== this.#saidWhy) this.#polling.log.warn(`No jobs for now: ${why}`);
+    this.#saidWhy = why;
+  }
+}
+
+/** What a server says of a refusal, where it says anything. */
+function refusalReason({ status, json }: HttpResponse): string {
+  const said =
+    typeof json === 'object' && json !== null && 'error' in json && typeof json.error === 'string'
+      ? `: ${json.error}`
+      : '';
+  return `the server answered ${status}${said}`;
+}
+
+/** An answer that is already here, only not read yet, gets the time to be read: its jobs count as delivered for the server. */
+async function untilResponsesRead(): Promise<void> {
+  await nextEventLoopTurn();
+  await nextEventLoopTurn();
+}
+
+/** One job or a list of jobs, whichever was asked for. Every job has an id that is text. */
+function jobsOf(json: unknown): { jobs: Job[]; malformed: number } {
+  const found: unknown[] = Array.isArray(json) ? json : json === undefined || json === null ? [] : [json];
+  const jobs = found.filter((job): job is Job => isJob(job));
+  return { jobs, malformed: found.length - jobs.length };
+}
+
+export function isJob(value: unknown): value is Job {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'id' in value &&
+    typeof value.id === 'string' &&
+    value.id !== ''
+  );
+}

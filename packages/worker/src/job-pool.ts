@@ -1,0 +1,254 @@
+import { performance } from 'node:perf_hooks';
+import type { Handler } from './handler.ts';
+import type { JobConsumer, TakenJob } from './job-source.ts';
+import type { WorkerLog } from './worker-log.ts';
+import { MAX_TURN_MS } from './delay.ts';
+import type { JobResult } from './job-result.ts';
+import { JobRun } from './job-run.ts';
+import { HandlerRunner } from './handler-runner.ts';
+import type { HandlerRunnerOptions } from './handler-runner.ts';
+import { TakeAheadEstimator } from './take-ahead.ts';
+
+/** A job that was taken ahead and has not begun after this time goes back. */
+const RETURN_IF_NOT_STARTED_MS = 250;
+
+export interface JobPoolOptions {
+  handler: Handler;
+  resultOptions: HandlerRunnerOptions;
+  concurrency: number;
+  prefetch: number;
+  /** For a stopped handler to end before its place is given away. */
+  abortGraceMs: number;
+  log: WorkerLog;
+  /** There is more room than before. */
+  onCapacityGrew(): void;
+  /** There are fewer places, or jobs did not begin in time: what was asked for and has not come is not wanted any more. */
+  onCapacityShrank(): void;
+  /** Other jobs are in hand than before. */
+  onJobsChanged(): void;
+  /** A result asked for a new worker. */
+  onRefreshRequested(): void;
+}
+
+/** What this worker has in hand: jobs that run, as many as the concurrency allows, and jobs that wait for a place. */
+export class JobPool implements JobConsumer {
+  readonly #parts: JobPoolOptions;
+  readonly #runner: HandlerRunner;
+  readonly #running = new Set<JobRun>();
+  readonly #waiting: JobRun[] = [];
+  readonly #byJob = new Map<string, JobRun>();
+  readonly #windingUp = new Map<JobRun, NodeJS.Timeout>();
+  readonly #onIdle: (() => void)[] = [];
+  readonly #ahead = new TakeAheadEstimator();
+  #looking: NodeJS.Timeout | undefined;
+  #concurrency: number;
+  #closed = false;
+  #filling = false;
+  /** When jobs were first begun in this turn of the event loop. */
+  #turnSince: number | undefined;
+
+  constructor(parts: JobPoolOptions) {
+    this.#parts = parts;
+    this.#concurrency = parts.concurrency;
+    this.#runner = new HandlerRunner(parts.handler, parts.resultOptions, (run, result) =>
+      this.#beforeResult(run, result),
+    );
+  }
+
+  get concurrency(): number {
+    return this.#concurrency;
+  }
+
+  /** What runs goes on, also where there are now fewer places. */
+  set concurrency(places: number) {
+    const fewer = places < this.#concurrency;
+    this.#concurrency = places;
+    this.#fill();
+    if (fewer) this.#parts.onCapacityShrank();
+    if (this.#waiting.length > this.#kept) this.#lookAtWaiting();
+    this.#parts.onCapacityGrew();
+  }
+
+  get idle(): boolean {
+    return this.#running.size === 0 && this.#waiting.length === 0;
+  }
+
+  whenIdle(): Promise<void> {
+    return this.idle ? Promise.resolve() : new Promise((resolve) => this.#onIdle.push(resolve));
+  }
+
+  capacity(ahead = false): number {
+    if (this.#closed) return 0;
+    const places = this.#concurrency + this.#prefetch + (ahead ? this.#ahead.limit(this.#concurrency) : 0);
+    return Math.max(0, places - this.#running.size - this.#waiting.length);
+  }
+
+  /** Half of what is taken ahead: what runs never waits for it, and jobs come in large pieces. */
+  minBatch(): number {
+    return Math.max(1, Math.floor(this.#ahead.limit(this.#concurrency) / 2));
+  }
+
+  jobIds(): string[] {
+    return [...new Set([...this.#running, ...this.#waiting].map(({ job }) => job.id))];
+  }
+
+  /** Asks for no more. What was taken ahead goes back; what comes all the same is run, or goes back too. */
+  stopAccepting(): void {
+    this.#closed = true;
+    this.#giveBack();
+  }
+
+  deliver(delivery: TakenJob): void {
+    const { id } = delivery.job;
+    // The server gave up the earlier run, or it would not hand the job out again.
+    this.#stop(this.#byJob.get(id), 'the job was given to this worker anew');
+    const run = new JobRun(delivery);
+    this.#byJob.set(id, run);
+    this.#waiting.push(run);
+    this.#parts.onJobsChanged();
+    this.#fill();
+    if (this.#waiting.length > this.#kept) this.#lookAtWaiting();
+  }
+
+  abortJob(jobId: string): boolean {
+    return this.#stop(this.#byJob.get(jobId), 'the job was cancelled or ran out of time');
+  }
+
+  /** Stops everything at once. */
+  abortAll(): void {
+    for (const run of [...this.#waiting, ...this.#running]) this.#stop(run, 'the worker has to stop at once');
+  }
+
+  #stop(run: JobRun | undefined, reason: string): boolean {
+    if (run === undefined || run.stopped) return false;
+    run.abort(reason);
+    const place = this.#waiting.indexOf(run);
+    if (place >= 0) {
+      this.#waiting.splice(place, 1);
+      this.#forget(run);
+      this.#afterEnd();
+    } else if (this.#running.has(run)) {
+      this.#windingUp.set(
+        run,
+        setTimeout(() => this.#ended(run), this.#parts.abortGraceMs),
+      );
+    }
+    return true;
+  }
+
+  /** Of the jobs that wait, those that are more than was asked to wait here begin in time or go back. */
+  #lookAtWaiting(): void {
+    if (this.#closed) return this.#giveBack();
+    this.#looking ??= setTimeout(() => {
+      this.#looking = undefined;
+      this.#giveBackLate();
+      if (this.#waiting.length > this.#kept) this.#lookAtWaiting();
+    }, RETURN_IF_NOT_STARTED_MS).unref();
+  }
+
+  #giveBackLate(): void {
+    const first = this.#waiting.slice(this.#kept).find(({ cannotReturn }) => !cannotReturn);
+    if (first === undefined || performance.now() - first.receivedAt < RETURN_IF_NOT_STARTED_MS) return;
+    this.#ahead.reset();
+    this.#parts.onCapacityShrank();
+    this.#giveBack();
+  }
+
+  /** How many of those that wait may do so: as many as were asked to, and those that there is a place for. */
+  get #kept(): number {
+    return this.#prefetch + Math.max(0, this.#concurrency - this.#running.size);
+  }
+
+  /** With no place to run there is none to wait either. */
+  get #prefetch(): number {
+    return this.#concurrency === 0 ? 0 : this.#parts.prefetch;
+  }
+
+  #giveBack(): void {
+    const beyond = this.#waiting.splice(this.#kept);
+    for (const run of beyond) {
+      if (run.takenJob.returnToQueue?.() === true) this.#forget(run);
+      else {
+        run.cannotReturn = true;
+        this.#waiting.push(run);
+      }
+    }
+    if (beyond.length > 0) this.#afterEnd();
+  }
+
+  /** Begins what waits, as far as there are places. A job that ends at once makes place for the next in the same loop. */
+  #fill(): void {
+    if (this.#filling) return;
+    this.#filling = true;
+    try {
+      while (this.#running.size < this.#concurrency && this.#waiting.length > 0 && this.#hasTurn())
+        this.#begin(this.#waiting.shift() as JobRun);
+    } finally {
+      this.#filling = false;
+    }
+  }
+
+  /**
+   * Jobs that end without ever waiting would follow each other in one turn of the event loop, however
+   * many were taken ahead. After a while the rest of the worker has its turn, and what waited too long goes back.
+   */
+  #hasTurn(): boolean {
+    if (this.#turnSince === undefined) {
+      this.#turnSince = performance.now();
+      setImmediate(() => {
+        this.#turnSince = undefined;
+        this.#giveBackLate();
+        // What goes back is on its way before the next job begins.
+        process.nextTick(() => this.#fill());
+      });
+    }
+    return performance.now() - this.#turnSince < MAX_TURN_MS;
+  }
+
+  #begin(run: JobRun): void {
+    this.#running.add(run);
+    run.startedAt = performance.now();
+    run.takenJob.recordWait?.(run.startedAt - run.receivedAt);
+    if (this.#tellsOfJobs) this.#parts.log.info('Started.', run.job.id);
+    const ending = this.#runner.run(run);
+    if (ending === undefined) this.#through(run);
+    else void ending.then(() => this.#through(run));
+  }
+
+  /** The handler has ended. One that was stopped has no result to tell of. */
+  #through(run: JobRun): void {
+    if (run.stopped && this.#tellsOfJobs) this.#parts.log.info('Finished.', run.job.id);
+    this.#ended(run);
+  }
+
+  /** Lines around a job say whose the lines between are. With several at a time they would say nothing, and cost much. */
+  get #tellsOfJobs(): boolean {
+    return this.#concurrency === 1;
+  }
+
+  #beforeResult(run: JobRun, result: JobResult): void {
+    if (result.failed) this.#parts.log.error(`The job failed: ${result.body}`, run.job.id);
+    if (this.#tellsOfJobs) this.#parts.log.info('Finished.', run.job.id);
+    if (result.requestsRefresh) this.#parts.onRefreshRequested();
+  }
+
+  #ended(run: JobRun): void {
+    if (!this.#running.delete(run)) return;
+    this.#ahead.recordDuration(performance.now() - run.startedAt);
+    clearTimeout(this.#windingUp.get(run));
+    this.#windingUp.delete(run);
+    this.#forget(run);
+    this.#fill();
+    this.#afterEnd();
+  }
+
+  #forget(run: JobRun): void {
+    if (this.#byJob.get(run.job.id) === run) this.#byJob.delete(run.job.id);
+  }
+
+  #afterEnd(): void {
+    this.#parts.onJobsChanged();
+    this.#parts.onCapacityGrew();
+    if (this.idle) for (const resolve of this.#onIdle.splice(0)) resolve();
+  }
+}

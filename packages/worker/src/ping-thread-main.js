@@ -1,0 +1,52 @@
+// Runs beside the workers of a process. While their own thread is busy with a handler that never waits, this
+// one says in their place that they live; otherwise it says nothing. Plain JavaScript with one import
+// keeps a thread that is rarely needed small.
+import { parentPort, workerData } from 'node:worker_threads';
+
+/** @typedef {import('./ping-thread.ts').PingThreadMessage} PingThreadMessage */
+
+/** @type {Int32Array} */
+const mainThreadTicks = workerData;
+/** @type {Map<number, { message: PingThreadMessage, timer: NodeJS.Timeout }>} */
+const watchedWorkers = new Map();
+
+parentPort?.on('message', (/** @type {PingThreadMessage} */ message) => {
+  const pulse = watchedWorkers.get(message.worker);
+  if (message.pingUrl === undefined) {
+    clearInterval(pulse?.timer);
+    watchedWorkers.delete(message.worker);
+  } else if (pulse === undefined) watchedWorkers.set(message.worker, { message, timer: watch(message) });
+  else pulse.message = message;
+});
+
+/** @param {PingThreadMessage} message */
+function watch({ worker, pingMs }) {
+  let lastBeat = -1;
+  return setInterval(() => {
+    const beat = Atomics.load(mainThreadTicks, 0);
+    const message = watchedWorkers.get(worker)?.message;
+    if (beat === lastBeat && message?.pingUrl !== undefined) {
+      const isWhole = Atomics.load(message.changes, 0) === message.changesInPingUrl;
+      void ping(isWhole ? message.pingUrl : `${message.pingUrl}&job_ids=partial`, message.apiKey, 2 * pingMs);
+    }
+    lastBeat = beat;
+  }, pingMs);
+}
+
+/**
+ * @param {string} address
+ * @param {string} apiKey
+ * @param {number} timeout
+ */
+async function ping(address, apiKey, timeout) {
+  // Loaded when it is needed for the first time.
+  const { get } = address.startsWith('https:') ? await import('node:https') : await import('node:http');
+  const request = get(
+    address,
+    { headers: apiKey === '' ? {} : { Authorization: apiKey }, timeout },
+    (response) => response.resume(),
+  );
+  request.on('timeout', () => request.destroy());
+  // The next one follows anyway.
+  request.on('error', () => undefined);
+}

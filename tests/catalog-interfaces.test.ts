@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { DATABASES } from '../packages/testing/src/test-database.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+
+interface Gpu {
+  id: string;
+  name: string;
+  maxCount: { secure: number };
+  virtual: boolean;
+  availability?: string;
+  dataCenters?: { id: string; availability: string }[];
+  cudaVersions?: unknown[];
+}
+
+for (const kind of DATABASES) {
+  describe(`the catalog, on ${kind}`, () => {
+    const stage = serverFixture(kind, { BERTH_GPUS: 'NVIDIA GeForce RTX 4090,NVIDIA A40' });
+    const get = async <T>(path: string): Promise<T> => {
+      const { status, body, text } = await stage.operator.call<T>('GET', `/v2/catalog/${path}`);
+      assert.equal(status, 200, text);
+      return body;
+    };
+    const status = async (path: string): Promise<number> =>
+      (await stage.operator.call('GET', `/v2/catalog/${path}`)).status;
+
+    test('lists GPU types, and says which of them are here and which only stand in', async () => {
+      const { gpus } = await get<{ gpus: Gpu[] }>('gpus');
+      const here = gpus.filter(({ maxCount }) => maxCount.secure > 0);
+      assert.ok(here.some(({ id }) => id === 'NVIDIA A40') && gpus.length > here.length);
+      assert.ok(
+        gpus.every(
+          (gpu) =>
+            gpu.availability === undefined && gpu.dataCenters === undefined && gpu.cudaVersions === undefined,
+        ),
+      );
+      assert.deepEqual(
+        await get('gpus/NVIDIA%20A40'),
+        gpus.find(({ id }) => id === 'NVIDIA A40'),
+      );
+      assert.equal(await status('gpus/NVIDIA%20A999'), 404);
+    });
+
+    test('tells stock when it is asked for, and refuses a filter that would do nothing', async () => {
+      const gpu = await get<Gpu>('gpus/NVIDIA%20A40?include=AVAILABILITY&product=POD&count=1');
+      assert.notEqual(gpu.availability, 'NONE');
+      assert.deepEqual(
+        gpu.dataCenters?.map(({ id }) => id),
+        ['LOCAL-1'],
+      );
+      assert.equal(
+        (await get<Gpu>('gpus/NVIDIA%20A40?include=AVAILABILITY&product=POD&count=900')).availability,
+        'NONE',
+      );
+      for (const query of [
+        'product=POD',
+        'count=1',
+        'cudaVersions=12.8',
+        'include=AVAILABILITY&cudaVersions=12.8&minCudaVersion=12.0',
+      ])
+        assert.equal(await status(`gpus?${query}`), 400, query);
+      for (const query of [
+        'include=EVERYTHING',
+        'include=AVAILABILITY&product=YACHT',
+        'include=AVAILABILITY&count=0',
+        'include=AVAILABILITY&cudaVersions=new',
+        'include=AVAILABILITY&countryCodes=GERMANY',
+      ])
+        assert.equal(await status(`gpus?${query}`), 422, query);
+    });
+
+    test('drops types without machines in a country from the list, while the single type still answers', async () => {
+      assert.deepEqual(
+        (await get<{ gpus: Gpu[] }>('gpus?include=AVAILABILITY&product=POD&countryCodes=ZZ')).gpus,
+        [],
+      );
+      assert.equal(
+        (await get<Gpu>('gpus/NVIDIA%20A40?include=AVAILABILITY&product=POD&countryCodes=ZZ')).availability,
+        'NONE',
+      );
+    });
+
+    test('lists CPU flavours', async () => {
+      const { cpus } = await get<{ cpus: { id: string }[] }>('cpus');
+      assert.ok(cpus.some(({ id }) => id === 'cpu3c'));
+      assert.deepEqual(
+        await get('cpus/cpu3c'),
+        cpus.find(({ id }) => id === 'cpu3c'),
+      );
+      assert.equal(await status('cpus/cpu9x'), 404);
+      assert.ok('availability' in (await get<object>('cpus/cpu3c?include=AVAILABILITY&product=POD')));
+      assert.equal(await status('cpus?vcpuCount=2'), 400);
+      assert.equal(await status('cpus?include=AVAILABILITY&vcpuCount=1'), 422);
+    });
+
+    test('lists data centers, by their filters', async () => {
+      const ids = async (query = ''): Promise<string[]> =>
+        (await get<{ dataCenters: { id: string }[] }>(`datacenters${query}`)).dataCenters.map(({ id }) => id);
+      assert.deepEqual(await ids(), ['LOCAL-1']);
+      assert.deepEqual(await ids('?regions=EUROPE,UNKNOWN&networkVolumeTypes=STANDARD,HIGH_PERFORMANCE'), [
+        'LOCAL-1',
+      ]);
+      assert.deepEqual(await ids('?regions=EUROPE'), []);
+      assert.deepEqual(await ids('?compliance=GDPR'), []);
+      assert.deepEqual(await ids('?globalNetwork=true'), []);
+      assert.equal(await status('datacenters?regions=ATLANTIS'), 422);
+      assert.equal(await status('datacenters/ATLANTIS-1'), 404);
+      const stocked = await get<{ gpuAvailability: unknown[]; cpuAvailability: unknown[] }>(
+        'datacenters/LOCAL-1?include=GPU_AVAILABILITY,CPU_AVAILABILITY',
+      );
+      assert.ok(stocked.gpuAvailability.length > 0 && stocked.cpuAvailability.length > 0);
+    });
+
+    test('lists the templates that come with the installation', async () => {
+      const official = await get<{ templates: { id: string }[]; pagination: object }>('templates');
+      assert.ok(official.templates.some(({ id }) => id === 'berth-shell'));
+      assert.deepEqual(official.pagination, { nextCursor: null, hasNextPage: false });
+      assert.deepEqual((await get<{ templates: object[] }>('templates?source=verified')).templates, []);
+      assert.equal(await status('templates?source=somewhere'), 422);
+    });
+
+    test('needs a key', async () => {
+      for (const path of ['gpus', 'cpus', 'datacenters', 'templates'])
+        assert.equal((await stage.client(undefined).call('GET', `/v2/catalog/${path}`)).status, 401);
+    });
+  });
+}

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { get } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { createTestDatabase } from '../../packages/testing/src/test-database.ts';
+import type { TestDatabase } from '../../packages/testing/src/test-database.ts';
+import type { EngineFixture } from '../../packages/testing/src/engine-fixture.ts';
+import { createPod, waitForPodStatus, podLog } from '../../packages/testing/src/pod-client.ts';
+import { startServerProcess } from '../../packages/testing/src/server-process.ts';
+import type { ServerProcess } from '../../packages/testing/src/server-process.ts';
+import { waitFor } from '../../packages/testing/src/deploy-handler.ts';
+import { parseLogLines } from '../../packages/testing/src/server-fixture.ts';
+
+const LINES = 500_000;
+const PER_SECOND = 50_000;
+/** Writes numbered lines at this pace, ten times a second, once somebody has had time to come. */
+const FLOOD = `
+const [lines, perSecond] = [${LINES}, ${PER_SECOND}];
+let next = 1;
+const since = Date.now() + 1000;
+const timer = setInterval(() => {
+  let text = '';
+  for (const until = Math.min(lines, ((Date.now() - since) * perSecond) / 1000); next <= until; next += 1) text += 'line ' + next + '\\n';
+  process.stdout.write(text);
+  if (next > lines) clearInterval(timer);
+}, 100);
+`;
+
+/** What a follower was told: each number that came, in order, and how many were said to be dropped. */
+interface FollowedLog {
+  numbers: number;
+  dropped: number;
+  /** The first thing that is wrong. */
+  problem: string | undefined;
+  lastId: string;
+  heartbeats: number;
+}
+
+/** What a log does with more than anybody wants to read. */
+export function logFloodSuite(name: string, open: () => Promise<EngineFixture>): void {
+  describe(`a flood of lines of the ${name} engine`, () => {
+    let engine: EngineFixture;
+    let place: TestDatabase;
+    let server: ServerProcess;
+    before(async () => {
+      engine = await open();
+      place = await createTestDatabase('sqlite');
+      server = await startServerProcess(place, { BERTH_RATE_LIMITS: 'off', ...engine.env });
+      await waitFor('the data center is there', async () =>
+        (await server.client().call('GET', '/v2/catalog/datacenters')).text.includes(engine.dataCenterId),
+      );
+    });
+    after(async () => {
+      assert.deepEqual(
+        parseLogLines(server).filter(({ level }) => level === 'error'),
+        [],
+      );
+      await server.stop();
+      await engine.close();
+      await place.drop();
+    });
+
+    test('every line reaches a follower, or is told to be dropped; also one who does not read for a while, and one who comes back', {
+      timeout: 90_000,
+    }, async (context) => {
+      const {
+        body: { id },
+      } = await createPod(server.client(), { image: engine.image, cmd: ['node', '-e', FLOOD] });
+      const from = performance.now();
+      const eager = follow(server, id);
+      const slow = follow(server, id, { waitsMs: 8_000 });
+      const leaving = follow(server, id, { leavesAfter: 100_000 });
+      const first = await leaving;
+      assert.equal(first.problem, undefined);
+      const back = await follow(server, id, { after: first.numbers + first.dropped, lastId: first.lastId });
+      const told = [
+        await eager,
+        await slow,
+        { ...back, numbers: back.numbers + first.numbers, dropped: back.dropped + first.dropped },
+      ];
+      context.diagnostic(
+        `${Math.round(performance.now() - from)} ms; numbers and dropped: ${told.map(({ numbers, dropped }) => `${numbers}+${dropped}`).join(', ')}`,
+      );
+      for (const { numbers, dropped, problem } of told)
+        assert.deepEqual([problem, numbers + dropped], [undefined, LINES]);
+      await waitForPodStatus(server.client(), id, 'EXITED');
+
+      const tail = await podLog(server.client(), id, '&tail=5000&source=container');
+      assert.deepEqual(
+        [tail.length, tail[0]?.line, tail.at(-1)?.line],
+        [5000, `line ${LINES - 4999}`, `line ${LINES}`],
+        'it stays readable',
+      );
+      assert.equal((await server.client().call('DELETE', `/v2/pods/${id}`)).status, 204);
+      assert.equal(
+        (await podLog(server.client(), id, '&tail=1&source=container'))[0]?.line,
+        `line ${LINES}`,
+        'also when the pod is gone',
+      );
+    });
+
+    test('while nothing is written, the line is kept alive', { timeout: 60_000 }, async () => {
+      const {
+        body: { id },
+      } = await createPod(server.client(), {
+        image: engine.image,
+        cmd: ['node', '-e', 'setTimeout(() => console.log("line 1"), 18000)'],
+      });
+      const told = await follow(server, id);
+      assert.deepEqual([told.numbers, told.problem], [1, undefined]);
+      assert.ok(told.heartbeats >= 1);
+    });
+  });
+}
+
+async function follow(
+  { url, key }: ServerProcess,
+  id: string,
+  { waitsMs = 0, leavesAfter = Infinity, lastId = '', after: known = 0 } = {},
+): Promise<FollowedLog> {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(
+      `${url}/v2/pods/${id}/logs`,
+      { headers: { authorization: `Bearer ${key}`, ...(lastId !== '' && { 'last-event-id': lastId }) } },
+      resolve,
+    ).on('error', reject);
+  });
+  assert.equal(response.statusCode, 200);
+  if (waitsMs > 0) {
+    response.pause();
+    await pause(waitsMs);
+  }
+  const told: FollowedLog = { numbers: 0, dropped: 0, problem: undefined, lastId, heartbeats: 0 };
+  let expected = known + 1;
+  let rest = '';
+  for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>) {
+    const frames = (rest + chunk).split('\n\n');
+    rest = frames.pop() ?? '';
+    for (const frame of frames) {
+      if (frame.startsWith(': ping')) told.heartbeats += 1;
+      if (!frame.startsWith('id: ')) continue;
+      const [head = '', data = ''] = frame.split('\n');
+      const { line, source } = JSON.parse(data.slice('data: '.length)) as { line: string; source: string };
+      const dropped = Number(/^(\d+) lines? (?:was|were) dropped here/.exec(line)?.[1] ?? 0);
+      if (source === 'system') {
+        told.dropped += dropped;
+        expected += dropped;
+      } else {
+        const number = Number(line.slice('line '.length));
+        if (number !== expected) told.problem ??= `expected ${expected}, got ${JSON.stringify(line)}`;
+        expected = number + 1;
+        told.numbers += 1;
+      }
+      told.lastId = head.slice('id: '.length);
+      if (told.numbers + told.dropped >= leavesAfter) return told;
+    }
+  }
+  return told;
+}

@@ -1,0 +1,4 @@
+import { processEngineFixture } from '../../packages/testing/src/engine-fixture.ts';
+import { logFloodSuite } from './log-flood.suite.ts';
+
+logFloodSuite('process', async () => processEngineFixture());

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { after, before, describe, test } from 'node:test';
+import Docker from 'dockerode';
+import { dockerClientOptions } from '../../packages/cloud/src/engines/docker/daemon-discovery.ts';
+import { imageArchive } from '../../packages/testing/src/docker-test-image.mjs';
+import { podSelfAccessSuite } from './pod-self-access.suite.ts';
+import { podPortsSuite } from './pod-ports.suite.ts';
+import { podAccessFixture } from '../../packages/testing/src/pod-access-fixture.ts';
+import { openTerminal, openRefusedTerminal } from '../../packages/testing/src/terminal-client.ts';
+import { podTerminalSuite } from './pod-terminal.suite.ts';
+import { podUsageSuite } from './pod-usage.suite.ts';
+import { withDocker } from '../../packages/testing/src/with-docker.ts';
+import { dockerEngineFixture } from '../../packages/testing/src/engine-fixture.ts';
+import { waitFor } from '../../packages/testing/src/deploy-handler.ts';
+
+await withDocker((host) => {
+  describe('access to pods, on Docker', () => {
+    const stage = podAccessFixture(() => dockerEngineFixture(host), {
+      dataCenterId: 'DOCKER-1',
+      sharesPorts: false,
+    });
+    podPortsSuite(stage);
+    podTerminalSuite(stage);
+    podSelfAccessSuite(stage);
+    podUsageSuite(stage);
+
+    describe('an image with nothing but its program', () => {
+      const docker = new Docker(dockerClientOptions(host));
+      const image = `localhost/berth-bare:p${process.pid}`;
+      before(async () => {
+        const answer = await docker.importImage(Readable.from(imageArchive(['node'])), {
+          repo: 'localhost/berth-bare',
+          tag: `p${process.pid}`,
+        });
+        await Array.fromAsync(answer as unknown as AsyncIterable<Buffer>);
+      });
+      after(() => docker.getImage(image).remove({ force: true }));
+
+      test('has no shell, and says so; its own commands run, and end with their client', async () => {
+        const program = '/bin/node';
+        const id = await stage.createPod({ image, cmd: [program, '-e', 'setInterval(() => {}, 1000)'] });
+        const bearer = { authorization: `Bearer ${stage.server().key}` };
+        const path = (query = ''): string =>
+          `${stage.server().url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal${query}`;
+        const refused = await openRefusedTerminal(path(), bearer);
+        assert.deepEqual(
+          [refused.status, /there is no shell in .*: neither bash nor sh/.test(refused.detail)],
+          [400, true],
+          refused.detail,
+        );
+        const ran = await openTerminal(path(`?cmd=${program}&cmd=-p&cmd=6*7`), bearer);
+        assert.equal((await ran.ended).exit?.exitCode, 0);
+        assert.equal(ran.stdout().toString(), '42\n');
+        const running = async (): Promise<number> =>
+          ((await docker.getContainer(`berth-${id}`).top()).Processes as string[][]).filter((words) =>
+            words.join(' ').includes('forever'),
+          ).length;
+        const stubborn =
+          'process.on("SIGHUP", () => {}); console.log("up"); setInterval(() => {}, 1000); "forever"';
+        const left = await openTerminal(
+          path(`?cmd=${program}&cmd=-e&cmd=${encodeURIComponent(stubborn)}`),
+          bearer,
+        );
+        await left.waitForOutput('up');
+        assert.equal(await running(), 1);
+        left.terminate();
+        await waitFor('it ends', async () => (await running()) === 0);
+      });
+    });
+  });
+});
