@@ -23,13 +23,13 @@ test('jobs are asked of the queue, late from the delay of the scaler on; request
   const endpoint = { ...sampleEndpoint, workersMax: 3, scalerType: 'QUEUE_DELAY', scalerValue: 4 } as const;
   assert.deepEqual(await endpointLoad({ ...endpoint, type: 'QUEUE' }, 7, queue, 10_000), {
     waiting: 5,
-    late: 2,
+    overdue: 2,
     inProgress: 3,
   });
   assert.deepEqual(asked, [['e', 6_000, 4]]);
   assert.deepEqual(await endpointLoad({ ...endpoint, type: 'LOAD_BALANCER' }, 7, queue, 10_000), {
     waiting: 7,
-    late: 0,
+    overdue: 0,
     inProgress: 0,
   });
   assert.equal(asked.length, 1);

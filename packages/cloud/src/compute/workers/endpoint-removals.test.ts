@@ -18,7 +18,7 @@ test('an endpoint is removed when the instance of its last worker is, also of on
   const ended = [sampleWorker('earlier', { endedAt: 2 })];
   const store = {
     saveWorker: async (worker: Worker) => void ended.push(worker),
-    endedWorkers: async () => ended,
+    listEndedWorkers: async () => ended,
     removeEndpoint: async () => void steps.push('endpoint removed'),
   } as unknown as WorkerStore;
   const engine = {
@@ -26,7 +26,7 @@ test('an endpoint is removed when the instance of its last worker is, also of on
     forgetLog: async (id: string) => void steps.push(`log of ${id} forgotten`),
   } as unknown as InstanceEngine;
   const queue = {
-    heartbeats: { forget: () => undefined },
+    heartbeats: { removeWorker: () => undefined },
     reaper: { workerGone: async () => undefined },
   } as unknown as JobQueue;
   const reconcileQueue = new ReconcileQueue({

@@ -47,11 +47,11 @@ describe('a worker that somebody insists on', () => {
       store,
       launcher,
       clock: new ManualClock(),
-      reconcileQueue: { ask: () => undefined },
-      termination: { settled: async () => undefined },
-      removals: { isUnderWay: () => false },
-      sites: {
-        for: async () => [
+      reconcileQueue: { enqueue: () => undefined },
+      termination: { waitUntilDone: async () => undefined },
+      removals: { isRemoving: () => false },
+      candidates: {
+        find: async () => [
           {
             dataCenterId: 'LOCAL-1',
             images: 'folders',

@@ -31,7 +31,7 @@ describe('a load balanced worker that an earlier server left', () => {
     registry = new WorkerRegistry({ saveWorker: async () => undefined } as unknown as WorkerStore, log);
     const engine = { address: async () => ADDRESS } as unknown as InstanceEngine;
     const termination = {
-      dismiss: async (one: TrackedWorker, reason: string | null) => {
+      drain: async (one: TrackedWorker, reason: string | null) => {
         one.record = { ...one.record, state: 'leaving' };
         dismissed.push(reason);
       },

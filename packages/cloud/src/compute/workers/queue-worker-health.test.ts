@@ -51,21 +51,21 @@ describe('a worker of a queue', () => {
               },
             ]
           : [],
-      running: async () => (holdsJob ? [{ workerId: 'w' }] : []),
+      listRunning: async () => (holdsJob ? [{ workerId: 'w' }] : []),
     };
     const reaper = new JobReaper({ store, clock, heartbeats } as unknown as JobReaperDeps);
     const queue = {
       heartbeats,
       reaper,
       workers: (endpointId: string) => store.workers(endpointId, clock.now() - WORKER_TIMEOUT_MS),
-      stops,
+      cancellations: stops,
     } as unknown as JobQueue;
     const registry = new WorkerRegistry(
       { saveWorker: async () => undefined } as unknown as WorkerStore,
       createLog({ level: 'silent', format: 'json' }),
     );
     const termination = {
-      dismiss: async (one: TrackedWorker, reason: string | null) => {
+      drain: async (one: TrackedWorker, reason: string | null) => {
         if (one.record.state === 'leaving') return;
         one.record = { ...one.record, state: 'leaving' };
         dismissed.push(reason);

@@ -14,7 +14,7 @@ test('a worker that ended is remembered as long as its log can be read', async (
   const clock = new ManualClock();
   const forgotten = Promise.withResolvers<number>();
   const store = {
-    forgetWorkers: async (endedBefore: number) => {
+    deleteEndedWorkers: async (endedBefore: number) => {
       forgotten.resolve(endedBefore);
       return [];
     },
@@ -33,10 +33,10 @@ test('a worker that ended is remembered as long as its log can be read', async (
 
 test('what the queue heard of a worker counts for a queue alone: of a load balanced one it only knows that it shall get no jobs', async () => {
   const store = {
-    livingWorkers: async () => [
+    listLiveWorkers: async () => [
       sampleWorker('w', { endpointId: 'e', state: 'ready', handle: '{}', startedAt: 1, readyAt: 2 }),
     ],
-    activeEndpoints: async () => [],
+    listActiveEndpoints: async () => [],
   };
   const engine = {
     list: async () => [{ id: 'w', status: 'running', startedAt: 1, labels: {} }],
@@ -44,8 +44,8 @@ test('what the queue heard of a worker counts for a queue alone: of a load balan
     close: async () => undefined,
   } as unknown as InstanceEngine;
   const queue = {
-    heartbeats: { view: () => ({ busy: 0, worked: false, unhealthy: null }) },
-    stops: { isStubborn: () => false },
+    heartbeats: { statusOf: () => ({ busy: 0, worked: false, unhealthy: null }) },
+    cancellations: { ignoresCancellation: () => false },
   };
   const fleet = new WorkerReconciler({
     store,

@@ -54,11 +54,11 @@ describe('a worker that leaves', () => {
         yield { ts: 1, seq: 1, source: 'container', line: 'Error: no model' };
       },
     } as unknown as InstanceEngine;
-    const heartbeats = { view: () => ({ busy, worked: jobs, unhealthy }), forget: () => undefined };
+    const heartbeats = { statusOf: () => ({ busy, worked: jobs, unhealthy }), removeWorker: () => undefined };
     const queue = {
       heartbeats,
-      stops: { isStuck: () => stuck },
-      dismiss: () => void steps.push('dismissed'),
+      cancellations: { isStuck: () => stuck },
+      drainWorker: () => void steps.push('dismissed'),
       reaper: {
         workerGone: async (_endpoint: string, _worker: string, reason: string) => void steps.push(reason),
       },

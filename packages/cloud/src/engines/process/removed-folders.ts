@@ -47,7 +47,10 @@ export class RemovedFolders {
     try {
       await removeTree(path);
     } catch (error) {
-      this.#parts.onProblem(`what an instance left at ${path} could not be cleared away; trying again`, error);
+      this.#parts.onProblem(
+        `what an instance left at ${path} could not be cleared away; trying again`,
+        error,
+      );
     }
   }
 }

@@ -11,7 +11,8 @@ export interface OpenAiCall {
 /** The path that the handler gets: what follows `/openai`. */
 export function openAiRoute(rest: readonly string[]): string {
   const parts = rest.filter((part) => part !== '');
-  if (parts.length === 0) throw new BerthError('no-route', 'no such address; the routes are below /openai/v1');
+  if (parts.length === 0)
+    throw new BerthError('no-route', 'no such address; the routes are below /openai/v1');
   return `/${parts.join('/')}`;
 }
 
