@@ -11,9 +11,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -47,15 +48,18 @@ class Berth:
         self.url = found.group(1)
         self._port = urlsplit(self.url).port or 0
         self.key = (self.folder / "data" / "root.key").read_text().strip()
-        self._connection = None
         # The log is read to its end, so that the server never waits for this process.
-        import threading
-
-        threading.Thread(target=self.process.stdout.read, daemon=True).start()
+        threading.Thread(target=_read_all, args=(self.process.stdout,), daemon=True).start()
 
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
+        self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
 
     def stop(self) -> None:
         if self.process.poll() is None:
@@ -64,6 +68,7 @@ class Berth:
                 self.process.wait(15)
             except subprocess.TimeoutExpired:
                 self.kill()
+        self._disconnect()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def request(self, method: str, path: str, body: Any = None, timeout: float = 100) -> tuple[int, Any]:
@@ -142,6 +147,11 @@ class Berth:
             "RUNPOD_SKIP_AUTO_SYSTEM_CHECKS": "true",
             "RUNPOD_SKIP_GPU_CHECK": "true",
         }
+
+
+def _read_all(output: IO[str]) -> None:
+    with output:
+        output.read()
 
 
 class WorkerProcess:

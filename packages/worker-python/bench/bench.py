@@ -67,7 +67,7 @@ class Bench:
         env["RUNPOD_LOG_LEVEL"] = self.options.log_level
         env["BERTH_WORKER_CHANNEL"] = self.options.channel
         if self.options.accelerate:
-            env["PYTHONPATH"] = str(SOURCES / "berth_worker" / "accelerate")
+            env["PYTHONPATH"] = str(SOURCES / "berth_worker" / "accelerate" / "path")
         script = START.format(package="runpod" if self.options.sdk or self.options.accelerate else "berth_worker", handler=handlers[self.options.handler])
         own = not (self.options.sdk or self.options.accelerate)
         return WorkerProcess(script, env, self.berth.folder, python=self.options.python, with_sources=own)

@@ -38,6 +38,8 @@ class Completion:
     def send(self, run: Run, result: Result, streamed: bool) -> Gate | None:
         """Sends the result, unless nobody wants it any more. A gate asks that the job keeps its place until it opens."""
         run.context.over = True
+        if self.format.after_job is not None:
+            self.format.after_job()
         if run.context.cancelled:
             self._finished(run)
             return None

@@ -33,6 +33,7 @@ class ResultFormat:
         hostname: str | None = None,
         version_field: tuple[str, str] = ("berth_version", __version__),
         debugger: Callable[[], dict[str, Any]] | None = None,
+        after_job: Callable[[], object] | None = None,
     ) -> None:
         self.refresh_worker = refresh_worker
         self.aggregate = aggregate
@@ -40,6 +41,8 @@ class ResultFormat:
         self._hostname = hostname or os.environ.get("RUNPOD_POD_HOSTNAME", "unknown")
         self._version_field = version_field
         self._debugger = debugger
+        #: Called after every job.
+        self.after_job = after_job
 
     def returned(self, value: Any) -> Result:
         """In a dict, `error` makes the job fail and `refresh_worker` asks for a new worker; both are taken out, the rest is the output."""

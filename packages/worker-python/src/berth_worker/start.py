@@ -74,11 +74,20 @@ def _format(config: dict[str, Any]) -> ResultFormat:
 
         return {**get_debugger_output(), "ready_delay_ms": (config["reference_counter_start"] - _IMPORTED_AT) * 1000}
 
+    is_debugged = bool(config["rp_args"].get("rp_debugger"))
     return ResultFormat(
         refresh_worker=bool(config.get("refresh_worker")),
         aggregate=bool(config.get("return_aggregate_stream")),
-        debugger=debugger if config["rp_args"].get("rp_debugger") else None,
+        debugger=debugger if is_debugged else None,
+        after_job=None if is_debugged else _clear_timings,
     )
+
+
+def _clear_timings() -> None:
+    """What a job measured is not kept for the next one."""
+    module = sys.modules.get(f"{__package__}.serverless.utils.rp_debugger")
+    if module is not None:
+        module.clear_debugger_output()
 
 
 class Registered:
