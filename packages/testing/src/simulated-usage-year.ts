@@ -1,7 +1,11 @@
 import { bucketsBetween } from '../../cloud/src/domain/time-buckets.ts';
 import type { Bucket, BucketSize } from '../../cloud/src/domain/time-buckets.ts';
-import { COST_PARTS } from '../../cloud/src/store/ledger-store.ts';
-import type { CostPart, ResourceUsage, UsageChange } from '../../cloud/src/store/ledger-store.ts';
+import {
+  COST_PARTS,
+  type CostPart,
+  type ResourceUsage,
+  type UsageChange,
+} from '../../cloud/src/domain/usage-records.ts';
 
 const GPU_TYPES = ['NVIDIA A40', 'NVIDIA L4', 'NVIDIA H100 PCIe', null];
 const DAY_MS = 86_400_000;

@@ -1,7 +1,7 @@
-import type { Worker } from '../store/worker-store.ts';
-import type { Pod } from '../store/pod-store.ts';
 import { cpuPrices, gpuPrices } from './catalog/prices.ts';
 import type { PriceSettings } from './catalog/prices.ts';
+import type { Pod } from './pods/pod-record.ts';
+import type { Worker } from './endpoints/worker-record.ts';
 
 /** US dollars for each hour that a pod runs, its disks not counted. */
 export function podHourlyCost(

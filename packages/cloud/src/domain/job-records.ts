@@ -115,3 +115,62 @@ export interface Delivery {
   createdAt: number;
   updatedAt: number;
 }
+
+export interface Idempotency {
+  key: string;
+  /** Tells the same body from another. */
+  bodyHash: string;
+}
+
+export interface TakenJob {
+  job: Job;
+  request: string;
+}
+
+export interface Chunk {
+  number: number;
+  /** JSON text of the whole chunk. */
+  text: string;
+}
+
+/** A chunk before it has a number. */
+export interface NewChunk {
+  text: string;
+  /** The number that the worker gave to what it is, or is a part of. Where it gave none, that of the chunk before. */
+  workerNumber: number;
+}
+
+/** How far a stream is, as its last chunk says: both are 0 where there is none. */
+export interface ChunkPosition {
+  number: number;
+  workerNumber: number;
+}
+
+export interface JobFilter {
+  status?: JobStatus;
+  limit: number;
+  offset: number;
+}
+
+/** Waiting and running are as of now, the others since the endpoint was made. */
+export interface JobCounts {
+  inQueue: number;
+  inProgress: number;
+  completed: number;
+  failed: number;
+  retried: number;
+}
+
+export interface WorkerHeartbeat {
+  endpointId: string;
+  workerId: string;
+  seenAt: number;
+  /** Jobs that it runs. */
+  busy: number;
+  /** Set where it reported that a check failed. */
+  unhealthy: string | null;
+}
+
+export function positionAfter(end: ChunkPosition, added: readonly NewChunk[]): ChunkPosition {
+  return { number: end.number + added.length, workerNumber: added.at(-1)?.workerNumber ?? end.workerNumber };
+}

@@ -1,12 +1,5 @@
 import type { Caller } from '../domain/caller.ts';
-import type {
-  CostPart,
-  LedgerStore,
-  UsageInterval,
-  UsageIntervalQuery,
-  UsageKind,
-} from '../store/ledger-store.ts';
-import { COST_PARTS, hardwareGroup, USAGE_KINDS } from '../store/ledger-store.ts';
+import type { LedgerStore } from '../store/ledger-store.ts';
 import type { Clock } from '../support/clock.ts';
 import { ruleError } from '../support/errors.ts';
 import { bucketStart } from '../domain/time-buckets.ts';
@@ -15,6 +8,15 @@ import { totalsFromIntervals, totalsFromRollups } from './usage-totals.ts';
 import type { UsageTotal } from './usage-totals.ts';
 import { resolveWindow } from '../domain/billing-window.ts';
 import type { BillingWindow, WindowQuery } from '../domain/billing-window.ts';
+import {
+  type CostPart,
+  type UsageInterval,
+  type UsageIntervalQuery,
+  type UsageKind,
+  COST_PARTS,
+  hardwareGroup,
+  USAGE_KINDS,
+} from '../domain/usage-records.ts';
 
 /** More would not be read by anybody, and would take the server's memory. */
 export const MAX_RECORDS = 200_000;

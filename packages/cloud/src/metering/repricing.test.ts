@@ -3,10 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { DATABASES, createTestDatabase } from '../../../testing/src/test-database.ts';
 import type { TestDatabase } from '../../../testing/src/test-database.ts';
 import { samplePod } from '../domain/pods/pod.fixture.ts';
-import type { Worker } from '../store/worker-store.ts';
-import type { UsageInterval, UsageKind } from '../store/ledger-store.ts';
 import { openStore } from '../store/open-store.ts';
-import type { Pod } from '../store/pod-store.ts';
 import type { ApiKey, AuditEntry } from '../domain/records.ts';
 import type { Store } from '../store/store.ts';
 import { ManualClock } from '../support/clock.ts';
@@ -14,6 +11,9 @@ import { Sealer } from '../support/crypto.ts';
 import { applyPrices } from './repricing.ts';
 import { usageRules } from './usage-rules.ts';
 import type { UsagePrices } from './usage-rules.ts';
+import type { Pod } from '../domain/pods/pod-record.ts';
+import type { Worker } from '../domain/endpoints/worker-record.ts';
+import type { UsageInterval, UsageKind } from '../domain/usage-records.ts';
 
 const audit = (resourceId: string, at: number): AuditEntry => ({
   at,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { samplePod } from '../domain/pods/pod.fixture.ts';
-import type { Worker } from '../store/worker-store.ts';
-import type { UsageChange } from '../store/ledger-store.ts';
-import type { Pod } from '../store/pod-store.ts';
 import { podUsage, usageRules, volumeUsage, workerUsage } from './usage-rules.ts';
 import type { UsagePrices } from './usage-rules.ts';
+import type { Pod } from '../domain/pods/pod-record.ts';
+import type { Worker } from '../domain/endpoints/worker-record.ts';
+import type { UsageChange } from '../domain/usage-records.ts';
 
 const PRICES: UsagePrices = {
   gpu: { G: { secure: 0.4, serverless: 0.6 } },

@@ -1,11 +1,12 @@
 import type { PriceSettings } from '../domain/catalog/prices.ts';
 import { workerHourlyCost } from '../domain/hourly-cost.ts';
-import type { Worker } from '../store/worker-store.ts';
-import type { CostPart, UsageRules, ResourceUsage, UsageChange } from '../store/ledger-store.ts';
-import type { Pod } from '../store/pod-store.ts';
+import type { UsageRules } from '../store/ledger-store.ts';
 import type { NetworkVolume } from '../domain/records.ts';
 import type { Prices } from '../support/config/prices.setting.ts';
 import { hourlyRate, monthlyRate } from '../domain/money.ts';
+import type { Pod } from '../domain/pods/pod-record.ts';
+import type { Worker } from '../domain/endpoints/worker-record.ts';
+import type { CostPart, ResourceUsage, UsageChange } from '../domain/usage-records.ts';
 
 /** What disks cost, in US dollars for a GB and month. What is not named costs nothing. */
 export type DiskPrices = Prices['disk'];

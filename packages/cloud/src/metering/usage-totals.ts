@@ -1,9 +1,15 @@
-import { COST_PARTS } from '../store/ledger-store.ts';
-import type { RollupSlice, CostPart, UsageInterval, UsageRollup, UsageState } from '../store/ledger-store.ts';
 import { FIELD } from '../domain/packed-sums.ts';
 import { firstBucketEndingAfter } from '../domain/time-buckets.ts';
 import type { Bucket } from '../domain/time-buckets.ts';
 import { UsageAggregator } from './usage-aggregator.ts';
+import {
+  COST_PARTS,
+  type RollupSlice,
+  type CostPart,
+  type UsageInterval,
+  type UsageRollup,
+  type UsageState,
+} from '../domain/usage-records.ts';
 
 /** What one group used in one bucket. */
 export interface UsageTotal extends Bucket {

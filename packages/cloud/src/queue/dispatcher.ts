@@ -1,7 +1,7 @@
-import type { TakenJob } from '../store/job-store.ts';
 import type { CancelSignal } from '../support/cancel-signal.ts';
 import { EndpointDispatcher } from './endpoint-dispatcher.ts';
 import type { DispatcherDeps } from './endpoint-dispatcher.ts';
+import type { TakenJob } from '../domain/job-records.ts';
 
 /** Brings waiting jobs to waiting workers, each endpoint by itself. */
 export class Dispatcher {

@@ -1,5 +1,5 @@
-import type { Job } from '../domain/job-records.ts';
-import type { Claim, JobStore, TakenJob } from '../store/job-store.ts';
+import type { Job, TakenJob } from '../domain/job-records.ts';
+import type { Claim, JobStore } from '../store/job-store.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { callAfter } from '../support/shared-timer.ts';

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isPastRetention } from '../domain/job-records.ts';
+import { isPastRetention, type JobFilter } from '../domain/job-records.ts';
 import type { JobWithPayloads } from '../domain/job-records.ts';
-import type { JobFilter, JobPage, JobStore, JobListQuery } from '../store/job-store.ts';
+import type { JobPage, JobStore, JobListQuery } from '../store/job-store.ts';
 import type { Clock } from '../support/clock.ts';
 
 /** A look at the store is over within a few milliseconds, however many jobs there are. Between two of them others have their turn: SQLite answers without letting go. */

@@ -1,14 +1,12 @@
-import { isPastRetention } from '../domain/job-records.ts';
+import {
+  isPastRetention,
+  type JobCounts,
+  type JobFilter,
+  type TakenJob,
+  type WorkerHeartbeat,
+} from '../domain/job-records.ts';
 import type { Delivery, Job, JobChange, JobOutcome, JobWithPayloads } from '../domain/job-records.ts';
-import type {
-  JobChangeResult,
-  JobCounts,
-  JobFilter,
-  JobStore,
-  SubmitResult,
-  TakenJob,
-  WorkerHeartbeat,
-} from '../store/job-store.ts';
+import type { JobChangeResult, JobStore, SubmitResult } from '../store/job-store.ts';
 import type { Wakeup, WakeupBus } from '../store/wakeup-bus.ts';
 import { isBeyondClockSkew } from '../support/clock.ts';
 import type { Clock } from '../support/clock.ts';

@@ -1,5 +1,5 @@
-import type { Job } from '../domain/job-records.ts';
-import type { Chunk, JobStore, NewChunk, ChunkPosition } from '../store/job-store.ts';
+import type { Job, Chunk, NewChunk, ChunkPosition } from '../domain/job-records.ts';
+import type { JobStore } from '../store/job-store.ts';
 import { BerthError } from '../support/errors.ts';
 import { unstoredChunks, unstoredChunkWithGaps } from './numbered-chunks.ts';
 import type { NumberedChunk } from './numbered-chunks.ts';

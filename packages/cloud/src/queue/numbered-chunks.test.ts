@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { checkProperty, seed } from '../../../testing/src/property-testing.ts';
-import type { NewChunk, ChunkPosition } from '../store/job-store.ts';
-import { positionAfter } from '../store/job-store.ts';
 import { unstoredChunks, unstoredChunkWithGaps } from './numbered-chunks.ts';
+import { type NewChunk, type ChunkPosition, positionAfter } from '../domain/job-records.ts';
 
 /** Every third is cut in two. */
 const said = (number: number) => ({

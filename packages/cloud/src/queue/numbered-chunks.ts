@@ -1,4 +1,4 @@
-import type { NewChunk, ChunkPosition } from '../store/job-store.ts';
+import type { NewChunk, ChunkPosition } from '../domain/job-records.ts';
 
 /** What a worker streamed under a number of its own; more than one chunk where it was cut. */
 export interface NumberedChunk {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Job } from '../domain/job-records.ts';
-import type { WorkerHeartbeat } from '../store/job-store.ts';
+import type { Job, WorkerHeartbeat } from '../domain/job-records.ts';
 import { ManualClock } from '../support/clock.ts';
 import { WorkerHeartbeats, WORKER_TIMEOUT_MS } from './worker-heartbeats.ts';
 

@@ -1,5 +1,5 @@
-import type { Job } from '../domain/job-records.ts';
-import type { JobStore, WorkerHeartbeat } from '../store/job-store.ts';
+import type { Job, WorkerHeartbeat } from '../domain/job-records.ts';
+import type { JobStore } from '../store/job-store.ts';
 import { isRecent } from '../support/clock.ts';
 import type { Clock } from '../support/clock.ts';
 import { PairMap } from '../support/pair-map.ts';

@@ -4,11 +4,11 @@ import { DATABASES, createTestDatabase } from '../../../testing/src/test-databas
 import type { TestDatabase } from '../../../testing/src/test-database.ts';
 import { samplePod } from '../domain/pods/pod.fixture.ts';
 import { Sealer } from '../support/crypto.ts';
-import type { Cluster } from './cluster-store.ts';
 import { openStore } from './open-store.ts';
-import type { Pod } from './pod-store.ts';
 import type { ApiKey, AuditEntry } from '../domain/records.ts';
 import type { Store } from './store.ts';
+import type { Pod } from '../domain/pods/pod-record.ts';
+import type { Cluster } from '../domain/clusters/cluster-record.ts';
 
 const audit = (resourceId: string): AuditEntry => ({
   at: 5,

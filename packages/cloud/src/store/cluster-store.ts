@@ -1,6 +1,8 @@
-import type { Pod, PodReferences, PodReferenceIds } from './pod-store.ts';
-import type { AuditEntry, OwnedRecord } from '../domain/records.ts';
-import type { AuditedChange } from './store.ts';
+import type { PodReferences, PodReferenceIds } from './pod-store.ts';
+import type { AuditEntry } from '../domain/records.ts';
+import type { Pod } from '../domain/pods/pod-record.ts';
+import type { Cluster } from '../domain/clusters/cluster-record.ts';
+import type { AuditedChange } from './collection.ts';
 
 /** What the rules of clusters ask of a store. */
 export interface ClusterStore {
@@ -28,24 +30,6 @@ export interface ClusterStore {
     next: (member: Pod) => Pod,
     audit: AuditEntry,
   ): Promise<Pod[] | undefined>;
-}
-
-export const CLUSTER_TYPES = ['APPLICATION', 'TRAINING', 'SLURM', 'RAY'] as const;
-export type ClusterType = (typeof CLUSTER_TYPES)[number];
-
-/** Several pods of one shape, with one network. */
-export interface Cluster extends OwnedRecord {
-  name: string;
-  type: ClusterType;
-  gpuTypeId: string;
-  gpuCountPerPod: number;
-  podCount: number;
-  /** The template that its pods were made from. */
-  templateId: string | null;
-  dataCenterId: string;
-  /** The addresses of its network, such as 10.65.3.0/24. No other cluster has them. */
-  subnet: string;
-  updatedAt: number;
 }
 
 export interface ClusterWithMembers {

@@ -6,8 +6,8 @@ import type { MigratedDatabase } from '../../../testing/src/migrated-database.ts
 import { newJob } from '../queue/job-submission.ts';
 import type { EndpointQueueSettings, JobOptions } from '../queue/job-submission.ts';
 import * as transitions from '../queue/job-transitions.ts';
-import type { Delivery, Job, JobWithPayloads } from '../domain/job-records.ts';
-import type { JobStore, JobListQuery, ChunkPosition } from './job-store.ts';
+import type { Delivery, Job, JobWithPayloads, ChunkPosition } from '../domain/job-records.ts';
+import type { JobStore, JobListQuery } from './job-store.ts';
 
 const NOW = 1_800_000_000_000;
 

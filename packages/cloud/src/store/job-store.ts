@@ -5,6 +5,13 @@ import type {
   JobChange,
   JobStatus,
   JobWithPayloads,
+  TakenJob,
+  Chunk,
+  NewChunk,
+  ChunkPosition,
+  JobCounts,
+  WorkerHeartbeat,
+  Idempotency,
 } from '../domain/job-records.ts';
 
 /**
@@ -87,12 +94,6 @@ export interface JobStore {
   findDelivery(endpointId: string, id: string): Promise<Delivery | undefined>;
 }
 
-export interface Idempotency {
-  key: string;
-  /** Tells the same body from another. */
-  bodyHash: string;
-}
-
 export interface SubmitResult {
   job: Job;
   created: boolean;
@@ -120,11 +121,6 @@ export interface TakeRequest {
   onLockedSkipped?(): void;
 }
 
-export interface TakenJob {
-  job: Job;
-  request: string;
-}
-
 /** A job, and what becomes of it. */
 export interface JobChangeRequest {
   readonly endpointId: string;
@@ -137,31 +133,6 @@ export interface JobChangeResult {
   /** The same where the rule changed nothing. */
   after: Job;
   changed: boolean;
-}
-
-export interface Chunk {
-  number: number;
-  /** JSON text of the whole chunk. */
-  text: string;
-}
-
-/** A chunk before it has a number. */
-export interface NewChunk {
-  text: string;
-  /** The number that the worker gave to what it is, or is a part of. Where it gave none, that of the chunk before. */
-  workerNumber: number;
-}
-
-/** How far a stream is, as its last chunk says: both are 0 where there is none. */
-export interface ChunkPosition {
-  number: number;
-  workerNumber: number;
-}
-
-export interface JobFilter {
-  status?: JobStatus;
-  limit: number;
-  offset: number;
 }
 
 export interface JobListQuery {
@@ -179,29 +150,6 @@ export interface JobPage {
   jobs: { seq: number; bytes: number }[];
   /** Older ones are `before` this one; undefined where there are none. */
   next: number | undefined;
-}
-
-/** Waiting and running are as of now, the others since the endpoint was made. */
-export interface JobCounts {
-  inQueue: number;
-  inProgress: number;
-  completed: number;
-  failed: number;
-  retried: number;
-}
-
-export interface WorkerHeartbeat {
-  endpointId: string;
-  workerId: string;
-  seenAt: number;
-  /** Jobs that it runs. */
-  busy: number;
-  /** Set where it reported that a check failed. */
-  unhealthy: string | null;
-}
-
-export function positionAfter(end: ChunkPosition, added: readonly NewChunk[]): ChunkPosition {
-  return { number: end.number + added.length, workerNumber: added.at(-1)?.workerNumber ?? end.workerNumber };
 }
 
 /** How the counts of an endpoint move when a job does. */

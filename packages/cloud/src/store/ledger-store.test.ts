@@ -14,9 +14,9 @@ import { BUCKET_SIZES } from '../domain/time-buckets.ts';
 import type { UsageTotal } from '../metering/usage-totals.ts';
 import type { Caller } from '../domain/caller.ts';
 import { Sealer } from '../support/crypto.ts';
-import type { ResourceUsage } from './ledger-store.ts';
 import { openStore } from './open-store.ts';
 import type { Store } from './store.ts';
+import type { ResourceUsage } from '../domain/usage-records.ts';
 
 const PODS = 60;
 const iso = (milliseconds: number): string => new Date(milliseconds).toISOString();

@@ -5,9 +5,9 @@ import type { TestDatabase } from '../../../testing/src/test-database.ts';
 import { samplePod } from '../domain/pods/pod.fixture.ts';
 import { Sealer } from '../support/crypto.ts';
 import { openStore } from './open-store.ts';
-import type { Pod } from './pod-store.ts';
 import type { ApiKey, AuditEntry } from '../domain/records.ts';
 import type { Store } from './store.ts';
+import type { Pod } from '../domain/pods/pod-record.ts';
 
 const audit = (resourceId: string): AuditEntry => ({
   at: 5,

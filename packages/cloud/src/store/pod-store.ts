@@ -1,5 +1,6 @@
-import type { ComputeType, Container, NetworkVolume, OwnedRecord, PageRequest } from '../domain/records.ts';
-import type { AuditedChange } from './store.ts';
+import type { NetworkVolume, PageRequest } from '../domain/records.ts';
+import type { GpusInUse, Pod } from '../domain/pods/pod-record.ts';
+import type { AuditedChange } from './collection.ts';
 
 /** What the pods' rules and their keeper ask of a store. */
 export interface PodStore {
@@ -61,97 +62,4 @@ export interface PodReferences {
 /** A pod that is written, and others that make room for it, all at once. */
 export interface AuditedPodChange extends AuditedChange<Pod> {
   interrupted?: AuditedChange<Pod>[];
-}
-
-export interface GpusInUse {
-  dataCenterId: string;
-  gpuTypeId: string;
-  count: number;
-}
-
-/**
- * PROVISIONING: it has a place and waits for it. STARTING: its image is fetched and it starts.
- * EXITED: it was stopped, or ended well by itself. ERROR: it ended or failed to start without being told to.
- */
-export const POD_STATUSES = ['PROVISIONING', 'STARTING', 'RUNNING', 'EXITED', 'ERROR', 'TERMINATED'] as const;
-export type PodStatus = (typeof POD_STATUSES)[number];
-export type CloudType = 'SECURE' | 'COMMUNITY';
-
-export const CLUSTER_ROLES = ['SLURM_CONTROLLER', 'SLURM_COMPUTE', 'RAY_HEAD', 'RAY_WORKER'] as const;
-export type ClusterRole = (typeof CLUSTER_ROLES)[number];
-
-/** What a pod knows of its cluster. All of it is fixed when the cluster is made. */
-export interface ClusterMembership {
-  /** From 0, which is the cluster's first node. */
-  rank: number;
-  /** How many there are. */
-  size: number;
-  role: ClusterRole | null;
-  /** Its own address in the cluster's network, and that of the first node with a port for them to meet at. */
-  address: string;
-  primaryAddress: string;
-  primaryPort: number;
-  subnet: string;
-}
-
-/** A rented machine. */
-export interface Pod extends OwnedRecord, Container {
-  name: string;
-  compute: ComputeType;
-  cloud: CloudType;
-  /** May be stopped at any time, for a lower price. */
-  interruptible: boolean;
-  /** US dollars for one GPU and hour that an interruptible pod pays at most. */
-  bidPerGpu: number | null;
-  /** It cannot be stopped, reset or terminated. */
-  locked: boolean;
-  globalNetworking: boolean;
-  /** The account's SSH keys are put into its environment. */
-  startSsh: boolean;
-  /** A password for Jupyter is put into its environment. */
-  startJupyter: boolean;
-  /** The template that it was made from, where the interface keeps that. */
-  templateId: string | null;
-  /** A disk that stays until the pod is terminated; 0 is none. */
-  volumeSize: number;
-  /** Where that disk or the network volume is mounted. */
-  volumePath: string;
-  networkVolumeId: string | null;
-  /** The cluster that it belongs to, and as what. */
-  clusterId: string | null;
-  membership: ClusterMembership | null;
-
-  // Its place, chosen when it is made: it stays there.
-  dataCenterId: string;
-  gpuTypeId: string | null;
-  gpuCount: number;
-  cpuFlavorId: string | null;
-  vcpuCount: number;
-  memoryInGb: number;
-  cudaVersion: string | null;
-  /** US dollars while it runs. */
-  costPerHour: number;
-
-  stopAfter: number | null;
-  terminateAfter: number | null;
-
-  wanted: 'running' | 'stopped' | 'terminated';
-  /** Counts what needs a new instance: starts, restarts, edits. */
-  generation: number;
-
-  status: PodStatus;
-  /** What is being done, or why it is as it is. */
-  statusDetail: string | null;
-  statusChangedAt: number;
-  /** What is wanted is reached, or cannot be. */
-  settled: boolean;
-  /** What its engine finds the last instance by; null until there was one. */
-  handle: string | null;
-  /** The generation that this instance is of. */
-  instanceGeneration: number;
-  /** When this instance started and ended. */
-  startedAt: number | null;
-  endedAt: number | null;
-  exitCode: number | null;
-  updatedAt: number;
 }

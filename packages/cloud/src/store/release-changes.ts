@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { Release } from './worker-store.ts';
 import type { FieldChange, Endpoint } from '../domain/records.ts';
+import type { Release } from '../domain/endpoints/worker-record.ts';
 
 /** The words in which a release tells its changes, beside the endpoint's own. */
 const PUBLIC_FIELD_NAMES: Partial<Record<keyof Endpoint, string>> = {

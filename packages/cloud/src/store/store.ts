@@ -13,8 +13,6 @@ import type {
   AuditEntry,
   Endpoint,
   NetworkVolume,
-  OwnedRecord,
-  PageRequest,
   Registry,
   RegistryDelegation,
   S3Key,
@@ -22,6 +20,7 @@ import type {
   Template,
 } from '../domain/records.ts';
 import type { WakeupBus } from './wakeup-bus.ts';
+import type { Collection, AuditedChange } from './collection.ts';
 
 /**
  * What the rules ask of a store. Operations are named for their meaning; each is one
@@ -52,26 +51,6 @@ export interface Store {
   /** Resolves when the database answers. */
   ping(): Promise<void>;
   close(): Promise<void>;
-}
-
-/** Things of one kind that accounts own. Someone else's thing is simply not there. */
-export interface Collection<T extends OwnedRecord> {
-  insert(record: T, audit: AuditEntry): Promise<void>;
-  find(accountId: string, id: string): Promise<T | undefined>;
-  /** Newest first; all of them without a page. */
-  list(accountId: string, page?: PageRequest): Promise<T[]>;
-  /**
-   * Reads the record, asks `next` what it becomes, and writes that: no other change comes between.
-   * `next` may throw to refuse. Undefined where there is no such record.
-   */
-  change(accountId: string, id: string, next: (current: T) => AuditedChange<T>): Promise<T | undefined>;
-  /** True where there was one. */
-  remove(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
-}
-
-export interface AuditedChange<T> {
-  record: T;
-  audit: AuditEntry;
 }
 
 export interface AccountStore {

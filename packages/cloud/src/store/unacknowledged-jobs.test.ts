@@ -8,8 +8,8 @@ import { checkProperty } from '../../../testing/src/property-testing.ts';
 import { newJob } from '../queue/job-submission.ts';
 import type { EndpointQueueSettings } from '../queue/job-submission.ts';
 import * as transitions from '../queue/job-transitions.ts';
-import type { Job, JobChange } from '../domain/job-records.ts';
-import type { JobStore, TakenJob } from './job-store.ts';
+import type { Job, JobChange, TakenJob } from '../domain/job-records.ts';
+import type { JobStore } from './job-store.ts';
 import { openDatabase } from './open-store.ts';
 
 const NOW = 1_800_000_000_000;

@@ -1,4 +1,4 @@
-import type { ClusterMembership, Pod } from '../../store/pod-store.ts';
+import type { ClusterMembership, Pod } from '../../domain/pods/pod-record.ts';
 
 export interface PodEnvironmentInput {
   /** The pod's own variables, with their secrets filled in. */

@@ -3,7 +3,7 @@ import type { Instance, InstanceHandle } from '../../engines/instance.ts';
 import { crashSummary } from '../crash-summary.ts';
 import { markEnded, markRunning, markStarting } from '../../domain/pods/pod-transitions.ts';
 import { isInterrupted } from '../../domain/pods/pod-states.ts';
-import type { Pod, PodStore } from '../../store/pod-store.ts';
+import type { PodStore } from '../../store/pod-store.ts';
 import type { Clock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { Log } from '../../support/log.ts';
@@ -11,6 +11,7 @@ import { buildPodSpec } from './pod-spec-sources.ts';
 import type { PodSpecSources } from './pod-spec-sources.ts';
 import type { PodStep } from './pod-step.ts';
 import type { PodVolumeDisks } from './pod-volume-disks.ts';
+import type { Pod } from '../../domain/pods/pod-record.ts';
 
 const STOP_GRACE_MS = 10_000;
 /** What an interrupted pod has to put its things in order, from the signal on. */

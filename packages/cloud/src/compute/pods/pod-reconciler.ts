@@ -1,7 +1,7 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { Instance, InstanceEvent, InstanceHandle } from '../../engines/instance.ts';
 import { requestStop, requestTermination } from '../../domain/pods/pod-transitions.ts';
-import type { Pod, PodStore } from '../../store/pod-store.ts';
+import type { PodStore } from '../../store/pod-store.ts';
 import type { Clock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { Log } from '../../support/log.ts';
@@ -10,6 +10,7 @@ import { PodInstances } from './pod-instances.ts';
 import type { PodSpecSources } from './pod-spec-sources.ts';
 import { nextPodStep } from './pod-step.ts';
 import type { PodVolumeDisks } from './pod-volume-disks.ts';
+import type { Pod } from '../../domain/pods/pod-record.ts';
 
 const TICK_MS = 500;
 /** How often those are looked at again that are not settled: a failure may pass, and a wake-up may be lost. */

@@ -1,11 +1,11 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { InstanceMount, InstanceSpec } from '../../engines/instance.ts';
 import { symmetricPortVariables } from '../../domain/pods/container-port.ts';
-import type { Pod } from '../../store/pod-store.ts';
 import { BerthError } from '../../support/errors.ts';
 import { podEnvironment } from './pod-environment.ts';
 import { podSpec } from './pod-spec.ts';
 import type { PodVolumeDisks } from './pod-volume-disks.ts';
+import type { Pod } from '../../domain/pods/pod-record.ts';
 
 /** What a pod is given, from wherever in the house it is kept. */
 export interface PodSpecSources {

@@ -2,8 +2,8 @@ import type { InstanceEngine } from '../../engines/engine.ts';
 import type { InstanceMount, InstancePort, InstanceSpec } from '../../engines/instance.ts';
 import { containerPort } from '../../domain/pods/container-port.ts';
 import { parseArgs } from '../../domain/templates/container-command.ts';
-import type { Pod } from '../../store/pod-store.ts';
 import { GENERATION_LABEL } from './pod-step.ts';
+import type { Pod } from '../../domain/pods/pod-record.ts';
 
 export interface PodSpecInput {
   env: Record<string, string>;

@@ -1,5 +1,5 @@
 import type { Instance } from '../../engines/instance.ts';
-import type { Pod } from '../../store/pod-store.ts';
+import type { Pod } from '../../domain/pods/pod-record.ts';
 
 /**
  * What is to be done about a pod now: `start` an instance; `renew` it, which is to stop the old one

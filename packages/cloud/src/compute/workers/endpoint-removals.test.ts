@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
-import type { WorkerStore, Worker } from '../../store/worker-store.ts';
+import type { WorkerStore } from '../../store/worker-store.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { createLog } from '../../support/log.ts';
 import { ReconcileQueue } from '../reconcile-queue.ts';
@@ -10,6 +10,7 @@ import { WorkerTermination } from './worker-termination.ts';
 import { EndpointRemovals } from './endpoint-removals.ts';
 import { WorkerRegistry } from './worker-registry.ts';
 import { sampleWorker } from './worker.fixture.ts';
+import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
 test('an endpoint is removed when the instance of its last worker is, also of one that has just ended by itself, and the logs of all go with it', async () => {
   const steps: string[] = [];

@@ -1,12 +1,13 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
-import type { WorkerStore, Worker } from '../../store/worker-store.ts';
+import type { WorkerStore } from '../../store/worker-store.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { ReconcileQueue } from '../reconcile-queue.ts';
 import type { WorkerTermination } from './worker-termination.ts';
 import type { TrackedWorker } from './tracked-worker.ts';
 import type { WorkerRegistry } from './worker-registry.ts';
+import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
 export interface EndpointRemovalsDeps {
   registry: WorkerRegistry;

@@ -1,9 +1,9 @@
-import type { Worker } from '../../store/worker-store.ts';
 import { hasRecovered, NO_CRASHES, describeCrashes } from './crash-backoff.ts';
 import type { CrashHistory } from './crash-backoff.ts';
 import { isActive, trackWorker } from './tracked-worker.ts';
 import type { TrackedWorker } from './tracked-worker.ts';
 import type { ScaledWorker } from '../../domain/endpoints/worker-scaling.ts';
+import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
 /** Everything about the workers of one endpoint that need not survive a restart. */
 export class EndpointWorkerSet {

@@ -3,7 +3,7 @@ import { beforeEach, describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { NO_CAPACITY } from '../../engines/engine.ts';
 import { sampleEndpoint } from '../../resources/endpoints/endpoint.fixture.ts';
-import type { WorkerStore, Worker } from '../../store/worker-store.ts';
+import type { WorkerStore } from '../../store/worker-store.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { createLog } from '../../support/log.ts';
@@ -12,6 +12,7 @@ import type { LoadBalancerPoolDeps } from './load-balancer-pool.ts';
 import type { TrackedWorker } from './tracked-worker.ts';
 import { WorkerRegistry } from './worker-registry.ts';
 import { sampleWorker } from './worker.fixture.ts';
+import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
 const endpoint: Endpoint = {
   ...sampleEndpoint,

@@ -1,6 +1,6 @@
-import type { Worker } from '../../store/worker-store.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import type { WorkerPlacement } from '../../domain/placement/worker-placement.ts';
+import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
 /** A worker as it is written down before there is anything of it. */
 export function newWorker(id: string, endpoint: Endpoint, where: WorkerPlacement, now: number): Worker {

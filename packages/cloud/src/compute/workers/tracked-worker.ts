@@ -1,5 +1,5 @@
 import type { InstanceAddress } from '../../engines/instance.ts';
-import type { Worker } from '../../store/worker-store.ts';
+import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
 /** One worker as the fleet sees it now. */
 export interface TrackedWorker {

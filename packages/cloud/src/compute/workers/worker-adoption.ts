@@ -1,9 +1,9 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { Instance, InstanceHandle } from '../../engines/instance.ts';
-import type { Worker } from '../../store/worker-store.ts';
 import type { Log } from '../../support/log.ts';
 import type { WorkerTermination } from './worker-termination.ts';
 import type { WorkerRegistry } from './worker-registry.ts';
+import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
 export interface WorkerAdoptionDeps {
   registry: WorkerRegistry;

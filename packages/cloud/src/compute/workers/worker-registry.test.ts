@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { WorkerStore, Worker } from '../../store/worker-store.ts';
+import type { WorkerStore } from '../../store/worker-store.ts';
 import { createLog } from '../../support/log.ts';
 import { WorkerRegistry } from './worker-registry.ts';
 import { sampleWorker } from './worker.fixture.ts';
+import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
 const log = createLog({ level: 'silent', format: 'json' });
 

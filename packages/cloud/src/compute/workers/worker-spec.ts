@@ -1,10 +1,10 @@
 import { dirname } from 'node:path';
 import type { InstanceSpec } from '../../engines/instance.ts';
 import { parseArgs } from '../../domain/templates/container-command.ts';
-import type { Worker } from '../../store/worker-store.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import type { WorkerPlacement } from '../../domain/placement/worker-placement.ts';
 import { workerEnvironment } from './worker-environment.ts';
+import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
 const VOLUME_PATH = '/runpod-volume';
 /** Where flash's worker images unpack a build from. They see it at the path that it has on the machine. */

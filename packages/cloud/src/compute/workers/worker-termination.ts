@@ -1,6 +1,5 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
-import type { Worker } from '../../store/worker-store.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { ReconcileQueue } from '../reconcile-queue.ts';
@@ -8,6 +7,7 @@ import { recordCrash, exitedCleanly, NO_CRASHES } from './crash-backoff.ts';
 import type { TrackedWorker } from './tracked-worker.ts';
 import type { WorkerRegistry } from './worker-registry.ts';
 import { crashSummary } from '../crash-summary.ts';
+import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
 /** What a worker that is told to end has to do so. */
 export const STOP_GRACE_MS = 10_000;

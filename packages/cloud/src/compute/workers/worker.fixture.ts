@@ -1,7 +1,7 @@
 import { sampleEndpoint } from '../../resources/endpoints/endpoint.fixture.ts';
-import type { Worker } from '../../store/worker-store.ts';
 import { newWorker } from './new-worker.ts';
 import type { WorkerPlacement } from '../../domain/placement/worker-placement.ts';
+import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
 export const samplePlacement: WorkerPlacement = {
   dataCenterId: 'LOCAL-1',

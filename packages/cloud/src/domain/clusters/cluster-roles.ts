@@ -1,5 +1,5 @@
-import type { ClusterType } from '../../store/cluster-store.ts';
-import type { ClusterRole } from '../../store/pod-store.ts';
+import type { ClusterRole } from '../pods/pod-record.ts';
+import type { ClusterType } from './cluster-record.ts';
 
 /** What a member is, where the type of its cluster tells members apart: the first leads. */
 export function clusterRole(type: ClusterType, rank: number): ClusterRole | null {

@@ -1,5 +1,5 @@
-import type { ClusterType } from '../../store/cluster-store.ts';
 import type { NewPod } from '../pods/pod-input.ts';
+import type { ClusterType } from './cluster-record.ts';
 
 /** What someone asks of a new cluster. */
 export interface NewCluster {

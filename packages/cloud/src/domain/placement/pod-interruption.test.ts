@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { checkProperty } from '../../../../testing/src/property-testing.ts';
-import type { Pod } from '../../store/pod-store.ts';
 import { placeOrInterrupt } from './pod-interruption.ts';
 import { ANY_HARDWARE } from '../pods/pod-input.ts';
 import { placePod } from './pod-placement.ts';
 import type { PodCandidate } from './pod-placement.ts';
 import { samplePod } from '../pods/pod.fixture.ts';
+import type { Pod } from '../pods/pod-record.ts';
 
 const TOTAL = 8;
 const siteWith = (free: number): PodCandidate => ({

@@ -1,8 +1,9 @@
-import type { GpusInUse, Pod, PodReferences } from '../../store/pod-store.ts';
+import type { PodReferences } from '../../store/pod-store.ts';
 import { BerthError } from '../../support/errors.ts';
 import { requestStop } from '../pods/pod-transitions.ts';
 import { INTERRUPTED_DETAIL } from '../pods/pod-states.ts';
 import type { PodPlacement, PodCandidate } from './pod-placement.ts';
+import type { GpusInUse, Pod } from '../pods/pod-record.ts';
 
 /** Who has the hardware. */
 export type GpuUsers = Pick<PodReferences, 'gpusInUse' | 'stopping' | 'interruptible'>;

@@ -3,11 +3,11 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { checkProperty } from '../../../../testing/src/property-testing.ts';
 import type { GpuCapacity } from '../../engines/engine.ts';
-import type { GpusInUse } from '../../store/pod-store.ts';
 import { ANY_HARDWARE } from '../pods/pod-input.ts';
 import { placeExistingPod, placePod } from './pod-placement.ts';
 import type { HardwareRequest, PodCandidate } from './pod-placement.ts';
 import { samplePod } from '../pods/pod.fixture.ts';
+import type { GpusInUse } from '../pods/pod-record.ts';
 
 const gpu = (gpuTypeId: string, total: number, fields: Partial<GpuCapacity> = {}): GpuCapacity => ({
   gpuTypeId,

@@ -1,7 +1,7 @@
-import type { Pod } from '../../store/pod-store.ts';
 import type { Template } from '../records.ts';
 import { containerFromTemplate } from '../templates/template-inheritance.ts';
 import type { HardwareRequest } from '../placement/pod-placement.ts';
+import type { Pod } from './pod-record.ts';
 
 /** What a person may set, apart from what refers to other things of the account and from hardware. */
 export type PodSettings = Pick<

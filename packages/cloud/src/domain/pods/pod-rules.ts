@@ -1,8 +1,8 @@
-import type { Pod } from '../../store/pod-store.ts';
 import { foreignImageReason } from '../images/local-image-names.ts';
 import { GPU_COUNT } from '../endpoints/endpoint-rules.ts';
 import { containerFindings, MAX_DISK_GB, nameFindings } from '../templates/template-rules.ts';
 import type { HardwareRequest } from '../placement/pod-placement.ts';
+import type { Pod } from './pod-record.ts';
 
 /** The most variables that one pod may be given; what is put into its environment by us does not count. */
 export const MAX_ENV_VARIABLES = 50;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Pod, PodStatus } from '../../store/pod-store.ts';
 import { samplePod } from './pod.fixture.ts';
 import { allowedActions, checkAction, desiredStatus } from './pod-states.ts';
 import type { PodAction } from './pod-states.ts';
+import type { Pod, PodStatus } from './pod-record.ts';
 
 const wantedIn = (status: PodStatus): Pod['wanted'] =>
   status === 'TERMINATED' ? 'terminated' : status === 'EXITED' || status === 'ERROR' ? 'stopped' : 'running';

@@ -1,5 +1,5 @@
-import type { Pod, PodStatus } from '../../store/pod-store.ts';
 import { BerthError } from '../../support/errors.ts';
+import type { Pod, PodStatus } from './pod-record.ts';
 
 /** What can be asked of a pod. `reset` is REST v1's alone. */
 export type PodAction = 'start' | 'stop' | 'restart' | 'reset' | 'terminate';

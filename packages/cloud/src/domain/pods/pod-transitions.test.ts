@@ -3,7 +3,6 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { checkProperty } from '../../../../testing/src/property-testing.ts';
 import { nextPodStep } from '../../compute/pods/pod-step.ts';
-import type { Pod } from '../../store/pod-store.ts';
 import {
   markEnded,
   markRunning,
@@ -15,6 +14,7 @@ import {
   requestTermination,
 } from './pod-transitions.ts';
 import { samplePod } from './pod.fixture.ts';
+import type { Pod } from './pod-record.ts';
 
 const NOW = 1000;
 const running = markRunning(samplePod, { handle: '{}', startedAt: 500 }, NOW);

@@ -1,6 +1,6 @@
-import type { Pod } from '../../store/pod-store.ts';
 import type { PodPlacement } from '../placement/pod-placement.ts';
 import { checkAction, INTERRUPTED_DETAIL, isInterrupted } from './pod-states.ts';
+import type { Pod } from './pod-record.ts';
 
 /**
  * How a pod's record goes from one state to the next. What people ask for changes what is

@@ -1,5 +1,5 @@
-import type { Pod } from '../../store/pod-store.ts';
 import { POD_DEFAULTS } from './pod-input.ts';
+import type { Pod } from './pod-record.ts';
 
 /** A CPU pod that waits for its first start, for tests. */
 export const samplePod: Pod = {

@@ -1,6 +1,5 @@
 import type { ClusterView } from '../../resources/clusters/clusters.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
-import type { ClusterType } from '../../store/cluster-store.ts';
 import { isoTime } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import { clusterToDeleteNotFound } from './graphql-client-errors.ts';
@@ -9,6 +8,7 @@ import type { GraphqlModule } from './graphql-module.ts';
 import { createPodInput } from './pods.graphql.input.ts';
 import type { DeployPodInput } from './pods.graphql.input.ts';
 import { serializePod } from './pods.resolvers.ts';
+import type { ClusterType } from '../../domain/clusters/cluster-record.ts';
 
 const sdl = `
   enum ClusterType { APPLICATION TRAINING SLURM RAY }

@@ -1,6 +1,5 @@
 import type { Caller } from '../../domain/caller.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
-import type { FlashApp, FlashBuild, FlashEnvironment } from '../../store/flash-store.ts';
 import { isoTime } from '../../support/clock.ts';
 import type { RequestContext } from './graphql-request-context.ts';
 import { flashAppNotFound } from './graphql-client-errors.ts';
@@ -8,6 +7,7 @@ import { serializeEndpoint } from './endpoints.resolvers.ts';
 import { checkName, requireFields } from './graphql-input-checks.ts';
 import { serializeNetworkVolume } from './network-volumes.resolvers.ts';
 import type { GraphqlModule } from './graphql-module.ts';
+import type { FlashApp, FlashBuild, FlashEnvironment } from '../../domain/flash-records.ts';
 
 const sdl = `
   "Code that is deployed in one go"

@@ -1,10 +1,10 @@
 import { hostCpusOf } from '../../resources/catalog/host-cpus.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
-import type { Pod } from '../../store/pod-store.ts';
 import type { RequestContext } from './graphql-request-context.ts';
 import { serializeCpuFlavor } from './cpus.resolvers.ts';
 import { serializeGpuType } from './gpus.resolvers.ts';
 import type { GraphqlModule } from './graphql-module.ts';
+import type { Pod } from '../../domain/pods/pod-record.ts';
 
 const sdl = `
   extend type Pod {

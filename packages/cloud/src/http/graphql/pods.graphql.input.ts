@@ -5,11 +5,11 @@ import { ANY_HARDWARE } from '../../domain/pods/pod-input.ts';
 import type { NewPod, PodInput, PodSettings } from '../../domain/pods/pod-input.ts';
 import type { HardwareRequest } from '../../domain/placement/pod-placement.ts';
 import { splitPorts } from '../../domain/templates/container-ports.ts';
-import type { Pod } from '../../store/pod-store.ts';
 import { ruleError } from '../../support/errors.ts';
 import { DEFAULT_CPU_POD_INSTANCE } from './graphql-client-defaults.ts';
 import { parseDateTime, requireFields } from './graphql-input-checks.ts';
 import { environmentFromList } from './templates.resolvers.ts';
+import type { Pod } from '../../domain/pods/pod-record.ts';
 
 /** What the mutations that deploy a pod may be told. */
 export interface DeployPodInput {

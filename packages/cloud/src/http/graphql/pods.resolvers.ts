@@ -3,7 +3,6 @@ import { findGpuType } from '../../domain/catalog/gpu-types.ts';
 import { desiredStatus, holdsHardware, lastStatusChange } from '../../domain/pods/pod-states.ts';
 import type { PodRuntime } from '../../resources/pods/pod-runtime.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
-import type { Pod } from '../../store/pod-store.ts';
 import { isoTime, isoTimeOrNull } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { RequestContext } from './graphql-request-context.ts';
@@ -13,6 +12,7 @@ import { serializeNetworkVolume } from './network-volumes.resolvers.ts';
 import type { GraphqlModule } from './graphql-module.ts';
 import { updatePodInput, createPodInput } from './pods.graphql.input.ts';
 import type { DeployPodInput, EditPodInput } from './pods.graphql.input.ts';
+import type { Pod } from '../../domain/pods/pod-record.ts';
 
 const DEPLOY_FIELDS = `
     name: String

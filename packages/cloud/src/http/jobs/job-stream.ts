@@ -1,8 +1,7 @@
 import { hasEnded } from '../../domain/job-status.ts';
 import { toSingleLine } from '../../support/json-text.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
-import type { Job, JobStatus } from '../../domain/job-records.ts';
-import type { Chunk } from '../../store/job-store.ts';
+import type { Job, JobStatus, Chunk } from '../../domain/job-records.ts';
 import { notFound } from '../../support/errors.ts';
 import { writeWithBackpressure } from '../raw-http.ts';
 import type { Response } from '../raw-http.ts';

@@ -1,6 +1,5 @@
 import type { JobQueue } from '../../queue/job-queue.ts';
-import type { Job } from '../../domain/job-records.ts';
-import type { WorkerHeartbeat } from '../../store/job-store.ts';
+import type { Job, WorkerHeartbeat } from '../../domain/job-records.ts';
 
 /** Counting further than this tells nobody anything. */
 const MAX_COUNTED_AHEAD = 1000;

@@ -11,7 +11,6 @@ import type { ResourceServices } from '../../resources/resources.ts';
 import { formatArgs, parseArgs } from '../../domain/templates/container-command.ts';
 import { splitPorts } from '../../domain/templates/container-ports.ts';
 import { MAX_DISK_GB, MAX_NAME_LENGTH } from '../../domain/templates/template-rules.ts';
-import type { Pod } from '../../store/pod-store.ts';
 import type { NetworkVolume } from '../../domain/records.ts';
 import { isoTime } from '../../support/clock.ts';
 import { ruleError } from '../../support/errors.ts';
@@ -34,6 +33,7 @@ import type { Static } from '../rest/json-schema.ts';
 import { runpodctlPodFields, runpodctlPodCreateFields } from './runpodctl-fields.v1.schema.ts';
 import { networkVolume as volumeSchema } from './network-volumes.v1.routes.ts';
 import { serializeTemplate, template } from './templates.v1.routes.ts';
+import type { Pod } from '../../domain/pods/pod-record.ts';
 
 const prices = {
   securePrice: number(),

@@ -6,8 +6,6 @@ import { GPU_COUNT } from '../../domain/endpoints/endpoint-rules.ts';
 import type { PodPort } from '../../resources/pods/pod-runtime.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
 import { MAX_NAME_LENGTH } from '../../domain/templates/template-rules.ts';
-import { CLUSTER_TYPES } from '../../store/cluster-store.ts';
-import type { Pod } from '../../store/pod-store.ts';
 import { isoTime } from '../../support/clock.ts';
 import { ruleError } from '../../support/errors.ts';
 import type { Operation } from '../rest/rest-operation.ts';
@@ -19,6 +17,8 @@ import { containerFields } from './container.v2.schema.ts';
 import { createPodInput } from './pods.v2.input.ts';
 import { mounts, pod, status } from './pods.v2.schema.ts';
 import { loadAndSerializePod } from './pods.v2.routes.ts';
+import type { Pod } from '../../domain/pods/pod-record.ts';
+import { CLUSTER_TYPES } from '../../domain/clusters/cluster-record.ts';
 
 const SSH_PORT = 22;
 

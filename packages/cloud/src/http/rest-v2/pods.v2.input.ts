@@ -1,11 +1,11 @@
 import { ANY_HARDWARE } from '../../domain/pods/pod-input.ts';
 import type { NewPod, PodInput, PodSettings } from '../../domain/pods/pod-input.ts';
 import type { HardwareRequest } from '../../domain/placement/pod-placement.ts';
-import type { Pod } from '../../store/pod-store.ts';
 import { ruleError } from '../../support/errors.ts';
 import type { Static } from '../rest/json-schema.ts';
 import { mergeCommand } from './container.v2.schema.ts';
 import type { createPod, updatePod } from './pods.v2.schema.ts';
+import type { Pod } from '../../domain/pods/pod-record.ts';
 
 /** What a body of REST v2 asks of a pod. */
 

@@ -3,7 +3,6 @@ import type { Pods } from '../../resources/pods/pods.ts';
 import type { PodRuntime } from '../../resources/pods/pod-runtime.ts';
 import { allowedActions, holdsHardware } from '../../domain/pods/pod-states.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
-import type { Pod } from '../../store/pod-store.ts';
 import { isoTime, isoTimeOrNull } from '../../support/clock.ts';
 import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
@@ -15,6 +14,7 @@ import { logEvents, logQuery, readLogQuery } from './log-events.v2.ts';
 import { paginate, pageQuery, pagination } from './pagination.v2.ts';
 import { updatePodInput, createPodInput } from './pods.v2.input.ts';
 import { createPod, pod, podAction, updatePod } from './pods.v2.schema.ts';
+import type { Pod } from '../../domain/pods/pod-record.ts';
 
 type PodResponse = Static<typeof pod>;
 const SSH_PORT = 22;

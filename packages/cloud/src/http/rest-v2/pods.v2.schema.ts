@@ -1,7 +1,6 @@
 import { MAX_NAME_LENGTH } from '../../domain/templates/template-rules.ts';
 import { GPU_COUNT } from '../../domain/endpoints/endpoint-rules.ts';
 import { POD_ACTIONS } from '../../domain/pods/pod-states.ts';
-import { CLUSTER_ROLES, POD_STATUSES } from '../../store/pod-store.ts';
 import {
   boolean,
   integer,
@@ -15,6 +14,7 @@ import {
 } from '../rest/json-schema.ts';
 import { dateTime } from './common.v2.schema.ts';
 import { containerFields, persistentMount, containerResponseFields } from './container.v2.schema.ts';
+import { CLUSTER_ROLES, POD_STATUSES } from '../../domain/pods/pod-record.ts';
 
 /** The wire objects of pods. */
 

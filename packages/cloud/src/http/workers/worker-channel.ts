@@ -4,12 +4,12 @@ import { LightCancelSignal } from '../../support/cancel-signal.ts';
 import { toSingleLine } from '../../support/json-text.ts';
 import { WORKER_TIMEOUT_MS } from '../../queue/worker-heartbeats.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
-import type { TakenJob } from '../../store/job-store.ts';
 import { parseJobLeaseAndBody, parseJobAndLease, parseCounts } from './channel-fields.ts';
 import { takenJobJson, LONG_POLL_MS, MAX_RESULT_BYTES } from './workers.routes.ts';
 import { JobReports } from './job-reports.ts';
 import type { ChannelActivity } from './channel-activity.ts';
 import { LineReader } from './line-reader.ts';
+import type { TakenJob } from '../../domain/job-records.ts';
 
 export const CHANNEL_PROTOCOL = 'berth-worker/1';
 /** A worker whose connection broke has this long to come back before its jobs go to others. */

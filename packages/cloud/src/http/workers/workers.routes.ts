@@ -5,7 +5,6 @@ import type { JobQueue } from '../../queue/job-queue.ts';
 import type { EndpointCache } from '../../resources/endpoints/endpoint-cache.ts';
 import { checkScope, isAccessError } from '../../auth/authenticator.ts';
 import type { Authenticator } from '../../auth/authenticator.ts';
-import type { TakenJob } from '../../store/job-store.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import { bearerOrBareKey } from '../../auth/bearer.ts';
@@ -17,6 +16,7 @@ import type { BasicRequest, BasicResponse } from '../raw-http.ts';
 import { parseLeaseAndChunkNumber } from './chunk-number.ts';
 import { parseJobStream, parseJobDone } from './worker-posts.ts';
 import type { WorkerTokens } from '../../auth/worker-tokens.ts';
+import type { TakenJob } from '../../domain/job-records.ts';
 
 /** A long poll is answered before any worker's patience ends: the oldest in use wait 30 s. Each answer costs something, so not much before. */
 export const LONG_POLL_MS = 24_000;

@@ -1,5 +1,3 @@
-import type { Cluster } from '../../store/cluster-store.ts';
-import type { Pod, PodStatus } from '../../store/pod-store.ts';
 import { notFound, ruleError } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
 import { auditEntry, diffRecords } from '../resource-context.ts';
@@ -19,6 +17,8 @@ import {
 import { CLUSTER_POD_COUNT } from '../../domain/clusters/new-cluster.ts';
 import type { NewCluster } from '../../domain/clusters/new-cluster.ts';
 import { clusterRole } from '../../domain/clusters/cluster-roles.ts';
+import type { Pod, PodStatus } from '../../domain/pods/pod-record.ts';
+import type { Cluster } from '../../domain/clusters/cluster-record.ts';
 
 const RESOURCE = 'cluster';
 

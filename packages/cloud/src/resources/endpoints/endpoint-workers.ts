@@ -1,13 +1,14 @@
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import type { WorkerReconciler } from '../../compute/workers/worker-reconciler.ts';
 import type { TrackedWorker } from '../../compute/workers/tracked-worker.ts';
-import type { WorkerStore, Release, Worker } from '../../store/worker-store.ts';
+import type { WorkerStore } from '../../store/worker-store.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import type { Clock } from '../../support/clock.ts';
 import { notFound } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
 import type { Endpoints } from './endpoints.ts';
 import { rollbackInput } from './endpoint-release.ts';
+import type { Release, Worker } from '../../domain/endpoints/worker-record.ts';
 
 export type WorkerStatus = 'RUNNING' | 'IDLE' | 'INITIALIZING' | 'THROTTLED' | 'UNHEALTHY';
 

@@ -1,5 +1,4 @@
 import { UniqueViolation } from '../../store/database.ts';
-import type { FlashApp, FlashBuild, FlashEnvironment } from '../../store/flash-store.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import { BerthError, notFound, ruleError } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
@@ -7,6 +6,7 @@ import { auditEntry } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
 import type { ArtifactLink, FlashArtifacts } from './flash-artifacts.ts';
 import { MAX_ARTIFACT_BYTES } from './flash-artifacts.ts';
+import type { FlashApp, FlashBuild, FlashEnvironment } from '../../domain/flash-records.ts';
 
 /** As they are made here; nothing else is ever looked for on the disk. */
 const OBJECT_NAME = /^[A-Za-z0-9_-]+\.tar\.gz$/;

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { LoginRequest } from '../../store/login-request-store.ts';
 import { BerthError, notFound, ruleError } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
 import type { ResourceContext } from '../resource-context.ts';
 import { checkKeyName } from './api-keys.ts';
 import type { ApiKeys } from './api-keys.ts';
+import type { LoginRequest } from '../../domain/login-request.ts';
 
 const RESOURCE = 'login request';
 const LOGIN_REQUEST_TTL_MS = 10 * 60 * 1000;

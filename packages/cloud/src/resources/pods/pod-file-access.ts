@@ -1,7 +1,7 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { InstanceFiles } from '../../engines/instance-files.ts';
-import type { Pod } from '../../store/pod-store.ts';
 import { BerthError } from '../../support/errors.ts';
+import type { Pod } from '../../domain/pods/pod-record.ts';
 
 /** The files of a pod that runs: one that is stopped has nothing but its volumes, and those are reached in other ways. */
 export function podFiles(

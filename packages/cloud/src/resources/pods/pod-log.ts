@@ -1,8 +1,8 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { LogLine, LogPosition, LogQuery } from '../../domain/log-line.ts';
-import type { Pod } from '../../store/pod-store.ts';
 import type { ChangeNotifier } from '../../support/change-notifier.ts';
 import { holdsHardware } from '../../domain/pods/pod-states.ts';
+import type { Pod } from '../../domain/pods/pod-record.ts';
 
 /** How long a pod without news is left alone before it is looked at again: a change on another server may not be told. */
 const RECHECK_MS = 5_000;

@@ -1,8 +1,9 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { InstanceAddress } from '../../engines/instance.ts';
-import type { Pod, PodStatus, PodStore } from '../../store/pod-store.ts';
+import type { PodStore } from '../../store/pod-store.ts';
 import type { Clock } from '../../support/clock.ts';
 import { containerPort } from '../../domain/pods/container-port.ts';
+import type { Pod, PodStatus } from '../../domain/pods/pod-record.ts';
 
 /** How old a pod may be that is taken for granted: another server may have changed it, and a wake-up may be lost. */
 const MAX_AGE_MS = 1_000;

@@ -1,9 +1,9 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { InstanceUsage } from '../../engines/instance.ts';
-import type { Pod } from '../../store/pod-store.ts';
 import type { Clock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import { containerPort } from '../../domain/pods/container-port.ts';
+import type { Pod } from '../../domain/pods/pod-record.ts';
 
 const BYTES_PER_GB = 1024 ** 3;
 /** How old what is shown of a pod's use may be. */

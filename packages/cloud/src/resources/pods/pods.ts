@@ -2,9 +2,8 @@ import type { Readable } from 'node:stream';
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { InstanceFile } from '../../engines/instance-files.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
-import type { Pod, PodReferences, PodReferenceIds } from '../../store/pod-store.ts';
+import type { PodReferences, PodReferenceIds } from '../../store/pod-store.ts';
 import type { NetworkVolume, PageRequest, Template } from '../../domain/records.ts';
-import type { AuditedChange } from '../../store/store.ts';
 import type { ChangeNotifier } from '../../support/change-notifier.ts';
 import { BerthError, notFound, ruleError } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
@@ -45,6 +44,8 @@ import type { PodPort, PodRuntime } from './pod-runtime.ts';
 import { checkAction, lockedError } from '../../domain/pods/pod-states.ts';
 import { workerAsPod } from './worker-as-pod.ts';
 import type { WorkerPod } from './worker-as-pod.ts';
+import type { Pod } from '../../domain/pods/pod-record.ts';
+import type { AuditedChange } from '../../store/collection.ts';
 
 const RESOURCE = 'pod';
 /** Values of the environment are nobody's business but the container's; what the keeper writes down is no change of a person's. */

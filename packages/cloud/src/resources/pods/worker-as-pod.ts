@@ -1,9 +1,9 @@
-import type { Worker } from '../../store/worker-store.ts';
-import type { Pod } from '../../store/pod-store.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import type { PriceSettings } from '../../domain/catalog/prices.ts';
 import { workerHourlyCost } from '../../domain/hourly-cost.ts';
 import { POD_DEFAULTS } from '../../domain/pods/pod-input.ts';
+import type { Pod } from '../../domain/pods/pod-record.ts';
+import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
 /** A worker in the clothes of a pod. */
 export interface WorkerPod {

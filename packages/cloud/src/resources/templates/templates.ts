@@ -1,6 +1,6 @@
 import type { Endpoint, PageRequest, Template } from '../../domain/records.ts';
 import { UniqueViolation } from '../../store/database.ts';
-import type { AuditedChange, AuditedTemplateChange, TemplateReferences } from '../../store/store.ts';
+import type { AuditedTemplateChange, TemplateReferences } from '../../store/store.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
 import { auditEntry, diffRecords } from '../resource-context.ts';
@@ -10,6 +10,7 @@ import { needsRelease, withVersion } from '../endpoints/endpoint-release.ts';
 import { containerFromTemplate, mergeTemplateChange } from '../../domain/templates/template-inheritance.ts';
 import { checkRegistryExists, referencedRegistryIds } from '../registries/registry-references.ts';
 import { checkTemplate } from '../../domain/templates/template-rules.ts';
+import type { AuditedChange } from '../../store/collection.ts';
 
 /** What a person may set; the rest is Berth's. */
 export type TemplateFields = Omit<Template, 'id' | 'accountId' | 'createdAt' | 'updatedAt'>;

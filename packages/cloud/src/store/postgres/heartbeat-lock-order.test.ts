@@ -4,7 +4,8 @@ import pg from 'pg';
 import { waitUntilPasses } from '../../../../testing/src/queue-endpoint-client.ts';
 import { createMigratedDatabase } from '../../../../testing/src/migrated-database.ts';
 import type { MigratedDatabase } from '../../../../testing/src/migrated-database.ts';
-import type { JobStore, WorkerHeartbeat } from '../job-store.ts';
+import type { JobStore } from '../job-store.ts';
+import type { WorkerHeartbeat } from '../../domain/job-records.ts';
 
 const worker = (workerId: string, seenAt: number): WorkerHeartbeat => ({
   endpointId: 'e',

@@ -6,8 +6,8 @@ import { seededNumbers, seed } from '../../../../testing/src/property-testing.ts
 import { newJob } from '../../queue/job-submission.ts';
 import type { EndpointQueueSettings, JobOptions } from '../../queue/job-submission.ts';
 import * as transitions from '../../queue/job-transitions.ts';
-import type { Job, JobChange, JobStatus, JobWithPayloads } from '../../domain/job-records.ts';
-import type { JobStore, TakenJob } from '../job-store.ts';
+import type { Job, JobChange, JobStatus, JobWithPayloads, TakenJob } from '../../domain/job-records.ts';
+import type { JobStore } from '../job-store.ts';
 
 const NOW = 1_800_000_000_000;
 const STEPS = 400;

@@ -1,16 +1,9 @@
 import type { Pool } from 'pg';
 import { MAX_CLOCK_SKEW_MS } from '../../support/clock.ts';
 import { MAX_DUE_SCANS } from '../job-row-changes.ts';
-import { isPastRetention } from '../../domain/job-records.ts';
+import { isPastRetention, positionAfter, type ChunkPosition } from '../../domain/job-records.ts';
 import { IS_TERMINAL, JOB_SELECT, jobFromValues, JOBS_WITH_LEASES, nextCheckAt } from '../tables/job-rows.ts';
-import { positionAfter } from '../job-store.ts';
-import type {
-  JobChangeRequest,
-  JobChangeResult,
-  JobStore,
-  ChunkPosition,
-  SubmitResult,
-} from '../job-store.ts';
+import type { JobChangeRequest, JobChangeResult, JobStore, SubmitResult } from '../job-store.ts';
 import type { Value } from '../sql.ts';
 import { toColumnArrays, unnest } from './column-arrays.ts';
 import { CommitBatcher } from './commit-batcher.ts';

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { ChurnMap } from '../../support/churn-map.ts';
-import type { JobWithPayloads } from '../../domain/job-records.ts';
+import type { JobWithPayloads, Idempotency, TakenJob } from '../../domain/job-records.ts';
 import { INSERTED_COLUMNS, insertedValues, LEASE_COLUMNS } from '../tables/job-rows.ts';
-import type { Claim, Idempotency, TakenJob, TakeRequest } from '../job-store.ts';
+import type { Claim, TakeRequest } from '../job-store.ts';
 import type { Value } from '../sql.ts';
 import { toColumnArrays, unnest } from './column-arrays.ts';
 import { leaseDueAtSql } from './lease-batches.ts';

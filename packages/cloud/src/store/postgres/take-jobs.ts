@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import type { Job } from '../../domain/job-records.ts';
-import type { Claim, TakenJob, TakeRequest } from '../job-store.ts';
+import type { Job, TakenJob } from '../../domain/job-records.ts';
+import type { Claim, TakeRequest } from '../job-store.ts';
 import { toColumnArrays } from './column-arrays.ts';
 import {
   isDivisionByZero,

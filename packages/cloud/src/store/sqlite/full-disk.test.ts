@@ -8,10 +8,11 @@ import type { TestContext } from 'node:test';
 import { newJob } from '../../queue/job-submission.ts';
 import * as transitions from '../../queue/job-transitions.ts';
 import type { Database } from '../database.ts';
-import type { JobStore, TakenJob } from '../job-store.ts';
+import type { JobStore } from '../job-store.ts';
 import { migrate } from '../migrations/migrate.ts';
 import { openDatabase } from '../open-store.ts';
 import { rows, sql } from '../sql.ts';
+import type { TakenJob } from '../../domain/job-records.ts';
 
 const NOW = 1_800_000_000_000;
 const MEGABYTE = 1024 * 1024;

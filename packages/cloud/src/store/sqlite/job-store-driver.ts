@@ -1,7 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { ChurnMap } from '../../support/churn-map.ts';
 import { MAX_DUE_SCANS, affectedRows } from '../job-row-changes.ts';
-import { isPastRetention } from '../../domain/job-records.ts';
+import {
+  isPastRetention,
+  positionAfter,
+  type ChunkPosition,
+  type TakenJob,
+} from '../../domain/job-records.ts';
 import type { Job, JobChange, Payloads, JobWithPayloads } from '../../domain/job-records.ts';
 import {
   JOB_SELECT_LENGTH,
@@ -18,15 +23,8 @@ import {
   leaseValues,
   nextCheckAt,
 } from '../tables/job-rows.ts';
-import { countDeltas, positionAfter } from '../job-store.ts';
-import type {
-  JobChangeRequest,
-  JobChangeResult,
-  Claim,
-  JobStore,
-  ChunkPosition,
-  TakenJob,
-} from '../job-store.ts';
+import { countDeltas } from '../job-store.ts';
+import type { JobChangeRequest, JobChangeResult, Claim, JobStore } from '../job-store.ts';
 import { JobCounters } from './job-counts.ts';
 import { jobDeliveries, SAVE_DELIVERY } from './job-deliveries.ts';
 import type { GroupCommit } from './group-commit.ts';

@@ -1,7 +1,6 @@
 import { fairShare, rotateAfter, lastServed } from '../../domain/fair-share.ts';
-import type { Job } from '../../domain/job-records.ts';
+import type { Job, TakenJob } from '../../domain/job-records.ts';
 import { WAITING_JOB_SELECT, waitingJobFromValues } from '../tables/job-rows.ts';
-import type { TakenJob } from '../job-store.ts';
 import type { Value } from '../sql.ts';
 import type { Statements } from './statements.ts';
 

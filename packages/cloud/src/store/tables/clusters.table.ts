@@ -1,13 +1,14 @@
 import type { Sealer } from '../../support/crypto.ts';
-import type { Cluster, ClusterStore, ClusterType } from '../cluster-store.ts';
+import type { ClusterStore } from '../cluster-store.ts';
 import type { Database } from '../database.ts';
 import type { UsageRules } from '../ledger-store.ts';
-import type { Pod } from '../pod-store.ts';
 import { execute, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row } from '../sql.ts';
 import { recordAudit } from './audit-log.table.ts';
 import { ownedTable, forUpdate } from './owned-table.ts';
 import { lockPodReferences, podRows, writeInterrupted } from './pods.table.ts';
+import type { Pod } from '../../domain/pods/pod-record.ts';
+import type { Cluster, ClusterType } from '../../domain/clusters/cluster-record.ts';
 
 export function clusterTable(database: Database, sealer: Sealer, usage?: UsageRules): ClusterStore {
   const pods = podRows(sealer, usage);

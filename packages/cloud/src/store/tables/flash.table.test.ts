@@ -4,12 +4,12 @@ import { DATABASES, createTestDatabase } from '../../../../testing/src/test-data
 import type { TestDatabase } from '../../../../testing/src/test-database.ts';
 import { Sealer } from '../../support/crypto.ts';
 import { UniqueViolation } from '../database.ts';
-import type { FlashApp, FlashBuild, FlashEnvironment } from '../flash-store.ts';
-import type { LoginRequest } from '../login-request-store.ts';
 import type { RepoModel } from '../../domain/repo-model.ts';
 import { openStore } from '../open-store.ts';
 import type { AuditEntry } from '../../domain/records.ts';
 import type { Store } from '../store.ts';
+import type { FlashApp, FlashBuild, FlashEnvironment } from '../../domain/flash-records.ts';
+import type { LoginRequest } from '../../domain/login-request.ts';
 
 const audit: AuditEntry = {
   at: 5,

@@ -1,5 +1,5 @@
-import type { WorkerHeartbeat } from '../job-store.ts';
 import type { Row } from '../sql.ts';
+import type { WorkerHeartbeat } from '../../domain/job-records.ts';
 
 export function heartbeatFromRow(row: Row): WorkerHeartbeat {
   return {

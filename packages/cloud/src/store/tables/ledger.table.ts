@@ -1,16 +1,5 @@
 import type { Database } from '../database.ts';
-import { COST_PARTS } from '../ledger-store.ts';
-import type {
-  CurrentRates,
-  LedgerStore,
-  UsageIntervalQuery,
-  UsageInterval,
-  UsageRollup,
-  UsageKind,
-  UsageRules,
-  ResourceUsage,
-  UsageChange,
-} from '../ledger-store.ts';
+import type { LedgerStore, UsageRules } from '../ledger-store.ts';
 import type { VolumeType } from '../../domain/records.ts';
 import { execute, join, raw, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row, Statement, Steps } from '../sql.ts';
@@ -24,6 +13,16 @@ import {
   readRollup,
 } from './usage-sums.table.ts';
 import { volumeFromRow } from './network-volumes.table.ts';
+import {
+  COST_PARTS,
+  type CurrentRates,
+  type UsageIntervalQuery,
+  type UsageInterval,
+  type UsageRollup,
+  type UsageKind,
+  type ResourceUsage,
+  type UsageChange,
+} from '../../domain/usage-records.ts';
 
 /** The end of what has not ended. */
 const OPEN_END = Number.MAX_SAFE_INTEGER;

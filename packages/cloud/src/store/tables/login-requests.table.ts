@@ -1,9 +1,10 @@
 import type { Sealer } from '../../support/crypto.ts';
 import type { Database } from '../database.ts';
-import type { LoginRequest, LoginRequestStore, LoginStatus } from '../login-request-store.ts';
+import type { LoginRequestStore } from '../login-request-store.ts';
 import { assignments, execute, row, rowValues, sql } from '../sql.ts';
 import type { Row } from '../sql.ts';
 import { forUpdate } from './owned-table.ts';
+import type { LoginRequest, LoginStatus } from '../../domain/login-request.ts';
 
 export function loginRequestTable(database: Database, sealer: Sealer): LoginRequestStore {
   const context = (id: string): string => `login request ${id}`;

@@ -1,7 +1,7 @@
 import type { Database } from '../database.ts';
 import type { ModelVersion, RepoModel } from '../../domain/repo-model.ts';
-import type { Collection } from '../store.ts';
 import { ownedTable } from './owned-table.ts';
+import type { Collection } from '../collection.ts';
 
 export function modelTable(database: Database): Collection<RepoModel> {
   return ownedTable(database, {

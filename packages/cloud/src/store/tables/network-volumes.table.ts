@@ -4,9 +4,9 @@ import type { UsageRules } from '../ledger-store.ts';
 import type { NetworkVolume, VolumeType } from '../../domain/records.ts';
 import { row, sql } from '../sql.ts';
 import type { Row } from '../sql.ts';
-import type { Collection } from '../store.ts';
 import { recordUsage } from './ledger.table.ts';
 import { ownedTable } from './owned-table.ts';
+import type { Collection } from '../collection.ts';
 
 export function networkVolumeTable(database: Database, usage?: UsageRules): Collection<NetworkVolume> {
   return ownedTable(database, {

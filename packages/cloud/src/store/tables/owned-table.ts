@@ -2,8 +2,8 @@ import type { Database } from '../database.ts';
 import type { OwnedRecord, PageRequest } from '../../domain/records.ts';
 import { assignments, execute, raw, byDialect, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row, Statement, Steps } from '../sql.ts';
-import type { Collection } from '../store.ts';
 import { recordAudit } from './audit-log.table.ts';
+import type { Collection } from '../collection.ts';
 
 /** How records of one kind lie in their table. */
 export interface OwnedTable<T extends OwnedRecord> {

@@ -1,14 +1,15 @@
 import type { Sealer } from '../../support/crypto.ts';
 import type { Database } from '../database.ts';
 import type { UsageRules } from '../ledger-store.ts';
-import type { AuditedChange } from '../store.ts';
-import type { GpusInUse, Pod, PodReferences, PodReferenceIds, PodStore } from '../pod-store.ts';
+import type { PodReferences, PodReferenceIds, PodStore } from '../pod-store.ts';
 import { assignments, execute, byDialect, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row, Statement, Steps, Value } from '../sql.ts';
 import { recordAudit } from './audit-log.table.ts';
 import { recordUsage } from './ledger.table.ts';
 import { ownedTable, forShare, forUpdate } from './owned-table.ts';
 import { volumeFromRow } from './network-volumes.table.ts';
+import type { GpusInUse, Pod } from '../../domain/pods/pod-record.ts';
+import type { AuditedChange } from '../collection.ts';
 
 /** Those who take hardware take turns: PostgreSQL waits for this lock until the transaction ends, SQLite needs none. */
 const placementLock: Statement = byDialect({

@@ -4,8 +4,8 @@ import type { Database } from '../database.ts';
 import type { Registry, RegistryDelegation } from '../../domain/records.ts';
 import { execute, join, row, rows, sql } from '../sql.ts';
 import type { Steps } from '../sql.ts';
-import type { Collection } from '../store.ts';
 import { ownedTable, forShare } from './owned-table.ts';
+import type { Collection } from '../collection.ts';
 
 export function registryTable(database: Database, sealer: Sealer): Collection<Registry> {
   return ownedTable(database, {

@@ -1,18 +1,19 @@
-import { COST_PARTS, hardwareGroup } from '../ledger-store.ts';
-import type {
-  RollupSlice,
-  CostPart,
-  RollupGrouping,
-  RollupLevel,
-  UsageRollup,
-  RollupQuery,
-  UsageKind,
-  ResourceUsage,
-  UsageState,
-} from '../ledger-store.ts';
 import { FIELD, FIELDS, MONTH_FIELDS, NO_SUMS, PackedSums } from '../../domain/packed-sums.ts';
 import { execute, raw, byDialect, rows, sql, tuples } from '../sql.ts';
 import type { Row, Statement, Steps, Value } from '../sql.ts';
+import {
+  COST_PARTS,
+  hardwareGroup,
+  type RollupSlice,
+  type CostPart,
+  type RollupGrouping,
+  type RollupLevel,
+  type UsageRollup,
+  type RollupQuery,
+  type UsageKind,
+  type ResourceUsage,
+  type UsageState,
+} from '../../domain/usage-records.ts';
 
 const [HOUR, DAY] = [3_600, 86_400];
 /** Rows of one statement: both databases limit how many values it may have. */

@@ -1,12 +1,13 @@
 import type { Sealer } from '../../support/crypto.ts';
 import type { Database } from '../database.ts';
-import type { WorkerStore, Release, Worker, WorkerState } from '../worker-store.ts';
+import type { WorkerStore } from '../worker-store.ts';
 import type { UsageRules } from '../ledger-store.ts';
 import type { FieldChange, Endpoint } from '../../domain/records.ts';
 import { assignments, execute, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row, Steps } from '../sql.ts';
 import { endUsage, recordUsage } from './ledger.table.ts';
 import { forUpdate } from './owned-table.ts';
+import type { Release, Worker, WorkerState } from '../../domain/endpoints/worker-record.ts';
 
 export function workersTable(database: Database, sealer: Sealer, usage?: UsageRules): WorkerStore {
   const releaseOf = (found: Row): Release => releaseFromRow(found, sealer);
