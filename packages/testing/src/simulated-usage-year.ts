@@ -73,7 +73,7 @@ export interface UsageTotals {
 
 /**
  * The same year counted again, from what happened and nothing else. Time is in whole seconds, the
- * nearest but at least one, from where a pod began to use something without a break.
+ * nearest but at least one, from the second nearest to where a pod began to use something without a break.
  */
 export function recountUsage(
   pods: readonly PodUsageYear[],
@@ -90,7 +90,7 @@ export function recountUsage(
       origin ??= at;
       const from = origin;
       const second = (instant: number): number =>
-        Math.floor(from / 1000) + (instant === from ? 0 : Math.max(1, Math.round((instant - from) / 1000)));
+        Math.round(from / 1000) + (instant === from ? 0 : Math.max(1, Math.round((instant - from) / 1000)));
       const next = changes[index + 1];
       const began = second(at);
       const ended = next === undefined ? Math.floor(now / 1000) : second(next.at);

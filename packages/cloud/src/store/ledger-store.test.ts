@@ -248,6 +248,37 @@ for (const kind of DATABASES) {
       );
     });
 
+    test('shows no more of what runs than a price change or its end charges', async () => {
+      const start = Date.UTC(2032, 5);
+      const shown = async (accountId: string): Promise<number> =>
+        (
+          await billing.history(caller(accountId), 'pod', {
+            startTime: iso(start),
+            endTime: iso(start + 1),
+            bucketSize: 'hour',
+            grouping: 'none',
+            filter: { dataCenterIds: ['D'] },
+          })
+        ).totals.reduce((sum, { seconds }) => sum + seconds, 0);
+      for (const fraction of [0, 300, 499, 500, 700, 990])
+        for (const elapsed of [10, 300, 499, 500, 510, 990, 1_010, 1_499, 1_500, 1_990, 2_010]) {
+          const accountId = `shown ${fraction} ${elapsed}`;
+          const running = { ...use, accountId, unitId: accountId };
+          const repriced = { ...running, rates: { ...use.rates, gpu: 1 } };
+          const at = start + fraction;
+          now = at + elapsed;
+          await store.ledger.recordUsage([{ unitId: accountId, usage: running, at }]);
+          const before = await shown(accountId);
+          await store.ledger.recordUsage([{ unitId: accountId, usage: repriced, at: now }]);
+          const [first] = await store.ledger.listIntervals({ accountId, kind: 'pod', from: 0, to: now });
+          const charged = (first?.endedAt ?? 0) - (first?.beganAt ?? 0);
+          assert.equal(charged, Math.max(1, Math.round(elapsed / 1000)), accountId);
+          assert.ok(before <= charged, `${accountId}: ${before} s shown, ${charged} s charged`);
+          await store.ledger.recordUsage([{ unitId: accountId, usage: null, at: now }]);
+          assert.equal(await shown(accountId), charged, accountId);
+        }
+    });
+
     test('keeps sums exact beyond what a JavaScript number holds', async () => {
       const at = Date.UTC(2033, 0) + 86_399_000;
       const rate = 29_999_999_999_999;

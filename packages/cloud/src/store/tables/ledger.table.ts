@@ -129,16 +129,21 @@ function* recordUsageChange({ unitId, usage, at }: UsageChange, rollUps: RollupW
     if (usage === null) return;
     return yield* beginInterval(
       usage,
-      { originAt: at, beganMs: at, beganAt: Math.floor(at / 1000), addedInGb: usage.diskInGb },
+      { originAt: at, beganMs: at, beganAt: originSecond(at, usage.kind), addedInGb: usage.diskInGb },
       rollUps,
     );
   }
   const before = intervalFromRow(open);
   if (usage !== null && isSameUsage(before, usage)) return;
   // A clock that was set back ends nothing before it began.
-  const cut = Math.max(at, Number(open['began_ms']));
+  const beganMs = Number(open['began_ms']);
+  const cut = Math.max(at, beganMs);
   const originAt = Number(open['origin_at']);
-  const second = Math.floor(originAt / 1000) + wholeSeconds(cut - originAt, before.kind);
+  // Counted from the stored second, so that intervals of earlier versions, which rounded the origin down, keep their length.
+  const second =
+    before.beganAt -
+    wholeSeconds(beganMs - originAt, before.kind) +
+    wholeSeconds(cut - originAt, before.kind);
   yield* execute(sql`update usage_stretches set ended_at = ${second} where id = ${open['id'] ?? null}`);
   rollUps.add(before, -1, second, 0);
   if (usage === null) return;
@@ -157,6 +162,15 @@ function wholeSeconds(milliseconds: number, kind: UsageKind): number {
   const seconds = milliseconds / 1000;
   if (kind === 'serverless') return Math.ceil(seconds);
   return seconds > 0 ? Math.max(1, Math.round(seconds)) : 0;
+}
+
+/**
+ * The second in which a chain of intervals begins. A running interval is shown up to the last whole
+ * second of the clock. Its origin is rounded in the same way as its length, so that no more is shown
+ * than its end will be charged: 1.01 s over two ticks of the clock are shown and charged as one.
+ */
+function originSecond(at: number, kind: UsageKind): number {
+  return kind === 'serverless' ? Math.floor(at / 1000) : Math.round(at / 1000);
 }
 
 function* beginInterval(
