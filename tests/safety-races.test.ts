@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ManualClock } from '../packages/cloud/src/support/clock.ts';
 import { seqFromJobId } from '../packages/cloud/src/domain/job-ids.ts';
 import { newJob } from '../packages/cloud/src/queue/job-submission.ts';
-import * as transitions from '../packages/cloud/src/queue/job-transitions.ts';
+import * as transitions from '../packages/cloud/src/domain/job-transitions.ts';
 import { sampleEndpoint } from '../packages/cloud/src/resources/endpoints/endpoint.fixture.ts';
 import type { Database } from '../packages/cloud/src/store/database.ts';
 import { isPastRetention, type TakenJob } from '../packages/cloud/src/domain/job-records.ts';

@@ -1,8 +1,7 @@
 import type { ApiKey } from '../domain/records.ts';
 import { hashApiKey } from '../support/crypto.ts';
 import { BerthError } from '../support/errors.ts';
-import { ROOT_ACCOUNT_ID } from '../resources/accounts/root-account.ts';
-import type { Caller } from '../domain/caller.ts';
+import { type Caller, ROOT_ACCOUNT_ID } from '../domain/caller.ts';
 import type { ResourceContext } from '../resources/resource-context.ts';
 import type { PodTokens } from './pod-tokens.ts';
 import { scopeLevelOf, isKeyActive, permits } from './scopes.ts';

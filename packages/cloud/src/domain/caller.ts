@@ -12,3 +12,16 @@ export interface Caller {
   interface: 'rest-v1' | 'rest-v2' | 'graphql' | 'jobs' | 's3' | 'system';
   requestId: string;
 }
+
+/** The account of whoever runs this installation. Its keys with full access manage the other accounts. */
+export const ROOT_ACCOUNT_ID = 'root';
+
+/** Berth itself, where no key stands behind a change. */
+export const SYSTEM_CALLER: Caller = {
+  accountId: ROOT_ACCOUNT_ID,
+  keyId: null,
+  operator: true,
+  fullAccess: true,
+  interface: 'system',
+  requestId: 'start',
+};

@@ -174,3 +174,21 @@ export interface WorkerHeartbeat {
 export function positionAfter(end: ChunkPosition, added: readonly NewChunk[]): ChunkPosition {
   return { number: end.number + added.length, workerNumber: added.at(-1)?.workerNumber ?? end.workerNumber };
 }
+
+/** Who gets a job, and the token of the lease. */
+export interface Claim {
+  workerId: string;
+  lease: string;
+}
+
+export interface TakeRequest {
+  /** Asked for at the last moment: until then others may come and want jobs too. */
+  claims(): readonly Claim[];
+  takenAt: number;
+  /** When a lease has to be looked at at the latest; earlier where the job's time to live or its execution time is over before. */
+  leaseCheckAt: number;
+  /** The rule. What it makes of a job agrees with the above: a store may have to write the lease before it knows the job. */
+  startAttempt(job: Job, claim: Claim): JobChange;
+  /** Told where others wait that could not be had just now: they are in somebody's hands, and may be back in a moment. */
+  onLockedSkipped?(): void;
+}

@@ -10,8 +10,7 @@ import type {
   InstanceUsage,
 } from './instance.ts';
 import type { LogLine, LogQuery } from '../domain/log-line.ts';
-
-export type EngineKind = 'process' | 'docker' | 'kubernetes';
+import type { EngineKind, EngineAbilities, Capacity } from '../domain/placement/engine-capacity.ts';
 
 /** A driver with machines under it, as far as one needs to know who only asks what there is. */
 export interface Engine {
@@ -99,52 +98,3 @@ export interface InstanceEngine extends Engine {
 
 /** How long the log of an instance that was removed can be read. */
 export const LOG_RETENTION_MS = 7 * 24 * 3_600_000;
-
-/** What a driver can do is declared, so that nobody has to try. */
-export interface EngineAbilities {
-  /** Images of a registry, or only folders of this machine. */
-  images: 'containers' | 'folders';
-  /** A command can be run in a terminal. */
-  terminal: boolean;
-  /** Cores are not reserved: instances share those there are. */
-  sharesCores: boolean;
-  /** How several instances can have one network; not at all where it is left out. */
-  networks?: InstanceNetworkMode;
-}
-
-/** `bridge`: instances are put into a network of their own, each at its address. `loopback`: they share this machine's addresses, and each has one of them to itself. */
-export type InstanceNetworkMode = 'bridge' | 'loopback';
-
-export interface Capacity {
-  cpu: CpuCapacity;
-  memoryInGb: number;
-  /** What is really free now, where the driver can tell. */
-  freeMemoryInGb?: number;
-  /** One entry per machine and GPU type: a request for several GPUs must fit into one entry. */
-  gpus: readonly GpuCapacity[];
-}
-
-export interface CpuCapacity {
-  model: string;
-  cores: number;
-  threads: number;
-}
-
-export interface GpuCapacity {
-  /** A known id, or the driver's name for a GPU that is in no list. */
-  gpuTypeId: string;
-  total: number;
-  free: number;
-  /** Only a name: there is no hardware behind it. */
-  virtual: boolean;
-  /** The newest CUDA version that the driver supports; null for a GPU without one. */
-  cudaVersion: string | null;
-  /** As the driver counts it, rounded; 0 where it does not say. */
-  memoryInGb: number;
-}
-
-export const NO_CAPACITY: Capacity = {
-  cpu: { model: 'unknown', cores: 0, threads: 0 },
-  memoryInGb: 0,
-  gpus: [],
-};

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { BerthError } from '../support/errors.ts';
-import type { GpuCapacity } from './engine.ts';
 import { sequentialGpuIndexes, GpuAllocator } from './gpu-allocator.ts';
+import type { GpuCapacity } from '../domain/placement/engine-capacity.ts';
 
 function gpu(gpuTypeId: string, total: number): GpuCapacity {
   return { gpuTypeId, total, free: total, virtual: false, cudaVersion: null, memoryInGb: 24 };

@@ -1,6 +1,6 @@
 import { BerthError, ruleError } from '../support/errors.ts';
-import type { GpuCapacity } from './engine.ts';
 import type { GpuRequest } from './instance.ts';
+import type { GpuCapacity } from '../domain/placement/engine-capacity.ts';
 
 export interface GpuAllocation {
   typeId: string;

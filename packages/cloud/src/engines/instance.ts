@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import type { EngineKind } from './engine.ts';
+import type { EngineKind } from '../domain/placement/engine-capacity.ts';
 
 /** What is to run. */
 export interface InstanceSpec {

@@ -1,6 +1,6 @@
 import { cpus, totalmem } from 'node:os';
-import type { CpuCapacity, GpuCapacity } from './engine.ts';
 import { findNvidiaGpus, type NvidiaSmiResult } from './nvidia-smi.ts';
+import type { CpuCapacity, GpuCapacity } from '../domain/placement/engine-capacity.ts';
 
 /** This machine, as far as it can be seen from a process. */
 export interface Machine {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Job, TakenJob } from '../domain/job-records.ts';
-import type { TakeRequest } from '../store/job-store.ts';
+import type { Job, TakenJob, TakeRequest } from '../domain/job-records.ts';
 import { systemClock } from '../support/clock.ts';
 import { createLog } from '../support/log.ts';
 import { Dispatcher } from './dispatcher.ts';

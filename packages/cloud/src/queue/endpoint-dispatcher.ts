@@ -1,5 +1,5 @@
-import type { Job, TakenJob } from '../domain/job-records.ts';
-import type { Claim, JobStore } from '../store/job-store.ts';
+import type { Job, TakenJob, Claim } from '../domain/job-records.ts';
+import type { JobStore } from '../store/job-store.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { callAfter } from '../support/shared-timer.ts';
@@ -8,7 +8,7 @@ import { newLeaseToken } from '../domain/job-ids.ts';
 import { withStoreRetries } from './store-retry.ts';
 import { PendingTakes } from './pending-takes.ts';
 import type { PendingTake } from './pending-takes.ts';
-import * as transitions from './job-transitions.ts';
+import * as transitions from '../domain/job-transitions.ts';
 
 /** One commit carries no more than this many hand-outs of an endpoint. */
 const MAX_TAKE_BATCH = 500;

@@ -8,7 +8,7 @@ import type { JobStore } from '../store/job-store.ts';
 import { ManualClock } from '../support/clock.ts';
 import { countWithinBytes, listJobs } from './job-listing.ts';
 import { newJob } from './job-submission.ts';
-import * as transitions from './job-transitions.ts';
+import * as transitions from '../domain/job-transitions.ts';
 
 const MEGABYTE = 1024 * 1024;
 const HOUR = 3_600_000;

@@ -27,8 +27,8 @@ import { CancellationRegistry } from './cancellation-registry.ts';
 import { JobStreams } from './job-streams.ts';
 import { newJob } from './job-submission.ts';
 import type { EndpointQueueSettings, JobOptions } from './job-submission.ts';
-import * as transitions from './job-transitions.ts';
-import type { LeaseHolder, AttemptResult } from './job-transitions.ts';
+import * as transitions from '../domain/job-transitions.ts';
+import type { LeaseHolder, AttemptResult } from '../domain/job-transitions.ts';
 import { Waiters } from './waiters.ts';
 
 /** A worker that asked to be replaced gets nothing for this long; by then whoever runs it has acted. */

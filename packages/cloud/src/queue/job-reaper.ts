@@ -6,7 +6,7 @@ import { PairMap } from '../support/pair-map.ts';
 import type { JobUpdater } from './job-updater.ts';
 import type { WorkerHeartbeats } from './worker-heartbeats.ts';
 import { WORKER_TIMEOUT_MS } from './worker-heartbeats.ts';
-import * as transitions from './job-transitions.ts';
+import * as transitions from '../domain/job-transitions.ts';
 
 const COMPACT_EVERY_MS = 10 * 60_000;
 /** Workers that nobody has heard of for this long are forgotten. */

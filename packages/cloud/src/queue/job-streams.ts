@@ -5,8 +5,8 @@ import { unstoredChunks, unstoredChunkWithGaps } from './numbered-chunks.ts';
 import type { NumberedChunk } from './numbered-chunks.ts';
 import { withStoreRetries } from './store-retry.ts';
 import { pinToAttempt } from './attempt-holder.ts';
-import * as transitions from './job-transitions.ts';
-import type { LeaseHolder } from './job-transitions.ts';
+import * as transitions from '../domain/job-transitions.ts';
+import type { LeaseHolder } from '../domain/job-transitions.ts';
 
 export interface JobStreamsDeps {
   store: Pick<JobStore, 'appendChunks' | 'listChunks' | 'change'>;

@@ -1,6 +1,6 @@
 import type { Job, JobWithPayloads } from '../domain/job-records.ts';
 import { newJobId } from '../domain/job-ids.ts';
-import { dueAt } from './job-transitions.ts';
+import { dueAt } from '../domain/job-transitions.ts';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;

@@ -5,7 +5,7 @@ import { createMigratedDatabase } from '../../../testing/src/migrated-database.t
 import type { MigratedDatabase } from '../../../testing/src/migrated-database.ts';
 import { newJob } from '../queue/job-submission.ts';
 import type { EndpointQueueSettings, JobOptions } from '../queue/job-submission.ts';
-import * as transitions from '../queue/job-transitions.ts';
+import * as transitions from '../domain/job-transitions.ts';
 import type { Delivery, Job, JobWithPayloads, ChunkPosition } from '../domain/job-records.ts';
 import type { JobStore, JobListQuery } from './job-store.ts';
 

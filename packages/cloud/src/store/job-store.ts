@@ -12,6 +12,7 @@ import type {
   JobCounts,
   WorkerHeartbeat,
   Idempotency,
+  TakeRequest,
 } from '../domain/job-records.ts';
 
 /**
@@ -101,24 +102,6 @@ export interface SubmitResult {
   seenByTakes: boolean;
   /** Of the job that holds the key, where it was not created. */
   bodyHash: string | null;
-}
-
-/** Who gets a job, and the token of the lease. */
-export interface Claim {
-  workerId: string;
-  lease: string;
-}
-
-export interface TakeRequest {
-  /** Asked for at the last moment: until then others may come and want jobs too. */
-  claims(): readonly Claim[];
-  takenAt: number;
-  /** When a lease has to be looked at at the latest; earlier where the job's time to live or its execution time is over before. */
-  leaseCheckAt: number;
-  /** The rule. What it makes of a job agrees with the above: a store may have to write the lease before it knows the job. */
-  startAttempt(job: Job, claim: Claim): JobChange;
-  /** Told where others wait that could not be had just now: they are in somebody's hands, and may be back in a moment. */
-  onLockedSkipped?(): void;
 }
 
 /** A job, and what becomes of it. */

@@ -1,5 +1,6 @@
+import type { GpuUsers } from '../domain/placement/pod-interruption.ts';
 import type { NetworkVolume, PageRequest } from '../domain/records.ts';
-import type { GpusInUse, Pod } from '../domain/pods/pod-record.ts';
+import type { Pod } from '../domain/pods/pod-record.ts';
 import type { AuditedChange } from './collection.ts';
 
 /** What the pods' rules and their keeper ask of a store. */
@@ -47,16 +48,10 @@ export interface PodReferenceIds {
   needsPlacement?: true;
 }
 
-/** The same, as far as the account has it. None of it can go before the pod is written. */
-export interface PodReferences {
+/** The same, as far as the account has it. None of it can be removed before the pod is written. The GPU users are empty unless `needsPlacement` is set. */
+export interface PodReferences extends GpuUsers {
   registryFound: boolean;
   volume: NetworkVolume | undefined;
-  /** The GPUs that pods and workers have or are about to have. Empty unless it was asked for. */
-  gpusInUse: GpusInUse[];
-  /** Those that run and may be interrupted, whoever owns them. Empty unless it was asked for. */
-  interruptible: Pod[];
-  /** Those that were told to go and still have their GPUs, which `held` counts. Their places may be promised to others that it counts as well. Empty unless it was asked for. */
-  stopping: Pod[];
 }
 
 /** A pod that is written, and others that make room for it, all at once. */

@@ -7,7 +7,7 @@ import type { MigratedDatabase } from '../../../testing/src/migrated-database.ts
 import { checkProperty } from '../../../testing/src/property-testing.ts';
 import { newJob } from '../queue/job-submission.ts';
 import type { EndpointQueueSettings } from '../queue/job-submission.ts';
-import * as transitions from '../queue/job-transitions.ts';
+import * as transitions from '../domain/job-transitions.ts';
 import type { Job, JobChange, TakenJob } from '../domain/job-records.ts';
 import type { JobStore } from './job-store.ts';
 import { openDatabase } from './open-store.ts';

@@ -9,7 +9,7 @@ import { JobQueue } from '../../../cloud/src/queue/job-queue.ts';
 import { JobReaperLoop } from '../../../cloud/src/queue/job-reaper-loop.ts';
 import { deliveryOf } from '../../../cloud/src/queue/webhooks/webhook-delivery.ts';
 import { WebhookDeliveries } from '../../../cloud/src/queue/webhooks/webhook-deliveries.ts';
-import { ensureRootAccount, ROOT_ACCOUNT_ID } from '../../../cloud/src/resources/accounts/root-account.ts';
+import { ensureRootAccount } from '../../../cloud/src/resources/accounts/root-account.ts';
 import { EndpointCache } from '../../../cloud/src/resources/endpoints/endpoint-cache.ts';
 import { sampleEndpoint } from '../../../cloud/src/resources/endpoints/endpoint.fixture.ts';
 import { Authenticator } from '../../../cloud/src/auth/authenticator.ts';
@@ -22,6 +22,7 @@ import { randomIds } from '../../../cloud/src/support/ids.ts';
 import { createLog } from '../../../cloud/src/support/log.ts';
 import type { TestDatabase } from '../test-database.ts';
 import { ROOT_KEY } from '../server-process.ts';
+import { ROOT_ACCOUNT_ID } from '../../../cloud/src/domain/caller.ts';
 
 const MASTER_KEY = Buffer.alloc(32, 7);
 

@@ -1,5 +1,5 @@
-import type { Job } from '../../../cloud/src/domain/job-records.ts';
-import type { JobStore, TakeRequest } from '../../../cloud/src/store/job-store.ts';
+import type { Job, TakeRequest } from '../../../cloud/src/domain/job-records.ts';
+import type { JobStore } from '../../../cloud/src/store/job-store.ts';
 
 /** One change of one job that was committed: from the version that the rule was shown to the one that it made. */
 export interface JobTransition {

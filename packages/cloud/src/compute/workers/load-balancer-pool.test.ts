@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { NO_CAPACITY } from '../../engines/engine.ts';
 import { sampleEndpoint } from '../../resources/endpoints/endpoint.fixture.ts';
 import type { WorkerStore } from '../../store/worker-store.ts';
 import type { Endpoint } from '../../domain/records.ts';
@@ -13,6 +12,7 @@ import type { TrackedWorker } from './tracked-worker.ts';
 import { WorkerRegistry } from './worker-registry.ts';
 import { sampleWorker } from './worker.fixture.ts';
 import type { Worker } from '../../domain/endpoints/worker-record.ts';
+import { NO_CAPACITY } from '../../domain/placement/engine-capacity.ts';
 
 const endpoint: Endpoint = {
   ...sampleEndpoint,

@@ -1,4 +1,4 @@
-import { type InstanceEngine, NO_CAPACITY } from '../../engines/engine.ts';
+import type { InstanceEngine } from '../../engines/engine.ts';
 import { foreignImageReason } from '../../domain/images/local-image-names.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import type { Log } from '../../support/log.ts';
@@ -6,6 +6,7 @@ import type { DataCenterConnections } from './data-center-connections.ts';
 import { imageProblemOf } from '../../domain/placement/worker-placement.ts';
 import type { WorkerCandidate } from '../../domain/placement/worker-placement.ts';
 import type { WorkerSpecSources } from './worker-spec-sources.ts';
+import { NO_CAPACITY } from '../../domain/placement/engine-capacity.ts';
 
 export interface WorkerCandidatesDeps {
   engines: ReadonlyMap<string, InstanceEngine>;

@@ -1,4 +1,3 @@
-import type { Catalog } from '../../resources/catalog/catalog.ts';
 import type { CpuFlavor } from './cpu-flavors.ts';
 import type { DataCenterDefinition } from './data-centers.ts';
 import type { GpuPool } from './gpu-pools.ts';
@@ -13,18 +12,6 @@ export interface CatalogSnapshot {
   /** Those that run workers. */
   cpuFlavors: readonly CpuFlavor[];
   dataCenters: readonly DataCenterDefinition[];
-}
-
-export async function readCatalogSnapshot(catalog: Catalog): Promise<CatalogSnapshot> {
-  const gpus = await catalog.gpus();
-  const cpus = await catalog.cpus();
-  return {
-    gpuTypes: gpus.map(({ type }) => type),
-    connectedGpuTypes: gpus.filter(({ maxCount }) => maxCount > 0).map(({ type }) => type.id),
-    gpuPools: catalog.pools(),
-    cpuFlavors: cpus.map(({ flavor }) => flavor).filter(({ products }) => products.includes('SERVERLESS')),
-    dataCenters: catalog.dataCenters(),
-  };
 }
 
 /** "gpuTypeIds: … does not exist here; available: …" */

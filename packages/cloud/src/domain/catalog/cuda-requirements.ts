@@ -1,5 +1,5 @@
-import type { GpuCapacity } from '../../engines/engine.ts';
 import { compareCudaVersions, CUDA_VERSIONS } from './cuda-versions.ts';
+import type { GpuCapacity } from '../placement/engine-capacity.ts';
 
 /** What a definition asks of CUDA: one of a list, or at least some version. Neither means any machine will do. */
 export interface CudaRequirement {

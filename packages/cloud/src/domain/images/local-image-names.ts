@@ -1,4 +1,4 @@
-import { ROOT_ACCOUNT_ID } from '../../resources/accounts/root-account.ts';
+import { ROOT_ACCOUNT_ID } from '../caller.ts';
 
 /**
  * An image of the process engine is a folder that someone uploaded. `local/<name>:<digest>` is one

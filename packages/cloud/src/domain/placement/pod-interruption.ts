@@ -1,4 +1,3 @@
-import type { PodReferences } from '../../store/pod-store.ts';
 import { BerthError } from '../../support/errors.ts';
 import { requestStop } from '../pods/pod-transitions.ts';
 import { INTERRUPTED_DETAIL } from '../pods/pod-states.ts';
@@ -6,7 +5,14 @@ import type { PodPlacement, PodCandidate } from './pod-placement.ts';
 import type { GpusInUse, Pod } from '../pods/pod-record.ts';
 
 /** Who has the hardware. */
-export type GpuUsers = Pick<PodReferences, 'gpusInUse' | 'stopping' | 'interruptible'>;
+export interface GpuUsers {
+  /** The GPUs that pods and workers have or are about to have. */
+  gpusInUse: GpusInUse[];
+  /** Pods of any account that run and may be interrupted. */
+  interruptible: Pod[];
+  /** Pods that are stopping and still have their GPUs, which `gpusInUse` counts. Their GPUs may be promised to pods that it counts as well. */
+  stopping: Pod[];
+}
 
 export interface PlacementWithInterruptions {
   placement: PodPlacement;

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { checkProperty } from '../../../../testing/src/property-testing.ts';
-import type { GpuCapacity } from '../../engines/engine.ts';
 import { ANY_HARDWARE } from '../pods/pod-input.ts';
 import { placeExistingPod, placePod } from './pod-placement.ts';
 import type { HardwareRequest, PodCandidate } from './pod-placement.ts';
 import { samplePod } from '../pods/pod.fixture.ts';
 import type { GpusInUse } from '../pods/pod-record.ts';
+import type { GpuCapacity } from './engine-capacity.ts';
 
 const gpu = (gpuTypeId: string, total: number, fields: Partial<GpuCapacity> = {}): GpuCapacity => ({
   gpuTypeId,

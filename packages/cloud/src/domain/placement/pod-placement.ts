@@ -1,9 +1,9 @@
-import type { Capacity, GpuCapacity, InstanceNetworkMode } from '../../engines/engine.ts';
 import type { ComputeType, CpuChoice, NetworkVolume } from '../records.ts';
 import { BerthError, ruleError } from '../../support/errors.ts';
 import { type CudaRequirement, matchesCuda } from '../catalog/cuda-requirements.ts';
 import { memoryInGbOf } from '../catalog/cpu-selection.ts';
 import type { GpusInUse, Pod } from '../pods/pod-record.ts';
+import type { Capacity, GpuCapacity, InstanceNetworkMode } from './engine-capacity.ts';
 
 /** Kept word for word: clients recognise a full house by it. */
 export const NO_CAPACITY_MESSAGE =

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { GpuCapacity } from '../../engines/engine.ts';
-import { NO_CAPACITY } from '../../engines/engine.ts';
 import { sampleEndpoint } from '../../resources/endpoints/endpoint.fixture.ts';
 import type { Endpoint } from '../records.ts';
 import { placeWorker, reserveCapacity } from './worker-placement.ts';
 import type { WorkerCandidate } from './worker-placement.ts';
+import { type GpuCapacity, NO_CAPACITY } from './engine-capacity.ts';
 
 const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 const [A40, L4, RTX] = ['NVIDIA A40', 'NVIDIA L4', 'NVIDIA GeForce RTX 4090'] as const;

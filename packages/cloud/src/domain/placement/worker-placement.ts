@@ -1,8 +1,8 @@
-import type { Capacity, EngineAbilities, GpuCapacity } from '../../engines/engine.ts';
 import type { Endpoint } from '../records.ts';
 import { findCpuFlavor } from '../catalog/cpu-flavors.ts';
 import { matchesCuda } from '../catalog/cuda-requirements.ts';
 import { eligibleGpuTypes } from '../catalog/gpu-selection.ts';
+import type { Capacity, EngineAbilities, GpuCapacity } from './engine-capacity.ts';
 
 /** One data center as a place for a worker. */
 export interface WorkerCandidate {

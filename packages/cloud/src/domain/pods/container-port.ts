@@ -1,4 +1,4 @@
-import type { InstanceEngine } from '../../engines/engine.ts';
+import type { EngineAbilities } from '../placement/engine-capacity.ts';
 
 const MAX_PORT = 65_535;
 /** What is taken from a number that no port can have. */
@@ -10,7 +10,7 @@ const SYMMETRIC_PORT_OFFSET = 30_000;
  * An instance that shares the machine's ports gets one there in any case; in a container it has to be
  * a number that a port can have.
  */
-export function containerPort(declared: number, { abilities }: Pick<InstanceEngine, 'abilities'>): number {
+export function containerPort(declared: number, { abilities }: { abilities: EngineAbilities }): number {
   return declared > MAX_PORT && abilities.images === 'containers'
     ? declared - SYMMETRIC_PORT_OFFSET
     : declared;
@@ -19,7 +19,7 @@ export function containerPort(declared: number, { abilities }: Pick<InstanceEngi
 /** What a pod has to be told of these. */
 export function symmetricPortVariables(
   ports: readonly number[],
-  engine: Pick<InstanceEngine, 'abilities'>,
+  engine: { abilities: EngineAbilities },
 ): Record<string, string> {
   return Object.fromEntries(
     ports

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { release } from 'node:os';
 import { describe, test } from 'node:test';
-import type { GpuCapacity } from '../engine.ts';
 import type { NvidiaSmiResult } from '../nvidia-smi.ts';
 import { capacityOf, hostResourcesFrom } from './docker-host-resources.ts';
+import type { GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 
 const none: NvidiaSmiResult = { gpus: [], cudaVersion: null, problem: null, answered: true };
 const two: NvidiaSmiResult = {

@@ -1,11 +1,11 @@
 import { cpus, release } from 'node:os';
 import type { Clock } from '../../support/clock.ts';
 import { staleWhileRevalidate } from '../../support/stale-while-revalidate.ts';
-import type { Capacity, GpuCapacity } from '../engine.ts';
 import { sequentialGpuIndexes } from '../gpu-allocator.ts';
 import { gpuCapacities, gpuIndexesByType } from '../machine.ts';
 import type { NvidiaSmiResult } from '../nvidia-smi.ts';
 import type { Daemon } from './daemon.ts';
+import type { Capacity, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 
 const CACHE_TTL_MS = 60_000;
 const BYTES_PER_GB = 1024 ** 3;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { GpuCapacity, InstanceEngine } from '../engine.ts';
+import type { InstanceEngine } from '../engine.ts';
 import { createDockerEngine } from './docker-engine.ts';
+import type { GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 
 /** Where the daemon for the tests is, for every process that takes part. */
 export const TEST_HOST = 'BERTH_TEST_DOCKER_HOST';

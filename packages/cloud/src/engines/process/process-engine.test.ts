@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ManualClock } from '../../support/clock.ts';
 import { engineSuite } from '../suite/engine.suite.ts';
-import type { GpuCapacity } from '../engine.ts';
 import { GpuAllocator } from '../gpu-allocator.ts';
 import type { Machine } from '../machine.ts';
 import { ProcessEngine } from './process-engine.ts';
 import { supervisionProblem } from './supervise.ts';
 import { VIRTUAL_GPU } from './process-test-engine.ts';
+import type { GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 
 const real: GpuCapacity = {
   gpuTypeId: 'NVIDIA H200',

@@ -7,13 +7,7 @@ import { BerthError, notFound, ruleError } from '../../support/errors.ts';
 import { type Ids, randomIds } from '../../support/ids.ts';
 import type { Log } from '../../support/log.ts';
 import { staleWhileRevalidate } from '../../support/stale-while-revalidate.ts';
-import {
-  type Capacity,
-  type EngineAbilities,
-  type GpuCapacity,
-  type InstanceEngine,
-  LOG_RETENTION_MS,
-} from '../engine.ts';
+import { type InstanceEngine, LOG_RETENTION_MS } from '../engine.ts';
 import { sequentialGpuIndexes, GpuAllocator } from '../gpu-allocator.ts';
 import { gpuUsageReader, usageOfAllocation } from '../gpu-usage.ts';
 import type {
@@ -43,6 +37,7 @@ import { RemovedFolders } from './removed-folders.ts';
 import { supervisionProblem } from './supervise.ts';
 import { findPtyProgram } from './pty.ts';
 import { PeerProcessInstances } from './peer-process-instances.ts';
+import type { Capacity, EngineAbilities, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 
 /** How old what is known of the machine may be. */
 const MACHINE_CACHE_TTL_MS = 60_000;

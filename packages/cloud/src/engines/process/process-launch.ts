@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import type { Clock } from '../../support/clock.ts';
 import type { Ids } from '../../support/ids.ts';
-import type { GpuCapacity } from '../engine.ts';
 import type { InstanceSpec } from '../instance.ts';
 import type { LogRetention } from '../logs/log-retention.ts';
 import { SegmentedLog } from '../logs/segmented-log.ts';
@@ -22,6 +21,7 @@ import { createMounts } from './mount-links.ts';
 import { bootId } from './process-table.ts';
 import type { RemovedFolders } from './removed-folders.ts';
 import { supervise, type SupervisedProcess } from './supervise.ts';
+import type { GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 
 /** Runtimes reserve memory that they never use, and a limit of the process counts it: Node alone more than half a gigabyte. */
 const RESERVED_UNUSED_GB = 2;

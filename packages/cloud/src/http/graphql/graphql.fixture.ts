@@ -9,7 +9,7 @@ import { ProcessEngine } from '../../engines/process/process-engine.ts';
 import { Billing } from '../../metering/billing.ts';
 import { usageRules } from '../../metering/usage-rules.ts';
 import { Accounts } from '../../resources/accounts/accounts.ts';
-import { ensureRootAccount, SYSTEM_CALLER } from '../../resources/accounts/root-account.ts';
+import { ensureRootAccount } from '../../resources/accounts/root-account.ts';
 import { Clusters } from '../../resources/clusters/clusters.ts';
 import { Catalog } from '../../resources/catalog/catalog.ts';
 import { defineDataCenter } from '../../domain/catalog/data-centers.ts';
@@ -40,6 +40,7 @@ import { randomIds } from '../../support/ids.ts';
 import { artifactRoutes } from '../artifacts.routes.ts';
 import { graphqlRoutes } from './graphql.routes.ts';
 import type { GraphqlLimits } from './graphql-limits.ts';
+import { SYSTEM_CALLER } from '../../domain/caller.ts';
 
 /** What a client reads of an answer. */
 export interface GraphqlResponse {

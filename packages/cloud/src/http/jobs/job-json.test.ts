@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { newJob } from '../../queue/job-submission.ts';
-import * as transitions from '../../queue/job-transitions.ts';
+import * as transitions from '../../domain/job-transitions.ts';
 import type { Job, JobWithPayloads } from '../../domain/job-records.ts';
 import { jobSummaryJson, jobRequestJson, jobStatusJson } from './job-json.ts';
 

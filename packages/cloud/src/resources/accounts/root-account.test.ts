@@ -7,7 +7,8 @@ import { ManualClock } from '../../support/clock.ts';
 import { hashApiKey, Sealer } from '../../support/crypto.ts';
 import { randomIds } from '../../support/ids.ts';
 import type { ResourceContext } from '../resource-context.ts';
-import { ensureRootAccount, ROOT_ACCOUNT_ID } from './root-account.ts';
+import { ensureRootAccount } from './root-account.ts';
+import { ROOT_ACCOUNT_ID } from '../../domain/caller.ts';
 
 describe('the root account', () => {
   let database: TestDatabase;

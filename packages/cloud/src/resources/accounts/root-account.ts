@@ -1,23 +1,10 @@
 import { UniqueViolation } from '../../store/database.ts';
 import type { ApiKey } from '../../domain/records.ts';
 import { hashApiKey } from '../../support/crypto.ts';
-import type { Caller } from '../../domain/caller.ts';
+import { ROOT_ACCOUNT_ID, SYSTEM_CALLER } from '../../domain/caller.ts';
 import { auditEntry } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
 import { FULL_SCOPES, createApiKey } from '../keys/new-api-key.ts';
-
-/** The account of whoever runs this installation. Its keys with full access manage the other accounts. */
-export const ROOT_ACCOUNT_ID = 'root';
-
-/** Berth itself, where no key stands behind a change. */
-export const SYSTEM_CALLER: Caller = {
-  accountId: ROOT_ACCOUNT_ID,
-  keyId: null,
-  operator: true,
-  fullAccess: true,
-  interface: 'system',
-  requestId: 'start',
-};
 
 /**
  * Sees to it that the root account and its key exist. With a key given, that one becomes the

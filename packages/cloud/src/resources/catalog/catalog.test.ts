@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Capacity, type Engine, type GpuCapacity, NO_CAPACITY } from '../../engines/engine.ts';
+import type { Engine } from '../../engines/engine.ts';
 import { ProcessEngine } from '../../engines/process/process-engine.ts';
 import { BerthError } from '../../support/errors.ts';
 import { Catalog } from './catalog.ts';
@@ -9,6 +9,7 @@ import { type DataCenterDefinition, DEFAULT_DATA_CENTERS } from '../../domain/ca
 import { GPU_TYPES } from '../../domain/catalog/gpu-types.ts';
 import { ZERO_PRICES } from '../../domain/catalog/prices.ts';
 import { virtualGpus } from './virtual-gpus.ts';
+import { type Capacity, type GpuCapacity, NO_CAPACITY } from '../../domain/placement/engine-capacity.ts';
 
 const [local] = DEFAULT_DATA_CENTERS as [DataCenterDefinition];
 const cpu = { model: 'Sample CPU', cores: 8, threads: 16 };

@@ -1,4 +1,4 @@
-import { type Capacity, type Engine, NO_CAPACITY } from '../../engines/engine.ts';
+import type { Engine } from '../../engines/engine.ts';
 import { BerthError, notFound, ruleError } from '../../support/errors.ts';
 import { availabilityLevel } from '../../domain/catalog/availability.ts';
 import { CPU_FLAVORS, findCpuFlavor } from '../../domain/catalog/cpu-flavors.ts';
@@ -19,6 +19,7 @@ import {
   listedGpuTypes,
 } from './data-center-capacity.ts';
 import { cpuPrices, gpuPrices, type PriceSettings } from '../../domain/catalog/prices.ts';
+import { type Capacity, NO_CAPACITY } from '../../domain/placement/engine-capacity.ts';
 
 export interface CatalogDeps {
   dataCenters: readonly DataCenterDefinition[];

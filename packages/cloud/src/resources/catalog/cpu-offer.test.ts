@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { NO_CAPACITY } from '../../engines/engine.ts';
 import { type CpuFlavor, findCpuFlavor } from '../../domain/catalog/cpu-flavors.ts';
 import { type CpuOffer, cpuOffer, type CpuRequest } from './cpu-offer.ts';
 import { type DataCenterDefinition, DEFAULT_DATA_CENTERS } from '../../domain/catalog/data-centers.ts';
 import { cpuPrices, ZERO_PRICES } from '../../domain/catalog/prices.ts';
+import { NO_CAPACITY } from '../../domain/placement/engine-capacity.ts';
 
 const [local] = DEFAULT_DATA_CENTERS as [DataCenterDefinition];
 

@@ -1,7 +1,7 @@
-import type { Capacity, GpuCapacity } from '../../engines/engine.ts';
 import { type AvailabilityLevel, availabilityLevel } from '../../domain/catalog/availability.ts';
 import type { DataCenterDefinition } from '../../domain/catalog/data-centers.ts';
 import { findGpuType, GPU_TYPES, type GpuType, unlistedGpuType } from '../../domain/catalog/gpu-types.ts';
+import type { Capacity, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 
 /** A data center with what its engine has now. */
 export interface DataCenterCapacity {

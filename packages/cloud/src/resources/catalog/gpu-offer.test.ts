@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { type GpuCapacity, NO_CAPACITY } from '../../engines/engine.ts';
 import { type DataCenterDefinition, DEFAULT_DATA_CENTERS } from '../../domain/catalog/data-centers.ts';
 import { type GpuOffer, gpuOffer, type GpuRequest } from './gpu-offer.ts';
 import { unlistedGpuType } from '../../domain/catalog/gpu-types.ts';
 import type { DataCenterCapacity } from './data-center-capacity.ts';
 import { ZERO_PRICES, gpuPrices } from '../../domain/catalog/prices.ts';
+import { type GpuCapacity, NO_CAPACITY } from '../../domain/placement/engine-capacity.ts';
 
 const type = unlistedGpuType('NVIDIA Sample', 24);
 const [local] = DEFAULT_DATA_CENTERS as [DataCenterDefinition];

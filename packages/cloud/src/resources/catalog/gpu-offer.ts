@@ -1,4 +1,3 @@
-import type { GpuCapacity } from '../../engines/engine.ts';
 import {
   type AvailabilityLevel,
   availabilityLevel,
@@ -21,6 +20,7 @@ import {
 } from './data-center-capacity.ts';
 import type { GpuPrices } from '../../domain/catalog/prices.ts';
 import { type Product, MIN_MACHINES } from '../../domain/catalog/products.ts';
+import type { GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 
 /** What stock is asked for. Of several products the best placed one counts. */
 export interface GpuRequest {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NO_CAPACITY } from '../../engines/engine.ts';
 import { hostCpusOf } from './host-cpus.ts';
+import { NO_CAPACITY } from '../../domain/placement/engine-capacity.ts';
 
 const host = (model: string, cores: number, threads: number) => ({
   ...NO_CAPACITY,

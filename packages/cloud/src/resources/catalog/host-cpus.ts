@@ -1,4 +1,4 @@
-import type { Capacity } from '../../engines/engine.ts';
+import type { Capacity } from '../../domain/placement/engine-capacity.ts';
 
 /** A processor that machines here are built with. Nobody orders one; it tells what a machine is. */
 export interface HostCpu {

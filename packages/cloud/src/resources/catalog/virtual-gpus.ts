@@ -1,6 +1,6 @@
-import type { GpuCapacity } from '../../engines/engine.ts';
 import { ruleError } from '../../support/errors.ts';
 import { findGpuType, type GpuType } from '../../domain/catalog/gpu-types.ts';
+import type { GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 
 /** Which virtual GPUs a machine without a real one offers: the common ones, none, or those of these types. */
 export type VirtualGpuSetting = 'auto' | 'none' | readonly string[];

@@ -10,7 +10,6 @@ import { checkRegistryExists, referencedRegistryIds } from '../registries/regist
 import { rejectDuplicateName } from '../templates/templates.ts';
 import type { TemplateUpdate, TemplateFields, Templates } from '../templates/templates.ts';
 import type { EndpointCache } from './endpoint-cache.ts';
-import { readCatalogSnapshot } from '../../domain/catalog/catalog-snapshot.ts';
 import { applyEndpointInput, ENDPOINT_DEFAULTS } from './endpoint-input.ts';
 import type { EndpointInput, TemplateUse } from './endpoint-input.ts';
 import { withVersion } from './endpoint-release.ts';
@@ -20,6 +19,7 @@ import {
   mergeTemplateChange,
   impliedTemplate,
 } from '../../domain/templates/template-inheritance.ts';
+import { readCatalogSnapshot } from '../catalog/read-catalog-snapshot.ts';
 
 const RESOURCE = 'endpoint';
 /** Values of the environment are nobody's business but the container's. */

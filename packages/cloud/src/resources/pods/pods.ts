@@ -14,7 +14,6 @@ import { auditEntry, diffRecords } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
 import { cpuFindings } from '../../domain/catalog/cpu-selection.ts';
 import { gpuFindings, normalizeGpuIds } from '../../domain/catalog/gpu-selection.ts';
-import { readCatalogSnapshot } from '../../domain/catalog/catalog-snapshot.ts';
 import { dataCenterFindings } from '../../domain/endpoints/endpoint-locations.ts';
 import { POD_ACCESS_DENIED } from '../../auth/authenticator.ts';
 import type { Templates } from '../templates/templates.ts';
@@ -46,6 +45,7 @@ import { workerAsPod } from './worker-as-pod.ts';
 import type { WorkerPod } from './worker-as-pod.ts';
 import type { Pod } from '../../domain/pods/pod-record.ts';
 import type { AuditedChange } from '../../store/collection.ts';
+import { readCatalogSnapshot } from '../catalog/read-catalog-snapshot.ts';
 
 const RESOURCE = 'pod';
 /** Values of the environment are nobody's business but the container's; what the keeper writes down is no change of a person's. */

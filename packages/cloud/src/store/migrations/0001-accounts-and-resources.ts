@@ -1,4 +1,4 @@
-import type { Migration } from './migrations.ts';
+import type { Migration } from './migration.ts';
 
 /**
  * Booleans are 0 or 1, times are milliseconds in a bigint, lists and maps are JSON text:

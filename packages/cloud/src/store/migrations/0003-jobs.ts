@@ -1,4 +1,4 @@
-import type { Migration } from './migrations.ts';
+import type { Migration } from './migration.ts';
 
 /**
  * A job is found by its endpoint and number; the waiting ones also by their place in the

@@ -1,4 +1,4 @@
-import type { Migration } from './migrations.ts';
+import type { Migration } from './migration.ts';
 
 /** Workers that live or lived, and the versions of each endpoint's configuration. */
 export const workersAndReleases: Migration = {

@@ -1,4 +1,4 @@
-import type { Migration } from './migrations.ts';
+import type { Migration } from './migration.ts';
 
 const RATES = ['gpu', 'cpu', 'disk', 'fast_disk'];
 const columns = (suffix: string): string =>

@@ -1,4 +1,4 @@
-import type { Migration } from './migrations.ts';
+import type { Migration } from './migration.ts';
 
 export const s3Keys: Migration = {
   name: 's3 keys',

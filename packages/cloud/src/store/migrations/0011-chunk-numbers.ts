@@ -1,4 +1,4 @@
-import type { Migration } from './migrations.ts';
+import type { Migration } from './migration.ts';
 
 /**
  * What a worker sends again after a broken connection is known by the number that it gave to it.

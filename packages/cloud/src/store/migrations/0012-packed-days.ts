@@ -1,4 +1,4 @@
-import type { Migration } from './migrations.ts';
+import type { Migration } from './migration.ts';
 
 /** In the order of `store/packed-sums.ts`. */
 const FIELDS = [

@@ -1,4 +1,4 @@
-import type { Migration } from './migrations.ts';
+import type { Migration } from './migration.ts';
 
 /**
  * A job that goes from a client who waits for its end straight to a worker is in four tables

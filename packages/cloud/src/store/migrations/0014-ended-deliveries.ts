@@ -1,4 +1,4 @@
-import type { Migration } from './migrations.ts';
+import type { Migration } from './migration.ts';
 
 /** Old webhooks are forgotten now and then: without an index that was a look at all of them, through all of their bodies. */
 export const endedDeliveries: Migration = {

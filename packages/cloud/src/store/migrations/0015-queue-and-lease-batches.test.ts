@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createTestDatabase } from '../../../../testing/src/test-database.ts';
 import { newJob } from '../../queue/job-submission.ts';
 import type { JobOptions } from '../../queue/job-submission.ts';
-import * as transitions from '../../queue/job-transitions.ts';
+import * as transitions from '../../domain/job-transitions.ts';
 import { INSERTED_COLUMNS, insertedValues } from '../tables/job-rows.ts';
 import { migrate } from './migrate.ts';
 import { openDatabase } from '../open-store.ts';

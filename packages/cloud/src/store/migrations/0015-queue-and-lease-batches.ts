@@ -1,4 +1,4 @@
-import type { Migration } from './migrations.ts';
+import type { Migration } from './migration.ts';
 
 /**
  * On PostgreSQL every row that comes and goes costs far more than what it holds. So jobs that

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTestDatabase } from '../../../../testing/src/test-database.ts';
 import { newJob } from '../../queue/job-submission.ts';
-import * as transitions from '../../queue/job-transitions.ts';
+import * as transitions from '../../domain/job-transitions.ts';
 import { migrate } from './migrate.ts';
 import { openDatabase } from '../open-store.ts';
 import { execute, sql } from '../sql.ts';

@@ -1,4 +1,4 @@
-import type { Migration } from './migrations.ts';
+import type { Migration } from './migration.ts';
 
 /** On SQLite too, jobs that came together share a place: `seqs` is the list of their numbers, where there are several, and `size` says how many. */
 export const waitingJobBatches: Migration = {

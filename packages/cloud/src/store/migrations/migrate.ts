@@ -1,9 +1,9 @@
 import { BerthError } from '../../support/errors.ts';
 import type { Database } from '../database.ts';
 import { migrations } from './migrations.ts';
-import type { Migration } from './migrations.ts';
 import { execute, raw, byDialect, row, sql } from '../sql.ts';
 import type { Dialect, Steps } from '../sql.ts';
+import type { Migration } from './migration.ts';
 
 /** Servers that start together take turns: PostgreSQL waits for this lock until the transaction ends, SQLite needs none. */
 const migrationLock = byDialect({ sqlite: 'select 1', postgres: 'select pg_advisory_xact_lock(8484001)' });

@@ -15,14 +15,7 @@ import { endedDeliveries } from './0014-ended-deliveries.ts';
 import { queueAndLeaseBatches } from './0015-queue-and-lease-batches.ts';
 import { inlineJobResults } from './0016-inline-job-results.ts';
 import { waitingJobBatches } from './0017-waiting-job-batches.ts';
-import type { Dialect } from '../sql.ts';
-
-/** One step of the schema. Steps are numbered from 1 without gaps and never change once released. */
-export interface Migration {
-  name: string;
-  /** Statements that both databases understand, or where they differ one for each. */
-  statements: (string | Record<Dialect, string>)[];
-}
+import type { Migration } from './migration.ts';
 
 export const migrations: Migration[] = [
   accountsAndResources,

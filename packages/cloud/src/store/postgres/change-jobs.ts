@@ -9,7 +9,6 @@ import type { Row, Value } from '../sql.ts';
 import { toColumnArrays, unnest } from './column-arrays.ts';
 import { JOB_CHANGE_SELECT, jobFromRead } from './lease-batches.ts';
 import { addCountsSql } from './job-counts.ts';
-import { RetryTransaction } from './open-database.ts';
 import { SAVE_DELIVERY } from './job-deliveries.ts';
 import {
   insertQueueBatchesSql,
@@ -21,6 +20,7 @@ import {
   QUEUE_POSITION_COLUMNS,
   queuePositionValues,
 } from './queue-batches.ts';
+import { RetryTransaction } from './transactions.ts';
 
 const COUNT_COLUMNS = ['endpoint_id', 'queued', 'running', 'completed', 'failed', 'retried'];
 

@@ -5,8 +5,8 @@ import type { JobRowChange } from '../job-row-changes.ts';
 import type { Job, JobChange } from '../../domain/job-records.ts';
 import type { JobChangeRequest, JobChangeResult } from '../job-store.ts';
 import { toColumnArrays, unnest } from './column-arrays.ts';
-import { isDivisionByZero, translateErrors } from './open-database.ts';
 import { queryQueuePool } from './queue-pool.ts';
+import { isDivisionByZero, translateErrors } from './transactions.ts';
 
 /** A server that hands out more than this without hearing of them remembers anew: what is not remembered is looked up. */
 const MAX_CACHED_LEASES = 50_000;

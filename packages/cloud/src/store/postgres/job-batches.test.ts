@@ -5,7 +5,7 @@ import type { MigratedDatabase } from '../../../../testing/src/migrated-database
 import { seededNumbers, seed } from '../../../../testing/src/property-testing.ts';
 import { newJob } from '../../queue/job-submission.ts';
 import type { EndpointQueueSettings, JobOptions } from '../../queue/job-submission.ts';
-import * as transitions from '../../queue/job-transitions.ts';
+import * as transitions from '../../domain/job-transitions.ts';
 import type { Job, JobChange, JobStatus, JobWithPayloads, TakenJob } from '../../domain/job-records.ts';
 import type { JobStore } from '../job-store.ts';
 

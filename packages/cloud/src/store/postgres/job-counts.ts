@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { inTransaction } from './open-database.ts';
+import { inTransaction } from './transactions.ts';
 
 const COUNT_COLUMNS = ['queued', 'running', 'completed', 'failed', 'retried'];
 

@@ -10,7 +10,6 @@ import { CommitBatcher } from './commit-batcher.ts';
 import { JOB_READ_SELECT_LENGTH, LeaseBatches, JOB_READ_SELECT, jobFromRead } from './lease-batches.ts';
 import { applyChanges, JOB_KEY_COLUMNS, jobKey } from './change-jobs.ts';
 import { addCountsSql, mergeCountRows } from './job-counts.ts';
-import { inTransaction, withTransactionRetries } from './open-database.ts';
 import { jobDeliveries } from './job-deliveries.ts';
 import { LeasedJobs, tryFinish } from './finish-jobs.ts';
 import { jobReads } from './job-reads.ts';
@@ -18,6 +17,7 @@ import { WAITING_JOBS } from './queue-batches.ts';
 import { poolQueries } from './pool-queries.ts';
 import { JobSubmitter } from './submit-jobs.ts';
 import type { Submission } from './submit-jobs.ts';
+import { inTransaction, withTransactionRetries } from './transactions.ts';
 
 /** Larger ones gain nothing and hold others up. */
 const MAX_SUBMIT_BATCH = 500;

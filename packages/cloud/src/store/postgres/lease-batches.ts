@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Job } from '../../domain/job-records.ts';
 import { JOB_SELECT_LENGTH, JOB_SELECT, jobFromValues, LEASE_COLUMNS } from '../tables/job-rows.ts';
 import type { Value } from '../sql.ts';
-import { inTransaction, withTransactionRetries, translateErrors } from './open-database.ts';
+import { inTransaction, withTransactionRetries, translateErrors } from './transactions.ts';
 
 /**
  * What a take of many jobs hands out is one row, a bundle, instead of a lease for each of them.

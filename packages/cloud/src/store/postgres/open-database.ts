@@ -4,22 +4,13 @@ import type * as Pg from 'pg';
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import { BerthError } from '../../support/errors.ts';
 import type { Database } from '../database.ts';
-import { UniqueViolation } from '../database.ts';
 import { render } from '../sql.ts';
 import type { StatementResult, Row, Statement, Steps } from '../sql.ts';
-import { errorCode, isConnectionError } from './connection-errors.ts';
 import { postgresJobStore } from './job-store-driver.ts';
 import { advisoryLockElection } from './advisory-lock-election.ts';
 import { connectError } from './connect-error.ts';
 import { notifyWakeupBus } from './notify-wakeup-bus.ts';
-
-const UNIQUE_VIOLATION = '23505';
-/** Two transactions met; running one of them again is the documented answer. */
-const RETRYABLE = new Set(['40001', '40P01']);
-const DIVISION_BY_ZERO = '22012';
-const ATTEMPTS = 24;
-/** Those who met shall not meet again: the pause between two attempts grows, and nobody's is like another's. */
-const MAX_BACKOFF_STEP_MS = 4;
+import { withClient, inTransaction, withTransactionRetries, translateErrors } from './transactions.ts';
 const MIN_SERVER_VERSION = 140000;
 
 /** Every statement here finds its rows by a key. A plan that reads whole tables is never right, however small they are when it is made. */
@@ -103,33 +94,6 @@ async function checkVersion(pool: Pool): Promise<void> {
   }
 }
 
-async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
-  const client = await translateErrors(pool.connect());
-  let broken = false;
-  try {
-    return await work(client);
-  } catch (error) {
-    broken = error instanceof BerthError && error.code === 'unavailable';
-    throw error;
-  } finally {
-    client.release(broken);
-  }
-}
-
-export function inTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
-  return withClient(pool, async (client) => {
-    await translateErrors(client.query('begin'));
-    try {
-      const result = await translateErrors(work(client));
-      await translateErrors(client.query('commit'));
-      return result;
-    } catch (error) {
-      await client.query('rollback').catch(() => undefined);
-      throw error;
-    }
-  });
-}
-
 async function run<T>(client: PoolClient, steps: () => Steps<T>): Promise<T> {
   const work = steps();
   let step = work.next();
@@ -142,36 +106,4 @@ async function execute(client: PoolClient, statement: Statement): Promise<Statem
     client.query<Row>(render(statement, 'postgres'), [...statement.values]),
   );
   return { rows: answer.rows, changes: answer.rowCount ?? 0 };
-}
-
-/** Somebody else was faster; the whole has to be looked at again. */
-export class RetryTransaction extends Error {}
-
-/** How a statement that is its own transaction says that nothing of it shall be kept. */
-export function isDivisionByZero(error: unknown): boolean {
-  return errorCode(error) === DIVISION_BY_ZERO;
-}
-
-export async function withTransactionRetries<T>(work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await work();
-    } catch (error) {
-      if (attempt === ATTEMPTS || !(error instanceof RetryTransaction || RETRYABLE.has(errorCode(error))))
-        throw error;
-    }
-    await new Promise((resolve) => setTimeout(resolve, Math.random() * MAX_BACKOFF_STEP_MS * attempt));
-  }
-}
-
-export async function translateErrors<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (errorCode(error) === UNIQUE_VIOLATION) throw new UniqueViolation(error);
-    if (isConnectionError(error)) {
-      throw new BerthError('unavailable', 'the database does not answer; try again', { cause: error });
-    }
-    throw error;
-  }
 }

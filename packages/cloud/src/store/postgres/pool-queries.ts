@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Row, Value } from '../sql.ts';
-import { translateErrors } from './open-database.ts';
+import { translateErrors } from './transactions.ts';
 
 /** Statements that stand alone, on any connection. */
 export interface PoolQueries {

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { createMigratedDatabase } from '../../../../testing/src/migrated-database.ts';
 import type { MigratedDatabase } from '../../../../testing/src/migrated-database.ts';
 import { newJob } from '../../queue/job-submission.ts';
-import * as transitions from '../../queue/job-transitions.ts';
+import * as transitions from '../../domain/job-transitions.ts';
 import type { Job } from '../../domain/job-records.ts';
 import { queryQueuePool } from './queue-pool.ts';
 

@@ -1,5 +1,5 @@
 import type { Pool, QueryArrayConfig } from 'pg';
-import { isDivisionByZero } from './open-database.ts';
+import { isDivisionByZero } from './transactions.ts';
 
 /**
  * Runs a statement that is its own transaction, and answers its rows. One that divided by zero, so that

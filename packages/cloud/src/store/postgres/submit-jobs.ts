@@ -1,14 +1,12 @@
 import type { Pool } from 'pg';
 import { ChurnMap } from '../../support/churn-map.ts';
-import type { JobWithPayloads, Idempotency, TakenJob } from '../../domain/job-records.ts';
+import type { JobWithPayloads, Idempotency, TakenJob, Claim, TakeRequest } from '../../domain/job-records.ts';
 import { INSERTED_COLUMNS, insertedValues, LEASE_COLUMNS } from '../tables/job-rows.ts';
-import type { Claim, TakeRequest } from '../job-store.ts';
 import type { Value } from '../sql.ts';
 import { toColumnArrays, unnest } from './column-arrays.ts';
 import { leaseDueAtSql } from './lease-batches.ts';
 import { jobKey } from './change-jobs.ts';
 import { addCountsSql } from './job-counts.ts';
-import { isDivisionByZero, translateErrors } from './open-database.ts';
 import { queryQueuePool } from './queue-pool.ts';
 import {
   insertQueueBatchesSql,
@@ -20,6 +18,7 @@ import {
 import type { QueuedJob, QueueBatch } from './queue-batches.ts';
 import { JobTaker } from './take-jobs.ts';
 import type { TakeResult } from './take-jobs.ts';
+import { isDivisionByZero, translateErrors } from './transactions.ts';
 
 export interface Submission {
   submitted: JobWithPayloads;

@@ -1,16 +1,15 @@
 import type { Pool } from 'pg';
-import type { Job, TakenJob } from '../../domain/job-records.ts';
-import type { Claim, TakeRequest } from '../job-store.ts';
+import type { Job, TakenJob, Claim, TakeRequest } from '../../domain/job-records.ts';
 import { toColumnArrays } from './column-arrays.ts';
+import { queryQueuePool } from './queue-pool.ts';
+import { decodeQueueBatch } from './queue-batches.ts';
+import { SELECT_REQUESTS, TAKE_FEW, TAKE_MANY, TAKE_FROM_ONE_QUEUE } from './take-jobs-sql.ts';
 import {
   isDivisionByZero,
   withTransactionRetries,
   translateErrors,
   RetryTransaction,
-} from './open-database.ts';
-import { queryQueuePool } from './queue-pool.ts';
-import { decodeQueueBatch } from './queue-batches.ts';
-import { SELECT_REQUESTS, TAKE_FEW, TAKE_MANY, TAKE_FROM_ONE_QUEUE } from './take-jobs-sql.ts';
+} from './transactions.ts';
 
 /** From this many on, the leases of a take are a bundle. Fewer are jobs that somebody may want to know of one by one. */
 const MIN_LEASE_BATCH = 8;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { newJob } from '../../queue/job-submission.ts';
-import * as transitions from '../../queue/job-transitions.ts';
+import * as transitions from '../../domain/job-transitions.ts';
 import type { Database } from '../database.ts';
 import type { JobStore } from '../job-store.ts';
 import { migrate } from '../migrations/migrate.ts';

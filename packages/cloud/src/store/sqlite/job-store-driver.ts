@@ -6,6 +6,7 @@ import {
   positionAfter,
   type ChunkPosition,
   type TakenJob,
+  type Claim,
 } from '../../domain/job-records.ts';
 import type { Job, JobChange, Payloads, JobWithPayloads } from '../../domain/job-records.ts';
 import {
@@ -24,7 +25,7 @@ import {
   nextCheckAt,
 } from '../tables/job-rows.ts';
 import { countDeltas } from '../job-store.ts';
-import type { JobChangeRequest, JobChangeResult, Claim, JobStore } from '../job-store.ts';
+import type { JobChangeRequest, JobChangeResult, JobStore } from '../job-store.ts';
 import { JobCounters } from './job-counts.ts';
 import { jobDeliveries, SAVE_DELIVERY } from './job-deliveries.ts';
 import type { GroupCommit } from './group-commit.ts';

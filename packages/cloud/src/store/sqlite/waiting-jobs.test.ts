@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import { createMigratedDatabase } from '../../../../testing/src/migrated-database.ts';
 import type { MigratedDatabase } from '../../../../testing/src/migrated-database.ts';
 import { newJob } from '../../queue/job-submission.ts';
-import * as transitions from '../../queue/job-transitions.ts';
+import * as transitions from '../../domain/job-transitions.ts';
 import type { JobStore } from '../job-store.ts';
 import { rows, sql } from '../sql.ts';
 

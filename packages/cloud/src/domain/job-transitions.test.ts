@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { Job, JobChange } from '../domain/job-records.ts';
-import { hasEnded } from '../domain/job-status.ts';
-import { newJob } from './job-submission.ts';
+import type { Job, JobChange } from './job-records.ts';
+import { hasEnded } from './job-status.ts';
+import { newJob } from '../queue/job-submission.ts';
 import * as transitions from './job-transitions.ts';
 
 const START = 1_800_000_000_000;

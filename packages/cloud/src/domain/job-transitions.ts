@@ -1,6 +1,5 @@
-import type { TerminalStatus, Job, JobChange } from '../domain/job-records.ts';
-import type { Claim, TakeRequest } from '../store/job-store.ts';
-import { hasEnded } from '../domain/job-status.ts';
+import type { TerminalStatus, Job, JobChange, Claim, TakeRequest } from './job-records.ts';
+import { hasEnded } from './job-status.ts';
 
 /**
  * The state machine, as pure functions from a job to what becomes of it. `undefined` means
@@ -30,19 +29,6 @@ export function take(job: Job, workerId: string, lease: string, now: number): Jo
     { ...job, status: 'IN_PROGRESS', attempt: job.attempt + 1, lease, workerId, takenAt: now, endedAt: null },
     now,
   );
-}
-
-/** A take as of now, for a store. */
-export function takeRequest(
-  claims: () => readonly Claim[],
-  now: number,
-): Omit<TakeRequest, 'onLockedSkipped'> {
-  return {
-    claims,
-    takenAt: now,
-    leaseCheckAt: now + LEASE_MS,
-    startAttempt: (job, { workerId, lease }) => take(job, workerId, lease, now),
-  };
 }
 
 export function holdsLease(job: Job, { workerId, lease, jobId }: LeaseHolder): boolean {
@@ -217,4 +203,17 @@ function waiting(job: Job): Job {
 function withDue(made: Job, now: number): JobChange {
   made.dueAt = dueAt(made, now);
   return { job: made };
+}
+
+/** A take as of now, for a store. */
+export function takeRequest(
+  claims: () => readonly Claim[],
+  now: number,
+): Omit<TakeRequest, 'onLockedSkipped'> {
+  return {
+    claims,
+    takenAt: now,
+    leaseCheckAt: now + LEASE_MS,
+    startAttempt: (job, { workerId, lease }) => take(job, workerId, lease, now),
+  };
 }

@@ -1,0 +1,75 @@
+import type { Pool, PoolClient } from 'pg';
+import { BerthError } from '../../support/errors.ts';
+import { UniqueViolation } from '../database.ts';
+import { errorCode, isConnectionError } from './connection-errors.ts';
+
+const UNIQUE_VIOLATION = '23505';
+
+/** Two transactions met; running one of them again is the documented answer. */
+const RETRYABLE = new Set(['40001', '40P01']);
+
+const DIVISION_BY_ZERO = '22012';
+
+const ATTEMPTS = 24;
+
+/** Those who met shall not meet again: the pause between two attempts grows, and nobody's is like another's. */
+const MAX_BACKOFF_STEP_MS = 4;
+
+export async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  const client = await translateErrors(pool.connect());
+  let broken = false;
+  try {
+    return await work(client);
+  } catch (error) {
+    broken = error instanceof BerthError && error.code === 'unavailable';
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
+
+export function inTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  return withClient(pool, async (client) => {
+    await translateErrors(client.query('begin'));
+    try {
+      const result = await translateErrors(work(client));
+      await translateErrors(client.query('commit'));
+      return result;
+    } catch (error) {
+      await client.query('rollback').catch(() => undefined);
+      throw error;
+    }
+  });
+}
+
+/** Somebody else was faster; the whole has to be looked at again. */
+export class RetryTransaction extends Error {}
+
+/** How a statement that is its own transaction says that nothing of it shall be kept. */
+export function isDivisionByZero(error: unknown): boolean {
+  return errorCode(error) === DIVISION_BY_ZERO;
+}
+
+export async function withTransactionRetries<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt === ATTEMPTS || !(error instanceof RetryTransaction || RETRYABLE.has(errorCode(error))))
+        throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * MAX_BACKOFF_STEP_MS * attempt));
+  }
+}
+
+export async function translateErrors<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (errorCode(error) === UNIQUE_VIOLATION) throw new UniqueViolation(error);
+    if (isConnectionError(error)) {
+      throw new BerthError('unavailable', 'the database does not answer; try again', { cause: error });
+    }
+    throw error;
+  }
+}
