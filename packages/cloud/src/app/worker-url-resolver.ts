@@ -1,77 +1,79 @@
-import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WorkerListener } from '../http/worker-listener.ts';
-import { listeningOrigin } from '../http/server-origin.ts';
 import type { Log } from '../support/log.ts';
+import type { ServerAddress } from './server-address.ts';
 
 /** An engine whose instances have a network of their own. */
 export interface ContainerEngine {
-  /** This address as an instance has to call it. */
+  /** The URL at which an instance reaches this URL of the host. */
   urlForContainers(url: string): Promise<string> | string;
-  /** The machine's own address in their network, and who is in it. */
+  /** The host's own address in the instances' network, and the subnet of that network. */
   networkOfContainers(): Promise<{ address: string; subnet: string } | undefined>;
 }
 
 const LOOPBACK = /^(?:127\.|::1$)/;
 
 export interface WorkerUrlResolverDeps {
-  /** Said by the operator; empty where this finds out by itself. */
+  /** Configured by the operator; empty to find it out. */
   workerUrl: string;
-  server: () => Server;
-  /** One more server, for workers alone. */
-  createServer: () => Server;
+  address: ServerAddress;
   log: Log;
 }
 
-/** How containers reach this server: where the operator says, or else where it listens, with a door of their own where that is the loopback. */
+/**
+ * Finds the URL at which containers reach this server: the configured one, or else the address
+ * it listens at. Where that is the loopback interface, a second listener is opened in the
+ * containers' network, for workers and pods alone.
+ */
 export class WorkerUrlResolver {
   readonly #deps: WorkerUrlResolverDeps;
-  #door: Promise<WorkerListener | undefined> | undefined;
+  #listener: Promise<WorkerListener | undefined> | undefined;
 
   constructor(deps: WorkerUrlResolverDeps) {
     this.#deps = deps;
   }
 
   async resolve(engine: ContainerEngine): Promise<string> {
-    const { workerUrl, server } = this.#deps;
+    const { workerUrl, address } = this.#deps;
     if (workerUrl !== '') return workerUrl;
-    const address = new URL(listeningOrigin(server()));
-    const door = await this.#opened(engine);
-    if (door !== undefined) address.port = String(door.port);
-    return engine.urlForContainers(address.origin);
+    const url = new URL(address.listeningOrigin);
+    const listener = await this.#openOnce(engine);
+    if (listener !== undefined) url.port = String(listener.port);
+    return engine.urlForContainers(url.origin);
   }
 
   async close(): Promise<void> {
-    await (await this.#opening())?.close();
+    await (await this.#currentListener())?.close();
   }
 
   async closeAllConnections(): Promise<void> {
-    (await this.#opening())?.closeAllConnections();
+    (await this.#currentListener())?.closeAllConnections();
   }
 
-  /** Whoever wanted it opened is told where that fails. */
-  async #opening(): Promise<WorkerListener | undefined> {
-    return this.#door?.catch(() => undefined);
+  /** A failure to open is reported to the caller of `resolve` alone. */
+  async #currentListener(): Promise<WorkerListener | undefined> {
+    return this.#listener?.catch(() => undefined);
   }
 
-  /** Opened once. As long as there is no place for one it is tried again: a network may come with its first container. */
-  #opened(engine: ContainerEngine): Promise<WorkerListener | undefined> {
-    const opening = (this.#door ??= this.#open(engine));
-    const again = (): void => {
-      if (this.#door === opening) this.#door = undefined;
+  /** Tries again after a failure, and where there is no network yet: it may appear with its first container. */
+  #openOnce(engine: ContainerEngine): Promise<WorkerListener | undefined> {
+    const opening = (this.#listener ??= this.#open(engine));
+    const retryNextTime = (): void => {
+      if (this.#listener === opening) this.#listener = undefined;
     };
-    opening.then((door) => door ?? again(), again);
+    opening.then((listener) => listener ?? retryNextTime(), retryNextTime);
     return opening;
   }
 
   async #open(engine: ContainerEngine): Promise<WorkerListener | undefined> {
-    const { server, createServer, log } = this.#deps;
-    const { address, port } = server().address() as AddressInfo;
+    const { address: serverAddress, log } = this.#deps;
+    const { server, createWorkerServer } = serverAddress.servers;
+    const { address, port } = server.address() as AddressInfo;
     if (!LOOPBACK.test(address)) return undefined;
     const network = await engine.networkOfContainers();
     if (network === undefined) return undefined;
-    const door = await WorkerListener.open(createServer(), network, port, log);
-    log.info({ address: network.address, port: door.port }, 'containers reach their endpoints here');
-    return door;
+    const listener = await WorkerListener.open(createWorkerServer(), network, port, log);
+    log.info({ address: network.address, port: listener.port }, 'containers reach this server here');
+    return listener;
   }
 }

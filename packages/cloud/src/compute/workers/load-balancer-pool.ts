@@ -3,6 +3,7 @@ import type { WorkerStore } from '../../store/worker-store.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { ReconcileQueue } from '../reconcile-queue.ts';
+import type { InFlightRequests } from './in-flight-requests.ts';
 import type { WorkerTermination } from './worker-termination.ts';
 import type { WorkerLauncher } from './worker-launcher.ts';
 import { isActive } from './tracked-worker.ts';
@@ -14,6 +15,7 @@ import type { WorkerCandidates } from './worker-candidates.ts';
 export interface LoadBalancerPoolDeps {
   registry: WorkerRegistry;
   reconcileQueue: ReconcileQueue;
+  requests: InFlightRequests;
   termination: WorkerTermination;
   removals: EndpointRemovals;
   candidates: WorkerCandidates;
@@ -83,7 +85,8 @@ export class LoadBalancerPool {
   }
 
   /** A worker was given a request, or is done with one: its idle time starts anew. */
-  touched(endpointId: string, workerId: string): void {
+  touched(endpointId: string, workerId: string, inFlight: number): void {
+    this.#deps.requests.set(endpointId, workerId, inFlight);
     const member = this.#deps.registry.findWorker(endpointId, workerId);
     if (member !== undefined) Object.assign(member, { served: true, idleSince: this.#deps.clock.now() });
   }

@@ -15,6 +15,7 @@ import { LoadBalancerPool } from './load-balancer-pool.ts';
 import { DataCenterConnections } from './data-center-connections.ts';
 import { isCrashLooping, nextStartAt } from './crash-backoff.ts';
 import { WorkerTermination, STOP_GRACE_MS } from './worker-termination.ts';
+import { InFlightRequests } from './in-flight-requests.ts';
 import { ScaleUpTrigger } from './scale-up-trigger.ts';
 import { EndpointWorkerSet } from './endpoint-worker-set.ts';
 import { jobLogLines } from './job-log-lines.ts';
@@ -49,8 +50,6 @@ export interface WorkerReconcilerDeps extends WorkerSpecSources {
   endpoint(id: string): Promise<Endpoint | undefined>;
   /** Asks a load balanced worker how it is. */
   probe(host: string, port: number, path: string): Promise<ProbeResult>;
-  /** How many requests the gateway has with a load balanced worker. */
-  inFlight(endpointId: string, workerId: string): number;
   clock: Clock;
   ids: Ids;
   log: Log;
@@ -91,8 +90,11 @@ export class WorkerReconciler {
           log.error({ err: error, endpointId }, 'an endpoint could not be looked after; trying again');
       },
     });
+    const requests = new InFlightRequests();
+    const inFlight = (endpointId: string, workerId: string): number => requests.count(endpointId, workerId);
     const termination = new WorkerTermination({
       ...deps,
+      inFlight,
       registry: registry,
       reconcileQueue: reconcileQueue,
     });
@@ -110,6 +112,7 @@ export class WorkerReconciler {
     });
     const balancedHealth = new LoadBalancerWorkerHealth({
       ...deps,
+      inFlight,
       registry: registry,
       termination: termination,
     });
@@ -135,6 +138,7 @@ export class WorkerReconciler {
     this.#balancedHealth = balancedHealth;
     this.pool = new LoadBalancerPool({
       ...deps,
+      requests,
       registry: registry,
       reconcileQueue: reconcileQueue,
       termination: termination,

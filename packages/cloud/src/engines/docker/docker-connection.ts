@@ -9,8 +9,6 @@ const POLL_INTERVAL_MS = 5_000;
 
 export interface DockerConnectionOptions extends Omit<DockerEngineOptions, 'log'> {
   log: Log;
-  /** Called once, when a daemon answers for the first time. */
-  onFound: (engine: DockerEngine) => Promise<void>;
 }
 
 /** The engine for a daemon that may come later. It is loaded when there is one: a machine without Docker pays nothing for it. */
@@ -31,9 +29,9 @@ export class DockerConnection {
     return this.#engine;
   }
 
-  /** Looks for a daemon from now on, until there is one. */
-  start(): void {
-    this.#looking = this.#look();
+  /** Looks for a daemon until one answers, then calls `onFound` once; again later where that fails. */
+  start(onFound: (engine: DockerEngine) => Promise<void>): void {
+    this.#looking = this.#look(onFound);
   }
 
   /** The engine itself is closed by whoever runs instances with it. */
@@ -42,8 +40,8 @@ export class DockerConnection {
     await this.#looking;
   }
 
-  async #look(): Promise<void> {
-    const { host, log, onFound } = this.#parts;
+  async #look(onFound: (engine: DockerEngine) => Promise<void>): Promise<void> {
+    const { host, log } = this.#parts;
     const { signal } = this.#leaving;
     const places = candidateHosts(host);
     for (let looks = 0; !signal.aborted; looks += 1) {

@@ -255,9 +255,10 @@ export class LoadBalancer {
 
   #seat(lane: EndpointRequests, worker: Upstream, isNew: boolean): WorkerSlot {
     const { endpointId } = lane;
-    lane.loads.set(worker.id, (lane.loads.get(worker.id) ?? 0) + 1);
+    const loadBefore = lane.loads.get(worker.id) ?? 0;
+    lane.loads.set(worker.id, loadBefore + 1);
     lane.inFlight += 1;
-    this.#pool.touched(endpointId, worker.id);
+    this.#pool.touched(endpointId, worker.id, loadBefore + 1);
     if (isNew) this.#tell(lane);
     let left = false;
     const leave = (): void => {
@@ -267,7 +268,7 @@ export class LoadBalancer {
       const load = (lane.loads.get(worker.id) ?? 1) - 1;
       if (load === 0) lane.loads.delete(worker.id);
       else lane.loads.set(worker.id, load);
-      this.#pool.touched(endpointId, worker.id);
+      this.#pool.touched(endpointId, worker.id, load);
       this.#tell(lane);
       if (lane.waiting.size > 0) this.#admitWaiting(lane);
       else this.#forgetIdle(lane);

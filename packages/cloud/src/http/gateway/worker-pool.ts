@@ -13,8 +13,8 @@ export interface WorkerPool {
   waitForChange(endpointId: string, milliseconds: number, signal: AbortSignal): Promise<void>;
   /** How many requests an endpoint has: in flight and waiting. Told at every change. */
   demand(endpointId: string, requests: number): void;
-  /** A worker was given a request, or is done with one: its idle time starts anew. */
-  touched(endpointId: string, workerId: string): void;
+  /** A worker was given a request, or is done with one: so many are in flight now, and its idle time starts anew. */
+  touched(endpointId: string, workerId: string, inFlight: number): void;
   /** Whether a worker that is not ready is still there and may become so. Without this, a worker that is not ready counts as gone. */
   exists?(endpointId: string, workerId: string): boolean;
   /** Starts a worker again that was scaled down: from then on it is there, and will be ready. False where it is gone for good. Without this, none comes back. */

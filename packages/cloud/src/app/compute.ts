@@ -1,0 +1,121 @@
+import { join, resolve } from 'node:path';
+import { jupyterPassword } from '../compute/pods/jupyter-password.ts';
+import { PodReconciler } from '../compute/pods/pod-reconciler.ts';
+import { PodVolumeDisks } from '../compute/pods/pod-volume-disks.ts';
+import { WorkerReconciler } from '../compute/workers/worker-reconciler.ts';
+import { probeWorker } from '../http/gateway/health-check.ts';
+import type { JobQueue } from '../queue/job-queue.ts';
+import type { EndpointCache } from '../resources/endpoints/endpoint-cache.ts';
+import type { FlashApps } from '../resources/flash/flash-apps.ts';
+import { EcrLogin, awsIdentityFromEnv } from '../resources/registries/ecr-login.ts';
+import { PullCredentials } from '../resources/registries/pull-credentials.ts';
+import type { Secrets } from '../resources/secrets/secrets.ts';
+import { findVolumeDirectory } from '../resources/volumes/volume-paths.ts';
+import type { AppContext } from './app-context.ts';
+import type { Auth } from './auth.ts';
+import type { Engines } from './engines.ts';
+import type { ServerAddress } from './server-address.ts';
+import type { Storage } from './storage.ts';
+
+const PROBE_TIMEOUT_MS = 2_000;
+
+export interface ComputeDeps {
+  storage: Storage;
+  auth: Auth;
+  engines: Engines;
+  queue: JobQueue;
+  endpointCache: EndpointCache;
+  secrets: Secrets;
+  flash: FlashApps;
+  address: ServerAddress;
+}
+
+/** The reconcilers: they start and stop the instances of workers and pods. Only the leading server runs them. */
+export interface Compute {
+  workers: WorkerReconciler;
+  pods: PodReconciler;
+  start(): void;
+  pause(): void;
+  connectDataCenter(dataCenterId: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function createCompute(
+  { config, log, clock, ids, events }: AppContext,
+  { storage, auth, engines, queue, endpointCache, secrets, flash, address }: ComputeDeps,
+): Compute {
+  const { store, masterKey } = storage;
+  const pullCredentials = new PullCredentials(
+    store,
+    new EcrLogin({ identity: awsIdentityFromEnv(process.env), endpoint: config.ecrEndpoint, clock }),
+  );
+  const shared = {
+    engines: engines.byDataCenter,
+    resolveEnv: (accountId: string, env: Record<string, string>) => secrets.resolve(accountId, env),
+    credentials: (accountId: string, registryId: string | null, image: string) =>
+      pullCredentials.find(accountId, registryId, image),
+    clock,
+    log,
+  };
+  const workers = new WorkerReconciler({
+    ...shared,
+    store: store.workers,
+    queue,
+    ids,
+    endpoint: (id) => endpointCache.find(id),
+    volume: (endpoint, dataCenterId) => findVolumeDirectory(store, config.data, endpoint, dataCenterId),
+    artifact: (endpoint) => flash.findArtifactFile(endpoint),
+    tokenFor: (endpointId, workerId) => auth.workerTokens.tokenFor(endpointId, workerId),
+    workerUrl: (dataCenterId) => engines.workerUrl(dataCenterId),
+    probe: (host, port, path) => probeWorker(host, port, path, PROBE_TIMEOUT_MS),
+  });
+  const pods = new PodReconciler({
+    ...shared,
+    store: store.pods,
+    sshKeys: async (accountId) => (await store.accounts.find(accountId))?.sshKeys ?? [],
+    jupyterPassword: (podId) => jupyterPassword(masterKey, podId),
+    tokenFor: (podId) => auth.podTokens.tokenFor(podId),
+    apiUrl: (dataCenterId) => engines.workerUrl(dataCenterId),
+    publicIp: () => new URL(address.publicOrigin).hostname,
+    networkVolume: ({ accountId, networkVolumeId, dataCenterId }) =>
+      findVolumeDirectory(
+        store,
+        config.data,
+        { accountId, networkVolumeIds: networkVolumeId === null ? [] : [networkVolumeId] },
+        dataCenterId,
+      ),
+    volumeDisks: new PodVolumeDisks({ path: join(resolve(config.data), 'pods'), store: store.pods, log }),
+    onChanged: (podId) => events.publish('pod.changed', { podId, source: 'reconciler' }),
+  });
+  events.subscribe('endpoint.changed', ({ endpointId }) => {
+    if (endpointId !== undefined) workers.wake(endpointId);
+  });
+  events.subscribe('pod.changed', ({ podId, source }) => {
+    if (source !== 'reconciler') pods.poke(podId);
+  });
+  events.subscribe('wakeups.missed', () => pods.resync());
+
+  const startOrLog = (part: { start(): Promise<void> }, failure: string): void => {
+    part.start().catch((error: unknown) => log.error({ err: error }, failure));
+  };
+  return {
+    workers,
+    pods,
+    start: () => {
+      startOrLog(workers, 'workers cannot be managed; fix the cause and restart Berth');
+      startOrLog(pods, 'pods cannot be managed; fix the cause and restart Berth');
+    },
+    pause: () => {
+      workers.pause();
+      pods.pause();
+    },
+    connectDataCenter: async (dataCenterId) => {
+      await workers.connectDataCenter(dataCenterId);
+      await pods.connectDataCenter(dataCenterId);
+    },
+    close: async () => {
+      await pods.close();
+      await workers.close();
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import { resolve } from 'node:path';
+import { defineDataCenter, DOCKER_DATA_CENTER } from '../domain/catalog/data-centers.ts';
+import { DockerConnection } from '../engines/docker/docker-connection.ts';
+import type { DockerEngine } from '../engines/docker/docker-engine.ts';
+import type { InstanceEngine } from '../engines/engine.ts';
+import { GpuAllocator } from '../engines/gpu-allocator.ts';
+import { ProcessEngine } from '../engines/process/process-engine.ts';
+import { Catalog } from '../resources/catalog/catalog.ts';
+import { virtualGpus } from '../resources/catalog/virtual-gpus.ts';
+import { loadInstallationId } from '../support/installation-id.ts';
+import type { AppContext } from './app-context.ts';
+import type { ServerAddress } from './server-address.ts';
+import { WorkerUrlResolver } from './worker-url-resolver.ts';
+
+/** The engines of this machine, the data centers that they serve, and how their instances reach this server. */
+export interface Engines {
+  byDataCenter: ReadonlyMap<string, InstanceEngine>;
+  catalog: Catalog;
+  /** The address at which instances in this data center reach this server. */
+  workerUrl(dataCenterId: string): Promise<string>;
+  /** Looks for a Docker daemon until one answers. `onDataCenter` is called for the data center that it then serves. */
+  start(onDataCenter: (dataCenterId: string) => Promise<void>): void;
+  destroyConnections(): Promise<void>;
+  /** Stops looking for Docker. The engines are closed by the reconcilers that use them. */
+  stopDiscovery(): Promise<void>;
+  /** Closes the server that containers reach. */
+  closeWorkerServer(): Promise<void>;
+}
+
+export async function createEngines(
+  { config, log, clock, ids }: AppContext,
+  masterKey: Buffer,
+  address: ServerAddress,
+): Promise<Engines> {
+  // Engines on one machine share its GPUs.
+  const machine = {
+    clock,
+    log,
+    virtualGpus: virtualGpus(config.gpus),
+    gpus: new GpuAllocator(),
+    data: resolve(config.data),
+  };
+  const docker =
+    config.docker === 'off'
+      ? undefined
+      : new DockerConnection({
+          ...machine,
+          installation: loadInstallationId({ data: config.data, database: config.database, masterKey }, ids),
+          ...(config.docker !== 'auto' && { host: config.docker }),
+        });
+  const engines = new Map<string, InstanceEngine>([['process', new ProcessEngine({ ...machine, ids })]]);
+  const dataCenters = config.dataCenters.map(defineDataCenter);
+  if (docker !== undefined && dataCenters.some(({ engine }) => engine === 'docker'))
+    engines.set('docker', await docker.engine());
+  const catalog = new Catalog({ dataCenters, engines, prices: config.prices });
+  const byDataCenter = new Map(
+    dataCenters.flatMap(({ id, engine }) => {
+      const found = engines.get(engine);
+      return found === undefined ? [] : [[id, found] as const];
+    }),
+  );
+  const workerUrls = new WorkerUrlResolver({ workerUrl: config.workerUrl, address, log });
+
+  /** Docker serves a data center of its own unless the configuration gives it one. */
+  const addDocker = async (
+    engine: DockerEngine,
+    onDataCenter: (dataCenterId: string) => Promise<void>,
+  ): Promise<void> => {
+    await workerUrls.resolve(engine);
+    if (engines.has('docker') || byDataCenter.has(DOCKER_DATA_CENTER.id)) return;
+    catalog.addDataCenter(DOCKER_DATA_CENTER, engine);
+    byDataCenter.set(DOCKER_DATA_CENTER.id, engine);
+    await onDataCenter(DOCKER_DATA_CENTER.id);
+  };
+
+  return {
+    byDataCenter,
+    catalog,
+    workerUrl: async (dataCenterId) => {
+      if (docker !== undefined && byDataCenter.get(dataCenterId)?.kind === 'docker')
+        return workerUrls.resolve(await docker.engine());
+      return config.workerUrl === '' ? address.listeningOrigin : config.workerUrl;
+    },
+    start: (onDataCenter) => docker?.start((engine) => addDocker(engine, onDataCenter)),
+    destroyConnections: () => workerUrls.closeAllConnections(),
+    stopDiscovery: async () => docker?.close(),
+    closeWorkerServer: () => workerUrls.close(),
+  };
+}

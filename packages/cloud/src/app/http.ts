@@ -1,0 +1,134 @@
+import type { FastifyInstance } from 'fastify';
+import { EndpointRouter } from '../http/endpoint-router.ts';
+import { EndpointGateway } from '../http/gateway/endpoint-gateway.ts';
+import { PodGateway } from '../http/gateway/pod-gateway.ts';
+import { WildcardDomain } from '../http/gateway/wildcard-domain.ts';
+import { createHttpServer, createWorkerServer } from '../http/http-server.ts';
+import { FlashUrlResolver } from '../http/jobs/flash-url-resolver.ts';
+import { enabledJobLimits, JobRateLimits } from '../http/jobs/job-rate-limits.ts';
+import { JobRoutes } from '../http/jobs/jobs.routes.ts';
+import { exposeWebhookCounts } from '../http/metrics.ts';
+import { OpenAiRoutes } from '../http/openai/openai.routes.ts';
+import { S3Routes } from '../http/s3/s3.routes.ts';
+import { TerminalRoutes } from '../http/terminal/terminal.routes.ts';
+import { WorkerRoutes } from '../http/workers/workers.routes.ts';
+import type { EndpointCache } from '../resources/endpoints/endpoint-cache.ts';
+import type { FlashArtifacts } from '../resources/flash/flash-artifacts.ts';
+import { PodPortResolver } from '../resources/pods/pod-port-resolver.ts';
+import { Terminals } from '../resources/terminals/terminals.ts';
+import type { AppContext } from './app-context.ts';
+import type { Auth } from './auth.ts';
+import type { Compute } from './compute.ts';
+import type { Engines } from './engines.ts';
+import type { Queue } from './queue.ts';
+import type { ServerAddress } from './server-address.ts';
+import type { Services } from './services.ts';
+import type { Storage } from './storage.ts';
+
+export interface HttpDeps {
+  storage: Storage;
+  auth: Auth;
+  queue: Queue;
+  engines: Engines;
+  compute: Compute;
+  services: Services;
+  endpointCache: EndpointCache;
+  artifacts: FlashArtifacts;
+  address: ServerAddress;
+}
+
+/** The HTTP server with every interface. It does not listen yet. */
+export interface Http {
+  server: FastifyInstance;
+  destroyConnections(): void;
+}
+
+export function createHttp(app: AppContext, deps: HttpDeps): Http {
+  const { config, log, clock } = app;
+  const { storage, auth, queue, services, artifacts, address } = deps;
+  const { authenticator, podTokens } = auth;
+  const endpointRouter = createEndpointRouter(app, deps);
+  const server = createHttpServer(
+    {
+      resources: services.resources,
+      artifacts,
+      authenticator,
+      clock,
+      log,
+      endpointRouter,
+      s3: new S3Routes({
+        keys: auth.s3Keys,
+        authenticator,
+        clock,
+        volumes: services.resources.volumes,
+        contents: services.volumeContents,
+        log,
+      }),
+      origin: () => address.publicOrigin,
+      ready: () => storage.store.ping(),
+    },
+    { v1: config.v1, rateLimit: config.rateLimits ? config.rateLimit : undefined, graphql: config.graphql },
+  );
+  exposeWebhookCounts(server, () => queue.webhookSender.counts);
+  address.attach({
+    server: server.server,
+    createWorkerServer: () =>
+      createWorkerServer(endpointRouter, {
+        isPodToken: (key) => podTokens.podIdFromToken(key) !== undefined,
+        serve: (request, response) => server.routing(request, response),
+      }),
+  });
+  return {
+    server,
+    destroyConnections: () => {
+      server.server.closeAllConnections();
+      endpointRouter.destroyFastPathConnections();
+    },
+  };
+}
+
+/** The requests to endpoints, pods and terminals, which do not pass through the web framework. */
+function createEndpointRouter(
+  { config, log, clock, events }: AppContext,
+  { storage, auth, queue: { queue, webhooks }, engines, compute, services, endpointCache }: HttpDeps,
+): EndpointRouter {
+  const { context, store } = storage;
+  const { endpoints, flash } = services.resources;
+  const rateLimits = config.rateLimits
+    ? new JobRateLimits(clock, enabledJobLimits(config.jobLimits))
+    : undefined;
+  const shared = { authenticator: auth.authenticator, endpoints: endpointCache, log };
+  const domain = new WildcardDomain(config.domain, [config.publicUrl, config.workerUrl]);
+  const gateway = new EndpointGateway({ ...shared, pool: compute.workers.pool });
+  events.subscribe('endpoint.changed', ({ endpointId }) => gateway.refreshEndpoint(endpointId));
+  events.subscribe('endpoint.removed', ({ endpointId }) => gateway.refreshEndpoint(endpointId));
+  const portResolver = new PodPortResolver({ store: store.pods, engines: engines.byDataCenter, clock });
+  events.subscribe('pod.changed', ({ podId }) => portResolver.invalidate(podId));
+  return new EndpointRouter({
+    jobs: new JobRoutes({
+      ...shared,
+      queue,
+      webhooks,
+      rateLimits,
+      noWorkersReason: (endpoint) => compute.workers.noWorkerReason(endpoint),
+      workerCounts: (endpoint) => compute.workers.counts(endpoint),
+      jobLogs: (job, signal) => compute.workers.jobLogs(job, signal),
+    }),
+    workers: new WorkerRoutes({ ...shared, queue, tokens: auth.workerTokens }),
+    queue,
+    log,
+    flash: new FlashUrlResolver(auth.authenticator, flash),
+    loadBalancing: {
+      gateway,
+      openai: new OpenAiRoutes({ ...shared, queue, rateLimits }),
+      endpoints: endpointCache,
+      domain,
+    },
+    pods: new PodGateway({ portResolver, domain, log }),
+    terminals: new TerminalRoutes({
+      terminals: new Terminals(context, { endpoints, engines: engines.byDataCenter }),
+      authenticator: auth.authenticator,
+      log,
+    }),
+  });
+}

@@ -1,0 +1,60 @@
+import { JobQueue } from '../queue/job-queue.ts';
+import { JobReaperLoop } from '../queue/job-reaper-loop.ts';
+import { WebhookDeliveries } from '../queue/webhooks/webhook-deliveries.ts';
+import { deliveryOf } from '../queue/webhooks/webhook-delivery.ts';
+import { webhookSenderOptions } from '../queue/webhooks/webhook-options.ts';
+import { WebhookSender } from '../queue/webhooks/webhook-sender.ts';
+import { webhookSecret } from '../queue/webhooks/webhook-signature.ts';
+import type { AppContext } from './app-context.ts';
+import type { Storage } from './storage.ts';
+
+/** The job queue with its reaper, and the webhooks of ended jobs. */
+export interface Queue {
+  queue: JobQueue;
+  webhooks: WebhookDeliveries;
+  webhookSender: WebhookSender;
+  /** What the webhooks of an account are signed with. */
+  webhookSecretFor(accountId: string): string;
+  start(): void;
+  close(): Promise<void>;
+}
+
+export async function createQueue(
+  { config, log, clock, ids, events }: AppContext,
+  { store, masterKey }: Storage,
+): Promise<Queue> {
+  const webhookSecretFor = (accountId: string): string => webhookSecret(masterKey, accountId);
+  const webhookSender = new WebhookSender({
+    store: store.jobs,
+    clock,
+    log,
+    options: webhookSenderOptions(config.webhooks),
+    secretOf: webhookSecretFor,
+  });
+  events.subscribe('webhook.due', () => webhookSender.wake());
+  const queue = new JobQueue({
+    store: store.jobs,
+    wakeups: store.wakeups,
+    clock,
+    log,
+    deliveryOf: (job, payloads) => deliveryOf(job, payloads, ids.resource(), clock.now()),
+    onDeliveryDue: () => webhookSender.wake(),
+    instanceRuns: async (endpointId, workerId) =>
+      (await store.workers.findWorker(endpointId, workerId))?.endedAt === null,
+  });
+  const reaper = new JobReaperLoop(queue.reaper, log);
+  await queue.recover();
+  return {
+    queue,
+    webhooks: new WebhookDeliveries({ store: store.jobs, clock, onDue: () => webhookSender.wake() }),
+    webhookSender,
+    webhookSecretFor,
+    start: () => {
+      reaper.start();
+      webhookSender.start();
+    },
+    close: async () => {
+      await Promise.all([reaper.close(), webhookSender.close()]);
+    },
+  };
+}

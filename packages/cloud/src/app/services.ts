@@ -1,0 +1,117 @@
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { jupyterPassword } from '../compute/pods/jupyter-password.ts';
+import { Billing } from '../metering/billing.ts';
+import { Accounts } from '../resources/accounts/accounts.ts';
+import { Clusters } from '../resources/clusters/clusters.ts';
+import type { EndpointCache } from '../resources/endpoints/endpoint-cache.ts';
+import { EndpointWorkers } from '../resources/endpoints/endpoint-workers.ts';
+import { Endpoints } from '../resources/endpoints/endpoints.ts';
+import type { FlashApps } from '../resources/flash/flash-apps.ts';
+import { Hub } from '../resources/hub/hub.ts';
+import { Images } from '../resources/images/images.ts';
+import { ApiKeys } from '../resources/keys/api-keys.ts';
+import { LoginRequests } from '../resources/keys/login-requests.ts';
+import { Models } from '../resources/models/models.ts';
+import { Pods } from '../resources/pods/pods.ts';
+import { Registries } from '../resources/registries/registries.ts';
+import { RegistryDelegations } from '../resources/registries/registry-delegations.ts';
+import type { AllServices } from '../resources/resources.ts';
+import type { Secrets } from '../resources/secrets/secrets.ts';
+import { Templates } from '../resources/templates/templates.ts';
+import { VolumeContents } from '../resources/volumes/volume-contents.ts';
+import { Volumes } from '../resources/volumes/volumes.ts';
+import { ChangeNotifier } from '../support/change-notifier.ts';
+import type { AppContext } from './app-context.ts';
+import type { Auth } from './auth.ts';
+import type { Compute } from './compute.ts';
+import type { Engines } from './engines.ts';
+import type { Queue } from './queue.ts';
+import type { Storage } from './storage.ts';
+
+/** Workers that come with the program. */
+const EXAMPLES = fileURLToPath(new URL('../../../../examples', import.meta.url));
+
+export interface ServicesDeps {
+  storage: Storage;
+  auth: Auth;
+  queue: Queue;
+  engines: Engines;
+  compute: Compute;
+  endpointCache: EndpointCache;
+  secrets: Secrets;
+  flash: FlashApps;
+}
+
+/** The services behind every interface: one for each kind of resource. */
+export interface Services {
+  resources: AllServices;
+  volumeContents: VolumeContents;
+}
+
+export function createServices(
+  { config, log, clock, events }: AppContext,
+  { storage, auth, queue, engines, compute, endpointCache, secrets, flash }: ServicesDeps,
+): Services {
+  const { store, context, masterKey } = storage;
+  const { catalog } = engines;
+  const dataDirectory = resolve(config.data);
+
+  const endpointChanged = (endpointId: string): void =>
+    events.publish('endpoint.changed', { endpointId, source: 'request' });
+  const templates = new Templates(context, endpointChanged);
+  const endpoints = new Endpoints(context, {
+    catalog,
+    templates,
+    cache: endpointCache,
+    onChanged: endpointChanged,
+    onRemoved: async (endpointId) => {
+      events.publish('endpoint.removed', { endpointId });
+      await compute.workers.removeEndpoint(endpointId);
+      await queue.queue.removeEndpoint(endpointId);
+    },
+  });
+  const podChanges = new ChangeNotifier();
+  events.subscribe('pod.changed', ({ podId }) => podChanges.notify(podId));
+  const pods = new Pods(context, {
+    catalog,
+    templates,
+    prices: config.prices,
+    engines: engines.byDataCenter,
+    changes: podChanges,
+    jupyterPassword: (podId) => jupyterPassword(masterKey, podId),
+    onChanged: (podId) => events.publish('pod.changed', { podId, source: 'request' }),
+  });
+  const keys = new ApiKeys(context, () => events.publish('keys.changed', { source: 'request' }));
+  const volumeContents = new VolumeContents(context, config.data, (error) =>
+    log.warn(
+      { err: error },
+      'the data of a deleted network volume is still on disk, below volumes/.s3/.removed',
+    ),
+  );
+  return {
+    volumeContents,
+    resources: {
+      accounts: new Accounts(context),
+      keys,
+      templates,
+      endpoints,
+      pods,
+      clusters: new Clusters(context, { pods, networkRange: config.clusterNetwork }),
+      volumes: new Volumes(context, catalog, volumeContents),
+      registries: new Registries(context),
+      delegations: new RegistryDelegations(context),
+      secrets,
+      catalog,
+      hub: new Hub(EXAMPLES),
+      billing: new Billing(store.ledger, clock),
+      flash,
+      models: new Models(context),
+      loginRequests: new LoginRequests(context, keys),
+      images: new Images(context, { folder: join(dataDirectory, 'images') }),
+      workers: new EndpointWorkers(endpoints, compute.workers, store.workers, clock),
+      s3Keys: auth.s3Keys,
+      webhookSecretFor: (accountId) => queue.webhookSecretFor(accountId),
+    },
+  };
+}

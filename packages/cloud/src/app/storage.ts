@@ -1,0 +1,38 @@
+import { usageRules } from '../metering/usage-rules.ts';
+import type { ResourceContext } from '../resources/resource-context.ts';
+import { openStore } from '../store/open-store.ts';
+import type { Store } from '../store/store.ts';
+import type { Config } from '../support/config/config.ts';
+import { Sealer } from '../support/crypto.ts';
+import { loadMasterKey } from '../support/master-key.ts';
+import type { AppContext } from './app-context.ts';
+import { initializeRootKey } from './root-key.ts';
+import type { RootKey } from './root-key.ts';
+
+/** The database, and the keys that protect it. */
+export interface Storage {
+  store: Store;
+  context: ResourceContext;
+  masterKey: Buffer;
+  rootKey: RootKey;
+}
+
+export async function openStorage({ config, log, clock, ids }: AppContext): Promise<Storage> {
+  const givenRootKey = config.rootKey || undefined;
+  const masterKey = loadMasterKey(config.data, givenMasterKey(config), givenRootKey);
+  const store = await openStore({
+    database: config.database,
+    data: config.data,
+    poolSize: config.databasePool,
+    sealer: new Sealer(masterKey),
+    usage: usageRules(config.prices),
+    onError: (error) => log.warn({ err: error }, 'a database connection failed'),
+  });
+  const context: ResourceContext = { store, clock, ids };
+  const rootKey = await initializeRootKey(context, config.data, givenRootKey);
+  return { store, context, masterKey, rootKey };
+}
+
+function givenMasterKey({ masterKey }: Config): Buffer | undefined {
+  return masterKey === '' ? undefined : Buffer.from(masterKey, 'hex');
+}
