@@ -1,26 +1,42 @@
-// Installs what is missing, so that `npm start` and `npm test` work in a fresh clone.
-// Runs on any Node from 20 on; everything after it runs on the Node that it installs.
+// Installs what is missing, so that `npm start` and `npm test` work in a fresh clone. With --production only what the
+// server runs on. Runs on any Node from 20 on; everything after it runs on the Node that it installs.
 import { spawnSync } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
-const installed = 'node_modules/.package-lock.json';
-const wanted = 'package-lock.json';
+process.chdir(fileURLToPath(new URL('..', import.meta.url)));
+const INSTALLED = 'node_modules/.package-lock.json';
+const LOCK = 'package-lock.json';
+/** A program that only development needs: where it is, the development packages are installed. */
+const DEVELOPMENT = 'node_modules/.bin/tsc';
+
+const production = process.argv.includes('--production') && !existsSync(DEVELOPMENT);
+if (!upToDate()) install();
 
 function upToDate() {
-  if (!existsSync(installed) || !existsSync('node_modules/.bin/node')) return false;
-  return statSync(installed).mtimeMs >= statSync(wanted).mtimeMs;
+  if (!existsSync(INSTALLED) || !existsSync('node_modules/.bin/node')) return false;
+  if (!production && !existsSync(DEVELOPMENT)) return false;
+  return statSync(INSTALLED).mtimeMs >= statSync(LOCK).mtimeMs;
 }
 
-if (!upToDate()) {
-  process.stdout.write('installing dependencies (first run only)\n');
-  // Not `npm ci`: it insists on the packages of every other platform, which not every registry has.
-  const done = spawnSync('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'], {
-    stdio: 'inherit',
-  });
-  if (done.status !== 0) {
+function install() {
+  process.stdout.write(`installing ${production ? 'dependencies' : 'development dependencies'}\n`);
+  const omit = production ? ['--omit=dev', '--omit=optional'] : [];
+  const { status } = spawnSync(
+    'npm',
+    ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error', ...omit],
+    { stdio: 'inherit' },
+  );
+  if (status !== 0) {
     process.stderr.write(
-      'npm install failed; see the lines above. With no network, copy node_modules from another clone.\n',
+      'npm install failed; see the lines above. Without a network, copy node_modules from another clone.\n',
     );
-    process.exit(done.status ?? 1);
+    process.exit(status ?? 1);
   }
+  // The package `node` links its program from a package inside it, which also has 68 MB of headers and manuals.
+  const inner = 'node_modules/node/node_modules';
+  for (const name of existsSync(inner) ? readdirSync(inner) : [])
+    if (name.startsWith('node-'))
+      for (const unused of ['include', 'share'])
+        rmSync(`${inner}/${name}/${unused}`, { recursive: true, force: true });
 }

@@ -1,5 +1,4 @@
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { jupyterPassword } from '../compute/pods/jupyter-password.ts';
 import { Billing } from '../metering/billing.ts';
 import { Accounts } from '../resources/accounts/accounts.ts';
@@ -22,15 +21,13 @@ import { Templates } from '../resources/templates/templates.ts';
 import { VolumeContents } from '../resources/volumes/volume-contents.ts';
 import { Volumes } from '../resources/volumes/volumes.ts';
 import { ChangeNotifier } from '../support/change-notifier.ts';
+import { EXAMPLES } from '../support/program-files.ts';
 import type { AppContext } from './app-context.ts';
 import type { Auth } from './auth.ts';
 import type { Compute } from './compute.ts';
 import type { Engines } from './engines.ts';
 import type { Queue } from './queue.ts';
 import type { Storage } from './storage.ts';
-
-/** Workers that come with the program. */
-const EXAMPLES = fileURLToPath(new URL('../../../../examples', import.meta.url));
 
 export interface ServicesDeps {
   storage: Storage;

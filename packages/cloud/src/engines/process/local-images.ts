@@ -1,15 +1,15 @@
 import { readFileSync, statSync } from 'node:fs';
 import { access, constants, readdir, symlink } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { BerthError, ruleError } from '../../support/errors.ts';
+import { siblingProgram } from '../../support/program-files.ts';
 import type { InstanceSpec } from '../instance.ts';
 
 /** The bare machine: the start command says what runs. */
 export const SHELL_IMAGE = 'local/shell';
 
 const FOLDER_IMAGE = /^local\/([a-z0-9][a-z0-9._-]{0,127})(?::([A-Za-z0-9][A-Za-z0-9._-]{0,127}))?$/;
-const BOOTSTRAP = fileURLToPath(new URL('run-handler.ts', import.meta.url));
+const BOOTSTRAP = siblingProgram('run-handler', import.meta.url);
 /** Node finds out by itself whether a handler is a module, and need not say that it did. */
 const NO_MODULE_TYPE_WARNING = '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON';
 const HANDLERS = ['handler.ts', 'handler.js', 'handler.mjs', 'handler.py'] as const;

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type Clock, systemClock } from '../../support/clock.ts';
 import { BerthError, notFound, ruleError } from '../../support/errors.ts';
 import { type Ids, randomIds } from '../../support/ids.ts';
 import type { Log } from '../../support/log.ts';
+import { RUNNABLE_EXAMPLES, workerModule } from '../../support/program-files.ts';
 import { staleWhileRevalidate } from '../../support/stale-while-revalidate.ts';
 import { type InstanceEngine, LOG_RETENTION_MS } from '../engine.ts';
 import { sequentialGpuIndexes, GpuAllocator } from '../gpu-allocator.ts';
@@ -123,12 +123,8 @@ export class ProcessEngine implements InstanceEngine {
     const data = this.#data ?? '';
     this.#places = {
       images: join(data, 'images'),
-      examples:
-        parts.examples === undefined
-          ? fileURLToPath(new URL('../../../../../examples', import.meta.url))
-          : parts.examples,
-      workerModule:
-        parts.workerModule ?? fileURLToPath(new URL('../../../../worker/src/worker.ts', import.meta.url)),
+      examples: parts.examples === undefined ? RUNNABLE_EXAMPLES : parts.examples,
+      workerModule: parts.workerModule ?? workerModule(),
       pythonCache: join(data, 'cache', 'python'),
     };
     this.#visits = new PeerProcessInstances((id) => join(this.#instancesPath(), id), this.#clock);

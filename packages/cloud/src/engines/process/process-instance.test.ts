@@ -293,7 +293,7 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     });
 
     test('a file that serves itself finds the worker library', async () => {
-      const handler = "import { serve } from '@berth/worker';\nserve(({ input }) => `hello ${input.name}`);";
+      const handler = "import { serve } from 'berth-worker';\nserve(({ input }) => `hello ${input.name}`);";
       await engine.start(
         script('javascript', '', {
           image: image('serving', {

@@ -1,13 +1,12 @@
 import { registerHooks } from 'node:module';
 import { pathToFileURL } from 'node:url';
-import type { Handler } from '../../../../worker/src/worker.ts';
 
 /**
- * Runs a handler file: `run-handler.ts <module that has serve> <handler file>`. A file that
- * exports a function by default is served; one that calls `serve` itself just runs. Wherever the
- * file lies, it finds the worker library under its name.
+ * Runs a handler file: `run-handler.ts <module that exports serve> <handler file>`. A function that is the file's
+ * default export is served; a file that calls `serve` itself just runs. The worker SDK is found by its name
+ * wherever the file is. `@berth/worker` was its name up to 0.1: handlers deployed then still run.
  */
-const WORKER_LIBRARY = '@berth/worker';
+const WORKER_SDK = ['berth-worker', '@berth/worker'];
 
 const [, , workerModule, handlerFile] = process.argv;
 if (workerModule === undefined || handlerFile === undefined)
@@ -16,11 +15,11 @@ const worker = pathToFileURL(workerModule).href;
 
 registerHooks({
   resolve: (specifier, context, nextResolve) =>
-    specifier === WORKER_LIBRARY ? { url: worker, shortCircuit: true } : nextResolve(specifier, context),
+    WORKER_SDK.includes(specifier) ? { url: worker, shortCircuit: true } : nextResolve(specifier, context),
 });
 
 const handler = (await import(pathToFileURL(handlerFile).href)) as { default?: unknown };
 if (typeof handler.default === 'function') {
-  const { serve } = (await import(worker)) as { serve: (handler: Handler) => unknown };
-  serve(handler.default as Handler);
+  const { serve } = (await import(worker)) as { serve: (handler: unknown) => unknown };
+  serve(handler.default);
 }

@@ -1,0 +1,33 @@
+import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/**
+ * Where the program's own files are. A clone runs from `src/`, beside the other packages; the published package
+ * runs compiled from `dist/` and brings its examples along.
+ */
+const COMPILED = extname(import.meta.url) === '.js';
+
+/** The example workers as people read and copy them. */
+export const EXAMPLES = fileAt(COMPILED ? '../../examples' : '../../../../examples');
+
+/**
+ * The example workers as the process engine runs them. The published package has them compiled as well:
+ * Node strips no types from files below `node_modules`.
+ */
+export const RUNNABLE_EXAMPLES = COMPILED ? fileAt('../examples') : EXAMPLES;
+
+/** The module of the worker SDK that exports `serve`. */
+export function workerModule(): string {
+  return COMPILED
+    ? fileURLToPath(import.meta.resolve('berth-worker'))
+    : fileAt('../../../worker/src/worker.ts');
+}
+
+/** A program beside the module `importer`, by its name without extension. */
+export function siblingProgram(name: string, importer: string): string {
+  return fileURLToPath(new URL(`${name}${extname(importer)}`, importer));
+}
+
+function fileAt(path: string): string {
+  return fileURLToPath(new URL(path, import.meta.url));
+}
