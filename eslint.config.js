@@ -1,7 +1,8 @@
 import tseslint from 'typescript-eslint';
 
 // Types are checked by tsc; these rules hold what style asks for and tsc cannot see:
-// no any, no ignored promise, no empty catch, no stray print.
+// no any, no ignored promise, no empty catch, no stray print. Layers and import cycles are checked by
+// dependency-cruiser (.dependency-cruiser.cjs).
 export default tseslint.config(
   {
     ignores: [
@@ -44,24 +45,6 @@ export default tseslint.config(
       'no-debugger': 'error',
       eqeqeq: ['error', 'always'],
       'prefer-const': 'error',
-    },
-  },
-  {
-    // Only the files that wire the house name a driver. Tests run on real ones.
-    files: ['packages/cloud/src/{auth,cli,http,resources,queue,compute,metering,domain,support}/**/*.ts'],
-    ignores: ['**/*.test.ts', '**/fixture.ts', '**/*fixture.ts', '**/*.sample.ts'],
-    rules: {
-      'no-restricted-imports': [
-        'error',
-        {
-          patterns: [
-            {
-              group: ['**/engines/{process,docker,kubernetes}/**', '**/store/{sqlite,postgres}/**'],
-              message: 'Only cloud.ts and what stands beside it name a driver; ask for an interface.',
-            },
-          ],
-        },
-      ],
     },
   },
 );

@@ -1,5 +1,6 @@
 import type { VolumeType } from './records.ts';
 import type { PackedSums } from './packed-sums.ts';
+import type { Bucket } from './time-buckets.ts';
 
 /** A pod that belongs to a cluster is paid for with the cluster. */
 export const USAGE_KINDS = ['pod', 'serverless', 'volume', 'cluster'] as const;
@@ -118,4 +119,15 @@ export interface UsageIntervalQuery {
 export interface CurrentRates {
   kind: UsageKind;
   rates: Record<CostPart, number>;
+}
+
+/** What one group used in one bucket. */
+export interface UsageTotal extends Bucket {
+  group: string;
+  /** Rate times seconds. */
+  amounts: Record<CostPart, bigint>;
+  /** Of what ran. */
+  seconds: number;
+  /** Disk that was held when the bucket began, and what was added in it. */
+  diskInGb: number;
 }

@@ -5,7 +5,6 @@ import { ruleError } from '../support/errors.ts';
 import { bucketStart } from '../domain/time-buckets.ts';
 import { dollarsPerHour } from '../domain/money.ts';
 import { totalsFromIntervals, totalsFromRollups } from './usage-totals.ts';
-import type { UsageTotal } from './usage-totals.ts';
 import { resolveWindow } from '../domain/billing-window.ts';
 import type { BillingWindow, WindowQuery } from '../domain/billing-window.ts';
 import {
@@ -16,6 +15,7 @@ import {
   COST_PARTS,
   hardwareGroup,
   USAGE_KINDS,
+  type UsageTotal,
 } from '../domain/usage-records.ts';
 
 /** More would not be read by anybody, and would take the server's memory. */

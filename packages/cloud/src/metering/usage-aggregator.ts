@@ -2,8 +2,7 @@ import { FIELD, FIELDS } from '../domain/packed-sums.ts';
 import type { PackedSums } from '../domain/packed-sums.ts';
 import { firstBucketEndingAfter } from '../domain/time-buckets.ts';
 import type { Bucket } from '../domain/time-buckets.ts';
-import type { UsageTotal } from './usage-totals.ts';
-import { COST_PARTS, type RollupSlice, type UsageState } from '../domain/usage-records.ts';
+import { COST_PARTS, type RollupSlice, type UsageState, type UsageTotal } from '../domain/usage-records.ts';
 
 const DAY = 86_400;
 const EXACT_DAY = 86_400n;

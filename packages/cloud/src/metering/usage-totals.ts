@@ -5,22 +5,11 @@ import { UsageAggregator } from './usage-aggregator.ts';
 import {
   COST_PARTS,
   type RollupSlice,
-  type CostPart,
   type UsageInterval,
   type UsageRollup,
   type UsageState,
+  type UsageTotal,
 } from '../domain/usage-records.ts';
-
-/** What one group used in one bucket. */
-export interface UsageTotal extends Bucket {
-  group: string;
-  /** Rate times seconds. */
-  amounts: Record<CostPart, bigint>;
-  /** Of what ran. */
-  seconds: number;
-  /** Disk that was held when the bucket began, and what was added in it. */
-  diskInGb: number;
-}
 
 export interface RollupOptions {
   /** Where the roll-ups begin. */

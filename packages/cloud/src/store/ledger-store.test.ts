@@ -11,12 +11,11 @@ import {
 import { Billing } from '../metering/billing.ts';
 import type { BillingGrouping } from '../metering/billing.ts';
 import { BUCKET_SIZES } from '../domain/time-buckets.ts';
-import type { UsageTotal } from '../metering/usage-totals.ts';
 import type { Caller } from '../domain/caller.ts';
 import { Sealer } from '../support/crypto.ts';
 import { openStore } from './open-store.ts';
 import type { Store } from './store.ts';
-import type { ResourceUsage } from '../domain/usage-records.ts';
+import type { ResourceUsage, UsageTotal } from '../domain/usage-records.ts';
 
 const PODS = 60;
 const iso = (milliseconds: number): string => new Date(milliseconds).toISOString();

@@ -1,9 +1,26 @@
 import type { Duplex } from 'node:stream';
-import type { FakeJob, FakePlatform } from './fake-platform.ts';
+import type { FakeJob, FakeJobResult, ReceivedMessage } from './fake-job.ts';
+
+/** What a channel asks of the platform that it belongs to. */
+export interface ChannelPlatform {
+  readonly jobs: ReadonlyMap<string, FakeJob>;
+  readonly answersHeartbeats: boolean | undefined;
+  readonly acknowledgesResults: boolean;
+  readonly acknowledgesChunk: (job: FakeJob, number: number) => boolean;
+  /** A longer line breaks its channel. */
+  readonly maxLineLength: number;
+  readonly channels: Set<FakePlatformChannel>;
+  readonly onWorkerEnd: (channel: FakePlatformChannel) => void;
+  receive(message: ReceivedMessage): void;
+  dispatch(): void;
+  notifyWatchers(): void;
+  addChunk(job: FakeJob, output: unknown, number: number | undefined): void;
+  finish(job: FakeJob, result: FakeJobResult): void;
+}
 
 /** The platform's end of one channel. */
 export class FakePlatformChannel {
-  readonly #server: FakePlatform;
+  readonly #server: ChannelPlatform;
   readonly #socket: Duplex;
   readonly workerId: string;
   credits = 0;
@@ -12,7 +29,7 @@ export class FakePlatformChannel {
   /** The worker said that it goes. */
   receivedQuit = false;
 
-  constructor(server: FakePlatform, workerId: string, socket: Duplex, head: Buffer) {
+  constructor(server: ChannelPlatform, workerId: string, socket: Duplex, head: Buffer) {
     this.#server = server;
     this.#socket = socket;
     this.workerId = workerId;

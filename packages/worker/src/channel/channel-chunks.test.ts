@@ -8,8 +8,8 @@ import { nextEventLoopTurn } from '../delay.ts';
 import { WorkerRuntime } from '../worker-runtime.ts';
 import { SHORT_TIMINGS } from '../../../testing/src/worker-sdk/short-timings.ts';
 import { CLOSE_CONNECTION, FakePlatform } from '../../../testing/src/worker-sdk/fake-platform.ts';
-import type { FakeJob } from '../../../testing/src/worker-sdk/fake-platform.ts';
 import { MAX_UNACKNOWLEDGED_LENGTH } from './unacknowledged-chunks.ts';
+import type { FakeJob } from '../../../testing/src/worker-sdk/fake-job.ts';
 
 const LIMIT = { timeout: 20_000 };
 

@@ -1,6 +1,21 @@
 import type { Job } from '../handler.ts';
 import type { TakenJob } from '../job-source.ts';
-import type { ChannelOutbox } from './channel-outbox.ts';
+
+export interface NumberedChunk {
+  number: number;
+  body: string;
+}
+
+/** Where a job sends what it has to say. */
+export interface ChannelJobOutbox {
+  sendProgress(job: ChannelJob, value: string): void;
+  /** Resolves when there is room for the next one. */
+  sendChunk(job: ChannelJob, chunk: NumberedChunk): Promise<void> | undefined;
+  sendResult(job: ChannelJob, body: string, streamed: boolean): Promise<void> | undefined;
+  /** Sends an unstarted job back to the queue; false where the server does not take it back. */
+  sendReturn(job: ChannelJob): boolean;
+  forget(job: ChannelJob): void;
+}
 
 /** A job that came over the channel. What it says goes over the channel too, or over HTTP where there is none any more. */
 export class ChannelJob implements TakenJob {
@@ -8,7 +23,7 @@ export class ChannelJob implements TakenJob {
   readonly lease: string;
   /** What names this attempt in every line. */
   readonly leaseName: string;
-  readonly #outbox: ChannelOutbox;
+  readonly #outbox: ChannelJobOutbox;
   #elsewhere: TakenJob | undefined;
   /** Whole milliseconds between its arrival and its begin. */
   waitedMs = 0;
@@ -18,7 +33,7 @@ export class ChannelJob implements TakenJob {
   /** The last value to show. */
   pendingProgress = '';
 
-  constructor(job: Job, lease: string, outbox: ChannelOutbox) {
+  constructor(job: Job, lease: string, outbox: ChannelJobOutbox) {
     this.job = job;
     this.lease = lease;
     this.leaseName = `${job.id} ${lease}`;

@@ -1,9 +1,8 @@
 import type { Job } from '../handler.ts';
 import type { TakenJob } from '../job-source.ts';
 import type { ChannelConnection } from './channel-connection.ts';
-import type { ChannelJob } from './channel-job.ts';
+import type { ChannelJob, NumberedChunk, ChannelJobOutbox } from './channel-job.ts';
 import { UnacknowledgedChunks } from './unacknowledged-chunks.ts';
-import type { NumberedChunk } from './unacknowledged-chunks.ts';
 import type { ServerFeatures } from './channel-upgrade.ts';
 
 export interface ChannelOutboxOptions {
@@ -41,7 +40,7 @@ const NO_FEATURES: ServerFeatures = {
  * What this worker says of its jobs. Every result and every chunk with a number is kept until it is acknowledged, and sent again on the
  * next connection; where there is none to be had, it goes over HTTP.
  */
-export class ChannelOutbox {
+export class ChannelOutbox implements ChannelJobOutbox {
   readonly #parts: ChannelOutboxOptions;
   #channel: ChannelConnection | undefined;
   #terms = NO_FEATURES;

@@ -8,7 +8,7 @@ import { WorkerRuntime } from '../worker-runtime.ts';
 import { SHORT_TIMINGS } from '../../../testing/src/worker-sdk/short-timings.ts';
 import type { FakePlatformChannel } from '../../../testing/src/worker-sdk/fake-platform-channel.ts';
 import { FakePlatform } from '../../../testing/src/worker-sdk/fake-platform.ts';
-import type { FakeJob } from '../../../testing/src/worker-sdk/fake-platform.ts';
+import type { FakeJob } from '../../../testing/src/worker-sdk/fake-job.ts';
 
 const LIMIT = { timeout: 15_000 };
 

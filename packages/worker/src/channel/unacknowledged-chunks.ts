@@ -1,14 +1,9 @@
-import type { ChannelJob } from './channel-job.ts';
+import type { ChannelJob, NumberedChunk } from './channel-job.ts';
 
 /** So many characters of chunks wait for acknowledgements. Beyond that generators wait too: each has brought at most one more. */
 export const MAX_UNACKNOWLEDGED_LENGTH = 8 * 1024 * 1024;
 /** What an entry takes besides its text. */
 const OVERHEAD = 100;
-
-export interface NumberedChunk {
-  number: number;
-  body: string;
-}
 
 const NO_CHUNKS: readonly NumberedChunk[] = [];
 

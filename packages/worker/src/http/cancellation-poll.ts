@@ -2,8 +2,8 @@ import { errorMessage } from '../error-report.ts';
 import { Backoff } from '../timings.ts';
 import { delay } from '../delay.ts';
 import type { HttpResponse } from './http-client.ts';
-import { emptyPollDelayMs, rateLimitDelayMs } from './poll-context.ts';
 import type { PollContext } from './poll-context.ts';
+import { emptyPollDelayMs, rateLimitDelayMs } from './poll-delays.ts';
 
 /** Asks which jobs to stop, all the time until the signal ends it. */
 export async function pollCancellations(polling: PollContext, signal: AbortSignal): Promise<void> {

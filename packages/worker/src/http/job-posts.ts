@@ -6,7 +6,7 @@ import { delay } from '../delay.ts';
 import type { WorkerUrls } from './worker-urls.ts';
 import { InvalidRequestError } from './http-client.ts';
 import type { HttpClient } from './http-client.ts';
-import { rateLimitDelayMs } from './poll-context.ts';
+import { rateLimitDelayMs } from './poll-delays.ts';
 
 export interface JobPostsOptions {
   urls: WorkerUrls;

@@ -4,8 +4,8 @@ import { Backoff } from '../timings.ts';
 import { nextEventLoopTurn, delay } from '../delay.ts';
 import { HttpJob } from './http-job.ts';
 import type { HttpResponse } from './http-client.ts';
-import { emptyPollDelayMs, rateLimitDelayMs } from './poll-context.ts';
 import type { PollContext } from './poll-context.ts';
+import { emptyPollDelayMs, rateLimitDelayMs } from './poll-delays.ts';
 
 /**
  * Asks for jobs as long as there is room for some: one question at a time, for as many as there

@@ -1,20 +1,28 @@
 import type { FileHandle } from 'node:fs/promises';
 import { open } from 'node:fs/promises';
-import type { SegmentedLog } from './segmented-log.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import { checkpointOf, parseRecord, splitLines } from './log-record.ts';
 import type { LogSegment } from './log-segment.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 
+/** A log that may still grow. */
+export interface ReadableLog {
+  readonly segments: readonly LogSegment[];
+  readonly nextSeq: number;
+  /** Nothing more is written to it. */
+  readonly ended: boolean;
+  waitForChange(signal?: AbortSignal): Promise<void>;
+}
+
 /** Reads a log once through, for one query. Where numbers are missing it says so in a line of its own. */
 export class LogReader {
-  readonly #book: SegmentedLog;
+  readonly #log: ReadableLog;
   readonly #query: LogQuery;
   readonly #signal: AbortSignal | undefined;
 
-  constructor(book: SegmentedLog, query: LogQuery, signal: AbortSignal | undefined) {
-    this.#book = book;
+  constructor(log: ReadableLog, query: LogQuery, signal: AbortSignal | undefined) {
+    this.#log = log;
     this.#query = query;
     this.#signal = signal;
   }
@@ -24,8 +32,8 @@ export class LogReader {
     const { after, follow = false } = this.#query;
     const afterTs = after !== undefined && 'ts' in after ? after.ts : undefined;
     let expected = await this.#firstSeq();
-    while (this.#book.segments.length === 0 && follow && !this.#over())
-      await this.#book.waitForChange(this.#signal);
+    while (this.#log.segments.length === 0 && follow && !this.#over())
+      await this.#log.waitForChange(this.#signal);
     for (
       let segment = this.#segmentWith(expected);
       segment !== undefined;
@@ -51,16 +59,16 @@ export class LogReader {
 
   /** Nothing more will come. */
   #over(): boolean {
-    return this.#book.ended || this.#signal?.aborted === true;
+    return this.#log.ended || this.#signal?.aborted === true;
   }
 
   async #firstSeq(): Promise<number> {
     const { after, tail } = this.#query;
     if (after !== undefined) return 'seq' in after ? after.seq + 1 : 1;
     if (tail === undefined) return 1;
-    if (tail === 0) return this.#book.nextSeq;
+    if (tail === 0) return this.#log.nextSeq;
     let missing = tail;
-    const segments = this.#book.segments.toReversed();
+    const segments = this.#log.segments.toReversed();
     for (const segment of segments) {
       const wanted = (await Array.fromAsync(this.#linesOf(segment, 1, false)))
         .flat()
@@ -73,11 +81,11 @@ export class LogReader {
   }
 
   #segmentWith(seq: number): LogSegment | undefined {
-    return this.#book.segments.findLast((segment) => segment.firstSeq <= seq) ?? this.#book.segments[0];
+    return this.#log.segments.findLast((segment) => segment.firstSeq <= seq) ?? this.#log.segments[0];
   }
 
   #segmentAfter({ firstSeq }: LogSegment): LogSegment | undefined {
-    return this.#book.segments.find((segment) => segment.firstSeq > firstSeq);
+    return this.#log.segments.find((segment) => segment.firstSeq > firstSeq);
   }
 
   /** The lines of one file from a number on; of the last file also those that are still to come, if they are wanted. */
@@ -108,8 +116,8 @@ export class LogReader {
             seq += 1;
           }
           yield lines;
-        } else if (segment !== this.#book.segments.at(-1) || !follow || this.#over()) return;
-        else await this.#book.waitForChange(this.#signal);
+        } else if (segment !== this.#log.segments.at(-1) || !follow || this.#over()) return;
+        else await this.#log.waitForChange(this.#signal);
       }
     } finally {
       await file.close();

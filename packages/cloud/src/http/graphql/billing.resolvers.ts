@@ -1,11 +1,11 @@
 import { partAmount, totalAmount } from '../../metering/billing.ts';
 import type { BucketSize } from '../../domain/time-buckets.ts';
 import { dollars } from '../../domain/money.ts';
-import type { UsageTotal } from '../../metering/usage-totals.ts';
 import type { Caller } from '../../domain/caller.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
 import { isoTime } from '../../support/clock.ts';
 import type { GraphqlModule } from './graphql-module.ts';
+import type { UsageTotal } from '../../domain/usage-records.ts';
 
 const sdl = `
   extend type User {

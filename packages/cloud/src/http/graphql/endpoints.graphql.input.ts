@@ -1,17 +1,17 @@
 import type { DataCenterDefinition } from '../../domain/catalog/data-centers.ts';
 import { parseCpuInstanceId } from '../../domain/catalog/cpu-selection.ts';
 import { formatGpuIds, parseGpuIds } from '../../domain/catalog/gpu-selection.ts';
-import type {
-  EndpointInput,
-  EndpointSettings,
-  TemplateUse,
-} from '../../resources/endpoints/endpoint-input.ts';
 import { dataCentersInLocations, locationsOf } from '../../domain/endpoints/endpoint-locations.ts';
 import { exactScalerValue } from '../../domain/endpoints/scaler-value.ts';
 import type { ComputeType, Endpoint, EndpointType, FlashBoot, ScalerType } from '../../domain/records.ts';
 import { ruleError } from '../../support/errors.ts';
 import type { SaveTemplateInput } from './templates.resolvers.ts';
 import { environmentFromList, templateFields } from './templates.resolvers.ts';
+import type {
+  EndpointInput,
+  EndpointSettings,
+  TemplateUse,
+} from '../../domain/endpoints/endpoint-defaults.ts';
 
 /** What saveEndpoint may be told. */
 export interface SaveEndpointInput {

@@ -4,11 +4,11 @@ import { officialTemplates } from '../../resources/templates/official-templates.
 import type { ResourceServices } from '../../resources/resources.ts';
 import { parseArgs } from '../../domain/templates/container-command.ts';
 import { splitPorts } from '../../domain/templates/container-ports.ts';
-import type { TemplateFields } from '../../resources/templates/templates.ts';
 import type { Template, TemplateCategory } from '../../domain/records.ts';
 import { ruleError } from '../../support/errors.ts';
 import { requireFields } from './graphql-input-checks.ts';
 import type { GraphqlModule } from './graphql-module.ts';
+import type { TemplateFields } from '../../domain/templates/template-defaults.ts';
 
 const sdl = `
   "A reusable container configuration"

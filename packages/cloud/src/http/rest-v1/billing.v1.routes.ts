@@ -1,13 +1,13 @@
 import { totalAmount } from '../../metering/billing.ts';
 import { BUCKET_SIZES } from '../../domain/time-buckets.ts';
 import { dollars } from '../../domain/money.ts';
-import type { UsageTotal } from '../../metering/usage-totals.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
 import { isoTime } from '../../support/clock.ts';
 import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
 import { commaList, integer, list, named, number, object, stringEnum, text } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
+import type { UsageTotal } from '../../domain/usage-records.ts';
 
 const MAX_FILTER_VALUES = 100;
 const dateTime = (description: string) => text({ format: 'date-time', description });

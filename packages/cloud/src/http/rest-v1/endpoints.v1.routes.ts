@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Caller } from '../../domain/caller.ts';
 import { anyCpuFlavor, DEFAULT_VCPU_COUNT, cpuInstanceId } from '../../domain/catalog/cpu-selection.ts';
 import { eligibleGpuTypes, formatGpuIds } from '../../domain/catalog/gpu-selection.ts';
-import type { EndpointInput, EndpointSettings } from '../../resources/endpoints/endpoint-input.ts';
 import { locationsOf } from '../../domain/endpoints/endpoint-locations.ts';
 import { IDLE_TIMEOUT } from '../../domain/endpoints/endpoint-rules.ts';
 import { exactScalerValue, wholeScalerValue } from '../../domain/endpoints/scaler-value.ts';
@@ -27,6 +26,7 @@ import {
 import type { Static } from '../rest/json-schema.ts';
 import { runpodctlEndpointFields } from './runpodctl-fields.v1.schema.ts';
 import { serializeTemplate, template } from './templates.v1.routes.ts';
+import type { EndpointInput, EndpointSettings } from '../../domain/endpoints/endpoint-defaults.ts';
 
 const computeType = stringEnum(['GPU', 'CPU'], {
   default: 'GPU',

@@ -1,7 +1,6 @@
 import { formatArgs, parseArgs } from '../../domain/templates/container-command.ts';
 import { splitPorts } from '../../domain/templates/container-ports.ts';
 import { MAX_DISK_GB, MAX_NAME_LENGTH } from '../../domain/templates/template-rules.ts';
-import type { TemplateFields } from '../../resources/templates/templates.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
 import type { Caller } from '../../domain/caller.ts';
 import { officialTemplates } from '../../resources/templates/official-templates.ts';
@@ -21,6 +20,7 @@ import {
   text,
 } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
+import type { TemplateFields } from '../../domain/templates/template-defaults.ts';
 
 const category = stringEnum(['NVIDIA', 'AMD', 'CPU'], { description: 'How the template is grouped' });
 const disk = nullable(integer({ minimum: 0, maximum: MAX_DISK_GB, description: 'Size in GB' }));

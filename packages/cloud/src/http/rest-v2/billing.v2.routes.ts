@@ -1,6 +1,5 @@
 import { partAmount, totalAmount } from '../../metering/billing.ts';
 import { dollars } from '../../domain/money.ts';
-import type { UsageTotal } from '../../metering/usage-totals.ts';
 import type { BillingWindow, WindowQuery } from '../../domain/billing-window.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
 import { isoTime } from '../../support/clock.ts';
@@ -10,7 +9,7 @@ import type { Schema, Static } from '../rest/json-schema.ts';
 import { object, text } from '../rest/json-schema.ts';
 import { amountFields, billingResponse, windowFields } from './billing.v2.schema.ts';
 import type { Amounts, BillingResponse } from './billing.v2.schema.ts';
-import type { UsageKind } from '../../domain/usage-records.ts';
+import type { UsageKind, UsageTotal } from '../../domain/usage-records.ts';
 
 const windowQuery = object({}, windowFields);
 const shared = {

@@ -1,10 +1,10 @@
 import { parsePools } from '../../domain/catalog/gpu-selection.ts';
-import type { EndpointInput, EndpointSettings } from '../../resources/endpoints/endpoint-input.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import { BerthError, ruleError } from '../../support/errors.ts';
 import type { Static } from '../rest/json-schema.ts';
 import { mergeCommand } from './container.v2.schema.ts';
 import type { createEndpoint, updateEndpoint } from './endpoints.v2.schema.ts';
+import type { EndpointInput, EndpointSettings } from '../../domain/endpoints/endpoint-defaults.ts';
 
 /** What a body of REST v2 asks of an endpoint. */
 

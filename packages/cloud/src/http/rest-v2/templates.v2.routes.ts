@@ -1,5 +1,4 @@
 import { MAX_NAME_LENGTH } from '../../domain/templates/template-rules.ts';
-import type { TemplateFields } from '../../resources/templates/templates.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
 import type { Template } from '../../domain/records.ts';
 import type { Operation } from '../rest/rest-operation.ts';
@@ -15,6 +14,7 @@ import {
   containerResponseFields,
 } from './container.v2.schema.ts';
 import { paginate, pageQuery, pagination } from './pagination.v2.ts';
+import type { TemplateFields } from '../../domain/templates/template-defaults.ts';
 
 const category = stringEnum(['CPU', 'NVIDIA', 'AMD'], {
   description: 'How the template is grouped; it chooses no hardware',

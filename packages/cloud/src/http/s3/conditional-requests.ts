@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { WriteCondition, StoredObject } from '../../resources/volumes/volume-objects.ts';
+import type { WriteCondition } from '../../resources/volumes/volume-objects.ts';
 import { S3Error } from './s3.errors.ts';
+import type { StoredObject } from '../../resources/volumes/object-metadata.ts';
 
 export type ReadDecision = 'go' | 'not-modified';
 

@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { VolumeContents } from '../../resources/volumes/volume-contents.ts';
-import type { VolumeObjects, StoredObject } from '../../resources/volumes/volume-objects.ts';
+import type { VolumeObjects } from '../../resources/volumes/volume-objects.ts';
 import type { MultipartUploads } from '../../resources/volumes/multipart-uploads.ts';
 import type { NetworkVolume } from '../../domain/records.ts';
 import type { S3Url } from './s3-url.ts';
 import type { AuthenticatedS3Request } from './s3-authenticator.ts';
 import { S3Error } from './s3.errors.ts';
+import type { StoredObject } from '../../resources/volumes/object-metadata.ts';
 
 /** One request of someone who was let in. */
 export interface S3Exchange {

@@ -1,5 +1,4 @@
 import type { ObjectListing } from '../../resources/volumes/object-listing.ts';
-import type { StoredObject } from '../../resources/volumes/volume-objects.ts';
 import type { S3Query } from './s3-url.ts';
 import { percentEncode } from './s3-url.ts';
 import type { S3BucketExchange } from './s3-exchange.ts';
@@ -7,6 +6,7 @@ import { quoteEtag, sendXml, s3Timestamp } from './s3-exchange.ts';
 import { S3Error } from './s3.errors.ts';
 import { element, xmlDocument } from './s3-xml.ts';
 import type { XmlFragment } from './s3-xml.ts';
+import type { StoredObject } from '../../resources/volumes/object-metadata.ts';
 
 export const MAX_KEYS = 1_000;
 

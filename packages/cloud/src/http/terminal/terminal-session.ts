@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import type { RawData, WebSocket } from 'ws';
-import type { Execution } from '../../engines/instance.ts';
 import type { OpenTerminal } from '../../resources/terminals/terminals.ts';
 import { isAccessError } from '../../auth/authenticator.ts';
 import { BerthError } from '../../support/errors.ts';
@@ -23,6 +22,8 @@ const SIGNALS: ReadonlySet<string> = new Set([
 
 /** How a connection ends, beyond what WebSockets have. */
 const CLOSE_CODES = { ended: 1000, goingAway: 1001, badMessage: 1007, defect: 1011, keyGone: 4401 } as const;
+
+type Execution = OpenTerminal['execution'];
 
 export interface TerminalSessionDeps {
   webSocket: WebSocket;

@@ -1,86 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Endpoint, OwnedRecord } from '../../domain/records.ts';
+import type { Endpoint } from '../../domain/records.ts';
 import type { EndpointReferences } from '../../store/store.ts';
 import { BerthError } from '../../support/errors.ts';
 import { checkRegistryExists } from '../registries/registry-references.ts';
-import type { TemplateFields } from '../templates/templates.ts';
 import { anyCpuFlavor, cpuFindings } from '../../domain/catalog/cpu-selection.ts';
 import { ANY_GPU, gpuFindings, normalizeGpuIds } from '../../domain/catalog/gpu-selection.ts';
 import type { GpuSelection } from '../../domain/catalog/gpu-selection.ts';
 import type { CatalogSnapshot } from '../../domain/catalog/catalog-snapshot.ts';
 import { dataCenterFindings, volumeFindings } from '../../domain/endpoints/endpoint-locations.ts';
 import { endpointFindings } from '../../domain/endpoints/endpoint-rules.ts';
-
-/** What a person may set, apart from what refers to other things of the account. */
-export type EndpointSettings = Omit<
-  Endpoint,
-  | keyof OwnedRecord
-  | 'updatedAt'
-  | 'version'
-  | 'templateId'
-  | 'templateLinked'
-  | 'templateBound'
-  | 'registryId'
-  | 'networkVolumeIds'
->;
-
-/**
- * How a template is used: `link` keeps the endpoint following its changes, as the older
- * interfaces do; `copy` takes the container once, as REST v2 does; `own` makes a template
- * that belongs to this endpoint alone.
- */
-export type TemplateUse =
-  | { as: 'link' | 'copy'; id: string }
-  | { as: 'own'; fields: Partial<TemplateFields> };
-
-/** What someone asks of an endpoint, new or present. What is not said stays as it is. */
-export interface EndpointInput {
-  template?: TemplateUse;
-  registryId?: string | null;
-  networkVolumeIds?: readonly string[];
-  /** The release that all of this was: what it refers to may have been deleted since. */
-  rollbackVersion?: number;
-  /** `base` is the endpoint so far: the defaults or the present one, with the template already applied. May be asked more than once. */
-  settings(base: Endpoint): Partial<EndpointSettings>;
-}
-
-/** What an endpoint is where nothing is said. The interfaces differ in some of these and say so themselves. */
-export const ENDPOINT_DEFAULTS: Omit<Endpoint, keyof OwnedRecord | 'updatedAt'> = {
-  name: '',
-  type: 'QUEUE',
-  compute: 'GPU',
-  image: '',
-  args: '',
-  containerDisk: 20,
-  ports: [],
-  env: {},
-  registryId: null,
-  templateId: null,
-  templateLinked: false,
-  templateBound: false,
-  ...ANY_GPU,
-  gpuCount: 1,
-  cpuFlavors: [],
-  allowedCudaVersions: [],
-  minCudaVersion: null,
-  dataCenterIds: [],
-  locations: '',
-  networkVolumeIds: [],
-  workersMin: 0,
-  workersMax: 3,
-  workersStandby: 0,
-  idleTimeout: 5,
-  scalerType: 'QUEUE_DELAY',
-  scalerValue: 4,
-  executionTimeout: 600_000,
-  jobTtl: 86_400_000,
-  retention: null,
-  maxRetries: 1,
-  flashboot: 'OFF',
-  modelReferences: [],
-  compliance: [],
-  version: 0,
-};
+import type { EndpointInput } from '../../domain/endpoints/endpoint-defaults.ts';
 
 /** The endpoint that an order makes of `base`, or the reasons why not. `before` is the present one, if there is one. */
 export function applyEndpointInput(

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Endpoint } from '../../domain/records.ts';
-import type { EndpointInput } from './endpoint-input.ts';
+import type { EndpointInput } from '../../domain/endpoints/endpoint-defaults.ts';
 
 /** What is built into a running worker. The rest takes effect on the workers that are there. */
 const RELEASE_FIELDS = [

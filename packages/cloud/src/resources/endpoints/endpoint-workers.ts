@@ -1,6 +1,5 @@
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
-import type { WorkerReconciler } from '../../compute/workers/worker-reconciler.ts';
-import type { TrackedWorker } from '../../compute/workers/tracked-worker.ts';
+import type { InstanceEngine } from '../../engines/engine.ts';
 import type { WorkerStore } from '../../store/worker-store.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import type { Clock } from '../../support/clock.ts';
@@ -29,16 +28,36 @@ export interface Rollout {
   percentOnLatest: number;
 }
 
+/** A worker as it is now, beyond its record. */
+export interface LiveWorker {
+  record: Worker;
+  busy: boolean;
+  /** Why it is unhealthy; null where it is healthy. */
+  unhealthy: string | null;
+  /** The last that its engine said about the start. */
+  progress: string | null;
+}
+
+/** The workers that run now; compute/ implements it. */
+export interface LiveWorkers {
+  workers(endpoint: Pick<Endpoint, 'id' | 'type'>): readonly LiveWorker[];
+  /** Why the endpoint has no worker; undefined where it has one or needs none. */
+  noWorkerReason(endpoint: Endpoint): string | undefined;
+  engine(dataCenterId: string): Pick<InstanceEngine, 'logs'> | undefined;
+  /** Has the endpoint's workers reconciled soon. */
+  wake(endpointId: string): void;
+}
+
 /** What an endpoint's owner sees of its workers and its releases. */
 export class EndpointWorkers {
   readonly #endpoints: Endpoints;
-  readonly #fleet: WorkerReconciler;
+  readonly #liveWorkers: LiveWorkers;
   readonly #store: WorkerStore;
   readonly #clock: Clock;
 
-  constructor(endpoints: Endpoints, fleet: WorkerReconciler, store: WorkerStore, clock: Clock) {
+  constructor(endpoints: Endpoints, liveWorkers: LiveWorkers, store: WorkerStore, clock: Clock) {
     this.#endpoints = endpoints;
-    this.#fleet = fleet;
+    this.#liveWorkers = liveWorkers;
     this.#store = store;
     this.#clock = clock;
   }
@@ -52,13 +71,13 @@ export class EndpointWorkers {
     return {
       endpoint,
       workers: this.viewsOf(endpoint),
-      reason: this.#fleet.noWorkerReason(endpoint) ?? null,
+      reason: this.#liveWorkers.noWorkerReason(endpoint) ?? null,
     };
   }
 
   /** The workers of an endpoint that is at hand, also where it is being deleted meanwhile: a list does not fail for that. */
   viewsOf(endpoint: Endpoint): WorkerView[] {
-    return this.#fleet.workers(endpoint).map((member) => this.#view(member, endpoint));
+    return this.#liveWorkers.workers(endpoint).map((member) => this.#view(member, endpoint));
   }
 
   /** The log of a worker, also of one that has ended. */
@@ -71,9 +90,9 @@ export class EndpointWorkers {
   ): Promise<AsyncIterable<LogLine>> {
     const endpoint = await this.#endpoints.get(caller, endpointId);
     const worker =
-      this.#fleet.workers(endpoint).find(({ record }) => record.id === workerId)?.record ??
+      this.#liveWorkers.workers(endpoint).find(({ record }) => record.id === workerId)?.record ??
       (await this.#store.findWorker(endpointId, workerId));
-    const engine = worker === undefined ? undefined : this.#fleet.engine(worker.dataCenterId);
+    const engine = worker === undefined ? undefined : this.#liveWorkers.engine(worker.dataCenterId);
     if (engine === undefined) throw notFound('worker', workerId);
     return engine.logs(workerId, query, signal);
   }
@@ -86,7 +105,7 @@ export class EndpointWorkers {
     signal: AbortSignal,
   ): Promise<AsyncIterable<LogLine>> {
     const endpoint = (await this.#endpoints.list(caller)).find((one) =>
-      this.#fleet.workers(one).some(({ record }) => record.id === workerId),
+      this.#liveWorkers.workers(one).some(({ record }) => record.id === workerId),
     );
     if (endpoint === undefined) throw notFound('worker', workerId);
     return this.logs(caller, endpoint.id, workerId, query, signal);
@@ -128,11 +147,11 @@ export class EndpointWorkers {
       ...rollbackInput(release.endpoint),
       rollbackVersion: version,
     });
-    this.#fleet.wake(endpointId);
+    this.#liveWorkers.wake(endpointId);
     return changed;
   }
 
-  #view(member: TrackedWorker, endpoint: Endpoint): WorkerView {
+  #view(member: LiveWorker, endpoint: Endpoint): WorkerView {
     const { record, busy, unhealthy } = member;
     const status =
       unhealthy !== null

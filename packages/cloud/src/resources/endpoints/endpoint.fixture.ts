@@ -4,7 +4,7 @@ import { defineDataCenter } from '../../domain/catalog/data-centers.ts';
 import { GPU_POOLS } from '../../domain/catalog/gpu-pools.ts';
 import { GPU_TYPES } from '../../domain/catalog/gpu-types.ts';
 import type { CatalogSnapshot } from '../../domain/catalog/catalog-snapshot.ts';
-import { ENDPOINT_DEFAULTS } from './endpoint-input.ts';
+import { ENDPOINT_DEFAULTS } from '../../domain/endpoints/endpoint-defaults.ts';
 
 /** An endpoint that keeps every rule, for tests. */
 export const sampleEndpoint: Endpoint = {

@@ -11,12 +11,12 @@ import { Catalog } from '../catalog/catalog.ts';
 import { defineDataCenter } from '../../domain/catalog/data-centers.ts';
 import { Registries } from '../registries/registries.ts';
 import { Templates } from '../templates/templates.ts';
-import type { TemplateFields } from '../templates/templates.ts';
 import { Volumes } from '../volumes/volumes.ts';
 import { EndpointCache } from './endpoint-cache.ts';
 import { Endpoints } from './endpoints.ts';
 import type { EndpointsDeps } from './endpoints.ts';
-import type { EndpointInput, EndpointSettings } from './endpoint-input.ts';
+import type { TemplateFields } from '../../domain/templates/template-defaults.ts';
+import type { EndpointInput, EndpointSettings } from '../../domain/endpoints/endpoint-defaults.ts';
 
 const refusedAs = (code: string, words: RegExp) => (error: unknown) =>
   error instanceof BerthError &&

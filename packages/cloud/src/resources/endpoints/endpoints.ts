@@ -8,10 +8,9 @@ import { auditEntry, diffRecords } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
 import { checkRegistryExists, referencedRegistryIds } from '../registries/registry-references.ts';
 import { rejectDuplicateName } from '../templates/templates.ts';
-import type { TemplateUpdate, TemplateFields, Templates } from '../templates/templates.ts';
+import type { TemplateUpdate, Templates } from '../templates/templates.ts';
 import type { EndpointCache } from './endpoint-cache.ts';
-import { applyEndpointInput, ENDPOINT_DEFAULTS } from './endpoint-input.ts';
-import type { EndpointInput, TemplateUse } from './endpoint-input.ts';
+import { applyEndpointInput } from './endpoint-input.ts';
 import { withVersion } from './endpoint-release.ts';
 import { newEndpointId } from '../../domain/endpoints/reserved-endpoint-ids.ts';
 import {
@@ -20,6 +19,12 @@ import {
   impliedTemplate,
 } from '../../domain/templates/template-inheritance.ts';
 import { readCatalogSnapshot } from '../catalog/read-catalog-snapshot.ts';
+import type { TemplateFields } from '../../domain/templates/template-defaults.ts';
+import {
+  ENDPOINT_DEFAULTS,
+  type EndpointInput,
+  type TemplateUse,
+} from '../../domain/endpoints/endpoint-defaults.ts';
 
 const RESOURCE = 'endpoint';
 /** Values of the environment are nobody's business but the container's. */

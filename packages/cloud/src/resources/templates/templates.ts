@@ -11,32 +11,11 @@ import { containerFromTemplate, mergeTemplateChange } from '../../domain/templat
 import { checkRegistryExists, referencedRegistryIds } from '../registries/registry-references.ts';
 import { checkTemplate } from '../../domain/templates/template-rules.ts';
 import type { AuditedChange } from '../../store/collection.ts';
-
-/** What a person may set; the rest is Berth's. */
-export type TemplateFields = Omit<Template, 'id' | 'accountId' | 'createdAt' | 'updatedAt'>;
-export type NewTemplate = Pick<TemplateFields, 'name' | 'image'> & Partial<TemplateFields>;
-
-/** What a template is where nothing is said. The interfaces differ in some of these and say so themselves. */
-const TEMPLATE_DEFAULTS: Omit<TemplateFields, 'name' | 'image'> = {
-  args: '',
-  containerDisk: 50,
-  volumeSize: 0,
-  volumePath: '/workspace',
-  ports: [],
-  portLabels: [],
-  env: {},
-  registryId: null,
-  category: 'NVIDIA',
-  public: false,
-  serverless: false,
-  readme: '',
-  startSsh: true,
-  startJupyter: true,
-  startScript: '',
-  advancedStart: false,
-  allowedCudaVersions: [],
-  config: null,
-};
+import {
+  type TemplateFields,
+  type NewTemplate,
+  TEMPLATE_DEFAULTS,
+} from '../../domain/templates/template-defaults.ts';
 
 /** A change of a template that is about to be written. */
 export interface TemplateUpdate extends AuditedTemplateChange {

@@ -6,13 +6,13 @@ import type { KeyedMutex } from '../../support/keyed-mutex.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Ids } from '../../support/ids.ts';
 import { BerthError, ruleError } from '../../support/errors.ts';
-import type { ObjectHeaders } from './object-metadata.ts';
+import type { ObjectHeaders, StoredObject } from './object-metadata.ts';
 import { createDirectory } from './volume-directory.ts';
 import type { VolumeDirectory } from './volume-directory.ts';
 import { isMissingPathError } from './directory-handle.ts';
 import { receiveFile } from './receive-file.ts';
 import { objectPath } from './object-key.ts';
-import type { WriteCondition, NewObject, VolumeObjects, StoredObject } from './volume-objects.ts';
+import type { WriteCondition, NewObject, VolumeObjects } from './volume-objects.ts';
 import type { VolumeUsageMeter } from './volume-usage.ts';
 
 export const MAX_UPLOAD_PARTS = 10_000;

@@ -4,7 +4,7 @@ import { isPermissionError } from '../../support/permission-error.ts';
 import { withParentDirectory, resolveInside, isMissingPathError, lstatIfExists } from './directory-handle.ts';
 import type { EntryLocation } from './directory-handle.ts';
 import { compareObjectKeys, objectKeyProblem } from './object-key.ts';
-import type { StoredObject } from './volume-objects.ts';
+import type { StoredObject } from './object-metadata.ts';
 
 /** Names of one folder that are in memory at a time: of a folder with more, the next ones are looked for when these are told. */
 const MAX_NAMES_IN_MEMORY = 1_000;

@@ -109,3 +109,11 @@ function matchesFingerprint(kept: FileFingerprint, file: BigIntStats): boolean {
   const print = fingerprintOf(file);
   return kept.size === print.size && kept.mtime === print.mtime && kept.inode === print.inode;
 }
+
+/** A file of a volume, or a folder, as an object. */
+export interface StoredObject extends ObjectMetadata {
+  key: string;
+  folder: boolean;
+  size: number;
+  modifiedAt: number;
+}

@@ -7,7 +7,7 @@ import type { KeyedMutex } from '../../support/keyed-mutex.ts';
 import type { Ids } from '../../support/ids.ts';
 import { BerthError, ruleError } from '../../support/errors.ts';
 import { temporaryName } from '../../support/temporary-name.ts';
-import { ObjectMetadataStore, derivedEtag } from './object-metadata.ts';
+import { ObjectMetadataStore, derivedEtag, type StoredObject } from './object-metadata.ts';
 import type { ObjectMetadata, ObjectHeaders } from './object-metadata.ts';
 import { createDirectory, removeEmptyDirectory } from './volume-directory.ts';
 import type { VolumeDirectory } from './volume-directory.ts';
@@ -19,14 +19,6 @@ import { listObjects } from './object-listing.ts';
 import type { ObjectListing, ObjectListingQuery } from './object-listing.ts';
 import { objectPath } from './object-key.ts';
 import type { VolumeUsageMeter } from './volume-usage.ts';
-
-/** A file of a volume, or a folder, as an object. */
-export interface StoredObject extends ObjectMetadata {
-  key: string;
-  folder: boolean;
-  size: number;
-  modifiedAt: number;
-}
 
 /** An object that is held open: what is read is of one file, even where another takes its place meanwhile. */
 export interface OpenObject extends StoredObject {

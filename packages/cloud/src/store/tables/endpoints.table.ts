@@ -11,7 +11,7 @@ import { endpointRows } from './endpoint-rows.ts';
 import { ownedTable, forShare, forUpdate } from './owned-table.ts';
 import { lockRegistries } from './registries.table.ts';
 import { templateRows, templateWriter, templateInUseReason } from './templates.table.ts';
-import { volumeFromRow } from './network-volumes.table.ts';
+import { volumeFromRow } from './network-volume-rows.ts';
 
 export function endpointTable(database: Database, sealer: Sealer): EndpointStore {
   const { toRow, fromRow } = endpointRows(sealer);

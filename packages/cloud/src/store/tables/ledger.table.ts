@@ -3,7 +3,6 @@ import type { LedgerStore, UsageRules } from '../ledger-store.ts';
 import type { VolumeType } from '../../domain/records.ts';
 import { execute, join, raw, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row, Statement, Steps } from '../sql.ts';
-import { workerFromRow } from './workers.table.ts';
 import { forUpdate } from './owned-table.ts';
 import {
   COST_PART_COLUMN,
@@ -12,7 +11,6 @@ import {
   RollupWriter,
   readRollup,
 } from './usage-sums.table.ts';
-import { volumeFromRow } from './network-volumes.table.ts';
 import {
   COST_PARTS,
   type CurrentRates,
@@ -23,6 +21,8 @@ import {
   type ResourceUsage,
   type UsageChange,
 } from '../../domain/usage-records.ts';
+import { workerFromRow } from './worker-rows.ts';
+import { volumeFromRow } from './network-volume-rows.ts';
 
 /** The end of what has not ended. */
 const OPEN_END = Number.MAX_SAFE_INTEGER;

@@ -1,12 +1,12 @@
 import { BerthError } from '../../support/errors.ts';
 import type { Database } from '../database.ts';
 import type { UsageRules } from '../ledger-store.ts';
-import type { NetworkVolume, VolumeType } from '../../domain/records.ts';
+import type { NetworkVolume } from '../../domain/records.ts';
 import { row, sql } from '../sql.ts';
-import type { Row } from '../sql.ts';
 import { recordUsage } from './ledger.table.ts';
 import { ownedTable } from './owned-table.ts';
 import type { Collection } from '../collection.ts';
+import { volumeFromRow } from './network-volume-rows.ts';
 
 export function networkVolumeTable(database: Database, usage?: UsageRules): Collection<NetworkVolume> {
   return ownedTable(database, {
@@ -45,16 +45,4 @@ export function networkVolumeTable(database: Database, usage?: UsageRules): Coll
       if (usage !== undefined) yield* recordUsage(usage.volumeChanges(volume, at));
     },
   });
-}
-
-export function volumeFromRow(found: Row): NetworkVolume {
-  return {
-    id: String(found['id']),
-    accountId: String(found['account_id']),
-    name: String(found['name']),
-    size: Number(found['size']),
-    dataCenterId: String(found['data_center_id']),
-    type: found['type'] as VolumeType,
-    createdAt: Number(found['created_at']),
-  };
 }

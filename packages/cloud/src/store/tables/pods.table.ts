@@ -7,9 +7,9 @@ import type { Row, Statement, Steps, Value } from '../sql.ts';
 import { recordAudit } from './audit-log.table.ts';
 import { recordUsage } from './ledger.table.ts';
 import { ownedTable, forShare, forUpdate } from './owned-table.ts';
-import { volumeFromRow } from './network-volumes.table.ts';
 import type { GpusInUse, Pod } from '../../domain/pods/pod-record.ts';
 import type { AuditedChange } from '../collection.ts';
+import { volumeFromRow } from './network-volume-rows.ts';
 
 /** Those who take hardware take turns: PostgreSQL waits for this lock until the transaction ends, SQLite needs none. */
 const placementLock: Statement = byDialect({

@@ -1,0 +1,74 @@
+import type { Endpoint, OwnedRecord } from '../records.ts';
+import { ANY_GPU } from '../catalog/gpu-selection.ts';
+import type { TemplateFields } from '../templates/template-defaults.ts';
+
+/** What a person may set, apart from what refers to other things of the account. */
+export type EndpointSettings = Omit<
+  Endpoint,
+  | keyof OwnedRecord
+  | 'updatedAt'
+  | 'version'
+  | 'templateId'
+  | 'templateLinked'
+  | 'templateBound'
+  | 'registryId'
+  | 'networkVolumeIds'
+>;
+
+/**
+ * How a template is used: `link` keeps the endpoint following its changes, as the older
+ * interfaces do; `copy` takes the container once, as REST v2 does; `own` makes a template
+ * that belongs to this endpoint alone.
+ */
+export type TemplateUse =
+  | { as: 'link' | 'copy'; id: string }
+  | { as: 'own'; fields: Partial<TemplateFields> };
+
+/** What someone asks of an endpoint, new or present. What is not said stays as it is. */
+export interface EndpointInput {
+  template?: TemplateUse;
+  registryId?: string | null;
+  networkVolumeIds?: readonly string[];
+  /** The release that all of this was: what it refers to may have been deleted since. */
+  rollbackVersion?: number;
+  /** `base` is the endpoint so far: the defaults or the present one, with the template already applied. May be asked more than once. */
+  settings(base: Endpoint): Partial<EndpointSettings>;
+}
+
+/** What an endpoint is where nothing is said. The interfaces differ in some of these and say so themselves. */
+export const ENDPOINT_DEFAULTS: Omit<Endpoint, keyof OwnedRecord | 'updatedAt'> = {
+  name: '',
+  type: 'QUEUE',
+  compute: 'GPU',
+  image: '',
+  args: '',
+  containerDisk: 20,
+  ports: [],
+  env: {},
+  registryId: null,
+  templateId: null,
+  templateLinked: false,
+  templateBound: false,
+  ...ANY_GPU,
+  gpuCount: 1,
+  cpuFlavors: [],
+  allowedCudaVersions: [],
+  minCudaVersion: null,
+  dataCenterIds: [],
+  locations: '',
+  networkVolumeIds: [],
+  workersMin: 0,
+  workersMax: 3,
+  workersStandby: 0,
+  idleTimeout: 5,
+  scalerType: 'QUEUE_DELAY',
+  scalerValue: 4,
+  executionTimeout: 600_000,
+  jobTtl: 86_400_000,
+  retention: null,
+  maxRetries: 1,
+  flashboot: 'OFF',
+  modelReferences: [],
+  compliance: [],
+  version: 0,
+};

@@ -1,0 +1,28 @@
+import type { Template } from '../records.ts';
+
+/** What a person may set; the rest is Berth's. */
+export type TemplateFields = Omit<Template, 'id' | 'accountId' | 'createdAt' | 'updatedAt'>;
+
+export type NewTemplate = Pick<TemplateFields, 'name' | 'image'> & Partial<TemplateFields>;
+
+/** What a template is where nothing is said. The interfaces differ in some of these and say so themselves. */
+export const TEMPLATE_DEFAULTS: Omit<TemplateFields, 'name' | 'image'> = {
+  args: '',
+  containerDisk: 50,
+  volumeSize: 0,
+  volumePath: '/workspace',
+  ports: [],
+  portLabels: [],
+  env: {},
+  registryId: null,
+  category: 'NVIDIA',
+  public: false,
+  serverless: false,
+  readme: '',
+  startSsh: true,
+  startJupyter: true,
+  startScript: '',
+  advancedStart: false,
+  allowedCudaVersions: [],
+  config: null,
+};
