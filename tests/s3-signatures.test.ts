@@ -17,7 +17,7 @@ import {
   sign,
   signingKey,
   stringToSign,
-} from '../packages/cloud/src/http/s3/sigv4.ts';
+} from '../packages/cloud/src/auth/sigv4.ts';
 import { DATABASES } from '../packages/testing/src/test-database.ts';
 import { createS3Key, createVolume, createS3Client } from '../packages/testing/src/s3-test-client.ts';
 import type { S3Key } from '../packages/testing/src/s3-test-client.ts';
@@ -56,7 +56,7 @@ function signed(
   }: Attempt,
 ) {
   const time = stamp(at);
-  const scope = { accessId, date: time.slice(0, 8), region };
+  const scope = { accessId, date: time.slice(0, 8), region, service: 's3' };
   const hash =
     payload ?? (expires === undefined ? createHash('sha256').update(body).digest('hex') : 'UNSIGNED-PAYLOAD');
   const all: Record<string, string> = {
@@ -79,7 +79,7 @@ function signed(
   const text = new URLSearchParams(asked).toString().replaceAll('+', '%20');
   const key = signingKey(secret, scope);
   const canonical = canonicalRequest(
-    { method, url: { path, bucket: '', key: '', query: new S3Query(text) }, headers: all, payloadHash: hash },
+    { method, path, query: new S3Query(text).pairs, headers: all, payloadHash: hash },
     names,
   );
   const signature = sign(key, stringToSign({ scope, time }, canonical));

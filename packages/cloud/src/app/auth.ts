@@ -1,7 +1,7 @@
 import { Authenticator } from '../auth/authenticator.ts';
 import { PodTokens } from '../auth/pod-tokens.ts';
+import { S3Credentials } from '../auth/s3-credentials.ts';
 import { WorkerTokens } from '../auth/worker-tokens.ts';
-import { S3Keys } from '../resources/keys/s3-keys.ts';
 import type { AppContext } from './app-context.ts';
 import type { Storage } from './storage.ts';
 
@@ -10,7 +10,7 @@ const SAVE_LAST_USED_INTERVAL_MS = 30_000;
 /** Who may do what: API keys, S3 keys, and the tokens of workers and pods. */
 export interface Auth {
   authenticator: Authenticator;
-  s3Keys: S3Keys;
+  s3Credentials: S3Credentials;
   podTokens: PodTokens;
   workerTokens: WorkerTokens;
   /** Saves at intervals when keys were last used. */
@@ -21,18 +21,18 @@ export interface Auth {
 export function createAuth({ log, events }: AppContext, { context, masterKey }: Storage): Auth {
   const podTokens = new PodTokens(masterKey);
   const authenticator = new Authenticator(context, podTokens);
-  const s3Keys = new S3Keys(context, () => events.publish('keys.changed', { source: 'request' }));
+  const s3Credentials = new S3Credentials(context);
   events.subscribe('keys.changed', () => {
     authenticator.invalidateCache();
-    s3Keys.invalidateCache();
+    s3Credentials.invalidateCache();
   });
   const saveLastUsed = async (): Promise<void> => {
-    await Promise.all([authenticator.saveLastUsed(), s3Keys.saveLastUsed()]);
+    await Promise.all([authenticator.saveLastUsed(), s3Credentials.saveLastUsed()]);
   };
   let timer: NodeJS.Timeout | undefined;
   return {
     authenticator,
-    s3Keys,
+    s3Credentials,
     podTokens,
     workerTokens: new WorkerTokens(masterKey),
     start: () => {

@@ -57,7 +57,7 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
       log,
       endpointRouter,
       s3: new S3Routes({
-        keys: auth.s3Keys,
+        credentials: auth.s3Credentials,
         authenticator,
         clock,
         volumes: services.resources.volumes,

@@ -11,6 +11,7 @@ import { Hub } from '../resources/hub/hub.ts';
 import { Images } from '../resources/images/images.ts';
 import { ApiKeys } from '../resources/keys/api-keys.ts';
 import { LoginRequests } from '../resources/keys/login-requests.ts';
+import { S3Keys } from '../resources/keys/s3-keys.ts';
 import { Models } from '../resources/models/models.ts';
 import { Pods } from '../resources/pods/pods.ts';
 import { Registries } from '../resources/registries/registries.ts';
@@ -23,7 +24,6 @@ import { Volumes } from '../resources/volumes/volumes.ts';
 import { ChangeNotifier } from '../support/change-notifier.ts';
 import { EXAMPLES } from '../support/program-files.ts';
 import type { AppContext } from './app-context.ts';
-import type { Auth } from './auth.ts';
 import type { Compute } from './compute.ts';
 import type { Engines } from './engines.ts';
 import type { Queue } from './queue.ts';
@@ -31,7 +31,6 @@ import type { Storage } from './storage.ts';
 
 export interface ServicesDeps {
   storage: Storage;
-  auth: Auth;
   queue: Queue;
   engines: Engines;
   compute: Compute;
@@ -48,7 +47,7 @@ export interface Services {
 
 export function createServices(
   { config, log, clock, events }: AppContext,
-  { storage, auth, queue, engines, compute, endpointCache, secrets, flash }: ServicesDeps,
+  { storage, queue, engines, compute, endpointCache, secrets, flash }: ServicesDeps,
 ): Services {
   const { store, context, masterKey } = storage;
   const { catalog } = engines;
@@ -79,7 +78,8 @@ export function createServices(
     jupyterPassword: (podId) => jupyterPassword(masterKey, podId),
     onChanged: (podId) => events.publish('pod.changed', { podId, source: 'request' }),
   });
-  const keys = new ApiKeys(context, () => events.publish('keys.changed', { source: 'request' }));
+  const keysChanged = (): void => events.publish('keys.changed', { source: 'request' });
+  const keys = new ApiKeys(context, keysChanged);
   const volumeContents = new VolumeContents(context, config.data, (error) =>
     log.warn(
       { err: error },
@@ -107,7 +107,7 @@ export function createServices(
       loginRequests: new LoginRequests(context, keys),
       images: new Images(context, { folder: join(dataDirectory, 'images') }),
       workers: new EndpointWorkers(endpoints, compute.workers, store.workers, clock),
-      s3Keys: auth.s3Keys,
+      s3Keys: new S3Keys(context, keysChanged),
       webhookSecretFor: (accountId) => queue.webhookSecretFor(accountId),
     },
   };

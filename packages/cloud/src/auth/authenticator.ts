@@ -1,22 +1,22 @@
+import { POD_ACCESS_DENIED, ROOT_ACCOUNT_ID } from '../domain/caller.ts';
+import type { Caller } from '../domain/caller.ts';
 import type { ApiKey } from '../domain/records.ts';
+import type { PodStore } from '../store/pod-store.ts';
+import type { ApiKeyStore } from '../store/store.ts';
+import type { Clock } from '../support/clock.ts';
 import { hashApiKey } from '../support/crypto.ts';
 import { BerthError } from '../support/errors.ts';
-import { type Caller, ROOT_ACCOUNT_ID } from '../domain/caller.ts';
-import type { ResourceContext } from '../resources/resource-context.ts';
+import { KeyCache } from './key-cache.ts';
 import type { PodTokens } from './pod-tokens.ts';
-import { scopeLevelOf, isKeyActive, permits } from './scopes.ts';
-import type { ScopeName, AccessMode } from './scopes.ts';
+import { isKeyActive, permits, scopeLevelOf } from './scopes.ts';
+import type { AccessMode, ScopeName } from './scopes.ts';
 
-/** Longer texts are no keys of ours and are not worth hashing. */
+/** Longer texts are not keys of this server and are not worth hashing. */
 const MAX_API_KEY_LENGTH = 512;
-/** How exact "last used" is; a write for every request would cost more than it tells. */
-const LAST_USED_RESOLUTION_MS = 60_000;
-/** A key that was looked up is remembered this long at most; a change on this server, or one that another tells of, ends that at once. */
-const CACHE_TTL_MS = 1_000;
 const MAX_CACHED_KEYS = 10_000;
 
-export const POD_ACCESS_DENIED =
-  'access denied: with its own key a pod can look at itself, stop, restart and terminate itself, and nothing else';
+/** `podId` where the request names the pod later, in its body. */
+export const ANY_POD = 'any';
 
 export interface AccessRequest {
   interface: Caller['interface'];
@@ -24,133 +24,120 @@ export interface AccessRequest {
   mode: AccessMode;
   requestId: string;
   endpointId?: string;
-  /** The pod that is asked about, where a pod's own token may do so; `any` where that is found out later. */
+  /** The pod that the request is about, if a pod's own token is allowed here. */
   podId?: string;
 }
 
-/** Whoever asks may not, whatever they do. Other failures may pass. */
+/** True if the caller is not allowed to do this. Any other error may be temporary. */
 export function isAccessError(error: unknown): boolean {
   return error instanceof BerthError && (error.code === 'unauthenticated' || error.code === 'forbidden');
 }
 
-/** Where a request says later which pod it is about. */
-export const ANY_POD = 'any';
+export interface AuthenticatorDeps {
+  store: {
+    keys: Pick<ApiKeyStore, 'findByHash' | 'saveLastUsed'>;
+    pods: Pick<PodStore, 'findInAnyAccount'>;
+  };
+  clock: Clock;
+}
 
-/** Knows who is at the door and what they may do. */
+/** Finds the owner of an API key or pod token, and checks what it may do. */
 export class Authenticator {
-  readonly #context: ResourceContext;
+  readonly #deps: AuthenticatorDeps;
   readonly #podTokens: PodTokens | undefined;
-  readonly #lastUsed = new Map<string, number>();
-  readonly #remembered = new Map<string, { record: ApiKey; at: number }>();
-  /** How often keys have changed. What was looked up before a change and arrives after it is not remembered. */
-  #changes = 0;
-  readonly #watchers = new Set<() => void>();
+  readonly #keys: KeyCache<ApiKey>;
+  readonly #listeners = new Set<() => void>();
 
-  constructor(context: ResourceContext, podTokens?: PodTokens) {
-    this.#context = context;
+  constructor(deps: AuthenticatorDeps, podTokens?: PodTokens) {
+    this.#deps = deps;
     this.#podTokens = podTokens;
+    this.#keys = new KeyCache({
+      clock: deps.clock,
+      maxEntries: MAX_CACHED_KEYS,
+      load: async (key) =>
+        key.length > MAX_API_KEY_LENGTH ? undefined : deps.store.keys.findByHash(hashApiKey(key)),
+      saveLastUsed: (times) => deps.store.keys.saveLastUsed(times),
+    });
   }
 
-  /** Who holds this key. A missing, wrong, expired, disabled or revoked one is answered alike. */
+  /** The record of an API key. An unknown, expired, disabled or revoked key gets the same answer. */
   async authenticate(key: string | undefined): Promise<ApiKey> {
     if (key === undefined || key === '') throw new BerthError('unauthenticated', 'missing bearer token');
-    const now = this.#context.clock.now();
-    const found = this.#recall(key, now) ?? (await this.#look(key, now));
-    if (found === undefined || !isKeyActive(found, now))
-      throw new BerthError('unauthenticated', 'invalid API key');
-    this.#noteUse(found, now);
+    const found = await this.#keys.find(key);
+    if (found === undefined || !isKeyActive(found, this.#deps.clock.now())) throw invalidKey();
+    this.#keys.recordUse(found);
     return found;
   }
 
-  /** The same where it was asked a moment ago, without waiting; else undefined. */
+  /** Like `authenticate`, for a key that is cached; undefined for any other. Does not wait. */
   authenticateFromCache(key: string | undefined): ApiKey | undefined {
-    if (key === undefined) return undefined;
-    const now = this.#context.clock.now();
-    const found = this.#recall(key, now);
-    if (found === undefined || !isKeyActive(found, now)) return undefined;
-    this.#noteUse(found, now);
+    const found = key === undefined ? undefined : this.#keys.findCached(key);
+    if (found === undefined || !isKeyActive(found, this.#deps.clock.now())) return undefined;
+    this.#keys.recordUse(found);
     return found;
   }
 
-  /** Keys have changed: the next request looks again. */
+  /** Keys have changed: the next request reads the store. */
   invalidateCache(): void {
-    this.#remembered.clear();
-    this.#changes += 1;
-    for (const watcher of [...this.#watchers]) watcher();
+    this.#keys.invalidate();
+    for (const listener of [...this.#listeners]) listener();
   }
 
-  /** Tells whenever keys have changed, for whoever lets somebody in for longer than one request. Answers the way to stop it. */
-  onKeysChanged(watcher: () => void): () => void {
-    this.#watchers.add(watcher);
-    return () => void this.#watchers.delete(watcher);
+  /** Calls `listener` when keys change: for connections that outlast one request. Returns a function that unsubscribes. */
+  onKeysChanged(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
-  #noteUse({ id, lastUsedAt }: ApiKey, now: number): void {
-    if (now - (this.#lastUsed.get(id) ?? lastUsedAt ?? 0) >= LAST_USED_RESOLUTION_MS)
-      this.#lastUsed.set(id, now);
-  }
-
-  #recall(key: string, now: number): ApiKey | undefined {
-    const remembered = this.#remembered.get(key);
-    return remembered !== undefined && Math.abs(now - remembered.at) < CACHE_TTL_MS
-      ? remembered.record
-      : undefined;
-  }
-
-  async #look(key: string, now: number): Promise<ApiKey | undefined> {
-    if (key.length > MAX_API_KEY_LENGTH) return undefined;
-    const changes = this.#changes;
-    const record = await this.#context.store.keys.findByHash(hashApiKey(key));
-    if (record === undefined || changes !== this.#changes) return record;
-    if (this.#remembered.size >= MAX_CACHED_KEYS) this.#remembered.clear();
-    this.#remembered.set(key, { record, at: now });
-    return record;
-  }
-
-  /** `known` hears who it is before it is asked whether they may: also a refusal counts as a call of theirs. */
+  /** `onAuthenticated` is called before scopes are checked: a request that is then refused counts towards the rate limit too. */
   async authorize(
     key: string | undefined,
-    visit: AccessRequest,
-    known: (caller: Caller) => void = () => undefined,
+    request: AccessRequest,
+    onAuthenticated: (caller: Caller) => void = () => undefined,
   ): Promise<Caller> {
     const podId = this.#podTokens?.podIdFromToken(key);
-    if (podId !== undefined) return this.#admitPod(podId, visit, known);
+    if (podId !== undefined) return this.#authorizePod(podId, request, onAuthenticated);
     const record = await this.authenticate(key);
-    const caller = callerOf(record, visit);
-    known(caller);
-    checkScope(record, visit);
+    const caller = callerOf(record, request);
+    onAuthenticated(caller);
+    checkScope(record, request);
     return caller;
   }
 
-  /** A pod that acts on itself. */
-  async #admitPod(podId: string, visit: AccessRequest, known: (caller: Caller) => void): Promise<Caller> {
-    const pod = await this.#context.store.pods.findInAnyAccount(podId);
-    if (pod === undefined || pod.wanted === 'terminated')
-      throw new BerthError('unauthenticated', 'invalid API key');
+  /** A pod that acts on itself with its own token. */
+  async #authorizePod(
+    podId: string,
+    request: AccessRequest,
+    onAuthenticated: (caller: Caller) => void,
+  ): Promise<Caller> {
+    const pod = await this.#deps.store.pods.findInAnyAccount(podId);
+    if (pod === undefined || pod.wanted === 'terminated') throw invalidKey();
     const caller: Caller = {
       accountId: pod.accountId,
       keyId: `pod:${podId}`,
       operator: false,
       fullAccess: false,
       podId,
-      interface: visit.interface,
-      requestId: visit.requestId,
+      interface: request.interface,
+      requestId: request.requestId,
     };
-    known(caller);
-    if (visit.podId !== podId && visit.podId !== ANY_POD)
+    onAuthenticated(caller);
+    if (request.podId !== podId && request.podId !== ANY_POD)
       throw new BerthError('forbidden', POD_ACCESS_DENIED);
     return caller;
   }
 
-  /** Writes down when keys were last used. Called now and then, and at the end. */
-  async saveLastUsed(): Promise<void> {
-    if (this.#lastUsed.size === 0) return;
-    const uses = new Map(this.#lastUsed);
-    this.#lastUsed.clear();
-    await this.#context.store.keys.saveLastUsed(uses);
+  /** Writes the "last used" times to the store. Called periodically and at shutdown. */
+  saveLastUsed(): Promise<void> {
+    return this.#keys.saveLastUsed();
   }
 }
 
+function invalidKey(): BerthError {
+  return new BerthError('unauthenticated', 'invalid API key');
+}
+
+/** Throws if the key's scopes do not allow this. */
 export function checkScope(
   record: ApiKey,
   { scope, mode, endpointId }: Pick<AccessRequest, 'scope' | 'mode' | 'endpointId'>,
@@ -159,14 +146,14 @@ export function checkScope(
     throw new BerthError('forbidden', `access denied: this key may not ${mode} through this interface`);
 }
 
-function callerOf(key: ApiKey, visit: Pick<AccessRequest, 'interface' | 'requestId'>): Caller {
+function callerOf(key: ApiKey, request: Pick<AccessRequest, 'interface' | 'requestId'>): Caller {
   const fullAccess = key.access === 'all';
   return {
     accountId: key.accountId,
     keyId: key.id,
     operator: fullAccess && key.accountId === ROOT_ACCOUNT_ID,
     fullAccess,
-    interface: visit.interface,
-    requestId: visit.requestId,
+    interface: request.interface,
+    requestId: request.requestId,
   };
 }

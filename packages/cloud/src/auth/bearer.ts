@@ -1,4 +1,4 @@
-/** The key of an `Authorization: Bearer <key>` header; the scheme in any case. */
+/** The key of an `Authorization: Bearer <key>` header. The scheme is not case-sensitive. */
 export function bearerKey(header: string | undefined): string | undefined {
   return header === undefined ? undefined : /^bearer +(\S+)\s*$/i.exec(header)?.[1];
 }
@@ -6,7 +6,7 @@ export function bearerKey(header: string | undefined): string | undefined {
 let lastHeader: string | undefined;
 let lastKey: string | undefined;
 
-/** The same, or the key alone: the job interface and workers send it bare. Requests often bring the header of the one before. */
+/** Also accepts the key without a scheme, as clients of the job API and workers send it. The last header is cached: clients repeat it. */
 export function bearerOrBareKey(header: string | undefined): string | undefined {
   if (header !== lastHeader) {
     lastHeader = header;

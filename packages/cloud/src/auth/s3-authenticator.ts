@@ -1,49 +1,71 @@
-import type { IncomingMessage } from 'node:http';
-import type { Caller } from '../../domain/caller.ts';
-import type { Authenticator } from '../../auth/authenticator.ts';
-import type { S3Keys } from '../../resources/keys/s3-keys.ts';
-import type { AccessMode } from '../../auth/scopes.ts';
-import type { Clock } from '../../support/clock.ts';
-import { BerthError } from '../../support/errors.ts';
-import { bearerKey } from '../../auth/bearer.ts';
-import type { S3Url } from './s3-url.ts';
-import { S3Error } from './s3.errors.ts';
-import {
-  SIGV4_ALGORITHM,
-  canonicalRequest,
-  timingSafeEqualText,
-  sign,
-  signingKey,
-  stringToSign,
-} from './sigv4.ts';
-import type { RequestSignature } from './sigv4.ts';
+import type { Caller } from '../domain/caller.ts';
+import type { Clock } from '../support/clock.ts';
+import { timingSafeEqualText } from '../support/crypto.ts';
+import { BerthError } from '../support/errors.ts';
+import type { Authenticator } from './authenticator.ts';
+import { bearerKey } from './bearer.ts';
+import type { S3Credentials } from './s3-credentials.ts';
+import type { AccessMode } from './scopes.ts';
+import { SIGV4_ALGORITHM, canonicalRequest, sign, signingKey, sigV4Time, stringToSign } from './sigv4.ts';
+import type { RequestSignature, SignedHeaders } from './sigv4.ts';
 
 /** How far a client's clock may be off. */
 const MAX_CLOCK_SKEW_MS = 3_600_000;
-/** The longest that an address may be signed for, in seconds. */
+/** The longest validity of a presigned URL, in seconds. */
 const MAX_PRESIGNED_SECONDS = 7 * 24 * 3600;
 export const UNSIGNED_PAYLOAD = 'UNSIGNED-PAYLOAD';
 
+/** Why a signature was rejected, in the error codes of S3. */
+export type S3AuthErrorCode =
+  | 'AccessDenied'
+  | 'AuthorizationHeaderMalformed'
+  | 'AuthorizationQueryParametersError'
+  | 'InvalidAccessKeyId'
+  | 'InvalidRequest'
+  | 'RequestTimeTooSkewed'
+  | 'SignatureDoesNotMatch';
+
+export class S3AuthError extends Error {
+  override readonly name = 'S3AuthError';
+  readonly code: S3AuthErrorCode;
+  /** More elements of the error document. */
+  readonly fields: Readonly<Record<string, string>>;
+
+  constructor(code: S3AuthErrorCode, message: string, fields: Readonly<Record<string, string>> = {}) {
+    super(message);
+    this.code = code;
+    this.fields = fields;
+  }
+}
+
 export interface S3AuthenticatorDeps {
-  keys: S3Keys;
-  authenticator: Authenticator;
+  credentials: Pick<S3Credentials, 'find' | 'recordUse'>;
+  authenticator: Pick<Authenticator, 'authorize'>;
   clock: Clock;
 }
 
-/** Who asks, and how the request was signed; an API key in the header signs nothing. */
+/** What a signature covers. */
+export interface S3SignedRequest {
+  method: string;
+  path: string;
+  query: readonly (readonly [string, string])[];
+  headers: SignedHeaders & { authorization?: string | undefined; date?: string | undefined };
+}
+
+/** The caller, and how the request was signed. With an API key in the header there is no signature. */
 export interface AuthenticatedS3Request {
   caller: Caller;
-  /** What was said of the body: its SHA-256, or how it is sent. */
+  /** The SHA-256 of the body that the client sent, or the constant that replaces it. */
   payloadHash: string;
   signing?: SigningContext;
 }
 
-/** What the signatures of the body's pieces go on from. */
+/** The signature that the signatures of the body's chunks are chained to. */
 export interface SigningContext extends RequestSignature {
   key: Buffer;
 }
 
-/** Lets in whoever signed with an S3 key, in the header or in the address, or shows an API key. */
+/** Authenticates S3 requests: signed with an S3 key in the header or in the URL, or with an API key as bearer token. */
 export class S3Authenticator {
   readonly #deps: S3AuthenticatorDeps;
 
@@ -52,183 +74,187 @@ export class S3Authenticator {
   }
 
   async authorize(
-    request: IncomingMessage,
-    address: S3Url,
-    need: AccessMode,
+    request: S3SignedRequest,
+    mode: AccessMode,
     requestId: string,
   ): Promise<AuthenticatedS3Request> {
     const { authorization } = request.headers;
     if (authorization?.startsWith(SIGV4_ALGORITHM) === true)
-      return this.#signed(
+      return this.#verify(
         request,
-        address,
-        need,
+        mode,
         requestId,
         this.#fromHeader(request, authorization),
-        bodyHash(request),
+        payloadHashOf(request),
       );
-    if (address.query.has('X-Amz-Algorithm') || address.query.has('X-Amz-Signature'))
-      return this.#signed(
+    const parameters = new Map([...request.query].reverse());
+    if (parameters.has('X-Amz-Algorithm') || parameters.has('X-Amz-Signature'))
+      return this.#verify(
         request,
-        address,
-        need,
+        mode,
         requestId,
-        this.#fromQuery(address),
-        bodyHash(request, address.query.get('X-Amz-Content-Sha256') ?? UNSIGNED_PAYLOAD),
+        this.#fromQuery(parameters),
+        payloadHashOf(request, parameters.get('X-Amz-Content-Sha256') ?? UNSIGNED_PAYLOAD),
       );
     if (authorization === undefined)
-      throw new S3Error(
+      throw new S3AuthError(
         'AccessDenied',
-        'the request is not signed: sign it with an S3 key, made with "berth key create --s3"',
+        'the request is not signed: sign it with an S3 key (create one with "berth key create --s3")',
       );
     if (!/^bearer /i.test(authorization))
-      throw new S3Error('InvalidRequest', `this way to sign is not known here; sign with ${SIGV4_ALGORITHM}`);
+      throw new S3AuthError(
+        'InvalidRequest',
+        `the authorization scheme is not supported; sign with ${SIGV4_ALGORITHM}`,
+      );
+    return this.#authorizeApiKey(request, mode, requestId);
+  }
+
+  async #authorizeApiKey(
+    request: S3SignedRequest,
+    mode: AccessMode,
+    requestId: string,
+  ): Promise<AuthenticatedS3Request> {
     try {
-      const caller = await this.#deps.authenticator.authorize(bearerKey(authorization), {
+      const caller = await this.#deps.authenticator.authorize(bearerKey(request.headers.authorization), {
         interface: 's3',
         scope: 'rest',
-        mode: need,
+        mode,
         requestId,
       });
-      return { caller, payloadHash: bodyHash(request, UNSIGNED_PAYLOAD) };
+      return { caller, payloadHash: payloadHashOf(request, UNSIGNED_PAYLOAD) };
     } catch (error) {
       if (error instanceof BerthError && error.code === 'unauthenticated')
-        throw new S3Error('InvalidAccessKeyId', error.message);
+        throw new S3AuthError('InvalidAccessKeyId', error.message);
       throw error;
     }
   }
 
-  async #signed(
-    request: IncomingMessage,
-    address: S3Url,
-    need: AccessMode,
+  async #verify(
+    request: S3SignedRequest,
+    mode: AccessMode,
     requestId: string,
-    signed: RequestSignature,
-    payload: string,
+    signature: RequestSignature,
+    payloadHash: string,
   ): Promise<AuthenticatedS3Request> {
-    const { keys } = this.#deps;
+    const { credentials } = this.#deps;
     const unsigned = Object.keys(request.headers).filter(
-      (name) => name.startsWith('x-amz-') && !UNSIGNED_HEADERS.has(name) && !signed.headers.includes(name),
+      (name) => name.startsWith('x-amz-') && !MAY_BE_UNSIGNED.has(name) && !signature.headers.includes(name),
     );
-    if (!signed.headers.includes('host'))
-      throw new S3Error('AccessDenied', 'the header "host" must be signed');
+    if (!signature.headers.includes('host'))
+      throw new S3AuthError('AccessDenied', 'the header "host" must be signed');
     if (unsigned.length > 0)
-      throw new S3Error('AccessDenied', `there are headers that were not signed: ${unsigned.join(', ')}`);
-    const opened = await keys.findCredential(signed.scope.accessId);
-    if (opened === undefined)
-      throw new S3Error(
+      throw new S3AuthError('AccessDenied', `these headers must be signed: ${unsigned.join(', ')}`);
+    const credential = await credentials.find(signature.scope.accessId);
+    if (credential === undefined)
+      throw new S3AuthError(
         'InvalidAccessKeyId',
-        'the access key id is not known here, or was revoked or has expired',
-        { AWSAccessKeyId: signed.scope.accessId },
+        'the access key id does not exist, was revoked or has expired',
+        { AWSAccessKeyId: signature.scope.accessId },
       );
-    const key = signingKey(opened.secret, signed.scope);
-    const canonical = canonicalRequest(
-      { method: request.method ?? '', url: address, headers: request.headers, payloadHash: payload },
-      signed.headers,
-    );
-    const text = stringToSign(signed, canonical);
-    if (!timingSafeEqualText(sign(key, text), signed.signature)) {
-      throw new S3Error(
+    const key = signingKey(credential.secret, signature.scope);
+    const canonical = canonicalRequest({ ...request, payloadHash }, signature.headers);
+    const text = stringToSign(signature, canonical);
+    if (!timingSafeEqualText(sign(key, text), signature.signature))
+      throw new S3AuthError(
         'SignatureDoesNotMatch',
-        'the signature does not match: check the secret key and what lies between client and server',
+        'the signature does not match: check the secret key, and whether a proxy changes the request',
         { StringToSign: text, CanonicalRequest: canonical },
       );
-    }
-    keys.recordUse(opened.key);
-    if (need === 'write' && opened.key.access !== 'all')
-      throw new S3Error('AccessDenied', 'this S3 key may only read');
+    credentials.recordUse(credential.key);
+    if (mode === 'write' && credential.key.access !== 'all')
+      throw new S3AuthError('AccessDenied', 'this S3 key may only read');
     return {
       caller: {
-        accountId: opened.key.accountId,
-        keyId: opened.key.id,
+        accountId: credential.key.accountId,
+        keyId: credential.key.id,
         operator: false,
         fullAccess: false,
         interface: 's3',
         requestId,
       },
-      payloadHash: payload,
-      signing: { ...signed, key },
+      payloadHash,
+      signing: { ...signature, key },
     };
   }
 
-  #fromHeader({ headers }: IncomingMessage, authorization: string): RequestSignature {
+  #fromHeader({ headers }: S3SignedRequest, authorization: string): RequestSignature {
     const fields = new Map(
       authorization
         .slice(SIGV4_ALGORITHM.length)
         .split(',')
         .map((field) => {
-          const mark = field.indexOf('=');
-          return [field.slice(0, mark).trim(), field.slice(mark + 1).trim()];
+          const equals = field.indexOf('=');
+          return [field.slice(0, equals).trim(), field.slice(equals + 1).trim()];
         }),
     );
-    const time = headers['x-amz-date'];
-    const given = typeof time === 'string' ? time : timeOf(headers.date);
-    const signed = parseSignature(
+    const date = headers['x-amz-date'];
+    const signature = parseSignature(
       fields.get('Credential'),
       fields.get('SignedHeaders'),
       fields.get('Signature'),
-      given,
+      typeof date === 'string' ? date : timeOfDateHeader(headers.date),
     );
-    if (signed === undefined)
-      throw new S3Error(
+    if (signature === undefined)
+      throw new S3AuthError(
         'AuthorizationHeaderMalformed',
-        'the authorization header must have Credential=ID/DATE/REGION/s3/aws4_request, SignedHeaders and Signature, and there must be an x-amz-date of that day',
+        'the authorization header must have Credential=ID/DATE/REGION/s3/aws4_request, SignedHeaders and Signature, and x-amz-date must be on that day',
       );
-    const at = instantOf(signed.time);
-    if (Math.abs(this.#deps.clock.now() - at) > MAX_CLOCK_SKEW_MS) {
-      throw new S3Error(
+    const now = this.#deps.clock.now();
+    if (Math.abs(now - instantOf(signature.time)) > MAX_CLOCK_SKEW_MS)
+      throw new S3AuthError(
         'RequestTimeTooSkewed',
-        'the time of the request is too far from that of the server',
+        "the request's time is more than an hour from the server's; check the client's clock",
         {
-          RequestTime: signed.time,
-          ServerTime: new Date(this.#deps.clock.now()).toISOString(),
+          RequestTime: signature.time,
+          ServerTime: new Date(now).toISOString(),
           MaxAllowedSkewMilliseconds: String(MAX_CLOCK_SKEW_MS),
         },
       );
-    }
-    return signed;
+    return signature;
   }
 
-  #fromQuery({ query }: S3Url): RequestSignature {
-    const signed =
-      query.get('X-Amz-Algorithm') === SIGV4_ALGORITHM
+  #fromQuery(parameters: ReadonlyMap<string, string>): RequestSignature {
+    const signature =
+      parameters.get('X-Amz-Algorithm') === SIGV4_ALGORITHM
         ? parseSignature(
-            query.get('X-Amz-Credential'),
-            query.get('X-Amz-SignedHeaders'),
-            query.get('X-Amz-Signature'),
-            query.get('X-Amz-Date'),
+            parameters.get('X-Amz-Credential'),
+            parameters.get('X-Amz-SignedHeaders'),
+            parameters.get('X-Amz-Signature'),
+            parameters.get('X-Amz-Date'),
           )
         : undefined;
-    const seconds = Number(query.get('X-Amz-Expires') ?? Number.NaN);
-    if (signed === undefined)
-      throw new S3Error(
+    const seconds = Number(parameters.get('X-Amz-Expires') ?? Number.NaN);
+    if (signature === undefined)
+      throw new S3AuthError(
         'AuthorizationQueryParametersError',
-        `a signed address needs X-Amz-Algorithm=${SIGV4_ALGORITHM}, X-Amz-Credential, X-Amz-Date, X-Amz-SignedHeaders and X-Amz-Signature`,
+        `a presigned URL needs X-Amz-Algorithm=${SIGV4_ALGORITHM}, X-Amz-Credential, X-Amz-Date, X-Amz-SignedHeaders and X-Amz-Signature`,
       );
     if (!Number.isInteger(seconds) || seconds < 1 || seconds > MAX_PRESIGNED_SECONDS)
-      throw new S3Error(
+      throw new S3AuthError(
         'AuthorizationQueryParametersError',
         `X-Amz-Expires must be a number of seconds from 1 to ${MAX_PRESIGNED_SECONDS}`,
       );
-    const [now, at] = [this.#deps.clock.now(), instantOf(signed.time)];
-    if (at - now > MAX_CLOCK_SKEW_MS) throw new S3Error('AccessDenied', 'the address is not valid yet');
-    if (now >= at + seconds * 1000)
-      throw new S3Error('AccessDenied', 'Request has expired', {
+    const [now, signedAt] = [this.#deps.clock.now(), instantOf(signature.time)];
+    if (signedAt - now > MAX_CLOCK_SKEW_MS)
+      throw new S3AuthError('AccessDenied', 'the presigned URL is not valid yet');
+    if (now >= signedAt + seconds * 1000)
+      throw new S3AuthError('AccessDenied', 'Request has expired', {
         'X-Amz-Expires': String(seconds),
-        Expires: new Date(at + seconds * 1000).toISOString(),
+        Expires: new Date(signedAt + seconds * 1000).toISOString(),
         ServerTime: new Date(now).toISOString(),
       });
-    return signed;
+    return signature;
   }
 }
 
-/** What goes into the signature in another way, or says nothing that matters. */
-const UNSIGNED_HEADERS = new Set(['x-amz-content-sha256', 'x-amz-user-agent', 'x-amz-date']);
+/** These are part of the signature in another way, or change nothing that matters. */
+const MAY_BE_UNSIGNED = new Set(['x-amz-content-sha256', 'x-amz-user-agent', 'x-amz-date']);
 
-function bodyHash({ headers }: IncomingMessage, otherwise?: string): string {
-  const said = headers['x-amz-content-sha256'];
-  const hash = typeof said === 'string' && said !== '' ? said : otherwise;
-  if (hash === undefined) throw new S3Error('InvalidRequest', 'the header x-amz-content-sha256 is missing');
+function payloadHashOf({ headers }: S3SignedRequest, fallback?: string): string {
+  const header = headers['x-amz-content-sha256'];
+  const hash = typeof header === 'string' && header !== '' ? header : fallback;
+  if (hash === undefined)
+    throw new S3AuthError('InvalidRequest', 'the header x-amz-content-sha256 is missing');
   return hash;
 }
 
@@ -249,20 +275,20 @@ function parseSignature(
   )
     return undefined;
   return {
-    scope: { accessId, date, region },
+    scope: { accessId, date, region, service },
     time: time ?? '',
     headers: headers.toLowerCase().split(';'),
     signature: signature ?? '',
   };
 }
 
-/** Of `20260131T235959Z`. */
+/** The instant of `20260131T235959Z`. */
 function instantOf(time: string): number {
   const at = Date.parse(time.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'));
   return Number.isNaN(at) ? 0 : at;
 }
 
-function timeOf(date: string | undefined): string | undefined {
+function timeOfDateHeader(date: string | undefined): string | undefined {
   const at = Date.parse(date ?? '');
-  return Number.isNaN(at) ? undefined : new Date(at).toISOString().replaceAll(/[-:]|\.\d{3}/g, '');
+  return Number.isNaN(at) ? undefined : sigV4Time(at);
 }

@@ -1,17 +1,17 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
-import type { S3Url } from './s3-url.ts';
-import { percentDecode, percentEncode } from './s3-url.ts';
+import { createHash, createHmac } from 'node:crypto';
+import { percentDecode, percentEncode } from '../support/percent-encoding.ts';
 
-/** Signature Version 4, as far as S3 uses it: what is signed, and with what. */
+/** AWS Signature Version 4: what is signed, and with which key. Used to check S3 requests and to sign requests to ECR. */
 export const SIGV4_ALGORITHM = 'AWS4-HMAC-SHA256';
 
-/** `ID/20260131/REGION/s3/aws4_request` */
+/** `ID/20260131/REGION/SERVICE/aws4_request` */
 export interface CredentialScope {
   accessId: string;
   /** YYYYMMDD */
   date: string;
   region: string;
+  /** `s3` or `ecr`. */
+  service: string;
 }
 
 export interface RequestSignature {
@@ -22,22 +22,28 @@ export interface RequestSignature {
   signature: string;
 }
 
-export interface SignedRequest {
+export type SignedHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+export interface SignableRequest {
   method: string;
-  url: S3Url;
-  headers: IncomingHttpHeaders;
-  /** The SHA-256 of the body in hex, or the word that stands for it. */
+  /** As it is on the wire, without the query. */
+  path: string;
+  /** The decoded names and values of the query. */
+  query: readonly (readonly [string, string])[];
+  /** By lower-case name. */
+  headers: SignedHeaders;
+  /** The SHA-256 of the body in hex, or the constant that replaces it. */
   payloadHash: string;
 }
 
-export function credentialScope({ date, region }: CredentialScope): string {
-  return `${date}/${region}/s3/aws4_request`;
+export function credentialScope({ date, region, service }: CredentialScope): string {
+  return `${date}/${region}/${service}/aws4_request`;
 }
 
-export function signingKey(secret: string, { date, region }: CredentialScope): Buffer {
-  return ['s3', 'aws4_request'].reduce(
-    (key, word) => hmac(key, word),
-    hmac(hmac(Buffer.from(`AWS4${secret}`), date), region),
+export function signingKey(secret: string, { date, region, service }: CredentialScope): Buffer {
+  return [date, region, service, 'aws4_request'].reduce(
+    (key: Buffer, part) => hmac(key, part),
+    Buffer.from(`AWS4${secret}`),
   );
 }
 
@@ -53,25 +59,48 @@ export function stringToSign(
 }
 
 export function canonicalRequest(
-  { method, url, headers, payloadHash }: SignedRequest,
+  { method, path, query, headers, payloadHash }: SignableRequest,
   signedHeaders: readonly string[],
 ): string {
   return [
     method,
-    url.path
+    path
       .split('/')
-      .map((segment) => percentEncode(percentDecode(segment)))
+      .map((segment) => percentEncode(percentDecode(segment) ?? segment))
       .join('/'),
-    canonicalQuery(url),
-    ...signedHeaders.map((name) => `${name}:${headerText(headers[name])}`),
+    canonicalQuery(query),
+    ...signedHeaders.map((name) => `${name}:${canonicalHeaderValue(headers[name])}`),
     '',
     signedHeaders.join(';'),
     payloadHash,
   ].join('\n');
 }
 
-function canonicalQuery({ query }: S3Url): string {
-  return query.pairs
+/** The headers of a request with its `authorization` header added. Every header given is signed. */
+export function signHeaders(
+  { headers, ...request }: Omit<SignableRequest, 'headers'> & { headers: Record<string, string> },
+  { accessId, secret, region, service }: Omit<CredentialScope, 'date'> & { secret: string },
+  now: number,
+): Record<string, string> {
+  const time = sigV4Time(now);
+  const scope: CredentialScope = { accessId, date: time.slice(0, 8), region, service };
+  const signed: Record<string, string> = { ...headers, 'x-amz-date': time };
+  const names = Object.keys(signed).sort();
+  const text = stringToSign({ scope, time }, canonicalRequest({ ...request, headers: signed }, names));
+  const signature = sign(signingKey(secret, scope), text);
+  return {
+    ...signed,
+    authorization: `${SIGV4_ALGORITHM} Credential=${accessId}/${credentialScope(scope)}, SignedHeaders=${names.join(';')}, Signature=${signature}`,
+  };
+}
+
+/** `20260131T235959Z` */
+export function sigV4Time(milliseconds: number): string {
+  return new Date(milliseconds).toISOString().replaceAll(/[-:]|\.\d{3}/g, '');
+}
+
+function canonicalQuery(query: SignableRequest['query']): string {
+  return query
     .filter(([name]) => name !== 'X-Amz-Signature')
     .map(([name, value]) => [percentEncode(name), percentEncode(value)] as const)
     .sort(([name, value], [otherName, otherValue]) =>
@@ -81,22 +110,15 @@ function canonicalQuery({ query }: S3Url): string {
     .join('&');
 }
 
-/** Text of ASCII alone. */
 function compareAscii(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
-function headerText(value: string | string[] | undefined): string {
+function canonicalHeaderValue(value: string | string[] | undefined): string {
   return [value ?? '']
     .flat()
     .map((one) => one.trim().replaceAll(/ +/g, ' '))
     .join(',');
-}
-
-/** Takes the same time wherever they differ. */
-export function timingSafeEqualText(one: string, other: string): boolean {
-  const [left, right] = [Buffer.from(one), Buffer.from(other)];
-  return left.length === right.length && timingSafeEqual(left, right);
 }
 
 export function sha256Hex(text: string | Uint8Array): string {

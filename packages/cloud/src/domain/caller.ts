@@ -1,22 +1,25 @@
-/** Who asks, and through which interface: what a rule needs to know, and what the audit log records. */
+/** The account of the operator of this installation. Its keys with full access manage the other accounts. */
+export const ROOT_ACCOUNT_ID = 'root';
+
+export const POD_ACCESS_DENIED =
+  'access denied: with its own key a pod can only read, stop, restart and terminate itself';
+
+/** Who sends a request, and through which interface: what rules check and the audit log records. */
 export interface Caller {
   accountId: string;
-  /** The key that was shown, `pod:<id>` for a pod's own; null where Berth itself acts. */
+  /** The id of the API key, or `pod:<id>` for a pod's own token; null if Berth itself acts. */
   keyId: string | null;
-  /** May manage accounts: a key with full access of the root account. */
+  /** May manage accounts: a full-access key of the root account. */
   operator: boolean;
-  /** May manage keys: a key with full access. A narrower key could otherwise make itself a wider one. */
+  /** May manage keys: a full-access key. Otherwise a restricted key could create a wider one. */
   fullAccess: boolean;
-  /** A pod that acts on itself: nothing else is open to it. */
+  /** Set if a pod acts on itself: it has access to nothing else. */
   podId?: string;
   interface: 'rest-v1' | 'rest-v2' | 'graphql' | 'jobs' | 's3' | 'system';
   requestId: string;
 }
 
-/** The account of whoever runs this installation. Its keys with full access manage the other accounts. */
-export const ROOT_ACCOUNT_ID = 'root';
-
-/** Berth itself, where no key stands behind a change. */
+/** Berth itself, for changes that no key made. */
 export const SYSTEM_CALLER: Caller = {
   accountId: ROOT_ACCOUNT_ID,
   keyId: null,

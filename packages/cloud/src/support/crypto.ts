@@ -1,4 +1,11 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto';
 import { BerthError } from './errors.ts';
 
 /** AES-256-GCM: a 96-bit nonce, a 128-bit tag. */
@@ -14,7 +21,7 @@ export class Sealer {
   readonly #key: Buffer;
 
   constructor(masterKey: Buffer) {
-    this.#key = Buffer.from(hkdfSync('sha256', masterKey, '', 'berth sealed values', 32));
+    this.#key = deriveKey(masterKey, 'berth sealed values');
   }
 
   seal(plain: string, context: string): string {
@@ -44,6 +51,17 @@ export class Sealer {
       });
     }
   }
+}
+
+/** A 256-bit key for one purpose. Keys for different purposes are independent of each other. */
+export function deriveKey(masterKey: Buffer, purpose: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', masterKey, '', purpose, 32));
+}
+
+/** Compares in constant time: the time does not show where the texts differ. */
+export function timingSafeEqualText(one: string, other: string): boolean {
+  const [left, right] = [Buffer.from(one), Buffer.from(other)];
+  return left.length === right.length && timingSafeEqual(left, right);
 }
 
 /** API keys are long random text, so one fast hash is enough: there is nothing to guess. */

@@ -1,4 +1,4 @@
-import { S3_ACCESS_ID_PREFIX } from '../../resources/keys/s3-keys.ts';
+import { S3_ACCESS_ID_PREFIX } from '../../domain/s3-names.ts';
 import { connect } from '../api-client.ts';
 import { command } from '../command-definition.ts';
 import { serverOptions } from '../local-server.ts';

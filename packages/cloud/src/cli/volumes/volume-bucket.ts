@@ -1,4 +1,4 @@
-import { UPLOAD_SOURCE_HEADER } from '../../http/s3/upload-source-header.ts';
+import { UPLOAD_SOURCE_HEADER } from '../../domain/s3-names.ts';
 import { child, parseXml, childText } from '../../http/s3/s3-xml.ts';
 import type { XmlElement } from '../../http/s3/s3-xml.ts';
 import type { ApiClient, SendOptions } from '../api-client.ts';

@@ -1,11 +1,11 @@
 import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import type { EndpointCache } from '../../resources/endpoints/endpoint-cache.ts';
-import { checkScope } from '../../auth/authenticator.ts';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Endpoint } from '../../domain/records.ts';
-import { BerthError, notFound } from '../../support/errors.ts';
+import { BerthError } from '../../support/errors.ts';
 import { bearerOrBareKey } from '../../auth/bearer.ts';
+import { authorizeForEndpoint } from '../../auth/endpoint-access.ts';
 import { toBerthError } from '../http.errors.ts';
 import { abortOnClose } from '../raw-http.ts';
 import type { Request, Response } from '../raw-http.ts';
@@ -151,11 +151,8 @@ export class EndpointGateway {
   }
 
   async #admit(request: Request, endpointId: string): Promise<Endpoint> {
-    const key = await this.#deps.authenticator.authenticate(bearerOrBareKey(request.headers.authorization));
-    const endpoint = await this.#deps.endpoints.find(endpointId);
-    if (endpoint === undefined || endpoint.accountId !== key.accountId)
-      throw notFound('endpoint', endpointId);
-    checkScope(key, { scope: 'serverless', mode: 'write', endpointId: endpoint.id });
+    const token = bearerOrBareKey(request.headers.authorization);
+    const { endpoint } = await authorizeForEndpoint(this.#deps, token, endpointId, 'write');
     if (endpoint.type !== 'LOAD_BALANCER') throw new BerthError('rule', 'not allowed for QB API');
     return endpoint;
   }

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Caller } from '../../domain/caller.ts';
-import { ANY_POD, POD_ACCESS_DENIED } from '../../auth/authenticator.ts';
+import { ANY_POD } from '../../auth/authenticator.ts';
+import { POD_ACCESS_DENIED } from '../../domain/caller.ts';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
 import { BerthError } from '../../support/errors.ts';

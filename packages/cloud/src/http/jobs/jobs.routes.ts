@@ -14,6 +14,7 @@ import type { Job, JobOutcome, JobStatus, JobWithPayloads } from '../../domain/j
 import type { ApiKey, Endpoint } from '../../domain/records.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import { bearerOrBareKey } from '../../auth/bearer.ts';
+import { authenticateForEndpoint } from '../../auth/endpoint-access.ts';
 import { toBerthError } from '../http.errors.ts';
 import {
   cancelOnClose,
@@ -125,16 +126,11 @@ export class JobRoutes {
   }
 
   async serve(request: BasicRequest, response: BasicResponse, address: JobUrl): Promise<void> {
-    const { authenticator, endpoints } = this.#deps;
     let leave: (() => void) | undefined;
     try {
       const operation = this.#operations[address.operation] as JobOperation;
-      const presented = bearerOrBareKey(request.headers.authorization);
-      const key =
-        authenticator.authenticateFromCache(presented) ?? (await authenticator.authenticate(presented));
-      const endpoint = endpoints.findCached(address.endpointId) ?? (await endpoints.find(address.endpointId));
-      if (endpoint === undefined || endpoint.accountId !== key.accountId)
-        throw notFound('endpoint', address.endpointId);
+      const token = bearerOrBareKey(request.headers.authorization);
+      const { key, endpoint } = await authenticateForEndpoint(this.#deps, token, address.endpointId);
       if (address.rest.length > (operation.segments ?? 0)) throw noSuchRoute();
       if (!operation.methods.includes(request.method ?? '')) {
         throw new BerthError(

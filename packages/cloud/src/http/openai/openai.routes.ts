@@ -3,12 +3,12 @@ import { hasEnded } from '../../domain/job-status.ts';
 import { memberText } from '../../support/json-text.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
 import type { EndpointCache } from '../../resources/endpoints/endpoint-cache.ts';
-import { checkScope } from '../../auth/authenticator.ts';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Job, JobOutcome } from '../../domain/job-records.ts';
 import type { Endpoint } from '../../domain/records.ts';
-import { BerthError, notFound } from '../../support/errors.ts';
+import { BerthError } from '../../support/errors.ts';
 import { bearerOrBareKey } from '../../auth/bearer.ts';
+import { authorizeForEndpoint } from '../../auth/endpoint-access.ts';
 import { toBerthError } from '../http.errors.ts';
 import type { JobUrl } from '../jobs/job-url.ts';
 import { MAX_RUNSYNC_BODY_BYTES } from '../jobs/jobs.routes.ts';
@@ -54,12 +54,9 @@ export class OpenAiRoutes {
   async serve(request: Request, response: Response, address: JobUrl): Promise<void> {
     let leave: (() => void) | undefined;
     try {
-      const { authenticator, endpoints, rateLimits, queue } = this.#deps;
-      const key = await authenticator.authenticate(bearerOrBareKey(request.headers.authorization));
-      const endpoint = await endpoints.find(address.endpointId);
-      if (endpoint === undefined || endpoint.accountId !== key.accountId)
-        throw notFound('endpoint', address.endpointId);
-      checkScope(key, { scope: 'serverless', mode: 'write', endpointId: endpoint.id });
+      const { rateLimits, queue } = this.#deps;
+      const token = bearerOrBareKey(request.headers.authorization);
+      const { key, endpoint } = await authorizeForEndpoint(this.#deps, token, address.endpointId, 'write');
       if (endpoint.type !== 'QUEUE')
         throw new BerthError('rule', 'not allowed for a load balancing endpoint: it has no queue');
       if (!METHODS.includes(request.method ?? ''))

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { SigningContext } from './s3-authenticator.ts';
+import type { SigningContext } from '../../auth/s3-authenticator.ts';
 import { S3Error } from './s3.errors.ts';
-import { timingSafeEqualText, credentialScope, sha256Hex, sign } from './sigv4.ts';
+import { credentialScope, sha256Hex, sign } from '../../auth/sigv4.ts';
+import { timingSafeEqualText } from '../../support/crypto.ts';
 
 /** A longer line is none of a chunked body. */
 const MAX_LINE_BYTES = 8 * 1024;

@@ -4,7 +4,7 @@ import type { VolumeObjects } from '../../resources/volumes/volume-objects.ts';
 import type { MultipartUploads } from '../../resources/volumes/multipart-uploads.ts';
 import type { NetworkVolume } from '../../domain/records.ts';
 import type { S3Url } from './s3-url.ts';
-import type { AuthenticatedS3Request } from './s3-authenticator.ts';
+import type { AuthenticatedS3Request } from '../../auth/s3-authenticator.ts';
 import { S3Error } from './s3.errors.ts';
 import type { StoredObject } from '../../resources/volumes/object-metadata.ts';
 

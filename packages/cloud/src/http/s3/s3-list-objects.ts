@@ -1,6 +1,6 @@
 import type { ObjectListing } from '../../resources/volumes/object-listing.ts';
 import type { S3Query } from './s3-url.ts';
-import { percentEncode } from './s3-url.ts';
+import { percentEncode } from '../../support/percent-encoding.ts';
 import type { S3BucketExchange } from './s3-exchange.ts';
 import { quoteEtag, sendXml, s3Timestamp } from './s3-exchange.ts';
 import { S3Error } from './s3.errors.ts';

@@ -7,7 +7,7 @@ import { storedHeaders, quoteEtag, sendEmpty, sendXmlWhenDone, sendXml, s3Timest
 import { S3Error } from './s3.errors.ts';
 import { encodingElement, parseLimit, keyEncoder } from './s3-list-objects.ts';
 import { readPayload, readSmallPayload } from './s3-payload.ts';
-import { UPLOAD_SOURCE_HEADER } from './upload-source-header.ts';
+import { UPLOAD_SOURCE_HEADER } from '../../domain/s3-names.ts';
 import { checkKeyLength, openCopySource, asAsyncIterable } from './s3-write-object.ts';
 import { element, parseXml, childText, xmlDocument } from './s3-xml.ts';
 

@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import { CHECKSUM_HEADERS, createChecksum } from './s3-checksums.ts';
 import type { Checksum } from './s3-checksums.ts';
 import { decodeAwsChunked } from './aws-chunked.ts';
-import { UNSIGNED_PAYLOAD } from './s3-authenticator.ts';
-import type { AuthenticatedS3Request } from './s3-authenticator.ts';
+import { UNSIGNED_PAYLOAD } from '../../auth/s3-authenticator.ts';
+import type { AuthenticatedS3Request } from '../../auth/s3-authenticator.ts';
 import { S3Error } from './s3.errors.ts';
 
 /** The body of an upload. Whoever has read it to its end without a failure has what the client meant. */

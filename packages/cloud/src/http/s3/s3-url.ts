@@ -1,17 +1,18 @@
+import { percentDecode } from '../../support/percent-encoding.ts';
 import { S3Error } from './s3.errors.ts';
 
 export const S3_PREFIX = '/s3';
 
-/** What a request names: nothing, a bucket, or an object in it, and the words of its query. */
+/** What a request names: nothing, a bucket or an object, and its query. */
 export interface S3Url {
-  /** As it was sent, without the query: what is signed. */
+  /** As it is on the wire, without the query: this is what is signed. */
   path: string;
   bucket: string;
   key: string;
   query: S3Query;
 }
 
-/** The words of a query in the order they came. */
+/** The parameters of a query, in the order of the URL. */
 export class S3Query {
   readonly pairs: readonly (readonly [string, string])[];
 
@@ -20,10 +21,10 @@ export class S3Query {
       .split('&')
       .filter((pair) => pair !== '')
       .map((pair) => {
-        const mark = pair.indexOf('=');
-        return mark === -1
-          ? [percentDecode(pair), '']
-          : [percentDecode(pair.slice(0, mark)), percentDecode(pair.slice(mark + 1))];
+        const equals = pair.indexOf('=');
+        return equals === -1
+          ? [decodeS3Text(pair), '']
+          : [decodeS3Text(pair.slice(0, equals)), decodeS3Text(pair.slice(equals + 1))];
       });
   }
 
@@ -49,28 +50,15 @@ export function parseS3Url(url: string): S3Url {
   const [, bucket = '', ...key] = path.slice(S3_PREFIX.length).split('/');
   return {
     path,
-    bucket: percentDecode(bucket),
-    key: key.map(percentDecode).join('/'),
+    bucket: decodeS3Text(bucket),
+    key: key.map(decodeS3Text).join('/'),
     query: new S3Query(mark === -1 ? '' : url.slice(mark + 1)),
   };
 }
 
-export function percentDecode(text: string): string {
-  if (!text.includes('%')) return text;
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw new S3Error(
-      'InvalidArgument',
-      'the address has a percent sign that does not begin a character of UTF-8',
-    );
-  }
-}
-
-/** As signatures have it: everything but letters, digits and `-._~` is written in percent. */
-export function percentEncode(text: string): string {
-  return encodeURIComponent(text).replaceAll(
-    /[!'()*]/g,
-    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
+export function decodeS3Text(text: string): string {
+  const decoded = percentDecode(text);
+  if (decoded === undefined)
+    throw new S3Error('InvalidArgument', 'the URL has a percent sign that does not start a UTF-8 character');
+  return decoded;
 }

@@ -1,6 +1,6 @@
 import { MAX_OBJECT_KEY_BYTES } from '../../resources/volumes/object-key.ts';
 import type { OpenObject } from '../../resources/volumes/volume-objects.ts';
-import { percentDecode } from './s3-url.ts';
+import { decodeS3Text } from './s3-url.ts';
 import { checkReadConditions, writeCondition } from './conditional-requests.ts';
 import type { S3BucketExchange } from './s3-exchange.ts';
 import {
@@ -41,7 +41,7 @@ export function checkKeyLength(key: string): void {
 export async function openCopySource(exchange: S3BucketExchange): Promise<OpenObject> {
   const { request, volume, contents } = exchange;
   // A question mark in a key is written in percent, so the version is cut off before that is read.
-  const said = percentDecode(String(request.headers['x-amz-copy-source']).replace(/\?versionId=.*$/, ''));
+  const said = decodeS3Text(String(request.headers['x-amz-copy-source']).replace(/\?versionId=.*$/, ''));
   const [, bucket = '', key = ''] = /^\/?([^/]+)\/(.+)$/s.exec(said) ?? [];
   if (key === '')
     throw new S3Error('InvalidArgument', 'x-amz-copy-source must be BUCKET/KEY', {

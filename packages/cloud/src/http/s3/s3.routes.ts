@@ -9,8 +9,8 @@ import { BerthError } from '../../support/errors.ts';
 import { toBerthError } from '../http.errors.ts';
 import { allowLongUpload } from '../long-uploads.ts';
 import { isS3Url, parseS3Url } from './s3-url.ts';
-import { S3Authenticator } from './s3-authenticator.ts';
-import type { S3AuthenticatorDeps } from './s3-authenticator.ts';
+import { S3AuthError, S3Authenticator } from '../../auth/s3-authenticator.ts';
+import type { S3AuthenticatorDeps } from '../../auth/s3-authenticator.ts';
 import type { S3BucketExchange, S3Exchange } from './s3-exchange.ts';
 import { sendS3Error, errorDocument, toS3Error, diskErrorToS3Error, S3Error } from './s3.errors.ts';
 
@@ -26,12 +26,12 @@ const MAX_DISCARDED_BYTES = 64 * 1024 ** 2;
 /** Network volumes as S3 buckets, below `/s3`. It goes past the web framework: bodies have no limit here, and are never in memory. */
 export class S3Routes {
   readonly #deps: S3RoutesDeps;
-  readonly #door: S3Authenticator;
+  readonly #authenticator: S3Authenticator;
   #closing = false;
 
   constructor(deps: S3RoutesDeps) {
     this.#deps = deps;
-    this.#door = new S3Authenticator(deps);
+    this.#authenticator = new S3Authenticator(deps);
   }
 
   /** What is not for S3 goes to `others`. */
@@ -67,27 +67,31 @@ export class S3Routes {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
-    const address = parseS3Url(request.url ?? '');
+    const url = parseS3Url(request.url ?? '');
     // Not needed for a start: loaded with the first request.
     const [{ findS3Operation }, { listBuckets }] = await Promise.all([
       import('./s3-operations.ts'),
       import('./s3-buckets.ts'),
     ]);
-    const { mode, run } = findS3Operation(request, address);
-    const admitted = await this.#door.authorize(request, address, mode, requestId);
-    const exchange: S3Exchange = { request, response, url: address, auth: admitted };
-    if (address.bucket === '') return listBuckets(exchange, await this.#deps.volumes.list(admitted.caller));
+    const { mode, run } = findS3Operation(request, url);
+    const auth = await this.#authenticator.authorize(
+      { method: request.method ?? '', path: url.path, query: url.query.pairs, headers: request.headers },
+      mode,
+      requestId,
+    );
+    const exchange: S3Exchange = { request, response, url, auth };
+    if (url.bucket === '') return listBuckets(exchange, await this.#deps.volumes.list(auth.caller));
     const { contents } = this.#deps;
-    const volume = await this.#volume(admitted.caller, address.bucket);
-    checkRegion(admitted.signing?.scope.region, volume);
-    const path = address.path;
+    const volume = await this.#volume(auth.caller, url.bucket);
+    checkRegion(auth.signing?.scope.region, volume);
+    const path = url.path;
     const bucketExchange: S3BucketExchange = {
       ...exchange,
       volume,
       contents,
       objects: contents.objects(volume),
       uploads: contents.uploads(volume),
-      otherVolume: (id) => this.#volume(admitted.caller, id),
+      otherVolume: (id) => this.#volume(auth.caller, id),
       toS3Error: (error) => this.#failure(error, requestId),
       errorDocument: (error) => errorDocument(this.#failure(error, requestId), path, requestId),
     };
@@ -110,6 +114,7 @@ export class S3Routes {
 
   #failure(error: unknown, requestId: string): S3Error {
     if (error instanceof S3Error) return error;
+    if (error instanceof S3AuthError) return new S3Error(error.code, error.message, error.fields);
     return diskErrorToS3Error(error) ?? toS3Error(toBerthError(error, this.#deps.log, requestId));
   }
 }

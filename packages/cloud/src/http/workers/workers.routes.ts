@@ -3,11 +3,12 @@ import { seqFromJobId } from '../../domain/job-ids.ts';
 import { withMember } from '../../support/json-text.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
 import type { EndpointCache } from '../../resources/endpoints/endpoint-cache.ts';
-import { checkScope, isAccessError } from '../../auth/authenticator.ts';
+import { isAccessError } from '../../auth/authenticator.ts';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Endpoint } from '../../domain/records.ts';
-import { BerthError, notFound } from '../../support/errors.ts';
+import { BerthError } from '../../support/errors.ts';
 import { bearerOrBareKey } from '../../auth/bearer.ts';
+import { authorizeWorker } from '../../auth/endpoint-access.ts';
 import { toBerthError } from '../http.errors.ts';
 import type { JobUrl } from '../jobs/job-url.ts';
 import { sendJobError } from '../jobs/jobs.errors.ts';
@@ -119,24 +120,13 @@ export class WorkerRoutes {
   /** The endpoint, if the token is this worker's or a key that may run things on it. */
   async authorize(request: BasicRequest, endpointId: string, workerId: string): Promise<Endpoint> {
     const token = bearerOrBareKey(request.headers.authorization) ?? '';
-    const { tokens, authenticator, endpoints } = this.#deps;
     if (workerId === '') throw new BerthError('no-route', 'the address names no worker');
     if (!WORKER_ID.test(workerId))
       throw new BerthError(
         'malformed',
         'the address names no valid worker: 1 to 200 characters without spaces',
       );
-    const endpoint = endpoints.findCached(endpointId) ?? (await endpoints.find(endpointId));
-    if (tokens.isToken(token)) {
-      if (endpoint === undefined || !tokens.matches(token, endpointId, workerId))
-        throw new BerthError('unauthenticated', 'this token is not for this worker');
-      return endpoint;
-    }
-    const key = authenticator.authenticateFromCache(token) ?? (await authenticator.authenticate(token));
-    if (endpoint === undefined || endpoint.accountId !== key.accountId)
-      throw notFound('endpoint', endpointId);
-    checkScope(key, { scope: 'serverless', mode: 'write', endpointId });
-    return endpoint;
+    return authorizeWorker(this.#deps, token, endpointId, workerId);
   }
 
   async #take({ request, response, endpoint, workerId, query }: Call, batch: boolean): Promise<void> {

@@ -1,23 +1,15 @@
 import type { S3Key } from '../../domain/records.ts';
 import { BerthError, notFound, ruleError } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
+import { S3_ACCESS_ID_PREFIX } from '../../domain/s3-names.ts';
 import { auditEntry } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
 import { checkKeyName } from './api-keys.ts';
 
 const RESOURCE = 'S3 key';
-/** Existing tools know the two halves of an S3 key by these beginnings. */
-export const S3_ACCESS_ID_PREFIX = 'user_';
 const SECRET_PREFIX = 'rps_';
 const ACCESS_ID_LENGTH = 24;
 const SECRET_LENGTH = 44;
-/** Longer texts are no ids of ours and are not worth looking for. */
-const MAX_ACCESS_ID_LENGTH = 64;
-/** How exact "last used" is. */
-const LAST_USED_RESOLUTION_MS = 60_000;
-/** A key that was looked up is remembered this long at most; a change on this server, or one that another tells of, ends that at once. */
-const CACHE_TTL_MS = 1_000;
-const MAX_CACHED_KEYS = 1_000;
 
 export interface NewS3Key {
   name: string;
@@ -25,26 +17,18 @@ export interface NewS3Key {
   expiresAt?: number | null;
 }
 
-interface S3Credential {
-  key: S3Key;
-  secret: string;
-}
-
-/** Keys that sign requests for the objects of network volumes. */
+/** Creates, lists and revokes the keys that sign requests for the objects of network volumes. */
 export class S3Keys {
   readonly #context: ResourceContext;
-  readonly #changed: () => void;
-  readonly #lastUsed = new Map<string, number>();
-  readonly #remembered = new Map<string, S3Credential & { at: number }>();
-  #changes = 0;
+  readonly #onChanged: () => void;
 
-  /** `changed` is told when a key is gone. */
-  constructor(context: ResourceContext, changed: () => void = () => undefined) {
+  /** `onChanged` is called when a key was revoked. */
+  constructor(context: ResourceContext, onChanged: () => void = () => undefined) {
     this.#context = context;
-    this.#changed = changed;
+    this.#onChanged = onChanged;
   }
 
-  /** The secret is in this answer and in no other. */
+  /** Only this result has the secret; it cannot be read again. */
   async create(
     caller: Caller,
     { name, access, expiresAt = null }: NewS3Key,
@@ -77,7 +61,7 @@ export class S3Keys {
     return this.#context.store.s3Keys.list(accountId);
   }
 
-  /** Holds from the next request on. */
+  /** Takes effect with the next request. */
   async revoke(caller: Caller, id: string): Promise<void> {
     const { store } = this.#context;
     const accountId = (await store.s3Keys.findWithSecret(id))?.key.accountId;
@@ -92,53 +76,7 @@ export class S3Keys {
       ))
     )
       throw notFound(RESOURCE, id);
-    this.invalidateCache();
-    this.#changed();
-  }
-
-  /** The key behind an access id, with what its signatures are made with; undefined where it is unknown, revoked or expired. */
-  async findCredential(id: string): Promise<S3Credential | undefined> {
-    const now = this.#context.clock.now();
-    const opened = this.#recall(id, now) ?? (await this.#look(id, now));
-    return opened === undefined || (opened.key.expiresAt !== null && now >= opened.key.expiresAt)
-      ? undefined
-      : opened;
-  }
-
-  /** A request was signed well. */
-  recordUse({ id, lastUsedAt }: S3Key): void {
-    const now = this.#context.clock.now();
-    if (now - (this.#lastUsed.get(id) ?? lastUsedAt ?? 0) >= LAST_USED_RESOLUTION_MS)
-      this.#lastUsed.set(id, now);
-  }
-
-  /** Writes down when keys were last used. Called now and then, and at the end. */
-  async saveLastUsed(): Promise<void> {
-    if (this.#lastUsed.size === 0) return;
-    const uses = new Map(this.#lastUsed);
-    this.#lastUsed.clear();
-    await this.#context.store.s3Keys.saveLastUsed(uses);
-  }
-
-  /** Keys have changed: the next request looks again. */
-  invalidateCache(): void {
-    this.#remembered.clear();
-    this.#changes += 1;
-  }
-
-  #recall(id: string, now: number): S3Credential | undefined {
-    const remembered = this.#remembered.get(id);
-    return remembered !== undefined && Math.abs(now - remembered.at) < CACHE_TTL_MS ? remembered : undefined;
-  }
-
-  async #look(id: string, now: number): Promise<S3Credential | undefined> {
-    if (id.length > MAX_ACCESS_ID_LENGTH || !id.startsWith(S3_ACCESS_ID_PREFIX)) return undefined;
-    const changes = this.#changes;
-    const opened = await this.#context.store.s3Keys.findWithSecret(id);
-    if (opened === undefined || changes !== this.#changes) return opened;
-    if (this.#remembered.size >= MAX_CACHED_KEYS) this.#remembered.clear();
-    this.#remembered.set(id, { ...opened, at: now });
-    return opened;
+    this.#onChanged();
   }
 
   async #checkManager(caller: Caller, accountId: string): Promise<void> {

@@ -15,7 +15,7 @@ import type { ResourceContext } from '../resource-context.ts';
 import { cpuFindings } from '../../domain/catalog/cpu-selection.ts';
 import { gpuFindings, normalizeGpuIds } from '../../domain/catalog/gpu-selection.ts';
 import { dataCenterFindings } from '../../domain/endpoints/endpoint-locations.ts';
-import { POD_ACCESS_DENIED } from '../../auth/authenticator.ts';
+import { POD_ACCESS_DENIED } from '../../domain/caller.ts';
 import type { Templates } from '../templates/templates.ts';
 import { podHourlyCost, bidFindings } from '../../domain/hourly-cost.ts';
 import { withoutInterruptible, placeOrInterrupt } from '../../domain/placement/pod-interruption.ts';

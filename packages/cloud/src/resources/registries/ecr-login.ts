@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto';
+import { sha256Hex, signHeaders } from '../../auth/sigv4.ts';
 import type { Clock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { RegistryCredentials } from './registries.ts';
@@ -7,10 +7,10 @@ const SERVICE = 'ecr';
 const TARGET = 'AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken';
 const CONTENT_TYPE = 'application/x-amz-json-1.1';
 const REQUEST_TIMEOUT_MS = 10_000;
-/** A login is good for twelve hours; one that is about to end is not used. */
+/** A login is valid for twelve hours; one that is about to expire is not used. */
 const LOGIN_CACHE_MS = 6 * 3_600_000;
 
-/** The AWS identity that this server has of its own. */
+/** The AWS credentials of this server. */
 export interface AwsIdentity {
   accessKeyId: string;
   secretAccessKey: string;
@@ -19,18 +19,18 @@ export interface AwsIdentity {
 
 export interface EcrLoginOptions {
   identity: AwsIdentity | undefined;
-  /** Where ECR is asked instead of at Amazon; empty is Amazon. */
+  /** The URL of ECR; empty for Amazon's. */
   endpoint: string;
   clock: Clock;
 }
 
-/** Gets logins for ECR registries in the name of this server, whose AWS identity their owners have let in. */
+/** Gets logins for ECR registries with the AWS credentials of this server, to which the registries' owners have given access. */
 export class EcrLogin {
-  readonly #parts: EcrLoginOptions;
-  readonly #kept = new Map<string, { credentials: RegistryCredentials; until: number }>();
+  readonly #options: EcrLoginOptions;
+  readonly #cache = new Map<string, { credentials: RegistryCredentials; until: number }>();
 
-  constructor(parts: EcrLoginOptions) {
-    this.#parts = parts;
+  constructor(options: EcrLoginOptions) {
+    this.#options = options;
   }
 
   async credentialsFor({
@@ -41,20 +41,20 @@ export class EcrLogin {
     awsRegion: string;
   }): Promise<RegistryCredentials> {
     const key = `${awsRegion} ${awsUser}`;
-    const now = this.#parts.clock.now();
-    const kept = this.#kept.get(key);
-    if (kept !== undefined && kept.until > now) return kept.credentials;
-    const credentials = await this.#ask(awsUser, awsRegion, now);
-    this.#kept.set(key, { credentials, until: now + LOGIN_CACHE_MS });
+    const now = this.#options.clock.now();
+    const cached = this.#cache.get(key);
+    if (cached !== undefined && cached.until > now) return cached.credentials;
+    const credentials = await this.#request(awsUser, awsRegion, now);
+    this.#cache.set(key, { credentials, until: now + LOGIN_CACHE_MS });
     return credentials;
   }
 
-  async #ask(awsUser: string, awsRegion: string, now: number): Promise<RegistryCredentials> {
-    const { identity, endpoint } = this.#parts;
+  async #request(awsUser: string, awsRegion: string, now: number): Promise<RegistryCredentials> {
+    const { identity, endpoint } = this.#options;
     if (identity === undefined)
       throw new BerthError(
         'unavailable',
-        'its registry is delegated, and this server has no AWS identity to log in with: start Berth with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
+        'its registry is delegated, but this server has no AWS credentials: start Berth with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
       );
     const url = new URL(
       endpoint === ''
@@ -100,12 +100,12 @@ export function awsIdentityFromEnv(env: NodeJS.ProcessEnv): AwsIdentity | undefi
     : { accessKeyId, secretAccessKey, sessionToken: env['AWS_SESSION_TOKEN'] };
 }
 
-/** The headers of a request in AWS's signature, version 4. */
+/** The headers of a signed request to ECR. */
 export function sigV4Headers({
   url,
   body,
   region,
-  identity,
+  identity: { accessKeyId, secretAccessKey, sessionToken },
   now,
 }: {
   url: URL;
@@ -114,41 +114,20 @@ export function sigV4Headers({
   identity: AwsIdentity;
   now: number;
 }): Record<string, string> {
-  const instant = new Date(now).toISOString().replaceAll(/[-:]|\.\d{3}/g, '');
-  const day = instant.slice(0, 8);
-  const headers: Record<string, string> = {
-    'content-type': CONTENT_TYPE,
-    host: url.host,
-    'x-amz-date': instant,
-    ...(identity.sessionToken !== undefined && { 'x-amz-security-token': identity.sessionToken }),
-    'x-amz-target': TARGET,
-  };
-  const names = Object.keys(headers).sort().join(';');
-  const request = [
-    'POST',
-    url.pathname,
-    '',
-    ...Object.keys(headers)
-      .sort()
-      .map((name) => `${name}:${headers[name]}`),
-    '',
-    names,
-    sha256(body),
-  ].join('\n');
-  const scope = `${day}/${region}/${SERVICE}/aws4_request`;
-  const key = [day, region, SERVICE, 'aws4_request'].reduce(
-    (secret: string | Buffer, part) => createHmac('sha256', secret).update(part).digest(),
-    `AWS4${identity.secretAccessKey}`,
+  return signHeaders(
+    {
+      method: 'POST',
+      path: url.pathname,
+      query: [...url.searchParams],
+      headers: {
+        'content-type': CONTENT_TYPE,
+        host: url.host,
+        ...(sessionToken !== undefined && { 'x-amz-security-token': sessionToken }),
+        'x-amz-target': TARGET,
+      },
+      payloadHash: sha256Hex(body),
+    },
+    { accessId: accessKeyId, secret: secretAccessKey, region, service: SERVICE },
+    now,
   );
-  const signature = createHmac('sha256', key)
-    .update(['AWS4-HMAC-SHA256', instant, scope, sha256(request)].join('\n'))
-    .digest('hex');
-  return {
-    ...headers,
-    authorization: `AWS4-HMAC-SHA256 Credential=${identity.accessKeyId}/${scope}, SignedHeaders=${names}, Signature=${signature}`,
-  };
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }
