@@ -167,8 +167,10 @@ class WorkerProcess:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("RUNPOD_")}
         if with_sources:
             clean["PYTHONPATH"] = str(SOURCES)
+        # A folder of its own: some versions of the public SDK keep their state in the working directory.
+        cwd = Path(tempfile.mkdtemp(dir=folder))
         with self.log_file.open("wb") as log:
-            self.process = subprocess.Popen([python, str(path), *args], env={**clean, **env}, stdout=log, stderr=subprocess.STDOUT, cwd=folder)
+            self.process = subprocess.Popen([python, str(path), *args], env={**clean, **env}, stdout=log, stderr=subprocess.STDOUT, cwd=cwd)
 
     @property
     def log(self) -> str:

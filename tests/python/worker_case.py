@@ -37,7 +37,7 @@ class WorkerCase(unittest.TestCase):
         variables = {**self.berth.worker_env(endpoint, f"worker-{WorkerCase._names}", base), "BERTH_WORKER_CHANNEL": self.channel, **(env or {})}
         script = f"{PREAMBLE}{handler}\nrunpod.serverless.start({{'handler': handler, {config}}})\n"
         worker = WorkerProcess(script, variables, self.berth.folder, python=python)
-        self.addCleanup(_end, worker)
+        self.addCleanup(end, worker)
         return worker
 
     def proxy(self, hide_channel: bool = False) -> CuttingProxy:
@@ -49,7 +49,7 @@ class WorkerCase(unittest.TestCase):
         return self.berth.wait(endpoint, self.berth.run(endpoint, input), seconds)
 
 
-def _end(worker: WorkerProcess) -> None:
+def end(worker: WorkerProcess) -> None:
     if worker.process.poll() is None:
         worker.process.kill()
     worker.process.wait()

@@ -116,7 +116,7 @@ class Bench:
             chunks: list[Any] = self.berth.stream(endpoint, job, 300)
             seconds = time.perf_counter() - begun
             assert chunks == list(range(self.options.chunks)), f"{len(chunks)} chunks, not in order"
-            return self.options.chunks / seconds
+            return float(self.options.chunks / seconds)
         finally:
             worker.stop(120)
 

@@ -34,6 +34,7 @@ class ResultFormat:
         version_field: tuple[str, str] = ("berth_version", __version__),
         debugger: Callable[[], dict[str, Any]] | None = None,
         after_job: Callable[[], object] | None = None,
+        yielded_errors: bool = True,
     ) -> None:
         self.refresh_worker = refresh_worker
         self.aggregate = aggregate
@@ -43,6 +44,8 @@ class ResultFormat:
         self._debugger = debugger
         #: Called after every job.
         self.after_job = after_job
+        #: A stream that yields a dict with `error` ends with it.
+        self.yielded_errors = yielded_errors
 
     def returned(self, value: Any) -> Result:
         """In a dict, `error` makes the job fail and `refresh_worker` asks for a new worker; both are taken out, the rest is the output."""

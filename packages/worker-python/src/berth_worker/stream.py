@@ -24,7 +24,7 @@ class Stream:
 
     def send(self, value: Any) -> Gate | None:
         """A gate asks to be waited for before the next chunk."""
-        if isinstance(value, dict) and value.get("error"):
+        if isinstance(value, dict) and value.get("error") and self._format.yielded_errors:
             self.result = self._format.yielded_error(value["error"])
             return None
         text = output_bytes("a chunk", value)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 OLDEST, NEWEST = (1, 7), (1, 12)
+#: From this version on a stream that yields an error ends with it.
+YIELDED_ERRORS = (1, 7, 7)
 ROOT = "runpod.serverless"
 
 
@@ -45,16 +47,20 @@ def _installed_version() -> str:
     return version("runpod")
 
 
-def _change_worker(module: ModuleType, version: str) -> None:
-    original = getattr(module, "run_worker", None)
-    if original is None or list(inspect.signature(original).parameters) != ["config"]:
-        raise RuntimeError(f"runpod {version} has another run_worker than the one that is known")
+def _change_worker(module: Any, version: str) -> None:
+    """`main(config)` is the same in all known versions. What it calls is not: before 1.7.3 `run_worker` is a coroutine function."""
+    original = getattr(module, "main", None)
+    if original is None or not hasattr(module, "_is_local") or list(inspect.signature(original).parameters) != ["config"]:
+        raise RuntimeError(f"runpod {version} has another worker.main than the one that is known")
 
-    def run_worker(config: dict[str, Any]) -> None:
-        run_accelerated(module, original, config, version)
+    def main(config: dict[str, Any]) -> None:
+        if module._is_local(config):
+            original(config)
+        else:
+            run_accelerated(module, original, config, version)
 
-    run_worker.__doc__ = original.__doc__
-    module.run_worker = run_worker  # type: ignore[attr-defined]
+    main.__doc__ = original.__doc__
+    module.main = main
 
 
 def run_accelerated(module: Any, original: Callable[[dict[str, Any]], Any], config: dict[str, Any], version: str) -> None:
@@ -114,7 +120,14 @@ def _format(config: dict[str, Any], version: str) -> ResultFormat:
         version_field=("runpod_version", version),
         debugger=debugger if is_debugged else None,
         after_job=None if is_debugged else rp_debugger.clear_debugger_output,
+        yielded_errors=_numbers(version) >= YIELDED_ERRORS,
     )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """1.7.0.dev3 counts as 1.7.0."""
+    found = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(int(number) for number in found[0].split(".")) if found else ()
 
 
 def _run_fitness_checks(module: Any) -> None:
