@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 from typing import TYPE_CHECKING, Any
 
+from .handler_kind import is_async_stream, is_awaitable, is_stream
 from .job_context import current
 from .log import batch_id
 from .stream import Stream
@@ -99,13 +99,13 @@ class ThreadExecutor:
     def _result_of(self, run: Run) -> tuple[Result, bool]:
         try:
             value = self._handler(run.job)
-            if inspect.isawaitable(value):
+            if is_awaitable(value):
                 value = self._await(value)
         except BaseException as error:
             return self._completion.raised(error, False), False
-        if inspect.isgenerator(value):
+        if is_stream(value):
             return self._stream(run, value), True
-        if inspect.isasyncgen(value):
+        if is_async_stream(value):
             return self._stream(run, self._runner().iterate(value)), True
         return self._completion.format.returned(value), False
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import select
 import socket
@@ -15,6 +14,8 @@ from ..sockets import connect, request_target
 from ..user_agent import user_agent
 
 if TYPE_CHECKING:
+    import http.client
+
     from .abort import Abort
 
 MOST_REDIRECTS = 10
@@ -86,6 +87,8 @@ class HttpClient:
     def _send(
         self, address: str, body: bytes | None, headers: dict[str, str], silence: float, abort: Abort | None, kept: bool
     ) -> tuple[Answer, str | None]:
+        import http.client  # Takes 30 ms to import, and a worker with the channel rarely needs it.
+
         parts = urlsplit(address)
         origin = (parts.scheme, parts.netloc)
         connection = self._take(origin) if kept else None
