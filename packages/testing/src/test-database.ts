@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 
 /** The databases that every suite runs over. */
-export const DATABASES = ['sqlite', 'postgres'] as const;
-export type DatabaseKind = (typeof DATABASES)[number];
+export const DATABASES: readonly DatabaseKind[] =
+  process.env['BERTH_TEST_TIER'] === 'unit' ? ['sqlite'] : ['sqlite', 'postgres'];
+export type DatabaseKind = 'sqlite' | 'postgres';
 
 /** A fresh, empty database of one kind, and a folder for what else a server keeps. */
 export interface TestDatabase {

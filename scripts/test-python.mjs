@@ -1,0 +1,48 @@
+// Runs the tests of the worker SDK for Python and prints `N passed, N failed` as the last line. Words narrow the run to
+// test modules whose path contains one of them. Without python3 nothing runs, which fails where BERTH_REQUIRE_PYTHON=1.
+import { spawnSync } from 'node:child_process';
+import { globSync, writeFileSync } from 'node:fs';
+import { basename, delimiter, dirname, resolve } from 'node:path';
+
+const PACKAGE = 'packages/worker-python';
+const words = process.argv.slice(2);
+const files = globSync([`${PACKAGE}/tests/test_*.py`, 'tests/python/test_*.py'])
+  .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
+  .sort();
+
+let passed = 0;
+let failed = 0;
+let skipped = 0;
+/** @type {string[]} */
+const failedFiles = [];
+if (spawnSync('python3', ['--version']).status !== 0) {
+  process.stdout.write('the Python tests did not run: there is no python3\n');
+  if (process.env['BERTH_REQUIRE_PYTHON'] === '1') failed = 1;
+} else for (const file of files) runFile(file);
+const list = process.env['BERTH_TEST_FAILED'];
+if (list !== undefined) writeFileSync(list, failedFiles.join(' '));
+process.stdout.write(`\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`);
+process.exit(failed === 0 ? 0 : 1);
+
+/** @param {string} file */
+function runFile(file) {
+  const folders = ['src', 'tests', '../../tests/python'].map((folder) => resolve(PACKAGE, folder));
+  const { status, stderr } = spawnSync(
+    'python3',
+    ['-m', 'unittest', 'discover', '-v', '-s', dirname(file), '-p', basename(file)],
+    {
+      encoding: 'utf8',
+      env: { ...process.env, PYTHONPATH: folders.join(delimiter), PYTHONDONTWRITEBYTECODE: '1' },
+    },
+  );
+  const ran = Number(/^Ran (\d+) tests? in/m.exec(stderr)?.[1] ?? 0);
+  const count = (/** @type {string} */ name) =>
+    Number(new RegExp(`^(?:OK|FAILED) \\(.*\\b${name}=(\\d+)`, 'm').exec(stderr)?.[1] ?? 0);
+  // A module that cannot be loaded, or is killed, has run nothing and failed.
+  const bad = status === 0 ? 0 : Math.max(1, count('failures') + count('errors'));
+  passed += Math.max(0, ran - bad - count('skipped'));
+  failed += bad;
+  skipped += count('skipped');
+  if (bad > 0) failedFiles.push(file);
+  process.stdout.write(`${bad === 0 ? 'ok  ' : 'FAIL'} ${file}: ${ran} tests\n${bad === 0 ? '' : stderr}`);
+}
