@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 
 
 class CuttingProxy:
-    def __init__(self, port: int, hide_channel: bool = False) -> None:
+    def __init__(self, port: int, hide_channel: bool = False, tls: ssl.SSLContext | None = None) -> None:
         self._to = port
+        self._tls = tls
         #: Requests for the channel get 404, as from a server that does not know it.
         self.hide_channel = hide_channel
         self.refuse = False
         self._pairs: set[tuple[socket.socket, socket.socket]] = set()
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self._listener.getsockname()[1]}"
         self.opened = 0
         self.channels = 0
         threading.Thread(target=self._accept, daemon=True).start()
@@ -46,6 +48,8 @@ class CuttingProxy:
 
     def _serve(self, client: socket.socket) -> None:
         try:
+            if self._tls is not None:
+                client = self._tls.wrap_socket(client, server_side=True)
             first = client.recv(65536)
             if b"/job-channel/" in first:
                 self.channels += 1

@@ -123,6 +123,16 @@ class Lifecycle:
             self.assertEqual(self.berth.wait(endpoint, job, 90)["output"], "alive")
         self.assertIn(self.berth.wait(endpoint, dying, 90)["status"], ("COMPLETED", "FAILED"))
 
+    def test_the_end_of_a_forked_process_does_not_stop_the_worker(self: WorkerCase) -> None:  # type: ignore[misc]
+        endpoint = self.endpoint()
+        worker = self.worker(
+            endpoint,
+            "import multiprocessing\ndef handler(job):\n    child = multiprocessing.get_context('fork').Process(target=time.sleep, args=(60,))\n"
+            "    child.start()\n    time.sleep(0.2)\n    child.terminate()\n    child.join(5)\n    return child.exitcode\n",
+        )
+        self.assertEqual([self.result(endpoint, {})["output"] for _ in range(2)], [-15, -15])
+        self.assertNotIn("The worker stops", worker.log)
+
     def test_a_failed_fitness_check_ends_the_worker(self: WorkerCase) -> None:  # type: ignore[misc]
         worker = self.worker(
             self.endpoint(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import sys
 import unittest
 from typing import Any
@@ -40,8 +41,8 @@ class WorkerCase(unittest.TestCase):
         self.addCleanup(end, worker)
         return worker
 
-    def proxy(self, hide_channel: bool = False) -> CuttingProxy:
-        proxy = CuttingProxy(urlsplit(self.berth.url).port or 0, hide_channel)
+    def proxy(self, hide_channel: bool = False, tls: ssl.SSLContext | None = None) -> CuttingProxy:
+        proxy = CuttingProxy(urlsplit(self.berth.url).port or 0, hide_channel, tls)
         self.addCleanup(proxy.close)
         return proxy
 

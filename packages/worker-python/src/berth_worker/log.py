@@ -54,10 +54,10 @@ def _write(line: str) -> None:
     try:
         sys.stdout.write(line)
         sys.stdout.flush()
-    except (OSError, ValueError, AttributeError):
-        pass  # Standard output is closed: there is nobody to tell.
     except UnicodeEncodeError:
         _write(line.encode("ascii", "backslashreplace").decode())
+    except Exception:
+        pass  # Standard output is closed, or not a file: there is nobody to tell.
 
 
 def level_name(level: str | int) -> str:

@@ -37,6 +37,8 @@ class Signals:
             for number in SIGNALS:
                 signal.signal(number, self._note)
             signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+            if hasattr(os, "register_at_fork"):
+                os.register_at_fork(after_in_child=_reset)
         except ValueError:
             log.warn("Signals stop a worker only where it is started in the main thread.")
 
@@ -54,3 +56,10 @@ class Signals:
                 if number in SIGNALS and time.monotonic() - last > SAME_SIGNAL_SECONDS:
                     last = time.monotonic()
                     self._on_signal(number)
+
+
+def _reset() -> None:
+    """A process that a handler forks has the signals of any process. Its end must not stop the worker."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -64,6 +64,8 @@ class Worker:
         """`one_at_a_time`: plain functions never run in parallel, whatever the concurrency says. `first`: a channel that is open already."""
         if channel not in CHANNELS:
             raise ValueError(f'channel is "{channel}"; it is one of {", ".join(CHANNELS)}')
+        if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
+            raise ValueError(f"concurrency is {concurrency!r}; it is a whole number from 1")
         self._environment = Environment(env)
         self._pace = pace or Pace()
         self._log = RunPodLogger()
