@@ -24,7 +24,7 @@ import type { RestV1Options } from './rest-v1/rest-v1.routes.ts';
 import { sendV2Error } from './rest-v2/rest-v2.errors.ts';
 import { restV2Api } from './rest-v2/rest-v2.routes.ts';
 import { restApiRoutes } from './rest/rest-api.routes.ts';
-import { RateLimiter } from './rest/rate-limiter.ts';
+import { RestRateLimits } from './rest/rest-rate-limits.ts';
 import type { S3Routes } from './s3/s3.routes.ts';
 import type { EndpointRouter } from './endpoint-router.ts';
 import { EndpointUrls } from './endpoint-urls.ts';
@@ -68,7 +68,7 @@ export function createHttpServer(
   const v2Routes = restV2Api(
     resources,
     new EndpointUrls(origin),
-    rateLimit === undefined ? undefined : createRateLimiter(rateLimit, clock),
+    rateLimit === undefined ? undefined : createRestRateLimits(rateLimit, clock),
   );
   const app = Fastify({
     loggerInstance: log,
@@ -202,11 +202,11 @@ function createRoutedServer(traffic: EndpointRouter, handler: RequestListener): 
   return server;
 }
 
-function createRateLimiter(
+function createRestRateLimits(
   { perMinute, perHour, perDay }: NonNullable<HttpServerOptions['rateLimit']>,
   clock: Clock,
-): RateLimiter {
-  return new RateLimiter(
+): RestRateLimits {
+  return new RestRateLimits(
     [
       { name: 'minute', seconds: 60, quota: perMinute },
       { name: 'hour', seconds: 3600, quota: perHour },

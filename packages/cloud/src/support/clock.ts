@@ -1,10 +1,16 @@
-/** Time comes from here, so that a test can turn it by hand. */
+/** The source of time. Tests use one that they advance by hand. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
+  /** Milliseconds since some start. Does not jump when the system time is set. Default: `now`. */
+  monotonic?(): number;
 }
 
-export const systemClock: Clock = { now: () => Date.now() };
+export const systemClock: Clock = { now: () => Date.now(), monotonic: () => performance.now() };
+
+export function monotonicNow(clock: Clock): number {
+  return clock.monotonic?.() ?? clock.now();
+}
 
 /** A clock that stands still until it is moved. */
 export class ManualClock implements Clock {

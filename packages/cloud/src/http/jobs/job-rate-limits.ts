@@ -1,18 +1,18 @@
-import { isRecent } from '../../support/clock.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Config } from '../../support/config/config.ts';
 import { settingList } from '../../support/config/settings.ts';
 import type { OperationLimit } from '../../support/config/operation-limit.setting.ts';
 import { BerthError } from '../../support/errors.ts';
+import { RateLimiter } from '../../support/rate-limiter.ts';
 
 const SECTION = 'jobLimits.';
-const WINDOW_MS = 10_000;
-/** Every running worker raises the limit by this much: a large fleet is there to be used. */
+const WINDOW_SECONDS = 10;
+/** Each running worker raises the limit by this much, so that a large fleet can be kept busy. */
 const LIMIT_PER_RUNNING_WORKER = 100;
 
 export type JobOperationLimits = Readonly<Record<string, OperationLimit>>;
 
-/** The limits that the operator sets, by the operation as it stands in the path. One that is off is not there. */
+/** The limits of the configuration, by the operation's name in the path. Limits that are off are left out. */
 export function enabledJobLimits({
   statusSync,
   purgeQueue,
@@ -24,7 +24,7 @@ export function enabledJobLimits({
   );
 }
 
-/** Those that hold where the operator says nothing. */
+/** The limits of an empty configuration. */
 export const DEFAULT_JOB_LIMITS: JobOperationLimits = enabledJobLimits(
   Object.fromEntries(
     settingList
@@ -33,30 +33,22 @@ export const DEFAULT_JOB_LIMITS: JobOperationLimits = enabledJobLimits(
   ) as Config['jobLimits'],
 );
 
-interface UsageWindow {
-  since: number;
-  count: number;
-  open: number;
-}
-
-/** Counts what each account does with each endpoint. */
+/** The rate limits of the job API, by account, endpoint and operation. */
 export class JobRateLimits {
-  readonly #clock: Clock;
   readonly #limits: JobOperationLimits;
-  readonly #uses = new Map<string, UsageWindow>();
-  #sweptAt = 0;
+  readonly #limiter: RateLimiter;
 
   constructor(clock: Clock, limits: JobOperationLimits = DEFAULT_JOB_LIMITS) {
-    this.#clock = clock;
     this.#limits = limits;
+    this.#limiter = new RateLimiter(clock);
   }
 
-  /** How many accounts, endpoints and operations are remembered. */
+  /** How many combinations of account, endpoint and operation are in memory. */
   get size(): number {
-    return this.#uses.size;
+    return this.#limiter.size;
   }
 
-  /** Lets one request in, or throws. Call the answer when it has been answered. */
+  /** Counts a request, or throws if a limit is reached. Call the returned function when the request has ended. */
   acquire(
     accountId: string,
     endpointId: string,
@@ -65,38 +57,21 @@ export class JobRateLimits {
   ): () => void {
     const limit = this.#limits[operation];
     if (limit === undefined) return () => undefined;
-    const now = this.#clock.now();
-    this.#sweep(now);
-    const key = `${accountId} ${endpointId} ${operation}`;
-    const use = this.#uses.get(key) ?? { since: now, count: 0, open: 0 };
-    this.#uses.set(key, use);
-    if (!isRecent(use.since, WINDOW_MS, now)) Object.assign(use, { since: now, count: 0 });
-    const most =
-      use.count < limit.per10s
+    const quota = (used: number): number =>
+      used < limit.per10s
         ? limit.per10s
         : Math.max(limit.per10s, runningWorkers() * LIMIT_PER_RUNNING_WORKER);
-    const full = use.count >= most;
-    if (full || use.open >= limit.concurrent) {
-      const seconds = full ? Math.max(1, Math.ceil((use.since + WINDOW_MS - now) / 1000)) : 1;
-      throw new BerthError(
-        'rate',
-        `too many requests: ${full ? `at most ${most} of ${operation} in 10 s` : `at most ${limit.concurrent} of ${operation} at the same time`}; try again in ${seconds} s`,
-        {
-          headers: { 'retry-after': String(seconds) },
-        },
-      );
-    }
-    use.count += 1;
-    use.open += 1;
-    return () => {
-      use.open -= 1;
-    };
-  }
-
-  #sweep(now: number): void {
-    if (isRecent(this.#sweptAt, WINDOW_MS, now)) return;
-    this.#sweptAt = now;
-    for (const [key, use] of this.#uses)
-      if (use.open === 0 && !isRecent(use.since, WINDOW_MS, now)) this.#uses.delete(key);
+    const { exceeded, release } = this.#limiter.acquire(`${accountId} ${endpointId} ${operation}`, {
+      windows: [{ seconds: WINDOW_SECONDS, quota }],
+      maxOpen: limit.concurrent,
+    });
+    if (exceeded === undefined) return release;
+    const [rule, seconds] =
+      exceeded === 'open'
+        ? [`at most ${limit.concurrent} of ${operation} at the same time`, 1]
+        : [`at most ${exceeded.quota} of ${operation} in ${WINDOW_SECONDS} s`, exceeded.secondsLeft];
+    throw new BerthError('rate', `too many requests: ${rule}; try again in ${seconds} s`, {
+      headers: { 'retry-after': String(seconds) },
+    });
   }
 }

@@ -2,7 +2,7 @@ import type { AllServices } from '../../resources/resources.ts';
 import type { RestApi } from '../rest/rest-api.routes.ts';
 import { apiDocsOperations } from '../rest/api-docs.routes.ts';
 import type { Operation } from '../rest/rest-operation.ts';
-import type { RateLimiter } from '../rest/rate-limiter.ts';
+import type { RestRateLimits } from '../rest/rest-rate-limits.ts';
 import { text } from '../rest/json-schema.ts';
 import type { EndpointUrls } from '../endpoint-urls.ts';
 import { accountOperations } from './account.v2.routes.ts';
@@ -50,7 +50,7 @@ const TAGS = [
 export function restV2Api(
   resources: AllServices,
   urls: EndpointUrls,
-  limiter: RateLimiter | undefined,
+  limiter: RestRateLimits | undefined,
 ): RestApi {
   const operations: Operation[] = [
     ...endpointOperations(resources, urls),

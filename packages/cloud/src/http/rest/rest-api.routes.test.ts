@@ -10,7 +10,7 @@ import { ApiKeys } from '../../resources/keys/api-keys.ts';
 import { BerthError } from '../../support/errors.ts';
 import { restApiRoutes } from './rest-api.routes.ts';
 import { operation } from './rest-operation.ts';
-import { RateLimiter } from './rate-limiter.ts';
+import { RestRateLimits } from './rest-rate-limits.ts';
 import { integer, object, text } from './json-schema.ts';
 
 const byId = object({ id: text() });
@@ -118,7 +118,7 @@ describe('a REST interface', () => {
     const ann = await context.account('ann');
     full = (await keys.create(ann, { name: 'full', access: 'all' })).key;
     readOnly = (await keys.create(ann, { name: 'read', access: 'read-only' })).key;
-    const limiter = new RateLimiter([{ name: 'minute', seconds: 60, quota: perMinute }], context.clock);
+    const limiter = new RestRateLimits([{ name: 'minute', seconds: 60, quota: perMinute }], context.clock);
     app = Fastify();
     await app.register(
       restApiRoutes(

@@ -4,14 +4,14 @@ import fc from 'fast-check';
 import { checkProperty } from '../../../../testing/src/property-testing.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
-import { RateLimiter } from './rate-limiter.ts';
-import type { RateLimitWindow } from './rate-limiter.ts';
+import { RestRateLimits } from './rest-rate-limits.ts';
+import type { RestRateLimit } from './rest-rate-limits.ts';
 
-const minute = (quota: number): RateLimitWindow => ({ name: 'minute', seconds: 60, quota });
-const hour = (quota: number): RateLimitWindow => ({ name: 'hour', seconds: 3600, quota });
+const minute = (quota: number): RestRateLimit => ({ name: 'minute', seconds: 60, quota });
+const hour = (quota: number): RestRateLimit => ({ name: 'hour', seconds: 3600, quota });
 
 /** True where it was let through; what the answer would carry either way. */
-function call(limiter: RateLimiter, key: string): { allowed: boolean; headers: Record<string, string> } {
+function call(limiter: RestRateLimits, key: string): { allowed: boolean; headers: Record<string, string> } {
   try {
     return { allowed: true, headers: limiter.consume(key) };
   } catch (error) {
@@ -23,7 +23,7 @@ function call(limiter: RateLimiter, key: string): { allowed: boolean; headers: R
 describe('the rate limit', () => {
   test('counts down in every window, refuses when one is used up, and opens again', () => {
     const clock = new ManualClock();
-    const limiter = new RateLimiter([minute(2), hour(3)], clock);
+    const limiter = new RestRateLimits([minute(2), hour(3)], clock);
     assert.deepEqual(limiter.consume('k'), {
       ratelimit: '"minute";r=1;t=60, "hour";r=2;t=3600',
       'ratelimit-policy': '"minute";q=2;w=60, "hour";q=3;w=3600',
@@ -56,7 +56,7 @@ describe('the rate limit', () => {
         (perMinute, perHour, calls) => {
           const clock = new ManualClock();
           const windows = [minute(perMinute), hour(perHour)];
-          const limiter = new RateLimiter(windows, clock);
+          const limiter = new RestRateLimits(windows, clock);
           const passed = new Map<string, { startedAt: number; used: number }[]>();
           for (const [key, pause] of calls) {
             clock.advance(pause);
@@ -87,7 +87,7 @@ describe('the rate limit', () => {
         fc.array(fc.nat(30_000), { maxLength: 40 }),
         (quota, pauses) => {
           const clock = new ManualClock();
-          const limiter = new RateLimiter([minute(quota)], clock);
+          const limiter = new RestRateLimits([minute(quota)], clock);
           for (const pause of pauses) {
             clock.advance(pause);
             const { allowed, headers } = call(limiter, 'k');
@@ -104,7 +104,7 @@ describe('the rate limit', () => {
 
   test('starts anew where the clock was set back, instead of closing for as long', () => {
     const clock = new ManualClock();
-    const limiter = new RateLimiter([minute(1)], clock);
+    const limiter = new RestRateLimits([minute(1)], clock);
     assert.equal(call(limiter, 'k').allowed, true);
     clock.advance(-86_400_000);
     assert.equal(call(limiter, 'k').allowed, true);
