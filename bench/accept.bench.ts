@@ -16,11 +16,12 @@ const CONNECTIONS = 64;
 /** What runs is compiled by then, on every side. */
 const WARM_SECONDS = 3;
 const BARS = { echo: 0.6, bullmq: 1.5 };
-const [ECHO, BULLMQ, PYTHON, SQLITE, POSTGRES] = [
+const [ECHO, BULLMQ, PYTHON, SQLITE, SQLITE_WITHOUT_FAST_PATH, POSTGRES] = [
   'bare node:http',
   'Fastify + BullMQ + Redis',
   "the Python SDK's local server, in memory",
   'Berth, SQLite',
+  'Berth, SQLite, fast path off',
   'Berth, PostgreSQL',
 ];
 
@@ -56,11 +57,12 @@ export async function accept(bench: BenchContext): Promise<void> {
     const python = await bench.pythonSdk();
     if ('path' in python) sides.push(await side(PYTHON, await pythonServer(stage, python.path)));
     else report.missingTool('the Python worker SDK', python.reason, 'accept beside its local server');
-    for (const [name, database] of [
-      [SQLITE, 'SQLite'],
-      [POSTGRES, 'PostgreSQL'],
+    for (const [name, database, fastPath] of [
+      [SQLITE, 'SQLite', 'on'],
+      [SQLITE_WITHOUT_FAST_PATH, 'SQLite', 'off'],
+      [POSTGRES, 'PostgreSQL', 'on'],
     ] as const) {
-      const { url, key, pid, endpointId } = await bench.berth(stage, database);
+      const { url, key, pid, endpointId } = await bench.berth(stage, database, { BERTH_FAST_PATH: fastPath });
       sides.push(await side(name, { url: `${url}/v2/${endpointId}/run`, key, pids: [pid] }));
     }
     const figures = await measureInterleaved(rounds, sides);
@@ -75,11 +77,15 @@ export async function accept(bench: BenchContext): Promise<void> {
     const ofEcho = ratio(berth, valuesOf(figures, ECHO));
     report.bar({
       part: 'accept',
-      what: 'SQLite, of a bare node:http server',
+      what: 'SQLite, fast path on, of a bare node:http server',
       bar: `>= ${BARS.echo} (aim 0.9)`,
       measured: ofEcho.toFixed(2),
       met: ofEcho >= BARS.echo,
     });
+    const withoutFastPath = valuesOf(figures, SQLITE_WITHOUT_FAST_PATH);
+    report.print(
+      `\nWith the fast path off, Berth accepts ${ratio(withoutFastPath, valuesOf(figures, ECHO)).toFixed(2)} of the bare server${tools.redis ? ` and ${ratio(withoutFastPath, valuesOf(figures, BULLMQ)).toFixed(2)} x Fastify + BullMQ` : ''} (no bar)`,
+    );
     if ('path' in python) {
       const beside = [SQLITE, POSTGRES].map(
         (name) =>
@@ -93,7 +99,7 @@ export async function accept(bench: BenchContext): Promise<void> {
     const ofBullmq = ratio(berth, valuesOf(figures, BULLMQ));
     report.bar({
       part: 'accept',
-      what: 'SQLite, beside Fastify + BullMQ',
+      what: 'SQLite, fast path on, beside Fastify + BullMQ',
       bar: `>= ${BARS.bullmq} x`,
       measured: `${ofBullmq.toFixed(2)} x`,
       met: ofBullmq >= BARS.bullmq,

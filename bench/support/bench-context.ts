@@ -66,12 +66,16 @@ export class BenchContext {
   }
 
   /** A running Berth with one endpoint, on data of its own. */
-  async berth(stage: CleanupScope, database: Database): Promise<BerthProcess & { endpointId: string }> {
-    const place = {
+  async berth(
+    stage: CleanupScope,
+    database: Database,
+    env: Record<string, string> = {},
+  ): Promise<BerthProcess & { endpointId: string }> {
+    const storage = {
       data: stage.folder('data'),
       database: database === 'SQLite' ? '' : (await this.database(stage)).url,
     };
-    const berth = await startBerth(place);
+    const berth = await startBerth({ ...storage, env });
     stage.defer(berth.stop);
     return { ...berth, endpointId: await createEndpoint(berth, 'bench') };
   }

@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { EndpointRouter } from '../http/endpoint-router.ts';
+import type { EndpointRouterDeps } from '../http/endpoint-router.ts';
+import { FastPathRoutes } from '../http/fast-path/fast-path-routes.ts';
 import { EndpointGateway } from '../http/gateway/endpoint-gateway.ts';
 import { PodGateway } from '../http/gateway/pod-gateway.ts';
 import { WildcardDomain } from '../http/gateway/wildcard-domain.ts';
@@ -7,8 +9,9 @@ import { createHttpServer, createWorkerServer } from '../http/http-server.ts';
 import { FlashUrlResolver } from '../http/jobs/flash-url-resolver.ts';
 import { enabledJobLimits, JobRateLimits } from '../http/jobs/job-rate-limits.ts';
 import { JobRoutes } from '../http/jobs/jobs.routes.ts';
-import { exposeWebhookCounts } from '../http/metrics.ts';
+import { exposeWebhookCounts, HttpMetrics } from '../http/metrics.ts';
 import { OpenAiRoutes } from '../http/openai/openai.routes.ts';
+import { RequestObserver } from '../http/request-observer.ts';
 import { S3Routes } from '../http/s3/s3.routes.ts';
 import { TerminalRoutes } from '../http/terminal/terminal.routes.ts';
 import { WorkerRoutes } from '../http/workers/workers.routes.ts';
@@ -47,7 +50,12 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
   const { config, log, clock } = app;
   const { storage, auth, queue, services, artifacts, address } = deps;
   const { authenticator, podTokens } = auth;
-  const endpointRouter = createEndpointRouter(app, deps);
+  const metrics = new HttpMetrics();
+  const endpointDeps = {
+    ...endpointRouterDeps(app, deps),
+    requestObserver: new RequestObserver(log, metrics),
+  };
+  const endpointRouter = new EndpointRouter(endpointDeps);
   const server = createHttpServer(
     {
       resources: services.resources,
@@ -55,7 +63,11 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
       authenticator,
       clock,
       log,
+      metrics,
       endpointRouter,
+      fastPath: config.fastPath
+        ? new FastPathRoutes({ ...endpointDeps, isClosing: () => endpointRouter.closing })
+        : undefined,
       s3: new S3Routes({
         credentials: auth.s3Credentials,
         authenticator,
@@ -69,7 +81,7 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
     },
     { v1: config.v1, rateLimit: config.rateLimits ? config.rateLimit : undefined, graphql: config.graphql },
   );
-  exposeWebhookCounts(server, () => queue.webhookSender.counts);
+  exposeWebhookCounts(metrics.registry, () => queue.webhookSender.counts);
   address.attach({
     server: server.server,
     createWorkerServer: () =>
@@ -80,18 +92,15 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
   });
   return {
     server,
-    destroyConnections: () => {
-      server.server.closeAllConnections();
-      endpointRouter.destroyFastPathConnections();
-    },
+    destroyConnections: () => server.server.closeAllConnections(),
   };
 }
 
 /** The requests to endpoints, pods and terminals, which do not pass through the web framework. */
-function createEndpointRouter(
+function endpointRouterDeps(
   { config, log, clock, events }: AppContext,
   { storage, auth, queue: { queue, webhooks }, engines, compute, services, endpointCache }: HttpDeps,
-): EndpointRouter {
+): EndpointRouterDeps {
   const { context, store } = storage;
   const { endpoints, flash } = services.resources;
   const rateLimits = config.rateLimits
@@ -104,7 +113,7 @@ function createEndpointRouter(
   events.subscribe('endpoint.removed', ({ endpointId }) => gateway.refreshEndpoint(endpointId));
   const portResolver = new PodPortResolver({ store: store.pods, engines: engines.byDataCenter, clock });
   events.subscribe('pod.changed', ({ podId }) => portResolver.invalidate(podId));
-  return new EndpointRouter({
+  return {
     jobs: new JobRoutes({
       ...shared,
       queue,
@@ -130,5 +139,5 @@ function createEndpointRouter(
       authenticator: auth.authenticator,
       log,
     }),
-  });
+  };
 }

@@ -26,7 +26,7 @@ describe('a worker that asks for the channel', () => {
   /** What is said to it. */
   async function asks(
     running: Running,
-    authorize: (traffic: EndpointRouter) => Promise<Endpoint>,
+    authorize: (router: EndpointRouter) => Promise<Endpoint>,
   ): Promise<string> {
     const log = createLog({ level: 'silent', format: 'json' });
     const queue = new JobQueue({
@@ -38,13 +38,13 @@ describe('a worker that asks for the channel', () => {
       onDeliveryDue: () => undefined,
     });
     const workers = {
-      authorize: () => authorize(traffic),
+      authorize: () => authorize(router),
       onKeysChanged: () => () => undefined,
     } as unknown as WorkerRoutes;
-    const traffic = new EndpointRouter({ jobs: undefined as never, workers, queue, log });
+    const router = new EndpointRouter({ jobs: undefined as never, workers, queue, log });
     const server = createServer().on(
       'upgrade',
-      (request, socket, head) => void traffic.upgrade(request, socket, head),
+      (request, socket, head) => void router.upgrade(request, socket, head),
     );
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -70,8 +70,8 @@ describe('a worker that asks for the channel', () => {
   });
 
   test('is sent away where the server has begun to stop while it was let in', async (running) => {
-    const said = await asks(running, async (traffic) => {
-      traffic.close();
+    const said = await asks(running, async (router) => {
+      router.close();
       return sampleEndpoint;
     });
     assert.match(said, /^HTTP\/1\.1 503 /);

@@ -14,11 +14,9 @@ import type { JobUrl } from './jobs/job-url.ts';
 import type { JobRoutes } from './jobs/jobs.routes.ts';
 import type { FlashUrlResolver } from './jobs/flash-url-resolver.ts';
 import { sendJobError, JOB_ERROR_STATUS } from './jobs/jobs.errors.ts';
-import type { FastPathRequest, FastPathResponse } from './fast-path/fast-path-exchange.ts';
-import type { FastPathHead } from './fast-path/fast-path-head.ts';
-import type { FastPath } from './fast-path/fast-path.ts';
 import type { OpenAiRoutes } from './openai/openai.routes.ts';
 import type { Request, Response } from './raw-http.ts';
+import type { RequestObserver } from './request-observer.ts';
 import type { TerminalRoutes } from './terminal/terminal.routes.ts';
 import { CHANNEL_PROTOCOL } from './workers/worker-channel.ts';
 import { WorkerChannels } from './workers/worker-channels.ts';
@@ -32,40 +30,24 @@ export interface EndpointRouterDeps {
   log: FastifyBaseLogger;
   /** Endpoints that are called by name. */
   flash?: FlashUrlResolver;
-  /** What load balancing endpoints and the OpenAI interface need; without it there are neither. */
+  /** Load balancing endpoints and the OpenAI interface; without it there are neither. */
   loadBalancing?: {
     gateway: EndpointGateway;
     openai: OpenAiRoutes;
     endpoints: EndpointCache;
     domain: WildcardDomain;
   };
-  /** What is for the HTTP ports of pods. */
+  /** The HTTP ports of pods. */
   pods?: PodGateway;
-  /** What is for the terminals of pods and workers. */
+  /** The terminals of pods and workers. */
   terminals?: TerminalRoutes;
+  requestObserver?: RequestObserver;
 }
 
-/** What comes over the fast lane: small requests with small answers. Streams are for Node's HTTP. */
-const FAST_PATH_OPERATIONS = new Set([
-  'run',
-  'runsync',
-  'status',
-  'cancel',
-  'job-take',
-  'job-take-batch',
-  'job-done',
-  'job-stream',
-  'job-stop',
-  'ping',
-]);
-
-/** Everything below `/v2/{endpoint_id}` and `/proxy`, or under an endpoint's or a pod's own host name: sorts it and hands it to whoever serves that. */
+/** Routes every request below `/v2/{endpoint_id}` and `/proxy`, or under an endpoint's or a pod's own host name. */
 export class EndpointRouter {
   readonly #deps: EndpointRouterDeps;
   readonly #channels: WorkerChannels;
-  readonly #fastPath: FastPath[] = [];
-  /** Of heads on the fast lane: null where it is none of its addresses. */
-  readonly #laneAddresses = new WeakMap<FastPathHead, JobUrl | null>();
   #closing = false;
 
   constructor(deps: EndpointRouterDeps) {
@@ -73,121 +55,80 @@ export class EndpointRouter {
     this.#channels = new WorkerChannels((listener) => deps.workers.onKeysChanged(listener));
   }
 
-  /** What is for neither an endpoint nor a pod goes to `others`. */
-  serve(request: Request, response: Response, others: () => void, waitsToContinue = false): void {
+  /** Calls `next` for requests that are for neither an endpoint nor a pod. */
+  serve(request: Request, response: Response, next: () => void, expectsContinue = false): void {
     const podPort = this.#deps.pods?.match(request);
     if (podPort !== undefined) {
       if (this.#closing) response.shouldKeepAlive = false;
-      return void this.#deps.pods?.serve(request, response, podPort, waitsToContinue);
+      return void this.#deps.pods?.serve(request, response, podPort, expectsContinue);
     }
     if (this.#deps.flash?.handles(request.url ?? '') === true)
-      return void this.#serveByName(request, response, others, waitsToContinue);
-    const address = parseJobUrl(request.url ?? '');
-    const balanced = this.#balanced(request);
-    // A connection that is kept would keep the server from ending.
-    if (this.#closing && (address !== undefined || balanced !== undefined)) response.shouldKeepAlive = false;
-    if (balanced !== undefined)
-      void this.#sort(request, response, address, balanced, others, waitsToContinue);
-    else if (address === undefined || !this.#serveQueue(request, response, address)) others();
+      return void this.#serveByName(request, response, next, expectsContinue);
+    const url = parseJobUrl(request.url ?? '');
+    const gatewayUrl = this.#gatewayUrl(request);
+    // An open connection would keep the server from stopping.
+    if (this.#closing && (url !== undefined || gatewayUrl !== undefined)) response.shouldKeepAlive = false;
+    if (gatewayUrl !== undefined)
+      void this.#serveEndpoint(request, response, url, gatewayUrl, next, expectsContinue);
+    else if (url === undefined || !this.#serveQueue(request, response, url)) next();
   }
 
   async #serveByName(
     request: Request,
     response: Response,
-    others: () => void,
-    waitsToContinue: boolean,
+    next: () => void,
+    expectsContinue: boolean,
   ): Promise<void> {
     try {
-      const address = await this.#deps.flash?.resolve(request);
-      if (address === undefined || !this.#deps.jobs.handles(address.operation)) return others();
+      const url = await this.#deps.flash?.resolve(request);
+      if (url === undefined || !this.#deps.jobs.handles(url.operation)) return next();
       if (this.#closing) response.shouldKeepAlive = false;
-      if (waitsToContinue) response.writeContinue();
-      await this.#deps.jobs.serve(request, response, address);
+      if (expectsContinue) response.writeContinue();
+      this.#deps.requestObserver?.observe(request, response, endpointRoute(url));
+      await this.#deps.jobs.serve(request, response, url);
     } catch (error) {
       if (!request.readableEnded) request.resume();
       sendJobError(response, toBerthError(error, this.#deps.log, 'flash'));
     }
   }
 
-  /** On a load balancing endpoint every path is the worker's own; on a queue endpoint the words of the job interface count. */
-  async #sort(
+  /** On a load balancing endpoint every path belongs to the worker; on a queue endpoint the operations of the job API come first. */
+  async #serveEndpoint(
     request: Request,
     response: Response,
-    address: JobUrl | undefined,
-    balanced: GatewayUrl,
-    others: () => void,
-    waitsToContinue: boolean,
+    url: JobUrl | undefined,
+    gatewayUrl: GatewayUrl,
+    next: () => void,
+    expectsContinue: boolean,
   ): Promise<void> {
     const { loadBalancing, log } = this.#deps;
     try {
       const endpoint =
-        loadBalancing?.endpoints.findCached(balanced.endpointId) ??
-        (await loadBalancing?.endpoints.find(balanced.endpointId));
-      // A path under an endpoint's own host name is the worker's, whatever it looks like.
+        loadBalancing?.endpoints.findCached(gatewayUrl.endpointId) ??
+        (await loadBalancing?.endpoints.find(gatewayUrl.endpointId));
+      // Under an endpoint's own host name every path belongs to the worker.
       if (
         endpoint?.type !== 'LOAD_BALANCER' &&
-        balanced.prefix !== '' &&
-        address !== undefined &&
-        this.#isQueueWord(address.operation)
+        gatewayUrl.prefix !== '' &&
+        url !== undefined &&
+        this.#isQueueOperation(url.operation)
       ) {
-        if (waitsToContinue) response.writeContinue();
-        return void this.#serveQueue(request, response, address);
+        if (expectsContinue) response.writeContinue();
+        return void this.#serveQueue(request, response, url);
       }
-      if (endpoint === undefined && balanced.prefix !== '') return others();
-      await loadBalancing?.gateway.serve(request, response, balanced, waitsToContinue);
+      if (endpoint === undefined && gatewayUrl.prefix !== '') return next();
+      await loadBalancing?.gateway.serve(request, response, gatewayUrl, expectsContinue);
     } catch (error) {
-      sendJobError(response, toBerthError(error, log, balanced.endpointId));
+      sendJobError(response, toBerthError(error, log, gatewayUrl.endpointId));
     }
   }
 
-  /** Plain requests to queue endpoints; what is under an endpoint's own host name is not. */
-  wants(head: FastPathHead): boolean | Promise<boolean> {
-    const { loadBalancing } = this.#deps;
-    const address = this.#laneAddress(head);
-    if (address === null || loadBalancing === undefined) return address !== null;
-    const known = loadBalancing.endpoints.findCached(address.endpointId);
-    if (known !== undefined) return known.type === 'QUEUE';
-    return loadBalancing.endpoints.find(address.endpointId).then((found) => found?.type !== 'LOAD_BALANCER');
-  }
-
-  servePlain(request: FastPathRequest, response: FastPathResponse): void {
-    const address = this.#laneAddress(request.head) as JobUrl;
-    if (this.#deps.jobs.handles(address.operation)) void this.#deps.jobs.serve(request, response, address);
-    else void this.#deps.workers.serve(request, response, address);
-  }
-
-  /** Found out once for each head, of which a connection has few. */
-  #laneAddress(head: FastPathHead): JobUrl | null {
-    let address = this.#laneAddresses.get(head);
-    if (address === undefined) {
-      address = this.#findLaneAddress(head) ?? null;
-      this.#laneAddresses.set(head, address);
-    }
-    return address;
-  }
-
-  #findLaneAddress(head: FastPathHead): JobUrl | undefined {
-    const { pods, loadBalancing } = this.#deps;
-    const address = parseJobUrl(head.url);
-    if (
-      address === undefined ||
-      !FAST_PATH_OPERATIONS.has(address.operation) ||
-      pods?.match(head) !== undefined
-    )
-      return undefined;
-    if (loadBalancing === undefined) return address;
-    return parseEndpointHost(head.headers.host, head.url, loadBalancing.domain) !== undefined ||
-      address.endpointId.includes('%')
-      ? undefined
-      : address;
-  }
-
-  /** The server stops. */
+  /** The server is stopping. */
   get closing(): boolean {
     return this.#closing;
   }
 
-  #isQueueWord(operation: string): boolean {
+  #isQueueOperation(operation: string): boolean {
     const { jobs, workers, loadBalancing } = this.#deps;
     return (
       jobs.handles(operation) ||
@@ -196,17 +137,18 @@ export class EndpointRouter {
     );
   }
 
-  #serveQueue(request: Request, response: Response, address: JobUrl): boolean {
-    const { jobs, workers, loadBalancing } = this.#deps;
-    if (jobs.handles(address.operation)) void jobs.serve(request, response, address);
-    else if (workers.handles(address.operation)) void workers.serve(request, response, address);
-    else if (loadBalancing?.openai.handles(address.operation) === true)
-      void loadBalancing.openai.serve(request, response, address);
-    else return false;
+  #serveQueue(request: Request, response: Response, url: JobUrl): boolean {
+    const { jobs, workers, loadBalancing, requestObserver } = this.#deps;
+    const routes = [jobs, workers, loadBalancing?.openai].find(
+      (candidate) => candidate?.handles(url.operation) === true,
+    );
+    if (routes === undefined) return false;
+    requestObserver?.observe(request, response, endpointRoute(url));
+    void routes.serve(request, response, url);
     return true;
   }
 
-  #balanced(request: Request): GatewayUrl | undefined {
+  #gatewayUrl(request: Request): GatewayUrl | undefined {
     const { loadBalancing } = this.#deps;
     if (loadBalancing === undefined) return undefined;
     return (
@@ -215,54 +157,44 @@ export class EndpointRouter {
     );
   }
 
-  /** A worker asks for the fast channel, somebody for a terminal, or a client of a pod or a load balancing endpoint for a protocol of its own. */
+  /** Upgrades to the worker channel, a terminal, or a protocol of a pod or a load balancing endpoint. */
   async upgrade(request: Request, socket: Duplex, head: Buffer): Promise<void> {
     const { workers, queue, log } = this.#deps;
-    // Nobody else listens to this socket now, and an error that nobody hears ends the process.
+    // Nothing else listens to this socket now, and an unhandled error would end the process.
     socket.on('error', () => socket.destroy());
     const podPort = this.#deps.pods?.match(request);
     if (podPort !== undefined) return this.#deps.pods?.upgrade(request, socket, head, podPort);
     const terminal = this.#deps.terminals?.match(request.url ?? '');
     if (terminal !== undefined) return this.#deps.terminals?.upgrade(request, socket, head, terminal);
-    const address = parseJobUrl(request.url ?? '');
-    if (address?.operation !== 'job-channel' || request.headers.upgrade !== CHANNEL_PROTOCOL) {
-      const balanced = this.#balanced(request);
-      return balanced === undefined
+    const url = parseJobUrl(request.url ?? '');
+    if (url?.operation !== 'job-channel' || request.headers.upgrade !== CHANNEL_PROTOCOL) {
+      const gatewayUrl = this.#gatewayUrl(request);
+      return gatewayUrl === undefined
         ? rejectUpgrade(socket, '404 Not Found')
-        : this.#deps.loadBalancing?.gateway.upgrade(request, socket, head, balanced);
+        : this.#deps.loadBalancing?.gateway.upgrade(request, socket, head, gatewayUrl);
     }
     let workerId: string;
-    const admit = (): Promise<unknown> => workers.authorize(request, address.endpointId, workerId);
+    const authorize = (): Promise<unknown> => workers.authorize(request, url.endpointId, workerId);
     try {
-      workerId = decodePathSegment(address.rest[0] ?? '');
-      await admit();
+      workerId = decodePathSegment(url.rest[0] ?? '');
+      await authorize();
     } catch (error) {
-      log.info({ err: error, workerId: address.rest[0] }, 'a worker was refused the channel');
-      const status = JOB_ERROR_STATUS[toBerthError(error, log, address.endpointId).code];
+      log.info({ err: error, workerId: url.rest[0] }, 'a worker channel was refused');
+      const status = JOB_ERROR_STATUS[toBerthError(error, log, url.endpointId).code];
       return rejectUpgrade(socket, `${status} ${STATUS_CODES[status]}`);
     }
     if (socket.destroyed) return;
-    // The channels have been told to go away, and the queue gives nothing more.
+    // The channels are closed, and the queue gives out no more jobs.
     if (this.#closing) return rejectUpgrade(socket, '503 Service Unavailable');
     socket.write(
       `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${CHANNEL_PROTOCOL}\r\nBerth-Takes-Back: yes\r\nBerth-Keeps-Chunks: yes\r\nBerth-Answers: yes\r\n\r\n`,
     );
     keepSocketOpen(socket);
     if (head.length > 0) socket.unshift(head);
-    this.#channels.open({ socket, queue, endpointId: address.endpointId, workerId, log }, admit);
+    this.#channels.open({ socket, queue, endpointId: url.endpointId, workerId, log }, authorize);
   }
 
-  /** The connections of a server on the fast lane end with the rest. */
-  addFastPath(fastPath: FastPath): void {
-    this.#fastPath.push(fastPath);
-  }
-
-  /** Whoever is still being answered on the fast lane is cut off. */
-  destroyFastPathConnections(): void {
-    for (const fastPath of this.#fastPath) fastPath.destroyConnections();
-  }
-
-  /** Lets everyone go who waits, and sends the workers elsewhere: the server stops. */
+  /** The server stops: ends everything that waits, and sends the workers to other servers. */
   close(): void {
     this.#closing = true;
     this.#deps.queue.close();
@@ -271,10 +203,14 @@ export class EndpointRouter {
     this.#deps.pods?.close();
     this.#deps.terminals?.close();
     this.#channels.close();
-    for (const fastPath of this.#fastPath) fastPath.close();
   }
 }
 
 function rejectUpgrade(socket: Duplex, status: string): void {
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+}
+
+/** The pattern of an endpoint's address, for logs and metrics. */
+export function endpointRoute({ operation }: JobUrl): string {
+  return `/v2/:endpointId/${operation}`;
 }

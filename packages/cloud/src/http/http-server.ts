@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
-import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerOptions } from 'node:http';
 import Fastify, { LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Authenticator } from '../auth/authenticator.ts';
@@ -14,10 +14,11 @@ import { UpgradeDetector } from './gateway/upgrade-detector.ts';
 import { artifactRoutes } from './artifacts.routes.ts';
 import { graphqlRoutes } from './graphql/graphql.routes.ts';
 import { healthRoutes } from './health.routes.ts';
-import { installFastPath } from './fast-path/fast-path.ts';
+import { FastPathServer } from './fast-path/fast-path-server.ts';
+import type { FastPathHandler } from './fast-path/fast-path-connection.ts';
 import { loginPageRoutes } from './login-page.ts';
 import { handleClientError } from './long-uploads.ts';
-import { createMetrics } from './metrics.ts';
+import type { HttpMetrics } from './metrics.ts';
 import { convertToOriginForm } from './request-target.ts';
 import { restV1Api } from './rest-v1/rest-v1.routes.ts';
 import type { RestV1Options } from './rest-v1/rest-v1.routes.ts';
@@ -29,17 +30,17 @@ import type { S3Routes } from './s3/s3.routes.ts';
 import type { EndpointRouter } from './endpoint-router.ts';
 import { EndpointUrls } from './endpoint-urls.ts';
 
-/** Clients keep idle connections for up to 15 s and some resend nothing when one is gone: the server waits much longer. */
+/** Clients keep idle connections for up to 15 s, and some do not retry when one is closed: the server waits much longer. */
 const KEEP_ALIVE_MS = 75_000;
-/** Workers name hundreds of jobs in one address. */
+/** Workers name hundreds of jobs in one URL. */
 const MAX_HEADER_BYTES = 160 * 1024;
 const MAX_PARAM_LENGTH = 500;
-/** A slow upload to a balanced worker may wait for one first. */
+/** A slow upload to a load balanced worker may have to wait for the worker first. */
 const REQUEST_TIMEOUT_MS = 660_000;
 
 export interface HttpServerOptions {
   v1: RestV1Options;
-  /** Requests per key and window; undefined switches limits off. */
+  /** Requests per key and time window; undefined turns the limits off. */
   rateLimit: { perMinute: number; perHour: number; perDay: number } | undefined;
   graphql: { maxDepth: number; maxFields: number };
 }
@@ -50,18 +51,33 @@ export interface HttpServerDeps {
   authenticator: Authenticator;
   clock: Clock;
   log: FastifyBaseLogger;
-  /** What belongs to endpoints and goes past the web framework. */
+  metrics: HttpMetrics;
+  /** The requests to endpoints and pods, which do not pass through the web framework. */
   endpointRouter: EndpointRouter;
-  /** Likewise the objects of network volumes. */
+  /** If given, reads the small and plain requests of the job API in place of Node's HTTP. */
+  fastPath: FastPathHandler | undefined;
+  /** The objects of network volumes, which do not pass through the web framework either. */
   s3: S3Routes;
-  /** Where clients reach this server. */
+  /** The URL under which clients reach this server. */
   origin(): string;
   ready(): Promise<void>;
 }
 
 /** The one server in front of all interfaces. */
 export function createHttpServer(
-  { resources, artifacts, authenticator, clock, log, endpointRouter, s3, origin, ready }: HttpServerDeps,
+  {
+    resources,
+    artifacts,
+    authenticator,
+    clock,
+    log,
+    metrics,
+    endpointRouter,
+    fastPath,
+    s3,
+    origin,
+    ready,
+  }: HttpServerDeps,
   { v1, rateLimit, graphql }: HttpServerOptions,
 ): FastifyInstance {
   const v1Routes = restV1Api(resources, v1);
@@ -75,8 +91,10 @@ export function createHttpServer(
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
     serverFactory: (handler) =>
-      createRoutedServer(endpointRouter, (request, response) =>
-        s3.serve(request, response, () => handler(request, response)),
+      createRoutedServer(
+        endpointRouter,
+        (request, response) => s3.serve(request, response, () => handler(request, response)),
+        fastPath,
       ),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     clientErrorHandler: handleClientError,
@@ -87,8 +105,6 @@ export function createHttpServer(
       void routes.sendError(reply, routes.disabledError?.() ?? toBerthError(error, request.log, request.id));
     },
   });
-  const metrics = createMetrics();
-  metrics.observe(app);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
   });
@@ -100,11 +116,11 @@ export function createHttpServer(
   });
   app.addHook('onSend', async (request, reply) => {
     if (!request.raw.complete) {
-      // An answer that comes before the end of the body. To close on a client that still sends would lose it: the rest is read and dropped.
+      // The response comes before the end of the body. Closing on a client that still sends would lose it: the rest is read and discarded.
       reply.removeHeader('connection');
       request.raw.resume();
     } else if (closing) {
-      // A connection that is kept would keep the server from ending.
+      // An open connection would keep the server from stopping.
       reply.header('connection', 'close');
     }
   });
@@ -118,6 +134,13 @@ export function createHttpServer(
         ms: Math.round(reply.elapsedTime),
       },
       'request',
+    );
+    // The pattern, not the path: ids would make a series of each request.
+    metrics.observe(
+      request.method,
+      request.routeOptions.url ?? 'none',
+      reply.statusCode,
+      reply.elapsedTime / 1000,
     );
   });
   app.setErrorHandler((error, request, reply) =>
@@ -139,26 +162,25 @@ export function createHttpServer(
   return app;
 }
 
-/** Those who may do more here than workers. */
+/** What pods may do on the worker server. */
 export interface PodSelfService {
-  /** Whether this is a pod's own key. */
+  /** Whether this is the token of a pod. */
   isPodToken(key: string | undefined): boolean;
   serve: RequestListener;
 }
 
-/** For workers and pods alone: what belongs to endpoints, and what a pod may do to itself. Not listening yet. */
-export function createWorkerServer(traffic: EndpointRouter, pods?: PodSelfService): Server {
-  return createRoutedServer(traffic, (request, response) => {
-    const asked = (request.url ?? '').includes('api_key=')
+/** A server for workers and pods alone: the endpoints, and what a pod may do to itself. It does not listen yet. */
+export function createWorkerServer(router: EndpointRouter, pods?: PodSelfService): Server {
+  return createRoutedServer(router, (request, response) => {
+    const queryKey = (request.url ?? '').includes('api_key=')
       ? new URLSearchParams(request.url?.split('?')[1]).get('api_key')
       : null;
-    if (pods?.isPodToken(bearerKey(request.headers.authorization) ?? asked ?? undefined) === true)
+    if (pods?.isPodToken(bearerKey(request.headers.authorization) ?? queryKey ?? undefined) === true)
       return pods.serve(request, response);
     const body = JSON.stringify({
       title: 'Forbidden',
       status: 403,
-      detail:
-        'workers reach their endpoints here and nothing else; the whole interface is where Berth itself listens',
+      detail: "workers reach only their endpoints here; the whole API is at Berth's own address",
     });
     response
       .writeHead(403, {
@@ -169,36 +191,37 @@ export function createWorkerServer(traffic: EndpointRouter, pods?: PodSelfServic
   });
 }
 
-function createRoutedServer(traffic: EndpointRouter, handler: RequestListener): Server {
+function createRoutedServer(
+  router: EndpointRouter,
+  handler: RequestListener,
+  fastPath?: FastPathHandler,
+): Server {
   const upgrades = new UpgradeDetector();
-  const shouldUpgradeCallback = (request: IncomingMessage): boolean => upgrades.shouldUpgrade(request);
-  const server = createServer(
-    {
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      maxHeaderSize: MAX_HEADER_BYTES,
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      shouldUpgradeCallback,
-    },
-    (request, response) => {
-      upgrades.trackResponse(request, response);
-      convertToOriginForm(request);
-      traffic.serve(request, response, () => handler(request, response));
-    },
-  );
+  const options: ServerOptions = {
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    shouldUpgradeCallback: (request: IncomingMessage) => upgrades.shouldUpgrade(request),
+  };
+  const server = fastPath === undefined ? createServer(options) : new FastPathServer(options, fastPath);
+  server.on('request', (request, response) => {
+    upgrades.trackResponse(request, response);
+    convertToOriginForm(request);
+    router.serve(request, response, () => handler(request, response));
+  });
   server.on('checkContinue', (request, response) => {
     upgrades.trackResponse(request, response);
     convertToOriginForm(request);
-    const others = (): void => {
+    const next = (): void => {
       response.writeContinue();
       handler(request, response);
     };
-    traffic.serve(request, response, others, true);
+    router.serve(request, response, next, true);
   });
   server.on('upgrade', (request, socket, head) => {
     convertToOriginForm(request);
-    void traffic.upgrade(request, socket, head);
+    void router.upgrade(request, socket, head);
   });
-  traffic.addFastPath(installFastPath(server, traffic));
   return server;
 }
 

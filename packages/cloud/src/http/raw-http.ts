@@ -6,50 +6,52 @@ import type { CancelSignal } from '../support/cancel-signal.ts';
 import { BerthError } from '../support/errors.ts';
 
 /**
- * The busy interfaces are served without a web framework: its share of the time would be larger
- * than that of all the rest together.
+ * The busy interfaces are served without a web framework: it would take more time than everything
+ * else together.
  */
 export type Request = IncomingMessage;
 export type Response = ServerResponse;
 
-/** What most operations need of a request. Node's own has it, and so has that of the fast lane. */
+/** What most operations need of a request. Node's requests have it, and those of the fast path too. */
 export interface BasicRequest {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   readonly headers: IncomingHttpHeaders;
-  /** All of it has arrived. */
+  /** Whether all of it has arrived. */
   readonly complete: boolean;
   readonly destroyed: boolean;
   readonly readableEnded: boolean;
   readonly socket: { destroySoon(): void };
-  /** Where it arrived whole, its body. */
+  /** The body, if it was read whole before the request was served. */
   readonly body?: string;
-  /** Whether that body was UTF-8; what was not stands in it as U+FFFD. */
+  /** Whether that body was UTF-8; invalid bytes are U+FFFD in it. */
   readonly isUtf8?: boolean;
-  /** Reads on, and drops what comes. */
+  /** Reads the rest and discards it. */
   resume(): unknown;
 }
 
-/** And of an answer. */
+/** What most operations need of a response. */
 export interface BasicResponse {
   readonly headersSent: boolean;
+  readonly statusCode: number;
   readonly destroyed: boolean;
+  setHeader(name: string, value: string): unknown;
   writeHead(status: number, headers?: Record<string, string | number>): unknown;
   end(body?: string): unknown;
-  /** Where it has a short way to say 200 and JSON. */
+  /** A faster way to send 200 with JSON, if there is one. */
   endOkJson?(body: string): void;
   destroy(): unknown;
-  /** `finish`: the answer has left this process. `close`: the exchange is over, whatever came of it. */
+  /** `finish`: the response has left this process. `close`: the exchange is over, answered or not. */
   on(event: 'finish' | 'close', listener: () => void): unknown;
 }
 
-/** An answer that is written piece by piece. The fast lane has none: it leaves such requests to Node. */
+/** A response that is written piece by piece. The fast path has none: it leaves such requests to Node. */
 export function asStreamingResponse(response: BasicResponse): Response {
   if (response instanceof ServerResponse) return response;
-  throw new Error('this operation is not one for the fast lane');
+  throw new Error('this operation cannot be served on the fast path');
 }
 
-/** Writes a piece, and waits until the reader has taken enough for the next, or has gone. */
+/** Writes a piece, and waits until the client has read enough for the next one, or has left. */
 export async function writeWithBackpressure(
   response: Response,
   text: string,
@@ -57,13 +59,13 @@ export async function writeWithBackpressure(
 ): Promise<void> {
   if (response.write(text) || signal.aborted) return;
   await new Promise<void>((resolve) => {
-    const goOn = (): void => {
-      response.off('drain', goOn);
-      signal.removeEventListener('abort', goOn);
+    const proceed = (): void => {
+      response.off('drain', proceed);
+      signal.removeEventListener('abort', proceed);
       resolve();
     };
-    response.once('drain', goOn);
-    signal.addEventListener('abort', goOn, { once: true });
+    response.once('drain', proceed);
+    signal.addEventListener('abort', proceed, { once: true });
   });
 }
 
@@ -92,23 +94,23 @@ export function sendNoContent(response: BasicResponse): void {
   response.end();
 }
 
-/** The body as text. One over the limit is refused as soon as that is known; the rest of it is read and thrown away, so that the answer arrives. */
+/** The body as text. A body over the limit is refused as soon as that is known; the rest is read and discarded, so that the response arrives. */
 export async function readBody(request: BasicRequest, limit: number): Promise<string> {
   if (request.body === undefined) return (await readStream(request as IncomingMessage, limit)).toString();
   if (request.body.length > limit) throw tooLarge(limit);
   return request.body;
 }
 
-/** The same for what has to be kept as it came: what is not UTF-8 is refused. */
+/** The same for text that is stored as received: a body that is not UTF-8 is refused. */
 export async function readUtf8Body(request: BasicRequest, limit: number): Promise<string> {
-  const whole = bufferedUtf8Body(request, limit);
-  if (whole !== undefined) return whole;
+  const buffered = bufferedUtf8Body(request, limit);
+  if (buffered !== undefined) return buffered;
   const bytes = await readStream(request as IncomingMessage, limit);
   if (!isUtf8(bytes)) throw notUtf8();
   return bytes.toString();
 }
 
-/** The same where all of it has arrived, without waiting; else undefined. */
+/** The same without waiting; undefined if the body was not read before. */
 export function bufferedUtf8Body(request: BasicRequest, limit: number): string | undefined {
   const { body } = request;
   if (body === undefined) return undefined;
@@ -141,7 +143,7 @@ function readStream(request: IncomingMessage, limit: number): Promise<Buffer> {
     request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
     request.on('error', reject);
     request.on('close', () => {
-      if (!request.complete) reject(new BerthError('malformed', 'the request ended before its body'));
+      if (!request.complete) reject(new BerthError('malformed', 'the request ended before its body did'));
     });
   });
 }
@@ -150,22 +152,22 @@ function tooLarge(limit: number): BerthError {
   return new BerthError('too-large', `the body is larger than the ${limit} bytes that are read here`);
 }
 
-/** Made once: an abort without a reason makes a new one, with a trace of the calls, and costs more than the request. */
+/** Created once: an abort without a reason creates an error with a stack trace, which costs more than the request. */
 const EXCHANGE_CLOSED = new Error('the exchange is over');
 
-/** Aborts when the client goes away, and when it was answered: whoever still waits on its behalf need not. */
+/** Aborts when the client disconnects, and after the response: nothing has to wait for it any longer. */
 export function abortOnClose(response: BasicResponse): AbortSignal {
   const controller = new AbortController();
-  // Over already: nobody will say so again.
+  // Closed already: there will be no other event.
   if (response.destroyed) controller.abort(EXCHANGE_CLOSED);
   else response.on('close', () => controller.abort(EXCHANGE_CLOSED));
   return controller.signal;
 }
 
-/** The same for one wait at a time, and lighter. */
+/** The same, lighter, for one wait at a time. */
 export function cancelOnClose(response: BasicResponse): CancelSignal {
-  const leaving = new LightCancelSignal();
-  if (response.destroyed) leaving.abort();
-  else response.on('close', () => leaving.abort());
-  return leaving;
+  const signal = new LightCancelSignal();
+  if (response.destroyed) signal.abort();
+  else response.on('close', () => signal.abort());
+  return signal;
 }

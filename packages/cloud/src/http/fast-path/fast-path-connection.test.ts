@@ -8,41 +8,42 @@ import type { FastPathResponse } from './fast-path-exchange.ts';
 import { FastPathConnection } from './fast-path-connection.ts';
 
 const SECOND = 1_000;
-/** More than the system takes at once. */
+/** More than the buffers of the system hold. */
 const LARGE = JSON.stringify('x'.repeat(50_000_000));
 
-describe('a connection on the fast lane', () => {
+describe('a connection on the fast path', () => {
   let server: Server;
   let client: Socket;
   let accepted: Socket;
-  let lane: FastPathConnection;
-  /** What is asked for, and how it is answered. */
+  let connection: FastPathConnection;
+  /** The paths that were served, and how they are answered. */
   let served: string[];
   let answer: (response: FastPathResponse) => void;
-  let wants: () => boolean | Promise<boolean>;
+  let accepts: () => boolean | Promise<boolean>;
   let handOver: () => void;
 
   beforeEach(async () => {
     served = [];
-    handOver = () => assert.fail('all of it is for the lane');
+    handOver = () => assert.fail('the fast path serves all of it');
     answer = (response) => sendJson(response, 200, LARGE);
-    wants = () => true;
+    accepts = () => true;
     server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     client = connect((server.address() as AddressInfo).port, '127.0.0.1');
     [accepted] = (await once(server, 'connection')) as [Socket];
     const service = {
-      wants: () => wants(),
-      servePlain: ({ url }: { url: string }, response: FastPathResponse) => {
+      accepts: () => accepts(),
+      serveFastPath: ({ url }: { url: string }, response: FastPathResponse) => {
         served.push(url);
         answer(response);
       },
       closing: false,
     };
-    lane = new FastPathConnection({
+    connection = new FastPathConnection({
       socket: accepted,
       handler: service,
       passToNode: () => handOver(),
+      rejectTruncated: (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'),
       onClose: () => undefined,
     });
   });
@@ -52,18 +53,18 @@ describe('a connection on the fast lane', () => {
     server.close();
   });
 
-  /** Asks for it, and reads no more than the beginning. */
-  async function ask(path: string, ...headers: string[]): Promise<void> {
+  /** Sends a request, and waits for the beginning of the response. */
+  async function send(path: string, ...headers: string[]): Promise<void> {
     client.write([`GET /v2/${path} HTTP/1.1`, 'Host: x', ...headers, '', ''].join('\r\n'));
     await once(client, 'readable');
   }
 
-  /** Looks at it as often as the server does. */
-  function lookFor(from: number, seconds: number): void {
-    for (let now = from; now <= from + seconds; now += 5) lane.checkTimeout(now * SECOND);
+  /** Checks the timeout as often as the server does. */
+  function checkTimeouts(from: number, seconds: number): void {
+    for (let now = from; now <= from + seconds; now += 5) connection.checkTimeout(now * SECOND);
   }
 
-  /** Reads so many bytes. */
+  /** Reads at least this many bytes. */
   async function read(bytes: number): Promise<void> {
     for (let left = bytes; left > 0; ) {
       const piece = client.read() as Buffer | null;
@@ -72,28 +73,28 @@ describe('a connection on the fast lane', () => {
     }
   }
 
-  test('is not quiet while an answer is still on its way, however slowly it is read', async () => {
-    await ask('large');
+  test('is kept while a response is being read, however slowly', async () => {
+    await send('large');
     for (const from of [0, 280, 560]) {
-      lookFor(from, 280);
+      checkTimeouts(from, 280);
       assert.equal(accepted.destroyed, false, `after ${from + 280} s`);
       await read(10_000_000);
     }
     client.resume();
     while (accepted.writableLength > 0) await new Promise((resolve) => setImmediate(resolve));
-    lookFor(900, 75);
+    checkTimeouts(900, 75);
     assert.equal(accepted.destroyed, false);
-    lookFor(975, 5);
+    checkTimeouts(975, 5);
     assert.equal(accepted.destroyed, true);
   });
 
-  test('ends where its client reads nothing at all', async () => {
-    await ask('large');
-    lookFor(0, 310);
+  test('ends if its client reads nothing', async () => {
+    await send('large');
+    checkTimeouts(0, 310);
     assert.equal(accepted.destroyed, true);
   });
 
-  test('takes no more requests than it can keep from a client that reads nothing', async () => {
+  test('buffers a limited number of requests of a client that reads nothing', async () => {
     const request = `GET /v2/${'x'.repeat(10_000)} HTTP/1.1\r\nHost: x\r\n\r\n`;
     answer = (response) => sendJson(response, 200, JSON.stringify('x'.repeat(100_000)));
     while (!accepted.isPaused()) {
@@ -107,38 +108,53 @@ describe('a connection on the fast lane', () => {
     while (served.length < asked) await new Promise((resolve) => setImmediate(resolve));
   });
 
-  test('goes to Node where a request takes long to arrive', async () => {
-    const given = new Promise<void>((resolve) => (handOver = resolve));
+  test('goes to Node if a request takes long to arrive', async () => {
+    const handedOver = new Promise<void>((resolve) => (handOver = resolve));
     client.write('POST /v2/e/run HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"inp');
     while (accepted.bytesRead === 0) await new Promise((resolve) => setImmediate(resolve));
-    lookFor(0, 60);
+    checkTimeouts(0, 60);
     assert.equal(accepted.destroyed, false);
-    lookFor(65, 0);
-    await given;
+    checkTimeouts(65, 0);
+    await handedOver;
     assert.equal(accepted.destroyed, false);
   });
 
-  test('goes to Node at once where lines end otherwise', async () => {
-    const given = new Promise<void>((resolve) => (handOver = resolve));
+  test('goes to Node at once if a line ends with a bare line feed', async () => {
+    const handedOver = new Promise<void>((resolve) => (handOver = resolve));
     client.write('GET /v2/e/health HTTP/1.1\nHost: x\n\n');
-    await given;
+    await handedOver;
   });
 
-  test('serves nothing that comes behind its last answer', async () => {
-    await ask('last', 'Connection: close');
+  test('goes to Node if more follows a request that closes the connection', async () => {
+    const handedOver = new Promise<void>((resolve) => (handOver = resolve));
+    const close = 'GET /v2/last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+    client.write(`${close}GET /v2/late HTTP/1.1\r\nHost: x\r\n\r\n`);
+    await handedOver;
+    assert.deepEqual(served, []);
+  });
+
+  test('rejects a request that ends before it is whole', async () => {
+    client.end('POST /v2/e/run HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"inp');
+    const [text] = (await once(client.setEncoding('utf8'), 'data')) as [string];
+    assert.match(text, /^HTTP\/1\.1 400 /);
+    assert.deepEqual(served, []);
+  });
+
+  test('serves nothing after its last response', async () => {
+    await send('last', 'Connection: close');
     client.write('GET /v2/late HTTP/1.1\r\nHost: x\r\n\r\n');
     client.resume();
     await once(client, 'close');
     assert.deepEqual(served, ['/v2/last']);
   });
 
-  test('serves nothing that nobody can be told of once it was found out whose it is', async () => {
-    const known = Promise.withResolvers<boolean>();
-    wants = () => known.promise;
+  test('does not serve a request whose client left while it was decided who serves it', async () => {
+    const decision = Promise.withResolvers<boolean>();
+    accepts = () => decision.promise;
     client.end('GET /v2/asked HTTP/1.1\r\nHost: x\r\n\r\n');
     client.resume();
     await once(accepted, 'end');
-    known.resolve(true);
+    decision.resolve(true);
     await once(client, 'close');
     assert.deepEqual(served, []);
   });

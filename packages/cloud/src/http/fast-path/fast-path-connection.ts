@@ -2,67 +2,68 @@ import type { Socket } from 'node:net';
 import { KEEP_ALIVE_SECONDS, FastPathRequest, FastPathResponse } from './fast-path-exchange.ts';
 import { parseFastPathHead } from './fast-path-head.ts';
 import type { FastPathHead } from './fast-path-head.ts';
-import { stopSharedReadBuffer, useSharedReadBuffer } from './shared-read-buffer.ts';
 
-/** A longer head or body is Node's: it reads them piece by piece. */
+/** Node reads longer heads and bodies: it does so piece by piece. */
 const MAX_HEAD_BYTES = 16 * 1024;
 const MAX_BODY_BYTES = 256 * 1024;
-/** Of what has come and is not served yet. More than one request, so that whoever sends one never waits for itself. */
+/** Of received bytes that are not served yet. More than one request, so that a single request never blocks itself. */
 const MAX_BUFFERED_BYTES = 2 * MAX_BODY_BYTES;
-/** A request that takes longer to arrive is Node's, which has more patience and an answer for when that is over. */
+/** A request that takes longer to arrive goes to Node, which waits longer and answers when its time is over. */
 const REQUEST_TIMEOUT_MS = 60_000;
-/** A client that takes nothing of its answer for this long is not waited for. The system gives it on in large pieces, and to a slow client seldom. */
+/** A client that reads nothing of its response for this long is disconnected. */
 const WRITE_STALL_TIMEOUT_MS = 300_000;
 const HEAD_END = '\r\n\r\n';
 const CARRIAGE_RETURN = 0x0d;
 
-/** Whoever serves what comes over the fast lane. */
+/** Serves the requests of the fast path. */
 export interface FastPathHandler {
-  /** Whether this is a request for it. What is not goes to Node, and the connection with it. */
-  wants(head: FastPathHead): boolean | Promise<boolean>;
-  servePlain(request: FastPathRequest, response: FastPathResponse): void;
+  /** Whether the fast path serves this request. If not, the connection goes to Node. */
+  accepts(head: FastPathHead): boolean | Promise<boolean>;
+  serveFastPath(request: FastPathRequest, response: FastPathResponse): void;
+  /** The server is stopping: connections end after their response. */
   readonly closing: boolean;
 }
 
 export interface FastPathConnectionDeps {
   socket: Socket;
   handler: FastPathHandler;
-  /** Gives the connection to Node's own HTTP. */
   passToNode(socket: Socket): void;
-  onClose(lane: FastPathConnection): void;
+  /** The connection ended in the middle of a request. */
+  rejectTruncated(socket: Socket): void;
+  onClose(connection: FastPathConnection): void;
 }
 
 /**
- * One connection on the fast lane. Most requests of a queue are small, plain and alike; reading
- * them here costs a third of what Node's HTTP takes for any request at all. The first one that
- * is not such a request goes to Node with the connection, unread, and so does all that follows.
+ * One connection on the fast path. Most requests of a queue are small, plain and alike; to read
+ * them here costs a third of what Node's HTTP needs for a request. The first request that is not
+ * like that goes to Node with the connection, unread, and so does everything after it.
  */
 export class FastPathConnection {
   readonly #deps: FastPathConnectionDeps;
-  #waiting: Buffer | undefined;
+  #received: Buffer | undefined;
   #response: FastPathResponse | undefined;
-  #sorting = false;
-  /** The last head, as it came, with the empty line behind it. A client says the same thing again and again: what begins like it is not read once more. */
-  #last: { bytes: Buffer; head: FastPathHead } | undefined;
-  /** Since when it is known that nothing happens; undefined where something has, since the last look. */
-  #quietSince: number | undefined;
-  /** What was still to be written at the last look. */
-  #unwritten = 0;
-  readonly #onData = (bytes: Buffer): void => this.#read(bytes);
-  readonly #onEnd = (): void => void this.#deps.socket.end();
+  /** The handler is deciding whether it accepts the request. */
+  #deciding = false;
+  /** The last head as received, with its empty line. Clients repeat their headers: bytes that begin with it are not parsed again. */
+  #lastHead: { bytes: Buffer; head: FastPathHead } | undefined;
+  /** When the last timeout check that saw no activity began to see none. */
+  #idleSince: number | undefined;
+  /** `socket.bytesWritten` at the last timeout check. */
+  #bytesWritten = 0;
+  readonly #onData = (bytes: Buffer): void => this.#receive(bytes);
+  readonly #onEnd = (): void => this.#ended();
   readonly #onError = (): void => void this.#deps.socket.destroy();
   readonly #onDrain = (): void => {
-    this.#next();
-    this.#readOn();
+    this.#serveNext();
+    this.#resumeReading();
   };
   readonly #onClosed = (): void => {
-    this.#response?.closed();
+    this.#response?.connectionClosed();
     this.#deps.onClose(this);
   };
 
   constructor(deps: FastPathConnectionDeps) {
     this.#deps = deps;
-    useSharedReadBuffer(deps.socket, this.#onData);
     deps.socket
       .on('data', this.#onData)
       .on('end', this.#onEnd)
@@ -72,119 +73,135 @@ export class FastPathConnection {
   }
 
   get idle(): boolean {
-    return this.#response === undefined && !this.#sorting && this.#waiting === undefined;
+    return this.#response === undefined && !this.#deciding && this.#received === undefined;
   }
 
-  /** Ends a connection on which nothing has happened for too long. */
+  /** Ends a connection without activity. Called every few seconds. */
   checkTimeout(now: number): void {
-    if (this.#response !== undefined || this.#sorting) return;
-    const unwritten = unwrittenBytes(this.#deps.socket);
-    // A large answer goes on leaving long after it was given. While it does, something happens.
-    if (unwritten !== this.#unwritten) this.#quietSince = undefined;
-    this.#unwritten = unwritten;
-    this.#quietSince ??= now;
-    if (now - this.#quietSince <= this.#patience) return;
-    if (this.#waiting !== undefined && unwritten === 0) this.#handOver();
-    else this.#deps.socket.destroy();
+    const { socket } = this.#deps;
+    const isSending = this.#response?.isSending === true || socket.writableLength > 0;
+    if ((this.#response !== undefined && !isSending) || this.#deciding) return;
+    // A large response is written in pieces, each after the one before it has left: while it moves, this number grows.
+    if (socket.bytesWritten !== this.#bytesWritten) this.#idleSince = undefined;
+    this.#bytesWritten = socket.bytesWritten;
+    this.#idleSince ??= now;
+    if (now - this.#idleSince <= this.#timeoutMs(isSending)) return;
+    if (this.#received !== undefined && !isSending) this.#handOver();
+    else socket.destroy();
   }
 
-  get #patience(): number {
-    if (this.#unwritten > 0) return WRITE_STALL_TIMEOUT_MS;
-    return this.#waiting === undefined ? KEEP_ALIVE_SECONDS * 1000 : REQUEST_TIMEOUT_MS;
+  #timeoutMs(isSending: boolean): number {
+    if (isSending) return WRITE_STALL_TIMEOUT_MS;
+    return this.#received === undefined ? KEEP_ALIVE_SECONDS * 1000 : REQUEST_TIMEOUT_MS;
   }
 
-  /** Ends it whatever is under way. */
+  /** Ends the connection at once, even during a response. */
   destroy(): void {
     this.#deps.socket.destroy();
   }
 
+  /** Ends the connection once everything is written. */
   end(): void {
     this.#deps.socket.destroySoon();
   }
 
-  /** The bytes are there until it returns. */
-  #read(bytes: Buffer): void {
-    // Nothing is served behind the last answer, so nothing of it is kept.
+  #receive(bytes: Buffer): void {
+    // Nothing is served after the last response, so nothing is kept.
     if (!this.#deps.socket.writable) return;
-    if (this.#waiting === undefined) {
-      this.#waiting = bytes;
-      this.#quietSince = undefined;
+    if (this.#received === undefined) {
+      this.#received = bytes;
+      this.#idleSince = undefined;
     } else {
-      this.#waiting = Buffer.concat([this.#waiting, bytes]);
+      this.#received = Buffer.concat([this.#received, bytes]);
     }
-    this.#next();
-    if ((this.#waiting?.length ?? 0) > MAX_BUFFERED_BYTES) this.#deps.socket.pause();
-    if (this.#waiting?.buffer === bytes.buffer) this.#waiting = Buffer.from(this.#waiting);
+    this.#serveNext();
+    if ((this.#received?.length ?? 0) > MAX_BUFFERED_BYTES) this.#deps.socket.pause();
   }
 
-  /** Serves the next request, if all of it is there. On a connection that was ended no answer can be written: whoever asks there asks again elsewhere, and would have it done twice. */
-  #next(): void {
+  #ended(): void {
+    const { socket, rejectTruncated } = this.#deps;
+    const isTruncated = this.#received !== undefined && this.#response === undefined && !this.#deciding;
+    if (isTruncated && socket.writable) rejectTruncated(socket);
+    else socket.end();
+  }
+
+  /** Serves the next request if it has arrived whole. Nothing is served on an ended connection: its client could not be answered, and would repeat the request elsewhere. */
+  #serveNext(): void {
     const { socket, handler } = this.#deps;
-    const bytes = this.#waiting;
+    const bytes = this.#received;
     if (
       bytes === undefined ||
       this.#response !== undefined ||
-      this.#sorting ||
+      this.#deciding ||
       !socket.writable ||
       socket.writableNeedDrain
     )
       return;
-    if (!this.#beginsLikeLast(bytes)) {
+    if (!this.#startsWithLastHead(bytes)) {
       if (!canBeFastPath(bytes)) return this.#handOver();
       const end = bytes.indexOf(HEAD_END);
       if (end === -1)
-        return bytes.length > MAX_HEAD_BYTES || hasBareLineEnd(bytes) ? this.#handOver() : undefined;
-      const read = end > MAX_HEAD_BYTES ? undefined : parseFastPathHead(bytes.toString('latin1', 0, end + 2));
-      if (read === undefined || read.length > MAX_BODY_BYTES) return this.#handOver();
-      this.#last = { bytes: Buffer.from(bytes.subarray(0, end + HEAD_END.length)), head: read };
+        return bytes.length > MAX_HEAD_BYTES || hasBareLineFeed(bytes) ? this.#handOver() : undefined;
+      const parsed =
+        end > MAX_HEAD_BYTES ? undefined : parseFastPathHead(bytes.toString('latin1', 0, end + 2));
+      if (parsed === undefined || parsed.length > MAX_BODY_BYTES) return this.#handOver();
+      this.#lastHead = { bytes: Buffer.from(bytes.subarray(0, end + HEAD_END.length)), head: parsed };
     }
-    const { bytes: headBytes, head } = this.#last as { bytes: Buffer; head: FastPathHead };
+    const { bytes: headBytes, head } = this.#lastHead as { bytes: Buffer; head: FastPathHead };
     const bodyEnd = headBytes.length + head.length;
-    const wanted = handler.wants(head);
-    if (wanted === true) return bytes.length < bodyEnd ? undefined : this.#serve(head, bodyEnd);
-    if (wanted === false) return this.#handOver();
-    this.#sorting = true;
-    void wanted
+    const accepted = handler.accepts(head);
+    if (accepted === true) return this.#serveIfWhole(head, bodyEnd);
+    if (accepted === false) return this.#handOver();
+    this.#deciding = true;
+    void accepted
       .catch(() => false)
       .then((yes) => {
-        this.#sorting = false;
+        this.#deciding = false;
         if (!socket.writable) return;
-        if (!yes) this.#handOver();
-        else if ((this.#waiting?.length ?? 0) >= bodyEnd) this.#serve(head, bodyEnd);
-        else this.#readOn();
+        if (!yes) return this.#handOver();
+        this.#serveIfWhole(head, bodyEnd);
+        this.#resumeReading();
       });
   }
 
-  /** Reads on where that was stopped because too much had come. */
-  #readOn(): void {
-    const { socket } = this.#deps;
-    if (socket.isPaused() && (this.#waiting?.length ?? 0) <= MAX_BUFFERED_BYTES) socket.resume();
+  #serveIfWhole(head: FastPathHead, bodyEnd: number): void {
+    const received = this.#received?.length ?? 0;
+    if (received < bodyEnd) return;
+    // Node rejects bytes behind a request that closes the connection.
+    if (head.closesConnection && received > bodyEnd) return this.#handOver();
+    this.#serve(head, bodyEnd);
   }
 
-  #beginsLikeLast(bytes: Buffer): boolean {
-    if (this.#last === undefined) return false;
-    const { length } = this.#last.bytes;
-    return bytes.length >= length && bytes.compare(this.#last.bytes, 0, length, 0, length) === 0;
+  /** Continues reading where it was paused because too much had arrived. */
+  #resumeReading(): void {
+    const { socket } = this.#deps;
+    if (socket.isPaused() && (this.#received?.length ?? 0) <= MAX_BUFFERED_BYTES) socket.resume();
+  }
+
+  #startsWithLastHead(bytes: Buffer): boolean {
+    if (this.#lastHead === undefined) return false;
+    const { length } = this.#lastHead.bytes;
+    return bytes.length >= length && bytes.compare(this.#lastHead.bytes, 0, length, 0, length) === 0;
   }
 
   #serve(head: FastPathHead, end: number): void {
     const { socket, handler } = this.#deps;
-    const bytes = this.#waiting as Buffer;
-    this.#waiting = bytes.length === end ? undefined : bytes.subarray(end);
-    this.#response = new FastPathResponse(socket, !head.last && !handler.closing, (kept) =>
-      this.#answered(kept),
+    const bytes = this.#received as Buffer;
+    this.#received = bytes.length === end ? undefined : bytes.subarray(end);
+    this.#response = new FastPathResponse(socket, !head.closesConnection && !handler.closing, (keepAlive) =>
+      this.#answered(keepAlive),
     );
-    handler.servePlain(new FastPathRequest(head, bytes, end, socket), this.#response);
+    handler.serveFastPath(new FastPathRequest(head, bytes, end, socket), this.#response);
   }
 
-  #answered(kept: boolean): void {
+  #answered(keepAlive: boolean): void {
     const { socket, handler } = this.#deps;
     this.#response = undefined;
-    this.#quietSince = undefined;
-    // Not merely ended: a client that keeps its side open would keep a server that stops.
-    if (!kept || handler.closing) return socket.destroySoon();
-    this.#readOn();
-    if (this.#waiting !== undefined) setImmediate(() => this.#next());
+    this.#idleSince = undefined;
+    // Not only `end()`: a client that keeps its side open would keep a stopping server from ending.
+    if (!keepAlive || handler.closing) return socket.destroySoon();
+    this.#resumeReading();
+    if (this.#received !== undefined) setImmediate(() => this.#serveNext());
   }
 
   #handOver(): void {
@@ -197,34 +214,25 @@ export class FastPathConnection {
       .off('drain', this.#onDrain);
     onClose(this);
     socket.pause();
-    stopSharedReadBuffer(socket);
-    if (this.#waiting !== undefined) socket.unshift(Buffer.from(this.#waiting));
-    this.#waiting = undefined;
+    if (this.#received !== undefined) socket.unshift(this.#received);
+    this.#received = undefined;
     passToNode(socket);
-    // What was put back flows first; after it, Node reads from the connection itself.
+    // The bytes that were put back flow first; after them, Node reads from the connection itself.
     socket.resume();
   }
 }
 
 const REQUEST_LINE_PREFIXES = ['POST /v2/', 'GET /v2/'];
 
-/** Whether these bytes are, or can become, a request for the lane. Whatever cannot is Node's at once: nobody waits for the rest of what is no HTTP. */
+/** Whether these bytes are, or can become, a request for the fast path. If not, Node gets them at once: nobody waits for the rest of something that is not HTTP. */
 function canBeFastPath(bytes: Buffer): boolean {
   const start = bytes.toString('latin1', 0, 9);
-  return REQUEST_LINE_PREFIXES.some(
-    (beginning) => start.startsWith(beginning) || beginning.startsWith(start),
-  );
+  return REQUEST_LINE_PREFIXES.some((prefix) => start.startsWith(prefix) || prefix.startsWith(start));
 }
 
-/** Node refuses a line that ends so, at once. */
-function hasBareLineEnd(bytes: Buffer): boolean {
+/** Node rejects a line that ends without a carriage return, at once. */
+function hasBareLineFeed(bytes: Buffer): boolean {
   for (let end = bytes.indexOf('\n'); end !== -1; end = bytes.indexOf('\n', end + 1))
     if (end === 0 || bytes[end - 1] !== CARRIAGE_RETURN) return true;
   return false;
-}
-
-/** How many bytes the system has not taken yet. Of one long text Node itself counts all until the last has left; only the connection inside knows how far it is. */
-function unwrittenBytes(socket: Socket): number {
-  const { _handle: handle } = socket as Socket & { _handle?: { writeQueueSize?: number } | null };
-  return socket.writableLength === 0 ? 0 : (handle?.writeQueueSize ?? socket.writableLength);
 }

@@ -16,10 +16,9 @@ export class FastPathRequest implements BasicRequest {
   readonly isUtf8: boolean;
   readonly complete = true;
   readonly readableEnded = true;
-
   readonly head: FastPathHead;
 
-  /** Its body ends there, in these bytes. */
+  /** The body ends at `end` in these bytes. */
   constructor(head: FastPathHead, bytes: Buffer, end: number, socket: Socket) {
     const { method, url, headers, length } = head;
     this.head = head;
@@ -40,55 +39,70 @@ export class FastPathRequest implements BasicRequest {
   }
 }
 
-/** How long an idle connection is kept, which clients are told. */
+/** How long an idle connection is kept. Clients are told so. */
 export const KEEP_ALIVE_SECONDS = 75;
 const KEEP_ALIVE_HEADERS = `connection: keep-alive\r\nkeep-alive: timeout=${KEEP_ALIVE_SECONDS}\r\n\r\n`;
 const CLOSE_HEADERS = 'connection: close\r\n\r\n';
-const OK_JSON = `HTTP/1.1 200 OK\r\ncontent-type: ${JSON_CONTENT_TYPE}\r\ncontent-length: `;
+const OK_JSON = `content-type: ${JSON_CONTENT_TYPE}\r\ncontent-length: `;
+/** A longer response is written in pieces of this size, so that it can be seen whether its client still reads. */
+const MAX_PIECE_BYTES = 256 * 1024;
 
-/** The answer to it, written in one go. */
+/** The response to a fast path request. */
 export class FastPathResponse implements BasicResponse {
   readonly #socket: Socket;
-  readonly #onEnd: (kept: boolean) => void;
-  /** One or two. A list that grows in place would reserve room for seventeen. */
+  readonly #onEnd: (keepAlive: boolean) => void;
+  /** One or two. An array that grows in place would reserve room for seventeen. */
   #listeners: readonly { event: 'close' | 'finish'; listener: () => void }[] = [];
   /** Whether the connection is kept for another request. */
   shouldKeepAlive: boolean;
+  statusCode = 200;
+  /** Headers that were set before the head was written. */
+  #presetHeaders = '';
   #head = '';
-  /** Of the body, in bytes. */
+  /** Bytes of the body. */
   #length = 0;
   headersSent = false;
   writableEnded = false;
-  #connectionClosed = false;
+  /** Whether a part of it waits for the part before to leave. */
+  isSending = false;
+  #closed = false;
 
-  constructor(socket: Socket, keep: boolean, onEnd: (kept: boolean) => void) {
+  constructor(socket: Socket, keepAlive: boolean, onEnd: (keepAlive: boolean) => void) {
     this.#socket = socket;
-    this.shouldKeepAlive = keep;
+    this.shouldKeepAlive = keepAlive;
     this.#onEnd = onEnd;
   }
 
   get destroyed(): boolean {
-    return this.#connectionClosed || this.#socket.destroyed;
+    return this.#closed || this.#socket.destroyed;
   }
 
   on(event: 'close' | 'finish', listener: () => void): void {
     this.#listeners = [...this.#listeners, { event, listener }];
   }
 
+  setHeader(name: string, value: string): void {
+    this.#presetHeaders += `${name}: ${value}\r\n`;
+  }
+
   writeHead(status: number, headers: Record<string, string | number> = {}): void {
-    let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n`;
+    let head = this.#startHead(status);
     for (const name of Object.keys(headers)) head += `${name}: ${headers[name]}\r\n`;
     this.#head = head;
     this.#length = Number(headers['content-length'] ?? 0);
-    this.headersSent = true;
   }
 
-  /** What most answers are. */
+  /** The most common response. */
   endOkJson(body: string): void {
     this.#length = Buffer.byteLength(body);
-    this.#head = `${OK_JSON}${this.#length}\r\n`;
-    this.headersSent = true;
+    this.#head = `${this.#startHead(200)}${OK_JSON}${this.#length}\r\n`;
     this.end(body);
+  }
+
+  #startHead(status: number): string {
+    this.statusCode = status;
+    this.headersSent = true;
+    return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${this.#presetHeaders}`;
   }
 
   end(body = ''): void {
@@ -98,40 +112,57 @@ export class FastPathResponse implements BasicResponse {
       this.#head + (this.shouldKeepAlive ? keepAliveHeaders() : dateHeader() + CLOSE_HEADERS) + body;
     // Where every character takes one byte, the text need not be encoded.
     const encoding = this.#length === body.length ? 'latin1' : 'utf8';
-    const isWatched = this.#listeners.some(({ event }) => event === 'finish');
-    if (isWatched) this.#socket.write(text, encoding, (error) => (error ? this.closed() : this.#left()));
+    if (text.length > MAX_PIECE_BYTES) return this.#sendPieces(Buffer.from(text, encoding), 0);
+    const isWatched = this.#hasFinishListener();
+    if (isWatched)
+      this.#socket.write(text, encoding, (error) => (error ? this.connectionClosed() : this.#finished()));
     else this.#socket.write(text, encoding);
     this.#onEnd(this.shouldKeepAlive);
-    // Nobody asks whether it has left: with the last word the exchange is over.
-    if (!isWatched) this.closed();
+    // Nobody asks whether it has left: the exchange is over with the last write.
+    if (!isWatched) this.connectionClosed();
+  }
+
+  #sendPieces(bytes: Buffer, from: number): void {
+    const end = from + MAX_PIECE_BYTES;
+    this.isSending = end < bytes.length;
+    this.#socket.write(bytes.subarray(from, end), (error) => {
+      if (error) this.connectionClosed();
+      else if (end < bytes.length) this.#sendPieces(bytes, end);
+      else this.#finished();
+    });
+    if (!this.isSending) this.#onEnd(this.shouldKeepAlive);
   }
 
   destroy(): void {
     this.#socket.destroy();
   }
 
-  /** The connection is gone; what was not written never will be. */
-  closed(): void {
-    if (this.#connectionClosed) return;
-    this.#connectionClosed = true;
-    this.#tell('close');
+  /** What was not written by now never will be. */
+  connectionClosed(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#emit('close');
   }
 
-  #left(): void {
-    if (this.#connectionClosed) return;
-    this.#tell('finish');
-    this.closed();
+  #finished(): void {
+    if (this.#closed) return;
+    this.#emit('finish');
+    this.connectionClosed();
   }
 
-  #tell(event: 'close' | 'finish'): void {
-    for (const heard of this.#listeners) if (heard.event === event) heard.listener();
+  #hasFinishListener(): boolean {
+    return this.#listeners.some(({ event }) => event === 'finish');
+  }
+
+  #emit(event: 'close' | 'finish'): void {
+    for (const subscription of this.#listeners) if (subscription.event === event) subscription.listener();
   }
 }
 
 let cachedHeaders = '';
 let cachedSecond = 0;
 
-/** How most heads end, made once a second. */
+/** The end of most heads, built once a second. */
 function keepAliveHeaders(): string {
   const second = Math.floor(Date.now() / 1000);
   if (second !== cachedSecond) {

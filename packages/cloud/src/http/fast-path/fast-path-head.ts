@@ -1,25 +1,28 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The first lines of a request, as far as the fast lane understands them. */
+/** The request line and the headers of a request that the fast path understands. */
 export interface FastPathHead {
   method: 'GET' | 'POST';
   url: string;
   headers: IncomingHttpHeaders;
-  /** Of the body, in bytes. */
+  /** Bytes of the body. */
   length: number;
-  /** The client wants no further request on this connection. */
-  last: boolean;
+  /** The client sends no further request on this connection. */
+  closesConnection: boolean;
 }
 
-/** Lines of printable text, none of them the continuation of another. */
+/** Lines of printable text without obsolete line folding. */
 const PLAIN_LINES = /^(?:[!-~][\t\x20-\x7e\x80-\xff]*\r\n)+$/;
 const URL_PATH = /^\/[!-~]*$/;
-/** What counts as space here. A text knows more kinds of it, and each would be a doubt. */
-const SPACE_AROUND = /^[ \t]+|[ \t]+$/g;
+/** HTTP's white space: `trim()` would remove more. */
+const SURROUNDING_SPACE = /^[ \t]+|[ \t]+$/g;
 const HEADER_NAME = /^[a-z0-9!#$%&'*+.^_`|~-]+$/;
-/** What changes how a request is read. The fast lane reads plain ones. */
+/** More are left to Node, which has its own limit. */
+const MAX_HEADERS = 100;
+/** They change how a request or its connection is read. */
 const UNSUPPORTED_HEADERS = new Set([
   'transfer-encoding',
+  'proxy-connection',
   'upgrade',
   'expect',
   'trailer',
@@ -28,8 +31,8 @@ const UNSUPPORTED_HEADERS = new Set([
 ]);
 
 /**
- * Reads a head, with the line end of its last line. Undefined for whatever is not plain beyond
- * doubt: a doubtful request is nothing to be clever about, and Node reads it instead.
+ * Parses a head, given with the line end of its last line. Undefined if anything in it is unusual:
+ * then Node parses it instead.
  */
 export function parseFastPathHead(text: string): FastPathHead | undefined {
   if (!PLAIN_LINES.test(text)) return undefined;
@@ -43,20 +46,27 @@ export function parseFastPathHead(text: string): FastPathHead | undefined {
   if (!URL_PATH.test(url)) return undefined;
 
   const headers: IncomingHttpHeaders = {};
+  let count = 0;
   for (let from = firstEnd + 2; from < text.length; ) {
     const end = text.indexOf('\r\n', from);
     const colon = text.indexOf(':', from);
     if (colon === -1 || colon > end) return undefined;
     const name = text.slice(from, colon).toLowerCase();
-    if (!HEADER_NAME.test(name) || UNSUPPORTED_HEADERS.has(name) || headers[name] !== undefined)
+    count += 1;
+    if (
+      count > MAX_HEADERS ||
+      !HEADER_NAME.test(name) ||
+      UNSUPPORTED_HEADERS.has(name) ||
+      headers[name] !== undefined
+    )
       return undefined;
-    headers[name] = text.slice(colon + 1, end).replace(SPACE_AROUND, '');
+    headers[name] = text.slice(colon + 1, end).replace(SURROUNDING_SPACE, '');
     from = end + 2;
   }
   const { host, connection, 'content-length': length = '0' } = headers;
   if (host === undefined || !/^\d{1,9}$/.test(length) || (method === 'GET' && length !== '0'))
     return undefined;
-  const wishes = connection?.toLowerCase();
-  if (wishes !== undefined && wishes !== 'keep-alive' && wishes !== 'close') return undefined;
-  return { method, url, headers, length: Number(length), last: wishes === 'close' };
+  const option = connection?.toLowerCase();
+  if (option !== undefined && option !== 'keep-alive' && option !== 'close') return undefined;
+  return { method, url, headers, length: Number(length), closesConnection: option === 'close' };
 }
