@@ -254,6 +254,10 @@ for (const kind of DATABASES) {
         refusal(ann, `mutation { podFindAndDeployOnDemand(input: { ${input} }) { id } }`);
       assert.match(await deploy('gpuTypeId: "NVIDIA Abacus", imageName: "local/shell"'), /Abacus/);
       assert.match(await deploy(`gpuTypeId: "${A100}"`), /imageName/);
+      assert.match(
+        await deploy(`gpuTypeId: "${A100}", imageName: "${'x'.repeat(501)}"`),
+        /at most 500 characters/,
+      );
       assert.match(await deploy(`gpuTypeId: "${A100}", imageName: "local/shell", gpuCount: 9`), FULL);
       assert.match(await deploy(`gpuTypeId: "${A100}", imageName: "local/shell", ports: "0/tcp"`), /0\/tcp/);
       assert.match(

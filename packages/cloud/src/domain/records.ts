@@ -48,7 +48,8 @@ export interface S3Key extends OwnedRecord {
   expiresAt: number | null;
 }
 
-export type TemplateCategory = 'NVIDIA' | 'AMD' | 'CPU';
+export const TEMPLATE_CATEGORIES = ['NVIDIA', 'AMD', 'CPU'] as const;
+export type TemplateCategory = (typeof TEMPLATE_CATEGORIES)[number];
 
 export interface Template extends OwnedRecord {
   name: string;
@@ -81,10 +82,14 @@ export interface Template extends OwnedRecord {
 /** What a container is made of. A template holds one, and so does whatever was made from it. */
 export type Container = Pick<Template, 'image' | 'args' | 'containerDisk' | 'ports' | 'env' | 'registryId'>;
 
-export type EndpointType = 'QUEUE' | 'LOAD_BALANCER';
-export type ComputeType = 'GPU' | 'CPU';
-export type ScalerType = 'QUEUE_DELAY' | 'REQUEST_COUNT';
-export type FlashBoot = 'OFF' | 'FLASHBOOT' | 'PRIORITY_FLASHBOOT';
+export const ENDPOINT_TYPES = ['QUEUE', 'LOAD_BALANCER'] as const;
+export type EndpointType = (typeof ENDPOINT_TYPES)[number];
+export const COMPUTE_TYPES = ['GPU', 'CPU'] as const;
+export type ComputeType = (typeof COMPUTE_TYPES)[number];
+export const SCALER_TYPES = ['QUEUE_DELAY', 'REQUEST_COUNT'] as const;
+export type ScalerType = (typeof SCALER_TYPES)[number];
+export const FLASHBOOT_MODES = ['OFF', 'FLASHBOOT', 'PRIORITY_FLASHBOOT'] as const;
+export type FlashBoot = (typeof FLASHBOOT_MODES)[number];
 
 export interface CpuChoice {
   /** A flavour of the catalog. */
@@ -145,7 +150,9 @@ export interface Endpoint extends OwnedRecord, Container {
   updatedAt: number;
 }
 
-export type VolumeType = 'STANDARD' | 'HIGH_PERFORMANCE';
+/** The storage tiers. */
+export const VOLUME_TYPES = ['STANDARD', 'HIGH_PERFORMANCE'] as const;
+export type VolumeType = (typeof VOLUME_TYPES)[number];
 
 export interface NetworkVolume extends OwnedRecord {
   name: string;

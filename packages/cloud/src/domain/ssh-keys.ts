@@ -23,3 +23,6 @@ export function checkSshKeys(keys: readonly string[]): void {
       `SSH key ${wrong + 1} must be a public key line: type, key, and a comment if you like (see your ~/.ssh/id_ed25519.pub)`,
     );
 }
+
+/** Where a pod's SSH server listens. */
+export const SSH_PORT = 22;

@@ -95,6 +95,3 @@ export interface InstanceEngine extends Engine {
   /** Lets go of everything that the engine holds in this process. Instances go on. */
   close(): Promise<void>;
 }
-
-/** How long the log of an instance that was removed can be read. */
-export const LOG_RETENTION_MS = 7 * 24 * 3_600_000;

@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import {
-  clamp,
-  JOB_EXECUTION_TIMEOUT,
-  newJob,
-  JOB_RETENTION,
-  retentionOf,
-  JOB_TTL,
-  SYNC_WAIT,
-} from './job-submission.ts';
+import { clamp, newJob, retentionOf } from './job-submission.ts';
 import type { EndpointQueueSettings } from './job-submission.ts';
+import { EXECUTION_TIMEOUT_MS, JOB_RETENTION_MS, JOB_TTL_MS, SYNC_WAIT_MS } from '../domain/limits.ts';
 
 const NOW = 1_800_000_000_000;
 const MINUTE = 60_000;
@@ -70,17 +63,17 @@ test('a result is kept as the interface promises, unless the endpoint or the req
     sync: { wait, waitGiven },
   });
   assert.equal(retentionOf(endpoint, {}), 30 * MINUTE);
-  assert.equal(retentionOf(endpoint, sync(SYNC_WAIT.default, false)), MINUTE);
+  assert.equal(retentionOf(endpoint, sync(SYNC_WAIT_MS.default, false)), MINUTE);
   assert.equal(retentionOf(endpoint, sync(1_000)), MINUTE);
   assert.equal(retentionOf(endpoint, sync(2 * MINUTE)), 2 * MINUTE);
-  assert.equal(retentionOf(endpoint, sync(SYNC_WAIT.maximum)), JOB_RETENTION.longestRunsync);
-  assert.equal(retentionOf({ retention: 7 }, sync(SYNC_WAIT.maximum)), 7);
+  assert.equal(retentionOf(endpoint, sync(SYNC_WAIT_MS.maximum)), JOB_RETENTION_MS.longestRunsync);
+  assert.equal(retentionOf({ retention: 7 }, sync(SYNC_WAIT_MS.maximum)), 7);
   assert.equal(retentionOf({ retention: 7 }, { retention: 9 }), 9);
 });
 
 test('the bounds are those of the interface', () => {
   assert.deepEqual(
-    [JOB_EXECUTION_TIMEOUT, JOB_TTL, SYNC_WAIT],
+    [EXECUTION_TIMEOUT_MS, JOB_TTL_MS, SYNC_WAIT_MS],
     [
       { minimum: 5_000, maximum: 604_800_000 },
       { minimum: 10_000, maximum: 604_800_000 },
@@ -88,7 +81,7 @@ test('the bounds are those of the interface', () => {
     ],
   );
   assert.deepEqual(
-    [clamp(-1, SYNC_WAIT), clamp(5_000, SYNC_WAIT), clamp(1e12, SYNC_WAIT)],
+    [clamp(-1, SYNC_WAIT_MS), clamp(5_000, SYNC_WAIT_MS), clamp(1e12, SYNC_WAIT_MS)],
     [1_000, 5_000, 300_000],
   );
 });

@@ -1,22 +1,7 @@
 import type { Job, JobWithPayloads } from '../domain/job-records.ts';
 import { newJobId } from '../domain/job-ids.ts';
 import { dueAt } from '../domain/job-transitions.ts';
-
-const MINUTE = 60_000;
-const DAY = 24 * 60 * MINUTE;
-
-/** The bounds of what a request may ask for, in milliseconds. */
-export const JOB_EXECUTION_TIMEOUT = { minimum: 5_000, maximum: 7 * DAY };
-export const JOB_TTL = { minimum: 10_000, maximum: 7 * DAY };
-export const SYNC_WAIT = { minimum: 1_000, maximum: 300_000, default: 90_000 };
-
-/** How long results are kept after the end. */
-export const JOB_RETENTION = {
-  run: 30 * MINUTE,
-  runsync: MINUTE,
-  longestRunsync: 5 * MINUTE,
-  longest: 7 * DAY,
-};
+import { JOB_RETENTION_MS } from '../domain/limits.ts';
 
 /** What of an endpoint decides over its jobs. */
 export interface EndpointQueueSettings {
@@ -86,10 +71,10 @@ export function retentionOf(
 ): number {
   if (retention !== undefined) return retention;
   if (endpoint.retention !== null) return endpoint.retention;
-  if (sync === undefined) return JOB_RETENTION.run;
+  if (sync === undefined) return JOB_RETENTION_MS.run;
   return sync.waitGiven
-    ? Math.max(JOB_RETENTION.runsync, Math.min(sync.wait, JOB_RETENTION.longestRunsync))
-    : JOB_RETENTION.runsync;
+    ? Math.max(JOB_RETENTION_MS.runsync, Math.min(sync.wait, JOB_RETENTION_MS.longestRunsync))
+    : JOB_RETENTION_MS.runsync;
 }
 
 export function clamp(value: number, { minimum, maximum }: { minimum: number; maximum: number }): number {

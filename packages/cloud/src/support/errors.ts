@@ -1,5 +1,5 @@
 /**
- * What can go wrong, as a closed set. A rule throws one of these; each face has one
+ * What can go wrong, as a closed set. A rule throws one of these; each interface has one
  * exhaustive table from code to its own status and body.
  */
 export type ErrorCode =
@@ -74,4 +74,9 @@ export function notFound(kind: string, id: string): BerthError {
 
 export function ruleError(message: string, details: string[] = []): BerthError {
   return new BerthError('rule', message, { details });
+}
+
+/** A request whose shape is wrong: one line for each finding. */
+export function schemaError(details: string[]): BerthError {
+  return new BerthError('schema', 'Request validation failed.', { details });
 }

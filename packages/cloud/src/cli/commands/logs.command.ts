@@ -10,13 +10,12 @@ import {
   jobPath,
 } from '../serverless/endpoint-client.ts';
 import type { EndpointForJobs } from '../serverless/endpoint-client.ts';
-import { followWorkerLogs, MAX_TAIL_LINES } from '../serverless/follow-worker-logs.ts';
+import { followWorkerLogs } from '../serverless/follow-worker-logs.ts';
 import { followLog, ignoreNotFound, readLog, formatLogLine } from '../serverless/log-client.ts';
 import type { LogLineView } from '../serverless/log-client.ts';
 import { parseCount } from '../serverless/deploy-options.ts';
 import { listWorkers } from '../serverless/worker-client.ts';
-
-const DEFAULT_TAIL = 100;
+import { LOG_TAIL, DEFAULT_LOG_TAIL } from '../../domain/limits.ts';
 /** How many jobs back one looks for workers that have ended. */
 const RECENT_JOBS = 100;
 
@@ -33,7 +32,7 @@ export const logs = command({
     tail: {
       kind: 'text',
       value: 'N',
-      description: `How many of the last lines of each worker to begin with, at most ${MAX_TAIL_LINES}. Default: ${DEFAULT_TAIL}.`,
+      description: `How many of the last lines of each worker to begin with, at most ${LOG_TAIL.maximum}. Default: ${DEFAULT_LOG_TAIL}.`,
     },
     ...serverOptions,
   },
@@ -42,8 +41,9 @@ export const logs = command({
     const { worker, job, follow } = options;
     if (worker !== undefined && job !== undefined)
       throw new UsageError('--worker and --job exclude each other');
-    const tail = parseCount('tail', options.tail, 0) ?? DEFAULT_TAIL;
-    if (tail > MAX_TAIL_LINES) throw new UsageError(`--tail is ${tail}; allowed: at most ${MAX_TAIL_LINES}`);
+    const tail = parseCount('tail', options.tail, 0) ?? DEFAULT_LOG_TAIL;
+    if (tail > LOG_TAIL.maximum)
+      throw new UsageError(`--tail is ${tail}; allowed: at most ${LOG_TAIL.maximum}`);
     const client = await connect(call);
     const endpoint = await findEndpointForJobs(client, words.ENDPOINT);
     const show = (line: LogLineView, from?: string): void =>

@@ -3,12 +3,10 @@ import { command } from '../command-definition.ts';
 import { CliError, UsageError } from '../cli.errors.ts';
 import { serverOptions } from '../local-server.ts';
 import { findPod, podPath, podArgumentHelp } from '../pods/pod-client.ts';
-import { MAX_TAIL_LINES } from '../serverless/follow-worker-logs.ts';
 import { followLog, readLog, formatLogLine } from '../serverless/log-client.ts';
 import type { LogLineView } from '../serverless/log-client.ts';
 import { parseCount } from '../serverless/deploy-options.ts';
-
-const DEFAULT_TAIL = 100;
+import { LOG_TAIL, DEFAULT_LOG_TAIL } from '../../domain/limits.ts';
 
 export const podLogs = command({
   name: 'pod logs',
@@ -25,14 +23,15 @@ export const podLogs = command({
     tail: {
       kind: 'text',
       value: 'N',
-      description: `How many of the last lines to begin with, at most ${MAX_TAIL_LINES}. Default: ${DEFAULT_TAIL}.`,
+      description: `How many of the last lines to begin with, at most ${LOG_TAIL.maximum}. Default: ${DEFAULT_LOG_TAIL}.`,
     },
     ...serverOptions,
   },
   async run(call) {
     const { words, options, output } = call;
-    const tail = parseCount('tail', options.tail, 0) ?? DEFAULT_TAIL;
-    if (tail > MAX_TAIL_LINES) throw new UsageError(`--tail is ${tail}; allowed: at most ${MAX_TAIL_LINES}`);
+    const tail = parseCount('tail', options.tail, 0) ?? DEFAULT_LOG_TAIL;
+    if (tail > LOG_TAIL.maximum)
+      throw new UsageError(`--tail is ${tail}; allowed: at most ${LOG_TAIL.maximum}`);
     const client = await connect(call);
     // One that was removed is in no list, and has its log.
     const missing: unknown[] = [];

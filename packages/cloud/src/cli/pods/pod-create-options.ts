@@ -3,11 +3,9 @@ import type { ApiClient } from '../api-client.ts';
 import type { Options, OptionValues } from '../command-definition.ts';
 import { CliError, UsageError } from '../cli.errors.ts';
 import { parseCount, parseCpu, parseVariable } from '../serverless/deploy-options.ts';
-
-const DEFAULT_CPU = { id: 'cpu3c', vcpuCount: 2 };
-const DEFAULT_MOUNT = '/workspace';
-/** What the server demands too; here the flag can be named. */
-const MIN_VOLUME_GB = 10;
+import { DEFAULT_CPU_CHOICE } from '../../domain/catalog/cpu-selection.ts';
+import { POD_DEFAULTS } from '../../domain/pods/pod-input.ts';
+import { V2_PERSISTENT_DISK_GB } from '../../domain/limits.ts';
 
 /** What `berth pod create` can say about the pod that it makes. */
 export const podCreateOptions = {
@@ -33,12 +31,12 @@ export const podCreateOptions = {
   volume: {
     kind: 'text',
     value: 'GB[:PATH]',
-    description: `A disk of at least ${MIN_VOLUME_GB} GB that stays until the pod is removed, and where it is mounted. Default path: ${DEFAULT_MOUNT}.`,
+    description: `A disk of at least ${V2_PERSISTENT_DISK_GB.minimum} GB that stays until the pod is removed, and where it is mounted. Default path: ${POD_DEFAULTS.volumePath}.`,
   },
   'network-volume': {
     kind: 'text',
     value: 'ID[:PATH]',
-    description: `A network volume, which outlives the pod. Default path: ${DEFAULT_MOUNT}.`,
+    description: `A network volume, which outlives the pod. Default path: ${POD_DEFAULTS.volumePath}.`,
   },
   'data-center': {
     kind: 'list',
@@ -85,7 +83,7 @@ export async function podCreateBody(
     ...(image !== undefined && { image }),
     ...(command.length > 0 && { cmd: command }),
     ...(gpu === undefined
-      ? { cpu: cpu === undefined ? DEFAULT_CPU : parseCpu(cpu) }
+      ? { cpu: cpu === undefined ? DEFAULT_CPU_CHOICE : parseCpu(cpu) }
       : { gpu: { id: await gpuType(client, gpu), ...(count !== undefined && { count }) } }),
     ...(ports.length > 0 && { ports }),
     ...(options.env.length > 0 && { env: Object.fromEntries(options.env.map(parseVariable)) }),
@@ -102,7 +100,9 @@ export async function podCreateBody(
 function mountsOf(volume: string | undefined, network: string | undefined): Record<string, unknown> {
   if (volume !== undefined) {
     const [size, path] = splitPath(volume);
-    return { mounts: { persistent: { size: parseCount('volume', size, MIN_VOLUME_GB), path } } };
+    return {
+      mounts: { persistent: { size: parseCount('volume', size, V2_PERSISTENT_DISK_GB.minimum), path } },
+    };
   }
   if (network === undefined) return {};
   const [volumeId, path] = splitPath(network);
@@ -111,7 +111,7 @@ function mountsOf(volume: string | undefined, network: string | undefined): Reco
 
 function splitPath(text: string): [string, string] {
   const colon = text.indexOf(':');
-  return colon === -1 ? [text, DEFAULT_MOUNT] : [text.slice(0, colon), text.slice(colon + 1)];
+  return colon === -1 ? [text, POD_DEFAULTS.volumePath] : [text.slice(0, colon), text.slice(colon + 1)];
 }
 
 export function parsePort(text: string): string {

@@ -1,6 +1,8 @@
 import { UsageError } from '../cli.errors.ts';
 import type { Options, OptionValues } from '../command-definition.ts';
 import type { EndpointView } from './endpoint-client.ts';
+import { ENDPOINT_DEFAULTS } from '../../domain/endpoints/endpoint-defaults.ts';
+import { DEFAULT_CPU_CHOICE } from '../../domain/catalog/cpu-selection.ts';
 
 /** What `berth deploy` can say about the endpoint that it makes or changes. */
 export const deployOptions = {
@@ -63,10 +65,6 @@ export interface DeploySettings {
   dataCenterIds: string[] | undefined;
 }
 
-const DEFAULT_CPU = { id: 'cpu3c', vcpuCount: 2 };
-const DEFAULT_QUEUE_DELAY = 4;
-const DEFAULT_REQUEST_COUNT = 4;
-
 export function parseDeploySettings(options: DeployOptionValues): DeploySettings {
   const { type, gpu, cpu, min, max, idle, env, port } = options;
   if (gpu !== undefined && cpu !== undefined) throw new UsageError('--gpu and --cpu exclude each other');
@@ -101,7 +99,7 @@ export function endpointCreateBody(
   order: DeploySettings,
   gpu: GpuChoice | undefined,
 ): Record<string, unknown> {
-  const { type = 'QUEUE', cpu = DEFAULT_CPU, workers, env } = order;
+  const { type = 'QUEUE', cpu = DEFAULT_CPU_CHOICE, workers, env } = order;
   // As many as are always there must also be allowed.
   const max = workers.max ?? (workers.min === undefined ? undefined : Math.max(workers.min, 3));
   return {
@@ -110,8 +108,8 @@ export function endpointCreateBody(
     image,
     scaling:
       type === 'QUEUE'
-        ? { type: 'QUEUE_DELAY', queueDelay: DEFAULT_QUEUE_DELAY }
-        : { type: 'REQUEST_COUNT', requestCount: DEFAULT_REQUEST_COUNT },
+        ? { type: 'QUEUE_DELAY', queueDelay: ENDPOINT_DEFAULTS.scalerValue }
+        : { type: 'REQUEST_COUNT', requestCount: ENDPOINT_DEFAULTS.scalerValue },
     workers: { ...workers, ...(max !== undefined && { max }) },
     ...(gpu === undefined
       ? { cpu: [cpu] }
@@ -178,7 +176,7 @@ export function parseCpu(text: string): { id: string; vcpuCount: number } {
     throw new UsageError(
       `--cpu is ${JSON.stringify(text)}; allowed: a flavour and the number of vCPUs, such as cpu3c-2`,
     );
-  return { id, vcpuCount: count === undefined ? DEFAULT_CPU.vcpuCount : Number(count) };
+  return { id, vcpuCount: count === undefined ? DEFAULT_CPU_CHOICE.vcpuCount : Number(count) };
 }
 
 export function parseVariable(text: string): [string, string] {

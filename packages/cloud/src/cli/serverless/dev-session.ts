@@ -6,10 +6,11 @@ import type { EndpointView } from './endpoint-client.ts';
 import { folderName } from './source-folder.ts';
 import { runJobToEnd } from './job-client.ts';
 import type { JobView } from './job-client.ts';
-import { followWorkerLogs, MAX_TAIL_LINES } from './follow-worker-logs.ts';
+import { followWorkerLogs } from './follow-worker-logs.ts';
 import { formatLogLine } from './log-client.ts';
 import type { DeploySettings } from './deploy-options.ts';
 import { snapshotFolder, uploadFolder } from './image-upload.ts';
+import { LOG_TAIL } from '../../domain/limits.ts';
 
 export interface DevSessionOptions {
   client: ApiClient;
@@ -64,7 +65,7 @@ export class DevSession {
     await followWorkerLogs(
       client,
       this.endpoint,
-      MAX_TAIL_LINES,
+      LOG_TAIL.maximum,
       (line, worker) =>
         output.printText(
           output.isInteractive

@@ -5,9 +5,7 @@ import type { EndpointView } from './endpoint-client.ts';
 import { followLog, ignoreNotFound } from './log-client.ts';
 import type { LogLineView } from './log-client.ts';
 import { listWorkers } from './worker-client.ts';
-
-/** The most that a server tells of what was before. */
-export const MAX_TAIL_LINES = 5000;
+import { LOG_TAIL } from '../../domain/limits.ts';
 const POLL_INTERVAL_MS = 1000;
 
 /** Follows the logs of all workers of an endpoint, also of those that start later, until the signal says that it is enough. */
@@ -39,7 +37,7 @@ export async function followWorkerLogs(
       followed.set(id, following);
     }
     // Of a worker that comes later, everything is new.
-    lines = MAX_TAIL_LINES;
+    lines = LOG_TAIL.maximum;
     await pause(POLL_INTERVAL_MS, undefined, { signal: ended }).catch(() => undefined);
   }
   await Promise.all(followed.values());

@@ -1,9 +1,9 @@
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { basename, join, resolve, sep } from 'node:path';
-import { MAX_IMAGE_UPLOAD_BYTES, MAX_IMAGE_FILES } from '../../domain/images/image-files.ts';
 import type { ImageFile } from '../../domain/images/image-files.ts';
 import { CliError } from '../cli.errors.ts';
 import { IgnoreRules } from './ignore-rules.ts';
+import { MAX_IMAGE_UPLOAD_BYTES, MAX_IMAGE_FILES } from '../../domain/limits.ts';
 
 /** What a folder must have one of, so that there is something to run. */
 const HANDLERS = ['handler.ts', 'handler.js', 'handler.mjs', 'handler.py', 'berth.json'];

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LOG_RETENTION_MS } from '../../engines/engine.ts';
 import type { InstanceEngine } from '../../engines/engine.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { createLog } from '../../support/log.ts';
 import { WorkerReconciler } from './worker-reconciler.ts';
 import type { WorkerReconcilerDeps } from './worker-reconciler.ts';
 import { sampleWorker } from './worker.fixture.ts';
+import { LOG_RETENTION_MS } from '../../domain/limits.ts';
 
 const log = createLog({ level: 'silent', format: 'json' });
 

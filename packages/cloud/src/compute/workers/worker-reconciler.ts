@@ -1,4 +1,3 @@
-import { LOG_RETENTION_MS } from '../../engines/engine.ts';
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { LogLine } from '../../domain/log-line.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
@@ -31,6 +30,7 @@ import { WorkerRegistry } from './worker-registry.ts';
 import { scale } from '../../domain/endpoints/worker-scaling.ts';
 import { WorkerCandidates } from './worker-candidates.ts';
 import { workerStartTimeoutMs } from '../../domain/endpoints/worker-start-timeout.ts';
+import { LOG_RETENTION_MS } from '../../domain/limits.ts';
 
 const TICK_MS = 500;
 /** What a handler prints last is read a little after its result. */

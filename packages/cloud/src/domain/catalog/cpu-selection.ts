@@ -4,9 +4,13 @@ import type { CpuFlavor } from './cpu-flavors.ts';
 import { CPU_FLAVORS, findCpuFlavor } from './cpu-flavors.ts';
 import type { CatalogSnapshot } from './catalog-snapshot.ts';
 import { unknownValueMessage } from './catalog-snapshot.ts';
+import { MIN_VCPU_COUNT } from '../limits.ts';
 
 /** What a worker gets where nothing is said. */
 export const DEFAULT_VCPU_COUNT = 2;
+
+/** The CPU machine of the CLI and of GraphQL pods that name none: the smallest of its flavour. */
+export const DEFAULT_CPU_CHOICE: CpuChoice = { id: 'cpu3c', vcpuCount: DEFAULT_VCPU_COUNT };
 
 /** Memory in GB that comes with a choice. */
 export function memoryInGbOf({ id, vcpuCount }: CpuChoice): number {
@@ -18,8 +22,11 @@ export function cpuInstanceId(choice: CpuChoice): string {
   return `${choice.id}-${choice.vcpuCount}-${memoryInGbOf(choice)}`;
 }
 
+/** The flavour, the vCPUs and the GB of memory in it. */
+export const CPU_INSTANCE_ID = /^([a-z0-9]+)-(\d{1,4})-(\d{1,5})$/;
+
 export function parseCpuInstanceId(text: string): CpuChoice {
-  const [, id = '', vcpus = ''] = /^([a-z0-9]+)-(\d{1,4})-\d{1,5}$/.exec(text) ?? [];
+  const [, id = '', vcpus = ''] = CPU_INSTANCE_ID.exec(text) ?? [];
   const choice: CpuChoice = { id, vcpuCount: Number(vcpus) };
   if (id === '')
     throw ruleError(
@@ -66,7 +73,7 @@ export function cpuFindings(choices: readonly CpuChoice[], { cpuFlavors }: Catal
 function vcpuFindings({ id, vcpuCount }: CpuChoice, { maxVcpu }: CpuFlavor): string[] {
   const fits =
     Number.isInteger(vcpuCount) &&
-    vcpuCount >= 1 &&
+    vcpuCount >= MIN_VCPU_COUNT &&
     vcpuCount <= maxVcpu &&
     Number.isInteger(Math.log2(vcpuCount));
   return fits ? [] : [`vcpuCount of ${id} must be a power of two of at most ${maxVcpu}, got ${vcpuCount}`];

@@ -1,17 +1,27 @@
-export type Region =
-  | 'NORTH_AMERICA'
-  | 'SOUTH_AMERICA'
-  | 'EUROPE'
-  | 'ASIA'
-  | 'MIDDLE_EAST'
-  | 'AFRICA'
-  | 'OCEANIA'
-  | 'ANTARCTICA'
-  | 'UNKNOWN';
-export type NetworkVolumeType = 'STANDARD' | 'HIGH_PERFORMANCE';
+import type { VolumeType } from '../records.ts';
+import { regions } from '../../support/config/data-centers.setting.ts';
+
+export const REGIONS = regions;
+export type Region = (typeof REGIONS)[number];
+
+/** The standards that a data center may be said to meet. */
+export const COMPLIANCE_STANDARDS = [
+  'GDPR',
+  'ISO_IEC_27001',
+  'ISO_14001',
+  'PCI_DSS',
+  'HITRUST',
+  'SOC_1_TYPE_2',
+  'SOC_2_TYPE_2',
+  'SOC_3_TYPE_2',
+  'ITAR',
+  'FISMA_HIGH',
+  'HIPAA',
+  'RENEWABLE',
+] as const;
 
 /** The tier of a volume whose owner names none; a data center lists it first. */
-export const DEFAULT_NETWORK_VOLUME_TYPE: NetworkVolumeType = 'STANDARD';
+export const DEFAULT_NETWORK_VOLUME_TYPE: VolumeType = 'STANDARD';
 
 /** A named place to run things, served by one engine. */
 export interface DataCenterDefinition {
@@ -20,7 +30,7 @@ export interface DataCenterDefinition {
   region: Region;
   /** The name of the engine that serves it. */
   engine: string;
-  networkVolumeTypes: readonly NetworkVolumeType[];
+  networkVolumeTypes: readonly VolumeType[];
   compliance: readonly string[];
   /** Its pods reach those of other data centers over a private network. */
   globalNetwork: boolean;
@@ -68,7 +78,7 @@ export interface DataCenterFilter {
   /** In one of these. */
   countryCodes?: readonly string[];
   /** With all of these. */
-  networkVolumeTypes?: readonly NetworkVolumeType[];
+  networkVolumeTypes?: readonly VolumeType[];
   /** With all of these. */
   compliance?: readonly string[];
   globalNetwork?: boolean;

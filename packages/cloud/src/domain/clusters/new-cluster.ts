@@ -9,6 +9,3 @@ export interface NewCluster {
   /** What each of its pods is. */
   pod: NewPod;
 }
-
-/** How many pods one cluster may have. */
-export const CLUSTER_POD_COUNT = { minimum: 2, maximum: 250 };

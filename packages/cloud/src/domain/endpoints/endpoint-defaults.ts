@@ -72,3 +72,6 @@ export const ENDPOINT_DEFAULTS: Omit<Endpoint, keyof OwnedRecord | 'updatedAt'> 
   compliance: [],
   version: 0,
 };
+
+/** Where REST v2 fills in something else than the older interfaces. */
+export const V2_ENDPOINT_DEFAULTS = { idleTimeout: 10, executionTimeout: 300_000 } as const;

@@ -4,17 +4,17 @@ import fc from 'fast-check';
 import { checkProperty } from '../../../../testing/src/property-testing.ts';
 import type { Endpoint } from '../records.ts';
 import { sampleEndpoint } from '../../resources/endpoints/endpoint.fixture.ts';
-import type { Bounds } from './endpoint-rules.ts';
+import { endpointFindings } from './endpoint-rules.ts';
 import {
-  endpointFindings,
-  ENDPOINT_EXECUTION_TIMEOUT,
+  type Bounds,
+  EXECUTION_TIMEOUT_MS,
   GPU_COUNT,
   IDLE_TIMEOUT,
-  ENDPOINT_JOB_TTL,
+  JOB_TTL_MS,
   RETRY_COUNT,
-  ENDPOINT_RETENTION,
+  RETENTION_MS,
   WORKER_COUNT,
-} from './endpoint-rules.ts';
+} from '../limits.ts';
 
 const within = ({ minimum, maximum }: Bounds): fc.Arbitrary<number> =>
   fc.integer({ min: minimum, max: maximum });
@@ -36,9 +36,9 @@ const endpoint: fc.Arbitrary<Endpoint> = fc
         scalerValue: fc.double({ min: 0.5, max: 1000, noNaN: true }),
       }),
     ),
-    executionTimeout: fc.oneof(fc.constant(0), within(ENDPOINT_EXECUTION_TIMEOUT)),
-    jobTtl: within(ENDPOINT_JOB_TTL),
-    retention: fc.option(within(ENDPOINT_RETENTION)),
+    executionTimeout: fc.oneof(fc.constant(0), within(EXECUTION_TIMEOUT_MS)),
+    jobTtl: within(JOB_TTL_MS),
+    retention: fc.option(within(RETENTION_MS)),
     maxRetries: within(RETRY_COUNT),
     gpuCount: within(GPU_COUNT),
     minCudaVersion: fc.option(fc.constantFrom('12.8', '11.0')),

@@ -1,29 +1,20 @@
 import { foreignImageReason } from '../images/local-image-names.ts';
 import type { Endpoint } from '../records.ts';
 import { containerFindings, cudaVersionFindings, nameFindings } from '../templates/template-rules.ts';
-
-export interface Bounds {
-  minimum: number;
-  maximum: number;
-}
-
-const DAY_MS = 86_400_000;
-
-/** Seconds. */
-export const IDLE_TIMEOUT: Bounds = { minimum: 1, maximum: 3600 };
-/** Milliseconds; besides, 0 is no limit. */
-export const ENDPOINT_EXECUTION_TIMEOUT: Bounds = { minimum: 5000, maximum: 7 * DAY_MS };
-export const ENDPOINT_JOB_TTL: Bounds = { minimum: 10_000, maximum: 7 * DAY_MS };
-export const ENDPOINT_RETENTION: Bounds = { minimum: 1000, maximum: 7 * DAY_MS };
-export const RETRY_COUNT: Bounds = { minimum: 0, maximum: 100 };
-/** Nobody has so many; a larger number is a slip. */
-export const WORKER_COUNT: Bounds = { minimum: 0, maximum: 100_000 };
-export const GPU_COUNT: Bounds = { minimum: 1, maximum: 1024 };
-/** The least waiting time that can be scaled by, in seconds. */
-export const MIN_QUEUE_DELAY = 0.5;
-export const MAX_SCALER_VALUE = 1_000_000;
-const MAX_LIST_ITEMS = 100;
-const MAX_TEXT_LENGTH = 1000;
+import {
+  type Bounds,
+  IDLE_TIMEOUT,
+  EXECUTION_TIMEOUT_MS,
+  JOB_TTL_MS,
+  RETENTION_MS,
+  RETRY_COUNT,
+  WORKER_COUNT,
+  GPU_COUNT,
+  QUEUE_DELAY,
+  MAX_ENDPOINT_LIST_LENGTH,
+  MAX_ENDPOINT_TEXT_LENGTH,
+  REQUEST_COUNT,
+} from '../limits.ts';
 
 /** Everything that is wrong with an endpoint by itself, in words that say what to change. What it refers to is checked elsewhere. */
 export function endpointFindings(endpoint: Endpoint): string[] {
@@ -65,15 +56,12 @@ function scalerFindings({ type, scalerType, scalerValue }: Endpoint): string[] {
   if (type === 'LOAD_BALANCER' && scalerType !== 'REQUEST_COUNT')
     return ['a load balancing endpoint has no queue to wait in, so it scales by REQUEST_COUNT only'];
   if (scalerType === 'REQUEST_COUNT')
-    return wholeNumberFindings('the scaler value (requestCount)', scalerValue, {
-      minimum: 1,
-      maximum: MAX_SCALER_VALUE,
-    });
-  const fits = scalerValue >= MIN_QUEUE_DELAY && scalerValue <= MAX_SCALER_VALUE;
+    return wholeNumberFindings('the scaler value (requestCount)', scalerValue, REQUEST_COUNT);
+  const fits = scalerValue >= QUEUE_DELAY.minimum && scalerValue <= QUEUE_DELAY.maximum;
   return fits
     ? []
     : [
-        `the scaler value (queueDelay) must be from ${MIN_QUEUE_DELAY} to ${MAX_SCALER_VALUE} seconds, got ${scalerValue}`,
+        `the scaler value (queueDelay) must be from ${QUEUE_DELAY.minimum} to ${QUEUE_DELAY.maximum} seconds, got ${scalerValue}`,
       ];
 }
 
@@ -85,11 +73,11 @@ function timeFindings({ executionTimeout, jobTtl, retention, maxRetries }: Endpo
       : wholeNumberFindings(
           'the execution timeout (timeout, executionTimeoutMs) is 0 for no limit, or',
           executionTimeout,
-          ENDPOINT_EXECUTION_TIMEOUT,
+          EXECUTION_TIMEOUT_MS,
           'ms',
         )),
-    ...wholeNumberFindings('jobTtl', jobTtl, ENDPOINT_JOB_TTL, 'ms'),
-    ...(retention === null ? [] : wholeNumberFindings('retention', retention, ENDPOINT_RETENTION, 'ms')),
+    ...wholeNumberFindings('jobTtl', jobTtl, JOB_TTL_MS, 'ms'),
+    ...(retention === null ? [] : wholeNumberFindings('retention', retention, RETENTION_MS, 'ms')),
     ...wholeNumberFindings('maxRetries', maxRetries, RETRY_COUNT),
   ];
 }
@@ -107,12 +95,12 @@ function lengthFindings(endpoint: Endpoint): string[] {
     compliance: endpoint.compliance,
   };
   const long = Object.entries(lists)
-    .filter(([, list]) => list.length > MAX_LIST_ITEMS)
-    .map(([name, list]) => `${name} may have at most ${MAX_LIST_ITEMS} items, got ${list.length}`);
+    .filter(([, list]) => list.length > MAX_ENDPOINT_LIST_LENGTH)
+    .map(([name, list]) => `${name} may have at most ${MAX_ENDPOINT_LIST_LENGTH} items, got ${list.length}`);
   const texts = [endpoint.locations, ...endpoint.modelReferences].some(
-    (text) => text.length > MAX_TEXT_LENGTH,
+    (text) => text.length > MAX_ENDPOINT_TEXT_LENGTH,
   )
-    ? [`locations and modelReferences may have at most ${MAX_TEXT_LENGTH} characters each`]
+    ? [`locations and modelReferences may have at most ${MAX_ENDPOINT_TEXT_LENGTH} characters each`]
     : [];
   return [...long, ...texts];
 }

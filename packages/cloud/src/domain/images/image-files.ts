@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { MAX_IMAGE_FILES, MAX_IMAGE_PATH_LENGTH, MAX_FINDINGS } from '../limits.ts';
 
 /** One file of an image. */
 export interface ImageFile {
@@ -8,15 +9,8 @@ export interface ImageFile {
   executable: boolean;
   content: Uint8Array;
 }
-
-/** A folder travels as text in one request of at most so many bytes; what does not fit belongs into a container image or a network volume. */
-export const MAX_IMAGE_UPLOAD_BYTES = 256 * 1024 * 1024;
-export const MAX_IMAGE_FILES = 50_000;
-export const MAX_IMAGE_PATH_LENGTH = 1024;
 /** As file systems have it, in bytes. */
 const MAX_PATH_SEGMENT_BYTES = 255;
-/** No more than this many are told at once. */
-const MAX_FINDINGS = 20;
 
 const DIGEST_LENGTH = 12;
 export const IMAGE_DIGEST_PATTERN = /^[0-9a-f]{12}$/;

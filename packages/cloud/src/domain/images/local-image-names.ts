@@ -1,4 +1,5 @@
 import { ROOT_ACCOUNT_ID } from '../caller.ts';
+import { MAX_LOCAL_IMAGE_NAME_LENGTH, LOCAL_IMAGE_NAME_PATTERN } from '../limits.ts';
 
 /**
  * An image of the process engine is a folder that someone uploaded. `local/<name>:<digest>` is one
@@ -6,8 +7,6 @@ import { ROOT_ACCOUNT_ID } from '../caller.ts';
  * dot, so whose an image is can be read from what it is called, and nobody can write a name that
  * is another account's by accident.
  */
-export const LOCAL_IMAGE_NAME_PATTERN = '^[a-z0-9]+(?:[_-][a-z0-9]+)*$';
-export const MAX_LOCAL_IMAGE_NAME_LENGTH = 63;
 
 /** The bare machine has this name. */
 const RESERVED_NAME = 'shell';

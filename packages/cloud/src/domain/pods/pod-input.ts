@@ -2,6 +2,7 @@ import type { Template } from '../records.ts';
 import { containerFromTemplate } from '../templates/template-inheritance.ts';
 import type { HardwareRequest } from '../placement/pod-placement.ts';
 import type { Pod } from './pod-record.ts';
+import { TEMPLATE_DEFAULTS, V1_TEMPLATE_DEFAULTS } from '../templates/template-defaults.ts';
 
 /** What a person may set, apart from what refers to other things of the account and from hardware. */
 export type PodSettings = Pick<
@@ -89,6 +90,17 @@ export const POD_DEFAULTS: Omit<Pod, 'id' | 'accountId' | 'createdAt' | 'updated
   startedAt: null,
   endedAt: null,
   exitCode: null,
+};
+
+/** The name that REST v1 and GraphQL give a pod without one. */
+export const DEFAULT_POD_NAME = 'my pod';
+
+/** What REST v1 fills in. */
+export const V1_POD_DEFAULTS = {
+  name: DEFAULT_POD_NAME,
+  ports: V1_TEMPLATE_DEFAULTS.ports,
+  containerDisk: TEMPLATE_DEFAULTS.containerDisk,
+  volumeSize: V1_TEMPLATE_DEFAULTS.volumeSize,
 };
 
 /** Any GPU, anywhere. */

@@ -14,7 +14,8 @@ export const POD_STATUSES = ['PROVISIONING', 'STARTING', 'RUNNING', 'EXITED', 'E
 
 export type PodStatus = (typeof POD_STATUSES)[number];
 
-export type CloudType = 'SECURE' | 'COMMUNITY';
+export const CLOUD_TYPES = ['SECURE', 'COMMUNITY'] as const;
+export type CloudType = (typeof CLOUD_TYPES)[number];
 
 export const CLUSTER_ROLES = ['SLURM_CONTROLLER', 'SLURM_COMPUTE', 'RAY_HEAD', 'RAY_WORKER'] as const;
 

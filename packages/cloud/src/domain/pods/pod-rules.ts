@@ -1,11 +1,8 @@
 import { foreignImageReason } from '../images/local-image-names.ts';
-import { GPU_COUNT } from '../endpoints/endpoint-rules.ts';
-import { containerFindings, MAX_DISK_GB, nameFindings } from '../templates/template-rules.ts';
+import { containerFindings, nameFindings, volumeSizeFindings } from '../templates/template-rules.ts';
 import type { HardwareRequest } from '../placement/pod-placement.ts';
 import type { Pod } from './pod-record.ts';
-
-/** The most variables that one pod may be given; what is put into its environment by us does not count. */
-export const MAX_ENV_VARIABLES = 50;
+import { GPU_COUNT, MAX_POD_ENV_VARIABLES } from '../limits.ts';
 const INJECTED_VARIABLES = ['JUPYTER_PASSWORD', 'PUBLIC_KEY'];
 
 /** Everything that is wrong with a pod by itself, in words that say what to change. */
@@ -17,10 +14,9 @@ export function podFindings(pod: Pod): string[] {
     ...[foreignImageReason(pod.accountId, pod.image)].filter((finding) => finding !== undefined),
   ];
   const variables = Object.keys(pod.env).filter((name) => !INJECTED_VARIABLES.includes(name)).length;
-  if (variables > MAX_ENV_VARIABLES)
-    findings.push(`a pod may have at most ${MAX_ENV_VARIABLES} environment variables, got ${variables}`);
-  if (!Number.isInteger(volumeSize) || volumeSize < 0 || volumeSize > MAX_DISK_GB)
-    findings.push(`volume size must be a whole number of GB from 0 to ${MAX_DISK_GB}, got ${volumeSize}`);
+  if (variables > MAX_POD_ENV_VARIABLES)
+    findings.push(`a pod may have at most ${MAX_POD_ENV_VARIABLES} environment variables, got ${variables}`);
+  findings.push(...volumeSizeFindings(volumeSize));
   if (volumeSize > 0 && networkVolumeId !== null)
     findings.push('a pod has a volume disk of its own or a network volume, not both');
   if ((volumeSize > 0 || networkVolumeId !== null) && !isMountPath(volumePath))

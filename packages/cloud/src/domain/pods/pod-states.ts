@@ -63,7 +63,8 @@ export function lockedError(id: string, action: string): BerthError {
   );
 }
 
-export type DesiredStatus = 'RUNNING' | 'EXITED' | 'TERMINATED';
+export const DESIRED_STATUSES = ['RUNNING', 'EXITED', 'TERMINATED'] as const;
+export type DesiredStatus = (typeof DESIRED_STATUSES)[number];
 
 /** The older interfaces tell what is wanted, not what is. */
 export function desiredStatus({ wanted }: Pick<Pod, 'wanted'>): DesiredStatus {

@@ -3,12 +3,8 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { checkProperty } from '../../../../testing/src/property-testing.ts';
 import { BerthError } from '../../support/errors.ts';
-import {
-  checkSecretName,
-  checkSecretValue,
-  MAX_SECRET_NAME_LENGTH,
-  MAX_SECRET_VALUE_BYTES,
-} from './secret-rules.ts';
+import { checkSecretName, checkSecretValue } from './secret-rules.ts';
+import { MAX_NAME_LENGTH, MAX_SECRET_VALUE_BYTES } from '../limits.ts';
 
 const isRule = (error: unknown): boolean => error instanceof BerthError && error.code === 'rule';
 
@@ -37,8 +33,8 @@ describe('the name of a secret', () => {
   });
 
   test('has an end', () => {
-    checkSecretName('a'.repeat(MAX_SECRET_NAME_LENGTH));
-    assert.throws(() => checkSecretName('a'.repeat(MAX_SECRET_NAME_LENGTH + 1)), isRule);
+    checkSecretName('a'.repeat(MAX_NAME_LENGTH));
+    assert.throws(() => checkSecretName('a'.repeat(MAX_NAME_LENGTH + 1)), isRule);
   });
 });
 

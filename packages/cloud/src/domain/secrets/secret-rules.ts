@@ -1,12 +1,9 @@
 import { ruleError } from '../../support/errors.ts';
-
-export const MAX_SECRET_NAME_LENGTH = 191;
-export const MAX_SECRET_VALUE_BYTES = 16 * 1024 * 1024;
-export const SECRET_NAME_PATTERN = '^[A-Za-z_][A-Za-z0-9_./-]*$';
+import { MAX_NAME_LENGTH, MAX_SECRET_VALUE_BYTES, SECRET_NAME_PATTERN } from '../limits.ts';
 
 export function checkSecretName(name: string): void {
-  if (name.length > MAX_SECRET_NAME_LENGTH)
-    throw ruleError(`a secret's name must be at most ${MAX_SECRET_NAME_LENGTH} characters long`);
+  if (name.length > MAX_NAME_LENGTH)
+    throw ruleError(`a secret's name must be at most ${MAX_NAME_LENGTH} characters long`);
   if (!new RegExp(SECRET_NAME_PATTERN).test(name))
     throw ruleError(
       "a secret's name must start with a letter or an underscore and hold only letters, digits and _ . / -",

@@ -26,3 +26,6 @@ export const TEMPLATE_DEFAULTS: Omit<TemplateFields, 'name' | 'image'> = {
   allowedCudaVersions: [],
   config: null,
 };
+
+/** What REST v1 fills in for a template of pods; a serverless template has no volume. */
+export const V1_TEMPLATE_DEFAULTS = { ports: ['8888/http', '22/tcp'], volumeSize: 20 };

@@ -4,13 +4,8 @@ import fc from 'fast-check';
 import { checkProperty } from '../../../../testing/src/property-testing.ts';
 import type { Template } from '../records.ts';
 import { BerthError } from '../../support/errors.ts';
-import {
-  checkTemplate,
-  envFindings,
-  MAX_DISK_GB,
-  MAX_NAME_LENGTH,
-  templateFindings,
-} from './template-rules.ts';
+import { checkTemplate, envFindings, templateFindings } from './template-rules.ts';
+import { MAX_DISK_GB, MAX_NAME_LENGTH } from '../limits.ts';
 
 const plain: Template = {
   id: 't',
@@ -71,6 +66,7 @@ const mistakes: [Partial<Template>, RegExp][] = [
   [{ name: 'x'.repeat(MAX_NAME_LENGTH + 1) }, /^name must be at most 191/],
   [{ image: '' }, /^image must/],
   [{ image: 'two words' }, /^image must/],
+  [{ image: 'x'.repeat(501) }, /^image must be at most 500 characters long, got 501$/],
   [{ image: 'line\nbreak' }, /^image must/],
   [{ containerDisk: -1 }, /^container disk .* got -1/],
   [{ containerDisk: 1.5 }, /^container disk .* got 1\.5/],

@@ -2,19 +2,19 @@ import type { Container, Template } from '../records.ts';
 import { BerthError } from '../../support/errors.ts';
 import { parseArgs } from './container-command.ts';
 import { portFindings } from './container-ports.ts';
-
-export const MAX_NAME_LENGTH = 191;
-/** Far beyond any disk, and well inside what both databases count with. */
-export const MAX_DISK_GB = 1_000_000;
-/** No more than this many are told at once: a list of ports may hold a mistake in each of its thousands. */
-const MAX_FINDINGS = 20;
+import {
+  MAX_NAME_LENGTH,
+  MAX_FINDINGS,
+  CUDA_VERSION_PATTERN,
+  MAX_IMAGE_REFERENCE_LENGTH,
+  DISK_GB,
+} from '../limits.ts';
 
 /** Everything that is wrong with a template, in words that say what to change. */
 export function templateFindings(template: Template): string[] {
   const { volumeSize, volumePath, serverless } = template;
   const findings = [...nameFindings(template.name), ...containerFindings(template)];
-  if (!isDiskSize(volumeSize))
-    findings.push(`volume size must be a whole number of GB from 0 to ${MAX_DISK_GB}, got ${volumeSize}`);
+  findings.push(...volumeSizeFindings(volumeSize));
   if (serverless && volumeSize !== 0)
     findings.push(`volume size must be 0 for a serverless template, got ${volumeSize}`);
   if (volumePath !== '' && !volumePath.startsWith('/'))
@@ -32,16 +32,20 @@ export function containerFindings({ image, args, containerDisk, ports, env }: Co
   const findings: string[] = [];
   if (image === '' || /\s/.test(image))
     findings.push('image must be an image name without spaces, for example python:3.12');
+  if (image.length > MAX_IMAGE_REFERENCE_LENGTH)
+    findings.push(`image must be at most ${MAX_IMAGE_REFERENCE_LENGTH} characters long, got ${image.length}`);
   if (!isDiskSize(containerDisk))
     findings.push(
-      `container disk must be a whole number of GB from 0 to ${MAX_DISK_GB}, got ${containerDisk}`,
+      `container disk must be a whole number of GB from ${DISK_GB.minimum} to ${DISK_GB.maximum}, got ${containerDisk}`,
     );
   return [...findings, ...portFindings(ports), ...envFindings(env), ...argsFindings(args)];
 }
 
+const CUDA_VERSION = new RegExp(CUDA_VERSION_PATTERN);
+
 export function cudaVersionFindings(versions: readonly string[]): string[] {
   return versions
-    .filter((version) => !/^\d+\.\d+$/.test(version))
+    .filter((version) => !CUDA_VERSION.test(version))
     .map(
       (version) =>
         `CUDA version ${JSON.stringify(version.slice(0, 16))} must be major.minor, for example 12.8`,
@@ -72,6 +76,13 @@ function argsFindings(args: string): string[] {
   }
 }
 
+/** What is wrong with the size of a disk that outlives restarts. */
+export function volumeSizeFindings(size: number): string[] {
+  return isDiskSize(size)
+    ? []
+    : [`volume size must be a whole number of GB from ${DISK_GB.minimum} to ${DISK_GB.maximum}, got ${size}`];
+}
+
 function isDiskSize(size: number): boolean {
-  return Number.isInteger(size) && size >= 0 && size <= MAX_DISK_GB;
+  return Number.isInteger(size) && size >= DISK_GB.minimum && size <= DISK_GB.maximum;
 }

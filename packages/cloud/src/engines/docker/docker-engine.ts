@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import { type Clock, systemClock } from '../../support/clock.ts';
 import { BerthError, notFound, ruleError } from '../../support/errors.ts';
 import type { Log } from '../../support/log.ts';
-import { type InstanceEngine, LOG_RETENTION_MS } from '../engine.ts';
+import type { InstanceEngine } from '../engine.ts';
 import { GpuAllocator } from '../gpu-allocator.ts';
 import { gpuUsageReader, usageOfAllocation } from '../gpu-usage.ts';
 import type {
@@ -41,6 +41,7 @@ import {
 import { StartAttempts } from './start-attempts.ts';
 import { PeerContainers } from './peer-containers.ts';
 import type { Capacity, EngineAbilities, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
+import { LOG_RETENTION_MS } from '../../domain/limits.ts';
 
 export interface DockerEngineOptions {
   /** Names this installation of Berth. Only containers with this name on them are its own. */

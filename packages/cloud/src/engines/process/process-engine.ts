@@ -7,7 +7,7 @@ import { type Ids, randomIds } from '../../support/ids.ts';
 import type { Log } from '../../support/log.ts';
 import { RUNNABLE_EXAMPLES, workerModule } from '../../support/program-files.ts';
 import { staleWhileRevalidate } from '../../support/stale-while-revalidate.ts';
-import { type InstanceEngine, LOG_RETENTION_MS } from '../engine.ts';
+import type { InstanceEngine } from '../engine.ts';
 import { sequentialGpuIndexes, GpuAllocator } from '../gpu-allocator.ts';
 import { gpuUsageReader, usageOfAllocation } from '../gpu-usage.ts';
 import type {
@@ -38,6 +38,7 @@ import { supervisionProblem } from './supervise.ts';
 import { findPtyProgram } from './pty.ts';
 import { PeerProcessInstances } from './peer-process-instances.ts';
 import type { Capacity, EngineAbilities, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
+import { LOG_RETENTION_MS } from '../../domain/limits.ts';
 
 /** How old what is known of the machine may be. */
 const MACHINE_CACHE_TTL_MS = 60_000;

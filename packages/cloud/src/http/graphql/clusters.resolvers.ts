@@ -8,10 +8,11 @@ import type { GraphqlModule } from './graphql-module.ts';
 import { createPodInput } from './pods.graphql.input.ts';
 import type { DeployPodInput } from './pods.graphql.input.ts';
 import { serializePod } from './pods.resolvers.ts';
-import type { ClusterType } from '../../domain/clusters/cluster-record.ts';
+import { type ClusterType, CLUSTER_TYPES } from '../../domain/clusters/cluster-record.ts';
+import { CLUSTER_POD_COUNT } from '../../domain/limits.ts';
 
 const sdl = `
-  enum ClusterType { APPLICATION TRAINING SLURM RAY }
+  enum ClusterType { ${CLUSTER_TYPES.join(' ')} }
   "Several pods of one shape, with one network"
   type Cluster {
     id: String
@@ -31,7 +32,7 @@ const sdl = `
     clusterName: String
     type: ClusterType
     gpuTypeId: String
-    "From 2 to 250"
+    "From ${CLUSTER_POD_COUNT.minimum} to ${CLUSTER_POD_COUNT.maximum}"
     podCount: Int
     gpuCountPerPod: Int
     deployCost: Float

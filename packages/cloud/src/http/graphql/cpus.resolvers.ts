@@ -6,6 +6,7 @@ import { ruleError } from '../../support/errors.ts';
 import type { RequestContext } from './graphql-request-context.ts';
 import type { GraphqlModule } from './graphql-module.ts';
 import { stockStatus } from './gpu-stock.ts';
+import { CPU_INSTANCE_ID } from '../../domain/catalog/cpu-selection.ts';
 
 const sdl = `
   input CpuFlavorInput { id: String }
@@ -93,7 +94,7 @@ export function cpuModule({ catalog }: ResourceServices): GraphqlModule {
 
 /** Undefined where it is no instance of this flavour: every flavour is asked for the same one. */
 function vcpusOf(instanceId: string, { id, ramMultiplier }: CpuFlavorObject): number | undefined {
-  const [, flavorId, vcpus, memory] = /^([a-z0-9]+)-(\d{1,4})-(\d{1,5})$/.exec(instanceId) ?? [];
+  const [, flavorId, vcpus, memory] = CPU_INSTANCE_ID.exec(instanceId) ?? [];
   if (flavorId === undefined || findCpuFlavor(flavorId) === undefined)
     throw ruleError('instanceId must name a flavour, its vCPUs and its GB of memory, for example cpu3c-2-4');
   return flavorId === id && Number(vcpus) * ramMultiplier === Number(memory) ? Number(vcpus) : undefined;

@@ -3,7 +3,14 @@ import { parseCpuInstanceId } from '../../domain/catalog/cpu-selection.ts';
 import { formatGpuIds, parseGpuIds } from '../../domain/catalog/gpu-selection.ts';
 import { dataCentersInLocations, locationsOf } from '../../domain/endpoints/endpoint-locations.ts';
 import { exactScalerValue } from '../../domain/endpoints/scaler-value.ts';
-import type { ComputeType, Endpoint, EndpointType, FlashBoot, ScalerType } from '../../domain/records.ts';
+import {
+  type ComputeType,
+  type Endpoint,
+  type EndpointType,
+  type FlashBoot,
+  type ScalerType,
+  SCALER_TYPES,
+} from '../../domain/records.ts';
 import { ruleError } from '../../support/errors.ts';
 import type { SaveTemplateInput } from './templates.resolvers.ts';
 import { environmentFromList, templateFields } from './templates.resolvers.ts';
@@ -52,7 +59,6 @@ const ENDPOINT_TYPE_BY_WORD: Record<NonNullable<SaveEndpointInput['type']>, Endp
   QB: 'QUEUE',
   LB: 'LOAD_BALANCER',
 };
-const SCALER_TYPES: readonly ScalerType[] = ['QUEUE_DELAY', 'REQUEST_COUNT'];
 /** From before there was a field for it: a name that ends so asks for FlashBoot. */
 const FLASHBOOT_SUFFIX = '-fb';
 

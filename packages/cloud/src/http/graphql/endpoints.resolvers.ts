@@ -5,7 +5,7 @@ import { locationsOf } from '../../domain/endpoints/endpoint-locations.ts';
 import { wholeScalerValue } from '../../domain/endpoints/scaler-value.ts';
 import type { WorkerView } from '../../resources/endpoints/endpoint-workers.ts';
 import type { AllServices, ResourceServices } from '../../resources/resources.ts';
-import type { Endpoint, NetworkVolume } from '../../domain/records.ts';
+import { type Endpoint, type NetworkVolume, FLASHBOOT_MODES } from '../../domain/records.ts';
 import { isoTime } from '../../support/clock.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import type { RequestContext } from './graphql-request-context.ts';
@@ -22,7 +22,7 @@ import { serializeTemplate } from './templates.resolvers.ts';
 
 const sdl = `
   enum ComputeType { CPU GPU }
-  enum FlashBootType { OFF FLASHBOOT PRIORITY_FLASHBOOT }
+  enum FlashBootType { ${FLASHBOOT_MODES.join(' ')} }
   "A queue of jobs, or load balancing"
   enum EndpointType { QB LB }
 

@@ -1,5 +1,6 @@
 import type { AvailabilityLevel } from '../../domain/catalog/availability.ts';
 import { ruleError } from '../../support/errors.ts';
+import { GPU_COUNT } from '../../domain/limits.ts';
 
 /** Clients take any word for something that can be had, so no stock is null and never the word None. */
 const STOCK_LABELS: Record<AvailabilityLevel, string | null> = {
@@ -27,7 +28,8 @@ export function gpuStockFilter({
   minCudaVersion,
   cudaVersion,
 }: GpuStockInput) {
-  if (gpuCount !== undefined && gpuCount < 1) throw ruleError(`gpuCount must be at least 1, got ${gpuCount}`);
+  if (gpuCount !== undefined && gpuCount < GPU_COUNT.minimum)
+    throw ruleError(`gpuCount must be at least ${GPU_COUNT.minimum}, got ${gpuCount}`);
   const allowed = allowedCudaVersions ?? (cudaVersion === undefined ? undefined : [cudaVersion]);
   return {
     ...(gpuCount !== undefined && { count: gpuCount }),

@@ -1,4 +1,5 @@
 import type { GraphqlModule } from './graphql-module.ts';
+import { COMPLIANCE_STANDARDS } from '../../domain/catalog/data-centers.ts';
 
 /** The roots, and what several domains speak of. */
 export const baseTypesModule: GraphqlModule = {
@@ -18,7 +19,7 @@ export const baseTypesModule: GraphqlModule = {
     "Always null: done"
     scalar Void
 
-    enum Compliance { GDPR ISO_IEC_27001 ISO_14001 PCI_DSS HITRUST SOC_1_TYPE_2 SOC_2_TYPE_2 SOC_3_TYPE_2 ITAR FISMA_HIGH HIPAA RENEWABLE }
+    enum Compliance { ${COMPLIANCE_STANDARDS.join(' ')} }
 
     type EnvironmentVariable { key: String value: String }
     input EnvironmentVariableInput { key: String value: String @mayBeEmpty }

@@ -1,4 +1,4 @@
-/** What clients leave out, and count on. */
+import { cpuInstanceId, DEFAULT_CPU_CHOICE } from '../../domain/catalog/cpu-selection.ts';
 
-/** runpod-python documents a CPU pod that names no instance: `create_pod("test", "runpod/stack")`. The smallest of its flavour. */
-export const DEFAULT_CPU_POD_INSTANCE = 'cpu3c-2-4';
+/** runpod-python documents a CPU pod that names no instance: `create_pod("test", "runpod/stack")`. */
+export const DEFAULT_CPU_POD_INSTANCE = cpuInstanceId(DEFAULT_CPU_CHOICE);

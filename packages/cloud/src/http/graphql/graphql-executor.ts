@@ -13,14 +13,13 @@ import type { ExecutableSchema } from './graphql-schema.ts';
 import { tolerantDocument, tolerantVariables } from './tolerant-input.ts';
 import type { DroppedFields } from './tolerant-input.ts';
 import { valuesOfCorrectType, variableErrors } from './graphql-value-validation.ts';
+import { MAX_FINDINGS } from '../../domain/limits.ts';
 
 /** What an input field that is not known was fed with is no longer used, and that is no mistake. */
 const RULES = [
   ...specifiedRules.filter((rule) => rule !== ValuesOfCorrectTypeRule && rule !== NoUnusedVariablesRule),
   valuesOfCorrectType,
 ];
-/** Nobody reads more than the first few. */
-const MAX_ERRORS = 20;
 /** Where the library's words say too little. */
 const CLEARER_MESSAGES: Readonly<Record<string, string>> = {
   'Validation aborted.':
@@ -92,7 +91,7 @@ export class Executor {
     const dropped = new Set(cached.dropped);
     const variableValues = tolerantVariables(schema, definitions, variables, dropped);
     const findings = variableErrors(schema, definitions, variableValues);
-    if (findings.length > 0) throw new DocumentRejectedError(findings.slice(0, MAX_ERRORS));
+    if (findings.length > 0) throw new DocumentRejectedError(findings.slice(0, MAX_FINDINGS));
 
     const result = await execute({
       schema,
@@ -104,7 +103,7 @@ export class Executor {
     const errors = result.errors ?? [];
     return {
       data: nullIfAllFailed(result.data, errors),
-      errors: errors.slice(0, MAX_ERRORS).map((error) => toLocatedError(error, translate)),
+      errors: errors.slice(0, MAX_FINDINGS).map((error) => toLocatedError(error, translate)),
       droppedFields: [...dropped],
     };
   }
@@ -125,7 +124,7 @@ export class Executor {
     const { schema } = this.#assembled;
     const dropped: DroppedFields = new Set();
     const document = tolerantDocument(schema, written, dropped);
-    const findings = validate(schema, document, RULES, { maxErrors: MAX_ERRORS }).map(
+    const findings = validate(schema, document, RULES, { maxErrors: MAX_FINDINGS }).map(
       ({ message, locations }) => ({
         error: new BerthError('schema', CLEARER_MESSAGES[message] ?? message),
         locations,

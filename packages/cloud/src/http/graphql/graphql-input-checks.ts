@@ -1,6 +1,6 @@
-import { MAX_NAME_LENGTH } from '../../domain/templates/template-rules.ts';
 import { ruleError } from '../../support/errors.ts';
 import { formats, formatDescriptions } from '../../support/string-formats.ts';
+import { nameFindings } from '../../domain/templates/template-rules.ts';
 
 type With<T, K extends keyof T> = T & { [P in K]-?: Exclude<T[P], undefined> };
 
@@ -19,9 +19,8 @@ function hasFields<T extends object, K extends keyof T>(input: T, names: readonl
 }
 
 export function checkName(name: string): string {
-  if (name.trim() === '') throw ruleError('name must not be empty');
-  if (name.length > MAX_NAME_LENGTH)
-    throw ruleError(`name must be at most ${MAX_NAME_LENGTH} characters long`);
+  const [finding] = nameFindings(name);
+  if (finding !== undefined) throw ruleError(finding);
   return name;
 }
 

@@ -1,12 +1,12 @@
 import type { Catalog } from '../../resources/catalog/catalog.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
-import { V1_VOLUME_SIZE } from '../../resources/volumes/volumes.ts';
-import type { NetworkVolume, VolumeType } from '../../domain/records.ts';
+import { type NetworkVolume, type VolumeType, VOLUME_TYPES } from '../../domain/records.ts';
 import { BerthError, ruleError } from '../../support/errors.ts';
 import { networkVolumeToDeleteNotFound } from './graphql-client-errors.ts';
 import { serializeDataCenter } from './data-centers.resolvers.ts';
 import { checkName, requireFields } from './graphql-input-checks.ts';
 import type { GraphqlModule } from './graphql-module.ts';
+import { V1_VOLUME_SIZE_GB } from '../../domain/limits.ts';
 
 const sdl = `
   "A disk that outlives what mounts it, in one data center"
@@ -29,8 +29,6 @@ const sdl = `
   }
   extend type User { networkVolumes: [NetworkVolume] }
 `;
-
-const TYPES: readonly VolumeType[] = ['STANDARD', 'HIGH_PERFORMANCE'];
 
 export function networkVolumeModule({ volumes, catalog }: ResourceServices): GraphqlModule {
   return {
@@ -82,15 +80,15 @@ export function networkVolumeModule({ volumes, catalog }: ResourceServices): Gra
 }
 
 function checkVolumeSize(size: number): number {
-  const { minimum, maximum } = V1_VOLUME_SIZE;
+  const { minimum, maximum } = V1_VOLUME_SIZE_GB;
   if (size < minimum || size > maximum)
     throw ruleError(`size must be a whole number of GB from ${minimum} to ${maximum}, got ${size}`);
   return size;
 }
 
 function parseVolumeType(word: string): VolumeType {
-  const type = TYPES.find((known) => known === word.toUpperCase());
-  if (type === undefined) throw ruleError(`type must be one of ${TYPES.join(', ')}`);
+  const type = VOLUME_TYPES.find((known) => known === word.toUpperCase());
+  if (type === undefined) throw ruleError(`type must be one of ${VOLUME_TYPES.join(', ')}`);
   return type;
 }
 

@@ -1,7 +1,7 @@
 import { parseCpuInstanceId } from '../../domain/catalog/cpu-selection.ts';
 import { dataCentersInLocations } from '../../domain/endpoints/endpoint-locations.ts';
 import type { DataCenterDefinition } from '../../domain/catalog/data-centers.ts';
-import { ANY_HARDWARE } from '../../domain/pods/pod-input.ts';
+import { ANY_HARDWARE, DEFAULT_POD_NAME } from '../../domain/pods/pod-input.ts';
 import type { NewPod, PodInput, PodSettings } from '../../domain/pods/pod-input.ts';
 import type { HardwareRequest } from '../../domain/placement/pod-placement.ts';
 import { splitPorts } from '../../domain/templates/container-ports.ts';
@@ -9,15 +9,16 @@ import { ruleError } from '../../support/errors.ts';
 import { DEFAULT_CPU_POD_INSTANCE } from './graphql-client-defaults.ts';
 import { parseDateTime, requireFields } from './graphql-input-checks.ts';
 import { environmentFromList } from './templates.resolvers.ts';
-import type { Pod } from '../../domain/pods/pod-record.ts';
+import type { Pod, CloudType } from '../../domain/pods/pod-record.ts';
+import { type ComputeType } from '../../domain/records.ts';
 
 /** What the mutations that deploy a pod may be told. */
 export interface DeployPodInput {
   name?: string;
   imageName?: string;
   templateId?: string;
-  cloudType?: 'SECURE' | 'COMMUNITY' | 'ALL';
-  computeType?: 'CPU' | 'GPU';
+  cloudType?: CloudType | 'ALL';
+  computeType?: ComputeType;
   gpuTypeId?: string;
   gpuTypeIdList?: string[];
   gpuCount?: number;
@@ -61,8 +62,6 @@ export interface EditPodInput
   podId?: string;
 }
 
-const DEFAULT_NAME = 'my pod';
-
 interface DeployContext {
   dataCenters: readonly DataCenterDefinition[];
   jupyterPassword(base: Pod): string;
@@ -93,7 +92,7 @@ export function createPodInput(
     ...(containerRegistryAuthId !== undefined && { registryId: containerRegistryAuthId }),
     ...(networkVolumeId !== undefined && { networkVolumeId }),
     hardware: hardwareOf(input, dataCenters),
-    defaults: { name: DEFAULT_NAME },
+    defaults: { name: DEFAULT_POD_NAME },
     settings: (base) => ({
       ...settingsOf(input),
       env: {

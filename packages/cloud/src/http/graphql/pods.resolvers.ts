@@ -12,7 +12,7 @@ import { serializeNetworkVolume } from './network-volumes.resolvers.ts';
 import type { GraphqlModule } from './graphql-module.ts';
 import { updatePodInput, createPodInput } from './pods.graphql.input.ts';
 import type { DeployPodInput, EditPodInput } from './pods.graphql.input.ts';
-import type { Pod } from '../../domain/pods/pod-record.ts';
+import { type Pod, CLOUD_TYPES } from '../../domain/pods/pod-record.ts';
 
 const DEPLOY_FIELDS = `
     name: String
@@ -58,7 +58,7 @@ const DEPLOY_GPU_FIELDS = `${DEPLOY_FIELDS}
 
 const sdl = `
   scalar Port
-  enum CloudTypeEnum { SECURE COMMUNITY ALL }
+  enum CloudTypeEnum { ${CLOUD_TYPES.join(' ')} ALL }
   enum PodType { INTERRUPTABLE RESERVED BID BACKGROUND }
   extend enum PodStatus { CREATED RESTARTING EXITED PAUSED DEAD TERMINATED }
 

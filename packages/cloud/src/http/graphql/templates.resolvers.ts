@@ -4,11 +4,12 @@ import { officialTemplates } from '../../resources/templates/official-templates.
 import type { ResourceServices } from '../../resources/resources.ts';
 import { parseArgs } from '../../domain/templates/container-command.ts';
 import { splitPorts } from '../../domain/templates/container-ports.ts';
-import type { Template, TemplateCategory } from '../../domain/records.ts';
+import { type Template, type TemplateCategory, TEMPLATE_CATEGORIES } from '../../domain/records.ts';
 import { ruleError } from '../../support/errors.ts';
 import { requireFields } from './graphql-input-checks.ts';
 import type { GraphqlModule } from './graphql-module.ts';
 import type { TemplateFields } from '../../domain/templates/template-defaults.ts';
+import { MAX_PUBLIC_TEMPLATES } from '../../domain/limits.ts';
 
 const sdl = `
   "A reusable container configuration"
@@ -110,10 +111,6 @@ export interface SaveTemplateInput {
   config?: unknown;
 }
 
-const MAX_PUBLIC_TEMPLATES = 1000;
-const MAX_IMAGE_NAME_LENGTH = 500;
-const CATEGORIES: readonly TemplateCategory[] = ['NVIDIA', 'AMD', 'CPU'];
-
 export function templateModule({ templates }: ResourceServices): GraphqlModule {
   const save = async ({ input = {} }: { input?: SaveTemplateInput }, caller: Caller) => {
     const fields = templateFields(input);
@@ -175,8 +172,6 @@ export function templateFields(input: SaveTemplateInput): Partial<TemplateFields
   } = input;
   const { readme, advancedStart, startScript, startSsh, startJupyter, config } = input;
   const args = argsOf(input);
-  if (imageName !== undefined && imageName.length > MAX_IMAGE_NAME_LENGTH)
-    throw ruleError(`imageName must be at most ${MAX_IMAGE_NAME_LENGTH} characters long`);
   return {
     ...(name !== undefined && { name }),
     ...(imageName !== undefined && { image: imageName }),
@@ -230,8 +225,8 @@ function portLabelsOf(labels: readonly { port?: string; name?: string }[]): Temp
 }
 
 function categoryOf(word: string): TemplateCategory {
-  const category = CATEGORIES.find((known) => known === word.toUpperCase());
-  if (category === undefined) throw ruleError(`category must be one of ${CATEGORIES.join(', ')}`);
+  const category = TEMPLATE_CATEGORIES.find((known) => known === word.toUpperCase());
+  if (category === undefined) throw ruleError(`category must be one of ${TEMPLATE_CATEGORIES.join(', ')}`);
   return category;
 }
 

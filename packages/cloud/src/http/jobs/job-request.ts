@@ -1,13 +1,8 @@
-import {
-  clamp,
-  JOB_EXECUTION_TIMEOUT,
-  JOB_RETENTION,
-  JOB_TTL,
-  SYNC_WAIT,
-} from '../../queue/job-submission.ts';
+import { clamp } from '../../queue/job-submission.ts';
 import type { JobOptions } from '../../queue/job-submission.ts';
 import { hasCredentials, CREDENTIALS_NOT_ALLOWED } from '../../queue/webhooks/webhook-target.ts';
 import { BerthError } from '../../support/errors.ts';
+import { EXECUTION_TIMEOUT_MS, JOB_RETENTION_MS, JOB_TTL_MS, SYNC_WAIT_MS } from '../../domain/limits.ts';
 
 /** The log of webhooks shows a thousand at a time, each with its address. */
 const MAX_WEBHOOK_LENGTH = 8_192;
@@ -42,11 +37,11 @@ export function parseJobRequest(text: string): JobOptions {
   if (typeof lowPriority !== 'boolean') throw invalid('policy.lowPriority must be true or false');
   return {
     ...(executionTimeout !== undefined && {
-      executionTimeout: clamp(executionTimeout, JOB_EXECUTION_TIMEOUT),
+      executionTimeout: clamp(executionTimeout, EXECUTION_TIMEOUT_MS),
     }),
-    ...(ttl !== undefined && { ttl: clamp(ttl, JOB_TTL) }),
+    ...(ttl !== undefined && { ttl: clamp(ttl, JOB_TTL_MS) }),
     ...(retention !== undefined && {
-      retention: clamp(retention, { minimum: 0, maximum: JOB_RETENTION.longest }),
+      retention: clamp(retention, { minimum: 0, maximum: JOB_RETENTION_MS.longest }),
     }),
     ...(lowPriority && { lowPriority }),
     ...(typeof webhook === 'string' && { webhook }),
@@ -56,8 +51,8 @@ export function parseJobRequest(text: string): JobOptions {
 /** A wait in milliseconds: out of range it is moved into it, anything but a number is a mistake. */
 export function parseWait(
   query: URLSearchParams,
-  fallback: number = SYNC_WAIT.default,
-  bounds: { minimum: number; maximum: number } = SYNC_WAIT,
+  fallback: number = SYNC_WAIT_MS.default,
+  bounds: { minimum: number; maximum: number } = SYNC_WAIT_MS,
 ): number {
   const text = query.get('wait');
   if (text === null) return fallback;

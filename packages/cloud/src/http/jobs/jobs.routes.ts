@@ -3,7 +3,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { LogLine } from '../../domain/log-line.ts';
 import { seqFromJobId } from '../../domain/job-ids.ts';
 import type { JobQueue, SubmitRequest } from '../../queue/job-queue.ts';
-import { clamp, JOB_TTL } from '../../queue/job-submission.ts';
+import { clamp } from '../../queue/job-submission.ts';
 import type { JobOptions } from '../../queue/job-submission.ts';
 import type { WebhookDeliveries } from '../../queue/webhooks/webhook-deliveries.ts';
 import type { EndpointCache } from '../../resources/endpoints/endpoint-cache.ts';
@@ -35,6 +35,7 @@ import { waitingReason } from './waiting-reason.ts';
 import { parseMilliseconds, parseJobRequest, parseWait } from './job-request.ts';
 import { sendJobList } from './job-list-response.ts';
 import { readStreamPage, sendStreamEvents, parseEventId, STREAM_WAIT_MS } from './job-stream.ts';
+import { JOB_TTL_MS } from '../../domain/limits.ts';
 
 const MEGABYTE = 1024 * 1024;
 const MAX_RUN_BODY_BYTES = 10 * MEGABYTE;
@@ -214,7 +215,7 @@ export class JobRoutes {
     if (ttl !== null) {
       // Looking is for everyone who may read; to shorten a life is not.
       checkScope(key, { scope: 'serverless', mode: 'write', endpointId: endpoint.id });
-      const milliseconds = clamp(parseMilliseconds(ttl, 'ttl'), JOB_TTL);
+      const milliseconds = clamp(parseMilliseconds(ttl, 'ttl'), JOB_TTL_MS);
       this.#same(await this.#find(endpoint.id, seq, id), id);
       await this.#deps.queue.setTimeToLive(endpoint.id, seq, milliseconds);
     }

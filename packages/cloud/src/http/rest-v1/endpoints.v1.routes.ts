@@ -3,12 +3,16 @@ import type { Caller } from '../../domain/caller.ts';
 import { anyCpuFlavor, DEFAULT_VCPU_COUNT, cpuInstanceId } from '../../domain/catalog/cpu-selection.ts';
 import { eligibleGpuTypes, formatGpuIds } from '../../domain/catalog/gpu-selection.ts';
 import { locationsOf } from '../../domain/endpoints/endpoint-locations.ts';
-import { IDLE_TIMEOUT } from '../../domain/endpoints/endpoint-rules.ts';
 import { exactScalerValue, wholeScalerValue } from '../../domain/endpoints/scaler-value.ts';
 import type { WorkerView } from '../../resources/endpoints/endpoint-workers.ts';
 import type { AllServices, ResourceServices } from '../../resources/resources.ts';
-import { MAX_NAME_LENGTH } from '../../domain/templates/template-rules.ts';
-import type { CpuChoice, Endpoint, FlashBoot } from '../../domain/records.ts';
+import {
+  type CpuChoice,
+  type Endpoint,
+  type FlashBoot,
+  COMPUTE_TYPES,
+  SCALER_TYPES,
+} from '../../domain/records.ts';
 import { isoTime } from '../../support/clock.ts';
 import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
@@ -27,12 +31,20 @@ import type { Static } from '../rest/json-schema.ts';
 import { runpodctlEndpointFields } from './runpodctl-fields.v1.schema.ts';
 import { serializeTemplate, template } from './templates.v1.routes.ts';
 import type { EndpointInput, EndpointSettings } from '../../domain/endpoints/endpoint-defaults.ts';
+import {
+  MAX_NAME_LENGTH,
+  IDLE_TIMEOUT,
+  GPU_COUNT,
+  MIN_VCPU_COUNT,
+  REQUEST_COUNT,
+  WORKER_COUNT,
+} from '../../domain/limits.ts';
 
-const computeType = stringEnum(['GPU', 'CPU'], {
+const computeType = stringEnum(COMPUTE_TYPES, {
   default: 'GPU',
   description: 'What is said about the other kind is not used',
 });
-const scalerType = stringEnum(['QUEUE_DELAY', 'REQUEST_COUNT'], {
+const scalerType = stringEnum(SCALER_TYPES, {
   description: 'Scale by how long requests wait, or by how many there are',
 });
 
@@ -102,9 +114,9 @@ const changeable = {
   gpuTypeIds: list(text({ minLength: 1 }), {
     description: 'GPU types, the most wanted first; the first that is free is used. Empty or left out: any',
   }),
-  gpuCount: integer({ minimum: 1, description: 'GPUs of each worker' }),
+  gpuCount: integer({ minimum: GPU_COUNT.minimum, description: 'GPUs of each worker' }),
   cpuFlavorIds: list(text({ minLength: 1 }), { description: 'CPU flavours, the most wanted first' }),
-  vcpuCount: integer({ minimum: 1, description: 'vCPUs of each worker, a power of two' }),
+  vcpuCount: integer({ minimum: MIN_VCPU_COUNT, description: 'vCPUs of each worker, a power of two' }),
   dataCenterIds: list(text({ minLength: 1 }), { description: 'Empty or left out: anywhere' }),
   allowedCudaVersions: list(text(), { description: 'Such as 12.8' }),
   minCudaVersion: nullable(text({ description: 'Such as 12.8; null or empty is any' })),
@@ -114,9 +126,12 @@ const changeable = {
   flashboot: boolean(),
   idleTimeout: integer({ ...IDLE_TIMEOUT, description: 'Seconds' }),
   scalerType,
-  scalerValue: integer({ minimum: 1, description: 'Seconds of waiting, or requests for each worker' }),
-  workersMin: integer({ minimum: 0 }),
-  workersMax: integer({ minimum: 0 }),
+  scalerValue: integer({
+    minimum: REQUEST_COUNT.minimum,
+    description: 'Seconds of waiting, or requests for each worker',
+  }),
+  workersMin: integer({ minimum: WORKER_COUNT.minimum }),
+  workersMax: integer({ minimum: WORKER_COUNT.minimum }),
 };
 const templateId = text({
   minLength: 1,

@@ -1,15 +1,14 @@
 import type { Caller } from '../../domain/caller.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
-import { MAX_NAME_LENGTH } from '../../domain/templates/template-rules.ts';
-import { V1_VOLUME_SIZE } from '../../resources/volumes/volumes.ts';
 import type { NetworkVolume } from '../../domain/records.ts';
 import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
 import { integer, list, named, object, text } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
+import { MAX_NAME_LENGTH, V1_VOLUME_SIZE_GB } from '../../domain/limits.ts';
 
 const name = text({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: 'Need not be unique' });
-const size = integer({ ...V1_VOLUME_SIZE, description: 'Size in GB' });
+const size = integer({ ...V1_VOLUME_SIZE_GB, description: 'Size in GB' });
 const byVolumeId = object({ networkVolumeId: text({ minLength: 1 }) });
 
 /** Exactly these four: a strict client refuses a fifth. */

@@ -2,16 +2,20 @@ import type { Caller } from '../../domain/caller.ts';
 import type { GpuOffer } from '../../resources/catalog/gpu-offer.ts';
 import { CPU_FLAVORS } from '../../domain/catalog/cpu-flavors.ts';
 import { DEFAULT_VCPU_COUNT } from '../../domain/catalog/cpu-selection.ts';
-import { ANY_HARDWARE } from '../../domain/pods/pod-input.ts';
+import { ANY_HARDWARE, V1_POD_DEFAULTS } from '../../domain/pods/pod-input.ts';
 import type { NewPod, PodInput, PodSettings } from '../../domain/pods/pod-input.ts';
 import type { HardwareRequest } from '../../domain/placement/pod-placement.ts';
 import type { PodRuntime } from '../../resources/pods/pod-runtime.ts';
-import { desiredStatus, holdsHardware, lastStatusChange } from '../../domain/pods/pod-states.ts';
+import {
+  desiredStatus,
+  holdsHardware,
+  lastStatusChange,
+  DESIRED_STATUSES,
+} from '../../domain/pods/pod-states.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
 import { formatArgs, parseArgs } from '../../domain/templates/container-command.ts';
 import { splitPorts } from '../../domain/templates/container-ports.ts';
-import { MAX_DISK_GB, MAX_NAME_LENGTH } from '../../domain/templates/template-rules.ts';
-import type { NetworkVolume } from '../../domain/records.ts';
+import { type NetworkVolume, COMPUTE_TYPES } from '../../domain/records.ts';
 import { isoTime } from '../../support/clock.ts';
 import { ruleError } from '../../support/errors.ts';
 import type { Operation } from '../rest/rest-operation.ts';
@@ -33,7 +37,14 @@ import type { Static } from '../rest/json-schema.ts';
 import { runpodctlPodFields, runpodctlPodCreateFields } from './runpodctl-fields.v1.schema.ts';
 import { networkVolume as volumeSchema } from './network-volumes.v1.routes.ts';
 import { serializeTemplate, template } from './templates.v1.routes.ts';
-import type { Pod } from '../../domain/pods/pod-record.ts';
+import { type Pod, CLOUD_TYPES } from '../../domain/pods/pod-record.ts';
+import {
+  MAX_NAME_LENGTH,
+  MAX_IMAGE_REFERENCE_LENGTH,
+  DISK_GB,
+  GPU_COUNT,
+  MIN_VCPU_COUNT,
+} from '../../domain/limits.ts';
 
 const prices = {
   securePrice: number(),
@@ -85,7 +96,7 @@ const pod = named(
     {
       id: text(),
       name: text(),
-      desiredStatus: stringEnum(['RUNNING', 'EXITED', 'TERMINATED'], { description: 'What is wanted of it' }),
+      desiredStatus: stringEnum(DESIRED_STATUSES, { description: 'What is wanted of it' }),
       lastStatusChange: text({ description: 'The last thing that happened to it' }),
       image: text(),
       ...runpodctlPodFields,
@@ -134,10 +145,10 @@ const pod = named(
   ),
 );
 
-const disk = nullable(integer({ minimum: 0, maximum: MAX_DISK_GB, description: 'Size in GB' }));
+const disk = nullable(integer({ ...DISK_GB, description: 'Size in GB' }));
 const changeable = {
   name: text({ maxLength: MAX_NAME_LENGTH, description: 'Need not be unique' }),
-  imageName: text({ minLength: 1, maxLength: 500 }),
+  imageName: text({ minLength: 1, maxLength: MAX_IMAGE_REFERENCE_LENGTH }),
   containerDiskInGb: disk,
   containerRegistryAuthId: nullable(text({ description: 'Saved registry credentials; empty removes them' })),
   dockerEntrypoint: list(text()),
@@ -161,20 +172,20 @@ const createInput = named(
     {
       ...changeable,
       templateId: text({ minLength: 1 }),
-      computeType: stringEnum(['GPU', 'CPU'], {
+      computeType: stringEnum(COMPUTE_TYPES, {
         default: 'GPU',
         description: 'What is said about the other kind is not used',
       }),
-      cloudType: stringEnum(['SECURE', 'COMMUNITY'], { default: 'SECURE' }),
+      cloudType: stringEnum(CLOUD_TYPES, { default: 'SECURE' }),
       gpuTypeIds: list(text({ minLength: 1 }), { description: 'Empty or left out: any' }),
       gpuTypePriority: priority('GPU types'),
-      gpuCount: integer({ minimum: 1, default: 1 }),
+      gpuCount: integer({ minimum: GPU_COUNT.minimum, default: 1 }),
       minVCPUPerGPU: integer({ minimum: 0 }),
       minRAMPerGPU: integer({ minimum: 0 }),
       allowedCudaVersions: list(text(), { description: 'Such as 12.8' }),
       cpuFlavorIds: list(text({ minLength: 1 }), { description: 'Empty or left out: any' }),
       cpuFlavorPriority: priority('CPU flavours'),
-      vcpuCount: integer({ minimum: 1, default: 2 }),
+      vcpuCount: integer({ minimum: MIN_VCPU_COUNT, default: DEFAULT_VCPU_COUNT }),
       dataCenterIds: list(text({ minLength: 1 }), { description: 'Empty or left out: anywhere' }),
       dataCenterPriority: priority('data centers'),
       countryCodes: list(text({ minLength: 2 })),
@@ -200,10 +211,10 @@ const include = {
   includeWorkers: boolean({ default: false, description: 'Also the workers of endpoints' }),
 };
 const filters = {
-  computeType: stringEnum(['GPU', 'CPU']),
+  computeType: stringEnum(COMPUTE_TYPES),
   cpuFlavorId: list(text()),
   dataCenterId: list(text()),
-  desiredStatus: stringEnum(['RUNNING', 'EXITED', 'TERMINATED']),
+  desiredStatus: stringEnum(DESIRED_STATUSES),
   endpointId: text(),
   gpuTypeId: list(text()),
   id: text(),
@@ -216,12 +227,6 @@ const listQuery = object({}, { ...filters, ...include });
 const oneQuery = object({}, include);
 type Include = Static<typeof oneQuery>;
 const byPodId = object({ podId: text({ minLength: 1 }) });
-
-/** What v1 fills in. */
-const DEFAULT_NAME = 'my pod';
-const DEFAULT_PORTS = ['8888/http', '22/tcp'];
-const DEFAULT_CONTAINER_DISK = 50;
-const DEFAULT_VOLUME = 20;
 
 interface ListedPod {
   pod: Pod;
@@ -422,10 +427,8 @@ function createPodInput(body: CreateBody, dataCenterIds: readonly string[]): New
     ...(networkVolumeId !== undefined && networkVolumeId !== '' && { networkVolumeId }),
     hardware,
     defaults: {
-      name: DEFAULT_NAME,
-      ports: DEFAULT_PORTS,
-      containerDisk: DEFAULT_CONTAINER_DISK,
-      volumeSize: hardware.compute === 'GPU' ? DEFAULT_VOLUME : 0,
+      ...V1_POD_DEFAULTS,
+      volumeSize: hardware.compute === 'GPU' ? V1_POD_DEFAULTS.volumeSize : 0,
       startSsh: true,
     },
     settings: (base) => ({

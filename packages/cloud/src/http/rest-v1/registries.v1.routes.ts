@@ -1,10 +1,10 @@
 import type { ResourceServices } from '../../resources/resources.ts';
-import { MAX_NAME_LENGTH } from '../../domain/templates/template-rules.ts';
 import type { Registry } from '../../domain/records.ts';
 import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
 import { list, named, object, text } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
+import { MAX_NAME_LENGTH } from '../../domain/limits.ts';
 
 const registry = named(
   'ContainerRegistryAuth',

@@ -1,4 +1,5 @@
 import { list, stringEnum, text } from '../rest/json-schema.ts';
+import { FLASHBOOT_MODES } from '../../domain/records.ts';
 
 /**
  * Keys that a client sends or reads and that the interface itself does not have. Each stands here
@@ -18,6 +19,6 @@ export const runpodctlPodFields = { imageName: text({ description: 'The same as 
 export const runpodctlEndpointFields = {
   gpuIds: text({ description: 'The same types as pools, with a minus before each type that is left out' }),
   locations: text(),
-  flashBootType: stringEnum(['OFF', 'FLASHBOOT', 'PRIORITY_FLASHBOOT']),
+  flashBootType: stringEnum(FLASHBOOT_MODES),
   modelReferences: list(text()),
 };

@@ -1,10 +1,9 @@
 import { formatArgs, parseArgs } from '../../domain/templates/container-command.ts';
 import { splitPorts } from '../../domain/templates/container-ports.ts';
-import { MAX_DISK_GB, MAX_NAME_LENGTH } from '../../domain/templates/template-rules.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
 import type { Caller } from '../../domain/caller.ts';
 import { officialTemplates } from '../../resources/templates/official-templates.ts';
-import type { Template } from '../../domain/records.ts';
+import { type Template, TEMPLATE_CATEGORIES } from '../../domain/records.ts';
 import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
 import {
@@ -20,10 +19,16 @@ import {
   text,
 } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
-import type { TemplateFields } from '../../domain/templates/template-defaults.ts';
+import { type TemplateFields, V1_TEMPLATE_DEFAULTS } from '../../domain/templates/template-defaults.ts';
+import {
+  MAX_NAME_LENGTH,
+  MAX_PUBLIC_TEMPLATES,
+  MAX_IMAGE_REFERENCE_LENGTH,
+  DISK_GB,
+} from '../../domain/limits.ts';
 
-const category = stringEnum(['NVIDIA', 'AMD', 'CPU'], { description: 'How the template is grouped' });
-const disk = nullable(integer({ minimum: 0, maximum: MAX_DISK_GB, description: 'Size in GB' }));
+const category = stringEnum(TEMPLATE_CATEGORIES, { description: 'How the template is grouped' });
+const disk = nullable(integer({ ...DISK_GB, description: 'Size in GB' }));
 
 export const template = named(
   'Template',
@@ -66,7 +71,7 @@ const changeable = {
   volumeMountPath: text(),
 };
 const name = text({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: 'Unique in the account' });
-const imageName = text({ minLength: 1, maxLength: 500 });
+const imageName = text({ minLength: 1, maxLength: MAX_IMAGE_REFERENCE_LENGTH });
 
 const createInput = named(
   'TemplateCreateInput',
@@ -86,10 +91,6 @@ const include = {
   }),
 };
 const byTemplateId = object({ templateId: text({ minLength: 1 }) });
-
-/** What v1 fills in; a serverless template has no volume. */
-const POD_DEFAULTS: Partial<TemplateFields> = { ports: ['8888/http', '22/tcp'], volumeSize: 20 };
-const MAX_PUBLIC_TEMPLATES = 1000;
 
 export function templateOperations({ templates, endpoints }: ResourceServices): Operation[] {
   const tag = 'Templates';
@@ -129,7 +130,7 @@ export function templateOperations({ templates, endpoints }: ResourceServices): 
       handle: async ({ caller, body }) => {
         const { isServerless = false, category: group, ...rest } = body;
         const fields = {
-          ...(isServerless ? {} : POD_DEFAULTS),
+          ...(isServerless ? {} : V1_TEMPLATE_DEFAULTS),
           ...fieldsOf(rest),
           ...(group !== undefined && { category: group }),
         };

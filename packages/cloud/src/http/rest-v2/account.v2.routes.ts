@@ -1,5 +1,4 @@
 import type { AllServices } from '../../resources/resources.ts';
-import { MAX_ACCOUNT_NAME_LENGTH } from '../../resources/accounts/accounts.ts';
 import { SSH_KEY_PATTERN } from '../../domain/ssh-keys.ts';
 import type { Account } from '../../domain/records.ts';
 import { isoTime } from '../../support/clock.ts';
@@ -8,6 +7,7 @@ import { operation } from '../rest/rest-operation.ts';
 import { anyValue, integer, list, named, nullable, object, text } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
 import { dateTime } from './common.v2.schema.ts';
+import { MAX_NAME_LENGTH, MAX_PAGE_SIZE } from '../../domain/limits.ts';
 
 const account = named(
   'Account',
@@ -37,6 +37,8 @@ const auditEntry = named(
     changes: list(change, { description: 'What changed; a hidden value is named without being shown' }),
   }),
 );
+
+const DEFAULT_AUDIT_PAGE_SIZE = 100;
 
 export function accountOperations({
   accounts,
@@ -116,7 +118,12 @@ export function accountOperations({
       query: object(
         {},
         {
-          limit: integer({ minimum: 1, maximum: 1000, default: 100, description: 'How many to answer' }),
+          limit: integer({
+            minimum: 1,
+            maximum: MAX_PAGE_SIZE,
+            default: DEFAULT_AUDIT_PAGE_SIZE,
+            description: 'How many to answer',
+          }),
           before: integer({
             minimum: 1,
             maximum: Number.MAX_SAFE_INTEGER,
@@ -127,7 +134,7 @@ export function accountOperations({
       status: 200,
       answer: named('AuditLog', object({ entries: list(auditEntry) })),
       failures: [422],
-      handle: async ({ caller, query: { limit = 100, before } }) => {
+      handle: async ({ caller, query: { limit = DEFAULT_AUDIT_PAGE_SIZE, before } }) => {
         const entries = await accounts.audit(caller, { limit, ...(before !== undefined && { before }) });
         return { entries: entries.map(({ accountId: _, at, ...entry }) => ({ ...entry, at: isoTime(at) })) };
       },
@@ -153,7 +160,7 @@ export function accountOperations({
       description: 'The key is in this answer and in no other.',
       body: named(
         'CreateAccount',
-        object({ name: text({ minLength: 1, maxLength: MAX_ACCOUNT_NAME_LENGTH, description: 'Unique' }) }),
+        object({ name: text({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: 'Unique' }) }),
       ),
       status: 201,
       answer: named(

@@ -1,5 +1,4 @@
 import type { ResourceServices } from '../../resources/resources.ts';
-import { MAX_KEY_NAME_LENGTH } from '../../resources/keys/api-keys.ts';
 import type { ApiKeyUpdate } from '../../resources/keys/api-keys.ts';
 import type { AccessLevel, ApiKey, ScopeLevel, Scopes } from '../../domain/records.ts';
 import { isoTime, isoTimeOrNull } from '../../support/clock.ts';
@@ -8,6 +7,7 @@ import { operation } from '../rest/rest-operation.ts';
 import { boolean, list, named, nullable, object, stringEnum, text } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
 import { byId, dateTime } from './common.v2.schema.ts';
+import { MAX_NAME_LENGTH } from '../../domain/limits.ts';
 
 const access = stringEnum(['ALL', 'READ_ONLY', 'RESTRICTED'], {
   description: 'Everything, reading everything, or what the scopes say',
@@ -19,7 +19,7 @@ const endpoints = nullable(
   }),
 );
 const expiresAt = nullable(dateTime('After this it opens nothing; null is never'));
-const name = text({ minLength: 1, maxLength: MAX_KEY_NAME_LENGTH });
+const name = text({ minLength: 1, maxLength: MAX_NAME_LENGTH });
 
 const apiKeyFields = {
   id: text(),

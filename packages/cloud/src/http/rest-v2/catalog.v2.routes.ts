@@ -1,5 +1,9 @@
 import type { CpuOffer } from '../../resources/catalog/cpu-offer.ts';
-import type { DataCenterDefinition } from '../../domain/catalog/data-centers.ts';
+import {
+  type DataCenterDefinition,
+  REGIONS,
+  COMPLIANCE_STANDARDS,
+} from '../../domain/catalog/data-centers.ts';
 import type { GpuOffer } from '../../resources/catalog/gpu-offer.ts';
 import type { Catalog, CpuFilter, GpuFilter } from '../../resources/catalog/catalog.ts';
 import { officialTemplates } from '../../resources/templates/official-templates.ts';
@@ -23,33 +27,14 @@ import type { Static } from '../rest/json-schema.ts';
 import { byId } from './common.v2.schema.ts';
 import { pagination } from './pagination.v2.ts';
 import { serializeTemplate, template } from './templates.v2.routes.ts';
-
-const MAX_CATALOG_TEMPLATES = 100;
-const REGIONS = [
-  'NORTH_AMERICA',
-  'SOUTH_AMERICA',
-  'EUROPE',
-  'ASIA',
-  'MIDDLE_EAST',
-  'AFRICA',
-  'OCEANIA',
-  'ANTARCTICA',
-  'UNKNOWN',
-] as const;
-const COMPLIANCE = [
-  'GDPR',
-  'ISO_IEC_27001',
-  'ISO_14001',
-  'PCI_DSS',
-  'HITRUST',
-  'SOC_1_TYPE_2',
-  'SOC_2_TYPE_2',
-  'SOC_3_TYPE_2',
-  'ITAR',
-  'FISMA_HIGH',
-  'HIPAA',
-  'RENEWABLE',
-] as const;
+import {
+  MAX_CATALOG_TEMPLATES,
+  CATALOG_GPU_COUNT,
+  CATALOG_VCPU_COUNT,
+  CUDA_VERSION_PATTERN,
+} from '../../domain/limits.ts';
+import { VOLUME_TYPES } from '../../domain/records.ts';
+import { CLOUD_TYPES } from '../../domain/pods/pod-record.ts';
 
 const availability = stringEnum(['NONE', 'LOW', 'MEDIUM', 'HIGH'], {
   description: 'How many such requests fit on what is connected now',
@@ -111,7 +96,7 @@ const cpuType = named(
   ),
 );
 
-const volumeType = stringEnum(['STANDARD', 'HIGH_PERFORMANCE']);
+const volumeType = stringEnum(VOLUME_TYPES);
 const dataCenter = named(
   'DataCenter',
   object(
@@ -121,14 +106,14 @@ const dataCenter = named(
       region: stringEnum(REGIONS),
       globalNetwork: boolean(),
       networkVolumeTypes: list(volumeType),
-      compliance: list(stringEnum(COMPLIANCE)),
+      compliance: list(stringEnum(COMPLIANCE_STANDARDS)),
     },
     { gpuAvailability: stock, cpuAvailability: stock },
     { description: 'A named place to run things' },
   ),
 );
 
-const cudaVersion = text({ pattern: '^\\d+\\.\\d+$' });
+const cudaVersion = text({ pattern: CUDA_VERSION_PATTERN });
 const gpuQuery = object(
   {},
   {
@@ -136,8 +121,8 @@ const gpuQuery = object(
     product: commaList(stringEnum(['POD', 'CLUSTER', 'SERVERLESS']), {
       description: 'What the stock is for',
     }),
-    count: integer({ minimum: 1, maximum: 1000, description: 'GPUs of each pod or worker' }),
-    cloud: stringEnum(['SECURE', 'COMMUNITY']),
+    count: integer({ ...CATALOG_GPU_COUNT, description: 'GPUs of each pod or worker' }),
+    cloud: stringEnum(CLOUD_TYPES),
     countryCodes: commaList(text({ pattern: '^[A-Za-z]{2}$' })),
     cudaVersions: commaList(cudaVersion, { description: 'Any of these' }),
     minCudaVersion: text({ pattern: '^\\d+(\\.\\d+)?$', description: 'This or newer' }),
@@ -148,7 +133,7 @@ const cpuQuery = object(
   {
     include,
     product: commaList(stringEnum(['POD', 'SERVERLESS'])),
-    vcpuCount: integer({ minimum: 2, maximum: 1024 }),
+    vcpuCount: integer({ ...CATALOG_VCPU_COUNT }),
   },
 );
 const includeStock = commaList(stringEnum(['GPU_AVAILABILITY', 'CPU_AVAILABILITY']), {
@@ -235,7 +220,7 @@ export function catalogOperations({ catalog, templates }: ResourceServices): Ope
           include: includeStock,
           regions: commaList(stringEnum(REGIONS), { description: 'In one of these' }),
           networkVolumeTypes: commaList(volumeType, { description: 'With all of these' }),
-          compliance: commaList(stringEnum(COMPLIANCE), { description: 'With all of these' }),
+          compliance: commaList(stringEnum(COMPLIANCE_STANDARDS), { description: 'With all of these' }),
           globalNetwork: boolean(),
         },
       ),

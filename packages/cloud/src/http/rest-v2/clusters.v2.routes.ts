@@ -1,11 +1,8 @@
 import { countByStatus } from '../../resources/clusters/clusters.ts';
 import type { ClusterView } from '../../resources/clusters/clusters.ts';
-import { CLUSTER_POD_COUNT } from '../../domain/clusters/new-cluster.ts';
 import type { NewCluster } from '../../domain/clusters/new-cluster.ts';
-import { GPU_COUNT } from '../../domain/endpoints/endpoint-rules.ts';
 import type { PodPort } from '../../resources/pods/pod-runtime.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
-import { MAX_NAME_LENGTH } from '../../domain/templates/template-rules.ts';
 import { isoTime } from '../../support/clock.ts';
 import { ruleError } from '../../support/errors.ts';
 import type { Operation } from '../rest/rest-operation.ts';
@@ -19,8 +16,13 @@ import { mounts, pod, status } from './pods.v2.schema.ts';
 import { loadAndSerializePod } from './pods.v2.routes.ts';
 import type { Pod } from '../../domain/pods/pod-record.ts';
 import { CLUSTER_TYPES } from '../../domain/clusters/cluster-record.ts';
-
-const SSH_PORT = 22;
+import {
+  MAX_NAME_LENGTH,
+  GPU_COUNT,
+  CLUSTER_POD_COUNT,
+  MAX_IMAGE_REFERENCE_LENGTH,
+} from '../../domain/limits.ts';
+import { SSH_PORT } from '../../domain/ssh-keys.ts';
 
 const type = stringEnum(CLUSTER_TYPES, {
   description:
@@ -80,7 +82,11 @@ const { args, cmd, entrypoint, disk, env, ports } = containerFields;
 const createFields = object(
   { name, type, compute },
   {
-    image: text({ minLength: 1, maxLength: 500, description: 'Container image with tag' }),
+    image: text({
+      minLength: 1,
+      maxLength: MAX_IMAGE_REFERENCE_LENGTH,
+      description: 'Container image with tag',
+    }),
     templateId: text({
       minLength: 1,
       description:

@@ -3,6 +3,7 @@ import { formatArgs, parseArgs } from '../../domain/templates/container-command.
 import type { Template } from '../../domain/records.ts';
 import { ruleError } from '../../support/errors.ts';
 import { integer, list, map, nullable, object, text } from '../rest/json-schema.ts';
+import { V2_CONTAINER_DISK_GB, V2_PERSISTENT_DISK_GB } from '../../domain/limits.ts';
 
 /** What a container is made of; templates, pods and endpoints share it. */
 export const containerFields = {
@@ -13,8 +14,7 @@ export const containerFields = {
   cmd: list(text(), { description: 'The command as a list; the same thing as `args` in exact words' }),
   entrypoint: list(text(), { description: "Replaces the image's entrypoint" }),
   disk: integer({
-    minimum: 1,
-    maximum: 1_000_000,
+    ...V2_CONTAINER_DISK_GB,
     description: 'Container disk in GB; emptied at every restart',
   }),
   env: map(text(), {
@@ -49,7 +49,7 @@ export function serializeContainer({
 }
 
 export const persistentMount = object({
-  size: integer({ minimum: 10, maximum: 1_000_000, description: 'Size in GB' }),
+  size: integer({ ...V2_PERSISTENT_DISK_GB, description: 'Size in GB' }),
   path: text({ minLength: 1, description: 'Where it is mounted' }),
 });
 

@@ -1,20 +1,21 @@
 import { parsePools } from '../../domain/catalog/gpu-selection.ts';
 import type { Endpoint } from '../../domain/records.ts';
-import { BerthError, ruleError } from '../../support/errors.ts';
+import { BerthError, ruleError, schemaError } from '../../support/errors.ts';
 import type { Static } from '../rest/json-schema.ts';
 import { mergeCommand } from './container.v2.schema.ts';
 import type { createEndpoint, updateEndpoint } from './endpoints.v2.schema.ts';
-import type { EndpointInput, EndpointSettings } from '../../domain/endpoints/endpoint-defaults.ts';
+import {
+  type EndpointInput,
+  type EndpointSettings,
+  ENDPOINT_DEFAULTS,
+  V2_ENDPOINT_DEFAULTS,
+} from '../../domain/endpoints/endpoint-defaults.ts';
 
 /** What a body of REST v2 asks of an endpoint. */
 
 type CreateBody = Static<typeof createEndpoint>;
 type UpdateBody = Static<typeof updateEndpoint>;
 type Gpu = NonNullable<UpdateBody['gpu']>;
-
-/** Where v2 fills in something else than the older interfaces. */
-const V2_DEFAULTS: Partial<EndpointSettings> = { idleTimeout: 10, executionTimeout: 300_000 };
-const DEFAULT_REQUEST_COUNT = 4;
 
 export function createEndpointInput(body: CreateBody): EndpointInput {
   const { gpu, cpu, templateId, type = 'QUEUE' } = body;
@@ -26,14 +27,16 @@ export function createEndpointInput(body: CreateBody): EndpointInput {
     throw invalid('$.scaling.type: must be REQUEST_COUNT for a LOAD_BALANCER endpoint, got "QUEUE_DELAY"');
   checkCuda(gpu ?? {});
   const scaler: Partial<EndpointSettings> =
-    type === 'LOAD_BALANCER' ? { scalerType: 'REQUEST_COUNT', scalerValue: DEFAULT_REQUEST_COUNT } : {};
+    type === 'LOAD_BALANCER'
+      ? { scalerType: 'REQUEST_COUNT', scalerValue: ENDPOINT_DEFAULTS.scalerValue }
+      : {};
   return {
     ...referencesOf(body),
     settings: (base) => {
       const said = settingsOf(body, base);
       checkIdleTimeout(body, { ...base, ...scaler, ...said, type });
       return {
-        ...V2_DEFAULTS,
+        ...V2_ENDPOINT_DEFAULTS,
         ...scaler,
         type,
         ...(cpu !== undefined && { compute: 'CPU' }),
@@ -158,5 +161,5 @@ function checkIdleTimeout(
 }
 
 function invalid(finding: string): BerthError {
-  return new BerthError('schema', 'Request validation failed.', { details: [finding] });
+  return schemaError([finding]);
 }

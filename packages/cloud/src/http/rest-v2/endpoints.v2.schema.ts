@@ -1,14 +1,4 @@
 import {
-  ENDPOINT_EXECUTION_TIMEOUT,
-  GPU_COUNT,
-  IDLE_TIMEOUT,
-  ENDPOINT_JOB_TTL,
-  MIN_QUEUE_DELAY,
-  RETRY_COUNT,
-  ENDPOINT_RETENTION,
-} from '../../domain/endpoints/endpoint-rules.ts';
-import { MAX_NAME_LENGTH } from '../../domain/templates/template-rules.ts';
-import {
   propertiesOf,
   integer,
   list,
@@ -22,13 +12,30 @@ import {
 import type { Schema, Static } from '../rest/json-schema.ts';
 import { dateTime } from './common.v2.schema.ts';
 import { containerFields, containerResponseFields } from './container.v2.schema.ts';
+import {
+  MAX_NAME_LENGTH,
+  EXECUTION_TIMEOUT_MS,
+  GPU_COUNT,
+  IDLE_TIMEOUT,
+  JOB_TTL_MS,
+  QUEUE_DELAY,
+  RETRY_COUNT,
+  RETENTION_MS,
+  MAX_IMAGE_REFERENCE_LENGTH,
+  CUDA_VERSION_PATTERN,
+  V2_MIN_VCPU_COUNT,
+  REQUEST_COUNT,
+  WORKER_COUNT,
+} from '../../domain/limits.ts';
+import { ENDPOINT_TYPES, FLASHBOOT_MODES } from '../../domain/records.ts';
+import { ENDPOINT_DEFAULTS, V2_ENDPOINT_DEFAULTS } from '../../domain/endpoints/endpoint-defaults.ts';
 
 /** The wire objects of serverless endpoints. */
 
-const type = stringEnum(['QUEUE', 'LOAD_BALANCER'], {
+const type = stringEnum(ENDPOINT_TYPES, {
   description: 'Jobs that wait in a queue, or HTTP requests straight to the workers',
 });
-const flashboot = stringEnum(['OFF', 'FLASHBOOT', 'PRIORITY_FLASHBOOT'], {
+const flashboot = stringEnum(FLASHBOOT_MODES, {
   description: 'Whether stopped workers are kept for a faster start',
 });
 
@@ -38,7 +45,7 @@ const queueDelay = named(
     {
       type: stringEnum(['QUEUE_DELAY']),
       queueDelay: number({
-        minimum: MIN_QUEUE_DELAY,
+        minimum: QUEUE_DELAY.minimum,
         description: 'Seconds that a job may wait before a worker is added',
       }),
     },
@@ -51,7 +58,7 @@ const requestCount = named(
   object(
     {
       type: stringEnum(['REQUEST_COUNT']),
-      requestCount: integer({ minimum: 1, description: 'Requests for each worker' }),
+      requestCount: integer({ minimum: REQUEST_COUNT.minimum, description: 'Requests for each worker' }),
     },
     {},
     { description: 'By how many requests there are' },
@@ -69,7 +76,7 @@ const excludedTypes = list(text({ pattern: '^\\s*[^-\\s]' }), {
   description: 'GPU types that the pools are taken without',
 });
 const count = integer({ ...GPU_COUNT, default: 1, description: 'GPUs of each worker' });
-const cudaVersions = list(text({ pattern: '^\\d+\\.\\d+$' }), {
+const cudaVersions = list(text({ pattern: CUDA_VERSION_PATTERN }), {
   description: 'CUDA versions that a machine may have; empty is any. Not together with minCudaVersion',
 });
 const minCudaVersionSchema = (pattern: string) =>
@@ -78,7 +85,7 @@ const minCudaVersionSchema = (pattern: string) =>
     description: 'The lowest CUDA version that a machine may have. Not together with allowedCudaVersions',
   });
 
-const vcpuCount = integer({ minimum: 2, description: 'A power of two' });
+const vcpuCount = integer({ minimum: V2_MIN_VCPU_COUNT, description: 'A power of two' });
 const flavor = text({ minLength: 1, description: 'A CPU flavour of the catalog' });
 const cpu = list(object({ id: flavor, vcpuCount }), {
   minItems: 1,
@@ -92,7 +99,11 @@ const idleTimeout = integer({
 });
 const workers = object(
   {},
-  { min: integer({ minimum: 0, default: 0 }), max: integer({ minimum: 0, default: 3 }), idleTimeout },
+  {
+    min: integer({ minimum: WORKER_COUNT.minimum, default: ENDPOINT_DEFAULTS.workersMin }),
+    max: integer({ minimum: WORKER_COUNT.minimum, default: ENDPOINT_DEFAULTS.workersMax }),
+    idleTimeout,
+  },
 );
 
 const settings = {
@@ -105,26 +116,29 @@ const settings = {
   flashboot,
   timeout: integer({
     minimum: 0,
-    description: `Milliseconds that a job may run: ${ENDPOINT_EXECUTION_TIMEOUT.minimum} to ${ENDPOINT_EXECUTION_TIMEOUT.maximum}, or 0 for no limit. 300000 if not said`,
+    description: `Milliseconds that a job may run: ${EXECUTION_TIMEOUT_MS.minimum} to ${EXECUTION_TIMEOUT_MS.maximum}, or 0 for no limit. Default: ${V2_ENDPOINT_DEFAULTS.executionTimeout}`,
   }),
   jobTtl: integer({
-    ...ENDPOINT_JOB_TTL,
-    description:
-      'Of Berth alone: milliseconds from submission until a job is dropped, whatever its state. 86400000 if not said',
+    ...JOB_TTL_MS,
+    description: `Berth only: milliseconds from submission until a job is dropped, whatever its state. Default: ${ENDPOINT_DEFAULTS.jobTtl}`,
   }),
   retention: nullable(
     integer({
-      ...ENDPOINT_RETENTION,
-      description: 'Of Berth alone: milliseconds for which a result is kept; null is the built-in time',
+      ...RETENTION_MS,
+      description: 'Berth only: milliseconds for which a result is kept; null is the built-in time',
     }),
   ),
   maxRetries: integer({
     ...RETRY_COUNT,
-    description: 'Of Berth alone: how often a job is tried again when its worker is lost. 1 if not said',
+    description: `Berth only: how often a job is tried again when its worker is lost. Default: ${ENDPOINT_DEFAULTS.maxRetries}`,
   }),
 };
 const name = text({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: 'Need not be unique' });
-const image = text({ minLength: 1, maxLength: 500, description: 'Container image with tag' });
+const image = text({
+  minLength: 1,
+  maxLength: MAX_IMAGE_REFERENCE_LENGTH,
+  description: 'Container image with tag',
+});
 const templateId = text({
   minLength: 1,
   description: 'A serverless template to take the container from, once; what is said beside it goes first',
@@ -136,11 +150,14 @@ const createGpu = object(
     excludedTypes,
     count,
     allowedCudaVersions: cudaVersions,
-    minCudaVersion: minCudaVersionSchema('^\\d+\\.\\d+$'),
+    minCudaVersion: minCudaVersionSchema(CUDA_VERSION_PATTERN),
   },
 );
 const updateGpu: Schema<Partial<Static<typeof createGpu>>> = {
-  ...object({}, { ...propertiesOf(createGpu), minCudaVersion: minCudaVersionSchema('^$|^\\d+\\.\\d+$') }),
+  ...object(
+    {},
+    { ...propertiesOf(createGpu), minCudaVersion: minCudaVersionSchema(`^$|${CUDA_VERSION_PATTERN}`) },
+  ),
   dependentRequired: { excludedTypes: ['pools'] },
 };
 

@@ -1,22 +1,20 @@
-import {
-  MAX_IMAGE_UPLOAD_BYTES,
-  MAX_IMAGE_PATH_LENGTH,
-  MAX_IMAGE_FILES,
-} from '../../domain/images/image-files.ts';
 import type { ImageFile } from '../../domain/images/image-files.ts';
 import type { Image } from '../../resources/images/images.ts';
-import {
-  LOCAL_IMAGE_NAME_PATTERN,
-  MAX_LOCAL_IMAGE_NAME_LENGTH,
-} from '../../domain/images/local-image-names.ts';
 import type { AllServices } from '../../resources/resources.ts';
 import { isoTime } from '../../support/clock.ts';
-import { BerthError } from '../../support/errors.ts';
+import { schemaError } from '../../support/errors.ts';
 import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
 import { integer, list, named, object, text } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
 import { dateTime } from './common.v2.schema.ts';
+import {
+  MAX_IMAGE_UPLOAD_BYTES,
+  MAX_IMAGE_PATH_LENGTH,
+  MAX_IMAGE_FILES,
+  MAX_LOCAL_IMAGE_NAME_LENGTH,
+  LOCAL_IMAGE_NAME_PATTERN,
+} from '../../domain/limits.ts';
 
 const ANY_EXECUTE_BIT = 0o111;
 
@@ -128,9 +126,7 @@ function readFile({ path, mode = 0o644, data }: Static<typeof file>): ImageFile 
   // The decoder passes over what is not base64; then less comes out than the length promises.
   const padding = data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0;
   if (data.length % 4 !== 0 || content.length !== (data.length / 4) * 3 - padding) {
-    throw new BerthError('schema', 'Request validation failed.', {
-      details: [`$.files: the data of ${JSON.stringify(path.slice(0, 80))} is not base64`],
-    });
+    throw schemaError([`$.files: the data of ${JSON.stringify(path.slice(0, 80))} is not base64`]);
   }
   return { path, executable: (mode & ANY_EXECUTE_BIT) !== 0, content };
 }

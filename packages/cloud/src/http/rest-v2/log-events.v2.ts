@@ -1,8 +1,9 @@
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import type { ServerSentEvent } from '../rest/server-sent-events.ts';
-import { boolean, integer, object, stringEnum, text } from '../rest/json-schema.ts';
+import { boolean, integer, object, stringEnum } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
 import { dateTime } from './common.v2.schema.ts';
+import { LOG_TAIL, DEFAULT_LOG_TAIL } from '../../domain/limits.ts';
 
 export const logQuery = object(
   {},
@@ -11,9 +12,8 @@ export const logQuery = object(
       description: 'Only what the container wrote, or only what was said about it',
     }),
     tail: integer({
-      minimum: 0,
-      maximum: 5000,
-      default: 100,
+      ...LOG_TAIL,
+      default: DEFAULT_LOG_TAIL,
       description: 'How many of the last lines to begin with',
     }),
     since: dateTime('Only lines after this time'),
@@ -24,15 +24,9 @@ export const logQuery = object(
   },
 );
 
-export const logLine = object({
-  ts: text({ format: 'date-time' }),
-  source: stringEnum(['container', 'system']),
-  line: text(),
-});
-
 /** Where to begin: after the last line that a reader had, where it says so in a way that can be read, else after a time, else with the last lines. */
 export function readLogQuery(
-  { source, tail = 100, since, follow = true }: Static<typeof logQuery>,
+  { source, tail = DEFAULT_LOG_TAIL, since, follow = true }: Static<typeof logQuery>,
   lastEventId: string | undefined,
 ): LogQuery {
   const read = { follow, ...(source !== undefined && { source }) };

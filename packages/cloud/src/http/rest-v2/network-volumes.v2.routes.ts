@@ -1,16 +1,15 @@
 import type { ResourceServices } from '../../resources/resources.ts';
-import { MAX_NAME_LENGTH } from '../../domain/templates/template-rules.ts';
-import { V2_VOLUME_SIZE } from '../../resources/volumes/volumes.ts';
-import type { NetworkVolume } from '../../domain/records.ts';
+import { type NetworkVolume, VOLUME_TYPES } from '../../domain/records.ts';
 import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
 import { integer, list, named, nullable, object, stringEnum, text } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
 import { byId } from './common.v2.schema.ts';
+import { MAX_NAME_LENGTH, V2_VOLUME_SIZE_GB } from '../../domain/limits.ts';
 
-const type = stringEnum(['STANDARD', 'HIGH_PERFORMANCE'], { description: 'The storage tier' });
+const type = stringEnum(VOLUME_TYPES, { description: 'The storage tier' });
 const name = text({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: 'Need not be unique' });
-const size = integer({ ...V2_VOLUME_SIZE, description: 'Size in GB' });
+const size = integer({ ...V2_VOLUME_SIZE_GB, description: 'Size in GB' });
 
 const networkVolume = named(
   'NetworkVolume',

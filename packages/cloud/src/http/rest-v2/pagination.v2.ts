@@ -1,9 +1,7 @@
 import type { OwnedRecord, PageRequest } from '../../domain/records.ts';
-import { BerthError } from '../../support/errors.ts';
+import { schemaError } from '../../support/errors.ts';
 import { boolean, integer, named, nullable, object, text } from '../rest/json-schema.ts';
-
-/** Old clients read one page only, so a page is large unless asked otherwise. */
-export const MAX_PAGE_SIZE = 1000;
+import { MAX_PAGE_SIZE } from '../../domain/limits.ts';
 
 export const pageQuery = {
   cursor: text({ minLength: 1, description: 'Where to go on: `pagination.nextCursor` of the page before' }),
@@ -57,9 +55,7 @@ function readCursor(operation: string, cursor: string): { createdAt: number; id:
   const [, from, createdAt, id] =
     /^(\S+) (\d{1,16}) (\S+)$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
   if (from !== operation || createdAt === undefined || id === undefined || id.includes('\0')) {
-    throw new BerthError('schema', 'Request validation failed.', {
-      details: ['$.cursor: is not a cursor of this list; start again without one'],
-    });
+    throw schemaError(['$.cursor: is not a cursor of this list; start again without one']);
   }
   return { createdAt: Number(createdAt), id };
 }

@@ -15,9 +15,9 @@ import { paginate, pageQuery, pagination } from './pagination.v2.ts';
 import { updatePodInput, createPodInput } from './pods.v2.input.ts';
 import { createPod, pod, podAction, updatePod } from './pods.v2.schema.ts';
 import type { Pod } from '../../domain/pods/pod-record.ts';
+import { SSH_PORT } from '../../domain/ssh-keys.ts';
 
 type PodResponse = Static<typeof pod>;
-const SSH_PORT = 22;
 
 export function podOperations({ pods }: ResourceServices): Operation[] {
   const tag = 'Pods';

@@ -1,5 +1,3 @@
-import { MAX_NAME_LENGTH } from '../../domain/templates/template-rules.ts';
-import { GPU_COUNT } from '../../domain/endpoints/endpoint-rules.ts';
 import { POD_ACTIONS } from '../../domain/pods/pod-states.ts';
 import {
   boolean,
@@ -14,7 +12,14 @@ import {
 } from '../rest/json-schema.ts';
 import { dateTime } from './common.v2.schema.ts';
 import { containerFields, persistentMount, containerResponseFields } from './container.v2.schema.ts';
-import { CLUSTER_ROLES, POD_STATUSES } from '../../domain/pods/pod-record.ts';
+import { CLUSTER_ROLES, POD_STATUSES, CLOUD_TYPES } from '../../domain/pods/pod-record.ts';
+import {
+  MAX_NAME_LENGTH,
+  GPU_COUNT,
+  MAX_IMAGE_REFERENCE_LENGTH,
+  CUDA_VERSION_PATTERN,
+  V2_MIN_VCPU_COUNT,
+} from '../../domain/limits.ts';
 
 /** The wire objects of pods. */
 
@@ -23,7 +28,7 @@ export const status = stringEnum(POD_STATUSES, {
     'PROVISIONING: it has a place; STARTING: its image is fetched and it starts; RUNNING; EXITED: stopped, its disks are kept; ERROR: it ended or did not start without being told to',
 });
 const action = stringEnum(POD_ACTIONS);
-const cloud = stringEnum(['SECURE', 'COMMUNITY'], {
+const cloud = stringEnum(CLOUD_TYPES, {
   description: "The tier. Here all machines are the operator's own; only prices may differ",
 });
 
@@ -48,7 +53,7 @@ const shownMounts = object(
   },
 );
 
-const cudaVersion = { pattern: '^\\d+\\.\\d+$' };
+const cudaVersion = { pattern: CUDA_VERSION_PATTERN };
 const createGpu = object(
   {
     id: text({ minLength: 1, description: 'A GPU type of the catalog; no other one is taken in its place' }),
@@ -68,11 +73,15 @@ const createGpu = object(
 );
 const createCpu = object({
   id: text({ minLength: 1, description: 'A CPU flavour of the catalog' }),
-  vcpuCount: integer({ minimum: 2, description: 'A power of two' }),
+  vcpuCount: integer({ minimum: V2_MIN_VCPU_COUNT, description: 'A power of two' }),
 });
 
 const name = text({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: 'Need not be unique' });
-const image = text({ minLength: 1, maxLength: 500, description: 'Container image with tag' });
+const image = text({
+  minLength: 1,
+  maxLength: MAX_IMAGE_REFERENCE_LENGTH,
+  description: 'Container image with tag',
+});
 const templateId = text({
   minLength: 1,
   description:

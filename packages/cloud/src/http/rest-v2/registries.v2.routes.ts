@@ -1,6 +1,5 @@
 import type { ResourceServices } from '../../resources/resources.ts';
 import { dockerRegistryUri } from '../../resources/registries/registry-delegations.ts';
-import { MAX_NAME_LENGTH } from '../../domain/templates/template-rules.ts';
 import type { Registry, RegistryDelegation } from '../../domain/records.ts';
 import { isoTime } from '../../support/clock.ts';
 import type { Operation } from '../rest/rest-operation.ts';
@@ -8,6 +7,7 @@ import { operation } from '../rest/rest-operation.ts';
 import { list, named, nullable, object, text } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
 import { byId, dateTime } from './common.v2.schema.ts';
+import { MAX_NAME_LENGTH } from '../../domain/limits.ts';
 
 const registry = named(
   'Registry',

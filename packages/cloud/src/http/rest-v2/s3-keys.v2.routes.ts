@@ -1,4 +1,3 @@
-import { MAX_KEY_NAME_LENGTH } from '../../resources/keys/api-keys.ts';
 import type { NewS3Key, S3Keys } from '../../resources/keys/s3-keys.ts';
 import type { AllServices } from '../../resources/resources.ts';
 import type { S3Key } from '../../domain/records.ts';
@@ -8,6 +7,7 @@ import { operation } from '../rest/rest-operation.ts';
 import { list, named, nullable, object, stringEnum, text } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
 import { byId, dateTime } from './common.v2.schema.ts';
+import { MAX_NAME_LENGTH } from '../../domain/limits.ts';
 
 const access = stringEnum(['ALL', 'READ_ONLY'], {
   description: 'Reading and writing the objects of every network volume of the account, or reading them',
@@ -40,7 +40,7 @@ const newS3Key = named(
 );
 const createS3Key = named(
   'CreateS3Key',
-  object({ name: text({ minLength: 1, maxLength: MAX_KEY_NAME_LENGTH }) }, { access, expiresAt }),
+  object({ name: text({ minLength: 1, maxLength: MAX_NAME_LENGTH }) }, { access, expiresAt }),
 );
 
 const ACCESS_LEVEL_BY_WORD: Record<Static<typeof access>, S3Key['access']> = {

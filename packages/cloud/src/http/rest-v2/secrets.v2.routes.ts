@@ -1,9 +1,4 @@
 import type { ResourceServices } from '../../resources/resources.ts';
-import {
-  MAX_SECRET_NAME_LENGTH,
-  MAX_SECRET_VALUE_BYTES,
-  SECRET_NAME_PATTERN,
-} from '../../domain/secrets/secret-rules.ts';
 import type { Secret } from '../../domain/records.ts';
 import { isoTime } from '../../support/clock.ts';
 import type { Operation } from '../rest/rest-operation.ts';
@@ -11,6 +6,12 @@ import { operation } from '../rest/rest-operation.ts';
 import { list, named, nullable, object, text } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
 import { byId, dateTime } from './common.v2.schema.ts';
+import {
+  MAX_NAME_LENGTH,
+  MAX_SECRET_VALUE_BYTES,
+  SECRET_NAME_PATTERN,
+  MAX_SECRET_DESCRIPTION_LENGTH,
+} from '../../domain/limits.ts';
 
 const secret = named(
   'Secret',
@@ -31,7 +32,7 @@ const secret = named(
 );
 
 const value = text({ minLength: 1, description: 'Never returned; containers that start later see it' });
-const description = text({ maxLength: 4096, description: 'For people' });
+const description = text({ maxLength: MAX_SECRET_DESCRIPTION_LENGTH, description: 'For people' });
 /** The value may be large; JSON may write a byte as six. */
 const bodyLimit = MAX_SECRET_VALUE_BYTES * 2;
 
@@ -72,7 +73,7 @@ export function secretOperations({ secrets }: ResourceServices): Operation[] {
           {
             name: text({
               minLength: 1,
-              maxLength: MAX_SECRET_NAME_LENGTH,
+              maxLength: MAX_NAME_LENGTH,
               pattern: SECRET_NAME_PATTERN,
               description: 'Unique; must not start with RUNPOD',
             }),

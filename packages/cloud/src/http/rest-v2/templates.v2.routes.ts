@@ -1,6 +1,5 @@
-import { MAX_NAME_LENGTH } from '../../domain/templates/template-rules.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
-import type { Template } from '../../domain/records.ts';
+import { type Template, TEMPLATE_CATEGORIES } from '../../domain/records.ts';
 import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
 import { boolean, integer, list, named, object, stringEnum, text } from '../rest/json-schema.ts';
@@ -15,11 +14,12 @@ import {
 } from './container.v2.schema.ts';
 import { paginate, pageQuery, pagination } from './pagination.v2.ts';
 import type { TemplateFields } from '../../domain/templates/template-defaults.ts';
+import { MAX_NAME_LENGTH, MAX_IMAGE_REFERENCE_LENGTH, CUDA_VERSION_PATTERN } from '../../domain/limits.ts';
 
-const category = stringEnum(['CPU', 'NVIDIA', 'AMD'], {
+const category = stringEnum(TEMPLATE_CATEGORIES, {
   description: 'How the template is grouped; it chooses no hardware',
 });
-const cudaVersions = list(text({ pattern: '^\\d+\\.\\d+$' }), {
+const cudaVersions = list(text({ pattern: CUDA_VERSION_PATTERN }), {
   description: 'CUDA versions that a machine may have; empty is any',
 });
 
@@ -47,7 +47,11 @@ export const template = named(
 );
 
 const name = text({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: 'Unique in the account' });
-const image = text({ minLength: 1, maxLength: 500, description: 'Container image with tag' });
+const image = text({
+  minLength: 1,
+  maxLength: MAX_IMAGE_REFERENCE_LENGTH,
+  description: 'Container image with tag',
+});
 
 const settings = {
   ...containerFields,

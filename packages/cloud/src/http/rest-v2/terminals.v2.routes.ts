@@ -3,6 +3,7 @@ import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
 import { integer, list, object, stringEnum, text } from '../rest/json-schema.ts';
 import { byId } from './common.v2.schema.ts';
+import { TERMINAL_SIZE } from '../../domain/limits.ts';
 
 const query = object(
   {},
@@ -12,8 +13,8 @@ const query = object(
       description:
         'In a terminal, or through pipes. A shell has one unless this says otherwise, a command has none',
     }),
-    columns: integer({ minimum: 1, maximum: 4096, description: 'The size of the terminal' }),
-    rows: integer({ minimum: 1, maximum: 4096 }),
+    columns: integer({ ...TERMINAL_SIZE, description: 'The size of the terminal' }),
+    rows: integer({ ...TERMINAL_SIZE }),
     term: text({ description: 'Which kind of terminal the other side is, such as xterm-256color' }),
     api_key: text({ description: 'The key, where no header can be sent' }),
   },

@@ -1,7 +1,7 @@
 import type { AllServices } from '../../resources/resources.ts';
-import type { WorkerView } from '../../resources/endpoints/endpoint-workers.ts';
+import { type WorkerView, WORKER_STATUSES } from '../../resources/endpoints/endpoint-workers.ts';
 import { isoTime } from '../../support/clock.ts';
-import { BerthError } from '../../support/errors.ts';
+import { schemaError } from '../../support/errors.ts';
 import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
 import {
@@ -18,13 +18,14 @@ import {
 import type { Static } from '../rest/json-schema.ts';
 import { byId, dateTime } from './common.v2.schema.ts';
 import { logEvents, logQuery, readLogQuery } from './log-events.v2.ts';
-import { MAX_PAGE_SIZE, pageQuery, pagination } from './pagination.v2.ts';
+import { pageQuery, pagination } from './pagination.v2.ts';
+import { MAX_PAGE_SIZE } from '../../domain/limits.ts';
 
 const worker = named(
   'Worker',
   object({
     id: text(),
-    status: stringEnum(['RUNNING', 'IDLE', 'INITIALIZING', 'THROTTLED', 'UNHEALTHY']),
+    status: stringEnum(WORKER_STATUSES),
     isStale: boolean({ description: 'Made from an earlier version of the endpoint' }),
     version: nullable(integer()),
     gpuCount: integer(),
@@ -231,8 +232,6 @@ function summaryOf(found: WorkerView[]): Static<typeof summary> {
 function readCursor(cursor: string): number {
   const version = /^v(\d{1,9})$/.exec(cursor)?.[1];
   if (version === undefined)
-    throw new BerthError('schema', 'Request validation failed.', {
-      details: ['$.cursor: is not a cursor of this list; start again without one'],
-    });
+    throw schemaError(['$.cursor: is not a cursor of this list; start again without one']);
   return Number(version);
 }

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../domain/caller.ts';
 import type { Authenticator, AccessRequest } from '../../auth/authenticator.ts';
-import { BerthError } from '../../support/errors.ts';
+import { BerthError, schemaError } from '../../support/errors.ts';
 import { bearerKey } from '../../auth/bearer.ts';
 import { toBerthError } from '../http.errors.ts';
 import { allowLongUpload } from '../long-uploads.ts';
@@ -148,8 +148,7 @@ function readQuery(operation: Operation, request: FastifyRequest): unknown {
   const { value, findings } = queryReader(operation.query)(raw);
   if (findings.length > 0 && operation.queryIsRule === true)
     throw new BerthError('rule', findings.join('; '), { details: findings });
-  if (findings.length > 0)
-    throw new BerthError('schema', 'Request validation failed.', { details: findings });
+  if (findings.length > 0) throw schemaError(findings);
   return value;
 }
 
@@ -164,11 +163,9 @@ const EMPTY_STREAM = Readable.from([]);
 function readBody(operation: Operation, body: unknown): unknown {
   if (operation.body === undefined) return undefined;
   if (body instanceof Readable) throw new BerthError('media-type', 'send the body as application/json');
-  if (body === undefined)
-    throw new BerthError('schema', 'Request validation failed.', { details: ['$: a JSON body is needed'] });
+  if (body === undefined) throw schemaError(['$: a JSON body is needed']);
   const findings = validator(operation.body)(body);
-  if (findings.length > 0)
-    throw new BerthError('schema', 'Request validation failed.', { details: findings });
+  if (findings.length > 0) throw schemaError(findings);
   return body;
 }
 

@@ -2,9 +2,7 @@ import type { ErrorObject } from 'ajv/dist/2020.js';
 import { formatDescriptions } from '../../support/string-formats.ts';
 import { reduceAjvErrors } from './ajv-errors.ts';
 import type { ReducedAjvError } from './ajv-errors.ts';
-
-/** No more than this many are told at once. */
-export const MAX_FINDINGS = 20;
+import { MAX_FINDINGS } from '../../domain/limits.ts';
 /** A finding repeats at most so many characters of what was sent. */
 const MAX_ECHOED_CHARS = 60;
 /** A longer list of allowed values is cut. */

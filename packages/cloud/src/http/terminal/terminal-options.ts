@@ -1,8 +1,8 @@
 import type { TerminalRequest } from '../../resources/terminals/terminals.ts';
-import { BerthError } from '../../support/errors.ts';
+import { BerthError, schemaError } from '../../support/errors.ts';
+import { TERMINAL_SIZE } from '../../domain/limits.ts';
 
 const DEFAULT_SIZE = { columns: 80, rows: 24 };
-export const MAX_TERMINAL_SIZE = 4096;
 const TERM = /^[A-Za-z0-9._+-]{1,64}$/;
 
 /** What an address asks for beyond whose terminal it is: `?cmd=ls&cmd=-l&tty=false&columns=80&rows=24&term=xterm`. */
@@ -30,15 +30,15 @@ function parseSize(query: URLSearchParams, name: 'columns' | 'rows'): number {
   const value = /^\d{1,5}$/.test(given) ? Number(given) : NaN;
   if (!isTerminalSize(value))
     throw validationError(
-      `${name}: must be a whole number from 1 to ${MAX_TERMINAL_SIZE}, got ${JSON.stringify(given.slice(0, 20))}`,
+      `${name}: must be a whole number from 1 to ${TERMINAL_SIZE.maximum}, got ${JSON.stringify(given.slice(0, 20))}`,
     );
   return value;
 }
 
 export function isTerminalSize(value: unknown): value is number {
-  return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_TERMINAL_SIZE;
+  return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= TERMINAL_SIZE.maximum;
 }
 
 function validationError(finding: string): BerthError {
-  return new BerthError('schema', 'Request validation failed.', { details: [`$.${finding}`] });
+  return schemaError([`$.${finding}`]);
 }

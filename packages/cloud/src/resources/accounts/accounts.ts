@@ -6,9 +6,9 @@ import { auditEntry } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
 import { FULL_SCOPES, createApiKey } from '../keys/new-api-key.ts';
 import { checkSshKeys } from '../../domain/ssh-keys.ts';
+import { MAX_NAME_LENGTH } from '../../domain/limits.ts';
 
 const RESOURCE = 'account';
-export const MAX_ACCOUNT_NAME_LENGTH = 191;
 
 export class Accounts {
   readonly #context: ResourceContext;
@@ -24,8 +24,8 @@ export class Accounts {
         'forbidden',
         'only a key with full access of the root account may create accounts',
       );
-    if (name.trim() === '' || name.length > MAX_ACCOUNT_NAME_LENGTH)
-      throw ruleError(`an account's name must have 1 to ${MAX_ACCOUNT_NAME_LENGTH} characters`);
+    if (name.trim() === '' || name.length > MAX_NAME_LENGTH)
+      throw ruleError(`an account's name must have 1 to ${MAX_NAME_LENGTH} characters`);
     const { store, clock, ids } = this.#context;
     const account: Account = { id: ids.resource(), name, sshKeys: [], createdAt: clock.now() };
     const { record, key } = createApiKey(this.#context, {

@@ -7,18 +7,18 @@ import { terminateWithCluster } from '../../domain/pods/pod-transitions.ts';
 import { placeCluster } from '../../domain/placement/pod-placement.ts';
 import type { PodCandidate } from '../../domain/placement/pod-placement.ts';
 import type { Pods } from '../pods/pods.ts';
-import { MAX_NAME_LENGTH, nameFindings } from '../../domain/templates/template-rules.ts';
+import { nameFindings } from '../../domain/templates/template-rules.ts';
 import {
   freeSubnet,
   LOOPBACK_RANGE,
   rendezvousPort,
   memberAddress,
 } from '../../domain/clusters/cluster-network.ts';
-import { CLUSTER_POD_COUNT } from '../../domain/clusters/new-cluster.ts';
 import type { NewCluster } from '../../domain/clusters/new-cluster.ts';
 import { clusterRole } from '../../domain/clusters/cluster-roles.ts';
 import type { Pod, PodStatus } from '../../domain/pods/pod-record.ts';
 import type { Cluster } from '../../domain/clusters/cluster-record.ts';
+import { MAX_NAME_LENGTH, CLUSTER_POD_COUNT } from '../../domain/limits.ts';
 
 const RESOURCE = 'cluster';
 

@@ -9,7 +9,8 @@ import type { Endpoints } from './endpoints.ts';
 import { rollbackInput } from './endpoint-release.ts';
 import type { Release, Worker } from '../../domain/endpoints/worker-record.ts';
 
-export type WorkerStatus = 'RUNNING' | 'IDLE' | 'INITIALIZING' | 'THROTTLED' | 'UNHEALTHY';
+export const WORKER_STATUSES = ['RUNNING', 'IDLE', 'INITIALIZING', 'THROTTLED', 'UNHEALTHY'] as const;
+export type WorkerStatus = (typeof WORKER_STATUSES)[number];
 
 export interface WorkerView {
   worker: Worker;

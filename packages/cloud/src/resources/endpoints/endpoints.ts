@@ -1,7 +1,7 @@
 import { UniqueViolation } from '../../store/database.ts';
 import type { Endpoint, PageRequest, Template } from '../../domain/records.ts';
 import type { AuditedEndpointChange, EndpointReferences, EndpointReferenceIds } from '../../store/store.ts';
-import { BerthError, notFound, ruleError } from '../../support/errors.ts';
+import { BerthError, notFound, ruleError, schemaError } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { auditEntry, diffRecords } from '../resource-context.ts';
@@ -239,11 +239,9 @@ export class Endpoints {
       throw error;
     });
     if (use.as === 'copy' && !template.serverless) {
-      throw new BerthError('schema', 'Request validation failed.', {
-        details: [
-          `$.templateId: template ${JSON.stringify(template.name)} is for pods; an endpoint needs a serverless one`,
-        ],
-      });
+      throw schemaError([
+        `$.templateId: template ${JSON.stringify(template.name)} is for pods; an endpoint needs a serverless one`,
+      ]);
     }
     return { use: use.as, template };
   }

@@ -5,9 +5,9 @@ import type { Caller } from '../../domain/caller.ts';
 import { auditEntry, diffRecords } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
 import { FULL_SCOPES, createApiKey, READ_SCOPES } from './new-api-key.ts';
+import { MAX_NAME_LENGTH } from '../../domain/limits.ts';
 
 const RESOURCE = 'API key';
-export const MAX_KEY_NAME_LENGTH = 191;
 
 export interface NewApiKey {
   name: string;
@@ -146,8 +146,8 @@ export class ApiKeys {
 }
 
 export function checkKeyName(name: string): void {
-  if (name.trim() === '' || name.length > MAX_KEY_NAME_LENGTH)
-    throw ruleError(`a key's name must have 1 to ${MAX_KEY_NAME_LENGTH} characters`);
+  if (name.trim() === '' || name.length > MAX_NAME_LENGTH)
+    throw ruleError(`a key's name must have 1 to ${MAX_NAME_LENGTH} characters`);
 }
 
 /** Scopes and endpoints limit a restricted key alone. Another one is not made without limits that were asked for; what it is shown with may be said again. */

@@ -5,7 +5,7 @@ import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import type { PodReferences, PodReferenceIds } from '../../store/pod-store.ts';
 import type { NetworkVolume, PageRequest, Template } from '../../domain/records.ts';
 import type { ChangeNotifier } from '../../support/change-notifier.ts';
-import { BerthError, notFound, ruleError } from '../../support/errors.ts';
+import { BerthError, notFound, ruleError, schemaError } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { CPU_FLAVORS } from '../../domain/catalog/cpu-flavors.ts';
@@ -466,9 +466,7 @@ export class Pods {
     });
     if (!template.serverless) return template;
     const finding = `template ${JSON.stringify(template.name)} is for endpoints; a pod needs one that is not serverless`;
-    throw use.isRecorded
-      ? ruleError(finding)
-      : new BerthError('schema', 'Request validation failed.', { details: [`$.templateId: ${finding}`] });
+    throw use.isRecorded ? ruleError(finding) : schemaError([`$.templateId: ${finding}`]);
   }
 
   #withReferences({ registryId }: PodInput, pod: Pod): Pod {

@@ -20,14 +20,6 @@ export interface VolumeUpdate {
   size?: number;
 }
 
-/** How large a volume may be: the interfaces differ. */
-export interface VolumeSizeBounds {
-  minimum: number;
-  maximum: number;
-}
-export const V1_VOLUME_SIZE: VolumeSizeBounds = { minimum: 0, maximum: 4000 };
-export const V2_VOLUME_SIZE: VolumeSizeBounds = { minimum: 10, maximum: 4096 };
-
 /** Whether a growth may leave the size as it is: REST v2 says yes, the older interfaces no. */
 export type ResizeRule = 'larger' | 'not-smaller';
 

@@ -1,0 +1,118 @@
+/**
+ * The limits that more than one interface checks: REST v1 and v2, GraphQL, the services, the OpenAPI
+ * documents and the CLI read them here. Where interfaces accept different values, each has its own
+ * constant, side by side. What belongs to one file alone stays in that file.
+ */
+
+/** Both ends are allowed. */
+export interface Bounds {
+  minimum: number;
+  maximum: number;
+}
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+// Names and texts
+
+/** Names of templates, pods, endpoints, clusters, volumes, registries, secrets, keys and accounts. */
+export const MAX_NAME_LENGTH = 191;
+/** A reference such as `registry.example/team/image:tag`. */
+export const MAX_IMAGE_REFERENCE_LENGTH = 500;
+/** REST v2 only; GraphQL takes a description of any length. */
+export const MAX_SECRET_DESCRIPTION_LENGTH = 4096;
+export const MAX_SECRET_VALUE_BYTES = 16 * 1024 * 1024;
+export const SECRET_NAME_PATTERN = '^[A-Za-z_][A-Za-z0-9_./-]*$';
+export const CUDA_VERSION_PATTERN = '^\\d+\\.\\d+$';
+/** An error lists at most this many findings: a long list may hold a mistake in each of its entries. */
+export const MAX_FINDINGS = 20;
+
+// Disks and volumes, in GB
+
+/** Far beyond any disk, and within what both databases count with. */
+export const MAX_DISK_GB = 1_000_000;
+/** What REST v1 and GraphQL accept for every disk. */
+export const DISK_GB: Bounds = { minimum: 0, maximum: MAX_DISK_GB };
+/** REST v2: an empty container disk is of no use. */
+export const V2_CONTAINER_DISK_GB: Bounds = { minimum: 1, maximum: MAX_DISK_GB };
+/** REST v2: the disk of a pod or template that outlives restarts. */
+export const V2_PERSISTENT_DISK_GB: Bounds = { minimum: 10, maximum: MAX_DISK_GB };
+/** REST v1 and GraphQL. */
+export const V1_VOLUME_SIZE_GB: Bounds = { minimum: 0, maximum: 4000 };
+export const V2_VOLUME_SIZE_GB: Bounds = { minimum: 10, maximum: 4096 };
+
+// Hardware
+
+/** GPUs of one pod or worker. */
+export const GPU_COUNT: Bounds = { minimum: 1, maximum: 1024 };
+/** GPUs of each pod or worker in a question to the catalog (REST v2). */
+export const CATALOG_GPU_COUNT: Bounds = { minimum: 1, maximum: 1000 };
+/** REST v1 and GraphQL; existing definitions ask for a single vCPU. */
+export const MIN_VCPU_COUNT = 1;
+export const V2_MIN_VCPU_COUNT = 2;
+/** vCPUs in a question to the catalog (REST v2). */
+export const CATALOG_VCPU_COUNT: Bounds = { minimum: V2_MIN_VCPU_COUNT, maximum: 1024 };
+/** Pods of one cluster. */
+export const CLUSTER_POD_COUNT: Bounds = { minimum: 2, maximum: 250 };
+/** Variables that one pod may be given; what Berth adds to its environment does not count. */
+export const MAX_POD_ENV_VARIABLES = 50;
+
+// Endpoints
+
+/** Nobody has so many; a larger number is a slip. */
+export const WORKER_COUNT: Bounds = { minimum: 0, maximum: 100_000 };
+/** Seconds until a worker without work stops. */
+export const IDLE_TIMEOUT: Bounds = { minimum: 1, maximum: 3600 };
+/** Seconds of waiting that an endpoint can scale by. */
+export const QUEUE_DELAY: Bounds = { minimum: 0.5, maximum: 1_000_000 };
+/** Requests per worker that an endpoint can scale by. */
+export const REQUEST_COUNT: Bounds = { minimum: 1, maximum: 1_000_000 };
+export const RETRY_COUNT: Bounds = { minimum: 0, maximum: 100 };
+/** Entries in one list of an endpoint: GPU types, data centers, volumes and so on. */
+export const MAX_ENDPOINT_LIST_LENGTH = 100;
+/** Characters of an endpoint's texts that have no other limit. */
+export const MAX_ENDPOINT_TEXT_LENGTH = 1000;
+
+// Jobs, in milliseconds
+
+/** How long one attempt may run; of an endpoint, 0 is no limit. */
+export const EXECUTION_TIMEOUT_MS: Bounds = { minimum: 5000, maximum: 7 * DAY_MS };
+/** From submission until a job is dropped, whatever its state. */
+export const JOB_TTL_MS: Bounds = { minimum: 10_000, maximum: 7 * DAY_MS };
+/** How long an endpoint may keep results. */
+export const RETENTION_MS: Bounds = { minimum: 1000, maximum: 7 * DAY_MS };
+/** How long results are kept where neither the endpoint nor the request says. */
+export const JOB_RETENTION_MS = {
+  run: 30 * MINUTE_MS,
+  runsync: MINUTE_MS,
+  longestRunsync: 5 * MINUTE_MS,
+  longest: 7 * DAY_MS,
+};
+/** How long `runsync` waits for the result. */
+export const SYNC_WAIT_MS = { minimum: 1000, maximum: 300_000, default: 90_000 };
+/** How long the log of an instance that was removed can be read. */
+export const LOG_RETENTION_MS = 7 * DAY_MS;
+
+// Images that were uploaded as a folder
+
+/** A folder travels in one request; what does not fit belongs into a container image or a network volume. */
+export const MAX_IMAGE_UPLOAD_BYTES = 256 * 1024 * 1024;
+export const MAX_IMAGE_FILES = 50_000;
+export const MAX_IMAGE_PATH_LENGTH = 1024;
+export const MAX_LOCAL_IMAGE_NAME_LENGTH = 63;
+/** `local/<name>`: lower-case letters and digits, with single dashes or underscores between them. */
+export const LOCAL_IMAGE_NAME_PATTERN = '^[a-z0-9]+(?:[_-][a-z0-9]+)*$';
+
+// Answers
+
+/** Entries of one page (REST v2, and the job list). */
+export const MAX_PAGE_SIZE = 1000;
+/** Public templates of other accounts in one list (REST v1 and GraphQL). */
+export const MAX_PUBLIC_TEMPLATES = 1000;
+/** The same in the catalog (REST v2). */
+export const MAX_CATALOG_TEMPLATES = 100;
+/** Log lines to begin with. */
+export const LOG_TAIL: Bounds = { minimum: 0, maximum: 5000 };
+export const DEFAULT_LOG_TAIL = 100;
+/** Columns and rows of a terminal. */
+export const TERMINAL_SIZE: Bounds = { minimum: 1, maximum: 4096 };
