@@ -16,7 +16,7 @@ def handler(job):
     print("running", flush=True)
     if kind == "event":
         context.wait_cancelled(30)
-        print(f"cancelled: {context.cancelled}\n", end="", flush=True)
+        print(f"cancelled: {context.cancelled}", flush=True)
         return "too late"
     if kind == "deaf":
         time.sleep(60)
