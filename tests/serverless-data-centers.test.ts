@@ -46,7 +46,7 @@ test('two data centers of one engine: after a crash each takes up its own worker
   }
   assert.deepEqual(await Promise.all(endpoints.map(instancesOf)), before);
   assert.deepEqual(
-    parseLogLines(server).filter(({ msg }) => /nobody knows|away/.test(String(msg))),
+    parseLogLines(server).filter(({ msg }) => /orphaned|away/.test(String(msg))),
     [],
   );
   for (const id of endpoints) await server.client().call('DELETE', `/v2/serverless/${id}`);

@@ -127,6 +127,7 @@ async function composeApp(app: AppContext): Promise<App> {
       await engines.stopDiscovery();
       await Promise.all([http.server.close(), engines.closeWorkerServer()]);
       await compute.close();
+      await engines.close();
       await queue.close();
       await auth.close();
       await store.close();

@@ -1,8 +1,9 @@
 import { join, resolve } from 'node:path';
 import { jupyterPassword } from '../compute/pods/jupyter-password.ts';
-import { PodReconciler } from '../compute/pods/pod-reconciler.ts';
+import { createPodReconciler } from '../compute/pods/pod-policy.ts';
 import { PodVolumeDisks } from '../compute/pods/pod-volume-disks.ts';
-import { WorkerReconciler } from '../compute/workers/worker-reconciler.ts';
+import { createWorkerReconciler } from '../compute/workers/worker-policy.ts';
+import { Workers } from '../compute/workers/workers.ts';
 import { probeWorker } from '../http/gateway/health-check.ts';
 import type { JobQueue } from '../queue/job-queue.ts';
 import type { EndpointCache } from '../resources/endpoints/endpoint-cache.ts';
@@ -32,8 +33,7 @@ export interface ComputeDeps {
 
 /** The reconcilers: they start and stop the instances of workers and pods. Only the leading server runs them. */
 export interface Compute {
-  workers: WorkerReconciler;
-  pods: PodReconciler;
+  workers: Workers;
   start(): void;
   pause(): void;
   connectDataCenter(dataCenterId: string): Promise<void>;
@@ -54,10 +54,11 @@ export function createCompute(
     resolveEnv: (accountId: string, env: Record<string, string>) => secrets.resolve(accountId, env),
     credentials: (accountId: string, registryId: string | null, image: string) =>
       pullCredentials.find(accountId, registryId, image),
+    serverUrl: (dataCenterId: string) => engines.workerUrl(dataCenterId),
     clock,
     log,
   };
-  const workers = new WorkerReconciler({
+  const workerReconciler = createWorkerReconciler({
     ...shared,
     store: store.workers,
     queue,
@@ -66,16 +67,14 @@ export function createCompute(
     volume: (endpoint, dataCenterId) => findVolumeDirectory(store, config.data, endpoint, dataCenterId),
     artifact: (endpoint) => flash.findArtifactFile(endpoint),
     tokenFor: (endpointId, workerId) => auth.workerTokens.tokenFor(endpointId, workerId),
-    workerUrl: (dataCenterId) => engines.workerUrl(dataCenterId),
     probe: (host, port, path) => probeWorker(host, port, path, PROBE_TIMEOUT_MS),
   });
-  const pods = new PodReconciler({
+  const podReconciler = createPodReconciler({
     ...shared,
     store: store.pods,
     sshKeys: async (accountId) => (await store.accounts.find(accountId))?.sshKeys ?? [],
     jupyterPassword: (podId) => jupyterPassword(masterKey, podId),
     tokenFor: (podId) => auth.podTokens.tokenFor(podId),
-    apiUrl: (dataCenterId) => engines.workerUrl(dataCenterId),
     publicIp: () => new URL(address.publicOrigin).hostname,
     networkVolume: ({ accountId, networkVolumeId, dataCenterId }) =>
       findVolumeDirectory(
@@ -88,34 +87,35 @@ export function createCompute(
     onChanged: (podId) => events.publish('pod.changed', { podId, source: 'reconciler' }),
   });
   events.subscribe('endpoint.changed', ({ endpointId }) => {
-    if (endpointId !== undefined) workers.wake(endpointId);
+    if (endpointId !== undefined) workerReconciler.wake(endpointId);
   });
   events.subscribe('pod.changed', ({ podId, source }) => {
-    if (source !== 'reconciler') pods.poke(podId);
+    if (source !== 'reconciler') podReconciler.wake(podId);
   });
-  events.subscribe('wakeups.missed', () => pods.resync());
+  events.subscribe('wakeups.missed', () => {
+    workerReconciler.resync();
+    podReconciler.resync();
+  });
 
   const startOrLog = (part: { start(): Promise<void> }, failure: string): void => {
     part.start().catch((error: unknown) => log.error({ err: error }, failure));
   };
   return {
-    workers,
-    pods,
+    workers: new Workers(workerReconciler.policy.components, { ...shared, store: store.workers }),
     start: () => {
-      startOrLog(workers, 'workers cannot be managed; fix the cause and restart Berth');
-      startOrLog(pods, 'pods cannot be managed; fix the cause and restart Berth');
+      startOrLog(workerReconciler, 'workers cannot be managed; fix the cause and restart Berth');
+      startOrLog(podReconciler, 'pods cannot be managed; fix the cause and restart Berth');
     },
     pause: () => {
-      workers.pause();
-      pods.pause();
+      workerReconciler.pause();
+      podReconciler.pause();
     },
     connectDataCenter: async (dataCenterId) => {
-      await workers.connectDataCenter(dataCenterId);
-      await pods.connectDataCenter(dataCenterId);
+      await workerReconciler.connectDataCenter(dataCenterId);
+      await podReconciler.connectDataCenter(dataCenterId);
     },
     close: async () => {
-      await pods.close();
-      await workers.close();
+      await Promise.all([podReconciler.close(), workerReconciler.close()]);
     },
   };
 }

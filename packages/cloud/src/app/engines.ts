@@ -21,10 +21,12 @@ export interface Engines {
   /** Looks for a Docker daemon until one answers. `onDataCenter` is called for the data center that it then serves. */
   start(onDataCenter: (dataCenterId: string) => Promise<void>): void;
   destroyConnections(): Promise<void>;
-  /** Stops looking for Docker. The engines are closed by the reconcilers that use them. */
+  /** Stops looking for Docker. */
   stopDiscovery(): Promise<void>;
   /** Closes the server that containers reach. */
   closeWorkerServer(): Promise<void>;
+  /** Releases what the engines hold in this process. Instances go on. */
+  close(): Promise<void>;
 }
 
 export async function createEngines(
@@ -85,5 +87,8 @@ export async function createEngines(
     destroyConnections: () => workerUrls.closeAllConnections(),
     stopDiscovery: async () => docker?.close(),
     closeWorkerServer: () => workerUrls.close(),
+    close: async () => {
+      await Promise.all([...new Set(byDataCenter.values())].map((engine) => engine.close()));
+    },
   };
 }

@@ -1,27 +1,49 @@
+import type { InstanceEngine } from '../engines/engine.ts';
+import { CRASH_LOG_LINES } from './reconcile-settings.ts';
+
+/** How an instance ended, in words: `it ended with code 1`, `it was ended by SIGKILL`. */
+export function describeExit({
+  exitCode,
+  signal,
+}: {
+  exitCode: number | null;
+  signal: string | null;
+}): string {
+  return signal === null ? `it ended with code ${exitCode ?? 'unknown'}` : `it was ended by ${signal}`;
+}
+
+/** The crash summary of an instance, from the end of its log. */
+export async function readCrashSummary(engine: Pick<InstanceEngine, 'logs'>, id: string): Promise<string> {
+  const lines: string[] = [];
+  for await (const { line } of engine.logs(id, { tail: CRASH_LOG_LINES, source: 'container' }))
+    lines.push(line);
+  return crashSummary(lines);
+}
+
 /**
- * The line of a log that tells best why a program ended. Python ends with the exception;
- * Node ends with its version, after the stack and, before that, the error.
+ * The log line that best explains why a program ended. Python prints the exception last. Node prints
+ * the error first, then the stack, and its version last.
  */
 export function crashSummary(lines: readonly string[]): string {
-  const spoken = lines
+  const candidates = lines
     .flatMap((line) => messageOf(line).split('\n'))
     .map((line) => line.trim())
     .filter((line) => line !== '' && !/^Node\.js v\d/.test(line) && !/^at .*[:)]/.test(line) && line !== '}');
   return (
-    spoken.findLast((line) => /^(Uncaught )?[\w.]*(Error|Exception|Exit|Interrupt)\b/.test(line)) ??
-    spoken.at(-1) ??
+    candidates.findLast((line) => /^(Uncaught )?[\w.]*(Error|Exception|Exit|Interrupt)\b/.test(line)) ??
+    candidates.at(-1) ??
     ''
   );
 }
 
-/** The public worker SDKs write what they say as JSON: `{"requestId": null, "message": "...", "level": "ERROR"}`. */
+/** The public worker SDKs log in JSON: `{"requestId": null, "message": "...", "level": "ERROR"}`. */
 function messageOf(line: string): string {
   if (!line.startsWith('{"requestId":')) return line;
   try {
     const { message } = JSON.parse(line) as { message?: unknown };
     return typeof message === 'string' ? message : line;
   } catch {
-    // Cut off, or not of the SDK after all.
+    // The line is cut off, or the SDK did not write it.
     return line;
   }
 }

@@ -59,7 +59,7 @@ test('a look that fails is told, and the next one comes all the same', async () 
   await turn();
   assert.deepEqual([looks, errors.length], [['a', 'a'], 1]);
   end();
-  await reconcileQueue.over('a');
+  await reconcileQueue.whenDone('a');
 });
 
 test('nothing is looked at that may not be, also where it was asked for before', async () => {
@@ -68,7 +68,7 @@ test('nothing is looked at that may not be, also where it was asked for before',
   reconcileQueue.enqueue('a');
   close();
   end();
-  await reconcileQueue.over('a');
+  await reconcileQueue.whenDone('a');
   reconcileQueue.enqueue('b');
   assert.deepEqual(looks, ['a']);
 });

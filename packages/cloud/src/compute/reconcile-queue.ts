@@ -1,48 +1,50 @@
 export interface ReconcileQueueOptions {
   reconcile(id: string): Promise<void>;
-  /** Whether things are looked at now, or this one is. */
+  /** False while nothing, or not this id, may be reconciled. */
   isEnabled(id: string): boolean;
   onError(error: unknown, id: string): void;
 }
 
-/** Looks at things by their id: one look at a time for each, and another one where something happened meanwhile. */
+/**
+ * Runs `reconcile` for each id that is enqueued: one run at a time per id, different ids side by
+ * side. An id that is enqueued during its run is run once more afterwards.
+ */
 export class ReconcileQueue {
-  readonly #parts: ReconcileQueueOptions;
-  readonly #underWay = new Map<string, { again: boolean; whenDone: Promise<void> }>();
+  readonly #options: ReconcileQueueOptions;
+  readonly #runs = new Map<string, { again: boolean; done: Promise<void> }>();
 
-  constructor(parts: ReconcileQueueOptions) {
-    this.#parts = parts;
+  constructor(options: ReconcileQueueOptions) {
+    this.#options = options;
   }
 
-  /** Something happened to this one: look at it now. */
   enqueue(id: string): void {
-    if (!this.#parts.isEnabled(id)) return;
-    const earlier = this.#underWay.get(id);
-    if (earlier !== undefined) {
-      earlier.again = true;
+    if (!this.#options.isEnabled(id)) return;
+    const current = this.#runs.get(id);
+    if (current !== undefined) {
+      current.again = true;
       return;
     }
-    const round = { again: false, whenDone: Promise.resolve() };
-    this.#underWay.set(id, round);
-    round.whenDone = this.#parts
+    const run = { again: false, done: Promise.resolve() };
+    this.#runs.set(id, run);
+    run.done = this.#options
       .reconcile(id)
-      .catch((error: unknown) => this.#parts.onError(error, id))
+      .catch((error: unknown) => this.#options.onError(error, id))
       .then(() => {
-        this.#underWay.delete(id);
-        if (round.again) this.enqueue(id);
+        this.#runs.delete(id);
+        if (run.again) this.enqueue(id);
       });
   }
 
   isRunning(id: string): boolean {
-    return this.#underWay.has(id);
+    return this.#runs.has(id);
   }
 
-  /** Resolves when the look that is under way at this one has ended. */
-  over(id: string): Promise<void> {
-    return this.#underWay.get(id)?.whenDone ?? Promise.resolve();
+  /** Resolves when the current run of this id has ended. */
+  whenDone(id: string): Promise<void> {
+    return this.#runs.get(id)?.done ?? Promise.resolve();
   }
 
   async whenAllDone(): Promise<void> {
-    await Promise.all([...this.#underWay.values()].map(({ whenDone }) => whenDone));
+    await Promise.all([...this.#runs.values()].map(({ done }) => done));
   }
 }

@@ -1,23 +1,23 @@
 import type { ClusterMembership, Pod } from '../../domain/pods/pod-record.ts';
 
 export interface PodEnvironmentInput {
-  /** The pod's own variables, with their secrets filled in. */
+  /** The pod's own variables, with their secret references resolved. */
   userVariables: Record<string, string>;
   sshKeys: readonly string[];
   jupyterPassword: string;
-  /** Where its TCP ports are reached. */
+  /** The address at which its TCP ports are reached. */
   publicIp: string;
-  /** Its own key, and where it reaches Berth with it. */
+  /** Its own API key, and the URL at which it reaches Berth. */
   apiKey: string;
   apiUrl: string;
 }
 
-/** What a pod finds in its environment. What is said about the pod goes over its own variables; what is offered to it goes under. */
+/** The environment of a pod. Its own variables override the defaults offered to it, and facts about the pod override those. */
 export function podEnvironment(
   pod: Pod,
   { userVariables, sshKeys, jupyterPassword, publicIp, apiKey, apiUrl }: PodEnvironmentInput,
 ): Record<string, string> {
-  // The account's keys, unless the pod has some of its own.
+  // The pod's own keys, or else the account's.
   const publicKey = userVariables['SSH_PUBLIC_KEY'] || sshKeys.join('\n');
   return {
     ...(pod.startSsh && publicKey !== '' && { PUBLIC_KEY: publicKey }),
@@ -37,7 +37,7 @@ export function podEnvironment(
   };
 }
 
-/** What distributed programs look for, under both names that they know the first node by. */
+/** The variables of distributed programs. The first node is called PRIMARY by some and MASTER by others. */
 function clusterEnvironment(
   { clusterId, gpuCount }: Pod,
   { rank, size, role, address, primaryAddress, primaryPort }: ClusterMembership,
@@ -58,7 +58,7 @@ function clusterEnvironment(
   };
 }
 
-/** The variables by which the usual clients find the interfaces: in a pod they speak to the Berth that runs it. */
+/** The variables that point the usual clients in a pod to the Berth that runs it. */
 function clientUrlVariables(url: string): Record<string, string> {
   return {
     RUNPOD_API_BASE_URL: url,

@@ -1,6 +1,7 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { Instance, InstanceHandle } from '../../engines/instance.ts';
-import { crashSummary } from '../crash-summary.ts';
+import { describeExit, readCrashSummary } from '../crash-summary.ts';
+import { MAX_REASON_LENGTH, STOP_GRACE_MS } from '../reconcile-settings.ts';
 import { markEnded, markRunning, markStarting } from '../../domain/pods/pod-transitions.ts';
 import { isInterrupted } from '../../domain/pods/pod-states.ts';
 import type { PodStore } from '../../store/pod-store.ts';
@@ -9,21 +10,18 @@ import { BerthError } from '../../support/errors.ts';
 import type { Log } from '../../support/log.ts';
 import { buildPodSpec } from './pod-spec-sources.ts';
 import type { PodSpecSources } from './pod-spec-sources.ts';
-import type { PodStep } from './pod-step.ts';
+import type { PodStep } from '../../domain/pods/pod-step.ts';
 import type { PodVolumeDisks } from './pod-volume-disks.ts';
 import type { Pod } from '../../domain/pods/pod-record.ts';
 
-const STOP_GRACE_MS = 10_000;
-/** What an interrupted pod has to put its things in order, from the signal on. */
+/** How long an interrupted pod has to stop, from the signal on. */
 const INTERRUPTION_GRACE_MS = 5_000;
-/** A pod whose place is promised waits this long for whoever has to leave it. */
+/** How long a pod waits for its reserved hardware to be freed by another pod. */
 const CAPACITY_WAIT_MS = 60_000;
-/** Whoever terminates a pod does not want it to think about it. */
+/** A pod that is terminated has less time to stop: nothing of it is kept. */
 const TERMINATE_GRACE_MS = 2_000;
-/** How a start goes on is written down at most this often. */
+/** The progress of a start is stored at most this often. */
 const PROGRESS_INTERVAL_MS = 1_000;
-const CRASH_LOG_LINES = 30;
-const MAX_REASON_LENGTH = 500;
 
 export interface PodInstancesDeps {
   store: PodStore;
@@ -31,25 +29,25 @@ export interface PodInstancesDeps {
   engines: ReadonlyMap<string, InstanceEngine>;
   specSources: PodSpecSources;
   volumeDisks: PodVolumeDisks;
-  /** A pod is to be looked at again. */
+  /** Reconciles a pod again. */
   wake(podId: string): void;
-  /** A pod has changed: whoever waits for that is to be told. */
+  /** A pod has changed. */
   onChanged(podId: string): void;
-  /** Whether Berth closes. */
+  /** Whether the server is closing. */
   isClosed(): boolean;
   clock: Clock;
   log: Log;
 }
 
-/** The instances of pods: takes the steps that their keeper finds to be due, and writes down what came of them. */
+/** Takes the steps of the pod policy on the instances of pods, and records the results. */
 export class PodInstances {
   readonly #deps: PodInstancesDeps;
-  /** Pods that have an instance: the engines tell of others too. */
-  readonly #up = new Set<string>();
-  /** Pods whose engine was asked for an instance, and of which generation. */
+  /** Pods that have an instance. Engines report the exits of other instances too. */
+  readonly #withInstance = new Set<string>();
+  /** Pods whose instance is being started, and its generation. */
   readonly #starting = new Map<string, number>();
-  /** Pods that wait for their place to be free, and since when. */
-  readonly #waiting = new Map<string, number>();
+  /** Pods that wait for their hardware to be free, and since when. */
+  readonly #waitingSince = new Map<string, number>();
 
   constructor(deps: PodInstancesDeps) {
     this.#deps = deps;
@@ -57,21 +55,21 @@ export class PodInstances {
 
   /** Whether this pod has an instance. */
   has(podId: string): boolean {
-    return this.#up.has(podId);
+    return this.#withInstance.has(podId);
   }
 
-  /** An instance of this pod was there already. */
+  /** An instance of this pod was found. */
   add(podId: string): void {
-    this.#up.add(podId);
+    this.#withInstance.add(podId);
   }
 
-  /** Another server looks after them now. */
+  /** Another server is the leader now. */
   clear(): void {
-    this.#up.clear();
-    this.#waiting.clear();
+    this.#withInstance.clear();
+    this.#waitingSince.clear();
   }
 
-  /** A start that nobody wants any more is ended, whatever it waits for. */
+  /** Ends a start in progress that is no longer wanted. */
   async abortStart(podId: string): Promise<void> {
     if (!this.#starting.has(podId)) return;
     try {
@@ -84,11 +82,11 @@ export class PodInstances {
       )
         await this.#deps.engines.get(pod.dataCenterId)?.stop(podId, 0);
     } catch (error) {
-      this.#deps.log.warn({ err: error, podId }, 'the start of a pod could not be ended');
+      this.#deps.log.warn({ err: error, podId }, 'the start of a pod could not be aborted');
     }
   }
 
-  /** Takes a step. Taking it twice does no harm. */
+  /** Idempotent. */
   async execute(
     step: PodStep,
     pod: Pod,
@@ -101,26 +99,26 @@ export class PodInstances {
       case 'adopt':
         return this.#adopt(pod, instance);
       case 'start':
-        await this.#noteEnd(pod, instance?.endedAt ?? null, instance?.exitCode ?? null);
+        await this.#recordEnd(pod, instance?.endedAt ?? null, instance?.exitCode ?? null);
         return this.#start(pod, engine);
-      case 'renew':
-        await this.#end(pod, engine, instance, STOP_GRACE_MS);
+      case 'replace':
+        await this.#stopInstance(pod, engine, instance, STOP_GRACE_MS);
         return this.#start(pod, engine);
       case 'stop': {
-        const last = await this.#end(
+        const last = await this.#stopInstance(
           pod,
           engine,
           instance,
           isInterrupted(pod) ? INTERRUPTION_GRACE_MS : STOP_GRACE_MS,
         );
-        return this.#ended(pod, {
+        return this.#markEnded(pod, {
           at: last?.endedAt ?? this.#deps.clock.now(),
           exitCode: last?.exitCode ?? null,
           reason: null,
         });
       }
       case 'ended':
-        return this.#endedByItself(pod, engine, instance);
+        return this.#handleExit(pod, engine, instance);
       case 'remove':
         return this.#remove(pod, engine, instance);
     }
@@ -128,7 +126,7 @@ export class PodInstances {
 
   async #adopt(pod: Pod, instance: Instance | undefined): Promise<void> {
     if (instance === undefined) return;
-    this.#up.add(pod.id);
+    this.#withInstance.add(pod.id);
     await this.#observe(pod, (current) =>
       markRunning(
         current,
@@ -141,10 +139,10 @@ export class PodInstances {
   async #start(pod: Pod, engine: InstanceEngine): Promise<void> {
     const { clock } = this.#deps;
     const now = clock.now();
-    // Another generation, or another wish, is for the next look.
+    // If something else is wanted by now, the next reconciliation handles it.
     const starting = await this.#observe(pod, (current) => markStarting(current, 'Starting', now));
     if (starting === undefined) return;
-    this.#up.add(pod.id);
+    this.#withInstance.add(pod.id);
     this.#starting.set(pod.id, pod.generation);
     let handle: InstanceHandle;
     try {
@@ -153,14 +151,14 @@ export class PodInstances {
       );
     } catch (error) {
       this.#starting.delete(pod.id);
-      return this.#notStarted(pod, error);
+      return this.#handleStartFailure(pod, error);
     }
     this.#starting.delete(pod.id);
-    this.#waiting.delete(pod.id);
+    this.#waitingSince.delete(pod.id);
     const instance = await engine.adopt(handle);
     const run = { handle: JSON.stringify(handle), startedAt: instance?.startedAt ?? clock.now() };
     const running = await this.#observe(pod, (current) => markRunning(current, run, clock.now()));
-    // Something else may be wanted by now: the next look has to find what was started.
+    // Something else is wanted by now: the next reconciliation has to find what was started.
     if (running === undefined)
       await this.#deps.store.observe(pod.id, (current) => ({
         ...current,
@@ -172,36 +170,36 @@ export class PodInstances {
     if (instance?.status === 'exited') this.#deps.wake(pod.id);
   }
 
-  async #notStarted(pod: Pod, error: unknown): Promise<void> {
+  async #handleStartFailure(pod: Pod, error: unknown): Promise<void> {
     if (this.#deps.isClosed()) return;
     if (
       error instanceof BerthError &&
       error.code === 'capacity' &&
-      (await this.#waitsForRoom(pod, error.message))
+      (await this.#waitForCapacity(pod, error.message))
     )
       return;
     const reason = error instanceof Error ? error.message : String(error);
     this.#deps.log.info({ podId: pod.id, reason }, 'a pod did not start');
     if (!(error instanceof BerthError))
-      this.#deps.log.warn({ err: error, podId: pod.id }, 'a pod did not start for an unknown reason');
+      this.#deps.log.warn({ err: error, podId: pod.id }, 'a pod did not start for an unexpected reason');
     const failed = await this.#observe(pod, (current) =>
       markEnded(
         { ...current, instanceGeneration: current.generation },
         { at: this.#deps.clock.now(), exitCode: null, reason },
       ),
     );
-    if (failed !== undefined) this.#up.delete(pod.id);
+    if (failed !== undefined) this.#withInstance.delete(pod.id);
   }
 
-  /** Its place is promised, but somebody is still about to leave it: it is tried again when another pod has ended, and now and then. */
-  async #waitsForRoom(pod: Pod, why: string): Promise<boolean> {
+  /** Its hardware is reserved, but another pod is still stopping there. It is tried again when a pod has ended, and with each resync. */
+  async #waitForCapacity(pod: Pod, why: string): Promise<boolean> {
     const now = this.#deps.clock.now();
-    const since = this.#waiting.get(pod.id) ?? now;
+    const since = this.#waitingSince.get(pod.id) ?? now;
     if (now - since > CAPACITY_WAIT_MS) {
-      this.#waiting.delete(pod.id);
+      this.#waitingSince.delete(pod.id);
       return false;
     }
-    this.#waiting.set(pod.id, since);
+    this.#waitingSince.set(pod.id, since);
     return (
       (await this.#observe(pod, (current) => ({
         ...current,
@@ -211,52 +209,47 @@ export class PodInstances {
     );
   }
 
-  #roomIsFree(): void {
-    for (const podId of this.#waiting.keys()) this.#deps.wake(podId);
+  #wakeWaiting(): void {
+    for (const podId of this.#waitingSince.keys()) this.#deps.wake(podId);
   }
 
-  /** Writes down how a start goes on, now and then. */
+  /** Stores the progress of a start. */
   #progressOf(pod: Pod): (line: string) => void {
-    let writtenAt = 0;
+    let storedAt = 0;
     return (line) => {
       const now = this.#deps.clock.now();
-      if (now - writtenAt < PROGRESS_INTERVAL_MS || this.#deps.isClosed()) return;
-      writtenAt = now;
+      if (now - storedAt < PROGRESS_INTERVAL_MS || this.#deps.isClosed()) return;
+      storedAt = now;
       this.#observe(pod, (current) =>
         current.status === 'STARTING'
           ? markStarting(current, line.slice(0, MAX_REASON_LENGTH), now)
           : undefined,
       ).catch((error: unknown) =>
-        this.#deps.log.warn({ err: error }, 'the progress of a pod could not be written down'),
+        this.#deps.log.warn({ err: error }, 'the progress of a pod could not be stored'),
       );
     };
   }
 
-  async #endedByItself(pod: Pod, engine: InstanceEngine, instance: Instance | undefined): Promise<void> {
-    const told = pod.wanted !== 'running';
+  async #handleExit(pod: Pod, engine: InstanceEngine, instance: Instance | undefined): Promise<void> {
+    const wasRequested = pod.wanted !== 'running';
     const exitCode = instance?.exitCode ?? null;
     const at = instance?.endedAt ?? this.#deps.clock.now();
-    const reason = told || exitCode === 0 ? null : await this.#reasonOf(engine, pod.id, instance);
-    // Its container disk goes with it.
+    const reason = wasRequested || exitCode === 0 ? null : await this.#exitReason(engine, pod.id, instance);
+    // This deletes its container disk.
     if (instance !== undefined) await engine.stop(pod.id, 0);
-    return this.#ended(pod, { at, exitCode, reason });
+    return this.#markEnded(pod, { at, exitCode, reason });
   }
 
-  async #reasonOf(engine: InstanceEngine, id: string, instance: Instance | undefined): Promise<string> {
+  async #exitReason(engine: InstanceEngine, id: string, instance: Instance | undefined): Promise<string> {
     if (instance === undefined) return 'It ended while Berth was away';
-    const lines: string[] = [];
-    for await (const { line } of engine.logs(id, { tail: CRASH_LOG_LINES, source: 'container' }))
-      lines.push(line);
-    const how =
-      instance.signal !== null
-        ? `It was ended by ${instance.signal}`
-        : `It ended with code ${instance.exitCode ?? 'unknown'}`;
-    const last = crashSummary(lines);
-    return (last === '' ? how : `${how}: ${last}`).slice(0, MAX_REASON_LENGTH);
+    const exit = describeExit(instance);
+    const summary = await readCrashSummary(engine, id);
+    const reason = `${exit.charAt(0).toUpperCase()}${exit.slice(1)}`;
+    return (summary === '' ? reason : `${reason}: ${summary}`).slice(0, MAX_REASON_LENGTH);
   }
 
-  /** Stops the instance and answers how it ended. */
-  async #end(
+  /** Stops the instance and records its end. */
+  async #stopInstance(
     pod: Pod,
     engine: InstanceEngine,
     instance: Instance | undefined,
@@ -264,12 +257,12 @@ export class PodInstances {
   ): Promise<Instance | undefined> {
     await engine.stop(pod.id, graceMs);
     const last = instance === undefined ? undefined : await engine.adopt(instance.handle);
-    await this.#noteEnd(pod, last?.endedAt ?? null, last?.exitCode ?? null);
+    await this.#recordEnd(pod, last?.endedAt ?? null, last?.exitCode ?? null);
     return last;
   }
 
-  /** A run is over, whatever comes next. */
-  async #noteEnd(pod: Pod, endedAt: number | null, exitCode: number | null): Promise<void> {
+  /** Records the end of the current run in the store. */
+  async #recordEnd(pod: Pod, endedAt: number | null, exitCode: number | null): Promise<void> {
     if (pod.startedAt === null || pod.endedAt !== null) return;
     const at = endedAt ?? this.#deps.clock.now();
     await this.#deps.store.observe(pod.id, (current) =>
@@ -279,23 +272,23 @@ export class PodInstances {
     );
   }
 
-  async #ended(
+  async #markEnded(
     pod: Pod,
     ending: { at: number; exitCode: number | null; reason: string | null },
   ): Promise<void> {
-    await this.#noteEnd(pod, ending.at, ending.exitCode);
+    await this.#recordEnd(pod, ending.at, ending.exitCode);
     const ended = await this.#observe(pod, (current) => markEnded(current, ending));
     if (ended === undefined) return;
-    this.#up.delete(pod.id);
-    this.#waiting.delete(pod.id);
-    this.#roomIsFree();
+    this.#withInstance.delete(pod.id);
+    this.#waitingSince.delete(pod.id);
+    this.#wakeWaiting();
   }
 
   async #remove(pod: Pod, engine: InstanceEngine, instance: Instance | undefined): Promise<void> {
-    const last = await this.#end(pod, engine, instance, TERMINATE_GRACE_MS);
+    const last = await this.#stopInstance(pod, engine, instance, TERMINATE_GRACE_MS);
     await engine.remove(pod.id);
-    // Its end comes first: whatever is in the way of clearing its disk, it holds nothing any more.
-    await this.#ended(pod, {
+    // Recorded before its disk is deleted: even if that fails, its hardware is free.
+    await this.#markEnded(pod, {
       at: last?.endedAt ?? this.#deps.clock.now(),
       exitCode: last?.exitCode ?? null,
       reason: null,
@@ -303,7 +296,7 @@ export class PodInstances {
     await this.#deps.volumeDisks.remove(pod.id);
   }
 
-  /** Writes what was seen of a pod, unless something else is wanted of it by now. Answers undefined where it did not. */
+  /** Stores what was observed of a pod, unless something else is wanted of it by now. Answers undefined if it was not stored. */
   async #observe(seen: Pod, next: (current: Pod) => Pod | undefined): Promise<Pod | undefined> {
     if (this.#deps.isClosed()) return undefined;
     let written: Pod | undefined;

@@ -1,61 +1,48 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { InstanceMount, InstanceSpec } from '../../engines/instance.ts';
 import { symmetricPortVariables } from '../../domain/pods/container-port.ts';
+import type { Pod } from '../../domain/pods/pod-record.ts';
 import { BerthError } from '../../support/errors.ts';
+import type { InstanceSpecSources } from '../instance-spec-sources.ts';
 import { podEnvironment } from './pod-environment.ts';
 import { podSpec } from './pod-spec.ts';
 import type { PodVolumeDisks } from './pod-volume-disks.ts';
-import type { Pod } from '../../domain/pods/pod-record.ts';
 
-/** What a pod is given, from wherever in the house it is kept. */
-export interface PodSpecSources {
-  /** The environment with its secrets filled in. */
-  resolveEnv(accountId: string, env: Record<string, string>): Promise<Record<string, string>>;
-  /** What an image is pulled with: saved credentials that are named, or what the account has for this image. */
-  credentials(
-    accountId: string,
-    registryId: string | null,
-    image: string,
-  ): Promise<{ username: string; password: string } | undefined>;
+/** Where a pod gets what it needs to run. */
+export interface PodSpecSources extends InstanceSpecSources {
   sshKeys(accountId: string): Promise<readonly string[]>;
   jupyterPassword(podId: string): string;
-  /** Where TCP ports are reached from outside. */
+  /** The address at which TCP ports are reached from outside. */
   publicIp(): string;
-  /** A pod's own key. */
+  /** The pod's own API key. */
   tokenFor(podId: string): string;
-  /** Where the pods of a data center reach Berth. */
-  apiUrl(dataCenterId: string): Promise<string>;
-  /** Where the network volume of a pod lies; undefined where it has none, or it is gone. */
+  /** The directory of the pod's network volume; undefined if it has none, or it is gone. */
   networkVolume(pod: Pod): Promise<{ folder: string } | undefined>;
   volumeDisks: Pick<PodVolumeDisks, 'pathOf'>;
 }
 
-/** Gathers what this pod needs to run. */
 export async function buildPodSpec(
   pod: Pod,
   engine: InstanceEngine,
-  provisions: PodSpecSources,
+  sources: PodSpecSources,
   onProgress: (line: string) => void,
 ): Promise<InstanceSpec> {
-  const { resolveEnv, credentials, sshKeys, jupyterPassword, publicIp, tokenFor, apiUrl } = provisions;
-  const own = await resolveEnv(pod.accountId, pod.env);
+  const declaredPorts = pod.ports.map((entry) => Number.parseInt(entry, 10));
+  const userVariables = {
+    ...(await sources.resolveEnv(pod.accountId, pod.env)),
+    ...symmetricPortVariables(declaredPorts, engine),
+  };
   return podSpec(pod, engine, {
     env: podEnvironment(pod, {
-      userVariables: {
-        ...own,
-        ...symmetricPortVariables(
-          pod.ports.map((entry) => Number.parseInt(entry, 10)),
-          engine,
-        ),
-      },
-      sshKeys: pod.startSsh ? await sshKeys(pod.accountId) : [],
-      jupyterPassword: jupyterPassword(pod.id),
-      publicIp: publicIp(),
-      apiKey: tokenFor(pod.id),
-      apiUrl: await apiUrl(pod.dataCenterId),
+      userVariables,
+      sshKeys: pod.startSsh ? await sources.sshKeys(pod.accountId) : [],
+      jupyterPassword: sources.jupyterPassword(pod.id),
+      publicIp: sources.publicIp(),
+      apiKey: sources.tokenFor(pod.id),
+      apiUrl: await sources.serverUrl(pod.dataCenterId),
     }),
-    mounts: await mountsOf(pod, provisions),
-    registry: await credentials(pod.accountId, pod.registryId, pod.image),
+    mounts: await mountsOf(pod, sources),
+    registry: await sources.credentials(pod.accountId, pod.registryId, pod.image),
     onProgress,
   });
 }

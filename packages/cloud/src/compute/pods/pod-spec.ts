@@ -2,7 +2,7 @@ import type { InstanceEngine } from '../../engines/engine.ts';
 import type { InstanceMount, InstancePort, InstanceSpec } from '../../engines/instance.ts';
 import { containerPort } from '../../domain/pods/container-port.ts';
 import { parseArgs } from '../../domain/templates/container-command.ts';
-import { GENERATION_LABEL } from './pod-step.ts';
+import { GENERATION_LABEL } from '../../domain/pods/pod-step.ts';
 import type { Pod } from '../../domain/pods/pod-record.ts';
 
 export interface PodSpecInput {
@@ -12,7 +12,7 @@ export interface PodSpecInput {
   onProgress(line: string): void;
 }
 
-/** A pod as its engine is told of it. */
+/** The instance spec of a pod. */
 export function podSpec(
   pod: Pod,
   engine: Pick<InstanceEngine, 'abilities'>,
@@ -50,7 +50,7 @@ export function podSpec(
   };
 }
 
-/** An HTTP port is reached through the gateway, whatever its number; of a TCP port the pod is told the one outside. */
+/** HTTP ports are reached through the gateway. For a TCP port, a variable tells the pod the public port number. */
 function portOf(entry: string, engine: Pick<InstanceEngine, 'abilities'>): InstancePort {
   const declared = Number.parseInt(entry, 10);
   const port = containerPort(declared, engine);

@@ -5,17 +5,17 @@ import type { Log } from '../../support/log.ts';
 import { removeTree } from '../../support/remove-tree.ts';
 
 export interface PodVolumeDisksDeps {
-  /** Where they lie, each in a folder with the name of its pod. */
+  /** The directory with one directory for each pod, named by the pod's id. */
   path: string;
   store: Pick<PodStore, 'findInAnyAccount'>;
   log: Log;
 }
 
-/** The volume disks of pods. Each stays until its pod is terminated. */
+/** The volume disks of pods. Each is kept until its pod is terminated. */
 export class PodVolumeDisks {
   readonly #deps: PodVolumeDisksDeps;
-  /** Those of terminated pods that could not be cleared away yet. */
-  readonly #left = new Set<string>();
+  /** Disks of terminated pods that could not be deleted yet. */
+  readonly #undeleted = new Set<string>();
 
   constructor(deps: PodVolumeDisksDeps) {
     this.#deps = deps;
@@ -25,25 +25,25 @@ export class PodVolumeDisks {
     return join(this.#deps.path, podId);
   }
 
-  /** Its pod is terminated. What cannot be cleared away now is for `retry`, and for `sweep` after a restart. */
+  /** Deletes the disk of a terminated pod. What fails is left to `retryRemovals`, and after a restart to `removeOrphans`. */
   async remove(podId: string): Promise<void> {
     try {
       await removeTree(this.pathOf(podId));
-      this.#left.delete(podId);
+      this.#undeleted.delete(podId);
     } catch (error) {
-      this.#left.add(podId);
+      this.#undeleted.add(podId);
       this.#deps.log.warn(
         { err: error, podId },
-        'the volume disk of a terminated pod could not be cleared away; trying again',
+        'the volume disk of a terminated pod could not be deleted; trying again',
       );
     }
   }
 
   async retryRemovals(): Promise<void> {
-    for (const podId of [...this.#left]) await this.remove(podId);
+    for (const podId of [...this.#undeleted]) await this.remove(podId);
   }
 
-  /** Removes what an earlier Berth left. A disk goes only where a record says so: one that nobody knows may be of another database. */
+  /** Deletes the disks of terminated pods that an earlier server left. A disk without a record is kept: it may belong to another database. */
   async removeOrphans(): Promise<void> {
     const { path, store, log } = this.#deps;
     for (const podId of await this.#names()) {
@@ -51,13 +51,13 @@ export class PodVolumeDisks {
       if (pod === undefined)
         log.warn(
           { folder: join(path, podId) },
-          'a volume disk is of no pod that is known here; it stays until somebody removes it',
+          'a volume disk belongs to no known pod; it is kept until you delete it',
         );
       else if (pod.wanted === 'terminated' && pod.settled) await this.remove(podId);
     }
   }
 
-  /** The folder is made with the first disk. */
+  /** The directory is created with the first disk. */
   async #names(): Promise<string[]> {
     try {
       return await readdir(this.#deps.path);

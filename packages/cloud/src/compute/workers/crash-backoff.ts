@@ -1,11 +1,11 @@
-/** What is remembered of an endpoint whose workers end when they should not. */
+/** The crashes of an endpoint's workers. */
 export interface CrashHistory {
-  /** Ends in a row. */
+  /** Crashes in a row. */
   count: number;
   lastAt: number;
-  /** What the last one said before it ended, or why it could not be started. */
+  /** The crash summary of the last one, or why it could not be started. */
   lastLine: string;
-  /** The last one ran at all. */
+  /** Whether the last one ran at all. */
   ran: boolean;
 }
 
@@ -13,11 +13,11 @@ export const NO_CRASHES: CrashHistory = { count: 0, lastAt: 0, lastLine: '', ran
 
 const MIN_BACKOFF_MS = 1_000;
 const MAX_BACKOFF_MS = 60_000;
-/** From this many on, the endpoint counts as crash-looping. */
+/** From this many crashes in a row on, the endpoint is in a crash loop. */
 const CRASH_LOOP_THRESHOLD = 2;
-/** A worker that was ready for this long tells that whatever went wrong before is over. */
+/** A worker that has been ready for this long ends a series of crashes. */
 const STABLE_AFTER_MS = 60_000;
-/** What nobody came back for is forgotten after this. */
+/** The crashes of an unused endpoint are forgotten after this. */
 const FORGET_AFTER_MS = 60 * 60_000;
 
 export function recordCrash(
@@ -27,7 +27,7 @@ export function recordCrash(
   return { count: count + 1, lastAt: now, lastLine, ran };
 }
 
-/** Whether a worker that nobody told to end came to its end as it may. One that says that all is well, and did nothing, is started over and over like any other that crashes. */
+/** Whether a worker that ended by itself did so without a fault. One that exits with code 0 before it did anything counts as crashed, or it would be started again and again. */
 export function exitedCleanly({
   exitCode,
   readyAt,
@@ -42,7 +42,7 @@ export function exitedCleanly({
   return exitCode === 0 && readyAt !== null && (worked || at - readyAt >= STABLE_AFTER_MS);
 }
 
-/** When the next worker may start: at once after a first mishap, then later and later. */
+/** When the next worker may start: at once after a first crash, then with exponential back-off. */
 export function nextStartAt({ count, lastAt }: CrashHistory): number {
   return count < CRASH_LOOP_THRESHOLD
     ? 0
@@ -53,7 +53,7 @@ export function isCrashLooping({ count }: CrashHistory): boolean {
   return count >= CRASH_LOOP_THRESHOLD;
 }
 
-/** What went wrong is over when a worker has been ready for a while since, or when it is long ago and the endpoint is abandoned: no job waits, and there is no worker. */
+/** A series of crashes is over when a worker has been ready for a while since, or when it is long ago and the endpoint is unused: no job waits, and there is no worker. */
 export function hasRecovered(
   { lastAt }: CrashHistory,
   { readySince, isAbandoned, now }: { readySince: readonly number[]; isAbandoned: boolean; now: number },
@@ -62,7 +62,7 @@ export function hasRecovered(
   return isAbandoned && now - lastAt > FORGET_AFTER_MS;
 }
 
-/** In words for whoever waits. */
+/** The reason shown for jobs that wait. */
 export function describeCrashes({ count, lastLine, ran }: CrashHistory): string {
   return ran
     ? `workers end as soon as they start (${count} in a row); the last one said: ${lastLine || '(nothing)'}`

@@ -2,7 +2,7 @@ import type { JobQueue } from '../../queue/job-queue.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import type { EndpointLoad } from '../../domain/endpoints/worker-scaling.ts';
 
-/** What an endpoint has to do: jobs that the queue has, or requests that the gateway counts. */
+/** The load of an endpoint: jobs in the queue, or requests that the gateway counts. */
 export async function endpointLoad(
   endpoint: Endpoint,
   requests: number,
@@ -19,7 +19,7 @@ export async function endpointLoad(
   return { waiting, overdue: late, inProgress };
 }
 
-/** Counting more jobs than could ever matter is wasted. */
+/** Jobs beyond this do not change the scaling, so they are not counted. */
 export function jobCountLimit({
   workersMax,
   scalerType,

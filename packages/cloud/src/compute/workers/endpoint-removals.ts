@@ -20,77 +20,77 @@ export interface EndpointRemovalsDeps {
   log: Log;
 }
 
-/** Clears away what is left of endpoints that are gone: their workers end at once, and nothing of them stays. */
+/** Removes everything of deleted endpoints: their workers end at once, and their logs and records are deleted. */
 export class EndpointRemovals {
   readonly #deps: EndpointRemovalsDeps;
-  readonly #underWay = new Set<string>();
+  readonly #removing = new Set<string>();
 
   constructor(deps: EndpointRemovalsDeps) {
     this.#deps = deps;
   }
 
-  /** Nothing is started for this endpoint any more. */
+  /** While this is true, nothing may be started for the endpoint. */
   isRemoving(endpointId: string): boolean {
-    return this.#underWay.has(endpointId);
+    return this.#removing.has(endpointId);
   }
 
   async remove(endpointId: string): Promise<void> {
-    if (this.#underWay.has(endpointId)) return;
-    this.#underWay.add(endpointId);
+    if (this.#removing.has(endpointId)) return;
+    this.#removing.add(endpointId);
     try {
-      await this.#deps.reconcileQueue.over(endpointId);
-      await this.#clear(endpointId);
+      await this.#deps.reconcileQueue.whenDone(endpointId);
+      await this.#removeAll(endpointId);
     } finally {
-      this.#underWay.delete(endpointId);
+      this.#removing.delete(endpointId);
     }
   }
 
-  /** The endpoint was removed, and something of it is still here: the server ended in the middle of it, or an engine was away. */
+  /** Finishes the removal of a deleted endpoint that a stopped server or an unavailable engine interrupted. */
   async finishRemoval(endpointId: string): Promise<void> {
-    await this.#clear(endpointId);
+    await this.#removeAll(endpointId);
     await this.#deps.queue.removeEndpoint(endpointId);
   }
 
-  async #clear(endpointId: string): Promise<void> {
+  async #removeAll(endpointId: string): Promise<void> {
     const { registry, termination, store, clock } = this.#deps;
-    await Promise.all(registry.workersOf(endpointId).map((member) => this.#clearWorker(member)));
-    // Of a worker that has just ended by itself, the instance may still be there.
+    await Promise.all(registry.workersOf(endpointId).map((worker) => this.#removeWorker(worker)));
+    // The instance of a worker that has just ended by itself may not be removed yet.
     await termination.waitUntilDone(endpointId);
     if (registry.workersOf(endpointId).length > 0) return;
     registry.removeEndpoint(endpointId);
-    await Promise.all((await store.listEndedWorkers(endpointId)).map((worker) => this.#forgetLog(worker)));
+    await Promise.all((await store.listEndedWorkers(endpointId)).map((worker) => this.#deleteLog(worker)));
     await store.removeEndpoint(endpointId, clock.now());
   }
 
-  /** One whose engine does not answer is tried again with the next look. */
-  async #clearWorker(member: TrackedWorker): Promise<void> {
+  /** If its engine does not answer, the next reconciliation tries again. */
+  async #removeWorker(worker: TrackedWorker): Promise<void> {
     const { registry, engines, log } = this.#deps;
-    const { id, endpointId, dataCenterId } = member.record;
+    const { id, endpointId, dataCenterId } = worker.record;
     const engine = engines.get(dataCenterId);
     try {
-      // What is under way may have got past the point where it can be called back.
+      // A start in progress may create the instance after the first removal.
       await engine?.remove(id, 0);
-      await member.launching;
+      await worker.launching;
       await engine?.remove(id, 0);
       await engine?.forgetLog(id);
-      registry.removeWorker(member);
+      registry.removeWorker(worker);
     } catch (error) {
       log.warn(
         { err: error, endpointId, workerId: id },
-        'a worker of an endpoint that is gone could not be removed; trying again',
+        'a worker of a deleted endpoint could not be removed; trying again',
       );
     }
   }
 
-  /** One that cannot be removed now goes when its time is over. */
-  async #forgetLog({ id, endpointId, dataCenterId }: Worker): Promise<void> {
+  /** A log that cannot be deleted now is deleted when its retention ends. */
+  async #deleteLog({ id, endpointId, dataCenterId }: Worker): Promise<void> {
     const { engines, log } = this.#deps;
     try {
       await engines.get(dataCenterId)?.forgetLog(id);
     } catch (error) {
       log.warn(
         { err: error, endpointId, workerId: id },
-        'the log of a worker of an endpoint that is gone could not be removed',
+        'the log of a worker of a deleted endpoint could not be deleted',
       );
     }
   }

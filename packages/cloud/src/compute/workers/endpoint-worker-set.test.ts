@@ -4,19 +4,19 @@ import { recordCrash, NO_CRASHES } from './crash-backoff.ts';
 import { EndpointWorkerSet } from './endpoint-worker-set.ts';
 import { sampleWorker } from './worker.fixture.ts';
 
-function fleet(): EndpointWorkerSet {
+function workerSet(): EndpointWorkerSet {
   return new EndpointWorkerSet('e');
 }
 
 describe('the workers of one endpoint', () => {
   test('are counted by what they do; one that leaves before it was ready is not counted', () => {
-    const some = fleet();
+    const some = workerSet();
     some.add(sampleWorker('starting'));
     some.add(sampleWorker('idle', { state: 'ready', readyAt: 2 }));
     some.add(sampleWorker('running', { state: 'ready', readyAt: 2 })).busy = true;
     some.add(sampleWorker('finishing', { state: 'leaving', readyAt: 2 })).busy = true;
     some.add(sampleWorker('called back', { state: 'leaving' }));
-    some.add(sampleWorker('sick', { state: 'ready', readyAt: 2 })).unhealthy = 'its health check fails';
+    some.add(sampleWorker('sick', { state: 'ready', readyAt: 2 })).unhealthyReason = 'its health check fails';
     some.setPlacementFailure(4, 'full');
     assert.deepEqual(some.counts(), {
       idle: 1,
@@ -29,7 +29,7 @@ describe('the workers of one endpoint', () => {
   });
 
   test('an endpoint whose workers crash one after the other shows one that is not well', () => {
-    const some = fleet();
+    const some = workerSet();
     const crash = { lastLine: 'gone', ran: true, now: 1 };
     some.crashes = recordCrash(NO_CRASHES, crash);
     assert.equal(some.counts().unhealthy, 0);
@@ -38,30 +38,30 @@ describe('the workers of one endpoint', () => {
   });
 
   test('say why none of them takes a job: the cause before its consequences', () => {
-    const some = fleet();
+    const some = workerSet();
     assert.equal(some.reason(3), 'no worker wanted yet');
     assert.equal(
       some.reason(3, () => 'no engine for it'),
       'no worker can be placed: no engine for it',
     );
-    const member = some.add(sampleWorker('w'));
+    const worker = some.add(sampleWorker('w'));
     assert.equal(some.reason(3), 'a worker is starting');
-    member.progress = 'pulling layer 3 of 7';
+    worker.progress = 'pulling layer 3 of 7';
     assert.equal(some.reason(3), 'a worker is starting: pulling layer 3 of 7');
     some.add(sampleWorker('v'));
-    member.runningSince = 5;
+    worker.runningSince = 5;
     assert.equal(some.reason(3), '2 workers are starting');
     some.setPlacementFailure(1, 'no room');
     assert.equal(some.reason(3), 'no worker can be placed: no room');
     some.crashes = recordCrash(NO_CRASHES, { lastLine: 'no model', ran: true, now: 1 });
     assert.match(some.reason(3) ?? '', /the last one said: no model$/);
     assert.match(some.reason(0) ?? '', /the maximum of this endpoint is 0$/);
-    member.record = { ...member.record, state: 'ready', readyAt: 2 };
+    worker.record = { ...worker.record, state: 'ready', readyAt: 2 };
     assert.equal(some.reason(3), undefined);
   });
 
   test('are manned by whoever is there or on the way, and not by who leaves', () => {
-    const some = fleet();
+    const some = workerSet();
     assert.equal(some.hasActiveWorker, false);
     some.add(sampleWorker('w', { state: 'leaving', readyAt: 1 }));
     assert.equal(some.hasActiveWorker, false);
@@ -70,7 +70,7 @@ describe('the workers of one endpoint', () => {
   });
 
   test('forget their crashes when they are over', () => {
-    const some = fleet();
+    const some = workerSet();
     some.crashes = recordCrash(NO_CRASHES, { lastLine: 'gone', ran: true, now: 1_000 });
     some.add(sampleWorker('w', { state: 'ready', readyAt: 2_000 }));
     some.resetCrashesIfRecovered(1, 62_000);

@@ -5,14 +5,14 @@ import type { TrackedWorker } from './tracked-worker.ts';
 import type { ScaledWorker } from '../../domain/endpoints/worker-scaling.ts';
 import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
-/** Everything about the workers of one endpoint that need not survive a restart. */
+/** What is known of the workers of one endpoint. It need not survive a restart. */
 export class EndpointWorkerSet {
   readonly endpointId: string;
   readonly workers = new Map<string, TrackedWorker>();
   crashes: CrashHistory = NO_CRASHES;
-  /** Why the last start was refused; undefined when it was not. */
+  /** Why the last worker could not be placed; undefined if it could. */
   placementFailure: string | undefined;
-  /** How many workers are wanted and could not be placed. */
+  /** How many workers could not be placed. */
   throttled = 0;
   /** Requests in flight and waiting, as the gateway counts them. */
   demand = 0;
@@ -22,29 +22,26 @@ export class EndpointWorkerSet {
   }
 
   add(record: Worker): TrackedWorker {
-    const member = trackWorker(record);
-    this.workers.set(record.id, member);
-    return member;
+    const worker = trackWorker(record);
+    this.workers.set(record.id, worker);
+    return worker;
   }
 
-  /** Somebody is there, or on the way, to take what waits. */
+  /** Whether a worker takes work, or will soon. */
   get hasActiveWorker(): boolean {
     return [...this.workers.values()].some(isActive);
   }
 
-  /** All workers that were wanted have a place, or none were. */
   clearPlacementFailure(): void {
     this.placementFailure = undefined;
     this.throttled = 0;
   }
 
-  /** So many of those that were wanted have none. */
   setPlacementFailure(count: number, reason: string): void {
     this.placementFailure = reason;
     this.throttled = count;
   }
 
-  /** Forgets what went wrong when it is over. */
   resetCrashesIfRecovered(waiting: number, now: number): void {
     const readySince = [...this.workers.values()].flatMap(({ record }) =>
       record.state === 'ready' && record.readyAt !== null ? [record.readyAt] : [],
@@ -76,8 +73,8 @@ export class EndpointWorkerSet {
     const live = [...this.workers.values()].filter(
       ({ record }) => record.state !== 'leaving' || record.readyAt !== null,
     );
-    const unhealthy = live.filter((member) => member.unhealthy !== null).length;
-    const healthy = live.filter((member) => member.unhealthy === null);
+    const unhealthy = live.filter((worker) => worker.unhealthyReason !== null).length;
+    const healthy = live.filter((worker) => worker.unhealthyReason === null);
     const running = healthy.filter(({ busy }) => busy).length;
     const initializing = healthy.filter(({ record }) => record.state === 'starting').length;
     const idle = healthy.length - running - initializing;
@@ -91,17 +88,17 @@ export class EndpointWorkerSet {
     };
   }
 
-  /** Why there is no worker that could take a job; undefined where there is one, or none is needed. That no engine can run the image is told before a worker is wanted. */
+  /** Why no worker can take a job now; undefined if one can. An image that no engine can run is reported even before a worker is needed. */
   reason(workersMax: number, imageProblem: () => string | undefined = () => undefined): string | undefined {
-    const members = [...this.workers.values()];
-    if (members.some(({ record }) => record.state === 'ready')) return undefined;
+    const workers = [...this.workers.values()];
+    if (workers.some(({ record }) => record.state === 'ready')) return undefined;
     if (workersMax === 0) return 'no worker is wanted: the maximum of this endpoint is 0';
     if (this.crashes.count > 0) return describeCrashes(this.crashes);
     if (this.placementFailure !== undefined) return placementFailureMessage(this.placementFailure);
-    const starting = members.filter(({ record }) => record.state === 'starting');
+    const starting = workers.filter(({ record }) => record.state === 'starting');
     if (starting.length > 0) {
       const progress = starting.find(
-        (member) => member.runningSince === null && member.progress !== null,
+        (worker) => worker.runningSince === null && worker.progress !== null,
       )?.progress;
       return `${starting.length === 1 ? 'a worker is' : `${starting.length} workers are`} starting${progress === undefined ? '' : `: ${progress}`}`;
     }
@@ -110,6 +107,6 @@ export class EndpointWorkerSet {
   }
 }
 
-function placementFailureMessage(why: string): string {
-  return `no worker can be placed: ${why}`;
+function placementFailureMessage(reason: string): string {
+  return `no worker can be placed: ${reason}`;
 }

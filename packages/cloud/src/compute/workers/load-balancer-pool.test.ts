@@ -67,16 +67,16 @@ describe('a worker that somebody insists on', () => {
   });
 
   /** One that was let go and has not left. */
-  function leaving(version = endpoint.version): { member: TrackedWorker; leave: () => void } {
-    const member = registry.getOrCreate('e').add(sampleWorker('w', { state: 'leaving', version }));
+  function leaving(version = endpoint.version): { worker: TrackedWorker; leave: () => void } {
+    const worker = registry.getOrCreate('e').add(sampleWorker('w', { state: 'leaving', version }));
     const left = Promise.withResolvers<void>();
-    member.draining = left.promise;
+    worker.draining = left.promise;
     const leave = (): void => {
-      registry.removeWorker(member);
-      saved.set('w', { ...member.record, state: 'ended', endedAt: 5 });
+      registry.removeWorker(worker);
+      saved.set('w', { ...worker.record, state: 'ended', endedAt: 5 });
       left.resolve();
     };
-    return { member, leave };
+    return { worker, leave };
   }
 
   test('is started again, and is there from then on', async () => {

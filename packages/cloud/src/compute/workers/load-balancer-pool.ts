@@ -1,4 +1,4 @@
-import type { InstanceAddress } from '../../engines/instance.ts';
+import type { Upstream, WorkerPool } from '../../domain/endpoints/worker-pool.ts';
 import type { WorkerStore } from '../../store/worker-store.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import type { Clock } from '../../support/clock.ts';
@@ -25,43 +25,42 @@ export interface LoadBalancerPoolDeps {
   clock: Clock;
 }
 
-/** The workers of load balancing endpoints, as the gateway asks for them. */
-export class LoadBalancerPool {
+/** The workers of load balancing endpoints, for the gateway. */
+export class LoadBalancerPool implements WorkerPool {
   readonly #deps: LoadBalancerPoolDeps;
 
   constructor(deps: LoadBalancerPoolDeps) {
     this.#deps = deps;
   }
 
-  ready(endpointId: string): (InstanceAddress & { id: string })[] {
+  ready(endpointId: string): Upstream[] {
     return this.#deps.registry
       .workersOf(endpointId)
-      .flatMap(({ record, address, unhealthy }) =>
-        record.state === 'ready' && address !== undefined && unhealthy === null
+      .flatMap(({ record, address, unhealthyReason }) =>
+        record.state === 'ready' && address !== undefined && unhealthyReason === null
           ? [{ id: record.id, ...address }]
           : [],
       );
   }
 
-  /** Whether a worker that takes no requests yet may come to. */
   exists(endpointId: string, workerId: string): boolean {
-    const member = this.#deps.registry.findWorker(endpointId, workerId);
-    return member !== undefined && isActive(member);
+    const worker = this.#deps.registry.findWorker(endpointId, workerId);
+    return worker !== undefined && isActive(worker);
   }
 
-  /** Starts a worker again, under its id, that left because it had nothing to do. False where it belongs to the past, or there is no room for it. */
+  /** Starts a worker that was scaled down again, under its id. False if the endpoint has a newer version, or there is no capacity. */
   async resume(endpointId: string, workerId: string): Promise<boolean> {
     const { registry, termination, removals, candidates, launcher, store } = this.#deps;
     const endpoint = await this.#deps.endpoint(endpointId);
     const leaving = registry.findWorker(endpointId, workerId);
     if (endpoint === undefined || (leaving !== undefined && leaving.record.version !== endpoint.version))
       return false;
-    // It may be on its way out just now.
+    // It may be stopping just now.
     await leaving?.draining;
     await termination.waitUntilDone(endpointId, workerId);
-    const left = await store.findWorker(endpointId, workerId);
-    if (left === undefined || left.endedAt === null || left.version !== endpoint.version) return false;
-    // While another server looks after workers, no site is connected here.
+    const ended = await store.findWorker(endpointId, workerId);
+    if (ended === undefined || ended.endedAt === null || ended.version !== endpoint.version) return false;
+    // While another server is the leader, no data center is connected here.
     const placement = placeWorker(endpoint, await candidates.find(endpoint));
     if (removals.isRemoving(endpointId) || this.exists(endpointId, workerId))
       return this.exists(endpointId, workerId);
@@ -75,20 +74,20 @@ export class LoadBalancerPool {
     return true;
   }
 
-  /** How many requests there are, in flight and waiting. */
-  demand(endpointId: string, requests: number): void {
+  reportDemand(endpointId: string, requests: number): void {
     const { registry, reconcileQueue } = this.#deps;
-    const fleet = registry.getOrCreate(endpointId);
-    const before = fleet.demand;
-    fleet.demand = requests;
-    if (requests > 0 && (before === 0 || !fleet.hasActiveWorker)) reconcileQueue.enqueue(endpointId);
+    const workerSet = registry.getOrCreate(endpointId);
+    const before = workerSet.demand;
+    workerSet.demand = requests;
+    if (requests > 0 && (before === 0 || !workerSet.hasActiveWorker)) reconcileQueue.enqueue(endpointId);
   }
 
-  /** A worker was given a request, or is done with one: its idle time starts anew. */
-  touched(endpointId: string, workerId: string, inFlight: number): void {
+  reportActivity(endpointId: string, workerId: string, inFlight: number): void {
     this.#deps.requests.set(endpointId, workerId, inFlight);
-    const member = this.#deps.registry.findWorker(endpointId, workerId);
-    if (member !== undefined) Object.assign(member, { served: true, idleSince: this.#deps.clock.now() });
+    const worker = this.#deps.registry.findWorker(endpointId, workerId);
+    if (worker === undefined) return;
+    worker.served = true;
+    worker.idleSince = this.#deps.clock.now();
   }
 
   waitForChange(endpointId: string, milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -54,44 +54,44 @@ describe('a load balanced worker that an earlier server left', () => {
         sampleWorker('w', { endpointId: 'e', state, handle: '{}', readyAt: state === 'ready' ? 1 : null }),
       );
 
-  async function checks(member: TrackedWorker, count: number): Promise<void> {
+  async function checks(worker: TrackedWorker, count: number): Promise<void> {
     for (let done = 0; done < count; done += 1) {
       clock.advance(CHECK_EVERY_MS);
-      await health.check(member, endpoint, clock.now());
+      await health.check(worker, endpoint, clock.now());
     }
   }
 
   test('and that hangs is unhealthy after three checks, and let go after six', async () => {
     answer = 'unhealthy';
-    const member = adopted('ready');
-    await checks(member, 2);
-    assert.equal(member.unhealthy, null);
-    await checks(member, 1);
-    assert.deepEqual([member.unhealthy, dismissed], ['its health check fails', []]);
-    await checks(member, 3);
+    const worker = adopted('ready');
+    await checks(worker, 2);
+    assert.equal(worker.unhealthyReason, null);
+    await checks(worker, 1);
+    assert.deepEqual([worker.unhealthyReason, dismissed], ['its health check fails', []]);
+    await checks(worker, 3);
     assert.deepEqual(dismissed, ['its health check fails']);
   });
 
   test('and that comes back takes requests again', async () => {
     answer = 'unhealthy';
-    const member = adopted('ready');
-    await checks(member, 5);
+    const worker = adopted('ready');
+    await checks(worker, 5);
     answer = 'ready';
-    await checks(member, 1);
-    assert.deepEqual([member.address, member.strikes, member.unhealthy], [ADDRESS, 0, null]);
+    await checks(worker, 1);
+    assert.deepEqual([worker.address, worker.failedChecks, worker.unhealthyReason], [ADDRESS, 0, null]);
     answer = 'unhealthy';
-    await checks(member, 5);
+    await checks(worker, 5);
     assert.deepEqual(dismissed, []);
-    registry.removeWorker(member);
+    registry.removeWorker(worker);
   });
 
   test('before it was ready is asked until it is, with no strikes: it has the time of its start', async () => {
     answer = 'starting';
-    const member = adopted('starting');
-    await checks(member, 20);
-    assert.deepEqual([member.strikes, dismissed], [0, []]);
+    const worker = adopted('starting');
+    await checks(worker, 20);
+    assert.deepEqual([worker.failedChecks, dismissed], [0, []]);
     answer = 'ready';
-    while (member.address === undefined) await registry.changes.waitForNext('e', 1_000).changed;
-    assert.equal(member.record.state, 'ready');
+    while (worker.address === undefined) await registry.changes.waitForNext('e', 1_000).changed;
+    assert.equal(worker.record.state, 'ready');
   });
 });

@@ -3,17 +3,17 @@ import type { InstanceAddress } from '../../engines/instance.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
+import { HEALTH_CHECK_INTERVAL_MS } from '../reconcile-settings.ts';
 import type { WorkerTermination } from './worker-termination.ts';
 import { isActive, type TrackedWorker } from './tracked-worker.ts';
 import type { WorkerRegistry } from './worker-registry.ts';
 import { loadBalancerPorts } from './worker-spec.ts';
 
-const CHECK_EVERY_MS = 5_000;
-/** A worker that starts is asked much more often, at first: requests wait for it. */
+/** A starting worker is probed much more often, because requests wait for it. */
 const MIN_PROBE_PAUSE_MS = 10;
 const MAX_PROBE_PAUSE_MS = 500;
 const UNHEALTHY_AFTER_FAILURES = 3;
-/** After so many it does not come back any more, and another takes its place. */
+/** It is drained then, and another worker takes its place. */
 const REPLACE_AFTER_FAILURES = 6;
 
 export type ProbeResult = 'ready' | 'starting' | 'unhealthy';
@@ -22,7 +22,7 @@ export interface LoadBalancerWorkerHealthDeps {
   registry: WorkerRegistry;
   termination: WorkerTermination;
   engines: ReadonlyMap<string, InstanceEngine>;
-  /** Asks a worker how it is. */
+  /** The health check of a worker. */
   probe(host: string, port: number, path: string): Promise<ProbeResult>;
   /** How many requests the gateway has with a worker. */
   inFlight(endpointId: string, workerId: string): number;
@@ -30,7 +30,7 @@ export interface LoadBalancerWorkerHealthDeps {
   log: Log;
 }
 
-/** Knows of the workers of load balancing endpoints whether they take requests: it asks them. */
+/** Checks by HTTP whether the workers of load balancing endpoints take requests. */
 export class LoadBalancerWorkerHealth {
   readonly #deps: LoadBalancerWorkerHealthDeps;
 
@@ -38,56 +38,56 @@ export class LoadBalancerWorkerHealth {
     this.#deps = deps;
   }
 
-  /** Now and then; one that was not ready yet is asked until it is. One that an earlier server found ready has its strikes from the start: nothing else would notice that it hangs. */
-  async check(member: TrackedWorker, endpoint: Endpoint, now: number): Promise<void> {
+  /** Checks a worker from time to time, and probes one that is not ready until it is. A worker that an earlier server found ready counts failed checks from the start: nothing else would notice that it hangs. */
+  async check(worker: TrackedWorker, endpoint: Endpoint, now: number): Promise<void> {
     const { registry, termination, inFlight } = this.#deps;
-    member.busy = inFlight(endpoint.id, member.record.id) > 0;
-    if (member.address === undefined) this.probeUntilReady(member, endpoint);
-    if (member.address === undefined && member.record.state !== 'ready') return;
-    if (now - member.checkedAt < CHECK_EVERY_MS) return;
-    member.checkedAt = now;
-    const { state, address } = await this.#ask(member, endpoint);
-    if (state === 'ready') markHealthy(member, address);
-    else member.strikes += 1;
-    if (member.strikes >= UNHEALTHY_AFTER_FAILURES) member.unhealthy = 'its health check fails';
-    if (member.strikes >= REPLACE_AFTER_FAILURES) void termination.drain(member, member.unhealthy);
+    worker.busy = inFlight(endpoint.id, worker.record.id) > 0;
+    if (worker.address === undefined) this.probeUntilReady(worker, endpoint);
+    if (worker.address === undefined && worker.record.state !== 'ready') return;
+    if (now - worker.checkedAt < HEALTH_CHECK_INTERVAL_MS) return;
+    worker.checkedAt = now;
+    const { state, address } = await this.#probe(worker, endpoint);
+    if (state === 'ready') markHealthy(worker, address);
+    else worker.failedChecks += 1;
+    if (worker.failedChecks >= UNHEALTHY_AFTER_FAILURES) worker.unhealthyReason = 'its health check fails';
+    if (worker.failedChecks >= REPLACE_AFTER_FAILURES) void termination.drain(worker, worker.unhealthyReason);
     registry.changes.notify(endpoint.id);
   }
 
-  /** Asks a worker that starts, or that an earlier server started, until it is ready. */
-  probeUntilReady(member: TrackedWorker, endpoint: Endpoint): void {
-    if (member.isProbing || member.record.handle === null) return;
-    member.isProbing = true;
-    this.#askUntilReady(member, endpoint)
+  probeUntilReady(worker: TrackedWorker, endpoint: Endpoint): void {
+    if (worker.isProbing || worker.record.handle === null) return;
+    worker.isProbing = true;
+    this.#probeUntilReady(worker, endpoint)
       .catch((error: unknown) =>
         this.#deps.log.warn(
-          { err: error, workerId: member.record.id },
-          'a worker could not be asked how it is; trying again',
+          { err: error, workerId: worker.record.id },
+          'a worker could not be probed; trying again',
         ),
       )
-      .finally(() => (member.isProbing = false));
+      .finally(() => (worker.isProbing = false));
   }
 
-  async #askUntilReady(member: TrackedWorker, endpoint: Endpoint): Promise<void> {
+  async #probeUntilReady(worker: TrackedWorker, endpoint: Endpoint): Promise<void> {
     const { registry, clock } = this.#deps;
     for (
       let pauseMs = MIN_PROBE_PAUSE_MS;
-      registry.isTracked(member) && isActive(member);
+      registry.isTracked(worker) && isActive(worker);
       pauseMs = Math.min(2 * pauseMs, MAX_PROBE_PAUSE_MS)
     ) {
-      const { state, address } = await this.#ask(member, endpoint);
-      if (state === 'ready' && isActive(member)) {
+      const { state, address } = await this.#probe(worker, endpoint);
+      if (state === 'ready' && isActive(worker)) {
         const now = clock.now();
-        markHealthy(member, address);
-        Object.assign(member, { checkedAt: now, idleSince: now });
-        if (member.record.state === 'starting') registry.markReady(member, now);
+        markHealthy(worker, address);
+        worker.checkedAt = now;
+        worker.idleSince = now;
+        if (worker.record.state === 'starting') registry.markReady(worker, now);
         return registry.changes.notify(endpoint.id);
       }
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }
 
-  async #ask(
+  async #probe(
     { record }: TrackedWorker,
     endpoint: Endpoint,
   ): Promise<{ state: ProbeResult; address?: InstanceAddress }> {
@@ -95,16 +95,21 @@ export class LoadBalancerWorkerHealth {
     const [port, healthPort] = loadBalancerPorts(endpoint);
     const engine = engines.get(record.dataCenterId);
     const address = await engine?.address(record.id, port);
-    const asked = healthPort === port ? address : await engine?.address(record.id, healthPort);
-    if (address === undefined || asked === undefined) return { state: 'unhealthy' };
+    const healthAddress = healthPort === port ? address : await engine?.address(record.id, healthPort);
+    if (address === undefined || healthAddress === undefined) return { state: 'unhealthy' };
     return {
-      state: await probe(asked.host, asked.port, endpoint.env['HEALTH_CHECK_PATH'] ?? '/ping'),
+      state: await probe(
+        healthAddress.host,
+        healthAddress.port,
+        endpoint.env['HEALTH_CHECK_PATH'] ?? '/ping',
+      ),
       address,
     };
   }
 }
 
-/** It takes requests, whatever was the matter before. */
-function markHealthy(member: TrackedWorker, address: InstanceAddress | undefined): void {
-  Object.assign(member, { address, strikes: 0, unhealthy: null });
+function markHealthy(worker: TrackedWorker, address: InstanceAddress | undefined): void {
+  worker.address = address;
+  worker.failedChecks = 0;
+  worker.unhealthyReason = null;
 }

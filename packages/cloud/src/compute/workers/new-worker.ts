@@ -2,19 +2,19 @@ import type { Endpoint } from '../../domain/records.ts';
 import type { WorkerPlacement } from '../../domain/placement/worker-placement.ts';
 import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
-/** A worker as it is written down before there is anything of it. */
-export function newWorker(id: string, endpoint: Endpoint, where: WorkerPlacement, now: number): Worker {
+/** The record of a worker before its instance is started. */
+export function newWorker(id: string, endpoint: Endpoint, placement: WorkerPlacement, now: number): Worker {
   return {
     id,
     accountId: endpoint.accountId,
     endpointId: endpoint.id,
     version: endpoint.version,
-    dataCenterId: where.dataCenterId,
+    dataCenterId: placement.dataCenterId,
     image: endpoint.image,
-    gpuTypeId: where.gpuTypeId,
-    gpuCount: where.gpuCount,
-    cpuFlavorId: where.gpuTypeId === null ? (endpoint.cpuFlavors[0]?.id ?? null) : null,
-    vcpuCount: where.cpu,
+    gpuTypeId: placement.gpuTypeId,
+    gpuCount: placement.gpuCount,
+    cpuFlavorId: placement.gpuTypeId === null ? (endpoint.cpuFlavors[0]?.id ?? null) : null,
+    vcpuCount: placement.cpu,
     containerDisk: endpoint.containerDisk,
     templateId: endpoint.templateId,
     state: 'starting',

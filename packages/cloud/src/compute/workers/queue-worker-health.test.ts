@@ -27,7 +27,7 @@ describe('a worker of a queue', () => {
   /** It holds a job, as the store knows. */
   let holdsJob: boolean;
   let dismissed: (string | null)[];
-  let member: TrackedWorker;
+  let worker: TrackedWorker;
   let health: QueueWorkerHealth;
 
   beforeEach(() => {
@@ -71,16 +71,16 @@ describe('a worker of a queue', () => {
         dismissed.push(reason);
       },
     } as unknown as WorkerTermination;
-    member = registry.getOrCreate('e').add(sampleWorker('w', { endpointId: 'e' }));
+    worker = registry.getOrCreate('e').add(sampleWorker('w', { endpointId: 'e' }));
     health = new QueueWorkerHealth({ registry: registry, termination: termination, queue });
   });
 
-  /** Looks at it as often as the fleet does. */
+  /** Looks at it as often as the workerSet does. */
   async function pass(seconds: number, meanwhile: () => void = () => undefined): Promise<void> {
     for (let looks = 0; looks < 2 * seconds; looks += 1) {
       clock.advance(SECOND / 2);
       meanwhile();
-      await health.check(member, clock.now());
+      await health.check(worker, clock.now());
     }
   }
 
@@ -88,17 +88,17 @@ describe('a worker of a queue', () => {
 
   test('that falls silent with nothing to do is let go, and says why', async () => {
     await ready();
-    assert.equal(member.record.state, 'ready');
+    assert.equal(worker.record.state, 'ready');
     await pass(29);
-    assert.deepEqual([dismissed, member.unhealthy], [[], null]);
+    assert.deepEqual([dismissed, worker.unhealthyReason], [[], null]);
     await pass(15);
     assert.deepEqual(dismissed, ['it has not been heard of for 30 s']);
-    assert.equal(member.unhealthy, 'it has not been heard of for 30 s');
+    assert.equal(worker.unhealthyReason, 'it has not been heard of for 30 s');
   });
 
   test('that has not spoken yet is starting, and is not judged by its silence', async () => {
     await pass(120);
-    assert.deepEqual([dismissed, member.record.state], [[], 'starting']);
+    assert.deepEqual([dismissed, worker.record.state], [[], 'starting']);
   });
 
   test('stays as long as it is heard of, also where it only waits for an answer', async () => {
@@ -112,11 +112,11 @@ describe('a worker of a queue', () => {
   test('that speaks to another server alone is ready, busy and idle all the same', async () => {
     const hears = (): number => (heardElsewhereAt = clock.now());
     await pass(6, hears);
-    assert.deepEqual([member.record.state, member.busy], ['ready', false]);
-    assert.notEqual(member.idleSince, null);
+    assert.deepEqual([worker.record.state, worker.busy], ['ready', false]);
+    assert.notEqual(worker.idleSince, null);
     busyElsewhere = 1;
     await pass(6, hears);
-    assert.deepEqual([member.busy, member.idleSince], [true, null]);
+    assert.deepEqual([worker.busy, worker.idleSince], [true, null]);
     assert.deepEqual(dismissed, []);
   });
 
@@ -175,7 +175,7 @@ describe('a worker of a queue', () => {
   test('has its time after this server itself was away, or has just started', async () => {
     await ready();
     clock.advance(3600 * SECOND);
-    await health.check(member, clock.now());
+    await health.check(worker, clock.now());
     heartbeats.onProcessResumed();
     await pass(29);
     heartbeats.recordHeartbeat('e', 'w');

@@ -4,42 +4,42 @@ import type { WorkerRegistry } from './worker-registry.ts';
 const MIN_PAUSE_MS = 10;
 
 /**
- * With no worker yet, or none that stays, a job that waits is reason to look at its endpoint at
- * once; otherwise the next tick is soon enough. Jobs that come right after it are looked at
- * together, and while they keep coming and no worker does, the looks become rarer.
+ * Reconciles an endpoint without an active worker as soon as a job is queued; otherwise the next
+ * tick is soon enough. Jobs that follow shortly share one reconciliation, and while more come and
+ * no worker does, the pauses between reconciliations grow.
  */
 export class ScaleUpTrigger {
   readonly #registry: WorkerRegistry;
   readonly #reconcileQueue: ReconcileQueue;
-  readonly #longestPauseMs: number;
-  /** Endpoints that were just looked at, and whether another job came since. */
+  readonly #maxPauseMs: number;
+  /** Endpoints that were just reconciled, and whether another job was queued since. */
   readonly #pauses = new Map<string, { again: boolean }>();
 
-  constructor(registry: WorkerRegistry, reconcileQueue: ReconcileQueue, longestPauseMs: number) {
+  constructor(registry: WorkerRegistry, reconcileQueue: ReconcileQueue, maxPauseMs: number) {
     this.#registry = registry;
     this.#reconcileQueue = reconcileQueue;
-    this.#longestPauseMs = longestPauseMs;
+    this.#maxPauseMs = maxPauseMs;
   }
 
   onJobQueued(endpointId: string): void {
-    if (this.#isManned(endpointId)) return;
+    if (this.#hasActiveWorker(endpointId)) return;
     const pause = this.#pauses.get(endpointId);
-    if (pause === undefined) this.#look(endpointId, MIN_PAUSE_MS);
+    if (pause === undefined) this.#trigger(endpointId, MIN_PAUSE_MS);
     else pause.again = true;
   }
 
-  #look(endpointId: string, pauseMs: number): void {
+  #trigger(endpointId: string, pauseMs: number): void {
     this.#reconcileQueue.enqueue(endpointId);
     const pause = { again: false };
     this.#pauses.set(endpointId, pause);
     setTimeout(() => {
       this.#pauses.delete(endpointId);
-      if (pause.again && !this.#isManned(endpointId))
-        this.#look(endpointId, Math.min(2 * pauseMs, this.#longestPauseMs));
+      if (pause.again && !this.#hasActiveWorker(endpointId))
+        this.#trigger(endpointId, Math.min(2 * pauseMs, this.#maxPauseMs));
     }, pauseMs).unref();
   }
 
-  #isManned(endpointId: string): boolean {
+  #hasActiveWorker(endpointId: string): boolean {
     return this.#registry.find(endpointId)?.hasActiveWorker === true;
   }
 }

@@ -1,30 +1,31 @@
 import type { InstanceAddress } from '../../engines/instance.ts';
 import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
-/** One worker as the fleet sees it now. */
+/** A live worker: its record and what is known of it now. */
 export interface TrackedWorker {
   record: Worker;
   busy: boolean;
   idleSince: number | null;
-  /** It was given a request, for a load balancing endpoint. */
+  /** Whether it has had a request, on a load balancing endpoint. */
   served: boolean;
-  /** The last checks of its health in a row that failed. */
-  strikes: number;
-  unhealthy: string | null;
-  /** Where requests reach it, for a load balancing endpoint. */
+  /** Failed health checks in a row. */
+  failedChecks: number;
+  /** Null while it is healthy. */
+  unhealthyReason: string | null;
+  /** Where requests reach it, on a load balancing endpoint. */
   address: InstanceAddress | undefined;
   checkedAt: number;
-  /** It is being asked whether it is ready. */
+  /** Whether it is being probed until it is ready. */
   isProbing: boolean;
-  /** Since when its instance runs; null while that is being brought about. */
+  /** Since when its instance runs; null while it is being started. */
   runningSince: number | null;
-  /** The last that its engine said about the start. */
+  /** The last progress message of its engine about the start. */
   progress: string | null;
-  /** Why it was told to leave; null where there is nothing to say about that. */
+  /** Why it is drained; null where there is no reason to tell. */
   drainReason: string | null;
-  /** Resolves when the start has come to an end, well or not. */
+  /** Resolves when the start has ended, successful or not. */
   launching: Promise<void>;
-  /** Resolves when it has left after it was let go, or could not be. */
+  /** Resolves when draining has ended, successful or not. */
   draining: Promise<void>;
 }
 
@@ -34,8 +35,8 @@ export function trackWorker(record: Worker): TrackedWorker {
     busy: false,
     idleSince: null,
     served: false,
-    strikes: 0,
-    unhealthy: null,
+    failedChecks: 0,
+    unhealthyReason: null,
     address: undefined,
     checkedAt: 0,
     isProbing: false,
@@ -47,7 +48,7 @@ export function trackWorker(record: Worker): TrackedWorker {
   };
 }
 
-/** It takes work, or will soon. */
+/** Whether it takes work, or will soon. */
 export function isActive({ record }: Pick<TrackedWorker, 'record'>): boolean {
   return record.state === 'ready' || record.state === 'starting';
 }

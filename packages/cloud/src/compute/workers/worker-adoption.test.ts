@@ -2,16 +2,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { Instance } from '../../engines/instance.ts';
-import { orphanedInstances } from './worker-adoption.ts';
+import type { WorkerStore } from '../../store/worker-store.ts';
+import { createLog } from '../../support/log.ts';
+import { EngineConnections } from '../engine-connections.ts';
+import { adoptWorkers, isOrphanedWorker } from './worker-adoption.ts';
+import { WorkerRegistry } from './worker-registry.ts';
+import type { WorkerTermination } from './worker-termination.ts';
 import { sampleWorker } from './worker.fixture.ts';
 
-test('strays are instances of workers without a record, but not those of a data center that shares the engine', () => {
-  const [shared, other] = [{}, {}] as InstanceEngine[];
-  const engines = new Map([
-    ['A', shared],
-    ['B', shared],
-    ['C', other],
-  ] as [string, InstanceEngine][]);
+const log = createLog({ level: 'silent', format: 'json' });
+
+test('instances of workers without a record are removed, but not those of a data center that shares the engine', async () => {
+  const removed: string[] = [];
   const instance = (id: string, kind: string): Instance => ({
     id,
     labels: { kind },
@@ -23,20 +25,55 @@ test('strays are instances of workers without a record, but not those of a data 
     exitCode: null,
     signal: null,
   });
-  const living = [
-    sampleWorker('mine', { dataCenterId: 'A' }),
-    sampleWorker('of B', { dataCenterId: 'B' }),
-    sampleWorker('of C', { dataCenterId: 'C' }),
-  ];
-  const running = [
-    instance('mine', 'worker'),
-    instance('of B', 'worker'),
-    instance('of C', 'worker'),
-    instance('nobody', 'worker'),
-    instance('pod', 'pod'),
-  ];
-  assert.deepEqual(
-    orphanedInstances(running, living, 'A', engines).map(({ id }) => id),
-    ['of C', 'nobody'],
+  const shared = {
+    watch: () => () => undefined,
+    list: async () => [
+      instance('mine', 'worker'),
+      instance('of B', 'worker'),
+      instance('of C', 'worker'),
+      instance('nobody', 'worker'),
+      instance('pod', 'pod'),
+    ],
+    remove: async (id: string) => void removed.push(id),
+  } as unknown as InstanceEngine;
+  const other = { watch: () => () => undefined, list: async () => [] } as unknown as InstanceEngine;
+  const engines = new Map([
+    ['A', shared],
+    ['B', shared],
+    ['C', other],
+  ]);
+  const live = ['mine', 'of B', 'of C'].map((id, index) =>
+    sampleWorker(id, {
+      dataCenterId: ['A', 'B', 'C'][index] ?? '',
+      state: 'ready',
+      handle: '{}',
+      startedAt: 1,
+    }),
   );
+  const registry = new WorkerRegistry({ saveWorker: async () => undefined } as unknown as WorkerStore, log);
+  const deps = { registry, engines, termination: {} as WorkerTermination };
+  const connections = new EngineConnections({
+    engines: new Map([
+      ['A', shared],
+      ['B', shared],
+    ]),
+    owner: {
+      kind: 'worker',
+      adopt: async (engine, instances, isCurrent) => {
+        await adoptWorkers(engine, instances, live, deps, isCurrent);
+        return [];
+      },
+      isOrphan: async (found, engine) => isOrphanedWorker(found, engine, deps),
+      onInstanceExited: () => undefined,
+    },
+    enqueue: () => undefined,
+    log,
+  });
+  await connections.open();
+  assert.deepEqual(removed, ['of C', 'nobody']);
+  assert.deepEqual(
+    ['A', 'B', 'C'].map((id) => connections.isConnected(id)),
+    [true, true, false],
+  );
+  connections.close();
 });

@@ -2,7 +2,6 @@ import type { InstanceEngine } from '../../engines/engine.ts';
 import { foreignImageReason } from '../../domain/images/local-image-names.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import type { Log } from '../../support/log.ts';
-import type { DataCenterConnections } from './data-center-connections.ts';
 import { imageProblemOf } from '../../domain/placement/worker-placement.ts';
 import type { WorkerCandidate } from '../../domain/placement/worker-placement.ts';
 import type { WorkerSpecSources } from './worker-spec-sources.ts';
@@ -10,12 +9,13 @@ import { NO_CAPACITY } from '../../domain/placement/engine-capacity.ts';
 
 export interface WorkerCandidatesDeps {
   engines: ReadonlyMap<string, InstanceEngine>;
-  connections: DataCenterConnections;
+  /** Whether the instances of a data center are known. */
+  isConnected(dataCenterId: string): boolean;
   specSources: Pick<WorkerSpecSources, 'volume'>;
   log: Log;
 }
 
-/** What the data centers have to offer for a worker, as it is now. */
+/** Finds the data centers that may run a worker, with their present capacity. */
 export class WorkerCandidates {
   readonly #deps: WorkerCandidatesDeps;
 
@@ -23,17 +23,17 @@ export class WorkerCandidates {
     this.#deps = deps;
   }
 
-  /** Those that are connected and answer. */
+  /** The data centers that are connected and answer. */
   async find(endpoint: Endpoint): Promise<WorkerCandidate[]> {
-    const { engines, connections } = this.#deps;
-    const connected = [...engines].filter(([dataCenterId]) => connections.isConnected(dataCenterId));
-    const sites = await Promise.all(
-      connected.map(([dataCenterId, engine]) => this.#site(endpoint, dataCenterId, engine)),
+    const { engines, isConnected } = this.#deps;
+    const connected = [...engines].filter(([dataCenterId]) => isConnected(dataCenterId));
+    const candidates = await Promise.all(
+      connected.map(([dataCenterId, engine]) => this.#candidate(endpoint, dataCenterId, engine)),
     );
-    return sites.filter((site) => site !== undefined);
+    return candidates.filter((candidate) => candidate !== undefined);
   }
 
-  /** Why none that the endpoint may use can run its image, as far as that is known without asking them. */
+  /** Why no data center that the endpoint may use can run its image, as far as this is known without asking the engines. */
   imageProblem(endpoint: Endpoint): string | undefined {
     const allowed = [...this.#deps.engines].filter(
       ([dataCenterId]) =>
@@ -48,8 +48,8 @@ export class WorkerCandidates {
     );
   }
 
-  /** Only an engine that could run the image is asked for its capacity. */
-  async #site(
+  /** Only an engine that can run the image is asked for its capacity. */
+  async #candidate(
     endpoint: Endpoint,
     dataCenterId: string,
     engine: InstanceEngine,

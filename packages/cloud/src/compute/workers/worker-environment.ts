@@ -7,16 +7,15 @@ export interface WorkerEnvironmentInput {
   gpuTypeId: string | null;
   gpuCount: number;
   cpu: number;
-  /** Where the worker reaches Berth. */
+  /** The URL at which the worker reaches Berth. */
   url: string;
   token: string;
   volumeId: string | undefined;
 }
 
 /**
- * What every worker finds in its environment beside its own variables. The placeholders
- * `$ID` and `$RUNPOD_POD_ID` are the worker SDK's to fill in, and every address has a query,
- * because the SDK adds to it.
+ * The variables that Berth adds to a worker's environment. The worker SDK fills in the placeholders
+ * `$ID` and `$RUNPOD_POD_ID`, and appends to the query, so every URL has one.
  */
 export function workerEnvironment({
   id,
@@ -47,7 +46,7 @@ export function workerEnvironment({
       RUNPOD_WEBHOOK_PING: `${base}/ping/$RUNPOD_POD_ID${query}`,
       RUNPOD_PING_INTERVAL: '10000',
     }),
-    // The SDK's own checks want the internet, 4 GB of free memory and a tenth of the disk: not every machine has those to show.
+    // The SDK's own checks require the internet, 4 GB of free memory and a tenth of the disk, which not every machine has.
     RUNPOD_SKIP_AUTO_SYSTEM_CHECKS: 'true',
   };
 }

@@ -26,7 +26,7 @@ export interface WorkerLauncherDeps {
   log: Log;
 }
 
-/** Brings single workers about. */
+/** Starts single workers. */
 export class WorkerLauncher {
   readonly #deps: WorkerLauncherDeps;
 
@@ -34,41 +34,41 @@ export class WorkerLauncher {
     this.#deps = deps;
   }
 
-  /** The worker counts from now on; that it comes to run goes on by itself. */
-  launch(endpoint: Endpoint, where: WorkerPlacement, id = this.#deps.ids.resource()): void {
+  /** The worker is tracked from now on. Its start continues in the background. */
+  launch(endpoint: Endpoint, placement: WorkerPlacement, id = this.#deps.ids.resource()): void {
     const { registry, clock, log } = this.#deps;
-    const member = registry.getOrCreate(endpoint.id).add(newWorker(id, endpoint, where, clock.now()));
-    member.launching = this.#bringAbout(member, endpoint, where)
-      .catch((error: unknown) => this.#failed(member, error))
+    const worker = registry.getOrCreate(endpoint.id).add(newWorker(id, endpoint, placement, clock.now()));
+    worker.launching = this.#start(worker, endpoint, placement)
+      .catch((error: unknown) => this.#handleFailure(worker, error))
       .catch((error: unknown) => log.error({ err: error }, 'a worker could not be started'));
   }
 
-  /** It is written down before it is there, and what it needs is gathered meanwhile. */
-  async #bringAbout(member: TrackedWorker, endpoint: Endpoint, where: WorkerPlacement): Promise<void> {
+  /** The record is stored before the engine is asked, so that a crash in between leaves no unknown instance. */
+  async #start(worker: TrackedWorker, endpoint: Endpoint, placement: WorkerPlacement): Promise<void> {
     const { registry, removals, loadBalancerHealth, engines, specSources, clock } = this.#deps;
     const [spec] = await Promise.all([
-      buildWorkerSpec(member, endpoint, where, specSources),
-      registry.save(member),
+      buildWorkerSpec(worker, endpoint, placement, specSources),
+      registry.save(worker),
     ]);
     if (removals.isRemoving(endpoint.id)) return;
-    const handle = await engines.get(where.dataCenterId)?.start(spec);
-    if (member.record.endedAt !== null || handle === undefined || removals.isRemoving(endpoint.id)) return;
-    member.runningSince = clock.now();
-    member.record = { ...member.record, handle: JSON.stringify(handle), startedAt: member.runningSince };
-    if (endpoint.type === 'LOAD_BALANCER') loadBalancerHealth.probeUntilReady(member, endpoint);
-    await registry.save(member);
+    const handle = await engines.get(placement.dataCenterId)?.start(spec);
+    if (worker.record.endedAt !== null || handle === undefined || removals.isRemoving(endpoint.id)) return;
+    worker.runningSince = clock.now();
+    worker.record = { ...worker.record, handle: JSON.stringify(handle), startedAt: worker.runningSince };
+    if (endpoint.type === 'LOAD_BALANCER') loadBalancerHealth.probeUntilReady(worker, endpoint);
+    await registry.save(worker);
   }
 
-  /** That there is no room after all is nobody's mishap. */
-  async #failed(member: TrackedWorker, error: unknown): Promise<void> {
+  /** Missing capacity does not count as a crash. */
+  async #handleFailure(worker: TrackedWorker, error: unknown): Promise<void> {
     const { registry, termination, removals, log } = this.#deps;
-    const { id, endpointId, endedAt } = member.record;
-    if (removals.isRemoving(endpointId) || endedAt !== null || !registry.isTracked(member)) return;
+    const { id, endpointId, endedAt } = worker.record;
+    if (removals.isRemoving(endpointId) || endedAt !== null || !registry.isTracked(worker)) return;
     const reason = error instanceof Error ? error.message : String(error);
     log.info({ endpointId, workerId: id, reason }, 'a worker did not start');
     if (!(error instanceof BerthError && error.code === 'capacity'))
-      return termination.handleExit(member, { reason });
+      return termination.handleExit(worker, { reason });
     registry.find(endpointId)?.setPlacementFailure(1, reason);
-    await termination.terminate(member, { reason });
+    await termination.terminate(worker, { reason });
   }
 }

@@ -31,10 +31,10 @@ test('whoever waits for a worker is woken when it is ready, also where that cann
     },
   } as unknown as WorkerStore;
   const registry = new WorkerRegistry(store, log);
-  const member = registry.getOrCreate('e').add(sampleWorker('w'));
+  const worker = registry.getOrCreate('e').add(sampleWorker('w'));
   const { changed } = registry.changes.waitForNext('e', 60_000);
-  registry.markReady(member, 7);
+  registry.markReady(worker, 7);
   await changed;
-  assert.deepEqual([member.record.state, member.record.readyAt, saved.length], ['ready', 7, 1]);
-  assert.equal(registry.findWorkerByInstance('w'), member);
+  assert.deepEqual([worker.record.state, worker.record.readyAt, saved.length], ['ready', 7, 1]);
+  assert.equal(registry.findWorkerByInstance('w'), worker);
 });

@@ -5,16 +5,16 @@ import { EndpointWorkerSet } from './endpoint-worker-set.ts';
 import type { TrackedWorker } from './tracked-worker.ts';
 
 /**
- * The workers that this server looks after, by endpoint. What must survive a restart is in the
- * store as well. Empty where another server looks after them: whoever is in the middle of
- * something with a worker sees by that that it is no longer theirs to go on with.
+ * The live workers, by endpoint. What must survive a restart is in the store as well. The registry
+ * is empty while another server is the leader: work in progress on a worker stops when it finds
+ * that the worker is no longer tracked.
  */
 export class WorkerRegistry {
-  /** Tells, by endpoint, that something about its workers has changed. */
+  /** Notifies, by endpoint, of changes to its workers. */
   readonly changes = new ChangeNotifier();
   readonly #store: WorkerStore;
   readonly #log: Log;
-  readonly #fleets = new Map<string, EndpointWorkerSet>();
+  readonly #workerSets = new Map<string, EndpointWorkerSet>();
 
   constructor(store: WorkerStore, log: Log) {
     this.#store = store;
@@ -22,69 +22,68 @@ export class WorkerRegistry {
   }
 
   find(endpointId: string): EndpointWorkerSet | undefined {
-    return this.#fleets.get(endpointId);
+    return this.#workerSets.get(endpointId);
   }
 
-  /** As `find`, and makes it where there is none. */
   getOrCreate(endpointId: string): EndpointWorkerSet {
-    let fleet = this.#fleets.get(endpointId);
-    if (fleet === undefined) {
-      fleet = new EndpointWorkerSet(endpointId);
-      this.#fleets.set(endpointId, fleet);
+    let workerSet = this.#workerSets.get(endpointId);
+    if (workerSet === undefined) {
+      workerSet = new EndpointWorkerSet(endpointId);
+      this.#workerSets.set(endpointId, workerSet);
     }
-    return fleet;
+    return workerSet;
   }
 
   endpointIds(): string[] {
-    return [...this.#fleets.keys()];
+    return [...this.#workerSets.keys()];
   }
 
   workersOf(endpointId: string): TrackedWorker[] {
-    return [...(this.#fleets.get(endpointId)?.workers.values() ?? [])];
+    return [...(this.#workerSets.get(endpointId)?.workers.values() ?? [])];
   }
 
   findWorker(endpointId: string, workerId: string): TrackedWorker | undefined {
-    return this.#fleets.get(endpointId)?.workers.get(workerId);
+    return this.#workerSets.get(endpointId)?.workers.get(workerId);
   }
 
-  /** Where only the instance is known, as an engine knows it. */
+  /** An engine knows the instance id, which is the worker's id, but not the endpoint. */
   findWorkerByInstance(id: string): TrackedWorker | undefined {
-    for (const { workers } of this.#fleets.values()) {
-      const member = workers.get(id);
-      if (member !== undefined) return member;
+    for (const { workers } of this.#workerSets.values()) {
+      const worker = workers.get(id);
+      if (worker !== undefined) return worker;
     }
     return undefined;
   }
 
-  /** It is this very one that is looked after, and not one that took up its id since. */
-  isTracked(member: TrackedWorker): boolean {
-    const { endpointId, id } = member.record;
-    return this.findWorker(endpointId, id) === member;
+  /** Whether this worker is tracked, and not a later one with the same id. */
+  isTracked(worker: TrackedWorker): boolean {
+    const { endpointId, id } = worker.record;
+    return this.findWorker(endpointId, id) === worker;
   }
 
   async save({ record }: TrackedWorker): Promise<void> {
     await this.#store.saveWorker(record);
   }
 
-  /** A worker that started takes work from now on. */
-  markReady(member: TrackedWorker, now: number): void {
-    const { id, endpointId } = member.record;
-    member.record = { ...member.record, state: 'ready', readyAt: now };
-    this.save(member).catch((error: unknown) =>
-      this.#log.warn({ err: error, workerId: id }, 'it could not be written down that a worker is ready'),
+  markReady(worker: TrackedWorker, now: number): void {
+    const { id, endpointId } = worker.record;
+    worker.record = { ...worker.record, state: 'ready', readyAt: now };
+    this.save(worker).catch((error: unknown) =>
+      this.#log.warn({ err: error, workerId: id }, 'the ready state of a worker could not be stored'),
     );
     this.changes.notify(endpointId);
   }
 
-  removeWorker(member: TrackedWorker): void {
-    if (this.isTracked(member)) this.#fleets.get(member.record.endpointId)?.workers.delete(member.record.id);
+  removeWorker(worker: TrackedWorker): void {
+    if (this.isTracked(worker))
+      this.#workerSets.get(worker.record.endpointId)?.workers.delete(worker.record.id);
   }
 
   removeEndpoint(endpointId: string): void {
-    this.#fleets.delete(endpointId);
+    this.#workerSets.delete(endpointId);
   }
 
   clear(): void {
-    this.#fleets.clear();
+    this.#workerSets.clear();
   }
 }

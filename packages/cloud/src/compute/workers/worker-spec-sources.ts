@@ -1,54 +1,43 @@
 import type { InstanceSpec } from '../../engines/instance.ts';
 import type { Endpoint } from '../../domain/records.ts';
-import type { TrackedWorker } from './tracked-worker.ts';
 import type { WorkerPlacement } from '../../domain/placement/worker-placement.ts';
+import type { InstanceSpecSources } from '../instance-spec-sources.ts';
+import type { TrackedWorker } from './tracked-worker.ts';
 import { workerSpec } from './worker-spec.ts';
 
-/** What a worker is given, from wherever in the house it is kept. */
-export interface WorkerSpecSources {
-  /** The environment with its secrets filled in. */
-  resolveEnv(accountId: string, env: Record<string, string>): Promise<Record<string, string>>;
-  /** What an image is pulled with: saved credentials that are named, or what the account has for this image. */
-  credentials(
-    accountId: string,
-    registryId: string | null,
-    image: string,
-  ): Promise<{ username: string; password: string } | undefined>;
-  /** Where a network volume of the endpoint lies in a data center; undefined where it has none there. */
+/** Where a worker gets what it needs to run. */
+export interface WorkerSpecSources extends InstanceSpecSources {
+  /** The directory of the endpoint's network volume in a data center; undefined if it has none there. */
   volume(endpoint: Endpoint, dataCenterId: string): Promise<{ id: string; folder: string } | undefined>;
-  /** The file with the code of an endpoint whose image comes without; undefined where it has none. */
+  /** The file with the code of an endpoint whose image contains none; undefined if there is none. */
   artifact(endpoint: Endpoint): Promise<string | undefined>;
   tokenFor(endpointId: string, workerId: string): string;
-  /** Where workers of a data center reach this server. */
-  workerUrl(dataCenterId: string): Promise<string>;
 }
 
-/** Gathers what this worker needs to run at its place. */
 export async function buildWorkerSpec(
-  member: TrackedWorker,
+  worker: TrackedWorker,
   endpoint: Endpoint,
-  where: WorkerPlacement,
-  provisions: WorkerSpecSources,
+  placement: WorkerPlacement,
+  sources: WorkerSpecSources,
 ): Promise<InstanceSpec> {
   const { accountId, registryId, image } = endpoint;
   const [env, url, volume, artifact, registry] = await Promise.all([
-    provisions.resolveEnv(accountId, endpoint.env),
-    provisions.workerUrl(where.dataCenterId),
-    provisions.volume(endpoint, where.dataCenterId),
-    provisions.artifact(endpoint),
-    provisions.credentials(accountId, registryId, image),
+    sources.resolveEnv(accountId, endpoint.env),
+    sources.serverUrl(placement.dataCenterId),
+    sources.volume(endpoint, placement.dataCenterId),
+    sources.artifact(endpoint),
+    sources.credentials(accountId, registryId, image),
   ]);
-  const token = provisions.tokenFor(endpoint.id, member.record.id);
   return workerSpec({
     endpoint,
-    record: member.record,
-    placement: where,
+    record: worker.record,
+    placement,
     env,
     url,
-    token,
+    token: sources.tokenFor(endpoint.id, worker.record.id),
     volume,
     artifact,
     registry,
-    onProgress: (line) => (member.progress = line),
+    onProgress: (line) => (worker.progress = line),
   });
 }

@@ -7,26 +7,26 @@ import { workerEnvironment } from './worker-environment.ts';
 import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
 const VOLUME_PATH = '/runpod-volume';
-/** Where flash's worker images unpack a build from. They see it at the path that it has on the machine. */
+/** The path from which flash's worker images unpack a build: the same as on the host. */
 const ARTIFACT_PATH_VARIABLE = 'FLASH_BUILD_ARTIFACT_PATH';
 
 export interface WorkerSpecInput {
   endpoint: Endpoint;
   record: Pick<Worker, 'id'>;
   placement: WorkerPlacement;
-  /** The endpoint's own, with its secrets filled in. */
+  /** The endpoint's own variables, with their secret references resolved. */
   env: Record<string, string>;
-  /** Where the worker reaches Berth, and what it shows there. */
+  /** The URL at which the worker reaches Berth, and its token. */
   url: string;
   token: string;
   volume: { id: string; folder: string } | undefined;
-  /** A file with the code that the image runs, where it comes without. */
+  /** The file with the code, if the image contains none. */
   artifact: string | undefined;
   registry: { username: string; password: string } | undefined;
   onProgress: (line: string) => void;
 }
 
-/** A worker in the words of the engines. */
+/** The instance spec of a worker. */
 export function workerSpec({
   endpoint,
   record,
@@ -83,7 +83,7 @@ function portsOf(endpoint: Endpoint): InstanceSpec['ports'] {
   ];
 }
 
-/** The port for requests and the one for health checks, of a load balancing endpoint. */
+/** The ports of a load balancing endpoint for requests and for health checks. */
 export function loadBalancerPorts({ env, ports }: Endpoint): [number, number] {
   const declared = ports.map((entry) => Number.parseInt(entry, 10))[0];
   const port = Number(env['PORT']) || declared || 80;

@@ -27,7 +27,7 @@ describe('a worker that leaves', () => {
   let removed: PromiseWithResolvers<void>;
   let registry: WorkerRegistry;
   let termination: WorkerTermination;
-  let member: TrackedWorker;
+  let worker: TrackedWorker;
 
   beforeEach(() => {
     steps = [];
@@ -79,14 +79,14 @@ describe('a worker that leaves', () => {
       clock: new ManualClock(),
       log,
     });
-    member = registry.getOrCreate('e').add(sampleWorker('w', { state: 'ready', readyAt: 2 }));
+    worker = registry.getOrCreate('e').add(sampleWorker('w', { state: 'ready', readyAt: 2 }));
   });
 
   test('is told to end when it has finished what it has', async () => {
     requests = 1;
     removed.resolve();
-    const leaving = termination.drain(member, null);
-    assert.deepEqual([member.record.state, steps], ['leaving', ['dismissed', 'saved as leaving']]);
+    const leaving = termination.drain(worker, null);
+    assert.deepEqual([worker.record.state, steps], ['leaving', ['dismissed', 'saved as leaving']]);
     requests = 0;
     await leaving;
     assert.deepEqual(steps.slice(2), ['stopped', 'removing', 'saved as ended']);
@@ -96,7 +96,7 @@ describe('a worker that leaves', () => {
   test('and is stuck with a job that was stopped is not waited for: its other jobs go back', async () => {
     busy = 1;
     removed.resolve();
-    const leaving = termination.drain(member, 'it went on');
+    const leaving = termination.drain(worker, 'it went on');
     stuck = true;
     await leaving;
     assert.deepEqual(steps.slice(2), [
@@ -110,8 +110,8 @@ describe('a worker that leaves', () => {
   test('and is stuck is heard of as ended by then: its other jobs go back all the same', async () => {
     [busy, stuck] = [1, true];
     removed.resolve();
-    onStop = () => termination.handleExit(member, { exitCode: 137, reason: 'it ended with code 137' });
-    await termination.drain(member, 'it went on');
+    onStop = () => termination.handleExit(worker, { exitCode: 137, reason: 'it ended with code 137' });
+    await termination.drain(worker, 'it went on');
     assert.deepEqual(
       steps.filter((step) => step.startsWith('the worker')),
       ['the worker that ran the job ended: it went on'],
@@ -120,27 +120,27 @@ describe('a worker that leaves', () => {
 
   test('and is heard of as ended by then, has its end written down once, as it was', async () => {
     removed.resolve();
-    onStop = () => termination.handleExit(member, { exitCode: 7, reason: 'it ended with code 7', at: 5 });
-    await termination.drain(member, 'it was in the way');
+    onStop = () => termination.handleExit(worker, { exitCode: 7, reason: 'it ended with code 7', at: 5 });
+    await termination.drain(worker, 'it was in the way');
     assert.deepEqual(steps.filter((step) => step === 'saved as ended').length, 1);
     assert.deepEqual(
-      [member.record.endedAt, member.record.exitCode, member.record.reason],
+      [worker.record.endedAt, worker.record.exitCode, worker.record.reason],
       [5, 7, 'it was in the way'],
     );
   });
 
   test('is left alone as soon as another server looks after it', async () => {
     requests = 1;
-    const leaving = termination.drain(member, null);
+    const leaving = termination.drain(worker, null);
     registry.clear();
     requests = 0;
     await leaving;
     assert.deepEqual(steps, ['dismissed', 'saved as leaving']);
-    assert.equal(member.record.endedAt, null);
+    assert.equal(worker.record.endedAt, null);
   });
 
   test('is gone at once, and settled when that is written down', async () => {
-    const over = termination.terminate(member, { reason: null });
+    const over = termination.terminate(worker, { reason: null });
     assert.equal(registry.findWorker('e', 'w'), undefined);
     const settled = termination.waitUntilDone('e', 'w').then(() => steps.push('settled'));
     removed.resolve();
@@ -151,8 +151,8 @@ describe('a worker that leaves', () => {
 
   test('by itself has crashed: its jobs are told why, and its endpoint is looked at', async () => {
     removed.resolve();
-    await termination.handleExit(member, { exitCode: 1, reason: 'it ended with code 1' });
-    assert.equal(member.record.reason, 'it ended with code 1: Error: no model');
+    await termination.handleExit(worker, { exitCode: 1, reason: 'it ended with code 1' });
+    assert.equal(worker.record.reason, 'it ended with code 1: Error: no model');
     assert.deepEqual(steps, [
       'the worker that ran the job ended: it ended with code 1: Error: no model',
       'removing',
@@ -168,28 +168,28 @@ describe('a worker that leaves', () => {
   test('by itself because its own check failed tells what that found, not the last line of its log', async () => {
     removed.resolve();
     unhealthy = 'model_is_there: RuntimeError: no weights';
-    await termination.handleExit(member, { exitCode: 1, reason: 'it ended with code 1' });
-    assert.equal(member.record.reason, 'it ended with code 1: model_is_there: RuntimeError: no weights');
+    await termination.handleExit(worker, { exitCode: 1, reason: 'it ended with code 1' });
+    assert.equal(worker.record.reason, 'it ended with code 1: model_is_there: RuntimeError: no weights');
     assert.equal(registry.find('e')?.crashes.lastLine, 'model_is_there: RuntimeError: no weights');
   });
 
   for (const [what, work] of [
     ['a job', () => (jobs = true)],
-    ['a request', () => (member.served = true)],
+    ['a request', () => (worker.served = true)],
   ] as const) {
     test(`by itself and with code 0, after it was given ${what}, is no mishap`, async () => {
       removed.resolve();
       work();
-      await termination.handleExit(member, { exitCode: 0, reason: 'it ended with code 0' });
-      assert.deepEqual([member.record.reason, registry.find('e')?.crashes.count], [null, 0]);
+      await termination.handleExit(worker, { exitCode: 0, reason: 'it ended with code 0' });
+      assert.deepEqual([worker.record.reason, registry.find('e')?.crashes.count], [null, 0]);
     });
   }
 
   test('by itself and with code 0, before it did anything, has crashed all the same', async () => {
     removed.resolve();
-    await termination.handleExit(member, { exitCode: 0, reason: 'it ended with code 0', at: 3 });
+    await termination.handleExit(worker, { exitCode: 0, reason: 'it ended with code 0', at: 3 });
     assert.deepEqual(
-      [member.record.reason, registry.find('e')?.crashes.count],
+      [worker.record.reason, registry.find('e')?.crashes.count],
       ['it ended with code 0: Error: no model', 1],
     );
   });

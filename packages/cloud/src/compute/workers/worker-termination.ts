@@ -6,100 +6,96 @@ import type { ReconcileQueue } from '../reconcile-queue.ts';
 import { recordCrash, exitedCleanly, NO_CRASHES } from './crash-backoff.ts';
 import type { TrackedWorker } from './tracked-worker.ts';
 import type { WorkerRegistry } from './worker-registry.ts';
-import { crashSummary } from '../crash-summary.ts';
+import { readCrashSummary } from '../crash-summary.ts';
+import { MAX_REASON_LENGTH, STOP_GRACE_MS } from '../reconcile-settings.ts';
 import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
-/** What a worker that is told to end has to do so. */
-export const STOP_GRACE_MS = 10_000;
-/** How often a worker that leaves is asked whether it is done. */
+/** How often a draining worker is checked for unfinished work. */
 const BUSY_POLL_MS = 100;
-const CRASH_LOG_LINES = 30;
-const MAX_REASON_LENGTH = 500;
 
 export interface WorkerTerminationDeps {
   registry: WorkerRegistry;
-  /** Of endpoints: one whose worker ended by itself is looked at. */
+  /** An endpoint is reconciled when one of its workers has ended by itself. */
   reconcileQueue: ReconcileQueue;
   queue: JobQueue;
   engines: ReadonlyMap<string, InstanceEngine>;
-  /** How many requests the gateway has with a worker. */
+  /** How many requests the gateway has in flight with a worker. */
   inFlight(endpointId: string, workerId: string): number;
   clock: Clock;
   log: Log;
 }
 
-/** How a worker came to its end. */
+/** How a worker ended. */
 export interface WorkerExit {
   exitCode?: number | null;
   reason: string | null;
-  /** When it ended, where that is known better than by now. */
+  /** When it ended, if not just now. */
   at?: number | undefined;
 }
 
-/** How workers leave: let go because they are not wanted any more, or ended by themselves. */
+/** Ends workers: drains those that are no longer needed, and records the end of those that exited by themselves. */
 export class WorkerTermination {
   readonly #deps: WorkerTerminationDeps;
-  /** Ends about which not all is done yet. */
-  readonly #underWay = new Set<{ endpointId: string; workerId: string; over: Promise<void> }>();
+  /** Terminations in progress. */
+  readonly #pending = new Set<{ endpointId: string; workerId: string; done: Promise<void> }>();
 
   constructor(deps: WorkerTerminationDeps) {
     this.#deps = deps;
   }
 
   /**
-   * Lets a worker go: no more jobs, what it waits for ends now, it finishes what it has, and
-   * only then is it told to end. A job that reached it before is done before; of one that is
-   * stuck with a job that was stopped, what else it has goes back.
+   * Drains a worker: it gets no more jobs, its long polls end, and when it has finished its jobs and
+   * requests it is stopped. If it is stuck with a cancelled job, its other jobs go back to the queue.
    */
-  drain(member: TrackedWorker, reason: string | null): Promise<void> {
-    if (member.record.state !== 'leaving' && member.record.state !== 'ended')
-      member.draining = this.#letGo(member, reason);
-    return member.draining;
+  drain(worker: TrackedWorker, reason: string | null): Promise<void> {
+    if (worker.record.state !== 'leaving' && worker.record.state !== 'ended')
+      worker.draining = this.#drain(worker, reason);
+    return worker.draining;
   }
 
-  async #letGo(member: TrackedWorker, reason: string | null): Promise<void> {
-    const { record } = member;
+  async #drain(worker: TrackedWorker, reason: string | null): Promise<void> {
+    const { record } = worker;
     const { registry, queue, engines, log } = this.#deps;
-    member.record = { ...record, state: 'leaving' };
-    member.drainReason = reason;
+    worker.record = { ...record, state: 'leaving' };
+    worker.drainReason = reason;
     queue.drainWorker(record.endpointId, record.id);
     registry.changes.notify(record.endpointId);
     try {
-      await registry.save(member);
+      await registry.save(worker);
       while (
-        registry.isTracked(member) &&
+        registry.isTracked(worker) &&
         this.#isBusy(record) &&
         !queue.cancellations.isStuck(record.endpointId, record.id)
       )
         await new Promise((resolve) => setTimeout(resolve, BUSY_POLL_MS));
-      if (!registry.isTracked(member)) return;
+      if (!registry.isTracked(worker)) return;
       await engines.get(record.dataCenterId)?.stop(record.id, STOP_GRACE_MS);
-      // Its engine may have told of its end by now, which is then written down as it was.
-      if (registry.isTracked(member))
+      // Its engine may have reported the exit by now, which then was recorded.
+      if (registry.isTracked(worker))
         await this.#track(
-          member,
-          this.#end(
-            member,
+          worker,
+          this.#terminate(
+            worker,
             { reason },
             this.#isBusy(record) ? () => this.#loseJobs(record, reason) : undefined,
           ),
         );
     } catch (error) {
-      log.warn({ err: error, workerId: record.id }, 'a worker could not be ended; trying again');
-      member.record = { ...member.record, state: record.state };
+      log.warn({ err: error, workerId: record.id }, 'a worker could not be stopped; trying again');
+      worker.record = { ...worker.record, state: record.state };
     }
   }
 
-  /** A worker ended by itself. Where it was not told to, that is a mishap, and the next one waits a little longer. */
-  handleExit(member: TrackedWorker, ending: WorkerExit & { reason: string }): Promise<void> {
-    return this.#track(member, this.#ended(member, ending));
+  /** A worker's instance ended. If that was not expected, it counts as a crash, and the next start waits longer. */
+  handleExit(worker: TrackedWorker, ending: WorkerExit & { reason: string }): Promise<void> {
+    return this.#track(worker, this.#handleExit(worker, ending));
   }
 
-  async #ended(
-    member: TrackedWorker,
+  async #handleExit(
+    worker: TrackedWorker,
     { exitCode = null, reason, at }: WorkerExit & { reason: string },
   ): Promise<void> {
-    const { record } = member;
+    const { record } = worker;
     if (record.endedAt !== null) return;
     const { registry, reconcileQueue, queue, clock } = this.#deps;
     const expected =
@@ -107,62 +103,62 @@ export class WorkerTermination {
       exitedCleanly({
         exitCode,
         readyAt: record.readyAt,
-        worked: this.#hasWorked(member),
+        worked: this.#hasWorked(worker),
         at: at ?? clock.now(),
       });
-    // What its own check found says more than the last line of its log.
-    const lastLine = expected
+    // The finding of its own fitness check says more than the last line of its log.
+    const summary = expected
       ? ''
       : (queue.heartbeats.statusOf(record.endpointId, record.id)?.unhealthy ??
-        (await this.#lastLine(record)));
-    const told = lastLine === '' ? reason : `${reason}: ${lastLine}`;
-    await this.#end(member, { exitCode, reason: expected ? member.drainReason : told, at }, () =>
-      this.#loseJobs(record, (expected ? member.drainReason : null) ?? told),
+        (await this.#crashSummary(record)));
+    const fullReason = summary === '' ? reason : `${reason}: ${summary}`;
+    await this.#terminate(worker, { exitCode, reason: expected ? worker.drainReason : fullReason, at }, () =>
+      this.#loseJobs(record, (expected ? worker.drainReason : null) ?? fullReason),
     );
-    const fleet = registry.find(record.endpointId);
-    if (fleet !== undefined)
-      fleet.crashes = expected
+    const workerSet = registry.find(record.endpointId);
+    if (workerSet !== undefined)
+      workerSet.crashes = expected
         ? NO_CRASHES
-        : recordCrash(fleet.crashes, {
-            lastLine: lastLine === '' ? reason : lastLine,
-            ran: member.runningSince !== null,
+        : recordCrash(workerSet.crashes, {
+            lastLine: summary === '' ? reason : summary,
+            ran: worker.runningSince !== null,
             now: clock.now(),
           });
     reconcileQueue.enqueue(record.endpointId);
   }
 
-  /** It is over: its instance is cleared away, and what is left of it is its record and its log. */
-  terminate(member: TrackedWorker, ending: WorkerExit): Promise<void> {
-    return this.#track(member, this.#end(member, ending));
+  /** Removes the instance. The record and the log are kept. */
+  terminate(worker: TrackedWorker, ending: WorkerExit): Promise<void> {
+    return this.#track(worker, this.#terminate(worker, ending));
   }
 
-  /** A worker is gone a moment before all is done about that. Resolves when it is: for one worker, for all of an endpoint, or for all that there are. */
+  /** A worker is no longer tracked some time before its termination is complete. Resolves when it is: for one worker, for all of an endpoint, or for all. */
   async waitUntilDone(endpointId?: string, workerId?: string): Promise<void> {
-    const isMeant = (one: { endpointId: string; workerId: string }): boolean =>
+    const matches = (one: { endpointId: string; workerId: string }): boolean =>
       one.endpointId === (endpointId ?? one.endpointId) && one.workerId === (workerId ?? one.workerId);
-    await Promise.allSettled([...this.#underWay].filter(isMeant).map(({ over }) => over));
+    await Promise.allSettled([...this.#pending].filter(matches).map(({ done }) => done));
   }
 
-  #track({ record: { endpointId, id } }: TrackedWorker, over: Promise<void>): Promise<void> {
-    const end = { endpointId, workerId: id, over };
-    this.#underWay.add(end);
-    return over.finally(() => this.#underWay.delete(end));
+  #track({ record: { endpointId, id } }: TrackedWorker, done: Promise<void>): Promise<void> {
+    const termination = { endpointId, workerId: id, done };
+    this.#pending.add(termination);
+    return done.finally(() => this.#pending.delete(termination));
   }
 
-  /** `before`: what is to be done before all that is known of it here is forgotten. */
-  async #end(
-    member: TrackedWorker,
+  /** `before` runs while its heartbeats are still known. */
+  async #terminate(
+    worker: TrackedWorker,
     { exitCode = null, reason, at = this.#deps.clock.now() }: WorkerExit,
     before?: () => Promise<void>,
   ): Promise<void> {
     const { registry, queue, engines } = this.#deps;
-    const { id, endpointId, dataCenterId } = member.record;
-    member.record = { ...member.record, state: 'ended', endedAt: at, exitCode, reason };
-    registry.removeWorker(member);
+    const { id, endpointId, dataCenterId } = worker.record;
+    worker.record = { ...worker.record, state: 'ended', endedAt: at, exitCode, reason };
+    registry.removeWorker(worker);
     await before?.();
     queue.heartbeats.removeWorker(endpointId, id);
     await engines.get(dataCenterId)?.remove(id);
-    await registry.save(member);
+    await registry.save(worker);
     registry.changes.notify(endpointId);
   }
 
@@ -183,12 +179,8 @@ export class WorkerTermination {
     return (queue.heartbeats.statusOf(endpointId, id)?.busy ?? 0) > 0 || inFlight(endpointId, id) > 0;
   }
 
-  async #lastLine({ id, dataCenterId }: Worker): Promise<string> {
-    const lines: string[] = [];
+  async #crashSummary({ id, dataCenterId }: Worker): Promise<string> {
     const engine = this.#deps.engines.get(dataCenterId);
-    if (engine === undefined) return '';
-    for await (const { line } of engine.logs(id, { tail: CRASH_LOG_LINES, source: 'container' }))
-      lines.push(line);
-    return crashSummary(lines).slice(0, MAX_REASON_LENGTH);
+    return engine === undefined ? '' : (await readCrashSummary(engine, id)).slice(0, MAX_REASON_LENGTH);
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { checkProperty } from '../../../../testing/src/property-testing.ts';
-import { nextPodStep } from '../../compute/pods/pod-step.ts';
+import { nextPodStep } from './pod-step.ts';
 import {
   markEnded,
   markRunning,
@@ -87,7 +87,7 @@ describe('the life of a pod', () => {
         case 'nothing':
           return { pod: now, instance: there, steps };
         case 'start':
-        case 'renew':
+        case 'replace':
           there = { status: 'running', labels: { generation: String(now.generation) } };
           now = markRunning(markStarting(now, 'Starting', NOW), { handle: '{}', startedAt: NOW }, NOW);
           break;

@@ -20,7 +20,7 @@ import { upstreamRequestHead } from './gateway-headers.ts';
 import { GATEWAY_LIMITS } from './gateway-limits.ts';
 import type { GatewayLimits } from './gateway-limits.ts';
 import { WORKER_PROXY_POLICY } from './proxy-policy.ts';
-import type { Upstream, WorkerPool } from './worker-pool.ts';
+import type { Upstream, WorkerPool } from '../../domain/endpoints/worker-pool.ts';
 import { discardBody, GatewayError, sendGatewayError, requestTooLarge } from './gateway.errors.ts';
 import { tunnelUpgrade } from './upgrade-tunnel.ts';
 import { UpstreamConnectionPool } from './upstream/upstream-connection-pool.ts';

@@ -7,7 +7,7 @@ import type { Deadline, RequestDeadlines, DeadlineListener } from './request-dea
 import type { UpstreamRequestHead } from './gateway-headers.ts';
 import type { GatewayLimits } from './gateway-limits.ts';
 import type { ProxyPolicy } from './proxy-policy.ts';
-import type { Upstream } from './worker-pool.ts';
+import type { Upstream } from '../../domain/endpoints/worker-pool.ts';
 import {
   badGateway,
   discardBody,

@@ -16,7 +16,7 @@ import type { GatewayUrl } from './gateway-url.ts';
 import { WildcardDomain } from './wildcard-domain.ts';
 import { EndpointGateway } from './endpoint-gateway.ts';
 import type { GatewayLimits } from './gateway-limits.ts';
-import type { Upstream, WorkerPool } from './worker-pool.ts';
+import type { Upstream, WorkerPool } from '../../domain/endpoints/worker-pool.ts';
 import { requestsUpgrade } from './upgrade-detector.ts';
 
 export const DOMAIN = 'berth.test';
@@ -54,11 +54,11 @@ export class FakeWorkerPool implements WorkerPool {
     });
   }
 
-  demand(_endpointId: string, requests: number): void {
+  reportDemand(_endpointId: string, requests: number): void {
     this.demands.push(requests);
   }
 
-  touched(_endpointId: string, workerId: string): void {
+  reportActivity(_endpointId: string, workerId: string): void {
     this.touches.push(workerId);
   }
 

@@ -4,7 +4,7 @@ import { notFound } from '../../support/errors.ts';
 import { isStrictAffinity } from './worker-affinity.ts';
 import type { WorkerAffinity } from './worker-affinity.ts';
 import type { GatewayLimits } from './gateway-limits.ts';
-import type { Upstream, WorkerPool } from './worker-pool.ts';
+import type { Upstream, WorkerPool } from '../../domain/endpoints/worker-pool.ts';
 import type { GatewayError } from './gateway.errors.ts';
 import { noWorkers, workerGone, workerTimeout } from './gateway.errors.ts';
 
@@ -258,7 +258,7 @@ export class LoadBalancer {
     const loadBefore = lane.loads.get(worker.id) ?? 0;
     lane.loads.set(worker.id, loadBefore + 1);
     lane.inFlight += 1;
-    this.#pool.touched(endpointId, worker.id, loadBefore + 1);
+    this.#pool.reportActivity(endpointId, worker.id, loadBefore + 1);
     if (isNew) this.#tell(lane);
     let left = false;
     const leave = (): void => {
@@ -268,7 +268,7 @@ export class LoadBalancer {
       const load = (lane.loads.get(worker.id) ?? 1) - 1;
       if (load === 0) lane.loads.delete(worker.id);
       else lane.loads.set(worker.id, load);
-      this.#pool.touched(endpointId, worker.id, load);
+      this.#pool.reportActivity(endpointId, worker.id, load);
       this.#tell(lane);
       if (lane.waiting.size > 0) this.#admitWaiting(lane);
       else this.#forgetIdle(lane);
@@ -354,7 +354,7 @@ export class LoadBalancer {
   }
 
   #tell(lane: EndpointRequests): void {
-    this.#pool.demand(lane.endpointId, lane.inFlight + lane.waiting.size);
+    this.#pool.reportDemand(lane.endpointId, lane.inFlight + lane.waiting.size);
   }
 }
 

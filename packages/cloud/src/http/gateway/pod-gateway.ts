@@ -15,7 +15,7 @@ import type { GatewayLimits } from './gateway-limits.ts';
 import { POD_PROXY_POLICY } from './proxy-policy.ts';
 import { parsePodPortHost, parsePodPortPath } from './pod-port-url.ts';
 import type { PodPortUrl } from './pod-port-url.ts';
-import type { Upstream } from './worker-pool.ts';
+import type { Upstream } from '../../domain/endpoints/worker-pool.ts';
 import { badGateway, discardBody, GatewayError, sendGatewayError } from './gateway.errors.ts';
 import { tunnelUpgrade } from './upgrade-tunnel.ts';
 import { UpstreamConnectionPool } from './upstream/upstream-connection-pool.ts';

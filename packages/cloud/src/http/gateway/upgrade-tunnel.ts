@@ -9,7 +9,7 @@ import { upgradeResponseHead } from './gateway-headers.ts';
 import type { UpstreamRequestHead } from './gateway-headers.ts';
 import type { GatewayLimits } from './gateway-limits.ts';
 import type { ProxyPolicy } from './proxy-policy.ts';
-import type { Upstream } from './worker-pool.ts';
+import type { Upstream } from '../../domain/endpoints/worker-pool.ts';
 import { badGateway, upstreamTimeout, sendGatewayError } from './gateway.errors.ts';
 import type { GatewayError } from './gateway.errors.ts';
 import { ResponseRelay } from './response-relay.ts';

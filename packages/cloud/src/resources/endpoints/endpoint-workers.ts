@@ -1,5 +1,4 @@
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
-import type { InstanceEngine } from '../../engines/engine.ts';
 import type { WorkerStore } from '../../store/worker-store.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import type { Clock } from '../../support/clock.ts';
@@ -29,24 +28,28 @@ export interface Rollout {
   percentOnLatest: number;
 }
 
-/** A worker as it is now, beyond its record. */
+/** A worker that has not ended. */
 export interface LiveWorker {
   record: Worker;
   busy: boolean;
-  /** Why it is unhealthy; null where it is healthy. */
-  unhealthy: string | null;
-  /** The last that its engine said about the start. */
+  /** Null while it is healthy. */
+  unhealthyReason: string | null;
+  /** The last progress message about its start. */
   progress: string | null;
 }
 
 /** The workers that run now; compute/ implements it. */
 export interface LiveWorkers {
-  workers(endpoint: Pick<Endpoint, 'id' | 'type'>): readonly LiveWorker[];
-  /** Why the endpoint has no worker; undefined where it has one or needs none. */
+  list(endpoint: Endpoint): readonly LiveWorker[];
+  /** Why an endpoint has no worker for its jobs. */
   noWorkerReason(endpoint: Endpoint): string | undefined;
-  engine(dataCenterId: string): Pick<InstanceEngine, 'logs'> | undefined;
-  /** Has the endpoint's workers reconciled soon. */
-  wake(endpointId: string): void;
+  /** The log of a worker that may have ended; undefined if there is none. */
+  logs(
+    endpointId: string,
+    workerId: string,
+    query: LogQuery,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<LogLine> | undefined>;
 }
 
 /** What an endpoint's owner sees of its workers and its releases. */
@@ -78,7 +81,7 @@ export class EndpointWorkers {
 
   /** The workers of an endpoint that is at hand, also where it is being deleted meanwhile: a list does not fail for that. */
   viewsOf(endpoint: Endpoint): WorkerView[] {
-    return this.#liveWorkers.workers(endpoint).map((member) => this.#view(member, endpoint));
+    return this.#liveWorkers.list(endpoint).map((worker) => this.#view(worker, endpoint));
   }
 
   /** The log of a worker, also of one that has ended. */
@@ -89,13 +92,10 @@ export class EndpointWorkers {
     query: LogQuery,
     signal: AbortSignal,
   ): Promise<AsyncIterable<LogLine>> {
-    const endpoint = await this.#endpoints.get(caller, endpointId);
-    const worker =
-      this.#liveWorkers.workers(endpoint).find(({ record }) => record.id === workerId)?.record ??
-      (await this.#store.findWorker(endpointId, workerId));
-    const engine = worker === undefined ? undefined : this.#liveWorkers.engine(worker.dataCenterId);
-    if (engine === undefined) throw notFound('worker', workerId);
-    return engine.logs(workerId, query, signal);
+    await this.#endpoints.get(caller, endpointId);
+    const lines = await this.#liveWorkers.logs(endpointId, workerId, query, signal);
+    if (lines === undefined) throw notFound('worker', workerId);
+    return lines;
   }
 
   /** The log of a worker that is there and of which nothing but its id is known. */
@@ -106,7 +106,7 @@ export class EndpointWorkers {
     signal: AbortSignal,
   ): Promise<AsyncIterable<LogLine>> {
     const endpoint = (await this.#endpoints.list(caller)).find((one) =>
-      this.#liveWorkers.workers(one).some(({ record }) => record.id === workerId),
+      this.#liveWorkers.list(one).some(({ record }) => record.id === workerId),
     );
     if (endpoint === undefined) throw notFound('worker', workerId);
     return this.logs(caller, endpoint.id, workerId, query, signal);
@@ -144,18 +144,15 @@ export class EndpointWorkers {
     await this.#endpoints.get(caller, endpointId);
     const release = await this.#store.findRelease(endpointId, version);
     if (release === undefined) throw notFound('release', String(version));
-    const changed = await this.#endpoints.update(caller, endpointId, {
+    return this.#endpoints.update(caller, endpointId, {
       ...rollbackInput(release.endpoint),
       rollbackVersion: version,
     });
-    this.#liveWorkers.wake(endpointId);
-    return changed;
   }
 
-  #view(member: LiveWorker, endpoint: Endpoint): WorkerView {
-    const { record, busy, unhealthy } = member;
+  #view({ record, busy, unhealthyReason, progress }: LiveWorker, endpoint: Endpoint): WorkerView {
     const status =
-      unhealthy !== null
+      unhealthyReason !== null
         ? 'UNHEALTHY'
         : record.state === 'starting'
           ? 'INITIALIZING'
@@ -168,7 +165,7 @@ export class EndpointWorkers {
       status,
       stale: record.version < endpoint.version,
       uptimeSeconds,
-      reason: unhealthy ?? (record.state === 'starting' ? member.progress : null),
+      reason: unhealthyReason ?? (record.state === 'starting' ? progress : null),
     };
   }
 }

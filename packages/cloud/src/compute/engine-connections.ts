@@ -1,0 +1,171 @@
+import type { InstanceEngine } from '../engines/engine.ts';
+import type { Instance, InstanceEvent } from '../engines/instance.ts';
+import { BerthError } from '../support/errors.ts';
+import type { Log } from '../support/log.ts';
+import { RECONNECT_MS } from './reconcile-settings.ts';
+
+/** What the owner of the instances, a reconcile policy, does with an engine. */
+export interface InstanceOwner {
+  /** The `kind` label of its instances. Others are left alone. */
+  readonly kind: string;
+  /**
+   * Reattaches to what earlier servers left on this engine. Answers the ids to reconcile now.
+   * `isCurrent` is false once this server has lost the leadership: nothing may be changed then.
+   */
+  adopt(
+    engine: InstanceEngine,
+    instances: ReadonlyMap<string, Instance>,
+    isCurrent: () => boolean,
+  ): Promise<Iterable<string>>;
+  /** Whether nothing needs this instance. Asked after `adopt`. */
+  isOrphan(instance: Instance, engine: InstanceEngine): Promise<boolean>;
+  onInstanceExited(event: InstanceEvent): void;
+}
+
+export interface EngineConnectionsDeps {
+  /** By data center. Data centers may share an engine, and may be added later. */
+  engines: ReadonlyMap<string, InstanceEngine>;
+  owner: InstanceOwner;
+  enqueue(id: string): void;
+  log: Log;
+}
+
+/**
+ * The engines whose instances are known and watched. Nothing may be started in a data center before
+ * it is connected: the instance may already be running there.
+ */
+export class EngineConnections {
+  readonly #deps: EngineConnectionsDeps;
+  readonly #connected = new Set<string>();
+  readonly #watches = new Map<InstanceEngine, EngineWatch>();
+  /** Attempts to connect, one after the other for each engine. A new map each time that this server becomes the leader; undefined while it is not. */
+  #attempts: Map<InstanceEngine, Promise<void>> | undefined;
+
+  constructor(deps: EngineConnectionsDeps) {
+    this.#deps = deps;
+  }
+
+  get isOpen(): boolean {
+    return this.#attempts !== undefined;
+  }
+
+  isConnected(dataCenterId: string): boolean {
+    return this.#connected.has(dataCenterId);
+  }
+
+  async open(): Promise<void> {
+    this.#attempts = new Map();
+    await Promise.all([...new Set(this.#deps.engines.values())].map((engine) => this.#connect(engine)));
+  }
+
+  close(): void {
+    for (const { stop } of this.#watches.values()) stop();
+    this.#watches.clear();
+    this.#connected.clear();
+    this.#attempts = undefined;
+  }
+
+  /** Connects the engine of a data center. An engine that does not answer is tried again until it does. */
+  async connect(dataCenterId: string): Promise<void> {
+    const engine = this.#deps.engines.get(dataCenterId);
+    if (engine !== undefined) await this.#connect(engine);
+  }
+
+  #connect(engine: InstanceEngine): Promise<void> {
+    const attempts = this.#attempts;
+    if (attempts === undefined) return Promise.resolve();
+    // Another server may become the leader during an attempt, and then this one again.
+    const isCurrent = (): boolean => this.#attempts === attempts;
+    const earlier = attempts.get(engine) ?? Promise.resolve();
+    const attempt = earlier.then(() => this.#attempt(engine, isCurrent));
+    attempts.set(engine, attempt);
+    return attempt;
+  }
+
+  async #attempt(engine: InstanceEngine, isCurrent: () => boolean): Promise<void> {
+    const { owner, enqueue, log } = this.#deps;
+    const dataCenterIds = [...this.#deps.engines].filter(([, one]) => one === engine).map(([id]) => id);
+    if (!isCurrent() || dataCenterIds.every((id) => this.#connected.has(id))) return;
+    try {
+      // Watched before it is listed: otherwise an exit between the two would be missed.
+      const watch = this.#watch(engine);
+      await watch.holdWhile(async () => {
+        const listed = (await engine.list()).filter(({ labels }) => labels['kind'] === owner.kind);
+        if (!isCurrent()) return;
+        const ids = await owner.adopt(
+          engine,
+          new Map(listed.map((instance) => [instance.id, instance])),
+          isCurrent,
+        );
+        await this.#removeOrphans(engine, listed, isCurrent);
+        if (!isCurrent()) return;
+        for (const id of dataCenterIds) this.#connected.add(id);
+        for (const id of ids) enqueue(id);
+      });
+    } catch (error) {
+      if (!isCurrent()) return;
+      log.warn(
+        { err: error, dataCenterIds, kind: owner.kind },
+        'an engine cannot be connected; trying again',
+      );
+      setTimeout(() => void (isCurrent() && this.#connect(engine)), RECONNECT_MS).unref();
+    }
+  }
+
+  #watch(engine: InstanceEngine): EngineWatch {
+    let watch = this.#watches.get(engine);
+    if (watch === undefined) {
+      watch = new EngineWatch(engine, (event) => this.#deps.owner.onInstanceExited(event));
+      this.#watches.set(engine, watch);
+    }
+    return watch;
+  }
+
+  async #removeOrphans(
+    engine: InstanceEngine,
+    instances: readonly Instance[],
+    isCurrent: () => boolean,
+  ): Promise<void> {
+    const { owner, log } = this.#deps;
+    for (const instance of instances) {
+      if (!isCurrent()) return;
+      if (!(await owner.isOrphan(instance, engine)) || !isCurrent()) continue;
+      log.warn({ instance: instance.id, kind: owner.kind }, 'removing an orphaned instance');
+      try {
+        await engine.remove(instance.id, 0);
+      } catch (error) {
+        // One that cannot be removed must not keep everything else from being managed.
+        if (error instanceof BerthError && error.code === 'unavailable') throw error;
+        log.warn({ err: error, instance: instance.id }, 'an orphaned instance could not be removed');
+      }
+    }
+  }
+}
+
+/** Reports the exits of an engine's instances. */
+class EngineWatch {
+  readonly stop: () => void;
+  readonly #onExited: (event: InstanceEvent) => void;
+  /** Exits to be reported when the instances are adopted: before that nobody knows whose they are. */
+  #held: InstanceEvent[] | undefined;
+
+  constructor(engine: InstanceEngine, onExited: (event: InstanceEvent) => void) {
+    this.#onExited = onExited;
+    this.stop = engine.watch((event) => {
+      if (event.status !== 'exited') return;
+      if (this.#held === undefined) onExited(event);
+      else this.#held.push(event);
+    });
+  }
+
+  async holdWhile(adopt: () => Promise<void>): Promise<void> {
+    this.#held = [];
+    try {
+      await adopt();
+    } finally {
+      const held = this.#held;
+      this.#held = undefined;
+      for (const event of held) this.#onExited(event);
+    }
+  }
+}

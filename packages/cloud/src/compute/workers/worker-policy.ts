@@ -1,0 +1,169 @@
+import { LOG_RETENTION_MS } from '../../domain/limits.ts';
+import type { InstanceEngine } from '../../engines/engine.ts';
+import type { Instance, InstanceEvent } from '../../engines/instance.ts';
+import { scale } from '../../domain/endpoints/worker-scaling.ts';
+import { workerStartTimeoutMs } from '../../domain/endpoints/worker-start-timeout.ts';
+import { placeWorker, reserveCapacity } from '../../domain/placement/worker-placement.ts';
+import type { Endpoint } from '../../domain/records.ts';
+import { describeExit } from '../crash-summary.ts';
+import { STOP_GRACE_MS } from '../reconcile-settings.ts';
+import { Reconciler, type ReconcilePolicy } from '../reconciler.ts';
+import { isCrashLooping, nextStartAt } from './crash-backoff.ts';
+import { endpointLoad } from './endpoint-load.ts';
+import type { EndpointWorkerSet } from './endpoint-worker-set.ts';
+import { isActive, type TrackedWorker } from './tracked-worker.ts';
+import { adoptWorkers, isOrphanedWorker } from './worker-adoption.ts';
+import { createWorkerComponents, type WorkerComponents, type WorkerDeps } from './worker-components.ts';
+
+export function createWorkerReconciler(deps: WorkerDeps): Reconciler<WorkerPolicy> {
+  return new Reconciler(
+    deps,
+    (reconciler) => new WorkerPolicy(deps, createWorkerComponents(deps, reconciler)),
+  );
+}
+
+/**
+ * Reconciles the workers of an endpoint: checks their health, drains those of earlier versions, asks
+ * the scaler how many there should be, and starts or drains workers. A worker is recorded before its
+ * engine is asked for it.
+ */
+export class WorkerPolicy implements ReconcilePolicy {
+  readonly kind = 'worker';
+  readonly idField = 'endpointId';
+  readonly components: WorkerComponents;
+  readonly #deps: WorkerDeps;
+
+  constructor(deps: WorkerDeps, components: WorkerComponents) {
+    this.#deps = deps;
+    this.components = components;
+  }
+
+  start(): void {
+    const { queue } = this.#deps;
+    const { registry, termination, scaleUpTrigger } = this.components;
+    queue.onJobsQueued = (endpointId) => scaleUpTrigger.onJobQueued(endpointId);
+    // A handler asked that its worker be replaced.
+    queue.onWorkerRefresh = (endpointId, workerId) => {
+      const worker = registry.findWorker(endpointId, workerId);
+      if (worker !== undefined) void termination.drain(worker, null);
+    };
+  }
+
+  stop(): void {
+    const { queue } = this.#deps;
+    queue.onJobsQueued = () => undefined;
+    queue.onWorkerRefresh = () => undefined;
+    this.components.registry.clear();
+  }
+
+  whenIdle(): Promise<void> {
+    return this.components.termination.waitUntilDone();
+  }
+
+  isSuspended(endpointId: string): boolean {
+    return this.components.removals.isRemoving(endpointId);
+  }
+
+  async listDue(): Promise<Iterable<string>> {
+    return this.components.registry.endpointIds();
+  }
+
+  listUnreconciled(): Promise<Iterable<string>> {
+    return this.#deps.store.listActiveEndpoints();
+  }
+
+  /** The log of a worker is found by its record, so both are kept equally long. */
+  async cleanUp(now: number): Promise<void> {
+    await this.#deps.store.deleteEndedWorkers(now - LOG_RETENTION_MS);
+  }
+
+  async adopt(
+    engine: InstanceEngine,
+    instances: ReadonlyMap<string, Instance>,
+    isCurrent: () => boolean,
+  ): Promise<Iterable<string>> {
+    const { store, engines } = this.#deps;
+    const deps = { ...this.components, engines };
+    await adoptWorkers(engine, instances, await store.listLiveWorkers(), deps, isCurrent);
+    return isCurrent() ? store.listActiveEndpoints() : [];
+  }
+
+  async isOrphan(instance: Instance, engine: InstanceEngine): Promise<boolean> {
+    return isOrphanedWorker(instance, engine, { ...this.components, engines: this.#deps.engines });
+  }
+
+  onInstanceExited({ id, exitCode, signal, at }: InstanceEvent): void {
+    const worker = this.components.registry.findWorkerByInstance(id);
+    if (worker === undefined) return;
+    this.components.termination
+      .handleExit(worker, { exitCode, reason: describeExit({ exitCode, signal }), at })
+      .catch((error: unknown) =>
+        this.#deps.log.error({ err: error, workerId: id }, 'the end of a worker could not be recorded'),
+      );
+  }
+
+  async reconcile(endpointId: string): Promise<void> {
+    const { queue, clock } = this.#deps;
+    const { registry, removals } = this.components;
+    const endpoint = await this.#deps.endpoint(endpointId);
+    if (endpoint === undefined) return removals.finishRemoval(endpointId);
+    const workerSet = registry.getOrCreate(endpointId);
+    const now = clock.now();
+    await Promise.all([...workerSet.workers.values()].map((worker) => this.#check(worker, endpoint, now)));
+    this.#drain(workerSet, ({ record }) => record.version < endpoint.version);
+    const load = await endpointLoad(endpoint, workerSet.demand, queue, now);
+    if (removals.isRemoving(endpointId)) return;
+    const { start, stop } = scale(endpoint, load, workerSet.scalerInput(), now);
+    this.#drain(workerSet, ({ record }) => stop.includes(record.id));
+    if (start > 0) await this.#startWorkers(workerSet, endpoint, start, now);
+    else workerSet.clearPlacementFailure();
+    workerSet.resetCrashesIfRecovered(load.waiting, now);
+    if (
+      workerSet.workers.size === 0 &&
+      load.waiting === 0 &&
+      endpoint.workersMin === 0 &&
+      workerSet.crashes.count === 0
+    )
+      registry.removeEndpoint(endpointId);
+  }
+
+  async #check(worker: TrackedWorker, endpoint: Endpoint, now: number): Promise<void> {
+    const { loadBalancerHealth, queueHealth, termination } = this.components;
+    if (endpoint.type === 'LOAD_BALANCER') await loadBalancerHealth.check(worker, endpoint, now);
+    else await queueHealth.check(worker, now);
+    const limit = workerStartTimeoutMs(endpoint.env);
+    const { record, runningSince } = worker;
+    // The time to pull the image is not limited.
+    if (record.state !== 'starting' || runningSince === null || now - runningSince <= limit) return;
+    await termination.handleExit(worker, {
+      reason: `it was not ready within ${Math.round(limit / 1000)} s`,
+    });
+    await this.#deps.engines.get(record.dataCenterId)?.remove(record.id, STOP_GRACE_MS);
+  }
+
+  #drain({ workers }: EndpointWorkerSet, isUnwanted: (worker: TrackedWorker) => boolean): void {
+    for (const worker of workers.values())
+      if (isActive(worker) && isUnwanted(worker)) void this.components.termination.drain(worker, null);
+  }
+
+  async #startWorkers(
+    workerSet: EndpointWorkerSet,
+    endpoint: Endpoint,
+    missing: number,
+    now: number,
+  ): Promise<void> {
+    const { candidates, removals, launcher } = this.components;
+    if (now < nextStartAt(workerSet.crashes)) return;
+    // In a crash loop, one worker at a time is tried.
+    const count = isCrashLooping(workerSet.crashes) ? 1 : missing;
+    const available = await candidates.find(endpoint);
+    if (removals.isRemoving(endpoint.id)) return;
+    for (let started = 0; started < count; started += 1) {
+      const placement = placeWorker(endpoint, available);
+      if ('refused' in placement) return workerSet.setPlacementFailure(missing - started, placement.refused);
+      reserveCapacity(available, endpoint, placement.place);
+      launcher.launch(endpoint, placement.place);
+    }
+    workerSet.clearPlacementFailure();
+  }
+}

@@ -1,0 +1,91 @@
+import type { Job } from '../../domain/job-records.ts';
+import type { LogLine, LogQuery } from '../../domain/log-line.ts';
+import type { Worker } from '../../domain/endpoints/worker-record.ts';
+import type { Endpoint } from '../../domain/records.ts';
+import { EndpointWorkerSet } from './endpoint-worker-set.ts';
+import { jobLogLines } from './job-log-lines.ts';
+import type { LoadBalancerPool } from './load-balancer-pool.ts';
+import type { TrackedWorker } from './tracked-worker.ts';
+import type { WorkerComponents, WorkerDeps } from './worker-components.ts';
+
+/** The last lines of a handler may be read a little after its result. */
+const LOG_SLACK_MS = 1_000;
+
+/** What is needed of an endpoint to find its workers. */
+export type EndpointRef = Pick<Endpoint, 'id' | 'type'>;
+
+/** What the rest of the server asks about workers. */
+export class Workers {
+  readonly #components: WorkerComponents;
+  readonly #deps: Pick<WorkerDeps, 'store' | 'engines' | 'clock'>;
+
+  constructor(components: WorkerComponents, deps: Pick<WorkerDeps, 'store' | 'engines' | 'clock'>) {
+    this.#components = components;
+    this.#deps = deps;
+  }
+
+  /** The load balancing workers, for the gateway. */
+  get pool(): LoadBalancerPool {
+    return this.#components.pool;
+  }
+
+  /** The live workers of an endpoint, newest last. */
+  list(endpoint: EndpointRef): TrackedWorker[] {
+    return [...(this.#refreshed(endpoint)?.workers.values() ?? [])];
+  }
+
+  counts(endpoint: EndpointRef): ReturnType<EndpointWorkerSet['counts']> | undefined {
+    return this.#refreshed(endpoint)?.counts();
+  }
+
+  /** Why an endpoint has no worker for its jobs. */
+  noWorkerReason(endpoint: Endpoint): string | undefined {
+    return (this.#refreshed(endpoint) ?? new EndpointWorkerSet(endpoint.id)).reason(endpoint.workersMax, () =>
+      this.#components.candidates.imageProblem(endpoint),
+    );
+  }
+
+  /** The log of a worker that may have ended; undefined if the worker is unknown or its data center is not connected. */
+  async logs(
+    endpointId: string,
+    workerId: string,
+    query: LogQuery,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<LogLine> | undefined> {
+    const worker = await this.#find(endpointId, workerId);
+    const engine = worker && this.#deps.engines.get(worker.dataCenterId);
+    return engine?.logs(workerId, query, signal);
+  }
+
+  /** What the worker of a job wrote while it ran the job. Follows a job that still runs. */
+  async *jobLogs(
+    job: Pick<Job, 'endpointId' | 'id' | 'workerId' | 'takenAt' | 'endedAt'>,
+    signal: AbortSignal,
+  ): AsyncGenerator<LogLine> {
+    const { endpointId, id, workerId, takenAt, endedAt } = job;
+    if (workerId === null || takenAt === null) return;
+    const query = { after: { ts: takenAt - 1 }, follow: endedAt === null };
+    const lines = await this.logs(endpointId, workerId, query, signal);
+    if (lines !== undefined) yield* jobLogLines(lines, id, endedAt === null ? null : endedAt + LOG_SLACK_MS);
+  }
+
+  /** The endpoint was deleted: its workers end now, and nothing of them is kept. */
+  removeEndpoint(endpointId: string): Promise<void> {
+    return this.#components.removals.remove(endpointId);
+  }
+
+  async #find(endpointId: string, workerId: string): Promise<Worker | undefined> {
+    return (
+      this.#components.registry.findWorker(endpointId, workerId)?.record ??
+      (await this.#deps.store.findWorker(endpointId, workerId))
+    );
+  }
+
+  /** Includes the heartbeats of queue workers since the last reconciliation. Load balancing workers send none. */
+  #refreshed({ id, type }: EndpointRef): EndpointWorkerSet | undefined {
+    const { registry, queueHealth } = this.#components;
+    const now = this.#deps.clock.now();
+    if (type === 'QUEUE') for (const worker of registry.workersOf(id)) queueHealth.refresh(worker, now);
+    return registry.find(id);
+  }
+}
