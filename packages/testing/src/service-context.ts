@@ -9,6 +9,7 @@ import { ManualClock } from '../../cloud/src/support/clock.ts';
 import { Sealer } from '../../cloud/src/support/crypto.ts';
 import { randomIds } from '../../cloud/src/support/ids.ts';
 import { createTestDatabase } from './test-database.ts';
+import { EventBus } from '../../cloud/src/support/event-bus.ts';
 
 /** What the rules work with, over a real SQLite store and a clock that is turned by hand. */
 export interface ServiceContext extends ResourceContext {
@@ -34,6 +35,7 @@ export async function createServiceContext(): Promise<ServiceContext> {
     store,
     clock: new ManualClock(),
     ids: randomIds,
+    events: new EventBus(),
   };
   await ensureRootAccount(context, undefined);
   const rootKey = await store.keys.findRoot();

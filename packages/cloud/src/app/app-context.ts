@@ -1,7 +1,6 @@
-import type { CloudEvents } from '../domain/events.ts';
+import type { CloudEventBus } from '../domain/events.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Config } from '../support/config/config.ts';
-import type { EventBus } from '../support/event-bus.ts';
 import type { Ids } from '../support/ids.ts';
 import type { Log } from '../support/log.ts';
 
@@ -11,5 +10,5 @@ export interface AppContext {
   log: Log;
   clock: Clock;
   ids: Ids;
-  events: EventBus<CloudEvents>;
+  events: CloudEventBus;
 }

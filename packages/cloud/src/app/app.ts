@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import type { CloudEvents } from '../domain/events.ts';
+import type { CloudEventBus } from '../domain/events.ts';
 import { endPackageScope } from '../engines/process/package-scope.ts';
 import { applyPrices } from '../metering/repricing.ts';
 import { EndpointCache } from '../resources/endpoints/endpoint-cache.ts';
@@ -56,7 +56,7 @@ export async function createApp({
   const lock = config.database === '' ? lockDataDirectory(config.data) : undefined;
   try {
     endPackageScope(config.data);
-    const app = await composeApp({ config, log, clock, ids, events: new EventBus<CloudEvents>(log) });
+    const app = await composeApp({ config, log, clock, ids, events: createEvents(log) });
     return {
       ...app,
       close: async () => {
@@ -68,6 +68,10 @@ export async function createApp({
     lock?.release();
     throw error;
   }
+}
+
+function createEvents(log: Log): CloudEventBus {
+  return new EventBus((error, event) => log.error({ err: error, event }, 'an event listener failed'));
 }
 
 /** The one place where the parts are connected. Each part is built from those before it; events go the other way. */

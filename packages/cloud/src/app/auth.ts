@@ -18,14 +18,10 @@ export interface Auth {
   close(): Promise<void>;
 }
 
-export function createAuth({ log, events }: AppContext, { context, masterKey }: Storage): Auth {
+export function createAuth({ log }: AppContext, { context, masterKey }: Storage): Auth {
   const podTokens = new PodTokens(masterKey);
   const authenticator = new Authenticator(context, podTokens);
   const s3Credentials = new S3Credentials(context);
-  events.subscribe('keys.changed', () => {
-    authenticator.invalidateCache();
-    s3Credentials.invalidateCache();
-  });
   const saveLastUsed = async (): Promise<void> => {
     await Promise.all([authenticator.saveLastUsed(), s3Credentials.saveLastUsed()]);
   };

@@ -55,6 +55,7 @@ export function createCompute(
     credentials: (accountId: string, registryId: string | null, image: string) =>
       pullCredentials.find(accountId, registryId, image),
     serverUrl: (dataCenterId: string) => engines.workerUrl(dataCenterId),
+    events,
     clock,
     log,
   };
@@ -84,7 +85,6 @@ export function createCompute(
         dataCenterId,
       ),
     volumeDisks: new PodVolumeDisks({ path: join(resolve(config.data), 'pods'), store: store.pods, log }),
-    onChanged: (podId) => events.publish('pod.changed', { podId, source: 'reconciler' }),
   });
   events.subscribe('endpoint.changed', ({ endpointId }) => {
     if (endpointId !== undefined) workerReconciler.wake(endpointId);

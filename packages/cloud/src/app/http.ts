@@ -125,6 +125,7 @@ function endpointRouterDeps(
     }),
     workers: new WorkerRoutes({ ...shared, queue, tokens: auth.workerTokens }),
     queue,
+    events,
     log,
     flash: new FlashUrlResolver(auth.authenticator, flash),
     loadBalancing: {
@@ -137,6 +138,7 @@ function endpointRouterDeps(
     terminals: new TerminalRoutes({
       terminals: new Terminals(context, { endpoints, engines: engines.byDataCenter }),
       authenticator: auth.authenticator,
+      events,
       log,
     }),
   };

@@ -38,7 +38,7 @@ export async function createQueue(
     clock,
     log,
     deliveryOf: (job, payloads) => deliveryOf(job, payloads, ids.resource(), clock.now()),
-    onDeliveryDue: () => webhookSender.wake(),
+    events,
     instanceRuns: async (endpointId, workerId) =>
       (await store.workers.findWorker(endpointId, workerId))?.endedAt === null,
   });
@@ -46,7 +46,7 @@ export async function createQueue(
   await queue.recover();
   return {
     queue,
-    webhooks: new WebhookDeliveries({ store: store.jobs, clock, onDue: () => webhookSender.wake() }),
+    webhooks: new WebhookDeliveries({ store: store.jobs, clock, events }),
     webhookSender,
     webhookSecretFor,
     start: () => {

@@ -1,9 +1,8 @@
-import type { CloudEvents } from '../domain/events.ts';
+import type { CloudEventBus } from '../domain/events.ts';
 import type { WakeupBus } from '../store/wakeup-bus.ts';
-import type { EventBus } from '../support/event-bus.ts';
 
 /** Passes events between the servers of one database: changes made here go out, those of other servers become events here. */
-export function connectWakeups(events: EventBus<CloudEvents>, wakeups: WakeupBus): void {
+export function connectWakeups(events: CloudEventBus, wakeups: WakeupBus): void {
   events.subscribe('pod.changed', ({ podId, source }) => {
     if (source !== 'other-server') wakeups.publish({ kind: 'pod', podId });
   });

@@ -53,16 +53,12 @@ export function createServices(
   const { catalog } = engines;
   const dataDirectory = resolve(config.data);
 
-  const endpointChanged = (endpointId: string): void =>
-    events.publish('endpoint.changed', { endpointId, source: 'request' });
-  const templates = new Templates(context, endpointChanged);
+  const templates = new Templates(context);
   const endpoints = new Endpoints(context, {
     catalog,
     templates,
     cache: endpointCache,
-    onChanged: endpointChanged,
     onRemoved: async (endpointId) => {
-      events.publish('endpoint.removed', { endpointId });
       await compute.workers.removeEndpoint(endpointId);
       await queue.queue.removeEndpoint(endpointId);
     },
@@ -76,10 +72,8 @@ export function createServices(
     engines: engines.byDataCenter,
     changes: podChanges,
     jupyterPassword: (podId) => jupyterPassword(masterKey, podId),
-    onChanged: (podId) => events.publish('pod.changed', { podId, source: 'request' }),
   });
-  const keysChanged = (): void => events.publish('keys.changed', { source: 'request' });
-  const keys = new ApiKeys(context, keysChanged);
+  const keys = new ApiKeys(context);
   const volumeContents = new VolumeContents(context, config.data, (error) =>
     log.warn(
       { err: error },
@@ -107,7 +101,7 @@ export function createServices(
       loginRequests: new LoginRequests(context, keys),
       images: new Images(context, { folder: join(dataDirectory, 'images') }),
       workers: new EndpointWorkers(endpoints, compute.workers, store.workers, clock),
-      s3Keys: new S3Keys(context, keysChanged),
+      s3Keys: new S3Keys(context),
       webhookSecretFor: (accountId) => queue.webhookSecretFor(accountId),
     },
   };

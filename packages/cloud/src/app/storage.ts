@@ -17,7 +17,7 @@ export interface Storage {
   rootKey: RootKey;
 }
 
-export async function openStorage({ config, log, clock, ids }: AppContext): Promise<Storage> {
+export async function openStorage({ config, log, clock, ids, events }: AppContext): Promise<Storage> {
   const givenRootKey = config.rootKey || undefined;
   const masterKey = loadMasterKey(config.data, givenMasterKey(config), givenRootKey);
   const store = await openStore({
@@ -28,7 +28,7 @@ export async function openStorage({ config, log, clock, ids }: AppContext): Prom
     usage: usageRules(config.prices),
     onError: (error) => log.warn({ err: error }, 'a database connection failed'),
   });
-  const context: ResourceContext = { store, clock, ids };
+  const context: ResourceContext = { store, clock, ids, events };
   const rootKey = await initializeRootKey(context, config.data, givenRootKey);
   return { store, context, masterKey, rootKey };
 }

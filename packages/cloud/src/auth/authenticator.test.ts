@@ -21,7 +21,7 @@ describe('the gate', () => {
   before(async () => {
     context = await createServiceContext();
     authenticator = new Authenticator(context);
-    keys = new ApiKeys(context, () => authenticator.invalidateCache());
+    keys = new ApiKeys(context);
     ann = await context.account('ann');
   });
   after(() => context.close());
@@ -128,16 +128,16 @@ describe('the gate', () => {
     });
     const admitted = slow.authorize(key, reading);
     await lookedUp.promise;
-    await new ApiKeys(context, () => slow.invalidateCache()).revoke(ann, record.id);
+    await new ApiKeys(context).revoke(ann, record.id);
     revoked.resolve();
     await admitted;
     await assert.rejects(slow.authorize(key, reading), refusedAs('unauthenticated'));
   });
 
-  test('tells whoever watches that keys have changed, until they leave', async () => {
+  test('a listener that subscribed later sees the new state of a changed key', async () => {
     const { record, key } = await keys.create(ann, { name: 'k', access: 'all' });
     const seen: Promise<unknown>[] = [];
-    const leave = authenticator.onKeysChanged(() =>
+    const leave = context.events.subscribe('keys.changed', () =>
       seen.push(
         authenticator.authorize(key, reading).then(
           () => 'admitted',

@@ -1,5 +1,6 @@
 import { POD_ACCESS_DENIED, ROOT_ACCOUNT_ID } from '../domain/caller.ts';
 import type { Caller } from '../domain/caller.ts';
+import type { CloudEventBus } from '../domain/events.ts';
 import type { ApiKey } from '../domain/records.ts';
 import type { PodStore } from '../store/pod-store.ts';
 import type { ApiKeyStore } from '../store/store.ts';
@@ -39,6 +40,7 @@ export interface AuthenticatorDeps {
     pods: Pick<PodStore, 'findInAnyAccount'>;
   };
   clock: Clock;
+  events: CloudEventBus;
 }
 
 /** Finds the owner of an API key or pod token, and checks what it may do. */
@@ -46,7 +48,6 @@ export class Authenticator {
   readonly #deps: AuthenticatorDeps;
   readonly #podTokens: PodTokens | undefined;
   readonly #keys: KeyCache<ApiKey>;
-  readonly #listeners = new Set<() => void>();
 
   constructor(deps: AuthenticatorDeps, podTokens?: PodTokens) {
     this.#deps = deps;
@@ -58,6 +59,7 @@ export class Authenticator {
         key.length > MAX_API_KEY_LENGTH ? undefined : deps.store.keys.findByHash(hashApiKey(key)),
       saveLastUsed: (times) => deps.store.keys.saveLastUsed(times),
     });
+    deps.events.subscribe('keys.changed', () => this.#keys.invalidate());
   }
 
   /** The record of an API key. An unknown, expired, disabled or revoked key gets the same answer. */
@@ -75,18 +77,6 @@ export class Authenticator {
     if (found === undefined || !isKeyActive(found, this.#deps.clock.now())) return undefined;
     this.#keys.recordUse(found);
     return found;
-  }
-
-  /** Keys have changed: the next request reads the store. */
-  invalidateCache(): void {
-    this.#keys.invalidate();
-    for (const listener of [...this.#listeners]) listener();
-  }
-
-  /** Calls `listener` when keys change: for connections that outlast one request. Returns a function that unsubscribes. */
-  onKeysChanged(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
   }
 
   /** `onAuthenticated` is called before scopes are checked: a request that is then refused counts towards the rate limit too. */

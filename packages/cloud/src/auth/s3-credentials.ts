@@ -1,3 +1,4 @@
+import type { CloudEventBus } from '../domain/events.ts';
 import type { S3Key } from '../domain/records.ts';
 import { S3_ACCESS_ID_PREFIX } from '../domain/s3-names.ts';
 import type { S3KeyStore } from '../store/store.ts';
@@ -13,12 +14,18 @@ export interface S3Credential {
   secret: string;
 }
 
+export interface S3CredentialsDeps {
+  store: { s3Keys: S3KeyStore };
+  clock: Clock;
+  events: CloudEventBus;
+}
+
 /** S3 keys with their secrets, for checking signatures. */
 export class S3Credentials {
   readonly #clock: Clock;
   readonly #cache: KeyCache<S3Credential>;
 
-  constructor({ store, clock }: { store: { s3Keys: S3KeyStore }; clock: Clock }) {
+  constructor({ store, clock, events }: S3CredentialsDeps) {
     this.#clock = clock;
     this.#cache = new KeyCache({
       clock,
@@ -29,6 +36,7 @@ export class S3Credentials {
           : store.s3Keys.findWithSecret(accessId),
       saveLastUsed: (times) => store.s3Keys.saveLastUsed(times),
     });
+    events.subscribe('keys.changed', () => this.#cache.invalidate());
   }
 
   /** Undefined if the access id is unknown, or its key was revoked or has expired. */
@@ -46,10 +54,5 @@ export class S3Credentials {
 
   saveLastUsed(): Promise<void> {
     return this.#cache.saveLastUsed();
-  }
-
-  /** Keys have changed: the next request reads the store. */
-  invalidateCache(): void {
-    this.#cache.invalidate();
   }
 }

@@ -1,3 +1,5 @@
+import type { EventBus } from '../support/event-bus.ts';
+
 /** Where a change was made: by a request to this server, by this server's reconciler, or by another server on the same database. */
 export type ChangeSource = 'request' | 'reconciler' | 'other-server';
 
@@ -23,3 +25,5 @@ export interface CloudEvents {
   /** Notifications of other servers may be lost: whatever depends on them reads the store again. */
   'wakeups.missed': Record<string, never>;
 }
+
+export type CloudEventBus = EventBus<CloudEvents>;

@@ -15,6 +15,8 @@ import { noopWakeupBus } from '../store/wakeup-bus.ts';
 import { createLog } from '../support/log.ts';
 import { EndpointRouter } from './endpoint-router.ts';
 import type { WorkerRoutes } from './workers/workers.routes.ts';
+import { EventBus } from '../support/event-bus.ts';
+import type { CloudEventBus } from '../domain/events.ts';
 
 describe('a worker that asks for the channel', () => {
   let context: ServiceContext;
@@ -29,19 +31,19 @@ describe('a worker that asks for the channel', () => {
     authorize: (router: EndpointRouter) => Promise<Endpoint>,
   ): Promise<string> {
     const log = createLog({ level: 'silent', format: 'json' });
+    const events: CloudEventBus = new EventBus();
     const queue = new JobQueue({
       store: context.store.jobs,
       wakeups: noopWakeupBus,
       clock: context.clock,
       log,
       deliveryOf: (): Delivery => assert.fail(),
-      onDeliveryDue: () => undefined,
+      events,
     });
     const workers = {
       authorize: () => authorize(router),
-      onKeysChanged: () => () => undefined,
     } as unknown as WorkerRoutes;
-    const router = new EndpointRouter({ jobs: undefined as never, workers, queue, log });
+    const router = new EndpointRouter({ jobs: undefined as never, workers, queue, events, log });
     const server = createServer().on(
       'upgrade',
       (request, socket, head) => void router.upgrade(request, socket, head),

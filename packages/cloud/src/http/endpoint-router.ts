@@ -22,8 +22,10 @@ import { CHANNEL_PROTOCOL } from './workers/worker-channel.ts';
 import { WorkerChannels } from './workers/worker-channels.ts';
 import { decodePathSegment } from './workers/workers.routes.ts';
 import type { WorkerRoutes, WorkerRoutesDeps } from './workers/workers.routes.ts';
+import type { CloudEventBus } from '../domain/events.ts';
 
 export interface EndpointRouterDeps {
+  events: CloudEventBus;
   jobs: JobRoutes;
   workers: WorkerRoutes;
   queue: WorkerRoutesDeps['queue'];
@@ -52,7 +54,7 @@ export class EndpointRouter {
 
   constructor(deps: EndpointRouterDeps) {
     this.#deps = deps;
-    this.#channels = new WorkerChannels((listener) => deps.workers.onKeysChanged(listener));
+    this.#channels = new WorkerChannels(deps.events);
   }
 
   /** Calls `next` for requests that are for neither an endpoint nor a pod. */

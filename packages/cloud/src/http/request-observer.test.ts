@@ -14,7 +14,7 @@ import type { JobRoutes } from './jobs/jobs.routes.ts';
 import { HttpMetrics } from './metrics.ts';
 import { sendJson } from './raw-http.ts';
 import { RequestObserver } from './request-observer.ts';
-import type { WorkerRoutes } from './workers/workers.routes.ts';
+import { EventBus } from '../support/event-bus.ts';
 
 type CreateServer = (deps: EndpointRouterDeps) => Server;
 
@@ -39,7 +39,8 @@ async function observe(context: TestContext, create: CreateServer) {
   } satisfies Pick<JobRoutes, 'handles' | 'serve'>;
   const server = create({
     jobs: jobs as unknown as JobRoutes,
-    workers: { onKeysChanged: () => () => undefined } as unknown as WorkerRoutes,
+    workers: undefined as never,
+    events: new EventBus(),
     queue: undefined as never,
     log,
     requestObserver: new RequestObserver(log, metrics),

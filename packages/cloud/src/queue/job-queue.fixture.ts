@@ -11,6 +11,8 @@ import { createLog } from '../support/log.ts';
 import { JobQueue } from './job-queue.ts';
 import type { SubmitRequest } from './job-queue.ts';
 import type { EndpointQueueSettings, JobOptions } from './job-submission.ts';
+import type { CloudEventBus } from '../domain/events.ts';
+import { EventBus } from '../support/event-bus.ts';
 
 export const SECOND = 1_000;
 export const HOUR = 3_600 * SECOND;
@@ -20,6 +22,7 @@ export const POLL_MS = 20 * SECOND;
 export class QueueFixture {
   readonly clock = new ManualClock(Date.UTC(2026, 5, 1));
   readonly published: Wakeup[] = [];
+  readonly events: CloudEventBus = new EventBus();
   /** Workers that an engine runs. */
   readonly instances = new Set<string>();
   readonly store: JobStore;
@@ -36,6 +39,7 @@ export class QueueFixture {
     settings: Partial<EndpointQueueSettings> = {},
   ) {
     this.store = store;
+    this.events.subscribe('webhook.due', () => assert.fail('no job here has a webhook'));
     this.otherServerStore = elsewhere;
     this.#endpoint = {
       id: endpointId,
@@ -62,7 +66,7 @@ export class QueueFixture {
       instanceRuns: async (_endpointId, workerId) => this.instances.has(workerId),
       log: createLog({ level: 'silent', format: 'json' }),
       deliveryOf: (): Delivery => assert.fail('no job here has a webhook'),
-      onDeliveryDue: () => assert.fail('no job here has a webhook'),
+      events: this.events,
     });
     return this.queue;
   }

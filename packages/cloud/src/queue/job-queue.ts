@@ -30,6 +30,7 @@ import type { EndpointQueueSettings, JobOptions } from './job-submission.ts';
 import * as transitions from '../domain/job-transitions.ts';
 import type { LeaseHolder, AttemptResult } from '../domain/job-transitions.ts';
 import { Waiters } from './waiters.ts';
+import type { CloudEventBus } from '../domain/events.ts';
 
 /** A worker that asked to be replaced gets nothing for this long; by then whoever runs it has acted. */
 const WORKER_PAUSE_MS = 15_000;
@@ -44,8 +45,7 @@ export interface JobQueueDeps {
   log: Log;
   /** The delivery of a job's webhook, where it has one. */
   deliveryOf(job: Job, payloads: JobWithPayloads['payloads']): Delivery;
-  /** A webhook is due: tells whoever sends them. */
-  onDeliveryDue(): void;
+  events: CloudEventBus;
 }
 
 export interface SubmitRequest {
@@ -81,10 +81,6 @@ export class JobQueue {
   readonly cancellations: CancellationRegistry;
   readonly streams: JobStreams;
   readonly reaper: JobReaper;
-  /** Told when jobs wait on an endpoint. */
-  onJobsQueued: (endpointId: string) => void = () => undefined;
-  /** Told when a worker asks to be replaced. */
-  onWorkerRefresh: (endpointId: string, workerId: string) => void = () => undefined;
 
   constructor(deps: JobQueueDeps) {
     this.#deps = deps;
@@ -377,7 +373,7 @@ export class JobQueue {
   pauseWorker(endpointId: string, workerId: string): void {
     this.heartbeats.pause(endpointId, workerId, WORKER_PAUSE_MS);
     this.endLongPolls(endpointId, workerId);
-    this.onWorkerRefresh(endpointId, workerId);
+    this.#deps.events.publish('worker.refresh-requested', { endpointId, workerId });
   }
 
   /** The worker is on its way out: it gets no more jobs, and what it waits for ends now. */
@@ -454,7 +450,7 @@ export class JobQueue {
         this.#deps.wakeups.publish({ kind: 'queue', endpointId: endpoint.id });
         this.#dispatcher.wake(endpoint.id);
       }
-      this.onJobsQueued(endpoint.id);
+      this.#deps.events.publish('jobs.queued', { endpointId: endpoint.id });
       return job;
     }
     if (bodyHash === null) return undefined;
@@ -474,11 +470,12 @@ export class JobQueue {
         this.#stop(endpointId, before.workerId, before.id, seq);
     }
     if (before.status !== 'IN_QUEUE' && after.status === 'IN_QUEUE') {
-      this.onJobsQueued(endpointId);
+      this.#deps.events.publish('jobs.queued', { endpointId });
       this.#dispatcher.wake(endpointId);
       this.#deps.wakeups.publish({ kind: 'queue', endpointId });
     }
-    if (after.webhook !== null && hasEnded(after) && !hasEnded(before)) this.#deps.onDeliveryDue();
+    if (after.webhook !== null && hasEnded(after) && !hasEnded(before))
+      this.#deps.events.publish('webhook.due', { endpointId });
     if (before.status === after.status) return;
     if (hasEnded(after))
       this.#news.endWaiters.wake(endpointId, seq, change === undefined ? undefined : outcomeOf(change));
@@ -499,7 +496,7 @@ export class JobQueue {
   #onWakeup(wakeup: Wakeup): void {
     switch (wakeup.kind) {
       case 'queue':
-        this.onJobsQueued(wakeup.endpointId);
+        this.#deps.events.publish('jobs.queued', { endpointId: wakeup.endpointId });
         return this.#dispatcher.wake(wakeup.endpointId);
       case 'job':
         return this.#news.onRemoteChange(wakeup.endpointId, wakeup.seq);

@@ -10,7 +10,7 @@ function caretakerOf(
   sweepLost: () => Promise<void>,
   awake = (): void => assert.fail('it was not away'),
 ): JobReaper {
-  return { sweep, sweepLost, awake } as unknown as JobReaper;
+  return { sweepDue: sweep, sweepLost, onProcessResumed: awake } as unknown as JobReaper;
 }
 
 const silent = createLog({ level: 'silent', format: 'json' });

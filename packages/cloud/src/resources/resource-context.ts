@@ -1,4 +1,5 @@
 import type { AuditEntry, FieldChange } from '../domain/records.ts';
+import type { CloudEventBus } from '../domain/events.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Ids } from '../support/ids.ts';
@@ -9,6 +10,7 @@ export interface ResourceContext {
   store: Store;
   clock: Clock;
   ids: Ids;
+  events: CloudEventBus;
 }
 
 /** The audit entry of one change, for the log of the account that owns the resource: an operator changes things of others too. */

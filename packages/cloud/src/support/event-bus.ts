@@ -1,18 +1,16 @@
-import type { Log } from './log.ts';
-
 type Listener<Payload> = (payload: Payload) => void;
 
 /**
  * Typed events inside one process. Listeners run synchronously, in the order in which they
- * subscribed. A listener that throws is logged and does not keep the others from running.
+ * subscribed. A listener that throws is reported and does not keep the others from running.
  */
 export class EventBus<Events extends object> {
-  readonly #log: Pick<Log, 'error'>;
+  readonly #reportError: (error: unknown, event: keyof Events) => void;
   /** Arrays are replaced, never changed: a listener may unsubscribe while an event is published. */
   readonly #listeners = new Map<keyof Events, readonly Listener<never>[]>();
 
-  constructor(log: Pick<Log, 'error'>) {
-    this.#log = log;
+  constructor(reportError: (error: unknown, event: keyof Events) => void = throwUncaught) {
+    this.#reportError = reportError;
   }
 
   /** Returns the function that unsubscribes. */
@@ -31,8 +29,14 @@ export class EventBus<Events extends object> {
       try {
         listener(payload);
       } catch (error) {
-        this.#log.error({ err: error, event: name }, 'an event listener failed');
+        this.#reportError(error, name);
       }
     }
   }
+}
+
+function throwUncaught(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
 }

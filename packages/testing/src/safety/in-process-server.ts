@@ -23,6 +23,8 @@ import { createLog } from '../../../cloud/src/support/log.ts';
 import type { TestDatabase } from '../test-database.ts';
 import { ROOT_KEY } from '../server-process.ts';
 import { ROOT_ACCOUNT_ID } from '../../../cloud/src/domain/caller.ts';
+import { EventBus } from '../../../cloud/src/support/event-bus.ts';
+import type { CloudEventBus } from '../../../cloud/src/domain/events.ts';
 
 const MASTER_KEY = Buffer.alloc(32, 7);
 
@@ -59,7 +61,8 @@ export async function startInProcessServer({
     sealer: new Sealer(MASTER_KEY),
     onError: (error) => log.warn({ err: error }, 'a database connection failed'),
   });
-  const context = { store, clock, ids: randomIds };
+  const events: CloudEventBus = new EventBus();
+  const context = { store, clock, ids: randomIds, events };
   await ensureRootAccount(context, ROOT_KEY);
   const endpoint: Endpoint = {
     ...sampleEndpoint,
@@ -75,7 +78,7 @@ export async function startInProcessServer({
     clock,
     log,
     deliveryOf: (job, payloads) => deliveryOf(job, payloads, randomIds.resource(), clock.now()),
-    onDeliveryDue: () => undefined,
+    events,
   });
   await queue.recover();
   const endpoints = new EndpointCache(
@@ -85,10 +88,11 @@ export async function startInProcessServer({
   const gate = new Authenticator(context);
   const traffic = new EndpointRouter({
     queue,
+    events,
     log,
     jobs: new JobRoutes({
       queue,
-      webhooks: new WebhookDeliveries({ store: seen, clock, onDue: () => undefined }),
+      webhooks: new WebhookDeliveries({ store: seen, clock, events }),
       endpoints,
       authenticator: gate,
       rateLimits: undefined,

@@ -13,6 +13,7 @@ import type { PodSpecSources } from './pod-spec-sources.ts';
 import type { PodStep } from '../../domain/pods/pod-step.ts';
 import type { PodVolumeDisks } from './pod-volume-disks.ts';
 import type { Pod } from '../../domain/pods/pod-record.ts';
+import type { CloudEventBus } from '../../domain/events.ts';
 
 /** How long an interrupted pod has to stop, from the signal on. */
 const INTERRUPTION_GRACE_MS = 5_000;
@@ -31,8 +32,7 @@ export interface PodInstancesDeps {
   volumeDisks: PodVolumeDisks;
   /** Reconciles a pod again. */
   wake(podId: string): void;
-  /** A pod has changed. */
-  onChanged(podId: string): void;
+  events: CloudEventBus;
   /** Whether the server is closing. */
   isClosed(): boolean;
   clock: Clock;
@@ -305,7 +305,8 @@ export class PodInstances {
         current.generation === seen.generation && current.wanted === seen.wanted ? next(current) : undefined;
       return written;
     });
-    if (written !== undefined) this.#deps.onChanged(seen.id);
+    if (written !== undefined)
+      this.#deps.events.publish('pod.changed', { podId: seen.id, source: 'reconciler' });
     return written;
   }
 }

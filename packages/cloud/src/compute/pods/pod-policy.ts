@@ -1,6 +1,7 @@
 import { LOG_RETENTION_MS } from '../../domain/limits.ts';
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { Instance, InstanceEvent, InstanceHandle } from '../../engines/instance.ts';
+import type { CloudEventBus } from '../../domain/events.ts';
 import type { Pod } from '../../domain/pods/pod-record.ts';
 import { requestStop, requestTermination } from '../../domain/pods/pod-transitions.ts';
 import type { PodStore } from '../../store/pod-store.ts';
@@ -19,8 +20,7 @@ export interface PodDeps extends PodSpecSources {
   /** By data center. */
   engines: ReadonlyMap<string, InstanceEngine>;
   volumeDisks: PodVolumeDisks;
-  /** A pod has changed. */
-  onChanged(podId: string): void;
+  events: CloudEventBus;
   clock: Clock;
   log: Log;
 }
@@ -141,13 +141,13 @@ export class PodPolicy implements ReconcilePolicy {
   /** Requests the stop or termination of the pods whose `stopAfter` or `terminateAfter` has come. */
   async listDue(now: number): Promise<Iterable<string>> {
     if (now < this.#nextDueAt) return [];
-    const { store, onChanged, log } = this.#deps;
+    const { store, events, log } = this.#deps;
     this.#nextDueAt = now + RESYNC_MS;
     const due = await store.listDue(now);
     for (const pod of due) {
       try {
         await this.#endDuePod(pod, now);
-        onChanged(pod.id);
+        events.publish('pod.changed', { podId: pod.id, source: 'reconciler' });
       } catch (error) {
         log.warn({ err: error, podId: pod.id }, 'a pod could not be ended at its time; trying again');
       }

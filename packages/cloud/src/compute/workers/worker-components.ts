@@ -1,3 +1,4 @@
+import type { CloudEventBus } from '../../domain/events.ts';
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
@@ -22,6 +23,7 @@ import { WorkerTermination } from './worker-termination.ts';
 export interface WorkerDeps extends WorkerSpecSources {
   store: WorkerStore;
   queue: JobQueue;
+  events: CloudEventBus;
   /** By data center. */
   engines: ReadonlyMap<string, InstanceEngine>;
   endpoint(id: string): Promise<Endpoint | undefined>;

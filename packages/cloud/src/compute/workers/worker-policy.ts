@@ -32,6 +32,7 @@ export class WorkerPolicy implements ReconcilePolicy {
   readonly idField = 'endpointId';
   readonly components: WorkerComponents;
   readonly #deps: WorkerDeps;
+  #unsubscribe: (() => void)[] = [];
 
   constructor(deps: WorkerDeps, components: WorkerComponents) {
     this.#deps = deps;
@@ -39,20 +40,19 @@ export class WorkerPolicy implements ReconcilePolicy {
   }
 
   start(): void {
-    const { queue } = this.#deps;
+    const { events } = this.#deps;
     const { registry, termination, scaleUpTrigger } = this.components;
-    queue.onJobsQueued = (endpointId) => scaleUpTrigger.onJobQueued(endpointId);
-    // A handler asked that its worker be replaced.
-    queue.onWorkerRefresh = (endpointId, workerId) => {
-      const worker = registry.findWorker(endpointId, workerId);
-      if (worker !== undefined) void termination.drain(worker, null);
-    };
+    this.#unsubscribe = [
+      events.subscribe('jobs.queued', ({ endpointId }) => scaleUpTrigger.onJobQueued(endpointId)),
+      events.subscribe('worker.refresh-requested', ({ endpointId, workerId }) => {
+        const worker = registry.findWorker(endpointId, workerId);
+        if (worker !== undefined) void termination.drain(worker, null);
+      }),
+    ];
   }
 
   stop(): void {
-    const { queue } = this.#deps;
-    queue.onJobsQueued = () => undefined;
-    queue.onWorkerRefresh = () => undefined;
+    for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
     this.components.registry.clear();
   }
 

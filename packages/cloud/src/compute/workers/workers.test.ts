@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { LOG_RETENTION_MS } from '../../domain/limits.ts';
 import type { InstanceEngine } from '../../engines/engine.ts';
 import { ManualClock } from '../../support/clock.ts';
+import { EventBus } from '../../support/event-bus.ts';
 import { createLog } from '../../support/log.ts';
 import type { WorkerDeps } from './worker-components.ts';
 import { createWorkerReconciler } from './worker-policy.ts';
@@ -25,6 +26,7 @@ test('the record of an ended worker is kept as long as its log', async () => {
     store,
     queue: {},
     engines: new Map(),
+    events: new EventBus(),
     clock,
     log,
   } as unknown as WorkerDeps);
@@ -52,6 +54,7 @@ test('heartbeats apply to queue workers only, and a load balancing worker keeps 
     store,
     queue,
     engines: new Map([['LOCAL-1', engine]]),
+    events: new EventBus(),
     clock: new ManualClock(),
     log,
   } as unknown as WorkerDeps;

@@ -147,7 +147,7 @@ export async function createGatewayFixture({
 }: GatewayFixtureOptions = {}): Promise<GatewayFixture> {
   const context = await createServiceContext();
   const latch = new Authenticator(context);
-  const keys = new ApiKeys(context, () => latch.invalidateCache());
+  const keys = new ApiKeys(context);
   const ann = await context.account('ann');
   const stranger = await context.account('bob');
   const { key } = await keys.create(ann, { name: 'k', access: 'all' });

@@ -41,6 +41,7 @@ import { artifactRoutes } from '../artifacts.routes.ts';
 import { graphqlRoutes } from './graphql.routes.ts';
 import type { GraphqlLimits } from './graphql-limits.ts';
 import { SYSTEM_CALLER } from '../../domain/caller.ts';
+import { EventBus } from '../../support/event-bus.ts';
 
 /** What a client reads of an answer. */
 export interface GraphqlResponse {
@@ -94,7 +95,7 @@ export async function startGraphqlFixture({
     onError: (error) => logged.push(error.message),
   });
   const clock = new ManualClock();
-  const context: ResourceContext = { store, clock, ids: randomIds };
+  const context: ResourceContext = { store, clock, ids: randomIds, events: new EventBus() };
   const { created: rootKey = '' } = await ensureRootAccount(context, undefined);
   const engine = new ProcessEngine({
     virtualGpus: virtualGpus('auto'),
@@ -133,9 +134,8 @@ export async function startGraphqlFixture({
     ]),
     changes: new ChangeNotifier(),
     jupyterPassword: () => 'password',
-    onChanged: () => undefined,
   });
-  const keys = new ApiKeys(context, () => authenticator.invalidateCache());
+  const keys = new ApiKeys(context);
   const artifacts = new FlashArtifacts({
     folder: join(data, 'artifacts'),
     masterKey: Buffer.alloc(32, 7),

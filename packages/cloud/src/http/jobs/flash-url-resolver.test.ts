@@ -5,8 +5,8 @@ import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Request } from '../raw-http.ts';
 import { FlashUrlResolver } from './flash-url-resolver.ts';
 
-const authenticator = { identify: async () => ({ accountId: 'ann' }) } as unknown as Authenticator;
-const flash = { endpointNamed: async () => 'e1' } as unknown as FlashApps;
+const authenticator = { authenticate: async () => ({ accountId: 'ann' }) } as unknown as Authenticator;
+const flash = { findEndpointId: async () => 'e1' } as unknown as FlashApps;
 const addresses = new FlashUrlResolver(authenticator, flash);
 const headers = { 'x-flash-app': 'app', 'x-flash-environment': 'production', 'x-flash-endpoint': 'answers' };
 

@@ -20,6 +20,7 @@ import { createLog } from '../../support/log.ts';
 import { parseJobUrl } from './job-url.ts';
 import type { JobUrl } from './job-url.ts';
 import { JobRoutes } from './jobs.routes.ts';
+import { EventBus } from '../../support/event-bus.ts';
 
 let context: ServiceContext;
 before(async () => {
@@ -52,7 +53,7 @@ async function served(
     clock: context.clock,
     log,
     deliveryOf: (): Delivery => assert.fail(),
-    onDeliveryDue: () => undefined,
+    events: new EventBus(),
   });
   const {
     endpoints = new EndpointCache({ findInAnyAccount: async () => sampleEndpoint }, context.clock),

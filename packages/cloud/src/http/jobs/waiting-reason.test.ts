@@ -7,6 +7,7 @@ import type { Delivery, Job } from '../../domain/job-records.ts';
 import { noopWakeupBus } from '../../store/wakeup-bus.ts';
 import { createLog } from '../../support/log.ts';
 import { waitingReason } from './waiting-reason.ts';
+import { EventBus } from '../../support/event-bus.ts';
 
 let context: ServiceContext;
 let queue: JobQueue;
@@ -18,7 +19,7 @@ before(async () => {
     clock: context.clock,
     log: createLog({ level: 'silent', format: 'json' }),
     deliveryOf: (): Delivery => assert.fail(),
-    onDeliveryDue: () => undefined,
+    events: new EventBus(),
   });
 });
 after(() => context.close());

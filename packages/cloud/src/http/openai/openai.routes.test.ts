@@ -20,6 +20,7 @@ import { createLog } from '../../support/log.ts';
 import { parseJobUrl } from '../jobs/job-url.ts';
 import { JobRateLimits } from '../jobs/job-rate-limits.ts';
 import { OpenAiRoutes } from './openai.routes.ts';
+import { EventBus } from '../../support/event-bus.ts';
 
 const WORKER = 'w1';
 const log = createLog({ level: 'silent', format: 'json' });
@@ -61,7 +62,7 @@ describe('the OpenAI interface of a queue endpoint', () => {
     context = await createServiceContext();
     const real = { ...context, clock: systemClock };
     const authenticator = new Authenticator(real);
-    const keys = new ApiKeys(real, () => authenticator.invalidateCache());
+    const keys = new ApiKeys(real);
     const ann = await context.account('ann');
     ({ key } = await keys.create(ann, { name: 'k', access: 'all' }));
     ({ key: readerKey } = await keys.create(ann, { name: 'k', access: 'read-only' }));
@@ -85,7 +86,7 @@ describe('the OpenAI interface of a queue endpoint', () => {
       clock: systemClock,
       log,
       deliveryOf: (job, payloads) => deliveryOf(job, payloads, 'd', 0),
-      onDeliveryDue: () => undefined,
+      events: new EventBus(),
     });
     sweeper = new JobReaperLoop(queue.reaper, log);
     sweeper.start();

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import type { WebSocket, WebSocketServer } from 'ws';
+import type { CloudEventBus } from '../../domain/events.ts';
 import type { Caller } from '../../domain/caller.ts';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import type { OpenTerminal, Terminals } from '../../resources/terminals/terminals.ts';
@@ -21,6 +22,7 @@ const MAX_FRAME_BYTES = 1024 * 1024;
 export interface TerminalRoutesDeps {
   terminals: Terminals;
   authenticator: Authenticator;
+  events: CloudEventBus;
   log: FastifyBaseLogger;
   /** How often a quiet connection is tried, and the key looked at again. */
   pingMs?: number;
@@ -35,7 +37,7 @@ export class TerminalRoutes {
 
   constructor(deps: TerminalRoutesDeps) {
     this.#deps = deps;
-    this.#unwatch = deps.authenticator.onKeysChanged(() => {
+    this.#unwatch = deps.events.subscribe('keys.changed', () => {
       for (const session of this.#sessions) session.reauthorize();
     });
   }

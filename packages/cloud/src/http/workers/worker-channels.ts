@@ -1,4 +1,5 @@
 import { isAccessError } from '../../auth/authenticator.ts';
+import type { CloudEventBus } from '../../domain/events.ts';
 import { BerthError } from '../../support/errors.ts';
 import { WorkerChannel } from './worker-channel.ts';
 import type { WorkerChannelDeps } from './worker-channel.ts';
@@ -21,9 +22,8 @@ export class WorkerChannels {
   readonly #timer: NodeJS.Timeout;
   #looking = Promise.resolve();
 
-  /** `watchKeys`: tells whenever keys have changed. */
-  constructor(watchKeys: (listener: () => void) => () => void) {
-    this.#unwatch = watchKeys(() => this.#look());
+  constructor(events: CloudEventBus) {
+    this.#unwatch = events.subscribe('keys.changed', () => this.#look());
     this.#timer = setInterval(() => this.#look(), REAUTHORIZE_MS).unref();
   }
 

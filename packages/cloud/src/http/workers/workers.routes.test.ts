@@ -20,6 +20,7 @@ import { parseJobUrl } from '../jobs/job-url.ts';
 import type { JobUrl } from '../jobs/job-url.ts';
 import { WorkerRoutes } from './workers.routes.ts';
 import { WorkerTokens } from '../../auth/worker-tokens.ts';
+import { EventBus } from '../../support/event-bus.ts';
 
 let context: ServiceContext;
 const servers: Server[] = [];
@@ -39,7 +40,7 @@ test('a worker that leaves while it is being let in is not taken for one that is
     clock: context.clock,
     log,
     deliveryOf: (): Delivery => assert.fail(),
-    onDeliveryDue: () => undefined,
+    events: new EventBus(),
   });
   const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const slow = {
@@ -98,7 +99,7 @@ async function serving(changed: Partial<JobStore> = {}): Promise<{
     clock: context.clock,
     log,
     deliveryOf: (): Delivery => assert.fail(),
-    onDeliveryDue: () => undefined,
+    events: new EventBus(),
   });
   const endpointId = `endpoint${servers.length}`;
   const tokens = new WorkerTokens(Buffer.alloc(32, 1));

@@ -112,11 +112,6 @@ export class WorkerRoutes {
     }
   }
 
-  /** Tells whenever keys have changed. Answers the way to stop it. */
-  onKeysChanged(listener: () => void): () => void {
-    return this.#deps.authenticator.onKeysChanged(listener);
-  }
-
   /** The endpoint, if the token is this worker's or a key that may run things on it. */
   async authorize(request: BasicRequest, endpointId: string, workerId: string): Promise<Endpoint> {
     const token = bearerOrBareKey(request.headers.authorization) ?? '';

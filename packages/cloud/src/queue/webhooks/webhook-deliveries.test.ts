@@ -8,6 +8,8 @@ import type { JobStore } from '../../store/job-store.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import { WebhookDeliveries } from './webhook-deliveries.ts';
+import type { CloudEventBus } from '../../domain/events.ts';
+import { EventBus } from '../../support/event-bus.ts';
 
 const delivery = (id: string, change: Partial<Delivery> = {}): Delivery => ({
   id,
@@ -32,12 +34,14 @@ for (const kind of DATABASES) {
     let place: MigratedDatabase;
     let store: JobStore;
     let webhooks: WebhookDeliveries;
+    const events: CloudEventBus = new EventBus();
     let due = 0;
+    events.subscribe('webhook.due', () => (due += 1));
 
     before(async () => {
       place = await createMigratedDatabase(kind);
       store = place.database.jobs();
-      webhooks = new WebhookDeliveries({ store, clock, onDue: () => (due += 1) });
+      webhooks = new WebhookDeliveries({ store, clock, events });
       for (const each of [
         delivery('d1'),
         delivery('d2', { jobId: 'j2', createdAt: 2, state: 'failed', lastStatus: 500, lastError: 'no' }),
@@ -89,7 +93,7 @@ for (const kind of DATABASES) {
           if (looks === 1) await meanwhile();
           return found;
         };
-        return new WebhookDeliveries({ store: { ...store, findDelivery }, clock, onDue: () => undefined });
+        return new WebhookDeliveries({ store: { ...store, findDelivery }, clock, events: new EventBus() });
       };
 
       test('it is sent under the next number, if it has been sent', async () => {

@@ -1,4 +1,5 @@
 import type { Delivery, DeliveryEntry } from '../../domain/job-records.ts';
+import type { CloudEventBus } from '../../domain/events.ts';
 import type { Clock } from '../../support/clock.ts';
 import { notFound } from '../../support/errors.ts';
 import { redelivery } from './webhook-delivery.ts';
@@ -7,8 +8,7 @@ import type { DeliveryStore } from './delivery-lease.ts';
 export interface WebhookDeliveriesDeps {
   store: DeliveryStore;
   clock: Clock;
-  /** Something is due now. */
-  onDue(): void;
+  events: CloudEventBus;
 }
 
 /** The log of webhooks, for whoever owns the endpoint. */
@@ -26,14 +26,14 @@ export class WebhookDeliveries {
 
   /** Sends a delivery once more, under the same id. Answers it as it now stands. */
   async redeliver(endpointId: string, id: string): Promise<Delivery> {
-    const { store, clock, onDue } = this.#deps;
+    const { store, clock, events } = this.#deps;
     for (;;) {
       const current = await store.findDelivery(endpointId, id);
       if (current === undefined) throw notFound('webhook delivery', id);
       const next = redelivery(current, clock.now());
       // Where it has changed since, or is gone, it is looked at again.
       if (next !== current && !(await store.updateDelivery(current, next))) continue;
-      onDue();
+      events.publish('webhook.due', { endpointId });
       return next;
     }
   }

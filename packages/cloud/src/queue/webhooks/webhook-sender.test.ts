@@ -11,6 +11,15 @@ import { deliveryOf } from './webhook-delivery.ts';
 import { signWebhook } from './webhook-signature.ts';
 import { NOW, log, secretOf, WebhookFixture } from './webhook-sender.fixture.ts';
 import { WebhookDeliveries } from './webhook-deliveries.ts';
+import type { CloudEventBus } from '../../domain/events.ts';
+import { EventBus } from '../../support/event-bus.ts';
+
+/** Events that wake the sender as the server does. */
+function waking(sender: { wake(): void }): CloudEventBus {
+  const events: CloudEventBus = new EventBus();
+  events.subscribe('webhook.due', () => sender.wake());
+  return events;
+}
 
 for (const kind of DATABASES) {
   describe(`webhooks on ${kind}`, { timeout: 60_000 }, () => {
@@ -83,7 +92,7 @@ for (const kind of DATABASES) {
         await bench.receiver(({ answer }) => answer(status)),
       ];
       const hooks = bench.sender(store, clock);
-      const webhooks = new WebhookDeliveries({ store, clock, onDue: () => hooks.wake() });
+      const webhooks = new WebhookDeliveries({ store, clock, events: waking(hooks) });
       const delivery = await bench.createDueDelivery(hook.url);
       hooks.start();
       for (const attempt of [1, 2]) {
@@ -177,7 +186,7 @@ for (const kind of DATABASES) {
         clock,
         log,
         deliveryOf: (job, payloads) => deliveryOf(job, payloads, randomIds.resource(), clock.now()),
-        onDeliveryDue: () => hooks.wake(),
+        events: waking(hooks),
       });
       hooks.start();
       const endpoint = {

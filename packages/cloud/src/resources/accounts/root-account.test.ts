@@ -9,6 +9,7 @@ import { randomIds } from '../../support/ids.ts';
 import type { ResourceContext } from '../resource-context.ts';
 import { ensureRootAccount } from './root-account.ts';
 import { ROOT_ACCOUNT_ID } from '../../domain/caller.ts';
+import { EventBus } from '../../support/event-bus.ts';
 
 describe('the root account', () => {
   let database: TestDatabase;
@@ -30,6 +31,7 @@ describe('the root account', () => {
       }),
       clock: new ManualClock(),
       ids: randomIds,
+      events: new EventBus(),
     };
   });
   after(async () => {

@@ -48,7 +48,8 @@ describe('endpoints', () => {
       prices: { gpu: {}, cpu: {} },
     });
     directory = new EndpointCache(context.store.endpoints, context.clock);
-    templates = new Templates(context, (id) => directory.invalidate(id));
+    templates = new Templates(context);
+    context.events.subscribe('endpoint.changed', ({ endpointId }) => directory.invalidate(endpointId));
     volumes = new Volumes(context, catalog);
     registries = new Registries(context);
     deps = {

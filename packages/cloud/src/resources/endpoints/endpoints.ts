@@ -34,8 +34,6 @@ export interface EndpointsDeps {
   catalog: Catalog;
   templates: Templates;
   cache: EndpointCache;
-  /** One was made or has become another. */
-  onChanged?(endpointId: string): void;
   /** What else goes with an endpoint. */
   onRemoved(endpointId: string): Promise<void>;
 }
@@ -82,7 +80,7 @@ export class Endpoints {
         );
       }),
     );
-    this.#deps.onChanged?.(id);
+    this.#context.events.publish('endpoint.changed', { endpointId: id, source: 'request' });
     return created;
   }
 
@@ -98,7 +96,7 @@ export class Endpoints {
       : this.#changeWithTemplate(caller, present, order, own));
     this.#deps.cache.invalidate(id);
     if (changed === undefined) throw notFound(RESOURCE, id);
-    this.#deps.onChanged?.(id);
+    this.#context.events.publish('endpoint.changed', { endpointId: id, source: 'request' });
     return changed;
   }
 
@@ -136,6 +134,7 @@ export class Endpoints {
     );
     this.#deps.cache.invalidate(id);
     if (!removed) throw notFound(RESOURCE, id);
+    this.#context.events.publish('endpoint.removed', { endpointId: id });
     await this.#deps.onRemoved(id);
   }
 

@@ -28,12 +28,9 @@ const NO_SCOPES: Scopes = { rest: 'none', graphql: 'none', serverless: 'none' };
 
 export class ApiKeys {
   readonly #context: ResourceContext;
-  readonly #changed: () => void;
 
-  /** `changed` is told when a key has become another or is gone. */
-  constructor(context: ResourceContext, changed: () => void = () => undefined) {
+  constructor(context: ResourceContext) {
     this.#context = context;
-    this.#changed = changed;
   }
 
   /** The key itself is in this answer and in no other. */
@@ -100,7 +97,7 @@ export class ApiKeys {
       };
     });
     if (changed === undefined) throw notFound(RESOURCE, id);
-    this.#changed();
+    this.#context.events.publish('keys.changed', { source: 'request' });
     return changed;
   }
 
@@ -113,7 +110,7 @@ export class ApiKeys {
       auditEntry(this.#context, caller, 'revoke', RESOURCE, id, [], accountId),
     );
     if (!removed) throw notFound(RESOURCE, id);
-    this.#changed();
+    this.#context.events.publish('keys.changed', { source: 'request' });
   }
 
   /** The key that this caller may change: of the own account, or, for the operator, of any. */

@@ -20,12 +20,9 @@ export interface NewS3Key {
 /** Creates, lists and revokes the keys that sign requests for the objects of network volumes. */
 export class S3Keys {
   readonly #context: ResourceContext;
-  readonly #onChanged: () => void;
 
-  /** `onChanged` is called when a key was revoked. */
-  constructor(context: ResourceContext, onChanged: () => void = () => undefined) {
+  constructor(context: ResourceContext) {
     this.#context = context;
-    this.#onChanged = onChanged;
   }
 
   /** Only this result has the secret; it cannot be read again. */
@@ -76,7 +73,7 @@ export class S3Keys {
       ))
     )
       throw notFound(RESOURCE, id);
-    this.#onChanged();
+    this.#context.events.publish('keys.changed', { source: 'request' });
   }
 
   async #checkManager(caller: Caller, accountId: string): Promise<void> {

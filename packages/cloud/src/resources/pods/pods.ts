@@ -62,8 +62,6 @@ export interface PodsDeps {
   changes: ChangeNotifier;
   /** The password that Jupyter has in a pod. */
   jupyterPassword(podId: string): string;
-  /** Something else is wanted of a pod now. */
-  onChanged(podId: string): void;
 }
 
 /** An order that has been checked, and needs a place. */
@@ -118,7 +116,7 @@ export class Pods {
         interrupted: this.auditInterruptions(interrupted),
       };
     });
-    for (const pod of [...going, created]) this.#deps.onChanged(pod.id);
+    for (const pod of [...going, created]) this.#publishChange(pod.id);
     return created;
   }
 
@@ -205,7 +203,7 @@ export class Pods {
 
   /** Something else is wanted of a pod, which was written elsewhere. */
   notifyChanged(id: string): void {
-    this.#deps.onChanged(id);
+    this.#publishChange(id);
   }
 
   /** Only what is said changes. A running pod gets a new instance where that is built into the old one. */
@@ -270,7 +268,7 @@ export class Pods {
       },
       { placing: true },
     );
-    for (const pod of going) this.#deps.onChanged(pod.id);
+    for (const pod of going) this.#publishChange(pod.id);
     return changed;
   }
 
@@ -409,7 +407,7 @@ export class Pods {
       return { record, audit: auditEntry(this.#context, caller, action, RESOURCE, id, changes), interrupted };
     });
     if (changed === undefined) throw notFound(RESOURCE, id);
-    this.#deps.onChanged(id);
+    this.#publishChange(id);
     return changed;
   }
 
@@ -426,6 +424,10 @@ export class Pods {
       }
       await changed;
     }
+  }
+
+  #publishChange(podId: string): void {
+    this.#context.events.publish('pod.changed', { podId, source: 'request' });
   }
 
   async #checkedHardware(wish: HardwareRequest): Promise<HardwareRequest> {

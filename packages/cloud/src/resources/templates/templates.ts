@@ -30,12 +30,9 @@ const AUDIT_HIDDEN_FIELDS: (keyof Template)[] = ['env', 'config'];
 
 export class Templates {
   readonly #context: ResourceContext;
-  readonly #onEndpointChanged: (endpointId: string) => void;
 
-  /** `onEndpointChanged` hears of endpoints that a change of their template has reached. */
-  constructor(context: ResourceContext, onEndpointChanged: (endpointId: string) => void = () => undefined) {
+  constructor(context: ResourceContext) {
     this.#context = context;
-    this.#onEndpointChanged = onEndpointChanged;
   }
 
   async create(caller: Caller, fields: NewTemplate): Promise<Template> {
@@ -125,7 +122,8 @@ export class Templates {
 
   /** To be called when the change is written. */
   notifyLinkedEndpoints(change: TemplateUpdate | undefined): void {
-    for (const endpointId of change?.changedEndpointIds ?? []) this.#onEndpointChanged(endpointId);
+    for (const endpointId of change?.changedEndpointIds ?? [])
+      this.#context.events.publish('endpoint.changed', { endpointId, source: 'request' });
   }
 
   /** One's own, anyone's public one, or one that comes with Berth. */
