@@ -8,6 +8,8 @@ const EVENT_LOOP_LAG_INTERVAL_MS = 100;
 export class HttpMetrics {
   readonly registry = new Registry();
   readonly #requests: Histogram<'method' | 'route' | 'status'>;
+  /** The series of each combination of labels, so that it is not looked up again for every request. */
+  readonly #series = new Map<string, Histogram.Internal<'method' | 'route' | 'status'>>();
 
   constructor() {
     collectDefaultMetrics({
@@ -24,7 +26,13 @@ export class HttpMetrics {
   }
 
   observe(method: string, route: string, status: number, seconds: number): void {
-    this.#requests.observe({ method, route, status }, seconds);
+    const key = `${method} ${route} ${status}`;
+    let series = this.#series.get(key);
+    if (series === undefined) {
+      series = this.#requests.labels({ method, route, status });
+      this.#series.set(key, series);
+    }
+    series.observe(seconds);
   }
 }
 

@@ -31,7 +31,7 @@ const paths: Record<string, CreateServer> = {
 
 async function observe(context: TestContext, create: CreateServer) {
   const metrics = new HttpMetrics();
-  const log = createLog({ level: 'silent', format: 'json' });
+  const log = createLog({ level: 'debug', format: 'json' });
   const debug = context.mock.method(log, 'debug', () => undefined);
   const jobs = {
     handles: () => true,

@@ -10,10 +10,13 @@ const CLIENT_CLOSED_REQUEST = 499;
 export class RequestObserver {
   readonly #log: FastifyBaseLogger;
   readonly #metrics: HttpMetrics;
+  /** Spares busy servers the entry where it would be dropped. */
+  readonly #isLogged: boolean;
 
   constructor(log: FastifyBaseLogger, metrics: HttpMetrics) {
     this.#log = log;
     this.#metrics = metrics;
+    this.#isLogged = log.level === 'debug' || log.level === 'trace';
   }
 
   /** `route` is the pattern, not the path: ids would make a series of each request. */
@@ -25,6 +28,7 @@ export class RequestObserver {
       const status = response.headersSent ? response.statusCode : CLIENT_CLOSED_REQUEST;
       const milliseconds = performance.now() - start;
       this.#metrics.observe(request.method ?? '', route, status, milliseconds / 1000);
+      if (!this.#isLogged) return;
       this.#log.debug(
         {
           reqId: requestId,

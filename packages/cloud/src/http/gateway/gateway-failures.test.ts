@@ -234,6 +234,25 @@ describe('when something goes wrong', () => {
     for (let count = 0; count < 5; count += 1) assert.equal((await stage.send('/')).text, 'ok');
   });
 
+  test('a second answer that a worker sends later never reaches the next request', async () => {
+    for (const turns of [1, 2, 3, 5]) {
+      await rawWorker(`w${turns}`, (socket) => {
+        socket.on('error', () => socket.destroy());
+        socket.on('data', async () => {
+          socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+          for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+          socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil');
+        });
+      });
+      for (let count = 0; count < 5; count += 1) {
+        assert.equal((await stage.send('/')).text, 'ok');
+        // The next request comes after the second answer.
+        for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      }
+      stage.pool.remove(`w${turns}`);
+    }
+  });
+
   test('an answer before the body was read is passed on, and the rest of the body is not', async () => {
     await stage.worker('w1', (_request, response) => void response.writeHead(403).end('no'));
     const outgoing = stage.open('/', { method: 'POST' });

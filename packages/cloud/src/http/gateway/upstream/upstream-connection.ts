@@ -2,48 +2,48 @@ import type { Socket } from 'node:net';
 import { UpstreamResponseParser } from './upstream-response-parser.ts';
 import type { UpstreamResponseSink } from './upstream-response-parser.ts';
 
-/** Who asked a worker, and is told what comes of it. */
+/** Receives the events of one request to a worker. */
 export interface UpstreamListener extends UpstreamResponseSink {
-  /** The connection stands. Until then nothing of the request has reached anyone. */
+  /** The connection is established. Until then nothing of the request has reached the worker. */
   connected(): void;
-  /** What was written has left: more may be. */
+  /** The write buffer is empty again. */
   drained(): void;
-  /** All that has come so far was told. */
+  /** All bytes received so far are parsed. */
   batchParsed(): void;
-  /** From here on the connection belongs to the listener, who speaks another protocol on it. `rest` has come already. */
+  /** The worker agreed to an upgrade. The socket now belongs to the listener; `rest` was received already. */
   upgraded(socket: Socket, rest: Buffer): void;
-  /** The connection ended before the answer did. */
+  /** The connection ended before the response did. */
   broken(error: Error): void;
 }
 
-/** One connection to a worker. It serves one request at a time. */
+/** One connection to a worker, for one request at a time. */
 export class UpstreamConnection {
-  /** Where it leads. */
+  /** Host and port. */
   readonly upstreamKey: string;
   readonly socket: Socket;
-  /** When it was last used. */
+  /** The time of its last use. */
   idleSince = 0;
   readonly #parser = new UpstreamResponseParser();
   readonly #connectMs: number;
-  /** Told when the connection can no longer be used. */
-  readonly #onGone: (connection: UpstreamConnection) => void;
+  /** Called when the connection can no longer be used. */
+  readonly #onBroken: (connection: UpstreamConnection) => void;
   #listener: UpstreamListener | undefined;
-  readonly #onData = (bytes: Buffer): void => this.read(bytes);
+  readonly #onData = (bytes: Buffer): void => this.receive(bytes);
   readonly #onEnd = (): void => this.#ended();
-  readonly #onError = (error: Error): void => this.#broke(error);
-  readonly #onClose = (): void => this.#broke(new Error('it closed the connection'));
+  readonly #onError = (error: Error): void => this.#fail(error);
+  readonly #onClose = (): void => this.#fail(new Error('it closed the connection'));
   readonly #onDrain = (): void => this.#listener?.drained();
 
   constructor(
-    place: string,
+    upstreamKey: string,
     socket: Socket,
     connectMs: number,
-    onGone: (connection: UpstreamConnection) => void,
+    onBroken: (connection: UpstreamConnection) => void,
   ) {
-    this.upstreamKey = place;
+    this.upstreamKey = upstreamKey;
     this.socket = socket;
     this.#connectMs = connectMs;
-    this.#onGone = onGone;
+    this.#onBroken = onBroken;
     socket
       .on('end', this.#onEnd)
       .on('error', this.#onError)
@@ -51,19 +51,19 @@ export class UpstreamConnection {
       .on('drain', this.#onDrain);
   }
 
-  /** What comes is read from the socket as from any stream. */
+  /** Reads from the socket as a stream, not through the shared buffer. */
   readAsStream(): this {
     this.socket.on('data', this.#onData);
     return this;
   }
 
-  /** Readies the connection for one request, whose head and body are then written to the socket. */
+  /** Prepares for the response to one request, whose head and body are written to the socket. */
   begin(method: string, listener: UpstreamListener, expectsUpgrade = false): void {
     this.#listener = listener;
     this.#parser.begin(method, listener, expectsUpgrade);
     if (!this.socket.connecting) return listener.connected();
     const timer = setTimeout(
-      () => this.#broke(new Error(`no connection within ${this.#connectMs} ms`)),
+      () => this.#fail(new Error(`no connection within ${this.#connectMs} ms`)),
       this.#connectMs,
     );
     this.socket.once('close', () => clearTimeout(timer));
@@ -73,7 +73,7 @@ export class UpstreamConnection {
     });
   }
 
-  /** Ends the use for one request; answers whether another may follow. */
+  /** The request is over. Returns whether the connection can be used again; if not, it is closed. */
   release(): boolean {
     this.#listener = undefined;
     if (this.#parser.reusable && this.socket.writable && this.socket.writableLength === 0) {
@@ -84,18 +84,18 @@ export class UpstreamConnection {
     return false;
   }
 
-  /** This has come. The bytes are good until this returns; who wants them longer copies them. */
-  read(bytes: Buffer): void {
+  /** The bytes are valid until this returns. */
+  receive(bytes: Buffer): void {
     try {
       const used = this.#parser.feed(bytes);
       if (this.#parser.upgraded) this.#handOver(bytes.subarray(used));
       else this.#listener?.batchParsed();
     } catch (error) {
-      this.#broke(error instanceof Error ? error : new Error(String(error)));
+      this.#fail(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
-  /** Ends it now. Nobody is told. */
+  /** Closes it without telling the listener. */
   destroy(): void {
     this.#listener = undefined;
     this.socket.destroy();
@@ -115,14 +115,14 @@ export class UpstreamConnection {
   }
 
   #ended(): void {
-    if (!this.#parser.close()) this.#broke(new Error('it closed the connection'));
+    if (!this.#parser.close()) this.#fail(new Error('it closed the connection'));
   }
 
-  #broke(error: Error): void {
+  #fail(error: Error): void {
     const listener = this.#listener;
     this.#listener = undefined;
     this.socket.destroy();
-    this.#onGone(this);
+    this.#onBroken(this);
     listener?.broken(error);
   }
 }

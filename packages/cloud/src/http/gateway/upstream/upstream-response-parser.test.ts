@@ -5,29 +5,29 @@ import { checkProperty } from '../../../../../testing/src/property-testing.ts';
 import { BadUpstreamResponse, UpstreamResponseParser } from './upstream-response-parser.ts';
 import type { RawHeaders, UpstreamResponseHead } from './upstream-response-parser.ts';
 
-interface Told {
+interface Parsed {
   heads: UpstreamResponseHead[];
   body: string;
   trailers: RawHeaders | undefined;
   reusable: boolean;
 }
 
-/** What is told of an answer that arrives in these pieces. */
-function read(pieces: readonly Buffer[], { method = 'GET', closes = false } = {}): Told {
+/** Parses a response that arrives in these pieces. */
+function read(pieces: readonly Buffer[], { method = 'GET', closes = false } = {}): Parsed {
   const parser = new UpstreamResponseParser();
   const body: Buffer[] = [];
-  const told: Told = { heads: [], body: '', trailers: undefined, reusable: false };
+  const parsed: Parsed = { heads: [], body: '', trailers: undefined, reusable: false };
   parser.begin(method, {
-    head: (head) => void told.heads.push(head),
+    head: (head) => void parsed.heads.push(head),
     data: (chunk) => void body.push(Buffer.from(chunk)),
-    end: (trailers) => (told.trailers = trailers),
+    end: (trailers) => (parsed.trailers = trailers),
   });
   for (const piece of pieces) parser.feed(piece);
   if (closes) parser.close();
-  return { ...told, body: Buffer.concat(body).toString('latin1'), reusable: parser.reusable };
+  return { ...parsed, body: Buffer.concat(body).toString('latin1'), reusable: parser.reusable };
 }
 
-const whole = (text: string, options?: { method?: string; closes?: boolean }): Told =>
+const whole = (text: string, options?: { method?: string; closes?: boolean }): Parsed =>
   read([Buffer.from(text, 'latin1')], options);
 const refused = (text: string, why: RegExp): void =>
   assert.throws(
@@ -36,37 +36,37 @@ const refused = (text: string, why: RegExp): void =>
     JSON.stringify(text),
   );
 
-describe('the reader of answers', () => {
-  test('reads a body of known length, and then another answer', () => {
-    const told = whole('HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A:  b \t\r\nX-Empty:\r\n\r\nhello');
-    assert.deepEqual(told.heads, [
+describe('the parser of upstream responses', () => {
+  test('reads a body of known length, and then another response', () => {
+    const parsed = whole('HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A:  b \t\r\nX-Empty:\r\n\r\nhello');
+    assert.deepEqual(parsed.heads, [
       { status: 200, message: 'OK', headers: ['Content-Length', '5', 'X-A', 'b', 'X-Empty', ''], length: 5 },
     ]);
-    assert.deepEqual([told.body, told.trailers, told.reusable], ['hello', [], true]);
+    assert.deepEqual([parsed.body, parsed.trailers, parsed.reusable], ['hello', [], true]);
   });
 
   test('reads chunks with extensions and trailers', () => {
-    const told = whole(
+    const parsed = whole(
       'HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n5;a=b\r\nhello\r\nA \r\n, and more\r\n000\r\nX-Sum: 1\r\nX-B: 2\r\n\r\n',
     );
     assert.deepEqual(
-      [told.body, told.trailers, told.reusable],
+      [parsed.body, parsed.trailers, parsed.reusable],
       ['hello, and more', ['X-Sum', '1', 'X-B', '2'], true],
     );
   });
 
-  test('reads to the end of the connection where no length is told', () => {
+  test('reads to the end of the connection if no length is given', () => {
     const open = whole('HTTP/1.1 200 OK\r\n\r\nall of it');
     assert.deepEqual([open.body, open.trailers, open.reusable], ['all of it', undefined, false]);
-    const told = whole('HTTP/1.1 200 OK\r\n\r\nall of it', { closes: true });
-    assert.deepEqual([told.body, told.trailers, told.reusable], ['all of it', [], false]);
+    const parsed = whole('HTTP/1.1 200 OK\r\n\r\nall of it', { closes: true });
+    assert.deepEqual([parsed.body, parsed.trailers, parsed.reusable], ['all of it', [], false]);
     assert.equal(
       whole('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\npart', { closes: true }).trailers,
       undefined,
     );
   });
 
-  test('knows the answers without a body', () => {
+  test('knows the responses without a body', () => {
     for (const status of [204, 304])
       assert.deepEqual(whole(`HTTP/1.1 ${status} X\r\nContent-Length: 9\r\n\r\n`).trailers, []);
     assert.deepEqual(whole('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n', { method: 'HEAD' }).trailers, []);
@@ -77,14 +77,14 @@ describe('the reader of answers', () => {
     assert.deepEqual(whole('HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n').trailers, []);
   });
 
-  test('passes over what comes before the answer', () => {
-    const told = whole(
+  test('skips interim responses', () => {
+    const parsed = whole(
       'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok',
     );
-    assert.deepEqual([told.heads.length, told.heads[0]?.status, told.body], [1, 200, 'ok']);
+    assert.deepEqual([parsed.heads.length, parsed.heads[0]?.status, parsed.body], [1, 200, 'ok']);
   });
 
-  test('keeps a connection only where the worker does', () => {
+  test('reuses a connection only if the worker keeps it', () => {
     assert.equal(
       whole('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5\r\n\r\n')
         .reusable,
@@ -101,7 +101,7 @@ describe('the reader of answers', () => {
     );
   });
 
-  test('refuses what two readers could understand differently', () => {
+  test('refuses what two parsers could understand differently', () => {
     refused('HTTP/1.1 200 OK\nContent-Length: 0\n\n\r\n\r\n', /status line/);
     refused('HTTP/1.1  200 OK\r\n\r\n', /status line/);
     refused('http/1.1 200 OK\r\n\r\n', /status line/);
@@ -121,7 +121,7 @@ describe('the reader of answers', () => {
       refused(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${size}\r\n`, /size of a chunk/);
     refused('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n', /CR LF|longer/);
     refused('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\nab\r\n', /CR LF/);
-    refused('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP', /more came/);
+    refused('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP', /more than its response/);
     refused(`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(140_000)}`, /larger than/);
     refused(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;${'x'.repeat(5000)}`, /too long/);
     refused(
@@ -130,13 +130,13 @@ describe('the reader of answers', () => {
     );
   });
 
-  test('understands the same in whatever pieces it comes', () => {
+  test('parses the same in whatever pieces a response arrives', () => {
     const token = fc
       .stringMatching(/^[A-Za-z-]{1,20}$/)
       .filter((name) => !/^(content-length|transfer-encoding|connection|keep-alive)$/i.test(name));
     const value = fc.stringMatching(/^[!-~]([ -~]{0,30}[!-~])?$/);
     const fields = fc.array(fc.tuple(token, value), { maxLength: 6 });
-    const answer = fc.record({
+    const response = fc.record({
       status: fc.integer({ min: 200, max: 599 }).filter((status) => status !== 204 && status !== 304),
       headers: fields,
       chunks: fc.array(fc.uint8Array({ minLength: 1, maxLength: 300 }), { maxLength: 8 }),
@@ -146,7 +146,7 @@ describe('the reader of answers', () => {
     });
     return checkProperty(
       fc.property(
-        answer,
+        response,
         fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1 }),
         ({ status, headers, chunks, framing, trailers, interim }, sizes) => {
           const body = Buffer.concat(chunks);
@@ -179,13 +179,13 @@ describe('the reader of answers', () => {
             pieces.push(bytes.subarray(at, at + size));
             at += size;
           }
-          const told = read(pieces, { closes: framing === 'close' });
-          assert.equal(told.heads.length, 1);
-          assert.equal(told.heads[0]?.status, status);
-          assert.deepEqual(told.heads[0]?.headers.slice(0, headers.length * 2), headers.flat());
-          assert.equal(told.body, body.toString('latin1'));
-          assert.deepEqual(told.trailers, framing === 'chunked' ? trailers.flat() : []);
-          assert.equal(told.reusable, framing !== 'close');
+          const parsed = read(pieces, { closes: framing === 'close' });
+          assert.equal(parsed.heads.length, 1);
+          assert.equal(parsed.heads[0]?.status, status);
+          assert.deepEqual(parsed.heads[0]?.headers.slice(0, headers.length * 2), headers.flat());
+          assert.equal(parsed.body, body.toString('latin1'));
+          assert.deepEqual(parsed.trailers, framing === 'chunked' ? trailers.flat() : []);
+          assert.equal(parsed.reusable, framing !== 'close');
         },
       ),
     );

@@ -1,32 +1,32 @@
 import { MAX_RESPONSE_HEAD_BYTES } from '../gateway-limits.ts';
 
-/** A worker that does not speak HTTP, or speaks it so that two readers could understand it differently. */
+/** The response is not HTTP, or two parsers could understand it differently. */
 export class BadUpstreamResponse extends Error {}
 
-/** Names and values in turn, as they came. */
+/** Names and values alternate, as received. */
 export type RawHeaders = string[];
 
 export interface UpstreamResponseHead {
   status: number;
   message: string;
   headers: RawHeaders;
-  /** Bytes of its body; undefined where that is not told beforehand. */
+  /** Bytes of its body, if it says so. */
   length: number | undefined;
 }
 
 export interface UpstreamResponseSink {
   head(head: UpstreamResponseHead): void;
-  /** A piece of the body. The bytes are good until all that has come was told. */
+  /** A piece of the body. The bytes are valid until `batchParsed`. */
   data(chunk: Buffer): void;
   end(trailers: RawHeaders): void;
 }
 
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
-const NOTHING = Buffer.alloc(0);
+const EMPTY = Buffer.alloc(0);
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([^\x00-\x08\x0a-\x1f\x7f]*))?$/;
-const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-const NOT_IN_A_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/;
-const LENGTH = /^\d{1,15}$/;
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const INVALID_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/;
+const CONTENT_LENGTH = /^\d{1,15}$/;
 const CHUNK_SIZE = /^([0-9a-fA-F]{1,8})[ \t]*(?:;.*)?$/;
 const MAX_CHUNK_LINE = 4096;
 const LINE_FEED = 0x0a;
@@ -43,25 +43,24 @@ type State =
   | 'upgraded';
 
 /**
- * Reads the answers that come over one connection, in whatever pieces they arrive. It is
- * strict: what is not plainly HTTP/1.1 is an error, so that the next answer can never be
- * taken for a part of this one. Node's own client would do; measured, it more than doubles
- * what a request costs here.
+ * Parses the responses on one connection, in whatever pieces they arrive. It is strict: anything
+ * that is not plain HTTP/1.1 is an error, so that a response can never be taken for a part of
+ * another. ARCHITECTURE.md says why the gateway has its own parser; a test compares it with Node's.
  */
 export class UpstreamResponseParser {
   #sink: UpstreamResponseSink | undefined;
   #state: State = 'idle';
   #isHead = false;
   #expectsUpgrade = false;
-  /** The beginning of a head or a line whose end has not come yet. */
-  #kept: Buffer = NOTHING;
-  /** Bytes of the body, or of the chunk, that are still to come. */
+  /** The beginning of a head or a line whose end has not arrived. */
+  #partial: Buffer = EMPTY;
+  /** Bytes of the body, or of the chunk, that have not arrived. */
   #remaining = 0;
   #trailers: RawHeaders = [];
   #trailerBytes = 0;
   #persistent = false;
 
-  /** The next answer belongs to a request with this method. */
+  /** The next response belongs to a request with this method. */
   begin(method: string, sink: UpstreamResponseSink, expectsUpgrade = false): void {
     this.#sink = sink;
     this.#state = 'head';
@@ -71,23 +70,23 @@ export class UpstreamResponseParser {
     this.#trailerBytes = 0;
   }
 
-  /** The answer has come whole, and another may follow on this connection. */
+  /** The response has arrived whole, and another request may follow on this connection. */
   get reusable(): boolean {
     return this.#state === 'idle' && this.#persistent;
   }
 
-  /** The worker agreed to another protocol: what follows is not for this reader. */
+  /** The worker agreed to an upgrade: the bytes that follow are not HTTP. */
   get upgraded(): boolean {
     return this.#state === 'upgraded';
   }
 
-  /** Reads on. Answers how many of the bytes it has used; they are all, unless the protocol changed. */
+  /** Returns how many of the bytes it has used: all of them, except after an upgrade. */
   feed(bytes: Buffer): number {
     let at = 0;
     while (at < bytes.length) {
       switch (this.#state) {
         case 'idle':
-          throw new BadUpstreamResponse('more came than was asked for');
+          throw new BadUpstreamResponse('it sent more than its response');
         case 'upgraded':
           return at;
         case 'head':
@@ -109,7 +108,7 @@ export class UpstreamResponseParser {
     return at;
   }
 
-  /** The connection was closed. True where that is how the answer ends. */
+  /** The connection was closed. True if that ends the response. */
   close(): boolean {
     if (this.#state !== 'until-close') return false;
     this.#finish();
@@ -117,18 +116,19 @@ export class UpstreamResponseParser {
   }
 
   #feedHead(bytes: Buffer, from: number): number {
-    const kept = this.#kept.length;
-    // The end of the head may lie across two pieces.
-    const whole = kept === 0 ? bytes : Buffer.concat([this.#kept, from === 0 ? bytes : bytes.subarray(from)]);
-    const start = kept === 0 ? from : 0;
-    const end = whole.indexOf(END_OF_HEAD, Math.max(start, kept - 3));
+    const partial = this.#partial.length;
+    // The end of the head may be split over two pieces.
+    const whole =
+      partial === 0 ? bytes : Buffer.concat([this.#partial, from === 0 ? bytes : bytes.subarray(from)]);
+    const start = partial === 0 ? from : 0;
+    const end = whole.indexOf(END_OF_HEAD, Math.max(start, partial - 3));
     if ((end === -1 ? whole.length : end) - start > MAX_RESPONSE_HEAD_BYTES)
       throw new BadUpstreamResponse(`its headers are larger than ${MAX_RESPONSE_HEAD_BYTES} bytes`);
     if (end === -1) {
-      this.#kept = Buffer.from(whole.subarray(start));
+      this.#partial = Buffer.from(whole.subarray(start));
       return bytes.length;
     }
-    this.#kept = NOTHING;
+    this.#partial = EMPTY;
     this.#readHead(whole.toString('latin1', start, end));
     return end + 4 - (whole.length - bytes.length);
   }
@@ -151,7 +151,7 @@ export class UpstreamResponseParser {
       const value = headers[headers.length - 1] as string;
       switch (name.toLowerCase()) {
         case 'content-length':
-          if (!LENGTH.test(value) || length !== undefined)
+          if (!CONTENT_LENGTH.test(value) || length !== undefined)
             throw new BadUpstreamResponse('its Content-Length is not one number');
           length = Number(value);
           break;
@@ -164,7 +164,7 @@ export class UpstreamResponseParser {
           if (/\bclose\b/i.test(value)) persistent = false;
           break;
         case 'keep-alive':
-          // Whoever closes after a second may close while the next request is on its way.
+          // A server that closes after a second may close while the next request is on its way.
           if (/timeout=[01]\b/i.test(value)) persistent = false;
       }
     }
@@ -180,11 +180,11 @@ export class UpstreamResponseParser {
     if (empty || (this.#state === 'body' && this.#remaining === 0)) this.#finish();
   }
 
-  /** Answers below 200 come before the real one. */
+  /** A status below 200 comes before the final response. */
   #interim(head: UpstreamResponseHead): void {
     if (head.status !== 101) return;
     if (!this.#expectsUpgrade)
-      throw new BadUpstreamResponse('it changed the protocol without being asked to');
+      throw new BadUpstreamResponse('it changed the protocol without an upgrade request');
     this.#state = 'upgraded';
     this.#sink?.head(head);
   }
@@ -202,13 +202,13 @@ export class UpstreamResponseParser {
   #feedLine(bytes: Buffer, from: number): number {
     const end = bytes.indexOf(LINE_FEED, from);
     const piece = bytes.subarray(from, end === -1 ? bytes.length : end + 1);
-    const line = this.#kept.length === 0 ? piece : Buffer.concat([this.#kept, piece]);
+    const line = this.#partial.length === 0 ? piece : Buffer.concat([this.#partial, piece]);
     if (line.length > MAX_CHUNK_LINE) throw new BadUpstreamResponse('a line between its chunks is too long');
     if (end === -1) {
-      this.#kept = Buffer.from(line);
+      this.#partial = Buffer.from(line);
       return bytes.length;
     }
-    this.#kept = NOTHING;
+    this.#partial = EMPTY;
     const text = line.toString('latin1');
     if (!text.endsWith('\r\n')) throw new BadUpstreamResponse('a line of it does not end in CR LF');
     this.#readLine(text.slice(0, -2));
@@ -242,7 +242,7 @@ export class UpstreamResponseParser {
   }
 }
 
-/** Reads `name: value` into a list; answers the name. */
+/** Appends `name: value` to the list; returns the name. */
 function readField(line: string, into: RawHeaders): string {
   const colon = line.indexOf(':');
   const name = line.slice(0, Math.max(0, colon));
@@ -251,7 +251,7 @@ function readField(line: string, into: RawHeaders): string {
   while (from < to && isBlank(line.charCodeAt(from))) from += 1;
   while (to > from && isBlank(line.charCodeAt(to - 1))) to -= 1;
   const value = line.slice(from, to);
-  if (!NAME.test(name) || NOT_IN_A_VALUE.test(value))
+  if (!HEADER_NAME.test(name) || INVALID_VALUE.test(value))
     throw new BadUpstreamResponse(`the header ${JSON.stringify(line.slice(0, 64))} is not valid`);
   into.push(name, value);
   return name;
